@@ -14,7 +14,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
 )
 
-// Of the namespaces that match, only those are served that others admit, as soon as they do.
+// TestAdmittedNamespaces shows that of the matching namespaces, only the admitted ones are served, as soon as they are
+// admitted.
 func TestAdmittedNamespaces(t *testing.T) {
 	for name, patterns := range map[string][]string{"Names": {"a", "b", "c"}, "Patterns": {"[abc]"}} {
 		t.Run(name, func(t *testing.T) {
@@ -43,19 +44,20 @@ func TestAdmittedNamespaces(t *testing.T) {
 						}
 					}
 				}
-				want("nobody has said which", "")
+				want("before any namespace is admitted", "")
 				admitted.Set([]string{"a", "d"})
-				want("one of two matches", "a", `Serving namespaces" "namespaces"=["a"]`)
+				want("after one of two admitted namespaces matches", "a", `Serving namespaces" "namespaces"=["a"]`)
 				admitted.Set([]string{"b", "d"})
-				want("another one instead", "b", `"appeared"=["b"] "vanished"=["a"]`)
+				want("after another namespace is admitted instead", "b", `"appeared"=["b"] "vanished"=["a"]`)
 				admitted.Set([]string{"b"})
-				want("one that does not match is of no interest", "", "Namespaces appeared or vanished")
+				want("after a namespace that does not match is not admitted any more", "",
+					"Namespaces appeared or vanished")
 			})
 		})
 	}
 }
 
-// Who serves all namespaces hears nothing of them.
+// TestNothingIsToldOfAllNamespaces shows that an operator for all namespaces logs nothing about namespaces.
 func TestNothingIsToldOfAllNamespaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var seen visited
@@ -66,7 +68,7 @@ func TestNothingIsToldOfAllNamespaces(t *testing.T) {
 		defer stop()
 		time.Sleep(10 * time.Second)
 		if strings.Contains(lines.String(), "amespaces") {
-			t.Errorf("told: %s", lines.String())
+			t.Errorf("want no line about namespaces: %s", lines.String())
 		}
 	})
 }

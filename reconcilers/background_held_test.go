@@ -19,7 +19,7 @@ import (
 
 const heldBy = "coming.example.org/finalizer"
 
-// heldWorld is one object, and when the functions in its background begin.
+// heldWorld holds one object, and records when background functions start.
 type heldWorld struct {
 	people
 	wire *memapi.Connection
@@ -31,7 +31,7 @@ type heldWorld struct {
 	patches int
 }
 
-// begin is a function that notes its first call, and that the object was not held then.
+// begin returns a function that records its first call, and whether the object has no finalizer at that time.
 func (w *heldWorld) begin(id string) handlers.Func {
 	first := true
 	return func(context.Context, *handlers.Invocation) error {
@@ -49,7 +49,7 @@ func (w *heldWorld) begin(id string) handlers.Func {
 	}
 }
 
-// before makes the first patches of the object wait, and then fail, if that is asked for.
+// before delays each patch, and makes the first ones fail.
 func (w *heldWorld) before(wait time.Duration, failures int) {
 	w.wire.Before = func(_ context.Context, r memapi.Request) error {
 		if r.Verb != "patch" {
@@ -63,8 +63,8 @@ func (w *heldWorld) before(wait time.Duration, failures int) {
 	}
 }
 
-// A crash before the finalizer is written, and a deletion, must not leave over what a function in the background made
-// (deviation D-daemon-held).
+// TestBackgroundWaitsForTheFinalizer shows that no background function starts before the object has the finalizer:
+// after a crash and a deletion, the results of the function would remain (deviation D-daemon-held).
 func TestBackgroundWaitsForTheFinalizer(t *testing.T) {
 	never := 1 << 30
 	for name, tc := range map[string]struct {
@@ -73,19 +73,19 @@ func TestBackgroundWaitsForTheFinalizer(t *testing.T) {
 		want   []string
 	}{
 		"SlowWrite": {
-			"the functions wait for the answer", func(w *heldWorld) { w.before(5*time.Second, 0) },
+			"the functions wait for the answer to the write", func(w *heldWorld) { w.before(5*time.Second, 0) },
 			[]string{"5s d", "5s t"},
 		},
 		"RefusedAtFirst": {
-			"the functions wait for the write that succeeds, after 1 s, 1 s and 2 s",
+			"the functions wait for the successful write, after delays of 1, 1 and 2 seconds",
 			func(w *heldWorld) { w.before(0, 3) }, []string{"4s d", "4s t"},
 		},
 		"Forbidden": {
-			"an object that cannot be held has nothing in the background", func(w *heldWorld) { w.before(0, never) },
+			"if the finalizer cannot be added, no function starts", func(w *heldWorld) { w.before(0, never) },
 			nil,
 		},
 		"LostAnswer": {
-			"the write was done, but that is unknown until the object is read again",
+			"after a lost answer, the functions wait until the object is read again",
 			func(w *heldWorld) {
 				lost := false
 				w.wire.After = func(_ context.Context, r memapi.Request) error {
@@ -98,14 +98,14 @@ func TestBackgroundWaitsForTheFinalizer(t *testing.T) {
 			}, []string{"1s d", "1s t"},
 		},
 		"HeldFromTheBeginning": {
-			"the finalizer of an admission webhook needs no write",
+			"an object with the finalizer needs no write",
 			func(w *heldWorld) {
 				w.before(0, never)
 				w.merge("ConfigMap", "c", `{"metadata":{"finalizers":["`+heldBy+`"]}}`)
 			}, []string{"0s d", "0s t"},
 		},
 		"ClosedGate": {
-			"a paused operator writes no finalizer, so nothing begins before it is resumed",
+			"a paused operator adds no finalizer, so no function starts before it is resumed",
 			func(w *heldWorld) {
 				w.gate.Set(true)
 				time.AfterFunc(20*time.Second, func() { w.gate.Set(false) })

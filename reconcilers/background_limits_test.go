@@ -20,8 +20,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/growth"
 )
 
-// A thousand daemons start, see an edit of their object, and end within their time when the objects are deleted;
-// nothing of them stays.
+// TestManyDaemons shows that a thousand daemons start, see an edit of their objects, end in time when the objects are
+// deleted, and leave no goroutines.
 func TestManyDaemons(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
@@ -39,7 +39,7 @@ func TestManyDaemons(t *testing.T) {
 				for {
 					select {
 					case <-call.Live.Stopping():
-						time.Sleep(time.Second) // puts things in order
+						time.Sleep(time.Second) // as if cleaning up
 						return nil
 					case <-time.After(time.Minute):
 					}
@@ -65,7 +65,7 @@ func TestManyDaemons(t *testing.T) {
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		if started.Load() != many || edited.Load() != many || p.count("ConfigMap") != many {
-			t.Errorf("%d were started, %d saw the edit, of %d", started.Load(), edited.Load(), many)
+			t.Errorf("%d daemons started and %d saw the edit, want %d", started.Load(), edited.Load(), many)
 		}
 		for n := range many {
 			p.remove("ConfigMap", fmt.Sprint("c", n))
@@ -73,24 +73,25 @@ func TestManyDaemons(t *testing.T) {
 		time.Sleep(500 * time.Millisecond)
 		synctest.Wait()
 		if held := p.count("ConfigMap"); held != many || ended.Load() != 0 {
-			t.Errorf("%d objects wait for their daemons, want all; %d have ended", held, ended.Load())
+			t.Errorf("%d objects wait for their daemons, want all; %d daemons have ended", held, ended.Load())
 		}
 		time.Sleep(time.Second)
 		synctest.Wait()
 		if held := p.count("ConfigMap"); held != 0 || ended.Load() != many {
-			t.Errorf("%d objects are left; %d daemons have ended", held, ended.Load())
+			t.Errorf("%d objects are left and %d daemons have ended, want 0 and all", held, ended.Load())
 		}
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		after := growth.Goroutines()
 		t.Logf("goroutines: %d before, %d with %d daemons, %d after", before, running, many, after)
 		if after > before+5 {
-			t.Errorf("%d goroutines before, %d after", before, after)
+			t.Errorf("%d goroutines before, %d after, want at most 5 more", before, after)
 		}
 	})
 }
 
-// With a bound, the surplus waits for its turn, and one that is stopped meanwhile is never called.
+// TestDaemonsAreBounded shows that daemons beyond the limit wait for a slot, and that a daemon stopped in the meantime
+// is never called.
 func TestDaemonsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
@@ -116,10 +117,10 @@ func TestDaemonsAreBounded(t *testing.T) {
 			p.create("ConfigMap", name)
 		}
 		time.Sleep(time.Second)
-		p.remove("ConfigMap", "c") // it waits, and is let go at once
+		p.remove("ConfigMap", "c") // its daemon waits for a slot, so the object is released at once
 		time.Sleep(time.Second)
 		if left := p.count("ConfigMap"); left != 3 {
-			t.Errorf("%d objects are left: one whose daemon never began has nothing to wait for", left)
+			t.Errorf("%d objects are left: an object whose daemon never started must not wait for it", left)
 		}
 		p.remove("ConfigMap", "a")
 		time.Sleep(time.Second)
@@ -131,7 +132,8 @@ func TestDaemonsAreBounded(t *testing.T) {
 	})
 }
 
-// Ticks that take long do not keep changes from being handled: they have goroutines, and a limit, of their own.
+// TestDeletionsAmongTicks shows that long ticks do not delay changes, because ticks have their own goroutines and their
+// own limit.
 func TestDeletionsAmongTicks(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
@@ -172,13 +174,13 @@ func TestDeletionsAmongTicks(t *testing.T) {
 			return deleted.Sub(began)
 		}
 		p.create("ConfigMap", "alone")
-		time.Sleep(4 * time.Second) // the tick is over
+		time.Sleep(4 * time.Second) // until the tick has ended
 		alone := latency("alone")
 		for n := range 2000 {
 			p.create("ConfigMap", fmt.Sprint("c", n))
 		}
 		time.Sleep(4 * time.Second)
-		p.create("ConfigMap", "late") // its ticks are between those of the others, which begin every 8 seconds
+		p.create("ConfigMap", "late") // its ticks fall between those of the others, which begin every 8 seconds
 		time.Sleep(36 * time.Second)
 		mu.Lock()
 		before, at := ticks, time.Now()
@@ -192,7 +194,8 @@ func TestDeletionsAmongTicks(t *testing.T) {
 			time.Since(at), most,
 		)
 		if most < 1999 || among > alone+100*time.Millisecond {
-			t.Errorf("a deletion alone is handled after %s, among %d ticks at once after %s", alone, most, among)
+			t.Errorf("a deletion is handled after %s alone, and among %d ticks after %s, want no delay", alone, most,
+				among)
 		}
 	})
 }

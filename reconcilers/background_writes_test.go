@@ -18,7 +18,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// What can never be written is lost, and the ticks go on.
+// TestTickWithWriteThatNeverWorks shows that a write that never succeeds is dropped, and that the ticks continue.
 func TestTickWithWriteThatNeverWorks(t *testing.T) {
 	for _, code := range []int{403, 0} {
 		t.Run(fmt.Sprint(code), func(t *testing.T) {
@@ -50,14 +50,14 @@ func TestTickWithWriteThatNeverWorks(t *testing.T) {
 				defer stop()
 				time.Sleep(time.Hour)
 				if ticks.Load() < 100 {
-					t.Errorf("code %d: %d ticks in an hour, every 10 s", code, ticks.Load())
+					t.Errorf("code %d: %d ticks in an hour, want at least 100", code, ticks.Load())
 				}
 			})
 		})
 	}
 }
 
-// Two goroutines of one function may flush at once.
+// TestFlushTwice shows that two goroutines of one function can flush at the same time.
 func TestFlushTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
@@ -84,12 +84,12 @@ func TestFlushTwice(t *testing.T) {
 		defer stop()
 		time.Sleep(time.Minute)
 		if got, _, _ := unstructured.NestedString(p.get("ConfigMap", "c").Object, "data", "count"); got != "x" {
-			t.Errorf("written %q", got)
+			t.Errorf("the count is %q, want one x", got)
 		}
 	})
 }
 
-// What a daemon writes when it is asked to stop is written.
+// TestLastWriteOfADaemon shows that a write after the stop signal is saved.
 func TestLastWriteOfADaemon(t *testing.T) {
 	for _, pause := range []bool{false, true} {
 		t.Run(fmt.Sprint(pause), func(t *testing.T) {
@@ -130,7 +130,7 @@ func TestLastWriteOfADaemon(t *testing.T) {
 	}
 }
 
-// A patch of a daemon is rehearsed on the object as it is now.
+// TestStaleWorkingCopy shows that a patch of a daemon is rehearsed on the newest state of the object.
 func TestStaleWorkingCopy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
@@ -163,7 +163,7 @@ func TestStaleWorkingCopy(t *testing.T) {
 	})
 }
 
-// What a daemon has written is not kept.
+// TestFlushLeak shows that written transformations of a daemon are released.
 func TestFlushLeak(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
@@ -192,12 +192,12 @@ func TestFlushLeak(t *testing.T) {
 		defer stop()
 		time.Sleep(5 * time.Minute)
 		if left.Load() > 5 {
-			t.Errorf("%d of 50 written transformations are still held", left.Load())
+			t.Errorf("%d of 50 written transformations are still held, want at most 5", left.Load())
 		}
 	})
 }
 
-// A timer that idles goes on by its object's last change when it is selected again.
+// TestIdleTimerAfterUnmatch shows that each change of the object is followed by one call of an idle timer.
 func TestIdleTimerAfterUnmatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
@@ -212,7 +212,7 @@ func TestIdleTimerAfterUnmatch(t *testing.T) {
 		h.Background.Idle = 10 * time.Second
 		stop := operateAll(t, server, reconcilers.Options{}, to(t, "configmaps", h))
 		defer stop()
-		time.Sleep(12 * time.Second) // in the tick
+		time.Sleep(12 * time.Second) // during the tick
 		p.label("ConfigMap", "c", "1")
 		time.Sleep(time.Minute)
 		if ticks.Load() != 2 {

@@ -17,7 +17,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
 )
 
-// candidate is all that is asked of a manager here.
+// candidate implements the part of a manager that claims use.
 type candidate struct {
 	manager.Manager
 	channel chan struct{}
@@ -62,28 +62,32 @@ func TestAcquire(t *testing.T) {
 		want   string
 	}{
 		"Taken": {
-			"they would take each other's memory for their own", named("two", "p", here), widgets,
+			"operators with the same prefix would overwrite each other's records", named("two", "p", here), widgets,
 			`operator "one" of this process does already`,
 		},
 		"OtherVersion": {
-			"the versions of a kind are the same objects", one, v2,
+			"another version of a handled kind is an error of the operator itself", one, v2,
 			"it handles the same objects as example.org/v1, Kind=Widget",
 		},
 		"BothOther": {
-			"whoever handles them", named("two", "p", here), v2, `operator "one" of this process does already`,
+			"another version of a kind that another operator handles is an error", named("two", "p", here), v2,
+			`operator "one" of this process does already`,
 		},
-		"OtherPrefix":     {"each has its own memory", named("three", "q", here), widgets, ""},
-		"OtherPlural":     {"other objects", named("two", "p", here), others, ""},
-		"OtherNamespaces": {"other objects", named("four", "p", here, "c", "d"), widgets, ""},
+		"OtherPrefix": {"operators with different prefixes can handle the same kind", named("three", "q", here),
+			widgets, ""},
+		"OtherPlural": {"operators can handle different kinds", named("two", "p", here), others, ""},
+		"OtherNamespaces": {"operators can handle the same kind in different namespaces",
+			named("four", "p", here, "c", "d"), widgets, ""},
 		"CommonNamespace": {
-			"some of the objects are the same", named("five", "p", here, "c", "b"), widgets,
+			"a common namespace is an error", named("five", "p", here, "c", "b"), widgets,
 			`operator "one" of this process does already`,
 		},
 		"MaybeCommonNamespace": {
-			"a pattern may match anything", named("six", "p", here, "c", "d*"), widgets,
+			"a pattern may match any namespace, so it is an error", named("six", "p", here, "c", "d*"), widgets,
 			`operator "one" of this process does already`,
 		},
-		"OtherManager": {"maybe another cluster", named("one", "p", there), widgets, ""},
+		"OtherManager": {"operators of different managers can handle the same kind", named("one", "p", there), widgets,
+			""},
 	}
 	release, err := one.acquire(widgets)
 	if err != nil {
@@ -102,7 +106,7 @@ func TestAcquire(t *testing.T) {
 	}
 	release()
 	if release, err = named("two", "p", here).acquire(widgets); err != nil {
-		t.Fatalf("a resource that was released is free: %v", err)
+		t.Fatalf("a released resource must be free: %v", err)
 	}
 	release()
 	if release, err = one.acquire(spread); err != nil {
@@ -110,11 +114,11 @@ func TestAcquire(t *testing.T) {
 	}
 	defer release()
 	if _, err = named("four", "p", here).acquire(spread); err == nil {
-		t.Error("what is outside of namespaces is served by all operators")
+		t.Error("a cluster-scoped kind is served by all operators, so it must be an error")
 	}
 }
 
-// Each operator gives back what is its own.
+// TestReleaseBesideOthers shows that an operator releases its own claim, and no other one.
 func TestReleaseBesideOthers(t *testing.T) {
 	m, widgets := candidate{channel: make(chan struct{})}, discovery.Resource{Plural: "widgets", Namespaced: true}
 	own := func(name string) *claim {
@@ -138,18 +142,18 @@ func TestReleaseBesideOthers(t *testing.T) {
 	}
 	releaseA()
 	if _, err := b.acquire(widgets); err == nil {
-		t.Error("the other one has it still")
+		t.Error("the claim of the other operator must remain")
 	}
 	if releaseA, errA = a.acquire(widgets); errA != nil {
-		t.Errorf("it was given back: %v", errA)
+		t.Errorf("a released claim must be free: %v", errA)
 	}
 	releaseA()
 	if releaseB(); len(a.of.acquired) != 0 {
-		t.Errorf("nobody has anything: %v", a.of.acquired)
+		t.Errorf("after both releases, no claim must be left: %v", a.of.acquired)
 	}
 }
 
-// An operator that is over leaves nothing.
+// TestClaimsEndWithTheirOperators shows that the claims of a manager are removed with its last operator.
 func TestClaimsEndWithTheirOperators(t *testing.T) {
 	m := candidate{channel: make(chan struct{})}
 	first, err := newClaim(m, Options{Settings: Settings{Name: "one", Prefix: "p"}})
@@ -161,14 +165,15 @@ func TestClaimsEndWithTheirOperators(t *testing.T) {
 		t.Fatal(err)
 	}
 	if first.end(); !claimed(m.channel) {
-		t.Error("the second operator is there")
+		t.Error("the claims must remain while the second operator exists")
 	}
 	if second.end(); claimed(m.channel) {
-		t.Error("both operators are over, and the manager is known still")
+		t.Error("the claims must be removed with the last operator")
 	}
 }
 
-// A manager that is dropped before it was started is known no more when it is collected.
+// TestClaimsEndWithoutAStart shows that the claims of a manager that was never started are removed when the manager is
+// garbage-collected.
 func TestClaimsEndWithoutAStart(t *testing.T) {
 	setUp := func() elected {
 		m, err := ctrl.NewManager(&rest.Config{Host: "http://127.0.0.1:1"}, ctrl.Options{
@@ -191,7 +196,7 @@ func TestClaimsEndWithoutAStart(t *testing.T) {
 	m := setUp()
 	for deadline := time.Now().Add(10 * time.Second); claimed(m); runtime.GC() {
 		if time.Now().After(deadline) {
-			t.Fatal("the manager is known ten seconds after nobody holds it any more")
+			t.Fatal("claims remain ten seconds after the last reference to the manager")
 		}
 	}
 }

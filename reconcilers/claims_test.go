@@ -23,7 +23,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 )
 
-// newManager makes a manager that talks to nobody before it starts.
+// newManager returns a manager that sends no requests before it is started.
 func newManager(t *testing.T) ctrl.Manager {
 	t.Helper()
 	m, err := ctrl.NewManager(&rest.Config{Host: "http://127.0.0.1:1"}, ctrl.Options{
@@ -35,7 +35,7 @@ func newManager(t *testing.T) ctrl.Manager {
 	return m
 }
 
-// operator is one by its name and prefix, for kinds such as "Gadget" and names such as "gadgets".
+// operator returns options with a name and a prefix, for kinds such as "Gadget" and plural names such as "gadgets".
 func operator(name, prefix string, kinds ...string) reconcilers.Options {
 	o := reconcilers.Options{Settings: reconcilers.Settings{Name: name, Prefix: prefix}}
 	for _, kind := range kinds {
@@ -68,80 +68,88 @@ func TestTwoOperatorsOfOneManager(t *testing.T) {
 		want          string
 	}{
 		"SameKind": {
-			"they would take each other's memory for their own", operator("one", shared, "Gadget"), operator(
+			"operators with the same prefix would overwrite each other's records", operator("one", shared, "Gadget"),
+			operator(
 				"two", shared, "Widget", "Gadget",
 			),
 			`operator "two" cannot handle example.org/v1 Gadget: operator "one" of this process does already, with ` +
 				`the same annotation prefix "kopf.zalando.org"`,
 		},
 		"SameKindBySpelling": {
-			"it makes no difference how the kind is spelled", operator("one", shared, "Policy"), operator(
+			"the spelling of the kind does not matter", operator("one", shared, "Policy"), operator(
 				"two", shared, "policies",
 			),
 			`cannot handle example.org/v1 policies`,
 		},
 		"SameName": {
-			"nor whether the operators have one name as well", operator(
+			"operators with the same name and kind are an error", operator(
 				"one", shared, "gadgets",
 			), operator("one", shared, "gadgets"),
 			`give one of them another name`,
 		},
 		"SameNameOtherKind": {
-			"checks are known by the name", operator("one", shared, "Gadget"), operator("one", shared, "Widget"),
+			"health checks are named after the operator, so a second one of the name is an error",
+			operator("one", shared, "Gadget"), operator("one", shared, "Widget"),
 			`another operator of this manager has the name "one", and the health checks of that name`,
 		},
 		"OtherPrefix": {
-			"each has its own memory", operator("one", "one", "Gadget"), operator("two", "two", "Gadget"), "",
+			"operators with different prefixes can handle the same kind", operator("one", "one", "Gadget"),
+			operator("two", "two", "Gadget"), "",
 		},
 		"OtherPrefixSamePlace": {
-			"one place has room for one memory", storing(operator("one", "one", "Gadget"), diffbase.Status{}), storing(
+			"two operators must not store configurations in the same field",
+			storing(operator("one", "one", "Gadget"), diffbase.Status{}), storing(
 				operator("two", "two", "Gadget"),
 				diffbase.Multi{diffbase.Annotations{Prefix: "two"}, diffbase.Status{}},
 			),
 			"its memory at the same place, /status/kopf/last-handled-configuration",
 		},
 		"OtherPlace": {
-			"each has its own memory", storing(operator("one", "one", "Gadget"), diffbase.Status{}), storing(
+			"operators with different fields can handle the same kind",
+			storing(operator("one", "one", "Gadget"), diffbase.Status{}), storing(
 				operator("two", "two", "Gadget"), diffbase.Status{Name: "two"},
 			), "",
 		},
 		"OtherKind": {
-			"the memories are on different objects", operator(
+			"operators can handle different kinds", operator(
 				"one", shared, "Gadget",
 			), operator("two", shared, "Widget"), "",
 		},
 		"OtherNamespaces": {
-			"the objects are others", within(operator("one", shared, "Gadget"), "a", "b"), within(
+			"operators can handle the same kind in different namespaces",
+			within(operator("one", shared, "Gadget"), "a", "b"), within(
 				operator("two", shared, "Gadget"), "c",
 			), "",
 		},
 		"CommonNamespace": {
-			"some objects are the same", within(operator("one", shared, "Gadget"), "a", "b"), within(
+			"a common namespace is an error", within(operator("one", shared, "Gadget"), "a", "b"), within(
 				operator("two", shared, "Gadget"), "c", "b",
 			), `cannot handle example.org/v1 Gadget`,
 		},
 		"NamespacesByPattern": {
-			"nobody knows what it matches", within(operator("one", shared, "Gadget"), "a"), within(
+			"a pattern may match any namespace, so it is an error", within(operator("one", shared, "Gadget"), "a"),
+			within(
 				operator("two", shared, "Gadget"), "!a",
 			), `cannot handle example.org/v1 Gadget`,
 		},
 		"OneInAllNamespaces": {
-			"these are among them", within(operator("one", shared, "Gadget"), "a"), operator("two", shared, "Gadget"),
+			"an operator for all namespaces conflicts with one for some",
+			within(operator("one", shared, "Gadget"), "a"), operator("two", shared, "Gadget"),
 			`cannot handle example.org/v1 Gadget`,
 		},
 		"OtherInAllNamespaces": {
-			"so they are the other way around", operator("one", shared, "Gadget"), within(
+			"an operator for some namespaces conflicts with one for all", operator("one", shared, "Gadget"), within(
 				operator("two", shared, "Gadget"), "a",
 			), `cannot handle example.org/v1 Gadget`,
 		},
 		"OtherNamespacesSamePlace": {
-			"kinds without namespaces would meet there", within(
+			"the same field is an error even in different namespaces, because of cluster-scoped kinds", within(
 				storing(operator("one", "one", "Gadget"), diffbase.Status{}), "a",
 			), within(storing(operator("two", "two", "Gadget"), diffbase.Status{}), "b"),
 			"its memory at the same place, /status/kopf/last-handled-configuration",
 		},
 		"ManyHandlersOfOneKind": {
-			"an operator is not in its own way", operator(
+			"several handlers of one kind in one operator are not an error", operator(
 				"one", shared, "Gadget", "gadgets", "Gadget",
 			), operator("two", shared, "Widget", "Widget"), "",
 		},
@@ -163,7 +171,7 @@ func TestTwoOperatorsOfOneManager(t *testing.T) {
 func TestOneOperatorInTwoManagers(t *testing.T) {
 	for range 2 {
 		if err := reconcilers.SetupWithManager(newManager(t), operator("one", "one", "Gadget")); err != nil {
-			t.Errorf("managers may be for two clusters, or one after the other: %v", err)
+			t.Errorf("two managers may be for two clusters, or run one after the other: %v", err)
 		}
 	}
 }
@@ -184,7 +192,8 @@ func TestARefusedOperatorLeavesNothing(t *testing.T) {
 	}
 }
 
-// In namespaces of their own, two operators of one prefix handle one kind beside each other, in one manager.
+// TestTwoOperatorsInNamespacesOfTheirOwn shows that two operators of one manager and one prefix can handle one kind in
+// different namespaces.
 func TestTwoOperatorsInNamespacesOfTheirOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
@@ -209,7 +218,8 @@ func TestTwoOperatorsInNamespacesOfTheirOwn(t *testing.T) {
 		time.Sleep(time.Minute)
 		stop()
 		if first.Load() != 1 || second.Load() != 1 {
-			t.Errorf("the one has handled %d objects, the other one %d, want 1 each", first.Load(), second.Load())
+			t.Errorf("the first operator handled %d objects, the second one %d, want 1 each", first.Load(),
+				second.Load())
 		}
 	})
 }

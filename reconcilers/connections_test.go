@@ -11,7 +11,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// watched counts the watches that are open on a resource, or on all of them.
+// watched counts the open watches of a resource, or of all resources.
 type watched struct {
 	http.RoundTripper
 	plural string
@@ -28,7 +28,7 @@ func (w *watched) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// closing tells when the body is closed for the first time.
+// closing calls a function when the body is closed for the first time.
 type closing struct {
 	io.ReadCloser
 	closed func()
@@ -42,7 +42,7 @@ func (c *closing) Close() error {
 	return c.ReadCloser.Close()
 }
 
-// delaying is a connection on which the lists and watches of one resource take a while.
+// delaying returns a connection that delays the lists and watches of one resource.
 func delaying(server *memapi.Server, plural string, lag func() time.Duration) *memapi.Connection {
 	return disturbing(server, func(ctx context.Context, r memapi.Request) int {
 		if r.Resource.Plural == plural && (r.Verb == "list" || r.Verb == "watch") {
@@ -57,8 +57,8 @@ func delaying(server *memapi.Server, plural string, lag func() time.Duration) *m
 
 func steady(lag time.Duration) func() time.Duration { return func() time.Duration { return lag } }
 
-// unavailable is a connection on which one resource cannot be listed or watched although it is served: its conversion
-// webhook is down, or the operator has no permission.
+// unavailable returns a connection on which one resource is served, but cannot be listed or watched: its conversion
+// webhook is down, or the operator lacks the permission.
 func unavailable(server *memapi.Server, plural string, code int) *memapi.Connection {
 	return disturbing(server, func(_ context.Context, r memapi.Request) int {
 		if r.Resource.Plural == plural && (r.Verb == "list" || r.Verb == "watch") {
@@ -68,7 +68,7 @@ func unavailable(server *memapi.Server, plural string, code int) *memapi.Connect
 	})
 }
 
-// failing is a connection on which some patches are refused: with the code, unless it is zero.
+// failing returns a connection that refuses patches with the code, unless it is zero.
 func failing(server *memapi.Server, code func(patch string) int) *memapi.Connection {
 	return disturbing(server, func(_ context.Context, r memapi.Request) int {
 		if r.Verb == "patch" {

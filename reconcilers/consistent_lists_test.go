@@ -15,10 +15,10 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// lists is a connection that notes how the objects of a resource are listed, be it as a stream or not.
+// lists is a connection that records how the objects of a resource are listed: as a stream or as a list.
 type lists struct {
 	server   *memapi.Server
-	streamed bool // whether the API server can do that
+	streamed bool // the API server supports streams
 
 	mu   sync.Mutex
 	seen []string
@@ -58,16 +58,18 @@ func (l *lists) take() []string {
 	return seen
 }
 
-// What a cache of the API server remembers may be from before another operator handled an object. So no list is of any
-// version, be it at the start or after a pause.
+// TestListsAreConsistent shows that no list requests an old version, neither at the start nor after a pause: the cache
+// of an API server can be older than the writes of another operator.
 func TestListsAreConsistent(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason   string
 		streamed bool
 		want     []string
 	}{
-		"Streams": {"a stream of no version begins with what is there now", true, []string{"stream of NotOlderThan"}},
-		"Lists":   {"an old API server has no streams", false, []string{"stream of NotOlderThan", "list of "}},
+		"Streams": {"a stream without a version begins with the present state", true,
+			[]string{"stream of NotOlderThan"}},
+		"Lists": {"an old API server does not support streams, so objects are listed", false,
+			[]string{"stream of NotOlderThan", "list of "}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 )
 
-// copyForAMinute has the annotations of the secret made of those of both objects, as another controller does.
+// copyForAMinute merges the annotations of the config map into the secret for a minute, like another controller.
 func (p people) copyForAMinute(merge func(all, copied map[string]string) map[string]string) {
 	p.t.Helper()
 	for range 600 {
@@ -31,8 +31,8 @@ func (p people) copyForAMinute(merge func(all, copied map[string]string) map[str
 	}
 }
 
-// A controller that replaces the annotations of one handled kind by those of another one all the time causes no
-// creations, and ever fewer writes.
+// TestAnnotationsCopiedBetweenKinds shows that a controller that keeps replacing the annotations of one handled kind by
+// those of another one causes no creations, and fewer and fewer writes.
 func TestAnnotationsCopiedBetweenKinds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, registry := memapi.New(), prometheus.NewRegistry()
@@ -54,7 +54,7 @@ func TestAnnotationsCopiedBetweenKinds(t *testing.T) {
 			t.Errorf("%d and %d creations in a minute, want one of each", sources.Load(), copies.Load())
 		}
 		if patches := patchesOf(writes); patches > 12 {
-			t.Errorf("%d writes in a minute, want one for each object and one for each doubled delay", patches)
+			t.Errorf("%d writes in a minute, want one per object and one per doubled delay", patches)
 		}
 		losses := 0.0
 		families, err := registry.Gather()
@@ -67,13 +67,13 @@ func TestAnnotationsCopiedBetweenKinds(t *testing.T) {
 			}
 		}
 		if losses < 5 || losses > 8 {
-			t.Errorf("%v losses are counted, want one for each doubled delay", losses)
+			t.Errorf("%v losses are counted, want one per doubled delay", losses)
 		}
 	})
 }
 
-// A controller that adds the annotations of one handled kind to those of another one causes no creations by a restarted
-// operator either, and no writes of it.
+// TestAnnotationsAddedToAnotherKind shows that a controller that adds the annotations of one handled kind to another
+// one causes no creations and no writes, even after a restart of the operator.
 func TestAnnotationsAddedToAnotherKind(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")

@@ -32,7 +32,7 @@ func definition() *unstructured.Unstructured {
 	}}
 }
 
-// A custom kind that comes and goes takes its informer and all its goroutines with it.
+// TestKindsThatComeAndGoLeaveNothing shows that the informer and all goroutines of a custom kind end with the kind.
 func TestKindsThatComeAndGoLeaveNothing(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
@@ -70,7 +70,7 @@ func TestKindsThatComeAndGoLeaveNothing(t *testing.T) {
 			time.Sleep(5 * time.Second)
 			if n := connection.open.Load(); n != 1 || called.Load() != int64(cycle+1) {
 				t.Fatalf(
-					"cycle %d: the kind is there: %d watches are open, and %d objects were handled", cycle, n,
+					"cycle %d: the kind is installed: %d watches are open, and %d objects were handled", cycle, n,
 					called.Load(),
 				)
 			}
@@ -80,13 +80,14 @@ func TestKindsThatComeAndGoLeaveNothing(t *testing.T) {
 			time.Sleep(time.Minute)
 			synctest.Wait()
 			if n := connection.open.Load(); n != 0 {
-				t.Fatalf("cycle %d: the kind is gone, and %d watches are open", cycle, n)
+				t.Fatalf("cycle %d: the kind is removed, but %d watches are open", cycle, n)
 			}
 			goroutines = append(goroutines, growth.Goroutines())
 		}
 		t.Logf("goroutines after each of %d cycles: %v", cycles, goroutines)
 		if first, last := goroutines[1], goroutines[cycles-1]; last > first+2 {
-			t.Errorf("%d goroutines after two cycles, %d after %d: %v", first, last, cycles, goroutines)
+			t.Errorf("%d goroutines after two cycles, %d after %d, want at most 2 more: %v", first, last, cycles,
+				goroutines)
 		}
 	})
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 )
 
-// A webhook may add the finalizer already, but only where the operator would: in the namespaces that it serves, for
-// handlers that need it.
+// TestHoldingNewObjects shows that a webhook adds the finalizer only where the operator would: in served namespaces,
+// and for handlers that need it.
 func TestHoldingNewObjects(t *testing.T) {
 	deleting := &handlers.Handler{ID: "d", Reason: cause.Delete, Call: succeed}
 	failing := &handlers.Handler{ID: "f", Reason: cause.Delete, Call: succeed, Filters: []handlers.Filter{
@@ -30,20 +30,28 @@ func TestHoldingNewObjects(t *testing.T) {
 		namespace string
 		held      bool
 	}{
-		"Everywhere":    {"without patterns, all is served", deleting, nil, false, false, "a", true},
-		"Named":         {"it is named", deleting, []string{"a", "b"}, false, false, "a", true},
-		"NotNamed":      {"others are", deleting, []string{"b", "c"}, false, false, "a", false},
-		"Matching":      {"it will be served when it is seen", deleting, []string{"a*"}, false, false, "a1", true},
-		"NotMatching":   {"no pattern does", deleting, []string{"a*"}, false, false, "b", false},
-		"WithoutScan":   {"patterns mean nothing then", deleting, []string{"a*", "b"}, true, false, "a1", false},
-		"NamedWithout":  {"names do", deleting, []string{"a*", "b"}, true, false, "b", true},
-		"ClusterScoped": {"it is in no namespace", deleting, []string{"a"}, false, true, "", true},
+		"Everywhere": {"without patterns, new objects of every namespace are held", deleting, nil, false, false, "a",
+			true},
+		"Named": {"a namespace given by name is served", deleting, []string{"a", "b"}, false, false, "a", true},
+		"NotNamed": {"a namespace that is not given is not served", deleting, []string{"b", "c"}, false, false,
+			"a", false},
+		"Matching": {"a namespace that matches a pattern is served", deleting, []string{"a*"}, false, false, "a1",
+			true},
+		"NotMatching": {"a namespace that does not match any pattern is not served", deleting, []string{"a*"}, false,
+			false, "b", false},
+		"WithoutScan": {"with ScanOnce, a namespace that only matches a pattern is not served", deleting,
+			[]string{"a*", "b"}, true, false, "a1", false},
+		"NamedWithout": {"with ScanOnce, a namespace given by name is served", deleting, []string{"a*", "b"}, true,
+			false, "b", true},
+		"ClusterScoped": {"a cluster-scoped object is held, whatever the namespaces", deleting, []string{"a"}, false,
+			true, "", true},
 		"NoNeed": {
-			"nothing is to be done at its end", counting("c", cause.Create, nil), nil, false, false, "a", false,
+			"an object without deletion handlers is not held", counting("c", cause.Create, nil), nil, false, false, "a",
+			false,
 		},
-		"Optional": {"it ends without a finalizer", optionalTimer(), nil, false, false, "a", false},
+		"Optional": {"an optional timer does not need the finalizer", optionalTimer(), nil, false, false, "a", false},
 		"Daemon": {
-			"it is to be stopped first", daemon("d", handlers.Background{}, succeed), nil, false, false, "a", true,
+			"a daemon needs the finalizer", daemon("d", handlers.Background{}, succeed), nil, false, false, "a", true,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -60,7 +68,7 @@ func TestHoldingNewObjects(t *testing.T) {
 	registered := to(t, "configmaps", failing)
 	complete(&o, registered)
 	if _, err := hold(t, o, registered.Selector, true, "a"); err == nil {
-		t.Error("a filter that fails is told of")
+		t.Error("a filter that fails must be an error")
 	}
 }
 
@@ -76,11 +84,11 @@ func hold(
 	return o.Creations().Hold(t.Context(), s, r, namespace, body)
 }
 
-// Who needs no gate has none.
+// TestNoGate shows that a nil gate is always open.
 func TestNoGate(t *testing.T) {
 	var g *reconcilers.Gate
 	if !g.Open() || !g.Enter() || g.Busy() != 0 {
-		t.Error("no gate is a closed one")
+		t.Error("a nil gate must be open and idle")
 	}
 	g.Leave()
 }

@@ -20,8 +20,9 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// A deletion waits for its daemons, and delete handlers are not called again for that, whatever comes in between. They
-// are called when the daemons have ended (deviation D-delete-waits), in Kopf at once.
+// TestDeletionsWaitForDaemons shows that deletion handlers are called once, after the daemons have ended (deviation
+// D-delete-waits); as in Kopf, they are called at once with KopfDeletions. The object waits for the daemons in both
+// cases.
 func TestDeletionsWaitForDaemons(t *testing.T) {
 	stubborn := func(ctx context.Context, _ *handlers.Invocation) error {
 		<-ctx.Done()
@@ -35,20 +36,22 @@ func TestDeletionsWaitForDaemons(t *testing.T) {
 		want, kopf string
 	}{
 		"Lingering": {
-			"it is waited for, as long as it takes", handlers.Background{}, nil,
+			"a daemon without a timeout is waited for until it ends", handlers.Background{}, nil,
 			"40s delete; 40s gone", "10s delete; 40s gone",
 		},
 		"Abandoned": {
-			"or as long as it may take", handlers.Background{CancelTimeout: 15 * time.Second}, nil,
+			"a daemon with a timeout is waited for until it is abandoned",
+			handlers.Background{CancelTimeout: 15 * time.Second}, nil,
 			"25s delete; 25s gone", "10s delete; 25s gone",
 		},
 		"Edited": {
-			"what changes in between does not matter", handlers.Background{},
+			"an edit during the wait changes nothing", handlers.Background{},
 			func(p people, _ func()) { p.label("ConfigMap", "c", "x") },
 			"40s delete; 40s gone", "10s delete; 40s gone",
 		},
 		"Restarted": {
-			"another process has no daemons to wait for", handlers.Background{CancelTimeout: time.Second},
+			"a restarted operator does not wait for daemons of the former process",
+			handlers.Background{CancelTimeout: time.Second},
 			func(_ people, again func()) { again() }, "20s delete; 20s gone", "10s delete; 20s gone",
 		},
 	}
@@ -107,8 +110,8 @@ func TestDeletionsWaitForDaemons(t *testing.T) {
 	}
 }
 
-// Deletion handlers wait for daemons and ticks to end or to be abandoned, without a cancellation timeout for a minute
-// (deviation D-delete-waits).
+// TestDeletionsWaitForAMinute shows that deletion handlers wait for daemons and ticks until they end or are abandoned;
+// without a cancellation timeout, for a minute (deviation D-delete-waits).
 func TestDeletionsWaitForAMinute(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
@@ -122,21 +125,24 @@ func TestDeletionsWaitForAMinute(t *testing.T) {
 		gaveUp bool
 		want   string
 	}{
-		"Obedient": {"it ends at the first word", daemon("d", handlers.Background{}, untilStopped), false,
+		"Obedient": {"a daemon that ends after the stop signal is not waited for",
+			daemon("d", handlers.Background{}, untilStopped), false,
 			"10s delete; 10s gone"},
-		"Stubborn": {"a minute is enough, and the finalizer waits on",
+		"Stubborn": {"after a minute, the deletion handler is called, but the object still waits",
 			daemon("d", handlers.Background{}, lasting(5*time.Minute)), true, "1m10s delete; 5m0s gone"},
-		"Backoff": {"the time begins when the context has ended",
+		"Backoff": {"the minute begins after the backoff of the daemon",
 			daemon("d", handlers.Background{CancelBackoff: 30 * time.Second}, lasting(5*time.Minute)), true,
 			"1m40s delete; 5m0s gone"},
-		"Timeout": {"a timeout is the limit instead",
+		"Timeout": {"a cancellation timeout replaces the minute",
 			daemon("d", handlers.Background{CancelTimeout: 2 * time.Minute}, lasting(5*time.Minute)), false,
 			"2m10s delete; 2m10s gone"},
-		"Tick": {"a tick comes to its end", timer("d", time.Minute, lasting(30*time.Second)), false,
+		"Tick": {"a running tick is waited for until it ends", timer("d", time.Minute, lasting(30*time.Second)), false,
 			"30s delete; 30s gone"},
-		"LongTick": {"if that takes no more than a minute", timer("d", time.Minute, lasting(5*time.Minute)), true,
+		"LongTick": {"a running tick is waited for up to a minute", timer("d", time.Minute, lasting(5*time.Minute)),
+			true,
 			"1m10s delete; 5m0s gone"},
-		"Idle": {"no tick is running", timer("d", time.Minute, succeed), false, "10s delete; 10s gone"},
+		"Idle": {"a timer without a running tick is not waited for", timer("d", time.Minute, succeed), false,
+			"10s delete; 10s gone"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -175,8 +181,8 @@ func TestDeletionsWaitForAMinute(t *testing.T) {
 	}
 }
 
-// A daemon that returns by itself does not hold its object any more, and nothing else has to happen to the object for
-// that (deviation D-daemon-done).
+// TestDaemonsThatEndLetGo shows that the object of a daemon that has returned is released, without another event
+// (deviation D-daemon-done).
 func TestDaemonsThatEndLetGo(t *testing.T) {
 	never := func(context.Context, *handlers.Invocation) error { return errors.New("never") }
 	result := func(_ context.Context, c *handlers.Invocation) error { return c.Writes.SetResult("done") }
@@ -192,14 +198,21 @@ func TestDaemonsThatEndLetGo(t *testing.T) {
 		own    *handlers.Handler
 		status string
 	}{
-		"Nil":           {"it returns nothing", daemon("d", handlers.Background{}, late(succeed)), ""},
-		"NilAtOnce":     {"even at once", daemon("d", handlers.Background{}, succeed), ""},
-		"Result":        {"it returns something", daemon("d", handlers.Background{}, late(result)), "done"},
-		"ResultAtOnce":  {"even at once", daemon("d", handlers.Background{}, result), "done"},
-		"Failure":       {"it failed permanently", fatal(daemon("d", handlers.Background{}, late(never))), ""},
-		"OneShot":       {"a timer without a schedule has returned", timer("d", 0, late(succeed)), ""},
-		"FailedTimer":   {"a timer failed permanently", fatal(timer("d", time.Minute, late(never))), ""},
-		"OneShotResult": {"a timer without a schedule has returned something", timer("d", 0, late(result)), "done"},
+		"Nil": {"a daemon that returns nothing releases the object",
+			daemon("d", handlers.Background{}, late(succeed)), ""},
+		"NilAtOnce": {"a daemon that returns at once releases the object",
+			daemon("d", handlers.Background{}, succeed), ""},
+		"Result": {"a daemon that returns a result releases the object",
+			daemon("d", handlers.Background{}, late(result)), "done"},
+		"ResultAtOnce": {"a daemon that returns a result at once releases the object",
+			daemon("d", handlers.Background{}, result), "done"},
+		"Failure": {"a daemon that has failed permanently releases the object",
+			fatal(daemon("d", handlers.Background{}, late(never))), ""},
+		"OneShot": {"a timer without a schedule releases the object after its call", timer("d", 0, late(succeed)),
+			""},
+		"FailedTimer": {"a timer that has failed permanently releases the object",
+			fatal(timer("d", time.Minute, late(never))), ""},
+		"OneShotResult": {"a timer without a schedule saves its result", timer("d", 0, late(result)), "done"},
 	}
 	for name, tc := range tests {
 		for when, finalizers := range map[string]string{"New": "", "Restarted": `"` + ours + `finalizer"`} {
@@ -224,7 +237,7 @@ func TestDaemonsThatEndLetGo(t *testing.T) {
 	}
 }
 
-// What another one holds is still held.
+// TestDaemonsThatEndLeaveOthersAlone shows that an object is not released while another handler holds it.
 func TestDaemonsThatEndLeaveOthersAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
@@ -240,7 +253,8 @@ func TestDaemonsThatEndLeaveOthersAlone(t *testing.T) {
 	})
 }
 
-// An object may go between the look at it and the start of its daemon: that must not take a place for ever.
+// TestDaemonOfGoneObject shows that a daemon does not keep its slot if the object disappears between the pass and the
+// start of the daemon.
 func TestDaemonOfGoneObject(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
@@ -269,14 +283,14 @@ func TestDaemonOfGoneObject(t *testing.T) {
 		time.Sleep(time.Hour)
 		if began.Load() != 1 {
 			t.Errorf(
-				"the daemon of b was called %d times in an hour: that of the gone object a holds the only slot",
+				"the daemon of b was called %d times in an hour: the daemon of the gone object a holds the only slot",
 				began.Load(),
 			)
 		}
 	})
 }
 
-// A write that comes late does not let an object go while its daemon runs.
+// TestReleasedWhileDaemonRuns shows that a late write does not release an object while its daemon runs.
 func TestReleasedWhileDaemonRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
@@ -307,13 +321,13 @@ func TestReleasedWhileDaemonRuns(t *testing.T) {
 		time.Sleep(3 * time.Minute)
 		if p.count("ConfigMap") != 1 || deletes.Load() != 1 {
 			t.Errorf(
-				"%d objects, %d daemons ended, %d deletes: the object was let go while its daemon runs",
+				"%d objects, %d daemons ended, %d deletions: the object was released while its daemon runs",
 				p.count("ConfigMap"), ended.Load(), deletes.Load(),
 			)
 		}
 		time.Sleep(10 * time.Minute)
 		if p.count("ConfigMap") != 0 || deletes.Load() != 1 {
-			t.Errorf("at last: %d objects, %d deletes", p.count("ConfigMap"), deletes.Load())
+			t.Errorf("finally: %d objects, %d deletions", p.count("ConfigMap"), deletes.Load())
 		}
 	})
 }

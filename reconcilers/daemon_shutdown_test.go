@@ -14,7 +14,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// The exit waits for what has an end in sight, and no longer (deviation D-exit-waits).
+// TestExitWaitsForDaemons shows that an exit waits for daemons until they end or their time is over (deviation
+// D-exit-waits).
 func TestExitWaitsForDaemons(t *testing.T) {
 	stubborn := func(lingers time.Duration) handlers.Func {
 		return func(ctx context.Context, _ *handlers.Invocation) error { <-ctx.Done(); time.Sleep(lingers); return nil }
@@ -25,27 +26,29 @@ func TestExitWaitsForDaemons(t *testing.T) {
 		call       handlers.Func
 		want       time.Duration
 	}{
-		"AtTheFirstWord": {"it ends by itself", handlers.Background{CancelBackoff: time.Minute}, func(
-			_ context.Context, c *handlers.Invocation,
-		) error {
-			<-c.Live.Stopping()
-			return nil
-		}, 0},
+		"AtTheFirstWord": {"a daemon that ends after the stop signal is not waited for",
+			handlers.Background{CancelBackoff: time.Minute}, func(
+				_ context.Context, c *handlers.Invocation,
+			) error {
+				<-c.Live.Stopping()
+				return nil
+			}, 0},
 		"Cancelled": {
-			"its context ends after the backoff",
+			"a daemon is cancelled after its backoff and waited for",
 			handlers.Background{CancelBackoff: 4 * time.Second, CancelTimeout: 10 * time.Second},
 			stubborn(2 * time.Second), 6 * time.Second,
 		},
 		"Abandoned": {
-			"nobody waits beyond the timeout",
+			"an exit waits up to the timeout of the daemon",
 			handlers.Background{CancelBackoff: time.Second, CancelTimeout: 3 * time.Second}, stubborn(time.Minute),
 			4 * time.Second,
 		},
 		"NoTimeout": {
-			"what has none gets five seconds", handlers.Background{}, stubborn(time.Minute), 5 * time.Second,
+			"a daemon without a timeout has five seconds", handlers.Background{}, stubborn(time.Minute),
+			5 * time.Second,
 		},
 		"Waiting": {
-			"one that waits for its first call is not called any more",
+			"a daemon that waits for its first call is not called",
 			handlers.Background{InitialDelay: func(map[string]any) (time.Duration, error) { return time.Hour, nil }},
 			stubborn(time.Minute), 0,
 		},
@@ -62,13 +65,14 @@ func TestExitWaitsForDaemons(t *testing.T) {
 				if took := time.Since(began); took < tc.want || took > tc.want+200*time.Millisecond {
 					t.Errorf("%s: the exit took %s, want %s", tc.reason, took, tc.want)
 				}
-				time.Sleep(2 * time.Minute) // abandoned ones end, too
+				time.Sleep(2 * time.Minute) // until abandoned daemons end, too
 			})
 		})
 	}
 }
 
-// An exit waits as long as an exit does, whatever the daemon was waited for before.
+// TestExitWhileDeleting shows that an exit waits up to five seconds for a daemon, even if a deletion already waits for
+// that daemon.
 func TestExitWhileDeleting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
@@ -94,7 +98,7 @@ func TestExitWhileDeleting(t *testing.T) {
 	})
 }
 
-// An exit waits no longer for daemons of objects that are gone than for others.
+// TestExitAfterForget shows that an exit waits for the daemons of gone objects as long as for others.
 func TestExitAfterForget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
@@ -119,13 +123,13 @@ func TestExitAfterForget(t *testing.T) {
 		began := time.Now()
 		stop()
 		if took := time.Since(began); took > 6*time.Second {
-			t.Errorf("exit took %s", took)
+			t.Errorf("the exit took %s, want at most 6s", took)
 		}
 		time.Sleep(time.Minute)
 	})
 }
 
-// Ticks that wait for their turn do not hold up an exit.
+// TestExitWithWaitingQueue shows that ticks that wait for a slot do not delay an exit.
 func TestExitWithWaitingQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
@@ -152,12 +156,12 @@ func TestExitWithWaitingQueue(t *testing.T) {
 		began := time.Now()
 		stop()
 		if took := time.Since(began); took > time.Second || ticks.Load() != 2 {
-			t.Errorf("exit took %s; %d ticks", took, ticks.Load())
+			t.Errorf("the exit took %s with %d ticks, want at most 1s with 2", took, ticks.Load())
 		}
 	})
 }
 
-// An operator that restarts during a deletion finishes it.
+// TestRestartInDeletion shows that an operator that restarts or pauses during a deletion finishes it.
 func TestRestartInDeletion(t *testing.T) {
 	for _, how := range []string{"restart", "pause"} {
 		t.Run(how, func(t *testing.T) {
@@ -193,7 +197,8 @@ func TestRestartInDeletion(t *testing.T) {
 				}
 				time.Sleep(2 * time.Minute)
 				if p.count("ConfigMap") != 0 || deletes.Load() != 1 || daemons.Load() != 1 {
-					t.Errorf("%d objects, %d deletes, %d daemons", p.count("ConfigMap"), deletes.Load(), daemons.Load())
+					t.Errorf("%d objects, %d deletions, %d daemons, want 0, 1 and 1", p.count("ConfigMap"),
+						deletes.Load(), daemons.Load())
 				}
 				stop()
 			})

@@ -17,7 +17,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
-// ours begins the names of annotations and finalizers of the operators here.
+// ours is the prefix of annotations and finalizers of the operators in these tests.
 const ours = "coming.example.org/"
 
 type laterError struct{ delay time.Duration }
@@ -26,14 +26,14 @@ func (e laterError) Error() string { return "not yet" }
 
 func (e laterError) RetryAfter() time.Duration { return e.delay }
 
-// holders are what holds an object on its own, and ends when it is told to.
+// holders returns background handlers that hold their object until they are stopped.
 func holders() map[string]*handlers.Handler {
 	return map[string]*handlers.Handler{
 		"Daemon": daemon("b", handlers.Background{}, untilStopped), "Timer": timer("b", time.Hour, succeed),
 	}
 }
 
-// wisher wants the object to be handled. On its deletion, it fails with the errors first.
+// wisher returns the handler with a function that records its calls. On a deletion, it returns the errors first.
 func (j *journal) wisher(h handlers.Handler, errs ...error) handlers.Handler {
 	h.Call = func(_ context.Context, c *handlers.Invocation) error {
 		j.add(string(c.Cause.Reason) + " " + h.ID)
@@ -47,7 +47,8 @@ func (j *journal) wisher(h handlers.Handler, errs ...error) handlers.Handler {
 	return h
 }
 
-// While a daemon or a timer holds an object, whoever wants its deletion is called until that is done; then it goes.
+// TestDeletionsHeldInTheBackground shows that handlers of a deletion are called, with retries, while a daemon or a
+// timer holds the object; afterwards, the object is released.
 func TestDeletionsHeldInTheBackground(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
@@ -62,39 +63,47 @@ func TestDeletionsHeldInTheBackground(t *testing.T) {
 	}
 	tests := map[string]struct {
 		reason string
-		down   bool // while it is deleted
+		down   bool // during the deletion
 		own    handlers.Handler
 		errs   []error
 		want   string
 	}{
-		"DownResuming":  {"a resume that is wanted even then", true, resuming, nil, "1m0s delete r; gone"},
-		"DownOtherwise": {"one that is not", true, handlers.Handler{ID: "r", Initial: true}, nil, "gone"},
-		"DownOptional":  {"an optional deletion", true, optional, nil, "1m0s delete o; gone"},
+		"DownResuming": {"a resume handler for deleted objects is called", true, resuming, nil, "1m0s delete r; gone"},
+		"DownOtherwise": {"a resume handler is not called for a deleted object", true,
+			handlers.Handler{ID: "r", Initial: true}, nil, "gone"},
+		"DownOptional": {"an optional deletion handler is called after a restart", true, optional, nil,
+			"1m0s delete o; gone"},
 		"DownOptionalLater": {
-			"which is tried again", true, optional, []error{five, seven},
+			"an optional deletion handler is retried after a restart", true, optional, []error{five, seven},
 			"1m0s delete o; 1m5s delete o; 1m12s delete o; gone",
 		},
-		// What looks like a mistake and is kept: K-field-always.
-		"DownField": {"a field that has changed", true, field, nil, "0s create f; 1m0s delete f; gone"},
+		// This behaviour is kept although it looks like a mistake: K-field-always.
+		"DownField": {"a handler of a changed field is called", true, field, nil, "0s create f; 1m0s delete f; gone"},
 		"DownSameField": {
-			"one that has not", true, handlers.Handler{ID: "f", Field: diff.Path{"data", "same"}, NeedsChange: true},
+			"a handler of an unchanged field is not called", true,
+			handlers.Handler{ID: "f", Field: diff.Path{"data", "same"}, NeedsChange: true},
 			nil, "0s create f; gone",
 		},
 		"DownOthers": {
-			"nobody wants the deletion", true, handlers.Handler{ID: "u", Reason: cause.Update}, nil, "gone",
+			"an update handler is not called, and the object is released", true,
+			handlers.Handler{ID: "u", Reason: cause.Update}, nil, "gone",
 		},
 		"LiveOptional": {
-			"an optional deletion that is seen at once", false, optional, nil, "1m0s delete o; gone",
+			"an optional deletion handler is called by the running operator", false, optional, nil,
+			"1m0s delete o; gone",
 		},
 		"LiveOptionalLater": {
-			"which is tried again while nothing runs any more", false, optional, []error{five, seven},
+			"an optional deletion handler is retried after the background handler has ended", false, optional,
+			[]error{five, seven},
 			"1m0s delete o; 1m5s delete o; 1m12s delete o; gone",
 		},
 		"LiveOptionalFailed": {
-			"until it failed permanently", false, limited, []error{errors.New("bad")}, "1m0s delete o; gone",
+			"an optional deletion handler that fails permanently releases the object", false, limited,
+			[]error{errors.New("bad")}, "1m0s delete o; gone",
 		},
 		"LiveOthers": {
-			"nobody wants the deletion", false, handlers.Handler{ID: "u", Reason: cause.Update}, nil, "gone",
+			"an update handler is not called, and the object is released", false,
+			handlers.Handler{ID: "u", Reason: cause.Update}, nil, "gone",
 		},
 	}
 	for name, tc := range tests {
@@ -113,7 +122,7 @@ func TestDeletionsHeldInTheBackground(t *testing.T) {
 	}
 }
 
-// Nobody else need be there.
+// TestDeletionsHeldInTheBackgroundAlone shows that background handlers release the object without other handlers.
 func TestDeletionsHeldInTheBackgroundAlone(t *testing.T) {
 	for name, down := range map[string]bool{"Live": false, "Down": true} {
 		for held, holder := range holders() {
@@ -130,8 +139,8 @@ func TestDeletionsHeldInTheBackgroundAlone(t *testing.T) {
 	}
 }
 
-// deleteHeld lets an object be deleted after a minute, after an edit if the operator is down, and notes whether it is
-// gone at last.
+// deleteHeld deletes an object after a minute, with an edit before if the operator is down, and records whether the
+// object is finally gone.
 func deleteHeld(t *testing.T, j *journal, down bool, registrations ...reconcilers.Registration) {
 	t.Helper()
 	server := memapi.New()
@@ -164,7 +173,7 @@ func deleteHeld(t *testing.T, j *journal, down bool, registrations ...reconciler
 	j.lines = append(j.lines, end)
 }
 
-// A filter that cannot judge an object that is being deleted does not keep it.
+// TestFiltersThatFailDoNotHoldDeletions shows that a filter that fails for an object being deleted does not hold it.
 func TestFiltersThatFailDoNotHoldDeletions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := daemon("d", handlers.Background{}, untilStopped)

@@ -18,7 +18,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// An object that dies held by others keeps nothing of ours but what was handled last, and whose that is.
+// TestDyingObjectsKeepNoInterimMemory shows that an object that others hold during its deletion keeps only the
+// last-handled configuration and the handled uid.
 func TestDyingObjectsKeepNoInterimMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
@@ -30,28 +31,32 @@ func TestDyingObjectsKeepNoInterimMemory(t *testing.T) {
 		unfinished
 		want string
 	}{
-		"Creation": {"the creation was not finished", unfinished{reason: cause.Create}, ""},
+		"Creation": {"an unfinished creation leaves nothing", unfinished{reason: cause.Create}, ""},
 		"CreationDown": {
-			"nor was it when the operator had stopped",
+			"a creation that is unfinished at a restart leaves nothing",
 			unfinished{reason: cause.Create, down: true},
 			"",
 		},
 		"CreationHeld": {
-			"nor was it where we held the object, too: there, it ends in a deletion",
+			"an unfinished creation of a held object ends in a handled deletion",
 			unfinished{reason: cause.Create, held: true}, kept,
 		},
-		"Update": {"the update was not finished", unfinished{reason: cause.Update}, kept},
+		"Update": {"an unfinished update leaves the last-handled configuration", unfinished{reason: cause.Update},
+			kept},
 		"UpdateDown": {
-			"nor was it when the operator had stopped", unfinished{reason: cause.Update, down: true}, kept,
+			"an update that is unfinished at a restart leaves the last-handled configuration",
+			unfinished{reason: cause.Update, down: true}, kept,
 		},
 		"UpdateHeld": {
-			"nor was it where we held the object, too", unfinished{reason: cause.Update, held: true, down: true}, kept,
+			"an unfinished update of a held object leaves the last-handled configuration",
+			unfinished{reason: cause.Update, held: true, down: true}, kept,
 		},
 		"Unmatched": {
-			"the object has left all filters", unfinished{reason: cause.Update, held: true, filter: alive}, kept,
+			"an object that stops matching the change handlers leaves the last-handled configuration",
+			unfinished{reason: cause.Update, held: true, filter: alive}, kept,
 		},
 		"UnmatchedAll": {
-			"those of the background, too",
+			"an object that stops matching all handlers leaves the last-handled configuration",
 			unfinished{reason: cause.Update, held: true, filter: alive, everywhere: true}, kept,
 		},
 	}
@@ -68,13 +73,13 @@ func TestDyingObjectsKeepNoInterimMemory(t *testing.T) {
 	}
 }
 
-// unfinished is a cause that is not finished when the object is deleted.
+// unfinished is a change that is not finished when the object is deleted.
 type unfinished struct {
 	reason     cause.Reason
 	held       bool // by a background handler, too
-	down       bool // the operator is, while the object is deleted
+	down       bool // during the deletion
 	filter     handlers.Filter
-	everywhere bool // the filter is for what holds the object, too
+	everywhere bool // the background handler has the filter, too
 }
 
 func (u unfinished) registrations(t *testing.T, holder handlers.Handler) []reconcilers.Registration {
@@ -97,7 +102,7 @@ func (u unfinished) registrations(t *testing.T, holder handlers.Handler) []recon
 	return all
 }
 
-// die gives what is left of our memory on an object that is held by somebody else when it is deleted.
+// die returns the names of our annotations on an object that another client holds during its deletion.
 func (u unfinished) die(t *testing.T, holder handlers.Handler) string {
 	server := memapi.New()
 	p := newPeople(t, server)
@@ -136,12 +141,12 @@ func (u unfinished) die(t *testing.T, holder handlers.Handler) string {
 		t.Errorf("finalizers: -want, +got:\n%s", d)
 	}
 	if d := cmp.Diff(memoryOf(before), memoryOf(after)); d != "" {
-		t.Errorf("an edit of the dying object has changed what is left: -before, +after:\n%s", d)
+		t.Errorf("an edit of the object being deleted changed its annotations:\n-before, +after:\n%s", d)
 	}
 	return memoryOf(after)
 }
 
-// memoryOf are the names of our annotations, but for the mark of the prefix.
+// memoryOf returns the names of our annotations, without the mark of the prefix.
 func memoryOf(object *unstructured.Unstructured) string {
 	var names []string
 	for _, key := range slices.Sorted(maps.Keys(object.GetAnnotations())) {

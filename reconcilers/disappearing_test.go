@@ -17,7 +17,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// disappearing is a run of an operator whose objects disappear.
+// disappearing runs an operator whose object is going to disappear.
 type disappearing struct {
 	people
 
@@ -58,8 +58,8 @@ func (d *disappearing) writes() (n int) {
 	return n
 }
 
-// An optional deletion handler is called once for an object that disappears, unless its deletion was handled
-// (deviation D-optional-once).
+// TestOptionalDeletionsOfWhatDisappears shows that an optional deletion handler is called once for an object that
+// disappears, unless the deletion was handled before (deviation D-optional-once).
 func TestOptionalDeletionsOfWhatDisappears(t *testing.T) {
 	failing := []error{laterError{5 * time.Second}, laterError{5 * time.Second}}
 	deletion := handlers.Handler{ID: "d", Reason: cause.Delete}
@@ -72,29 +72,31 @@ func TestOptionalDeletionsOfWhatDisappears(t *testing.T) {
 		writes int    // by the operator since the deletion
 		want   string // without times in the case of a list, whose time is random
 	}{
-		"Unheld": {"nothing holds the object", reconcilers.Options{}, nil, nil, func(d *disappearing) {
-			d.remove("ConfigMap", "c")
-		}, 0, "1m0s delete o"},
-		"Failing": {"there are no retries", reconcilers.Options{}, failing, nil, func(d *disappearing) {
-			d.remove("ConfigMap", "c")
-		}, 0, "1m0s delete o"},
-		"HeldByOthers": {"the object is there until others release it", reconcilers.Options{}, nil, nil,
+		"Unheld": {"the handler is called when an object without finalizers disappears", reconcilers.Options{}, nil,
+			nil, func(d *disappearing) {
+				d.remove("ConfigMap", "c")
+			}, 0, "1m0s delete o"},
+		"Failing": {"the handler is not retried for a gone object", reconcilers.Options{}, failing, nil,
+			func(d *disappearing) {
+				d.remove("ConfigMap", "c")
+			}, 0, "1m0s delete o"},
+		"HeldByOthers": {"the handler is called when others release the object", reconcilers.Options{}, nil, nil,
 			func(d *disappearing) {
 				d.merge("ConfigMap", "c", `{"metadata":{"finalizers":["example.org/other"]}}`)
 				d.remove("ConfigMap", "c")
 				time.Sleep(time.Minute)
 				d.letGo()
 			}, 0, "2m0s delete o"},
-		"Held": {"an ordinary deletion calls it", reconcilers.Options{}, nil, []handlers.Handler{deletion},
+		"Held": {"a handled deletion calls the handler once", reconcilers.Options{}, nil, []handlers.Handler{deletion},
 			func(d *disappearing) { d.remove("ConfigMap", "c") }, 1, "1m0s delete o; 1m0s delete d"},
-		"HeldLonger": {"the deletion was handled when others release the object", reconcilers.Options{}, nil,
+		"HeldLonger": {"the handler is not called again when others release the object", reconcilers.Options{}, nil,
 			[]handlers.Handler{deletion}, func(d *disappearing) {
 				d.hold()
 				d.remove("ConfigMap", "c")
 				time.Sleep(time.Minute)
 				d.letGo()
 			}, 1, "1m0s delete o; 1m0s delete d"},
-		"HeldLongerThanTheProcess": {"a former process has handled the deletion", reconcilers.Options{}, nil,
+		"HeldLongerThanTheProcess": {"the handler is not called again after a restart", reconcilers.Options{}, nil,
 			[]handlers.Handler{deletion}, func(d *disappearing) {
 				d.hold()
 				d.remove("ConfigMap", "c")
@@ -104,17 +106,18 @@ func TestOptionalDeletionsOfWhatDisappears(t *testing.T) {
 				time.Sleep(time.Minute)
 				d.letGo()
 			}, 0, "1m0s delete o; 1m0s delete d"},
-		"Stripped": {"all finalizers are removed before the deletion is seen", reconcilers.Options{}, nil,
+		"Stripped": {"the handler is called for an object removed by force", reconcilers.Options{}, nil,
 			[]handlers.Handler{deletion}, func(d *disappearing) {
 				d.server.Discard(memapi.Resource{Version: "v1", Plural: "configmaps"}, "default", "c")
 			}, 0, "1m0s delete o"},
-		"Down": {"a disappearance is not seen while the operator is down", reconcilers.Options{}, nil, nil,
+		"Down": {"the handler is not called for objects that disappear while the operator is down",
+			reconcilers.Options{}, nil, nil,
 			func(d *disappearing) {
 				d.stop()
 				d.remove("ConfigMap", "c")
 				d.start()
 			}, 0, ""},
-		"Relisted": {"the last known state is enough",
+		"Relisted": {"the handler is called with the last known state after a relist",
 			reconcilers.Options{Watching: reconcilers.Watching{ServerTimeout: 10 * time.Second}}, nil, nil,
 			func(d *disappearing) {
 				d.down.Store(true)
@@ -124,7 +127,7 @@ func TestOptionalDeletionsOfWhatDisappears(t *testing.T) {
 				d.down.Store(false)
 				time.Sleep(30 * time.Second)
 			}, 0, "delete o"},
-		"Replaced": {"another object of the name is another one", reconcilers.Options{}, nil, nil,
+		"Replaced": {"two objects of one name are two calls", reconcilers.Options{}, nil, nil,
 			func(d *disappearing) {
 				d.remove("ConfigMap", "c")
 				d.create("ConfigMap", "c")
@@ -132,7 +135,8 @@ func TestOptionalDeletionsOfWhatDisappears(t *testing.T) {
 				d.remove("ConfigMap", "c")
 			}, 1, "1m0s delete o; 2m0s delete o"},
 		"Kopf": {
-			"Kopf does not call it", reconcilers.Options{Settings: reconcilers.Settings{KopfDeletions: true}}, nil, nil,
+			"with KopfDeletions, the handler is not called",
+			reconcilers.Options{Settings: reconcilers.Settings{KopfDeletions: true}}, nil, nil,
 			func(d *disappearing) { d.remove("ConfigMap", "c") }, 0, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

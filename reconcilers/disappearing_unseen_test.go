@@ -15,7 +15,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// dependent is something elsewhere that all objects need their finalizer for.
+// dependent makes every object need the finalizer.
 type dependent struct{}
 
 func (dependent) Held(map[string]any) bool { return true }
@@ -24,8 +24,8 @@ func (dependent) Release(context.Context, map[string]any) error { return nil }
 
 func (dependent) Forget(types.UID) {}
 
-// An optional deletion handler that a former process has called is not called again if the object disappears before
-// this process has made a pass over it (deviation D-optional-once).
+// TestOptionalDeletionsOfWhatDisappearsUnseen shows that an optional deletion handler called by a former process is not
+// called again if the object disappears before the first pass of this process (deviation D-optional-once).
 func TestOptionalDeletionsOfWhatDisappearsUnseen(t *testing.T) {
 	deletion := handlers.Handler{ID: "d", Reason: cause.Delete}
 	for name, tc := range map[string]struct {
@@ -36,20 +36,23 @@ func TestOptionalDeletionsOfWhatDisappearsUnseen(t *testing.T) {
 		want   string
 	}{
 		"Required": {
-			"a required handler has held the object", reconcilers.Options{}, []handlers.Handler{deletion}, false,
+			"the handler is not called again if a required handler held the object", reconcilers.Options{},
+			[]handlers.Handler{deletion}, false,
 			"1m0s delete o; 1m0s delete d",
 		},
 		"Timer": {
-			"a timer has held the object", reconcilers.Options{},
+			"the handler is not called again if a timer held the object", reconcilers.Options{},
 			[]handlers.Handler{*timer("b", time.Hour, succeed)}, false, "1m0s delete o",
 		},
 		"Dependents": {
-			"dependents have held the object", reconcilers.Options{Dependents: dependent{}}, nil, false,
+			"the handler is not called again if dependents held the object",
+			reconcilers.Options{Dependents: dependent{}}, nil, false,
 			"1m0s delete o",
 		},
-		"Unheld": {"nothing of the operator has held the object", reconcilers.Options{}, nil, false, "3m0s delete o"},
+		"Unheld": {"the handler is called if nothing of the operator held the object", reconcilers.Options{}, nil,
+			false, "3m0s delete o"},
 		"Stripped": {
-			"all finalizers are removed before any process has handled the deletion", reconcilers.Options{},
+			"the handler is called if no process has handled the deletion", reconcilers.Options{},
 			[]handlers.Handler{deletion}, true, "3m0s delete o",
 		},
 	} {

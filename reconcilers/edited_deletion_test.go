@@ -15,7 +15,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// An edit of a kept object calls the failed handler again, whenever the object is edited and whatever else happens
+// TestEditsOfFailedDeletions shows that an edit of a kept object calls the failed handler again, whatever else happens
 // (deviation D-hold-failure). The deletion is after 1 minute, the edit after 6 minutes.
 func TestEditsOfFailedDeletions(t *testing.T) {
 	edit := func(d *disappearing) { d.merge("ConfigMap", "c", `{"data":{"k":"two"}}`) }
@@ -32,7 +32,8 @@ func TestEditsOfFailedDeletions(t *testing.T) {
 		want   string
 	}{
 		"Unreachable": {
-			"a failed removal of the record is repeated", other(handlers.Handler{}), func(d *disappearing) {
+			"the removal of the record is repeated until it succeeds", other(handlers.Handler{}),
+			func(d *disappearing) {
 				d.down.Store(true)
 				edit(d)
 				time.Sleep(5 * time.Second)
@@ -40,7 +41,8 @@ func TestEditsOfFailedDeletions(t *testing.T) {
 			}, "1m0s delete d; 1m0s delete e; 6m7s delete d; gone",
 		},
 		"BetweenRetries": {
-			"another handler that sees the edit does not end it", other(handlers.Handler{}, waiting), edit,
+			"an edit seen by another handler still calls the failed handler again", other(handlers.Handler{}, waiting),
+			edit,
 			"1m0s delete d; 1m0s delete e; 9m0s delete e; 9m0s delete d; gone",
 		},
 		"Unedited": {
@@ -82,7 +84,8 @@ func TestEditsOfFailedDeletions(t *testing.T) {
 	}
 }
 
-// An edit between the failure of a sub-handler and the end of another one counts, too.
+// TestEditsOfFailedSubHandlers shows that an edit between the failure of one sub-handler and the end of another one
+// counts.
 func TestEditsOfFailedSubHandlers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := &journal{began: time.Now()}
@@ -104,8 +107,8 @@ func TestEditsOfFailedSubHandlers(t *testing.T) {
 	})
 }
 
-// A handler whose outcome could not be written at first is not called again, although the failure of another one was
-// written before.
+// TestUnwrittenOutcomesBesideFailedDeletions shows that a handler whose outcome could not be written at first is not
+// called again, although the failure of another handler was written before.
 func TestUnwrittenOutcomesBesideFailedDeletions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j, server := &journal{began: time.Now()}, memapi.New()

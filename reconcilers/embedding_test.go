@@ -22,7 +22,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/growth"
 )
 
-// embedder is a process that starts operators and stops them again.
+// embedder starts and stops operators in one process.
 type embedder struct {
 	t          *testing.T
 	server     *memapi.Server
@@ -54,7 +54,7 @@ func (e *embedder) manager() ctrl.Manager {
 	return m
 }
 
-// add sets an operator up that has handlers of all families, in two namespaces.
+// add sets up an operator with handlers of several families, in two namespaces.
 func (e *embedder) add(m ctrl.Manager, name string) {
 	e.t.Helper()
 	_, filling := byName()
@@ -94,7 +94,7 @@ func (e *embedder) add(m ctrl.Manager, name string) {
 	}
 }
 
-// run starts the managers, lets them handle an object in each namespace, and stops them.
+// run starts the managers, waits until they have handled an object in each namespace, and stops them.
 func (e *embedder) run(round int, managers ...ctrl.Manager) {
 	e.t.Helper()
 	ctx, stop := context.WithCancel(e.t.Context())
@@ -112,7 +112,7 @@ func (e *embedder) run(round int, managers ...ctrl.Manager) {
 	}
 	time.Sleep(10 * time.Second)
 	if open := e.connection.open.Load(); open == 0 {
-		e.t.Errorf("round %d: nothing is watched while operators run", round)
+		e.t.Errorf("round %d: a running operator must have open watches", round)
 	}
 	stop()
 	for range managers {
@@ -123,8 +123,8 @@ func (e *embedder) run(round int, managers ...ctrl.Manager) {
 	synctest.Wait()
 }
 
-// Operators with managers of their own, and with one that they share, can be started and stopped in one process again
-// and again: no goroutine, no watch and no registration is left of them.
+// TestOperatorsOfOneProcessLeaveNothing shows that operators with their own or a shared manager can be started and
+// stopped repeatedly: they leave no goroutines, watches or claims.
 func TestOperatorsOfOneProcessLeaveNothing(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
@@ -139,29 +139,30 @@ func TestOperatorsOfOneProcessLeaveNothing(t *testing.T) {
 			for i, name := range []string{"one.example.org", "two.example.org", "three.example.org"} {
 				e.add(managers[i], name)
 			}
-			e.add(managers[2], "four.example.org") // beside another one
+			e.add(managers[2], "four.example.org") // the second operator of the manager
 			e.run(round, managers...)
 			if open := e.connection.open.Load(); open != 0 {
-				t.Errorf("round %d: %d watches are open", round, open)
+				t.Errorf("round %d: %d watches are open, want 0", round, open)
 			}
 			for i, m := range managers {
 				if reconcilers.Claimed(m) {
-					t.Errorf("round %d: the process knows still what the operators of manager %d have", round, i)
+					t.Errorf("round %d: the claims of the operators of manager %d must be removed", round, i)
 				}
 			}
 			if left := e.running.Load(); left != 0 {
-				t.Errorf("round %d: %d daemons are running", round, left)
+				t.Errorf("round %d: %d daemons are running, want 0", round, left)
 			}
 		}
 		goroutines = append(goroutines, growth.Goroutines())
 		if first, last := goroutines[0], goroutines[rounds]; last > first {
-			t.Errorf("%d goroutines before, %d after: %v", first, last, goroutines)
+			t.Errorf("%d goroutines before, %d after, want no more: %v", first, last, goroutines)
 		}
 		if want, got := int64(2*operators*rounds), e.changes.Load(); got != want {
 			t.Errorf("%d creations were handled, want %d: two in each round, by each operator", got, want)
 		}
 		if e.events.Load() == 0 || e.daemons.Load() == 0 || e.ticks.Load() == 0 {
-			t.Errorf("%d events, %d daemons, %d ticks", e.events.Load(), e.daemons.Load(), e.ticks.Load())
+			t.Errorf("%d events, %d daemons, %d ticks, want some of each", e.events.Load(), e.daemons.Load(),
+				e.ticks.Load())
 		}
 	})
 }

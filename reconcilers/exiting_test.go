@@ -17,7 +17,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// TestHandlersDuringTheExit has a handler that takes 20 seconds when the operator exits after 8.
+// TestHandlersDuringTheExit shows how long an exit waits for a running handler, which takes 20 seconds. The exit begins
+// after 8 seconds.
 func TestHandlersDuringTheExit(t *testing.T) {
 	tests := map[string]struct {
 		reason  string
@@ -25,10 +26,12 @@ func TestHandlersDuringTheExit(t *testing.T) {
 		want    string
 		took    time.Duration
 	}{
-		"Default":     {"it has a moment, but not more", 0, "0s begin; 10s exiting", 2 * time.Second},
-		"Longer":      {"the pass is done, and no more", time.Hour, "0s begin; 20s end; 20s next", 12 * time.Second},
-		"Shorter":     {"its time is over before", time.Second, "0s begin; 9s exiting", time.Second},
-		"Immediately": {"nobody wants to wait", -1, "0s begin; 8s exiting", 0},
+		"Default": {"by default, a running handler has 2 seconds", 0, "0s begin; 10s exiting", 2 * time.Second},
+		"Longer": {"with a long timeout, the whole pass is finished", time.Hour, "0s begin; 20s end; 20s next",
+			12 * time.Second},
+		"Shorter": {"a handler is interrupted when the exit timeout is over", time.Second, "0s begin; 9s exiting",
+			time.Second},
+		"Immediately": {"with a negative timeout, the handler is interrupted at once", -1, "0s begin; 8s exiting", 0},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -73,7 +76,8 @@ func TestHandlersDuringTheExit(t *testing.T) {
 	}
 }
 
-// Where others take over, two must not handle the same objects: the time for that is that of a pause.
+// TestHandlersDuringAPause shows that a pause uses the pause timeout instead of the exit timeout, because another
+// operator takes over the objects.
 func TestHandlersDuringAPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, j, gate := memapi.New(), &journal{}, &reconcilers.Gate{}
@@ -101,8 +105,7 @@ func TestHandlersDuringAPause(t *testing.T) {
 	})
 }
 
-// Whoever ends a paused operator waits no longer than for another one: what still runs in the grace of the pause has
-// the time of an exit.
+// TestExitInTheGraceOfAPause shows that an exit during the grace of a pause waits no longer than any exit.
 func TestExitInTheGraceOfAPause(t *testing.T) {
 	slow := func(ctx context.Context, _ *handlers.Invocation) error {
 		select {
@@ -117,12 +120,15 @@ func TestExitInTheGraceOfAPause(t *testing.T) {
 		want    time.Duration
 		cause   error
 	}{
-		"Change": {"the exit has its moment", &handlers.Handler{ID: "h", Reason: cause.Create, Call: slow},
+		"Change": {"a change handler has the exit timeout",
+			&handlers.Handler{ID: "h", Reason: cause.Create, Call: slow},
 			2 * time.Second, execution.ErrExiting},
-		"Event": {"as for changes", &handlers.Handler{ID: "h", Family: handlers.Watching, Call: slow},
+		"Event": {"an event handler has the exit timeout",
+			&handlers.Handler{ID: "h", Family: handlers.Watching, Call: slow},
 			2 * time.Second, execution.ErrExiting},
-		"Tick":   {"it ends at once", timer("h", 5*time.Minute, slow), 0, execution.ErrExiting},
-		"Daemon": {"it was told in the pause", daemon("h", handlers.Background{}, slow), 0, execution.ErrPaused},
+		"Tick": {"a running tick ends at once", timer("h", 5*time.Minute, slow), 0, execution.ErrExiting},
+		"Daemon": {"a daemon has ended in the pause already", daemon("h", handlers.Background{}, slow), 0,
+			execution.ErrPaused},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -2,10 +2,10 @@ package reconcilers
 
 import "sigs.k8s.io/controller-runtime/pkg/manager"
 
-// Claimed tells whether the process knows anything of operators of the manager.
+// Claimed returns whether operators of the manager have claims in this process.
 func Claimed(m manager.Manager) bool { return claimed(m.Elected()) }
 
-// claimed tells whether anything is known of operators of the manager with this channel.
+// claimed returns whether there are claims for the manager with this channel.
 func claimed(m elected) bool {
 	byManager.mu.Lock()
 	defer byManager.mu.Unlock()

@@ -25,12 +25,13 @@ func (refusal) Error() string { return "the row is referenced" }
 
 func (refusal) Permanent() bool { return true }
 
-// keeping is a deletion handler whose permanent failure keeps its object.
+// keeping returns a deletion handler whose permanent failure keeps its object.
 func keeping(policy handlers.Policy) handlers.Handler {
 	return handlers.Handler{ID: "d", Reason: cause.Delete, HoldOnFailure: true, Policy: policy}
 }
 
-// A deletion that has failed permanently keeps the object until a user edits or releases it (deviation D-hold-failure).
+// TestDeletionsThatFailKeepTheirObjects shows that a deletion that has failed permanently keeps the object until a user
+// edits or releases it (deviation D-hold-failure).
 func TestDeletionsThatFailKeepTheirObjects(t *testing.T) {
 	permanent, again := []error{refusal{}}, laterError{10 * time.Second}
 	filtered := keeping(handlers.Policy{})
@@ -45,46 +46,52 @@ func TestDeletionsThatFailKeepTheirObjects(t *testing.T) {
 		act    func(d *disappearing) // 5 minutes after the deletion
 		want   string
 	}{
-		"Permanent":  {"it fails by its own word", keeping(handlers.Policy{}), permanent, nil, "1m0s delete d; held"},
-		"Unkept":     {"without the option, the object goes", letting, permanent, nil, "1m0s delete d; gone"},
-		"Succeeding": {"nothing fails", keeping(handlers.Policy{}), nil, nil, "1m0s delete d; gone"},
+		"Permanent": {"a permanent error keeps the object", keeping(handlers.Policy{}), permanent, nil,
+			"1m0s delete d; held"},
+		"Unkept": {"without the option, a permanent error releases the object", letting, permanent, nil,
+			"1m0s delete d; gone"},
+		"Succeeding": {"a success releases the object", keeping(handlers.Policy{}), nil, nil, "1m0s delete d; gone"},
 		"Retries": {
-			"the retries are used up", keeping(handlers.Policy{Retries: ptr.To(2)}), []error{again, again}, nil,
+			"a handler without retries left keeps the object", keeping(handlers.Policy{Retries: ptr.To(2)}),
+			[]error{again, again}, nil,
 			"1m0s delete d; 1m10s delete d; held",
 		},
 		"Timeout": {
-			"the time is over", keeping(handlers.Policy{Timeout: ptr.To(15 * time.Second)}),
+			"a handler without time left keeps the object", keeping(handlers.Policy{Timeout: ptr.To(15 * time.Second)}),
 			[]error{again, again, again}, nil, "1m0s delete d; 1m10s delete d; held",
 		},
 		"Edited": {
-			"an edit calls it again", keeping(handlers.Policy{}), permanent, edit,
+			"an edit calls the failed handler again", keeping(handlers.Policy{}), permanent, edit,
 			"1m0s delete d; 6m0s delete d; gone",
 		},
 		"EditedInVain": {
-			"it fails again, and is not called without another edit", keeping(handlers.Policy{}),
+			"a second failure keeps the object until another edit", keeping(handlers.Policy{}),
 			[]error{refusal{}, refusal{}}, edit, "1m0s delete d; 6m0s delete d; held",
 		},
 		"Restarted": {
-			"the failure is remembered", keeping(handlers.Policy{}), permanent,
+			"after a restart, the failed handler is not called again", keeping(handlers.Policy{}), permanent,
 			func(d *disappearing) { d.stop(); d.start() }, "1m0s delete d; held",
 		},
 		"EditedWhileDown": {
-			"so is what the handler saw", keeping(handlers.Policy{}), permanent,
+			"an edit while the operator is down calls the failed handler again", keeping(handlers.Policy{}), permanent,
 			func(d *disappearing) { d.stop(); edit(d); d.start() }, "1m0s delete d; 6m0s delete d; gone",
 		},
 		"Touched": {
-			"the status and foreign finalizers do not count", keeping(handlers.Policy{}), permanent,
+			"a change of the status does not call the failed handler again", keeping(handlers.Policy{}), permanent,
 			func(d *disappearing) { d.merge("ConfigMap", "c", `{"status":{"a":"b"}}`) }, "1m0s delete d; held",
 		},
-		"Released": {"a user removes the finalizer", keeping(handlers.Policy{}), permanent, (*disappearing).letGo,
+		"Released": {"a user can release the object by removing the finalizer", keeping(handlers.Policy{}), permanent,
+			(*disappearing).letGo,
 			"1m0s delete d; gone"},
 		"FilteredOut": {
-			"the handler does not match any more", filtered, permanent, func(d *disappearing) {
+			"the object is released when the failed handler does not match any more", filtered, permanent,
+			func(d *disappearing) {
 				d.merge("ConfigMap", "c", `{"metadata":{"labels":{"orphan":"yes"}}}`)
 			}, "1m0s delete d; gone",
 		},
 		"Forgotten": {
-			"a user removes the record", keeping(handlers.Policy{}), permanent, func(d *disappearing) {
+			"removing the record calls the failed handler again", keeping(handlers.Policy{}), permanent,
+			func(d *disappearing) {
 				d.merge("ConfigMap", "c", `{"metadata":{"annotations":{"coming.example.org/d":null}}}`)
 			}, "1m0s delete d; 6m0s delete d; gone",
 		},
@@ -102,7 +109,8 @@ func TestDeletionsThatFailKeepTheirObjects(t *testing.T) {
 	}
 }
 
-// deleteFailing deletes an object after a minute, and notes its state 10 minutes later.
+// deleteFailing deletes an object after a minute, calls act 5 minutes later, and records whether the object is gone
+// another 5 minutes later.
 func deleteFailing(
 	t *testing.T, j *journal, act func(d *disappearing), registrations ...reconcilers.Registration,
 ) {
@@ -129,7 +137,8 @@ func deleteFailing(
 	j.lines = append(j.lines, end)
 }
 
-// Changes by the failing handler itself do not count as edits, even if they differ each time.
+// TestDeletionsThatFailWithPatches shows that changes by the failing handler do not count as edits, even if they differ
+// each time.
 func TestDeletionsThatFailWithPatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j, calls := &journal{began: time.Now()}, 0
@@ -148,12 +157,13 @@ func TestDeletionsThatFailWithPatches(t *testing.T) {
 			d.merge("ConfigMap", "c", `{"metadata":{"labels":{"l":"x"}}}`)
 		}, to(t, "configmaps", &own), to(t, "configmaps", &other))
 		if d := cmp.Diff("1m0s delete d; 1m0s delete e; 6m0s delete d; held", j.String()); d != "" {
-			t.Errorf("one call, and one more for the edit; who has succeeded is not called again: -want, +got:\n%s", d)
+			t.Errorf("want one call and one for the edit, and no second call of e: -want, +got:\n%s", d)
 		}
 	})
 }
 
-// The failure of a sub-handler keeps the object, too, and an edit calls that sub-handler again.
+// TestDeletionsWhoseSubHandlersFail shows that the failure of a sub-handler keeps the object, too, and that an edit
+// calls that sub-handler again.
 func TestDeletionsWhoseSubHandlersFail(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := &journal{began: time.Now()}

@@ -21,7 +21,7 @@ import (
 
 var errNotYet = errors.New("not yet")
 
-// timesheet notes when a handler was called for an object.
+// timesheet records the times of the calls of handlers by object.
 type timesheet struct {
 	mu    sync.Mutex
 	calls map[string][]time.Time
@@ -44,7 +44,8 @@ func (j *timesheet) of(id, name string) []time.Time {
 	return append([]time.Time{}, j.calls[id+" "+name]...)
 }
 
-// handler notes its calls. It hangs on objects that are named for that, until the operator exits.
+// handler returns a handler that records its calls. Objects with the prefix "hanging-" and its id block it until the
+// operator exits.
 func (j *timesheet) handler(id string, reason cause.Reason, act func(name string, call int) error) *handlers.Handler {
 	return &handlers.Handler{ID: id, Reason: reason, Policy: handlers.Policy{Backoff: ptr.To(time.Second)},
 		Call: func(ctx context.Context, c *handlers.Invocation) error {
@@ -60,7 +61,7 @@ func (j *timesheet) handler(id string, reason cause.Reason, act func(name string
 		}}
 }
 
-// within expects a call within a time.
+// within requires a call within a time.
 func (j *timesheet) within(t *testing.T, id, name string, calls int, since time.Time, limit time.Duration) {
 	t.Helper()
 	times := j.of(id, name)
@@ -73,8 +74,8 @@ func (j *timesheet) within(t *testing.T, id, name string, calls int, since time.
 	}
 }
 
-// Whoever hangs in a creation holds no place of the deletions: neither of the first attempts, nor of the following
-// ones.
+// TestDeletionsBesideHangingCreations shows that creations that hang do not occupy the slots of deletions, neither for
+// first attempts nor for retries.
 func TestDeletionsBesideHangingCreations(t *testing.T) {
 	for _, workers := range []int{2, 10, 0} {
 		t.Run(fmt.Sprint(workers), func(t *testing.T) {
@@ -100,14 +101,15 @@ func TestDeletionsBesideHangingCreations(t *testing.T) {
 				j.within(t, "d", "honest", 1, began, 10*time.Millisecond)
 				j.within(t, "d", "honest", 3, began, 2100*time.Millisecond)
 				if left := p.count("ConfigMap"); left != 130 {
-					t.Errorf("%d objects are left, want those that hang", left)
+					t.Errorf("%d objects are left, want those whose handlers hang", left)
 				}
 			})
 		})
 	}
 }
 
-// An object that was being deleted before the start is listed among those whose handlers hang.
+// TestListedDeletionsBesideHangingResumptions shows that an object listed as being deleted is handled although the
+// handlers of other listed objects hang.
 func TestListedDeletionsBesideHangingResumptions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, j := memapi.New(), &timesheet{}
@@ -135,7 +137,7 @@ func TestListedDeletionsBesideHangingResumptions(t *testing.T) {
 	})
 }
 
-// Nor do deletions that hang keep others from being created.
+// TestCreationsBesideHangingDeletions shows that deletions that hang do not occupy the slots of creations.
 func TestCreationsBesideHangingDeletions(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
@@ -166,13 +168,14 @@ func TestCreationsBesideHangingDeletions(t *testing.T) {
 	}
 }
 
-// weather is what a storm has done to honest objects.
+// weather holds the measurements of the honest objects in a storm.
 type weather struct {
-	deletion, tick time.Duration // the slowest: from the request on; between two of one object
+	deletion,
+	tick time.Duration // the slowest deletion since its request; the longest time between two ticks of one object
 	deleted, ticks int
 }
 
-// storm lets honest objects live and be deleted, among others or not. All have a timer of a second.
+// storm edits and deletes honest objects with timers of a second, with or without objects that hang and fail.
 func storm(t *testing.T, among bool) (w weather) {
 	const honest, minute = 30, time.Minute
 	synctest.Test(t, func(t *testing.T) {
@@ -235,7 +238,7 @@ func storm(t *testing.T, among bool) (w weather) {
 	return w
 }
 
-// In a storm of objects that hang and objects that fail, honest ones are deleted and ticked as if they were alone.
+// TestHonestObjectsInAStorm shows that objects that hang or fail hardly delay the deletions and ticks of others.
 func TestHonestObjectsInAStorm(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")

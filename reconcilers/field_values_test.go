@@ -18,8 +18,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
-// TestNullsInTheLastHandledConfiguration is the deviation D-null-only: what differs by a null only is rewritten with
-// the next change, or with the resuming of the object, if anybody resumes it; Kopf rewrites it after each restart.
+// TestNullsInTheLastHandledConfiguration shows the deviation D-null-only: a configuration that differs only by a null
+// is rewritten with the next change, or when the object is resumed; Kopf rewrites it after each restart.
 func TestNullsInTheLastHandledConfiguration(t *testing.T) {
 	const handled = "coming.example.org/last-handled-configuration"
 	done := func(context.Context, *handlers.Invocation) error { return nil }
@@ -29,9 +29,9 @@ func TestNullsInTheLastHandledConfiguration(t *testing.T) {
 		edited    bool
 		rewritten bool
 	}{
-		"Quiet":    {"nothing is to be done, so nothing is written", false, false, false},
-		"Edited":   {"the next change writes it anyway", false, true, true},
-		"Resuming": {"the end of a cause writes what differs in any way", true, false, true},
+		"Quiet":    {"without a change, the configuration is not rewritten", false, false, false},
+		"Edited":   {"the next change rewrites the configuration", false, true, true},
+		"Resuming": {"a resumed object's configuration is rewritten", true, false, true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -77,18 +77,18 @@ func TestNullsInTheLastHandledConfiguration(t *testing.T) {
 				}
 				object := get()
 				if rewritten := !strings.Contains(object.GetAnnotations()[handled], "null"); rewritten != tc.rewritten {
-					t.Errorf("%s: it is %s", tc.reason, object.GetAnnotations()[handled])
+					t.Errorf("%s: the configuration is %s", tc.reason, object.GetAnnotations()[handled])
 				}
 				if written := object.GetResourceVersion() != before; written != tc.rewritten {
-					t.Errorf("%s: that the object was written to is %v", tc.reason, written)
+					t.Errorf("%s: the object was written to: %v", tc.reason, written)
 				}
 			})
 		})
 	}
 }
 
-// A handler of a field inside of a scalar is not for that object, in whatever family; all others are, and it is, too,
-// once there is a mapping.
+// TestFieldsInsideOfScalars shows that a handler of a field within a scalar does not match the object, in any family,
+// while other handlers do. It matches as soon as there is a mapping.
 func TestFieldsInsideOfScalars(t *testing.T) {
 	families := map[string]handlers.Handler{
 		"Changing": {NeedsChange: true},
@@ -128,7 +128,7 @@ func TestFieldsInsideOfScalars(t *testing.T) {
 	}
 }
 
-// first are the first lines.
+// first drops all lines but the first ones, and returns these.
 func (j *journal) first(n int) string {
 	j.mu.Lock()
 	j.lines = j.lines[:min(n, len(j.lines))]

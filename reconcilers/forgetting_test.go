@@ -18,7 +18,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// Objects that go are forgotten, also those that go while the operator is paused: nobody tells of them.
+// TestGoneObjectsAreForgotten shows that gone objects are forgotten, even those that are deleted during a pause,
+// without an event.
 func TestGoneObjectsAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
@@ -48,7 +49,7 @@ func TestGoneObjectsAreForgotten(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		gate.Set(true)
 		time.Sleep(time.Second)
-		// By force: our finalizer holds it, and nobody is there to take it away.
+		// Remove the finalizer by force, because the paused operator does not.
 		patch := p.object("ConfigMap", "b")
 		if err := p.Get(t.Context(), types.NamespacedName{Namespace: "default", Name: "b"}, patch); err != nil {
 			t.Fatal(err)
@@ -64,14 +65,14 @@ func TestGoneObjectsAreForgotten(t *testing.T) {
 		mu.Lock()
 		defer mu.Unlock()
 		slices.Sort(forgotten)
-		forgotten = slices.Compact(forgotten) // once when all were told, and again when its daemon has ended
+		forgotten = slices.Compact(forgotten) // again after the end of its daemon
 		if d := cmp.Diff([]string{"a", "b"}, forgotten); d != "" {
 			t.Errorf("-want, +got:\n%s", d)
 		}
 	})
 }
 
-// What others remember of an object stays until they were told of its end.
+// TestForgottenBeforeDeletedEvent shows that Forget is called after the event handlers of the deletion.
 func TestForgottenBeforeDeletedEvent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
@@ -95,7 +96,7 @@ func TestForgottenBeforeDeletedEvent(t *testing.T) {
 			all = append(all, s)
 		}
 		if strings.Join(all, " ") != "ADDED DELETED forget" {
-			t.Errorf("%v", all)
+			t.Errorf("the order is %v, want ADDED, DELETED, forget", all)
 		}
 	})
 }

@@ -21,17 +21,17 @@ func TestBusy(t *testing.T) {
 	<-idle
 	first, second := gate.Enter(), gate.Enter()
 	if !first || !second || gate.Busy() != 2 {
-		t.Fatalf("of an open gate: %d of 2", gate.Busy())
+		t.Fatalf("an open gate must permit two attempts: %d of 2 are busy", gate.Busy())
 	}
 	idle = gate.Idle()
 	gate.Set(true)
 	if gate.Enter() || gate.Open() {
-		t.Error("something began after the gate was closed")
+		t.Error("Enter and Open must be false after the gate was closed")
 	}
 	gate.Leave()
 	select {
 	case <-idle:
-		t.Error("one is still running")
+		t.Error("the gate must not be idle while one attempt is running")
 	default:
 	}
 	gate.Leave()
@@ -39,7 +39,7 @@ func TestBusy(t *testing.T) {
 	<-gate.Idle()
 	gate.Set(false)
 	if !gate.Enter() || gate.Busy() != 1 {
-		t.Errorf("of a gate that was opened again: %d of 1", gate.Busy())
+		t.Errorf("a reopened gate must permit an attempt: %d of 1 is busy", gate.Busy())
 	}
 }
 
@@ -57,24 +57,24 @@ func TestPermissionToWrite(t *testing.T) {
 			}
 		}
 		gate.AllowWritesUntil(time.Now().Add(time.Minute))
-		want(true, "there is a minute left")
+		want(true, "before the end of the permission")
 		time.Sleep(time.Minute)
-		want(false, "the time is over")
+		want(false, "after the end of the permission")
 		gate.AllowWritesUntil(time.Now().Add(-time.Second))
-		want(false, "a record was confirmed too late")
+		want(false, "after a permission that ends in the past")
 		gate.Set(true)
 		gate.AllowWritesUntil(time.Now().Add(time.Minute))
-		want(false, "it was closed, too")
+		want(false, "with permission, but closed")
 		gate.Set(false)
-		want(true, "there is permission again")
+		want(true, "with permission, and reopened")
 		gate.AllowWritesUntil(time.Time{})
 		time.Sleep(time.Hour)
-		want(true, "there is no end any more")
+		want(true, "with permission without an end")
 	})
 }
 
-// The outcome of a handler that runs when the gate closes is written; it counts as busy until then. Its remaining
-// handlers wait for the next time.
+// TestOutcomeInPause shows that the outcome of a handler that runs when the gate closes is written, and that the gate
+// is busy until then. The other handlers are called after the pause.
 func TestOutcomeInPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
@@ -94,15 +94,16 @@ func TestOutcomeInPause(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		gate.Set(true)
 		if time.Sleep(time.Second); gate.Busy() != 1 {
-			t.Errorf("%d of 1 are busy", gate.Busy())
+			t.Errorf("the running handler must count as busy: %d of 1 is", gate.Busy())
 		}
 		<-gate.Idle()
 		if first.Load() != 1 || len(p.get("ConfigMap", "c").GetAnnotations()) == 0 {
-			t.Errorf("%d of 1 calls; annotations: %v", first.Load(), p.get("ConfigMap", "c").GetAnnotations())
+			t.Errorf("the outcome must be written: %d of 1 calls; annotations: %v", first.Load(),
+				p.get("ConfigMap", "c").GetAnnotations())
 		}
 		time.Sleep(time.Hour)
 		if second.Load() != 0 {
-			t.Error("a handler was called in the pause")
+			t.Error("no handler must be called in the pause")
 		}
 		gate.Set(false)
 		time.Sleep(time.Minute)
@@ -112,7 +113,8 @@ func TestOutcomeInPause(t *testing.T) {
 	})
 }
 
-// After the timeout, the context of what still runs ends, and the attempt does not count.
+// TestPauseTimeout shows that the context of a running handler ends after the pause timeout, and that the attempt does
+// not count.
 func TestPauseTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
@@ -123,7 +125,7 @@ func TestPauseTimeout(t *testing.T) {
 		var after []time.Duration
 		run := func(ctx context.Context, call *handlers.Invocation) error {
 			if call.Retry != 0 {
-				t.Errorf("an attempt that was ended by a pause counts: %d", call.Retry)
+				t.Errorf("an attempt that a pause has ended must not count: %d", call.Retry)
 			}
 			began := time.Now()
 			<-ctx.Done()
@@ -140,18 +142,18 @@ func TestPauseTimeout(t *testing.T) {
 		gate.Set(true)
 		<-gate.Idle()
 		if len(ended) != 1 || !errors.Is(ended[0], execution.ErrPaused) || after[0] != 65*time.Second {
-			t.Errorf("ended by %v, after %v", ended, after)
+			t.Errorf("ended with %v after %v, want ErrPaused after 65s", ended, after)
 		}
 		gate.Set(false)
 		time.Sleep(5 * time.Second)
 		stop()
 		if len(ended) != 2 || !errors.Is(ended[1], execution.ErrExiting) {
-			t.Errorf("ended by %v", ended)
+			t.Errorf("ended with %v, want ErrExiting in the second call", ended)
 		}
 	})
 }
 
-// Without permission, neither the engine nor a handler writes.
+// TestWritesWithoutPermission shows that without permission, neither the engine nor a handler writes.
 func TestWritesWithoutPermission(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
@@ -170,12 +172,13 @@ func TestWritesWithoutPermission(t *testing.T) {
 		defer stop()
 		time.Sleep(time.Minute)
 		if len(p.get("ConfigMap", "c").GetAnnotations()) != 0 || calls.Load() != 1 || gate.Busy() != 0 {
-			t.Errorf("%d calls; busy: %d; %v", calls.Load(), gate.Busy(), p.get("ConfigMap", "c").GetAnnotations())
+			t.Errorf("%d calls; busy: %d; annotations %v; want one call and no annotations", calls.Load(), gate.Busy(),
+				p.get("ConfigMap", "c").GetAnnotations())
 		}
 		gate.AllowWritesUntil(time.Time{})
 		time.Sleep(time.Minute)
 		if len(p.get("ConfigMap", "c").GetAnnotations()) == 0 {
-			t.Error("nothing was written with permission")
+			t.Error("with permission again, the outcome must be written")
 		}
 	})
 }

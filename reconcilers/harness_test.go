@@ -28,7 +28,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/logkeys"
 )
 
-// people are those who make, change and delete objects.
+// people creates, changes and deletes objects directly on the API server.
 type people struct {
 	client.Client
 	t *testing.T
@@ -113,7 +113,7 @@ func daemon(id string, b handlers.Background, call handlers.Func) *handlers.Hand
 	return &handlers.Handler{ID: id, Family: handlers.Spawning, Background: &b, Call: call}
 }
 
-// counting is a handler of changes that does nothing else.
+// counting returns a handler of changes that only counts its calls.
 func counting(id string, reason cause.Reason, calls *atomic.Int64) *handlers.Handler {
 	return &handlers.Handler{ID: id, Reason: reason, Call: func(context.Context, *handlers.Invocation) error {
 		calls.Add(1)
@@ -131,7 +131,7 @@ func succeed(context.Context, *handlers.Invocation) error { return nil }
 
 func untilStopped(_ context.Context, c *handlers.Invocation) error { <-c.Live.Stopping(); return nil }
 
-// journal is what has happened, in order, from any goroutine.
+// journal records lines with their times, from any goroutine.
 type journal struct {
 	mu    sync.Mutex
 	began time.Time
@@ -216,7 +216,7 @@ func operateIn(
 	return func() { cancel(); <-done }
 }
 
-// named are patterns, or names of namespaces.
+// named returns patterns or names of namespaces.
 func named(texts ...string) (all namespaces.Patterns) {
 	for _, text := range texts {
 		all = append(all, namespaces.Parse(text))
@@ -224,7 +224,7 @@ func named(texts ...string) (all namespaces.Patterns) {
 	return all
 }
 
-// complete sets what every operator has.
+// complete sets the options that all operators of these tests share.
 func complete(o *reconcilers.Options, registrations ...reconcilers.Registration) {
 	const name = "coming.example.org"
 	o.Name, o.Prefix, o.Finalizer, o.Registrations = name, name, name+"/finalizer", registrations
@@ -232,7 +232,7 @@ func complete(o *reconcilers.Options, registrations ...reconcilers.Registration)
 	o.Progress = progress.Annotations{Prefix: name, Bound: o.BoundTo}
 }
 
-// liveBody is the newest state of the object of a function in the background.
+// liveBody returns the newest state of the object of a background function.
 func liveBody(call *handlers.Invocation) map[string]any {
 	return (&cause.Cause{Object: call.Live.Object()}).Body()
 }

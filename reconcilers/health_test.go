@@ -24,12 +24,12 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// examined is a manager whose checks can be asked.
+// examined is a manager that records its health checks.
 type examined struct {
 	ctrl.Manager
 
 	t            *testing.T
-	led          bool // by another process
+	led          bool // another process is the leader
 	ready, alive map[string]healthz.Checker
 }
 
@@ -51,7 +51,7 @@ func (e *examined) AddHealthzCheck(name string, check healthz.Checker) error {
 	return e.Manager.AddHealthzCheck(name, check)
 }
 
-// Add keeps away what only the leader runs, if that is another one.
+// Add ignores runnables of the leader if another process is the leader.
 func (e *examined) Add(r manager.Runnable) error {
 	if own, ok := r.(manager.LeaderElectionRunnable); e.led && ok && own.NeedLeaderElection() {
 		return nil
@@ -59,7 +59,7 @@ func (e *examined) Add(r manager.Runnable) error {
 	return e.Manager.Add(r)
 }
 
-// want compares the checks that fail, with what they say.
+// want compares the failing checks, and the beginnings of their messages.
 func (e *examined) want(when string, checks map[string]healthz.Checker, failing ...string) {
 	e.t.Helper()
 	var got []string
@@ -77,7 +77,7 @@ func (e *examined) want(when string, checks map[string]healthz.Checker, failing 
 	}
 }
 
-// switched is a connection on which what is chosen is refused as long as it says so.
+// switched returns connections that refuse certain requests with the code, while it is set.
 type switched struct {
 	code atomic.Int64
 }
@@ -91,7 +91,7 @@ func (s *switched) connect(server *memapi.Server, verbs ...string) *memapi.Conne
 	})
 }
 
-// silenced fails all requests, also those of discovery, as long as it is down.
+// silenced fails all requests, including those of discovery, while it is down.
 type silenced struct {
 	http.RoundTripper
 
@@ -121,15 +121,15 @@ func TestReadyOnceAllIsListed(t *testing.T) {
 		stop := operateIn(t, m, reconcilers.Options{}, created(t), to(t, "secrets", filling))
 		defer stop()
 		synctest.Wait()
-		m.want("the API server is down", m.ready,
+		m.want("while the API server is down", m.ready,
 			"discovery: the API server has not answered yet for: configmaps, secrets",
 			"indices: handlers wait until the indexed resources are listed: secrets")
 		time.Sleep(time.Hour)
-		m.want("it is still down", m.ready, "discovery", "indices")
+		m.want("after an hour", m.ready, "discovery", "indices")
 		m.want("a restart would not help", m.alive)
 		way.down.Store(false)
 		time.Sleep(75 * time.Second)
-		m.want("it is back, and asked again", m.ready)
+		m.want("after the API server is back and was asked again", m.ready)
 	})
 }
 
@@ -142,10 +142,10 @@ func TestReadyOnceListed(t *testing.T) {
 		stop := operateIn(t, m, reconcilers.Options{}, created(t), to(t, "secrets", filling))
 		defer stop()
 		time.Sleep(10 * time.Second)
-		m.want("the secrets take their time", m.ready, "caches: secrets: not listed yet",
+		m.want("while the secrets are being listed", m.ready, "caches: secrets: not listed yet",
 			"indices: handlers wait until the indexed resources are listed: secrets")
 		time.Sleep(time.Minute)
-		m.want("they are listed", m.ready)
+		m.want("after the secrets are listed", m.ready)
 	})
 }
 
@@ -155,12 +155,12 @@ func TestNotReadyWithoutPermission(t *testing.T) {
 		stop := operateIn(t, m, reconcilers.Options{}, created(t))
 		defer stop()
 		time.Sleep(time.Hour)
-		m.want("nobody gives the permission", m.ready, "caches: configmaps: not listed yet: ")
+		m.want("without the permission to list", m.ready, "caches: configmaps: not listed yet: ")
 		m.want("a restart would not help", m.alive)
 	})
 }
 
-// A kind that does not exist yet is waited for: there is nothing else to do.
+// TestReadyWithoutTheKind shows that a kind that does not exist yet does not affect readiness.
 func TestReadyWithoutTheKind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := examine(t, memapi.New())
@@ -168,7 +168,7 @@ func TestReadyWithoutTheKind(t *testing.T) {
 			&handlers.Handler{ID: "c", Reason: cause.Create, Call: succeed}))
 		defer stop()
 		time.Sleep(time.Minute)
-		m.want("its CRD is not installed", m.ready)
+		m.want("while the CRD is not installed", m.ready)
 	})
 }
 
@@ -180,22 +180,22 @@ func TestReadyWhileWatched(t *testing.T) {
 		stop := operateIn(t, m, reconcilers.Options{}, created(t))
 		defer stop()
 		time.Sleep(time.Hour)
-		m.want("the server ends watches, and they begin anew", m.ready)
+		m.want("while watches end and are renewed", m.ready)
 		dead.die()
 		time.Sleep(time.Hour)
-		m.want("it died, and was renewed", m.ready)
+		m.want("after a dead watch was renewed", m.ready)
 		dead.die()
 		watches.code.Store(http.StatusInternalServerError)
 		time.Sleep(3 * time.Minute)
-		m.want("it died, and is not renewed", m.ready, "watches: configmaps: not watched for ")
+		m.want("while a dead watch cannot be renewed", m.ready, "watches: configmaps: not watched for ")
 		m.want("a restart would not help", m.alive)
 		watches.code.Store(0)
 		time.Sleep(3 * time.Minute)
-		m.want("it is renewed", m.ready)
+		m.want("after the dead watch was renewed", m.ready)
 	})
 }
 
-// Who should not be at work is in order, whatever the API server does.
+// TestReadyWithoutWork shows that a paused operator is ready, even without the API server.
 func TestReadyWithoutWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		way := &silenced{RoundTripper: memapi.New()}
@@ -206,14 +206,15 @@ func TestReadyWithoutWork(t *testing.T) {
 		gate.Set(true)
 		way.down.Store(true)
 		time.Sleep(time.Hour)
-		m.want("paused", m.ready)
+		m.want("in a pause without the API server", m.ready)
 		gate.Set(false)
 		time.Sleep(time.Minute)
-		m.want("at work again", m.ready, "caches: configmaps: not listed yet: ")
+		m.want("after the pause, without the API server", m.ready, "caches: configmaps: not listed yet: ")
 	})
 }
 
-// Operators of one manager are told apart by their names, whoever of them is not ready.
+// TestTwoOperatorsAreReadyByTheirNames shows that the checks of operators of one manager have the names of the
+// operators.
 func TestTwoOperatorsAreReadyByTheirNames(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := examine(t, unavailable(memapi.New(), "secrets", http.StatusForbidden))
@@ -228,9 +229,10 @@ func TestTwoOperatorsAreReadyByTheirNames(t *testing.T) {
 		stop := operateIn(t, m, reconcilers.Options{}, created(t))
 		defer stop()
 		time.Sleep(time.Minute)
-		m.want("the first one may list its kind", m.ready, "second.example.org/caches: secrets: not listed yet: ")
+		m.want("with permission for the kind of the first operator only", m.ready,
+			"second.example.org/caches: secrets: not listed yet: ")
 		if len(m.ready) != 10 || len(m.alive) != 2 {
-			t.Errorf("each has all checks: %d and %d", len(m.ready), len(m.alive))
+			t.Errorf("each operator must have all checks: %d and %d", len(m.ready), len(m.alive))
 		}
 	})
 }
@@ -242,9 +244,9 @@ func TestReadyWithoutLeading(t *testing.T) {
 		stop := operateIn(t, m, reconcilers.Options{}, created(t))
 		defer stop()
 		synctest.Wait()
-		m.want("the manager has just been started", m.ready, "startup: the operator is not started yet")
+		m.want("directly after the start of the manager", m.ready, "startup: the operator is not started yet")
 		time.Sleep(10 * time.Second)
-		m.want("another process leads", m.ready)
+		m.want("while another process is the leader", m.ready)
 	})
 }
 
@@ -260,15 +262,19 @@ func TestAliveUnlessStuck(t *testing.T) {
 		after   time.Duration
 		want    []string
 	}{
-		"Long":      {"nobody waits for it", 1, nil, reconcilers.Options{}, 5 * time.Hour, nil},
-		"InTime":    {"it has time left", 1, ptr.To(time.Hour), reconcilers.Options{}, time.Hour, nil},
-		"SoonAfter": {"it may be about to end", 1, ptr.To(time.Hour), reconcilers.Options{}, 69 * time.Minute, nil},
-		"Deaf": {"it does not end with its context", 1, ptr.To(time.Hour), reconcilers.Options{},
+		"Long": {"a handler without a timeout is never stuck", 1, nil, reconcilers.Options{}, 5 * time.Hour, nil},
+		"InTime": {"a handler within its timeout is not stuck", 1, ptr.To(time.Hour), reconcilers.Options{},
+			time.Hour, nil},
+		"SoonAfter": {"a handler up to 10 minutes over its timeout is not stuck", 1, ptr.To(time.Hour),
+			reconcilers.Options{}, 69 * time.Minute, nil},
+		"Deaf": {"a handler more than 10 minutes over its timeout is stuck", 1, ptr.To(time.Hour),
+			reconcilers.Options{},
 			70*time.Minute + time.Second,
 			[]string{`workers: ConfigMap: handler "c" goes on, 10m1s after its timeout`}},
-		"Never": {"it is wanted so", 1, ptr.To(time.Hour), reconcilers.Options{StuckTimeout: -1}, 5 * time.Hour, nil},
+		"Never": {"with a negative stuck timeout, no handler is stuck", 1, ptr.To(time.Hour),
+			reconcilers.Options{StuckTimeout: -1}, 5 * time.Hour, nil},
 		"Full": {
-			"all workers are busy, and no object waits",
+			"workers are not stuck as long as no object waits for them",
 			2,
 			nil,
 			reconcilers.Options{Settings: reconcilers.Settings{Workers: 3}},
@@ -276,7 +282,7 @@ func TestAliveUnlessStuck(t *testing.T) {
 			nil,
 		},
 		"Waiting": {
-			"others wait",
+			"workers are stuck if objects wait longer than the stuck timeout",
 			5,
 			nil,
 			reconcilers.Options{Settings: reconcilers.Settings{Workers: 2}, StuckTimeout: time.Hour},
@@ -299,10 +305,10 @@ func TestAliveUnlessStuck(t *testing.T) {
 				defer stop()
 				time.Sleep(tc.after)
 				m.want(tc.reason, m.alive, tc.want...)
-				m.want("that is no matter of readiness", m.ready)
+				m.want("readiness must not depend on stuck handlers", m.ready)
 				close(end)
 				time.Sleep(time.Minute)
-				m.want("it has returned", m.alive)
+				m.want("after the handler has returned", m.alive)
 			})
 		})
 	}

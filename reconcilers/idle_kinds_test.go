@@ -18,8 +18,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/growth"
 )
 
-// A kind with nothing to do costs what its watch does, and no more after it had much to do. The server's side of the
-// watches is counted in.
+// TestIdleKindsCostFewGoroutines shows that an idle kind needs only the goroutines of its watch, also after it was
+// busy. The server's side of the watches is included.
 func TestIdleKindsCostFewGoroutines(t *testing.T) {
 	const kinds, objects, limit = 40, 300, 25
 	synctest.Test(t, func(t *testing.T) {
@@ -66,10 +66,11 @@ func TestIdleKindsCostFewGoroutines(t *testing.T) {
 		busy, _ := goroutines()
 		time.Sleep(30 * time.Second)
 		rested, _ := goroutines()
-		t.Logf("goroutines: %d without kinds, %d idle, %d busy, %d at rest again", without, idle, busy, rested)
+		t.Logf("goroutines: %d without kinds, %d idle, %d busy, %d idle again", without, idle, busy, rested)
 		if busy < idle+settings.DefaultWorkers/2 || rested > idle+5 {
 			t.Errorf(
-				"workers are there while there is work: %d goroutines before, %d meanwhile, %d after", idle, busy,
+				"workers must exist only while they have work: %d goroutines before, %d meanwhile, %d after", idle,
+				busy,
 				rested,
 			)
 		}

@@ -16,14 +16,14 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// dark is a way to the server on which paths cannot be reached before a moment.
+// dark is a connection on which some paths cannot be reached before a certain time.
 type dark struct {
 	server http.RoundTripper
 	paths  func(path string) bool
 	until  time.Time
 }
 
-// RoundTrip fails, or asks the server.
+// RoundTrip fails for these paths until that time.
 func (d dark) RoundTrip(r *http.Request) (*http.Response, error) {
 	if time.Now().Before(d.until) && d.paths(r.URL.Path) {
 		return nil, errors.New("connection refused")
@@ -31,7 +31,8 @@ func (d dark) RoundTrip(r *http.Request) (*http.Response, error) {
 	return d.server.RoundTrip(r)
 }
 
-// A server that is down when the operator starts must not make handlers find empty indices once it is back.
+// TestIndexedKindsThatAreNotKnownYet shows that handlers wait for filled indices even if the server is down when the
+// operator starts.
 func TestIndexedKindsThatAreNotKnownYet(t *testing.T) {
 	all := func(string) bool { return true }
 	group := func(path string) bool { return strings.Contains(path, "x.io") }
@@ -41,9 +42,10 @@ func TestIndexedKindsThatAreNotKnownYet(t *testing.T) {
 		once   bool
 		want   string
 	}{
-		"Server": {"nothing is known, and nothing can be handled", all, false, "60 things after minutes"},
-		"Once":   {"scanning is disabled, but the first scan counts", all, true, "60 things after minutes"},
-		"Group":  {"what is to be handled is known before what is indexed", group, false, "60 things after minutes"},
+		"Server": {"handlers wait while the whole server is down", all, false, "60 things after minutes"},
+		"Once":   {"handlers wait for the first scan, even with ScanOnce", all, true, "60 things after minutes"},
+		"Group": {"handlers of a known kind wait for an indexed kind that is unknown yet", group, false,
+			"60 things after minutes"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

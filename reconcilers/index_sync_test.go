@@ -19,7 +19,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/indexes"
 )
 
-// byName is an index of names.
+// byName returns an index of names, and the handler that fills it.
 func byName() (*indexes.Index, *handlers.Handler) {
 	index := indexes.New()
 	return index, &handlers.Handler{ID: "by-name", Family: handlers.Indexing, Index: &handlers.Index{
@@ -38,16 +38,18 @@ func TestHandlersWaitForIndices(t *testing.T) {
 		reason string
 		way    func(server *memapi.Server) *memapi.Connection
 		family handlers.Family
-		want   string // what the handler finds in the index of another kind, and when
+		want   string // the age and the size of the index of another kind at the first call
 	}{
 		"Slow": {
-			"no handler is called before the listing is through", slow, handlers.Changing,
+			"a change handler is not called before the indexed kind is listed", slow, handlers.Changing,
 			"1m0s: 20 secrets",
 		},
-		"Events": {"nor one of events", slow, handlers.Watching, "1m0s: 20 secrets"},
-		"Timers": {"nor a timer", slow, handlers.Spawning, "1m0s: 20 secrets"},
+		"Events": {"an event handler is not called before the indexed kind is listed", slow, handlers.Watching,
+			"1m0s: 20 secrets"},
+		"Timers": {"a timer is not called before the indexed kind is listed", slow, handlers.Spawning,
+			"1m0s: 20 secrets"},
 		"Forbidden": {
-			"what cannot be listed is not waited for", forbidden, handlers.Changing, "0s: 0 secrets",
+			"an indexed kind that cannot be listed is not waited for", forbidden, handlers.Changing, "0s: 0 secrets",
 		},
 	}
 	for name, tc := range tests {
@@ -91,7 +93,7 @@ func TestHandlersWaitForIndices(t *testing.T) {
 	}
 }
 
-// A kind that is refused is not waited for.
+// TestRefusedIndexedKind shows that an indexed kind whose handlers are refused is not waited for.
 func TestRefusedIndexedKind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
@@ -105,12 +107,12 @@ func TestRefusedIndexedKind(t *testing.T) {
 		defer stop()
 		time.Sleep(time.Hour)
 		if calls.Load() != 1 {
-			t.Errorf("%d calls in an hour", calls.Load())
+			t.Errorf("%d calls in an hour, want 1", calls.Load())
 		}
 	})
 }
 
-// Nor is one that goes before it was listed.
+// TestIndexedKindGoes shows that an indexed kind that is removed before it was listed is not waited for.
 func TestIndexedKindGoes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
@@ -132,12 +134,12 @@ func TestIndexedKindGoes(t *testing.T) {
 		gate.Set(false)
 		time.Sleep(time.Hour)
 		if calls.Load() != 1 {
-			t.Errorf("%d calls in an hour", calls.Load())
+			t.Errorf("%d calls in an hour, want 1", calls.Load())
 		}
 	})
 }
 
-// A kind that cannot be listed, and then goes, is not waited for.
+// TestIndexedKindVanishes shows that an indexed kind that cannot be listed and is then removed is not waited for.
 func TestIndexedKindVanishes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
@@ -155,12 +157,12 @@ func TestIndexedKindVanishes(t *testing.T) {
 		server.Remove("x.io", "things")
 		time.Sleep(time.Hour)
 		if calls.Load() != 1 {
-			t.Errorf("%d calls in an hour", calls.Load())
+			t.Errorf("%d calls in an hour, want 1", calls.Load())
 		}
 	})
 }
 
-// Nothing is to be found of the objects of a kind that is no more.
+// TestIndexOfRemovedKind shows that the index entries of a removed kind are removed.
 func TestIndexOfRemovedKind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
@@ -184,12 +186,13 @@ func TestIndexOfRemovedKind(t *testing.T) {
 		server.Remove("x.io", "things")
 		time.Sleep(time.Hour)
 		if index.Len() != 0 || forgot.Load() != 1 {
-			t.Errorf("%d entries, %d forgotten, an hour after the kind was removed", index.Len(), forgot.Load())
+			t.Errorf("%d entries, %d forgotten, an hour after the kind was removed, want 0 and 1", index.Len(),
+				forgot.Load())
 		}
 	})
 }
 
-// Keys that are not even equal to themselves are left out.
+// TestNaN shows that keys that do not equal themselves are not indexed.
 func TestNaN(t *testing.T) {
 	i := indexes.New()
 	nan := math.NaN()
@@ -198,6 +201,6 @@ func TestNaN(t *testing.T) {
 	}
 	i.Remove("u")
 	if i.Len() != 0 {
-		t.Errorf("%d keys of nobody", i.Len())
+		t.Errorf("%d keys remain in the index, want 0", i.Len())
 	}
 }

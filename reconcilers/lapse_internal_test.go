@@ -10,8 +10,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/posting"
 )
 
-// What has begun before the end of a permission knows nothing of what others have done since: nothing is written before
-// that has ended, even if there is permission again.
+// TestPermissionAfterItsEnd shows that after a permission has ended, nothing may be written until all attempts from
+// before have ended, even with a new permission: other operators may have acted in the meantime.
 func TestPermissionAfterItsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := &Gate{}
@@ -24,26 +24,26 @@ func TestPermissionAfterItsEnd(t *testing.T) {
 		g.AllowWritesUntil(time.Now().Add(time.Minute))
 		g.Enter()
 		g.Enter()
-		want("within it", true)
+		want("during the permission", true)
 		time.Sleep(time.Hour)
-		want("after it", false)
+		want("after the permission", false)
 		g.AllowWritesUntil(time.Now().Add(time.Minute))
-		want("given again", false)
+		want("with a new permission", false)
 		g.Leave()
-		want("one of two has ended", false)
+		want("after one of two attempts has ended", false)
 		g.Leave()
-		want("both have", true)
+		want("after both attempts have ended", true)
 		permission := g.Permission()
 		time.Sleep(time.Hour)
 		synctest.Wait()
-		want("after that, too", false)
+		want("after the second permission", false)
 		if _, open, _ := g.state(); open || permission.Err() == nil {
-			t.Errorf("nobody is told of the second end: open: %v, its permission: %v", open, permission.Err())
+			t.Errorf("the second end was not signalled: open: %v, its permission: %v", open, permission.Err())
 		}
 	})
 }
 
-// The last end of what was running opens nothing as long as there is no permission.
+// TestIdleWithoutPermission shows that the end of the last attempt does not open the gate while there is no permission.
 func TestIdleWithoutPermission(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := &Gate{}
@@ -54,15 +54,15 @@ func TestIdleWithoutPermission(t *testing.T) {
 		g.Leave()
 		select {
 		case <-changed:
-			t.Error("it is told that the gate opens")
+			t.Error("the gate must not signal that it opens")
 		default:
 		}
 		if _, open, _ := g.state(); open {
-			t.Error("the gate is open")
+			t.Error("the gate must stay closed")
 		}
 		g.AllowWritesUntil(time.Now().Add(time.Minute))
 		if _, open, _ := g.state(); !open {
-			t.Error("with a permission, and nothing running, the gate is closed")
+			t.Error("with a permission and without attempts, the gate must be open")
 		}
 	})
 }
@@ -70,27 +70,27 @@ func TestIdleWithoutPermission(t *testing.T) {
 func TestWithoutAGate(t *testing.T) {
 	var g *Gate
 	if !g.mayWrite("") || !(opening{}).Open() || !(opening{}).Enter() {
-		t.Error("without a gate, nothing may begin")
+		t.Error("without a gate, everything must be allowed")
 	}
 }
 
-// Handlers post events, or nothing, or what they log.
+// TestPosters shows the posters of handlers: none, one for events, or one for events and log lines.
 func TestPosters(t *testing.T) {
 	poster := posting.New(nil, posting.Options{})
 	if _, silent := (Options{NoPosting: true}).posterFor(poster).(posting.Silent); !silent {
-		t.Error("events are posted that nobody wants")
+		t.Error("with NoPosting, the poster must be silent")
 	}
 	lines := Options{}
 	lines.Posting.Loggers = true
 	if _, both := lines.posterFor(poster).(posting.LinePoster); !both {
-		t.Error("what is logged is not posted")
+		t.Error("with Posting.Loggers, log lines must be posted")
 	}
 	if lines.Posting.Loggers = false; lines.posterFor(poster) != handlers.Poster(poster) {
-		t.Error("what is logged is posted, though nobody wants it")
+		t.Error("without Posting.Loggers, log lines must not be posted")
 	}
 }
 
-// A replica fills only those indices that there are.
+// TestIndexedSelectors shows that only selectors with index handlers are indexed.
 func TestIndexedSelectors(t *testing.T) {
 	indexed, other := discovery.Selector{Plural: "a"}, discovery.Selector{Plural: "b"}
 	o := Options{Registrations: []Registration{
@@ -98,6 +98,6 @@ func TestIndexedSelectors(t *testing.T) {
 		{Selector: other, Handler: &handlers.Handler{}},
 	}}
 	if !o.indexes(indexed) || o.indexes(other) {
-		t.Errorf("indexed: %v, the other one: %v", o.indexes(indexed), o.indexes(other))
+		t.Errorf("indexed: %v, want true; the other one: %v, want false", o.indexes(indexed), o.indexes(other))
 	}
 }

@@ -17,14 +17,14 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// labelled tells whether the object has a label by now.
+// labelled returns whether the newest state of the object has a label.
 func labelled(c *handlers.Invocation) bool {
 	known := unstructured.Unstructured{Object: c.Cause.Body()}
 	latest := c.Newest.Latest(types.NamespacedName{Namespace: "default", Name: known.GetName()}, known.GetUID())
 	return (&unstructured.Unstructured{Object: latest}).GetLabels()["l"] != ""
 }
 
-// waiting waits for the label, and says by which moment that was over, and why.
+// waiting returns a function that waits for the label, and records how and when the wait ended.
 func waiting(j *journal) handlers.Func {
 	return func(ctx context.Context, c *handlers.Invocation) error {
 		for !labelled(c) && ctx.Err() == nil {
@@ -39,7 +39,7 @@ func waiting(j *journal) handlers.Func {
 	}
 }
 
-// A handler that runs long sees what happens to its object meanwhile, through the cache of its kind.
+// TestHandlersSeeTheLatestState shows that a running handler sees changes of its object, through the cache of the kind.
 func TestHandlersSeeTheLatestState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
@@ -61,12 +61,12 @@ func TestHandlersSeeTheLatestState(t *testing.T) {
 		time.Sleep(9500 * time.Millisecond)
 		p.label("ConfigMap", "c", "x")
 		time.Sleep(time.Minute)
-		wantSaid(t, "the event goes first, and the change finds the label there", j,
+		wantSaid(t, "the event handler and then the change handler must see the label", j,
 			"10s event saw the label of one of configmaps", "10s change saw the label of one of configmaps")
 	})
 }
 
-// A handler whose object is gone is told so when it looks.
+// TestHandlersSeeThatTheObjectIsGone shows that the context of a handler ends when it reads the state of a gone object.
 func TestHandlersSeeThatTheObjectIsGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
@@ -78,12 +78,12 @@ func TestHandlersSeeThatTheObjectIsGone(t *testing.T) {
 		defer stop()
 		time.Sleep(9500 * time.Millisecond)
 		p.remove("ConfigMap", "c")
-		p.create("ConfigMap", "c") // another one
+		p.create("ConfigMap", "c") // a different object
 		time.Sleep(time.Second)
-		wantSaid(t, "it does not wait for ever", j, "10s change ended: "+execution.ErrDeleted.Error())
+		wantSaid(t, "the handler of the gone object must end", j, "10s change ended: "+execution.ErrDeleted.Error())
 		p.label("ConfigMap", "c", "x")
 		time.Sleep(time.Minute)
-		wantSaid(t, "the other one is handled", j, "10s change ended: "+execution.ErrDeleted.Error(),
+		wantSaid(t, "the new object must be handled", j, "10s change ended: "+execution.ErrDeleted.Error(),
 			"11s change saw the label of one of configmaps")
 	})
 }

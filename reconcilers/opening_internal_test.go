@@ -6,21 +6,22 @@ import (
 	"time"
 )
 
-// Whatever serves in one opening of the gate may begin nothing in the next one, even if it has not heard of the end.
+// TestNothingBeginsInALaterOpening shows that an opening of the gate permits nothing after the gate was closed, even if
+// the gate is open again.
 func TestNothingBeginsInALaterOpening(t *testing.T) {
 	tests := map[string]struct {
 		reason  string
 		between func(g *Gate)
 		goesOn  bool
 	}{
-		"Nothing":     {"nobody has closed it", func(*Gate) {}, true},
-		"OpenAlready": {"it was not closed", func(g *Gate) { g.Set(false) }, true},
-		"Renewed": {"the permission goes on", func(g *Gate) {
+		"Nothing":     {"an opening stays valid while the gate is open", func(*Gate) {}, true},
+		"OpenAlready": {"opening an open gate keeps the opening valid", func(g *Gate) { g.Set(false) }, true},
+		"Renewed": {"renewing the permission keeps the opening valid", func(g *Gate) {
 			g.AllowWritesUntil(time.Now().Add(time.Hour))
 		}, true},
-		"Paused": {"others may have acted", func(g *Gate) { g.Set(true); g.Set(false) }, false},
-		"Lapsed": {"others may have acted", func(g *Gate) {
-			time.Sleep(time.Hour) // nobody has run meanwhile
+		"Paused": {"closing the gate ends the opening", func(g *Gate) { g.Set(true); g.Set(false) }, false},
+		"Lapsed": {"the end of the permission ends the opening", func(g *Gate) {
+			time.Sleep(time.Hour) // no other goroutine runs in the meantime
 			g.AllowWritesUntil(time.Now().Add(time.Hour))
 		}, false},
 	}
@@ -39,7 +40,7 @@ func TestNothingBeginsInALaterOpening(t *testing.T) {
 					before.Leave()
 				}
 				if now, open, _ := g.state(); !open || !now.Open() || !now.Enter() || g.Busy() != 1 {
-					t.Errorf("%s: nothing begins in the present one", tc.reason)
+					t.Errorf("%s: the present opening must permit attempts", tc.reason)
 				}
 				g.AllowWritesUntil(time.Time{})
 			})

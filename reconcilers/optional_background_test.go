@@ -14,8 +14,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// Optional daemons and timers add no finalizer, and nothing waits for them but the delete handlers. They end when the
-// object is deleted or has disappeared.
+// TestOptionalBackground shows that optional daemons and timers add no finalizer, and that only deletion handlers wait
+// for them. They end when the object is deleted or has disappeared.
 func TestOptionalBackground(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
@@ -24,24 +24,27 @@ func TestOptionalBackground(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
 		others []handlers.Handler
-		lasts  time.Duration // after the daemon is asked to stop
+		lasts  time.Duration // after the stop signal
 		act    func(d *disappearing)
 		writes int
 		want   string
 	}{
-		"Unheld": {"the object goes at once", nil, 20 * time.Second, func(d *disappearing) {
-			d.remove("ConfigMap", "c")
-		}, 0, "0s begins; 1m0s gone; 1m20s ends: the object is deleted"},
-		"HeldByOthers": {"the deletion ends it, even if others hold the object", nil, 0, func(d *disappearing) {
-			d.merge("ConfigMap", "c", `{"metadata":{"finalizers":["example.org/other"]}}`)
-			d.remove("ConfigMap", "c")
-			time.Sleep(30 * time.Second)
-			d.letGo()
-		}, 0, "0s begins; 1m0s ends: the object is deleted; 1m30s gone"},
-		"Held": {"delete handlers wait for it", []handlers.Handler{deletion}, 20 * time.Second, func(d *disappearing) {
-			d.remove("ConfigMap", "c")
-		}, 3, "0s begins; 1m20s ends: the object is deleted; 1m20s delete del; 1m20s gone"},
-		"Relisted": {"a list without the object is enough", nil, 0, func(d *disappearing) {
+		"Unheld": {"an object with only an optional daemon is deleted at once", nil, 20 * time.Second,
+			func(d *disappearing) {
+				d.remove("ConfigMap", "c")
+			}, 0, "0s begins; 1m0s gone; 1m20s ends: the object is deleted"},
+		"HeldByOthers": {"the deletion stops the daemon, even if others hold the object", nil, 0,
+			func(d *disappearing) {
+				d.merge("ConfigMap", "c", `{"metadata":{"finalizers":["example.org/other"]}}`)
+				d.remove("ConfigMap", "c")
+				time.Sleep(30 * time.Second)
+				d.letGo()
+			}, 0, "0s begins; 1m0s ends: the object is deleted; 1m30s gone"},
+		"Held": {"deletion handlers wait for the daemon", []handlers.Handler{deletion}, 20 * time.Second,
+			func(d *disappearing) {
+				d.remove("ConfigMap", "c")
+			}, 3, "0s begins; 1m20s ends: the object is deleted; 1m20s delete del; 1m20s gone"},
+		"Relisted": {"a list without the object stops the daemon", nil, 0, func(d *disappearing) {
 			d.down.Store(true)
 			time.Sleep(30 * time.Second)
 			d.remove("ConfigMap", "c")
@@ -50,7 +53,7 @@ func TestOptionalBackground(t *testing.T) {
 			d.down.Store(false)
 			time.Sleep(time.Minute)
 		}, 0, "0s begins; 1m30s gone; ends: the object is deleted"},
-		"Unmatched": {"it ends when the object does not match any more", nil, 0, func(d *disappearing) {
+		"Unmatched": {"the daemon stops when the object does not match any more", nil, 0, func(d *disappearing) {
 			d.label("ConfigMap", "c", "off")
 		}, 0, "0s begins; 1m0s ends: the object does not match the filters any more"},
 	} {
@@ -97,7 +100,7 @@ func TestOptionalBackground(t *testing.T) {
 	}
 }
 
-// optionalTimer ticks without any effect.
+// optionalTimer returns an optional timer without any effect.
 func optionalTimer() *handlers.Handler {
 	h := timer("t", time.Second, succeed)
 	h.Optional, h.Filters = true, []handlers.Filter{unlessOff}
@@ -108,7 +111,7 @@ func unlessOff(_ context.Context, c *cause.Cause) (bool, error) {
 	return c.Object.Mapping("metadata", "labels")["l"] != "off", nil
 }
 
-// noteEnd notes when the object is gone, for some minutes.
+// noteEnd records when the object is gone, for some minutes.
 func (d *disappearing) noteEnd(j *journal) {
 	for range 5000 {
 		time.Sleep(100 * time.Millisecond)

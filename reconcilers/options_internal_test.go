@@ -11,7 +11,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 )
 
-// All that is written on an object has its place, also without a configuration that was handled last.
+// TestPlaces shows the fields that the operator writes to, also without a storage of last-handled configurations.
 func TestPlaces(t *testing.T) {
 	const at = "/metadata/annotations/op.example.org~1"
 	bound := Options{Settings: Settings{Prefix: "op.example.org", BoundTo: "op.example.org/handled-uid"}}
@@ -32,26 +32,26 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// Every replica fills its indices, and begins, whoever leads.
+// TestReplicasNeedNoElection shows that every replica fills its indices, whichever process is the leader.
 func TestReplicasNeedNoElection(t *testing.T) {
 	if (replica{}).NeedLeaderElection() {
-		t.Error("a replica waits until it leads")
+		t.Error("a replica must not wait until it is the leader")
 	}
 }
 
 func TestDefaultSettings(t *testing.T) {
 	defaults := Options{}.resolved()
 	if got := defaults.Workers; got != settings.DefaultWorkers {
-		t.Errorf("workers by default: got %d", got)
+		t.Errorf("want the default number of workers, got %d", got)
 	}
 	if d := cmp.Diff(settings.DefaultErrorDelays, defaults.ErrorDelays); d != "" {
 		t.Errorf("error delays by default: -want, +got:\n%s", d)
 	}
 	own := Options{Settings: Settings{Workers: 1, ErrorDelays: []time.Duration{}}}.resolved()
 	if own.Workers != 1 {
-		t.Errorf("one worker: got %d", own.Workers)
+		t.Errorf("want one worker, got %d", own.Workers)
 	}
 	if own.ErrorDelays == nil || len(own.ErrorDelays) > 0 {
-		t.Errorf("no delays replace the default, too: got %v", own.ErrorDelays)
+		t.Errorf("empty delays must replace the default, too: got %v", own.ErrorDelays)
 	}
 }

@@ -34,7 +34,7 @@ func (i *inquiries) RoundTrip(r *http.Request) (*http.Response, error) {
 	return i.RoundTripper.RoundTrip(r)
 }
 
-// comets are those who install and remove their kind, and make one.
+// comets installs and removes the kind of comets, and creates comets.
 type comets struct{ people }
 
 func (c comets) install() {
@@ -61,7 +61,7 @@ func (c comets) appear(version, name string) {
 	}
 }
 
-// renew serves another version instead of the first one.
+// renew replaces the served version of the kind.
 func (c comets) renew() {
 	c.t.Helper()
 	crd := definition()
@@ -76,7 +76,7 @@ func (c comets) renew() {
 	}
 }
 
-// Kinds come and go in a pause, too: what is there is known when it ends.
+// TestKindsThatComeAndGoInAPause shows that kinds installed and removed in a pause are known when the pause ends.
 func TestKindsThatComeAndGoInAPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
@@ -92,7 +92,7 @@ func TestKindsThatComeAndGoInAPause(t *testing.T) {
 				Call: func(context.Context, *handlers.Invocation) error {
 					calls.Add(1)
 					return nil
-				}})) // which writes nothing: clients ask for documents of their own
+				}})) // it writes nothing, because clients would read documents of discovery, too
 		defer stop()
 		want := func(when string, handled, indexed, open int64) {
 			t.Helper()
@@ -110,30 +110,31 @@ func TestKindsThatComeAndGoInAPause(t *testing.T) {
 		before := asked.count.Load()
 		gate.Set(false)
 		time.Sleep(time.Second)
-		want("it was found before", 1, 1, 1)
+		want("after the pause, with the kind found during it", 1, 1, 1)
 		if n := asked.count.Load() - before; n != 0 {
-			t.Errorf("%d documents of discovery were read at the end of the pause", n)
+			t.Errorf("%d documents of discovery were read at the end of the pause, want 0", n)
 		}
 		gate.Set(true)
 		time.Sleep(time.Minute)
-		want("paused again", 1, 1, 0)
+		want("in the second pause", 1, 1, 0)
 		sky.uninstall()
 		time.Sleep(time.Minute)
-		want("its kind is gone, and forgotten", 1, 0, 0)
+		want("after the kind was removed in the pause", 1, 0, 0)
 		if forgotten.Load() != 1 {
 			t.Errorf("%d objects were forgotten, want 1", forgotten.Load())
 		}
 		gate.Set(false)
 		time.Sleep(time.Minute)
-		want("there is nothing to be served", 1, 0, 0)
+		want("after the pause, without the kind", 1, 0, 0)
 		sky.install()
 		sky.appear("v1", "halley")
 		time.Sleep(time.Minute)
-		want("its kind is back", 2, 1, 1)
+		want("after the kind was installed again", 2, 1, 1)
 	})
 }
 
-// Whatever comes in a pause is waited for when the operator begins, and so is another version of it.
+// TestIndicesOfKindsThatComeInAPause shows that handlers wait for the indices of kinds and versions that were installed
+// in a pause.
 func TestIndicesOfKindsThatComeInAPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
@@ -165,12 +166,12 @@ func TestIndicesOfKindsThatComeInAPause(t *testing.T) {
 		sky.renew()
 		time.Sleep(time.Minute)
 		if got := found(); len(got) != 0 {
-			t.Errorf("before it is listed: %q", got)
+			t.Errorf("no handler must be called before the indexed kind is listed: %q", got)
 		}
 		gate.Set(false)
 		time.Sleep(time.Minute)
 		if got := found(); !slices.Equal(got, []string{"halley"}) {
-			t.Errorf("found %q", got)
+			t.Errorf("found %q, want halley", got)
 		}
 	})
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/indexes"
 )
 
-// finding are handlers of three families that note what they find in an index, and when.
+// finding records what handlers find in an index, and when.
 type finding struct {
 	index *indexes.Index
 	began time.Time
@@ -33,7 +33,7 @@ func (f *finding) call(_ context.Context, c *handlers.Invocation) error {
 	return nil
 }
 
-// since gives what was noted, sorted, and begins anew.
+// since returns the sorted records, and starts a new period.
 func (f *finding) since() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -43,8 +43,8 @@ func (f *finding) since() []string {
 	return found
 }
 
-// After each pause, handlers wait until all indices are filled anew, as at the start: what they find is neither of the
-// past nor a part of what there is.
+// TestHandlersWaitForIndicesAfterEachPause shows that after each pause, handlers wait until all indices are filled
+// again, as at the start. They find neither old entries nor a part of the new ones.
 func TestHandlersWaitForIndicesAfterEachPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()

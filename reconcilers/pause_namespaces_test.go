@@ -20,7 +20,8 @@ import (
 	decisions "github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
 )
 
-// lodgers are objects in the namespaces "a" and "b", and outside of any, with an operator that notes its calls.
+// lodgers holds an operator that records its calls, and objects in the namespaces "a" and "b" and outside of
+// namespaces.
 type lodgers struct {
 	landlords
 
@@ -31,7 +32,7 @@ type lodgers struct {
 	mu    sync.Mutex
 	calls []string
 	ended []error       // the causes of the ends of handlers' contexts
-	takes time.Duration // a call
+	takes time.Duration // the duration of a call
 	gone  int
 }
 
@@ -62,7 +63,7 @@ func (l *lodgers) want(when string, calls ...string) {
 	}
 }
 
-// wantReady asks all checks of readiness.
+// wantReady requires that all readiness checks succeed.
 func (l *lodgers) wantReady(when string) {
 	l.t.Helper()
 	for _, check := range l.state.Ready() {
@@ -103,8 +104,8 @@ func newLodgers(t *testing.T, server *memapi.Server) *lodgers {
 	return l
 }
 
-// A closed gate of one namespace pauses the operator there, and leaves all else as it is; what runs there ends as in a
-// pause of the operator.
+// TestPauseOfOneNamespace shows that the closed gate of one namespace pauses the operator only there, and that the
+// handlers running there end as in a pause of the whole operator.
 func TestPauseOfOneNamespace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
@@ -113,21 +114,21 @@ func TestPauseOfOneNamespace(t *testing.T) {
 		stop := l.operate(server)
 		defer stop()
 		time.Sleep(2 * time.Minute)
-		l.want("one namespace is paused from the start", "/n1", "b/in-b")
-		l.wantReady("one namespace is paused")
+		l.want("with one namespace paused from the start", "/n1", "b/in-b")
+		l.wantReady("with one namespace paused")
 		if s := l.kept.Standing(); s.Paused || !slices.Equal(s.PausedNamespaces, []string{"a"}) {
-			t.Errorf("paused: %t, namespaces: %q", s.Paused, s.PausedNamespaces)
+			t.Errorf("want only the namespace a to be paused; paused: %t, namespaces: %q", s.Paused, s.PausedNamespaces)
 		}
 		l.gate.In("a").Set(false)
 		time.Sleep(time.Minute)
-		l.want("the pause is over", "/n1", "a/in-a", "b/in-b")
+		l.want("after the pause of the namespace", "/n1", "a/in-a", "b/in-b")
 		l.takes = 10 * time.Second
 		l.create("ConfigMap", "elsewhere") // in a namespace that does not match
 		l.open("a2")
 		time.Sleep(5 * time.Second)
 		l.gate.In("a2").Set(true)
 		if busy := l.gate.In("a2").Busy(); busy != 1 || l.gate.Busy() != 1 {
-			t.Errorf("%d are busy in the namespace, %d at all", busy, l.gate.Busy())
+			t.Errorf("%d are busy in the namespace, %d in total, want 1 and 1", busy, l.gate.Busy())
 		}
 		<-l.gate.In("a2").Idle()
 		l.mu.Lock()
@@ -135,7 +136,7 @@ func TestPauseOfOneNamespace(t *testing.T) {
 		l.takes = time.Hour
 		l.mu.Unlock()
 		if len(ended) > 0 {
-			t.Errorf("what runs may finish; it was ended by %v", ended)
+			t.Errorf("running handlers must be able to finish; they ended with %v", ended)
 		}
 		l.open("a3")
 		l.open("b3")
@@ -145,12 +146,14 @@ func TestPauseOfOneNamespace(t *testing.T) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		if len(l.ended) != 1 || !errors.Is(l.ended[0], execution.ErrPaused) || l.gate.Busy() != 1 {
-			t.Errorf("after the timeout, calls of the paused namespace alone end: %v; busy: %d", l.ended, l.gate.Busy())
+			t.Errorf("after the timeout, only calls in the paused namespace must end: %v; busy: %d", l.ended,
+				l.gate.Busy())
 		}
 	})
 }
 
-// The end of the permission to write in one namespace ends the calls there at once, and no others.
+// TestPermissionOfOneNamespace shows that the end of the permission in one namespace ends the calls there at once, and
+// no others.
 func TestPermissionOfOneNamespace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
@@ -175,11 +178,11 @@ func TestPermissionOfOneNamespace(t *testing.T) {
 		}
 		l.gate.In("a").AllowWritesUntil(time.Time{})
 		time.Sleep(time.Minute)
-		l.want("there is permission again", "/n1", "a/in-a", "a/in-a", "b/in-b")
+		l.want("after the permission was renewed", "/n1", "a/in-a", "a/in-a", "b/in-b")
 	})
 }
 
-// A namespace that vanishes while it is paused is forgotten as any other.
+// TestPausedNamespaceVanishes shows that the objects of a paused namespace are forgotten when it is removed.
 func TestPausedNamespaceVanishes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
@@ -195,11 +198,11 @@ func TestPausedNamespaceVanishes(t *testing.T) {
 		gone := l.gone
 		l.mu.Unlock()
 		if gone == 0 {
-			t.Error("nothing is forgotten of its objects")
+			t.Error("the objects of the removed namespace must be forgotten")
 		}
 		l.open("a")
 		l.gate.In("a").Set(false)
 		time.Sleep(time.Minute)
-		l.want("another namespace of the name has objects of its own", "/n1", "a/in-a", "a/in-a", "b/in-b")
+		l.want("after another namespace of the name was created", "/n1", "a/in-a", "a/in-a", "b/in-b")
 	})
 }

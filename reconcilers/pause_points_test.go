@@ -15,8 +15,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// Wherever in a history the gate closes, nothing begins after that, and nothing is lost when it opens again: each
-// change was handled once, in spite of retries, and so was each outcome that was written in the pause.
+// TestPausesAtAnyPoint shows that wherever the gate closes, nothing begins afterwards, and nothing is lost when it
+// opens again: each change is handled once, in spite of retries and of outcomes written in the pause.
 func TestPausesAtAnyPoint(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
@@ -56,16 +56,16 @@ func TestPausesAtAnyPoint(t *testing.T) {
 				p.create("ConfigMap", "c")
 				edit := func() { p.merge("ConfigMap", "c", `{"data":{"a":"b"}}`) }
 				early := time.Duration(n)*step > 12*time.Second
-				if early { // and else when the creation was handled
+				if early { // otherwise, edit after the creation was handled
 					time.AfterFunc(12*time.Second, edit)
 				}
-				time.Sleep(time.Duration(n)*step + 37*time.Millisecond) // not at the moment of anything else
+				time.Sleep(time.Duration(n)*step + 37*time.Millisecond) // not at the time of another event
 				gate.Set(true)
 				<-gate.Idle()
 				version := p.get("ConfigMap", "c").GetResourceVersion()
 				time.Sleep(time.Minute)
 				if now := p.get("ConfigMap", "c").GetResourceVersion(); now != version {
-					t.Errorf("written by an idle operator: version %s, then %s", version, now)
+					t.Errorf("an idle operator wrote to the object: version %s, then %s", version, now)
 				}
 				gate.Set(false)
 				time.Sleep(time.Minute)
@@ -75,7 +75,7 @@ func TestPausesAtAnyPoint(t *testing.T) {
 				time.Sleep(time.Minute)
 				for n := range succeeded {
 					if got := succeeded[n].Load(); got != 1 {
-						t.Errorf("handler %d has succeeded %d times, want once", n, got)
+						t.Errorf("handler %d succeeded %d times, want once", n, got)
 					}
 				}
 			})

@@ -19,7 +19,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// saying is a function that takes a while, and then leaves its word on the object.
+// saying returns a function that takes a while, and then writes a word to the object.
 func saying(word string, takes time.Duration, calls *atomic.Int64) handlers.Func {
 	return func(_ context.Context, c *handlers.Invocation) error {
 		calls.Add(1)
@@ -35,9 +35,9 @@ func wordOn(o *unstructured.Unstructured) string {
 	return word
 }
 
-// What a handler has done is written in a pause as soon as the API server takes it, be it refused before the pause or
-// within: until then it counts as running, but for no longer than handlers may take. What is left then is written after
-// the pause. No handler is called again for that.
+// TestOutcomesThatAreRefusedInAPause shows that the outcome of a handler is written in a pause as soon as the API
+// server accepts it, whether it was refused before or during the pause. Until then, the handler counts as running, but
+// only up to the pause timeout. Remaining outcomes are written after the pause, without another call of the handler.
 func TestOutcomesThatAreRefusedInAPause(t *testing.T) {
 	change := func(call handlers.Func) *handlers.Handler {
 		return &handlers.Handler{ID: "h", Reason: cause.Create, Call: call}
@@ -47,18 +47,22 @@ func TestOutcomesThatAreRefusedInAPause(t *testing.T) {
 		reason        string
 		of            func(call handlers.Func) *handlers.Handler
 		takes         time.Duration // of the handler
-		pause, outage time.Duration // when the one begins, and the other one ends
-		rest          time.Duration // when all is quiet
-		late          bool          // it is written after the pause
+		pause, outage time.Duration // when the pause begins, and when the outage ends
+		rest          time.Duration // the time of the check
+		late          bool          // the outcome is written after the pause
 		calls         int64
 	}{
-		"EndsInThePause": {"it ends in the outage", change, 10 * time.Second, 5 * time.Second, 18 * time.Second,
+		"EndsInThePause": {"the outcome of a handler that ends in the pause is written after the outage", change,
+			10 * time.Second, 5 * time.Second, 18 * time.Second,
 			25 * time.Second, false, 1},
-		"EndedBefore": {"nobody else is to write it", change, time.Second, 30 * time.Second, 31 * time.Second,
+		"EndedBefore": {"an outcome refused before the pause is written in the pause", change, time.Second,
+			30 * time.Second, 31 * time.Second,
 			35 * time.Second, false, 1},
-		"LongOutage": {"others wait no longer", change, 10 * time.Second, 5 * time.Second, time.Hour,
+		"LongOutage": {"an outcome that cannot be written in time is written after the pause", change, 10 * time.Second,
+			5 * time.Second, time.Hour,
 			46 * time.Second, true, 1},
-		"Tick": {"after the pause, timers begin anew", tick, 10 * time.Second, 5 * time.Second, 18 * time.Second,
+		"Tick": {"the outcome of a tick is written in the pause, and the timer starts again afterwards", tick,
+			10 * time.Second, 5 * time.Second, 18 * time.Second,
 			30 * time.Second, false, 2},
 	}
 	for name, tc := range tests {
@@ -79,7 +83,7 @@ func TestOutcomesThatAreRefusedInAPause(t *testing.T) {
 				gate.Set(true)
 				time.Sleep(min(tc.outage, tc.rest) - tc.pause - time.Millisecond)
 				if !tc.late && gate.Busy() != 1 {
-					t.Errorf("%s: %d of 1 count as running", tc.reason, gate.Busy())
+					t.Errorf("%s: %d of 1 counts as running", tc.reason, gate.Busy())
 				}
 				time.Sleep(tc.rest - time.Since(began))
 				if got := wordOn(p.get("ConfigMap", "c")); (got == "done") == tc.late || gate.Busy() != 0 {
@@ -89,15 +93,15 @@ func TestOutcomesThatAreRefusedInAPause(t *testing.T) {
 				gate.Set(false)
 				time.Sleep(time.Minute)
 				if got := wordOn(p.get("ConfigMap", "c")); got != "done" || calls.Load() != tc.calls {
-					t.Errorf("%s: in the end the word is %q, after %d calls", tc.reason, got, calls.Load())
+					t.Errorf("%s: finally, the word is %q, after %d calls", tc.reason, got, calls.Load())
 				}
 			})
 		})
 	}
 }
 
-// What could not be written before a pause is dropped after it if another operator has handled the object meanwhile:
-// all goes on from what that one has left.
+// TestOutcomesOfBeforeAPause shows that an outcome that could not be written before a pause is dropped after it if
+// another operator has handled the object in the meantime.
 func TestOutcomesOfBeforeAPause(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
@@ -105,15 +109,17 @@ func TestOutcomesOfBeforeAPause(t *testing.T) {
 	fail := func(context.Context, *handlers.Invocation) error { return &execution.PendingError{Delay: time.Hour} }
 	tests := map[string]struct {
 		reason    string
-		other     handlers.Func // of the other operator; nil is none
-		meanwhile string        // an edit by somebody else
-		word      string        // in the end
+		other     handlers.Func // of the other operator; nil if there is none
+		meanwhile string        // an edit by another client
+		word      string        // the final word
 		retries   []int         // of the calls
 	}{
-		"Nobody":  {"it is written, only later", nil, `{}`, "first", []int{0}},
-		"Edited":  {"so it is beside an edit, which follows", nil, `{"data":{"more":"x"}}`, "first", []int{0}},
-		"Handled": {"the later word stays", saying("second", 0, new(atomic.Int64)), `{}`, "second", []int{0}},
-		"Tried":   {"the tries of both count", fail, `{}`, "first", []int{0, 1}},
+		"Nobody": {"without another operator, the outcome is written after the pause", nil, `{}`, "first", []int{0}},
+		"Edited": {"an edit by a user does not drop the outcome, and is handled afterwards", nil,
+			`{"data":{"more":"x"}}`, "first", []int{0}},
+		"Handled": {"the outcome of the other operator is kept", saying("second", 0, new(atomic.Int64)), `{}`, "second",
+			[]int{0}},
+		"Tried": {"the attempts of both operators count", fail, `{}`, "first", []int{0, 1}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -158,7 +164,7 @@ func TestOutcomesOfBeforeAPause(t *testing.T) {
 					t.Errorf("%s: the word is %q, the calls were %v", tc.reason, got, fmt.Sprint(retries))
 				}
 				if tc.meanwhile != "{}" && updates.Load() == 0 {
-					t.Errorf("%s: it was not handled", tc.reason)
+					t.Errorf("%s: the edit was not handled", tc.reason)
 				}
 			})
 		})

@@ -19,7 +19,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// What goes while nobody looks is not found any more when somebody looks again.
+// TestIndicesAfterAPause shows that objects deleted in a pause are not in the indices after it.
 func TestIndicesAfterAPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
@@ -40,7 +40,7 @@ func TestIndicesAfterAPause(t *testing.T) {
 		p.create("Secret", "s3")
 		time.Sleep(time.Minute)
 		if got := len(index.Keys()); got != 3 || calls.Load() != 3 {
-			t.Errorf("a paused operator looks at nothing: %d keys, %d calls", got, calls.Load())
+			t.Errorf("a paused operator must not handle or index anything: %d keys, %d calls", got, calls.Load())
 		}
 		gate.Set(false)
 		time.Sleep(10 * time.Second)
@@ -50,12 +50,12 @@ func TestIndicesAfterAPause(t *testing.T) {
 		}
 		slices.Sort(found)
 		if strings.Join(found, " ") != "s0 s2 s3" || calls.Load() != 4 {
-			t.Errorf("found %v, %d calls", found, calls.Load())
+			t.Errorf("found %v after %d calls, want s0, s2 and s3 after 4", found, calls.Load())
 		}
 	})
 }
 
-// A listing that a pause has cut off is none.
+// TestPauseBeforeListed shows that a listing that was interrupted by a pause does not count.
 func TestPauseBeforeListed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
@@ -85,7 +85,8 @@ func TestPauseBeforeListed(t *testing.T) {
 	})
 }
 
-// What was known before two pauses in a row is known after them.
+// TestTwoPauses shows that two pauses in a row lose no state: no living object is forgotten, no finished daemon starts
+// again, and the indices stay filled.
 func TestTwoPauses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
@@ -127,7 +128,7 @@ func TestTwoPauses(t *testing.T) {
 		time.Sleep(time.Minute)
 		if most.Load() != 1 || forgot.Load() != 0 || once.Load() != 1 || entries != 1 {
 			t.Errorf(
-				"%d instances at once; %d living objects forgotten; a daemon that was done called %d times; %d of 1 "+
+				"%d instances at once; %d living objects forgotten; a finished daemon called %d times; %d of 1 "+
 					"entries in the pause",
 				most.Load(), forgot.Load(), once.Load(), entries,
 			)
@@ -137,7 +138,7 @@ func TestTwoPauses(t *testing.T) {
 	})
 }
 
-// A pause does not wait for ever for a tick that was asked to stop before.
+// TestPauseWithUnmatchedTick shows that a pause does not wait forever for a tick that was stopped before.
 func TestPauseWithUnmatchedTick(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
@@ -177,7 +178,7 @@ func TestPauseWithUnmatchedTick(t *testing.T) {
 	})
 }
 
-// A daemon that was abandoned in a pause is followed by another one when it has ended.
+// TestAbandonedInPause shows that a daemon abandoned in a pause is called again after it has ended.
 func TestAbandonedInPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
@@ -206,7 +207,7 @@ func TestAbandonedInPause(t *testing.T) {
 	})
 }
 
-// A pause takes no finalizer away.
+// TestFinalizerInPause shows that a pause removes no finalizer.
 func TestFinalizerInPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
@@ -236,7 +237,7 @@ func TestFinalizerInPause(t *testing.T) {
 		gate.Set(true)
 		time.Sleep(time.Minute)
 		if f := p.get("ConfigMap", "c").GetFinalizers(); len(f) != 1 {
-			t.Errorf("finalizers: %v", f)
+			t.Errorf("finalizers: %v, want one", f)
 		}
 		stop()
 	})

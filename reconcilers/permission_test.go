@@ -16,7 +16,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// endings notes when the contexts of handlers end.
+// endings records when the contexts of handlers end.
 type endings struct {
 	t     *testing.T
 	began time.Time
@@ -36,8 +36,9 @@ func (e *endings) call(ctx context.Context, call *handlers.Invocation) error {
 	return ctx.Err()
 }
 
-// Without the permission to write, handlers end at once, and not after the timeouts of a pause: another operator may
-// call its own by then. So it is if the permission ends in the middle of a pause.
+// TestHandlersWithoutPermission shows that without the permission to write, handlers end at once instead of after the
+// timeouts of a pause, because another operator may call its own handlers. This is also true if the permission ends
+// during a pause.
 func TestHandlersWithoutPermission(t *testing.T) {
 	for name, pauses := range map[string]bool{"while it acts": false, "in a pause": true} {
 		t.Run(name, func(t *testing.T) {
@@ -67,7 +68,7 @@ func TestHandlersWithoutPermission(t *testing.T) {
 					e.want(id + " after 10s")
 				}
 				if len(e.all) != 3 || gate.Busy() != 0 {
-					t.Errorf("%d are busy; ended: %q", gate.Busy(), e.all)
+					t.Errorf("%d are busy; ended: %q; want three ended handlers", gate.Busy(), e.all)
 				}
 			})
 		})
@@ -84,24 +85,24 @@ func (e *endings) want(ending string) {
 	e.t.Errorf("want %s; got %q", ending, e.all)
 }
 
-// A process that was frozen may get permission again before it has noticed the end of the last one. What has begun
-// before knows nothing of that: it ends, nothing is written until it has, and all is listed afresh.
+// TestPermissionAgain shows that a process that was suspended and gets a new permission before it noticed the end of
+// the last one still ends its attempts. Until they have ended, nothing is written.
 func TestPermissionAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := &reconcilers.Gate{}
 		gate.AllowWritesUntil(time.Now().Add(time.Second))
 		permission, entered := gate.Permission(), gate.Enter()
-		time.Sleep(time.Second) // no other goroutine has run yet
+		time.Sleep(time.Second) // no other goroutine has run since
 		gate.AllowWritesUntil(time.Now().Add(time.Hour))
 		if !entered || permission.Err() == nil || gate.Open() || gate.Enter() {
-			t.Errorf("it goes on as if nothing had happened: open %t", gate.Open())
+			t.Errorf("the former attempt must end: open %t", gate.Open())
 		}
 		if gate.Permission().Err() == nil {
-			t.Error("what begins now would be permitted to write")
+			t.Error("a new attempt must not be permitted to write")
 		}
 		gate.Leave()
 		if !gate.Open() || gate.Permission().Err() != nil {
-			t.Error("there is no permission, although what was running has ended")
+			t.Error("after the last attempt has ended, there must be permission")
 		}
 	})
 }

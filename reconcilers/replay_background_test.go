@@ -34,8 +34,7 @@ func playBackground(t *testing.T, family string) {
 	})
 }
 
-// ordered puts what happens at one moment, beside one another, into one order: by handlers. Kopf's runs are cut off
-// before their last moment.
+// ordered sorts entries of the same time by handlers, and drops those after the end, where Kopf's runs are cut off.
 func ordered(log []map[string]any, until float64) (all []map[string]any) {
 	id := func(entry map[string]any) string { text, _ := entry["id"].(string); return text }
 	for _, entry := range log {
@@ -96,7 +95,7 @@ func sortTexts(all []any) {
 	}
 }
 
-// linger waits as the behaviour says. An error is that of the context.
+// linger waits as the behaviour requires. It returns the error of the context.
 func (r *cycleRun) linger(ctx context.Context, call *handlers.Invocation, behave vectors.Fields) error {
 	if err := r.pause(ctx, behave, "takes"); err != nil {
 		return err

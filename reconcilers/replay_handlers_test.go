@@ -13,15 +13,15 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/vectors/declared"
 )
 
-// behaviours are the keys of what a function does at one call.
+// behaviours are the keys that describe one call of a function.
 var behaviours = []string{
 	"raise", "message", "delay", "code", "return", "patch", "fns", "subs", "execute", "takes", "note_spec",
 	"note_patch",
 	"until", "lingers", "lingers_cancelled",
 }
 
-// handlers are those of the case for its resource, as a registry would have them. All that they say is read here: what
-// is not known must not come out in the middle of a run.
+// handlers returns the handlers of the case for its resource, like a registry. It checks all their fields, so that
+// unknown ones fail the test before the run.
 func (r *cycleRun) handlers() []*handlers.Handler {
 	all, err := declared.Handlers(r.t, r.input.List("handlers"), r.served)
 	if err != nil {
@@ -43,7 +43,7 @@ func (r *cycleRun) handlers() []*handlers.Handler {
 	return own
 }
 
-// known fails on what the harness does not know of a function, sub-handlers included.
+// known fails the test on unknown fields and values of a function, including its sub-handlers.
 func (r *cycleRun) known(h *handlers.Handler, d vectors.Fields) {
 	for _, behave := range calls(d) {
 		known := vectors.Known(r.t, behave, behaviours...)
@@ -52,7 +52,7 @@ func (r *cycleRun) known(h *handlers.Handler, d vectors.Fields) {
 			_ = declared.Seconds(r.t, known, key)
 		}
 		if until := known.Text("until", "stopped"); until != "stopped" && until != "cancelled" {
-			r.t.Fatalf("the harness does not know how to wait until %q", until)
+			r.t.Fatalf("the harness does not support waiting until %q", until)
 		}
 		for _, item := range known.List("fns") {
 			if _, err := transform(vectors.Known(r.t, item, "fn", "path", "value", "finalizer")); err != nil {
@@ -69,7 +69,7 @@ func (r *cycleRun) known(h *handlers.Handler, d vectors.Fields) {
 	}
 }
 
-// calls are what a function does, call by call: the last item is for all the further ones.
+// calls returns the behaviours of a function, one per call; the last one repeats.
 func calls(d vectors.Fields) []any {
 	if list := d.List("behave"); len(list) > 0 {
 		return list
@@ -80,7 +80,7 @@ func calls(d vectors.Fields) []any {
 	return []any{map[string]any{}}
 }
 
-// behaviour is what the function does at its next call.
+// behaviour returns the behaviour of the function at its next call.
 func (r *cycleRun) behaviour(id string, d vectors.Fields) vectors.Fields {
 	all := calls(d)
 	r.mu.Lock()
@@ -114,7 +114,7 @@ func (r *cycleRun) function(id string, d vectors.Fields) handlers.Func {
 	}
 }
 
-// pause waits for so long as the behaviour says. An error is that of the context.
+// pause waits as long as the behaviour requires. It returns the error of the context.
 func (r *cycleRun) pause(ctx context.Context, behave vectors.Fields, key string) error {
 	length := declared.Seconds(r.t, behave, key)
 	if length == nil {
@@ -128,7 +128,7 @@ func (r *cycleRun) pause(ctx context.Context, behave vectors.Fields, key string)
 	}
 }
 
-// declare registers a sub-handler inside of a function.
+// declare declares a sub-handler in a function.
 func (r *cycleRun) declare(call *handlers.Invocation, item any) error {
 	sub, d, err := declared.Sub(r.t, call.Handler, item)
 	if err != nil {
@@ -138,7 +138,7 @@ func (r *cycleRun) declare(call *handlers.Invocation, item any) error {
 	return call.Subs.Declare(sub)
 }
 
-// entry is the call as it is logged.
+// entry returns the log entry of the call.
 func (r *cycleRun) entry(call *handlers.Invocation, behave vectors.Fields) map[string]any {
 	entry := map[string]any{"what": "call", "id": call.Handler.ID, "retry": int64(call.Retry), "runtime": 0.0}
 	switch call.Handler.Family {
@@ -178,10 +178,10 @@ func items(changes diff.Diff) []any {
 	return list
 }
 
-// ownFinalizer is that of the operator.
+// ownFinalizer is the finalizer of the operator.
 const ownFinalizer = keys.KopfPrefix + "/KopfFinalizerMarker"
 
-// write does to the object what the behaviour says.
+// write changes the object as the behaviour requires.
 func write(call *handlers.Invocation, behave vectors.Fields) error {
 	if merge := behave.Mapping("patch"); merge != nil {
 		if err := call.Writes.Remember(merging(merge)); err != nil {
@@ -204,7 +204,7 @@ func write(call *handlers.Invocation, behave vectors.Fields) error {
 	return nil
 }
 
-// merging does what a merge-patch does.
+// merging returns a transformation that applies a merge patch.
 func merging(merge map[string]any) patching.Transform {
 	patch := patching.Patch{Merge: merge}
 	return func(body map[string]any) error {

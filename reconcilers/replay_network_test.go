@@ -12,21 +12,21 @@ import (
 	"time"
 )
 
-// line is the operator's connection: with a delay of the events of its own writes, with others who write before it, and
-// with refusals.
+// line is the operator's connection. It delays the events of own writes, lets other clients write before a write, and
+// refuses writes.
 type line struct {
 	next    http.RoundTripper
 	plural  string
 	latency time.Duration
 	change  func(ctx context.Context, patch map[string]any)
 
-	writing sync.RWMutex // while a write is made, and is not known to be our own yet
+	writing sync.RWMutex // held during a write, until its version is known as our own
 
 	mu            sync.Mutex
-	interferences []any           // before each write, a change by others; a null is none
-	failures      []any           // instead of each write, an HTTP status; a null is to serve it
-	own           map[string]bool // versions that are its own
-	hidden        int             // how many creations are not told of
+	interferences []any           // the change by another client before each write; null for none
+	failures      []any           // the HTTP status instead of each write; null to serve it
+	own           map[string]bool // the versions of own writes
+	hidden        int             // the number of creations whose events are dropped
 	watches       []io.Writer
 }
 
@@ -50,7 +50,7 @@ func (l *line) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// disturb lets somebody else write first, or refuses the write.
+// disturb lets another client write first, or refuses the write.
 func (l *line) disturb(r *http.Request) *http.Response {
 	l.mu.Lock()
 	interference, failure := pop(&l.interferences), pop(&l.failures)
@@ -74,7 +74,7 @@ func (l *line) disturb(r *http.Request) *http.Response {
 	}
 }
 
-// reasons are those of the API server for its statuses.
+// reasons are the reasons of the API server by HTTP status.
 var reasons = map[int]string{
 	403: "Forbidden", 404: "NotFound", 409: "Conflict", 422: "Invalid", 429: "TooManyRequests", 500: "InternalError",
 }
@@ -86,14 +86,14 @@ func pop(list *[]any) (first any) {
 	return first
 }
 
-// hide lets the next creation pass unseen.
+// hide drops the event of the next creation.
 func (l *line) hide() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.hidden++
 }
 
-// shown tells whether an event is passed on.
+// shown returns whether an event is passed on.
 func (l *line) shown(text []byte) bool {
 	var event struct {
 		Type string `json:"type"`
@@ -108,7 +108,7 @@ func (l *line) shown(text []byte) bool {
 	return false
 }
 
-// note remembers the version that a write has made.
+// note records the version of a write.
 func (l *line) note(response *http.Response) error {
 	data, err := io.ReadAll(response.Body)
 	if err != nil {
@@ -131,7 +131,7 @@ func versionIn(object []byte) string {
 	return body.Metadata.ResourceVersion
 }
 
-// watch passes the events on, those of own writes later.
+// watch passes the events on, and delays those of own writes.
 func (l *line) watch(body io.ReadCloser) io.ReadCloser {
 	in, out := io.Pipe()
 	l.mu.Lock()
@@ -170,7 +170,7 @@ func (l *line) isOwn(text []byte) bool {
 	return l.own[versionIn(event.Object)]
 }
 
-// inject shows an object as if it had just been changed.
+// inject sends an event with the object, as if it had just changed.
 func (l *line) inject(object map[string]any) {
 	if object == nil {
 		return

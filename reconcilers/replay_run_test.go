@@ -28,7 +28,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/vectors/progresstest"
 )
 
-// cycleRun is one case being replayed.
+// cycleRun is the replay of one case.
 type cycleRun struct {
 	t               *testing.T
 	input           vectors.Fields
@@ -38,7 +38,7 @@ type cycleRun struct {
 	original        map[string]any
 	namespace, name string
 	line            *line
-	called          map[string]int // how often each function was
+	called          map[string]int // the number of calls by function
 	stop            func()
 	gate            *reconcilers.Gate
 
@@ -55,7 +55,7 @@ func newRun(t *testing.T, input vectors.Fields) *cycleRun {
 	metadata := input.Mapping("object").Mapping("metadata")
 	r.namespace, r.name = metadata.Text("namespace", ""), metadata.Text("name", "")
 	r.served = declared.Resource(t, input["resource"])
-	// Objects are of a kind of their own, whatever the resource is called.
+	// The kind is that of the objects, whatever the name of the resource is.
 	r.served.Kind = input.Mapping("object").Text("kind", r.served.Kind)
 	r.resource = memapi.Resource{
 		Group: r.served.Group, Version: r.served.Version, Kind: r.served.Kind, Plural: r.served.Plural,
@@ -97,7 +97,7 @@ func (r *cycleRun) start(ctx context.Context, options reconcilers.Options) {
 func (r *cycleRun) options() reconcilers.Options {
 	settings := vectors.Fields{}
 	if r.input["settings"] != nil {
-		// What waits for the events of own writes in Kopf is not needed here: their outcome is known at once.
+		// The timeout of Kopf for the events of own writes is not needed here: their outcome is known at once.
 		settings = vectors.Known(r.t, r.input["settings"], "background.cancellation_polling",
 			"background.instant_exit_timeout",
 			"persistence.consistency_timeout")
@@ -132,7 +132,7 @@ func (r *cycleRun) lifecycle() handlers.Lifecycle {
 		"randomized": handlers.Randomized, "shuffled": handlers.Shuffled,
 	}[name]
 	if !ok {
-		r.t.Fatalf("the harness does not know the lifecycle %q", name)
+		r.t.Fatalf("the harness does not support the lifecycle %q", name)
 	}
 	return found
 }
@@ -153,7 +153,7 @@ func (r *cycleRun) note(entry map[string]any) {
 	r.log = append(r.log, entry)
 }
 
-// play is one step of the timeline. A change of an absent object does nothing.
+// play runs one step of the timeline. A change of an absent object does nothing.
 func (r *cycleRun) play(ctx context.Context, step vectors.Fields, options reconcilers.Options) {
 	switch op := step.Text("op", ""); op {
 	case "add":
@@ -182,13 +182,13 @@ func (r *cycleRun) play(ctx context.Context, step vectors.Fields, options reconc
 		r.note(map[string]any{"what": "restarted"})
 		r.start(ctx, options)
 	default:
-		r.t.Fatalf("the harness does not know the step %q", op)
+		r.t.Fatalf("the harness does not support the step %q", op)
 	}
 }
 
 func (r *cycleRun) object() map[string]any { return r.server.Object(r.resource, r.namespace, r.name) }
 
-// change is what others do to the whole object at once, its status included.
+// change changes the whole object at once, including its status, like another client.
 func (r *cycleRun) change(ctx context.Context, patch map[string]any) {
 	object := r.object()
 	if object == nil || patch == nil {
@@ -207,7 +207,7 @@ func (r *cycleRun) change(ctx context.Context, patch map[string]any) {
 	r.server.Put(r.resource, changed)
 }
 
-// path is where the object is served.
+// path returns the URL path of the object.
 func (r *cycleRun) path() string {
 	path := "/apis/" + r.served.Group + "/" + r.served.Version
 	if r.served.Group == "" {

@@ -16,10 +16,12 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/vectors"
 )
 
-// tolerance is for times: ours knows the outcome of its own writes at once, and a manager takes a moment to start.
+// tolerance is the maximum difference of times: this engine knows the outcome of its own writes at once, and a manager
+// needs a moment to start.
 const tolerance = 1.5
 
-// Whole runs of Kopf against the engine as it is, with a manager, its caches and queues, on an API server in memory.
+// TestVectorsCycle replays whole runs of Kopf with the engine, its manager, caches and queues, and an API server in
+// memory.
 func TestVectorsCycle(t *testing.T) {
 	vectors.Run(t, "cycle", func(t *testing.T, input vectors.Fields, want vectors.Expected) {
 		var log []any
@@ -35,13 +37,12 @@ func TestVectorsCycle(t *testing.T) {
 	})
 }
 
-// replay runs the operator by the clock of the vectors, so that moments in the objects are what they are in Kopf's
-// runs.
+// replay runs the operator on the clock of the vectors, so that times in the objects equal those of Kopf's runs.
 func replay(t *testing.T, input vectors.Fields) (log []any, final any) {
 	vectors.Known(t, input, "until", "object", "handlers", "timeline", "lifecycle", "resource", "with_diffs",
 		"interferences",
 		"failures", "diffbase", "progress", "latency", "settings")
-	const listing = 5 * time.Second // until the first listing is over
+	const listing = 5 * time.Second // until the first listing has ended
 	time.Sleep(time.Until(kopfBegan.Add(-listing)))
 	r := newRun(t, input)
 	options := r.options()
@@ -59,7 +60,7 @@ func replay(t *testing.T, input vectors.Fields) (log []any, final any) {
 	switch first {
 	case "list", "add":
 	default:
-		r.line.hide() // what comes first is told with the object as it is then
+		r.line.hide() // the first event has the object as it is then
 		r.server.Put(r.resource, r.original)
 	}
 	for i, step := range timeline {
@@ -72,7 +73,7 @@ func replay(t *testing.T, input vectors.Fields) (log []any, final any) {
 	}
 	time.Sleep(time.Until(at(input["until"])))
 	synctest.Wait()
-	r.close() // Kopf's runs are cut off
+	r.close() // as Kopf's runs are cut off
 	r.stop()
 	if object := r.object(); object != nil {
 		return r.log, object
@@ -80,13 +81,12 @@ func replay(t *testing.T, input vectors.Fields) (log []any, final any) {
 	return r.log, nil
 }
 
-// at is a moment of the run, or of the objects in it.
+// at returns a time of the run, or of the objects in it.
 func at(seconds any) time.Time {
 	return kopfBegan.Add(time.Duration(number(seconds) * float64(time.Second)))
 }
 
-// logged are the entries of the log that are compared: those of event handlers, where own patches do not count, or all
-// the others.
+// logged returns the compared entries of the log: those of event handlers, with own patches merged, or all others.
 func logged(log []any, ofEvents bool) (some []map[string]any) {
 	for _, item := range log {
 		entry, _ := item.(map[string]any)
@@ -150,11 +150,10 @@ func number(value any) float64 {
 	}
 }
 
-// ignored are parts of the final object that say nothing.
+// ignored are annotations of the final object that are not significant.
 var ignored = []string{"handled-uid", "handling-configuration", "touch-dummy"}
 
-// compared is the final object as it is to be compared: with the texts of annotations decoded, and without what servers
-// add.
+// compared returns the final object for the comparison: with decoded annotations, and without fields that servers add.
 func compared(t *testing.T, object any) any {
 	t.Helper()
 	body, ok := object.(map[string]any)
@@ -189,7 +188,7 @@ func compared(t *testing.T, object any) any {
 	return body
 }
 
-// alike compares with a tolerance for timestamps. The empty is as good as absent in what servers tidy up.
+// alike compares values with a tolerance for timestamps.
 func alike(want, got any) bool {
 	wanted, isMapping := want.(map[string]any)
 	given, wasMapping := got.(map[string]any)
@@ -219,5 +218,5 @@ func sameMoment(want, got any) bool {
 	return err == nil && other == nil && math.Abs(then.Sub(now).Seconds()) <= tolerance
 }
 
-// kopfBegan is the moment from which all of them count.
+// kopfBegan is the time at which all runs begin.
 var kopfBegan = time.Date(2024, 5, 6, 7, 8, 9, 123456000, time.UTC)

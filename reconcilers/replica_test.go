@@ -22,7 +22,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/indexes"
 )
 
-// openWatches counts the watches of a resource that are open, and the requests that write.
+// openWatches counts the open watches of a resource, and the requests that write.
 type openWatches struct {
 	next   http.RoundTripper
 	plural string
@@ -62,7 +62,8 @@ func keysOf(index *indexes.Index) string {
 	return strings.Join(found, " ")
 }
 
-// A process that is not at work looks at what is indexed, and at nothing else; there is one watch of it at any time.
+// TestIndicesInEveryReplica shows that a paused replica watches only the indexed kinds, each with one watch at any
+// time.
 func TestIndicesInEveryReplica(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
@@ -92,24 +93,25 @@ func TestIndicesInEveryReplica(t *testing.T) {
 		}
 		want("paused from the start", "s0", 0)
 		p.create("Secret", "s1")
-		want("a creation", "s0 s1", 0)
+		want("after a creation in the pause", "s0 s1", 0)
 		if n, w := others.open.Load(), way.writes.Load(); n != 0 || w != 0 {
-			t.Errorf("%d watches of other kinds, %d writes", n, w)
+			t.Errorf("%d watches of other kinds, %d writes, want none", n, w)
 		}
 		gate.Set(false)
 		want("resumed", "s0 s1", 2)
 		p.remove("Secret", "s1")
-		want("a deletion", "s0", 2)
+		want("after a deletion", "s0", 2)
 		gate.Set(true)
 		want("paused again", "s0", 2)
 		p.create("Secret", "s2")
-		want("a creation in the pause", "s0 s2", 2)
+		want("after a creation in the second pause", "s0 s2", 2)
 		gate.Set(false)
 		want("resumed again", "s0 s2", 3)
 	})
 }
 
-// While a listing takes its time, the indices go on: the process that stood by does not look away before.
+// TestIndicesWhileListing shows that the indices of a standby process stay up to date while the listing after a pause
+// takes its time.
 func TestIndicesWhileListing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
@@ -137,16 +139,17 @@ func TestIndicesWhileListing(t *testing.T) {
 		p.remove("Secret", "s0")
 		time.Sleep(time.Second)
 		if got := keysOf(index); got != "s1" || len(began) > 0 {
-			t.Errorf("in the middle of the listing: %q in the index, %d handlers were called", got, len(began))
+			t.Errorf("during the listing: %q in the index, %d calls, want s1 and 0", got, len(began))
 		}
 		time.Sleep(2 * time.Minute)
 		if got := keysOf(index); got != "s1" || len(began) != 1 || <-began != "s1" {
-			t.Errorf("after it: %q in the index", got)
+			t.Errorf("after the listing: %q in the index, want s1 and one call", got)
 		}
 	})
 }
 
-// A kind that cannot be listed holds nobody up, whether or not the operator is paused; nor does one that goes.
+// TestReplicaWithoutIndices shows for which kinds a replica waits: those that fail to list, but not those that are
+// forbidden or removed. A pause makes no difference.
 func TestReplicaWithoutIndices(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
@@ -179,7 +182,8 @@ func TestReplicaWithoutIndices(t *testing.T) {
 					}
 					time.Sleep(time.Hour)
 					if fills := filled.Load() == 1; fills != tc.fills {
-						t.Errorf("%d times filled", filled.Load())
+						t.Errorf("Filled was called %d times, want a call only for forbidden or removed kinds",
+							filled.Load())
 					}
 				})
 			})
@@ -187,7 +191,7 @@ func TestReplicaWithoutIndices(t *testing.T) {
 	}
 }
 
-// What is kept under objects that go while the process stands by goes with them.
+// TestForgettingInStandby shows that objects that are deleted while the process is on standby are forgotten.
 func TestForgettingInStandby(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
@@ -206,7 +210,7 @@ func TestForgettingInStandby(t *testing.T) {
 		p.remove("Secret", "s-0")
 		time.Sleep(time.Minute)
 		if forgot.Load() != 1 {
-			t.Errorf("standing by: %d forgotten", forgot.Load())
+			t.Errorf("on standby: %d forgotten, want 1", forgot.Load())
 		}
 		gate.Set(false)
 		time.Sleep(time.Minute)
@@ -216,12 +220,12 @@ func TestForgettingInStandby(t *testing.T) {
 		p.remove("Secret", "s-1")
 		time.Sleep(2 * time.Minute)
 		if forgot.Load() != 2 {
-			t.Errorf("between two watches: %d forgotten", forgot.Load())
+			t.Errorf("between two watches: %d forgotten, want 2", forgot.Load())
 		}
 	})
 }
 
-// Begin and End are called in every process, once in each, and End comes after all handlers.
+// TestBeginAndEndInEveryReplica shows that Begin and End are called once in each process, End after all handlers.
 func TestBeginAndEndInEveryReplica(t *testing.T) {
 	for _, paused := range []bool{false, true} {
 		t.Run(fmt.Sprint(paused), func(t *testing.T) {

@@ -14,8 +14,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
 )
 
-// A kind that goes is not waited for any more, even while it is not known yet what other selectors mean; if it comes
-// back meanwhile, it is waited for as any other.
+// TestReplicaWhileKindsAreNotKnown shows that a removed kind is not waited for, even while the kinds of other selectors
+// are unknown. If it is installed again, it is waited for like any other.
 func TestReplicaWhileKindsAreNotKnown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, began := memapi.New(), time.Now()
@@ -54,16 +54,16 @@ func TestReplicaWhileKindsAreNotKnown(t *testing.T) {
 				t.Errorf("%s: %d times filled, the last reminder is %q", when, filled.Load(), line)
 			}
 		}
-		want(2*time.Minute, "one kind cannot be listed", true, 0)
+		want(2*time.Minute, "while one kind cannot be listed", true, 0)
 		server.Remove("x.io", "things")
-		want(time.Hour, "it has gone", false, 0)
+		want(time.Hour, "after the kind was removed", false, 0)
 		server.Install(things)
-		want(150*time.Minute, "it is back, and all kinds are known", true, 0)
-		want(4*time.Hour, "it can be listed", true, 1)
+		want(150*time.Minute, "after the kind was installed again, with all kinds known", true, 0)
+		want(4*time.Hour, "after the kind can be listed", true, 1)
 	})
 }
 
-// A process without anything to be indexed has nothing to wait for, nor to look at.
+// TestReplicaWithNothingToIndex shows that a process without indices has nothing to wait for.
 func TestReplicaWithNothingToIndex(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began, filled := time.Now(), make(chan time.Duration, 1)
@@ -74,7 +74,7 @@ func TestReplicaWithNothingToIndex(t *testing.T) {
 		}, to(t, "configmaps", counting("h", "", &atomic.Int64{})))()
 		time.Sleep(time.Minute)
 		if len(filled) != 1 || <-filled > 0 {
-			t.Error("it has waited")
+			t.Error("a process without indices must not wait")
 		}
 	})
 }

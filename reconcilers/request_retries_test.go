@@ -21,7 +21,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// Deviation D-requests: without the setting, one attempt is all.
+// TestRequestsAreRepeated shows the deviation D-requests: without the setting, a request has one attempt.
 func TestRequestsAreRepeated(t *testing.T) {
 	tests := map[string]struct {
 		reason   string
@@ -29,15 +29,15 @@ func TestRequestsAreRepeated(t *testing.T) {
 		want     []string
 	}{
 		"ByDefault": {
-			"the object waits, by the delays of errors: 1, 1 and 2 seconds, and its place is free", nil,
+			"by default, the object is retried after 1, 1 and 2 seconds, without holding a slot", nil,
 			[]string{"0s", "1s", "2s", "4s"},
 		},
 		"OnTheSpot": {
-			"the request waits, longer than a single attempt may take",
+			"with backoffs, the request itself is retried, even longer than the timeout of one attempt",
 			[]time.Duration{2 * time.Second, 20 * time.Second, time.Minute}, []string{"0s", "2s", "22s", "1m22s"},
 		},
 		"ThenByTheObject": {
-			"when the last attempt has failed, the object waits", []time.Duration{10 * time.Second},
+			"after the last attempt of the request, the object is retried", []time.Duration{10 * time.Second},
 			[]string{"0s", "10s", "11s", "21s"},
 		},
 	}
@@ -46,7 +46,7 @@ func TestRequestsAreRepeated(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server := memapi.New()
 				var began time.Time
-				var at []string // when the patches come; the first three are refused
+				var at []string // the times of the patches; the first three are refused
 				connection := failing(server, func(string) int {
 					if at = append(at, time.Since(began).Round(time.Second).String()); len(at) > 3 {
 						return 0
@@ -88,8 +88,8 @@ func TestRequestsAreRepeated(t *testing.T) {
 	}
 }
 
-// TestRetryAfterDelaysTheObject is about a server that asks for more time than a request has: the object waits for as
-// long, and the log has the status.
+// TestRetryAfterDelaysTheObject shows that the object waits if the API server requests a longer delay than a request
+// may take, and that the log contains the status.
 func TestRetryAfterDelaysTheObject(t *testing.T) {
 	for name, backoffs := range map[string][]time.Duration{
 		"ByDefault": nil, "OnTheSpot": {time.Second, time.Second},
@@ -97,7 +97,7 @@ func TestRetryAfterDelaysTheObject(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server, began := memapi.New(), time.Now()
-				var at []string // when the patches come; the first one is refused
+				var at []string // the times of the patches; the first one is refused
 				connection := server.Connect()
 				connection.Before = func(_ context.Context, r memapi.Request) error {
 					if r.Verb != "patch" {
@@ -144,14 +144,14 @@ func TestRetryAfterDelaysTheObject(t *testing.T) {
 				defer mu.Unlock()
 				text := strings.Join(lines, "\n")
 				if !strings.Contains(text, "busy") || strings.Contains(text, "deadline exceeded") {
-					t.Errorf("the log does not have the status: %s", text)
+					t.Errorf("the log must contain the status: %s", text)
 				}
 			})
 		})
 	}
 }
 
-// slow is a connection with a server that has the delay of its refusals in a header, as API servers do.
+// slow is a connection that adds the delay of refusals as a header, like an API server.
 type slow struct{ next http.RoundTripper }
 
 func (s slow) RoundTrip(r *http.Request) (*http.Response, error) {

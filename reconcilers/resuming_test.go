@@ -20,7 +20,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// noting is a function that notes the types of its events, and the reasons of its changes.
+// noting returns a function that records the types of its events, and the reasons of its changes.
 func noting(j *journal) handlers.Func {
 	return func(_ context.Context, call *handlers.Invocation) error {
 		object := unstructured.Unstructured{Object: call.Cause.Body()}
@@ -33,8 +33,8 @@ func noting(j *journal) handlers.Func {
 	}
 }
 
-// After a pause, event handlers get all objects as listed; change handlers are called for what changed meanwhile, and
-// those that resume for objects that this process has not handled.
+// TestHandlersAfterAPause shows that after a pause, event handlers are called for all listed objects, change handlers
+// for changes made in the pause, and resume handlers for objects that this process has not handled yet.
 func TestHandlersAfterAPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
@@ -54,7 +54,7 @@ func TestHandlersAfterAPause(t *testing.T) {
 		other := operateAll(t, server, reconcilers.Options{},
 			to(t, "configmaps", handles("u", cause.Create, &journal{})))
 		time.Sleep(time.Second)
-		other() // all of them were handled before
+		other() // all objects have been handled
 		stop := operateAll(t, server, o,
 			to(t, "configmaps", &handlers.Handler{ID: "e", Family: handlers.Watching, Call: noting(j)}),
 			to(t, "configmaps", handles("u", cause.Update, j)), to(t, "configmaps", handles("c", cause.Create, j)),
@@ -87,12 +87,12 @@ func TestHandlersAfterAPause(t *testing.T) {
 	})
 }
 
-// handles is a handler of changes that notes its calls.
+// handles returns a handler of changes that records its calls.
 func handles(id string, reason cause.Reason, j *journal) *handlers.Handler {
 	return &handlers.Handler{ID: id, Reason: reason, Call: noting(j)}
 }
 
-// want takes what has been noted, sorted.
+// want compares and removes the records, sorted.
 func want(t *testing.T, j *journal, when string, lines ...string) {
 	t.Helper()
 	j.mu.Lock()

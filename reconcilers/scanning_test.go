@@ -12,7 +12,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 )
 
-// An operator that finds out once what there is needs no rights on CRDs, and asks nothing later.
+// TestScanOnce shows that an operator with ScanOnce reads no CRDs, and does not serve kinds that are installed later.
 func TestScanOnce(t *testing.T) {
 	for _, once := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {

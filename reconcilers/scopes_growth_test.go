@@ -19,7 +19,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/growth"
 )
 
-// heap is how much memory is in use, in KiB, beside what a server knows of the past.
+// heap returns the memory in use, in KiB, without the history of the server.
 func heap(server *memapi.Server) int {
 	server.Compact()
 	var now runtime.MemStats
@@ -30,7 +30,8 @@ func heap(server *memapi.Server) int {
 	return int(now.HeapAlloc >> 10)
 }
 
-// Nothing is left of namespaces that were served: no goroutine, no watch, no memory, no entry of an index, no daemon.
+// TestNamespacesLeaveNothing shows that goroutines, watches, memory, index entries and daemons of a served namespace
+// end with the namespace.
 func TestNamespacesLeaveNothing(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
@@ -66,7 +67,7 @@ func TestNamespacesLeaveNothing(t *testing.T) {
 			}
 			time.Sleep(time.Minute)
 			if open, entries := connection.open.Load(), index.Len(); open != many+1 || entries != many+1 {
-				t.Errorf("round %d: %d watches, %d entries", round, open, entries)
+				t.Errorf("round %d: %d watches, %d entries, want one per namespace", round, open, entries)
 			}
 			t.Logf("round %d: %d goroutines and %d KiB before, %d and %d with %d namespaces more", round,
 				goroutines[round], memory[round], growth.Goroutines(), heap(server), many)
@@ -76,23 +77,26 @@ func TestNamespacesLeaveNothing(t *testing.T) {
 			time.Sleep(time.Minute)
 			if open, entries, left := connection.open.Load(), index.Len(), running.Load(); open != 1 || entries != 1 ||
 				left != 1 {
-				t.Errorf("round %d: %d watches, %d entries, %d daemons are left", round, open, entries, left)
+				t.Errorf("round %d: %d watches, %d entries, %d daemons are left, want 1 of each", round, open, entries,
+					left)
 			}
 		}
 		goroutines, memory = append(goroutines, growth.Goroutines()), append(memory, heap(server))
 		if first, last := goroutines[0], goroutines[rounds]; last > first {
-			t.Errorf("%d goroutines before, %d after: %v", first, last, goroutines)
+			t.Errorf("%d goroutines before, %d after, want no more: %v", first, last, goroutines)
 		}
 		if second, last := memory[1], memory[rounds]; last > second+second/4 {
-			t.Errorf("%d KiB after a round, %d after %d of them: %v", second, last, rounds, memory)
+			t.Errorf("%d KiB after a round, %d after %d, want at most a quarter more: %v", second, last, rounds, memory)
 		}
 		if calls.Load() != 1+many*rounds || forgotten.Load() < many*rounds || ticks.Load() == 0 {
-			t.Errorf("%d calls, %d ticks, %d forgotten", calls.Load(), ticks.Load(), forgotten.Load())
+			t.Errorf("%d calls, %d ticks, %d forgotten, want one call and forgotten object per namespace", calls.Load(),
+				ticks.Load(), forgotten.Load())
 		}
 	})
 }
 
-// What vanishes in a pause is forgotten when the pause is over, and what comes in it is noticed meanwhile.
+// TestNamespacesInAPause shows that namespaces are followed in a pause, and that the objects of removed namespaces are
+// forgotten after it.
 func TestNamespacesInAPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
@@ -116,18 +120,20 @@ func TestNamespacesInAPause(t *testing.T) {
 		l.open("a3")
 		time.Sleep(time.Minute)
 		if names, _ := served.Current(); fmt.Sprint(names) != "[a2 a3]" || seen.take() != "a1 a2" {
-			t.Errorf("in the pause: %v", names)
+			t.Errorf("in the pause: %v, want a2 and a3", names)
 		}
 		gate.Set(false)
 		time.Sleep(time.Minute)
 		if got := seen.take(); got != "a3" || index.Len() != 2 || forgotten.Load() != 1 {
-			t.Errorf("handled in %q, %d entries, %d objects forgotten", got, index.Len(), forgotten.Load())
+			t.Errorf("handled in %q, %d entries, %d objects forgotten, want a3, 2 and 1", got, index.Len(),
+				forgotten.Load())
 		}
-		m.want("after the pause", m.ready)
+		m.want("after the pause with removed and new namespaces", m.ready)
 	})
 }
 
-// All handlers wait for the indices of all namespaces, so for the namespaces, too; and so does the readiness.
+// TestIndicesOfNamespaces shows that handlers and the readiness wait for the indices of all namespaces, and so for the
+// list of namespaces.
 func TestIndicesOfNamespaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
@@ -146,19 +152,20 @@ func TestIndicesOfNamespaces(t *testing.T) {
 				}}))
 		defer stop()
 		time.Sleep(5 * time.Second)
-		m.want("namespaces are not listed", m.ready,
+		m.want("while namespaces are being listed", m.ready,
 			"caches: namespaces: not listed yet",
 			"discovery: the API server has not answered yet for: namespaces",
 			"indices: handlers wait until the indexed resources are listed: namespaces")
 		time.Sleep(time.Minute)
-		m.want("all is listed", m.ready)
+		m.want("after all is listed", m.ready)
 		if got := <-found; got != 2 {
 			t.Errorf("the first handler found %d of 2 objects in the index", got)
 		}
 	})
 }
 
-// A resource that is refused is not waited for in namespaces that come later.
+// TestRefusedResourceInNewNamespaces shows that a resource whose handlers are refused is not waited for in new
+// namespaces.
 func TestRefusedResourceInNewNamespaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
@@ -172,6 +179,6 @@ func TestRefusedResourceInNewNamespaces(t *testing.T) {
 		time.Sleep(time.Minute)
 		l.open("a2")
 		time.Sleep(time.Minute)
-		m.want("two handlers of one id", m.ready)
+		m.want("with two handlers of one id", m.ready)
 	})
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
 )
 
-// mark sets a label of a namespace, or removes it.
+// mark sets or removes a label of a namespace.
 func (l landlords) mark(name, value string) {
 	l.t.Helper()
 	namespace := l.object("Namespace", name)
@@ -27,7 +27,8 @@ func (l landlords) mark(name, value string) {
 	}
 }
 
-// Namespaces that are selected by labels come and go as these change. Patterns and names must match besides.
+// TestNamespacesSelectedByLabels shows that namespaces selected by labels are served as long as their labels match.
+// Patterns and names must match, too.
 func TestNamespacesSelectedByLabels(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
@@ -58,15 +59,15 @@ func TestNamespacesSelectedByLabels(t *testing.T) {
 				t.Errorf("%s: %d watches, want %d", when, open, len(served))
 			}
 		}
-		want("those that have the labels, names included", "a1 c", "a1", "c")
+		want("at the start, with two matching namespaces", "a1 c", "a1", "c")
 		l.mark("a3", `"x"`)
-		want("one gets the label", "a3", "a1", "a3", "c")
+		want("after a namespace gets the label", "a3", "a1", "a3", "c")
 		l.mark("a1", `null`)
 		l.mark("c", `"y"`)
-		want("two lose it", "", "a3")
+		want("after two namespaces stop matching", "", "a3")
 		l.mark("c", `"x"`)
-		want("one has it again, and its objects are handled already", "", "a3", "c")
+		want("after a namespace gets the label again, whose objects are handled already", "", "a3", "c")
 		l.raze("a3")
-		want("one goes", "", "c")
+		want("after a namespace is removed", "", "c")
 	})
 }

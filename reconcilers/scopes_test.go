@@ -23,10 +23,10 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
 )
 
-// landlords are people who make and end namespaces.
+// landlords creates and deletes namespaces.
 type landlords struct{ people }
 
-// open makes a namespace with a config map in it.
+// open creates a namespace with a config map in it.
 func (l landlords) open(name string) {
 	l.t.Helper()
 	namespace := l.object("Namespace", name)
@@ -37,7 +37,7 @@ func (l landlords) open(name string) {
 	l.fill(name)
 }
 
-// fill makes a config map in a namespace, which may not be there.
+// fill creates a config map in a namespace, which need not exist.
 func (l landlords) fill(name string) {
 	l.t.Helper()
 	content := l.object("ConfigMap", "in-"+name)
@@ -47,8 +47,7 @@ func (l landlords) fill(name string) {
 	}
 }
 
-// condemn marks a namespace for deletion, with a condition. The API server does so in the spec; here, it is a
-// finalizer.
+// condemn marks a namespace for deletion, with a condition. The finalizer replaces that in the spec of real namespaces.
 func (l landlords) condemn(name, remaining string) {
 	l.t.Helper()
 	namespace := l.object("Namespace", name)
@@ -63,7 +62,7 @@ func (l landlords) condemn(name, remaining string) {
 	l.judge(name, remaining)
 }
 
-// judge says whether anything remains in a namespace that ends.
+// judge sets the condition whether a terminating namespace still has content.
 func (l landlords) judge(name, remaining string) {
 	l.t.Helper()
 	namespace := l.object("Namespace", name)
@@ -75,7 +74,7 @@ func (l landlords) judge(name, remaining string) {
 	}
 }
 
-// raze deletes a namespace with all that is in it.
+// raze deletes a namespace and its content.
 func (l landlords) raze(name string) {
 	l.t.Helper()
 	content := l.object("ConfigMap", "in-"+name)
@@ -104,7 +103,7 @@ func (v *visited) handler(id string, reason cause.Reason) *handlers.Handler {
 	}}
 }
 
-// take gives what was collected since the last time.
+// take returns and removes the collected namespaces.
 func (v *visited) take() string {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -140,18 +139,19 @@ func TestNamespacesComeAndGo(t *testing.T) {
 				t.Errorf("%s: %d watches, want %d", when, open, len(served))
 			}
 		}
-		want("those that are there", "a1 c", "a1", "c")
+		want("at the start, with two matching namespaces", "a1 c", "a1", "c")
 		l.open("a3")
 		l.open("b2")
-		want("one of two that come", "a3", "a1", "a3", "c")
+		want("after a matching and another namespace were created", "a3", "a1", "a3", "c")
 		l.raze("a1")
-		want("one that goes", "", "a3", "c")
+		want("after a namespace was removed", "", "a3", "c")
 		l.open("a1")
-		want("and comes back", "a1", "a1", "a3", "c")
+		want("after the namespace was created again", "a1", "a1", "a3", "c")
 	})
 }
 
-// The objects of a namespace that ends have finalizers: their handlers are called as long as any are left.
+// TestNamespaceEndsWhenItsObjectsHaveFinished shows that a terminating namespace is served as long as it has content,
+// so that deletion handlers are called.
 func TestNamespaceEndsWhenItsObjectsHaveFinished(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
@@ -172,17 +172,19 @@ func TestNamespaceEndsWhenItsObjectsHaveFinished(t *testing.T) {
 		}
 		time.Sleep(10 * time.Second)
 		if got := deleted.take(); got != "a1" || connection.open.Load() != 1 {
-			t.Errorf("an hour into its end, handled in %q, %d watches", got, connection.open.Load())
+			t.Errorf("an hour after the deletion, handled in %q, %d watches, want a1 and 1", got,
+				connection.open.Load())
 		}
 		l.judge("a1", "False")
 		time.Sleep(10 * time.Second)
 		if open := connection.open.Load(); open != 0 {
-			t.Errorf("%d watches of a namespace that is empty for ever", open)
+			t.Errorf("%d watches of a terminating namespace without content, want 0", open)
 		}
 	})
 }
 
-// D-namespace-names: nobody has to be allowed to list namespaces who names them.
+// TestNamesNeedNoWatch shows the deviation D-namespace-names: an operator for namespaces given by name needs no
+// permission to list namespaces.
 func TestNamesNeedNoWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
@@ -201,13 +203,13 @@ func TestNamesNeedNoWatch(t *testing.T) {
 		l.open("b")
 		time.Sleep(10 * time.Second)
 		if got := seen.take(); got != "a b" || requests.Load() != 0 {
-			t.Errorf("handled in %q, %d requests for namespaces", got, requests.Load())
+			t.Errorf("handled in %q, %d requests for namespaces, want a b and 0", got, requests.Load())
 		}
 	})
 }
 
-// D-namespace-refused: where namespaces may not be listed, those are served that need no list; the rest when they may
-// be.
+// TestNamespacesThatMayNotBeListed shows the deviation D-namespace-refused: without the permission to list namespaces,
+// those given by name are served; the others when it is granted.
 func TestNamespacesThatMayNotBeListed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
@@ -230,26 +232,26 @@ func TestNamespacesThatMayNotBeListed(t *testing.T) {
 		defer stop()
 		time.Sleep(time.Hour)
 		if got := seen.take(); got != "a" {
-			t.Errorf("handled in %q", got)
+			t.Errorf("without permission, handled in %q, want a", got)
 		}
 		if told := strings.Count(lines.String(), "Not allowed to list namespaces"); told != 1 {
-			t.Errorf("told %d times: %s", told, lines.String())
+			t.Errorf("want one line about the permission, got %d: %s", told, lines.String())
 		}
 		refused.Store(false)
 		time.Sleep(10 * time.Minute)
 		if got := seen.take(); got != "b1" {
-			t.Errorf("allowed to list them, handled in %q", got)
+			t.Errorf("with permission, handled in %q, want b1", got)
 		}
 		refused.Store(true)
 		time.Sleep(time.Hour)
 		l.fill("b2")
 		if time.Sleep(time.Minute); seen.take() != "" || strings.Count(lines.String(), "Cannot watch namespaces") > 2 {
-			t.Errorf("what was listed is served, and nothing else: %s", lines.String())
+			t.Errorf("without permission again, only known namespaces must be served: %s", lines.String())
 		}
 	})
 }
 
-// Without scanning, only what is named in full is served.
+// TestNamespacesWithoutScanning shows that without scanning, only namespaces given by name are served.
 func TestNamespacesWithoutScanning(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
@@ -262,12 +264,13 @@ func TestNamespacesWithoutScanning(t *testing.T) {
 		defer stop()
 		time.Sleep(time.Minute)
 		if got := seen.take(); got != "a" {
-			t.Errorf("handled in %q", got)
+			t.Errorf("handled in %q, want a", got)
 		}
 	})
 }
 
-// What is outside of any namespace is served whatever the patterns are, and whatever there is.
+// TestClusterScopedKindsUnderPatterns shows that cluster-scoped objects are served, whatever the patterns and
+// namespaces are.
 func TestClusterScopedKindsUnderPatterns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
@@ -286,7 +289,7 @@ func TestClusterScopedKindsUnderPatterns(t *testing.T) {
 		defer stop()
 		time.Sleep(time.Minute)
 		if got := seen.take(); got != "other" {
-			t.Errorf("handled %q", got)
+			t.Errorf("handled %q, want other", got)
 		}
 	})
 }

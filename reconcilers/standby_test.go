@@ -17,7 +17,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/growth"
 )
 
-// An operator that waits for its turn, or has had it, costs neither goroutines nor memory for what it handles.
+// TestPausedOperatorKeepsNothing shows that a paused operator needs no goroutines and no memory for its objects, before
+// its first turn and after each one.
 func TestPausedOperatorKeepsNothing(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
@@ -28,7 +29,7 @@ func TestPausedOperatorKeepsNothing(t *testing.T) {
 		p := newPeople(t, server)
 		for n := range objects {
 			o := p.object("ConfigMap", fmt.Sprint("c", n))
-			o.Object["data"] = map[string]any{"large": noise(uint64(n), 4096)} // what repeats itself takes little
+			o.Object["data"] = map[string]any{"large": noise(uint64(n), 4096)} // as repetitive data is compressed
 			if err := p.Create(t.Context(), o); err != nil {
 				t.Fatal(err)
 			}
@@ -52,19 +53,21 @@ func TestPausedOperatorKeepsNothing(t *testing.T) {
 			t.Logf("turn %d: %d goroutines waiting, %d and %d KiB serving, %d and %d paused", turn, goroutines, serving,
 				full/1024, paused, left/1024)
 			if serving <= goroutines || paused > goroutines {
-				t.Errorf("turn %d: %d goroutines before, %d meanwhile, %d after", turn, goroutines, serving, paused)
+				t.Errorf("turn %d: %d goroutines before, %d meanwhile, %d after, want more only meanwhile", turn,
+					goroutines, serving, paused)
 			}
 			if full < left+4096*objects {
-				t.Errorf("turn %d: %d bytes in use, and %d after that", turn, full, left)
+				t.Errorf("turn %d: %d bytes in use while serving, and %d in the pause, want less", turn, full, left)
 			}
 			if first = cmp.Or(first, left); left > first+first/10 {
-				t.Errorf("turn %d: %d bytes are left, and %d after the first turn", turn, left, first)
+				t.Errorf("turn %d: %d bytes are left, %d after the first turn, want at most a tenth more", turn, left,
+					first)
 			}
 		}
 	})
 }
 
-// noise is a text that cannot be compressed.
+// noise returns a text that cannot be compressed.
 func noise(seed uint64, length int) string {
 	source := rand.New(rand.NewPCG(seed, 0))
 	text := make([]byte, length)
@@ -74,7 +77,7 @@ func noise(seed uint64, length int) string {
 	return string(text)
 }
 
-// costs are the goroutines and the bytes in use by now.
+// costs returns the goroutines and the bytes in use, after an hour.
 func costs() (goroutines int, heap uint64) {
 	time.Sleep(time.Hour)
 	synctest.Wait()

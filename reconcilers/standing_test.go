@@ -18,7 +18,7 @@ import (
 	decisions "github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
 )
 
-// kind is one that an operator serves in two namespaces.
+// kind returns a kind that an operator serves in two namespaces.
 func kind(name, resource string, handlers ...decisions.Registered) decisions.Served {
 	return decisions.Served{
 		Kind: name, Version: "v1", Resource: resource, Namespaced: true, Namespaces: []string{"default", "prod"},
@@ -26,8 +26,8 @@ func kind(name, resource string, handlers ...decisions.Registered) decisions.Ser
 	}
 }
 
-// What an operator says of its present: whether it is at work, what it serves and where, by whom, what runs for that,
-// and whose kinds there are not.
+// TestStanding shows how an operator reports its present state: whether it is running or paused, the served kinds with
+// their namespaces, handlers and background handlers, and the handlers whose kinds are absent.
 func TestStanding(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		kept, gate, server := decisions.New(decisions.Limits{}), &reconcilers.Gate{}, memapi.New()
@@ -48,7 +48,7 @@ func TestStanding(t *testing.T) {
 		if err := reconcilers.SetupWithManager(m, o); err != nil {
 			t.Fatal(err)
 		}
-		wantStanding(t, kept, "before, when nobody knows what the cluster serves", decisions.Standing{Paused: true})
+		wantStanding(t, kept, "before the start, with unknown kinds", decisions.Standing{Paused: true})
 		stop := startManager(t, m)
 		maps, secrets := kind("ConfigMap", "configmaps", decisions.Registered{ID: "c", On: "create"}), kind(
 			"Secret", "secrets", decisions.Registered{ID: "by-name", On: "index"},
@@ -62,18 +62,18 @@ func TestStanding(t *testing.T) {
 				{Handler: "absent", Selector: "comets"}, {Handler: "absent", Selector: `category "sky"`},
 			},
 		}
-		wantStanding(t, kept, "paused from the beginning", want)
+		wantStanding(t, kept, "paused from the start", want)
 		gate.Set(false)
 		time.Sleep(time.Minute)
 		want.Paused, want.Kinds[1].Background = false, map[string]int{"running": 2, "waiting": 2}
-		wantStanding(t, kept, "at work", want)
+		wantStanding(t, kept, "after the pause", want)
 		stop()
 		want.Running, want.Kinds[1].Background = false, map[string]int{}
-		wantStanding(t, kept, "after", want)
+		wantStanding(t, kept, "after the exit", want)
 	})
 }
 
-// Handlers wait for the indices of what is not listed yet.
+// TestStandingOfWaiters shows that the state contains the indexed kinds that handlers wait for.
 func TestStandingOfWaiters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		kept := decisions.New(decisions.Limits{})
@@ -88,7 +88,7 @@ func TestStandingOfWaiters(t *testing.T) {
 	})
 }
 
-// startManager runs it, until it is stopped. It has begun by then.
+// startManager starts the manager, waits a minute, and returns a function that stops it.
 func startManager(t *testing.T, m ctrl.Manager) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -103,7 +103,7 @@ func startManager(t *testing.T, m ctrl.Manager) (stop func()) {
 	}
 }
 
-// wantStanding compares how an operator says that it stands.
+// wantStanding compares the state that an operator reports.
 func wantStanding(t *testing.T, of *decisions.Journal, when string, want decisions.Standing) {
 	t.Helper()
 	want.Operator = "coming.example.org"

@@ -18,8 +18,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// statesOf are the gauges of a registry by their names and labels, but for the operator's, and for those of workers;
-// ages are rounded to seconds.
+// statesOf returns the gauges of a registry by their names and labels, without the label of the operator and the gauges
+// of workers; ages are rounded to seconds.
 func statesOf(t *testing.T, registry *prometheus.Registry) map[string]float64 {
 	t.Helper()
 	families, err := registry.Gather()
@@ -45,8 +45,8 @@ func statesOf(t *testing.T, registry *prometheus.Registry) map[string]float64 {
 	return states
 }
 
-// What is told of the present: a handler of several reasons once, kinds by what they have handlers for, indices, and
-// that nobody is late in a pause.
+// TestStates shows the gauges of the present state: a handler with several reasons counts once, kinds have the gauges
+// of their handlers, indices are counted, and in a pause nothing counts as late.
 func TestStates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, registry, gate := memapi.New(), prometheus.NewRegistry(), &reconcilers.Gate{}

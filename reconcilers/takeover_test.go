@@ -20,7 +20,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// fleet is many objects that were handled before, with a count of what is done to them since.
+// fleet holds many objects that were handled before, and counts writes and calls since then.
 type fleet struct {
 	server *memapi.Server
 	size   int
@@ -29,10 +29,10 @@ type fleet struct {
 
 	mu   sync.Mutex
 	seen map[types.UID]bool
-	all  chan struct{} // closed when all were looked at
+	all  chan struct{} // closed when all objects have been evaluated
 }
 
-// newFleet has one object handled by an operator, and makes the others like it.
+// newFleet lets an operator handle one object, and creates the others as copies of it.
 func newFleet(t *testing.T, size int) *fleet {
 	f := &fleet{server: memapi.New(), size: size}
 	f.watch()
@@ -63,14 +63,14 @@ func (f *fleet) RoundTrip(r *http.Request) (*http.Response, error) {
 	return f.server.RoundTrip(r)
 }
 
-// watch begins anew to wait until each of the objects was looked at.
+// watch starts another wait until each object has been evaluated.
 func (f *fleet) watch() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.seen, f.all = map[types.UID]bool{}, make(chan struct{})
 }
 
-// handlers count their calls, and the first of them the objects that it is asked for.
+// handlers returns handlers that count their calls, and whose filters record the evaluated objects.
 func (f *fleet) handlers(t *testing.T) (all []reconcilers.Registration) {
 	for _, reason := range []cause.Reason{cause.Create, cause.Update, cause.Delete} {
 		h := counting("h", reason, &f.calls)
@@ -93,8 +93,8 @@ func (f *fleet) asked(_ context.Context, c *cause.Cause) (bool, error) {
 	return true, nil
 }
 
-// An operator that has waited for its turn takes over by one listing, as one that has just started: nothing is handled
-// twice, and nothing is written.
+// TestTakeOver shows that a paused operator takes over with one listing, like one that has just started: nothing is
+// handled twice, and nothing is written.
 func TestTakeOver(t *testing.T) {
 	size := 300
 	if asked := os.Getenv("TAKEOVER_OBJECTS"); asked != "" {
@@ -120,7 +120,7 @@ func TestTakeOver(t *testing.T) {
 	gate := &reconcilers.Gate{}
 	gate.Set(true)
 	stop = operateAll(t, f, reconcilers.Options{Gate: gate}, f.handlers(t)...)
-	time.Sleep(100 * time.Millisecond) // it has time to do what it must not do
+	time.Sleep(100 * time.Millisecond) // enough time for a mistake
 	measure("a take-over", func() { gate.Set(false) })
 	gate.Set(true)
 	<-gate.Idle()
@@ -130,6 +130,7 @@ func TestTakeOver(t *testing.T) {
 	stop()
 	t.Logf("%d objects: %v", size, took)
 	if f.calls.Load() != 0 || f.writes.Load() != 0 {
-		t.Errorf("%d calls and %d writes for objects that were handled before", f.calls.Load(), f.writes.Load())
+		t.Errorf("%d calls and %d writes for objects that were handled before, want none", f.calls.Load(),
+			f.writes.Load())
 	}
 }

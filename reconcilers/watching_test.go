@@ -19,7 +19,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// watches notes when watches of config maps are requested, and the time that the server is asked for.
+// watches records the times and the requested timeouts of watches of config maps.
 type watches struct {
 	mu    sync.Mutex
 	asked []string
@@ -38,7 +38,7 @@ func (w *watches) connect(server *memapi.Server) *memapi.Connection {
 	})
 }
 
-// TestWatching sets what an operator can say of its watches: the bookmarks of the server come every minute.
+// TestWatching shows the effects of the settings of watches. The server sends a bookmark every minute.
 func TestWatching(t *testing.T) {
 	tests := map[string]struct {
 		reason string
@@ -47,28 +47,31 @@ func TestWatching(t *testing.T) {
 		want   []string
 	}{
 		"ServerTimeout": {
-			"the server ends them", reconcilers.Watching{ServerTimeout: time.Minute}, 150 * time.Second,
+			"a watch is renewed after the server timeout", reconcilers.Watching{ServerTimeout: time.Minute},
+			150 * time.Second,
 			[]string{"0s for 60s", "1m0s for 60s", "2m0s for 60s"},
 		},
 		"ServerDecides": {
-			"nothing is asked for", reconcilers.Watching{ServerTimeout: -1}, time.Hour, []string{"0s for s"},
+			"with a negative server timeout, no timeout is requested", reconcilers.Watching{ServerTimeout: -1},
+			time.Hour, []string{"0s for s"},
 		},
 		"ReconnectBackoff": {
-			"no watch follows the other at once",
+			"a watch is renewed after the reconnect backoff",
 			reconcilers.Watching{ServerTimeout: time.Minute, ReconnectBackoff: 20 * time.Second}, 3 * time.Minute,
 			[]string{"0s for 60s", "1m20s for 60s", "2m40s for 60s"},
 		},
 		"ClientTimeout": {
-			"the client ends them", reconcilers.Watching{ServerTimeout: time.Hour, ClientTimeout: 100 * time.Second},
+			"a watch is renewed after the client timeout",
+			reconcilers.Watching{ServerTimeout: time.Hour, ClientTimeout: 100 * time.Second},
 			4 * time.Minute, []string{"0s for 3600s", "1m40s for 3600s", "3m20s for 3600s"},
 		},
 		"InactivityTimeout": {
-			"nothing was heard, as bookmarks are less frequent",
+			"a watch without events or bookmarks is renewed after the inactivity timeout",
 			reconcilers.Watching{ServerTimeout: time.Hour, InactivityTimeout: 40 * time.Second}, 100 * time.Second,
 			[]string{"0s for 3600s", "40s for 3600s", "1m20s for 3600s"},
 		},
 		"Bookmarks": {
-			"by default, they are enough", reconcilers.Watching{ServerTimeout: time.Hour}, 59 * time.Minute,
+			"by default, bookmarks keep a watch open", reconcilers.Watching{ServerTimeout: time.Hour}, 59 * time.Minute,
 			[]string{"0s for 3600s"},
 		},
 	}
@@ -88,7 +91,7 @@ func TestWatching(t *testing.T) {
 	}
 }
 
-// A connection may die without a word: what it does not deliver must not be waited for.
+// TestWatchesThatAreDead shows that a watch on a dead connection is renewed, and that its missed events are handled.
 func TestWatchesThatAreDead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
@@ -100,11 +103,11 @@ func TestWatchesThatAreDead(t *testing.T) {
 		newPeople(t, server).create("ConfigMap", "one")
 		time.Sleep(time.Minute)
 		if calls.Load() != 0 {
-			t.Fatal("the connection is not dead")
+			t.Fatal("the dead connection must not deliver events")
 		}
 		time.Sleep(11 * time.Second)
 		if calls.Load() != 1 {
-			t.Errorf("the object was created 71 seconds ago, and its handler called %d times", calls.Load())
+			t.Errorf("the object was created 71 seconds ago, and its handler was called %d times, want 1", calls.Load())
 		}
 	})
 }
@@ -112,7 +115,7 @@ func TestWatchesThatAreDead(t *testing.T) {
 // dying is a connection whose open watches can be made silent.
 type dying struct {
 	http.RoundTripper
-	dead atomic.Int64 // how many deaths there were
+	dead atomic.Int64 // the number of deaths
 }
 
 func (d *dying) die() { d.dead.Add(1) }
@@ -125,7 +128,7 @@ func (d *dying) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// mute is the body of a watch that has nothing to say from its death on.
+// mute is the body of a watch that is silent after its death.
 type mute struct {
 	of     *dying
 	born   int64
@@ -154,16 +157,17 @@ func TestRequestsThatHang(t *testing.T) {
 		verb   string
 		own    time.Duration
 		hung   time.Duration
-		again  []time.Duration // after which attempts are repeated
+		again  []time.Duration // the delays between attempts
 	}{
-		"List":       {"a list may take long", "list", 0, 5 * time.Minute, nil},
-		"ListSooner": {"the operator is in a hurry", "list", 20 * time.Second, 20 * time.Second, nil},
+		"List":       {"by default, a list may take five minutes", "list", 0, 5 * time.Minute, nil},
+		"ListSooner": {"the request timeout limits a list, too", "list", 20 * time.Second, 20 * time.Second, nil},
 		// Deviation D-request-timeout.
-		"Write":        {"a worker waits for it", "patch", 0, 10 * time.Second, nil},
-		"WriteLater":   {"the server is slow", "patch", 40 * time.Second, 40 * time.Second, nil},
-		"WriteAnyTime": {"it is wanted so", "patch", -1, served, nil},
+		"Write": {"by default, a write may take ten seconds", "patch", 0, 10 * time.Second, nil},
+		"WriteLater": {"the request timeout replaces the default of a write", "patch", 40 * time.Second,
+			40 * time.Second, nil},
+		"WriteAnyTime": {"a negative request timeout disables the limit", "patch", -1, served, nil},
 		"WriteAgain": {
-			"each attempt has a time of its own", "patch", 20 * time.Second, 20 * time.Second,
+			"each attempt of a write has the whole request timeout", "patch", 20 * time.Second, 20 * time.Second,
 			[]time.Duration{time.Second},
 		},
 	}
@@ -176,7 +180,7 @@ func TestRequestsThatHang(t *testing.T) {
 					switch {
 					case r.Resource.Plural != "configmaps":
 					case tc.verb == "list" && r.Query.Get("sendInitialEvents") != "":
-						return http.StatusUnprocessableEntity // the server is too old for that
+						return http.StatusUnprocessableEntity // an old server does not support streams
 					case r.Verb == tc.verb && hung.Load() == 0:
 						began := time.Now()
 						select {
@@ -200,7 +204,7 @@ func TestRequestsThatHang(t *testing.T) {
 	}
 }
 
-// Nothing is served before it is known what there is, so its search must not hang for ever either.
+// TestDiscoveryThatHangs shows that discovery has a timeout, because nothing is served before it ends.
 func TestDiscoveryThatHangs(t *testing.T) {
 	for timeout, want := range map[time.Duration]time.Duration{0: 10 * time.Second, time.Minute: time.Minute} {
 		synctest.Test(t, func(t *testing.T) {
@@ -214,13 +218,13 @@ func TestDiscoveryThatHangs(t *testing.T) {
 			defer stop()
 			time.Sleep(2 * time.Minute)
 			if took := time.Duration(hung.Load()); took != want || calls.Load() != 1 {
-				t.Errorf("timeout %s: it hung for %s, want %s; %d calls", timeout, took, want, calls.Load())
+				t.Errorf("timeout %s: discovery hung for %s, want %s; %d calls", timeout, took, want, calls.Load())
 			}
 		})
 	}
 }
 
-// hanging is a connection on which some requests have no answer. It notes for how long they were waited for.
+// hanging is a connection on which some requests get no answer. It records how long the client waited.
 type hanging struct {
 	http.RoundTripper
 	hangs func(*http.Request) bool

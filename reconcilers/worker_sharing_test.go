@@ -17,7 +17,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/settings"
 )
 
-// Objects that are edited again and again leave turns to retries and resumptions, and ticks need none.
+// TestRetriesAndTicksBesideHotObjects shows that objects that are edited all the time leave slots to retries, and that
+// ticks need none.
 func TestRetriesAndTicksBesideHotObjects(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
@@ -74,17 +75,18 @@ func TestRetriesAndTicksBesideHotObjects(t *testing.T) {
 			"beside %d hot objects, each updated at least %d times: %d ticks and %d retries of 20", hot, least, ticks,
 			retries,
 		)
-		// A retry is written down, and so its object takes a turn among the changed ones as well.
+		// A retry is written to the object, so the object also competes with the changed ones.
 		if ticks < 15 || retries < least/2 {
 			t.Errorf("beside hot objects, %d ticks and %d retries of 20", ticks, retries)
 		}
 		if least < 6 {
-			t.Errorf("a hot object was updated %d times: they share what is left", least)
+			t.Errorf("a hot object was updated only %d times, want a fair share", least)
 		}
 	})
 }
 
-// What waits for a place does not hold up the exit, and is handled by whoever comes next.
+// TestExitWhileRequestsWaitForPlaces shows that requests that wait for slots do not delay the exit, and that the next
+// process handles them.
 func TestExitWhileRequestsWaitForPlaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, j := memapi.New(), &timesheet{}
@@ -102,10 +104,10 @@ func TestExitWhileRequestsWaitForPlaces(t *testing.T) {
 		began := time.Now()
 		stop()
 		if took := time.Since(began); took > settings.DefaultExitTimeout {
-			t.Errorf("the exit took %s", took)
+			t.Errorf("the exit took %s, want at most the exit timeout", took)
 		}
 		if calls := j.of("c", "honest-0"); len(calls) != 0 {
-			t.Fatal("nothing waited")
+			t.Fatal("requests must wait at the exit")
 		}
 		began = time.Now()
 		stop = operateAll(t, server, reconcilers.Options{}, to(t, "configmaps", j.handler("c", cause.Create, nil)))
@@ -117,7 +119,8 @@ func TestExitWhileRequestsWaitForPlaces(t *testing.T) {
 	})
 }
 
-// Workers(1) is for handlers that must never run beside each other: namespaces make no difference.
+// TestWorkersAreSharedByNamespaces shows that one worker is shared by all namespaces, for handlers that must never run
+// at the same time.
 func TestWorkersAreSharedByNamespaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
@@ -149,7 +152,7 @@ func TestWorkersAreSharedByNamespaces(t *testing.T) {
 		}
 		time.Sleep(40 * time.Second)
 		if most.Load() != 1 || calls.Load() != 30 {
-			t.Errorf("%d at once, %d of 30 done in 40 s of 1 s each", most.Load(), calls.Load())
+			t.Errorf("%d at once, %d of 30 done in 40 s of 1 s each, want 1 and 30", most.Load(), calls.Load())
 		}
 	})
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// heard is what the operator says of its workers.
+// heard collects the log lines about occupied workers.
 type heard struct {
 	mu    sync.Mutex
 	lines []string
@@ -44,7 +44,7 @@ func (h *heard) take() []string {
 	return lines
 }
 
-// gauges are the values of a metric by its handler.
+// gauges returns the values of a metric by handler.
 func gauges(t *testing.T, registry *prometheus.Registry, name string) map[string]float64 {
 	t.Helper()
 	families, err := registry.Gather()
@@ -69,7 +69,8 @@ func gauges(t *testing.T, registry *prometheus.Registry, name string) map[string
 	return values
 }
 
-// Who holds the workers is told when others wait for them, once; and when that is over.
+// TestOccupiedWorkersAreTold shows that the handlers that hold the workers are logged once when other objects wait for
+// them, and that the end of the wait is logged.
 func TestOccupiedWorkersAreTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, h, registry := memapi.New(), &heard{}, prometheus.NewRegistry()
@@ -101,44 +102,44 @@ func TestOccupiedWorkersAreTold(t *testing.T) {
 		p.createMany("ConfigMap", "o", 9)
 		time.Sleep(time.Hour)
 		if lines := h.take(); len(lines) > 0 {
-			t.Errorf("nobody waits, so there is nothing to tell: %q", lines)
+			t.Errorf("no object waits, so nothing must be logged: %q", lines)
 		}
 		p.createMany("ConfigMap", "late", 3)
 		time.Sleep(9 * time.Second)
 		if lines := h.take(); len(lines) > 0 {
-			t.Errorf("nobody waits for long: %q", lines)
+			t.Errorf("a short wait must not be logged: %q", lines)
 		}
 		time.Sleep(time.Hour)
 		lines := h.take()
 		if len(lines) != 1 {
-			t.Fatalf("it is told once: %q", lines)
+			t.Fatalf("a long wait must be logged once: %q", lines)
 		}
 		for _, part := range []string{
 			`"kind"="ConfigMap"`, `"waiting"=3`, "provision: 9 objects, for up to 1h0m10s", "kopf.Timeout",
 			"Settings.Queueing.WorkerLimit",
 		} {
 			if !strings.Contains(lines[0], part) {
-				t.Errorf("the line lacks %q: %s", part, lines[0])
+				t.Errorf("the line does not contain %q: %s", part, lines[0])
 			}
 		}
 		if d := cmp.Diff(map[string]float64{"provision": 9}, gauges(t, registry, "kopf_active_workers")); d != "" {
-			t.Errorf("sub-handlers run in the places of their parents: -want, +got:\n%s", d)
+			t.Errorf("sub-handlers must run in the slots of their parents: -want, +got:\n%s", d)
 		}
 		if d := cmp.Diff(map[string]float64{"": 3}, gauges(t, registry, "kopf_workqueue_depth")); d != "" {
-			t.Errorf("who waits: -want, +got:\n%s", d)
+			t.Errorf("waiting objects: -want, +got:\n%s", d)
 		}
 		close(release)
 		time.Sleep(time.Second)
 		if lines := h.take(); len(lines) != 1 || !strings.Contains(lines[0], "any more") {
-			t.Errorf("it is told when it is over: %q", lines)
+			t.Errorf("the end of the wait must be logged: %q", lines)
 		}
 		if d := cmp.Diff(map[string]float64{"provision": 0}, gauges(t, registry, "kopf_active_workers")); d != "" {
-			t.Errorf("all have left: -want, +got:\n%s", d)
+			t.Errorf("after all attempts have ended: -want, +got:\n%s", d)
 		}
 	})
 }
 
-// Workers that have much to do are not occupied, nor is it news that an operator exits.
+// TestBusyWorkersAreNotTold shows that neither busy workers nor those of an exiting operator are logged as occupied.
 func TestBusyWorkersAreNotTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, h := memapi.New(), &heard{}
@@ -165,7 +166,7 @@ func TestBusyWorkersAreNotTold(t *testing.T) {
 		time.Sleep(time.Minute)
 		stop()
 		if lines := h.take(); len(lines) > 0 {
-			t.Errorf("they are busy, and go on: %q", lines)
+			t.Errorf("busy workers must not be logged as occupied: %q", lines)
 		}
 	})
 }

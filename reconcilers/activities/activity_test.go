@@ -21,7 +21,7 @@ import (
 
 var errBoo = errors.New("boo")
 
-// later asks for another attempt.
+// later is an error that requests another attempt after a delay.
 type later struct{ delay time.Duration }
 
 func (later) Error() string               { return "later" }
@@ -33,7 +33,7 @@ func gives(value any, err error) function {
 	return func(context.Context, *handlers.Invocation) (any, error) { return value, err }
 }
 
-// obeying ends with its context, deaf does not end for an hour.
+// obeying returns when its context ends; deaf ignores its context for an hour.
 func obeying(ctx context.Context, _ *handlers.Invocation) (any, error) {
 	<-ctx.Done()
 	return nil, context.Cause(ctx)
@@ -63,7 +63,7 @@ func TestRun(t *testing.T) {
 		abandoned bool
 	}{
 		"Panic": {
-			reason: "a panic is an error as any other, and limited as such", call: func(
+			reason: "a panic is retried like any error, up to the limit of attempts", call: func(
 				context.Context, *handlers.Invocation,
 			) (any, error) {
 				panic("boo")
@@ -72,7 +72,7 @@ func TestRun(t *testing.T) {
 			want: `startup: handler "one" failed: gave up after 2 attempts: panic: boo`,
 		},
 		"Goexit": {
-			reason: "a function that never returns has ended, too", call: func(
+			reason: "a function that ends its goroutine fails the attempt like an error", call: func(
 				context.Context, *handlers.Invocation,
 			) (any, error) {
 				runtime.Goexit()
@@ -88,22 +88,24 @@ func TestRun(t *testing.T) {
 			want: `startup: handler "one" failed: timed out after 1s: the handler has timed out`,
 		},
 		"ExitWhileRunning": {
-			reason: "what runs is told to end, and is given the time", call: obeying, end: exitAt(time.Second),
+			reason: "exiting ends the context of the running handler and waits for it", call: obeying,
+			end:   exitAt(time.Second),
 			after: time.Second, want: `startup: the operator is exiting; not finished: "one", "two"`,
 		},
 		"ExitWhileSleeping": {
-			reason: "nobody waits for a delay then; the last error is told", call: gives(nil, later{time.Hour}),
+			reason: "exiting interrupts a retry delay and reports the last error", call: gives(nil, later{time.Hour}),
 			end: exitAt(time.Minute), after: time.Minute,
 			want: `startup: the operator is exiting; not finished: "one" (later)`,
 		},
 		"ExitDeaf": {
-			reason: "who does not listen is abandoned", call: deaf, end: exitAt(time.Second),
+			reason: "a handler that ignores its context is abandoned after the grace period", call: deaf,
+			end:   exitAt(time.Second),
 			after: time.Second + activities.Grace,
 			want: `startup: the operator is exiting; not finished: "one", "two"; handler "one" is abandoned: it ` +
 				`does not return though its context has ended`,
 		},
 		"ExitTooLate": {
-			reason: "a success in the last moment is one", call: func(
+			reason: "a handler that succeeds while exiting counts as finished", call: func(
 				context.Context, *handlers.Invocation) (any, error,
 			) {
 				time.Sleep(time.Second)
@@ -113,21 +115,21 @@ func TestRun(t *testing.T) {
 			want: `startup: the operator is exiting; not finished: "two"`,
 		},
 		"TimeoutDeaf": {
-			reason: "who does not listen to its own timeout is abandoned, too", call: deaf,
+			reason: "a handler that ignores its own timeout is abandoned after the grace period", call: deaf,
 			policy: handlers.Policy{Timeout: ptr.To(time.Minute)}, abandoned: true,
 			after: time.Minute + activities.Grace,
 			want: `startup: the handler has timed out; not finished: "one", "two"; handler "one" is abandoned: it ` +
 				`does not return though its context has ended`,
 		},
 		"NoTimeLeft": {
-			reason: "nobody waits for an attempt that will not be made", call: gives(nil, later{time.Minute}),
+			reason: "a retry delay beyond the deadline ends the activity at once", call: gives(nil, later{time.Minute}),
 			end: func(ctx context.Context) (context.Context, context.CancelFunc) {
 				return context.WithTimeout(ctx, 30*time.Second)
 			},
 			want: `startup: no time is left for another attempt; not finished: "one" (later)`,
 		},
 		"OwnCause": {
-			reason: "who has set a limit says so", call: obeying, after: time.Second,
+			reason: "the cause of the context's end is reported in the error", call: obeying, after: time.Second,
 			end: func(ctx context.Context) (context.Context, context.CancelFunc) {
 				return context.WithTimeoutCause(ctx, time.Second, fmt.Errorf("too long: %w", execution.ErrExiting))
 			},
@@ -157,7 +159,7 @@ func TestRun(t *testing.T) {
 				if took := time.Since(began); took != tc.after {
 					t.Errorf("%s: took %s, want %s", tc.reason, took, tc.after)
 				}
-				time.Sleep(time.Hour) // until the deaf one has ended, too
+				time.Sleep(time.Hour) // until deaf has returned, too
 				var interrupted *activities.InterruptedError
 				if got := errors.As(err, &interrupted); got != (tc.end != nil || tc.abandoned) {
 					t.Errorf("%s: interrupted: %t: %v", tc.reason, got, err)
@@ -175,7 +177,7 @@ func TestRunReportsAllFailures(t *testing.T) {
 	}
 	_, err := a.Run(t.Context())
 	if !errors.Is(err, errBoo) || strings.Count(err.Error(), "boo") != 2 {
-		t.Errorf("the failure of one does not hide that of the other: got %v", err)
+		t.Errorf("the failure of one handler must not hide that of the other: got %v", err)
 	}
 }
 
@@ -197,12 +199,13 @@ func TestBackoff(t *testing.T) {
 			t.Errorf("error %v, -want, +got:\n%s", err, d)
 		}
 		if took := time.Since(began); calls != 3 || took != 2*time.Second {
-			t.Errorf("the operator's backoff is the default: %d calls in %s", calls, took)
+			t.Errorf("the operator's backoff must be the default: %d calls in %s", calls, took)
 		}
 	})
 }
 
-// Each handler has its own time: one that sleeps longer keeps no other from its attempt, and half a result is none.
+// TestHandlersSleepApart shows that each handler has its own retry delay: a longer one does not postpone other
+// handlers. A handler that does not succeed has no result.
 func TestHandlersSleepApart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began, calls := time.Now(), []string{}
@@ -237,9 +240,10 @@ func TestGraceful(t *testing.T) {
 		err  *activities.InterruptedError
 		want bool
 	}{
-		"there was no time":        {&activities.InterruptedError{}, true},
-		"one does not return":      {&activities.InterruptedError{Abandoned: "one"}, false},
-		"one has failed before it": {&activities.InterruptedError{Failed: errBoo}, false},
+		"an interruption alone is graceful":    {&activities.InterruptedError{}, true},
+		"an abandoned handler is not graceful": {&activities.InterruptedError{Abandoned: "one"}, false},
+		"a handler that failed before the interruption is not graceful": {&activities.InterruptedError{Failed: errBoo},
+			false},
 	} {
 		if got := tc.err.Graceful(); got != tc.want {
 			t.Errorf("%s: got %v", reason, got)

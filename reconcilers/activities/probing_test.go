@@ -18,7 +18,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// probing is one of a handler that counts its calls.
+// probing returns a Probing of one handler, and counts the calls of that handler.
 func probing(t *testing.T, policy handlers.Policy, calls *atomic.Int64, call function) *activities.Probing {
 	t.Helper()
 	h := acting(activities.Probe, "one", policy, func(ctx context.Context, c *handlers.Invocation) (any, error) {
@@ -42,7 +42,7 @@ func TestProbingFails(t *testing.T) {
 			}
 		}
 		if calls.Load() != 2 {
-			t.Errorf("a failure is not kept: %d calls", calls.Load())
+			t.Errorf("a failure must not be cached: %d calls", calls.Load())
 		}
 	})
 }
@@ -54,8 +54,10 @@ func TestProbingHangs(t *testing.T) { // D-probe-patience
 		call   function
 		want   string
 	}{
-		"Deaf": {"it does not even listen", handlers.Policy{}, deaf, `handler "one" has been running for 10s`},
-		"Later": {"another attempt is far away", handlers.Policy{}, gives(nil, later{time.Minute}),
+		"Deaf": {"a probe that ignores its context is reported as running", handlers.Policy{}, deaf,
+			`handler "one" has been running for 10s`},
+		"Later": {"a probe that waits for its retry is reported as waiting", handlers.Policy{},
+			gives(nil, later{time.Minute}),
 			`handler "one" waits for another attempt: later`},
 	}
 	for name, tc := range tests {
@@ -71,17 +73,18 @@ func TestProbingHangs(t *testing.T) { // D-probe-patience
 				}
 				began = time.Now()
 				if _, err := p.Ask(t.Context()); err == nil || time.Since(began) != 0 || calls.Load() != 1 {
-					t.Errorf("the next one need not wait: got %v after %s; %d calls", err, time.Since(began),
+					t.Errorf("the second request must fail at once: got %v after %s; %d calls", err, time.Since(began),
 						calls.Load())
 				}
 				p.Stop()
-				time.Sleep(2 * time.Hour) // until the deaf one has ended
+				time.Sleep(2 * time.Hour) // until deaf has returned
 			})
 		})
 	}
 }
 
-// Who hangs up ends nothing: others may wait, too.
+// TestProbingOutlivesRequests shows that a request that is cancelled does not end the probing that other requests wait
+// for.
 func TestProbingOutlivesRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var calls atomic.Int64
@@ -129,7 +132,7 @@ func TestProbingOnceForAll(t *testing.T) {
 		}
 		asking.Wait()
 		if took := time.Since(began); took != 2*time.Second {
-			t.Errorf("they wait for the second attempt: %s", took)
+			t.Errorf("all requests must wait for the second attempt: %s", took)
 		}
 		time.Sleep(activities.ProbingCache - time.Millisecond)
 		ask(2)

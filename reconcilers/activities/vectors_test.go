@@ -15,7 +15,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/vectors/declared"
 )
 
-// names are the activities as the decorators of Kopf have them.
+// names maps the decorators of Kopf to names of activities.
 var names = map[string]string{
 	"startup": activities.Startup, "cleanup": activities.Cleanup, "login": activities.Login, "probe": activities.Probe,
 	"authentication": activities.Login,
@@ -31,7 +31,7 @@ func TestVectorsActivity(t *testing.T) {
 	})
 }
 
-// played runs one activity on virtual time, and tells who was called when.
+// played runs one activity on virtual time, and returns the calls with their times, the results and the error.
 func played(t *testing.T, input vectors.Fields) map[string]any {
 	vectors.Known(t, input, "activity", "handlers", "fallbacks")
 	began, calls := time.Now(), []any{}
@@ -52,7 +52,7 @@ func played(t *testing.T, input vectors.Fields) map[string]any {
 			add(d.Text("id", ""), declared.Policy(t, d), behaving(t, d.List("behave")))
 		}
 	}
-	if len(activity.Handlers) == 0 { // those that are registered take the place of Kopf's own
+	if len(activity.Handlers) == 0 { // registered handlers replace Kopf's own
 		for _, item := range input.List("fallbacks") {
 			id, _ := item.(string)
 			add(id, handlers.Policy{}, func(int) (any, error) { return id, nil })
@@ -66,7 +66,7 @@ func played(t *testing.T, input vectors.Fields) map[string]any {
 	return got
 }
 
-// behaving does what is said for a call, and after the last one, that again.
+// behaving returns a function that follows the list, one item per call, and repeats the last item.
 func behaving(t *testing.T, list []any) func(call int) (any, error) {
 	return func(call int) (any, error) {
 		behave := vectors.Known(t, list[min(call, len(list)-1)], "takes", "return", "raise", "delay", "message")

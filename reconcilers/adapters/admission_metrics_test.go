@@ -17,12 +17,12 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// hostile is an error that panics when it is looked at.
+// hostile is an error whose method panics.
 type hostile struct{ error }
 
 func (hostile) Permanent() bool { panic("boo") }
 
-// refusal is a permanent error, as that of Deny is.
+// refusal is a permanent error, as Deny returns it.
 var refusal = permanentError{errBoo}
 
 type permanentError struct{ error }
@@ -33,7 +33,8 @@ var database = discovery.Resource{GroupVersionKind: schema.GroupVersionKind{
 	Group: "example.org", Version: "v1", Kind: "Database",
 }}
 
-// A request that a handler denies does not count as a failure of the handler; the reason is the operation.
+// TestMetricsOfAdmission shows that a denied request does not count as a failure of the handler, and that the reason is
+// the operation.
 func TestMetricsOfAdmission(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason    string
@@ -42,19 +43,22 @@ func TestMetricsOfAdmission(t *testing.T) {
 		panics    bool
 		want      string
 	}{
-		"Allowed": {"there is no error", "CREATE", nil, false, "success reason=CREATE"},
-		"Denied":  {"the error is meant as the answer", "UPDATE", refusal, false, "denied reason=UPDATE"},
+		"Allowed": {"a handler without an error counts as a success", "CREATE", nil, false, "success reason=CREATE"},
+		"Denied":  {"a permanent error counts as a denial", "UPDATE", refusal, false, "denied reason=UPDATE"},
 		"API": {
-			"an error of the API can be passed on", "DELETE", apierrors.NewBadRequest("no"), false,
+			"a client error of the API counts as a denial", "DELETE", apierrors.NewBadRequest("no"), false,
 			"denied reason=DELETE",
 		},
 		"Unable": {
-			"the handler has no answer", "CREATE", apierrors.NewInternalError(errBoo), false, "failure reason=CREATE",
+			"a server error of the API counts as a failure", "CREATE", apierrors.NewInternalError(errBoo), false,
+			"failure reason=CREATE",
 		},
-		"Ordinary":  {"it is not known whether that is meant", "CREATE", errBoo, false, "failure reason=CREATE"},
-		"Panic":     {"it is a mistake, whatever the value is", "CREATE", refusal, true, "failure reason=CREATE"},
-		"Hostile":   {"its methods are users' code", "CREATE", hostile{errBoo}, false, "failure reason=CREATE"},
-		"Arbitrary": {"there is a bounded number of series", "anything", nil, false, "success reason="},
+		"Ordinary": {"an ordinary error counts as a failure", "CREATE", errBoo, false, "failure reason=CREATE"},
+		"Panic": {"a panic counts as a failure, even with a permanent error", "CREATE", refusal, true,
+			"failure reason=CREATE"},
+		"Hostile": {"an error whose methods panic counts as a failure", "CREATE", hostile{errBoo}, false,
+			"failure reason=CREATE"},
+		"Arbitrary": {"an unknown operation does not add a series", "anything", nil, false, "success reason="},
 	} {
 		t.Run(name, func(t *testing.T) {
 			registry := prometheus.NewRegistry()
@@ -77,7 +81,7 @@ func TestMetricsOfAdmission(t *testing.T) {
 	}
 }
 
-// Each family has counters for the failures that it can have, by all reasons that it can be called for.
+// TestFailuresAreExpected shows that each family has counters, from the start, for all its failures and reasons.
 func TestFailuresAreExpected(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason  string
@@ -85,11 +89,11 @@ func TestFailuresAreExpected(t *testing.T) {
 		want    map[string][]string // the reasons by handler and outcome
 	}{
 		"Create": {
-			"it may have sub-handlers", handlers.Handler{Family: handlers.Changing, Reason: cause.Create},
+			"a create handler can have sub-handlers", handlers.Handler{Family: handlers.Changing, Reason: cause.Create},
 			map[string][]string{"fn failure": {"create"}, "fn retry": {"create"}, "fn/* failure": {"create"}},
 		},
 		"Field": {
-			"it is called for all changes", handlers.Handler{Family: handlers.Changing},
+			"a field handler can be called for all reasons", handlers.Handler{Family: handlers.Changing},
 			map[string][]string{
 				"fn failure":   {"create", "delete", "resume", "update"},
 				"fn retry":     {"create", "delete", "resume", "update"},
@@ -97,7 +101,7 @@ func TestFailuresAreExpected(t *testing.T) {
 			},
 		},
 		"Resume": {
-			"it joins changes of objects found at the start, but no deletion",
+			"a resume handler is called with creations and updates, but not with deletions",
 			handlers.Handler{Family: handlers.Changing, Initial: true},
 			map[string][]string{
 				"fn failure": {"create", "resume", "update"}, "fn retry": {"create", "resume", "update"},
@@ -105,26 +109,28 @@ func TestFailuresAreExpected(t *testing.T) {
 			},
 		},
 		"Daemon": {
-			"there is no change", handlers.Handler{Family: handlers.Spawning, Background: &handlers.Background{}},
+			"a daemon has no reason", handlers.Handler{Family: handlers.Spawning, Background: &handlers.Background{}},
 			map[string][]string{"fn failure": {""}, "fn retry": {""}},
 		},
 		"Event": {
-			"there is no change", handlers.Handler{Family: handlers.Watching},
+			"an event handler has no reason", handlers.Handler{Family: handlers.Watching},
 			map[string][]string{"fn failure": {""}, "fn retry": {""}},
 		},
 		"Admission": {
-			"it is called once, for some requests",
+			"an admission handler has its operations as reasons, and no retries",
 			handlers.Handler{Family: handlers.Admitting, Operations: []string{"CREATE", "UPDATE"}},
 			map[string][]string{"fn denied": {"CREATE", "UPDATE"}, "fn failure": {"CREATE", "UPDATE"}},
 		},
 		"AllRequests": {
-			"it names no operation", handlers.Handler{Family: handlers.Admitting},
+			"an admission handler without operations is called for all of them",
+			handlers.Handler{Family: handlers.Admitting},
 			map[string][]string{
 				"fn denied":  {"CONNECT", "CREATE", "DELETE", "UPDATE"},
 				"fn failure": {"CONNECT", "CREATE", "DELETE", "UPDATE"},
 			},
 		},
-		"Index": {"it is not measured", handlers.Handler{Family: handlers.Indexing}, map[string][]string{}},
+		"Index": {"an index handler has no counters", handlers.Handler{Family: handlers.Indexing},
+			map[string][]string{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			registry := prometheus.NewRegistry()

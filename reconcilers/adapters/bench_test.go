@@ -12,8 +12,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/benchmarks/objects"
 )
 
-// What an event costs for the question whether anybody wants the object, and whom to call for it: with ten handlers
-// that filter by labels, some of which are of a field.
+// BenchmarkInterestInAndSelect measures the cost of an event: deciding whether any handler matches the object, and
+// selecting the handlers to call, with ten handlers that filter by labels, some of them for a field.
 func BenchmarkInterestInAndSelect(b *testing.B) {
 	selector, err := labels.Parse("tier=prod,!paused")
 	if err != nil {

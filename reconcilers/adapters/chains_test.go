@@ -17,7 +17,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
-// A handler pays for the adapters that it needs, and for no others.
+// TestChains shows that the chain of a handler has only the adapters that the handler needs.
 func TestChains(t *testing.T) {
 	filtered := []handlers.Filter{verdict(true)}
 	field := diff.Path{"spec", "a"}
@@ -137,7 +137,8 @@ func TestChains(t *testing.T) {
 
 func after(rest []string, first ...string) []string { return append(first, rest...) }
 
-// The adapters of causes read the same facts as the decision on the reason does.
+// TestCauseAdaptersAgreeWithDetect shows that the adapters select handlers by the same facts as Detect, for all
+// combinations of facts.
 func TestCauseAdaptersAgreeWithDetect(t *testing.T) {
 	list := []*handlers.Handler{
 		{ID: "create", Reason: cause.Create}, {ID: "update", Reason: cause.Update},
@@ -178,7 +179,7 @@ func TestCauseAdaptersAgreeWithDetect(t *testing.T) {
 	}
 }
 
-// Whatever is asked, no function is called.
+// TestAskingCallsNobody shows that no question to a handler calls its function.
 func TestAskingCallsNobody(t *testing.T) {
 	calls := 0
 	call := func(context.Context, *handlers.Invocation) error { calls++; return nil }
@@ -201,6 +202,6 @@ func TestAskingCallsNobody(t *testing.T) {
 		}
 	}
 	if calls != 0 {
-		t.Errorf("asking has called functions %d times", calls)
+		t.Errorf("questions called functions %d times, want 0", calls)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
-// The criteria of a handler's field, as seen through the doors that ask for them.
+// TestFieldCriteria shows when a handler's field counts as present and as changed.
 func TestFieldCriteria(t *testing.T) {
 	spec := func(a any) object { return object{"spec": object{"a": a}} }
 	bare := object{"spec": object{}}
@@ -24,45 +24,49 @@ func TestFieldCriteria(t *testing.T) {
 		present     bool
 		changed     bool
 	}{
-		"Nowhere": {reason: "a field that is on neither side is of no interest", before: bare, now: bare},
+		"Nowhere": {reason: "a field that is absent before and after does not match", before: bare, now: bare},
 		"Unreachable": {
-			reason: "a field behind something else than a mapping is not there", before: object{"spec": "a"},
+			reason: "a field within something else than a mapping is absent", before: object{"spec": "a"},
 			now: object{"spec": []any{}},
 		},
 		"NeverHandled": {
-			reason: "on a creation, all that is there is new", now: spec("x"), present: true, changed: true,
+			reason: "on a creation, a present field counts as changed", now: spec("x"), present: true, changed: true,
 		},
-		"NeverThere": {reason: "on a creation, what is not there is not", now: bare},
-		"Added":      {reason: "appearing is a change", before: bare, now: spec("x"), present: true, changed: true},
+		"NeverThere": {reason: "on a creation, an absent field does not match", now: bare},
+		"Added": {reason: "a field that appears is a change", before: bare, now: spec("x"), present: true,
+			changed: true},
 		"Removed": {
-			reason: "so is disappearing: a field that was there is of interest", before: spec("x"), now: bare,
+			reason: "a field that disappears is a change, and matches", before: spec("x"), now: bare,
 			present: true, changed: true,
 		},
-		"Same":       {reason: "a value that stays is no change", before: spec("x"), now: spec("x"), present: true},
-		"SameNumber": {reason: "numbers are of one type", before: spec(int64(1)), now: spec(1.0), present: true},
+		"Same": {reason: "an equal value is not a change", before: spec("x"), now: spec("x"), present: true},
+		"SameNumber": {reason: "an integer equals the float of the same value", before: spec(int64(1)), now: spec(1.0),
+			present: true},
 		"OtherType": {
-			reason: "a boolean is no number, unlike in Python", before: spec(int64(1)), now: spec(true), present: true,
+			reason: "a boolean is not equal to a number, unlike in Python", before: spec(int64(1)), now: spec(true),
+			present: true,
 			changed: true,
 		},
 		"NullAppears": {
-			reason: "a null is a value here, though no difference in a diff", before: bare, now: spec(nil),
+			reason: "a null that appears is a change of the field, unlike in a diff", before: bare, now: spec(nil),
 			present: true, changed: true,
 		},
-		"NullStays": {reason: "a null that stays is no change", before: spec(nil), now: spec(nil), present: true},
+		"NullStays": {reason: "a null that stays is not a change", before: spec(nil), now: spec(nil), present: true},
 		"Inside": {
-			reason: "a change inside of the field is one of the field", before: spec(object{"b": "x"}),
+			reason: "a change within the field is a change of the field", before: spec(object{"b": "x"}),
 			now: spec(object{"b": "y"}), present: true, changed: true,
 		},
 		"EssenceNotBody": {
-			reason: "causes are about essences: what is in the body alone is nothing", body: spec("x"), before: bare,
-			now: bare,
+			reason: "changes match the essence: a field that is only in the body is absent", body: spec("x"),
+			before: bare,
+			now:    bare,
 		},
 		"BodyNotEssence": {
-			reason: "other families have no essences: they look at the body", family: handlers.Watching,
+			reason: "other families match the body", family: handlers.Watching,
 			body: spec("x"), present: true,
 		},
 		"NotInBody": {
-			reason: "other families have no essences: they look at the body", family: handlers.Watching, body: bare,
+			reason: "other families do not match the essence", family: handlers.Watching, body: bare,
 			now: spec("x"),
 		},
 	}
@@ -94,7 +98,7 @@ func TestMatchingTakesAFunctionOnce(t *testing.T) {
 	}
 	if d := cmp.Diff([]any{"a", "b", "a", "c", "c"}, ids(matching)); d != "" {
 		t.Errorf(
-			"the same function under the same id runs once; functions that are not known are not the same: -want, "+
+			"a function with an id must run once, and unknown functions must count as different: -want, "+
 				"+got:\n%s",
 			d,
 		)

@@ -20,7 +20,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
-// What is worth a line, and at which level, depends on how often it happens, and on who would be called again.
+// TestLoggingByFamily shows that the message and the level of an outcome depend on the family: frequent outcomes are
+// logged at level 1.
 func TestLoggingByFamily(t *testing.T) {
 	awaited := progress.Wait{Child: "ConfigMap a", Until: time.Now().Add(time.Hour)}
 	denied := apierrors.NewForbidden(schema.GroupResource{}, "x", errBoo)
@@ -32,61 +33,69 @@ func TestLoggingByFamily(t *testing.T) {
 		level   any // nil is an error
 	}{
 		"StoppedDaemon": {
-			"it has to end with its object", handlers.Handler{Family: handlers.Spawning},
+			"a daemon that is stopped with its object is logged at level 1",
+			handlers.Handler{Family: handlers.Spawning},
 			execution.Outcome{Aborted: true, Err: errBoo}, "Handler was stopped", 1.0,
 		},
 		"FailedDaemon": {
-			"errors are errors everywhere", handlers.Handler{Family: handlers.Spawning},
+			"a failed daemon is logged as an error", handlers.Handler{Family: handlers.Spawning},
 			execution.Outcome{Final: true, Err: errBoo}, "Handler failed permanently", nil,
 		},
 		"InterruptedActivity": {
-			"nobody calls it again", handlers.Handler{Family: handlers.Acting},
+			"an interrupted activity is logged without a retry, at level 0", handlers.Handler{Family: handlers.Acting},
 			execution.Outcome{Aborted: true, Err: errBoo}, "Handler was interrupted", 0.0,
 		},
 		"Activity": {
-			"it happens once", handlers.Handler{Family: handlers.Acting}, execution.Outcome{Final: true},
+			"an activity that succeeds is logged at level 0", handlers.Handler{Family: handlers.Acting},
+			execution.Outcome{Final: true},
 			"Handler succeeded", 0.0,
 		},
 		"Probe": {
-			"it happens every few seconds", handlers.Handler{Family: handlers.Acting, Often: true},
+			"a frequent activity that succeeds is logged at level 1",
+			handlers.Handler{Family: handlers.Acting, Often: true},
 			execution.Outcome{Final: true}, "Handler succeeded", 1.0,
 		},
 		"Event": {
-			"there may be any number", handlers.Handler{Family: handlers.Watching}, execution.Outcome{Final: true},
+			"an event handler that succeeds is logged at level 1", handlers.Handler{Family: handlers.Watching},
+			execution.Outcome{Final: true},
 			"Handler succeeded", 1.0,
 		},
 		"Pending": {
-			"others tell of themselves", handlers.Handler{},
+			"a wait for sub-handlers is logged at level 1", handlers.Handler{},
 			execution.Outcome{Err: &execution.PendingError{Delay: time.Minute}},
 			"Handler waits for its sub-handlers", 1.0,
 		},
-		"PendingForGood": {
-			"it will not wait any more", handlers.Handler{},
+		"PendingFinally": {
+			"a wait for sub-handlers that is given up is an error", handlers.Handler{},
 			execution.Outcome{Final: true, Err: &execution.PendingError{}}, "Handler failed permanently", nil,
 		},
 		"Awaiting": {
-			"the child is known", handlers.Handler{}, execution.Outcome{Err: &execution.PendingError{Awaited: awaited}},
+			"a wait for a child is logged at level 0", handlers.Handler{},
+			execution.Outcome{Err: &execution.PendingError{Awaited: awaited}},
 			"Handler waits for an object", 0.0,
 		},
-		"AwaitingForGood": {
-			"the time is over", handlers.Handler{},
+		"AwaitingFinally": {
+			"a wait for a child that is given up is an error", handlers.Handler{},
 			execution.Outcome{Final: true, Err: &execution.PendingError{Awaited: awaited}},
 			"Handler failed permanently", nil,
 		},
 		"NoObjection": {
-			"most requests are fine", handlers.Handler{Family: handlers.Admitting}, execution.Outcome{Final: true},
+			"an allowed request is logged at level 1", handlers.Handler{Family: handlers.Admitting},
+			execution.Outcome{Final: true},
 			"Handler has no objection", 1.0,
 		},
 		"Denied": {
-			"it is meant", handlers.Handler{Family: handlers.Admitting}, execution.Verdict(denied),
+			"a request that is denied by an API error is logged at level 0",
+			handlers.Handler{Family: handlers.Admitting}, execution.Verdict(denied),
 			"Handler denies the request", 0.0,
 		},
-		"DeniedForGood": {
-			"so is this", handlers.Handler{Family: handlers.Admitting},
+		"DeniedPermanently": {
+			"a request that is denied by a permanent error is logged at level 0",
+			handlers.Handler{Family: handlers.Admitting},
 			execution.Verdict(permanent{errBoo}), "Handler denies the request", 0.0,
 		},
 		"FailedReview": {
-			"it is not meant", handlers.Handler{Family: handlers.Admitting},
+			"an admission handler that fails is logged as an error", handlers.Handler{Family: handlers.Admitting},
 			execution.Verdict(errBoo), "Handler failed; the request is denied", nil,
 		},
 	}
@@ -106,7 +115,7 @@ func TestLoggingByFamily(t *testing.T) {
 				t.Errorf("%s: got %v at %v, want %q at %v", tc.reason, line["msg"], line["level"], tc.msg, tc.level)
 			}
 			if number, numbered := line["attempt"]; numbered && number != 1.0 {
-				t.Errorf("the first attempt is number %v", number)
+				t.Errorf("the first attempt must be logged as number 1, got %v", number)
 			}
 			if _, err := json.Marshal(line); err != nil || line["handler"] != "fn" {
 				t.Errorf("got %v, error %v", line, err)
@@ -115,7 +124,8 @@ func TestLoggingByFamily(t *testing.T) {
 	}
 }
 
-// Who is cancelled in the background because it must end has not failed; who serves a change has to be done with it.
+// TestEndsByFamily shows that an error of a background handler that was stopped is not a failure, but one of a change
+// handler whose object is deleted is.
 func TestEndsByFamily(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason  string
@@ -123,12 +133,17 @@ func TestEndsByFamily(t *testing.T) {
 		cause   error
 		aborted bool
 	}{
-		"DeletedDaemon":   {"its object goes", handlers.Spawning, execution.ErrDeleted, true},
-		"UnmatchedDaemon": {"its object is no matter of its any more", handlers.Spawning, execution.ErrUnmatched, true},
-		"RunningDaemon":   {"nobody has asked it to end", handlers.Spawning, nil, false},
-		"Change":          {"its object goes, and waits for it", handlers.Changing, execution.ErrDeleted, false},
-		"Exit":            {"it is called again", handlers.Changing, execution.ErrExiting, true},
-		"Pause":           {"it is called again", handlers.Changing, execution.ErrPaused, true},
+		"DeletedDaemon": {"a daemon with an error after its object was deleted is aborted", handlers.Spawning,
+			execution.ErrDeleted, true},
+		"UnmatchedDaemon": {"a daemon with an error after its object stopped matching is aborted", handlers.Spawning,
+			execution.ErrUnmatched, true},
+		"RunningDaemon": {"a daemon with an error that was not stopped has failed", handlers.Spawning, nil, false},
+		"Change": {"a change handler with an error during a deletion has failed", handlers.Changing,
+			execution.ErrDeleted, false},
+		"Exit": {"a change handler with an error during an exit is aborted", handlers.Changing,
+			execution.ErrExiting, true},
+		"Pause": {"a change handler with an error in a pause is aborted", handlers.Changing,
+			execution.ErrPaused, true},
 	} {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		if tc.cause != nil {
@@ -153,13 +168,13 @@ func TestRunningEndsWithTheReasonOfThePass(t *testing.T) {
 		end(tc.of)
 		<-running.Done()
 		if got := context.Cause(running); !errors.Is(got, tc.want) {
-			t.Errorf("the pass ended for %v, and the function for %v, want %v", tc.of, got, tc.want)
+			t.Errorf("the pass ended with %v and the function with %v, want %v", tc.of, got, tc.want)
 		}
 		cancel(nil)
 	}
 }
 
-// subs are sub-handlers, and what comes of them.
+// subs are sub-handlers that count their runs and return an error.
 type subs struct {
 	ran int
 	err error
@@ -178,20 +193,20 @@ func TestSubHandlersRunAfterASuccess(t *testing.T) {
 		ran      int
 		want     error
 	}{
-		{"what has failed is called again, and declares them again", errBoo, nil, 0, errBoo},
-		{"they run", nil, nil, 1, nil},
-		{"their error is that of the function", nil, errBoo, 1, errBoo},
+		{"sub-handlers do not run after an error of the function", errBoo, nil, 0, errBoo},
+		{"sub-handlers run after a success of the function", nil, nil, 1, nil},
+		{"an error of a sub-handler is returned", nil, errBoo, 1, errBoo},
 	} {
 		below, a := &subs{err: tc.sub}, attemptOf(returning(tc.own))
 		a.Call.Subs = below
 		_, err := adapters.Chain(calling(), adapters.SubHandlers).Reconcile(t.Context(), a)
 		if below.ran != tc.ran || !errors.Is(err, tc.want) {
-			t.Errorf("%s: they ran %d times, error %v", tc.reason, below.ran, err)
+			t.Errorf("%s: sub-handlers ran %d times, error %v", tc.reason, below.ran, err)
 		}
 	}
 }
 
-// What stops an attempt before the function is told, with what it has found.
+// TestStopsAreTold shows that an attempt that is stopped before the function is called reports the reason.
 func TestStopsAreTold(t *testing.T) {
 	no := func(context.Context, *cause.Cause) (bool, error) { return false, nil }
 	deletion := &handlers.Admission{Operation: "DELETE"}
@@ -204,25 +219,29 @@ func TestStopsAreTold(t *testing.T) {
 		want     string
 	}{
 		"FirstFilter": {
-			"its number is told", handlers.Handler{Filters: []handlers.Filter{no}},
+			"a filter that does not match stops the attempt", handlers.Handler{Filters: []handlers.Filter{no}},
 			nil, false, nil, string(execution.FilteredOut),
 		},
 		"OtherRequest": {
-			"it is for creations", handlers.Handler{Family: handlers.Admitting, Operations: []string{"CREATE"}},
+			"a request with another operation stops the attempt",
+			handlers.Handler{Family: handlers.Admitting, Operations: []string{"CREATE"}},
 			deletion,
 			false, nil, string(execution.OtherRequest),
 		},
 		"SelectedBefore": {
-			"it was asked already", handlers.Handler{Family: handlers.Admitting, Operations: []string{"CREATE"}},
+			"a selected handler is not evaluated again",
+			handlers.Handler{Family: handlers.Admitting, Operations: []string{"CREATE"}},
 			deletion,
 			true, nil, "",
 		},
 		"Lost": {
-			"it comes after what has failed", handlers.Handler{After: []string{"other"}}, nil, true, []string{"other"},
+			"a handler after a failed one is not called, and fails permanently",
+			handlers.Handler{After: []string{"other"}}, nil, true, []string{"other"},
 			string(execution.Missed),
 		},
 		"NothingLost": {
-			"it comes after what has succeeded", handlers.Handler{After: []string{"other"}}, nil, true, nil, "",
+			"a handler after a successful one is called", handlers.Handler{After: []string{"other"}}, nil, true, nil,
+			"",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -235,7 +254,7 @@ func TestStopsAreTold(t *testing.T) {
 				t.Errorf("%s: stopped by %q, want %q; called: %v", tc.reason, got, tc.want, called)
 			}
 			if tc.lost != nil && (!a.Outcome.Final || !execution.IsPermanent(a.Outcome.Err)) {
-				t.Errorf("what cannot be called any more failed permanently: %+v", a.Outcome)
+				t.Errorf("a handler that cannot be called any more must fail permanently: %+v", a.Outcome)
 			}
 		})
 	}
@@ -256,12 +275,15 @@ func TestHolds(t *testing.T) {
 		want   bool
 		fails  bool
 	}{
-		"Nothing":      {"nobody asks for it", nil, false, false},
-		"Deletion":     {"it is to be called", []*handlers.Handler{deletion()}, true, false},
-		"Other":        {"it is not for this object", []*handlers.Handler{deletion(no), daemon(no)}, false, false},
-		"Daemon":       {"it is to be stopped first", []*handlers.Handler{deletion(no), daemon()}, true, false},
-		"Broken":       {"nobody knows", []*handlers.Handler{deletion(broken), daemon()}, false, true},
-		"BrokenDaemon": {"nobody knows", []*handlers.Handler{daemon(broken)}, false, true},
+		"Nothing":  {"without handlers, the object is not held", nil, false, false},
+		"Deletion": {"a deletion handler holds the object", []*handlers.Handler{deletion()}, true, false},
+		"Other": {"handlers that do not match do not hold the object",
+			[]*handlers.Handler{deletion(no), daemon(no)}, false, false},
+		"Daemon": {"a daemon holds the object until it is stopped", []*handlers.Handler{deletion(no), daemon()},
+			true, false},
+		"Broken": {"a deletion handler's filter that fails is an error",
+			[]*handlers.Handler{deletion(broken), daemon()}, false, true},
+		"BrokenDaemon": {"a daemon's filter that fails is an error", []*handlers.Handler{daemon(broken)}, false, true},
 	} {
 		all := adapters.Families{Changing: of(handlers.Changing, tc.all), Spawning: of(handlers.Spawning, tc.all)}
 		got, err := adapters.Holds(t.Context(), all, &cause.Cause{Object: jsontext.Of(object{})})

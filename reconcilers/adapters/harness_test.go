@@ -23,17 +23,17 @@ type object = map[string]any
 
 var errBoo = errors.New("boo")
 
-// undecodable is what a typed handler says of an object that does not decode.
+// undecodable is the error of a typed handler whose object does not decode.
 type undecodable struct{ error }
 
 func (undecodable) Undecodable() bool { return true }
 
-// permanent is an error that forbids to try again.
+// permanent is an error that forbids a retry.
 type permanent struct{ error }
 
 func (permanent) Permanent() bool { return true }
 
-// attemptOf is the first attempt of a function at an object just created.
+// attemptOf returns the first attempt of a function for an object that was just created.
 func attemptOf(call handlers.Func) *execution.Attempt {
 	h := &handlers.Handler{ID: "fn", Call: call}
 	return &execution.Attempt{
@@ -50,14 +50,14 @@ func returning(err error) handlers.Func {
 	return func(context.Context, *handlers.Invocation) error { return err }
 }
 
-// calling is the innermost step, for chains that are not the standard one.
+// calling returns the innermost step of a chain with other adapters than the standard ones: it calls the function.
 func calling() adapters.Reconciler {
 	return adapters.Func(func(ctx context.Context, a *execution.Attempt) (reconcile.Result, error) {
 		return reconcile.Result{}, a.Call.Handler.Call(ctx, &a.Call)
 	})
 }
 
-// attempt runs the chain, which must have no word of its own: all that came of it is in the attempt.
+// attempt runs the chain and returns the outcome. The chain must return an empty result and no error.
 func attempt(ctx context.Context, t *testing.T, chain adapters.Reconciler, a *execution.Attempt) execution.Outcome {
 	t.Helper()
 	result, err := chain.Reconcile(ctx, a)
@@ -67,7 +67,7 @@ func attempt(ctx context.Context, t *testing.T, chain adapters.Reconciler, a *ex
 	return a.Outcome
 }
 
-// outcome is an outcome as far as it can be compared: errors by their texts.
+// outcome is a comparable outcome: errors are texts.
 type outcome struct {
 	Final, Aborted, Blocked bool
 	Delay                   time.Duration // -1 for none
@@ -85,14 +85,14 @@ func outcomeOf(o execution.Outcome) outcome {
 	return got
 }
 
-// logging gives a context that collects what is logged, a line each in JSON.
+// logging returns a context that collects the logged lines as JSON.
 func logging(ctx context.Context) (context.Context, *[]string) {
 	lines := &[]string{}
 	log := funcr.NewJSON(func(line string) { *lines = append(*lines, line) }, funcr.Options{})
 	return logf.IntoContext(ctx, log), lines
 }
 
-// made are the Reconcilers of handlers, as an operator sets them up.
+// made returns the Reconcilers of handlers, as an operator sets them up.
 func made(all ...*handlers.Handler) []*adapters.Handler {
 	list := make([]*adapters.Handler, 0, len(all))
 	for _, h := range all {
@@ -101,13 +101,13 @@ func made(all ...*handlers.Handler) []*adapters.Handler {
 	return list
 }
 
-// of are those of one family.
+// of returns the handlers of one family.
 func of(family handlers.Family, all []*handlers.Handler) []*adapters.Handler {
 	return slices.DeleteFunc(made(all...), func(h *adapters.Handler) bool { return h.Description.Family != family })
 }
 
-// stating gives a cause the facts of the reason that it states: there are causes in the vectors, and in tests, that say
-// no more.
+// stating sets the facts of a cause that follow from its reason, for causes of vectors and tests that have only a
+// reason.
 func stating(c *cause.Cause, reason cause.Reason) *cause.Cause {
 	c.Reason, c.Gone, c.Held = reason, reason == cause.Gone, reason == cause.Delete
 	c.Deleting = c.Deleting || reason == cause.Delete || reason == cause.Free
@@ -115,8 +115,8 @@ func stating(c *cause.Cause, reason cause.Reason) *cause.Cause {
 	return c
 }
 
-// whole is the chain of the attempt's own handler. What the attempt says of limits, and of the attempts before it, is
-// taken for what its handler is set up with, and has done.
+// whole returns the chain of the attempt's own handler. The limits and the former attempts of the attempt become those
+// of the handler.
 func whole(measured *metrics.Operator) adapters.Reconciler {
 	return adapters.Func(func(ctx context.Context, a *execution.Attempt) (reconcile.Result, error) {
 		return setUp(a, measured).Reconcile(ctx, a)

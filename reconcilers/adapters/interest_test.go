@@ -18,49 +18,51 @@ func TestInterestIn(t *testing.T) {
 		all    []*handlers.Handler
 		want   adapters.Interest
 	}{
-		"Nobody": {reason: "without handlers, the object is left alone"},
+		"Nobody": {reason: "without handlers, there is no interest"},
 		"OtherFamilies": {
-			reason: "others match on their own", all: []*handlers.Handler{
+			reason: "handlers of other families do not count", all: []*handlers.Handler{
 				{Family: handlers.Spawning}, {Family: handlers.Watching, Reason: cause.Delete},
 			},
 		},
 		"FilteredOut": {
-			reason: "an object that nobody wants is left alone",
+			reason: "an object that is filtered out is of no interest",
 			all:    []*handlers.Handler{{Filters: no}, {Reason: cause.Delete, Filters: no}},
 		},
 		"FieldAbsent": {
-			reason: "so is one without the field", all: []*handlers.Handler{{Field: diff.Path{"spec", "z"}}},
+			reason: "an object without the field is of no interest",
+			all:    []*handlers.Handler{{Field: diff.Path{"spec", "z"}}},
 		},
 		"OtherReason": {
-			reason: "the reason does not matter: it may come later", all: []*handlers.Handler{{Reason: cause.Create}},
-			want: adapters.Interest{Changing: true},
+			reason: "the reason does not count, because it can change later",
+			all:    []*handlers.Handler{{Reason: cause.Create}},
+			want:   adapters.Interest{Changing: true},
 		},
 		"FieldUnchanged": {
-			reason: "neither does the change",
+			reason: "a change of the field does not count, because it can come later",
 			all:    []*handlers.Handler{{Field: diff.Path{"spec", "b"}, NeedsChange: true}},
 			want:   adapters.Interest{Changing: true},
 		},
 		"Delete": {
-			reason: "the object must not vanish before it was handled", all: []*handlers.Handler{
+			reason: "a required deletion handler needs the finalizer", all: []*handlers.Handler{
 				{Reason: cause.Delete, Filters: yes},
 			},
 			want: adapters.Interest{Changing: true, Finalizer: true},
 		},
 		"Optional": {
-			reason: "who is content with being too late demands no finalizer", all: []*handlers.Handler{
+			reason: "an optional deletion handler does not need the finalizer", all: []*handlers.Handler{
 				{Reason: cause.Delete, Optional: true},
 			},
 			want: adapters.Interest{Changing: true},
 		},
 		"DeleteLater": {
-			reason: "the finalizer is asked for even if the object is wanted already", want: adapters.Interest{
+			reason: "all handlers are evaluated until one needs the finalizer", want: adapters.Interest{
 				Changing: true, Finalizer: true,
 			},
 			all: []*handlers.Handler{{Family: handlers.Watching}, {Reason: cause.Create}, {Reason: cause.Update},
 				{Reason: cause.Delete, Filters: no}, {Reason: cause.Delete}},
 		},
 		"EnoughKnown": {
-			reason: "once all is known, nobody else is asked: filters may be expensive", want: adapters.Interest{
+			reason: "no filter is evaluated after a handler that needs the finalizer", want: adapters.Interest{
 				Changing: true, Finalizer: true,
 			},
 			all: []*handlers.Handler{

@@ -15,7 +15,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
-// The context of a function has its labels, whatever it is called for.
+// TestLabels shows that the context of every function has the labels of its kind and handler.
 func TestLabels(t *testing.T) {
 	var got string
 	look := func(ctx context.Context) error {
@@ -48,7 +48,8 @@ func TestLabels(t *testing.T) {
 	}
 }
 
-// A profile has the labels for all that a function starts, and not any more for who has called it.
+// TestLabelsInProfiles shows that goroutines started by a function have its labels in profiles, and that the caller
+// does not have them after the call.
 func TestLabelsInProfiles(t *testing.T) {
 	var during string
 	h := &handlers.Handler{ID: "fn", Family: handlers.Watching, Call: func(
@@ -67,13 +68,13 @@ func TestLabelsInProfiles(t *testing.T) {
 		t.Errorf("want the labels %s; the error is %v, the goroutine:\n%s", want, err, during)
 	}
 	if after := goroutine(t, "adapters_test.TestLabelsInProfiles"); strings.Contains(after, "labels:") {
-		t.Errorf("there are labels after the call:\n%s", after)
+		t.Errorf("want no labels after the call:\n%s", after)
 	}
 }
 
 func startedByFunction(started chan<- struct{}, release <-chan struct{}) { close(started); <-release }
 
-// goroutine is the one that has the function, as a profile shows it.
+// goroutine returns the goroutine that runs the function, as shown in a profile.
 func goroutine(t *testing.T, function string) string {
 	t.Helper()
 	var text bytes.Buffer
@@ -89,7 +90,7 @@ func goroutine(t *testing.T, function string) string {
 	return ""
 }
 
-// Of a handler for several kinds, each attempt has its own.
+// TestLabelsOfSeveralKinds shows that each attempt of a handler for several kinds has the label of its own kind.
 func TestLabelsOfSeveralKinds(t *testing.T) {
 	var got []string
 	look := func(ctx context.Context, _ *handlers.Invocation) error {
@@ -103,6 +104,6 @@ func TestLabelsOfSeveralKinds(t *testing.T) {
 		reconciler.Run(t.Context(), execution.New(h, &cause.Cause{Object: jsontext.Of(object{"kind": kind})}, nil))
 	}
 	if strings.Join(got, " ") != "Pod Secret Pod" {
-		t.Errorf("the kinds are %v", got)
+		t.Errorf("the kinds are %v, want Pod, Secret and Pod", got)
 	}
 }

@@ -25,19 +25,19 @@ func TestLimits(t *testing.T) {
 		want   outcome
 	}{
 		"Retries": {
-			reason: "with its retries used up, the function is not called", change: func(a *execution.Attempt) {
+			reason: "a function without retries left is not called", change: func(a *execution.Attempt) {
 				a.Limits.Policy.Retries = ptr.To(0)
 			},
 			want: outcome{Final: true, Delay: -1, Err: "gave up after 0 attempts"},
 		},
 		"Timeout": {
-			reason: "so it is with its time", change: func(a *execution.Attempt) {
+			reason: "a function without time left is not called", change: func(a *execution.Attempt) {
 				a.Limits.Policy.Timeout, a.Limits.Runtime = ptr.To(time.Minute), time.Hour
 			},
 			want: outcome{Final: true, Delay: -1, Err: "timed out after 1h0m0s"},
 		},
 		"IgnoredErrors": {
-			reason: "limits are no errors of the function, so no mode lets them pass", change: func(
+			reason: "limits are not errors of the function, so no mode ignores them", change: func(
 				a *execution.Attempt,
 			) {
 				a.Limits.Policy.Retries, a.Limits.Policy.Errors = ptr.To(0), handlers.ErrorsIgnored
@@ -45,7 +45,7 @@ func TestLimits(t *testing.T) {
 			want: outcome{Final: true, Delay: -1, Err: "gave up after 0 attempts"},
 		},
 		"Within": {
-			reason: "within its limits, it is", change: func(*execution.Attempt) {}, called: true,
+			reason: "a function within its limits is called", change: func(*execution.Attempt) {}, called: true,
 			want: outcome{Delay: -1},
 		},
 	}
@@ -69,17 +69,19 @@ func TestDeadline(t *testing.T) {
 		runtime time.Duration
 		want    time.Duration // until the deadline; 0 for none
 	}{
-		"None": {reason: "without a timeout there is no deadline"},
+		"None": {reason: "without a timeout, there is no deadline"},
 		"First": {
-			reason: "at the first attempt, all of the time is left", timeout: ptr.To(time.Minute), want: time.Minute,
+			reason: "the first attempt has the whole timeout", timeout: ptr.To(time.Minute), want: time.Minute,
 		},
 		"Later": {
-			reason: "the time runs since the first selection", timeout: ptr.To(time.Minute), runtime: 50 * time.Second,
-			want: 10 * time.Second,
+			reason: "the timeout counts from the first attempt", timeout: ptr.To(time.Minute),
+			runtime: 50 * time.Second,
+			want:    10 * time.Second,
 		},
 		"Overtime": {
-			reason: "with no time left, it is over at once", timeout: ptr.To(time.Minute), runtime: time.Minute,
-			want: -1,
+			reason: "without time left, the context has ended at the start", timeout: ptr.To(time.Minute),
+			runtime: time.Minute,
+			want:    -1,
 		},
 	}
 	for name, tc := range tests {
@@ -114,7 +116,7 @@ func TestDeadlineEndsWithTheCall(t *testing.T) {
 	a.Limits.Policy.Timeout = ptr.To(time.Hour)
 	attempt(t.Context(), t, adapters.Chain(calling(), adapters.Deadline), a)
 	if inner.Err() == nil {
-		t.Error("goroutines that a function leaves behind must learn from their context that it is over")
+		t.Error("the context must end with the call, for goroutines that the function left behind")
 	}
 }
 
@@ -124,7 +126,7 @@ func TestErrorClassesMeasureTheCall(t *testing.T) {
 		a.Limits.Runtime = time.Hour
 		attempt(t.Context(), t, adapters.Chain(calling(), adapters.ErrorClasses), a)
 		if want := time.Hour + time.Minute; a.Limits.Runtime != want {
-			t.Errorf("whoever judges again must know how long it took: got %v, want %v", a.Limits.Runtime, want)
+			t.Errorf("the runtime must include the time of the call: got %v, want %v", a.Limits.Runtime, want)
 		}
 	})
 }
@@ -136,16 +138,17 @@ func TestRecovery(t *testing.T) {
 		want   string
 	}{
 		"Value": {
-			reason: "anything can be thrown", call: func(context.Context, *handlers.Invocation) error { panic(42) },
-			want: "panic: 42",
+			reason: "a panic with any value is an error",
+			call:   func(context.Context, *handlers.Invocation) error { panic(42) },
+			want:   "panic: 42",
 		},
 		"Nil": {
-			reason: "even nothing",
+			reason: "a panic with nil is an error",
 			call:   func(context.Context, *handlers.Invocation) error { panic(nil) }, //nolint:govet // that is the case
 			want:   (&panics.Error{Value: new(runtime.PanicNilError)}).Error(),
 		},
-		"Error": {reason: "an error is handed on as it is", call: returning(errBoo), want: "boo"},
-		"None":  {reason: "no error stays none", call: returning(nil)},
+		"Error": {reason: "an error is returned as it is", call: returning(errBoo), want: "boo"},
+		"None":  {reason: "without an error, none is returned", call: returning(nil)},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -166,9 +169,9 @@ func TestRecoveryKeepsTheResult(t *testing.T) {
 	inner := adapters.Func(func(context.Context, *execution.Attempt) (reconcile.Result, error) { return want, nil })
 	a := attemptOf(nil)
 	if got, err := adapters.Recovery(inner).Reconcile(t.Context(), a); err != nil || got != want {
-		t.Errorf("an adapter has one concern: got %v, error %v", got, err)
+		t.Errorf("Recovery must return the result of the next step: got %v, error %v", got, err)
 	}
 	if d := cmp.Diff(outcome{Delay: -1}, outcomeOf(a.Outcome)); d != "" {
-		t.Errorf("without a panic there is nothing to judge: -want, +got:\n%s", d)
+		t.Errorf("without a panic, the outcome must stay empty: -want, +got:\n%s", d)
 	}
 }

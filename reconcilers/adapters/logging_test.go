@@ -18,7 +18,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 )
 
-// settling is a function that decides on the outcome of its own attempt.
+// settling returns an attempt whose function sets the given outcome, and a chain that logs it.
 func settling(o execution.Outcome) (*execution.Attempt, adapters.Reconciler) {
 	a := attemptOf(nil)
 	a.Call.Handler.Call = func(context.Context, *handlers.Invocation) error { a.Outcome = o; return nil }
@@ -28,7 +28,7 @@ func settling(o execution.Outcome) (*execution.Attempt, adapters.Reconciler) {
 func lineOf(t *testing.T, lines []string) map[string]any {
 	t.Helper()
 	if len(lines) != 1 {
-		t.Fatalf("one line tells what came of it, got %d: %v", len(lines), lines)
+		t.Fatalf("want one line about the outcome, got %d: %v", len(lines), lines)
 	}
 	var line map[string]any
 	if err := json.Unmarshal([]byte(lines[0]), &line); err != nil {
@@ -44,22 +44,23 @@ func TestLoggingTellsTheOutcome(t *testing.T) {
 		outcome execution.Outcome
 		want    map[string]any // besides the names
 	}{
-		"ForGood": {
-			reason: "nobody will call it again", outcome: execution.Outcome{Final: true, Err: errBoo},
+		"Permanent": {
+			reason: "a permanent failure is an error", outcome: execution.Outcome{Final: true, Err: errBoo},
 			want: map[string]any{"msg": "Handler failed permanently", "error": "boo"},
 		},
 		"Later": {
-			reason: "somebody will, and when", outcome: execution.Outcome{Err: errBoo, Delay: ptr.To(90 * time.Second)},
+			reason:  "a temporary failure is an error, with the delay",
+			outcome: execution.Outcome{Err: errBoo, Delay: ptr.To(90 * time.Second)},
 			want: map[string]any{
 				"msg": "Handler failed temporarily; retrying", "error": "boo", "after": "1m30s",
 			},
 		},
 		"AtOnce": {
-			reason: "and when is now", outcome: execution.Outcome{Err: errBoo},
+			reason: "a failure without a delay is logged as retried at once", outcome: execution.Outcome{Err: errBoo},
 			want: map[string]any{"msg": "Handler failed temporarily; retrying at once", "error": "boo"},
 		},
 		"Blocked": {
-			reason: "it waits for the object, so somebody must look at it", outcome: execution.Outcome{
+			reason: "an object that cannot be decoded is an error", outcome: execution.Outcome{
 				Aborted: true, Blocked: true, Err: errBoo,
 			},
 			want: map[string]any{
@@ -67,35 +68,38 @@ func TestLoggingTellsTheOutcome(t *testing.T) {
 			},
 		},
 		"Aborted": {
-			reason: "the exit of the operator is no error", outcome: execution.Outcome{Aborted: true, Err: errBoo},
+			reason:  "an interruption by the operator is not an error",
+			outcome: execution.Outcome{Aborted: true, Err: errBoo},
 			want: map[string]any{
 				"msg": "Handler was interrupted; calling it again later", "error": "boo", "level": 0.0,
 			},
 		},
 		"Ignored": {
-			reason: "an ignored error is not a silent one", outcome: execution.Outcome{Final: true, Ignored: errBoo},
+			reason: "an ignored error is logged as an error", outcome: execution.Outcome{Final: true, Ignored: errBoo},
 			want: map[string]any{"msg": "Handler failed; its errors are ignored", "error": "boo"},
 		},
 		"Panic": {
-			reason: "the place of a panic is in the log only", outcome: execution.Outcome{Err: panicked},
+			reason: "the stack of a panic is logged", outcome: execution.Outcome{Err: panicked},
 			want: map[string]any{
 				"msg": "Handler failed temporarily; retrying at once", "error": "panic: boo",
 				"stack": "goroutine 1",
 			},
 		},
 		"IgnoredPanic": {
-			reason: "even if it is ignored", outcome: execution.Outcome{Final: true, Ignored: panicked},
+			reason:  "the stack of an ignored panic is logged, too",
+			outcome: execution.Outcome{Final: true, Ignored: panicked},
 			want: map[string]any{
 				"msg": "Handler failed; its errors are ignored", "error": "panic: boo", "stack": "goroutine 1",
 			},
 		},
 		"Unfinished": {
-			reason: "no error, but no end", outcome: execution.Outcome{}, want: map[string]any{
+			reason: "an outcome without an error and without an end is logged", outcome: execution.Outcome{},
+			want: map[string]any{
 				"msg": "Handler is not finished yet", "level": 0.0,
 			},
 		},
 		"Success": {
-			reason: "nothing to worry about", outcome: execution.Outcome{Final: true}, want: map[string]any{
+			reason: "a success is logged", outcome: execution.Outcome{Final: true}, want: map[string]any{
 				"msg": "Handler succeeded", "level": 0.0,
 			},
 		},
@@ -130,11 +134,11 @@ func TestLoggingNamesTheHandlerToTheFunction(t *testing.T) {
 		"logger": "", "level": 0.0, "msg": "hello", "handler": "fn", "reason": "delete", "attempt": 3.0,
 	}
 	if d := cmp.Diff(want, lineOf(t, (*lines)[:1])); d != "" {
-		t.Errorf("what a function logs is its own, at the attempt counted from one: -want, +got:\n%s", d)
+		t.Errorf("the lines of a function need the handler and the attempt, counted from one: -want, +got:\n%s", d)
 	}
 }
 
-// The whole chain logs the stack of a panic where it is ordinary, and where a limit wraps it.
+// TestLoggingFindsTheStack shows that the stack of a panic is logged, also if a limit wraps its error.
 func TestLoggingFindsTheStack(t *testing.T) {
 	for name, retries := range map[string]*int{"Ordinary": nil, "Last": ptr.To(1)} {
 		t.Run(name, func(t *testing.T) {
@@ -143,7 +147,7 @@ func TestLoggingFindsTheStack(t *testing.T) {
 			a.Limits.Policy.Retries = retries
 			attempt(ctx, t, whole(nil), a)
 			if stack, _ := lineOf(t, *lines)["stack"].(string); !strings.Contains(stack, "logging_test.go") {
-				t.Errorf("the line where it happened is what one looks for: %q", stack)
+				t.Errorf("the stack must name the line of the panic: %q", stack)
 			}
 		})
 	}

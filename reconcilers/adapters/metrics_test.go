@@ -18,7 +18,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/metrics"
 )
 
-// gathered is what a registry has: the counters, and the sums and counts of histograms, by name and labels.
+// gathered returns the values of a registry by name and labels: counters, and the sums and counts of histograms.
 func gathered(t *testing.T, registry *prometheus.Registry) map[string]float64 {
 	t.Helper()
 	families, err := registry.Gather()
@@ -60,21 +60,26 @@ func TestMetricsCountOutcomes(t *testing.T) {
 		want    string
 	}{
 		"Failure": {
-			reason: "it failed permanently", outcome: execution.Outcome{Final: true, Err: errBoo}, want: "failure",
+			reason: "a permanent failure is counted as a failure", outcome: execution.Outcome{Final: true, Err: errBoo},
+			want: "failure",
 		},
-		"Retry": {reason: "it will be called again", outcome: execution.Outcome{Err: errBoo}, want: "retry"},
+		"Retry": {reason: "a failure that is retried is counted as a retry", outcome: execution.Outcome{Err: errBoo},
+			want: "retry"},
 		"Aborted": {
-			reason: "it did not count", outcome: execution.Outcome{Aborted: true, Err: errBoo}, want: "aborted",
-		},
-		"Blocked": {
-			reason: "it did not count", outcome: execution.Outcome{Aborted: true, Blocked: true, Err: errBoo},
+			reason: "an aborted attempt is counted as aborted", outcome: execution.Outcome{Aborted: true, Err: errBoo},
 			want: "aborted",
 		},
+		"Blocked": {
+			reason:  "a blocked attempt is counted as aborted",
+			outcome: execution.Outcome{Aborted: true, Blocked: true, Err: errBoo},
+			want:    "aborted",
+		},
 		"Ignored": {
-			reason:  "somebody may want an alert on what is ignored",
+			reason:  "an ignored error is counted, so that alerts can use it",
 			outcome: execution.Outcome{Final: true, Ignored: errBoo}, want: "ignored",
 		},
-		"Success": {reason: "it is done", outcome: execution.Outcome{Final: true}, want: "success"},
+		"Success": {reason: "a success is counted as a success", outcome: execution.Outcome{Final: true},
+			want: "success"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -103,7 +108,8 @@ func TestMetricsCountOutcomes(t *testing.T) {
 	}
 }
 
-// Handlers of activities have no object, so their series have an empty kind; the reason says which activity it is.
+// TestMetricsOfActivities shows that the series of activities have an empty kind, and the name of the activity as the
+// reason.
 func TestMetricsOfActivities(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	h := &handlers.Handler{ID: "fn", Family: handlers.Acting, Activity: "startup"}
@@ -133,13 +139,13 @@ func TestMetricsOfTwoOperators(t *testing.T) {
 		if name := "kopf_handler_attempts_total handler=fn kind=KopfExample operator=" + operator +
 			" outcome=success reason=create"; got[name] != 2 {
 			t.Errorf(
-				"operators of one process share the metrics, and are told apart: %s is %v of %v", name, got[name], got,
+				"the operators of one process must have their own series: %s is %v of %v", name, got[name], got,
 			)
 		}
 	}
 }
 
-// What panics or is refused by a limit has come to something, too.
+// TestMetricsSeeTheWholeChain shows that panics and attempts refused by a limit are counted.
 func TestMetricsSeeTheWholeChain(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	chain := whole(newMetrics(t, "op", registry))
@@ -151,12 +157,13 @@ func TestMetricsSeeTheWholeChain(t *testing.T) {
 	for _, outcome := range []string{"retry", "failure"} {
 		if name := "kopf_handler_attempts_total handler=fn kind=KopfExample operator=op outcome=" + outcome +
 			" reason=create"; got[name] != 1 {
-			t.Errorf("%s is %v of %v", name, got[name], got)
+			t.Errorf("%s is %v, want 1 in %v", name, got[name], got)
 		}
 	}
 }
 
-// An object may ask for any number of sub-handlers; the series of metrics stay for ever.
+// TestMetricsAreBounded shows that all sub-handlers of a handler share one series, because objects can cause any number
+// of them.
 func TestMetricsAreBounded(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	measured := newMetrics(t, "op", registry)
@@ -184,7 +191,7 @@ func TestNoMetrics(t *testing.T) {
 				t.Context(), t, adapters.Chain(calling(), adapters.ErrorClasses, adapters.Measuring(measured)),
 				attemptOf(returning(nil)),
 			); !got.Final {
-				t.Errorf("who measures nothing is in nobody's way: %+v", got)
+				t.Errorf("without metrics, the function must be called: %+v", got)
 			}
 		})
 	}

@@ -36,17 +36,17 @@ func TestObservation(t *testing.T) {
 	a := execution.New(h, &cause.Cause{}, nil)
 	adapters.New(h, nil).Run(t.Context(), a)
 	if diff := cmp.Diff([]string{"began fn", "failure: not yet"}, told); diff != "" {
-		t.Errorf("what is told of an attempt (-want, +got):\n%s", diff)
+		t.Errorf("calls of the observer (-want, +got):\n%s", diff)
 	}
 	if seen != true {
-		t.Errorf("the function has another context than that of the observer")
+		t.Errorf("the function must get the context of the observer")
 	}
 
 	told = nil
 	a = execution.New(h, &cause.Cause{}, nil)
 	called, err := adapters.New(h, nil).Ask(t.Context(), a, execution.Selection)
 	if !called || err != nil || told != nil {
-		t.Errorf("asked whether it would be called: %t, %v; told %v: a question is no attempt", called, err, told)
+		t.Errorf("the question returned %t, %v and called the observer with %v, want no call", called, err, told)
 	}
 	h.Call = func(context.Context, *handlers.Invocation) error { runtime.Goexit(); return nil }
 	a = execution.New(h, &cause.Cause{}, nil)
@@ -54,11 +54,11 @@ func TestObservation(t *testing.T) {
 	if d := cmp.Diff([]string{
 		"began fn", "failure: the function ended its goroutine by runtime.Goexit",
 	}, told); d != "" || a.Outcome.Trace != "of the first" {
-		t.Errorf("what is told of a function that does not return (-want, +got):\n%s\nthe trace is %q", d,
+		t.Errorf("calls of the observer for a function that does not return (-want, +got):\n%s\nthe trace is %q", d,
 			a.Outcome.Trace)
 	}
 	sub := (&handlers.Handler{ID: "part"}).Sub(h)
 	if sub.Observe == nil {
-		t.Errorf("sub-handlers are not observed")
+		t.Errorf("sub-handlers must have the observer of their parent")
 	}
 }

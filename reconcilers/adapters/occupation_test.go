@@ -13,7 +13,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 )
 
-// Those who look for the reason of a stall see who holds the places, for how long, and whether that is too long.
+// TestHolders shows that Holders reports the handlers that hold slots, for how long, and for how long they exceed their
+// timeouts.
 func TestHolders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var gauged []string
@@ -27,11 +28,11 @@ func TestHolders(t *testing.T) {
 			return a
 		}
 		if got := o.Holders(); got != nil {
-			t.Errorf("nobody has come: %v", got)
+			t.Errorf("without attempts, there must be no holders: %v", got)
 		}
 		enter("b", nil, 0)
 		enter("c", nil, 0)
-		for range 3 { // whoever is found first
+		for range 3 { // in any order
 			enter("many", nil, 0)
 		}
 		first := enter("late", ptr.To(time.Minute), 30*time.Second)
@@ -43,9 +44,9 @@ func TestHolders(t *testing.T) {
 			{Handler: "late", Objects: 2, Longest: 2 * time.Minute, Overdue: 90 * time.Second},
 			{Handler: "b", Objects: 1, Longest: 2 * time.Minute}, {Handler: "c", Objects: 1, Longest: 2 * time.Minute},
 		}
-		for range 50 { // as they are found in any order
+		for range 50 { // as the order of maps is random
 			if d := cmp.Diff(want, o.Holders()); d != "" {
-				t.Fatalf("the time before this attempt counts for the timeout, -want, +got:\n%s", d)
+				t.Fatalf("the time before this attempt must count for the timeout, -want, +got:\n%s", d)
 			}
 		}
 		o.Leave(first)
@@ -54,7 +55,7 @@ func TestHolders(t *testing.T) {
 			t.Errorf("the gauge, -want, +got:\n%s", d)
 		}
 		if got := o.Holders(); len(got) != 4 || got[3].Handler != "late" || got[3].Overdue != time.Minute {
-			t.Errorf("one has left, and the other had no time left when it came: %+v", got)
+			t.Errorf("want the other attempt to be late since its start: %+v", got)
 		}
 	})
 }
@@ -66,6 +67,6 @@ func TestHoldersWithoutAGauge(t *testing.T) {
 		t.Errorf("got %v", got)
 	}
 	if o.Leave(a); o.Holders() != nil {
-		t.Error("it has left")
+		t.Error("an attempt that has left must not be a holder")
 	}
 }

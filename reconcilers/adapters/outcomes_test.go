@@ -31,20 +31,20 @@ func TestChainOrder(t *testing.T) {
 	attempt(t.Context(), t, adapters.Chain(calling(), tracing("outer"), tracing("inner")), a)
 	want := []string{"before outer", "before inner", "call", "after inner", "after outer"}
 	if d := cmp.Diff(want, trace); d != "" {
-		t.Errorf("the first adapter is the outermost: -want, +got:\n%s", d)
+		t.Errorf("the first adapter must be the outermost: -want, +got:\n%s", d)
 	}
 	if attempt(t.Context(), t, adapters.Chain(calling()), a); len(trace) != len(want)+1 {
-		t.Error("a chain without adapters is the reconciler itself")
+		t.Error("a chain without adapters must be the reconciler itself")
 	}
 }
 
-// waiting is a function that ends when it is told to, with an error that says nothing of why.
+// waiting is a function that returns when its context ends, with an error that does not contain the cause.
 func waiting(ctx context.Context, _ *handlers.Invocation) error {
 	<-ctx.Done()
 	return errBoo
 }
 
-// The whole chain, as every handler is called through it: what one adapter does must reach the others.
+// TestWholeChain shows the outcomes of the whole chain of a handler, where the adapters work together.
 func TestWholeChain(t *testing.T) {
 	deleting := func(a *execution.Attempt) { a.Call.Cause = &cause.Cause{Reason: cause.Delete, Deleting: true} }
 	timeout := func(d time.Duration) func(a *execution.Attempt) {
@@ -67,12 +67,12 @@ func TestWholeChain(t *testing.T) {
 		want   outcome
 	}{
 		"Panic": {
-			reason: "a panic is an attempt like any other: it is tried again",
+			reason: "a panic is retried like an error",
 			call:   func(context.Context, *handlers.Invocation) error { panic(errBoo) },
 			want:   outcome{Err: "panic: boo", Delay: time.Minute},
 		},
 		"RuntimePanic": {
-			reason: "so are those of the runtime", call: func(
+			reason: "a panic of the runtime is retried like an error", call: func(
 				_ context.Context, call *handlers.Invocation,
 			) error {
 				call.Object["a"].(object)["b"] = 1
@@ -84,13 +84,13 @@ func TestWholeChain(t *testing.T) {
 			},
 		},
 		"NoFunction": {
-			reason: "even a missing function ends no process", call: nil,
+			reason: "a missing function is an error and does not end the process", call: nil,
 			want: outcome{
 				Err: "panic: runtime error: invalid memory address or nil pointer dereference", Delay: time.Minute,
 			},
 		},
 		"LastPanic": {
-			reason: "panics use up the retries", call: func(
+			reason: "a panic uses up a retry", call: func(
 				context.Context, *handlers.Invocation,
 			) error {
 				panic(errBoo)
@@ -98,7 +98,7 @@ func TestWholeChain(t *testing.T) {
 			want: outcome{Final: true, Delay: -1, Err: "gave up after 1 attempt: panic: boo"},
 		},
 		"IgnoredPanic": {
-			reason: "panics are ordinary errors to the mode", call: func(
+			reason: "a panic is ignored in the mode that ignores errors", call: func(
 				context.Context, *handlers.Invocation,
 			) error {
 				panic(errBoo)
@@ -107,19 +107,19 @@ func TestWholeChain(t *testing.T) {
 		},
 		// Deviation D-timeout-cancels.
 		"Interrupted": {
-			reason: "at its deadline, a function is cancelled, and has failed by timeout, whatever it says",
+			reason: "a function is cancelled at its deadline and fails with a timeout, whatever it returns",
 			call:   waiting,
 			change: timeout(90 * time.Second), want: outcome{
 				Final: true, Delay: -1, Err: "timed out after 1m30s: boo",
 			},
 		},
 		"InterruptedIgnored": {
-			reason: "a timeout is permanent, so no mode lets it pass", call: waiting,
+			reason: "a timeout is permanent, so no mode ignores it", call: waiting,
 			change: func(a *execution.Attempt) { timeout(time.Second)(a); mode(handlers.ErrorsIgnored)(a) },
 			want:   outcome{Final: true, Delay: -1, Err: "timed out after 1s: boo"},
 		},
 		"ErrorAfterDeadline": {
-			reason: "a function that does not listen is not killed; its error is that of the timeout", call: sleeping(
+			reason: "an error after the deadline is a timeout; the function was not interrupted", call: sleeping(
 				2*time.Minute, errBoo,
 			),
 			change: timeout(time.Minute), want: outcome{
@@ -127,18 +127,18 @@ func TestWholeChain(t *testing.T) {
 			},
 		},
 		"SuccessAfterDeadline": {
-			reason: "what is done is done, however late", call: sleeping(
+			reason: "a success after the deadline is a success", call: sleeping(
 				2*time.Minute, nil,
 			), change: timeout(time.Minute),
 			want: outcome{Final: true, Delay: -1},
 		},
 		"PanicAfterDeadline": {
-			reason: "a panic on cancellation is no better than an error", change: timeout(time.Minute),
+			reason: "a panic after the deadline is a timeout, like an error", change: timeout(time.Minute),
 			call: func(ctx context.Context, _ *handlers.Invocation) error { <-ctx.Done(); panic(errBoo) },
 			want: outcome{Final: true, Delay: -1, Err: "timed out after 1m0s: panic: boo"},
 		},
 		"RuntimeCountsForward": {
-			reason: "the time of the call itself counts in looking ahead", call: sleeping(
+			reason: "a retry after the deadline is given up; the time of this call counts", call: sleeping(
 				2*time.Second, errBoo,
 			), change: timeout(61 * time.Second),
 			want: outcome{
@@ -146,50 +146,54 @@ func TestWholeChain(t *testing.T) {
 			},
 		},
 		"Exit": {
-			reason: "an attempt cut short by the exit does not count", call: waiting, exits: time.Second,
+			reason: "an attempt interrupted by an exit does not count", call: waiting, exits: time.Second,
 			want: outcome{Aborted: true, Delay: -1, Err: "boo"},
 		},
 		"LastExit": {
-			reason: "not even if it was the last, or the error is permanent", exits: time.Second, change: retries(1),
-			call: func(ctx context.Context, _ *handlers.Invocation) error { <-ctx.Done(); return permanent{ctx.Err()} },
-			want: outcome{Aborted: true, Delay: -1, Err: "context canceled"},
+			reason: "an exit interrupts even the last attempt, and one with a permanent error", exits: time.Second,
+			change: retries(1),
+			call:   func(ctx context.Context, _ *handlers.Invocation) error { <-ctx.Done(); return permanent{ctx.Err()} },
+			want:   outcome{Aborted: true, Delay: -1, Err: "context canceled"},
 		},
 		"ExitBeforeDeadline": {
-			reason: "the first of two reasons to end is the reason", call: waiting, exits: time.Second, change: timeout(
+			reason: "an exit before the deadline aborts the attempt", call: waiting, exits: time.Second,
+			change: timeout(
 				time.Minute,
 			),
 			want: outcome{Aborted: true, Delay: -1, Err: "boo"},
 		},
 		"DeadlineBeforeExit": {
-			reason: "the first of two reasons to end is the reason", call: waiting, exits: time.Hour, change: timeout(
+			reason: "a deadline before the exit is a timeout", call: waiting, exits: time.Hour, change: timeout(
 				time.Minute,
 			),
 			want: outcome{Final: true, Delay: -1, Err: "timed out after 1m0s: boo"},
 		},
 		"SuccessOnExit": {
-			reason: "who finishes in spite of the exit has finished", exits: time.Second, call: sleeping(
+			reason: "a success during an exit is a success", exits: time.Second, call: sleeping(
 				time.Minute, nil,
 			),
 			want: outcome{Final: true, Delay: -1},
 		},
 		"UndecodableOnCreate": {
-			reason: "nothing gets better by trying again, only by a change of the object", call: returning(
+			reason: "an object that does not decode blocks the handler until the object changes", call: returning(
 				undecodable{errBoo},
 			),
 			change: retries(1), want: outcome{Aborted: true, Blocked: true, Delay: -1, Err: "boo"},
 		},
 		"UndecodableOnDelete": {
-			reason: "but nothing may block a deletion without limits: there it is an error to be counted",
+			reason: "a deletion is not blocked by an object that does not decode: the error is retried",
 			call:   returning(undecodable{errBoo}),
 			change: deleting, want: outcome{Delay: time.Minute, Err: "boo"},
 		},
-		"UndecodableOnDeleteForGood": {
-			reason: "so that the limits of the handler end it", call: returning(undecodable{errBoo}),
+		"UndecodableOnDeleteFails": {
+			reason: "in a deletion, an object that does not decode is limited like an error",
+			call:   returning(undecodable{errBoo}),
 			change: func(a *execution.Attempt) { deleting(a); mode(handlers.ErrorsPermanent)(a) }, want: outcome{
 				Final: true, Delay: -1, Err: "boo",
 			},
 		},
-		"Success": {reason: "no error is a success", call: returning(nil), want: outcome{Final: true, Delay: -1}},
+		"Success": {reason: "a function without an error succeeds", call: returning(nil),
+			want: outcome{Final: true, Delay: -1}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -215,6 +219,6 @@ func TestChainHandsOverTheCall(t *testing.T) {
 	var got *handlers.Invocation
 	a := attemptOf(func(_ context.Context, call *handlers.Invocation) error { got = call; return nil })
 	if attempt(t.Context(), t, whole(nil), a); got != &a.Call {
-		t.Errorf("the function gets the call of the attempt itself: got %p, want %p", got, &a.Call)
+		t.Errorf("the function must get the call of the attempt itself: got %p, want %p", got, &a.Call)
 	}
 }

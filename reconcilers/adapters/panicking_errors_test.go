@@ -19,12 +19,12 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
-// nilError is the usual accident: a nil pointer that is no nil error.
+// nilError is an error type whose nil pointer is not a nil error.
 type nilError struct{ text string }
 
 func (e *nilError) Error() string { return e.text }
 
-// evil panics with itself, which is more than fmt can take.
+// evil panics with itself as the value, which fmt cannot print.
 type evil struct{}
 
 func (e evil) Error() string { panic(e) }
@@ -53,8 +53,8 @@ type evilUndecodable struct{ error }
 
 func (evilUndecodable) Undecodable() bool { panic("no idea what") }
 
-// No error of a function ends the process: whatever panics in it is the failure of the handler, told in one line, and
-// can be recorded.
+// TestErrorsThatPanic shows that no error of a function ends the process: if a method of the error panics, the handler
+// fails with one line in the log, and the outcome can be stored.
 func TestErrorsThatPanic(t *testing.T) {
 	tests := map[string]struct {
 		err  error
@@ -73,7 +73,7 @@ func TestErrorsThatPanic(t *testing.T) {
 	}
 	limits := map[string]func(l *execution.Limits){
 		"":           func(*execution.Limits) {},
-		" for good":  func(l *execution.Limits) { l.Mode = handlers.ErrorsPermanent },
+		" permanent": func(l *execution.Limits) { l.Mode = handlers.ErrorsPermanent },
 		" ignored":   func(l *execution.Limits) { l.Mode = handlers.ErrorsIgnored },
 		" last":      func(l *execution.Limits) { l.Policy.Retries = ptr.To(1) },
 		" in time":   func(l *execution.Limits) { l.Policy.Timeout = ptr.To(time.Hour) },
@@ -102,7 +102,7 @@ func TestErrorsThatPanic(t *testing.T) {
 						t.Errorf("%s: want %q, got %v", what, tc.want, err)
 					}
 					if len(lines) != 1 {
-						t.Errorf("%s: one line tells it, got %v", what, lines)
+						t.Errorf("%s: want one line, got %v", what, lines)
 					}
 					record(t, o)
 				}
@@ -111,7 +111,7 @@ func TestErrorsThatPanic(t *testing.T) {
 	}
 }
 
-// record puts the outcome into an account, as a pass does.
+// record stores the outcome in an account, as a pass does.
 func record(t *testing.T, o execution.Outcome) {
 	t.Helper()
 	none := func(string) (*progress.Record, error) { return nil, nil }
@@ -124,7 +124,7 @@ func record(t *testing.T, o execution.Outcome) {
 	}
 }
 
-// sink is a logger that somebody got wrong.
+// sink is a logger that panics.
 type sink struct {
 	logr.LogSink
 	values bool
@@ -142,7 +142,8 @@ func (s sink) Info(_ int, message string, _ ...any) { panic(message) }
 
 func (s sink) Error(_ error, message string, _ ...any) { *s.told = append(*s.told, message) }
 
-// A logger that panics neither ends the process nor changes the outcome of the attempt.
+// TestAttemptsOutliveLogging shows that a logger that panics neither ends the process nor changes the outcome of the
+// attempt.
 func TestAttemptsOutliveLogging(t *testing.T) {
 	for _, values := range []bool{false, true} {
 		var told []string
@@ -152,14 +153,14 @@ func TestAttemptsOutliveLogging(t *testing.T) {
 		a := attemptOf(func(context.Context, *handlers.Invocation) error { called++; return nil })
 		o := attempt(ctx, t, whole(newMetrics(t, "op", prometheus.NewRegistry())), a)
 		if called != 1 || !o.Final || o.Err != nil {
-			t.Errorf("the function was called %d times, and came to %+v", called, o)
+			t.Errorf("the function was called %d times, want 1; the outcome is %+v", called, o)
 		}
 		want := "Failed to log an attempt of a handler"
 		if values {
-			want = "" // nobody can be told
+			want = "" // no logger is left for the message
 		}
 		if got := fmt.Sprintln(told); got != "["+want+"]\n" {
-			t.Errorf("with values that panic %t: %s", values, got)
+			t.Errorf("values panic: %t, messages: %s", values, got)
 		}
 	}
 }

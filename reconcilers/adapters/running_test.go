@@ -15,7 +15,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
-// A function that calls t.FailNow, or runtime.Goexit itself, takes its goroutine along, and all adapters with it.
+// TestGoexit shows that a function that calls t.FailNow or runtime.Goexit, which ends its goroutine with all adapters,
+// fails.
 func TestGoexit(t *testing.T) {
 	tests := map[string]struct {
 		reason  string
@@ -23,11 +24,11 @@ func TestGoexit(t *testing.T) {
 		want    outcome
 	}{
 		"Again": {
-			reason: "without an outcome, it would be called again at once, for ever",
+			reason: "the handler is retried with the backoff, not at once",
 			want:   outcome{Delay: time.Minute, Err: "the function ended its goroutine by runtime.Goexit"},
 		},
 		"Last": {
-			reason: "it is counted and limited as any other error", retries: ptr.To(1),
+			reason: "the attempt counts as any other failure", retries: ptr.To(1),
 			want: outcome{Final: true, Delay: -1, Err: "gave up after 1 attempt: " +
 				"the function ended its goroutine by runtime.Goexit"},
 		},
@@ -44,7 +45,8 @@ func TestGoexit(t *testing.T) {
 	}
 }
 
-// A filter that fails during a call, of an attempt that nobody has selected, is no outcome of the handler.
+// TestRunTellsOfFilters shows that a filter that fails during the call of an attempt that was not selected aborts the
+// attempt.
 func TestRunTellsOfFilters(t *testing.T) {
 	h := adapters.New(&handlers.Handler{ID: "fn", Filters: []handlers.Filter{failing}, Call: returning(nil)}, nil)
 	a := execution.New(h.Description, updated(), nil)
@@ -77,12 +79,12 @@ func TestRunOutlivesItsGoroutine(t *testing.T) {
 			t.Errorf("family %d: -want, +got:\n%s", family, d)
 		}
 		if err := a.SetResult(1); err == nil {
-			t.Error("the attempt has ended")
+			t.Error("SetResult must be an error after the end of the attempt")
 		}
 	}
 }
 
-// What is known of former attempts reaches the function.
+// TestProgressContinues shows that the function gets the number of former attempts and the start of the first one.
 func TestProgressContinues(t *testing.T) {
 	var retry int
 	var started time.Time
@@ -104,7 +106,7 @@ func TestProgressContinues(t *testing.T) {
 	}
 }
 
-// place counts who is in it.
+// place counts the attempts in it.
 type place struct{ in, most int }
 
 func (p *place) Enter(*execution.Attempt) { p.in++; p.most = max(p.most, p.in) }
@@ -119,12 +121,12 @@ func TestOccupation(t *testing.T) {
 		a.Place = &p
 		one.Run(t.Context(), a)
 		if want := one.Description.Root == ""; p.in != 0 || (p.most == 1) != want {
-			t.Errorf("%s: %d are in it, %d at most", one.Description.ID, p.in, p.most)
+			t.Errorf("%s: %d attempts hold the slot, %d at most", one.Description.ID, p.in, p.most)
 		}
 	}
 }
 
-// A record may say anything: one that claims a start in the year 1 has its handler time out.
+// TestProgressOfForgedStarts shows that a record with a forged start, in the year 1, makes the handler time out.
 func TestProgressOfForgedStarts(t *testing.T) {
 	h := adapters.New(&handlers.Handler{
 		ID: "fn", Call: returning(nil), Policy: handlers.Policy{Timeout: ptr.To(time.Hour)},

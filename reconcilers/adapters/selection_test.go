@@ -34,7 +34,7 @@ func failingWith(err error) handlers.Filter {
 	return func(context.Context, *cause.Cause) (bool, error) { return false, err }
 }
 
-// updated is an update of spec.a from 0 to 1.
+// updated returns an update of spec.a from 0 to 1.
 func updated() *cause.Cause {
 	return stating(&cause.Cause{
 		Object: jsontext.Of(object{"spec": object{"a": int64(1), "b": int64(2)}}),
@@ -53,11 +53,11 @@ func TestFiltersThatFail(t *testing.T) {
 		says   string
 	}{
 		"Error": {
-			reason: "the object waits until the filter can be asked", filter: failing, is: errFilter,
+			reason: "a filter that returns an error is an error", filter: failing, is: errFilter,
 			says: `filter of handler "fn": `,
 		},
 		"EvilError": {
-			reason: "an error whose methods panic is an error", filter: failingWith((*nilError)(nil)),
+			reason: "a filter error whose methods panic is an error", filter: failingWith((*nilError)(nil)),
 			says: `filter of handler "fn": a nil *adapters_test.nilError`,
 		},
 	} {
@@ -72,7 +72,7 @@ func TestFiltersThatFail(t *testing.T) {
 				}
 			}
 			if (interest != adapters.Interest{}) || selected != nil {
-				t.Errorf("%s: nothing is decided: %v, %v", tc.reason, interest, selected)
+				t.Errorf("%s: an error must not come with a decision: %v, %v", tc.reason, interest, selected)
 			}
 		})
 	}
@@ -84,35 +84,37 @@ func TestFiltersThatPanic(t *testing.T) {
 		reason  string
 		handler handlers.Handler
 		says    []string
-		stack   string // what must be in that of the panic
+		stack   string // expected in the stack of the panic
 	}{
 		"Filter": {
-			reason:  "the place is named, as it is the user's code",
+			reason:  "a filter that panics fails its handler, with the place",
 			handler: handlers.Handler{Filters: []handlers.Filter{panicking}},
 			says:    []string{`filter of handler "fn": panic: nil map`}, stack: "selection_test.go",
 		},
 		"NilFilter": {
-			reason: "a filter that is nil panics", handler: handlers.Handler{Filters: []handlers.Filter{nil}},
-			says: []string{`filter of handler "fn": panic: `, "nil pointer"}, stack: "panics.go",
+			reason:  "a filter that is nil fails its handler",
+			handler: handlers.Handler{Filters: []handlers.Filter{nil}},
+			says:    []string{`filter of handler "fn": panic: `, "nil pointer"}, stack: "panics.go",
 		},
 		"Value": {
-			reason: "a pattern is the user's code, too", handler: handlers.Handler{Field: field, Value: boom},
-			says: []string{`value pattern of handler "fn": panic: boom`}, stack: "selection_test.go",
+			reason:  "a value pattern that panics fails its handler",
+			handler: handlers.Handler{Field: field, Value: boom},
+			says:    []string{`value pattern of handler "fn": panic: boom`}, stack: "selection_test.go",
 		},
 		"From": {
-			reason:  "a pattern of the old value is the user's code, too",
+			reason:  "a pattern of the old value that panics fails its handler",
 			handler: handlers.Handler{Field: field, From: boom},
 			says:    []string{`value pattern of handler "fn": panic: boom`}, stack: "selection_test.go",
 		},
 		"Delete": {
-			reason:  "the object is held for it, as it will fail",
+			reason:  "a deletion handler whose filter panics holds the object",
 			handler: handlers.Handler{Reason: cause.Delete, Filters: []handlers.Filter{panicking}},
 			says:    []string{`filter of handler "fn": panic: nil map`}, stack: "selection_test.go",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tc.handler.ID = "fn"
-			tc.handler.Call = func(context.Context, *handlers.Invocation) error { t.Error("it is called"); return nil }
+			tc.handler.Call = func(context.Context, *handlers.Invocation) error { t.Error("it was called"); return nil }
 			c := updated()
 			if tc.handler.Reason == cause.Delete {
 				c = stating(c, cause.Delete)
@@ -125,7 +127,7 @@ func TestFiltersThatPanic(t *testing.T) {
 			}
 			selected, err := adapters.Select(t.Context(), all, c, nil)
 			if err != nil || len(selected) != 2 || selected[1].Description.ID != "other" {
-				t.Fatalf("%s: no other handler is affected: got %v with error %v", tc.reason, selected, err)
+				t.Fatalf("%s: other handlers must not be affected: got %v with error %v", tc.reason, selected, err)
 			}
 			a := execution.New(selected[0].Description, c, object{})
 			selected[0].Run(t.Context(), a)
@@ -137,14 +139,14 @@ func TestFiltersThatPanic(t *testing.T) {
 func checkPanic(t *testing.T, reason string, outcome execution.Outcome, says []string, stack string) {
 	t.Helper()
 	if outcome.Err == nil || outcome.Final {
-		t.Fatalf("%s: the handler fails, and is retried: %+v", reason, outcome)
+		t.Fatalf("%s: the handler must fail and be retried: %+v", reason, outcome)
 	}
 	if found := fmt.Sprint(panics.Stack(outcome.Err)); !strings.Contains(found, stack) {
-		t.Errorf("%s: the stack does not name the place: %s", reason, found)
+		t.Errorf("%s: the stack must name the place: %s", reason, found)
 	}
 	for _, text := range says {
 		if !strings.Contains(outcome.Err.Error(), text) {
-			t.Errorf("%s: the error does not say %q: %v", reason, text, outcome.Err)
+			t.Errorf("%s: the error must contain %q: %v", reason, text, outcome.Err)
 		}
 	}
 }
@@ -160,26 +162,27 @@ func TestSelect(t *testing.T) {
 		want   []any
 	}{
 		"OtherFamilies": {
-			reason: "only changing handlers have causes",
+			reason: "handlers of other families are not selected",
 			all: []*handlers.Handler{{ID: "a", Family: handlers.Watching}, {ID: "b", Family: handlers.Spawning},
 				{ID: "c", Family: handlers.Indexing}, {ID: "d", Family: handlers.Admitting}},
 		},
 		"OtherReason": {
-			reason: "a handler of one reason is for no other",
+			reason: "a handler of one reason is not selected for another one",
 			all:    []*handlers.Handler{{ID: "a", Reason: cause.Create}},
 		},
 		"Informational": {
-			reason: "who is for any reason fits those that only inform, as in Kopf; that nothing is called then is " +
-				"the caller's rule", want: []any{"a", "b"},
+			reason: "handlers of any reason are selected for causes that call no handlers, as in Kopf; " +
+				"the caller must not call them", want: []any{"a", "b"},
 			all:   []*handlers.Handler{{ID: "a"}, {ID: "b", Initial: true}, {ID: "c", Reason: cause.Update}},
 			cause: with(updated(), func(c *cause.Cause) { stating(c, cause.Gone).Initial = true }),
 		},
 		"NotInitial": {
-			reason: "resuming is for objects that were there before",
+			reason: "a resume handler is selected only for objects listed at the start",
 			all:    []*handlers.Handler{{ID: "a", Initial: true}},
 		},
 		"NotEvenIfDeleted": {
-			reason: "what is being deleted is not resumed, unless asked for", cause: with(updated(), deleting),
+			reason: "a deleted object does not resume handlers, unless they ask for it",
+			cause:  with(updated(), deleting),
 			all: []*handlers.Handler{
 				{ID: "a", Initial: true}, {ID: "b", Initial: true, EvenIfDeleted: true},
 				{ID: "c", Reason: cause.Delete},
@@ -187,7 +190,7 @@ func TestSelect(t *testing.T) {
 			want: []any{"b", "c"},
 		},
 		"ResumeMixedIn": {
-			reason: "a change made while the operator was down does not hide the resumption", cause: with(
+			reason: "a change does not hide that the object is listed at the start", cause: with(
 				updated(), initial,
 			),
 			all: []*handlers.Handler{
@@ -195,20 +198,20 @@ func TestSelect(t *testing.T) {
 			}, want: []any{"a", "b", "c"},
 		},
 		"Unchanged": {
-			reason: "a handler of a field wants a change of that field",
+			reason: "a field handler is selected only for a change of its field",
 			all: []*handlers.Handler{
 				{ID: "a", Field: diff.Path{"spec", "b"}, NeedsChange: true}, {ID: "b", Field: field, NeedsChange: true},
 			},
 			want: []any{"b"},
 		},
 		"ChangeNotNeeded": {
-			reason: "others with a field want it to be there", want: []any{"a"},
+			reason: "other handlers with a field need only its presence", want: []any{"a"},
 			all: []*handlers.Handler{
 				{ID: "a", Field: diff.Path{"spec", "b"}}, {ID: "b", Field: diff.Path{"spec", "c"}},
 			},
 		},
 		"FilteredOut": {
-			reason: "all filters must agree, and one that says no ends the matter before those after it fail",
+			reason: "all filters must match; after a mismatch, no further filter is called",
 			all: []*handlers.Handler{
 				{ID: "a", Filters: []handlers.Filter{verdict(true), verdict(false), failing}},
 				{ID: "b", Filters: []handlers.Filter{verdict(true)}},
@@ -216,37 +219,37 @@ func TestSelect(t *testing.T) {
 			want: []any{"b"},
 		},
 		"NotAskedForOtherReasons": {
-			reason: "filters may be expensive: they are asked last", want: []any{"b"},
+			reason: "filters are called last, because they can be expensive", want: []any{"b"},
 			all: []*handlers.Handler{{ID: "a", Reason: cause.Create, Filters: []handlers.Filter{failing}}, {ID: "b"}},
 		},
 		"SameFunctionSameID": {
-			reason: "one function registered for several reasons is called once, at its first place",
+			reason: "one function and id with several reasons is selected once, in the first position",
 			all: []*handlers.Handler{
 				{ID: "a", Function: 1}, {ID: "b", Function: 2}, {ID: "a", Function: 1, Reason: cause.Update},
 			}, want: []any{"a", "b"},
 		},
 		"FirstFilteredOut": {
-			reason: "a place that does not fit is none", want: []any{"b", "a"},
+			reason: "a registration that does not match does not set the position", want: []any{"b", "a"},
 			all: []*handlers.Handler{
 				{ID: "a", Function: 1, Filters: []handlers.Filter{verdict(false)}}, {ID: "b", Function: 2},
 				{ID: "a", Function: 1},
 			},
 		},
 		"SameIDOtherFunction": {
-			reason: "two functions under one id are two handlers", want: []any{"a", "a"},
+			reason: "two functions with one id are two handlers", want: []any{"a", "a"},
 			all: []*handlers.Handler{{ID: "a", Function: 1}, {ID: "a", Function: 2}},
 		},
 		"SameFunctionOtherID": {
-			reason: "one function under two ids is two handlers", want: []any{"b", "a"},
+			reason: "one function with two ids is two handlers", want: []any{"b", "a"},
 			all: []*handlers.Handler{{ID: "b", Function: 1}, {ID: "a", Function: 1}},
 		},
 		"Order": {
-			reason: "the order of registration is the order of calls, whatever the ids and the reasons", want: []any{
+			reason: "handlers are selected in the order of registration, whatever their ids and reasons", want: []any{
 				"z", "m", "a",
 			},
 			all: []*handlers.Handler{{ID: "z"}, {ID: "m", Reason: cause.Update}, {ID: "a"}},
 		},
-		"Nobody": {reason: "nobody is asked, nobody is called"},
+		"Nobody": {reason: "without handlers, none is selected"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -18,7 +18,7 @@ import (
 
 var noon = time.Date(2020, 1, 1, 12, 0, 0, 0, time.UTC)
 
-// Each adapter that stops an attempt says why, as a value.
+// TestStopped shows that each adapter that stops an attempt reports the reason as a value.
 func TestStopped(t *testing.T) {
 	a, b := diff.Path{"spec", "a"}, diff.Path{"spec", "b"}
 	not := func(any, bool) bool { return false }
@@ -163,7 +163,8 @@ func TestStopped(t *testing.T) {
 	}
 }
 
-// Filters may be expensive: each is asked once for each question, until one says no, and not again for the call.
+// TestFiltersAreAskedOnce shows that each filter is called once for each question, up to the first mismatch, and not
+// again for the call: filters can be expensive.
 func TestFiltersAreAskedOnce(t *testing.T) {
 	asked, calls := map[string]int{}, 0
 	counting := func(id string, ok bool) []handlers.Filter {
@@ -187,7 +188,7 @@ func TestFiltersAreAskedOnce(t *testing.T) {
 	}
 	for _, h := range selected {
 		if h.Run(t.Context(), execution.New(h.Description, c, c.Body())); calls != 1 {
-			t.Errorf("%d calls", calls)
+			t.Errorf("%d calls, want 1", calls)
 		}
 	}
 	want := map[string]int{"out": 1, "in": 1}

@@ -17,7 +17,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
-// hearing is told what is said to questions, a line each.
+// hearing collects the answers of handlers to questions, one line each.
 type hearing []string
 
 func (h *hearing) tell(handler *handlers.Handler, stop execution.Stop) {
@@ -28,7 +28,8 @@ func (h *hearing) tell(handler *handlers.Handler, stop execution.Stop) {
 	*h = append(*h, line)
 }
 
-// Whoever wants to know is told of each handler that was asked, in order, why its function would not be called.
+// TestSelectTells shows that Select and Matching report each handler in order, with the reason if its function would
+// not be called.
 func TestSelectTells(t *testing.T) {
 	no, broken := []handlers.Filter{verdict(false)}, []handlers.Filter{failing}
 	changing := []*handlers.Handler{
@@ -51,19 +52,20 @@ func TestSelectTells(t *testing.T) {
 		fails  bool
 	}{
 		"Select": {
-			"of handlers of changes, once where one is repeated", func(h *hearing) ([]*adapters.Handler, error) {
+			"Select reports handlers of changes, each function and id once",
+			func(h *hearing) ([]*adapters.Handler, error) {
 				return adapters.Select(t.Context(), made(changing...), updated(), h.tell)
 			}, heard, false,
 		},
 		"SelectFails": {
-			"of those before a filter that fails, which says nothing", func(h *hearing) ([]*adapters.Handler, error) {
+			"Select reports the handlers before a filter that fails", func(h *hearing) ([]*adapters.Handler, error) {
 				all := append(slices.Clone(changing), &handlers.Handler{ID: "broken", Filters: broken},
 					&handlers.Handler{ID: "after"})
 				return adapters.Select(t.Context(), made(all...), updated(), h.tell)
 			}, heard, true,
 		},
 		"Matching": {
-			"of the other families", func(h *hearing) ([]*adapters.Handler, error) {
+			"Matching reports handlers of other families", func(h *hearing) ([]*adapters.Handler, error) {
 				return adapters.Matching(t.Context(), made(spawning...), updated(), h.tell)
 			}, []string{"daemon", "unwanted: Filters says filtered out"}, false,
 		},
@@ -80,26 +82,29 @@ func TestSelectTells(t *testing.T) {
 	}
 }
 
-// One handler tells what it says, unless its filter fails. Nobody has to listen.
+// TestOneHandlerTells shows that one handler reports its answer, unless its filter fails. The callback is optional.
 func TestOneHandlerTells(t *testing.T) {
 	later := execution.Account{Until: noon.Add(time.Second)}
 	for name, tc := range map[string]struct {
 		reason  string
 		handler handlers.Handler
-		account *execution.Account // it is asked whether it is due
+		account *execution.Account // if set, IsDue is tested instead of Matches
 		want    []string
 		fails   bool
 	}{
-		"Matches": {reason: "yes", want: []string{"h"}},
+		"Matches": {reason: "a matching handler is reported", want: []string{"h"}},
 		"MatchesNot": {
-			reason: "no", handler: handlers.Handler{Filters: []handlers.Filter{verdict(false)}},
-			want: []string{"h: Filters says filtered out"},
+			reason:  "a handler that does not match is reported with its filter",
+			handler: handlers.Handler{Filters: []handlers.Filter{verdict(false)}},
+			want:    []string{"h: Filters says filtered out"},
 		},
 		"MatchesFails": {
-			reason: "neither", handler: handlers.Handler{Filters: []handlers.Filter{failing}}, fails: true,
+			reason:  "a handler whose filter fails is not reported",
+			handler: handlers.Handler{Filters: []handlers.Filter{failing}}, fails: true,
 		},
-		"IsDue":    {reason: "yes", account: &execution.Account{}, want: []string{"h"}},
-		"IsNotDue": {reason: "it sleeps", account: &later, want: []string{"h: Progress says asleep"}},
+		"IsDue": {reason: "a handler that is due is reported", account: &execution.Account{}, want: []string{"h"}},
+		"IsNotDue": {reason: "a handler that waits for its retry is reported as asleep", account: &later,
+			want: []string{"h: Progress says asleep"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tc.handler.ID = "h"
@@ -119,13 +124,13 @@ func TestOneHandlerTells(t *testing.T) {
 				t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
 			}
 			if unheard, err := ask(nil); unheard != ok || (err != nil) != tc.fails {
-				t.Errorf("%s: with nobody to tell, got %v, error %v", tc.reason, unheard, err)
+				t.Errorf("%s: without a callback, got %v, error %v", tc.reason, unheard, err)
 			}
 		})
 	}
 }
 
-// Interest is told of those that do not want the object, until one does.
+// TestInterestInTells shows that InterestIn reports the handlers that do not match the object, until one does.
 func TestInterestInTells(t *testing.T) {
 	no, broken := []handlers.Filter{verdict(false)}, []handlers.Filter{failing}
 	absent := diff.Path{"spec", "z"}
@@ -136,7 +141,7 @@ func TestInterestInTells(t *testing.T) {
 		fails  bool
 	}{
 		"Nobody": {
-			reason: "each says why it does not want the object",
+			reason: "each handler of changes that does not match is reported",
 			all: []*handlers.Handler{
 				{ID: "delete", Reason: cause.Delete, Filters: no}, {ID: "create", Reason: cause.Create, Filters: no},
 				{ID: "field", Field: absent, NeedsChange: true}, {ID: "event", Family: handlers.Watching, Filters: no},
@@ -147,7 +152,7 @@ func TestInterestInTells(t *testing.T) {
 			},
 		},
 		"Wanted": {
-			reason: "nobody is told of those that come after one that wants the object, nor of that one",
+			reason: "a matching handler and those after it are not reported",
 			all: []*handlers.Handler{
 				{ID: "a", Filters: no}, {ID: "wants"}, {ID: "b", Filters: no},
 				{ID: "delete", Reason: cause.Delete, Filters: no},
@@ -155,18 +160,21 @@ func TestInterestInTells(t *testing.T) {
 			want: []string{"a: Filters says filtered out"},
 		},
 		"Held": {
-			reason: "nor of one that holds it", want: []string{"a: Filters says filtered out"},
+			reason: "a matching deletion handler and those after it are not reported",
+			want:   []string{"a: Filters says filtered out"},
 			all: []*handlers.Handler{
 				{ID: "a", Filters: no}, {ID: "holds", Reason: cause.Delete}, {ID: "b", Filters: no},
 			},
 		},
 		"Fails": {
-			reason: "an error says nothing", want: []string{"a: Filters says filtered out"}, fails: true,
-			all: []*handlers.Handler{{ID: "a", Filters: no}, {ID: "broken", Filters: broken}},
+			reason: "a handler whose filter fails is not reported", want: []string{"a: Filters says filtered out"},
+			fails: true,
+			all:   []*handlers.Handler{{ID: "a", Filters: no}, {ID: "broken", Filters: broken}},
 		},
 		"DeletionFails": {
-			reason: "nor does that of a handler of deletions", want: []string{"a: Filters says filtered out"},
-			fails: true,
+			reason: "a deletion handler whose filter fails is not reported",
+			want:   []string{"a: Filters says filtered out"},
+			fails:  true,
 			all: []*handlers.Handler{
 				{ID: "a", Filters: no}, {ID: "broken", Reason: cause.Delete, Filters: broken},
 			},
@@ -185,15 +193,15 @@ func TestInterestInTells(t *testing.T) {
 	}
 }
 
-// An attempt knows how long it took, by its own clock, also if its function has ended the goroutine.
+// TestTook shows that an attempt measures its time with its own clock, also if its function does not return.
 func TestTook(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
 		end    func()
 	}{
-		"Returned": {"the function took a minute", func() {}},
-		"Goexit":   {"it did so, too", runtime.Goexit},
-		"Panic":    {"and so did this one", func() { panic("boo") }},
+		"Returned": {"the time of a function that returns is measured", func() {}},
+		"Goexit":   {"the time of a function that ends its goroutine is measured", runtime.Goexit},
+		"Panic":    {"the time of a function that panics is measured", func() { panic("boo") }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			clock := noon

@@ -32,7 +32,7 @@ func TestVectorsDetection(t *testing.T) {
 	})
 }
 
-// detect finds the cause, as the engine does: by the essences in which is all that handlers look at.
+// detect returns the cause as the engine computes it, from essences with all fields that handlers use.
 func detect(t *testing.T, input vectors.Fields, all []declared.Declared) (*cause.Cause, error) {
 	t.Helper()
 	event := vectors.Known(t, input["event"], "type", "object")

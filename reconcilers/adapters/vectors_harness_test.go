@@ -11,7 +11,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/vectors"
 )
 
-// runVectors compares what comes out of every case of a family with what must.
+// runVectors compares the results of all cases of a family with the expected ones.
 func runVectors(t *testing.T, family string, run func(t *testing.T, input vectors.Fields) (any, error)) {
 	t.Helper()
 	vectors.Run(t, family, func(t *testing.T, input vectors.Fields, want vectors.Expected) {
@@ -25,7 +25,7 @@ func runVectors(t *testing.T, family string, run func(t *testing.T, input vector
 	})
 }
 
-// ordered sorts the items of the diff of a changing cause by their paths: their order says nothing.
+// ordered sorts the items of the diff of a changing cause by their paths, because their order is not significant.
 func ordered(value any) any {
 	root, _ := value.(map[string]any)
 	if fields, ok := root["extra_fields"].([]any); ok {

@@ -20,12 +20,12 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/vectors"
 )
 
-// families are whose functions log by the loggers of the cases.
+// families maps the loggers of the cases to the families whose functions use them.
 var families = map[string]handlers.Family{
 	"object": handlers.Changing, "local": handlers.Watching, "terse": handlers.Indexing,
 }
 
-// shelf keeps the Kubernetes events that are posted of a line.
+// shelf stores the Kubernetes events that are posted about one log line.
 type shelf struct {
 	client.Client
 
@@ -36,7 +36,7 @@ type shelf struct {
 func (s *shelf) Create(_ context.Context, obj client.Object, _ ...client.CreateOption) error {
 	event := obj.(*corev1.Event)
 	if event.Message != s.text {
-		return nil // what the chain says of the handler
+		return nil // a line of the chain about the handler
 	}
 	about := event.InvolvedObject
 	s.events = append(s.events, map[string]any{
@@ -49,7 +49,7 @@ func (s *shelf) Create(_ context.Context, obj client.Object, _ ...client.CreateO
 	return nil
 }
 
-// counted is a log that takes lines of a level and above, and counts those that are a function's.
+// counted is a log that accepts lines of a level and above, and counts those of the function.
 type counted struct {
 	slog.Handler
 
@@ -96,7 +96,7 @@ func TestVectorsLoggers(t *testing.T) {
 	})
 }
 
-// say has a function of the family log a line.
+// say lets a function of the family log the line.
 func say(ctx context.Context, t *testing.T, poster handlers.Poster, input vectors.Fields) {
 	a := attemptOf(func(ctx context.Context, _ *handlers.Invocation) error {
 		record := slog.Record{Level: levelOf(*vectors.Number(t, input, "level")), Message: formatted(input)}
@@ -116,15 +116,15 @@ func say(ctx context.Context, t *testing.T, poster handlers.Poster, input vector
 	adapters.New(a.Call.Handler, nil).Run(ctx, a)
 }
 
-// formatted is the text of the line.
+// formatted returns the text of the line.
 func formatted(input vectors.Fields) string {
 	return fmt.Sprintf(input.Text("message", ""), input.List("args")...)
 }
 
-// levelOf is a level of Python: from 10 for DEBUG to 50 for CRITICAL.
+// levelOf converts a level of Python: from 10 for DEBUG to 50 for CRITICAL.
 func levelOf(level float64) slog.Level { return slog.Level((level - 20) / 10 * 4) }
 
-// posterOf is what the function posts to, and what runs.
+// posterOf returns the poster of the function, and the one that must be started.
 func posterOf(t *testing.T, input vectors.Fields, server posting.Client) (handlers.Poster, *posting.Poster) {
 	t.Helper()
 	o := posting.Options{Plain: true}

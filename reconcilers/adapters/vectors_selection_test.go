@@ -16,7 +16,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/vectors/declared"
 )
 
-// causeOf is the cause of a vector; what it does not say is empty.
+// causeOf returns the cause of a vector; missing fields are empty.
 func causeOf(t *testing.T, spec any) *cause.Cause {
 	t.Helper()
 	d := vectors.Known(t, spec, "cause", "body", "reason", "old", "new", "type", "event", "initial", "subresource",
@@ -72,7 +72,7 @@ func judged(t *testing.T, d declared.Declared, input vectors.Fields) (prematch, 
 	}
 }
 
-// matches tells whether the handler would be selected, be it for whatever reason.
+// matches returns whether the handler would be selected, for any reason.
 func matches(t *testing.T, h *handlers.Handler, c *cause.Cause) (bool, error) {
 	t.Helper()
 	anyReason := *h
@@ -155,7 +155,7 @@ func selection(
 	}, nil
 }
 
-// familyOf is what the cause is for.
+// familyOf returns the family of the cause.
 func familyOf(t *testing.T, spec vectors.Fields) handlers.Family {
 	t.Helper()
 	family, known := map[string]handlers.Family{
@@ -164,12 +164,12 @@ func familyOf(t *testing.T, spec vectors.Fields) handlers.Family {
 		"indexing": handlers.Indexing, "webhook": handlers.Admitting, "webhooks": handlers.Admitting,
 	}[spec.Text("cause", "")]
 	if !known {
-		t.Fatalf("the harness does not know the cause %v", spec["cause"])
+		t.Fatalf("the harness does not support the cause %v", spec["cause"])
 	}
 	return family
 }
 
-// sorted is for fields, the order of which says nothing.
+// sorted sorts fields whose order is not significant.
 func sorted(list []any) []any {
 	slices.SortFunc(list, func(a, b any) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
 	return list

@@ -16,7 +16,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/vectors/executiontest"
 )
 
-// The rules of outcomes are shown by package execution; that the chain follows them, by the same cases here.
+// TestVectorsHandlerOutcomeOfTheChain shows that the chain follows the rules of outcomes, with the cases of package
+// execution.
 func TestVectorsHandlerOutcomeOfTheChain(t *testing.T) {
 	const path = "../execution/testdata/vectors/handler_outcome.json"
 	vectors.RunFile(t, path, func(t *testing.T, input vectors.Fields, want vectors.Expected) {

@@ -12,7 +12,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// wantCensus compares who is counted for what he does now.
+// wantCensus compares the numbers of handlers by their present state.
 func (w *world) wantCensus(when string, want map[background.Census]int) {
 	w.t.Helper()
 	synctest.Wait()
@@ -21,8 +21,8 @@ func (w *world) wantCensus(when string, want map[background.Census]int) {
 	}
 }
 
-// Each handler is counted once, for what it does now: who is called for an object that has gone is not, and who was
-// told to stop is stopping, be it called or not, until it has ended.
+// TestCensus shows that each handler is counted once, by its present state. The handlers of a gone object are still
+// counted, and a handler that was stopped counts as stopping until it has ended.
 func TestCensus(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var w *world
@@ -39,9 +39,9 @@ func TestCensus(t *testing.T) {
 			own[i].ID = id
 		}
 		w = newWorld(t, own...)
-		w.wantCensus("nothing was seen", map[background.Census]int{})
+		w.wantCensus("before the first pass", map[background.Census]int{})
 		w.attend()
-		w.wantCensus("at work", map[background.Census]int{
+		w.wantCensus("while the handlers run", map[background.Census]int{
 			{Handler: "stubborn", Daemon: true, Doing: background.Calling}: 1,
 			{Handler: "tick", Doing: background.Resting}:                   1,
 			{Handler: "late", Daemon: true, Doing: background.Resting}:     1,
@@ -50,20 +50,20 @@ func TestCensus(t *testing.T) {
 		w.body = nil
 		w.mu.Unlock()
 		time.Sleep(time.Hour)
-		w.wantCensus("the object has gone", map[background.Census]int{
+		w.wantCensus("after the deletion, before Forget", map[background.Census]int{
 			{Handler: "stubborn", Daemon: true, Doing: background.Calling}: 1,
 			{Handler: "tick", Doing: background.Resting}:                   1,
 			{Handler: "late", Daemon: true, Doing: background.Resting}:     1,
 		})
 		w.Forget("u")
-		w.wantCensus("that was told", map[background.Census]int{
+		w.wantCensus("after Forget", map[background.Census]int{
 			{Handler: "stubborn", Daemon: true, Doing: background.Stopping}: 1,
 		})
 		time.Sleep(time.Hour)
-		w.wantCensus("nobody waits for it any more", map[background.Census]int{
+		w.wantCensus("after the daemon was abandoned", map[background.Census]int{
 			{Handler: "stubborn", Daemon: true, Doing: background.Stopping}: 1,
 		})
 		close(stubborn)
-		w.wantCensus("it has ended", map[background.Census]int{})
+		w.wantCensus("after the daemon has ended", map[background.Census]int{})
 	})
 }

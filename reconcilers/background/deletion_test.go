@@ -18,7 +18,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
-// Whether the object is held on its deletion, and whether that is for handlers that have not ended yet.
+// TestDeletion shows when background handlers hold an object that is being deleted, and when they still have to end.
 func TestDeletion(t *testing.T) {
 	broken := errors.New("the filter is broken")
 	for name, tc := range map[string]struct {
@@ -26,24 +26,27 @@ func TestDeletion(t *testing.T) {
 		before      func(w *stubborn)
 		holds, busy bool
 	}{
-		"Running": {"the daemon has to end first", func(*stubborn) {}, true, true},
-		"Ending":  {"it is the end that counts", func(w *stubborn) { w.stop(background.Unmatched) }, true, true},
-		"Stopped": {"it matches, though it does not run", func(w *stubborn) { w.remove(); w.letGo() }, true, false},
-		"Done":    {"it has nothing to do any more", func(w *stubborn) { w.letGo() }, false, false},
+		"Running": {"a running daemon must end first", func(*stubborn) {}, true, true},
+		"Ending": {"a daemon that was stopped is busy until it ends",
+			func(w *stubborn) { w.stop(background.Unmatched) }, true, true},
+		"Stopped": {"a daemon that the deletion has stopped still holds the object",
+			func(w *stubborn) { w.remove(); w.letGo() }, true, false},
+		"Done": {"a daemon that has returned does not hold the object", func(w *stubborn) { w.letGo() }, false,
+			false},
 		"Unmatched": {
-			"it is of no interest any more",
+			"a handler that does not match does not hold the object",
 			func(w *stubborn) { w.letGo(); synctest.Wait(); w.forget(); w.unmatched = errUnmatched }, false, false,
 		},
 		"Broken": {
-			"nobody can tell whether it would be of interest, and nothing runs",
+			"a filter that fails does not hold the object",
 			func(w *stubborn) { w.letGo(); synctest.Wait(); w.forget(); w.unmatched = broken }, false, false,
 		},
 		"NeverSeen": {
-			"a daemon of another operator may have left something",
+			"an unseen object is held, because another process may have run its daemon",
 			func(w *stubborn) { w.letGo(); synctest.Wait(); w.forget() }, true, false,
 		},
 		"Abandoned": {
-			"nobody waits for what has not ended in time",
+			"an abandoned daemon holds the object, but does not have to end",
 			func(w *stubborn) { w.Stop(background.Exiting); w.until(minute) }, true, false,
 		},
 	} {
@@ -57,17 +60,17 @@ func TestDeletion(t *testing.T) {
 					t.Errorf("%s: got held %v, busy %v; want %v, %v", tc.reason, holds, busy, tc.holds, tc.busy)
 				}
 				if said := strings.Join(w.said, "\n"); strings.Contains(said, broken.Error()) {
-					t.Errorf("it is said in the log of the pass: %s", said)
+					t.Errorf("the filter's error is in the log of the supervisor, not of the pass: %s", said)
 				}
 			})
 		})
 	}
 }
 
-// forget has the object gone.
+// forget reports the object as gone.
 func (w *world) forget() { w.Forget("u") }
 
-// A handler that does not hold the object says nothing about those after it.
+// TestDeletionAsksEachHandler shows that every handler is evaluated, even after one that does not hold the object.
 func TestDeletionAsksEachHandler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		matching := func(id string, matches bool, err error) *handlers.Handler {
@@ -83,30 +86,31 @@ func TestDeletionAsksEachHandler(t *testing.T) {
 		ctx := logf.IntoContext(t.Context(), log)
 		holds, busy, err := w.Supervise(ctx, &cause.Cause{Object: jsontext.Of(w.body), Deleting: true})
 		if !holds || busy || err != nil {
-			t.Errorf("got held %v, busy %v, error %v; the last handler wants it, and nothing runs", holds, busy, err)
+			t.Errorf("got held %v, busy %v, error %v; the last handler holds the object, and nothing runs", holds, busy,
+				err)
 		}
 		if len(said) != 1 || !strings.Contains(said[0], `"handler"="broken"`) {
-			t.Errorf("that a filter fails is said of the one that does: %q", said)
+			t.Errorf("want one log line, about the handler whose filter fails: %q", said)
 		}
 		_, _, err = w.Supervise(t.Context(), &cause.Cause{Object: jsontext.Of(w.body)})
 		if err == nil || !strings.Contains(err.Error(), "broken") {
-			t.Errorf("an object that lives has to wait for a filter that fails: got the error %v", err)
+			t.Errorf("without a deletion, a filter that fails must be an error: got %v", err)
 		}
 	})
 }
 
-// Without handlers there is nothing to look at.
+// TestNoHandlers shows that without handlers, Supervise holds nothing and needs no object.
 func TestNoHandlers(t *testing.T) {
 	w := newWorld(t)
 	for _, deleting := range []bool{false, true} {
 		holds, busy, err := w.Supervise(t.Context(), &cause.Cause{Deleting: deleting})
 		if holds || busy || err != nil {
-			t.Errorf("deleting %v: got held %v, busy %v, error %v", deleting, holds, busy, err)
+			t.Errorf("deleting %v: got held %v, busy %v, error %v, want nothing", deleting, holds, busy, err)
 		}
 	}
 }
 
-// An object that is gone is forgotten when its last handler has ended, and not before.
+// TestForgetting shows that a gone object is forgotten when its last handler has ended, and not before.
 func TestForgetting(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
@@ -114,7 +118,7 @@ func TestForgetting(t *testing.T) {
 		want   []string
 	}{
 		"Running": {
-			"its daemon is asked to end, and knows why",
+			"the daemon of a gone object is stopped, and its object is forgotten afterwards",
 			func(w *stubborn) { w.forget(); w.until(second); w.letGo() },
 			[]string{
 				"0s call 0", "0s asked RESOURCE_DELETED", "10ms cancelled RESOURCE_DELETED,DAEMON_CANCELLED",
@@ -122,12 +126,12 @@ func TestForgetting(t *testing.T) {
 			},
 		},
 		"Done": {
-			"that its daemon is done is of no more use",
+			"the object of a daemon that has returned is forgotten at once",
 			func(w *stubborn) { w.letGo(); w.until(second); w.forget() },
 			[]string{"0s call 0", "0s look", "1s forgotten"},
 		},
 		"Stopped": {
-			"without a handler that runs, nothing is known of it",
+			"an object without running or finished handlers has nothing to forget",
 			func(w *stubborn) {
 				w.stop(background.Unmatched)
 				synctest.Wait()
@@ -139,7 +143,7 @@ func TestForgetting(t *testing.T) {
 			[]string{"0s call 0", "0s asked FILTERS_MISMATCH", "0s look"},
 		},
 		"Unmatched": {
-			"nothing was ever known of it",
+			"an object without matching handlers has nothing to forget",
 			func(w *stubborn) {
 				w.letGo()
 				w.until(second)
@@ -151,12 +155,12 @@ func TestForgetting(t *testing.T) {
 			[]string{"0s call 0", "0s look", "1s forgotten"},
 		},
 		"Twice": {
-			"there is nothing to forget",
+			"a second Forget does nothing",
 			func(w *stubborn) { w.letGo(); w.until(second); w.forget(); w.forget() },
 			[]string{"0s call 0", "0s look", "1s forgotten"},
 		},
 		"Exiting": {
-			"the operator waits for it as for others",
+			"an exit waits for the daemon of a gone object as for others",
 			func(w *stubborn) { w.forget(); w.until(second); w.End(background.Exiting); w.note("gone"); w.letGo() },
 			[]string{
 				"0s call 0", "0s asked RESOURCE_DELETED", "10ms cancelled RESOURCE_DELETED,DAEMON_CANCELLED",
@@ -178,7 +182,8 @@ func TestForgetting(t *testing.T) {
 	}
 }
 
-// A late event of an object that is gone begins anew, and what ends then is not mistaken for what runs.
+// TestEventAfterTheEnd shows that a late event of a gone object starts its daemon again, and that the end of the former
+// daemon does not count as the end of the new one.
 func TestEventAfterTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var w *world

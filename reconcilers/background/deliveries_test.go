@@ -15,7 +15,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/settings"
 )
 
-// How often it is tried to write what a handler has made, and for how long when it has to stop.
+// TestDeliveries shows how often and how long the writes of a handler are retried, also after the handler was stopped.
 func TestDeliveries(t *testing.T) {
 	tick := handlers.Background{Interval: 10 * minute}
 	for name, tc := range map[string]struct {
@@ -26,40 +26,41 @@ func TestDeliveries(t *testing.T) {
 		drops  bool
 	}{
 		"Patience": {
-			"the pauses double, up to a minute", 8, nil,
+			"the delays between retries double, up to a minute", 8, nil,
 			[]string{
 				"0s refused", "1s refused", "3s refused", "7s refused", "15s refused", "31s refused", "1m3s refused",
 				"2m3s refused", "3m3s wrote map[h:made]",
 			}, false,
 		},
 		"Paused": {
-			"an operator that pauses has little time, so it insists", 6, []stop{{0, background.Pausing}},
+			"in a pause, the delay between retries is at most 5 seconds", 6, []stop{{0, background.Pausing}},
 			[]string{
 				"0s refused", "1s refused", "3s refused", "7s refused", "12s refused", "17s refused",
 				"22s wrote map[h:made]",
 			}, false,
 		},
 		"PausedTooLong": {
-			"no time is left", 9, []stop{{0, background.Pausing}},
+			"when the time of the pause is over, the results are dropped", 9, []stop{{0, background.Pausing}},
 			[]string{
 				"0s refused", "1s refused", "3s refused", "7s refused", "12s refused", "17s refused", "22s refused",
 				"25s refused",
 			}, true,
 		},
 		"PausedLater": {
-			"the pause before the next attempt is cut off as well", 6, []stop{{10 * second, background.Pausing}},
+			"a pause that begins later limits the following delays, too", 6, []stop{{10 * second, background.Pausing}},
 			[]string{
 				"0s refused", "1s refused", "3s refused", "7s refused", "15s refused", "20s refused",
 				"25s wrote map[h:made]",
 			}, false,
 		},
 		"Unmatched": {
-			"nobody waits for what a handler has made that is not wanted any more; it is tried once more", 6,
+			"the results of a handler that stops matching are retried once, then dropped", 6,
 			[]stop{{5 * second, background.Unmatched}},
 			[]string{"0s refused", "1s refused", "3s refused", "5s refused", "5s look"}, true,
 		},
 		"Exiting": {
-			"nor in the end of a pause", 20, []stop{{0, background.Pausing}, {9 * second, background.Exiting}},
+			"an exit ends the retries at once, even in a pause", 20,
+			[]stop{{0, background.Pausing}, {9 * second, background.Exiting}},
 			[]string{"0s refused", "1s refused", "3s refused", "7s refused", "9s refused"}, true,
 		},
 	} {
@@ -76,14 +77,14 @@ func TestDeliveries(t *testing.T) {
 				}
 				s.want(5*minute, append([]string{"0s call 0"}, tc.want...)...)
 				if drops := strings.Contains(strings.Join(s.said, "\n"), "dropping them"); drops != tc.drops {
-					t.Errorf("%s: it is dropped: %v, want %v", tc.reason, drops, tc.drops)
+					t.Errorf("%s: dropped: %v, want %v", tc.reason, drops, tc.drops)
 				}
 			})
 		})
 	}
 }
 
-// What a handler sees of its object is the newest state that is known, be it from the cache or from a write.
+// TestNewestState shows that a handler sees the newest known state of its object, from the cache or from a write.
 func TestNewestState(t *testing.T) {
 	version := func(v string) map[string]any {
 		return map[string]any{"metadata": map[string]any{"uid": "u", "resourceVersion": v}}
@@ -94,18 +95,22 @@ func TestNewestState(t *testing.T) {
 		cached  map[string]any
 		want    string
 	}{
-		"Cache":    {"the cache is ahead", []patching.Result{{Body: version("5")}}, version("7"), "7"},
-		"Write":    {"the cache has not seen the write", []patching.Result{{Body: version("5")}}, version("3"), "5"},
-		"Gone":     {"a cache without the object may be late", []patching.Result{{Body: version("5")}}, nil, "5"},
-		"Nothing":  {"there was no answer", []patching.Result{{}}, version("3"), "3"},
-		"Deleted":  {"the object was gone", []patching.Result{{Body: version("5"), Gone: true}}, version("3"), "3"},
-		"Released": {"it is gone by that", []patching.Result{{Body: version("5"), Released: true}}, version("3"), "3"},
+		"Cache": {"a cache with a newer version is used", []patching.Result{{Body: version("5")}}, version("7"),
+			"7"},
+		"Write": {"the answer to a write is used if the cache is older", []patching.Result{{Body: version("5")}},
+			version("3"), "5"},
+		"Gone":    {"a cache without the object counts as late", []patching.Result{{Body: version("5")}}, nil, "5"},
+		"Nothing": {"without an answer, the cache is used", []patching.Result{{}}, version("3"), "3"},
+		"Deleted": {"an answer about a gone object is not used", []patching.Result{{Body: version("5"), Gone: true}},
+			version("3"), "3"},
+		"Released": {"an answer that released the object is not used",
+			[]patching.Result{{Body: version("5"), Released: true}}, version("3"), "3"},
 		"Last": {
-			"a later write counts more",
+			"of two answers, the later one is used",
 			[]patching.Result{{Body: version("5")}, {Body: version("6")}}, version("3"), "6",
 		},
 		"Overtaken": {
-			"an answer may be overtaken by another one",
+			"an older answer does not replace a newer one",
 			[]patching.Result{{Body: version("6")}, {Body: version("5")}}, version("3"), "6",
 		},
 	} {
@@ -138,7 +143,7 @@ func TestNewestState(t *testing.T) {
 	}
 }
 
-// A daemon that was abandoned sees its object as it was at last, also without the cache.
+// TestAbandonedDaemonSeesItsObject shows that an abandoned daemon sees the last state of its object, without the cache.
 func TestAbandonedDaemonSeesItsObject(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var w *world

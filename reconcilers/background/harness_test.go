@@ -24,7 +24,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/logkeys"
 )
 
-// world is one object with its handlers, an API server that takes patches, and a queue made of timers.
+// world holds one object with its handlers, an API server that accepts patches, and a queue made of timers.
 type world struct {
 	*background.Supervisor
 	kind.Writer
@@ -33,12 +33,12 @@ type world struct {
 
 	mu      sync.Mutex
 	body    map[string]any
-	refuse  []error // by the next writes
+	refuse  []error // results of the next writes
 	journal []string
 	said    []string
-	// unheld is true until the object has the finalizer.
+	// unheld is true while the object does not have the finalizer.
 	unheld bool
-	// answers are those to the next writes, which change nothing then.
+	// answers are the results of the next writes, which then change nothing.
 	answers []patching.Result
 }
 
@@ -51,7 +51,7 @@ func with(s settings.Settings) background.Settings {
 	return background.Settings{Kind: kind.Kind{Settings: s}}
 }
 
-// newWorldWith completes the settings.
+// newWorldWith starts a supervisor for one object, with the given settings and defaults for the others.
 func newWorldWith(t *testing.T, settings background.Settings, own ...*handlers.Handler) *world {
 	w := &world{
 		t: t, began: time.Now(),
@@ -83,7 +83,7 @@ func newWorldWith(t *testing.T, settings background.Settings, own ...*handlers.H
 	return w
 }
 
-// made are the Reconcilers of handlers, as an operator sets them up.
+// made returns the Reconcilers of handlers, as an operator sets them up.
 func made(all ...*handlers.Handler) (list []*adapters.Handler) {
 	for _, h := range all {
 		list = append(list, adapters.New(h, nil))
@@ -97,7 +97,7 @@ func (w *world) Newest(types.NamespacedName, types.UID) *jsontext.Object {
 	return jsontext.Of(w.body)
 }
 
-// latest is what Newest has.
+// latest returns the present state of the object.
 func (w *world) latest() map[string]any {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -145,7 +145,7 @@ func (w *world) note(what string) {
 	w.journal = append(w.journal, w.at()+what)
 }
 
-// attend looks at the object, as a pass does.
+// attend supervises the object, as a pass does, and returns whether the object must be held.
 func (w *world) attend() (holds bool) {
 	w.t.Helper()
 	body := w.latest()
@@ -153,7 +153,7 @@ func (w *world) attend() (holds bool) {
 		Object: jsontext.Of(body), New: map[string]any{"spec": body["spec"]}, Held: !w.unheld,
 	})
 	if err != nil || busy {
-		w.t.Errorf("busy: %v, error: %v; an object that lives waits for nobody", busy, err)
+		w.t.Errorf("busy: %v, error: %v; a living object does not wait for handlers to end", busy, err)
 	}
 	return holds
 }
@@ -170,7 +170,7 @@ func (w *world) want(after time.Duration, journal ...string) {
 	w.journal = nil
 }
 
-// spawning notes its calls, and does what the acts say, one call after another; then the last one.
+// spawning returns a handler that records its calls and runs the acts, one per call; the last act repeats.
 func spawning(w **world, b handlers.Background, acts ...handlers.Func) *handlers.Handler {
 	n := 0
 	return &handlers.Handler{ID: "h", Family: handlers.Spawning, Background: &b,
@@ -188,7 +188,7 @@ func tell(value string) handlers.Func {
 	return func(_ context.Context, call *handlers.Invocation) error { return call.Writes.SetResult(value) }
 }
 
-// liveBody is the newest state of the object of a function in the background.
+// liveBody returns the newest state of the object of a background function.
 func liveBody(call *handlers.Invocation) map[string]any {
 	return (&cause.Cause{Object: call.Live.Object()}).Body()
 }

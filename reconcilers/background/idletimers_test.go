@@ -18,7 +18,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/growth"
 )
 
-// host is a kind without a cache: nothing is called here.
+// host is a kind without a cache. Its queue is never read, so it calls no handler.
 type host struct {
 	queue priorityqueue.PriorityQueue[source.Request]
 }
@@ -29,7 +29,7 @@ func (h host) Enqueue(key types.NamespacedName, handler string, after time.Durat
 	h.queue.AddWithOpts(priorityqueue.AddOpts{After: after}, source.Request{NamespacedName: key, Handler: handler})
 }
 
-// An idle timer is an entry in a queue, and some words of memory.
+// TestIdleTimersCostLittle shows that an idle timer needs little memory, and no goroutine.
 func TestIdleTimersCostLittle(t *testing.T) {
 	const many, limit = 100_000, 150 << 20
 	h := host{priorityqueue.New[source.Request]("")}
@@ -53,13 +53,13 @@ func TestIdleTimersCostLittle(t *testing.T) {
 			},
 		)
 		if err != nil || !holds {
-			t.Fatalf("object %d: held %v, error %v", n, holds, err)
+			t.Fatalf("object %d must be held, without an error: held %v, error %v", n, holds, err)
 		}
 	}
 	added, more := heap()-used, growth.Goroutines()-goroutines
 	t.Logf("%d idle timers: %d MB of heap, %d bytes for each; %d more goroutines", many, added>>20, added/many, more)
 	if added > limit || more > 0 {
-		t.Errorf("%d bytes for %d idle timers, and %d goroutines more", added, many, more)
+		t.Errorf("%d bytes for %d idle timers, and %d additional goroutines", added, many, more)
 	}
 	supervisor.End(background.Exiting)
 }

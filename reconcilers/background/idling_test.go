@@ -13,8 +13,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// When timers are called that wait for their objects to idle, and since when that counts as begun: Kopf looks for
-// changes in steps of the idle time, and begins with the one that it has noticed.
+// TestIdling shows when timers with an idle time are called, and the start of the current run: as in Kopf, changes are
+// noticed in steps of the idle time, and the run starts at the step that noticed the change.
 func TestIdling(t *testing.T) {
 	idle, both := handlers.Background{Idle: 10 * second}, handlers.Background{Idle: 25 * second, Interval: 10 * second}
 	for name, tc := range map[string]struct {
@@ -24,36 +24,40 @@ func TestIdling(t *testing.T) {
 		changes    []time.Duration
 		want       []string
 	}{
-		"Unchanged": {"there is one call for each time of idling", idle, 0, nil, []string{"10s since 0s"}},
+		"Unchanged": {"without changes, there is one call, after the idle time", idle, 0, nil,
+			[]string{"10s since 0s"}},
 		"Changed": {
 			"each change is followed by a call", idle, 0, []time.Duration{13 * second, 35 * second},
 			[]string{"10s since 0s", "23s since 20s", "45s since 43s"},
 		},
 		"OnStep": {
-			"it is noticed at once", idle, 0, []time.Duration{20 * second}, []string{"10s since 0s", "30s since 20s"},
+			"a change at a step is noticed at once", idle, 0, []time.Duration{20 * second},
+			[]string{"10s since 0s", "30s since 20s"},
 		},
 		"Late": {
-			"the steps go on from the end of the call", idle, 0, []time.Duration{47 * second},
+			"the steps count from the end of the last call", idle, 0, []time.Duration{47 * second},
 			[]string{"10s since 0s", "57s since 50s"},
 		},
 		"Often": {
-			"the object idles since the last change", idle, 0,
+			"the idle time counts from the last change", idle, 0,
 			[]time.Duration{13 * second, 16 * second, 24 * second},
 			[]string{"10s since 0s", "34s since 20s"},
 		},
 		"Before": {
-			"the first call waits as well", idle, 0, []time.Duration{4 * second, 12 * second}, []string{"22s since 0s"},
+			"changes before the first call postpone it", idle, 0, []time.Duration{4 * second, 12 * second},
+			[]string{"22s since 0s"},
 		},
 		"Meanwhile": {
-			"what has changed during a call is to be seen by another one", idle, 4 * second,
+			"a change during a call is followed by another call", idle, 4 * second,
 			[]time.Duration{12 * second}, []string{"10s since 0s", "22s since 14s"},
 		},
 		"LongAgo": {
-			"it has idled long enough when the call ends", idle, 14 * second, []time.Duration{12 * second},
+			"an idle time that is over at the end of a call causes another one at once", idle, 14 * second,
+			[]time.Duration{12 * second},
 			[]string{"10s since 0s", "24s since 24s"},
 		},
 		"Interval": {
-			"an interval goes on while the object idles", both, 0, []time.Duration{40 * second},
+			"the interval repeats the call while the object is idle", both, 0, []time.Duration{40 * second},
 			[]string{"25s since 0s", "35s since 35s", "1m5s since 45s"},
 		},
 	} {
@@ -65,7 +69,7 @@ func TestIdling(t *testing.T) {
 				for i, at := range tc.changes {
 					w.until(at)
 					w.change(i)
-					w.attend() // again, without a change
+					w.attend() // a second pass, without a change
 				}
 				w.want(70*second-time.Since(w.began), tc.want...)
 			})
@@ -73,7 +77,7 @@ func TestIdling(t *testing.T) {
 	}
 }
 
-// idling notes when the present run of its handler has begun.
+// idling returns a handler that records the start of its current run.
 func idling(w **world, b handlers.Background, takes time.Duration) *handlers.Handler {
 	return &handlers.Handler{
 		ID: "h", Family: handlers.Spawning, Background: &b,
@@ -85,7 +89,7 @@ func idling(w **world, b handlers.Background, takes time.Duration) *handlers.Han
 	}
 }
 
-// change gives the object another essence, and looks at it.
+// change gives the object another essence, and supervises it.
 func (w *world) change(to int) {
 	w.mu.Lock()
 	w.body = map[string]any{"metadata": w.body["metadata"], "spec": map[string]any{"changed": to}}
@@ -93,7 +97,7 @@ func (w *world) change(to int) {
 	w.attend()
 }
 
-// An object that does not match for a while has idled all the same.
+// TestIdlingUnmatched shows that the idle time also counts while the handler does not match.
 func TestIdlingUnmatched(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStoppableWorld(t, background.Settings{}, handlers.Background{Idle: 10 * second}, succeed)
@@ -107,7 +111,7 @@ func TestIdlingUnmatched(t *testing.T) {
 	})
 }
 
-// Nothing is kept of an object that no handler is for, though others of its kind may idle.
+// TestNothingIdles shows that nothing is kept of an object without matching handlers, so there is nothing to forget.
 func TestNothingIdles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s *stubborn
@@ -116,15 +120,15 @@ func TestNothingIdles(t *testing.T) {
 		}, handlers.Background{Idle: 10 * second}, succeed)
 		s.unmatched = errUnmatched
 		if s.attend() {
-			t.Error("an object of no interest is not held")
+			t.Error("an object without matching handlers must not be held")
 		}
 		s.forget()
 		s.want(minute)
 	})
 }
 
-// The queue can neither drop nor postpone what was asked of it: what comes too early, too late, or for nobody is no
-// tick.
+// TestNeedlessRequests shows that requests of the queue that are too early, too late, or for unknown objects and
+// handlers do not cause ticks. The queue can neither drop nor postpone its requests.
 func TestNeedlessRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var w *world

@@ -11,7 +11,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/settings"
 )
 
-// A handler that ends at the first word is not cancelled, however long that may take by the settings.
+// TestInstantExit shows that a handler that ends soon after the stop signal is not cancelled, even if the settings
+// allow a long time.
 func TestInstantExit(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason   string
@@ -19,14 +20,17 @@ func TestInstantExit(t *testing.T) {
 		backoff  time.Duration
 		ends     string
 	}{
-		"Default":  {"practically at once", 0, 0, "10ms cancelled"},
-		"TooShort": {"it is cancelled when the time is up", 100 * time.Millisecond, 0, "100ms cancelled"},
-		"Enough":   {"it ends by its own insight", 500 * time.Millisecond, 0, "400ms ended"},
+		"Default": {"by default, the context is cancelled after 10 milliseconds", 0, 0, "10ms cancelled"},
+		"TooShort": {"a handler that needs more than the instant exit is cancelled", 100 * time.Millisecond, 0,
+			"100ms cancelled"},
+		"Enough": {"a handler that returns within the instant exit is not cancelled", 500 * time.Millisecond, 0,
+			"400ms ended"},
 		"WithBackoff": {
-			"the backoff begins with the first word, too", 100 * time.Millisecond, 300 * time.Millisecond,
+			"a longer backoff includes the instant exit", 100 * time.Millisecond, 300 * time.Millisecond,
 			"300ms cancelled",
 		},
-		"BeyondABackoff": {"nothing is done before", 350 * time.Millisecond, 300 * time.Millisecond, "350ms cancelled"},
+		"BeyondABackoff": {"an instant exit longer than the backoff postpones the cancellation", 350 * time.Millisecond,
+			300 * time.Millisecond, "350ms cancelled"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -12,7 +12,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// Who waits is told its place, and a place that is free again is given to those that come later.
+// TestPlacesOfALimit shows that Go reports the number of earlier waiters, and that a released slot goes to a later
+// caller.
 func TestPlacesOfALimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		limit := &background.Limit{Most: 2}
@@ -39,7 +40,8 @@ func TestPlacesOfALimit(t *testing.T) {
 	})
 }
 
-// A daemon that waits for others is said to wait, and does not run any more if it has been stopped meanwhile.
+// TestLimitOfDaemons shows that a daemon without a free slot is logged as waiting, and that it does not start if it was
+// stopped in the meantime.
 func TestLimitOfDaemons(t *testing.T) {
 	for name, want := range map[string][]string{
 		"Stopped": {"0s first", "1s look", "2s look"},
@@ -75,7 +77,7 @@ func TestLimitOfDaemons(t *testing.T) {
 				said := strings.Join(w.said, "\n")
 				second := strings.Contains(said, `"handler"="second" "limit"=1 "ahead"=0`)
 				if strings.Count(said, "Daemon waits for others") != 1 || !second {
-					t.Errorf("that the second one waits is said once: %s", said)
+					t.Errorf("want one line, about the second daemon: %s", said)
 				}
 			})
 		})

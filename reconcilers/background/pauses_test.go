@@ -13,7 +13,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/kind"
 )
 
-// gate may be closed before anybody is told to stop, and counts what it has let in.
+// gate can be closed before handlers are stopped, and counts the running attempts.
 type gate struct {
 	closed atomic.Bool
 	inside atomic.Int32
@@ -31,7 +31,7 @@ func (g *gate) Enter() bool {
 
 func (g *gate) Leave() { g.inside.Add(-1) }
 
-// No attempt begins in a pause, whether or not the handler has been told to stop.
+// TestNothingBeginsInAPause shows that no attempt begins in a pause, whether or not the handler was stopped.
 func TestNothingBeginsInAPause(t *testing.T) {
 	daemon, tick := handlers.Background{Daemon: true}, handlers.Background{Interval: 5 * second}
 	late := daemon
@@ -44,11 +44,14 @@ func TestNothingBeginsInAPause(t *testing.T) {
 		act        handlers.Func
 		want       []string
 	}{
-		"Daemon":    {"it does not even start", daemon, 0, fail, []string{"0s look"}},
-		"LateOne":   {"its initial delay ends in the pause", late, second, fail, []string{"10s look"}},
-		"Retry":     {"so does the backoff after an error", daemon, second, fail, []string{"0s call 0", "7s look"}},
-		"Timer":     {"its first tick is not made", tick, 0, fail, []string{"0s look"}},
-		"TimersEnd": {"the next tick is not made", tick, second, succeed, []string{"0s call 0", "5s look"}},
+		"Daemon": {"a daemon does not start in a pause", daemon, 0, fail, []string{"0s look"}},
+		"LateOne": {"a daemon whose initial delay ends in the pause does not start", late, second, fail,
+			[]string{"10s look"}},
+		"Retry": {"a retry that becomes due in the pause is not made", daemon, second, fail,
+			[]string{"0s call 0", "7s look"}},
+		"Timer": {"the first tick of a timer is not made in a pause", tick, 0, fail, []string{"0s look"}},
+		"TimersEnd": {"the next tick of a timer is not made in a pause", tick, second, succeed,
+			[]string{"0s call 0", "5s look"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -71,12 +74,13 @@ func TestNothingBeginsInAPause(t *testing.T) {
 	}
 }
 
-// after is an initial delay.
+// after returns an initial delay.
 func after(delay time.Duration, err error) func(map[string]any) (time.Duration, error) {
 	return func(map[string]any) (time.Duration, error) { return delay, err }
 }
 
-// A daemon that is stopped before it was ever called, or between two calls, is not called.
+// TestStoppedWhileItWaits shows that a daemon that is stopped before its first call, or between two calls, is not
+// called any more.
 func TestStoppedWhileItWaits(t *testing.T) {
 	fail := func(context.Context, *handlers.Invocation) error { return errors.New("bad") }
 	for name, tc := range map[string]struct {
@@ -84,8 +88,8 @@ func TestStoppedWhileItWaits(t *testing.T) {
 		delay  time.Duration
 		want   []string
 	}{
-		"Delay": {"it waits for its first call", 10 * second, nil},
-		"Retry": {"it waits for its second call", 0, []string{"0s call 0"}},
+		"Delay": {"an exit does not wait for the initial delay", 10 * second, nil},
+		"Retry": {"an exit does not wait for the delay of a retry", 0, []string{"0s call 0"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -97,7 +101,7 @@ func TestStoppedWhileItWaits(t *testing.T) {
 				w.until(second)
 				w.End(background.Exiting)
 				if at := time.Since(w.began); at != second {
-					t.Errorf("%s: its end took until %s", tc.reason, at)
+					t.Errorf("%s: the exit ended at %s", tc.reason, at)
 				}
 				w.want(minute, tc.want...)
 			})
@@ -105,7 +109,8 @@ func TestStoppedWhileItWaits(t *testing.T) {
 	}
 }
 
-// Without the permission to write, handlers end at once: nobody would get to know what they do.
+// TestPermissionEnds shows that handlers are cancelled at once when the permission to write ends, because their results
+// could not be saved.
 func TestPermissionEnds(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
@@ -113,14 +118,14 @@ func TestPermissionEnds(t *testing.T) {
 		want   []string
 	}{
 		"Running": {
-			"no backoff is worth anything", 0,
+			"without permission, the backoff of a daemon is skipped", 0,
 			[]string{
 				"1s asked OPERATOR_PAUSING,DAEMON_CANCELLED", "1s cancelled OPERATOR_PAUSING,DAEMON_CANCELLED",
 				"6s abandoned", "6s look",
 			},
 		},
 		"Pausing": {
-			"that of the pause is over as well", background.Pausing,
+			"without permission, the backoff of a daemon in a pause is skipped, too", background.Pausing,
 			[]string{
 				"0s asked OPERATOR_PAUSING", "1s cancelled OPERATOR_PAUSING,DAEMON_SIGNALLED,DAEMON_CANCELLED",
 				"6s abandoned",
@@ -147,7 +152,8 @@ func TestPermissionEnds(t *testing.T) {
 	}
 }
 
-// What has ended before the end of the permission is not said to be stopped by it.
+// TestPermissionEndsAfterTheHandler shows that the end of the permission does not stop a handler that has returned
+// before.
 func TestPermissionEndsAfterTheHandler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		permission, end := context.WithCancel(t.Context())
@@ -158,7 +164,7 @@ func TestPermissionEndsAfterTheHandler(t *testing.T) {
 		end()
 		w.want(minute, "0s call 0", "0s look")
 		if w.attend() {
-			t.Error("a daemon that has returned is done, and holds nothing")
+			t.Error("a daemon that has returned must not hold the object")
 		}
 	})
 }

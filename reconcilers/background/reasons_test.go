@@ -8,7 +8,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 )
 
-// What is told of the reason to stop, by Kopf's names and as the cause of the end of the context.
+// TestReasons shows how the reason to stop is named, as in Kopf, and which error is the cause of the end of the
+// context.
 func TestReasons(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
@@ -16,21 +17,22 @@ func TestReasons(t *testing.T) {
 		text   string
 		cause  error
 	}{
-		"None":      {"it does not have to stop", 0, "", nil},
-		"Unmatched": {"the object went out of sight", background.Unmatched, "FILTERS_MISMATCH", execution.ErrUnmatched},
-		"Deleted":   {"there will be no object", background.Deleted, "RESOURCE_DELETED", execution.ErrDeleted},
-		"Pausing":   {"another operator works", background.Pausing, "OPERATOR_PAUSING", execution.ErrPaused},
-		"Exiting":   {"no operator works", background.Exiting, "OPERATOR_EXITING", execution.ErrExiting},
+		"None": {"a handler that does not have to stop has no error", 0, "", nil},
+		"Unmatched": {"an object that does not match any more ends as unmatched", background.Unmatched,
+			"FILTERS_MISMATCH", execution.ErrUnmatched},
+		"Deleted": {"a deleted object ends as deleted", background.Deleted, "RESOURCE_DELETED", execution.ErrDeleted},
+		"Pausing": {"a pause ends as paused", background.Pausing, "OPERATOR_PAUSING", execution.ErrPaused},
+		"Exiting": {"an exit ends as exiting", background.Exiting, "OPERATOR_EXITING", execution.ErrExiting},
 		"Stages": {
-			"they are no causes", background.Signalled | background.Cancelled | background.Abandoned,
+			"the stages of stopping have no error", background.Signalled | background.Cancelled | background.Abandoned,
 			"DAEMON_SIGNALLED,DAEMON_CANCELLED,DAEMON_ABANDONED", nil,
 		},
 		"DeletedInPause": {
-			"there will be no object after the pause", background.Pausing | background.Deleted,
+			"a deletion counts more than a pause", background.Pausing | background.Deleted,
 			"RESOURCE_DELETED,OPERATOR_PAUSING", execution.ErrDeleted,
 		},
 		"UnmatchedAtTheEnd": {
-			"the end of the operator is shorter", background.Exiting | background.Unmatched,
+			"an exit counts more than an object that does not match", background.Exiting | background.Unmatched,
 			"FILTERS_MISMATCH,OPERATOR_EXITING", execution.ErrExiting,
 		},
 	} {

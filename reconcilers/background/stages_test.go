@@ -10,7 +10,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/settings"
 )
 
-// stop is a reason to stop, and when it comes.
+// stop is a reason to stop, with its time.
 type stop struct {
 	at     time.Duration
 	reason background.Reason
@@ -21,7 +21,7 @@ const (
 	minute = time.Minute
 )
 
-// The handlers of these never end by themselves; an operator that pauses gives its ticks 30 seconds.
+// TestStagesOfStopping shows the stages of handlers that never end by themselves. A pause gives ticks 30 seconds.
 func TestStagesOfStopping(t *testing.T) {
 	daemon, tick := handlers.Background{Daemon: true}, handlers.Background{Interval: time.Hour}
 	slow, polled, limited := daemon, daemon, daemon
@@ -35,7 +35,7 @@ func TestStagesOfStopping(t *testing.T) {
 		want       []string
 	}{
 		"Daemon": {
-			"its object waits for it, and that is said each minute", daemon, background.Settings{},
+			"a daemon without a timeout is waited for, with a reminder each minute", daemon, background.Settings{},
 			[]stop{{second, background.Unmatched}},
 			[]string{
 				"1s asked FILTERS_MISMATCH", "1.01s cancelled FILTERS_MISMATCH,DAEMON_CANCELLED",
@@ -43,7 +43,7 @@ func TestStagesOfStopping(t *testing.T) {
 			},
 		},
 		"PolledDaemon": {
-			"a daemon's own interval counts more than the operator's", polled,
+			"the polling interval of the daemon counts more than that of the operator", polled,
 			with(settings.Settings{CancelPolling: 50 * second}), []stop{{minute, background.Deleted}},
 			[]string{
 				"1m0s asked RESOURCE_DELETED", "1m0.01s cancelled RESOURCE_DELETED,DAEMON_CANCELLED",
@@ -51,7 +51,8 @@ func TestStagesOfStopping(t *testing.T) {
 			},
 		},
 		"PollingOperator": {
-			"the interval is that of the settings", daemon, with(settings.Settings{CancelPolling: 50 * second}),
+			"the polling interval of the settings is the default", daemon,
+			with(settings.Settings{CancelPolling: 50 * second}),
 			[]stop{{minute, background.Deleted}},
 			[]string{
 				"1m0s asked RESOURCE_DELETED", "1m0.01s cancelled RESOURCE_DELETED,DAEMON_CANCELLED",
@@ -59,7 +60,7 @@ func TestStagesOfStopping(t *testing.T) {
 			},
 		},
 		"LimitedDaemon": {
-			"it has its backoff, then its timeout, and then nobody waits for it", limited, background.Settings{},
+			"a daemon has its backoff, then its timeout, and is abandoned afterwards", limited, background.Settings{},
 			[]stop{{second, background.Unmatched}},
 			[]string{
 				"1s asked FILTERS_MISMATCH", "11s cancelled FILTERS_MISMATCH,DAEMON_SIGNALLED,DAEMON_CANCELLED",
@@ -67,39 +68,40 @@ func TestStagesOfStopping(t *testing.T) {
 			},
 		},
 		"ExitingDaemon": {
-			"an operator that exits waits for five seconds", daemon, background.Settings{},
+			"an exit abandons a cancelled daemon after five seconds", daemon, background.Settings{},
 			[]stop{{second, background.Exiting}},
 			[]string{
 				"1s asked OPERATOR_EXITING", "1.01s cancelled OPERATOR_EXITING,DAEMON_CANCELLED", "6.01s abandoned",
 			},
 		},
 		"PausedDaemon": {
-			"only ticks may go on in a pause", daemon, background.Settings{}, []stop{{second, background.Pausing}},
+			"a pause abandons a cancelled daemon after five seconds", daemon, background.Settings{},
+			[]stop{{second, background.Pausing}},
 			[]string{
 				"1s asked OPERATOR_PAUSING", "1.01s cancelled OPERATOR_PAUSING,DAEMON_CANCELLED", "6.01s abandoned",
 			},
 		},
 		"Tick": {
-			"it ends by itself, so its context does not", tick, background.Settings{},
+			"the context of a running tick is not cancelled", tick, background.Settings{},
 			[]stop{{second, background.Unmatched}},
 			[]string{"1s asked FILTERS_MISMATCH", "1m1.01s reminded", "2m1.01s reminded"},
 		},
 		"ExitingTick": {
-			"nothing waits for the end of a tick then", tick, background.Settings{},
+			"an exit cancels a running tick and abandons it after five seconds", tick, background.Settings{},
 			[]stop{{second, background.Exiting}},
 			[]string{
 				"1s asked OPERATOR_EXITING", "1.01s cancelled OPERATOR_EXITING,DAEMON_CANCELLED", "6.01s abandoned",
 			},
 		},
 		"PausedTick": {
-			"it may go on for the time of the settings", tick, background.Settings{},
+			"a running tick may go on for the pause timeout", tick, background.Settings{},
 			[]stop{{second, background.Pausing}},
 			[]string{
 				"1s asked OPERATOR_PAUSING", "31s cancelled OPERATOR_PAUSING,DAEMON_CANCELLED", "36s abandoned",
 			},
 		},
 		"PausedTickExits": {
-			"the pause is over", tick, background.Settings{},
+			"an exit during a pause ends the pause timeout of a tick", tick, background.Settings{},
 			[]stop{{second, background.Pausing}, {11 * second, background.Exiting}},
 			[]string{
 				"1s asked OPERATOR_PAUSING", "11s cancelled OPERATOR_PAUSING,OPERATOR_EXITING,DAEMON_CANCELLED",
@@ -107,7 +109,7 @@ func TestStagesOfStopping(t *testing.T) {
 			},
 		},
 		"PausedDaemonExits": {
-			"it has its own backoff, whatever comes", slow, background.Settings{},
+			"a daemon keeps its own backoff if an exit follows a pause", slow, background.Settings{},
 			[]stop{{second, background.Pausing}, {11 * second, background.Exiting}},
 			[]string{
 				"1s asked OPERATOR_PAUSING",
@@ -115,7 +117,7 @@ func TestStagesOfStopping(t *testing.T) {
 			},
 		},
 		"SlowDaemonPauses": {
-			"it has its own backoff here, too", slow, background.Settings{},
+			"a daemon keeps its own backoff if a pause follows another reason", slow, background.Settings{},
 			[]stop{{second, background.Unmatched}, {11 * second, background.Pausing}},
 			[]string{
 				"1s asked FILTERS_MISMATCH",
@@ -123,7 +125,7 @@ func TestStagesOfStopping(t *testing.T) {
 			},
 		},
 		"TickExitsAtTheFirstWord": {
-			"it is not paused, so it has the time for its own insight", tick,
+			"a stopped tick has the instant exit before an exit cancels it", tick,
 			with(settings.Settings{InstantExit: 5 * second}),
 			[]stop{{second, background.Unmatched}, {2 * second, background.Exiting}},
 			[]string{
@@ -132,21 +134,22 @@ func TestStagesOfStopping(t *testing.T) {
 			},
 		},
 		"DaemonExits": {
-			"the operator does not wait without a limit, and does not say that somebody would", daemon,
+			"an exit abandons a cancelled daemon without a timeout, and without a reminder", daemon,
 			background.Settings{}, []stop{{second, background.Unmatched}, {58 * second, background.Exiting}},
 			[]string{
 				"1s asked FILTERS_MISMATCH", "1.01s cancelled FILTERS_MISMATCH,DAEMON_CANCELLED", "1m3s abandoned",
 			},
 		},
 		"DaemonPauses": {
-			"it waits as little when it pauses", daemon, background.Settings{},
+			"a pause abandons a cancelled daemon without a timeout, and without a reminder", daemon,
+			background.Settings{},
 			[]stop{{second, background.Unmatched}, {58 * second, background.Pausing}},
 			[]string{
 				"1s asked FILTERS_MISMATCH", "1.01s cancelled FILTERS_MISMATCH,DAEMON_CANCELLED", "1m3s abandoned",
 			},
 		},
 		"TickPauses": {
-			"it has the whole time of a pause", tick, background.Settings{},
+			"a stopped tick has the whole pause timeout", tick, background.Settings{},
 			[]stop{{second, background.Unmatched}, {11 * second, background.Pausing}},
 			[]string{
 				"1s asked FILTERS_MISMATCH", "41s cancelled FILTERS_MISMATCH,OPERATOR_PAUSING,DAEMON_CANCELLED",
@@ -154,7 +157,7 @@ func TestStagesOfStopping(t *testing.T) {
 			},
 		},
 		"DaemonTwice": {
-			"a further reason that gives no less time changes nothing", daemon, background.Settings{},
+			"a second reason without a shorter time changes nothing", daemon, background.Settings{},
 			[]stop{{second, background.Unmatched}, {11 * second, background.Deleted}},
 			[]string{
 				"1s asked FILTERS_MISMATCH", "1.01s cancelled FILTERS_MISMATCH,DAEMON_CANCELLED",

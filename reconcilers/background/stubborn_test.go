@@ -12,14 +12,14 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
-// errUnmatched is what the filter of a stubborn handler has instead of an error when it does not match.
+// errUnmatched makes the filter of a stubborn handler return false instead of an error.
 var errUnmatched = errors.New("unmatched")
 
-// stubborn is a world with a handler that notes what it is told, and goes on until the world lets it go.
+// stubborn is a world with a handler that records its stages of stopping, and runs until letGo.
 type stubborn struct {
 	*world
 
-	unmatched error // of its filter; errUnmatched is no error
+	unmatched error // of the filter; errUnmatched makes it return false
 	over      chan struct{}
 }
 
@@ -29,7 +29,7 @@ func newStubbornWorld(t *testing.T, settings background.Settings, b handlers.Bac
 	return s
 }
 
-// newStoppableWorld has a handler that does what it is given instead; nil is to linger.
+// newStoppableWorld returns a world whose handler runs act; with nil, the handler runs until letGo.
 func newStoppableWorld(
 	t *testing.T, settings background.Settings, b handlers.Background, act handlers.Func,
 ) *stubborn {
@@ -66,7 +66,7 @@ func (s *stubborn) linger(ctx context.Context, call *handlers.Invocation) error 
 	return nil
 }
 
-// letGo lets the handler end, once.
+// letGo ends the handler. Further calls do nothing.
 func (s *stubborn) letGo() {
 	select {
 	case <-s.over:
@@ -75,7 +75,7 @@ func (s *stubborn) letGo() {
 	}
 }
 
-// stop stops the handler for a reason: in a pass, if it is one of the object.
+// stop stops the handler with a reason: in a pass, if the reason concerns the object.
 func (s *stubborn) stop(reason background.Reason) {
 	s.t.Helper()
 	switch reason {
@@ -89,7 +89,7 @@ func (s *stubborn) stop(reason background.Reason) {
 	}
 }
 
-// remove looks at the object as it is being deleted.
+// remove supervises the object as one that is being deleted.
 func (w *world) remove() (holds, busy bool) {
 	w.t.Helper()
 	body := w.latest()
@@ -100,5 +100,5 @@ func (w *world) remove() (holds, busy bool) {
 	return holds, busy
 }
 
-// until waits for a time of the journal.
+// until sleeps until a time of the journal.
 func (w *world) until(at time.Duration) { time.Sleep(at - time.Since(w.began)) }

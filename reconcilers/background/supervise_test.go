@@ -15,7 +15,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/settings"
 )
 
-// Each handler has a life of its own: neither that one goes on, nor that another has ended, starts one anew.
+// TestHandlersBesideEachOther shows that handlers of one object are independent: a pass does not start a running or
+// finished handler again.
 func TestHandlersBesideEachOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var w *world
@@ -40,28 +41,29 @@ func TestHandlersBesideEachOther(t *testing.T) {
 		w.until(second)
 		for range 2 {
 			if !w.attend() {
-				t.Error("it is held for the one that goes on")
+				t.Error("the object must be held for the daemon that goes on")
 			}
 		}
 		w.mu.Lock()
 		calls := len(w.journal)
 		w.mu.Unlock()
-		if calls != 3 { // with the look after the one that has returned
-			t.Errorf("want one call of each: %v", w.journal)
+		if calls != 3 { // with the pass after the end of the first one
+			t.Errorf("want one call of each daemon: %v", w.journal)
 		}
 		if holds, busy := w.remove(); !holds || !busy {
-			t.Errorf("got held %v, busy %v; want it to wait for the one that goes on", holds, busy)
+			t.Errorf("got held %v, busy %v; the deletion must wait for the daemon that goes on", holds, busy)
 		}
 		synctest.Wait()
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		if last := w.journal[len(w.journal)-1]; last != "1s stops" {
-			t.Errorf("got %v, want the second one to be told, too", w.journal)
+			t.Errorf("got %v, want the second daemon to be stopped", w.journal)
 		}
 	})
 }
 
-// A kind whose controller does not run has its objects held as ever, and starts nothing; nor is anything kept of them.
+// TestWithoutAController shows that a kind whose controller does not run still holds its objects, but starts no
+// handlers and keeps nothing of the objects.
 func TestWithoutAController(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s *stubborn
@@ -70,18 +72,19 @@ func TestWithoutAController(t *testing.T) {
 		}, handlers.Background{Daemon: true}, nil)
 		s.End(background.Exiting)
 		if !s.attend() {
-			t.Error("the daemon is for the object, so it has to be held")
+			t.Error("a matching daemon must hold the object")
 		}
 		s.unmatched = errUnmatched
 		if s.attend() {
-			t.Error("no handler is for the object")
+			t.Error("without a matching handler, the object must not be held")
 		}
 		s.forget()
 		s.want(minute)
 	})
 }
 
-// Nothing starts on an object that is not held yet, but the object is to be held for it.
+// TestStartsOnHeldObjectsOnly shows that no handler starts before the object has the finalizer, and that the finalizer
+// is requested.
 func TestStartsOnHeldObjectsOnly(t *testing.T) {
 	for name, b := range map[string]handlers.Background{
 		"Daemon": {Daemon: true}, "Timer": {Interval: time.Hour},
@@ -98,7 +101,7 @@ func TestStartsOnHeldObjectsOnly(t *testing.T) {
 				w.unheld = true
 				for range 2 {
 					if !w.attend() {
-						t.Error("the finalizer is requested before the handler starts")
+						t.Error("the finalizer must be requested before the handler starts")
 					}
 					w.want(time.Minute)
 				}
@@ -107,7 +110,7 @@ func TestStartsOnHeldObjectsOnly(t *testing.T) {
 				w.want(time.Minute, "2m0s call 0")
 				w.unheld = true // another client removed the finalizer: the handler goes on while it is added again
 				if !w.attend() {
-					t.Error("the object is still to be held")
+					t.Error("the object must still be held")
 				}
 				w.want(time.Minute)
 			})
@@ -115,16 +118,17 @@ func TestStartsOnHeldObjectsOnly(t *testing.T) {
 	}
 }
 
-// The finalizer is looked after when a daemon has ended by itself, or as in Kopf at the next event.
+// TestLeaveFinalizers shows that with LeaveFinalizers, as in Kopf, the finalizer of a daemon that has returned is
+// checked at the next event only.
 func TestLeaveFinalizers(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
 		end    func(*stubborn)
 		want   []string
 	}{
-		"ByItself": {"Kopf waits for an event", (*stubborn).letGo, nil},
+		"ByItself": {"a daemon that returns by itself does not request a pass", (*stubborn).letGo, nil},
 		"Stopped": {
-			"somebody may wait for that",
+			"a stopped daemon requests a pass, because the deletion waits for it",
 			func(s *stubborn) { s.stop(background.Deleted); synctest.Wait(); s.letGo() },
 			[]string{"0s asked RESOURCE_DELETED", "0s look"},
 		},
@@ -141,7 +145,7 @@ func TestLeaveFinalizers(t *testing.T) {
 				s.want(minute, append([]string{"0s call 0"}, tc.want...)...)
 				for range 2 {
 					if name == "ByItself" && s.attend() {
-						t.Error("a daemon that has returned is done, and holds nothing")
+						t.Error("a daemon that has returned must not hold the object")
 					}
 				}
 				s.want(minute)
@@ -150,7 +154,7 @@ func TestLeaveFinalizers(t *testing.T) {
 	}
 }
 
-// A delay that cannot be told is none, and that is said.
+// TestInitialDelays shows that an initial delay that fails counts as none and is logged.
 func TestInitialDelays(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
@@ -158,9 +162,10 @@ func TestInitialDelays(t *testing.T) {
 		delay  time.Duration
 		want   string
 	}{
-		"Some":     {"it is waited for", nil, 5 * second, "5s call 0"},
-		"Negative": {"that is none", nil, -5 * second, "0s call 0"},
-		"Broken":   {"the daemon is needed all the same", errors.New("no delay"), 5 * second, "0s call 0"},
+		"Some":     {"the initial delay is waited for", nil, 5 * second, "5s call 0"},
+		"Negative": {"a negative delay counts as none", nil, -5 * second, "0s call 0"},
+		"Broken": {"a daemon whose initial delay fails starts at once", errors.New("no delay"), 5 * second,
+			"0s call 0"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -170,7 +175,7 @@ func TestInitialDelays(t *testing.T) {
 				s.attend()
 				s.want(minute, tc.want)
 				if said := strings.Contains(strings.Join(s.said, "\n"), "Initial delay"); said != (tc.err != nil) {
-					t.Errorf("%s: it is said: %v", tc.reason, said)
+					t.Errorf("%s: the failure is logged: %v", tc.reason, said)
 				}
 			})
 		})

@@ -26,11 +26,12 @@ func TestFailuresInTheBackground(t *testing.T) {
 		act    handlers.Func
 	}{
 		"Error": {
-			"an ordinary error is tried again after the backoff",
+			"an error is retried after the backoff",
 			func(context.Context, *handlers.Invocation) error { return bad },
 		},
-		"Panic": {"so is a panic", func(context.Context, *handlers.Invocation) error { panic(bad) }},
-		"Goexit": {"and a function that ends its goroutine", func(
+		"Panic": {"a panic is retried after the backoff",
+			func(context.Context, *handlers.Invocation) error { panic(bad) }},
+		"Goexit": {"a function that ends its goroutine is retried after the backoff", func(
 			context.Context, *handlers.Invocation,
 		) error {
 			runtime.Goexit()
@@ -55,7 +56,8 @@ func TestFailuresInTheBackground(t *testing.T) {
 	}
 }
 
-// A function that cannot be called with its object as it is waits for another object; no limit of attempts counts that.
+// TestBlockedInTheBackground shows that a function whose object does not decode is retried each minute, and that these
+// attempts do not count.
 func TestBlockedInTheBackground(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var w *world
@@ -68,12 +70,13 @@ func TestBlockedInTheBackground(t *testing.T) {
 	})
 }
 
-// undecodable is what a typed handler says of an object that does not decode.
+// undecodable is the error of a typed handler whose object does not decode.
 type undecodable struct{ error }
 
 func (undecodable) Undecodable() bool { return true }
 
-// What a handler wrote is written as soon as that works; what is refused for good is lost, and said.
+// TestWritesInTheBackground shows that the writes of a handler are retried until they succeed, and that refused writes
+// are dropped and logged.
 func TestWritesInTheBackground(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var w *world
@@ -88,13 +91,13 @@ func TestWritesInTheBackground(t *testing.T) {
 		w.want(30*time.Second, "0s call 0", "0s refused", "1s refused", "3s wrote map[h:first]")
 		w.want(time.Minute, "1m3s call 0", "1m3s refused")
 		if said := strings.Join(w.said, "\n"); strings.Count(said, "dropping them") != 1 {
-			t.Errorf("that it is lost is said once: %s", said)
+			t.Errorf("want one line about the dropped writes: %s", said)
 		}
 		w.want(time.Minute, "2m3s call 0", "2m3s wrote map[h:third]")
 	})
 }
 
-// A server that asks for time gets it.
+// TestWritesInTheBackgroundObeyRetryAfter shows that a write is retried after the delay that the API server requests.
 func TestWritesInTheBackgroundObeyRetryAfter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var w *world
@@ -123,7 +126,7 @@ func TestFlushInTheBackground(t *testing.T) {
 		w.attend()
 		w.want(time.Minute, "0s call 0", "0s wrote 0", "0s sees 0", "1s wrote 1", "1s sees 1", "2s look")
 		if w.attend() {
-			t.Error("a daemon that has returned is done, and holds nothing")
+			t.Error("a daemon that has returned must not hold the object")
 		}
 		w.want(time.Minute)
 	})
@@ -175,13 +178,13 @@ func TestJitter(t *testing.T) {
 		w.mu.Lock()
 		calls := len(w.journal)
 		w.mu.Unlock()
-		if calls < 250 || calls > 340 { // 360 without; 240 at most of it
-			t.Errorf("%d calls in an hour: the intervals are not between 10 and 15 seconds, 12.5 on average", calls)
+		if calls < 250 || calls > 340 { // 360 without jitter; 240 with the maximum jitter
+			t.Errorf("%d calls in an hour, want 250 to 340 at intervals of 12.5 seconds on average", calls)
 		}
 	})
 }
 
-// The limit of ticks holds back those that are due, and forgets none.
+// TestTicksAreLimited shows that the limit postpones ticks that are due, and drops none.
 func TestTicksAreLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		limit := &background.Limit{Most: 2}
@@ -202,7 +205,7 @@ func TestTicksAreLimited(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		synctest.Wait()
 		if most != 2 || done != 10 {
-			t.Errorf("%d at once, %d done after five seconds", most, done)
+			t.Errorf("%d at once, %d done after five seconds, want 2 and 10", most, done)
 		}
 	})
 }

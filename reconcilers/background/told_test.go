@@ -18,8 +18,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
-// What people are told of daemons and timers: which are for the object, which are not and why, what came of each call,
-// and what was written.
+// TestJournalOfBackground shows the records of daemons and timers: which handlers match, which do not and why, the
+// outcome of each call, and the writes.
 func TestJournalOfBackground(t *testing.T) {
 	fits := true
 	matching := []handlers.Filter{func(context.Context, *cause.Cause) (bool, error) { return fits, nil }}
@@ -30,7 +30,7 @@ func TestJournalOfBackground(t *testing.T) {
 		want   []string
 	}{
 		"Matches": {
-			"it is for the object, and is called again when it has failed",
+			"a matching timer and its retries are recorded",
 			[]handlers.Func{func(context.Context, *handlers.Invocation) error {
 				return errors.New("boo")
 			}, tell("fine")},
@@ -44,7 +44,7 @@ func TestJournalOfBackground(t *testing.T) {
 			},
 		},
 		"Unmatched": {
-			"it is not any more", []handlers.Func{succeed},
+			"a timer that stops matching is recorded with its filter", []handlers.Func{succeed},
 			func(w *world) {
 				w.attend()
 				time.Sleep(time.Second)
@@ -57,7 +57,7 @@ func TestJournalOfBackground(t *testing.T) {
 			},
 		},
 		"Refused": {
-			"what was written in the end is told besides what was not", []handlers.Func{tell("fine")},
+			"a refused write and its retry are recorded", []handlers.Func{tell("fine")},
 			func(w *world) {
 				w.refuse = []error{errors.New("not now")}
 				w.attend()
@@ -69,7 +69,7 @@ func TestJournalOfBackground(t *testing.T) {
 			},
 		},
 		"Deleted": {
-			"nobody is asked for that", []handlers.Func{succeed},
+			"a deletion without a running handler is not recorded", []handlers.Func{succeed},
 			func(w *world) {
 				metadata, _ := w.body["metadata"].(map[string]any)
 				metadata["deletionTimestamp"] = "2000-01-01T00:00:00Z"

@@ -8,7 +8,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/benchmarks/objects"
 )
 
-// remembering is an object with the essence of its state before: of the present one, or of another.
+// remembering adds the essence of before to the object, as its last-handled configuration.
 func remembering(b *testing.B, body, before object) object {
 	b.Helper()
 	essence, err := newLens().New(before)
@@ -31,7 +31,8 @@ func remembering(b *testing.B, body, before object) object {
 	return body
 }
 
-// BenchmarkDetect is the way from an object to its cause: the present essence, the last-handled one, their difference.
+// BenchmarkDetect measures the steps from an object to its cause: the present essence, the last-handled one, and their
+// difference.
 func BenchmarkDetect(b *testing.B) {
 	for _, o := range objects.All {
 		for name, bench := range map[string]struct {

@@ -21,21 +21,25 @@ func TestUnreachableFieldsAreTold(t *testing.T) {
 	body := object{"spec": object{"a": int64(1)}, "status": object{"l": []any{int64(1)}, "null": nil}}
 	want := []diff.Path{{"spec", "a", "b"}, {"status", "l", "0"}, {"spec", "a", "c"}}
 	if d := cmp.Diff(want, lens.Unreachable(body)); d != "" {
-		t.Errorf("those in a scalar or a list, each once; what is absent may come: -want, +got:\n%s", d)
+		t.Errorf("want fields within a scalar or a list, each once, and not fields that are absent: -want, +got:\n%s",
+			d)
 	}
 }
 
-// Where integers and floats meet, digests must tell apart what comparisons tell apart.
+// TestDigestsOfNumbers shows that digests distinguish the same numbers as comparisons do, at the limits of integers and
+// floats.
 func TestDigestsOfNumbers(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason      string
 		before, now any
 		same        bool
 	}{
-		"Huge":     {"floats beyond all integers differ from each other", 1e300, 2e300, false},
-		"Least":    {"the least integer is a float as well", int64(math.MinInt64), float64(math.MinInt64), true},
-		"AboveAll": {"2^63 is no integer, and not the least one", int64(math.MinInt64), float64(1 << 63), false},
-		"Negative": {"so it is on the other side", -1e300, -2e300, false},
+		"Huge": {"floats beyond all integers differ from each other", 1e300, 2e300, false},
+		"Least": {"the least integer equals the float of the same value", int64(math.MinInt64),
+			float64(math.MinInt64), true},
+		"AboveAll": {"the float 2^63 exceeds all integers and differs from the least one", int64(math.MinInt64),
+			float64(1 << 63), false},
+		"Negative": {"negative floats beyond all integers differ from each other", -1e300, -2e300, false},
 	} {
 		_, stored := forms(t, whole, diffbase.Essence{"spec": tc.before})
 		for i, form := range stored {
@@ -60,7 +64,7 @@ func TestLimitIsIncluded(t *testing.T) {
 	}
 }
 
-// What was recalled is shared with whoever compares next.
+// TestBareLeavesTheEssenceAlone shows that Bare copies the essence, which other comparisons share.
 func TestBareLeavesTheEssenceAlone(t *testing.T) {
 	_, stored := forms(t, whole, diffbase.Essence{"spec": object{"a": "x", "b": "y"}})
 	old, _ := whole.Recall(body, stored[0], diffbase.Essence{"spec": object{"a": "x", "b": "z"}})
@@ -70,15 +74,15 @@ func TestBareLeavesTheEssenceAlone(t *testing.T) {
 		t.Errorf("-want, +got:\n%s", d)
 	}
 	if spec["b"] != hidden {
-		t.Errorf("the hidden value is gone from what was given: %v", old)
+		t.Errorf("Bare must not remove the hidden value from its argument: %v", old)
 	}
 	again, _ := whole.Recall(body, stored[0], old)
 	if inner, _ := again["spec"].(object); inner["b"] != hidden || inner["a"] != "x" {
-		t.Errorf("a value that is hidden on both sides is the same: got %v", again)
+		t.Errorf("a value that is hidden on both sides must be equal: got %v", again)
 	}
 	_, others := forms(t, whole, diffbase.Essence{"spec": object{"a": "x", "b": "other"}})
 	different, _ := whole.Recall(body, others[0], old)
 	if inner, _ := different["spec"].(object); inner["b"] == hidden || inner["b"] == nil {
-		t.Errorf("one that was hidden with another digest is another one: got %v", different)
+		t.Errorf("values that are hidden with different digests must differ: got %v", different)
 	}
 }

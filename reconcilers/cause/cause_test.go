@@ -14,26 +14,27 @@ func TestDetect(t *testing.T) {
 		diffs  int
 	}{
 		"NullAppears": {
-			reason: "a null and an absent key are the same to a diff, so nothing happened", want: cause.Noop,
+			reason: "a null equals an absent key, so there is no change", want: cause.Noop,
 			given: cause.Observation{Old: object{"spec": object{}}, New: object{"spec": object{"a": nil}}},
 		},
 		"HandledToNothing": {
-			reason: "an empty essence is one: the object was handled", want: cause.Update, diffs: 1,
+			reason: "an empty last-handled configuration is not a missing one: the object was handled",
+			want:   cause.Update, diffs: 1,
 			given: cause.Observation{Old: object{}, New: object{"spec": object{}}},
 		},
 		"NullDeletion": {
-			reason: "a null deletion timestamp is none", want: cause.Create, diffs: 1,
+			reason: "an object whose deletion timestamp is null is not being deleted", want: cause.Create, diffs: 1,
 			given: cause.Observation{Body: object{"metadata": object{"deletionTimestamp": nil}}, New: object{}},
 		},
 		"ForeignFinalizers": {
-			reason: "finalizers of others, or what is no list, do not hold it for us", want: cause.Free, diffs: 1,
+			reason: "finalizers that are not a list do not hold the object", want: cause.Free, diffs: 1,
 			given: cause.Observation{
 				Body: object{"metadata": object{"deletionTimestamp": "x", "finalizers": "ours"}}, Finalizer: "ours",
 				New: object{},
 			},
 		},
 		"GoneWithoutBody": {
-			reason: "nothing need be known of what is no more", want: cause.Gone, given: cause.Observation{Gone: true},
+			reason: "a deleted object needs no body", want: cause.Gone, given: cause.Observation{Gone: true},
 		},
 	}
 	for name, tc := range tests {
@@ -56,7 +57,7 @@ func TestReasonHandled(t *testing.T) {
 	}
 }
 
-// What the reasons with handlers say, and what the facts say to whoever asks for one of them, is the same.
+// TestReasonsAgreeWithFacts shows that the reason of a cause agrees with its facts, for all combinations of facts.
 func TestReasonsAgreeWithFacts(t *testing.T) {
 	for facts := range 1 << 6 {
 		is := func(bit int) bool { return facts&(1<<bit) != 0 }

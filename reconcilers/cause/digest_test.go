@@ -23,7 +23,7 @@ var (
 	whole = cause.Redaction{Paths: []diff.Path{nil}}
 )
 
-// forms are all that can be stored, as they come back from the object: as JSON.
+// forms returns all forms in which an essence can be stored, as JSON texts and as they are read back from the object.
 func forms(t *testing.T, r cause.Redaction, essence diffbase.Essence) (texts []string, stored []diffbase.Essence) {
 	t.Helper()
 	for form, err := range r.Forms(body, essence) {
@@ -48,7 +48,7 @@ func parsed(t *testing.T, text string) diffbase.Essence {
 	return essence
 }
 
-// seen is the cause as handlers get it: what is stored, compared with the present essence.
+// seen returns the cause for handlers: the difference between the stored essence and the present one.
 func seen(r cause.Redaction, stored, present diffbase.Essence) *cause.Cause {
 	old, veiled := r.Recall(body, stored, present)
 	return cause.Detect(cause.Observation{Body: body, Old: old, New: present, Veiled: veiled})
@@ -58,7 +58,7 @@ func TestFormsFail(t *testing.T) {
 	for name, r := range map[string]cause.Redaction{"Whole": whole, "Limited": {Limit: 1}} {
 		for form, err := range r.Forms(body, diffbase.Essence{"spec": math.NaN()}) {
 			if err == nil {
-				t.Errorf("%s: what is no JSON has no digest: got %v", name, form)
+				t.Errorf("%s: a value that is not JSON must not have a digest: got %v", name, form)
 			}
 			break
 		}
@@ -75,36 +75,38 @@ func TestForms(t *testing.T) {
 		shown, hidden []string
 	}{
 		"Plain": {
-			"without a redaction, all is stored as it is", cause.Redaction{}, []string{"hunter2", "swordfish"},
+			"without a redaction, all values are stored", cause.Redaction{}, []string{"hunter2", "swordfish"},
 			[]string{"$digests"},
 		},
 		"Value": {
-			"one value is secret, others are not", cause.Redaction{Paths: []diff.Path{{"spec", "password"}}},
+			"only the secret value is stored as a digest", cause.Redaction{Paths: []diff.Path{{"spec", "password"}}},
 			[]string{`"size":1`, "swordfish", `"$digests":[["spec","password"]]`}, []string{"hunter2"},
 		},
 		"Stanza": {
-			"all in it is secret, its keys are not", cause.Redaction{Paths: []diff.Path{{"spec"}}},
+			"the values of a secret mapping are digests, its keys are not",
+			cause.Redaction{Paths: []diff.Path{{"spec"}}},
 			[]string{`"size":`, `"$digests":[["spec"]]`}, []string{`"size":1`, "hunter2", "swordfish"},
 		},
 		"List": {
-			"a path through a list means the list: rather too much than too little",
+			"a path into a list redacts the whole list",
 			cause.Redaction{Paths: []diff.Path{{"spec", "users", "password"}}},
 			[]string{"hunter2", `"$digests":[["spec","users"]]`}, []string{"swordfish"},
 		},
 		"Beneath": {
-			"so it is with a path through a scalar", cause.Redaction{Paths: []diff.Path{{"spec", "password", "value"}}},
+			"a path into a scalar redacts it", cause.Redaction{Paths: []diff.Path{{"spec", "password", "value"}}},
 			[]string{"swordfish"}, []string{"hunter2"},
 		},
 		"Nowhere": {
-			"what is not there needs no mention", cause.Redaction{Paths: []diff.Path{{"spec", "other"}}},
+			"an absent field is not listed in the digests", cause.Redaction{Paths: []diff.Path{{"spec", "other"}}},
 			[]string{"hunter2"}, []string{"$digests"},
 		},
 		"Large": {
-			"beyond the limit, nothing is stored by value", cause.Redaction{Limit: 20},
+			"above the limit, all values are stored as digests", cause.Redaction{Limit: 20},
 			[]string{`"$digests":[[]]`, `"users":`}, []string{"hunter2", `"size":1`},
 		},
 		"Small": {
-			"within the limit, everything is", cause.Redaction{Limit: 200}, []string{"hunter2"}, []string{"$digests"},
+			"within the limit, values are stored", cause.Redaction{Limit: 200}, []string{"hunter2"},
+			[]string{"$digests"},
 		},
 	}
 	for name, tc := range tests {
@@ -122,7 +124,7 @@ func TestForms(t *testing.T) {
 			}
 			for i, form := range stored {
 				if c := seen(tc.redaction, form, essence); len(c.Diff) > 0 {
-					t.Errorf("%s: form %d differs from what it was made of: %v", tc.reason, i, c.Diff)
+					t.Errorf("%s: form %d differs from its own essence: %v", tc.reason, i, c.Diff)
 				}
 			}
 		})
@@ -140,60 +142,63 @@ func TestRecall(t *testing.T) {
 		stored, present, wantOld diffbase.Essence
 		wantDiff                 diff.Diff
 	}{
-		"Never": {reason: "never handled stays never handled; but what is new and secret is not shown",
+		"Never": {reason: "an object that was never handled has no old essence; secrets are not shown",
 			redaction: secret, present: present,
 			wantDiff: diff.Diff{{Op: diff.Add, New: object{"spec": object{"a": nil, "b": "x"}}}}},
-		"Changed": {reason: "that it changed is known, the values are not shown", redaction: secret, stored: stored[0],
+		"Changed": {reason: "a changed secret is in the diff, without values", redaction: secret, stored: stored[0],
 			present: diffbase.Essence{
 				"spec": object{"a": int64(2), "b": "y"},
 			}, wantOld: diffbase.Essence{"spec": object{"b": "x"}},
 			wantDiff: diff.Diff{{Op: diff.Change, Path: diff.Path{"spec", "a"}},
 				{Op: diff.Change, Path: diff.Path{"spec", "b"}, Old: "x", New: "y"}}},
-		"Removed": {reason: "so it is if a whole stanza is gone", redaction: secret, stored: stored[0],
+		"Removed": {reason: "a removed mapping is shown without its secrets", redaction: secret, stored: stored[0],
 			present:  diffbase.Essence{},
 			wantOld:  diffbase.Essence{"spec": object{"b": "x"}},
 			wantDiff: diff.Diff{{Op: diff.Remove, Path: diff.Path{"spec"}, Old: object{"a": nil, "b": "x"}}}},
 		"Redacted": {
-			reason: "what becomes secret is no change", redaction: secret, stored: present, present: present,
+			reason: "a field that becomes secret is not a change", redaction: secret, stored: present, present: present,
 			wantOld: present,
 		},
-		"RedactedAndChanged": {reason: "what was stored before it became secret is not shown either", redaction: secret,
+		"RedactedAndChanged": {reason: "a value stored before its redaction is not shown", redaction: secret,
 			stored: present,
 			present: diffbase.Essence{
 				"spec": object{"a": int64(2), "b": "x"},
 			}, wantOld: diffbase.Essence{"spec": object{"b": "x"}},
 			wantDiff: diff.Diff{{Op: diff.Change, Path: diff.Path{"spec", "a"}}}},
 		"Published": {
-			reason: "what is secret no more is no change", stored: stored[0], present: present, wantOld: present,
+			reason: "a field that is public again is not a change", stored: stored[0], present: present,
+			wantOld: present,
 		},
 		"AllDigests": {
-			reason: "digests say where the change is", stored: stored[1],
+			reason: "digests of all values show the place of the change", stored: stored[1],
 			present:  diffbase.Essence{"spec": object{"a": int64(1), "b": "y"}},
 			wantOld:  diffbase.Essence{"spec": object{"a": int64(1)}},
 			wantDiff: diff.Diff{{Op: diff.Change, Path: diff.Path{"spec", "b"}}},
 		},
 		"OneDigest": {
-			reason: "one digest says that there is one", stored: stored[2], present: diffbase.Essence{"spec": "y"},
+			reason: "one digest shows only that something changed", stored: stored[2],
+			present: diffbase.Essence{"spec": "y"},
 			wantOld: diffbase.Essence{}, wantDiff: diff.Diff{{Op: diff.Add, Path: diff.Path{"spec"}, New: "y"}},
 		},
 		"Emptied": {
-			reason: "nothing to be added is a change as well", stored: stored[2], present: diffbase.Essence{},
+			reason: "removing the whole content is a change, too", stored: stored[2], present: diffbase.Essence{},
 			wantOld: diffbase.Essence{}, wantDiff: diff.Diff{{Op: diff.Remove, Path: diff.Path{"$digest"}}},
 		},
 		"NotPresentable": {
-			reason: "what cannot be compared is not taken for the same", stored: stored[2],
+			reason: "a value that cannot be compared counts as changed", stored: stored[2],
 			present: diffbase.Essence{"spec": math.Inf(1)}, wantOld: diffbase.Essence{},
 			wantDiff: diff.Diff{{Op: diff.Add, Path: diff.Path{"spec"}, New: math.Inf(1)}},
 		},
 		"Former": {
-			reason: "the digest of former versions is known", stored: former, present: diffbase.Essence{"spec": "x"},
+			reason: "the former digest format is read", stored: former, present: diffbase.Essence{"spec": "x"},
 			wantOld: diffbase.Essence{"spec": "x"},
 		},
-		"FormerChanged": {reason: "so is a change since then", stored: former, present: diffbase.Essence{"spec": "y"},
+		"FormerChanged": {reason: "a change since an earlier version is detected", stored: former,
+			present:  diffbase.Essence{"spec": "y"},
 			wantOld:  diffbase.Essence{},
 			wantDiff: diff.Diff{{Op: diff.Add, Path: diff.Path{"spec"}, New: "y"}}},
 		"Users": {
-			reason: "a key of the same name with something else is the user's",
+			reason: "a key with the name of the digests but another type belongs to the user",
 			stored: diffbase.Essence{"$digests": []any{"a"}}, present: present,
 			wantOld: diffbase.Essence{"$digests": []any{"a"}},
 			wantDiff: diff.Diff{
@@ -202,7 +207,7 @@ func TestRecall(t *testing.T) {
 			},
 		},
 		"SameNumber": {
-			reason: "a whole float is an integer, as in all comparisons", redaction: secret, stored: stored[0],
+			reason: "a whole float equals the integer, as in all comparisons", redaction: secret, stored: stored[0],
 			present: diffbase.Essence{"spec": object{"a": 1.0, "b": "x"}},
 			wantOld: diffbase.Essence{"spec": object{"a": 1.0, "b": "x"}},
 		},
@@ -224,10 +229,10 @@ func TestHiddenIsNull(t *testing.T) {
 	_, stored := forms(t, whole, diffbase.Essence{"spec": "x"})
 	c := seen(whole, stored[0], diffbase.Essence{"spec": "y"})
 	if text, err := json.Marshal(c.Old); err != nil || string(text) != `{"spec":null}` {
-		t.Errorf("what is decoded from it must be zero: %s, %v", text, err)
+		t.Errorf("a hidden value must be encoded as null: %s, %v", text, err)
 	}
 	if text := fmt.Sprint(c.Old); text != "map[spec:(redacted)]" {
-		t.Errorf("people must see why: %s", text)
+		t.Errorf("a hidden value must be printed as redacted: %s", text)
 	}
 }
 
@@ -236,14 +241,14 @@ func TestDigestsOfEqualValuesDiffer(t *testing.T) {
 	_, stored := forms(t, whole, essence)
 	here, _ := stored[0]["spec"].(object)
 	if here["a"] == here["b"] {
-		t.Error("equal values of two places have one digest")
+		t.Error("equal values of two fields must have different digests")
 	}
 	for form, err := range whole.Forms(object{"metadata": object{"uid": "uid-2"}}, essence) {
 		if err != nil {
 			t.Fatal(err)
 		}
 		if there, _ := form["spec"].(object); there["a"] == here["a"] {
-			t.Error("equal values of two objects have one digest")
+			t.Error("equal values of two objects must have different digests")
 		}
 		break
 	}
@@ -263,10 +268,10 @@ func TestKeys(t *testing.T) {
 		before, after cause.Redaction
 		same          bool
 	}{
-		"Lost":    {"without the key, nothing can be compared", keyed("k1"), keyed("k2"), false},
-		"Dropped": {"so it is without any", keyed("k1"), whole, false},
-		"Begun":   {"the uid is always tried", whole, keyed("k1"), true},
-		"Rotated": {"former keys are tried as well", keyed("k1"), keyed("k2", "k1"), true},
+		"Lost":    {"without the former key, equal values count as changed", keyed("k1"), keyed("k2"), false},
+		"Dropped": {"without any key, equal values count as changed", keyed("k1"), whole, false},
+		"Begun":   {"digests made with the uid are always compared", whole, keyed("k1"), true},
+		"Rotated": {"digests made with a former key are compared", keyed("k1"), keyed("k2", "k1"), true},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -280,7 +285,7 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// random is a JSON value out of few, so that equal ones are frequent.
+// random returns a JSON value out of few, so that equal ones are frequent.
 func random(r *rand.Rand, depth int) any {
 	scalars := []any{
 		nil, true, false, "", "x", "1", int64(0), int64(1), 1.0, 1.5, int64(1) << 60, float64(1 << 60),
@@ -318,7 +323,7 @@ func randomPaths(r *rand.Rand) []diff.Path {
 	return paths
 }
 
-// bare is what remains of a diff without values.
+// bare returns the operations and paths of a diff, without values.
 func bare(d diff.Diff) []string {
 	items := make([]string, 0, len(d))
 	for _, item := range d {
@@ -328,8 +333,8 @@ func bare(d diff.Diff) []string {
 	return items
 }
 
-// TestDigestsTellAsMuchAsValues compares all that can be stored, by all that may have been redacted then and now, with
-// the essences themselves.
+// TestDigestsTellAsMuchAsValues compares the diffs of digests with the diffs of values, for all stored forms and for
+// random redactions before and after the change.
 func TestDigestsTellAsMuchAsValues(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
@@ -351,7 +356,7 @@ func TestDigestsTellAsMuchAsValues(t *testing.T) {
 					now.Paths, d,
 				)
 			}
-			// What was recalled may be stored once more, as the other of two configurations.
+			// A reconstructed essence can be stored again, as the other one of two configurations.
 			_, again := forms(t, now, c.Old)
 			if d := cmp.Diff(bare(plain), bare(seen(now, again[i], after).Diff)); d != "" {
 				t.Fatalf("%v to %v, form %d stored again: -plain, +digested:\n%s", before, after, i, d)
@@ -363,7 +368,7 @@ func TestDigestsTellAsMuchAsValues(t *testing.T) {
 	}
 }
 
-// TestSecretsAreNowhere looks for a secret in all that is stored and shown.
+// TestSecretsAreNowhere searches for a secret in all stored and shown texts.
 func TestSecretsAreNowhere(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
@@ -388,7 +393,7 @@ func TestSecretsAreNowhere(t *testing.T) {
 			}
 			everything := strings.Join(append(append(texts, again...), string(shown), fmt.Sprint(c.Diff, c.Old)), "\n")
 			if strings.Contains(everything, "secret") {
-				t.Fatalf("a secret got out:\n%s", everything)
+				t.Fatalf("no secret may be stored or shown:\n%s", everything)
 			}
 		}
 	}

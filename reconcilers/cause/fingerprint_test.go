@@ -10,8 +10,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
-// TestFingerprint holds fingerprints against differences: what the one tells apart, the other does.
-// A hash is the same for essences without a difference, and another one for others; it allocates nothing.
+// TestHash shows that essences without a difference have the same hash, that others have different ones, and that the
+// hash does not allocate memory.
 func TestHash(t *testing.T) {
 	base := func() map[string]any {
 		return map[string]any{"spec": map[string]any{
@@ -24,7 +24,8 @@ func TestHash(t *testing.T) {
 		return e
 	}
 	for reason, same := range map[string]map[string]any{
-		"equal": base(), "a whole number": edited(float64(1), "a"), "a null": edited(nil, "z"),
+		"equal essences": base(), "a whole float instead of the integer": edited(float64(1), "a"),
+		"an additional null": edited(nil, "z"),
 	} {
 		if cause.Hash(same) != cause.Hash(base()) {
 			t.Errorf("%s: the hash differs", reason)
@@ -42,7 +43,7 @@ func TestHash(t *testing.T) {
 	}
 	essence := base()
 	if n := testing.AllocsPerRun(100, func() { cause.Hash(essence) }); n > 0 {
-		t.Errorf("%v allocations, want none", n)
+		t.Errorf("%v allocations, want 0", n)
 	}
 }
 
@@ -53,34 +54,34 @@ func TestFingerprint(t *testing.T) {
 		other  diffbase.Essence
 	}{
 		"Same": {
-			"it is stored over and over",
+			"equal essences have the same fingerprint",
 			diffbase.Essence{"spec": map[string]any{"a": int64(1), "list": []any{nil, map[string]any{"x": nil}}}},
 		},
 		"Float": {
-			"there is one kind of numbers",
+			"a whole float equals the integer",
 			diffbase.Essence{"spec": map[string]any{"a": 1.0, "list": []any{nil, map[string]any{"x": nil}}}},
 		},
 		"Null": {
-			"a null is as good as none",
+			"a null equals an absent key",
 			diffbase.Essence{
 				"data": nil,
 				"spec": map[string]any{"a": int64(1), "b": nil, "list": []any{nil, map[string]any{"x": nil}}},
 			},
 		},
 		"NullInList": {
-			"but not in a list",
+			"a null in a mapping within a list differs from an absent key",
 			diffbase.Essence{"spec": map[string]any{"a": int64(1), "list": []any{nil, map[string]any{}}}},
 		},
 		"Value": {
-			"another value",
+			"another value has another fingerprint",
 			diffbase.Essence{"spec": map[string]any{"a": int64(2), "list": []any{nil, map[string]any{"x": nil}}}},
 		},
 		"Boolean": {
-			"which is no number",
+			"a boolean differs from a number",
 			diffbase.Essence{"spec": map[string]any{"a": true, "list": []any{nil, map[string]any{"x": nil}}}},
 		},
-		"Empty":   {"no values at all", diffbase.Essence{}},
-		"Nothing": {"never handled", nil},
+		"Empty":   {"an empty essence has another fingerprint", diffbase.Essence{}},
+		"Nothing": {"a missing essence has another fingerprint", nil},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -95,7 +96,7 @@ func TestFingerprint(t *testing.T) {
 			same := tc.other != nil && len(diff.Compute(base, tc.other)) == 0
 			if (mine == theirs) != same {
 				t.Errorf(
-					"%s: the fingerprints are %q and %q, but that there is no difference is %v", tc.reason, mine,
+					"%s: the fingerprints are %q and %q, but whether the essences are equal is %v", tc.reason, mine,
 					theirs, same,
 				)
 			}
@@ -103,7 +104,8 @@ func TestFingerprint(t *testing.T) {
 	}
 }
 
-// TestFingerprintOfCauses shows when a cause is another one: by its reason, or by what the object has become.
+// TestFingerprintOfCauses shows that causes have different fingerprints if their reasons or the essences of the object
+// differ.
 func TestFingerprintOfCauses(t *testing.T) {
 	essence := func(value any) map[string]any { return map[string]any{"spec": map[string]any{"a": value}} }
 	one := &cause.Cause{Reason: cause.Update, New: essence(int64(1))}
@@ -112,13 +114,17 @@ func TestFingerprintOfCauses(t *testing.T) {
 		other  *cause.Cause
 		same   bool
 	}{
-		"Same": {"the change goes on", &cause.Cause{Reason: cause.Update, New: essence(int64(1))}, true},
+		"Same": {"equal causes have the same fingerprint", &cause.Cause{Reason: cause.Update, New: essence(int64(1))},
+			true},
 		"Status": {
-			"it is no part of it", &cause.Cause{Reason: cause.Update, New: one.New, Object: jsontext.Of(one.New)}, true,
+			"the object outside of the essence does not count",
+			&cause.Cause{Reason: cause.Update, New: one.New, Object: jsontext.Of(one.New)}, true,
 		},
-		"Reason":  {"it is deleted by now", &cause.Cause{Reason: cause.Delete, New: one.New}, false},
-		"Essence": {"it was changed again", &cause.Cause{Reason: cause.Update, New: essence(int64(2))}, false},
-		"NoJSON":  {"it is not known", &cause.Cause{Reason: cause.Update, New: essence(math.NaN())}, false},
+		"Reason": {"another reason is another cause", &cause.Cause{Reason: cause.Delete, New: one.New}, false},
+		"Essence": {"another essence is another cause", &cause.Cause{Reason: cause.Update, New: essence(int64(2))},
+			false},
+		"NoJSON": {"an essence that is not JSON is another cause",
+			&cause.Cause{Reason: cause.Update, New: essence(math.NaN())}, false},
 	} {
 		if same := one.Fingerprint() == tc.other.Fingerprint(); same != tc.same {
 			t.Errorf("%s: %s: the same: %v", name, tc.reason, same)

@@ -30,11 +30,11 @@ func TestLensFails(t *testing.T) {
 	var malformed *diffbase.MalformedError
 	_, err := newLens().Read(diffbase.Annotations{}.Fetch(annotated(object{lastHandled: "{"})))
 	if !errors.As(err, &malformed) || !strings.HasPrefix(err.Error(), "reading the last-handled configuration: ") {
-		t.Errorf("a malformed memory is not taken for none: got %v", err)
+		t.Errorf("a malformed last-handled configuration must be an error: got %v", err)
 	}
 	_, err = newLens(diff.Path{}).New(annotated(nil))
 	if err == nil || !strings.HasPrefix(err.Error(), "building the essence: ") {
-		t.Errorf("the object as a whole cannot be tracked: got %v", err)
+		t.Errorf("the whole object as an extra field must be an error: got %v", err)
 	}
 }
 
@@ -47,23 +47,25 @@ func TestLens(t *testing.T) {
 		now, old diffbase.Essence
 	}{
 		"NeverHandled": {
-			reason: "no memory is no essence, not an empty one", lens: newLens(), body: annotated(nil),
-			now: object{"spec": spec},
+			reason: "a missing last-handled configuration is nil, not an empty essence", lens: newLens(),
+			body: annotated(nil),
+			now:  object{"spec": spec},
 		},
 		"Handled": {
-			reason: "both sides are essences", lens: newLens(), body: annotated(
+			reason: "both the present and the last-handled configuration are essences", lens: newLens(),
+			body: annotated(
 				object{lastHandled: `{"spec": {"a": 1}}`},
 			),
 			now: object{"spec": spec}, old: object{"spec": spec},
 		},
 		"HandledToNothing": {
-			reason: "an object with nothing in it was handled nevertheless", lens: newLens(), body: annotated(
+			reason: "an object with an empty last-handled configuration was handled", lens: newLens(), body: annotated(
 				object{lastHandled: `{}`},
 			),
 			now: object{"spec": spec}, old: object{},
 		},
 		"Progress": {
-			reason: "progress is no change, in whatever version of an essence it stands", lens: newLens(),
+			reason: "progress is removed from the present essence and from the stored one", lens: newLens(),
 			body: annotated(object{"kopf.zalando.org/fn": "{}", "own": "x",
 				lastHandled: `{"spec": {"a": 1}, ` +
 					`"metadata": {"annotations": {"kopf.zalando.org/fn": "{}", "own": "x"}}}`}),
@@ -71,18 +73,20 @@ func TestLens(t *testing.T) {
 			old: object{"spec": spec, "metadata": object{"annotations": object{"own": "x"}}},
 		},
 		"LegacyProgress": {
-			reason: "so is what stood in the status, even if handlers look at that", lens: newLens(diff.Path{"status"}),
-			body: object{"spec": spec, "status": object{"x": "y", "kopf": object{"progress": object{"fn": object{}}}}},
-			now:  object{"spec": spec, "status": object{"x": "y"}},
+			reason: "progress in the status is removed, even if handlers use the status",
+			lens:   newLens(diff.Path{"status"}),
+			body:   object{"spec": spec, "status": object{"x": "y", "kopf": object{"progress": object{"fn": object{}}}}},
+			now:    object{"spec": spec, "status": object{"x": "y"}},
 		},
 		"Extra": {
-			reason: "of the status, only what handlers look at is essential", lens: newLens(diff.Path{"status", "x"}),
+			reason: "of the status, only fields used by handlers are in the essence",
+			lens:   newLens(diff.Path{"status", "x"}),
 			body: object{
 				"spec": spec, "status": object{"x": "y", "z": "w"},
 			}, now: object{"spec": spec, "status": object{"x": "y"}},
 		},
 		"Unreachable": {
-			reason: "a field inside of a scalar, a list or a null is not there, and takes no others along",
+			reason: "a field within a scalar, a list or a null is absent and does not affect others",
 			lens: newLens(
 				diff.Path{"status", "x"}, diff.Path{"status", "x", "y"}, diff.Path{"spec", "a", "b"},
 				diff.Path{"status", "l", "0"}, diff.Path{"status", "n", "m"},
@@ -113,11 +117,12 @@ func TestLensReadsOtherPlaces(t *testing.T) {
 	body := annotated(object{lastHandled: `{"spec": 1}`, "kopf.zalando.org/other": `{"spec": 2}`})
 	got, err := newLens().Read(diffbase.Annotations{Key: "other"}.Fetch(body))
 	if d := cmp.Diff(diffbase.Essence{"spec": int64(2)}, got); d != "" || err != nil {
-		t.Errorf("the place is that of the given storage: error %v, -want, +got:\n%s", err, d)
+		t.Errorf("Read must use the content of the given storage: error %v, -want, +got:\n%s", err, d)
 	}
 }
 
-// What was handled last is the present essence if it would be written so, and is read otherwise.
+// TestLast shows that Last returns the present essence itself if the stored text equals its encoding, and decodes the
+// text otherwise.
 func TestLast(t *testing.T) {
 	now := object{"spec": object{"a": int64(1)}}
 	tests := map[string]struct {
@@ -126,12 +131,13 @@ func TestLast(t *testing.T) {
 		same         bool
 		fails        bool
 	}{
-		"Same":    {"it is not read", `{"spec":{"a":1}}` + "\n", now, true, false},
-		"Spelled": {"others write it otherwise", `{"spec": {"a": 1}}`, now, false, false},
+		"Same":    {"an equal text is not decoded", `{"spec":{"a":1}}` + "\n", now, true, false},
+		"Spelled": {"a text with other spacing is decoded", `{"spec": {"a": 1}}`, now, false, false},
 		"Other": {
-			"the object has changed", `{"spec":{"a":2}}` + "\n", object{"spec": object{"a": int64(2)}}, false, false,
+			"the text of another essence is decoded", `{"spec":{"a":2}}` + "\n", object{"spec": object{"a": int64(2)}},
+			false, false,
 		},
-		"Malformed": {"nobody can read it", `{`, nil, false, true},
+		"Malformed": {"a malformed text is an error", `{`, nil, false, true},
 	}
 	for name, tc := range tests {
 		lens := newLens()
@@ -141,10 +147,10 @@ func TestLast(t *testing.T) {
 			t.Errorf("%s: %s: got %v, %v", name, tc.reason, got, err)
 		}
 		if same := reflect.ValueOf(got).Pointer() == reflect.ValueOf(now).Pointer(); same != tc.same {
-			t.Errorf("%s: %s: the present one itself: %v", name, tc.reason, same)
+			t.Errorf("%s: %s: returned the present essence itself: %v", name, tc.reason, same)
 		}
 		if _, err := lens.Last(body, nil); (err != nil) != tc.fails {
-			t.Errorf("%s: without a present one it is read: %v", name, err)
+			t.Errorf("%s: without a present essence, the text must be decoded: %v", name, err)
 		}
 	}
 }

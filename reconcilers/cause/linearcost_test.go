@@ -10,7 +10,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/growth"
 )
 
-// wide has one mapping of many values.
+// wide returns an essence with one mapping of many values.
 func wide(size int, value string) diffbase.Essence {
 	many := make(object, size)
 	for i := range size {
@@ -19,7 +19,7 @@ func wide(size int, value string) diffbase.Essence {
 	return diffbase.Essence{"spec": many}
 }
 
-// deep has a value at each of many levels.
+// deep returns an essence with a value at each of many levels.
 func deep(levels int, value any) diffbase.Essence {
 	var inner any = object{"leaf": value}
 	for range levels {
@@ -28,7 +28,7 @@ func deep(levels int, value any) diffbase.Essence {
 	return diffbase.Essence{"spec": inner}
 }
 
-// sealing is the list of as many paths, as anybody may write it.
+// sealing returns a list of paths of digests, which any client can write to an object.
 func sealing(size int, path func(i int) []any) []any {
 	list := make([]any, size)
 	for i := range list {
@@ -37,7 +37,8 @@ func sealing(size int, path func(i int) []any) []any {
 	return list
 }
 
-// TestLinear is about what tenants can write: the object, and what is taken for our memory on it.
+// TestLinear shows that the cost grows linearly with the data that tenants can write: the object and its stored
+// configuration.
 func TestLinear(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
@@ -48,19 +49,19 @@ func TestLinear(t *testing.T) {
 		size   int
 		work   func(size int) (redaction cause.Redaction, stored, present diffbase.Essence)
 	}{
-		"Digests": {"the fields and the paths of digests of an object are not multiplied", 3000,
+		"Digests": {"the cost is not the number of fields times the number of digests", 3000,
 			func(size int) (cause.Redaction, diffbase.Essence, diffbase.Essence) {
 				stored := wide(size, "forged")
 				stored["$digests"] = sealing(size, one)
 				return cause.Redaction{}, stored, wide(size, "x")
 			}},
-		"UselessDigests": {"nor are paths that lead nowhere", 3000,
+		"UselessDigests": {"paths to absent fields do not multiply the cost", 3000,
 			func(size int) (cause.Redaction, diffbase.Essence, diffbase.Essence) {
 				stored := wide(size, "x")
 				stored["$digests"] = sealing(size, func(i int) []any { return []any{"spec", fmt.Sprint("other", i)} })
 				return cause.Redaction{}, stored, wide(size, "y")
 			}},
-		"LongPaths": {"a path may be as long as all that is stored", 20_000,
+		"LongPaths": {"the length of one path does not multiply the cost", 20_000,
 			func(size int) (cause.Redaction, diffbase.Essence, diffbase.Essence) {
 				path := make([]any, size)
 				for i := range path {
@@ -70,13 +71,13 @@ func TestLinear(t *testing.T) {
 				stored["$digests"] = []any{path}
 				return cause.Redaction{}, stored, deep(500, "y")
 			}},
-		"DeepDigests": {"digests in the depth of what is stored", 1000,
+		"DeepDigests": {"deeply nested forged digests have linear cost", 1000,
 			func(size int) (cause.Redaction, diffbase.Essence, diffbase.Essence) {
 				stored := deep(size, "forged")
 				stored["$digests"] = []any{[]any{"spec"}}
 				return cause.Redaction{}, stored, deep(size, "y")
 			}},
-		"DeepSecrets": {"secrets in the depth of the object", 1000,
+		"DeepSecrets": {"deeply nested secrets have linear cost", 1000,
 			func(size int) (cause.Redaction, diffbase.Essence, diffbase.Essence) {
 				return cause.Redaction{Paths: []diff.Path{{"spec"}}, Limit: 1000}, deep(size, "x"), deep(size, "y")
 			}},
@@ -105,7 +106,7 @@ func TestLinear(t *testing.T) {
 	}
 }
 
-// TestBeyondDepth is about values that are nested more deeply than differences are told.
+// TestBeyondDepth shows that changes in values nested beyond the maximum depth of differences are detected.
 func TestBeyondDepth(t *testing.T) {
 	const levels = 2 * diff.MaxDepth
 	for name, r := range map[string]cause.Redaction{"Values": {}, "Digests": whole} {
@@ -113,7 +114,7 @@ func TestBeyondDepth(t *testing.T) {
 			_, stored := forms(t, r, deep(levels, "x"))
 			for i, form := range stored {
 				if c := seen(r, form, deep(levels, "x")); len(c.Diff) > 0 {
-					t.Errorf("form %d: nothing has changed, got %v", i, c.Diff)
+					t.Errorf("form %d: want no difference, got %v", i, c.Diff)
 				}
 				innermost := deep(levels, "x")
 				at := innermost
@@ -122,7 +123,7 @@ func TestBeyondDepth(t *testing.T) {
 				}
 				at["leaf"] = "y"
 				if c := seen(r, form, innermost); len(c.Diff) == 0 {
-					t.Errorf("form %d: the change of the innermost value is not seen", i)
+					t.Errorf("form %d: the change of the innermost value must be detected", i)
 				}
 			}
 		})

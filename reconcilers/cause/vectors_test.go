@@ -9,7 +9,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/vectors"
 )
 
-// observed is an input. Other fields than these fail the test.
+// observed is the input of one vector. Unknown fields fail the test.
 type observed struct {
 	Event struct {
 		Type   *string        `json:"type"`

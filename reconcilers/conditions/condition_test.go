@@ -16,20 +16,24 @@ func TestCheck(t *testing.T) {
 		given  conditions.Condition
 		want   string
 	}{
-		"usual":    {"it is", conditions.Condition{}, ""},
-		"a domain": {"for one's own", conditions.Condition{Type: "a.example.org/Ready"}, ""},
+		"usual":    {"a condition with common values is valid", conditions.Condition{}, ""},
+		"a domain": {"a type may have a domain as its prefix", conditions.Condition{Type: "a.example.org/Ready"}, ""},
 		"a reason with colons": {
-			"the API server takes it", conditions.Condition{Reason: "Pod:Up_1"}, "",
+			"a reason may contain colons and underscores", conditions.Condition{Reason: "Pod:Up_1"}, "",
 		},
-		"a type with a blank": {"it is no sentence", conditions.Condition{Type: "Is up"}, `type "Is up"`},
-		"no domain":           {"nothing before the slash", conditions.Condition{Type: "/Up"}, `type "/Up"`},
+		"a type with a blank": {"a type must not contain blanks", conditions.Condition{Type: "Is up"}, `type "Is up"`},
+		"no domain": {"a type with an empty domain is an error", conditions.Condition{Type: "/Up"},
+			`type "/Up"`},
 		"a long type": {
-			"there is a limit", conditions.Condition{Type: strings.Repeat("a", 400)}, `type "aaaa`,
+			"a type over the length limit is an error", conditions.Condition{Type: strings.Repeat("a", 400)},
+			`type "aaaa`,
 		},
-		"a bool":   {"as Go has it", conditions.Condition{Status: "true"}, `status "true"`},
-		"a text":   {"it is for the message", conditions.Condition{Reason: "no quota"}, `reason "no quota"`},
-		"a number": {"a reason begins with a letter", conditions.Condition{Reason: "404"}, `reason "404"`},
-		"a novel":  {"it is cut, and no error", conditions.Condition{Message: strings.Repeat("x", 99999)}, ""},
+		"a bool": {"a status in the spelling of a Go bool is an error", conditions.Condition{Status: "true"},
+			`status "true"`},
+		"a text":   {"a reason with blanks is an error", conditions.Condition{Reason: "no quota"}, `reason "no quota"`},
+		"a number": {"a reason must begin with a letter", conditions.Condition{Reason: "404"}, `reason "404"`},
+		"a long message": {"a message over the limit is valid, because Set cuts it",
+			conditions.Condition{Message: strings.Repeat("x", 99999)}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.given.Type, c.given.Status = cmp.Or(c.given.Type, "Up"), cmp.Or(c.given.Status, conditions.True)
@@ -44,10 +48,10 @@ func TestCheck(t *testing.T) {
 
 func TestCheckNothing(t *testing.T) {
 	if err := (conditions.Condition{Status: "True", Reason: "Answers"}).Check(); err == nil {
-		t.Error("the type is the key of a condition, and was left out")
+		t.Error("a condition without a type must be an error")
 	}
 	if err := (conditions.Condition{Type: "Up", Status: "True"}).Check(); err == nil {
-		t.Error("the API server demands a reason, and it was left out")
+		t.Error("a condition without a reason must be an error")
 	}
 }
 
@@ -60,25 +64,25 @@ func TestSet(t *testing.T) {
 	first := body["status"]
 	want := map[string]any{"conditions": []any{item("Up", "False", "Starts", "wait", later)}}
 	if d := gocmp.Diff(want, body["status"]); d != "" {
-		t.Errorf("the first time: -want, +got:\n%s", d)
+		t.Errorf("the first call: -want, +got:\n%s", d)
 	}
 	down.Reason, down.Message = "Loads", strings.Repeat("x", 99999)
 	if err := conditions.Set(body, down, now.AddDate(1, 0, 0)); err != nil {
 		t.Fatal(err)
 	}
 	if d := gocmp.Diff(want, first); d != "" {
-		t.Errorf("what was given before has changed:\n%s", d)
+		t.Errorf("Set must not change the status that it was given:\n%s", d)
 	}
 	status, _ := body["status"].(map[string]any)
 	list, _ := status["conditions"].([]any)
 	held, _ := list[0].(map[string]any)
 	message, _ := held["message"].(string)
 	if held["lastTransitionTime"] != later || held["reason"] != "Loads" || len(message) != 32768 {
-		t.Errorf("the time has moved, or the message is too long: %v, %d", held["lastTransitionTime"], len(message))
+		t.Errorf("want the former time and a message that is cut: %v, %d", held["lastTransitionTime"], len(message))
 	}
 	for _, odd := range []any{"up", map[string]any{"conditions": map[string]any{}}} {
 		if err := conditions.Set(object(odd), down, now); err == nil {
-			t.Errorf("a condition was set in %v", odd)
+			t.Errorf("Set must reject the status %v", odd)
 		}
 	}
 }
@@ -91,14 +95,14 @@ func TestNamed(t *testing.T) {
 		t.Errorf("%v: %s", err, d)
 	}
 	if _, err := conditions.Named("a b"); err == nil {
-		t.Error("a blank is no domain")
+		t.Error("a domain with a blank must be an error")
 	}
 	held := with(item("Ready", "True", "Succeeded", "", before))
 	status, _ := own.Apply(object(held), conditions.Report{Generation: 3}, now)
 	list, _ := status["conditions"].([]any)
 	if status["observedGeneration"] != int64(2) || len(list) != 2 || !gocmp.Equal(list[0], any(item(
 		"Ready", "True", "Succeeded", "", before))) {
-		t.Errorf("an operator has written what is another one's: %v", status)
+		t.Errorf("an operator must not change the conditions and the generation of another one: %v", status)
 	}
 }
 
@@ -108,19 +112,21 @@ func TestHidden(t *testing.T) {
 		reason     string
 		held, want any
 	}{
-		"none": {"nothing is there", nil, nil},
-		"ours": {"it is as if nothing was", with(ours), "absent"},
+		"none": {"an object without a status stays as it is", nil, nil},
+		"ours": {"a status of own conditions only is removed", with(ours), "absent"},
 		"beside others": {
-			"these are seen", map[string]any{"conditions": []any{ours, map[string]any{"type": "Up"}}, "a": "b"},
+			"conditions of others stay",
+			map[string]any{"conditions": []any{ours, map[string]any{"type": "Up"}}, "a": "b"},
 			map[string]any{"conditions": []any{map[string]any{"type": "Up"}}, "a": "b"},
 		},
 		"only others": {
-			"all is as it was", map[string]any{"conditions": []any{map[string]any{"type": "Up"}}},
+			"a status without own conditions stays as it is",
+			map[string]any{"conditions": []any{map[string]any{"type": "Up"}}},
 			map[string]any{"conditions": []any{map[string]any{"type": "Up"}}},
 		},
-		"odd": {"it is left alone", "up", "up"},
+		"odd": {"a status that is not a mapping stays as it is", "up", "up"},
 		"empty": {
-			"somebody else has written that", map[string]any{"conditions": []any{}},
+			"an empty list stays, because another client wrote it", map[string]any{"conditions": []any{}},
 			map[string]any{"conditions": []any{}},
 		},
 	} {
@@ -135,7 +141,7 @@ func TestHidden(t *testing.T) {
 				t.Errorf("%s: -want, +got:\n%s", c.reason, d)
 			}
 			if d := gocmp.Diff(object(c.held), body); d != "" {
-				t.Errorf("the object itself has changed:\n%s", d)
+				t.Errorf("Hidden must not change the object itself:\n%s", d)
 			}
 		})
 	}

@@ -13,14 +13,14 @@ import (
 func TestCheckTakesTheLongest(t *testing.T) {
 	longest := conditions.Condition{Type: strings.Repeat("a", 316), Status: "True", Reason: strings.Repeat("A", 1024)}
 	if err := longest.Check(); err != nil {
-		t.Errorf("the API server takes them: %v", err)
+		t.Errorf("the longest type and reason of the API server must be valid: %v", err)
 	}
 	for field, tooLong := range map[string]conditions.Condition{
 		"type":   {Type: longest.Type + "a", Status: "True", Reason: "Up"},
 		"reason": {Type: "Up", Status: "True", Reason: longest.Reason + "A"},
 	} {
 		if err := tooLong.Check(); err == nil || !strings.HasPrefix(err.Error(), field) {
-			t.Errorf("the API server does not take this %s: got %v", field, err)
+			t.Errorf("the %s is one character too long and must be an error: got %v", field, err)
 		}
 	}
 }
@@ -28,10 +28,11 @@ func TestCheckTakesTheLongest(t *testing.T) {
 func TestMessagesAreCut(t *testing.T) {
 	full := strings.Repeat("x", 32768)
 	for reason, c := range map[string]struct{ message, want string }{
-		"It is as long as the API server takes.": {full, full},
-		"It is one byte longer.":                 {full + "y", full[:32765] + "…"},
-		"Half a character is none.":              {strings.Repeat("ä", 20000), strings.Repeat("ä", 16382) + "…"},
-		"There is no character to cut at.":       {strings.Repeat("\x80", 40000), "…"},
+		"A message of the maximum length stays as it is.":       {full, full},
+		"A message one byte too long is cut, with an ellipsis.": {full + "y", full[:32765] + "…"},
+		"A message is cut between two characters.": {strings.Repeat("ä", 20000),
+			strings.Repeat("ä", 16382) + "…"},
+		"A message without any valid character is only an ellipsis.": {strings.Repeat("\x80", 40000), "…"},
 	} {
 		body := object(nil)
 		c1 := conditions.Condition{Type: "Up", Status: "False", Reason: "Starts", Message: c.message}
@@ -45,7 +46,7 @@ func TestMessagesAreCut(t *testing.T) {
 	}
 }
 
-// Of several handlers each has its share of the message, and those that have been called go first.
+// TestEveryHandlerIsTold shows that several handlers share the message; handlers that were called come first.
 func TestEveryHandlerIsTold(t *testing.T) {
 	report := conditions.Report{Outcomes: []conditions.Outcome{
 		{ID: "new"}, {ID: "first", Attempts: 1, Message: strings.Repeat("x", 4000)}, {ID: "other", Attempts: 2},
@@ -59,7 +60,7 @@ func TestEveryHandlerIsTold(t *testing.T) {
 		at = append(at, strings.Index(message, part))
 	}
 	if at[0] != 0 || at[1] < at[0] || at[2] < at[1] || ready["reason"] != conditions.Retrying {
-		t.Errorf("want all of them with the reason Retrying, got %v at %v: %s", ready["reason"], at, message)
+		t.Errorf("want all handlers with the reason Retrying, got %v at %v: %s", ready["reason"], at, message)
 	}
 }
 
@@ -70,29 +71,29 @@ func TestTold(t *testing.T) {
 		want   conditions.Told
 		beside conditions.Told // for an operator beside another one
 	}{
-		"none": {"nothing is said", nil, conditions.Told{}, conditions.Told{}},
-		"odd":  {"it cannot have any", "up", conditions.Told{}, conditions.Told{}},
+		"none": {"an object without a status has no report", nil, conditions.Told{}, conditions.Told{}},
+		"odd":  {"a status that is not a mapping has no report", "up", conditions.Told{}, conditions.Told{}},
 		"ready": {
-			"whatever its status", with(item("Ready", "False", "Failed", "", before)),
+			"a Ready condition counts, whatever its status", with(item("Ready", "False", "Failed", "", before)),
 			conditions.Told{Ready: true, Generation: 2}, conditions.Told{},
 		},
 		"under way": {
-			"it says so", with(item("Reconciling", "True", "Retrying", "", before)),
+			"a true Reconciling condition is reported", with(item("Reconciling", "True", "Retrying", "", before)),
 			conditions.Told{Reconciling: true, Generation: 2}, conditions.Told{},
 		},
 		"not under way": {
-			"some write that, too", with(item("Reconciling", "False", "Done", "", before)),
+			"a false Reconciling condition does not count", with(item("Reconciling", "False", "Done", "", before)),
 			conditions.Told{Generation: 2}, conditions.Told{},
 		},
 		"of its own": {
-			"the condition's own generation counts",
+			"the observed generation of the condition counts more than that of the status",
 			map[string]any{
 				"conditions":         []any{item("Ready", "True", "Succeeded", "", before)},
 				"observedGeneration": int64(3),
 			}, conditions.Told{Ready: true, Generation: 2}, conditions.Told{},
 		},
 		"another's": {
-			"the status as a whole is about what its owner has seen",
+			"the generation of the status belongs to the operator with conditions without a domain",
 			with(item("a.example.org/Ready", "True", "Succeeded", "", before)), conditions.Told{Generation: 2},
 			conditions.Told{Ready: true, Generation: 2},
 		},
@@ -110,7 +111,8 @@ func TestTold(t *testing.T) {
 	}
 }
 
-// An operator beside another one hides its own conditions, and nothing that is said of the status as a whole.
+// TestHiddenBesideAnother shows that an operator with a domain hides its own conditions, and keeps the fields of the
+// status as a whole.
 func TestHiddenBesideAnother(t *testing.T) {
 	beside, err := conditions.Named("a.example.org")
 	if err != nil {
@@ -122,9 +124,9 @@ func TestHiddenBesideAnother(t *testing.T) {
 		types      conditions.Types
 		held, want any
 	}{
-		"What is not its own stays, the generation as well.": {beside, with(others, own), with(others)},
-		"There is nothing of its own.":                       {beside, with(others), with(others)},
-		"The generation is its own, without any condition.": {
+		"Conditions of others stay, and so does the observed generation.": {beside, with(others, own), with(others)},
+		"A status without own conditions stays as it is.":                 {beside, with(others), with(others)},
+		"The operator without a domain hides the generation, even without own conditions.": {
 			usual(t), with(own), map[string]any{"conditions": []any{own}},
 		},
 	} {
@@ -134,7 +136,8 @@ func TestHiddenBesideAnother(t *testing.T) {
 	}
 }
 
-// What could not be handled at all is no failure of handlers: once it is taken back, it is past.
+// TestBlockedIsPast shows that a Blocked condition does not count as a failure of handlers: it ends when the change is
+// reverted.
 func TestBlockedIsPast(t *testing.T) {
 	held := with(
 		item("Ready", "False", "Blocked", "no number", before), item("Stalled", "True", "Blocked", "no", before),
@@ -156,6 +159,6 @@ func TestMisfitFollowsReferences(t *testing.T) {
 	status := map[string]any{"properties": map[string]any{"conditions": list}}
 	why, _ := conditions.Misfit(map[string]any{"properties": map[string]any{"status": status}}, resolve)
 	if d := cmp.Diff([]string{"#/lists"}, asked); d != "" || !strings.Contains(why, "not a list") {
-		t.Errorf("it says %q; what was looked up, -want, +got:\n%s", why, d)
+		t.Errorf("got %q; references, -want, +got:\n%s", why, d)
 	}
 }

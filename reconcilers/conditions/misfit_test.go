@@ -19,34 +19,43 @@ func TestMisfit(t *testing.T) {
 		observed             bool
 	}{
 		"as kubebuilder makes it": {
-			"it is usual", inStatus(`observedGeneration: {}, conditions: {type: array, items: {
+			"the schema that kubebuilder generates fits",
+			inStatus(`observedGeneration: {}, conditions: {type: array, items: {
 				properties: ` + whole + `, required: [type, status]}}`), "", true,
 		},
 		"without observedGeneration": {
-			"conditions have it themselves", inStatus(`conditions: {type: array, items: {properties: ` + whole + `}}`),
+			"without a field in the status, each condition has its observedGeneration",
+			inStatus(`conditions: {type: array, items: {properties: ` + whole + `}}`),
 			"", false,
 		},
 		"a status of anything": {
-			"it keeps all", `properties: {status: {x-kubernetes-preserve-unknown-fields: true}}`, "", true,
+			"a status that preserves unknown fields fits",
+			`properties: {status: {x-kubernetes-preserve-unknown-fields: true}}`, "", true,
 		},
-		"an object of anything": {"so does this", `x-kubernetes-preserve-unknown-fields: true`, "", true},
+		"an object of anything": {"an object that preserves unknown fields fits",
+			`x-kubernetes-preserve-unknown-fields: true`, "", true},
 		"a status with more": {
-			"fields beside those", `properties: {status: {additionalProperties: {type: object}}}`, "", true,
+			"a status with additional properties fits", `properties: {status: {additionalProperties: {type: object}}}`,
+			"", true,
 		},
-		"conditions of anything": {"no items are known", inStatus(`conditions: {}`), "", false},
+		"conditions of anything": {"a schema without items fits", inStatus(`conditions: {}`), "", false},
 		"referred to": {
-			"as in documents of built-in kinds", `properties: {status: {allOf: [{$ref: S}]}}`, "", false,
+			"references are followed, as in schemas of built-in kinds", `properties: {status: {allOf: [{$ref: S}]}}`,
+			"", false,
 		},
-		"no status":               {"the CRD has none", `properties: {spec: {}}`, "the schema has no status", false},
-		"no conditions":           {"it has other fields", inStatus(`a: {}`), "no status.conditions", false},
-		"conditions as a mapping": {"some have that", inStatus(`conditions: {type: object}`), "not a list", false},
-		"conditions of former days": {
-			"fields are lacking", inStatus(`conditions: {type: array, items: {
+		"no status": {"a schema without a status does not fit", `properties: {spec: {}}`,
+			"the schema has no status", false},
+		"no conditions": {"a status without conditions does not fit", inStatus(`a: {}`),
+			"no status.conditions", false},
+		"conditions as a mapping": {"conditions as a mapping do not fit", inStatus(`conditions: {type: object}`),
+			"not a list", false},
+		"conditions of an old format": {
+			"conditions that lack fields do not fit", inStatus(`conditions: {type: array, items: {
 				properties: {type: {}, status: {}, reason: {}, message: {}}}}`),
 			"lastTransitionTime, observedGeneration", false,
 		},
 		"more is required": {
-			"no write would pass", inStatus(`conditions: {type: array, items: {
+			"conditions with further required fields do not fit", inStatus(`conditions: {type: array, items: {
 				properties: ` + whole + `, required: [type, severity]}}`),
 			"need further fields by the schema: [severity]", false,
 		},

@@ -16,7 +16,7 @@ var (
 	later  = "2026-02-03T04:05:06Z"
 )
 
-// item is a condition as it is written, of the second generation.
+// item returns a condition of the second generation, as it is written.
 func item(conditionType, status, reason, message, moved string) map[string]any {
 	return map[string]any{
 		"type": conditionType, "status": status, "reason": reason, "message": message, "lastTransitionTime": moved,
@@ -28,7 +28,7 @@ func object(status any) map[string]any {
 	return map[string]any{"metadata": map[string]any{"generation": int64(2)}, "status": status}
 }
 
-// with is a status with a list of conditions, about the second generation.
+// with returns a status with a list of conditions for the second generation.
 func with(items ...any) map[string]any {
 	return map[string]any{"conditions": items, "observedGeneration": int64(2)}
 }
@@ -64,26 +64,27 @@ func TestApply(t *testing.T) {
 		want     any
 	}{
 		"all have succeeded at once": {
-			"nothing was told before", nil, false, []conditions.Outcome{done},
+			"the first success sets Ready", nil, false, []conditions.Outcome{done},
 			with(item("Ready", "True", "Succeeded", "all handlers have succeeded", later)),
 		},
 		"no handler is concerned": {
-			"others are to be able to wait for such objects, too", nil, false, nil,
+			"an object without handlers gets Ready, so that clients can wait for it", nil, false, nil,
 			with(item("Ready", "True", "Succeeded", "no handler had to be called", later)),
 		},
-		"again": {"what is so stays with its time", with(ok), false, []conditions.Outcome{done}, with(ok)},
+		"again": {"an unchanged condition keeps its time", with(ok), false, []conditions.Outcome{done}, with(ok)},
 		"no handler for a change": {
-			"what was said remains said", with(ok), false, nil, with(ok),
+			"a change without handlers keeps the conditions", with(ok), false, nil, with(ok),
 		},
 		"an error": {
-			"it is retried: Ready is False, and Reconciling True", with(ok), false, []conditions.Outcome{waiting},
+			"a retried error sets Ready to False and Reconciling to True", with(ok), false,
+			[]conditions.Outcome{waiting},
 			with(
 				item("Ready", "False", "Retrying", `handler "b", attempt 1: wait`, later),
 				item("Reconciling", "True", "Retrying", `handler "b", attempt 1: wait`, later),
 			),
 		},
 		"a wait": {
-			"it is no retry", with(ok), false,
+			"a wait for another object is not reported as a retry", with(ok), false,
 			[]conditions.Outcome{{ID: "b", Awaited: "ConfigMap a"}, {ID: "c"}},
 			with(
 				item("Ready", "False", "Progressing",
@@ -93,21 +94,21 @@ func TestApply(t *testing.T) {
 			),
 		},
 		"a success after an error": {
-			"Reconciling goes", with(
+			"a success after an error removes Reconciling", with(
 				item("Ready", "False", "Retrying", "wait", before),
 				item("Reconciling", "True", "Retrying", "wait", before),
 			), false, []conditions.Outcome{done},
 			with(item("Ready", "True", "Succeeded", "all handlers have succeeded", later)),
 		},
 		"a handler that was not called yet": {
-			"by the lifecycle, or as the operator stops", nil, false, []conditions.Outcome{done, {ID: "b"}},
+			"a handler without attempts is reported as in progress", nil, false, []conditions.Outcome{done, {ID: "b"}},
 			with(
 				item("Ready", "False", "Progressing", `handler "b" is not called yet`, later),
 				item("Reconciling", "True", "Progressing", `handler "b" is not called yet`, later),
 			),
 		},
-		"a failure for good": {
-			"kstatus takes Stalled for a failure", with(ok), false,
+		"a permanent failure": {
+			"a permanent failure sets Stalled, which kstatus reports as failed", with(ok), false,
 			[]conditions.Outcome{failed, {ID: "c", Succeeded: true}},
 			with(
 				item("Ready", "False", "Failed", `handler "a" failed permanently: no`, later),
@@ -115,7 +116,7 @@ func TestApply(t *testing.T) {
 			),
 		},
 		"a failure beside a retry": {
-			"there is still something to come, and the failure is not hidden", nil, false,
+			"a retry beside a permanent failure hides neither of them", nil, false,
 			[]conditions.Outcome{failed, waiting},
 			with(
 				item("Ready", "False", "Retrying",
@@ -124,38 +125,42 @@ func TestApply(t *testing.T) {
 			),
 		},
 		"an object that does not fit": {
-			"no retry helps", nil, false, []conditions.Outcome{{ID: "a", Blocked: true, Message: "no number"}},
+			"an object that a handler cannot decode is reported as blocked", nil, false,
+			[]conditions.Outcome{{ID: "a", Blocked: true, Message: "no number"}},
 			with(
 				item("Ready", "False", "Blocked", `handler "a" waits until the object is changed: no number`, later),
 				item("Stalled", "True", "Blocked", `handler "a" waits until the object is changed: no number`, later),
 			),
 		},
 		"a retry after a failure": {
-			"the failure is kept aside", with(stalled...), false, []conditions.Outcome{waiting}, with(retried...),
+			"a retry keeps the earlier failure in Stalled, set to False", with(stalled...), false,
+			[]conditions.Outcome{waiting}, with(retried...),
 		},
 		"that change is taken back": {
-			"the failure is what remains", with(retried...), false, nil, with(
+			"reverting the retried change restores the earlier failure", with(retried...), false, nil, with(
 				item("Ready", "False", "Failed", `handler "a" failed permanently: no`, before),
 				item("Stalled", "True", "Failed", `handler "a" failed permanently: no`, later),
 			),
 		},
 		"that change succeeds": {
-			"the failure is past", with(retried...), false, []conditions.Outcome{{ID: "b", Succeeded: true}},
+			"a later success of the retried handler clears the earlier failure", with(retried...), false,
+			[]conditions.Outcome{{ID: "b", Succeeded: true}},
 			with(item("Ready", "True", "Succeeded", "all handlers have succeeded", later)),
 		},
 		"no handler after a failure": {
-			"nobody has mended it", with(stalled...), false, nil, with(stalled...),
+			"a change without handlers does not clear a failure", with(stalled...), false, nil, with(stalled...),
 		},
 		"another handler's resume after a failure": {
-			"a restart does not mend what it has not tried", with(stalled...), true,
+			"a resume of another handler does not clear a failure", with(stalled...), true,
 			[]conditions.Outcome{{ID: "b", Succeeded: true}}, with(stalled...),
 		},
 		"its own resume after a failure": {
-			"that has tried it again", with(stalled...), true, []conditions.Outcome{done},
+			"a successful resume of the failed handler clears the failure", with(stalled...), true,
+			[]conditions.Outcome{done},
 			with(item("Ready", "True", "Succeeded", "all handlers have succeeded", later)),
 		},
 		"others' conditions": {
-			"they stay, at their places and with their fields; what is there twice is there once",
+			"conditions of others keep their place and fields; own duplicates are merged",
 			map[string]any{"conditions": []any{
 				"odd", map[string]any{"type": "Other", "own": "x"},
 				map[string]any{"type": "Ready", "status": "True", "probed": "y"}, map[string]any{"type": "Ready"},
@@ -171,10 +176,12 @@ func TestApply(t *testing.T) {
 			}, "phase": "up", "observedGeneration": int64(2)},
 		},
 		"conditions of another shape": {
-			"they are not ours to destroy", map[string]any{"conditions": map[string]any{"Ready": true}}, false,
+			"conditions that are not a list stay as they are",
+			map[string]any{"conditions": map[string]any{"Ready": true}}, false,
 			[]conditions.Outcome{done}, map[string]any{"conditions": map[string]any{"Ready": true}},
 		},
-		"no mapping": {"so there is no place", "up", false, []conditions.Outcome{done}, map[string]any(nil)},
+		"no mapping": {"a status that is not a mapping gets no conditions", "up", false, []conditions.Outcome{done},
+			map[string]any(nil)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			body := object(c.held)
@@ -184,16 +191,17 @@ func TestApply(t *testing.T) {
 				t.Errorf("%s: -want, +got:\n%s", c.reason, d)
 			}
 			if _, mapping := c.held.(map[string]any); mapping && changed == cmp.Equal(c.held, c.want) {
-				t.Errorf("%s: it says changed=%t", c.reason, changed)
+				t.Errorf("%s: got changed=%t", c.reason, changed)
 			}
 			if d := cmp.Diff(object(c.held), body); d != "" {
-				t.Errorf("the object itself has changed:\n%s", d)
+				t.Errorf("Apply must not change the object itself:\n%s", d)
 			}
 		})
 	}
 }
 
-// A handler that sets all conditions at once takes those of the framework away; their times go on.
+// TestTimesGoOn shows that conditions keep their times when a handler replaces the whole list and removes those of the
+// framework.
 func TestTimesGoOn(t *testing.T) {
 	former := object(with(item("Ready", "True", "Succeeded", "all handlers have succeeded", before)))
 	report := conditions.Report{
@@ -205,18 +213,19 @@ func TestTimesGoOn(t *testing.T) {
 	}
 }
 
-// The generation that somebody else has observed meanwhile is not taken back, unless the object is a restored one.
+// TestObservedGeneration shows that a newer generation, observed by another operator, is kept, unless the object was
+// restored from a backup.
 func TestObservedGeneration(t *testing.T) {
 	for name, c := range map[string]struct {
 		reason       string
 		held         any
 		seen, is, to int64
 	}{
-		"none":       {"it is written", nil, 3, 3, 3},
-		"behind":     {"it follows", int64(2), 3, 4, 3},
-		"ahead":      {"another operator was faster", int64(4), 3, 4, 4},
-		"impossible": {"it is of the object that this one was restored from", int64(9), 3, 4, 3},
-		"a default":  {"of a CRD, for kstatus", int64(-1), 3, 3, 3},
+		"none":       {"a missing generation is added", nil, 3, 3, 3},
+		"behind":     {"an older generation is replaced by the handled one", int64(2), 3, 4, 3},
+		"ahead":      {"a newer generation of another operator stays", int64(4), 3, 4, 4},
+		"impossible": {"a generation above that of the object is replaced", int64(9), 3, 4, 3},
+		"a default":  {"the default of the CRD is replaced", int64(-1), 3, 3, 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			body := object(map[string]any{"observedGeneration": c.held})
@@ -230,7 +239,7 @@ func TestObservedGeneration(t *testing.T) {
 	plain, _ := usual(t).Apply(map[string]any{}, conditions.Report{}, now)
 	list, _ := plain["conditions"].([]any)
 	if ready, _ := list[0].(map[string]any); ready["observedGeneration"] != nil || plain["observedGeneration"] != nil {
-		t.Errorf("a kind without generations: %v", plain)
+		t.Errorf("a kind without generations must not get any: %v", plain)
 	}
 }
 
@@ -244,7 +253,7 @@ func TestTextsAreBounded(t *testing.T) {
 	for _, one := range list {
 		text, _ := one.(map[string]any)["message"].(string)
 		if len(text) > 1024 || !strings.HasSuffix(text, "…") || strings.ContainsRune(text, '\uFFFD') {
-			t.Errorf("the message has %d bytes: %s", len(text), text)
+			t.Errorf("the message has %d bytes, want at most 1024, cut between characters: %s", len(text), text)
 		}
 	}
 }
