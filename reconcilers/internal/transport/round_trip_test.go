@@ -31,9 +31,9 @@ func TestWrap(t *testing.T) {
 		t.Fatal(err)
 	}
 	if d := cmp.Diff([]string{"last", "first"}, passed); d != "" {
-		t.Errorf("a request passes the last function first (-want, +got):\n%s", d)
+		t.Errorf("the last function is not passed first: -want, +got:\n%s", d)
 	}
 	if given.Transport != nil {
-		t.Error("the given client must stay as it is: others use it")
+		t.Error("the given client was changed, although others use it")
 	}
 }
