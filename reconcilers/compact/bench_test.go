@@ -94,4 +94,4 @@ func BenchmarkMessage(b *testing.B) {
 	}
 }
 
-var errUndecodable = errors.New("it cannot be decoded")
+var errUndecodable = errors.New("decoding failed")

@@ -16,8 +16,8 @@ import (
 
 func panicked(with string) error { return panics.Contain(func() error { panic(with) }) }
 
-// TestOnlyWhatSaysSomethingIsKept shows that only objects with knowledge of use take memory: millions of objects may
-// have none.
+// TestOnlyWhatSaysSomethingIsKept shows that only objects with useful knowledge take memory: there may be millions of
+// others.
 func TestOnlyWhatSaysSomethingIsKept(t *testing.T) {
 	body := map[string]any{"metadata": map[string]any{"resourceVersion": "9"}}
 	for name, tc := range map[string]struct {

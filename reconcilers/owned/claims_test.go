@@ -18,8 +18,8 @@ func referring(namespace, apiVersion, kind, name string) *unstructured.Unstructu
 	return pod
 }
 
-// An object becomes a child by an owner reference that names its owner, or by the label of an owner that has declared
-// it. Otherwise no handler is called for it, no pass is requested, and no wait sees it.
+// TestClaims shows that an object becomes a child by an owner reference that names its owner, or by the label of an
+// owner that has declared it. Otherwise no handler is called for it, no pass is requested, and no wait finds it.
 func TestClaims(t *testing.T) {
 	labelled, elsewhere := child("c", 3, label+"=o"), child("c", 3, label+"=o")
 	strange := child("strange", 3, label+"=o")

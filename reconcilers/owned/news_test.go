@@ -188,7 +188,7 @@ func TestNews(t *testing.T) {
 	}
 }
 
-// TestNobodysChildren shows that objects without owners request no pass: most objects of a kind may have none.
+// TestNobodysChildren shows that objects without owners request no pass: most objects of a kind may be without one.
 func TestNobodysChildren(t *testing.T) {
 	w := newWorld(t, telling("h"))
 	for _, event := range []string{owned.Listed, owned.Modified, owned.Deleted} {

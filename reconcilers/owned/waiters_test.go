@@ -98,8 +98,8 @@ func TestCalled(t *testing.T) {
 		waits  bool
 		left   bool
 	}{
-		"WaitsOn":  {"a call that did not reach its wait keeps it", false, waiter("h"), true, true},
-		"WaitsNew": {"a call that was due to the wait, and waits for others, ends it", true, waiter("h"), true, false},
+		"WaitsOn":  {"a call that waits keeps a wait that is not over", false, waiter("h"), true, true},
+		"WaitsNew": {"a call that waits drops a wait that is over", true, waiter("h"), true, false},
 		"Goes":     {"a call that waits for nothing ends the wait", false, waiter("h"), false, false},
 		"Other":    {"the call of another handler keeps the wait", true, waiter("g"), false, true},
 	} {

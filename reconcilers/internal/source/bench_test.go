@@ -12,7 +12,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/benchmarks/objects"
 )
 
-// counting is a queue and a watcher that count what they receive.
+// counting is a queue and a watcher. It counts requests and events.
 type counting struct {
 	priorityqueue.PriorityQueue[source.Request] // unused
 
