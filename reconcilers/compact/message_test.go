@@ -47,6 +47,8 @@ func podOf(change func(*corev1.Pod)) *corev1.Pod {
 	return pod
 }
 
+// TestMessages shows which parts of a protobuf message are known without decoding it, and that it is decoded unchanged
+// except for managed fields.
 func TestMessages(t *testing.T) {
 	tests := map[string]struct {
 		reason string
@@ -219,6 +221,7 @@ func TestAllKindsOfKubernetes(t *testing.T) {
 	}
 }
 
+// TestMalformedMessages shows that a malformed message is refused.
 func TestMalformedMessages(t *testing.T) {
 	kind := compact.KindOf(clientgoscheme.Scheme, podKind)
 	for _, message := range []string{"\x0a", "\x0a\x05x", "\x0a\x02\x0a\x05", "\x07"} {
@@ -254,6 +257,7 @@ func TestUndecodableMessages(t *testing.T) {
 	}
 }
 
+// TestMentions shows that the presence of words can be checked without decoding an object, in both forms.
 func TestMentions(t *testing.T) {
 	message, err := compact.NewPacker(compact.KindOf(clientgoscheme.Scheme, podKind)).Message(
 		messageOf(t, podOf(func(p *corev1.Pod) { p.Finalizers = []string{"example.org/x"} })),

@@ -26,6 +26,8 @@ func of(o *compact.Object) known {
 	return known{o.GetName(), o.GetNamespace(), o.GetResourceVersion(), o.GetUID(), o.Deleting()}
 }
 
+// TestObjects shows which fields of a JSON object are known without decoding it, and that its text is kept except for
+// managed fields.
 func TestObjects(t *testing.T) {
 	pod := metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}
 	tests := map[string]struct {
@@ -112,6 +114,7 @@ func TestObjects(t *testing.T) {
 	}
 }
 
+// TestEndOfAListing shows that only the annotation of client-go with the value true ends a listing.
 func TestEndOfAListing(t *testing.T) {
 	const key = metav1.InitialEventsAnnotationKey
 	for annotations, want := range map[string]string{
@@ -127,6 +130,7 @@ func TestEndOfAListing(t *testing.T) {
 	}
 }
 
+// TestMalformedObjects shows that malformed texts, and texts that are not objects, are refused.
 func TestMalformedObjects(t *testing.T) {
 	for _, text := range []string{
 		``, `[]`, `"x"`, `{`, `{"metadata":`, `{"metadata":{"name":"n"}`, `{"metadata":{"name":"n}}`, `{"metadata":[]}`,
@@ -161,6 +165,7 @@ func TestUndecodableObjects(t *testing.T) {
 	}
 }
 
+// TestBodiesAreOnesOwn shows that each reader gets its own copy of an object, which may be modified.
 func TestBodiesAreOnesOwn(t *testing.T) {
 	want := map[string]any{"metadata": map[string]any{"name": "n"}, "spec": map[string]any{"a": int64(1)}}
 	o, err := compact.Of(want)

@@ -198,6 +198,7 @@ type panicking struct{ forgetful }
 
 func (panicking) WithValues(...any) logr.LogSink { panic("cannot format") }
 
+// TestSinksThatPanic shows that a sink that panics while formatting loses its values, but not later lines.
 func TestSinksThatPanic(t *testing.T) {
 	var out bytes.Buffer
 	sink := funcr.New(func(_, line string) { fmt.Fprintln(&out, line) }, funcr.Options{}).GetSink()

@@ -30,6 +30,7 @@ func text(out *bytes.Buffer, level slog.Level) logr.Logger {
 	}))
 }
 
+// TestWarn shows how each kind of logger writes a warning.
 func TestWarn(t *testing.T) {
 	cases := map[string]struct {
 		reason string

@@ -58,6 +58,7 @@ func TestOnlyWhatSaysSomethingIsKept(t *testing.T) {
 	}
 }
 
+// TestWrote shows when an own write is kept, and when it ends the object.
 func TestWrote(t *testing.T) {
 	type write struct {
 		body     map[string]any
@@ -107,6 +108,7 @@ func TestRepeats(t *testing.T) {
 	}
 }
 
+// TestDefaultErrorDelaysAreFibonacci shows that the default delays are those of Kopf.
 func TestDefaultErrorDelaysAreFibonacci(t *testing.T) {
 	want := []time.Duration{time.Second, time.Second}
 	for len(want) < 15 {
@@ -117,6 +119,7 @@ func TestDefaultErrorDelaysAreFibonacci(t *testing.T) {
 	}
 }
 
+// TestNamespacesOfAResource shows that each namespace of a resource has one memory, which can be dropped.
 func TestNamespacesOfAResource(t *testing.T) {
 	pods, jobs := schema.GroupResource{Resource: "pods"}, schema.GroupResource{Group: "batch", Resource: "jobs"}
 	var all memory.Registry

@@ -38,6 +38,7 @@ func versionOf(o *memory.Object, version string) string {
 	return newest.String("metadata", "resourceVersion")
 }
 
+// TestCatchUp shows that an own write is kept until the cache has caught up with it.
 func TestCatchUp(t *testing.T) {
 	tests := map[string]struct {
 		reason string
@@ -191,6 +192,7 @@ func heap() uint64 {
 	return stats.HeapAlloc
 }
 
+// TestEchoes shows which events are echoes of an own write.
 func TestEchoes(t *testing.T) {
 	quiet := changes.Next{Settled: true, Written: jsontext.Of(body("9"))}
 	later := time.Minute

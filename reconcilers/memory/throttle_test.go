@@ -12,6 +12,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/vectors"
 )
 
+// TestErrorDelays shows the growing delays after errors of the framework.
 func TestErrorDelays(t *testing.T) {
 	tests := map[string]struct {
 		reason   string
@@ -50,6 +51,7 @@ func TestErrorDelays(t *testing.T) {
 	}
 }
 
+// TestNoErrorDelays shows that an empty list of delays disables retries.
 func TestNoErrorDelays(t *testing.T) {
 	var own memory.Throttle
 	if delay, again := own.Fail(nil, 0, time.Now()); again || delay != 0 || own != (memory.Throttle{}) {

@@ -13,6 +13,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
 )
 
+// TestUnhandled shows how unhandled changes are counted, and how their latency is measured.
 func TestUnhandled(t *testing.T) {
 	const a, b = types.UID("a"), types.UID("b")
 	second := func() { time.Sleep(time.Second) }

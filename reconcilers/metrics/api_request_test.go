@@ -7,6 +7,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/metrics"
 )
 
+// TestAPIRequestOf shows how a request is described by its verb and resource.
 func TestAPIRequestOf(t *testing.T) {
 	const here = "/api/v1/namespaces/n/pods"
 	for _, tc := range []struct{ reason, method, path, want string }{

@@ -21,6 +21,7 @@ type refusing struct{ prometheus.Registerer }
 
 func (refusing) Register(prometheus.Collector) error { return errBoo }
 
+// TestNewFails shows that errors of the registry, such as a name in use, are returned.
 func TestNewFails(t *testing.T) {
 	if _, err := metrics.New("op", refusing{}); !errors.Is(err, errBoo) {
 		t.Errorf("the error of the registry is not returned: %v", err)
@@ -150,6 +151,7 @@ func TestTwoOperators(t *testing.T) {
 	}
 }
 
+// TestNothingIsMeasured shows that a nil or zero value measures nothing and can be used.
 func TestNothingIsMeasured(t *testing.T) {
 	for name, none := range map[string]*metrics.Operator{"Nil": nil, "Zero": {}} {
 		fill(none)

@@ -18,6 +18,7 @@ func (s sending) RoundTrip(*http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: int(s), Body: http.NoBody}, nil
 }
 
+// TestRequestsAreCounted shows that requests are counted by verb and status class.
 func TestRequestsAreCounted(t *testing.T) {
 	const pods, here = "/api/v1/pods", "/api/v1/namespaces/n/pods"
 	for _, tc := range []struct {

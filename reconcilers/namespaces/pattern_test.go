@@ -9,6 +9,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
 )
 
+// TestPatternsAreEqualByFormAndText shows that patterns are compared by their form and text.
 func TestPatternsAreEqualByFormAndText(t *testing.T) {
 	t.Parallel()
 	expression := namespaces.Regexp(regexp.MustCompile("a"))
@@ -28,6 +29,7 @@ func TestPatternsAreEqualByFormAndText(t *testing.T) {
 	}
 }
 
+// TestNamed shows that the valid names among patterns are returned once, sorted.
 func TestNamed(t *testing.T) {
 	t.Parallel()
 	patterns := namespaces.Patterns{

@@ -76,6 +76,7 @@ func TestScopeInParts(t *testing.T) {
 	}
 }
 
+// TestScopeHas shows which names are in a scope.
 func TestScopeHas(t *testing.T) {
 	t.Parallel()
 	for reason, tc := range map[string]struct {

@@ -11,6 +11,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/vectors"
 )
 
+// TestVectorsNamespacePattern compares the matching of patterns with Kopf's.
 func TestVectorsNamespacePattern(t *testing.T) {
 	vectors.Play(t, "namespace_pattern", nil, func(t *testing.T, input vectors.Fields) (any, error) {
 		vectors.Known(t, input, "name", "pattern", "patterns", "regexp")
@@ -35,6 +36,7 @@ func TestVectorsNamespacePattern(t *testing.T) {
 	})
 }
 
+// TestVectorsNamespaceEvent compares the served namespaces after events with Kopf's.
 func TestVectorsNamespaceEvent(t *testing.T) {
 	vectors.Play(t, "namespace_event", nil, func(t *testing.T, input vectors.Fields) (any, error) {
 		vectors.Known(t, input, "patterns", "steps")
@@ -152,6 +154,7 @@ func TestRegexp(t *testing.T) {
 	}
 }
 
+// TestPlain shows which patterns are plain names.
 func TestPlain(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
+// TestWatcher shows that the served namespaces follow the cluster, and that a deleted one is served for a while.
 func TestWatcher(t *testing.T) {
 	tests := map[string]struct {
 		reason string
@@ -102,6 +103,8 @@ func TestWatcher(t *testing.T) {
 	}
 }
 
+// TestWatcherIsRefused shows that named namespaces are served without the right to list, and how failures are retried
+// and logged.
 func TestWatcherIsRefused(t *testing.T) {
 	const refused, lost, unlisted = "Not allowed to list", "Cannot watch", "Cannot list"
 	tests := map[string]struct {

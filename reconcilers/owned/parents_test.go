@@ -8,6 +8,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/owned"
 )
 
+// TestMayBeChild shows which objects are possible children by their metadata, and thus must be kept as a whole.
 func TestMayBeChild(t *testing.T) {
 	pods := schema.GroupKind{Kind: "Pod"}
 	known := &owned.Children{Label: label}

@@ -11,6 +11,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
+// TestAdmissionOps shows the JSON patch of an admission response, and the errors of patches that do not apply.
 func TestAdmissionOps(t *testing.T) {
 	type m = map[string]any
 	cases := map[string]struct {
@@ -102,6 +103,7 @@ func TestAdmissionOps(t *testing.T) {
 	}
 }
 
+// FuzzAdmissionOps checks that the operations for a changed body lead to exactly that body.
 func FuzzAdmissionOps(f *testing.F) {
 	for seed := range uint64(200) {
 		f.Add(seed)

@@ -26,6 +26,7 @@ func checkClass(t *testing.T, reason string, want, err error) {
 	}
 }
 
+// TestErrorClasses shows the class and the text of each error of a write.
 func TestErrorClasses(t *testing.T) {
 	type m = map[string]any
 	mergeMain := patching.Patch{Merge: m{"spec": m{"n": int64(2)}}}
@@ -131,6 +132,7 @@ func TestErrorClasses(t *testing.T) {
 	}
 }
 
+// TestStatusRefused shows which refusals of the status stop the write of the main resource.
 func TestStatusRefused(t *testing.T) {
 	type m = map[string]any
 	tooLarge := memapi.Refusal(413)
@@ -200,6 +202,7 @@ func TestStatusRefused(t *testing.T) {
 	}
 }
 
+// TestHopeless shows which errors would also occur in the next attempt.
 func TestHopeless(t *testing.T) {
 	failing := patching.Contained([]patching.Transform{func(map[string]any) error { return errors.New("no") }})
 	for reason, tc := range map[string]struct {
@@ -242,6 +245,7 @@ func saying(text string) error {
 	}}
 }
 
+// TestTooLarge shows which responses mean that the object is too large, and that these are refusals of the content.
 func TestTooLarge(t *testing.T) {
 	const transport = "rpc error: code = ResourceExhausted desc = trying to send message larger than max (3 vs. 2)"
 	for reason, tc := range map[string]struct {

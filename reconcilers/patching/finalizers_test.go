@@ -9,6 +9,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 )
 
+// TestGuardFinalizers shows that handlers cannot remove the operator's own finalizer, and that they can change all
+// others.
 func TestGuardFinalizers(t *testing.T) {
 	failed := errors.New("failed")
 	for name, tc := range map[string]struct {

@@ -13,6 +13,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
+// TestMergeDiff shows the merge patch between two bodies, and whether it touches a list.
 func TestMergeDiff(t *testing.T) {
 	type m = map[string]any
 	cases := map[string]struct {
@@ -107,6 +108,7 @@ func TestMergeDiff(t *testing.T) {
 	}
 }
 
+// FuzzMergeDiff checks that applying the merge patch to the former body leads to the latter one.
 func FuzzMergeDiff(f *testing.F) {
 	for seed := range uint64(200) {
 		f.Add(seed)
@@ -138,6 +140,7 @@ func FuzzMergeDiff(f *testing.F) {
 	})
 }
 
+// TestMergeDiffOfEqualBodiesIsFree shows that comparing equal bodies allocates nothing.
 func TestMergeDiffOfEqualBodiesIsFree(t *testing.T) {
 	body := randomMapping(rand.New(rand.NewPCG(5, 5)), 4)
 	same := decode(encode(body)).(map[string]any)

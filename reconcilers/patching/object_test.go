@@ -6,6 +6,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 )
 
+// TestIdentity shows how the uid and the version are read, also from incomplete bodies.
 func TestIdentity(t *testing.T) {
 	cases := map[string]struct {
 		reason       string
@@ -30,6 +31,7 @@ func TestIdentity(t *testing.T) {
 	}
 }
 
+// TestNewer shows that versions are compared as numbers, if they are any.
 func TestNewer(t *testing.T) {
 	cases := map[string]struct {
 		reason string
@@ -51,6 +53,7 @@ func TestNewer(t *testing.T) {
 	}
 }
 
+// TestHasFinalizer shows that malformed lists of finalizers are tolerated.
 func TestHasFinalizer(t *testing.T) {
 	cases := map[string]struct {
 		reason string
@@ -79,6 +82,7 @@ func TestHasFinalizer(t *testing.T) {
 	}
 }
 
+// TestBlockDeletionWithNilMetadata shows that a nil mapping as metadata is replaced.
 func TestBlockDeletionWithNilMetadata(t *testing.T) {
 	body := map[string]any{"metadata": map[string]any(nil)}
 	if err := patching.BlockDeletion("own")(body); err != nil || !patching.HasFinalizer(body, "own") {

@@ -11,6 +11,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 )
 
+// TestAddResult shows how the result of a handler is added to a patch.
 func TestAddResult(t *testing.T) {
 	type host struct {
 		Name string `json:"name"`
@@ -103,6 +104,7 @@ func TestAddResult(t *testing.T) {
 	}
 }
 
+// TestSetIn shows how a value is set at a path of a patch.
 func TestSetIn(t *testing.T) {
 	cases := map[string]struct {
 		reason string
@@ -145,6 +147,7 @@ func TestSetIn(t *testing.T) {
 	}
 }
 
+// TestPatchOwnsItsMappings shows that a patch copies its values, and that a clone is independent.
 func TestPatchOwnsItsMappings(t *testing.T) {
 	mine := map[string]any{"a": int64(1)}
 	var p patching.Patch
@@ -172,6 +175,7 @@ func TestPatchOwnsItsMappings(t *testing.T) {
 	}
 }
 
+// TestEmpty shows which patches are empty.
 func TestEmpty(t *testing.T) {
 	cases := map[string]struct {
 		reason string
@@ -198,6 +202,7 @@ func TestEmpty(t *testing.T) {
 	}
 }
 
+// TestApplyTo shows that a patch is applied as its merge patch first, and then its functions in their order.
 func TestApplyTo(t *testing.T) {
 	broken := errors.New("broken")
 	cases := map[string]struct {
@@ -251,6 +256,7 @@ func TestApplyTo(t *testing.T) {
 	}
 }
 
+// TestTreesAreTakenAsTheyAre shows that values that are JSON already are not encoded again.
 func TestTreesAreTakenAsTheyAre(t *testing.T) {
 	var p patching.Patch
 	path := []string{"a"}

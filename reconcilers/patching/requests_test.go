@@ -10,6 +10,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 )
 
+// TestRequests shows the requests for each sort of patch, and the guards by uid and version.
 func TestRequests(t *testing.T) {
 	type m = map[string]any
 	finalizer := []patching.Transform{patching.BlockDeletion("own")}

@@ -8,6 +8,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
+// TestRestored shows that removed fields that the schema restores are found.
 func TestRestored(t *testing.T) {
 	type object = map[string]any
 	before := object{"spec": object{"enabled": true, "replicas": int64(3), "other": "x"}}

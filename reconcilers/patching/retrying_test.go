@@ -12,6 +12,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 )
 
+// TestApplyRetrying shows that a conflict is retried on the fresh object, in up to five attempts.
 func TestApplyRetrying(t *testing.T) {
 	type m = map[string]any
 	finalizer := patching.Patch{Transforms: []patching.Transform{patching.BlockDeletion("own")}}
@@ -143,6 +144,7 @@ func TestApplyRetrying(t *testing.T) {
 	}
 }
 
+// TestRemainingMerge shows which part of a patch remains after a conflict.
 func TestRemainingMerge(t *testing.T) {
 	type m = map[string]any
 	p := patching.Patch{

@@ -78,6 +78,7 @@ func TestContainedFunctions(t *testing.T) {
 	}
 }
 
+// TestFinalizersOfOddBodies shows that finalizers can be added to and removed from incomplete bodies.
 func TestFinalizersOfOddBodies(t *testing.T) {
 	finalizers := func(items ...any) map[string]any {
 		return map[string]any{"metadata": map[string]any{"finalizers": items}}

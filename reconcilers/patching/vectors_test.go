@@ -24,6 +24,7 @@ func sameJSON(t *testing.T, what string, want, got any) {
 
 const kopfFinalizer = "kopf.zalando.org/KopfFinalizerMarker"
 
+// TestVectorsFinalizer compares the handling of finalizers with Kopf's.
 func TestVectorsFinalizer(t *testing.T) {
 	vectors.Run(t, "finalizer", func(t *testing.T, input vectors.Fields, want vectors.Expected) {
 		vectors.Known(t, input, "body", "finalizer")
@@ -44,6 +45,7 @@ func TestVectorsFinalizer(t *testing.T) {
 	})
 }
 
+// TestVectorsResultsDelivery compares the storage of results with Kopf's.
 func TestVectorsResultsDelivery(t *testing.T) {
 	vectors.Run(t, "results_delivery", func(t *testing.T, input vectors.Fields, want vectors.Expected) {
 		vectors.Known(t, input, "outcomes", "patch")
@@ -68,6 +70,7 @@ func TestVectorsResultsDelivery(t *testing.T) {
 	})
 }
 
+// TestVectorsJSONPatch compares the effect of JSON patches with Kopf's.
 func TestVectorsJSONPatch(t *testing.T) {
 	vectors.Run(t, "json_patch", func(t *testing.T, input vectors.Fields, want vectors.Expected) {
 		vectors.Known(t, input, "body", "patch", "fns")

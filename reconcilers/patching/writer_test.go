@@ -50,6 +50,7 @@ func annotate(status map[string]any) map[string]any {
 	return merge
 }
 
+// TestReleased shows when removing a finalizer releases the object.
 func TestReleased(t *testing.T) {
 	cases := map[string]struct {
 		reason   string
@@ -146,6 +147,7 @@ func orAny(value any) any {
 	return value
 }
 
+// TestNothingToWrite shows that an empty patch sends nothing.
 func TestNothingToWrite(t *testing.T) {
 	api := serverOf(object())
 	result, err := writerFor(api).Apply(t.Context(), patching.Target{Body: object()}, patching.Patch{})
@@ -154,6 +156,7 @@ func TestNothingToWrite(t *testing.T) {
 	}
 }
 
+// TestGet shows that an object is read, and that a missing one is an error.
 func TestGet(t *testing.T) {
 	api := serverOf(object())
 	writer := writerFor(api)
@@ -171,6 +174,7 @@ func TestGet(t *testing.T) {
 	}
 }
 
+// TestCancelledContext shows that a cancelled context stops a write before its first request.
 func TestCancelledContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -182,6 +186,7 @@ func TestCancelledContext(t *testing.T) {
 	}
 }
 
+// TestGone shows that a missing object is not an error.
 func TestGone(t *testing.T) {
 	type m = map[string]any
 	cases := map[string]struct {
@@ -211,6 +216,7 @@ func TestGone(t *testing.T) {
 	}
 }
 
+// TestNoVersionToGuardWith shows that a list is not written without a version to guard it.
 func TestNoVersionToGuardWith(t *testing.T) {
 	body := object()
 	delete(body["metadata"].(map[string]any), "resourceVersion")

@@ -66,6 +66,7 @@ var (
 	grants = schema.GroupVersionResource{Group: "example.org", Version: "v1", Resource: "grants"}
 )
 
+// TestClient shows the requests of the client, and that warnings are passed on.
 func TestClient(t *testing.T) {
 	merge := rawclient.Patch{Type: types.MergePatchType, Data: []byte(`{"a":1}`)}
 	ofStatus := rawclient.Patch{
@@ -127,6 +128,7 @@ type ignoring struct{ ignored int }
 
 func (i *ignoring) HandleWarningHeader(int, string, string) { i.ignored++ }
 
+// TestWarningsAreForWhomTheConfigurationSays shows that warnings go to the configured handler, or to the log.
 func TestWarningsAreForWhomTheConfigurationSays(t *testing.T) {
 	var said int
 	log := funcr.New(func(string, string) { said++ }, funcr.Options{})
@@ -144,6 +146,7 @@ func TestWarningsAreForWhomTheConfigurationSays(t *testing.T) {
 	}
 }
 
+// TestClientFails shows that errors of the server, the connection and the callback are returned.
 func TestClientFails(t *testing.T) {
 	broken := errors.New("the connection broke")
 	half := func() io.Reader { return io.MultiReader(strings.NewReader(`{"a":`), failing{broken}) }
@@ -231,6 +234,7 @@ func TestTimeout(t *testing.T) {
 	})
 }
 
+// TestClientOfABadConfiguration shows that an invalid configuration is an error of each request.
 func TestClientOfABadConfiguration(t *testing.T) {
 	c := rawclient.New(&rest.Config{Host: "http://[::1"}, http.DefaultClient, grants)
 	for _, err := range []error{c.Get(t.Context(), a, nil), c.Patch(t.Context(), a, rawclient.Patch{}, nil)} {

@@ -8,6 +8,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/storages"
 )
 
+// TestFormerIDsOf shows that sub-handlers get their former ids from their handler.
 func TestFormerIDsOf(t *testing.T) {
 	renamed := storages.Renamed{}.With("new", []string{"old"}).With("new/spec.x", nil).With("other", nil)
 	cases := map[string]struct {

@@ -159,6 +159,8 @@ func everything(t *testing.T, d diffbase.Storage, p progress.Storage, ask func()
 	}
 }
 
+// TestStoragesOfUsersAreKeptApart shows that a storage of a user cannot modify values of the engine, nor the engine
+// those of the storage.
 func TestStoragesOfUsersAreKeptApart(t *testing.T) {
 	trusted := diffbase.Annotations{Prefix: "x.org"}
 	store := progress.Annotations{Prefix: "x.org"}
@@ -177,6 +179,8 @@ func TestStoragesOfUsersAreKeptApart(t *testing.T) {
 	}
 }
 
+// TestStoragesThatPanicChangeNothing shows that a panic of a storage becomes an error, and that its incomplete write is
+// dropped.
 func TestStoragesThatPanicChangeNothing(t *testing.T) {
 	c := &careless{Annotations: diffbase.Annotations{Prefix: "x.org"}, panics: true}
 	d, p := storages.Diffbase(c), storages.Progress(carelessProgress{c, progress.Annotations{Prefix: "x.org"}})
@@ -230,6 +234,8 @@ func (a answering) Fetch(object, string) (*progress.Record, error) { return a.re
 
 func (a answering) Store(object, object, string, progress.Record) error { return a.err }
 
+// TestAnswersOfUsersStorages shows that a record that is returned with an error is ignored, and that a probe names the
+// handler.
 func TestAnswersOfUsersStorages(t *testing.T) {
 	broken := errors.New("broken")
 	kept := record()
@@ -262,6 +268,7 @@ type irremovable struct{ progress.Annotations }
 
 func (irremovable) Purge(_, _ map[string]any, _ string) { panic("no removal") }
 
+// TestProbeOfAStorageThatPanics shows that a panic of a storage during the probe is returned as an error.
 func TestProbeOfAStorageThatPanics(t *testing.T) {
 	kept := storages.Progress(irremovable{progress.Annotations{Prefix: "x.org"}})
 	err := storages.ProbeProgress(map[string]any{}, kept, "fn")

@@ -76,6 +76,7 @@ func withStatus(r discovery.Resource) discovery.Resource {
 	return r
 }
 
+// TestConditionsWithoutAPlace shows which kinds get conditions, and that the log explains the others.
 func TestConditionsWithoutAPlace(t *testing.T) {
 	kind := func(group, name string) discovery.Resource {
 		return withStatus(discovery.Resource{
@@ -117,6 +118,8 @@ func TestConditionsWithoutAPlace(t *testing.T) {
 	}
 }
 
+// TestSchemaWithoutConditions shows that the schema decides whether conditions and observedGeneration are written, and
+// that a corrected schema is found after a pause.
 func TestSchemaWithoutConditions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := withStatus(widgets)
@@ -176,6 +179,8 @@ func TestSchemaReplaced(t *testing.T) {
 	a.want("a changed definition is reported again", false, 1)
 }
 
+// TestRefusedConditions shows that a refusal for one object is only logged, and that a lasting one stops the writing
+// for a while.
 func TestRefusedConditions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAccepting(t, withStatus(widgets))
@@ -206,6 +211,7 @@ func TestRefusedConditions(t *testing.T) {
 	})
 }
 
+// TestNobodyReports shows that a kind without reporting handlers gets no conditions.
 func TestNobodyReports(t *testing.T) {
 	if (&Dependencies{}).conditionsOf(withStatus(widgets), nil) != nil {
 		t.Error("conditions are written for a kind without reporting handlers")

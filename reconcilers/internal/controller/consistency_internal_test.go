@@ -12,6 +12,7 @@ func (f sending) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{Body: http.NoBody}, nil
 }
 
+// TestConsistentLists shows how the first list of an informer becomes a consistent read.
 func TestConsistentLists(t *testing.T) {
 	for name, c := range map[string]struct{ reason, query, want string }{
 		"AnyState": {"version 0 allows a state of the past, so it is removed", "resourceVersion=0", ""},

@@ -8,6 +8,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
+// TestPassOverAnObjectThatGoes shows that an object is neither handled nor remembered after its end, at whatever point
+// of a pass it disappears.
 func TestPassOverAnObjectThatGoes(t *testing.T) {
 	deleting := func() *handlers.Handler { return &handlers.Handler{ID: "d", Reason: cause.Delete} }
 	tests := map[string]struct {

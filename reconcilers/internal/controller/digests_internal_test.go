@@ -48,6 +48,8 @@ func (spoilt) Build(map[string]any, []diff.Path) (diffbase.Essence, error) {
 	return nil, errors.New("spoilt")
 }
 
+// TestHoldingNewObjects shows that a new object needs the finalizer if a handler of deletions exists, and that errors of
+// the storage are returned.
 func TestHoldingNewObjects(t *testing.T) {
 	deleting := []*adapters.Handler{adapters.New(&handlers.Handler{
 		ID: "d", Reason: cause.Delete, Call: func(context.Context, *handlers.Invocation) error { return nil },

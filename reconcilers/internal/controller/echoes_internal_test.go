@@ -44,6 +44,8 @@ func (w *world) counted() *int {
 	return count
 }
 
+// TestEventsOfOurOwnWrites shows that the event of an own write does not evaluate the object again, unless there is
+// another cause for a pass.
 func TestEventsOfOurOwnWrites(t *testing.T) {
 	tests := map[string]struct {
 		reason string

@@ -82,6 +82,7 @@ func (c *catalogue) wantIndex(when string, ready bool, want ...string) {
 	}
 }
 
+// TestIndex shows that the index follows the objects through interruptions, whether controllers or a replica fill it.
 func TestIndex(t *testing.T) {
 	tests := map[string]struct {
 		reason string
@@ -188,6 +189,7 @@ func TestIndex(t *testing.T) {
 	}
 }
 
+// TestIndexThatCannotBeFilled shows which errors of a first list block the handlers that need the index.
 func TestIndexThatCannotBeFilled(t *testing.T) {
 	for name, c := range map[string]struct {
 		reason string

@@ -18,6 +18,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/resync"
 )
 
+// TestWatchFailures shows which failures of watches are logged, and that a missing kind leads to a new discovery.
 func TestWatchFailures(t *testing.T) {
 	gone := apierrors.NewNotFound(schema.GroupResource{}, "widgets")
 	ended, end := context.WithCancel(t.Context())

@@ -15,6 +15,7 @@ func (w *world) listed() *compact.Object {
 	return obj
 }
 
+// TestInitialMarks shows which objects are resumed, and that no memory of them remains afterwards.
 func TestInitialMarks(t *testing.T) {
 	tests := map[string]struct {
 		reason string

@@ -86,6 +86,7 @@ func (f *family) uid(name string) types.UID {
 	return (&unstructured.Unstructured{Object: f.server.Object(stored, "a", name)}).GetUID()
 }
 
+// TestChildren shows which events of children lead to calls, and when an owner is forgotten.
 func TestChildren(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFamily(t)

@@ -11,6 +11,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 )
 
+// TestPassSpacesTheErrorsOfTheFramework shows that passes after errors of the framework are delayed increasingly, and
+// that events do not shorten the delays.
 func TestPassSpacesTheErrorsOfTheFramework(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, creating("c"))
@@ -42,6 +44,8 @@ func TestPassSpacesTheErrorsOfTheFramework(t *testing.T) {
 	})
 }
 
+// TestPassSaysOnceThatAnObjectIsBlocked shows that a malformed annotation blocks its object, with one line for each
+// cause.
 func TestPassSaysOnceThatAnObjectIsBlocked(t *testing.T) {
 	w := newWorld(t, creating("c"))
 	spoil := func(value string) {

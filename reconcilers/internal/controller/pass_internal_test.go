@@ -89,6 +89,8 @@ func handledAsOurWriteComes(looks int) func(w *world) {
 	}
 }
 
+// TestPassTheNewestObject shows that a pass uses the newest state of the object, from the cache or from an own write,
+// and repeats nothing.
 func TestPassTheNewestObject(t *testing.T) {
 	tests := map[string]struct {
 		reason string
@@ -186,6 +188,8 @@ func TestPassTheNewestObject(t *testing.T) {
 	}
 }
 
+// TestPassComesBackForRetries shows that a pass is repeated when the next attempt is due, and not after a permanent
+// failure.
 func TestPassComesBackForRetries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		flaky := creating("c")
@@ -206,6 +210,8 @@ func TestPassComesBackForRetries(t *testing.T) {
 	})
 }
 
+// TestPassOnExit shows that an exit interrupts the running handler, which the next process repeats, and keeps the
+// results before it.
 func TestPassOnExit(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	exited := false

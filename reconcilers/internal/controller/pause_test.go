@@ -65,6 +65,7 @@ func (g *gate) want(t *testing.T, when string, inside int) {
 	}
 }
 
+// TestGateAndWrites shows that unsaved results hold the gate, and how long a pause and an exit wait for them.
 func TestGateAndWrites(t *testing.T) {
 	tests := map[string]struct {
 		reason string

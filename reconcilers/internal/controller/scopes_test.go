@@ -11,6 +11,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/controller"
 )
 
+// TestScopes shows that controllers start and end with the served namespaces, and that deletions in between are
+// reported.
 func TestScopes(t *testing.T) {
 	tests := map[string]struct {
 		reason string

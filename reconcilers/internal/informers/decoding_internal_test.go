@@ -50,6 +50,7 @@ func shown(t *testing.T, decoded runtime.Object) string {
 	}
 }
 
+// TestDecoding shows how the texts of objects, lists, bookmarks and errors are decoded.
 func TestDecoding(t *testing.T) {
 	tests := map[string]struct{ reason, text, want string }{
 		"Object": {
@@ -107,6 +108,7 @@ func TestDecoding(t *testing.T) {
 	}
 }
 
+// TestDecodingFails shows that malformed texts are errors.
 func TestDecodingFails(t *testing.T) {
 	for _, text := range []string{
 		``, `{`, `[]`, `{"kind":"PodList","items":{}}`, `{"kind":"PodList","items":[5]}`,
@@ -227,6 +229,7 @@ func (endlessText) Read(into []byte) (int, error) {
 	return len(into), nil
 }
 
+// TestAnEventThatIsTooLargeEndsTheWatch shows that an endless event is refused instead of buffered.
 func TestAnEventThatIsTooLargeEndsTheWatch(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
@@ -238,6 +241,7 @@ func TestAnEventThatIsTooLargeEndsTheWatch(t *testing.T) {
 	}
 }
 
+// TestLargeEventsOfOneWatchAreRead shows that the size limit applies to each event, not to the sum of a watch.
 func TestLargeEventsOfOneWatchAreRead(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")

@@ -46,6 +46,7 @@ func asText(name string) string {
 	return `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"` + name + `"},"data":{"a":"` + name + `"}}`
 }
 
+// TestDecodingMessages shows how the messages of objects, lists and errors are decoded.
 func TestDecodingMessages(t *testing.T) {
 	tests := map[string]struct {
 		reason string
@@ -79,6 +80,7 @@ func TestDecodingMessages(t *testing.T) {
 	}
 }
 
+// TestDecodingMessagesFails shows that malformed messages are errors.
 func TestDecodingMessagesFails(t *testing.T) {
 	list := sent(t, &corev1.ConfigMapList{
 		ListMeta: metav1.ListMeta{ResourceVersion: "7"}, Items: []corev1.ConfigMap{*configMap("a")},

@@ -9,6 +9,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/loops"
 )
 
+// TestGuard shows when calls caused by own writes count as a loop, and how they are delayed.
 func TestGuard(t *testing.T) {
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	ids := func(all ...string) []string { return all }

@@ -13,6 +13,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/orchestration"
 )
 
+// TestOnce shows that without scanning, the kinds are determined once, at the first answer of the API server.
 func TestOnce(t *testing.T) {
 	lost := errors.New("the connection is lost")
 	tests := map[string]struct {

@@ -16,6 +16,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/orchestration"
 )
 
+// TestWideSelections shows which resources a wide selector serves, in which version, beside narrower ones.
 func TestWideSelections(t *testing.T) {
 	watching := func(s discovery.Selector) orchestration.Registration {
 		h := &handlers.Handler{ID: "w", Family: handlers.Watching}
@@ -116,6 +117,8 @@ func TestWideSelections(t *testing.T) {
 	}
 }
 
+// TestWideSelectionsFollowTheServer shows that a wide selector follows the API server, and that missing answers change
+// nothing.
 func TestWideSelectionsFollowTheServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := discoverytest.Zoo()

@@ -27,6 +27,8 @@ func without(name string) func(*metav1.APIResourceList) {
 	}
 }
 
+// TestServing shows that services start, end and restart with the kinds on the API server, without splitting or
+// overlapping.
 func TestServing(t *testing.T) {
 	lost := errors.New("the connection is lost")
 	tests := map[string]struct {

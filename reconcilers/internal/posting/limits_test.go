@@ -53,6 +53,8 @@ func named(name string) object {
 	return about
 }
 
+// TestIdenticalEventsAreCounted shows that an identical event increases the count of the first one, with the times of
+// the first and the last.
 func TestIdenticalEventsAreCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{}
@@ -130,6 +132,7 @@ func TestLimitedEventsAreCountedLater(t *testing.T) {
 	})
 }
 
+// TestAllEventsAreLimited shows that all events together are limited, and that the excess is posted later.
 func TestAllEventsAreLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{}
@@ -148,6 +151,7 @@ func TestAllEventsAreLimited(t *testing.T) {
 	})
 }
 
+// TestCountingGoesWrong shows how errors of counting are treated: an expired or forbidden event is posted as a new one.
 func TestCountingGoesWrong(t *testing.T) {
 	resource := corev1.Resource("events")
 	tests := map[string]struct {

@@ -48,6 +48,7 @@ func say(log logr.Logger) {
 	log.Error(errors.New("boo"), "failed")
 }
 
+// TestLoggers shows the events for log lines of all levels, and the limit by level.
 func TestLoggers(t *testing.T) {
 	tests := map[string]struct {
 		reason  string
@@ -168,6 +169,8 @@ func TestLoggersOfLoggersKeepTheirPlace(t *testing.T) {
 // outsourced logs on behalf of its caller.
 func outsourced(log logr.Logger) { log.WithCallDepth(1).Info("on behalf of others") }
 
+// TestLinesWithoutDetails shows that a line without details becomes its message, and that a silent poster accepts
+// nothing.
 func TestLinesWithoutDetails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, counts := &server{}, map[posting.Outcome]int{}

@@ -17,6 +17,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/posting"
 )
 
+// TestPostDrops shows that events about events are dropped, as they could cause further ones.
 func TestPostDrops(t *testing.T) {
 	tests := map[string]struct {
 		reason  string
@@ -56,6 +57,7 @@ func TestPostDrops(t *testing.T) {
 	}
 }
 
+// TestPostOverflow shows that events beyond the capacity of the queue are dropped with a log line.
 func TestPostOverflow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{}
@@ -108,6 +110,7 @@ func TestPostNeverBlocks(t *testing.T) {
 	})
 }
 
+// TestPostOnExit shows that waiting events are posted at the exit.
 func TestPostOnExit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{}
@@ -141,6 +144,7 @@ func TestPostOnExitInVain(t *testing.T) {
 	})
 }
 
+// TestPostFailures shows that a refused event is lost and logged, and that later ones are posted.
 func TestPostFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fails := errors.New("events is forbidden")
@@ -188,6 +192,7 @@ func TestPostFailuresOfClusterScopedObjects(t *testing.T) {
 	})
 }
 
+// TestPost shows the fields of a posted event, which has the time of its cause.
 func TestPost(t *testing.T) {
 	tests := map[string]struct {
 		reason    string
@@ -284,6 +289,7 @@ func TestPostWithoutNamespace(t *testing.T) {
 	})
 }
 
+// TestPostShortensMessages shows that a long message loses its middle.
 func TestPostShortensMessages(t *testing.T) {
 	head, tail := strings.Repeat("h", 511), strings.Repeat("t", 510)
 	tests := map[string]struct{ reason, message, want string }{
@@ -323,6 +329,7 @@ func TestPostShortensMessages(t *testing.T) {
 	}
 }
 
+// TestPostKeepsOrder shows that events are posted in their order, one after another.
 func TestPostKeepsOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{create: func(context.Context) error { time.Sleep(time.Second); return nil }}
@@ -342,6 +349,7 @@ func TestPostKeepsOrder(t *testing.T) {
 	})
 }
 
+// TestPostKeepsTheObject shows that posting does not change the body of the object.
 func TestPostKeepsTheObject(t *testing.T) {
 	body := example()
 	posting.New(&server{}, posting.Options{Component: "op"}).Post(t.Context(), body, corev1.EventTypeNormal, "R", "m")

@@ -33,6 +33,7 @@ func optionsOf(t *testing.T, input vectors.Fields) posting.Options {
 	}
 }
 
+// TestVectorsEvents compares the posted events with Kopf's.
 func TestVectorsEvents(t *testing.T) {
 	vectors.Run(t, "k8s_event", func(t *testing.T, input vectors.Fields, want vectors.Expected) {
 		vectors.Known(t, input, "body", "default_namespace", "message", "now", "reason", "ref", "settings", "status",

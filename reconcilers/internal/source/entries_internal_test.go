@@ -62,6 +62,7 @@ func TestEntriesThatCollide(t *testing.T) {
 	}
 }
 
+// TestEntriesTakeLittleRoom limits the memory of queued requests, as all objects may be queued at once.
 func TestEntriesTakeLittleRoom(t *testing.T) {
 	if size := unsafe.Sizeof(entry{}); size > 96 {
 		t.Errorf("an entry takes %d bytes, want at most 96, as all objects may be queued at once", size)
@@ -79,6 +80,7 @@ func TestEntriesTakeLittleRoom(t *testing.T) {
 	}
 }
 
+// TestEndlessDelay shows that an endless delay does not overflow.
 func TestEndlessDelay(t *testing.T) {
 	q := waitingQueue(t)
 	q.AddAfter(asking("never"), math.MaxInt64)

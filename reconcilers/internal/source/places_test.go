@@ -15,6 +15,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/source"
 )
 
+// TestPlacesAreKept shows that deletions and all other requests each have reserved slots, and that ticks need none.
 func TestPlacesAreKept(t *testing.T) {
 	for size, each := range map[int]int{1: 1, 2: 1, 3: 2, 9: 8, 10: 9, 20: 18, 100: 90} {
 		for _, first := range []int{source.PriorityDeletion, source.PriorityChange} {
@@ -167,6 +168,7 @@ func (l *listener) want(t *testing.T, when string, want ...source.Stall) {
 	l.told = nil
 }
 
+// TestStallsAreToldOnce shows that a stall is reported once, after some patience, and then its end.
 func TestStallsAreToldOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &listener{}
@@ -215,6 +217,7 @@ func TestStallsAreToldOnce(t *testing.T) {
 	})
 }
 
+// TestNoStallWhileWorkGoesOn shows that a long queue is not a stall while requests are served.
 func TestNoStallWhileWorkGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &listener{}

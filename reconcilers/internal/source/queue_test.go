@@ -74,6 +74,7 @@ func released(source.Request) bool { return true }
 
 func held(source.Request) bool { return false }
 
+// TestQueueMerges shows how additions of one request are merged, by priority and time.
 func TestQueueMerges(t *testing.T) {
 	tests := map[string]struct {
 		reason string

@@ -77,6 +77,7 @@ func drain(t *testing.T, queue priorityqueue.PriorityQueue[source.Request]) []re
 	return all
 }
 
+// TestEvents shows which informer events are passed to the watcher and queued, and with which priority.
 func TestEvents(t *testing.T) {
 	v1 := func() source.Object { return objectOf("a", "u1", "1") }
 	tests := map[string]struct {
@@ -269,6 +270,7 @@ func TestRequestsOfOneObject(t *testing.T) {
 	}
 }
 
+// TestEventsWithAPlainQueue shows that a queue without priorities can be used.
 func TestEventsWithAPlainQueue(t *testing.T) {
 	queue := workqueue.NewTypedRateLimitingQueue(
 		workqueue.NewTypedItemExponentialFailureRateLimiter[source.Request](time.Second, time.Second),
@@ -283,6 +285,7 @@ func TestEventsWithAPlainQueue(t *testing.T) {
 	}
 }
 
+// TestEventsOfClusterScopedObjects shows that a cluster-scoped object is queued without a namespace.
 func TestEventsOfClusterScopedObjects(t *testing.T) {
 	queue := newQueue(t)
 	obj := compacttest.Changed(objectOf("a", "u1", "1"), func(u *unstructured.Unstructured) { u.SetNamespace("") })

@@ -21,6 +21,7 @@ import (
 
 func failing(status int) []any { return []any{map[string]any{"status": int64(status)}} }
 
+// TestTheEndOfTheContextEndsTheAttempts shows that the end of the context returns the last response.
 func TestTheEndOfTheContextEndsTheAttempts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
@@ -43,6 +44,7 @@ func TestTheEndOfTheContextEndsTheAttempts(t *testing.T) {
 	})
 }
 
+// TestWhatCannotBeSentAgainIsNot shows that a request is not repeated if its body cannot be read again.
 func TestWhatCannotBeSentAgainIsNot(t *testing.T) {
 	s := &server{responses: failing(500), began: time.Now()}
 	request, _ := http.NewRequestWithContext(
@@ -56,6 +58,7 @@ func TestWhatCannotBeSentAgainIsNot(t *testing.T) {
 	_ = response.Body.Close()
 }
 
+// TestAnErrorOfTheBodyIsTold shows that an error of reading the body again is returned.
 func TestAnErrorOfTheBodyIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		broken := errors.New("broken")
@@ -105,6 +108,7 @@ func TestTheAttemptsAreAllThereAre(t *testing.T) {
 	})
 }
 
+// TestWhatAServerMayAskFor shows that a requested delay is limited, and that invalid ones lead to the backoff.
 func TestWhatAServerMayAskFor(t *testing.T) {
 	for wish, want := range map[string]time.Duration{
 		"NaN": time.Second, "1e300": 10 * time.Minute, "99999999999": 10 * time.Minute, "-5": time.Second,

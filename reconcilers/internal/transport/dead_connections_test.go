@@ -46,6 +46,7 @@ func (s *shared) RoundTrip(r *http.Request) (*http.Response, error) {
 	return s.next.RoundTrip(r)
 }
 
+// TestDeadConnections shows when a connection without signs of life is closed.
 func TestDeadConnections(t *testing.T) {
 	const minute = time.Minute
 	pods := func(next http.RoundTripper) sending { // a server that does not answer requests for nodes

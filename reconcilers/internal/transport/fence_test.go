@@ -71,6 +71,7 @@ func TestCacheOfTheManager(t *testing.T) {
 	}
 }
 
+// TestHolds shows how a fence finds out whether its manager waits for the operator.
 func TestHolds(t *testing.T) {
 	tests := map[string]struct {
 		reason string
@@ -107,6 +108,7 @@ func TestHolds(t *testing.T) {
 	}
 }
 
+// TestRequests shows that requests pass a standing fence and are refused by one that is down, with their bodies closed.
 func TestRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		next := &counter{}
@@ -139,6 +141,7 @@ func TestRequests(t *testing.T) {
 	})
 }
 
+// TestClient shows that all writes of a client are refused while the fence is down, and that reads are not.
 func TestClient(t *testing.T) {
 	f, down := started(t)
 	object := &corev1.Pod{}

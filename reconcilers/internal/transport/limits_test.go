@@ -52,6 +52,7 @@ func get(ctx context.Context, t *testing.T, way http.RoundTripper, url string) (
 	return string(data), errors.Join(err, response.Body.Close())
 }
 
+// TestRequestsAreLimited shows the limit for a whole request, which does not replace the caller's.
 func TestRequestsAreLimited(t *testing.T) {
 	tests := map[string]struct {
 		reason string
@@ -95,6 +96,7 @@ func TestRequestsAreLimited(t *testing.T) {
 	}
 }
 
+// TestAnswersInTimeAreWhole shows that a slow response within the limit is complete.
 func TestAnswersInTimeAreWhole(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := sending(func(*http.Request) (*http.Response, error) {

@@ -61,6 +61,7 @@ func number(value any) float64 {
 	}
 }
 
+// TestVectorsAPIRetry compares the attempts of a request with Kopf's.
 func TestVectorsAPIRetry(t *testing.T) {
 	vectors.Run(t, "api_retry", func(t *testing.T, input vectors.Fields, want vectors.Expected) {
 		vectors.Known(t, input, "responses", "settings")

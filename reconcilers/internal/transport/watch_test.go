@@ -46,6 +46,7 @@ func (s *telling) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Body: in}, nil
 }
 
+// TestWatchesAreLimited shows which limits end a watch, and with which error.
 func TestWatchesAreLimited(t *testing.T) {
 	cut := errors.New("cut")
 	tests := map[string]struct {
@@ -98,6 +99,7 @@ func TestServersAreAskedForATime(t *testing.T) {
 	}
 }
 
+// TestRequestsOfWatchesAreLimited shows that the request of a watch is limited, too.
 func TestRequestsOfWatchesAreLimited(t *testing.T) {
 	for name, limits := range map[string]transport.Limits{
 		"Inactivity": {Inactivity: time.Minute}, "Client": {Client: time.Minute},
@@ -159,6 +161,7 @@ func TestWatchesAreSpaced(t *testing.T) {
 	})
 }
 
+// TestEndDuringThePause shows that a failed watch is followed by a pause, which ends with the context.
 func TestEndDuringThePause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		refusing := sending(func(*http.Request) (*http.Response, error) { return nil, io.ErrClosedPipe })
