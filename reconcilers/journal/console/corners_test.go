@@ -30,7 +30,7 @@ func TestStateOfSeveral(t *testing.T) {
 		says   string
 	}{
 		"the first": {
-			reason: "of two handlers with a retry, the earlier one is shown",
+			reason: "of several retries, the time of the earliest is shown",
 			tell: func(s story) {
 				s.Call(create, 1, retried(time.Hour)).Call(other, 1, retried(time.Minute))
 				s.Call(update, 1, retried(time.Hour))
