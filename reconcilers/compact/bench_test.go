@@ -13,7 +13,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/benchmarks/objects"
 )
 
-// BenchmarkNew is what it costs to keep an object that the API server has sent.
+// BenchmarkNew measures the packing of an object from the API server.
 func BenchmarkNew(b *testing.B) {
 	for _, o := range objects.All {
 		b.Run(o.Name, func(b *testing.B) {
@@ -27,7 +27,7 @@ func BenchmarkNew(b *testing.B) {
 	}
 }
 
-// BenchmarkObject is what it costs to read an object that is kept: as text, decoded, or opened for several who read it.
+// BenchmarkObject measures reading a packed object: as text, decoded, or opened for several readers.
 func BenchmarkObject(b *testing.B) {
 	reads := map[string]func(o *compact.Object) error{
 		"Text": func(o *compact.Object) error { _, err := o.Text(); return err },
@@ -52,8 +52,8 @@ func BenchmarkObject(b *testing.B) {
 	}
 }
 
-// BenchmarkMessage is the same of a protobuf message: to keep it with many others of its kind, to open it, and to
-// decode it into its Go type or by way of that into maps.
+// BenchmarkMessage measures the same for a protobuf message: packing it with many others of its kind, opening it, and
+// decoding it into its Go type or into maps.
 func BenchmarkMessage(b *testing.B) {
 	var pod corev1.Pod
 	if err := json.Unmarshal(objects.Pod.Text, &pod); err != nil {
@@ -94,4 +94,4 @@ func BenchmarkMessage(b *testing.B) {
 	}
 }
 
-var errUndecodable = errors.New("it cannot be decoded")
+var errUndecodable = errors.New("decoding failed")

@@ -6,14 +6,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// damage does something to what is packed.
+// damage modifies the packed bytes of an object.
 func damage(o *Object, how func(packed []byte)) {
 	packed := []byte(o.packed)
 	how(packed)
 	o.packed = string(packed)
 }
 
-// Damage is an error of the object that is damaged, or another text of it: nothing panics, and nothing is taken along.
+// TestDamagedBytes shows that damage leads to an error or another text of the damaged object, never to a panic or an
+// effect on other objects.
 func TestDamagedBytes(t *testing.T) {
 	text := `{"metadata":{"name":"a"},"spec":{"list":["some text","some text","some text","some text"]}}`
 	other, err := New([]byte(text), metav1.TypeMeta{})
@@ -34,14 +35,14 @@ func TestDamagedBytes(t *testing.T) {
 		}
 	}
 	if failed == 0 {
-		t.Error("no damage was ever noticed")
+		t.Error("no damage was detected")
 	}
 	if kept, err := other.Text(); string(kept) != text || err != nil {
 		t.Errorf("another object is %s: %v", kept, err)
 	}
 }
 
-// Objects that share a dictionary share nothing that one of them could damage.
+// TestDamagedNeighbours shows that a damaged object does not affect others with the same dictionary.
 func TestDamagedNeighbours(t *testing.T) {
 	packer := NewPacker(nil)
 	var all []*Object
@@ -54,11 +55,11 @@ func TestDamagedNeighbours(t *testing.T) {
 		all = append(all, o)
 	}
 	if all[0].form != nil || all[ordinary].form == nil {
-		t.Fatal("the dictionary is there from the first one after it")
+		t.Fatal("want a dictionary from the first object after its choice")
 	}
 	damage(all[ordinary], func(packed []byte) { clear(packed) })
 	if text, err := all[ordinary].Text(); err == nil && len(text) > 0 {
-		t.Errorf("it was damaged, and is %s", text)
+		t.Errorf("the damaged object is %s", text)
 	}
 	for i, o := range all {
 		if _, err := o.Body(); err != nil && i != ordinary {

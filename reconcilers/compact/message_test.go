@@ -47,6 +47,8 @@ func podOf(change func(*corev1.Pod)) *corev1.Pod {
 	return pod
 }
 
+// TestMessages shows which parts of a protobuf message are known without decoding it, and that it is decoded unchanged
+// except for managed fields.
 func TestMessages(t *testing.T) {
 	tests := map[string]struct {
 		reason string
@@ -54,18 +56,19 @@ func TestMessages(t *testing.T) {
 		known  known
 		ends   bool
 	}{
-		"Whole":   {"all is known, and kept", func(*corev1.Pod) {}, known{"n", "s", "7", "u", false}, false},
-		"Nothing": {"a bookmark has no name", func(p *corev1.Pod) { *p = corev1.Pod{} }, known{}, false},
-		"Deleting": {"it has a time", func(p *corev1.Pod) {
+		"Whole": {"an ordinary object keeps everything but managed fields",
+			func(*corev1.Pod) {}, known{"n", "s", "7", "u", false}, false},
+		"Nothing": {"a bookmark does not have a name", func(p *corev1.Pod) { *p = corev1.Pod{} }, known{}, false},
+		"Deleting": {"an object with a deletion timestamp is being deleted", func(p *corev1.Pod) {
 			p.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
 		}, known{"n", "s", "7", "u", true}, false},
-		"End": {"the end of a listing in a stream", func(p *corev1.Pod) {
+		"End": {"a bookmark with the annotation ends a listing", func(p *corev1.Pod) {
 			p.Annotations = map[string]string{"a": "true", metav1.InitialEventsAnnotationKey: "true", "b": "true"}
 		}, known{"n", "s", "7", "u", false}, true},
-		"Others": {"others may be true as well", func(p *corev1.Pod) {
+		"Others": {"another annotation does not end a listing", func(p *corev1.Pod) {
 			p.Annotations = map[string]string{"a": "true"}
 		}, known{"n", "s", "7", "u", false}, false},
-		"NoEnd": {"it is not, yet", func(p *corev1.Pod) {
+		"NoEnd": {"the annotation with another value does not end a listing", func(p *corev1.Pod) {
 			p.Annotations = map[string]string{metav1.InitialEventsAnnotationKey: "false"}
 		}, known{"n", "s", "7", "u", false}, false},
 	}
@@ -77,19 +80,19 @@ func TestMessages(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			clear(message) // it is the caller's again
+			clear(message) // the caller may reuse it
 			if d := cmp.Diff(tc.known, of(o)); d != "" {
 				t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
 			}
 			if ends := o.GetObjectMeta().GetAnnotations() != nil; ends != tc.ends {
-				t.Errorf("%s: it ends a listing: %v", tc.reason, ends)
+				t.Errorf("%s: ends a listing: %v", tc.reason, ends)
 			}
 			pod.ManagedFields = nil
 			pod.SetGroupVersionKind(podKind)
 			opened, err := o.Open()
 			var got corev1.Pod
 			if err != nil || !opened.Into(&got) {
-				t.Fatal("it cannot be decoded", err)
+				t.Fatal("not decodable", err)
 			}
 			if d := cmp.Diff(pod, &got); d != "" {
 				t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
@@ -98,7 +101,7 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// Whoever has no use for the Go type has the same object as JSON.
+// TestMessagesAsJSON shows that a message can be read as JSON, and as other Go types.
 func TestMessagesAsJSON(t *testing.T) {
 	pod := podOf(func(p *corev1.Pod) { p.Annotations = map[string]string{"a": "b"} })
 	message := messageOf(t, pod)
@@ -122,22 +125,22 @@ func TestMessagesAsJSON(t *testing.T) {
 	}
 	var metadata metav1.PartialObjectMetadata
 	if !opened.Into(&metadata) || metadata.Name != "n" || metadata.Kind != "Pod" {
-		t.Errorf("of its metadata there is %v", metadata)
+		t.Errorf("unexpected metadata: %v", metadata)
 	}
-	var node corev1.Node // which has messages, too, but others
+	var node corev1.Node // which has messages of another form
 	if !opened.Into(&node) || node.Name != "n" || node.Spec.PodCIDR != "" {
-		t.Errorf("as a node it is %v", node)
+		t.Errorf("unexpected node: %v", node)
 	}
 	labels := opened.Mapping("metadata", "labels")
 	if d := cmp.Diff(map[string]any{"tier": "web"}, labels); d != "" {
 		t.Errorf("labels: -want, +got:\n%s", d)
 	}
 	if node := opened.String("spec", "nodeName"); node != "node-1" {
-		t.Errorf("it is on %q", node)
+		t.Errorf("unexpected node name %q", node)
 	}
 }
 
-// mine has the methods of a pod, and a field of which they know nothing.
+// mine has the methods of a pod, and a field that they do not cover.
 type mine struct {
 	corev1.Pod `json:",inline"`
 
@@ -146,7 +149,7 @@ type mine struct {
 
 func (m *mine) DeepCopyObject() runtime.Object { return m }
 
-// Only types that are what their methods say have messages.
+// TestKinds shows that only kinds whose Go type is generated, not a list or a wrapper, are decoded from messages.
 func TestKinds(t *testing.T) {
 	scheme := runtime.NewScheme()
 	group := schema.GroupVersion{Group: "example.org", Version: "v1"}
@@ -165,12 +168,12 @@ func TestKinds(t *testing.T) {
 			}
 		}
 		if kind.Is(nil) || kind.Is(reflect.TypeFor[corev1.Node]()) || kind.Is(reflect.TypeFor[*corev1.Node]()) {
-			t.Errorf("%s is of another type", name)
+			t.Errorf("%s is taken for another type", name)
 		}
 	}
 }
 
-// What holds for pods holds for all kinds that client-go knows.
+// TestAllKindsOfKubernetes shows that the messages of all kinds known to client-go can be packed and decoded.
 func TestAllKindsOfKubernetes(t *testing.T) {
 	count := 0
 	for gvk := range clientgoscheme.Scheme.AllKnownTypes() {
@@ -184,7 +187,7 @@ func TestAllKindsOfKubernetes(t *testing.T) {
 		}
 		kind := compact.KindOf(clientgoscheme.Scheme, gvk)
 		if kind == nil || kind.GroupVersionKind() != gvk {
-			t.Errorf("%s has no messages", gvk)
+			t.Errorf("%s does not have messages", gvk)
 			continue
 		}
 		object.SetName("n")
@@ -214,20 +217,22 @@ func TestAllKindsOfKubernetes(t *testing.T) {
 		count++
 	}
 	if count < 50 {
-		t.Errorf("there are only %d kinds", count)
+		t.Errorf("found only %d kinds", count)
 	}
 }
 
+// TestMalformedMessages shows that a malformed message is refused.
 func TestMalformedMessages(t *testing.T) {
 	kind := compact.KindOf(clientgoscheme.Scheme, podKind)
 	for _, message := range []string{"\x0a", "\x0a\x05x", "\x0a\x02\x0a\x05", "\x07"} {
 		if _, err := compact.NewPacker(kind).Message([]byte(message)); err == nil {
-			t.Errorf("%q is an object", message)
+			t.Errorf("%q was accepted as an object", message)
 		}
 	}
 }
 
-// What is not well-formed inside is the matter of whoever decodes it, and names the object.
+// TestUndecodableMessages shows that a malformed message is accepted, and that decoding it returns an error with the
+// name of the object.
 func TestUndecodableMessages(t *testing.T) {
 	pod := podOf(func(p *corev1.Pod) { p.ManagedFields = nil })
 	message := strings.Replace(string(messageOf(t, pod)), "\x52\x06node-1", "\x52\x07node-1", 1)
@@ -245,13 +250,14 @@ func TestUndecodableMessages(t *testing.T) {
 		}
 	}
 	if opened.Into(&corev1.Pod{}) || opened.Text() != nil {
-		t.Error("it cannot be decoded")
+		t.Error("a malformed message was decoded")
 	}
 	if text, err := o.Text(); err == nil {
 		t.Errorf("got %s", text)
 	}
 }
 
+// TestMentions shows that the presence of words can be checked without decoding an object, in both forms.
 func TestMentions(t *testing.T) {
 	message, err := compact.NewPacker(compact.KindOf(clientgoscheme.Scheme, podKind)).Message(
 		messageOf(t, podOf(func(p *corev1.Pod) { p.Finalizers = []string{"example.org/x"} })),
@@ -265,12 +271,12 @@ func TestMentions(t *testing.T) {
 	}
 	for _, o := range []*compact.Object{message, text} {
 		if !o.Mentions("nothing", "example.org/x") || o.Mentions("nothing", "example.org/y") || o.Mentions() {
-			t.Error("it has one of the words, and no other")
+			t.Error("only the word in the object must be found")
 		}
 	}
 }
 
-// FuzzMessages keeps of any object what a decoder finds in it, but for the managed fields.
+// FuzzMessages checks that an object keeps everything that a decoder finds in it, except for managed fields.
 func FuzzMessages(f *testing.F) {
 	pod := podOf(func(*corev1.Pod) {})
 	seed, err := pod.Marshal()
@@ -284,9 +290,9 @@ func FuzzMessages(f *testing.F) {
 		o, err := compact.NewPacker(kind).Message(message)
 		var want corev1.Pod
 		if want.Unmarshal(message) != nil {
-			return // it must not panic
+			return // only a panic would be wrong
 		}
-		if err != nil { // some decoders take more than what they would write themselves
+		if err != nil { // some decoders accept more than they would write
 			if o, err = compact.NewPacker(kind).Message(messageOf(t, &want)); err != nil {
 				t.Fatalf("%q: %v", message, err)
 			}
@@ -304,11 +310,12 @@ func FuzzMessages(f *testing.F) {
 	})
 }
 
-// A message may lack its metadata. What was packed before it, in the same place, is no part of it.
+// TestMessageWithoutMetadata shows that a message without metadata does not get those of a message packed before it
+// into the same buffer.
 func TestMessageWithoutMetadata(t *testing.T) {
 	packer := compact.NewPacker(compact.KindOf(clientgoscheme.Scheme, podKind))
 	named := messageOf(t, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "u"}})
-	for range 3 { // the place may be another one
+	for range 3 { // the buffer may change
 		if _, err := packer.Message(named); err != nil {
 			t.Fatal(err)
 		}
@@ -317,7 +324,7 @@ func TestMessageWithoutMetadata(t *testing.T) {
 			t.Fatal(err)
 		}
 		if text, err := o.Text(); o.GetName()+string(o.GetUID()) != "" || err != nil {
-			t.Errorf("it has the name %q and the uid %q; it is %s, %v", o.GetName(), o.GetUID(), text, err)
+			t.Errorf("unexpected name %q and uid %q; the text is %s, %v", o.GetName(), o.GetUID(), text, err)
 		}
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact"
 )
 
-// of is what is known of an object without decoding it.
+// known holds the fields that are known without decoding an object.
 type known struct {
 	Name, Namespace, Version string
 	UID                      types.UID
@@ -26,6 +26,8 @@ func of(o *compact.Object) known {
 	return known{o.GetName(), o.GetNamespace(), o.GetResourceVersion(), o.GetUID(), o.Deleting()}
 }
 
+// TestObjects shows which fields of a JSON object are known without decoding it, and that its text is kept except for
+// managed fields.
 func TestObjects(t *testing.T) {
 	pod := metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}
 	tests := map[string]struct {
@@ -35,47 +37,54 @@ func TestObjects(t *testing.T) {
 		want         string // the text that is kept
 	}{
 		"Whole": {
-			"all but the managed fields is kept as it is",
+			"everything but managed fields is kept unchanged",
 			`{"kind":"A","metadata":{"name":"n","managedFields":[{"a":"}"}],"namespace":"s","uid":"u",` +
 				`"resourceVersion":"7"},"spec":{"a":1}}`,
 			pod, known{"n", "s", "7", "u", false},
 			`{"kind":"A","metadata":{"name":"n","namespace":"s","uid":"u","resourceVersion":"7"},"spec":{"a":1}}`,
 		},
 		"First": {
-			"a comma goes with a member at the beginning", `{"metadata": { "managedFields" : [] , "name":"n"}}`,
+			"managed fields at the beginning are removed with their comma",
+			`{"metadata": { "managedFields" : [] , "name":"n"}}`,
 			metav1.TypeMeta{}, known{Name: "n"}, `{"metadata": { "name":"n"}}`,
 		},
 		"Last": {
-			"and with one at the end", `{"metadata":{"name":"n" , "managedFields":[] } }`, metav1.TypeMeta{},
+			"managed fields at the end are removed with their comma",
+			`{"metadata":{"name":"n" , "managedFields":[] } }`, metav1.TypeMeta{},
 			known{Name: "n"}, `{"metadata":{"name":"n" } }`,
 		},
 		"Alone": {
-			"nothing else may be there", `{"metadata":{"managedFields":null}}`, metav1.TypeMeta{}, known{},
+			"metadata with managed fields only become empty",
+			`{"metadata":{"managedFields":null}}`, metav1.TypeMeta{}, known{},
 			`{"metadata":{}}`,
 		},
 		"Elsewhere": {
-			"users may call their fields so",
+			"fields of users with these names are kept",
 			`{"metadata":{"name":"n"},"spec":{"metadata":{"managedFields":1,"name":"x"}}}`, metav1.TypeMeta{},
 			known{Name: "n"}, `{"metadata":{"name":"n"},"spec":{"metadata":{"managedFields":1,"name":"x"}}}`,
 		},
 		"Element": {
-			"elements of lists do not say what they are", ` {"metadata":{"managedFields":[],"name":"n"}}`, pod,
+			"an element of a list gets its type", ` {"metadata":{"managedFields":[],"name":"n"}}`, pod,
 			known{Name: "n"}, `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"n"}}`,
 		},
-		"EmptyElement": {"nothing follows the type", ` { } `, pod, known{}, `{"apiVersion":"v1","kind":"Pod" } `},
+		"EmptyElement": {"an empty element gets its type without a comma",
+			` { } `, pod, known{}, `{"apiVersion":"v1","kind":"Pod" } `},
 		"Deleting": {
-			"it has a time", `{"metadata":{"name":"n","deletionTimestamp":"2020-01-01T00:00:00Z"}}`, metav1.TypeMeta{},
+			"an object with a deletion timestamp is being deleted",
+			`{"metadata":{"name":"n","deletionTimestamp":"2020-01-01T00:00:00Z"}}`, metav1.TypeMeta{},
 			known{Name: "n", Deleting: true}, `{"metadata":{"name":"n","deletionTimestamp":"2020-01-01T00:00:00Z"}}`,
 		},
 		"NotDeleting": {
-			"a null is none", `{"metadata":{"name":"n","deletionTimestamp":null}}`, metav1.TypeMeta{}, known{Name: "n"},
+			"an object with a null as deletion timestamp is not being deleted",
+			`{"metadata":{"name":"n","deletionTimestamp":null}}`, metav1.TypeMeta{}, known{Name: "n"},
 			`{"metadata":{"name":"n","deletionTimestamp":null}}`,
 		},
 		"Escapes": {
-			"a name is what it means", `{"metadata":{"name":"\u006e","namespace":"\"s","uid":5}}`, metav1.TypeMeta{},
+			"escapes in names are decoded, and values of other types ignored",
+			`{"metadata":{"name":"\u006e","namespace":"\"s","uid":5}}`, metav1.TypeMeta{},
 			known{Name: "n", Namespace: `"s`}, `{"metadata":{"name":"\u006e","namespace":"\"s","uid":5}}`,
 		},
-		"NoMetadata": {"nobody asks for them", `{"spec":{}}`, metav1.TypeMeta{}, known{}, `{"spec":{}}`},
+		"NoMetadata": {"an object without metadata is kept", `{"spec":{}}`, metav1.TypeMeta{}, known{}, `{"spec":{}}`},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -84,17 +93,17 @@ func TestObjects(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			clear(text) // it is the caller's again
+			clear(text) // the caller may reuse it
 			if d := cmp.Diff(tc.known, of(o)); d != "" {
 				t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
 			}
 			kept, err := o.Text()
 			if string(kept) != tc.want || err != nil {
-				t.Errorf("%s: %v, kept is\n%s, want\n%s", tc.reason, err, kept, tc.want)
+				t.Errorf("%s: %v, kept\n%s, want\n%s", tc.reason, err, kept, tc.want)
 			}
 			trimmed, err := compact.Trim([]byte(tc.text), nil)
 			if tc.typ.Kind == "" && (err != nil || string(trimmed.Text()) != tc.want) {
-				t.Errorf("%s: %v, trimmed it is\n%s, want\n%s", tc.reason, err, trimmed.Text(), tc.want)
+				t.Errorf("%s: %v, trimmed\n%s, want\n%s", tc.reason, err, trimmed.Text(), tc.want)
 			}
 			found := o.GetObjectMeta()
 			if found.GetName() != tc.known.Name || found.GetNamespace() != tc.known.Namespace ||
@@ -105,6 +114,7 @@ func TestObjects(t *testing.T) {
 	}
 }
 
+// TestEndOfAListing shows that only the annotation of client-go with the value true ends a listing.
 func TestEndOfAListing(t *testing.T) {
 	const key = metav1.InitialEventsAnnotationKey
 	for annotations, want := range map[string]string{
@@ -120,24 +130,26 @@ func TestEndOfAListing(t *testing.T) {
 	}
 }
 
+// TestMalformedObjects shows that malformed texts, and texts that are not objects, are refused.
 func TestMalformedObjects(t *testing.T) {
 	for _, text := range []string{
 		``, `[]`, `"x"`, `{`, `{"metadata":`, `{"metadata":{"name":"n"}`, `{"metadata":{"name":"n}}`, `{"metadata":[]}`,
 		`{"metadata":{"name"}}`, `{"a":}`, `{"a" 1}`, `null`,
 	} {
 		if _, err := compact.New([]byte(text), metav1.TypeMeta{}); err == nil {
-			t.Errorf("%s is an object", text)
+			t.Errorf("%s was accepted as an object", text)
 		}
 		if _, err := compact.Trim([]byte(text), nil); err == nil {
-			t.Errorf("%s is an object", text)
+			t.Errorf("%s was accepted as an object", text)
 		}
 	}
 	if _, err := compact.Of(map[string]any{"a": func() {}}); err == nil {
-		t.Error("a function has no JSON form")
+		t.Error("a function was encoded")
 	}
 }
 
-// What is not well-formed inside is the matter of whoever decodes it, and names the object.
+// TestUndecodableObjects shows that a malformed object is accepted, and that decoding it returns an error with the name
+// of the object.
 func TestUndecodableObjects(t *testing.T) {
 	o, err := compact.New([]byte(`{"metadata":{"name":"n","namespace":"s"},"spec":{"a":nul}}`), metav1.TypeMeta{})
 	if err != nil {
@@ -153,6 +165,7 @@ func TestUndecodableObjects(t *testing.T) {
 	}
 }
 
+// TestBodiesAreOnesOwn shows that each reader gets its own copy of an object, which may be modified.
 func TestBodiesAreOnesOwn(t *testing.T) {
 	want := map[string]any{"metadata": map[string]any{"name": "n"}, "spec": map[string]any{"a": int64(1)}}
 	o, err := compact.Of(want)
@@ -170,11 +183,11 @@ func TestBodiesAreOnesOwn(t *testing.T) {
 		t.Errorf("%v: -want, +got:\n%s", err, d)
 	}
 	if o.DeepCopyObject() != o || o.GetObjectKind() == nil {
-		t.Error("what never changes needs no copy")
+		t.Error("an immutable object was copied")
 	}
 }
 
-// FuzzObjects keeps of any object what a decoder finds in it, but for the managed fields.
+// FuzzObjects checks that an object keeps everything that a decoder finds in it, except for managed fields.
 func FuzzObjects(f *testing.F) {
 	for _, seed := range []string{
 		`{"metadata":{"managedFields":[],"name":"n"}}`, `{"metadata":{"name":"n","managedFields":{}},"a":[{}]}`,
@@ -186,14 +199,14 @@ func FuzzObjects(f *testing.F) {
 		o, err := compact.New(text, metav1.TypeMeta{})
 		var want map[string]any
 		if kjson.UnmarshalCaseSensitivePreserveInts(text, &want) != nil || want == nil {
-			return // it must not panic
+			return // only a panic would be wrong
 		}
 		metadata, is := want["metadata"].(map[string]any)
 		if raw, there := want["metadata"]; err != nil && (!there || is) {
 			t.Fatalf("%s: %v, %v", text, raw, err)
 		}
 		if err != nil || bytes.ContainsRune(text, '\\') || twice(text) {
-			return // keys with escapes are others here, and of several of one key the last one counts
+			return // keys with escapes are not recognized, and the last of equal keys counts
 		}
 		delete(metadata, "managedFields")
 		got, err := o.Body()
@@ -206,7 +219,7 @@ func FuzzObjects(f *testing.F) {
 	})
 }
 
-// twice tells whether a key may be there twice.
+// twice reports whether a key may occur twice.
 func twice(text []byte) bool {
 	decoder, met := json.NewDecoder(bytes.NewReader(text)), map[string]bool{}
 	for {

@@ -13,7 +13,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact"
 )
 
-// texts are objects of one kind: much of them is the same. A few are unlike the others, or very large.
+// texts returns objects of one kind, which have much in common. A few differ, or are very large.
 func texts() (all []string) {
 	for i := range 100 {
 		text := fmt.Sprintf(`{"kind":"A","metadata":{"name":"n%d","uid":"u%d"},"spec":{"image":"registry.example.org",`+
@@ -29,7 +29,7 @@ func texts() (all []string) {
 	return all
 }
 
-// Objects come out as they went in, whatever those before them were.
+// TestPackers shows that objects are restored unchanged, whatever was packed before them.
 func TestPackers(t *testing.T) {
 	for name, first := range map[string]string{
 		"Alike": "", "Tiny": `{}`, "Large": `{"a":"` + strings.Repeat("0123456789", 10000) + `"}`,
@@ -64,7 +64,7 @@ func TestPackers(t *testing.T) {
 	}
 }
 
-// A server may change from one form to the other, if it is replaced.
+// TestPackersOfBothForms shows that a packer accepts both forms, as a replaced server may send the other one.
 func TestPackersOfBothForms(t *testing.T) {
 	packer := compact.NewPacker(compact.KindOf(clientgoscheme.Scheme, podKind))
 	for i, text := range texts() {

@@ -9,9 +9,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// What objects have in common is kept once.
+// TestPackersKeepOnceWhatIsCommon shows that the common parts of objects are kept once.
 func TestPackersKeepOnceWhatIsCommon(t *testing.T) {
-	var common strings.Builder // which has nothing in it twice
+	var common strings.Builder // without repetitions
 	for i := range 150 {
 		fmt.Fprintf(&common, "%x", i*i*7919)
 	}
@@ -27,11 +27,11 @@ func TestPackersKeepOnceWhatIsCommon(t *testing.T) {
 		return bytes
 	}
 	if together, alone := kept(NewPacker(nil)), kept(nil); 5*together > alone {
-		t.Errorf("they take %d bytes, and each by itself %d", together, alone)
+		t.Errorf("together they take %d bytes, and each by itself %d", together, alone)
 	}
 }
 
-// textOf is an object with some fields, from one to another one, the texts of which have nothing twice.
+// textOf returns an object with a range of fields, whose texts contain no repetitions.
 func textOf(name, first, end int) []byte {
 	text := fmt.Appendf(nil, `{"metadata":{"name":"n%03d"}`, name)
 	for i := first; i < end; i++ {
@@ -40,15 +40,15 @@ func textOf(name, first, end int) []byte {
 	return append(text, '}')
 }
 
-// Another dictionary is taken once objects have more in common.
+// TestDictionariesOfObjectsThatGrow shows that a dictionary is replaced when objects have more in common.
 func TestDictionariesOfObjectsThatGrow(t *testing.T) {
 	tests := map[string]struct {
 		reason string
-		text   func(number int) []byte // of the objects, one by one
-		better bool                    // the last one takes less than a fourth of the first one that is like it
+		text   func(number int) []byte // one object after another
+		better bool                    // the last object takes less than a fourth of the first one of its length
 	}{
 		"AllGrow": {
-			"operators write the same to all of them", func(number int) []byte {
+			"a dictionary is replaced if all objects grow", func(number int) []byte {
 				if number < ordinary {
 					return textOf(number, 0, 10)
 				}
@@ -56,7 +56,7 @@ func TestDictionariesOfObjectsThatGrow(t *testing.T) {
 			}, true,
 		},
 		"SomeGrow": {
-			"those that have more are the ones that count", func(number int) []byte {
+			"a dictionary is replaced if some objects grow, as they take more", func(number int) []byte {
 				if number < ordinary || number%3 > 0 {
 					return textOf(number, 0, 10)
 				}
@@ -64,7 +64,7 @@ func TestDictionariesOfObjectsThatGrow(t *testing.T) {
 			}, true,
 		},
 		"SomeAreUnlikeAllOthers": {
-			"they are not chosen", func(number int) []byte {
+			"an object unlike the others does not become the dictionary", func(number int) []byte {
 				if number%ordinary == 3 {
 					return textOf(number, 100, 400)
 				}
@@ -72,7 +72,7 @@ func TestDictionariesOfObjectsThatGrow(t *testing.T) {
 			}, false,
 		},
 		"LargeOnes": {
-			"an object that is too large for a dictionary is kept as all others", func(number int) []byte {
+			"an object that is too large for a dictionary is kept like others", func(number int) []byte {
 				if number%ordinary == 5 {
 					return textOf(number, 0, 5000)
 				}
@@ -80,7 +80,7 @@ func TestDictionariesOfObjectsThatGrow(t *testing.T) {
 			}, false,
 		},
 		"SomeAreUnlikeAllOthersLater": {
-			"a dictionary is not given up for a worse one", func(number int) []byte {
+			"a dictionary is not replaced by a worse one", func(number int) []byte {
 				if number%ordinary == 3 && number > ordinary {
 					return textOf(number, 100, 125)
 				}
@@ -88,13 +88,14 @@ func TestDictionariesOfObjectsThatGrow(t *testing.T) {
 			}, false,
 		},
 		"NothingToGain": {
-			"the first one does as well", func(number int) []byte { return textOf(number, 0, 20) }, false,
+			"a dictionary is not replaced without a gain",
+			func(number int) []byte { return textOf(number, 0, 20) }, false,
 		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			packer, sizes := NewPacker(nil), map[int][]int{} // by the lengths of the texts
-			last := rarer*rarer*ordinary - 2                 // which is a multiple of three
+			last := rarer*rarer*ordinary - 2                 // a multiple of three
 			for number := range last + 1 {
 				text := tc.text(number)
 				o, err := packer.New(text, metav1.TypeMeta{})
@@ -110,8 +111,8 @@ func TestDictionariesOfObjectsThatGrow(t *testing.T) {
 			}
 			like := sizes[len(tc.text(last))]
 			before, now := like[0], like[len(like)-1]
-			if better := 4*now < before; better != tc.better || now > before+4 { // as names differ
-				t.Errorf("%s: at last, an object takes %d bytes, with the first dictionary %d", tc.reason, now, before)
+			if better := 4*now < before; better != tc.better || now > before+4 { // names differ
+				t.Errorf("%s: the last object takes %d bytes, and %d with the first dictionary", tc.reason, now, before)
 			}
 			if whole := len(tc.text(last)); 10*now > whole {
 				t.Errorf("%s: an object takes %d of its %d bytes", tc.reason, now, whole)
@@ -120,7 +121,7 @@ func TestDictionariesOfObjectsThatGrow(t *testing.T) {
 	}
 }
 
-// Many goroutines may pack at once, also while a dictionary is chosen.
+// TestPackersOfManyGoroutines shows that several goroutines can use one packer, also while a dictionary is chosen.
 func TestPackersOfManyGoroutines(t *testing.T) {
 	packer := NewPacker(nil)
 	var all sync.WaitGroup

@@ -18,10 +18,10 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
-// written is what comes of a write that the server has taken.
+// written is the result of a write that the server has accepted.
 var written = patching.Result{Body: map[string]any{}}
 
-// noTime is when nobody knows.
+// noTime is the zero time: the end is unknown.
 var noTime time.Time
 
 var errQuota = errors.New("no quota")
@@ -32,17 +32,17 @@ func attemptOf(h *handlers.Handler, retry int, o execution.Outcome) *execution.A
 	return a
 }
 
-// lastOf is what was noted last.
+// lastOf returns the last entry.
 func lastOf(t *testing.T, j *journal.Journal) journal.Entry {
 	t.Helper()
 	all := explained(t, j, w1).History
 	if len(all) == 0 {
-		t.Fatal("nothing is noted")
+		t.Fatal("the journal has no entries")
 	}
 	return all[len(all)-1]
 }
 
-// What came of a call is said in the words of the outcome.
+// TestAttempts shows that the journal describes a call by its outcome.
 func TestAttempts(t *testing.T) {
 	minute, none := time.Minute, time.Duration(0)
 	due := time.Date(2000, 1, 1, 0, 1, 0, 0, time.UTC)
@@ -52,34 +52,38 @@ func TestAttempts(t *testing.T) {
 		outcome execution.Outcome
 		want    journal.Attempt
 	}{
-		"blocked": {"a retry is useless; it is aborted as well", execution.Outcome{Blocked: true, Aborted: true},
+		"blocked": {"a blocked outcome is named as such, although it is also aborted",
+			execution.Outcome{Blocked: true, Aborted: true},
 			journal.Attempt{Outcome: "cannot be called with the object"}},
-		"interrupted": {"the operator exits", execution.Outcome{Aborted: true, Err: errQuota},
+		"interrupted": {"an aborted outcome is interrupted, with its error",
+			execution.Outcome{Aborted: true, Err: errQuota},
 			journal.Attempt{Outcome: "interrupted", Error: "no quota"}},
-		"ignored": {"the error is told, though it counts as a success",
+		"ignored": {"an ignored error is noted, although the call counts as a success",
 			execution.Outcome{Final: true, Ignored: errQuota},
 			journal.Attempt{Outcome: "failed; its errors are ignored", Error: "no quota"}},
-		"succeeded": {"there is nothing more to be said", execution.Outcome{Final: true},
+		"succeeded": {"a final outcome without an error is a success", execution.Outcome{Final: true},
 			journal.Attempt{Outcome: "succeeded"}},
-		"failed": {"it is not called again", execution.Outcome{Final: true, Err: errQuota},
+		"failed": {"a final outcome with an error is a permanent failure",
+			execution.Outcome{Final: true, Err: errQuota},
 			journal.Attempt{Outcome: "failed permanently", Error: "no quota"}},
-		"final with delay": {"it is not called again, whatever the delay is",
+		"final with delay": {"a final outcome does not have a next attempt, even with a delay",
 			execution.Outcome{Final: true, Err: errQuota, Delay: &minute},
 			journal.Attempt{Outcome: "failed permanently", Error: "no quota"}},
-		"waiting": {"there is no error, and it is not finished", execution.Outcome{Delay: &minute},
+		"waiting": {"a delay without an error is a wait", execution.Outcome{Delay: &minute},
 			journal.Attempt{Outcome: "waiting", Next: &due}},
-		"pending": {"to wait for others is no failure",
+		"pending": {"a pending error is a wait, not a failure",
 			execution.Outcome{Err: fmt.Errorf("wrapped: %w", &execution.PendingError{}), Delay: &minute},
 			journal.Attempt{
 				Outcome: "waiting", Next: &due, Error: fmt.Sprintf("wrapped: %v", &execution.PendingError{}),
 			}},
-		"retried": {"it is told when", execution.Outcome{Err: errQuota, Delay: &minute},
+		"retried": {"a retried error has the time of its next attempt",
+			execution.Outcome{Err: errQuota, Delay: &minute},
 			journal.Attempt{Outcome: "failed; retrying", Error: "no quota", Next: &due}},
-		"at once": {"it is due now", execution.Outcome{Err: errQuota, Delay: &none},
+		"at once": {"a retry without a delay is due now", execution.Outcome{Err: errQuota, Delay: &none},
 			journal.Attempt{Outcome: "failed; retrying", Error: "no quota", Next: ptr(due.Add(-minute))}},
-		"no delay": {"it is not told when", execution.Outcome{Err: errQuota},
+		"no delay": {"a retry without a known delay has no time", execution.Outcome{Err: errQuota},
 			journal.Attempt{Outcome: "failed; retrying", Error: "no quota"}},
-		"long": {"its beginning is kept", execution.Outcome{Final: true, Err: errors.New(long)},
+		"long": {"a long error is cut", execution.Outcome{Final: true, Err: errors.New(long)},
 			journal.Attempt{Outcome: "failed permanently", Error: long[:256] + "…"}},
 	}
 	for name, c := range cases {
@@ -101,7 +105,7 @@ func TestAttempts(t *testing.T) {
 
 func ptr[T any](of T) *T { return &of }
 
-// Of writes, the places are kept, and no values.
+// TestWrites shows that the journal keeps the paths of writes, but no values.
 func TestWrites(t *testing.T) {
 	none := func(map[string]any) error { return nil }
 	held := func(names ...any) map[string]any {
@@ -126,54 +130,55 @@ func TestWrites(t *testing.T) {
 		err    error
 		want   *journal.Write
 	}{
-		"nothing": {reason: "nothing had to be sent"},
-		"three keys": {reason: "deeper than that, it is not of interest",
+		"nothing": {reason: "a write without anything to send is not noted"},
+		"three keys": {reason: "paths are kept to a depth of three keys",
 			patch: patching.Patch{Merge: map[string]any{"status": map[string]any{
 				"a": map[string]any{"b": map[string]any{"c": "secret"}}, "d": []any{"secret"},
 			}}},
 			result: written, want: &journal.Write{What: []string{"status.a.b", "status.d"}}},
-		"removals": {reason: "they are told apart",
+		"removals": {reason: "removed fields are marked",
 			patch:  patching.Patch{Merge: map[string]any{"status": map[string]any{"a": nil, "b": int64(1)}}},
 			result: written, want: &journal.Write{What: []string{"-status.a", "status.b"}}},
-		"beside each other": {reason: "each has its own path",
+		"beside each other": {reason: "sibling fields have separate paths",
 			patch: patching.Patch{Merge: map[string]any{
 				"a": map[string]any{"b": map[string]any{"c": "1", "d": "2", "e": "3"}, "f": "4"}, "g": "5",
 			}},
 			result: written, want: &journal.Write{What: []string{"a.b.c", "a.b.d", "a.b.e", "a.f", "g"}}},
-		"long keys": {reason: "users may choose any, and remove them",
+		"long keys": {reason: "long keys are cut, also those of removed fields",
 			patch: patching.Patch{Merge: map[string]any{
 				strings.Repeat("k", 300): "1", strings.Repeat("l", 300): nil,
 			}},
 			result: written, want: &journal.Write{What: []string{
 				"-" + strings.Repeat("l", 256) + "…", strings.Repeat("k", 256) + "…",
 			}}},
-		"most": {reason: "there is room for these", patch: patching.Patch{Merge: most}, result: written,
+		"most": {reason: "twelve paths are kept in full", patch: patching.Patch{Merge: most}, result: written,
 			want: &journal.Write{What: twelve}},
-		"too many": {reason: "the rest is left out", patch: patching.Patch{Merge: many}, result: written,
+		"too many": {reason: "paths beyond the twelfth are replaced by a remark",
+			patch: patching.Patch{Merge: many}, result: written,
 			want: &journal.Write{What: append(twelve[:12:12], "and more")}},
-		"finalizer added": {reason: "it is our own transformation",
+		"finalizer added": {reason: "an added finalizer is not attributed to handlers",
 			patch:  patching.Patch{Transforms: []patching.Transform{none}},
 			before: map[string]any{}, result: patching.Result{Body: held("ours")},
 			want: &journal.Write{What: []string{"metadata.finalizers"}}},
-		"finalizer removed": {reason: "and those of handlers are not it",
+		"finalizer removed": {reason: "a removed finalizer is noted beside the changes of handlers",
 			patch:  patching.Patch{Transforms: []patching.Transform{none, none}},
 			before: held("ours", "theirs"), result: patching.Result{Body: held("theirs")},
 			want: &journal.Write{What: []string{"metadata.finalizers", "changes by handlers"}}},
-		"handlers": {reason: "what functions do is not known",
+		"handlers": {reason: "a transformation with unchanged finalizers is noted as changes by handlers",
 			patch:  patching.Patch{Transforms: []patching.Transform{none}},
 			before: held("ours"), result: patching.Result{Body: held("ours")},
 			want: &journal.Write{What: []string{"changes by handlers"}}},
-		"gone": {reason: "it was sent, though the object is no more",
+		"gone": {reason: "a write to a deleted object is noted",
 			patch: patching.Patch{Merge: map[string]any{"status": "x"}}, before: held("ours"),
 			result: patching.Result{Gone: true}, want: &journal.Write{What: []string{"status"}}},
-		"failed": {reason: "what was tried is told as well",
+		"failed": {reason: "a failed write is noted with its paths and error",
 			patch: patching.Patch{Merge: map[string]any{"status": "x"}}, before: held("ours"), err: errQuota,
 			want: &journal.Write{What: []string{"status"}, Error: "no quota"}},
-		"status refused": {reason: "the rest was written",
+		"status refused": {reason: "a refused status is noted with its error",
 			patch:  patching.Patch{Merge: map[string]any{"status": "x"}},
 			result: patching.Result{Body: map[string]any{}, StatusRefused: errQuota},
 			want:   &journal.Write{What: []string{"status"}, Error: "no quota"}},
-		"failed as a whole": {reason: "that is more than the status",
+		"failed as a whole": {reason: "the error of the whole write takes precedence over that of the status",
 			patch:  patching.Patch{Merge: map[string]any{"status": "x"}},
 			result: patching.Result{Body: map[string]any{}, StatusRefused: errors.New("status")}, err: errQuota,
 			want: &journal.Write{What: []string{"status"}, Error: "no quota"}},
@@ -191,7 +196,7 @@ func TestWrites(t *testing.T) {
 	}
 }
 
-// Whoever has written is named.
+// TestWriters shows that a write is noted with its writer.
 func TestWriters(t *testing.T) {
 	j := kept(journal.Limits{})
 	widgetsOf(j).Object(w1, "u1").Wrote("watches", patching.Patch{}, nil, written, nil)
@@ -200,7 +205,7 @@ func TestWriters(t *testing.T) {
 	}
 }
 
-// What holds an object says until when, if that is known.
+// TestHolds shows that a hold is noted with its end, if that is known.
 func TestHolds(t *testing.T) {
 	zone := time.FixedZone("there", 3600)
 	until := time.Date(2000, 1, 1, 1, 0, 0, 0, zone)
@@ -210,9 +215,11 @@ func TestHolds(t *testing.T) {
 		until  time.Time
 		want   journal.Hold
 	}{
-		"event":    {"nobody knows when", errQuota, noTime, journal.Hold{Error: "no quota"}},
-		"time":     {"all times are UTC", errQuota, until, journal.Hold{Error: "no quota", Until: ptr(until.UTC())}},
-		"no error": {"there may be none", nil, noTime, journal.Hold{}},
+		"event": {"a hold until the next event does not have an end",
+			errQuota, noTime, journal.Hold{Error: "no quota"}},
+		"time": {"the end of a hold is noted in UTC",
+			errQuota, until, journal.Hold{Error: "no quota", Until: ptr(until.UTC())}},
+		"no error": {"a hold without an error is noted", nil, noTime, journal.Hold{}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -224,13 +231,14 @@ func TestHolds(t *testing.T) {
 				t.Errorf("%s; -want, +got:\n%s", c.reason, d)
 			}
 			if got.Until != nil && got.Until.Location() != time.UTC {
-				t.Errorf("%s: it is %s", c.reason, got.Until)
+				t.Errorf("%s: the end is %s", c.reason, got.Until)
 			}
 		})
 	}
 }
 
-// Texts of errors may quote the object, so they are not kept where it has secret values.
+// TestErrorsOfObjectsWithSecrets shows that error texts are withheld for objects with secret values, which they may
+// quote.
 func TestErrorsOfObjectsWithSecrets(t *testing.T) {
 	const withheld = "(left out, because the object has secret values; see the log)"
 	j := kept(journal.Limits{})
@@ -249,6 +257,6 @@ func TestErrorsOfObjectsWithSecrets(t *testing.T) {
 	}
 	o.Attempt(attemptOf(&handlers.Handler{ID: "h"}, 0, execution.Outcome{Final: true}))
 	if got := lastOf(t, j).Attempt.Error; got != "" {
-		t.Errorf("there is no error, and its text is withheld: %s", got)
+		t.Errorf("a text is withheld although there is no error: %s", got)
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
-// BenchmarkNote is what the journal costs for each thing that happens: with full pages of many objects, by turns.
+// BenchmarkNote measures one note of each sort, with full pages of many objects in turn.
 func BenchmarkNote(b *testing.B) {
 	own := make([]*handlers.Handler, 5)
 	for i := range own {
@@ -60,7 +60,8 @@ func BenchmarkNote(b *testing.B) {
 	}
 }
 
-// BenchmarkRemembered is what the journal keeps of objects that were created and updated, with few handlers and many.
+// BenchmarkRemembered measures the memory of the journal for objects that were created and updated, with few and with
+// many handlers.
 func BenchmarkRemembered(b *testing.B) {
 	for _, count := range []int{3, 100} {
 		own := make([]*handlers.Handler, count)
@@ -82,7 +83,8 @@ func BenchmarkRemembered(b *testing.B) {
 	}
 }
 
-// handled has an object be created and updated, which all handlers are for, and the first one is called.
+// handled notes the creation and an update of an object, for which all handlers are selected and the first one is
+// called.
 func handled(o journal.Object, own []*handlers.Handler) {
 	annotations := map[string]any{
 		"example.org/last-handled-configuration": "{}", "example.org/kopf-managed": "yes",
@@ -92,7 +94,7 @@ func handled(o journal.Object, own []*handlers.Handler) {
 	for _, reason := range []cause.Reason{cause.Create, cause.Noop, cause.Update, cause.Noop} {
 		o.Event("MODIFIED", "12345")
 		look := o.Look(&cause.Cause{Reason: reason, Object: jsontext.Of(body)})
-		if reason == cause.Noop { // nobody is asked
+		if reason == cause.Noop { // no handler is evaluated
 			look.Note()
 			continue
 		}
@@ -105,7 +107,7 @@ func handled(o journal.Object, own []*handlers.Handler) {
 	}
 }
 
-// heap is what is alive.
+// heap returns the size of the live heap.
 func heap() uint64 {
 	runtime.GC()
 	var stats runtime.MemStats

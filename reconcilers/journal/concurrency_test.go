@@ -14,7 +14,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
 )
 
-// Whoever decides and whoever asks do not wait for each other, nor see each other's half.
+// TestNotesWhilePeopleAsk shows that notes and explanations can run concurrently, without partial results.
 func TestNotesWhilePeopleAsk(t *testing.T) {
 	h := &handlers.Handler{ID: "h", Reason: cause.Create}
 	j := kept(journal.Limits{Objects: 3, Entries: 3}, h)

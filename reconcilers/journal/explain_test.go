@@ -28,8 +28,8 @@ func servedAs(group, version, kind, plural string, namespaced bool, shortcuts ..
 	return s
 }
 
-// A kind is called as kubectl takes it; a word for several is as wrong as a word for none, and it is told what there
-// is.
+// TestKindsInWords shows that a kind may be named in every way that kubectl accepts. An ambiguous or unknown name is an
+// error that lists the candidates.
 func TestKindsInWords(t *testing.T) {
 	all := live{Operator: "test.example.org", Running: true, Kinds: []journal.Served{
 		servedAs("example.org", "v1", "Widget", "widgets", true, "wd", "wgt"),
@@ -46,33 +46,36 @@ func TestKindsInWords(t *testing.T) {
 		reason string
 		of     live
 		word   string
-		want   string // the kind; or the error, which is longer
+		want   string // the kind, or the error
 	}{
-		"kind":                  {"as in manifests", all, "Nameless", "Nameless.example.org"},
-		"any case":              {"nobody has to know", all, "NODE", "Node"},
-		"plural":                {"as in URLs", all, "nodes", "Node"},
-		"short name":            {"as people type it", all, "wgt", widget},
-		"first short":           {"as people type it", all, "WD", widget},
-		"group":                 {"it says which", all, "widgets.example.org", widget},
-		"other group":           {"it says which", all, "Widget.other.org", "Widget.other.org"},
-		"version":               {"kubectl takes this as well", all, "widgets.v1.example.org", widget},
-		"short name with group": {"kubectl takes this as well", all, "wd.example.org", widget},
-		"several": {"it is asked which", all, "widget",
+		"kind":        {"a kind is found by the name of manifests", all, "Nameless", "Nameless.example.org"},
+		"any case":    {"a kind is found in any letter case", all, "NODE", "Node"},
+		"plural":      {"a kind is found by its plural", all, "nodes", "Node"},
+		"short name":  {"a kind is found by a short name", all, "wgt", widget},
+		"first short": {"a kind is found by its first short name", all, "WD", widget},
+		"group":       {"a plural with a group is unambiguous", all, "widgets.example.org", widget},
+		"other group": {"a kind with a group is unambiguous", all, "Widget.other.org", "Widget.other.org"},
+		"version": {"a plural with a version and a group is accepted",
+			all, "widgets.v1.example.org", widget},
+		"short name with group": {"a short name with a group is accepted", all, "wd.example.org", widget},
+		"several": {"an ambiguous kind is an error that lists the candidates", all, "widget",
 			`"widget" is ambiguous: use one of Widget.example.org, Widget.other.org`},
-		"none": {"it is told what there is", all, "gadget", `operator "test.example.org" does not serve kind ` +
-			`"gadget": it serves Widget.example.org, Widget.other.org, Node, Nameless.example.org`},
-		"other version": {"it is not served", all, "nodes.v2.", `operator ` +
+		"none": {"an unknown kind is an error that lists the served ones",
+			all, "gadget", `operator "test.example.org" does not serve kind ` +
+				`"gadget": it serves Widget.example.org, Widget.other.org, Node, Nameless.example.org`},
+		"other version": {"a version that is not served is an error", all, "nodes.v2.", `operator ` +
 			`"test.example.org" does not serve kind "nodes.v2.": ` +
 			`it serves Widget.example.org, Widget.other.org, Node, Nameless.example.org`},
-		"empty": {"a kind without a plural is not called nothing", all, "",
+		"empty": {"an empty word does not match a kind without a plural", all, "",
 			`operator "test.example.org" does not serve kind "": ` +
 				`it serves Widget.example.org, Widget.other.org, Node, Nameless.example.org`},
-		"waiting": {"the cluster may not have it yet", waiting, "gadget",
+		"waiting": {"an unknown kind is an error that lists the kinds handlers wait for", waiting, "gadget",
 			`operator "test.example.org" does not serve kind "gadget": ` +
 				`its handlers wait until the cluster serves gadgets, gizmos`},
-		"both": {"either may be meant", both, "gadget", `operator "test.example.org" does not serve kind "gadget": ` +
-			`it serves Node; its handlers wait until the cluster serves gadgets, gizmos`},
-		"nothing": {"there is nothing to choose from", live{}, "gadget",
+		"both": {"an unknown kind is an error that lists served and missing kinds",
+			both, "gadget", `operator "test.example.org" does not serve kind "gadget": ` +
+				`it serves Node; its handlers wait until the cluster serves gadgets, gizmos`},
+		"nothing": {"without served kinds, an unknown kind is an error that says so", live{}, "gadget",
 			`operator "" does not serve kind "gadget": it does not serve any kind at the moment`},
 	}
 	for name, c := range cases {
@@ -92,7 +95,7 @@ func TestKindsInWords(t *testing.T) {
 	}
 }
 
-// Namespaces are for objects that have them.
+// TestNamespaces shows that a namespace is required for namespaced kinds and ignored for cluster-scoped ones.
 func TestNamespaces(t *testing.T) {
 	j := journal.New(journal.Limits{})
 	j.Watch(live{Operator: "test.example.org", Kinds: []journal.Served{
@@ -102,16 +105,16 @@ func TestNamespaces(t *testing.T) {
 	var question *journal.QuestionError
 	const want = "kind Widget.example.org is namespaced: use widget NAMESPACE/w1"
 	if !errors.As(err, &question) || err.Error() != want {
-		t.Errorf("a namespace is needed: want %q, got %v", want, err)
+		t.Errorf("without a namespace: want %q, got %v", want, err)
 	}
 	j.Kind(schema.GroupKind{Kind: "Node"}, nil).Object(types.NamespacedName{Name: "n1"}, "u1").Event("ADDED", "1")
 	e, err := j.Explain("node", types.NamespacedName{Namespace: "ns", Name: "n1"})
 	if err != nil || e.Namespace != "" || e.Name != "n1" || len(e.History) != 1 {
-		t.Errorf("a node has no namespace, whatever is asked: got %+v with error %v", e, err)
+		t.Errorf("a cluster-scoped object must ignore the namespace: got %+v with error %v", e, err)
 	}
 }
 
-// Nobody is asked how the operator stands before it is set up.
+// TestNobodyStands shows that a journal without an operator reports an empty state.
 func TestNobodyStands(t *testing.T) {
 	if d := cmp.Diff(journal.Standing{}, journal.New(journal.Limits{}).Standing(),
 		cmp.AllowUnexported(journal.Served{})); d != "" {
@@ -119,7 +122,7 @@ func TestNobodyStands(t *testing.T) {
 	}
 }
 
-// What holds for all handlers comes first.
+// TestWhatHoldsNow shows the remarks of an explanation on the present state of the operator and the object.
 func TestWhatHoldsNow(t *testing.T) {
 	event := func(o journal.Object) { o.Event("ADDED", "1") }
 	look := func(reason cause.Reason) func(journal.Object) {
@@ -154,60 +157,70 @@ func TestWhatHoldsNow(t *testing.T) {
 		happens []func(journal.Object)
 		want    []string
 	}{
-		"well": {"there is nothing to be said", nil, []func(journal.Object){event}, nil},
-		"idle": {"nobody is called, whatever else holds",
+		"well": {"an active operator with a known object has no remarks", nil, []func(journal.Object){event}, nil},
+		"idle": {"an inactive operator has this remark alone",
 			func(l *live) { l.Running, l.Paused, l.Waiting = false, true, []string{"x"} },
 			[]func(journal.Object){event},
 			[]string{"The operator is not active: it is starting or exiting, or another replica is the leader. " +
 				"No handlers are called."}},
-		"paused": {"nothing is listed in a pause",
+		"paused": {"a paused operator has the remark on the pause alone",
 			func(l *live) { l.Paused, l.Waiting = true, []string{"x"} }, []func(journal.Object){event},
 			[]string{"The operator is paused by a peer. It does not watch objects, and no handlers are called."}},
-		"paused here": {"other namespaces are served",
+		"paused here": {"a pause in the namespace of the object is remarked",
 			func(l *live) { l.PausedNamespaces = []string{"a", "ns"} }, []func(journal.Object){event},
 			[]string{`The operator is paused by a peer in namespace "ns". No handlers are called ` +
 				"for its objects."}},
-		"paused elsewhere": {"this namespace is served",
+		"paused elsewhere": {"a pause in another namespace is not remarked",
 			func(l *live) { l.PausedNamespaces = []string{"a"} }, []func(journal.Object){event}, nil},
-		"waiting": {"they are named", func(l *live) { l.Waiting = []string{"pods", "nodes"} },
+		"waiting": {"unfilled indices are remarked with their names",
+			func(l *live) { l.Waiting = []string{"pods", "nodes"} },
 			[]func(journal.Object){event},
 			[]string{"All handlers wait until the indices are filled. Not listed yet: pods, nodes."}},
-		"unknown": {"there may be several causes", nil, nil,
+		"unknown": {"an unknown object is remarked with the possible causes", nil, nil,
 			[]string{unknown}},
-		"idle, and unknown": {"both are told", func(l *live) { l.Running = false }, nil,
+		"idle, and unknown": {"inactivity and an unknown object are both remarked",
+			func(l *live) { l.Running = false }, nil,
 			[]string{"The operator is not active: it is starting or exiting, or another replica is the leader. " +
 				"No handlers are called.",
 				unknown}},
-		"elsewhere": {"it is told where", func(l *live) { l.Kinds[0].Namespaces = []string{"a", "b"} }, nil,
+		"elsewhere": {"a namespace that is not served is remarked with the served ones",
+			func(l *live) { l.Kinds[0].Namespaces = []string{"a", "b"} }, nil,
 			[]string{`The operator does not serve namespace "ns"; it serves a, b.`}},
-		"nowhere": {"no namespace matches, or is known yet", func(l *live) { l.Kinds[0].Namespaces = []string{} }, nil,
+		"nowhere": {"an operator without namespaces has a remark on that",
+			func(l *live) { l.Kinds[0].Namespaces = []string{} }, nil,
 			[]string{`The operator does not serve any namespace at the moment.`}},
-		"here": {"it is served, and still unknown", func(l *live) { l.Kinds[0].Namespaces = []string{"a", "ns"} }, nil,
+		"here": {"an unknown object in a served namespace has the remark on the object",
+			func(l *live) { l.Kinds[0].Namespaces = []string{"a", "ns"} }, nil,
 			[]string{unknown}},
-		"served before": {"what is known says more", func(l *live) { l.Kinds[0].Namespaces = []string{"a"} },
+		"served before": {"a known object in a namespace not served any more is not remarked",
+			func(l *live) { l.Kinds[0].Namespaces = []string{"a"} },
 			[]func(journal.Object){event}, nil},
-		"noop": {"nobody was asked", nil, []func(journal.Object){event, look(cause.Noop)}, []string{noop}},
-		"noop at first": {"something has happened since", nil,
+		"noop": {"an evaluation without an essential change is remarked",
+			nil, []func(journal.Object){event, look(cause.Noop)}, []string{noop}},
+		"noop at first": {"an evaluation without a change is not remarked after a later change", nil,
 			[]func(journal.Object){look(cause.Noop), look(cause.Create)}, nil},
-		"noop, then others": {"these are no looks at changes", nil,
+		"noop, then others": {"events and background calls do not end the remark on an unchanged object", nil,
 			[]func(journal.Object){
 				look(cause.Noop), event, background, refused, attempt(daemon), attempt(timer), attempt(onEvent),
 				attempt(index), attempt(child),
 			}, []string{noop}},
-		"noop, then a call": {"a handler of changes has been called since", nil,
+		"noop, then a call": {"a later call of a handler of changes ends the remark on an unchanged object", nil,
 			[]func(journal.Object){look(cause.Noop), attempt(create)}, nil},
-		"free": {"nobody was asked", nil, []func(journal.Object){look(cause.Free)},
+		"free": {"a deletion that the operator does not block is remarked",
+			nil, []func(journal.Object){look(cause.Free)},
 			[]string{"The object is being deleted, and this operator does not block that. Last evaluated " +
 				"at 2000-01-01 00:00:00.000."}},
-		"blocked": {"it has to be changed", nil,
+		"blocked": {"a blocked object is remarked with its error", nil,
 			[]func(journal.Object){look(cause.Noop), hold(journal.HeldBlocked, soon)},
 			[]string{"The object is not handled until it changes: no quota."}},
-		"throttled": {"it is told until when", nil, []func(journal.Object){hold(journal.HeldError, soon), event},
+		"throttled": {"a throttled object is remarked with the end of the delay",
+			nil, []func(journal.Object){hold(journal.HeldError, soon), event},
 			[]string{"The object is throttled until 2000-01-01 01:00:00.000, " +
 				"after an error of the framework: no quota."}},
-		"waits for events": {"nobody knows until when", nil, []func(journal.Object){hold(journal.HeldError, noTime)},
+		"waits for events": {"a hold without an end is remarked to last until the next event",
+			nil, []func(journal.Object){hold(journal.HeldError, noTime)},
 			[]string{"The object is not handled until its next event, after an error of the framework: no quota."}},
-		"held before": {"it was looked at since", nil,
+		"held before": {"an evaluation after a hold ends the remark", nil,
 			[]func(journal.Object){hold(journal.HeldError, soon), look(cause.Update)}, nil},
 	}
 	for name, c := range cases {
@@ -230,7 +243,7 @@ func TestWhatHoldsNow(t *testing.T) {
 	}
 }
 
-// A handler has one answer, of what came last.
+// TestAnswers shows that each handler has one answer, based on its latest entries.
 func TestAnswers(t *testing.T) {
 	h := &handlers.Handler{ID: "h", Reason: cause.Create}
 	look := func(of *handlers.Handler, why execution.Why, dropped string) func(journal.Object) {
@@ -260,62 +273,66 @@ func TestAnswers(t *testing.T) {
 		happens []func(journal.Object)
 		want    string
 	}{
-		"nothing": {"nobody was asked", h, nil, "Not evaluated yet."},
-		"others": {"they are none of its affair", h, []func(journal.Object){
-			call(&handlers.Handler{ID: "i", Reason: cause.Create}, done),
-			call(&handlers.Handler{ID: "h", Reason: cause.Delete}, done),
-			look(&handlers.Handler{ID: "i", Reason: cause.Create}, execution.Finished, ""),
-			look(&handlers.Handler{ID: "h", Reason: cause.Delete}, execution.Finished, ""),
-		}, "Not evaluated yet."},
-		"selected": {"it is not called yet", h, []func(journal.Object){look(h, "", "")},
+		"nothing": {"a handler without entries is not evaluated yet", h, nil, "Not evaluated yet."},
+		"others": {"entries of other handlers, also of the same id for another cause, do not count",
+			h, []func(journal.Object){
+				call(&handlers.Handler{ID: "i", Reason: cause.Create}, done),
+				call(&handlers.Handler{ID: "h", Reason: cause.Delete}, done),
+				look(&handlers.Handler{ID: "i", Reason: cause.Create}, execution.Finished, ""),
+				look(&handlers.Handler{ID: "h", Reason: cause.Delete}, execution.Finished, ""),
+			}, "Not evaluated yet."},
+		"selected": {"a selected handler is about to be called", h, []func(journal.Object){look(h, "", "")},
 			"Selected at 0, for a creation: it is running, or is next."},
-		"called": {"that says more than that it was selected", h,
+		"called": {"a call replaces the selection before it", h,
 			[]func(journal.Object){look(h, "", ""), call(h, done)},
 			"Called at 1: attempt 1 succeeded."},
-		"refused": {"it was not called", h, []func(journal.Object){look(h, execution.Finished, "")},
+		"refused": {"a handler that was not called has the cause",
+			h, []func(journal.Object){look(h, execution.Finished, "")},
 			"Not called at 0, " + finished},
-		"called, then refused": {"both are told", h,
+		"called, then refused": {"a refusal after a call is described with both", h,
 			[]func(journal.Object){call(h, done), look(h, execution.Finished, "")},
 			"Not called at 1, " + finished + " Called before, at 0: attempt 1 succeeded."},
-		"refused, then called": {"that it was refused is over", h,
+		"refused, then called": {"a call replaces the refusal before it", h,
 			[]func(journal.Object){look(h, execution.Finished, ""), call(h, done)},
 			"Called at 1: attempt 1 succeeded."},
-		"called, then selected": {"the next call will tell", h,
+		"called, then selected": {"a selection after a call keeps the description of the call", h,
 			[]func(journal.Object){call(h, again), look(h, "", "")},
 			"Called at 0: attempt 1 failed; retrying: no quota; the next one is due at 60."},
-		"refused, then of others": {"the last one about it counts", h,
+		"refused, then of others": {"an evaluation without the handler keeps the refusal", h,
 			[]func(journal.Object){look(h, execution.Finished, ""), look(nil, "", "")},
 			"Not called at 0, " + finished},
-		"refused of a change": {"its paths are told", h, []func(journal.Object){func(o journal.Object) {
-			d := o.Look(&cause.Cause{Reason: cause.Update, Diff: differing("a", "b")})
-			d.Verdict(h, execution.Stop{Why: execution.Blocked})
-			d.Note()
-		}}, "Not called at 0, for an update of spec.a, spec.b: " +
-			"it cannot be called with the object, and waits until the object changes."},
-		"dropped": {"the next attempt does not come", h,
+		"refused of a change": {"a refusal is described with the changed paths",
+			h, []func(journal.Object){func(o journal.Object) {
+				d := o.Look(&cause.Cause{Reason: cause.Update, Diff: differing("a", "b")})
+				d.Verdict(h, execution.Stop{Why: execution.Blocked})
+				d.Note()
+			}}, "Not called at 0, for an update of spec.a, spec.b: " +
+				"it cannot be called with the object, and waits until the object changes."},
+		"dropped": {"dropped progress is described beside the last call", h,
 			[]func(journal.Object){call(h, again), look(nil, "", "superseded")},
 			"Called at 0: attempt 1 failed; retrying: no quota; the next one is due at 60. " +
 				"Its retries were dropped at 1: superseded."},
-		"dropped, and refused": {"all is told", h,
+		"dropped, and refused": {"a refusal, the former call and dropped progress are all described", h,
 			[]func(journal.Object){call(h, again), look(h, execution.Finished, "superseded")},
 			"Not called at 1, " + finished + " Called before, at 0: attempt 1 failed; retrying: no quota; " +
 				"the next one is due at 60. Its retries were dropped at 1: superseded."},
-		"dropped, and called": {"it was gone on with", h,
+		"dropped, and called": {"a call after dropped progress replaces it", h,
 			[]func(journal.Object){call(h, again), look(nil, "", "superseded"), call(h, done)},
 			"Called at 2: attempt 1 succeeded."},
-		"dropped before": {"there was nothing to be gone on with", h,
+		"dropped before": {"dropped progress before the call is not described", h,
 			[]func(journal.Object){look(nil, "", "superseded"), call(h, again)},
 			"Called at 1: attempt 1 failed; retrying: no quota; the next one is due at 60+1."},
-		"finished, and dropped": {"there is nothing to be gone on with", h,
+		"finished, and dropped": {"dropped progress after a finished call is not described", h,
 			[]func(journal.Object){call(h, done), look(nil, "", "superseded")}, "Called at 0: attempt 1 succeeded."},
-		"unnoticed": {"it is why nothing will be called", h,
+		"unnoticed": {"a remark on an unnoticed change is added to the last call", h,
 			[]func(journal.Object){call(h, done), unnoticed},
 			"Called at 0: attempt 1 succeeded. The same state again."},
-		"unnoticed, and called": {"it was noticed", h,
+		"unnoticed, and called": {"a call after the remark replaces it", h,
 			[]func(journal.Object){unnoticed, call(h, done)}, "Called at 1: attempt 1 succeeded."},
-		"unnoticed, by a timer": {"timers do not depend on changes", timer,
+		"unnoticed, by a timer": {"a timer does not get the remark, as it does not depend on changes", timer,
 			[]func(journal.Object){call(timer, done), unnoticed}, "Called at 0: attempt 1 succeeded."},
-		"timer": {"it is of no change", timer, []func(journal.Object){call(timer, again), look(nil, "", "superseded")},
+		"timer": {"a timer does not get a remark on dropped progress",
+			timer, []func(journal.Object){call(timer, again), look(nil, "", "superseded")},
 			"Called at 0: attempt 1 failed; retrying: no quota; the next one is due at 60."},
 	}
 	for name, c := range cases {
@@ -334,7 +351,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// inSeconds has seconds in place of virtual times, and minutes as sixty of them.
+// inSeconds replaces virtual times by their seconds, and a minute by sixty.
 func inSeconds(text string) string {
 	for second := range 10 {
 		text = strings.ReplaceAll(text, fmt.Sprintf("2000-01-01 00:00:%02d.000", second), fmt.Sprint(second))
@@ -343,7 +360,7 @@ func inSeconds(text string) string {
 	return strings.ReplaceAll(text, "60+0", "60")
 }
 
-// An answer has what it says in its parts, too, with their times.
+// TestPartsOfAnswers shows that an answer has its parts as separate fields, with their times.
 func TestPartsOfAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := &handlers.Handler{ID: "h", Reason: cause.Create}
@@ -373,7 +390,7 @@ func TestPartsOfAnswers(t *testing.T) {
 		}
 		if e.Operator != "test.example.org" || e.Kind != "Widget.example.org" || e.Namespace != "ns" ||
 			e.Name != "w1" || e.UID != "u1" || !e.At.Equal(second) {
-			t.Errorf("want it said who knows what of which object, and when, got %+v", e)
+			t.Errorf("the explanation lacks the operator, the object or the time: %+v", e)
 		}
 	})
 }

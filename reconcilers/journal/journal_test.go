@@ -20,7 +20,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
-// live is an operator that stands like this.
+// live is an operator with a fixed state.
 type live journal.Standing
 
 func (l live) Standing() journal.Standing { return journal.Standing(l) }
@@ -33,14 +33,14 @@ var (
 	w1 = types.NamespacedName{Namespace: "ns", Name: "w1"}
 )
 
-// serving is an operator at work that serves widgets everywhere, with these handlers.
+// serving returns an active operator that serves widgets in all namespaces, with these handlers.
 func serving(own ...*handlers.Handler) live {
 	served := widgetsOf(journal.New(journal.Limits{})).Served(widgets, own)
 	served.Namespaces = []string{""}
 	return live{Operator: "test.example.org", Running: true, Kinds: []journal.Served{served}}
 }
 
-// kept is the journal of such an operator.
+// kept returns the journal of such an operator.
 func kept(limits journal.Limits, own ...*handlers.Handler) *journal.Journal {
 	j := journal.New(limits)
 	j.Watch(serving(own...))
@@ -60,7 +60,7 @@ func explained(t *testing.T, j *journal.Journal, object types.NamespacedName) jo
 	return e
 }
 
-// told is the history in short: what it was, how many times, and from when to when, in seconds of virtual time.
+// told returns the history in short: each entry with its count, and its first and last time in seconds of virtual time.
 func told(t *testing.T, j *journal.Journal, object types.NamespacedName) []string {
 	t.Helper()
 	begin := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -92,7 +92,7 @@ func what(e journal.Entry) string {
 	}
 }
 
-// events notes events, one second after another: each is a type with a version.
+// events notes events, one per second. Each is a type with a version.
 func events(o journal.Object, all ...string) {
 	for _, event := range all {
 		kind, version, _ := strings.Cut(event, " ")
@@ -101,33 +101,35 @@ func events(o journal.Object, all ...string) {
 	}
 }
 
-// What goes on and on takes one place, so that a retry each minute does not make the creation forgotten.
+// TestRepeatedEntries shows that a repeated entry takes one place, so that a retry each minute does not push out the
+// creation.
 func TestRepeatedEntries(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		events []string
 		want   []string
 	}{
-		"once": {"there is nothing to be counted", []string{"ADDED 1"}, []string{"ADDED 1 at 0"}},
+		"once": {"an entry without a repetition does not have a count", []string{"ADDED 1"}, []string{"ADDED 1 at 0"}},
 		"twice": {
-			"the last one counts, with its version", []string{"ADDED 1", "ADDED 2"},
+			"an entry that repeats the one before replaces it, and keeps the first time",
+			[]string{"ADDED 1", "ADDED 2"},
 			[]string{"ADDED 2 at 1, 2 since 0"},
 		},
 		"thrice": {
-			"the first time stays what it was",
+			"a further repetition keeps the first time",
 			[]string{"A 1", "A 2", "A 3"}, []string{"A 3 at 2, 3 since 0"},
 		},
 		"by turns": {
-			"what goes on in a circle takes the places of one round",
+			"entries that alternate take one place each",
 			[]string{"A 1", "B 2", "A 3", "B 4", "A 5"},
 			[]string{"B 4 at 3, 2 since 1", "A 5 at 4, 3 since 0"},
 		},
 		"near": {
-			"five others came between", []string{"A 0", "B 0", "C 0", "D 0", "E 0", "F 0", "A 0"},
+			"an entry is folded over five others", []string{"A 0", "B 0", "C 0", "D 0", "E 0", "F 0", "A 0"},
 			[]string{"B 0 at 1", "C 0 at 2", "D 0 at 3", "E 0 at 4", "F 0 at 5", "A 0 at 6, 2 since 0"},
 		},
 		"far": {
-			"six others came between: it is news", []string{"A 0", "B 0", "C 0", "D 0", "E 0", "F 0", "G 0", "A 0"},
+			"an entry is not folded over six others", []string{"A 0", "B 0", "C 0", "D 0", "E 0", "F 0", "G 0", "A 0"},
 			[]string{
 				"A 0 at 0", "B 0 at 1", "C 0 at 2", "D 0 at 3", "E 0 at 4", "F 0 at 5", "G 0 at 6", "A 0 at 7",
 			},
@@ -147,7 +149,7 @@ func TestRepeatedEntries(t *testing.T) {
 	}
 }
 
-// What is different is not folded, whatever the difference, but for times, numbers and versions.
+// TestEntriesThatDiffer shows that entries are folded only if they differ in nothing but times, numbers and versions.
 func TestEntriesThatDiffer(t *testing.T) {
 	h, other := &handlers.Handler{ID: "h", Reason: cause.Create}, &handlers.Handler{ID: "i", Reason: cause.Create}
 	look := func(c *cause.Cause, tell func(d *journal.Draft)) func(journal.Object) {
@@ -189,38 +191,54 @@ func TestEntriesThatDiffer(t *testing.T) {
 		one, other func(journal.Object)
 		folded     bool
 	}{
-		"looks": {"the same is found", look(create, nothing), look(create, nothing), true},
-		"reason": {"something else has happened",
+		"looks": {"evaluations with the same result are folded", look(create, nothing), look(create, nothing), true},
+		"reason": {"evaluations with another cause are not folded",
 			look(create, nothing), look(&cause.Cause{Reason: cause.Noop}, nothing), false},
-		"initial": {"a resume is no change", look(&cause.Cause{Reason: cause.Noop}, nothing),
+		"initial": {"a resume is not folded with a pass without changes",
+			look(&cause.Cause{Reason: cause.Noop}, nothing),
 			look(&cause.Cause{Reason: cause.Noop, Initial: true}, nothing), false},
-		"dropped": {"something is given up", look(create, nothing),
+		"dropped": {"evaluations that drop progress are not folded with others", look(create, nothing),
 			look(create, func(d *journal.Draft) { d.Dropped("it") }), false},
-		"paths":      {"another field has changed", look(paths("a"), nothing), look(paths("b"), nothing), false},
-		"same paths": {"the same field has changed again", look(paths("a"), nothing), look(paths("a"), nothing), true},
-		"more paths": {"more has changed than is kept", look(paths(strings.Split("abcdefgh", "")...), nothing),
+		"paths": {"evaluations with another changed path are not folded",
+			look(paths("a"), nothing), look(paths("b"), nothing), false},
+		"same paths": {"evaluations with the same changed path are folded",
+			look(paths("a"), nothing), look(paths("a"), nothing), true},
+		"more paths": {"evaluations with another number of unlisted paths are not folded",
+			look(paths(strings.Split("abcdefgh", "")...), nothing),
 			look(paths(strings.Split("abcdefghi", "")...), nothing), false},
-		"verdicts": {"another reason", look(create, stop(execution.Stop{Why: execution.Finished})),
+		"verdicts": {"evaluations with another verdict are not folded",
+			look(create, stop(execution.Stop{Why: execution.Finished})),
 			look(create, stop(execution.Stop{Why: execution.Blocked})), false},
-		"one verdict more": {"another handler was asked", look(create, nothing), look(create, stop(at(1))), false},
-		"later": {"when it is due is no news",
+		"one verdict more": {"evaluations with another number of verdicts are not folded",
+			look(create, nothing), look(create, stop(at(1))), false},
+		"later": {"evaluations that differ in the due time only are folded",
 			look(create, stop(at(1))), look(create, stop(at(2))), true},
-		"attempts": {"the number and the time are no news", attempt(h, 0, done), attempt(h, 1, done), true},
-		"handlers": {"another one was called", attempt(h, 0, done), attempt(other, 0, done), false},
-		"kinds of handlers": {"one id may be that of two handlers",
+		"attempts": {"attempts that differ in number and time only are folded",
+			attempt(h, 0, done), attempt(h, 1, done), true},
+		"handlers": {"attempts of different handlers are not folded",
+			attempt(h, 0, done), attempt(other, 0, done), false},
+		"kinds of handlers": {"attempts of handlers with one id and different causes are not folded",
 			attempt(h, 0, done), attempt(&handlers.Handler{ID: "h", Reason: cause.Delete}, 0, done), false},
-		"outcomes": {"something else came of it",
+		"outcomes": {"attempts with different outcomes are not folded",
 			attempt(h, 0, done), attempt(h, 0, execution.Outcome{Aborted: true}), false},
-		"errors": {"another error", attempt(h, 0, execution.Outcome{Err: fmt.Errorf("a")}),
+		"errors": {"attempts with different errors are not folded",
+			attempt(h, 0, execution.Outcome{Err: fmt.Errorf("a")}),
 			attempt(h, 0, execution.Outcome{Err: fmt.Errorf("b")}), false},
-		"writes":           {"the same places", wrote("a", "x", nil), wrote("a", "x", nil), true},
-		"writers":          {"by another one", wrote("a", "x", nil), wrote("b", "x", nil), false},
-		"places":           {"elsewhere", wrote("a", "x", nil), wrote("a", "y", nil), false},
-		"errors of writes": {"one has failed", wrote("a", "x", nil), wrote("a", "x", fmt.Errorf("no")), false},
-		"holds":            {"the end is no news", hold("a", "x", anHour), hold("a", "x", noTime), true},
-		"causes of holds":  {"another one", hold("a", "x", time.Time{}), hold("b", "x", time.Time{}), false},
-		"errors of holds":  {"another error", hold("a", "x", time.Time{}), hold("a", "y", time.Time{}), false},
-		"sorts":            {"they have nothing in common", hold("a", "x", time.Time{}), attempt(h, 0, done), false},
+		"writes": {"writes of the same paths are folded", wrote("a", "x", nil), wrote("a", "x", nil), true},
+		"writers": {"writes by different handlers are not folded",
+			wrote("a", "x", nil), wrote("b", "x", nil), false},
+		"places": {"writes of different paths are not folded",
+			wrote("a", "x", nil), wrote("a", "y", nil), false},
+		"errors of writes": {"a failed write is not folded with a successful one",
+			wrote("a", "x", nil), wrote("a", "x", fmt.Errorf("no")), false},
+		"holds": {"holds that differ in their end only are folded",
+			hold("a", "x", anHour), hold("a", "x", noTime), true},
+		"causes of holds": {"holds with different causes are not folded",
+			hold("a", "x", time.Time{}), hold("b", "x", time.Time{}), false},
+		"errors of holds": {"holds with different errors are not folded",
+			hold("a", "x", time.Time{}), hold("a", "y", time.Time{}), false},
+		"sorts": {"entries of different sorts are not folded",
+			hold("a", "x", time.Time{}), attempt(h, 0, done), false},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -229,13 +247,13 @@ func TestEntriesThatDiffer(t *testing.T) {
 			c.one(o)
 			c.other(o)
 			if n := len(explained(t, j, w1).History); (n == 1) != c.folded {
-				t.Errorf("%s: folded has to be %t, and there are %d entries", c.reason, c.folded, n)
+				t.Errorf("%s: want folded %t, got %d entries", c.reason, c.folded, n)
 			}
 		})
 	}
 }
 
-// What is kept of one object is bounded, and the oldest goes.
+// TestEntriesOfOneObject shows that the entries of one object are limited, and that the oldest ones are dropped.
 func TestEntriesOfOneObject(t *testing.T) {
 	many := make([]string, 30)
 	for i := range many {
@@ -246,12 +264,12 @@ func TestEntriesOfOneObject(t *testing.T) {
 		limit  int
 		want   int
 	}{
-		"default": {"nobody says otherwise", 0, journal.DefaultEntries},
-		"wrong":   {"what makes no sense is the default", -1, journal.DefaultEntries},
-		"one":     {"the smallest", 1, 1},
-		"three":   {"as given", 3, 3},
-		"all":     {"there is room", 40, 30},
-		"exact":   {"there is just room", 30, 30},
+		"default": {"without a limit the default applies", 0, journal.DefaultEntries},
+		"wrong":   {"a negative limit is replaced by the default", -1, journal.DefaultEntries},
+		"one":     {"the smallest limit keeps the last entry", 1, 1},
+		"three":   {"a limit keeps the last entries", 3, 3},
+		"all":     {"entries below the limit are kept", 40, 30},
+		"exact":   {"as many entries as the limit are kept", 30, 30},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -267,7 +285,7 @@ func TestEntriesOfOneObject(t *testing.T) {
 	}
 }
 
-// Nothing is noted for nobody.
+// TestNobodyListens shows that a nil journal, and values derived from it, record nothing and do not panic.
 func TestNobodyListens(t *testing.T) {
 	var none *journal.Journal
 	none.Watch(serving())
@@ -282,7 +300,7 @@ func TestNobodyListens(t *testing.T) {
 			c := &cause.Cause{Reason: cause.Create}
 			for _, d := range []*journal.Draft{o.Look(c), o.LookAtEvent(c), o.LookForBackground(c)} {
 				if d != nil || d.Teller() != nil {
-					t.Error("a look is drafted that nobody wants to know of")
+					t.Error("a draft is made without a journal")
 				}
 				d.Dropped("it")
 				d.Verdict(&handlers.Handler{ID: "h"}, execution.Stop{Why: execution.Finished})
@@ -294,11 +312,11 @@ func TestNobodyListens(t *testing.T) {
 			o.Wrote("h", patching.Patch{}, nil, written, fmt.Errorf("no"))
 			o.Hold(journal.HeldError, fmt.Errorf("no"), time.Time{})
 			if o.Kept() {
-				t.Error("it says that something is noted")
+				t.Error("entries are kept without a journal")
 			}
 		})
 	}
 	if o := widgetsOf(journal.New(journal.Limits{})).Object(w1, "u1"); !o.Kept() {
-		t.Error("it says that nothing is noted, though there is a journal")
+		t.Error("entries are not kept although there is a journal")
 	}
 }

@@ -12,28 +12,28 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
 )
 
-// The objects that nothing has happened to for the longest time are forgotten.
+// TestObjectsThatAreForgotten shows that the objects without entries for the longest time are dropped first.
 func TestObjectsThatAreForgotten(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		limit  int
-		happen string // to which objects something happens
-		want   string // those that are known
+		happen string // the objects of the entries
+		want   string // the objects that are kept
 	}{
-		"room":           {"there is room for all", 3, "abc", "abc"},
-		"oldest":         {"the first one goes", 3, "abcd", "bcd"},
-		"more":           {"one after another goes", 3, "abcdef", "def"},
-		"used again":     {"the first one has moved to the front", 3, "abcad", "acd"},
-		"in the middle":  {"the second one has moved to the front", 3, "abcbdef", "def"},
-		"middle is kept": {"the second one has moved to the front", 3, "abcbde", "bde"},
-		"newest":         {"what is in front stays there", 3, "abcccd", "bcd"},
-		"one":            {"the next one takes its place", 1, "ab", "b"},
-		"one again":      {"it is in front already", 1, "aab", "b"},
-		"one back":       {"it is a new one", 1, "aba", "a"},
-		"two":            {"both stay, whatever their order", 2, "abab", "ab"},
-		"two of three":   {"the one of the longest time goes", 2, "abac", "ac"},
-		"forgotten":      {"it comes back as a new one", 2, "abca", "ac"},
-		"all again":      {"the order turns around", 3, "abccbad", "abd"},
+		"room":           {"objects within the limit are kept", 3, "abc", "abc"},
+		"oldest":         {"the oldest object is dropped first", 3, "abcd", "bcd"},
+		"more":           {"objects are dropped in the order of their last entries", 3, "abcdef", "def"},
+		"used again":     {"a new entry of the oldest object keeps it", 3, "abcad", "acd"},
+		"in the middle":  {"objects are dropped by their last entry, not their first", 3, "abcbdef", "def"},
+		"middle is kept": {"a new entry of a middle object keeps it", 3, "abcbde", "bde"},
+		"newest":         {"new entries of the newest object drop no others", 3, "abcccd", "bcd"},
+		"one":            {"a limit of one keeps the latest object", 1, "ab", "b"},
+		"one again":      {"a repeated entry of the only object keeps it", 1, "aab", "b"},
+		"one back":       {"an object that was dropped can return", 1, "aba", "a"},
+		"two":            {"two objects that alternate are both kept", 2, "abab", "ab"},
+		"two of three":   {"of two objects the one with the older entry is dropped", 2, "abac", "ac"},
+		"forgotten":      {"an object that was dropped returns as the newest", 2, "abca", "ac"},
+		"all again":      {"entries in reverse order reverse the order of dropping", 3, "abccbad", "abd"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -48,13 +48,13 @@ func TestObjectsThatAreForgotten(t *testing.T) {
 				}
 			}
 			if known.String() != c.want {
-				t.Errorf("%s: want %s known, got %s", c.reason, c.want, known.String())
+				t.Errorf("%s: want %s kept, got %s", c.reason, c.want, known.String())
 			}
 		})
 	}
 }
 
-// Without limits that make sense, there are those by default.
+// TestObjectsByDefault shows that the default limit applies to limits of zero and below.
 func TestObjectsByDefault(t *testing.T) {
 	for _, limit := range []int{0, -1} {
 		j := kept(journal.Limits{Objects: limit})
@@ -69,30 +69,31 @@ func TestObjectsByDefault(t *testing.T) {
 	}
 }
 
-// An object is told apart from others by its kind, namespace and name; one of the same name follows it.
+// TestIncarnations shows that objects are identified by kind, namespace and name. A new object of the same name
+// continues the page of the old one.
 func TestIncarnations(t *testing.T) {
 	j := kept(journal.Limits{})
 	kind := widgetsOf(j)
 	kind.Object(w1, "u1").Event("ADDED", "1")
 	kind.Object(w1, "u1").Event("DELETED", "2")
 	if uid := explained(t, j, w1).UID; uid != "u1" {
-		t.Errorf("an object that is deleted is still known: want uid u1, got %q", uid)
+		t.Errorf("want a deleted object with uid u1, got %q", uid)
 	}
 	kind.Object(w1, "u2").Event("ADDED", "3")
 	kind.Object(w1, "").Hold(journal.HeldError, nil, noTime)
 	e := explained(t, j, w1)
 	if e.UID != "u2" || len(e.History) != 3 {
-		t.Errorf("the next one goes on with the page, and who does not know the uid changes none: "+
+		t.Errorf("a new object must continue the page, and an entry without uid must keep the uid: "+
 			"want 3 entries, the last of u2, got %d of %q", len(e.History), e.UID)
 	}
 	j.Kind(widgets.GroupVersion().WithKind("Gadget").GroupKind(), nil).Object(w1, "u3").Event("ADDED", "4")
 	kind.Object(types.NamespacedName{Namespace: "other", Name: "w1"}, "u4").Event("ADDED", "5")
 	if e := explained(t, j, w1); e.UID != "u2" || len(e.History) != 3 {
-		t.Errorf("what happens to others is noted for this one: %v", e.History)
+		t.Errorf("entries of other objects appear in this one: %v", e.History)
 	}
 }
 
-// A body says by itself which object it is.
+// TestObjectOfABody shows that an object is identified by its body.
 func TestObjectOfABody(t *testing.T) {
 	cases := map[string]struct {
 		reason   string
@@ -100,10 +101,12 @@ func TestObjectOfABody(t *testing.T) {
 		object   types.NamespacedName
 		uid      types.UID
 	}{
-		"all": {"each part counts",
+		"all": {"a full body identifies the object",
 			map[string]any{"namespace": "ns", "name": "w1", "uid": "u1"}, w1, "u1"},
-		"no uid":    {"it may be of a handler's own making", map[string]any{"namespace": "ns", "name": "w1"}, w1, ""},
-		"malformed": {"it must not panic", "nonsense", types.NamespacedName{Namespace: "", Name: ""}, ""},
+		"no uid": {"a body without uid identifies the object by its name",
+			map[string]any{"namespace": "ns", "name": "w1"}, w1, ""},
+		"malformed": {"malformed metadata do not cause a panic",
+			"nonsense", types.NamespacedName{Namespace: "", Name: ""}, ""},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -121,7 +124,7 @@ func TestObjectOfABody(t *testing.T) {
 	}
 }
 
-// Limits may change while it is used; nobody has to ask whether there is a journal.
+// TestOtherLimits shows that limits can change while the journal is used, and that a nil journal ignores them.
 func TestOtherLimits(t *testing.T) {
 	(*journal.Journal)(nil).Limit(journal.Limits{Objects: 1})
 	j := kept(journal.Limits{})

@@ -20,7 +20,7 @@ func differing(keys ...string) (all diff.Diff) {
 	return all
 }
 
-// A look says what has happened: of changes, the paths, as far as there is room, and no values.
+// TestLooks shows that an evaluation of a change is noted with a limited number of paths, and without values.
 func TestLooks(t *testing.T) {
 	eight := strings.Split("abcdefgh", "")
 	paths := []string{
@@ -32,34 +32,34 @@ func TestLooks(t *testing.T) {
 		draft  func(o journal.Object) *journal.Draft
 		want   journal.Look
 	}{
-		"creation": {"all of it is new, so no path says more",
+		"creation": {"a creation is noted without paths, as everything is new",
 			func(o journal.Object) *journal.Draft {
 				return o.Look(&cause.Cause{Reason: cause.Create, Diff: differing("a")})
 			}, journal.Look{Reason: "create"}},
-		"resume": {"it was there before",
+		"resume": {"a resume is noted as initial",
 			func(o journal.Object) *journal.Draft {
 				return o.Look(&cause.Cause{Reason: cause.Resume, Initial: true})
 			},
 			journal.Look{Reason: "resume", Initial: true}},
-		"update": {"there is room for these paths",
+		"update": {"an update is noted with up to eight paths",
 			func(o journal.Object) *journal.Draft {
 				return o.Look(&cause.Cause{Reason: cause.Update, Diff: differing(eight...)})
 			}, journal.Look{Reason: "update", Changed: paths}},
-		"large update": {"the rest is counted",
+		"large update": {"paths beyond the eighth are counted",
 			func(o journal.Object) *journal.Draft {
 				return o.Look(&cause.Cause{Reason: cause.Update, Diff: differing(append(eight, "i", "j")...)})
 			}, journal.Look{Reason: "update", Changed: paths, More: 2}},
-		"long path": {"keys may be of any length",
+		"long path": {"a long path is cut",
 			func(o journal.Object) *journal.Draft {
 				return o.Look(&cause.Cause{Reason: cause.Update, Diff: differing(long)})
 			}, journal.Look{Reason: "update", Changed: []string{"spec." + long[:55] + "…"}}},
-		"dropped": {"it was decided by the way",
+		"dropped": {"dropped progress is noted",
 			func(o journal.Object) *journal.Draft {
 				d := o.Look(&cause.Cause{Reason: cause.Noop})
 				d.Dropped("a former update")
 				return d
 			}, journal.Look{Reason: "noop", Dropped: "a former update"}},
-		"background": {"what has happened makes no difference",
+		"background": {"an evaluation of background handlers is noted without cause and paths",
 			func(o journal.Object) *journal.Draft {
 				return o.LookForBackground(&cause.Cause{Reason: cause.Update, Diff: differing("a"), Initial: true})
 			}, journal.Look{Reason: "background"}},
@@ -75,7 +75,8 @@ func TestLooks(t *testing.T) {
 	}
 }
 
-// A look at a raw event is worth a note only if somebody did not want it: each call is an attempt.
+// TestLooksAtEvents shows that an evaluation of a raw event is noted only if a handler rejected it. Calls are noted as
+// attempts.
 func TestLooksAtEvents(t *testing.T) {
 	yes, no := &handlers.Handler{ID: "yes"}, &handlers.Handler{ID: "no"}
 	cases := map[string]struct {
@@ -83,10 +84,10 @@ func TestLooksAtEvents(t *testing.T) {
 		asked  []*handlers.Handler
 		noted  bool
 	}{
-		"nobody":  {"there is nothing to be told", nil, false},
-		"wanted":  {"what is called is told", []*handlers.Handler{yes}, false},
-		"refused": {"it is told why", []*handlers.Handler{no}, true},
-		"both":    {"it is told why one is not called", []*handlers.Handler{yes, no}, true},
+		"no handler": {"an event without handlers is not noted", nil, false},
+		"wanted":     {"an event that calls its handler is not noted, as the call is", []*handlers.Handler{yes}, false},
+		"refused":    {"an event that is rejected is noted", []*handlers.Handler{no}, true},
+		"both":       {"an event with a call and a rejection is noted", []*handlers.Handler{yes, no}, true},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -111,7 +112,7 @@ func TestLooksAtEvents(t *testing.T) {
 	}
 }
 
-// A look is noted once, with the last verdict on each handler.
+// TestVerdictsOfALook shows that an evaluation is noted once, with the last verdict on each handler.
 func TestVerdictsOfALook(t *testing.T) {
 	a, b := &handlers.Handler{ID: "a", Reason: cause.Create}, &handlers.Handler{ID: "b", Reason: cause.Create}
 	onDeletion := &handlers.Handler{ID: "a", Reason: cause.Delete}
@@ -121,16 +122,16 @@ func TestVerdictsOfALook(t *testing.T) {
 		ask    func(d *journal.Draft)
 		want   []string
 	}{
-		"order": {"it is that of the registration",
+		"order": {"verdicts keep the order of evaluation",
 			func(d *journal.Draft) { d.Verdict(b, finished); d.Verdict(a, asleep) },
 			[]string{"b create finished", "a create asleep"}},
-		"selected, and not due": {"the last one counts, at its place",
+		"selected, and not due": {"a second verdict on a handler replaces the first one at its place",
 			func(d *journal.Draft) { d.Verdict(a, execution.Stop{}); d.Verdict(b, finished); d.Verdict(a, asleep) },
 			[]string{"a create asleep", "b create finished"}},
-		"two of one id": {"each of them is for something else",
+		"two of one id": {"handlers with one id and different causes have separate verdicts",
 			func(d *journal.Draft) { d.Verdict(a, finished); d.Verdict(onDeletion, asleep) },
 			[]string{"a create finished", "a delete asleep"}},
-		"forgotten": {"they are asked anew",
+		"forgotten": {"a draft that is reset keeps the later verdicts only",
 			func(d *journal.Draft) { d.Verdict(a, finished); d.Forget(); d.Verdict(b, asleep) },
 			[]string{"b create asleep"}},
 	}

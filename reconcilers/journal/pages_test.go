@@ -10,7 +10,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
 )
 
-// Whoever shows all objects gets the newest ones first, and can tell what has changed since he looked last.
+// TestAllObjects shows that objects are listed with the newest first, and with the number of their last change.
 func TestAllObjects(t *testing.T) {
 	j := kept(journal.Limits{})
 	all := func() (seen []string) {
@@ -20,7 +20,7 @@ func TestAllObjects(t *testing.T) {
 		return append(seen, fmt.Sprint(last, " ", j.Each(nil)))
 	}
 	if d := cmp.Diff([]string{"0 0"}, all()); d != "" {
-		t.Errorf("nothing has happened; -want, +got:\n%s", d)
+		t.Errorf("an empty journal; -want, +got:\n%s", d)
 	}
 	for _, name := range []string{"a", "b", "c", "a"} {
 		object := w1
@@ -31,11 +31,11 @@ func TestAllObjects(t *testing.T) {
 		"Widget.example.org ns/a 4", "Widget.example.org ns/c 3", "Widget.example.org ns/b 2", "4 4",
 	}
 	if d := cmp.Diff(want, all()); d != "" {
-		t.Errorf("also what repeats itself is a change; -want, +got:\n%s", d)
+		t.Errorf("a repeated entry must count as a change; -want, +got:\n%s", d)
 	}
 }
 
-// An object is gone from its deletion on, until one of its name is met.
+// TestObjectsThatAreGone shows that an object is gone from its deletion until an object of its name appears.
 func TestObjectsThatAreGone(t *testing.T) {
 	key := journal.Key{Kind: widgets.GroupKind(), Object: w1}
 	hold := func(o journal.Object) { o.Hold(journal.HeldError, nil, noTime) }
@@ -50,13 +50,15 @@ func TestObjectsThatAreGone(t *testing.T) {
 		entries int
 		gone    bool
 	}{
-		"unknown": {"nothing has happened to it", nil, 0, false},
-		"there":   {"it was met", []happening{{"u1", event("ADDED")}}, 1, false},
-		"deleted": {"it was met no more", []happening{{"u1", event("ADDED")}, {"u1", event("DELETED")}}, 2, true},
-		"afterwards": {"what comes late does not bring it back",
+		"unknown": {"an unknown object is not gone", nil, 0, false},
+		"there":   {"an added object is not gone", []happening{{"u1", event("ADDED")}}, 1, false},
+		"deleted": {"a deleted object is gone", []happening{{"u1", event("ADDED")}, {"u1", event("DELETED")}}, 2, true},
+		"afterwards": {"late entries of a deleted object do not bring it back",
 			[]happening{{"u1", event("DELETED")}, {"u1", hold}, {"", hold}}, 2, true},
-		"another":   {"it is there", []happening{{"u1", event("DELETED")}, {"u2", hold}}, 2, false},
-		"met again": {"nobody knows its uid", []happening{{"", event("DELETED")}, {"", event("ADDED")}}, 2, false},
+		"another": {"an entry of a new uid ends the deletion",
+			[]happening{{"u1", event("DELETED")}, {"u2", hold}}, 2, false},
+		"met again": {"an event after a deletion without uid ends the deletion",
+			[]happening{{"", event("DELETED")}, {"", event("ADDED")}}, 2, false},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

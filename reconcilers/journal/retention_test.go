@@ -15,7 +15,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
-// What is remembered of a look must not keep the state of the object that it was taken at.
+// TestObjectsAreLetGo shows that the journal does not keep evaluated objects alive.
 func TestObjectsAreLetGo(t *testing.T) {
 	kept := journal.New(journal.Limits{})
 	if state := noted(kept.Kind(schema.GroupKind{Kind: "Widget"}, nil)); !collected(state) {
@@ -24,7 +24,7 @@ func TestObjectsAreLetGo(t *testing.T) {
 	runtime.KeepAlive(kept)
 }
 
-// noted notes a look at an object that nobody else has, and gives that without keeping it.
+// noted notes an evaluation of an object without other references, and returns a weak pointer to it.
 func noted(kind *journal.Kind) weak.Pointer[cause.Cause] {
 	found := map[string]any{"size": map[string]any{"of": "a mapping"}}
 	what := &cause.Cause{Reason: cause.Update, Object: jsontext.Of(map[string]any{

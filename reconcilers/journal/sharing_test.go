@@ -13,7 +13,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
-// What is found of many objects is remembered once, and what differs is each object's own.
+// TestSharing shows that equal evaluations and writes of different objects share memory, and that others do not.
 func TestSharing(t *testing.T) {
 	until := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	look := func(reason cause.Reason, stop execution.Stop) func(o journal.Object) {
@@ -37,16 +37,22 @@ func TestSharing(t *testing.T) {
 		one, other func(o journal.Object)
 		shared     bool
 	}{
-		"the same look":     {"nothing differs", look("create", called), look("create", called), true},
-		"another reason":    {"it is another look", look("create", called), look("update", called), false},
-		"another verdict":   {"it says something else", look("create", called), look("create", asleep), false},
-		"another time":      {"each waits for its own time", look("create", asleep), look("create", later), false},
-		"the same write":    {"nothing differs", write("", "a"), write("", "a"), true},
-		"another write":     {"something else was written", write("", "a"), write("", "b"), false},
-		"somebody else's":   {"it was for somebody else", write("", "a"), write("fn", "a"), false},
-		"a look, a write":   {"they have nothing in common", look("create", called), write("", "a"), false},
-		"a write, a look":   {"they have nothing in common", write("", "a"), look("create", called), false},
-		"the same resuming": {"each reason has its last one", look("resume", called), look("resume", called), true},
+		"the same look": {"equal evaluations are shared", look("create", called), look("create", called), true},
+		"another reason": {"evaluations with another cause are not shared",
+			look("create", called), look("update", called), false},
+		"another verdict": {"evaluations with another verdict are not shared",
+			look("create", called), look("create", asleep), false},
+		"another time": {"evaluations with another due time are not shared",
+			look("create", asleep), look("create", later), false},
+		"the same write": {"equal writes are shared", write("", "a"), write("", "a"), true},
+		"another write":  {"writes of other paths are not shared", write("", "a"), write("", "b"), false},
+		"another writer": {"writes by different handlers are not shared", write("", "a"), write("fn", "a"), false},
+		"a look, a write": {"a write is not shared with an evaluation before it",
+			look("create", called), write("", "a"), false},
+		"a write, a look": {"an evaluation is not shared with a write before it",
+			write("", "a"), look("create", called), false},
+		"the same resuming": {"equal evaluations of a resume are shared",
+			look("resume", called), look("resume", called), true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			j := kept(journal.Limits{})
@@ -60,7 +66,7 @@ func TestSharing(t *testing.T) {
 			shared := noted[0].Look != nil && noted[0].Look == noted[1].Look ||
 				noted[0].Write != nil && noted[0].Write == noted[1].Write
 			if shared != c.shared {
-				t.Errorf("%s: it is shared: %v", c.reason, shared)
+				t.Errorf("%s: shared: %v", c.reason, shared)
 			}
 		})
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
-// A kind is served with what its handlers demand, in the words of their registration.
+// TestServedKind shows that a served kind lists its handlers with the conditions of their registration.
 func TestServedKind(t *testing.T) {
 	long := strings.Repeat("v", 61)
 	got := widgetsOf(journal.New(journal.Limits{})).Served(widgets, []*handlers.Handler{
@@ -44,7 +44,7 @@ func TestServedKind(t *testing.T) {
 	}
 }
 
-// What a registration demands of a secret is as secret.
+// TestDemandsOfSecrets shows that conditions on secret fields are hidden.
 func TestDemandsOfSecrets(t *testing.T) {
 	h := &handlers.Handler{ID: "h", Field: diff.Path{"spec", "size"}, Words: requirements.Words{
 		Value: "7", Filters: []requirements.Criterion{
@@ -56,11 +56,12 @@ func TestDemandsOfSecrets(t *testing.T) {
 		secret []diff.Path
 		want   []string
 	}{
-		"field": {"the label is none", []diff.Path{{"spec"}},
+		"field": {"conditions on a secret field are hidden, those on labels are not", []diff.Path{{"spec"}},
 			[]string{"field spec.size", "Value(secret)", `WithLabel("tier", "prod")`, "When"}},
-		"label": {"the field is none", []diff.Path{{"metadata", "labels"}},
+		"label": {"conditions on secret labels are hidden, those on the field are not",
+			[]diff.Path{{"metadata", "labels"}},
 			[]string{"field spec.size", "Value(7)", "metadata.labels.tier (secret)", "When"}},
-		"all": {"a function has no value", []diff.Path{nil},
+		"all": {"in a secret object all conditions on values are hidden", []diff.Path{nil},
 			[]string{"field spec.size", "Value(secret)", "metadata.labels.tier (secret)", "When"}},
 	}
 	for name, c := range cases {

@@ -21,7 +21,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
-// eventful is what is told of an object to which everything has happened.
+// eventful returns the explanation of an object with every sort of entry.
 func eventful(t *testing.T) journal.Explanation {
 	t.Helper()
 	create := &handlers.Handler{ID: "provision", Reason: cause.Create}
@@ -74,7 +74,7 @@ func textOf(t *testing.T, e journal.Explanation) string {
 	return text.String()
 }
 
-// What people read of an object to which everything has happened.
+// TestTextOfEverything shows the text of an explanation with every sort of entry.
 func TestTextOfEverything(t *testing.T) {
 	const want = `Widget.example.org ns/w1, as seen by operator test.example.org at 2000-01-01 00:00:05.500 UTC
 
@@ -112,7 +112,7 @@ HISTORY, the oldest first
 	})
 }
 
-// Where there is nothing, the text says so.
+// TestTextOfNothing shows the text of an explanation without handlers and entries.
 func TestTextOfNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		at := time.Now()
@@ -131,7 +131,7 @@ HISTORY, the oldest first
 	})
 }
 
-// The command decodes what the server encodes, and shows the same.
+// TestTextOfDecoded shows that an explanation that is encoded and decoded has the same text.
 func TestTextOfDecoded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := eventful(t)
@@ -147,12 +147,12 @@ func TestTextOfDecoded(t *testing.T) {
 			t.Errorf("-encoded, +decoded:\n%s", d)
 		}
 		if d := cmp.Diff(textOf(t, e), textOf(t, decoded)); d != "" {
-			t.Errorf("the texts; -encoded, +decoded:\n%s", d)
+			t.Errorf("the texts differ: -encoded, +decoded:\n%s", d)
 		}
 	})
 }
 
-// Lists are lists in JSON, also if there is nothing in them: whoever reads it with jq need not know better.
+// TestEmptyLists shows that empty lists are encoded as lists, not as null, which simplifies their use with jq.
 func TestEmptyLists(t *testing.T) {
 	j := kept(journal.Limits{})
 	for name, of := range map[string]any{"explanation": explained(t, j, w1), "standing": j.Standing()} {
@@ -161,25 +161,25 @@ func TestEmptyLists(t *testing.T) {
 			t.Fatal(err)
 		}
 		if strings.Contains(string(encoded), "null") {
-			t.Errorf("%s: there is a null: %s", name, encoded)
+			t.Errorf("%s: contains null: %s", name, encoded)
 		}
 	}
 }
 
-// Whatever anybody writes into an error or a name, a line stays a line, and a terminal is not controlled.
+// TestHarmlessText shows that control characters in errors and names can neither break lines nor control the terminal.
 func TestHarmlessText(t *testing.T) {
 	cases := map[string]struct{ reason, text, want string }{
-		"newline":       {"it would make up an entry", "a\nb", "a b"},
-		"first newline": {"it would make up an entry", "\n\nHISTORY", "  HISTORY"},
-		"tab":           {"it is a space of another width", "a\tb", "a b"},
-		"return":        {"it would hide what was before", "a\rb", "a�b"},
-		"escape":        {"it begins a command", "\x1b[2J", "�[2J"},
-		"control":       {"the same in one rune", "\u009b2J", "�2J"},
-		"direction":     {"it would turn the text around", "a\u202eb", "a�b"},
-		"line":          {"it is a newline, too", "a\u2028b", "a�b"},
-		"no text":       {"it is no UTF-8", "a\xffb", "a�b"},
-		"others":        {"people write in many languages", "Größe 尺寸", "Größe 尺寸"},
-		"formats":       {"nobody formats it again", "100%d %s", "100%d %s"},
+		"newline":       {"a newline could fake an entry, so it becomes a space", "a\nb", "a b"},
+		"first newline": {"a leading newline could fake a section, so it becomes a space", "\n\nHISTORY", "  HISTORY"},
+		"tab":           {"a tab becomes a space", "a\tb", "a b"},
+		"return":        {"a carriage return could hide the text before it, so it is replaced", "a\rb", "a�b"},
+		"escape":        {"an escape could start a terminal command, so it is replaced", "\x1b[2J", "�[2J"},
+		"control":       {"a control character of one rune is replaced", "\u009b2J", "�2J"},
+		"direction":     {"a change of the text direction is replaced", "a\u202eb", "a�b"},
+		"line":          {"a line separator is replaced", "a\u2028b", "a�b"},
+		"no text":       {"invalid UTF-8 is replaced", "a\xffb", "a�b"},
+		"others":        {"letters of all languages are kept", "Größe 尺寸", "Größe 尺寸"},
+		"formats":       {"formatting verbs are kept", "100%d %s", "100%d %s"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -193,18 +193,19 @@ func TestHarmlessText(t *testing.T) {
 				t.Errorf("%s: want %q four times, got %q", c.reason, c.want, text)
 			}
 			if i := strings.IndexFunc(text, func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }); i >= 0 {
-				t.Errorf("%s: there is something that is not to be seen at %d of %q", c.reason, i, text)
+				t.Errorf("%s: an unprintable character at %d of %q", c.reason, i, text)
 			}
 		})
 	}
 }
 
-// What another program makes of the JSON may have anything in it, and must not crash the command.
+// TestTextOfHalfAnExplanation shows that an incomplete explanation does not cause a panic.
 func TestTextOfHalfAnExplanation(t *testing.T) {
 	cases := map[string]struct{ reason, text, want string }{
-		"no first time": {"it is not told since when", `{"history":[{"times":2,"event":{"type":"ADDED"}}]}`,
+		"no first time": {"a count without a first time is printed without a duration",
+			`{"history":[{"times":2,"event":{"type":"ADDED"}}]}`,
 			"event ADDED"},
-		"nothing": {"there is nothing to be told", `{"history":[{}]}`, "HISTORY, the oldest first\n"},
+		"nothing": {"an empty entry is printed as an empty line", `{"history":[{}]}`, "HISTORY, the oldest first\n"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -223,7 +224,7 @@ type broken struct{}
 
 func (broken) Write([]byte) (int, error) { return 0, errQuota }
 
-// That a text could not be written is told.
+// TestTextThatCannotBeWritten shows that an error of the writer is returned.
 func TestTextThatCannotBeWritten(t *testing.T) {
 	e := journal.Explanation{Kind: "Widget", Name: "w1", UID: types.UID("u1")}
 	if err := e.WriteText(broken{}); !errors.Is(err, errQuota) {

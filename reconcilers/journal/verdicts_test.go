@@ -24,7 +24,7 @@ var (
 	}
 )
 
-// demanding is a handler with all that there may be: of a field, with patterns and filters.
+// demanding returns a handler with all sorts of conditions: a field, patterns and filters.
 func demanding() *handlers.Handler {
 	return &handlers.Handler{
 		ID: "h", Reason: cause.Update, Field: diff.Path{"spec", "size"},
@@ -38,7 +38,7 @@ func demanding() *handlers.Handler {
 	}
 }
 
-// verdictOn notes one look with one verdict, and gives what is kept of it, and what people read.
+// verdictOn notes one evaluation with one verdict, and returns the kept verdict and its sentence.
 func verdictOn(t *testing.T, j *journal.Journal, kind *journal.Kind, h *handlers.Handler, stop execution.Stop) (
 	journal.Verdict, string,
 ) {
@@ -53,7 +53,8 @@ func verdictOn(t *testing.T, j *journal.Journal, kind *journal.Kind, h *handlers
 	return *answers[0].Verdict, answers[0].Says
 }
 
-// Each reason not to call a handler is kept with what was expected and found, and has a sentence.
+// TestVerdicts shows that each cause not to call a handler is kept with the expected and the found value, and has a
+// sentence.
 func TestVerdicts(t *testing.T) {
 	utc := anHour.UTC()
 	cases := map[string]struct {
@@ -62,61 +63,76 @@ func TestVerdicts(t *testing.T) {
 		want   journal.Verdict
 		says   string
 	}{
-		"none": {"the handler is called", execution.Stop{}, journal.Verdict{},
+		"none": {"a selected handler has no cause", execution.Stop{}, journal.Verdict{},
 			"Selected at T, for a creation: it is running, or is next."},
-		"other reason": {"both are causes",
+		"other reason": {"another cause is described with both causes",
 			execution.Stop{Why: execution.OtherReason, Expected: cause.Update, Found: cause.Create},
 			journal.Verdict{Expected: "update", Found: "create"}, "it handles updates, and this is a creation."},
-		"not initial": {"it resumes", execution.Stop{Why: execution.NotInitial}, journal.Verdict{},
+		"not initial": {"a resume handler without a listed object has its own sentence",
+			execution.Stop{Why: execution.NotInitial}, journal.Verdict{},
 			"it handles the objects that existed when the operator started, once each; this one is new, " +
 				"or was handled since."},
-		"being deleted": {"it resumes", execution.Stop{Why: execution.BeingDeleted}, journal.Verdict{},
+		"being deleted": {"a resume handler for an object in deletion has its own sentence",
+			execution.Stop{Why: execution.BeingDeleted}, journal.Verdict{},
 			"the object is being deleted, and the handler was registered without EvenIfDeleted."},
-		"not held": {"nobody has a sentence for what does not come", execution.Stop{Why: execution.NotHeld},
+		"not held": {"a cause without a sentence is printed as its name", execution.Stop{Why: execution.NotHeld},
 			journal.Verdict{}, ": not held."},
-		"unchanged": {"the value is told", execution.Stop{Why: execution.Unchanged, Found: int64(3)},
+		"unchanged": {"an unchanged field is described with its value",
+			execution.Stop{Why: execution.Unchanged, Found: int64(3)},
 			journal.Verdict{Field: "spec.size", Expected: "a changed value", Found: "3"},
 			"field spec.size has not changed: it is 3."},
-		"other change": {"both patterns are told", execution.Stop{Why: execution.OtherChange, Found: int64(3)},
+		"other change": {"another change is described with both patterns",
+			execution.Stop{Why: execution.OtherChange, Found: int64(3)},
 			journal.Verdict{Field: "spec.size", Expected: "from 8, to 9", Found: "3"},
 			"field spec.size has not changed as required: expected from 8, to 9, found 3."},
-		"other value": {"the pattern is told", execution.Stop{Why: execution.OtherValue},
+		"other value": {"another value is described with its pattern", execution.Stop{Why: execution.OtherValue},
 			journal.Verdict{Field: "spec.size", Expected: "7", Found: "nothing"},
 			"field spec.size does not have the required value: expected 7, found nothing."},
-		"label": {"the filter says where it looks", execution.Stop{Why: execution.FilteredOut},
+		"label": {"a filter of a label is described with its place and the found value",
+			execution.Stop{Why: execution.FilteredOut},
 			journal.Verdict{
 				Field: "metadata.labels.tier", Expected: `WithLabel("tier", "prod")`, Found: `"test"`,
 			}, `its filter WithLabel("tier", "prod") does not match: found "test".`},
-		"function": {"nobody knows what it looks at", execution.Stop{Why: execution.FilteredOut, Filter: 1},
+		"function": {"a filter function is described with its result",
+			execution.Stop{Why: execution.FilteredOut, Filter: 1},
 			journal.Verdict{Expected: "When", Found: "false"}, "the function of When returned false."},
-		"absent": {"there is no such place", execution.Stop{Why: execution.FilteredOut, Filter: 2},
+		"absent": {"a filter of a missing annotation is described with nothing as the found value",
+			execution.Stop{Why: execution.FilteredOut, Filter: 2},
 			journal.Verdict{
 				Field: "metadata.annotations.a", Expected: `WithAnnotation("a", Absent)`, Found: "nothing",
 			}, `its filter WithAnnotation("a", Absent) does not match: found nothing.`},
-		"filter without words": {"it is numbered as people count",
+		"filter without words": {"a filter without words is described by its number, from one",
 			execution.Stop{Why: execution.FilteredOut, Filter: 3}, journal.Verdict{Expected: "filter 4"},
 			"the function of filter 4 returned false."},
-		"finished": {"whatever came of it", execution.Stop{Why: execution.Finished}, journal.Verdict{},
+		"finished": {"a finished handler has its own sentence",
+			execution.Stop{Why: execution.Finished}, journal.Verdict{},
 			"it is finished with this change: it succeeded, or failed permanently."},
-		"asleep": {"it is told until when", execution.Stop{Why: execution.Asleep, Until: anHour},
+		"asleep": {"a waiting handler is described with its next attempt",
+			execution.Stop{Why: execution.Asleep, Until: anHour},
 			journal.Verdict{Until: &utc}, "it waits for its next attempt, at 2000-01-01 01:00:00.000."},
-		"asleep for long": {"nobody knows until when", execution.Stop{Why: execution.Asleep}, journal.Verdict{},
+		"asleep for long": {"a waiting handler without a known time is described without one",
+			execution.Stop{Why: execution.Asleep}, journal.Verdict{},
 			"it waits for its next attempt."},
-		"awaiting": {"the others are named",
+		"awaiting": {"a handler that waits for others is described with their names",
 			execution.Stop{Why: execution.Awaiting, Expected: []string{"a", "b"}}, journal.Verdict{Expected: "a, b"},
 			"it waits for handlers that are not finished: a, b."},
-		"unnamed others": {"what is not known is not told", execution.Stop{Why: execution.Awaiting}, journal.Verdict{},
+		"unnamed others": {"a handler that waits for unnamed others is described without names",
+			execution.Stop{Why: execution.Awaiting}, journal.Verdict{},
 			"it waits for handlers that are not finished: ."},
-		"blocked": {"it is the object", execution.Stop{Why: execution.Blocked}, journal.Verdict{},
+		"blocked": {"a blocked handler is described as waiting for a change",
+			execution.Stop{Why: execution.Blocked}, journal.Verdict{},
 			"it cannot be called with the object, and waits until the object changes."},
-		"missed": {"the others are named", execution.Stop{Why: execution.Missed, Expected: []string{"a"}},
+		"missed": {"a handler with failed dependencies is described with their names",
+			execution.Stop{Why: execution.Missed, Expected: []string{"a"}},
 			journal.Verdict{Expected: "a"}, "handlers that it depends on failed permanently: a."},
-		"not picked": {"it comes later", execution.Stop{Why: execution.NotPicked}, journal.Verdict{},
+		"not picked": {"a handler that was not picked is described as due",
+			execution.Stop{Why: execution.NotPicked}, journal.Verdict{},
 			"it is due, but the lifecycle selected other handlers first."},
-		"time is over": {"durations are told as people write them",
+		"time is over": {"an exceeded timeout is described with durations",
 			execution.Stop{Why: execution.Exceeded, Expected: time.Minute, Found: 90 * time.Second},
 			journal.Verdict{Expected: "1m0s", Found: "1m30s"}, "its limit is reached: 1m30s of 1m0s."},
-		"too many": {"attempts are numbers", execution.Stop{Why: execution.Exceeded, Expected: 3, Found: 3},
+		"too many": {"exceeded retries are described with numbers",
+			execution.Stop{Why: execution.Exceeded, Expected: 3, Found: 3},
 			journal.Verdict{Expected: "3", Found: "3"}, "its limit is reached: 3 of 3."},
 	}
 	for name, c := range cases {
@@ -138,7 +154,7 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-// withoutTime has T in place of the first time.
+// withoutTime replaces the first time by T.
 func withoutTime(says string) string {
 	before, after, found := strings.Cut(says, " at ")
 	if !found {
@@ -147,22 +163,24 @@ func withoutTime(says string) string {
 	return before + " at T" + after[len("2000-01-01 00:00:00.000"):]
 }
 
-// What has happened has a word for each reason; those that are no reasons of causes speak for themselves.
+// TestReasonsInWords shows the words for each cause. An unknown cause is printed as it is.
 func TestReasonsInWords(t *testing.T) {
 	cases := map[string]struct {
 		reason          string
 		expected, found any
 		want            string
 	}{
-		"create": {"it has come", cause.Create, cause.Update, "it handles creations, and this is an update."},
-		"delete": {"it goes", cause.Delete, cause.Delete, "it handles deletions, and this is a deletion."},
-		"resume": {"the operator has come", cause.Update, cause.Resume,
+		"create": {"a creation and an update have words", cause.Create, cause.Update, "it handles creations, and " +
+			"this is an update."},
+		"delete": {"a deletion has words", cause.Delete, cause.Delete, "it handles deletions, and this is a deletion."},
+		"resume": {"a resume has words", cause.Update, cause.Resume,
 			"it handles updates, and this is a resume without changes."},
-		"noop": {"it is of no interest", cause.Update, cause.Noop,
+		"noop": {"a pass without changes has words", cause.Update, cause.Noop,
 			"it handles updates, and this is no essential change."},
-		"free": {"nobody holds it up", cause.Delete, cause.Free,
+		"free": {"a deletion that is not blocked has words", cause.Delete, cause.Free,
 			"it handles deletions, and this is a deletion that this operator does not block."},
-		"other": {"nobody has a word for these", "dances", cause.Gone, "it handles dances, and this is gone."},
+		"other": {"unknown causes are printed as they are",
+			"dances", cause.Gone, "it handles dances, and this is gone."},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -176,7 +194,8 @@ func TestReasonsInWords(t *testing.T) {
 	}
 }
 
-// Demands that a handler does not have are not told; one of any value is.
+// TestDemandsOfVerdicts shows that only the conditions of a handler are described, and that a field without a pattern
+// needs any value.
 func TestDemandsOfVerdicts(t *testing.T) {
 	cases := map[string]struct {
 		reason string
@@ -184,10 +203,13 @@ func TestDemandsOfVerdicts(t *testing.T) {
 		why    execution.Why
 		want   string
 	}{
-		"any":  {"the field has to be there", requirements.Words{}, execution.OtherValue, "any value"},
-		"from": {"only that is demanded", requirements.Words{From: "8"}, execution.OtherChange, "from 8"},
-		"to":   {"only that is demanded", requirements.Words{To: "9"}, execution.OtherChange, "to 9"},
-		"long": {"its beginning will do", requirements.Words{Value: strings.Repeat("v", 61)}, execution.OtherValue,
+		"any": {"a field without a pattern expects any value",
+			requirements.Words{}, execution.OtherValue, "any value"},
+		"from": {"a pattern of the old value is described alone",
+			requirements.Words{From: "8"}, execution.OtherChange, "from 8"},
+		"to": {"a pattern of the new value is described alone",
+			requirements.Words{To: "9"}, execution.OtherChange, "to 9"},
+		"long": {"a long pattern is cut", requirements.Words{Value: strings.Repeat("v", 61)}, execution.OtherValue,
 			strings.Repeat("v", 60) + "…"},
 	}
 	for name, c := range cases {
@@ -201,7 +223,7 @@ func TestDemandsOfVerdicts(t *testing.T) {
 	}
 }
 
-// Values are told in a few words, whatever their size.
+// TestValuesInShort shows that values are described in a few words, whatever their size.
 func TestValuesInShort(t *testing.T) {
 	sixty := strings.Repeat("x", 60)
 	cases := map[string]struct {
@@ -209,26 +231,31 @@ func TestValuesInShort(t *testing.T) {
 		value  any
 		want   string
 	}{
-		"null":        {"it is as good as none", nil, "nothing"},
-		"text":        {"in quotes, so that its ends can be seen", `a "b"`, `"a \"b\""`},
-		"empty":       {"in quotes, so that it can be seen", "", `""`},
-		"number":      {"as it is", int64(3), "3"},
-		"fraction":    {"as it is", 1.5, "1.5"},
-		"boolean":     {"as it is", true, "true"},
-		"list":        {"its length will do", []any{"a", "b"}, "a list of 2"},
-		"labels":      {"keys are sorted", map[string]any{"b": "1", "a": "2"}, `{"a":"2","b":"1"}`},
-		"no labels":   {"there are none", map[string]any{}, "{}"},
-		"mapping":     {"it may have anything in it", map[string]any{"a": int64(1), "b": "2"}, "a mapping of 2"},
-		"many labels": {"its size will do", map[string]any{"a": sixty[:30], "b": sixty[:29]}, "a mapping of 2"},
-		"some labels": {"they just fit", map[string]any{"a": sixty[:58], "b": ""}, `{"a":"` + sixty[:58] + `","b":""}`},
-		"fits":        {"sixty bytes are few", sixty, `"` + sixty + `"`},
-		"long":        {"more are many", sixty + "y", `"` + sixty + `…"`},
-		"long number": {"it is no text, and may be anything", strings.Split(sixty, ""),
+		"null":     {"null is described as nothing", nil, "nothing"},
+		"text":     {"a text is quoted", `a "b"`, `"a \"b\""`},
+		"empty":    {"an empty text is quoted", "", `""`},
+		"number":   {"a number is printed as it is", int64(3), "3"},
+		"fraction": {"a fraction is printed as it is", 1.5, "1.5"},
+		"boolean":  {"a boolean is printed as it is", true, "true"},
+		"list":     {"a list is described by its length", []any{"a", "b"}, "a list of 2"},
+		"labels": {"a small mapping of texts is printed with sorted keys",
+			map[string]any{"b": "1", "a": "2"}, `{"a":"2","b":"1"}`},
+		"no labels": {"an empty mapping is printed", map[string]any{}, "{}"},
+		"mapping": {"a mapping of other values is described by its size",
+			map[string]any{"a": int64(1), "b": "2"}, "a mapping of 2"},
+		"many labels": {"a mapping that is too long is described by its size",
+			map[string]any{"a": sixty[:30], "b": sixty[:29]}, "a mapping of 2"},
+		"some labels": {"a mapping of the maximal length is printed",
+			map[string]any{"a": sixty[:58], "b": ""}, `{"a":"` + sixty[:58] + `","b":""}`},
+		"fits": {"a text of sixty bytes is printed", sixty, `"` + sixty + `"`},
+		"long": {"a text of more than sixty bytes is cut", sixty + "y", `"` + sixty + `…"`},
+		"long number": {"a value of an unknown type is cut", strings.Split(sixty, ""),
 			"[" + strings.Repeat("x ", 29) + "x…"},
-		"runes":       {"none is cut into pieces", sixty[:59] + "ä", `"` + sixty[:59] + `…"`},
-		"last rune":   {"it ends where the text is cut", sixty[:58] + "äx", `"` + sixty[:58] + `ä…"`},
-		"three bytes": {"none is cut into pieces", sixty[:58] + "€x", `"` + sixty[:58] + `…"`},
-		"no runes":    {"it is not for ever", strings.Repeat("\x80", 61), `"…"`},
+		"runes":     {"a character that does not fit is left out", sixty[:59] + "ä", `"` + sixty[:59] + `…"`},
+		"last rune": {"a character that just fits is kept", sixty[:58] + "äx", `"` + sixty[:58] + `ä…"`},
+		"three bytes": {"a character of three bytes that does not fit is left out",
+			sixty[:58] + "€x", `"` + sixty[:58] + `…"`},
+		"no runes": {"a text without a valid character is cut to nothing", strings.Repeat("\x80", 61), `"…"`},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -242,7 +269,8 @@ func TestValuesInShort(t *testing.T) {
 	}
 }
 
-// Nothing is kept of values that are redacted, nor of what a registration demands of them: their places alone.
+// TestSecretValues shows that neither the values of redacted fields nor the conditions on them are kept, only their
+// paths.
 func TestSecretValues(t *testing.T) {
 	const hidden = "(secret)"
 	cases := map[string]struct {
@@ -251,16 +279,20 @@ func TestSecretValues(t *testing.T) {
 		secret []diff.Path
 		hidden bool
 	}{
-		"none":     {"nothing is secret", "Widget.example.org", nil, false},
-		"at":       {"it is the very field", "Widget.example.org", []diff.Path{{"spec", "size"}}, true},
-		"above":    {"the field is in it", "Widget.example.org", []diff.Path{{"spec"}}, true},
-		"below":    {"it is in the field", "Widget.example.org", []diff.Path{{"spec", "size", "x"}}, true},
-		"beside":   {"it is another one", "Widget.example.org", []diff.Path{{"spec", "sizes"}}, false},
-		"second":   {"each of them counts", "Widget.example.org", []diff.Path{{"a"}, {"spec"}}, true},
-		"whole":    {"the whole object", "Widget.example.org", []diff.Path{nil}, true},
-		"Secrets":  {"they are secret, whoever says what", "Secret", nil, true},
-		"narrower": {"they are secret as a whole", "Secret", []diff.Path{{"spec", "sizes"}}, true},
-		"others":   {"only those of Kubernetes are known to be secret", "Secret.example.org", nil, false},
+		"none": {"without redacted fields the values are kept", "Widget.example.org", nil, false},
+		"at": {"the value of a redacted field is hidden",
+			"Widget.example.org", []diff.Path{{"spec", "size"}}, true},
+		"above": {"a field below a redacted one is hidden", "Widget.example.org", []diff.Path{{"spec"}}, true},
+		"below": {"a field above a redacted one is hidden",
+			"Widget.example.org", []diff.Path{{"spec", "size", "x"}}, true},
+		"beside": {"a field beside a redacted one is kept",
+			"Widget.example.org", []diff.Path{{"spec", "sizes"}}, false},
+		"second":  {"each redacted path counts", "Widget.example.org", []diff.Path{{"a"}, {"spec"}}, true},
+		"whole":   {"all fields of a redacted object are hidden", "Widget.example.org", []diff.Path{nil}, true},
+		"Secrets": {"all fields of a Secret are hidden without any settings", "Secret", nil, true},
+		"narrower": {"all fields of a Secret are hidden even if a path is given",
+			"Secret", []diff.Path{{"spec", "sizes"}}, true},
+		"others": {"a custom kind named Secret is kept", "Secret.example.org", nil, false},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -276,10 +308,10 @@ func TestSecretValues(t *testing.T) {
 			} {
 				got, says := verdictOn(t, j, kind, h, execution.Stop{Why: why, Found: int64(3)})
 				if got.Field != "spec.size" || (got.Expected == hidden && got.Found == hidden) != c.hidden {
-					t.Errorf("%s: %s: want it hidden: %t; got %+v", c.reason, why, c.hidden, got)
+					t.Errorf("%s: %s: want hidden %t; got %+v", c.reason, why, c.hidden, got)
 				}
 				if c.hidden && strings.ContainsAny(withoutTime(says), "36789") {
-					t.Errorf("%s: %s: a value is told: %s", c.reason, why, says)
+					t.Errorf("%s: %s: a value is printed: %s", c.reason, why, says)
 				}
 			}
 		})

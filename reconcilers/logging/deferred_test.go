@@ -20,7 +20,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 )
 
-// loggers are all those that people have.
+// loggers are the kinds of loggers that users have.
 var loggers = map[string]func(out *bytes.Buffer) logr.Logger{
 	"funcr": func(out *bytes.Buffer) logr.Logger {
 		write := func(prefix, line string) { fmt.Fprintln(out, prefix, line) }
@@ -44,10 +44,10 @@ var loggers = map[string]func(out *bytes.Buffer) logr.Logger{
 	"zero":    func(*bytes.Buffer) logr.Logger { return logr.Logger{} },
 }
 
-// unaware knows neither about log/slog nor how to find its callers.
+// unaware is a sink that supports neither log/slog nor call depths.
 type unaware struct{ logr.LogSink }
 
-// forgetful knows about log/slog, until it has values or a name.
+// forgetful is a sink that supports log/slog until it gets values or a name.
 type forgetful struct{ logr.LogSink }
 
 func (f forgetful) WithValues(values ...any) logr.LogSink {
@@ -65,7 +65,8 @@ func (f forgetful) WithAttrs([]slog.Attr) logr.SlogSink { return f }
 
 func (f forgetful) WithGroup(string) logr.SlogSink { return f }
 
-// A logger says the same, from the same place, whether it gets its values at once or with its first line.
+// TestDeferredLoggersSayTheSame shows that a logger with deferred values writes the same lines, with the same caller,
+// as one that formats its values at once.
 func TestDeferredLoggersSayTheSame(t *testing.T) {
 	for name, of := range loggers {
 		t.Run(name, func(t *testing.T) {
@@ -111,14 +112,15 @@ func (c counting) WithValues(keysAndValues ...any) logr.LogSink {
 	return counting{forgetful{c.LogSink.WithValues(keysAndValues...)}, c.count}
 }
 
+// TestValuesAreFormattedOnce shows that deferred values are formatted with the first line, and only once.
 func TestValuesAreFormattedOnce(t *testing.T) {
 	formatted := 0
 	sink := funcr.New(func(string, string) {}, funcr.Options{}).GetSink()
 	of := logr.New(counting{forgetful{sink}, &formatted})
 	log := logging.With(logging.With(logging.Deferring(of), "a", 1), "b", 2).WithValues("c", 3)
-	log.V(1).Info("said to nobody")
+	log.V(1).Info("too detailed")
 	if formatted != 0 {
-		t.Errorf("nothing was said, and values were formatted %d times", formatted)
+		t.Errorf("values were formatted %d times without a line", formatted)
 	}
 	var speakers sync.WaitGroup
 	for range 4 {
@@ -126,11 +128,11 @@ func TestValuesAreFormattedOnce(t *testing.T) {
 	}
 	speakers.Wait()
 	if formatted != 1 {
-		t.Errorf("values were formatted %d times", formatted)
+		t.Errorf("values were formatted %d times, want once", formatted)
 	}
 }
 
-// Lists of values may be used again by those who have made them.
+// TestValuesAreTheLoggersOwn shows that a caller can reuse its list of values.
 func TestValuesAreTheLoggersOwn(t *testing.T) {
 	var out bytes.Buffer
 	log := loggers["funcr"](&out).WithCallDepth(0)
@@ -152,7 +154,7 @@ func TestValuesAreTheLoggersOwn(t *testing.T) {
 	}
 }
 
-// A sink that knows about log/slog may have no others that do: what it is told is not lost then.
+// TestForgetfulSinks shows that no values are lost if a sink stops supporting log/slog with its first values or name.
 func TestForgetfulSinks(t *testing.T) {
 	var out bytes.Buffer
 	sink := funcr.New(func(_, line string) { fmt.Fprintln(&out, line) }, funcr.Options{}).GetSink()
@@ -169,8 +171,8 @@ func TestForgetfulSinks(t *testing.T) {
 	}
 }
 
-// Values of others may change: they are those of the moment at which they were given. And whoever gets a logger may
-// look for the one that he has made.
+// TestValuesOfOthersAreFormattedAtOnce shows that values added by WithValues or Formatted are formatted at once, as
+// they may change, and that the sink of the user can be found in the logger.
 func TestValuesOfOthersAreFormattedAtOnce(t *testing.T) {
 	changing := map[string]int{"n": 1}
 	for name, add := range map[string]func(log logr.Logger) logr.Logger{
@@ -183,19 +185,20 @@ func TestValuesOfOthersAreFormattedAtOnce(t *testing.T) {
 		changing["n"] = 2
 		log.Info("said")
 		if _, is := log.GetSink().(zapr.Underlier); !is || !strings.Contains(out.String(), `"a":1,"state":{"n":1}`) {
-			t.Errorf("%s: zap is there: %t, and has said %s", name, is, out.String())
+			t.Errorf("%s: found zap: %t, logged %s", name, is, out.String())
 		}
 	}
 	if logging.Formatted(logr.Discard(), "a", 1).Enabled() || logging.Deferring(logr.Discard()).Enabled() {
-		t.Error("they are for nobody")
+		t.Error("a discarding logger is enabled")
 	}
 }
 
-// panicking cannot format.
+// panicking is a sink that cannot format values.
 type panicking struct{ forgetful }
 
-func (panicking) WithValues(...any) logr.LogSink { panic("it cannot format") }
+func (panicking) WithValues(...any) logr.LogSink { panic("cannot format") }
 
+// TestSinksThatPanic shows that a sink that panics while formatting loses its values, but not later lines.
 func TestSinksThatPanic(t *testing.T) {
 	var out bytes.Buffer
 	sink := funcr.New(func(_, line string) { fmt.Fprintln(&out, line) }, funcr.Options{}).GetSink()

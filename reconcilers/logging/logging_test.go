@@ -15,7 +15,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 )
 
-// text is a logger of log/slog without times, with the place that logs.
+// text returns a logger of log/slog without times, with the file that logs.
 func text(out *bytes.Buffer, level slog.Level) logr.Logger {
 	return logr.FromSlogHandler(slog.NewTextHandler(out, &slog.HandlerOptions{
 		Level: level, AddSource: true, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
@@ -30,6 +30,7 @@ func text(out *bytes.Buffer, level slog.Level) logr.Logger {
 	}))
 }
 
+// TestWarn shows how each kind of logger writes a warning.
 func TestWarn(t *testing.T) {
 	cases := map[string]struct {
 		reason string
@@ -37,20 +38,21 @@ func TestWarn(t *testing.T) {
 		want   string
 	}{
 		"log/slog": {
-			"it has warnings, and knows who warns",
+			"a logger of log/slog warns at its own level, with the caller",
 			func(out *bytes.Buffer) logr.Logger { return text(out, slog.LevelWarn).WithValues("a", 1) },
 			"level=WARN file=logging_test.go msg=Careful a=1 b=2\n",
 		},
 		"log/slog for errors": {
-			"it is asked first", func(out *bytes.Buffer) logr.Logger { return text(out, slog.LevelError) }, "",
+			"a logger of log/slog for errors omits warnings",
+			func(out *bytes.Buffer) logr.Logger { return text(out, slog.LevelError) }, "",
 		},
 		"logr alone": {
-			"it has no warnings", func(out *bytes.Buffer) logr.Logger {
+			"a logger without warnings logs them as information", func(out *bytes.Buffer) logr.Logger {
 				return funcr.New(func(_, line string) { out.WriteString(line) }, funcr.Options{}).WithValues("a", 1)
 			}, `"level"=0 "msg"="Careful" "a"=1 "b"=2`,
 		},
-		"nothing": {"nobody listens", func(*bytes.Buffer) logr.Logger { return logr.Discard() }, ""},
-		"zero":    {"nobody listens", func(*bytes.Buffer) logr.Logger { return logr.Logger{} }, ""},
+		"nothing": {"a discarding logger logs nothing", func(*bytes.Buffer) logr.Logger { return logr.Discard() }, ""},
+		"zero":    {"a zero logger logs nothing", func(*bytes.Buffer) logr.Logger { return logr.Logger{} }, ""},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -63,7 +65,8 @@ func TestWarn(t *testing.T) {
 	}
 }
 
-// The keys by which lines say what they are about; those of objects without a namespace have an empty one.
+// TestKeysOfObjects shows the keys of lines about kinds, objects and handlers. An object without a namespace has an
+// empty one.
 func TestKeysOfObjects(t *testing.T) {
 	kind := schema.GroupVersionKind{Group: "example.org", Version: "v1", Kind: "Widget"}
 	cases := map[string]struct {
@@ -71,18 +74,19 @@ func TestKeysOfObjects(t *testing.T) {
 		log    func(log logr.Logger) logr.Logger
 		want   string
 	}{
-		"kind": {"of lines about all of them", func(log logr.Logger) logr.Logger { return log },
+		"kind": {"a line about a kind has its version and kind", func(log logr.Logger) logr.Logger { return log },
 			" apiVersion=example.org/v1 kind=Widget\n"},
-		"object": {"of lines about one", func(log logr.Logger) logr.Logger {
+		"object": {"a line about an object has its namespace, name and uid", func(log logr.Logger) logr.Logger {
 			return logging.OfObject(log, types.NamespacedName{Namespace: "ns", Name: "w1"}, "u1")
 		}, " apiVersion=example.org/v1 kind=Widget namespace=ns name=w1 uid=u1\n"},
-		"without a namespace": {"it has none, not the default one", func(log logr.Logger) logr.Logger {
-			return logging.OfObject(log, types.NamespacedName{Name: "w1"}, "u1")
-		}, ` apiVersion=example.org/v1 kind=Widget namespace="" name=w1 uid=u1` + "\n"},
-		"without a uid": {"it comes later, or not at all", func(log logr.Logger) logr.Logger {
+		"without a namespace": {"a line about a cluster-scoped object has an empty namespace",
+			func(log logr.Logger) logr.Logger {
+				return logging.OfObject(log, types.NamespacedName{Name: "w1"}, "u1")
+			}, ` apiVersion=example.org/v1 kind=Widget namespace="" name=w1 uid=u1` + "\n"},
+		"without a uid": {"a line about an object without a known uid omits it", func(log logr.Logger) logr.Logger {
 			return logging.OfObject(log, types.NamespacedName{Namespace: "ns", Name: "w1"}, "")
 		}, " apiVersion=example.org/v1 kind=Widget namespace=ns name=w1\n"},
-		"handler": {"of lines about one of its handlers", func(log logr.Logger) logr.Logger {
+		"handler": {"a line about a handler has its id", func(log logr.Logger) logr.Logger {
 			return logging.OfHandler(log, types.NamespacedName{Namespace: "ns", Name: "w1"}, "u1", "fn")
 		}, " apiVersion=example.org/v1 kind=Widget namespace=ns name=w1 uid=u1 handler=fn\n"},
 	}
@@ -98,7 +102,7 @@ func TestKeysOfObjects(t *testing.T) {
 	}
 }
 
-// Both at once, which is cheaper, are the same as one after the other.
+// TestKeysAtOnce shows that adding the keys of kind and object in one step gives the same line.
 func TestKeysAtOnce(t *testing.T) {
 	kind := schema.GroupVersionKind{Group: "example.org", Version: "v1", Kind: "Widget"}
 	key := types.NamespacedName{Namespace: "ns", Name: "w1"}

@@ -16,7 +16,8 @@ import (
 
 func panicked(with string) error { return panics.Contain(func() error { panic(with) }) }
 
-// Millions of objects need nothing to be remembered: only the others take memory.
+// TestOnlyWhatSaysSomethingIsKept shows that only objects with useful knowledge take memory: there may be millions of
+// others.
 func TestOnlyWhatSaysSomethingIsKept(t *testing.T) {
 	body := map[string]any{"metadata": map[string]any{"resourceVersion": "9"}}
 	for name, tc := range map[string]struct {
@@ -24,18 +25,23 @@ func TestOnlyWhatSaysSomethingIsKept(t *testing.T) {
 		happen func(o *memory.Object)
 		kept   bool
 	}{
-		"Nothing":  {"it is as good as a new one", func(*memory.Object) {}, false},
-		"Write":    {"the cache may not have it yet", func(o *memory.Object) { o.Wrote(body, false) }, true},
-		"Released": {"its end is to come", func(o *memory.Object) { o.Wrote(nil, true) }, true},
+		"Nothing": {"an object without events is not kept", func(*memory.Object) {}, false},
+		"Write": {"an own write is kept until the cache has it",
+			func(o *memory.Object) { o.Wrote(body, false) }, true},
+		"Released": {"a release is kept until the deletion arrives",
+			func(o *memory.Object) { o.Wrote(nil, true) }, true},
 		"Failure": {
-			"the next pass has its time",
+			"a failure is kept with the time of the next pass",
 			func(o *memory.Object) { o.Throttle.Fail(settings.DefaultErrorDelays, 0, time.Now()) }, true,
 		},
-		"Blocked":  {"it is logged once", func(o *memory.Object) { o.Blocks("why") }, true},
-		"Panicked": {"so is its stack", func(o *memory.Object) { o.Repeats(panicked("boo")) }, true},
-		"Failed":   {"an error is logged each time", func(o *memory.Object) { o.Repeats(errors.New("no")) }, false},
+		"Blocked": {"a blocked object is kept, so that it is logged once",
+			func(o *memory.Object) { o.Blocks("why") }, true},
+		"Panicked": {"a panic is kept, so that its stack is logged once",
+			func(o *memory.Object) { o.Repeats(panicked("boo")) }, true},
+		"Failed": {"an ordinary error is not kept, as it is logged each time",
+			func(o *memory.Object) { o.Repeats(errors.New("no")) }, false},
 		"Succeeded": {
-			"all of that is past", func(o *memory.Object) {
+			"a success clears blocks, panics and failures", func(o *memory.Object) {
 				o.Blocks("why")
 				o.Repeats(panicked("boo"))
 				o.Throttle.Fail(settings.DefaultErrorDelays, 0, time.Now())
@@ -47,11 +53,12 @@ func TestOnlyWhatSaysSomethingIsKept(t *testing.T) {
 		o := all.Take("u1")
 		tc.happen(o)
 		if all.Put("u1", o); (all.Len() == 1) != tc.kept {
-			t.Errorf("%s: %s: %d are kept", name, tc.reason, all.Len())
+			t.Errorf("%s: %s: %d objects are kept", name, tc.reason, all.Len())
 		}
 	}
 }
 
+// TestWrote shows when an own write is kept, and when it ends the object.
 func TestWrote(t *testing.T) {
 	type write struct {
 		body     map[string]any
@@ -62,13 +69,13 @@ func TestWrote(t *testing.T) {
 		writes       []write
 		written, end bool
 	}{
-		"Written": {"the cache does not have it yet", []write{{body("9"), false}}, true, false},
+		"Written": {"a write is kept", []write{{body("9"), false}}, true, false},
 		"NothingMore": {
-			"what was written before counts still", []write{{body("9"), false}, {nil, false}}, true, false,
+			"a pass without a write keeps the former one", []write{{body("9"), false}, {nil, false}}, true, false,
 		},
-		"LastOne":      {"the cache never gets it", []write{{body("9"), true}}, false, true},
-		"AfterThat":    {"it does not come back", []write{{nil, true}, {nil, false}}, false, true},
-		"NothingAtAll": {"nobody has written", []write{{nil, false}}, false, false},
+		"LastOne":      {"a write that releases the object ends it", []write{{body("9"), true}}, false, true},
+		"AfterThat":    {"an ended object does not come back", []write{{nil, true}, {nil, false}}, false, true},
+		"NothingAtAll": {"without a write nothing is kept", []write{{nil, false}}, false, false},
 	} {
 		o := &memory.Object{}
 		for _, one := range tc.writes {
@@ -80,7 +87,7 @@ func TestWrote(t *testing.T) {
 	}
 }
 
-// The stack of a panic is worth one line.
+// TestRepeats shows that a repeated panic is recognized, so that its stack is logged once.
 func TestRepeats(t *testing.T) {
 	o := &memory.Object{}
 	for i, step := range []struct {
@@ -88,12 +95,12 @@ func TestRepeats(t *testing.T) {
 		err    error
 		want   bool
 	}{
-		{"it is new", panicked("boo"), false},
-		{"it is the same", panicked("boo"), true},
-		{"it is another one", panicked("bah"), false},
-		{"errors have no stacks", errors.New("no"), false},
-		{"they are worth a line each", errors.New("no"), false},
-		{"something else was between", panicked("bah"), false},
+		{"a new panic is not a repetition", panicked("boo"), false},
+		{"the same panic is a repetition", panicked("boo"), true},
+		{"another panic is not a repetition", panicked("bah"), false},
+		{"an error without a stack is not a repetition", errors.New("no"), false},
+		{"a repeated error without a stack is not a repetition", errors.New("no"), false},
+		{"a panic after another error is not a repetition", panicked("bah"), false},
 	} {
 		if got := o.Repeats(step.err); got != step.want {
 			t.Errorf("step %d: %s: got %v", i, step.reason, got)
@@ -101,16 +108,18 @@ func TestRepeats(t *testing.T) {
 	}
 }
 
+// TestDefaultErrorDelaysAreFibonacci shows that the default delays are those of Kopf.
 func TestDefaultErrorDelaysAreFibonacci(t *testing.T) {
 	want := []time.Duration{time.Second, time.Second}
 	for len(want) < 15 {
 		want = append(want, want[len(want)-2]+want[len(want)-1])
 	}
 	if d := cmp.Diff(want, settings.DefaultErrorDelays); d != "" {
-		t.Errorf("as in Kopf: -want, +got:\n%s", d)
+		t.Errorf("the delays differ from Kopf's: -want, +got:\n%s", d)
 	}
 }
 
+// TestNamespacesOfAResource shows that each namespace of a resource has one memory, which can be dropped.
 func TestNamespacesOfAResource(t *testing.T) {
 	pods, jobs := schema.GroupResource{Resource: "pods"}, schema.GroupResource{Group: "batch", Resource: "jobs"}
 	var all memory.Registry
@@ -122,11 +131,11 @@ func TestNamespacesOfAResource(t *testing.T) {
 	names := all.Namespaces(pods)
 	slices.Sort(names)
 	if d := cmp.Diff([]string{"", "a"}, names); d != "" {
-		t.Errorf("those of pods, not those of jobs: -want, +got:\n%s", d)
+		t.Errorf("namespaces of pods: -want, +got:\n%s", d)
 	}
 	all.Drop(memory.Scope{Resource: pods, Namespace: "a"})
 	if d := cmp.Diff([]string{""}, all.Namespaces(pods)); d != "" {
-		t.Errorf("one was dropped: -want, +got:\n%s", d)
+		t.Errorf("namespaces of pods after a drop: -want, +got:\n%s", d)
 	}
 	for want, scope := range map[string]memory.Scope{"jobs.batch": {Resource: jobs}, "pods in a": {pods, "a"}} {
 		if got := scope.String(); got != want {

@@ -21,7 +21,7 @@ func body(version string) map[string]any {
 	return map[string]any{"metadata": map[string]any{"resourceVersion": version}}
 }
 
-// cached is nil for no object.
+// cached returns the object as of a cache, or nil.
 func cached(body map[string]any) *compact.Object {
 	if body == nil {
 		return nil
@@ -29,7 +29,7 @@ func cached(body map[string]any) *compact.Object {
 	return compacttest.Of(body)
 }
 
-// versionOf is that of the newest state beside a cache with the version.
+// versionOf returns the version of the newest state, with a cache at the given version.
 func versionOf(o *memory.Object, version string) string {
 	newest, err := o.Newest(cached(body(version)))
 	if err != nil {
@@ -38,19 +38,20 @@ func versionOf(o *memory.Object, version string) string {
 	return newest.String("metadata", "resourceVersion")
 }
 
+// TestCatchUp shows that an own write is kept until the cache has caught up with it.
 func TestCatchUp(t *testing.T) {
 	tests := map[string]struct {
 		reason string
 		cached string
-		want   string // the version of what is handled
+		want   string // the version that is handled
 		kept   bool
 	}{
-		"Malformed": {"versions that cannot be compared prove nothing", "x", "9", true},
-		"None":      {"an object without a version proves nothing", "", "9", true},
-		"Behind":    {"our write is not there yet", "8", "9", true},
-		"There":     {"our write is there", "9", "9", false},
-		"Longer":    {"versions are numbers, not texts", "10", "10", false},
-		"Ahead":     {"an edit after our write is there", "11", "11", false},
+		"Malformed": {"an incomparable cached version keeps the own write", "x", "9", true},
+		"None":      {"a cached object without a version keeps the own write", "", "9", true},
+		"Behind":    {"a cache behind the own write keeps it", "8", "9", true},
+		"There":     {"a cache with the own write drops it", "9", "9", false},
+		"Longer":    {"versions are compared as numbers, not as texts", "10", "10", false},
+		"Ahead":     {"a cache ahead of the own write drops it", "11", "11", false},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -66,12 +67,13 @@ func TestCatchUp(t *testing.T) {
 	}
 }
 
-// keepsWrite tells whether the object knows a write that a cache may not have.
+// keepsWrite reports whether the object keeps a write that a cache may not have.
 func keepsWrite(o *memory.Object) bool {
 	return versionOf(o, "") != ""
 }
 
-// An object that the API server does not find needs nothing to be remembered but that, until the cache knows it.
+// TestProceedWithoutTheObject shows that of an object that the API server does not find, only this is remembered, until
+// the cache is updated.
 func TestProceedWithoutTheObject(t *testing.T) {
 	cached := compacttest.Of(body("5"))
 	all := memory.NewObjects()
@@ -81,17 +83,17 @@ func TestProceedWithoutTheObject(t *testing.T) {
 	o.Wrote(body("6"), false)
 	o.Proceed(cached, changes.Next{Gone: true}, cached)
 	if !o.Past(cached) || keepsWrite(o) || o.Throttle != (memory.Throttle{}) || !o.Blocks("something") {
-		t.Errorf("an object that is no more needs nothing but that: %+v", o)
+		t.Errorf("a missing object keeps more than its end: %+v", o)
 	}
 	o = all.Take("u1")
 	o.Proceed(cached, changes.Next{Gone: true}, cached)
 	if all.Put("u1", o); all.Len() != 1 {
-		t.Error("this must be remembered until the cache knows it")
+		t.Error("the end of a missing object is not remembered")
 	}
 }
 
-// What we wrote before the end comes to the cache before the end does. Only a version that is none of ours may mean
-// that the API server was wrong.
+// TestPast shows that an ended object is recognized in the cache even with own writes from before the end. Only a later
+// version by others means that it still exists.
 func TestPast(t *testing.T) {
 	tests := map[string]struct {
 		reason  string
@@ -100,27 +102,29 @@ func TestPast(t *testing.T) {
 		cached  string
 		want    bool
 	}{
-		"Same":       {"the cache has not moved", nil, body("5"), "5", true},
-		"OwnWrite":   {"we wrote before the end", body("7"), body("5"), "7", true},
-		"ForeignOne": {"somebody else did, and the cache knew of it by then", nil, body("8"), "8", true},
-		"Between":    {"it was past when we wrote", body("7"), body("5"), "6", true},
-		"Later":      {"the API server has it after all", body("7"), body("5"), "9", false},
-		"NoNumber":   {"nobody knows", nil, body("5"), "x", false},
-		"Forgotten":  {"the cache has nothing any more", body("7"), nil, "6", true},
+		"Same":     {"an unchanged cached version is past", nil, body("5"), "5", true},
+		"OwnWrite": {"the version of an own write from before the end is past", body("7"), body("5"), "7", true},
+		"ForeignOne": {"the version of a foreign write that the cache had at the end is past",
+			nil, body("8"), "8", true},
+		"Between": {"a version between the cached one and the own write is past", body("7"), body("5"), "6", true},
+		"Later": {"a version after all known ones is not past, as the object exists",
+			body("7"), body("5"), "9", false},
+		"NoNumber":  {"an incomparable version is not past", nil, body("5"), "x", false},
+		"Forgotten": {"an object that left the cache during the pass is past", body("7"), nil, "6", true},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			o := &memory.Object{}
 			o.Proceed(cached(body("5")), changes.Next{Gone: true, Written: jsontext.Of(tc.written)}, cached(tc.now))
 			if got := o.Past(cached(body(tc.cached))); got != tc.want {
-				t.Errorf("%s: past is %v", tc.reason, got)
+				t.Errorf("%s: past: %v", tc.reason, got)
 			}
 		})
 	}
 }
 
-// A pass ends beside a cache that moves on: what is kept of our write depends on what the cache has of this very object
-// by then.
+// TestProceedBesideTheCache shows that an own write is kept unless the cache has caught up with this object by the end
+// of the pass.
 func TestProceedBesideTheCache(t *testing.T) {
 	body := func(uid, version string) map[string]any {
 		return map[string]any{"metadata": map[string]any{"uid": uid, "resourceVersion": version}}
@@ -130,10 +134,11 @@ func TestProceedBesideTheCache(t *testing.T) {
 		now    map[string]any
 		kept   bool
 	}{
-		"Same":      {"our write is yet to come", body("u1", "5"), true},
-		"There":     {"our write has come meanwhile", body("u1", "9"), false},
-		"Nothing":   {"whoever tells of the end forgets the object", nil, true},
-		"Successor": {"the versions of another object say nothing about this one", body("u2", "10"), true},
+		"Same":    {"a cache behind the own write keeps it", body("u1", "5"), true},
+		"There":   {"a cache that caught up during the pass drops it", body("u1", "9"), false},
+		"Nothing": {"a cache without the object keeps the write, as the deletion forgets it", nil, true},
+		"Successor": {"a cache with a successor keeps the write, as versions are not comparable",
+			body("u2", "10"), true},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -146,7 +151,8 @@ func TestProceedBesideTheCache(t *testing.T) {
 	}
 }
 
-// While objects are created faster than they are handled, each of them waits with our own write.
+// TestWritesTakeLittleBetweenPasses shows that own writes are kept in compressed form, as many objects may wait with
+// one.
 func TestWritesTakeLittleBetweenPasses(t *testing.T) {
 	const many, limit = 1000, 2000 // decoded, an object of this form takes over 10,000 bytes
 	wide := func(n int) map[string]any {
@@ -171,10 +177,10 @@ func TestWritesTakeLittleBetweenPasses(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, err := newest.Value(); err != nil || cmp.Diff(wide(7), got) != "" {
-		t.Errorf("what was written: error %v, -want, +got\n%s", err, cmp.Diff(wide(7), got))
+		t.Errorf("the kept write: error %v, -want, +got\n%s", err, cmp.Diff(wide(7), got))
 	}
 	if got := versionOf(all.Take("u8"), "10"); got != "10" {
-		t.Errorf("the cache is ahead of a write of a former pass: got version %s", got)
+		t.Errorf("want the version of the cache, which is ahead of the write, got %s", got)
 	}
 }
 
@@ -186,6 +192,7 @@ func heap() uint64 {
 	return stats.HeapAlloc
 }
 
+// TestEchoes shows which events are echoes of an own write.
 func TestEchoes(t *testing.T) {
 	quiet := changes.Next{Settled: true, Written: jsontext.Of(body("9"))}
 	later := time.Minute
@@ -194,24 +201,26 @@ func TestEchoes(t *testing.T) {
 		happen func(o *memory.Object)
 		cached string
 		want   bool
-		left   bool // something is remembered afterwards
+		left   bool // memory is kept afterwards
 	}{
-		"Echo":      {"it is our own write", nil, "9", true, false},
-		"Before":    {"our write is to come yet", nil, "8", true, true},
-		"Ahead":     {"others have written after us", nil, "10", false, false},
-		"NoNumber":  {"nobody knows", nil, "x", false, true},
-		"Unsettled": {"a pass was asked for", (*memory.Object).Unsettle, "9", false, true},
+		"Echo":      {"the event of the own write is an echo, and ends the memory", nil, "9", true, false},
+		"Before":    {"an event from before the own write is an echo, and keeps the memory", nil, "8", true, true},
+		"Ahead":     {"an event with a later write by others is not an echo", nil, "10", false, false},
+		"NoNumber":  {"an event with an incomparable version is not an echo", nil, "x", false, true},
+		"Unsettled": {"a requested pass ends the suppression of echoes", (*memory.Object).Unsettle, "9", false, true},
 		"Written": {
-			"nobody has looked at that yet", func(o *memory.Object) { o.Wrote(body("10"), false) }, "9", false, true,
+			"a write without a pass after it ends the suppression of echoes",
+			func(o *memory.Object) { o.Wrote(body("10"), false) }, "9", false, true,
 		},
-		"Initial": {"it is to be resumed", func(o *memory.Object) { o.Changes.Initial = true }, "9", false, true},
+		"Initial": {"an object to be resumed needs a pass",
+			func(o *memory.Object) { o.Changes.Initial = true }, "9", false, true},
 		"Looked": {
-			"the last look has found something", func(o *memory.Object) {
+			"an unsettled pass ends the suppression of echoes", func(o *memory.Object) {
 				o.Proceed(cached(body("8")), changes.Next{}, nil)
 			}, "9", false, true,
 		},
 		"Delayed": {
-			"an attempt is to come", func(o *memory.Object) {
+			"a delayed attempt ends the suppression of echoes", func(o *memory.Object) {
 				o.Proceed(cached(body("8")), changes.Next{Settled: true, After: &later}, nil)
 			}, "9", false, true,
 		},
@@ -230,11 +239,11 @@ func TestEchoes(t *testing.T) {
 	}
 	o := &memory.Object{}
 	if o.Proceed(cached(body("8")), changes.Next{Settled: true}, cached(body("8"))); !o.Unknown() {
-		t.Error("without a write there is no echo to wait for")
+		t.Error("without a write an echo is expected")
 	}
 }
 
-// All that a pass does with an object uses one decoded state. Between passes, memory does not keep it.
+// TestNewestIsDecodedOnce shows that a pass uses one decoded state, which memory does not keep between passes.
 func TestNewestIsDecodedOnce(t *testing.T) {
 	objects, object := memory.NewObjects(), cached(body("1"))
 	newest := func(o *memory.Object, cached *compact.Object) *jsontext.Object {

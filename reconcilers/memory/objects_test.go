@@ -19,14 +19,15 @@ import (
 
 var widgets = schema.GroupResource{Group: "example.org", Resource: "widgets"}
 
-// marks tells whether an object that is listed now is met for the first time.
+// marks reports whether an object that is listed now is marked as initial.
 func marks(s *memory.Objects) bool {
 	s.MarkInitial("probe")
 	defer s.Forget("probe")
 	return s.Take("probe").Changes.Initial
 }
 
-// The memory of a kind outlives its controllers, that of other kinds and namespaces is another one.
+// TestMemoryOfScopes shows that the memory of a kind outlives its controllers, and that kinds and namespaces have
+// separate memories.
 func TestMemoryOfScopes(t *testing.T) {
 	var r memory.Registry
 	here, there := memory.Scope{Resource: widgets, Namespace: "here"}, memory.Scope{
@@ -39,7 +40,7 @@ func TestMemoryOfScopes(t *testing.T) {
 	}
 	if other := r.Of(there); other.Objects == first.Objects || other.Background == first.Background ||
 		other.Indexer == first.Indexer {
-		t.Error("two namespaces share a memory: the end of the first listing of one would be that of both")
+		t.Error("two namespaces share a memory: the end of the first listing of one would count for both")
 	}
 	others := r.Of(memory.Scope{Resource: schema.GroupResource{Group: "example.org", Resource: "clusters"}})
 	others.Objects.Begin(false)
@@ -48,33 +49,34 @@ func TestMemoryOfScopes(t *testing.T) {
 	}
 }
 
-// Resume handlers that join a kind later are told of the objects.
+// TestResumeHandlersThatJoinLater shows that objects are marked as initial for resume handlers that join a kind later.
 func TestResumeHandlersThatJoinLater(t *testing.T) {
 	s := memory.NewObjects()
 	s.Begin(false)
 	s.Leave(nil)
 	if s.Begin(true); !marks(s) {
-		t.Error("a resume handler that joins the kind later is never told of any object")
+		t.Error("no object is marked for a resume handler that joins the kind later")
 	}
 }
 
-// Versions are views of the same objects, and share a scope: nothing is met anew. What came while no controller was
-// running is.
+// TestMemoryOfAnotherController shows that objects known to a former controller of the scope, of any version, are not
+// initial again, and that objects created in between are.
 func TestMemoryOfAnotherController(t *testing.T) {
 	s := memory.NewObjects()
 	s.Begin(true)
 	s.Leave([]any{object("probe")})
 	if s.Begin(true); marks(s) {
-		t.Error("all objects are met for the first time again")
+		t.Error("all objects are marked as initial again")
 	}
 	s.Missed(nil)
 	s.Leave([]any{object("another")})
 	if s.Begin(true); !marks(s) {
-		t.Error("an object that came meanwhile is not met for the first time")
+		t.Error("an object created between two runs is not marked as initial")
 	}
 }
 
-// A mark is kept until the object is handled, or missing in the next listing that is complete.
+// TestMarksOfAnIncompleteListing shows that a mark is kept until the object is handled, or missing in the next complete
+// listing.
 func TestMarksOfAnIncompleteListing(t *testing.T) {
 	s := memory.NewObjects()
 	s.Begin(true)
@@ -82,14 +84,15 @@ func TestMarksOfAnIncompleteListing(t *testing.T) {
 	s.MarkInitial("goes")
 	s.Begin(true)
 	if gone := s.Missed([]any{object("stays")}); !slices.Equal(gone, []types.UID{"goes"}) || s.Len() != 1 {
-		t.Errorf("missed %v, and %d are left", gone, s.Len())
+		t.Errorf("missed %v, %d objects remain", gone, s.Len())
 	}
 	if !s.Take("stays").Changes.Initial {
-		t.Error("the mark of an object that was not handled is lost")
+		t.Error("the mark of an unhandled object is lost")
 	}
 }
 
-// Handlers are not told of a deletion any more when the run that has seen it is over; all that is kept goes.
+// TestDeletedBeforeTheNextRun shows that a deletion is not delivered to handlers after the end of its run, and leaves
+// no memory.
 func TestDeletedBeforeTheNextRun(t *testing.T) {
 	s := memory.NewObjects()
 	s.Begin(false)
@@ -100,7 +103,7 @@ func TestDeletedBeforeTheNextRun(t *testing.T) {
 		t.Errorf("missed %v", gone)
 	}
 	if key := (types.NamespacedName{Namespace: "ns", Name: "a"}); s.Deleted(key, "goes") {
-		t.Error("a deletion is kept that nobody takes")
+		t.Error("the deletion is kept after the end of its run")
 	}
 }
 
@@ -110,13 +113,12 @@ func object(uid types.UID) *compact.Object {
 	}})
 }
 
-// version is one state of the object.
+// version returns one state of the object.
 func version(uid types.UID, version string) *compact.Object {
 	return compacttest.Of(map[string]any{"metadata": map[string]any{"uid": string(uid), "resourceVersion": version}})
 }
 
-// What has gone while nobody was there is given once, and forgotten.
-// What is known of a handled object outlives its entry, and goes with the object.
+// TestHandledObjects shows that the knowledge of a handled object outlives its entry, and is removed with the object.
 func TestHandledObjects(t *testing.T) {
 	known := changes.Handled{Hash: 7, Held: true}
 	for name, end := range map[string]func(*memory.Objects){
@@ -135,7 +137,7 @@ func TestHandledObjects(t *testing.T) {
 			o.Changes.Handled = known
 			s.Put("u1", o)
 			if s.Len() != 0 {
-				t.Error("a handled object has no entry")
+				t.Error("a handled object has an entry")
 			}
 			o = s.Take("u1")
 			s.Put("u1", o)
@@ -150,6 +152,7 @@ func TestHandledObjects(t *testing.T) {
 	}
 }
 
+// TestMissed shows that objects deleted between two runs are returned once, and forgotten.
 func TestMissed(t *testing.T) {
 	s := memory.NewObjects()
 	for _, uid := range []types.UID{"stays", "goes"} {
@@ -162,14 +165,14 @@ func TestMissed(t *testing.T) {
 		t.Errorf("-want, +got:\n%s", d)
 	}
 	if s.Len() != 1 {
-		t.Errorf("the memory of %d objects is left, want one", s.Len())
+		t.Errorf("the memory of %d objects remains, want one", s.Len())
 	}
 	if gone := s.Missed([]any{object("stays")}); len(gone) > 0 {
-		t.Errorf("given a second time: %v", gone)
+		t.Errorf("returned a second time: %v", gone)
 	}
 }
 
-// That an object has gone is known until handlers have been told.
+// TestDeletions shows that a deletion is known until handlers have received it.
 func TestDeletions(t *testing.T) {
 	key := types.NamespacedName{Namespace: "ns", Name: "a"}
 	s := memory.NewObjects()
@@ -179,17 +182,17 @@ func TestDeletions(t *testing.T) {
 	s.Delete(object("u1"))
 	s.Delete(object("u2"))
 	if s.Len() != 0 || !s.Deleted(key, "u1") || !s.Deleted(key, "u2") || s.Deleted(key, "u3") {
-		t.Error("the objects are not forgotten, or nobody knows that they have gone")
+		t.Error("the objects are not forgotten, or their deletions are not known")
 	}
 	if d := cmp.Diff([]types.UID{"u1", "u2"}, s.TakeDeletions(key)); d != "" {
 		t.Errorf("-want, +got:\n%s", d)
 	}
 	if s.Deleted(key, "u1") || s.TakeDeletions(key) != nil {
-		t.Error("known still, after handlers were told")
+		t.Error("the deletions are known after they were taken")
 	}
 }
 
-// Objects that wait for their next pass need no write of ours to be kept that the cache has.
+// TestSeen shows that a waiting object drops its own write when the cache has it.
 func TestSeen(t *testing.T) {
 	tests := map[string]struct {
 		reason string
@@ -197,10 +200,10 @@ func TestSeen(t *testing.T) {
 		taken  bool
 		want   int
 	}{
-		"Behind": {"the cache would have what was before our write", "8", false, 1},
-		"There":  {"the cache has it", "9", false, 0},
-		"Ahead":  {"the cache has more", "10", false, 0},
-		"Taken":  {"a pass is at work with it, on another goroutine", "9", true, 1},
+		"Behind": {"an event from before the own write keeps it", "8", false, 1},
+		"There":  {"the event of the own write drops it", "9", false, 0},
+		"Ahead":  {"an event after the own write drops it", "10", false, 0},
+		"Taken":  {"an event during a pass keeps the write for the pass", "9", true, 1},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -217,13 +220,13 @@ func TestSeen(t *testing.T) {
 			}
 			s.Put("u1", s.Take("u1"))
 			if s.Seen(version("u1", "9")); s.Len() > 0 {
-				t.Error("after the pass, the cache has it")
+				t.Error("the write is kept after the pass, although the cache has it")
 			}
 		})
 	}
 }
 
-// What else is known of an object outlives our write.
+// TestSeenWithMoreInMemory shows that dropping an own write keeps other knowledge of the object.
 func TestSeenWithMoreInMemory(t *testing.T) {
 	s := memory.NewObjects()
 	o := s.Take("u1")
@@ -236,23 +239,26 @@ func TestSeenWithMoreInMemory(t *testing.T) {
 	}
 }
 
-// What comes during a pass is judged at its end, by what the pass has written by then.
+// TestNewsOfAPass shows that events during a pass are evaluated at its end, against the writes of the pass.
 func TestNewsOfAPass(t *testing.T) {
 	wrote := changes.Next{Settled: true, Written: jsontext.Of(body("9"))}
 	tests := map[string]struct {
 		reason string
-		seen   []string // the versions that come, one second apart
+		seen   []string // versions of the events, one second apart
 		next   changes.Next
-		want   string // the version that the next pass is for
+		want   string // the version for which a pass is due
 	}{
-		"Nothing":      {"nothing has come", nil, wrote, ""},
-		"Echo":         {"the answer may come after the event", []string{"9"}, wrote, ""},
-		"Echoes":       {"a pass writes more than once", []string{"8", "9"}, wrote, ""},
-		"Before":       {"what was before our write was in the answer to it", []string{"8"}, wrote, ""},
-		"Ahead":        {"others have written after us", []string{"8", "9", "10"}, wrote, "10"},
-		"NoWrite":      {"the pass has looked before", []string{"8"}, changes.Next{Settled: true}, "8"},
-		"NotSettled":   {"there is more to be done", []string{"9"}, changes.Next{Written: wrote.Written}, "9"},
-		"BeforeAndNot": {"so it is with what was before", []string{"8"}, changes.Next{Written: wrote.Written}, "8"},
+		"Nothing": {"without an event no pass is due", nil, wrote, ""},
+		"Echo":    {"the event of the own write needs no pass", []string{"9"}, wrote, ""},
+		"Echoes":  {"the events of several own writes need no pass", []string{"8", "9"}, wrote, ""},
+		"Before":  {"an event from before the own write needs no pass", []string{"8"}, wrote, ""},
+		"Ahead":   {"an event with a later write by others needs a pass", []string{"8", "9", "10"}, wrote, "10"},
+		"NoWrite": {"an event during a pass without a write needs a pass",
+			[]string{"8"}, changes.Next{Settled: true}, "8"},
+		"NotSettled": {"the event of an unsettled pass needs a pass",
+			[]string{"9"}, changes.Next{Written: wrote.Written}, "9"},
+		"BeforeAndNot": {"an event from before the write of an unsettled pass needs a pass",
+			[]string{"8"}, changes.Next{Written: wrote.Written}, "8"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -262,7 +268,7 @@ func TestNewsOfAPass(t *testing.T) {
 				first := time.Now()
 				for _, seen := range tc.seen {
 					if !s.TakeEcho(version("u1", seen)) {
-						t.Errorf("%s: a pass is asked for before the end of this one", seen)
+						t.Errorf("%s: a pass is requested before the end of this one", seen)
 					}
 					time.Sleep(time.Second)
 				}
@@ -276,27 +282,27 @@ func TestNewsOfAPass(t *testing.T) {
 					t.Errorf("%s: got %q since %s, want %q since %s", tc.reason, got, news.Since, tc.want, first)
 				}
 				if again := s.Put("u1", s.Take("u1")); again.Object != nil {
-					t.Error("told once more")
+					t.Error("the event is reported a second time")
 				}
 			})
 		})
 	}
 }
 
-// What comes when no pass is at work is judged at once, whatever has come before.
+// TestNewsBetweenPasses shows that an event without a running pass is evaluated at once.
 func TestNewsBetweenPasses(t *testing.T) {
 	s := memory.NewObjects()
 	s.Put("u1", s.Take("u1"))
 	if s.TakeEcho(version("u1", "8")) {
-		t.Error("nobody would look at it")
+		t.Error("the event is kept although no pass runs")
 	}
 	s.Take("u2")
 	if s.TakeEcho(version("u1", "8")) {
-		t.Error("the pass is at work on another object")
+		t.Error("the event is kept although the pass is over another object")
 	}
 }
 
-// An object for which the framework has failed may be looked at at once when there is no time.
+// TestHasten shows that the delay after an error of the framework can be skipped.
 func TestHasten(t *testing.T) {
 	s := memory.NewObjects()
 	s.Hasten("unknown")
@@ -305,6 +311,6 @@ func TestHasten(t *testing.T) {
 	s.Put("u1", o)
 	s.Hasten("u1")
 	if wait := s.Take("u1").Throttle.Wait(time.Now()); wait != 0 || s.Len() != 1 {
-		t.Errorf("to wait %s, of %d objects", wait, s.Len())
+		t.Errorf("wait %s, %d objects", wait, s.Len())
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/vectors"
 )
 
+// TestErrorDelays shows the growing delays after errors of the framework.
 func TestErrorDelays(t *testing.T) {
 	tests := map[string]struct {
 		reason   string
@@ -21,19 +22,21 @@ func TestErrorDelays(t *testing.T) {
 		asked    time.Duration
 	}{
 		"First": {
-			"the first failure is most likely a passing one",
+			"the first failure has the first delay",
 			settings.DefaultErrorDelays,
 			0,
 			time.Second,
 			0,
 		},
-		"Fibonacci":  {"then the delays grow, as in Kopf", settings.DefaultErrorDelays, 6, 13 * time.Second, 0},
-		"Last":       {"up to ten minutes", settings.DefaultErrorDelays, 14, 610 * time.Second, 0},
-		"Repeating":  {"which repeat", settings.DefaultErrorDelays, 1000, 610 * time.Second, 0},
-		"Own":        {"own delays replace all of them", []time.Duration{time.Minute}, 0, time.Minute, 0},
-		"OwnRepeats": {"and repeat as well", []time.Duration{time.Minute, time.Hour}, 7, time.Hour, 0},
-		"Asked":      {"a longer delay that the server asks for counts", nil, 0, time.Minute, time.Minute},
-		"Longer":     {"but it does not shorten ours", settings.DefaultErrorDelays, 14, 610 * time.Second, time.Minute},
+		"Fibonacci": {"further failures have growing delays, as in Kopf",
+			settings.DefaultErrorDelays, 6, 13 * time.Second, 0},
+		"Last":       {"the last delay is about ten minutes", settings.DefaultErrorDelays, 14, 610 * time.Second, 0},
+		"Repeating":  {"the last delay repeats", settings.DefaultErrorDelays, 1000, 610 * time.Second, 0},
+		"Own":        {"custom delays replace the default ones", []time.Duration{time.Minute}, 0, time.Minute, 0},
+		"OwnRepeats": {"the last custom delay repeats", []time.Duration{time.Minute, time.Hour}, 7, time.Hour, 0},
+		"Asked":      {"a longer delay requested by the server applies", nil, 0, time.Minute, time.Minute},
+		"Longer": {"a shorter delay requested by the server does not apply",
+			settings.DefaultErrorDelays, 14, 610 * time.Second, time.Minute},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -48,17 +51,18 @@ func TestErrorDelays(t *testing.T) {
 	}
 }
 
+// TestNoErrorDelays shows that an empty list of delays disables retries.
 func TestNoErrorDelays(t *testing.T) {
 	var own memory.Throttle
 	if delay, again := own.Fail(nil, 0, time.Now()); again || delay != 0 || own != (memory.Throttle{}) {
 		t.Errorf(
-			"with no delays, nothing is tried again by itself, and nothing is kept: got %s, %v, %+v", delay, again, own,
+			"without delays nothing is retried or kept: got %s, %v, %+v", delay, again, own,
 		)
 	}
 }
 
-// One attempt for each event of an object: a new event ends the sleep after a failure, but brings no attempt before its
-// time.
+// TestVectorsThrottling makes one attempt for each event of an object. A new event ends the sleep after a failure, but
+// makes no attempt before its time.
 func TestVectorsThrottling(t *testing.T) {
 	vectors.Run(t, "throttling", func(t *testing.T, input vectors.Fields, want vectors.Expected) {
 		vectors.Known(t, input, "delays", "attempts")
@@ -74,7 +78,7 @@ func TestVectorsThrottling(t *testing.T) {
 				now = start.Add(seconds(*at))
 			}
 			began := now
-			// sleep is until the next event, if that comes earlier.
+			// sleep advances the time by the delay, or to the next event if that is earlier.
 			sleep := func(delay time.Duration) (woken bool) {
 				now = now.Add(delay)
 				if after := vectors.Number(

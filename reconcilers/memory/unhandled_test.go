@@ -13,6 +13,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
 )
 
+// TestUnhandled shows how unhandled changes are counted, and how their latency is measured.
 func TestUnhandled(t *testing.T) {
 	const a, b = types.UID("a"), types.UID("b")
 	second := func() { time.Sleep(time.Second) }
@@ -26,9 +27,10 @@ func TestUnhandled(t *testing.T) {
 		took   time.Duration
 		late   memory.Late
 	}{
-		"Nothing": {reason: "nobody has come", run: func(*memory.Unhandled) time.Duration { return 0 }},
+		"Nothing": {reason: "without an event nothing is unhandled",
+			run: func(*memory.Unhandled) time.Duration { return 0 }},
 		"Queued": {
-			reason: "nobody has looked at it: it may be a change",
+			reason: "an event without a pass counts as a change",
 			run: func(u *memory.Unhandled) time.Duration {
 				u.Seen(a, time.Now())
 				second()
@@ -40,7 +42,7 @@ func TestUnhandled(t *testing.T) {
 			late: memory.Late{Changes: 2, Oldest: 2 * time.Second},
 		},
 		"Handled": {
-			reason: "the time in the queue counts, as that of the pass",
+			reason: "the latency includes the time in the queue and of the pass",
 			run: func(u *memory.Unhandled) time.Duration {
 				u.Seen(a, time.Now())
 				second()
@@ -51,7 +53,7 @@ func TestUnhandled(t *testing.T) {
 			took: 2 * time.Second,
 		},
 		"HandledAgain": {
-			reason: "what has come during the pass is next, from when it has come first",
+			reason: "an event during a pass is unhandled from its own time on",
 			run: func(u *memory.Unhandled) time.Duration {
 				u.Seen(a, time.Now())
 				u.Begin(a)
@@ -66,7 +68,7 @@ func TestUnhandled(t *testing.T) {
 			took: 2 * time.Second, late: memory.Late{Changes: 1, Oldest: 2 * time.Second},
 		},
 		"NewsOfAFormerPass": {
-			reason: "a pass that begins sees all that has come before",
+			reason: "an event before the begin of a pass is covered by that pass",
 			run: func(u *memory.Unhandled) time.Duration {
 				u.Begin(a)
 				second()
@@ -78,12 +80,12 @@ func TestUnhandled(t *testing.T) {
 			took: time.Second,
 		},
 		"WithoutAnEvent": {
-			reason: "a pass that nobody has announced begins the time",
+			reason: "a pass without an event starts the time",
 			run:    func(u *memory.Unhandled) time.Duration { u.Begin(a); second(); return u.End(a) },
 			took:   time.Second,
 		},
 		"Left": {
-			reason: "a pass that could not end it leaves the time as it is",
+			reason: "a pass that leaves a change unfinished keeps the start time",
 			run: func(u *memory.Unhandled) time.Duration {
 				u.Seen(a, time.Now())
 				second()
@@ -95,7 +97,7 @@ func TestUnhandled(t *testing.T) {
 			late: memory.Late{Changes: 1, Oldest: 2 * time.Second, Waiting: map[string]int{"fn": 1}},
 		},
 		"Older": {
-			reason: "a record knows of a former process",
+			reason: "a start time from the record of a former process is used",
 			run: func(u *memory.Unhandled) time.Duration {
 				u.Begin(a)
 				u.Leave(a, time.Now().Add(-time.Minute), nil)
@@ -105,7 +107,7 @@ func TestUnhandled(t *testing.T) {
 			took: time.Minute,
 		},
 		"Younger": {
-			reason: "the event was before the handler",
+			reason: "the time of the event is used if the handler started later",
 			run: func(u *memory.Unhandled) time.Duration {
 				u.Seen(a, time.Now())
 				second()
@@ -116,7 +118,7 @@ func TestUnhandled(t *testing.T) {
 			took: time.Second,
 		},
 		"Future": {
-			reason: "clocks are corrected",
+			reason: "a start time in the future is ignored",
 			run: func(u *memory.Unhandled) time.Duration {
 				u.Begin(a)
 				u.Leave(a, time.Now().Add(time.Hour), nil)
@@ -124,7 +126,7 @@ func TestUnhandled(t *testing.T) {
 			},
 		},
 		"Retried": {
-			reason: "who is called does not wait, but the other one does",
+			reason: "a handler that is called is not counted as waiting",
 			run: func(u *memory.Unhandled) time.Duration {
 				u.Begin(a)
 				u.Leave(a, never, append(retry(time.Second), changes.Waiting{
@@ -137,7 +139,7 @@ func TestUnhandled(t *testing.T) {
 			late: memory.Late{Changes: 1, Oldest: time.Second, Waiting: map[string]int{"other": 1}},
 		},
 		"DueAndQueued": {
-			reason: "who is due waits as long as no pass has begun, two objects for one handler",
+			reason: "a handler that is due is counted as waiting until its pass begins",
 			run: func(u *memory.Unhandled) time.Duration {
 				for _, uid := range []types.UID{a, b} {
 					u.Begin(uid)
@@ -149,7 +151,7 @@ func TestUnhandled(t *testing.T) {
 			late: memory.Late{Changes: 2, Oldest: time.Minute, Waiting: map[string]int{"fn": 2}},
 		},
 		"Gone": {
-			reason: "nobody waits for what is gone, and a pass that ends then leaves nothing",
+			reason: "a deleted object is not counted, even if its pass ends later",
 			run: func(u *memory.Unhandled) time.Duration {
 				u.Seen(a, time.Now())
 				u.Begin(a)
@@ -160,7 +162,7 @@ func TestUnhandled(t *testing.T) {
 			},
 		},
 		"Cleared": {
-			reason: "others handle the objects",
+			reason: "a cleared state counts nothing, as another replica handles the objects",
 			run: func(u *memory.Unhandled) time.Duration {
 				u.Seen(a, time.Now())
 				u.Clear()
@@ -179,14 +181,14 @@ func TestUnhandled(t *testing.T) {
 					t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
 				}
 				if took := tc.run(nil); took != 0 {
-					t.Errorf("nobody asks, and it took %s", took)
+					t.Errorf("a nil state took %s", took)
 				}
 			})
 		})
 	}
 }
 
-// What very many objects took at the start is not given back before the last of them is handled: the others still wait.
+// TestUnhandledOfVeryMany shows that the counts are correct while many entries are removed one by one.
 func TestUnhandledOfVeryMany(t *testing.T) {
 	const many = 5000
 	u := &memory.Unhandled{}
@@ -196,15 +198,15 @@ func TestUnhandledOfVeryMany(t *testing.T) {
 	for i := range many {
 		u.End(types.UID(fmt.Sprint(i)))
 		if late := u.Late(); i%1000 == 0 && late.Changes != many-1-i {
-			t.Fatalf("%d changes are left of %d, of which %d are handled", late.Changes, many, i+1)
+			t.Fatalf("%d changes of %d remain after %d were handled", late.Changes, many, i+1)
 		}
 	}
 	if late := u.Late(); late.Changes != 0 {
-		t.Errorf("%d changes are left", late.Changes)
+		t.Errorf("%d changes remain", late.Changes)
 	}
 }
 
-// An event and its pass allocate nothing, be it the only one or not.
+// TestUnhandledIsCheap shows that an event and its pass allocate nothing, with and without other objects.
 func TestUnhandledIsCheap(t *testing.T) {
 	u := &memory.Unhandled{}
 	for _, others := range []types.UID{"", "b"} {

@@ -16,14 +16,15 @@ import (
 
 var errBoo = errors.New("boo")
 
-// refusing is a registry that takes nothing.
+// refusing is a registry that refuses all collectors.
 type refusing struct{ prometheus.Registerer }
 
 func (refusing) Register(prometheus.Collector) error { return errBoo }
 
+// TestNewFails shows that errors of the registry, such as a name in use, are returned.
 func TestNewFails(t *testing.T) {
 	if _, err := metrics.New("op", refusing{}); !errors.Is(err, errBoo) {
-		t.Errorf("what the registry says is not told: %v", err)
+		t.Errorf("the error of the registry is not returned: %v", err)
 	}
 	for _, name := range []string{
 		"kopf_handler_attempts_total", "kopf_handler_duration_seconds", "kopf_change_latency_seconds",
@@ -33,9 +34,9 @@ func TestNewFails(t *testing.T) {
 		"kopf_watch_age_seconds",
 	} {
 		registry := prometheus.NewRegistry()
-		registry.MustRegister(prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: "Somebody else's."}))
+		registry.MustRegister(prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: "A foreign metric."}))
 		if _, err := metrics.New("op", registry); err == nil {
-			t.Errorf("%s is somebody else's, and that is not told", name)
+			t.Errorf("%s exists in another component, and no error is returned", name)
 		}
 	}
 }
@@ -49,7 +50,7 @@ func made(t *testing.T, name string, registry prometheus.Registerer) *metrics.Op
 	return o
 }
 
-// gathered is what the registry has, by names and values of labels; histograms by their sums.
+// gathered returns the metrics of the registry by name and labels, with histograms as their sums.
 func gathered(t *testing.T, registry *prometheus.Registry) map[string]float64 {
 	t.Helper()
 	families, err := registry.Gather()
@@ -70,7 +71,7 @@ func gathered(t *testing.T, registry *prometheus.Registry) map[string]float64 {
 	return got
 }
 
-// fill uses every family once.
+// fill uses every metric family once.
 func fill(o *metrics.Operator) {
 	o.Attempted("Pod", "fn", "create", "retry", time.Second)
 	o.Handled("Pod", "create", time.Minute)
@@ -102,7 +103,8 @@ var counted = map[string]float64{
 	"children_repaired_total child=Secret kind=Pod operator=op":                          1,
 }
 
-// Scopes of one kind are one; states end with the operator, and what was counted goes on in the next of its name.
+// TestOneOperatorAfterAnother shows that namespaces of a kind share metrics, that states end with the operator, and
+// that counters continue in the next operator of the name.
 func TestOneOperatorAfterAnother(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	for round := 1; round <= 2; round++ {
@@ -131,7 +133,7 @@ func TestOneOperatorAfterAnother(t *testing.T) {
 	}
 }
 
-// Operators of one process share the families, and end for themselves.
+// TestTwoOperators shows that operators of one process share the families and end separately.
 func TestTwoOperators(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	first, second := made(t, "first", registry), made(t, "second", registry)
@@ -144,25 +146,26 @@ func TestTwoOperators(t *testing.T) {
 		"workqueue_depth kind=Pod operator=first": false, "workqueue_depth kind=Pod operator=second": true,
 	} {
 		if _, found := got[name]; found != want {
-			t.Errorf("%s is there: %t, want %t", name, found, want)
+			t.Errorf("%s exists: %t, want %t", name, found, want)
 		}
 	}
 }
 
+// TestNothingIsMeasured shows that a nil or zero value measures nothing and can be used.
 func TestNothingIsMeasured(t *testing.T) {
 	for name, none := range map[string]*metrics.Operator{"Nil": nil, "Zero": {}} {
 		fill(none)
 		none.End()
 		if none.Occupied("Pod") != nil || none.Waiting("Pod") != nil {
-			t.Errorf("%s: what measures nothing has no gauges", name)
+			t.Errorf("%s: an operator without metrics returns gauges", name)
 		}
 		if next := sending(200); none.Around(next.RoundTrip) == nil {
-			t.Errorf("%s: requests go nowhere", name)
+			t.Errorf("%s: requests are not forwarded", name)
 		}
 	}
 }
 
-// Names, units and help are as Prometheus wants them.
+// TestNames shows that names, units and help follow the conventions of Prometheus.
 func TestNames(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	o := made(t, "op", registry)
@@ -183,7 +186,7 @@ func TestNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(families) != 20 {
-		t.Errorf("%d families are looked at, want all that have no request", len(families))
+		t.Errorf("got %d families, want all but the one of requests", len(families))
 	}
 	problems, err := promlint.NewWithMetricFamilies(families).Lint()
 	if err != nil || len(problems) > 0 {

@@ -8,7 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// sending answers with the code; 0 is none.
+// sending responds with the code, or with an error for 0.
 type sending int
 
 func (s sending) RoundTrip(*http.Request) (*http.Response, error) {
@@ -18,6 +18,7 @@ func (s sending) RoundTrip(*http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: int(s), Body: http.NoBody}, nil
 }
 
+// TestRequestsAreCounted shows that requests are counted by verb and status class.
 func TestRequestsAreCounted(t *testing.T) {
 	const pods, here = "/api/v1/pods", "/api/v1/namespaces/n/pods"
 	for _, tc := range []struct {
@@ -25,25 +26,30 @@ func TestRequestsAreCounted(t *testing.T) {
 		code                 int
 		want                 string
 	}{
-		{"the whole cluster", "GET", pods, 200, "code=2xx operator=op verb=list"},
-		{"a namespace", "GET", here + "?limit=500", 200, "code=2xx operator=op verb=list"},
-		{"one object", "GET", here + "/p", 404, "code=4xx operator=op verb=get"},
-		{"a custom resource", "GET", "/apis/kopf.dev/v1/kopfexamples", 200, "code=2xx operator=op verb=list"},
-		{"one of these", "GET", "/apis/kopf.dev/v1/namespaces/n/kopfexamples/k", 200, "code=2xx operator=op verb=get"},
-		{"below a path of its own", "GET", "/c/apis/kopf.dev/v1/kopfexamples", 200, "code=2xx operator=op verb=list"},
-		{"namespaces are objects, too", "GET", "/api/v1/namespaces", 200, "code=2xx operator=op verb=list"},
-		{"and each is one", "GET", "/api/v1/namespaces/n", 200, "code=2xx operator=op verb=get"},
-		{"a watch is not a list", "GET", pods + "?watch=true", 200, "code=2xx operator=op verb=watch"},
-		{"too old", "GET", pods + "?watch=true", 410, "code=4xx operator=op verb=watch"},
-		{"discovery", "GET", "/apis/kopf.dev/v1", 200, "code=2xx operator=op verb=get"},
-		{"discovery of the core", "GET", "/api", 200, "code=2xx operator=op verb=get"},
-		{"no resource at all", "GET", "/version", 500, "code=5xx operator=op verb=get"},
-		{"events", "POST", "/api/v1/namespaces/n/events", 201, "code=2xx operator=op verb=create"},
-		{"a replacement", "PUT", here + "/p", 409, "code=4xx operator=op verb=update"},
-		{"a patch", "PATCH", here + "/p/status", 422, "code=4xx operator=op verb=patch"},
-		{"a deletion", "DELETE", here + "/p", 200, "code=2xx operator=op verb=delete"},
-		{"of all", "DELETE", here, 200, "code=2xx operator=op verb=deletecollection"},
-		{"nobody has answered", "GET", pods, 0, "code=error operator=op verb=list"},
+		{"a list of the cluster is counted", "GET", pods, 200, "code=2xx operator=op verb=list"},
+		{"a list of a namespace is counted", "GET", here + "?limit=500", 200, "code=2xx operator=op verb=list"},
+		{"a read that fails is counted by its code", "GET", here + "/p", 404, "code=4xx operator=op verb=get"},
+		{"a list of a custom resource is counted",
+			"GET", "/apis/kopf.dev/v1/kopfexamples", 200, "code=2xx operator=op verb=list"},
+		{"a read of a custom resource is counted", "GET", "/apis/kopf.dev/v1/namespaces/n/kopfexamples/k",
+			200, "code=2xx operator=op verb=get"},
+		{"a list below a path prefix is counted",
+			"GET", "/c/apis/kopf.dev/v1/kopfexamples", 200, "code=2xx operator=op verb=list"},
+		{"a list of namespaces is counted", "GET", "/api/v1/namespaces", 200, "code=2xx operator=op verb=list"},
+		{"a read of a namespace is counted", "GET", "/api/v1/namespaces/n", 200, "code=2xx operator=op verb=get"},
+		{"a watch is counted as such", "GET", pods + "?watch=true", 200, "code=2xx operator=op verb=watch"},
+		{"a watch that expired is counted by its code",
+			"GET", pods + "?watch=true", 410, "code=4xx operator=op verb=watch"},
+		{"discovery is counted as a read", "GET", "/apis/kopf.dev/v1", 200, "code=2xx operator=op verb=get"},
+		{"discovery of the core group is counted as a read", "GET", "/api", 200, "code=2xx operator=op verb=get"},
+		{"a path outside of the API is counted as a read", "GET", "/version", 500, "code=5xx operator=op verb=get"},
+		{"a creation of an event is counted",
+			"POST", "/api/v1/namespaces/n/events", 201, "code=2xx operator=op verb=create"},
+		{"a replacement is counted as an update", "PUT", here + "/p", 409, "code=4xx operator=op verb=update"},
+		{"a patch is counted", "PATCH", here + "/p/status", 422, "code=4xx operator=op verb=patch"},
+		{"a deletion is counted", "DELETE", here + "/p", 200, "code=2xx operator=op verb=delete"},
+		{"a deletion of all objects is counted", "DELETE", here, 200, "code=2xx operator=op verb=deletecollection"},
+		{"a request without a response is counted as an error", "GET", pods, 0, "code=error operator=op verb=list"},
 	} {
 		registry := prometheus.NewRegistry()
 		request, err := http.NewRequestWithContext(t.Context(), tc.method, "https://api"+tc.path, nil)

@@ -22,23 +22,23 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
 )
 
-// watching is a watcher of namespaces, and the people who make and end them.
+// watching is a watcher of namespaces with its server, and a client of users who create and delete namespaces.
 type watching struct {
 	t       *testing.T
 	server  *memapi.Server
 	people  dynamic.ResourceInterface
 	watcher *namespaces.Watcher
-	fails   failure     // the answer to the watcher, instead of the server's
-	hangs   atomic.Bool // the watcher gets no answer
+	fails   failure     // the error for the watcher, instead of a response
+	hangs   atomic.Bool // the watcher gets no response
 	cancel  context.CancelFunc
 	done    chan struct{}
 
 	mu     sync.Mutex
-	served []string // what was told, each time
+	served []string // the names of each call
 	said   []string
 }
 
-// failure is an error, or none.
+// failure is an error for requests, or nil.
 type failure struct {
 	mu   sync.Mutex
 	err  error
@@ -80,7 +80,7 @@ func newWatching(t *testing.T, patterns ...string) *watching {
 	return w
 }
 
-// run runs the watcher until the test ends, and waits for what follows at once.
+// run runs the watcher until the test ends, and waits for the immediate effects.
 func (w *watching) run() {
 	ctx, cancel := context.WithCancel(logf.IntoContext(w.t.Context(), funcr.New(w.say, funcr.Options{})))
 	w.cancel = cancel
@@ -109,7 +109,7 @@ func (w *watching) say(_, line string) {
 	w.said = append(w.said, line)
 }
 
-// want compares what was told since it was asked last.
+// want compares the calls since the last check.
 func (w *watching) want(when string, served ...string) {
 	w.t.Helper()
 	synctest.Wait()
@@ -121,18 +121,18 @@ func (w *watching) want(when string, served ...string) {
 	w.served = nil
 }
 
-// wantLines compares the beginnings of what was logged.
+// wantLines checks that the log lines contain these texts.
 func (w *watching) wantLines(when string, beginnings ...string) {
 	w.t.Helper()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.said) != len(beginnings) {
-		w.t.Errorf("%s: want %d lines: %q", when, len(beginnings), w.said)
+		w.t.Errorf("%s: want %d lines, got %q", when, len(beginnings), w.said)
 		return
 	}
 	for i, want := range beginnings {
 		if !strings.Contains(w.said[i], want) {
-			w.t.Errorf("%s: want %q: %q", when, want, w.said[i])
+			w.t.Errorf("%s: want %q, got %q", when, want, w.said[i])
 		}
 	}
 }
@@ -159,7 +159,7 @@ func (w *watching) patch(name, patch string, subresources ...string) {
 	))
 }
 
-// judge says whether anything remains in a namespace that ends.
+// judge sets whether a terminating namespace has remaining content.
 func (w *watching) judge(name, remaining string) {
 	w.t.Helper()
 	status := `{"status":{"conditions":[{"type":"NamespaceContentRemaining","status":"` + remaining + `"}]}}`

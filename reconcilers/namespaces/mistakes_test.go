@@ -7,7 +7,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
 )
 
-// D-namespace-mistakes: patterns that mean less than they seem to are told.
+// TestCheck shows that patterns that match less than they seem to are errors (deviation D-namespace-mistakes).
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{

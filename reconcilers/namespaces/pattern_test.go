@@ -9,6 +9,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
 )
 
+// TestPatternsAreEqualByFormAndText shows that patterns are compared by their form and text.
 func TestPatternsAreEqualByFormAndText(t *testing.T) {
 	t.Parallel()
 	expression := namespaces.Regexp(regexp.MustCompile("a"))
@@ -17,10 +18,10 @@ func TestPatternsAreEqualByFormAndText(t *testing.T) {
 		a, b   namespaces.Pattern
 		want   bool
 	}{
-		{"The text is the same.", namespaces.Parse("a*"), namespaces.Parse("a*"), true},
-		{"The text differs.", namespaces.Parse("a*"), namespaces.Parse("b*"), false},
-		{"An expression is of its text.", expression, namespaces.Regexp(regexp.MustCompile("a")), true},
-		{"An expression matches otherwise.", expression, namespaces.Parse("a"), false},
+		{"Patterns with the same text are equal.", namespaces.Parse("a*"), namespaces.Parse("a*"), true},
+		{"Patterns with different texts are not equal.", namespaces.Parse("a*"), namespaces.Parse("b*"), false},
+		{"Expressions with the same text are equal.", expression, namespaces.Regexp(regexp.MustCompile("a")), true},
+		{"An expression is not equal to a pattern of the same text.", expression, namespaces.Parse("a"), false},
 	} {
 		if c.a.Equal(c.b) != c.want || c.b.Equal(c.a) != c.want {
 			t.Errorf("%s\n%s and %s: want equal: %v", c.reason, c.a, c.b, c.want)
@@ -28,6 +29,7 @@ func TestPatternsAreEqualByFormAndText(t *testing.T) {
 	}
 }
 
+// TestNamed shows that the valid names among patterns are returned once, sorted.
 func TestNamed(t *testing.T) {
 	t.Parallel()
 	patterns := namespaces.Patterns{
@@ -35,11 +37,12 @@ func TestNamed(t *testing.T) {
 		namespaces.Parse("c*"), namespaces.Regexp(regexp.MustCompile("d")),
 	}
 	if delta := cmp.Diff([]string{"a", "b"}, patterns.Named()); delta != "" {
-		t.Errorf("those that can exist, once, -want, +got:\n%s", delta)
+		t.Errorf("want the valid names once, -want, +got:\n%s", delta)
 	}
 }
 
-// Who waits for a change is woken up by one, and by the first news, but not by the same once more.
+// TestLiveTellsOfChanges shows that waiting callers are notified of the first names and of changes, but not of equal
+// names.
 func TestLiveTellsOfChanges(t *testing.T) {
 	t.Parallel()
 	live := namespaces.NewLive()
@@ -49,10 +52,10 @@ func TestLiveTellsOfChanges(t *testing.T) {
 		want   []string
 		tells  bool
 	}{
-		{"That there are none is news.", nil, []string{}, true},
-		{"There are some.", []string{"b", "a", "b"}, []string{"a", "b"}, true},
-		{"They are the same, in another order.", []string{"a", "b"}, []string{"a", "b"}, false},
-		{"One has gone.", []string{"b"}, []string{"b"}, true},
+		{"The first names are reported, even if there are none.", nil, []string{}, true},
+		{"Added names are reported, sorted and without duplicates.", []string{"b", "a", "b"}, []string{"a", "b"}, true},
+		{"The same names in another order are not reported.", []string{"a", "b"}, []string{"a", "b"}, false},
+		{"A removed name is reported.", []string{"b"}, []string{"b"}, true},
 	} {
 		_, changed := live.Current()
 		live.Set(c.names)
@@ -64,7 +67,7 @@ func TestLiveTellsOfChanges(t *testing.T) {
 		}
 		names, _ := live.Current()
 		if delta := cmp.Diff(c.want, names); delta != "" || told != c.tells {
-			t.Errorf("%s\ntold: %v, want %v; -want, +got:\n%s", c.reason, told, c.tells, delta)
+			t.Errorf("%s\nreported: %v, want %v; -want, +got:\n%s", c.reason, told, c.tells, delta)
 		}
 	}
 }

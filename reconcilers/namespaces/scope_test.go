@@ -20,7 +20,7 @@ func parsed(texts ...string) (all namespaces.Patterns) {
 	return all
 }
 
-// scopes are all forms of patterns.
+// scopes has all forms of patterns.
 var scopes = map[string]namespaces.Scope{
 	"everywhere":      {},
 	"names":           {Served: parsed("shop", "team-a")},
@@ -42,7 +42,7 @@ var names = []string{
 	"]x", "xshop", "shopx",
 }
 
-// The expression has to be true for the names of the scope, and for no other ones.
+// TestExpression shows that the expression is true for exactly the names of the scope.
 func TestExpression(t *testing.T) {
 	t.Parallel()
 	for reason, scope := range scopes {
@@ -58,7 +58,7 @@ func TestExpression(t *testing.T) {
 	}
 }
 
-// Names and the rest together are the scope.
+// TestScopeInParts shows that names and the remaining patterns together are equal to the scope.
 func TestScopeInParts(t *testing.T) {
 	t.Parallel()
 	for reason, scope := range scopes {
@@ -76,6 +76,7 @@ func TestScopeInParts(t *testing.T) {
 	}
 }
 
+// TestScopeHas shows which names are in a scope.
 func TestScopeHas(t *testing.T) {
 	t.Parallel()
 	for reason, tc := range map[string]struct {
@@ -83,14 +84,14 @@ func TestScopeHas(t *testing.T) {
 		name  string
 		want  bool
 	}{
-		"nothing restricts the operator":               {"everywhere", "any", true},
-		"another name is not served":                   {"names", "team-b", false},
-		"the name is served":                           {"names", "shop", true},
-		"patterns are not looked at where none listed": {"named only", "team-a", false},
-		"names are, there":                             {"named only", "shop", true},
-		"an excluded one is out of the cluster":        {"one excluded", "shop", false},
-		"an excluded one is out of the served ones":    {"served excluded", "shop", false},
-		"a pattern excludes":                           {"many excluded", "kube-system", false},
+		"an unrestricted scope has every name":              {"everywhere", "any", true},
+		"a scope of names does not have other names":        {"names", "team-b", false},
+		"a scope of names has its names":                    {"names", "shop", true},
+		"a scope of names only ignores patterns":            {"named only", "team-a", false},
+		"a scope of names only has its names":               {"named only", "shop", true},
+		"an excluded name is not in an unrestricted scope":  {"one excluded", "shop", false},
+		"an excluded name is not in a scope with that name": {"served excluded", "shop", false},
+		"a pattern can exclude a name":                      {"many excluded", "kube-system", false},
 	} {
 		if got := scopes[tc.scope].Has(tc.name); got != tc.want {
 			t.Errorf("%s: got %t", reason, got)

@@ -11,6 +11,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/vectors"
 )
 
+// TestVectorsNamespacePattern compares the matching of patterns with Kopf's.
 func TestVectorsNamespacePattern(t *testing.T) {
 	vectors.Play(t, "namespace_pattern", nil, func(t *testing.T, input vectors.Fields) (any, error) {
 		vectors.Known(t, input, "name", "pattern", "patterns", "regexp")
@@ -35,6 +36,7 @@ func TestVectorsNamespacePattern(t *testing.T) {
 	})
 }
 
+// TestVectorsNamespaceEvent compares the served namespaces after events with Kopf's.
 func TestVectorsNamespaceEvent(t *testing.T) {
 	vectors.Play(t, "namespace_event", nil, func(t *testing.T, input vectors.Fields) (any, error) {
 		vectors.Known(t, input, "patterns", "steps")
@@ -44,7 +46,7 @@ func TestVectorsNamespaceEvent(t *testing.T) {
 			switch {
 			case step["listed"] != nil:
 				served.List(objects(step.List("listed")))
-			case step["type"] != nil: // what a watch begins with was in the listing
+			case step["type"] != nil: // the listing has what a watch begins with
 				served.Observe(watch.EventType(step.Text("type", "")), step.Object("object"))
 			}
 			names := []any{}
@@ -73,7 +75,7 @@ func objects(list []any) (objects []map[string]any) {
 	return objects
 }
 
-// TestGlobs has what the vectors have not: brackets as members, as themselves, and ranges.
+// TestGlobs covers patterns that the vectors lack: brackets as members, literal brackets, and ranges.
 func TestGlobs(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -112,7 +114,7 @@ func TestGlobs(t *testing.T) {
 	}
 }
 
-// TestServedForgets has listings that lack what was there, as after a watch that has broken.
+// TestServedForgets shows that a listing without a known namespace removes it, as after a broken watch.
 func TestServedForgets(t *testing.T) {
 	t.Parallel()
 	namespace := func(name string) map[string]any {
@@ -126,7 +128,7 @@ func TestServedForgets(t *testing.T) {
 	}
 }
 
-// TestRegexp has expressions that prefer a part of a name, and one that only another syntax takes.
+// TestRegexp covers expressions that prefer a part of a name, and one of another syntax.
 func TestRegexp(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -152,6 +154,7 @@ func TestRegexp(t *testing.T) {
 	}
 }
 
+// TestPlain shows which patterns are plain names.
 func TestPlain(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -171,7 +174,8 @@ func TestPlain(t *testing.T) {
 	}
 }
 
-// Some remove the finalizer of a namespace by force while it has content: it is gone nevertheless.
+// TestServedForgetsWhatIsDeletedByForce shows that a namespace is removed by its deletion even if its status reports
+// content, as its finalizer can be removed by force.
 func TestServedForgetsWhatIsDeletedByForce(t *testing.T) {
 	t.Parallel()
 	served := namespaces.NewServed(namespaces.Parse("a*"))
@@ -181,10 +185,10 @@ func TestServedForgetsWhatIsDeletedByForce(t *testing.T) {
 	}
 	served.Observe(watch.Modified, object)
 	if names := served.Names(); len(names) != 1 {
-		t.Errorf("its objects are still to finish: %v", names)
+		t.Errorf("a terminating namespace with content must be served: %v", names)
 	}
 	served.Observe(watch.Deleted, object)
 	if names := served.Names(); len(names) != 0 {
-		t.Errorf("left for ever: %v", names)
+		t.Errorf("a deleted namespace is still served: %v", names)
 	}
 }

@@ -11,78 +11,80 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
+// TestWatcher shows that the served namespaces follow the cluster, and that a deleted one is served for a while.
 func TestWatcher(t *testing.T) {
 	tests := map[string]struct {
 		reason string
 		play   func(w *watching)
 	}{
 		"Appears": {
-			"a namespace is served as soon as it is there, if a pattern matches it", func(w *watching) {
+			"a new namespace that matches a pattern is served at once", func(w *watching) {
 				w.open("a2")
 				w.open("b")
-				w.want("two more", "a1 a2")
+				w.want("after two creations", "a1 a2")
 			},
 		},
 		"Changes": {
-			"labels of namespaces concern nobody", func(w *watching) {
+			"a change of labels has no effect", func(w *watching) {
 				w.patch("a1", `{"metadata":{"labels":{"x":"y"}}}`)
-				w.want("changed")
+				w.want("after the change")
 			},
 		},
 		"Vanishes": {
-			"the last events of its objects may come after its own", func(w *watching) {
+			"a deleted namespace is served for five more seconds, as events of its objects may follow",
+			func(w *watching) {
 				w.open("a2")
-				w.want("another", "a1 a2")
+				w.want("after a creation", "a1 a2")
 				w.raze("a1")
 				time.Sleep(4 * time.Second)
-				w.want("some seconds later it is served still", "a1 a2")
+				w.want("four seconds after the deletion", "a1 a2")
 				time.Sleep(2 * time.Second)
-				w.want("in the end", "a2")
+				w.want("six seconds after the deletion", "a2")
 			},
 		},
 		"ComesBack": {
-			"a namespace that is deleted and made again goes on being served", func(w *watching) {
+			"a namespace that is deleted and created again remains served", func(w *watching) {
 				w.raze("a1")
 				time.Sleep(2 * time.Second)
 				w.open("a1")
 				time.Sleep(time.Minute)
-				w.want("a minute later", "a1", "a1")
+				w.want("a minute after the creation", "a1", "a1")
 				w.raze("a1")
 				time.Sleep(time.Minute)
-				w.want("gone for good", "a1", "")
+				w.want("a minute after another deletion", "a1", "")
 			},
 		},
 		"Ends": {
-			"as long as anything is left in it, its objects need their handlers", func(w *watching) {
+			"a terminating namespace is served while it has content", func(w *watching) {
 				w.patch("a1", `{"metadata":{"finalizers":["kubernetes.io/content"]}}`)
 				w.raze("a1")
 				w.judge("a1", "True")
 				time.Sleep(time.Hour)
-				w.want("it is not empty")
+				w.want("with content")
 				w.judge("a1", "False")
 				time.Sleep(time.Minute)
-				w.want("it is", "a1", "")
+				w.want("without content", "a1", "")
 			},
 		},
 		"VanishesUnseen": {
-			"a list tells what no watch has told", func(w *watching) {
+			"a namespace that was deleted without a watch is removed by the next list", func(w *watching) {
 				w.fails.set(unavailable(), false)
-				time.Sleep(20 * time.Minute) // any watch has ended
+				time.Sleep(20 * time.Minute) // longer than any watch
 				w.raze("a1")
 				w.server.Compact()
 				w.fails.set(nil, false)
 				time.Sleep(2 * time.Minute)
-				w.want("it works again", "a1", "")
+				w.want("after the next list", "a1", "")
 			},
 		},
 		"Exit": {
-			"nothing is told after the end, not even of what was about to go", func(w *watching) {
+			"nothing is reported after the end, not even a pending removal", func(w *watching) {
 				w.raze("a1")
-				w.want("it is served still", "a1")
+				w.want("before the end", "a1")
 				w.stop()
 				time.Sleep(time.Minute)
 				w.want("a minute after the end")
-				w.wantLines("an end is no failure")
+				w.wantLines("the end is not logged as a failure")
 			},
 		},
 	}
@@ -94,91 +96,93 @@ func TestWatcher(t *testing.T) {
 				w.open("b0")
 				w.open("a1")
 				w.run()
-				w.want("all at once, those that match", "a1")
+				w.want("the matching ones in one call", "a1")
 				tc.play(w)
 			})
 		})
 	}
 }
 
+// TestWatcherIsRefused shows that named namespaces are served without the right to list, and how failures are retried
+// and logged.
 func TestWatcherIsRefused(t *testing.T) {
 	const refused, lost, unlisted = "Not allowed to list", "Cannot watch", "Cannot list"
 	tests := map[string]struct {
 		reason string
-		before error // what keeps it from listing anything
+		before error // the initial error of lists
 		play   func(w *watching)
 	}{
 		"Forbidden": {
-			"what is named in full needs no list; the rest has to wait until it may be listed", forbidden(),
+			"named namespaces are served without a list, and patterns as soon as lists succeed", forbidden(),
 			func(w *watching) {
-				w.want("at once", "c")
+				w.want("with forbidden lists", "c")
 				time.Sleep(9 * time.Minute)
-				w.want("it is tried again every five minutes", "c")
-				w.wantLines("it is said once", refused)
+				w.want("after nine minutes of retries", "c")
+				w.wantLines("one line for all retries", refused)
 				w.fails.set(nil, false)
 				time.Sleep(5 * time.Minute)
-				w.want("it may be listed", "a1 c")
+				w.want("after a list succeeded", "a1 c")
 				w.open("a2")
-				w.want("another", "a1 a2 c")
+				w.want("after a creation", "a1 a2 c")
 			},
 		},
 		"OutOfOrder": {
-			"nobody says that namespaces may not be listed, so they will be", unavailable(), func(w *watching) {
+			"a temporary failure of the first list serves nothing until it succeeds", unavailable(), func(w *watching) {
 				time.Sleep(4 * time.Second)
-				w.want("nothing is known")
+				w.want("while lists fail")
 				w.fails.set(nil, false)
 				time.Sleep(time.Minute)
-				w.want("soon after it works again", "a1 c")
-				w.wantLines("it is said once", unlisted)
+				w.want("after a list succeeded", "a1 c")
+				w.wantLines("one line for all retries", unlisted)
 			},
 		},
 		"ForbiddenLater": {
-			"what was listed goes on being served", nil, func(w *watching) {
+			"listed namespaces remain served while watches and lists are forbidden", nil, func(w *watching) {
 				w.want("at first", "a1 c")
 				w.fails.set(forbidden(), false)
 				time.Sleep(time.Hour)
-				w.want("nothing else is known")
-				w.wantLines("it is said once of watches, and once of lists", lost, lost)
+				w.want("an hour without rights")
+				w.wantLines("one line for watches and one for lists", lost, lost)
 				w.fails.set(nil, false)
 				time.Sleep(2 * time.Minute)
 				w.open("a2")
-				w.want("allowed again", "a1 a2 c")
+				w.want("with rights again", "a1 a2 c")
 			},
 		},
 		"AgainLater": {
-			"a failure is news after it worked in between", nil, func(w *watching) {
+			"a failure that returns after a success is logged again", nil, func(w *watching) {
 				w.want("at first", "a1 c")
 				for range 2 {
 					w.fails.set(unavailable(), true)
-					time.Sleep(20 * time.Minute) // any watch has ended
+					time.Sleep(20 * time.Minute) // longer than any watch
 					w.open("a2")
 					w.raze("a2")
 				}
-				w.wantLines("each time", lost, lost)
+				w.wantLines("one line for each failure", lost, lost)
 			},
 		},
 		"Expired": {
-			"a watch that was away for too long begins anew: that happens to everybody", nil, func(w *watching) {
+			"an expired watch starts again without a log line", nil, func(w *watching) {
 				w.want("at first", "a1 c")
 				w.open("b1")
 				w.server.Compact()
-				time.Sleep(20 * time.Minute) // any watch has ended
+				time.Sleep(20 * time.Minute) // longer than any watch
 				w.open("a2")
-				w.want("it is watched on", "a1 a2 c")
-				w.wantLines("that is no failure")
+				w.want("after another creation", "a1 a2 c")
+				w.wantLines("no failure is logged")
 			},
 		},
 		"Gone": {
-			"these are words for the same", nil, func(w *watching) {
+			"a watch that ends with Gone or Expired starts again without a log line", nil, func(w *watching) {
 				w.want("at first", "a1 c")
 				former := apierrors.NewGone("too old") //nolint:staticcheck // servers may still say so
 				for _, word := range []error{former, apierrors.NewResourceExpired("too old")} {
 					w.fails.set(word, true)
-					time.Sleep(20 * time.Minute) // any watch has ended
+					time.Sleep(20 * time.Minute) // longer than any watch
 				}
 				w.open("a2")
-				w.want("it is watched on", "a1 a2 c")
-				w.wantLines("that is no failure")
+				w.want("after another creation", "a1 a2 c")
+				w.wantLines("no failure is logged")
 			},
 		},
 	}
@@ -199,15 +203,16 @@ func TestWatcherIsRefused(t *testing.T) {
 	}
 }
 
-// An exit does not wait for an answer, and what it breaks off is no failure.
+// TestWatcherStopsWhileItAsks shows that an exit interrupts a pending request, and that this is not logged as a
+// failure.
 func TestWatcherStopsWhileItAsks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWatching(t, "a*")
 		w.hangs.Store(true)
 		w.run()
 		w.stop()
-		w.want("nothing was known")
-		w.wantLines("an end is no failure")
+		w.want("without any response")
+		w.wantLines("the end is not logged as a failure")
 	})
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/owned"
 )
 
-// referring is a pod in a namespace with an owner reference that has the uid of the owner.
+// referring returns a pod with an owner reference to the owner, by its uid.
 func referring(namespace, apiVersion, kind, name string) *unstructured.Unstructured {
 	pod := child("c", 3)
 	pod.SetNamespace(namespace)
@@ -18,8 +18,8 @@ func referring(namespace, apiVersion, kind, name string) *unstructured.Unstructu
 	return pod
 }
 
-// An object becomes a child by an owner reference that names its owner, or by the label of an owner that has declared
-// it. Otherwise no handler is called for it, no pass is requested, and no wait sees it.
+// TestClaims shows that an object becomes a child by an owner reference that names its owner, or by the label of an
+// owner that has declared it. Otherwise no handler is called for it, no pass is requested, and no wait finds it.
 func TestClaims(t *testing.T) {
 	labelled, elsewhere := child("c", 3, label+"=o"), child("c", 3, label+"=o")
 	strange := child("strange", 3, label+"=o")
@@ -33,48 +33,56 @@ func TestClaims(t *testing.T) {
 		want   bool
 	}{
 		"Reference": {
-			"a reference of any version names the owner", referring("ns", "example.org/v7", "Owner", "o"),
+			"a reference of any version of the kind names the owner", referring("ns", "example.org/v7", "Owner", "o"),
 			types.NamespacedName{Namespace: "ns", Name: "o"}, true,
 		},
 		"ClusterScopedOwner": {
-			"a cluster-scoped owner owns in all namespaces", referring("elsewhere", "example.org/v1", "Owner", "o"),
+			"a cluster-scoped owner has children in all namespaces",
+			referring("elsewhere", "example.org/v1", "Owner", "o"),
 			types.NamespacedName{Name: "o"}, true,
 		},
 		"OtherNamespace": {
-			"an owner with a namespace owns nothing elsewhere", referring("elsewhere", "example.org/v1", "Owner", "o"),
+			"a namespaced owner has no children in other namespaces",
+			referring("elsewhere", "example.org/v1", "Owner", "o"),
 			types.NamespacedName{Namespace: "ns", Name: "o"}, false,
 		},
 		"WithoutNamespace": {
-			"an owner with a namespace owns nothing cluster-scoped", referring("", "example.org/v1", "Owner", "o"),
+			"a namespaced owner has no cluster-scoped children by reference",
+			referring("", "example.org/v1", "Owner", "o"),
 			types.NamespacedName{Namespace: "ns", Name: "o"}, false,
 		},
 		"OtherKind": {
-			"the uid alone does not name an owner", referring("ns", "example.org/v1", "Other", "o"),
+			"a reference with the uid but another kind does not name the owner",
+			referring("ns", "example.org/v1", "Other", "o"),
 			types.NamespacedName{Namespace: "ns", Name: "o"}, false,
 		},
 		"OtherGroup": {
-			"the group counts", referring("ns", "example.com/v1", "Owner", "o"),
+			"a reference with another group does not name the owner", referring("ns", "example.com/v1", "Owner", "o"),
 			types.NamespacedName{Namespace: "ns", Name: "o"}, false,
 		},
 		"NoVersion": {
-			"a malformed apiVersion names nothing", referring("ns", "example.org/v1/x", "Owner", "o"),
+			"a reference with a malformed apiVersion does not name an owner",
+			referring("ns", "example.org/v1/x", "Owner", "o"),
 			types.NamespacedName{Namespace: "ns", Name: "o"}, false,
 		},
 		"OtherName": {
-			"the name counts", referring("ns", "example.org/v1", "Owner", "p"),
+			"a reference with another name does not name the owner", referring("ns", "example.org/v1", "Owner", "p"),
 			types.NamespacedName{Namespace: "ns", Name: "o"}, false,
 		},
 		"Label": {
-			"the owner has declared the child", labelled, types.NamespacedName{Namespace: "ns", Name: "o"}, true,
+			"a labelled object that the owner has declared is a child",
+			labelled, types.NamespacedName{Namespace: "ns", Name: "o"}, true,
 		},
 		"LabelElsewhere": {
-			"the owner has declared the child", elsewhere, types.NamespacedName{Namespace: "ns", Name: "o"}, true,
+			"a declared child may be in another namespace",
+			elsewhere, types.NamespacedName{Namespace: "ns", Name: "o"}, true,
 		},
 		"LabelAlone": {
-			"everybody can write the label", strange, types.NamespacedName{Namespace: "ns", Name: "o"}, false,
+			"the label alone does not make a child, as any user can write it",
+			strange, types.NamespacedName{Namespace: "ns", Name: "o"}, false,
 		},
 		"LabelBesideForgery": {
-			"the label counts beside a reference that names another owner", both,
+			"a declared child stays one beside a reference to another owner", both,
 			types.NamespacedName{Namespace: "ns", Name: "o"}, true,
 		},
 	} {
@@ -92,7 +100,7 @@ func TestClaims(t *testing.T) {
 			asked, wait := 0, waiting(waiter("w"), new(int))
 			wait.Name, wait.Namespace, wait.Reached = tc.child.GetName(), tc.child.GetNamespace(), ready(&asked)
 			if found, _, err := w.Await(wait); found != tc.want || err != nil {
-				t.Errorf("%s: a wait finds it: %v, %v", tc.reason, found, err)
+				t.Errorf("%s: a wait finds the child: %v, %v", tc.reason, found, err)
 			}
 			w.seen(w.pods, owned.Deleted, tc.child)
 			w.tend("o")

@@ -26,10 +26,10 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/settings"
 )
 
-// label is that of children with the uid of their owner.
+// label is the label of children with the uid of their owner.
 const label = "example.org/owner"
 
-// The kinds of children that are watched.
+// pods and secrets are the watched kinds of children.
 var pods, secrets = owning("pods"), owning("secrets")
 
 func owning(id string) *handlers.Handler {
@@ -38,7 +38,7 @@ func owning(id string) *handlers.Handler {
 	return h
 }
 
-// world is what is known of some children, and an operator that is told of them. It journals what it is asked.
+// world holds children and the handlers of their owners. It journals the calls of handlers and of the author.
 type world struct {
 	kind.Writer
 	*owned.Children
@@ -51,14 +51,14 @@ type world struct {
 	journal  []string
 	said     []string
 
-	ours    map[string]bool                   // versions of children that the operator itself has made
-	old     map[string]bool                   // versions from before the operator has made something of them
-	drifts  map[types.UID]bool                // children that are to be repaired
-	again   *time.Duration                    // when the repair is to be repeated
-	unsaved patching.Transform                // the records of children that the owners still have to save
-	answers []func() (patching.Result, error) // to the next writes
+	ours    map[string]bool                   // versions of children that the operator itself has written
+	old     map[string]bool                   // versions of children from before the operator's last write
+	drifts  map[types.UID]bool                // children that need a repair
+	again   *time.Duration                    // the delay until the next repair
+	unsaved patching.Transform                // the records of ended children that the owners still have to save
+	answers []func() (patching.Result, error) // the results of the next writes
 	closed  bool
-	strange map[string]bool // children that no owner has declared
+	strange map[string]bool // children that are not declared by their owner
 }
 
 // gate is open unless the world is closed.
@@ -68,7 +68,7 @@ func (g gate) Open() bool  { return !g.closed }
 func (g gate) Enter() bool { return g.Open() }
 func (gate) Leave()        {}
 
-// newWorld has a kind of owners with these handlers, and two kinds of children.
+// newWorld returns a world with a kind of owners with these handlers, and two kinds of children.
 func newWorld(t *testing.T, tending ...func(w *world) *handlers.Handler) *world {
 	w := &world{t: t, ours: map[string]bool{}, old: map[string]bool{}, drifts: map[types.UID]bool{},
 		strange: map[string]bool{}}
@@ -88,7 +88,7 @@ func newWorld(t *testing.T, tending ...func(w *world) *handlers.Handler) *world 
 	return w
 }
 
-// begin begins a run of the controller of owners.
+// begin starts a run of the controller of owners.
 func (w *world) begin() {
 	var descriptions []*handlers.Handler
 	for _, h := range w.handling.Handlers {
@@ -100,7 +100,7 @@ func (w *world) begin() {
 
 func (w *world) note(what string) { w.journal = append(w.journal, what) }
 
-// want compares the journal, and begins it anew.
+// want compares the journal and clears it.
 func (w *world) want(reason string, journal ...string) {
 	w.t.Helper()
 	if d := gocmp.Diff(journal, w.journal); d != "" {
@@ -109,16 +109,16 @@ func (w *world) want(reason string, journal ...string) {
 	w.journal = nil
 }
 
-// owner is an object that owns others; its uid is its name.
+// owner returns an object that owns others. Its uid is its name.
 func owner(name string) *unstructured.Unstructured { return object("Owner", name, 1) }
 
-// known is what a route is told of an owner.
+// known returns the arguments with which an owner becomes known to a route.
 func known(name string) (types.UID, types.NamespacedName) {
 	o := owner(name)
 	return o.GetUID(), types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}
 }
 
-// child is a pod. Its owners, if not by its label, are named by references.
+// child returns a pod. Its owners are named by references, or by its label.
 func child(name string, version int, owners ...string) *unstructured.Unstructured {
 	o := object("Pod", name, version)
 	var references []metav1.OwnerReference
@@ -145,7 +145,7 @@ func object(kind, name string, version int) *unstructured.Unstructured {
 	return o
 }
 
-// seen tells a source of an event.
+// seen passes an event to a source.
 func (w *world) seen(s *owned.Source, event string, o *unstructured.Unstructured) {
 	w.t.Helper()
 	if err := s.Seen(event, compacttest.Of(o.Object)); err != nil {
@@ -153,7 +153,7 @@ func (w *world) seen(s *owned.Source, event string, o *unstructured.Unstructured
 	}
 }
 
-// tend makes the part of a pass over an owner that is about its children.
+// tend runs the part of a pass over an owner that handles its children.
 func (w *world) tend(name string) owned.Result {
 	w.t.Helper()
 	return w.tendWithin(w.t.Context(), name)
@@ -164,7 +164,7 @@ func (w *world) tendWithin(ctx context.Context, name string) owned.Result {
 	return w.handling.Tend(logf.IntoContext(ctx, log), owner(name).Object)
 }
 
-// telling is a handler for pods, which notes its calls, and does what the acts say, one after another; then nothing.
+// telling returns a handler for pods that records its calls and runs one act per call until there are no more.
 func telling(id string, acts ...handlers.Func) func(w *world) *handlers.Handler {
 	return func(w *world) *handlers.Handler {
 		return &handlers.Handler{ID: id, Family: handlers.Tending, Owned: pods,
@@ -196,7 +196,7 @@ func where(one func(w *world) *handlers.Handler, filter handlers.Filter) func(w 
 	}
 }
 
-// author is the operator as far as it declares and repairs children.
+// author stands for the part of the operator that declares and repairs children.
 type author struct{ *world }
 
 func (w author) Wrote(child types.UID, version string) bool { return w.ours[string(child)+"@"+version] }
@@ -207,7 +207,7 @@ func (w author) Outdated(_ types.UID, child *unstructured.Unstructured) bool {
 
 func (w author) Declared(owner types.UID, body map[string]any) func(child *unstructured.Unstructured) bool {
 	if patching.UIDOf(body) != string(owner) {
-		w.t.Errorf("the body is that of %q, want %q", patching.UIDOf(body), owner)
+		w.t.Errorf("the body has the uid %q, want %q", patching.UIDOf(body), owner)
 	}
 	return func(child *unstructured.Unstructured) bool { return !w.strange[child.GetName()] }
 }
@@ -229,7 +229,7 @@ func (w author) Unsaved(map[string]any) (patching.Transform, []string) {
 
 func (w author) Forget(owner types.UID) { w.note("forget " + string(owner)) }
 
-// ApplyRetrying is the API server.
+// ApplyRetrying stands for the API server.
 func (w *world) ApplyRetrying(
 	_ context.Context, target patching.Target, patch patching.Patch, _ patching.Refetch,
 ) (patching.Result, error) {
@@ -245,7 +245,7 @@ func (w *world) ApplyRetrying(
 	return patching.Result{Body: changed}, err
 }
 
-// Latest is the cache of owners.
+// Latest stands for the cache of owners.
 func (w *world) Latest(key types.NamespacedName, _ types.UID) map[string]any {
 	return owner(key.Name).Object
 }

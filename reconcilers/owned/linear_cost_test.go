@@ -14,7 +14,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/growth"
 )
 
-// Everybody who may write an object can give it as many owners as fit into it, about ten thousand.
+// TestManyOwnersLinear shows that the cost of an event grows linearly with the owners of the child. A user can add
+// about ten thousand references to one object.
 func TestManyOwnersLinear(t *testing.T) {
 	growth.Linear(t, 2000, func(size int) func() {
 		owners := make([]string, size)
@@ -43,7 +44,7 @@ func TestManyOwnersLinear(t *testing.T) {
 	})
 }
 
-// Handlers of many owners begin to wait for an object of their own, while events of other objects come in.
+// TestManyWaitsLinear shows that the cost of many waits grows linearly while events of other objects arrive.
 func TestManyWaitsLinear(t *testing.T) {
 	growth.Linear(t, 1000, func(size int) func() {
 		w := newWorld(t)
@@ -68,12 +69,12 @@ func TestManyWaitsLinear(t *testing.T) {
 	})
 }
 
-// Several mentions of one owner are one claim.
+// TestOwnersOnce shows that several references to one owner count once.
 func TestOwnersOnce(t *testing.T) {
 	w := newWorld(t, telling("h"))
 	for _, name := range []string{"a", "b"} {
 		w.route.Seen(types.UID(name), types.NamespacedName{Namespace: "ns", Name: name})
 	}
 	w.seen(w.pods, owned.Added, child("c", 1, "a", "b", "a", label+"=b"))
-	w.want("each owner is looked at once", "pass b", "pass a")
+	w.want("each owner gets one pass", "pass b", "pass a")
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/owned"
 )
 
-// What a handler is told, by what has happened to a child since it was told at last.
+// TestNews shows which event a handler gets for a child, depending on the changes since its last call.
 func TestNews(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
@@ -18,17 +18,17 @@ func TestNews(t *testing.T) {
 		want   []string
 	}{
 		"Added": {
-			"it is told once",
+			"a new child is reported once",
 			func(w *world) { w.seen(w.pods, owned.Added, child("c", 1, "o")); w.tend("o"); w.tend("o") },
 			[]string{"pass o", "h ADDED c@1", "repair o", "repair o"},
 		},
 		"Listed": {
-			"it was there when the operator began to look",
+			"a child that existed before the operator started is listed",
 			func(w *world) { w.seen(w.pods, owned.Listed, child("c", 1, "o")); w.tend("o") },
 			[]string{"pass o", "h LISTED c@1", "repair o"},
 		},
 		"Modified": {
-			"it is known, but not like that",
+			"a changed child is modified",
 			func(w *world) {
 				w.seen(w.pods, owned.Added, child("c", 1, "o"))
 				w.tend("o")
@@ -38,7 +38,7 @@ func TestNews(t *testing.T) {
 			[]string{"pass o", "h ADDED c@1", "repair o", "pass o", "h MODIFIED c@2", "repair o"},
 		},
 		"Quickly": {
-			"quick changes are one",
+			"several changes before a pass are reported as one",
 			func(w *world) {
 				w.seen(w.pods, owned.Added, child("c", 1, "o"))
 				w.seen(w.pods, owned.Modified, child("c", 2, "o"))
@@ -47,7 +47,7 @@ func TestNews(t *testing.T) {
 			[]string{"pass o", "pass o", "h ADDED c@2", "repair o"},
 		},
 		"Deleted": {
-			"it is told at last how the child was",
+			"a deleted child is reported with its last state",
 			func(w *world) {
 				w.seen(w.pods, owned.Added, child("c", 1, "o"))
 				w.tend("o")
@@ -60,7 +60,7 @@ func TestNews(t *testing.T) {
 			},
 		},
 		"Fleeting": {
-			"what it was never told of cannot be gone",
+			"a child that was never reported is not reported as deleted",
 			func(w *world) {
 				w.seen(w.pods, owned.Added, child("c", 1, "o"))
 				w.seen(w.pods, owned.Deleted, child("c", 2, "o"))
@@ -69,7 +69,7 @@ func TestNews(t *testing.T) {
 			[]string{"pass o", "gone c", "pass o", "repair o"},
 		},
 		"Back": {
-			"it has not been there all the time",
+			"a child that was lost and came back is added, not listed",
 			func(w *world) {
 				w.seen(w.pods, owned.Listed, child("c", 1, "o"))
 				w.seen(w.pods, owned.Modified, child("c", 2))
@@ -79,7 +79,7 @@ func TestNews(t *testing.T) {
 			[]string{"pass o", "pass o", "pass o", "h ADDED c@3", "repair o"},
 		},
 		"OurOwn": {
-			"it knows what it has made by itself, but not what others make of that",
+			"the operator's own write is not reported, but a later change by others is",
 			func(w *world) {
 				w.ours["c@1"] = true
 				w.seen(w.pods, owned.Added, child("c", 1, "o"))
@@ -90,7 +90,7 @@ func TestNews(t *testing.T) {
 			[]string{"pass o", "repair o", "pass o", "h MODIFIED c@2", "repair o"},
 		},
 		"OurOwnGone": {
-			"somebody has deleted it",
+			"the deletion of a child that the operator made is reported",
 			func(w *world) {
 				w.ours["c@1"] = true
 				w.seen(w.pods, owned.Added, child("c", 1, "o"))
@@ -101,7 +101,7 @@ func TestNews(t *testing.T) {
 			[]string{"pass o", "repair o", "gone c", "pass o", "h DELETED c@1", "repair o"},
 		},
 		"Orphaned": {
-			"for the owner, it is gone",
+			"a child that loses its owner is reported as deleted",
 			func(w *world) {
 				w.seen(w.pods, owned.Added, child("c", 1, "o"))
 				w.tend("o")
@@ -115,7 +115,7 @@ func TestNews(t *testing.T) {
 			},
 		},
 		"Readopted": {
-			"it is a new one of those that the owner has",
+			"a child that returns to its owner is added",
 			func(w *world) {
 				w.seen(w.pods, owned.Listed, child("c", 1, "o"))
 				w.tend("o")
@@ -128,7 +128,7 @@ func TestNews(t *testing.T) {
 			[]string{"pass o", "h ADDED c@3", "repair o"},
 		},
 		"HandedOver": {
-			"one owner has lost it, another one has got it, a third one keeps it",
+			"a child with a new owner is deleted for the old one and added for the new one",
 			func(w *world) {
 				w.seen(w.pods, owned.Added, child("c", 1, "o", "q"))
 				w.tend("o")
@@ -140,12 +140,12 @@ func TestNews(t *testing.T) {
 			[]string{"pass p", "pass q", "pass o", "h DELETED c@1", "repair o", "h ADDED c@2", "repair p"},
 		},
 		"Labelled": {
-			"a label with the uid is as good as a reference",
+			"a label with the uid of the owner counts like a reference",
 			func(w *world) { w.seen(w.pods, owned.Added, child("c", 1, label+"=o")); w.tend("o") },
 			[]string{"pass o", "h ADDED c@1", "repair o"},
 		},
 		"Twice": {
-			"it has one owner, however often that is said",
+			"several references to one owner count once",
 			func(w *world) {
 				w.seen(w.pods, owned.Added, child("c", 1, "o", "o", label+"=o"))
 				w.seen(w.pods, owned.Deleted, child("c", 2, "o", "o", label+"=o"))
@@ -153,12 +153,12 @@ func TestNews(t *testing.T) {
 			[]string{"pass o", "gone c", "pass o"},
 		},
 		"OtherKind": {
-			"the handler is for pods",
+			"a child of another kind is not reported",
 			func(w *world) { w.seen(w.secrets, owned.Added, child("c", 1, "o")); w.tend("o") },
 			[]string{"repair o"},
 		},
 		"Stranger": {
-			"nobody is to be told of what a stranger owns, or nobody",
+			"objects without owners or with unknown owners are not reported",
 			func(w *world) {
 				w.seen(w.pods, owned.Added, child("c", 1, "x"))
 				w.seen(w.pods, owned.Modified, child("c", 2))
@@ -168,7 +168,7 @@ func TestNews(t *testing.T) {
 			[]string{"gone c", "repair x"},
 		},
 		"EarlierThanItsOwner": {
-			"the owner itself is what a pass is made over",
+			"a child that is listed before its owner is reported in the pass of the owner",
 			func(w *world) {
 				w.seen(w.pods, owned.Listed, child("c", 1, "late"))
 				w.route.Seen(known("late"))
@@ -188,16 +188,16 @@ func TestNews(t *testing.T) {
 	}
 }
 
-// Most objects of a kind may have no owners at all, and be there before any that has.
+// TestNobodysChildren shows that objects without owners request no pass: most objects of a kind may be without one.
 func TestNobodysChildren(t *testing.T) {
 	w := newWorld(t, telling("h"))
 	for _, event := range []string{owned.Listed, owned.Modified, owned.Deleted} {
 		w.seen(w.pods, event, child("c", 1))
 	}
-	w.want("only its end is of interest, to who may have made it", "gone c")
+	w.want("only the end is passed on, as the operator may have made the object", "gone c")
 }
 
-// All children are told of in the order of their names, and each handler knows for itself what it was told.
+// TestOrderOfNews shows that children are reported in the order of namespace and name, to each handler independently.
 func TestOrderOfNews(t *testing.T) {
 	w := newWorld(t, telling("h"), telling("i"))
 	w.route.Seen(known("o"))
@@ -215,10 +215,10 @@ func TestOrderOfNews(t *testing.T) {
 		"i ADDED b@1", "i ADDED c@1", "i ADDED d@1", "i ADDED e@1", "i ADDED a@1", "repair o")
 	w.seen(w.pods, owned.Deleted, child("c", 2, "o"))
 	w.tend("o")
-	w.want("both have heard of it", "gone c", "pass o", "h DELETED c@2", "i DELETED c@2", "repair o")
+	w.want("both handlers get the deletion", "gone c", "pass o", "h DELETED c@2", "i DELETED c@2", "repair o")
 }
 
-// A child that is back while a handler is told of its end is told of anew.
+// TestBackWhileToldOfItsEnd shows that a child that returns while its deletion is handled is reported as added.
 func TestBackWhileToldOfItsEnd(t *testing.T) {
 	var w *world
 	back := func(context.Context, *handlers.Invocation) error {
@@ -233,20 +233,20 @@ func TestBackWhileToldOfItsEnd(t *testing.T) {
 	w.journal = nil
 	w.tend("o")
 	w.tend("o")
-	w.want("it is there again, and has its place",
+	w.want("the returned child is added",
 		"h DELETED c@1", "pass o", "repair o", "h ADDED c@3", "repair o")
 }
 
-// A deletion during the first call for a child is reported after the call, if the call succeeds. A failed call is not
-// repeated.
+// TestDeletedDuringFirstCall shows that a deletion during the first call for a child is reported after the call if the
+// call succeeds. A failed call is not repeated.
 func TestDeletedDuringFirstCall(t *testing.T) {
 	for name, c := range map[string]struct {
 		reason  string
 		outcome error
 		want    []string
 	}{
-		"success": {"the handler has seen the child", nil, []string{"h DELETED c@2", "repair o"}},
-		"failure": {"the handler has not handled the child", errors.New("not yet"), []string{"repair o"}},
+		"success": {"a deletion after a successful call is reported", nil, []string{"h DELETED c@2", "repair o"}},
+		"failure": {"a deletion after a failed call is not reported", errors.New("not yet"), []string{"repair o"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var w *world
@@ -257,26 +257,28 @@ func TestDeletedDuringFirstCall(t *testing.T) {
 			w.route.Seen(known("o"))
 			w.seen(w.pods, owned.Added, child("c", 1, "o"))
 			w.tend("o")
-			w.want("a deletion needs a pass", "pass o", "h ADDED c@1", "gone c", "pass o", "repair o")
+			w.want("a deletion during the call requests a pass",
+				"pass o", "h ADDED c@1", "gone c", "pass o", "repair o")
 			w.tend("o")
 			w.want(c.reason, c.want...)
 			w.tend("o")
-			w.want("nothing is left", "repair o")
+			w.want("after everything was reported", "repair o")
 		})
 	}
 }
 
-// A handler that has heard of a child is told of its end, also if it is the only one.
+// TestOnlyOneHasHeard shows that a deletion is reported to a handler that got the child, even if other handlers did
+// not.
 func TestOnlyOneHasHeard(t *testing.T) {
 	never := func(context.Context, *cause.Cause) (bool, error) { return false, nil }
 	w := newWorld(t, where(telling("deaf"), never), telling("h"))
 	w.route.Seen(known("o"))
 	w.seen(w.pods, owned.Added, child("c", 1, "o"))
 	w.tend("o")
-	w.want("the filter says no", "pass o", "filter", "h ADDED c@1", "repair o")
+	w.want("one handler is filtered out", "pass o", "filter", "h ADDED c@1", "repair o")
 	w.seen(w.pods, owned.Deleted, child("c", 2, "o"))
 	w.tend("o")
 	w.tend("o")
-	w.want("nothing is asked of the one that knows nothing",
+	w.want("the filter is not evaluated for a handler without the child",
 		"gone c", "pass o", "h DELETED c@2", "repair o", "repair o")
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/owned"
 )
 
+// TestMayBeChild shows which objects are possible children by their metadata, and thus must be kept as a whole.
 func TestMayBeChild(t *testing.T) {
 	pods := schema.GroupKind{Kind: "Pod"}
 	known := &owned.Children{Label: label}
@@ -18,17 +19,20 @@ func TestMayBeChild(t *testing.T) {
 		reason, metadata string
 		want             bool
 	}{
-		"Nobody": {"most objects have no owner", `{"name":"p","labels":{"app":"shop"}}`, false},
-		"Stranger": {"the owner is of another kind",
+		"Nobody": {"an object without owner is not a child", `{"name":"p","labels":{"app":"shop"}}`, false},
+		"Stranger": {"an object with an owner of another kind is not a child",
 			ownerOf + `{"kind":"Owner","apiVersion":"v1","uid":"2"}]}`, false},
-		"Parent": {"any version of the kind",
+		"Parent": {"an owner reference may have any version of the parent kind",
 			ownerOf + `{"kind":"Owner","apiVersion":"example.org/v9","uid":"2"}]}`, true},
-		"SecondParent": {"kinds are added", ownerOf + `{"kind":"Node","apiVersion":"v1","uid":"2"}]}`, true},
-		"Label":        {"what Ensure declares elsewhere", `{"name":"p","labels":{"` + label + `":"2"}}`, true},
-		"NoUID":        {"an empty label names no parent", `{"name":"p","labels":{"` + label + `":""}}`, false},
-		"Annotation": {"an annotation is not a label",
+		"SecondParent": {"an owner reference may name any added parent kind",
+			ownerOf + `{"kind":"Node","apiVersion":"v1","uid":"2"}]}`, true},
+		"Label": {"an object with the label of a declared child is a child",
+			`{"name":"p","labels":{"` + label + `":"2"}}`, true},
+		"NoUID": {"an empty label does not name a parent", `{"name":"p","labels":{"` + label + `":""}}`, false},
+		"Annotation": {"an annotation does not count like a label",
 			`{"name":"p","annotations":{"` + label + `":"2","x":"\"ownerReferences\""}}`, false},
-		"Malformed": {"a malformed object is kept as it is", `{"name":"p","labels":{"` + label + `":5}}`, true},
+		"Malformed": {"an object with malformed metadata is kept unreduced",
+			`{"name":"p","labels":{"` + label + `":5}}`, true},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -38,6 +42,6 @@ func TestMayBeChild(t *testing.T) {
 		})
 	}
 	if known.MayBeChild(schema.GroupKind{Kind: "Secret"})([]byte(ownerOf + `{"kind":"Node","apiVersion":"v1"}]}`)) {
-		t.Error("parents count for the kind of their children alone")
+		t.Error("parents of one kind of children count for another kind")
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/owned"
 )
 
-// What is left of what was known when a controller ends, and another one begins.
+// TestRuns shows which knowledge of children survives the end of a run.
 func TestRuns(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
@@ -22,7 +22,7 @@ func TestRuns(t *testing.T) {
 		want   []string
 	}{
 		"Owners": {
-			"handlers that begin anew are told anew of what is there, as nobody knows what has happened meanwhile",
+			"a new run of the owners reports all children as listed, as changes in between are unknown",
 			func(w *world) {
 				w.seen(w.pods, owned.Deleted, child("gone", 2, "o"))
 				w.route.End()
@@ -32,7 +32,7 @@ func TestRuns(t *testing.T) {
 			[]string{"gone gone", "pass o", "forget o", "h LISTED c@1", "repair o"},
 		},
 		"Without": {
-			"nobody makes a pass over an owner whose controller does not run",
+			"a child of an owner without a running controller requests no pass",
 			func(w *world) {
 				w.route.End()
 				w.seen(w.pods, owned.Modified, child("c", 2, "o"))
@@ -46,17 +46,17 @@ func TestRuns(t *testing.T) {
 			[]string{"forget o", "gone late", "h LISTED c@2", "repair o"},
 		},
 		"OtherOwners": {
-			"the controllers of other kinds go on",
+			"the end of another owner kind has no effect",
 			func(w *world) { w.Route(schema.GroupKind{}, nil, w, func(types.NamespacedName) {}).End() },
 			[]string{"repair o"},
 		},
 		"OwnerGone": {
-			"another one is there with its children",
+			"a deleted owner is forgotten, and its successor gets the children as listed",
 			func(w *world) { w.route.Gone("o"); w.route.Gone("unknown"); w.route.Seen(known("o")) },
 			[]string{"forget o", "h LISTED c@1", "h LISTED gone@1", "repair o"},
 		},
 		"Children": {
-			"they are unknown until they are listed",
+			"children are unknown until their kind is listed again",
 			func(w *world) {
 				w.pods.End()
 				w.tend("o")
@@ -67,10 +67,10 @@ func TestRuns(t *testing.T) {
 			[]string{"repair o", "pass o", "gone gone", "h LISTED c@5", "repair o"},
 		},
 		"OtherChildren": {
-			"the children of other kinds stay", func(w *world) { w.secrets.End() }, []string{"repair o"},
+			"the end of another child kind has no effect", func(w *world) { w.secrets.End() }, []string{"repair o"},
 		},
 		"Emptied": {
-			"an owner that has lost its children may get others",
+			"an owner that lost all its children may get new ones",
 			func(w *world) {
 				w.seen(w.pods, owned.Deleted, child("c", 2, "o"))
 				w.seen(w.pods, owned.Deleted, child("gone", 2, "o"))
@@ -81,7 +81,7 @@ func TestRuns(t *testing.T) {
 			[]string{"pass o", "h ADDED late@1", "repair o"},
 		},
 		"EmptiedUnheard": {
-			"nobody has heard of those that it has lost",
+			"an owner whose children were never reported may get new ones",
 			func(w *world) {
 				w.route.Seen(known("p"))
 				w.seen(w.pods, owned.Added, child("fleeting", 1, "p"))
@@ -92,7 +92,7 @@ func TestRuns(t *testing.T) {
 			[]string{"pass p", "repair o"},
 		},
 		"EndedWithChildren": {
-			"an owner without children is an owner still",
+			"the end of all children does not end their owner",
 			func(w *world) {
 				w.pods.End()
 				w.pods = w.Watch([]*handlers.Handler{pods}, nil)
@@ -116,7 +116,8 @@ func TestRuns(t *testing.T) {
 	}
 }
 
-// A handler that was called as the controller of children ended does not take away what has been listed since.
+// TestEndOfChildrenMeanwhile shows that a call that spans the end of its controller does not remove children listed
+// since.
 func TestEndOfChildrenMeanwhile(t *testing.T) {
 	var w *world
 	w = newWorld(t, telling("h", fail(nil), func(_ context.Context, _ *handlers.Invocation) error {
@@ -132,10 +133,11 @@ func TestEndOfChildrenMeanwhile(t *testing.T) {
 	w.journal = nil
 	w.tend("o")
 	w.tend("o")
-	w.want("it is another child by now", "h DELETED c@1", "pass o", "repair o", "h LISTED c@3", "repair o")
+	w.want("the child that was listed during the call is reported",
+		"h DELETED c@1", "pass o", "repair o", "h LISTED c@3", "repair o")
 }
 
-// Nor does it matter to it that the owner is gone.
+// TestEndOfTheOwnerMeanwhile shows that the deletion of the owner does not disturb a running call.
 func TestEndOfTheOwnerMeanwhile(t *testing.T) {
 	var w *world
 	w = newWorld(t, telling("h", fail(nil), func(_ context.Context, _ *handlers.Invocation) error {
@@ -148,10 +150,10 @@ func TestEndOfTheOwnerMeanwhile(t *testing.T) {
 	w.seen(w.pods, owned.Deleted, child("c", 2, "o"))
 	w.journal = nil
 	w.tend("o")
-	w.want("its call goes to its end", "h DELETED c@2", "forget o", "repair o")
+	w.want("the call is completed", "h DELETED c@2", "forget o", "repair o")
 }
 
-// A child that cannot be decoded is no child of anybody, and its informer is told why.
+// TestUndecodableChildren shows that an undecodable child belongs to no owner, and that the informer gets the error.
 func TestUndecodableChildren(t *testing.T) {
 	w := newWorld(t, telling("fn"))
 	w.route.Seen(known("o"))
@@ -163,5 +165,5 @@ func TestUndecodableChildren(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	w.tend("o")
-	w.want("nobody hears of it", "repair o")
+	w.want("the child is not reported", "repair o")
 }

@@ -16,12 +16,12 @@ import (
 
 var errBad = errors.New("bad")
 
-// fail is an act of a handler that fails with this.
+// fail returns an act that fails with err.
 func fail(err error) handlers.Func {
 	return func(context.Context, *handlers.Invocation) error { return err }
 }
 
-// set is an act that writes this to the status of the owner.
+// set returns an act that writes value to the status of the owner.
 func set(value string) handlers.Func {
 	return func(_ context.Context, call *handlers.Invocation) error { return call.Writes.SetResult(value) }
 }
@@ -30,7 +30,7 @@ type permanent struct{ error }
 
 func (permanent) Permanent() bool { return true }
 
-// atOnce is an error that asks for another attempt without a pause.
+// atOnce is an error that asks for a retry without a delay.
 type atOnce struct{ error }
 
 func (atOnce) RetryAfter() time.Duration { return -1 }
@@ -39,24 +39,27 @@ type undecodable struct{ error }
 
 func (undecodable) Undecodable() bool { return true }
 
-// What becomes of a handler's news when its call fails, and when to look again.
+// TestFailures shows whether and when a call for a child is retried, by the kind of error.
 func TestFailures(t *testing.T) {
 	const again = 10 * time.Second
 	for name, tc := range map[string]struct {
 		reason string
 		act    handlers.Func
-		after  time.Duration // -1 is never
-		want   []string      // of a pass right then
+		after  time.Duration // -1 means never
+		want   []string      // the calls of the pass at that time
 	}{
-		"None":      {"it knows all", fail(nil), -1, nil},
-		"Ordinary":  {"it is told again after the backoff", fail(errBad), again, []string{"h ADDED c@1 again"}},
-		"AtOnce":    {"it asks for no pause", fail(atOnce{errBad}), 0, []string{"h ADDED c@1 again"}},
-		"Permanent": {"it is not told again", fail(permanent{errBad}), -1, nil},
+		"None": {"a successful call is not repeated", fail(nil), -1, nil},
+		"Ordinary": {"an ordinary error is retried after the backoff",
+			fail(errBad), again, []string{"h ADDED c@1 again"}},
+		"AtOnce": {"an error with its own delay is retried after it, here at once",
+			fail(atOnce{errBad}), 0, []string{"h ADDED c@1 again"}},
+		"Permanent": {"a permanent error is not retried", fail(permanent{errBad}), -1, nil},
 		"Panic": {
-			"that is an error like others", func(context.Context, *handlers.Invocation) error { panic("bad") }, again,
+			"a panic is retried like an ordinary error",
+			func(context.Context, *handlers.Invocation) error { panic("bad") }, again,
 			[]string{"h ADDED c@1 again"},
 		},
-		"Undecodable": {"it cannot be told before the child has changed", fail(undecodable{errBad}), -1, nil},
+		"Undecodable": {"an undecodable child is not retried before it changes", fail(undecodable{errBad}), -1, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -70,16 +73,16 @@ func TestFailures(t *testing.T) {
 				if tc.after > 0 {
 					time.Sleep(tc.after - time.Second)
 					w.after(w.tend("o"), time.Second)
-					w.want("it is too early", "repair o")
+					w.want("before the retry is due", "repair o")
 					time.Sleep(time.Second)
 				}
 				w.tend("o")
 				w.want(tc.reason, append(tc.want, "repair o")...)
 				w.tend("o")
-				w.want("there is nothing more", "repair o")
+				w.want("after the retry", "repair o")
 				w.seen(w.pods, owned.Modified, child("c", 2, "o"))
 				w.tend("o")
-				w.want("the account of attempts is that of one piece of news", "pass o", "h MODIFIED c@2", "repair o")
+				w.want("the count of attempts starts again with the next event", "pass o", "h MODIFIED c@2", "repair o")
 			})
 		})
 	}
@@ -89,15 +92,16 @@ func (w *world) after(result owned.Result, want time.Duration) {
 	w.t.Helper()
 	switch {
 	case want < 0 && result.After != nil:
-		w.t.Errorf("got another look after %s, want none", *result.After)
+		w.t.Errorf("requeued after %s, want no requeue", *result.After)
 	case want >= 0 && result.After == nil:
-		w.t.Errorf("got no other look, want one after %s", want)
+		w.t.Errorf("not requeued, want a requeue after %s", want)
 	case want >= 0 && *result.After != want:
-		w.t.Errorf("got another look after %s, want it after %s", *result.After, want)
+		w.t.Errorf("requeued after %s, want %s", *result.After, want)
 	}
 }
 
-// A child for which a handler waits makes no other one wait; and the nearest of all is what there is to wait for.
+// TestNearestAttempt shows that a delayed call for one child does not delay the others, and that the pass is requeued
+// for the earliest attempt.
 func TestNearestAttempt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, telling("h", fail(errBad), fail(nil), fail(errBad)))
@@ -109,7 +113,7 @@ func TestNearestAttempt(t *testing.T) {
 		w.seen(w.pods, owned.Added, child("c", 1, "o"))
 		w.journal = nil
 		w.after(w.tend("o"), 6*time.Second)
-		w.want("those that are new", "h ADDED a@1", "h ADDED c@1", "repair o")
+		w.want("the new children", "h ADDED a@1", "h ADDED c@1", "repair o")
 		repaired := 2 * time.Second
 		w.again = &repaired
 		w.after(w.tend("o"), repaired)
@@ -117,11 +121,11 @@ func TestNearestAttempt(t *testing.T) {
 		w.again = nil
 		w.journal = nil
 		w.after(w.tend("o"), 4*time.Second)
-		w.want("the one that is due", "h ADDED b@1 again", "repair o")
+		w.want("the retry that is due", "h ADDED b@1 again", "repair o")
 	})
 }
 
-// A handler that was never told of a child to the end is not told of the child's end.
+// TestLostWhileItWaits shows that a handler that never handled a child does not get its deletion.
 func TestLostWhileItWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, telling("h", fail(errBad)))
@@ -131,11 +135,11 @@ func TestLostWhileItWaits(t *testing.T) {
 		w.seen(w.pods, owned.Deleted, child("c", 2, "o"))
 		w.journal = nil
 		w.after(w.tend("o"), -1)
-		w.want("it has not heard of it", "repair o")
+		w.want("no call for the deletion", "repair o")
 	})
 }
 
-// The time that a handler may take for a piece of news begins with the first attempt.
+// TestTimeout shows that the timeout of a handler for one event starts with its first attempt.
 func TestTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var started []time.Duration
@@ -159,12 +163,12 @@ func TestTimeout(t *testing.T) {
 			time.Sleep(10 * time.Second)
 		}
 		if len(started) != 2 || started[0] != time.Minute || started[1] != time.Minute {
-			t.Errorf("got attempts that have begun at %v; want two, of which the first one was after a minute", started)
+			t.Errorf("got attempts that started at %v; want two, the first of which was after a minute", started)
 		}
 	})
 }
 
-// A call that the exit of the operator has cut off does not count.
+// TestCutOff shows that a call interrupted by an exit does not count as an attempt.
 func TestCutOff(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	w := newWorld(t, telling("h", func(ctx context.Context, _ *handlers.Invocation) error {
@@ -177,12 +181,12 @@ func TestCutOff(t *testing.T) {
 	w.seen(w.pods, owned.Added, child("d", 1, "o"))
 	w.journal = nil
 	w.after(w.tendWithin(ctx, "o"), -1)
-	w.want("nothing begins any more", "h ADDED c@1")
+	w.want("no further call begins", "h ADDED c@1")
 	w.tend("o")
-	w.want("both are as new as before", "h ADDED c@1", "h ADDED d@1", "repair o")
+	w.want("both children are reported as added", "h ADDED c@1", "h ADDED d@1", "repair o")
 }
 
-// Filters decide, and one that fails decides against the call, which is said.
+// TestFilters shows that a filter of owners decides about a call, and that a failing filter is logged and prevents it.
 func TestFilters(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
@@ -190,9 +194,10 @@ func TestFilters(t *testing.T) {
 		err    error
 		want   []string
 	}{
-		"Yes":    {"it is for the owner", true, nil, []string{"filter", "h ADDED c@1", "filter", "h ADDED d@1"}},
-		"No":     {"it is for no child of the owner", false, nil, []string{"filter"}},
-		"Broken": {"nobody knows", true, errBad, []string{"filter"}},
+		"Yes": {"a passing filter is evaluated for each child",
+			true, nil, []string{"filter", "h ADDED c@1", "filter", "h ADDED d@1"}},
+		"No":     {"a filter that rejects the owner is evaluated once", false, nil, []string{"filter"}},
+		"Broken": {"a failing filter rejects the owner", true, errBad, []string{"filter"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			filter := func(context.Context, *cause.Cause) (bool, error) { return tc.ok, tc.err }
@@ -204,13 +209,14 @@ func TestFilters(t *testing.T) {
 			w.tend("o")
 			w.want(tc.reason, append(tc.want, "repair o")...)
 			if said := strings.Contains(strings.Join(w.said, "\n"), "Filter"); said != (tc.err != nil) {
-				t.Errorf("it is said: %v: %q", said, w.said)
+				t.Errorf("the failure of the filter is logged: %v: %q", said, w.said)
 			}
 		})
 	}
 }
 
-// A handler is not told of children that it does not want, as long as these are as they are.
+// TestWants shows that a filter of children is evaluated once for each version, and that a rejected child is not
+// reported.
 func TestWants(t *testing.T) {
 	asked := 0
 	wanted := func(_ context.Context, child map[string]any) (bool, error) {
@@ -237,17 +243,17 @@ func TestWants(t *testing.T) {
 			w.tend("o")
 		}
 		if said := strings.Join(w.said, "\n"); strings.Contains(said, "Filter of children failed") != (version > 0) {
-			t.Errorf("version %d: a filter that fails is spoken of: %s", version+1, said)
+			t.Errorf("version %d: unexpected log lines about a failing filter: %s", version+1, said)
 		}
 	}
 	if asked != 3 {
-		t.Errorf("got %d questions, want one for each version", asked)
+		t.Errorf("the filter was evaluated %d times, want once for each version", asked)
 	}
-	w.want("the last one alone", "pass o", "repair o", "repair o", "pass o", "repair o", "repair o",
+	w.want("only the last version is reported", "pass o", "repair o", "repair o", "pass o", "repair o", "repair o",
 		"pass o", "h MODIFIED c@3", "repair o", "repair o")
 }
 
-// How children have ended is written on the owner, and tried again if that fails.
+// TestUnsaved shows that the ends of children are written to the owner, and retried after a refusal.
 func TestUnsaved(t *testing.T) {
 	w := newWorld(t, telling("h"))
 	w.route.Seen(known("o"))
@@ -257,17 +263,18 @@ func TestUnsaved(t *testing.T) {
 		return nil
 	}
 	w.tend("o")
-	w.want("it is written", "write done", "repair o")
+	w.want("a successful write", "write done", "repair o")
 	w.answers = append(w.answers, func() (patching.Result, error) { return patching.Result{}, errBad })
 	w.after(w.tend("o"), 5*time.Second)
-	w.want("it is refused", "write done", "repair o")
+	w.want("a refused write", "write done", "repair o")
 	if said := strings.Join(w.said, "\n"); !strings.Contains(said, "Failed to remember that children are done") ||
 		!strings.Contains(said, `"annotations"=["record"]`) {
 		t.Errorf("got %q", w.said)
 	}
 }
 
-// A refused write is repeated with a growing delay, whatever happens to the owner meanwhile.
+// TestUnsavedIsRefused shows that a refused write is retried with a growing delay, regardless of other passes over the
+// owner.
 func TestUnsavedIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, telling("h"))
@@ -281,14 +288,14 @@ func TestUnsavedIsRefused(t *testing.T) {
 			delay := time.Duration(seconds) * time.Second
 			w.journal, w.answers = nil, append(w.answers, refuse)
 			w.after(w.tend("o"), delay)
-			w.want("it is refused", "write done", "repair o")
+			w.want("a refused write", "write done", "repair o")
 			time.Sleep(time.Second)
 			w.after(w.tend("o"), delay-time.Second)
-			w.want("the delay is not over", "repair o")
+			w.want("a pass during the delay", "repair o")
 			time.Sleep(delay - time.Second)
 		}
 		w.tend("o")
-		w.want("it is written", "write done", "repair o")
+		w.want("a successful write", "write done", "repair o")
 		w.answers = append(w.answers, refuse)
 		w.after(w.tend("o"), 5*time.Second)
 	})

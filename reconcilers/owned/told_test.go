@@ -13,7 +13,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 )
 
-// What people are told of the owner: which handlers were called for its children, and what was written for them.
+// TestJournalOfOwners shows that the journal of the owner records calls for its children and the resulting writes.
 func TestJournalOfOwners(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		told := journaltest.NewReader(t, schema.GroupKind{Group: "example.org", Kind: "Owner"})

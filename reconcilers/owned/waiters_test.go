@@ -7,7 +7,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/owned"
 )
 
-// An owner gets a pass for children that one of its handlers waits for, and for no others.
+// TestPassesForWaits shows that an owner gets a pass for the children that its handlers wait for, and for no others.
 func TestPassesForWaits(t *testing.T) {
 	asked := 0
 	w := newWorld(t)
@@ -16,50 +16,58 @@ func TestPassesForWaits(t *testing.T) {
 	w.await(waiting(waiter("h"), &asked))
 	w.seen(w.pods, owned.Added, child("d", 1, "o"))
 	w.seen(w.pods, owned.Added, child("c", 1, "p"))
-	w.want("these are other children")
+	w.want("children without a wait")
 	w.seen(w.pods, owned.Modified, child("c", 2, "p", "o"))
-	w.want("that is the one", "pass o")
+	w.want("the awaited child", "pass o")
 }
 
-// part is a sub-handler.
+// part returns a sub-handler.
 func part(id, root string) *handlers.Handler { return &handlers.Handler{ID: id, Root: root} }
 
-// A handler is due if any of the waits is over that it has itself, or that its parts have.
+// TestWaitsOfParts shows that a handler is due if any of its own waits or the waits of its sub-handlers is over.
 func TestWaitsOfParts(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason  string
-		waiting []*handlers.Handler // the last one for a child that is ready
+		waiting []*handlers.Handler // the last one waits for a child that is ready
 		of      *handlers.Handler
 		want    bool
 	}{
-		"Other": {"another handler's wait is not its own", []*handlers.Handler{waiter("g")}, waiter("h"), true},
+		"Other": {"a handler without a wait is due, even if another one waits",
+			[]*handlers.Handler{waiter("g")}, waiter("h"), true},
 		"Own": {
-			"the child of its own is not there", []*handlers.Handler{waiter("h"), waiter("g")}, waiter("h"), false,
+			"a handler is not due if only the wait of another handler is over",
+			[]*handlers.Handler{waiter("h"), waiter("g")}, waiter("h"), false,
 		},
-		"Part":       {"its part goes on", []*handlers.Handler{waiter("g"), part("h/part", "h")}, waiter("h"), true},
-		"SleepyPart": {"its part waits", []*handlers.Handler{part("h/part", "h"), waiter("g")}, waiter("h"), false},
+		"Part": {"a handler is due if the wait of its sub-handler is over",
+			[]*handlers.Handler{waiter("g"), part("h/part", "h")}, waiter("h"), true},
+		"SleepyPart": {"a handler is not due if its sub-handler still waits",
+			[]*handlers.Handler{part("h/part", "h"), waiter("g")}, waiter("h"), false},
 		"OfMany": {
-			"one part may go on",
+			"a handler is due if one of several sub-handlers is",
 			[]*handlers.Handler{part("h/a", "h"), part("h/b", "h"), part("h/c", "h")}, waiter("h"), true,
 		},
 		"PartOfPart": {
-			"it is called by its parent", []*handlers.Handler{part("h/a", "h"), part("h/a/b", "h")},
+			"a sub-handler is due if the wait of its own sub-handler is over",
+			[]*handlers.Handler{part("h/a", "h"), part("h/a/b", "h")},
 			part("h/a", "h"), true,
 		},
 		"Sibling": {
-			"each part has a wait of its own", []*handlers.Handler{part("h/a", "h"), part("h/b", "h")},
+			"a sub-handler is not due if only the wait of its sibling is over",
+			[]*handlers.Handler{part("h/a", "h"), part("h/b", "h")},
 			part("h/a", "h"), false,
 		},
 		"SameBeginning": {
-			"it is called h/a, and is no part of h", []*handlers.Handler{waiter("h"), waiter("h/a")},
+			"a handler with a similar id is not a sub-handler", []*handlers.Handler{waiter("h"), waiter("h/a")},
 			waiter("h"), false,
 		},
 		"SameRoot": {
-			"the parent is no part of its part", []*handlers.Handler{part("h/a", "h"), waiter("h")},
+			"a wait of the parent does not make its sub-handler due",
+			[]*handlers.Handler{part("h/a", "h"), waiter("h")},
 			part("h/a", "h"), false,
 		},
 		"OtherRoot": {
-			"a part of h/a is none of h", []*handlers.Handler{waiter("h"), part("h/a/b", "h/a")}, waiter("h"), false,
+			"a sub-handler of another root does not make the handler due",
+			[]*handlers.Handler{waiter("h"), part("h/a/b", "h/a")}, waiter("h"), false,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -75,13 +83,13 @@ func TestWaitsOfParts(t *testing.T) {
 			}
 			w.seen(w.pods, owned.Added, child("c", 3, "o"))
 			if got := w.Awake("o", tc.of, "change"); got != tc.want {
-				t.Errorf("%s: it is to be called: %v, want %v", tc.reason, got, tc.want)
+				t.Errorf("%s: due: %v, want %v", tc.reason, got, tc.want)
 			}
 		})
 	}
 }
 
-// Which waits are left when the call of a handler has ended.
+// TestCalled shows which waits remain after the call of a handler.
 func TestCalled(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
@@ -90,10 +98,10 @@ func TestCalled(t *testing.T) {
 		waits  bool
 		left   bool
 	}{
-		"WaitsOn":  {"it has asked for more, and did not come that far", false, waiter("h"), true, true},
-		"WaitsNew": {"it was called for that one, and waits for others", true, waiter("h"), true, false},
-		"Goes":     {"it waits for nothing any more", false, waiter("h"), false, false},
-		"Other":    {"it is another one that has been called", true, waiter("g"), false, true},
+		"WaitsOn":  {"a call that waits keeps a wait that is not over", false, waiter("h"), true, true},
+		"WaitsNew": {"a call that waits drops a wait that is over", true, waiter("h"), true, false},
+		"Goes":     {"a call that waits for nothing ends the wait", false, waiter("h"), false, false},
+		"Other":    {"the call of another handler keeps the wait", true, waiter("g"), false, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			asked := 0
@@ -102,17 +110,17 @@ func TestCalled(t *testing.T) {
 			w.route.Seen(known("o"))
 			w.await(waiting(h, &asked))
 			if w.Awake("o", h, "change") {
-				t.Error("the child is not there yet")
+				t.Error("due before the child exists")
 			}
 			if tc.woken && !w.Awake("o", h, "another") {
-				t.Error("the object has changed")
+				t.Error("not due although the object has changed")
 			}
 			if w.Awake("o", h, "change") {
-				t.Error("the change alone was over")
+				t.Error("due again although the change was already seen")
 			}
 			w.Called("o", tc.of, tc.waits)
 			if awake := w.Awake("o", h, "change"); awake == tc.left {
-				t.Errorf("%s: it is to be called: %v", tc.reason, awake)
+				t.Errorf("%s: due: %v", tc.reason, awake)
 			}
 			w.seen(w.pods, owned.Added, child("c", 1, "o"))
 			if passes := len(w.journal); (passes == 1) != tc.left {
@@ -122,19 +130,23 @@ func TestCalled(t *testing.T) {
 	}
 }
 
-// A handler that waits for the same child again has one wait for it, and each other wait beside that.
+// TestSameWait shows that a second wait for the same child replaces the first one, and that other waits are kept.
 func TestSameWait(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
 		change func(w *owned.Wait)
-		first  int // questions
+		first  int // evaluations of the condition
 		second int
 	}{
-		"Same":      {"the new one is instead of the old one", func(*owned.Wait) {}, 0, 1},
-		"Name":      {"it waits for both", func(w *owned.Wait) { w.Name = "d" }, 1, 0},
-		"Kind":      {"it waits for one of each kind", func(w *owned.Wait) { w.Kind.Kind = "Secret" }, 1, 0},
-		"Namespace": {"it waits for one of each namespace", func(w *owned.Wait) { w.Namespace = "elsewhere" }, 1, 0},
-		"Handler":   {"its part has its own", func(w *owned.Wait) { w.Handler = part("h/part", "h") }, 1, 1},
+		"Same": {"a second wait for the same child replaces the first one", func(*owned.Wait) {}, 0, 1},
+		"Name": {"a wait for another name is kept beside the first one",
+			func(w *owned.Wait) { w.Name = "d" }, 1, 0},
+		"Kind": {"a wait for another kind is kept beside the first one",
+			func(w *owned.Wait) { w.Kind.Kind = "Secret" }, 1, 0},
+		"Namespace": {"a wait in another namespace is kept beside the first one",
+			func(w *owned.Wait) { w.Namespace = "elsewhere" }, 1, 0},
+		"Handler": {"a wait of a sub-handler is kept beside that of its parent",
+			func(w *owned.Wait) { w.Handler = part("h/part", "h") }, 1, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			first, second := 0, 0
@@ -146,16 +158,17 @@ func TestSameWait(t *testing.T) {
 			w.await(again)
 			w.seen(w.pods, owned.Added, child("c", 3, "o"))
 			if !w.Awake("o", waiter("h"), "change") {
-				t.Error("the child is there")
+				t.Error("not due although the child exists")
 			}
 			if first != tc.first || second != tc.second {
-				t.Errorf("%s: the first one asked %d times, the second one %d times", tc.reason, first, second)
+				t.Errorf("%s: the first condition was evaluated %d times, the second one %d times",
+					tc.reason, first, second)
 			}
 		})
 	}
 }
 
-// What a wait is told at once ends that wait alone.
+// TestReachedAtOnce shows that a wait that is met at once does not end other waits.
 func TestReachedAtOnce(t *testing.T) {
 	asked := 0
 	h := waiter("h")
@@ -169,11 +182,11 @@ func TestReachedAtOnce(t *testing.T) {
 		t.Errorf("got found %v, reached %v, error %v", found, reached, err)
 	}
 	if w.Awake("o", h, "change") {
-		t.Error("the other child is missing still")
+		t.Error("due although the other child is missing")
 	}
 }
 
-// A function that panics is one that fails: the handler gets to know.
+// TestPanicOfAWait shows that a panic of a condition is returned to the handler as an error.
 func TestPanicOfAWait(t *testing.T) {
 	h := waiter("h")
 	w := newWorld(t)

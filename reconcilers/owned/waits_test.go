@@ -13,10 +13,10 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 )
 
-// waiter is a handler of changes that waits for a child.
+// waiter returns a handler of changes that waits for a child.
 func waiter(id string) *handlers.Handler { return &handlers.Handler{ID: id} }
 
-// ready tells whether a child is at version 3 or above; version 9 cannot be judged. It counts the questions.
+// ready returns a condition that is met from version 3 on and fails for version 9. It counts its evaluations.
 func ready(asked *int) func(map[string]any) (bool, error) {
 	return func(child map[string]any) (bool, error) {
 		*asked++
@@ -28,7 +28,7 @@ func ready(asked *int) func(map[string]any) (bool, error) {
 	}
 }
 
-// waiting is a wait for pod c of owner o.
+// waiting returns a wait for pod c of owner o.
 func waiting(h *handlers.Handler, asked *int) owned.Wait {
 	return owned.Wait{
 		Owner: "o", Handler: h, Change: "change", Kind: schema.GroupKind{Group: "example.org", Kind: "Pod"},
@@ -36,7 +36,7 @@ func waiting(h *handlers.Handler, asked *int) owned.Wait {
 	}
 }
 
-// await begins the wait, which goes on.
+// await starts the wait and checks that it is not over.
 func (w *world) await(wait owned.Wait) {
 	w.t.Helper()
 	if found, reached, err := w.Await(wait); reached || err != nil {
@@ -44,7 +44,7 @@ func (w *world) await(wait owned.Wait) {
 	}
 }
 
-// What a handler is told that asks for a child, and whether it is to be called for that once more.
+// TestAwait shows the result of a wait, and whether its handler is due afterwards.
 func TestAwait(t *testing.T) {
 	deleted := child("c", 3, "o")
 	now := metav1.Now()
@@ -60,17 +60,21 @@ func TestAwait(t *testing.T) {
 		err            error
 		awake          bool // without a change
 	}{
-		"None":        {"it is not there yet", nil, false, false, nil, false},
-		"Unready":     {"it is there, but not as it should be", child("c", 1, "o"), true, false, nil, false},
-		"Ready":       {"there is nothing to wait for", child("c", 3, "o"), true, true, nil, true},
-		"Broken":      {"the handler has the error, and does not wait", child("c", 9, "o"), true, false, errBad, true},
-		"Deleted":     {"it will not be there for long", deleted, false, false, nil, false},
-		"OtherName":   {"it is another child", child("d", 3, "o"), false, false, nil, false},
-		"OtherKind":   {"it is another child of the same name", otherKind, false, false, nil, false},
-		"Elsewhere":   {"it is another one of the same kind", elsewhere, false, false, nil, false},
-		"ClusterWide": {"there is but one of that name", clusterWide, true, true, nil, true},
-		"Stranger":    {"it is no child of the object", child("c", 3, "p"), false, false, nil, false},
-		"Outdated":    {"the operator has made something else of it", child("c", 4, "o"), false, false, nil, false},
+		"None": {"a missing child is not found", nil, false, false, nil, false},
+		"Unready": {"a child that does not meet the condition is found, but not reached",
+			child("c", 1, "o"), true, false, nil, false},
+		"Ready": {"a child that meets the condition ends the wait at once",
+			child("c", 3, "o"), true, true, nil, true},
+		"Broken": {"a failing condition is returned to the handler and ends the wait",
+			child("c", 9, "o"), true, false, errBad, true},
+		"Deleted":     {"a child in deletion is not found", deleted, false, false, nil, false},
+		"OtherName":   {"a child of another name is not found", child("d", 3, "o"), false, false, nil, false},
+		"OtherKind":   {"a child of another kind is not found", otherKind, false, false, nil, false},
+		"Elsewhere":   {"a child in another namespace is not found", elsewhere, false, false, nil, false},
+		"ClusterWide": {"a cluster-scoped child is found by its name", clusterWide, true, true, nil, true},
+		"Stranger":    {"an object of another owner is not found", child("c", 3, "p"), false, false, nil, false},
+		"Outdated": {"a state from before the operator's last write is not found",
+			child("c", 4, "o"), false, false, nil, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -87,40 +91,40 @@ func TestAwait(t *testing.T) {
 			}
 			for range 2 {
 				if awake := w.Awake("o", h, "change"); awake != tc.awake {
-					t.Errorf("%s: it is to be called: %v", tc.reason, awake)
+					t.Errorf("%s: due: %v", tc.reason, awake)
 				}
 			}
 			if tc.found != (asked == 1) {
-				t.Errorf("got %d questions about a child that has not changed", asked)
+				t.Errorf("the condition was evaluated %d times for an unchanged child", asked)
 			}
 		})
 	}
 }
 
-// An object whose controller does not run waits for nothing: its handlers are called as they are due.
+// TestAwaitWithoutAController shows that handlers of an object without a running controller never wait.
 func TestAwaitWithoutAController(t *testing.T) {
 	asked := 0
 	h := waiter("h")
 	w := newWorld(t)
 	w.await(waiting(h, &asked))
 	if !w.Awake("o", h, "change") {
-		t.Error("nothing is known of the object")
+		t.Error("not due although the object is unknown")
 	}
 	w.seen(w.pods, owned.Listed, child("c", 1, "o"))
 	w.await(waiting(h, &asked))
 	if !w.Awake("o", h, "change") {
-		t.Error("its children are known, but not itself")
+		t.Error("not due although only the children of the object are known")
 	}
 	w.route.Seen(known("o"))
 	w.await(waiting(h, &asked))
 	w.route.Gone("o")
 	if !w.Awake("o", h, "change") {
-		t.Error("it is gone")
+		t.Error("not due although the object is gone")
 	}
-	w.want("no pass is made over an object that nobody knows", "forget o")
+	w.want("an unknown object gets no pass", "forget o")
 }
 
-// What makes a waiting handler due.
+// TestAwake shows which events make a waiting handler due.
 func TestAwake(t *testing.T) {
 	modified := func(version int, owner string) func(*world) {
 		return func(w *world) { w.seen(w.pods, owned.Modified, child("c", version, owner)) }
@@ -132,15 +136,19 @@ func TestAwake(t *testing.T) {
 		change string
 		want   bool
 	}{
-		"Nothing":   {"the child is as it was", func(*world) {}, "change", false},
-		"Unready":   {"it has changed", modified(2, "o"), "change", false},
-		"Ready":     {"it is as it should be", modified(3, "o"), "change", true},
-		"Broken":    {"the handler is to have the error", modified(9, "o"), "change", true},
-		"Change":    {"the object itself has changed", func(*world) {}, "another", true},
-		"Deleted":   {"it is gone", deleted, "change", false},
-		"Lost":      {"it has another owner", modified(3, "p"), "change", false},
-		"Gone":      {"and the object has another change", deleted, "another", true},
-		"Forgotten": {"its kind is not watched any more", func(w *world) { w.pods.End() }, "change", false},
+		"Nothing": {"without an event the handler is not due", func(*world) {}, "change", false},
+		"Unready": {"a change that does not meet the condition does not make the handler due",
+			modified(2, "o"), "change", false},
+		"Ready":   {"a change that meets the condition makes the handler due", modified(3, "o"), "change", true},
+		"Broken":  {"a failing condition makes the handler due", modified(9, "o"), "change", true},
+		"Change":  {"a change of the object itself makes the handler due", func(*world) {}, "another", true},
+		"Deleted": {"the deletion of the child does not make the handler due", deleted, "change", false},
+		"Lost": {"a child that moves to another owner does not make the handler due",
+			modified(3, "p"), "change", false},
+		"Gone": {"a change of the object makes the handler due after the deletion of the child",
+			deleted, "another", true},
+		"Forgotten": {"the end of the watch does not make the handler due",
+			func(w *world) { w.pods.End() }, "change", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			asked := 0
@@ -154,7 +162,7 @@ func TestAwake(t *testing.T) {
 			tc.act(w)
 			for range 2 {
 				if got := w.Awake("o", h, tc.change); got != tc.want {
-					t.Errorf("%s: it is to be called: %v, want %v", tc.reason, got, tc.want)
+					t.Errorf("%s: due: %v, want %v", tc.reason, got, tc.want)
 				}
 			}
 		})

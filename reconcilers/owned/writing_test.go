@@ -12,7 +12,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 )
 
-// What a handler makes of the owner is written when it has returned, and the next one goes on from that.
+// TestWrites shows that changes to the owner are written after each call, and that the next call starts from the
+// result.
 func TestWrites(t *testing.T) {
 	answer := func(version int, released bool, refused, err error) func() (patching.Result, error) {
 		return func() (patching.Result, error) {
@@ -29,33 +30,34 @@ func TestWrites(t *testing.T) {
 		act      handlers.Func
 		answer   func() (patching.Result, error)
 		want     []string
-		version  string // of the result; empty without one
+		version  string // resource version of the result; empty without a write
 		released bool
 		after    time.Duration
 	}{
-		"Nothing": {"there is nothing to write", fail(nil), nil, []string{first, second, repair}, "", false, -1},
+		"Nothing": {"a call without changes writes nothing",
+			fail(nil), nil, []string{first, second, repair}, "", false, -1},
 		"Result": {
-			"it is a part of the status", set("done"), nil,
+			"the result of a handler is written to the status", set("done"), nil,
 			[]string{first, "write map[h:done]", second, "write map[h:done i:2]", repair}, "100", false, -1,
 		},
 		"NoAnswer": {
-			"the owner was gone when it was written", set("done"), answer(0, false, nil, nil),
+			"a write to a deleted owner keeps the former state", set("done"), answer(0, false, nil, nil),
 			[]string{first, "write map[h:done]", second, "write map[i:2]", repair}, "10", false, -1,
 		},
 		"Answer": {
-			"the owner is as the answer says", set("done"), answer(7, false, nil, nil),
+			"the next call starts from the response of the API server", set("done"), answer(7, false, nil, nil),
 			[]string{first, "write map[h:done]", second, "write map[i:2]", repair}, "70", false, -1,
 		},
 		"Released": {
-			"the owner is gone by the write", set("done"), answer(7, true, nil, nil),
+			"a write that releases the owner ends the pass", set("done"), answer(7, true, nil, nil),
 			[]string{first, "write map[h:done]"}, "7", true, -1,
 		},
 		"Failed": {
-			"the handler is told again", set("done"), answer(0, false, nil, errBad),
+			"a failed write repeats the call of the handler", set("done"), answer(0, false, nil, errBad),
 			[]string{first, "write map[h:done]", second, "write map[i:2]", repair}, "10", false, 10 * time.Second,
 		},
 		"StatusRefused": {
-			"what was to be written is not there", set("done"), answer(7, false, errBad, nil),
+			"a refused status repeats the call of the handler", set("done"), answer(7, false, errBad, nil),
 			[]string{first, "write map[h:done]", second, "write map[i:2]", repair}, "10", false, 10 * time.Second,
 		},
 	} {
@@ -90,14 +92,14 @@ func TestWrites(t *testing.T) {
 					t.Errorf("got version %q, released %v; want %q, %v", got, result.Released, tc.version, tc.released)
 				}
 				if said := len(w.said); (tc.after >= 0) != (said == 1) {
-					t.Errorf("a write that fails is spoken of: %q", w.said)
+					t.Errorf("unexpected log lines about a failed write: %q", w.said)
 				}
 			})
 		})
 	}
 }
 
-// What is reported of a call is the outcome that its write has led to.
+// TestWritesDecide shows that a refused write turns the reported success of a call into a retry.
 func TestWritesDecide(t *testing.T) {
 	for name, tc := range map[string]struct {
 		refused error
@@ -128,7 +130,7 @@ func TestWritesDecide(t *testing.T) {
 	}
 }
 
-// Nothing begins in a pause, be it a call or a repair; what a call has made before is written.
+// TestPauses shows that no call and no repair begins in a pause, and that the changes of a running call are written.
 func TestPauses(t *testing.T) {
 	var w *world
 	w = newWorld(t, telling("h", func(_ context.Context, call *handlers.Invocation) error {
@@ -142,10 +144,10 @@ func TestPauses(t *testing.T) {
 	w.tend("o")
 	w.want("the second child waits for the end of the pause", "h ADDED c@1", "write map[h:done]")
 	w.tend("o")
-	w.want("it still does")
+	w.want("a second pass in the pause")
 	w.closed = false
 	w.tend("o")
-	w.want("now it is told of", "h ADDED d@1", "repair o")
+	w.want("after the pause", "h ADDED d@1", "repair o")
 	w.handling.Gate = nil
 	w.seen(w.pods, owned.Modified, child("d", 2, "o"))
 	w.journal = nil
@@ -153,7 +155,7 @@ func TestPauses(t *testing.T) {
 	w.want("an operator without a gate never pauses", "h MODIFIED d@2", "repair o")
 }
 
-// A handler without a function has children repaired, and is told nothing.
+// TestRepairs shows that a handler without a function has its children repaired, and gets no calls.
 func TestRepairs(t *testing.T) {
 	silent := func(*world) *handlers.Handler {
 		return &handlers.Handler{ID: "silent", Family: handlers.Tending, Owned: pods}
@@ -162,20 +164,20 @@ func TestRepairs(t *testing.T) {
 	w := newWorld(t, silent)
 	w.route.Seen(known("o"))
 	w.seen(w.pods, owned.Added, child("c", 1, "o"))
-	w.want("nobody wants to know")
+	w.want("no pass without a drift")
 	w.drifts["c"] = true
 	w.seen(w.pods, owned.Modified, child("c", 2, "o"))
 	w.seen(w.pods, owned.Modified, child("c", 3, "stranger"))
-	w.want("the child is to be repaired, and is not there any more", "pass o", "pass o")
+	w.want("a child that drifts, and is lost, requests passes", "pass o", "pass o")
 	w.seen(w.pods, owned.Deleted, child("c", 4, "o"))
-	w.want("strangers are not repaired", "gone c")
+	w.want("the deletion of a foreign object requests no pass", "gone c")
 	w.again = &repaired
 	w.after(w.tend("o"), repaired)
-	w.want("it is told when to look again", "repair o")
+	w.want("the repair requests the next pass", "repair o")
 
 	w = newWorld(t, silent, telling("h"))
 	w.route.Seen(known("o"))
 	w.seen(w.pods, owned.Added, child("c", 1, "o"))
 	w.tend("o")
-	w.want("others are told", "pass o", "h ADDED c@1", "repair o")
+	w.want("another handler is called", "pass o", "h ADDED c@1", "repair o")
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
+// TestAdmissionOps shows the JSON patch of an admission response, and the errors of patches that do not apply.
 func TestAdmissionOps(t *testing.T) {
 	type m = map[string]any
 	cases := map[string]struct {
@@ -21,51 +22,51 @@ func TestAdmissionOps(t *testing.T) {
 		want   m // nil: no operations
 	}{
 		"MappingOverScalar": {
-			reason: "Kopf fails there, so nothing may be invented; the message says where.",
+			reason: "A mapping over a scalar is an error that names the place, as Kopf fails there, too.",
 			body:   m{"spec": m{"n": int64(5)}}, patch: patching.Patch{Merge: m{"spec": m{"n": m{"a": int64(1)}}}},
 			err: "spec.n is not a mapping",
 		},
 		"RemovalInsideNull": {
-			reason: "A removal inside something that is not a mapping is the same.",
+			reason: "A removal inside a value that is not a mapping is an error.",
 			body:   m{"spec": nil}, patch: patching.Patch{Merge: m{"spec": m{"n": nil}}},
 			err: "spec is not a mapping",
 		},
 		"FailedTransform": {
-			reason: "A function that fails denies.",
+			reason: "A function that fails denies the request.",
 			body:   m{"spec": m{"n": int64(5)}}, patch: patching.Patch{
 				Transforms: []patching.Transform{set([]string{"spec", "n", "x"}, "y")},
 			},
 			err: "transforming",
 		},
 		"EmptyMappingOverScalar": {
-			reason: "Nothing but empty mappings do nothing, whatever is there.",
+			reason: "Nested empty mappings have no effect, whatever is at their place.",
 			body:   m{"spec": m{"n": int64(5)}}, patch: patching.Patch{Merge: m{"spec": m{"n": m{"a": m{}}}}},
 		},
 		"EmptyParentsGo": {
-			reason: "A parent that was empty already goes as well, even if the key was not there.",
+			reason: "A parent that was already empty is removed, even if the key does not exist.",
 			body:   m{"spec": m{"n": m{}}}, patch: patching.Patch{Merge: m{"spec": m{"n": m{"a": m{"b": nil}}}}},
 			want: m{},
 		},
 		"RefilledParentStays": {
-			reason: "Only what is empty in the end goes.",
+			reason: "A parent that is refilled in the same patch is kept.",
 			body:   m{"spec": m{"n": m{"a": int64(1)}}}, patch: patching.Patch{
 				Merge: m{"spec": m{"n": m{"a": nil, "b": int64(2)}}},
 			},
 			want: m{"spec": m{"n": m{"b": int64(2)}}},
 		},
 		"NilBody": {
-			reason: "Without a body everything is new.",
+			reason: "Without a body every key is added.",
 			patch:  patching.Patch{Merge: m{"a/b~c": "x"}},
 			want:   m{"a/b~c": "x"},
 		},
 		"LargeIntegers": {
-			reason: "Integers beyond the precision of floats must arrive as they are, in lists as well.",
+			reason: "Integers beyond the precision of floats are kept, also in lists.",
 			body:   m{"n": int64(9007199254740992), "l": []any{int64(9007199254740992)}},
 			patch:  patching.Patch{Merge: m{"n": int64(9007199254740993), "l": []any{int64(9007199254740993)}}},
 			want:   m{"n": int64(9007199254740993), "l": []any{int64(9007199254740993)}},
 		},
 		"ExplicitNull": {
-			reason: "A function may leave a null; JSON-patches can say so.",
+			reason: "A null from a function is kept, as JSON patches can express it.",
 			body:   m{"a": "x"}, patch: patching.Patch{
 				Transforms: []patching.Transform{set([]string{"a"}, nil), set([]string{"b"}, nil)},
 			},
@@ -102,6 +103,7 @@ func TestAdmissionOps(t *testing.T) {
 	}
 }
 
+// FuzzAdmissionOps checks that the operations for a changed body lead to exactly that body.
 func FuzzAdmissionOps(f *testing.F) {
 	for seed := range uint64(200) {
 		f.Add(seed)

@@ -7,7 +7,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/benchmarks/objects"
 )
 
-// BenchmarkMergeDiff is what a handler has changed of its copy.
+// BenchmarkMergeDiff measures the comparison of a handler's copy with the original.
 func BenchmarkMergeDiff(b *testing.B) {
 	for _, o := range objects.All {
 		before := o.Tree()
@@ -24,7 +24,8 @@ func BenchmarkMergeDiff(b *testing.B) {
 	}
 }
 
-// patches are those of a pass: what the framework notes and what a handler changes, alone or with its finalizer.
+// patches returns typical patches of a pass: notes of the framework with a handler's change, without and with a
+// finalizer.
 func patches() map[string]patching.Patch {
 	merge := annotate(map[string]any{"phase": "Done"})
 	return map[string]patching.Patch{
@@ -33,7 +34,7 @@ func patches() map[string]patching.Patch {
 	}
 }
 
-// BenchmarkApplyTo is the object as it will be.
+// BenchmarkApplyTo measures the computation of a patched object.
 func BenchmarkApplyTo(b *testing.B) {
 	for _, o := range objects.All {
 		body := o.Tree()
@@ -50,7 +51,7 @@ func BenchmarkApplyTo(b *testing.B) {
 	}
 }
 
-// BenchmarkPatch is a patch from nothing to what is sent: the notes of the framework, the result of a handler.
+// BenchmarkPatch measures the construction of a patch: notes of the framework and the result of a handler.
 func BenchmarkPatch(b *testing.B) {
 	result := map[string]any{"host": "orders.shop.svc", "port": int64(5432)}
 	b.ReportAllocs()
@@ -67,7 +68,7 @@ func BenchmarkPatch(b *testing.B) {
 	}
 }
 
-// BenchmarkAdmissionOps is the answer of a mutating webhook.
+// BenchmarkAdmissionOps measures the response of a mutating webhook.
 func BenchmarkAdmissionOps(b *testing.B) {
 	for _, o := range objects.All {
 		body := o.Tree()

@@ -11,7 +11,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
-// observed is what an observer was told.
+// observed records the calls of an observer.
 type observed struct {
 	fields []diff.Path
 	calls  int
@@ -22,32 +22,34 @@ func (o *observed) Dropped(_ context.Context, fields []diff.Path) {
 	o.calls++
 }
 
-// A server that has a schema takes what it does not know for nothing.
+// TestDropped shows that status fields unknown to the schema are reported: the server drops them silently.
 func TestDropped(t *testing.T) {
 	type m = map[string]any
 	tests := map[string]struct {
 		reason string
-		knows  []string // fields of the status that the schema has
+		knows  []string // fields of the status in the schema
 		status m
 		want   []diff.Path
 	}{
-		"AllKnown": {"nothing is lost", []string{"a", "b"}, m{"a": int64(1), "b": m{"c": "d"}}, nil},
+		"AllKnown": {"known fields are not reported", []string{"a", "b"}, m{"a": int64(1), "b": m{"c": "d"}}, nil},
 		"Unknown": {
-			"the field is named, by its place", []string{"a"},
+			"an unknown field is reported by its path", []string{"a"},
 			m{"a": int64(1), "create": m{"x": int64(1), "y": int64(2)}}, []diff.Path{{"status", "create"}},
 		},
 		"UnknownText": {
-			"so is one that is not a mapping", []string{"a"}, m{"b": "text"}, []diff.Path{{"status", "b"}},
+			"an unknown field that is not a mapping is reported",
+			[]string{"a"}, m{"b": "text"}, []diff.Path{{"status", "b"}},
 		},
 		"UnknownHollow": {
-			"mappings without values set nothing, at any depth", []string{"a"},
+			"an unknown mapping without values is not reported, at any depth", []string{"a"},
 			m{"b": m{"c": nil, "d": m{}, "e": m{"f": m{}}}}, nil,
 		},
 		"UnknownBelow": {
-			"a value counts, whatever is beside it", []string{"a"}, m{"b": m{"c": nil, "d": m{"e": "x"}}},
+			"an unknown mapping with a value is reported, whatever else it contains",
+			[]string{"a"}, m{"b": m{"c": nil, "d": m{"e": "x"}}},
 			[]diff.Path{{"status", "b"}},
 		},
-		"Removal": {"what is to go cannot be dropped", nil, m{"a": nil, "b": m{"c": nil}}, nil},
+		"Removal": {"a removed field is not reported", nil, m{"a": nil, "b": m{"c": nil}}, nil},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -66,13 +68,13 @@ func TestDropped(t *testing.T) {
 				t.Errorf("%s: the observer: -want, +got:\n%s", tc.reason, d)
 			}
 			if seen.calls > len(tc.want) {
-				t.Errorf("%s: the observer was called for nothing", tc.reason)
+				t.Errorf("%s: the observer was called without dropped fields", tc.reason)
 			}
 		})
 	}
 }
 
-// What was not written was not dropped either, and who does not ask is not told.
+// TestNothingIsDroppedOfWhatFails shows that failed writes report no dropped fields, and that an observer is optional.
 func TestNothingIsDroppedOfWhatFails(t *testing.T) {
 	type m = map[string]any
 	for name, tc := range map[string]struct {
@@ -81,9 +83,11 @@ func TestNothingIsDroppedOfWhatFails(t *testing.T) {
 		patch   m
 		want    []diff.Path
 	}{
-		"RefusedStatus": {"the status is refused", memapi.Refusal(422, "status.b"), m{"status": m{"b": "x"}}, nil},
-		"FailedMain":    {"the server fails", int64(500), m{"spec": m{"zz": "x"}}, nil},
-		"Served":        {"nobody listens", nil, m{"status": m{"b": "x"}}, []diff.Path{{"status", "b"}}},
+		"RefusedStatus": {"a refused status reports no dropped fields",
+			memapi.Refusal(422, "status.b"), m{"status": m{"b": "x"}}, nil},
+		"FailedMain": {"a failed request reports no dropped fields", int64(500), m{"spec": m{"zz": "x"}}, nil},
+		"Served": {"a successful write returns dropped fields without an observer",
+			nil, m{"status": m{"b": "x"}}, []diff.Path{{"status", "b"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			api := serverOf(object())

@@ -16,7 +16,7 @@ import (
 
 var allClasses = []error{patching.ErrConflict, patching.ErrReplaced, patching.ErrRefused}
 
-// checkClass wants exactly this class, or none of them for nil.
+// checkClass checks that the error is of this class only, or of none for nil.
 func checkClass(t *testing.T, reason string, want, err error) {
 	t.Helper()
 	for _, class := range allClasses {
@@ -26,6 +26,7 @@ func checkClass(t *testing.T, reason string, want, err error) {
 	}
 }
 
+// TestErrorClasses shows the class and the text of each error of a write.
 func TestErrorClasses(t *testing.T) {
 	type m = map[string]any
 	mergeMain := patching.Patch{Merge: m{"spec": m{"n": int64(2)}}}
@@ -41,43 +42,43 @@ func TestErrorClasses(t *testing.T) {
 		sent   int
 	}{
 		"Unreachable": {
-			reason: "What has no class still says what was done to which object.",
+			reason: "An error without a class names the operation and the object.",
 			patch:  mergeMain, serve: func(api *server) { api.failures = []any{int64(500)} },
 			text: "patching kopf.dev/v1 KopfExample ns1/kex1", sent: 1,
 		},
 		"StaleList": {
-			reason: "The version in the patch is not the current one.",
+			reason: "A list patch with an outdated version is a conflict.",
 			patch:  mergeList, serve: func(api *server) { api.interferences = []any{m{"spec": m{"z": "z"}}} },
 			class: patching.ErrConflict, text: "patching kopf.dev/v1", sent: 1,
 		},
 		"StaleStatus": {
-			reason: "The status goes first, so nothing else is sent.",
+			reason: "A conflict of the status, which is written first, stops the other write.",
 			patch:  patching.Patch{Merge: m{"spec": m{"n": int64(2)}, "status": m{"s": int64(2)}}},
 			serve:  func(api *server) { api.interferences = []any{m{"spec": m{"z": "z"}}} },
 			class:  patching.ErrConflict, text: "patching the status of kopf.dev/v1", sent: 1,
 		},
 		"Conflict": {
-			reason: "So is a 409 without a version in the patch.",
+			reason: "A 409 is a conflict even if the patch does not have a version.",
 			patch:  mergeMain, serve: func(api *server) { api.failures = []any{int64(409)} },
 			class: patching.ErrConflict, sent: 1,
 		},
 		"Recreated": {
-			reason: "The uid in the patch is not that of the object of this name.",
+			reason: "A uid that differs from the present one is reported as a replacement.",
 			patch:  mergeMain, serve: func(api *server) { api.interferences = []any{m{"metadata": m{"uid": "uid2"}}} },
 			class: patching.ErrReplaced, sent: 1,
 		},
 		"InvalidContent": {
-			reason: "Any other 422 is about the content, and will not pass next time.",
+			reason: "Any other 422 is a refusal of the content, which would fail again.",
 			patch:  mergeMain, serve: func(api *server) { api.failures = []any{memapi.Refusal(422, "spec.n")} },
 			class: patching.ErrRefused, sent: 1,
 		},
 		"FinalizerUnderDeletion": {
-			reason: "The server takes no new finalizers on an object that is being deleted.",
+			reason: "A new finalizer on an object in deletion is refused.",
 			patch:  function, serve: func(api *server) { api.beDeleted() },
 			class: patching.ErrRefused, sent: 1,
 		},
 		"RecreatedWithoutStatus": {
-			reason: "The 404 of /status leads to a reading, and that to another object.",
+			reason: "A 404 of /status leads to a read, which finds a replaced object.",
 			patch:  mergeStatus,
 			serve: func(api *server) {
 				api.serveStatus(false)
@@ -86,7 +87,7 @@ func TestErrorClasses(t *testing.T) {
 			class: patching.ErrReplaced, sent: 1,
 		},
 		"UnreadableWithoutStatus": {
-			reason: "If it cannot be found out what a 404 of /status means, that is the error.",
+			reason: "A failed read after a 404 of /status is returned as the error.",
 			patch:  mergeStatus, serve: func(api *server) {
 				api.serveStatus(false)
 				api.failGet = 500
@@ -94,12 +95,12 @@ func TestErrorClasses(t *testing.T) {
 			text: "reading kopf.dev/v1 KopfExample ns1/kex1", sent: 1,
 		},
 		"Unencodable": {
-			reason: "What is not JSON is not sent.",
+			reason: "A value that cannot be encoded is an error, and nothing is sent.",
 			patch:  patching.Patch{Merge: m{"spec": m{"n": func() {}}}}, serve: func(*server) {},
 			text: "encoding the patch of kopf.dev/v1 KopfExample ns1/kex1",
 		},
 		"FailedFunction": {
-			reason: "A function's error names the object, too.",
+			reason: "The error of a function names the object.",
 			patch: patching.Patch{
 				Transforms: []patching.Transform{set([]string{"kind", "x"}, 1)},
 			}, serve: func(*server) {},
@@ -125,41 +126,45 @@ func TestErrorClasses(t *testing.T) {
 				t.Errorf("%s\nwant %d requests, got %v", tc.reason, tc.sent, api.writes())
 			}
 			if got := !result.Remaining.Empty(); got != errors.Is(tc.class, patching.ErrConflict) {
-				t.Errorf("%s\nonly a conflict leaves something to do: %v", tc.reason, result.Remaining)
+				t.Errorf("%s\nonly a conflict may leave a remaining patch: %v", tc.reason, result.Remaining)
 			}
 		})
 	}
 }
 
+// TestStatusRefused shows which refusals of the status stop the write of the main resource.
 func TestStatusRefused(t *testing.T) {
 	type m = map[string]any
 	tooLarge := memapi.Refusal(413)
 	cases := map[string]struct {
 		reason  string
 		failure any
-		missing bool // no such subresource
-		want    bool // refused, and the main resource written
+		missing bool // the subresource is not served
+		want    bool // the status is refused, and the main resource is written
 		class   error
 		text    string
 	}{
-		"Overload": {reason: "That will pass: the order of the writes is kept.", failure: int64(429)},
-		"Broken":   {reason: "So will that.", failure: int64(503)},
-		"Expired":  {reason: "And an expired login.", failure: int64(401)},
-		"Conflict": {reason: "A conflict holds back the rest.", failure: int64(409)},
+		"Overload": {reason: "An overloaded server stops both writes, as it is temporary.", failure: int64(429)},
+		"Broken":   {reason: "An unavailable server stops both writes, as it is temporary.", failure: int64(503)},
+		"Expired":  {reason: "An expired login stops both writes, as it is temporary.", failure: int64(401)},
+		"Conflict": {reason: "A conflict of the status stops the other write.", failure: int64(409)},
 		"Invalid": {
-			reason:  "The handlers' data must not block the object.",
+			reason:  "An invalid status does not stop the other write.",
 			failure: memapi.Refusal(422, "status.s"), want: true, class: patching.ErrRefused,
 		},
-		"Forbidden": {reason: "A missing right for /status will not come by itself.", failure: int64(403), want: true},
-		"TooLarge":  {reason: "Data again.", failure: tooLarge, want: true, class: patching.ErrRefused},
+		"Forbidden": {reason: "A missing right for /status does not stop the other write.",
+			failure: int64(403), want: true},
+		"TooLarge": {reason: "A status that is too large does not stop the other write.",
+			failure: tooLarge, want: true, class: patching.ErrRefused},
 		"TooLargeForDatabase": {
-			reason:  "The limit of the database is lower than that of the server.",
+			reason:  "A status beyond the limit of etcd does not stop the other write.",
 			failure: saying("etcdserver: request is too large"), want: true, class: patching.ErrRefused,
 		},
-		"Malformed": {reason: "It would be just as malformed the next time.", failure: int64(400), want: true},
-		"Crashed":   {reason: "A server that fails may recover.", failure: int64(500)},
+		"Malformed": {reason: "A malformed status does not stop the other write, as it would fail again.",
+			failure: int64(400), want: true},
+		"Crashed": {reason: "An internal error stops both writes, as it is temporary.", failure: int64(500)},
 		"NoSubresource": {
-			reason:  "The resource was declared with a status that is not served: the message says so.",
+			reason:  "A status subresource that is not served is reported, and the other write is done.",
 			missing: true, want: true, class: patching.ErrRefused, text: "no /status subresource",
 		},
 	}
@@ -178,7 +183,7 @@ func TestStatusRefused(t *testing.T) {
 				api,
 			).Apply(t.Context(), patching.Target{Body: object(), StatusSubresource: true}, p)
 			if (err == nil) != tc.want || (result.StatusRefused != nil) != tc.want {
-				t.Fatalf("%s\nwant it refused: %v; got %v, error %v", tc.reason, tc.want, result.StatusRefused, err)
+				t.Fatalf("%s\nwant refused %v; got %v, error %v", tc.reason, tc.want, result.StatusRefused, err)
 			}
 			if !tc.want {
 				return
@@ -191,25 +196,27 @@ func TestStatusRefused(t *testing.T) {
 				t.Errorf("%s\nthe main resource was not written: %v", tc.reason, api.writes())
 			}
 			if api.stored()["status"].(m)["s"] != int64(1) {
-				t.Errorf("%s\n/status was tried again: %v", tc.reason, api.writes())
+				t.Errorf("%s\n/status was written again: %v", tc.reason, api.writes())
 			}
 		})
 	}
 }
 
+// TestHopeless shows which errors would also occur in the next attempt.
 func TestHopeless(t *testing.T) {
 	failing := patching.Contained([]patching.Transform{func(map[string]any) error { return errors.New("no") }})
 	for reason, tc := range map[string]struct {
 		err  error
 		want bool
 	}{
-		"A user's function fails again.":        {fmt.Errorf("patching: %w", failing[0](nil)), true},
-		"The object will not come back.":        {fmt.Errorf("patching: %w", patching.ErrReplaced), true},
-		"The content stays the same.":           {fmt.Errorf("patching: %w", patching.ErrRefused), true},
-		"A right is missing until it is given.": {fmt.Errorf("patching: %w", memapi.Refusal(403)), true},
-		"The next body may do.":                 {fmt.Errorf("patching: %w", patching.ErrConflict), false},
-		"The server may recover.":               {fmt.Errorf("patching: %w", memapi.Refusal(503)), false},
-		"Connections come back.":                {errors.New("connection refused"), false},
+		"A failing function of a user is hopeless.": {fmt.Errorf("patching: %w", failing[0](nil)), true},
+		"A replaced object is hopeless.":            {fmt.Errorf("patching: %w", patching.ErrReplaced), true},
+		"Refused content is hopeless.":              {fmt.Errorf("patching: %w", patching.ErrRefused), true},
+		"A missing right is hopeless.":              {fmt.Errorf("patching: %w", memapi.Refusal(403)), true},
+		"A conflict is not hopeless.":               {fmt.Errorf("patching: %w", patching.ErrConflict), false},
+		"An unavailable server is not " +
+			"hopeless.": {fmt.Errorf("patching: %w", memapi.Refusal(503)), false},
+		"A broken connection is not hopeless.": {errors.New("connection refused"), false},
 	} {
 		if got := patching.Hopeless(tc.err); got != tc.want {
 			t.Errorf("%s\n%v: got %v, want %v", reason, tc.err, got, tc.want)
@@ -217,7 +224,7 @@ func TestHopeless(t *testing.T) {
 	}
 }
 
-// A body of a test, or of a part of an object, has no uid: it is not another object for that.
+// TestMissingStatusOfAnObjectWithoutUID shows that a body without uid, as of a test, is not taken for another object.
 func TestMissingStatusOfAnObjectWithoutUID(t *testing.T) {
 	api, body := serverOf(object()), object()
 	api.serveStatus(false)
@@ -231,39 +238,44 @@ func TestMissingStatusOfAnObjectWithoutUID(t *testing.T) {
 	}
 }
 
-// saying is an answer 500 with a text.
+// saying returns an internal server error with this text.
 func saying(text string) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: text,
 	}}
 }
 
+// TestTooLarge shows which responses mean that the object is too large, and that these are refusals of the content.
 func TestTooLarge(t *testing.T) {
 	const transport = "rpc error: code = ResourceExhausted desc = trying to send message larger than max (3 vs. 2)"
 	for reason, tc := range map[string]struct {
 		err  error
 		want bool
 	}{
-		"a success is not too large":                  {nil, false},
-		"the server has a limit for requests":         {memapi.Refusal(413), true},
-		"etcd has a lower one":                        {saying("etcdserver: request is too large"), true},
-		"so does the connection to etcd":              {fmt.Errorf("patching: %w", saying(transport)), true},
-		"a full database can be cleaned":              {saying("etcdserver: mvcc: database space exceeded"), false},
-		"other limits of the connection can pass":     {saying("rpc error: code = ResourceExhausted"), false},
-		"a server that fails may recover":             {saying("broken"), false},
-		"only the answer of a server counts":          {errors.New("request is too large"), false},
-		"another code with these words is of another": {memapi.Refusal(503), false},
+		"a success is not too large":       {nil, false},
+		"a 413 of the server is too large": {memapi.Refusal(413), true},
+		"the limit of etcd is recognized by its " +
+			"text": {saying("etcdserver: request is too large"), true},
+		"the limit of the connection to etcd is recognized by its " +
+			"text": {fmt.Errorf("patching: %w", saying(transport)), true},
+		"a full database is not too large, as it can be " +
+			"cleaned": {saying("etcdserver: mvcc: database space exceeded"), false},
+		"other limits of the connection are not too large": {saying("rpc error: code = ResourceExhausted"), false},
+		"any other internal error is not too large":        {saying("broken"), false},
+		"an error that is not a response of the server is not too " +
+			"large": {errors.New("request is too large"), false},
+		"another status code is not too large": {memapi.Refusal(503), false},
 	} {
 		if got := patching.TooLarge(tc.err); got != tc.want {
 			t.Errorf("%s: %v: got %v, want %v", reason, tc.err, got, tc.want)
 		}
 		if got := patching.ContentRefused(failureOf(t, tc.err)); got != tc.want {
-			t.Errorf("%s: as the answer to a write: %v: refused: %v, want %v", reason, tc.err, got, tc.want)
+			t.Errorf("%s: as the response to a write: %v: refused: %v, want %v", reason, tc.err, got, tc.want)
 		}
 	}
 }
 
-// failureOf is the error of a write with this answer.
+// failureOf returns the error of a write that gets this response.
 func failureOf(t *testing.T, answer error) error {
 	api := serverOf(object())
 	if answer != nil {
@@ -274,7 +286,8 @@ func failureOf(t *testing.T, answer error) error {
 	return err
 }
 
-// TestStatusDecides is about callers that must know of a refused status before anything else is written.
+// TestStatusDecides shows that with StatusDecides, refused content of the status ends the write, for callers that must
+// know of it first.
 func TestStatusDecides(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason  string
@@ -282,10 +295,11 @@ func TestStatusDecides(t *testing.T) {
 		class   error
 		writes  int
 	}{
-		"Invalid":   {"refused content ends the write", memapi.Refusal(422, "status.s"), patching.ErrRefused, 1},
-		"Malformed": {"so does a malformed one", int64(400), nil, 1},
-		"Forbidden": {"a missing right does not depend on the content", int64(403), nil, 2},
-		"Accepted":  {"otherwise all is written", nil, nil, 2},
+		"Invalid": {"refused content of the status ends the write",
+			memapi.Refusal(422, "status.s"), patching.ErrRefused, 1},
+		"Malformed": {"a malformed status ends the write", int64(400), nil, 1},
+		"Forbidden": {"a missing right for the status does not end the write", int64(403), nil, 2},
+		"Accepted":  {"an accepted status is followed by the main write", nil, nil, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			api := serverOf(object())
@@ -306,22 +320,25 @@ func TestStatusDecides(t *testing.T) {
 	}
 }
 
-// TestReleases is about a write that takes a finalizer from an object that is being deleted: the status is first, and
-// nothing that comes of it holds back the rest.
+// TestReleases shows that a write that removes the finalizer of an object in deletion is completed even if the status
+// cannot be written.
 func TestReleases(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason  string
 		serve   func(api *server)
 		refused bool
 	}{
-		"Broken":      {"the server may fail", func(api *server) { api.failures = []any{int64(500)} }, true},
-		"Overloaded":  {"or have too much to do", func(api *server) { api.failures = []any{int64(429)} }, true},
-		"Unreachable": {"or give no answer", func(api *server) { api.failures = []any{memapi.ErrCut} }, true},
-		"Unreadable": {"or not say what its answer means", func(api *server) {
+		"Broken": {"a server error for the status does not stop the release",
+			func(api *server) { api.failures = []any{int64(500)} }, true},
+		"Overloaded": {"an overload for the status does not stop the release",
+			func(api *server) { api.failures = []any{int64(429)} }, true},
+		"Unreachable": {"a broken connection for the status does not stop the release",
+			func(api *server) { api.failures = []any{memapi.ErrCut} }, true},
+		"Unreadable": {"a status error that cannot be interpreted does not stop the release", func(api *server) {
 			api.serveStatus(false)
 			api.failGet = 500
 		}, true},
-		"Conflict": {"after a conflict, both are tried again", func(api *server) {
+		"Conflict": {"a conflict of the status is retried with the release", func(api *server) {
 			api.interferences = []any{map[string]any{"spec": map[string]any{"z": "z"}}}
 		}, false},
 	} {
@@ -339,7 +356,7 @@ func TestReleases(t *testing.T) {
 			}
 			result, err := writerFor(api).ApplyRetrying(t.Context(), target, patch, nil)
 			if err != nil || !result.Released || api.stored() != nil {
-				t.Errorf("%s: error %v; it is still there: %v", tc.reason, err, api.stored())
+				t.Errorf("%s: error %v; the object remains: %v", tc.reason, err, api.stored())
 			}
 			if (result.StatusRefused != nil) != tc.refused {
 				t.Errorf("%s: refused status: %v", tc.reason, result.StatusRefused)

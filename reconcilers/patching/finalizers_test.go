@@ -9,6 +9,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 )
 
+// TestGuardFinalizers shows that handlers cannot remove the operator's own finalizer, and that they can change all
+// others.
 func TestGuardFinalizers(t *testing.T) {
 	failed := errors.New("failed")
 	for name, tc := range map[string]struct {
@@ -19,26 +21,30 @@ func TestGuardFinalizers(t *testing.T) {
 		want   any
 	}{
 		"RemovesAll": {
-			reason: "other handlers may need the operator's own", before: []any{"other", "own"}, want: []any{"own"},
+			reason: "a handler that removes all finalizers keeps the operator's own",
+			before: []any{"other", "own"}, want: []any{"own"},
 		},
 		"RemovesOther": {
-			reason: "the finalizers of others are the handler's to remove", before: []any{"other", "own"},
+			reason: "a handler may remove the finalizers of others", before: []any{"other", "own"},
 			change: []any{"own"}, want: []any{"own"},
 		},
-		"Empties": {reason: "an empty list is none", before: []any{"own"}, change: []any{}, want: []any{"own"}},
-		"NotHeld": {reason: "the object was not held", before: []any{"other"}, want: nil},
+		"Empties": {reason: "a handler that empties the list keeps the operator's own",
+			before: []any{"own"}, change: []any{}, want: []any{"own"}},
+		"NotHeld": {reason: "the operator's own finalizer is not added to other objects",
+			before: []any{"other"}, want: nil},
 		"Adds": {
-			reason: "a finalizer is there once", before: []any{"own", "mine"}, change: []any{"own", "mine", "mine"},
+			reason: "a handler that adds a finalizer twice adds it once",
+			before: []any{"own", "mine"}, change: []any{"own", "mine", "mine"},
 			want: []any{"own", "mine"},
 		},
 		"Repeats": {
-			reason: "what others have written stays as it is", before: []any{"a", "a", "own"},
+			reason: "duplicates from other clients are kept", before: []any{"a", "a", "own"},
 			change: []any{"a", "a", "own"}, want: []any{"a", "a", "own"},
 		},
 		"Fails": {
-			reason: "the error is for the handler", before: []any{"own"}, fails: failed, want: []any{"own"},
+			reason: "the error of the function is returned", before: []any{"own"}, fails: failed, want: []any{"own"},
 		},
-		"NoList": {reason: "odd values are not touched", before: "own", change: "own", want: "own"},
+		"NoList": {reason: "a finalizers value that is not a list is kept", before: "own", change: "own", want: "own"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			body := map[string]any{"metadata": map[string]any{"finalizers": tc.before}}

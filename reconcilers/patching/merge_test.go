@@ -13,6 +13,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
+// TestMergeDiff shows the merge patch between two bodies, and whether it touches a list.
 func TestMergeDiff(t *testing.T) {
 	type m = map[string]any
 	cases := map[string]struct {
@@ -22,69 +23,75 @@ func TestMergeDiff(t *testing.T) {
 		lists         bool
 	}{
 		"Equal": {
-			reason: "Nothing to do is nil, not an empty patch.", before: m{"a": m{"b": []any{int64(1)}}},
+			reason: "Equal bodies need no patch, which is nil.", before: m{"a": m{"b": []any{int64(1)}}},
 			after: m{"a": m{"b": []any{1.0}}},
 		},
-		"NullIsAbsence": {reason: "A merge-patch cannot tell them apart.", before: m{"a": nil}, after: m{"b": nil}},
+		"NullIsAbsence": {reason: "A null is equal to a missing key, as merge patches cannot distinguish them.",
+			before: m{"a": nil}, after: m{"b": nil}},
 		"Booleans": {
-			reason: "True is not one.", before: m{"a": true}, after: m{"a": int64(1)}, want: m{"a": int64(1)},
+			reason: "A boolean is not equal to one.",
+			before: m{"a": true}, after: m{"a": int64(1)}, want: m{"a": int64(1)},
 		},
 		"LargeIntegers": {
-			reason: "Integers beyond the precision of floats are told apart, and kept.",
+			reason: "Integers beyond the precision of floats are distinguished and kept.",
 			before: m{"a": int64(9007199254740992)}, after: m{"a": int64(9007199254740993)},
 			want: m{"a": int64(9007199254740993)},
 		},
 		"Removal": {
-			reason: "A key that is not there any more is nulled.", before: m{"a": m{"b": "x", "c": "y"}},
+			reason: "A removed key is set to null.", before: m{"a": m{"b": "x", "c": "y"}},
 			after: m{"a": m{"c": "y"}}, want: m{"a": m{"b": nil}},
 		},
 		"NulledValue": {
 			reason: "A null over a value removes it.", before: m{"a": "x"}, after: m{"a": nil}, want: m{"a": nil},
 		},
 		"EmptiedMapping": {
-			reason: "An empty mapping in a patch would do nothing: each key must be nulled.",
+			reason: "Each key of an emptied mapping is set to null, as an empty mapping would have no effect.",
 			before: m{"a": m{"b": "x"}}, after: m{"a": m{}}, want: m{"a": m{"b": nil}},
 		},
 		"EmptyMapping": {
-			reason: "An empty mapping can be created.", before: m{}, after: m{"a": m{}}, want: m{"a": m{}},
+			reason: "A new empty mapping is created.", before: m{}, after: m{"a": m{}}, want: m{"a": m{}},
 		},
 		"NullsInSubtree": {
-			reason: "A null inside of something new would be taken for a removal.", before: m{},
+			reason: "Nulls inside a new mapping are omitted, as they would mean removals.", before: m{},
 			after: m{"a": m{"b": nil, "c": m{"d": nil}}}, want: m{"a": m{"c": m{}}},
 		},
 		"MappingOver": {
-			reason: "A mapping replaces a scalar as it is.", before: m{"a": "x"}, after: m{"a": m{"b": "y"}},
+			reason: "A mapping replaces a scalar unchanged.", before: m{"a": "x"}, after: m{"a": m{"b": "y"}},
 			want: m{"a": m{"b": "y"}},
 		},
 		"ScalarOver": {
 			reason: "A scalar replaces a mapping.", before: m{"a": m{"b": "y"}}, after: m{"a": "x"}, want: m{"a": "x"},
 		},
 		"ListChanged": {
-			reason: "A list is replaced as a whole, so it must be guarded.", before: m{"a": m{"l": []any{"x"}}},
+			reason: "A changed list is replaced as a whole, so it touches a list.", before: m{"a": m{"l": []any{"x"}}},
 			after: m{"a": m{"l": []any{"x", nil}}}, want: m{"a": m{"l": []any{"x", nil}}}, lists: true,
 		},
 		"ListAdded": {
-			reason: "Somebody else may have added it meanwhile.", before: m{}, after: m{"l": []any{}},
+			reason: "An added list touches a list, as another client may have added it.",
+			before: m{}, after: m{"l": []any{}},
 			want: m{"l": []any{}}, lists: true,
 		},
 		"ListRemoved": {
-			reason: "Somebody else may have added to it.", before: m{"l": []any{"x"}}, after: m{}, want: m{"l": nil},
+			reason: "A removed list touches a list, as another client may have extended it.",
+			before: m{"l": []any{"x"}}, after: m{}, want: m{"l": nil},
 			lists: true,
 		},
 		"ListInRemoved": {
-			reason: "The same, with the whole subtree.", before: m{"a": m{"b": m{"l": []any{"x"}}}}, after: m{"a": m{}},
+			reason: "A removed mapping that contains a list touches a list.",
+			before: m{"a": m{"b": m{"l": []any{"x"}}}}, after: m{"a": m{}},
 			want: m{"a": m{"b": nil}}, lists: true,
 		},
 		"ListOverMapping": {
-			reason: "A mapping turned into a list is a list touched.", before: m{"a": m{}}, after: m{"a": []any{}},
+			reason: "A mapping replaced by a list touches a list.", before: m{"a": m{}}, after: m{"a": []any{}},
 			want: m{"a": []any{}}, lists: true,
 		},
 		"MappingOverList": {
-			reason: "And the other way round.", before: m{"a": []any{"x"}}, after: m{"a": m{}}, want: m{"a": m{}},
+			reason: "A list replaced by a mapping touches a list.",
+			before: m{"a": []any{"x"}}, after: m{"a": m{}}, want: m{"a": m{}},
 			lists: true,
 		},
 		"ListUntouched": {
-			reason: "Lists beside the changes do not matter.", before: m{"a": m{"l": []any{"x"}, "b": "y"}},
+			reason: "Lists beside the changes do not count.", before: m{"a": m{"l": []any{"x"}, "b": "y"}},
 			after: m{"a": m{"l": []any{"x"}}}, want: m{"a": m{"b": nil}},
 		},
 	}
@@ -101,6 +108,7 @@ func TestMergeDiff(t *testing.T) {
 	}
 }
 
+// FuzzMergeDiff checks that applying the merge patch to the former body leads to the latter one.
 func FuzzMergeDiff(f *testing.F) {
 	for seed := range uint64(200) {
 		f.Add(seed)
@@ -118,7 +126,7 @@ func FuzzMergeDiff(f *testing.F) {
 		}
 		out, err := evanphx.MergePatch(encode(before), encode(orEmpty(merge)))
 		if err != nil {
-			t.Fatalf("the server would not take it: %v", err)
+			t.Fatalf("the server would refuse the patch: %v", err)
 		}
 		if got := pruned(decode(out)); !diff.Equal(pruned(after), got) {
 			t.Errorf("before %s\npatch %s\n-want, +got:\n%s", texts[0], encode(merge), cmp.Diff(pruned(after), got))
@@ -127,11 +135,12 @@ func FuzzMergeDiff(f *testing.F) {
 			t.Errorf("a body differs from itself by %v", again)
 		}
 		if merge == nil && lists {
-			t.Error("no patch cannot touch a list")
+			t.Error("an empty patch is said to touch a list")
 		}
 	})
 }
 
+// TestMergeDiffOfEqualBodiesIsFree shows that comparing equal bodies allocates nothing.
 func TestMergeDiffOfEqualBodiesIsFree(t *testing.T) {
 	body := randomMapping(rand.New(rand.NewPCG(5, 5)), 4)
 	same := decode(encode(body)).(map[string]any)
@@ -147,7 +156,7 @@ func orEmpty(mapping map[string]any) map[string]any {
 	return mapping
 }
 
-// pruned drops the keys with nulls, at any depth, lists included: neither merge-patches nor servers keep them.
+// pruned returns the value without keys that are null, at any depth: neither merge patches nor servers keep them.
 func pruned(value any) any {
 	switch value := value.(type) {
 	case map[string]any:
@@ -193,7 +202,7 @@ func randomValue(r *rand.Rand, depth int) any {
 	}
 }
 
-// mutated is mostly the same: differences at the edges are what matters.
+// mutated returns a copy with few changes, as most errors hide in small differences.
 func mutated(r *rand.Rand, value map[string]any) map[string]any {
 	out := map[string]any{}
 	for _, key := range slices.Sorted(maps.Keys(value)) {

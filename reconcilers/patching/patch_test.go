@@ -11,6 +11,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 )
 
+// TestAddResult shows how the result of a handler is added to a patch.
 func TestAddResult(t *testing.T) {
 	type host struct {
 		Name string `json:"name"`
@@ -24,45 +25,45 @@ func TestAddResult(t *testing.T) {
 		want   map[string]any
 	}{
 		"NotJSON": {
-			reason: "A value that does not encode must be reported with the id of the handler, not put into the patch.",
+			reason: "A value that cannot be encoded is an error with the handler id, and not added.",
 			value:  map[string]any{"ch": make(chan int)},
 			err:    `"fn/spec.field"`,
 		},
 		"NotANumber": {
-			reason: "There is no JSON for NaN, though it looks like a JSON tree.",
+			reason: "A value that contains NaN is an error.",
 			value:  []any{math.NaN()},
 			err:    `"fn/spec.field"`,
 		},
 		"Infinite": {
-			reason: "Nor is there any for infinity.",
+			reason: "A value that contains infinity is an error.",
 			value:  []any{math.Inf(1)},
 			err:    `"fn/spec.field"`,
 		},
-		"NilMapping": {reason: "A nil mapping is null in JSON.", value: map[string]any(nil)},
-		"NilList":    {reason: "So is a nil list.", value: []any(nil)},
+		"NilMapping": {reason: "A nil mapping is null and adds nothing.", value: map[string]any(nil)},
+		"NilList":    {reason: "A nil list is null and adds nothing.", value: []any(nil)},
 		"OverNilMapping": {
-			reason: "There is nothing to merge into.",
+			reason: "A result over a nil mapping is added.",
 			patch:  map[string]any{"status": map[string]any{"fn/spec.field": map[string]any(nil)}},
 			value:  map[string]any{"a": "A"},
 			want:   map[string]any{"status": map[string]any{"fn/spec.field": map[string]any{"a": "A"}}},
 		},
 		"Nil": {
-			reason: "No result is no change at all, not even an empty status.",
+			reason: "A nil result adds nothing, not even an empty status.",
 			value:  nil,
 		},
 		"NilPointer": {
-			reason: "A nil pointer encodes to null, so it is no result, either.",
+			reason: "A nil pointer is null and adds nothing.",
 			value:  (*host)(nil),
 		},
 		"Struct": {
-			reason: "Any Go value that encodes to a mapping is a mapping, with integers kept as such.",
+			reason: "A Go value that encodes to a mapping is added as one, with integers kept.",
 			value:  host{Name: "db", Port: 5432},
 			want: map[string]any{
 				"status": map[string]any{"fn/spec.field": map[string]any{"name": "db", "port": int64(5432)}},
 			},
 		},
 		"MergedShallowly": {
-			reason: "A mapping goes over the held one key by key, but not deeper.",
+			reason: "A mapping is merged with the previous one by key, but not deeper.",
 			patch: map[string]any{
 				"status": map[string]any{"fn/spec.field": map[string]any{"a": map[string]any{"x": int64(1)}, "b": "B"}},
 			},
@@ -72,14 +73,14 @@ func TestAddResult(t *testing.T) {
 			},
 		},
 		"OverRemoval": {
-			reason: "A removal asked for before must not hide the result.",
+			reason: "A result replaces a removal.",
 			patch:  map[string]any{"status": map[string]any{"fn/spec.field": nil}},
 			value:  map[string]any{},
 			want:   map[string]any{"status": map[string]any{"fn/spec.field": map[string]any{}}},
 		},
 		// Deviation D-result-place.
 		"OverStatusRemoval": {
-			reason: "The same, with the whole status to be removed.",
+			reason: "A result replaces the removal of the whole status.",
 			patch:  map[string]any{"status": nil},
 			value:  false,
 			want:   map[string]any{"status": map[string]any{"fn/spec.field": false}},
@@ -103,6 +104,7 @@ func TestAddResult(t *testing.T) {
 	}
 }
 
+// TestSetIn shows how a value is set at a path of a patch.
 func TestSetIn(t *testing.T) {
 	cases := map[string]struct {
 		reason string
@@ -111,24 +113,26 @@ func TestSetIn(t *testing.T) {
 		value  any
 		want   map[string]any
 	}{
-		"Root": {reason: "There is nothing to set at the root.", path: nil, value: "x", want: nil},
+		"Root": {reason: "An empty path sets nothing.", path: nil, value: "x", want: nil},
 		"New": {
-			reason: "Mappings on the way are made.", path: []string{"a", "b/c"}, value: "x",
+			reason: "Missing mappings on the path are created.", path: []string{"a", "b/c"}, value: "x",
 			want: map[string]any{"a": map[string]any{"b/c": "x"}},
 		},
 		"Removal": {
-			reason: "A null is kept: it removes.", path: []string{"a"}, value: nil, want: map[string]any{"a": nil},
+			reason: "A null is kept, as it removes the key.",
+			path:   []string{"a"}, value: nil, want: map[string]any{"a": nil},
 		},
 		"OverNull": {
-			reason: "A removal gives way to a value inside.", patch: map[string]any{"a": nil}, path: []string{"a", "b"},
+			reason: "A value inside a removed mapping replaces the removal.",
+			patch:  map[string]any{"a": nil}, path: []string{"a", "b"},
 			value: int64(1), want: map[string]any{"a": map[string]any{"b": int64(1)}},
 		},
 		"OverNilMapping": {
-			reason: "A nil mapping is null, too.", patch: map[string]any{"a": map[string]any(nil)},
+			reason: "A value inside a nil mapping replaces it.", patch: map[string]any{"a": map[string]any(nil)},
 			path: []string{"a", "b"}, value: "x", want: map[string]any{"a": map[string]any{"b": "x"}},
 		},
 		"GoValues": {
-			reason: "Typed maps become mappings that can be merged into.", path: []string{"labels"},
+			reason: "Typed maps become mappings that can be merged.", path: []string{"labels"},
 			value: map[string]string{"x": "y"}, want: map[string]any{"labels": map[string]any{"x": "y"}},
 		},
 	}
@@ -143,6 +147,7 @@ func TestSetIn(t *testing.T) {
 	}
 }
 
+// TestPatchOwnsItsMappings shows that a patch copies its values, and that a clone is independent.
 func TestPatchOwnsItsMappings(t *testing.T) {
 	mine := map[string]any{"a": int64(1)}
 	var p patching.Patch
@@ -153,23 +158,24 @@ func TestPatchOwnsItsMappings(t *testing.T) {
 	}
 	clone := p.Clone()
 	if diff := cmp.Diff(p, clone); diff != "" {
-		t.Errorf("a clone is the same: -want, +got:\n%s", diff)
+		t.Errorf("the clone differs: -want, +got:\n%s", diff)
 	}
 	clone.SetIn([]string{"status", "fn", "c"}, int64(3))
 	clone.Transforms = append(clone.Transforms, patching.BlockDeletion("x"))
 
 	if diff := cmp.Diff(map[string]any{"a": int64(1)}, mine); diff != "" {
-		t.Errorf("the caller's mapping was written to: -want, +got:\n%s", diff)
+		t.Errorf("the caller's mapping was modified: -want, +got:\n%s", diff)
 	}
 	want := map[string]any{
 		"spec":   map[string]any{"a": int64(1), "b": int64(2)},
 		"status": map[string]any{"fn": map[string]any{"a": int64(1)}},
 	}
 	if diff := cmp.Diff(want, p.Merge); diff != "" || len(p.Transforms) != 0 {
-		t.Errorf("the clone's changes came through: -want, +got:\n%s", diff)
+		t.Errorf("changes of the clone modified the original: -want, +got:\n%s", diff)
 	}
 }
 
+// TestEmpty shows which patches are empty.
 func TestEmpty(t *testing.T) {
 	cases := map[string]struct {
 		reason string
@@ -178,12 +184,12 @@ func TestEmpty(t *testing.T) {
 	}{
 		"Zero": {reason: "The zero value is an empty patch.", want: true},
 		"EmptyMap": {
-			reason: "A merge-patch without keys asks for nothing.", patch: patching.Patch{Merge: map[string]any{}},
+			reason: "A merge patch without keys is empty.", patch: patching.Patch{Merge: map[string]any{}},
 			want: true,
 		},
 		"Removal": {reason: "A removal is a change.", patch: patching.Patch{Merge: map[string]any{"a": nil}}},
 		"Transform": {
-			reason: "Whether a function changes anything is only known by calling it.",
+			reason: "A patch with a function is not empty, even if the function changes nothing.",
 			patch:  patching.Patch{Transforms: []patching.Transform{patching.AllowDeletion("x")}},
 		},
 	}
@@ -196,6 +202,7 @@ func TestEmpty(t *testing.T) {
 	}
 }
 
+// TestApplyTo shows that a patch is applied as its merge patch first, and then its functions in their order.
 func TestApplyTo(t *testing.T) {
 	broken := errors.New("broken")
 	cases := map[string]struct {
@@ -206,17 +213,17 @@ func TestApplyTo(t *testing.T) {
 		fails  bool
 	}{
 		"TransformFails": {
-			reason: "The error of a function reaches the caller.",
+			reason: "The error of a function is returned.",
 			patch:  patching.Patch{Transforms: []patching.Transform{func(map[string]any) error { return broken }}},
 			err:    broken, fails: true,
 		},
 		"TransformLeavesGarbage": {
-			reason: "What cannot be encoded is found at once.",
+			reason: "A value of a function that cannot be encoded is an error.",
 			patch:  patching.Patch{Transforms: []patching.Transform{set([]string{"f"}, func() {})}},
 			fails:  true,
 		},
 		"MergeThenTransforms": {
-			reason: "The functions see what the merge-patch made, and each other's changes.",
+			reason: "The functions get the merged body, with the changes of the functions before.",
 			patch: patching.Patch{
 				Merge: map[string]any{"spec": map[string]any{"l": []any{int64(7)}, "gone": nil}},
 				Transforms: []patching.Transform{
@@ -226,7 +233,7 @@ func TestApplyTo(t *testing.T) {
 			want: map[string]any{"spec": map[string]any{"l": []any{int64(7), int64(8), int64(9)}}},
 		},
 		"GoValues": {
-			reason: "Go values are taken for the JSON they encode to.",
+			reason: "Go values are converted to their JSON.",
 			patch:  patching.Patch{Transforms: []patching.Transform{set([]string{"spec"}, map[string]int{"n": 1})}},
 			want:   map[string]any{"spec": map[string]any{"n": int64(1)}},
 		},
@@ -249,11 +256,12 @@ func TestApplyTo(t *testing.T) {
 	}
 }
 
+// TestTreesAreTakenAsTheyAre shows that values that are JSON already are not encoded again.
 func TestTreesAreTakenAsTheyAre(t *testing.T) {
 	var p patching.Patch
 	path := []string{"a"}
 	p.SetIn(path, "x")
 	if got := testing.AllocsPerRun(100, func() { p.SetIn(path, "x") }); got != 0 {
-		t.Errorf("got %v allocations: what is JSON already needs no encoding", got)
+		t.Errorf("got %v allocations, want none for a value that is already JSON", got)
 	}
 }

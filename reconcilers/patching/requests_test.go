@@ -10,6 +10,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 )
 
+// TestRequests shows the requests for each sort of patch, and the guards by uid and version.
 func TestRequests(t *testing.T) {
 	type m = map[string]any
 	finalizer := []patching.Transform{patching.BlockDeletion("own")}
@@ -25,7 +26,7 @@ func TestRequests(t *testing.T) {
 		want   []string
 	}{
 		"Merge": {
-			reason: "The uid is enough for the main resource; /status, which ignores it, gets the version.",
+			reason: "A main patch is guarded by the uid, and one of /status, which ignores it, by the version.",
 			patch:  patching.Patch{Merge: annotate(m{"b": int64(2)})},
 			want: []string{
 				`merge /status {"metadata":{"resourceVersion":"100"},"status":{"b":2}}`,
@@ -33,27 +34,27 @@ func TestRequests(t *testing.T) {
 			},
 		},
 		"List": {
-			reason: "A merge-patch that replaces a list is good for one version only.",
+			reason: "A patch that replaces a list is guarded by the version.",
 			patch:  patching.Patch{Merge: m{"spec": m{"l": []any{"b"}}}},
 			want:   []string{`merge  {"metadata":{"resourceVersion":"100","uid":"uid1"},"spec":{"l":["b"]}}`},
 		},
 		"ListRemoval": {
-			reason: "So is one that removes a mapping with a list in it.",
+			reason: "A patch that removes a mapping with a list is guarded by the version.",
 			patch:  patching.Patch{Merge: m{"spec": nil}},
 			want:   []string{`merge  {"metadata":{"resourceVersion":"100","uid":"uid1"},"spec":null}`},
 		},
 		"MappingOverList": {
-			reason: "It removes a list, to which others may have added.",
+			reason: "A patch that replaces a list by a mapping is guarded by the version.",
 			patch:  patching.Patch{Transforms: []patching.Transform{set([]string{"spec", "l"}, m{"a": "b"})}},
 			want:   []string{`merge  {"metadata":{"resourceVersion":"100","uid":"uid1"},"spec":{"l":{"a":"b"}}}`},
 		},
 		"Finalizer": {
-			reason: ", it is a merge-patch as all others, with the version.",
+			reason: "A finalizer is added by a merge patch that is guarded by the version.",
 			patch:  patching.Patch{Transforms: finalizer},
 			want:   []string{`merge  {"metadata":{"finalizers":["x","own"],"resourceVersion":"100","uid":"uid1"}}`},
 		},
 		"Everything": {
-			reason: "Two requests at most, the second with the version that came of the first.",
+			reason: "At most two requests are sent, the second with the version of the first response.",
 			patch:  everything,
 			want: []string{
 				`merge /status {"metadata":{"resourceVersion":"100"},"status":{"b":2,"s":3}}`,
@@ -62,7 +63,7 @@ func TestRequests(t *testing.T) {
 			},
 		},
 		"Nothing": {
-			reason: "Functions that change nothing send nothing.",
+			reason: "Functions without effect send nothing.",
 			patch:  patching.Patch{Transforms: []patching.Transform{patching.AllowDeletion("own")}},
 		},
 		"NullStatus": {
@@ -70,17 +71,17 @@ func TestRequests(t *testing.T) {
 			patch:  patching.Patch{Merge: m{"status": nil}},
 		},
 		"StatusRemoved": {
-			reason: "But a function may remove it.",
+			reason: "A function can remove the whole status.",
 			patch:  patching.Patch{Transforms: []patching.Transform{remove([]string{"status"})}},
 			want:   []string{`merge /status {"metadata":{"resourceVersion":"100"},"status":null}`},
 		},
 		"MergeOfTheSame": {
-			reason: "A merge-patch is sent even if the body has it all: the server may not, any more.",
+			reason: "A merge patch is sent even if the body already has its values, as the server may differ.",
 			patch:  patching.Patch{Merge: m{"spec": m{"n": int64(1)}}},
 			want:   []string{`merge  {"metadata":{"uid":"uid1"},"spec":{"n":1}}`},
 		},
 		"RemovedThenRebuilt": {
-			reason: "One patch must remove what two patches would have removed.",
+			reason: "A mapping that is removed and rebuilt loses its other keys in one patch.",
 			patch: patching.Patch{
 				Merge:      m{"metadata": m{"annotations": nil}},
 				Transforms: []patching.Transform{set([]string{"metadata", "annotations", "b"}, "B")},
@@ -88,7 +89,7 @@ func TestRequests(t *testing.T) {
 			want: []string{`merge  {"metadata":{"annotations":{"b":"B","note":null},"uid":"uid1"}}`},
 		},
 		"RemovedThenRebuiltDeeply": {
-			reason: "At any depth.",
+			reason: "A mapping that is removed and rebuilt deeply loses its other keys at all depths.",
 			patch: patching.Patch{
 				Merge:      m{"spec": m{"deep": nil}},
 				Transforms: []patching.Transform{set([]string{"spec", "deep", "a", "b"}, "B")},
@@ -96,7 +97,7 @@ func TestRequests(t *testing.T) {
 			want: []string{`merge  {"metadata":{"uid":"uid1"},"spec":{"deep":{"a":{"b":"B","c":null},"d":null}}}`},
 		},
 		"ListOfStatus": {
-			reason: "A list of the status concerns /status alone.",
+			reason: "A list of the status guards the patch of /status only.",
 			patch: patching.Patch{
 				Merge:      annotate(nil),
 				Transforms: []patching.Transform{appendItem([]string{"status", "l"}, "a")},
@@ -107,16 +108,16 @@ func TestRequests(t *testing.T) {
 			},
 		},
 		"NilMap": {
-			reason: "A nil map is null in JSON, and that is absence in a merge-patch.",
+			reason: "A nil map from a function is null, which is not sent over a missing key.",
 			patch:  patching.Patch{Transforms: []patching.Transform{set([]string{"spec", "map"}, map[string]any(nil))}},
 		},
 		"NilListOverValue": {
-			reason: "So is a nil list.",
+			reason: "A nil list from a function over a value removes it.",
 			patch:  patching.Patch{Transforms: []patching.Transform{set([]string{"spec", "n"}, []any(nil))}},
 			want:   []string{`merge  {"metadata":{"uid":"uid1"},"spec":{"n":null}}`},
 		},
 		"NotTheStatus": {
-			reason: "Only the status itself belongs to /status, not what is named like it.",
+			reason: "A key that only begins like the status is sent to the main resource.",
 			patch:  patching.Patch{Transforms: []patching.Transform{set([]string{"statusX"}, "x")}},
 			want:   []string{`merge  {"metadata":{"uid":"uid1"},"statusX":"x"}`},
 		},
@@ -143,7 +144,8 @@ func TestRequests(t *testing.T) {
 				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
 			}
 			if len(tc.want) > 0 && !cmp.Equal(api.stored(), result.Body) {
-				t.Errorf("%s\nthe last answer: -want, +got:\n%s", tc.reason, cmp.Diff(api.stored(), result.Body))
+				t.Errorf("%s\nthe result differs from the stored object: -want, +got:\n%s",
+					tc.reason, cmp.Diff(api.stored(), result.Body))
 			}
 			if diff := cmp.Diff(object(), body); diff != "" || string(merge) != string(encode(tc.patch.Merge)) {
 				t.Errorf("%s\nan input was modified: -want, +got:\n%s", tc.reason, diff)

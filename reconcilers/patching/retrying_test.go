@@ -12,6 +12,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 )
 
+// TestApplyRetrying shows that a conflict is retried on the fresh object, in up to five attempts.
 func TestApplyRetrying(t *testing.T) {
 	type m = map[string]any
 	finalizer := patching.Patch{Transforms: []patching.Transform{patching.BlockDeletion("own")}}
@@ -33,16 +34,16 @@ func TestApplyRetrying(t *testing.T) {
 		remains  bool
 		requests int
 		reads    int
-		written  bool // the finalizer is there
+		written  bool // whether the finalizer was added
 	}{
 		"NeverEnds": {
-			reason: "After five lost races it is better left to a later pass, with what remains.",
+			reason: "After five conflicts the patch is left to a later pass, as the remaining patch.",
 			patch:  finalizer, serve: func(api *server) { api.interferences = others(9) },
 			class: patching.ErrConflict, remains: true, requests: 5, reads: 4,
 		},
 		"BusyServer": {
-			reason: "A 409 is no refusal of the content, even if the version was right: the server may have lost " +
-				"races itself.",
+			reason: "A 409 with the present version is retried as a conflict: " +
+				"the server may have lost races itself.",
 			patch: finalizer,
 			serve: func(api *server) {
 				api.failures = []any{int64(409), int64(409), int64(409), int64(409), int64(409), int64(409)}
@@ -50,13 +51,13 @@ func TestApplyRetrying(t *testing.T) {
 			class: patching.ErrConflict, remains: true, requests: 5, reads: 4,
 		},
 		"RecreatedMeanwhile": {
-			reason: "What was meant for one object must not go to another of the name.",
+			reason: "An object that was replaced does not get the patch of the former one.",
 			patch:  finalizer,
 			serve:  func(api *server) { api.interferences = []any{m{"metadata": m{"uid": "uid2"}}} },
 			class:  patching.ErrReplaced, text: "uid uid1, now uid2", requests: 1, reads: 1,
 		},
 		"GoneMeanwhile": {
-			reason: "There is nothing to write to any more.",
+			reason: "An object that was deleted after a conflict is gone, without an error.",
 			patch:  finalizer,
 			serve: func(api *server) {
 				api.failures, api.interfere = []any{int64(409)}, func(int) { api.vanish() }
@@ -64,19 +65,19 @@ func TestApplyRetrying(t *testing.T) {
 			gone: true, requests: 1, reads: 1,
 		},
 		"NilFromRefetch": {
-			reason: "The caller's reading may say so with a nil body.",
+			reason: "A nil body from the refetch means that the object is gone.",
 			patch:  finalizer, serve: func(api *server) { api.interferences = others(1) },
 			refetch: func(context.Context) (map[string]any, error) { return nil, nil },
 			gone:    true, requests: 1,
 		},
 		"RefetchFails": {
-			reason: "If the object cannot be read again, that is the error.",
+			reason: "A failed refetch after a conflict is returned as the error.",
 			patch:  finalizer, serve: func(api *server) { api.interferences = others(1) },
 			refetch: func(context.Context) (map[string]any, error) { return nil, errors.New("no route") },
 			text:    "reading kopf.dev/v1 KopfExample ns1/kex1 again after a conflict: no route", requests: 1,
 		},
 		"Refused": {
-			reason: "Only conflicts are tried again.",
+			reason: "A refusal is not retried.",
 			patch:  finalizer,
 			serve:  func(api *server) { api.failures = []any{memapi.Refusal(422, "metadata.finalizers")} },
 			class:  patching.ErrRefused, requests: 1,
@@ -87,18 +88,18 @@ func TestApplyRetrying(t *testing.T) {
 			requests: 2, reads: 1, written: true,
 		},
 		"FourthAttempt": {
-			reason: "Every attempt starts from what was read last.",
+			reason: "Each attempt starts from the body that was read last.",
 			patch:  finalizer, serve: func(api *server) { api.interferences = others(3) },
 			requests: 4, reads: 3, written: true,
 		},
 		"DoneByOthers": {
-			reason:   "If the fresh body has the change, there is nothing to send.",
+			reason:   "If the fresh body already has the change, nothing is sent.",
 			patch:    finalizer,
 			serve:    func(api *server) { api.interferences = []any{m{"metadata": m{"finalizers": []any{"own"}}}} },
 			requests: 1, reads: 1, written: true,
 		},
 		"StatusIsNotRepeated": {
-			reason: "What was written before the conflict is not written again.",
+			reason: "A status that was written before the conflict is not written again.",
 			patch: patching.Patch{
 				Merge:      m{"status": m{"b": int64(2)}},
 				Transforms: []patching.Transform{patching.BlockDeletion("own"), set([]string{"status", "s"}, int64(2))},
@@ -107,7 +108,7 @@ func TestApplyRetrying(t *testing.T) {
 			requests: 3, reads: 1, written: true,
 		},
 		"RefusedStatusIsNotForgotten": {
-			reason: "The refusal is reported although a later attempt had nothing to do with the status.",
+			reason: "A refused status is reported although a later attempt writes no status.",
 			patch:  patching.Patch{Merge: m{"status": m{"b": int64(2)}}, Transforms: finalizer.Transforms},
 			serve: func(api *server) {
 				api.failures = []any{memapi.Refusal(422, "status.b")}
@@ -143,6 +144,7 @@ func TestApplyRetrying(t *testing.T) {
 	}
 }
 
+// TestRemainingMerge shows which part of a patch remains after a conflict.
 func TestRemainingMerge(t *testing.T) {
 	type m = map[string]any
 	p := patching.Patch{
@@ -155,13 +157,13 @@ func TestRemainingMerge(t *testing.T) {
 		want   m
 	}{
 		"BeforeStatus": {
-			reason: "Nothing is written yet, so everything remains.",
+			reason: "A conflict of the status leaves the whole patch.",
 			others: []any{m{"spec": m{"z": "z"}}}, want: m{
 				"status": m{"b": int64(2)}, "spec": m{"n": int64(2)},
 			},
 		},
 		"BeforeMain": {
-			reason: "The status is done.",
+			reason: "A conflict of the main resource leaves the patch without the status.",
 			others: []any{nil, m{"spec": m{"z": "z"}}}, want: m{"spec": m{"n": int64(2)}},
 		},
 	}

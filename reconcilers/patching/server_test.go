@@ -14,31 +14,31 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/rawclient"
 )
 
-// server is an API server with one object, and with what goes wrong there.
+// server is an API server with one object, and with configurable failures.
 type server struct {
 	*memapi.Server
 	resource        memapi.Resource
 	namespace, name string
 	connection      *memapi.Connection
-	seen            []map[string]any // the object that each write came upon; nil if there was none
+	seen            []map[string]any // the object before each write, or nil
 
-	// Before the n-th write: changes by others, as merge-patches of the whole object; a function is more general.
+	// Changes by others before the n-th write, as merge patches of the whole object. A function can do more.
 	interferences []any
 	interfere     func(n int)
-	// Instead of the answer to the n-th write, an HTTP status or an error; nil or absent is to serve it.
+	// An HTTP status or an error instead of the n-th write. Nil or a missing entry serves the write.
 	failures []any
-	// Instead of the answer to all reads.
+	// An HTTP status instead of all reads.
 	failGet int
 }
 
-// write is one PATCH request, and the code of its refusal.
+// write is one PATCH request, with the status of its refusal.
 type write struct {
 	URL     string
 	Type    string
 	Payload any
 	Status  int
 	Manager string
-	Before  map[string]any `json:"-"` // the object that the request came upon; nil if there was none
+	Before  map[string]any `json:"-"` // the object before the request, or nil
 }
 
 var kexes = memapi.Resource{
@@ -48,7 +48,7 @@ var kexes = memapi.Resource{
 
 func serverOf(body map[string]any) *server { return serve(kexes, body) }
 
-// serve is a server with the object at its own resource version.
+// serve returns a server with the object at its own resource version.
 func serve(resource memapi.Resource, body map[string]any) *server {
 	metadata := body["metadata"].(map[string]any)
 	s := &server{Server: memapi.New(), resource: resource, name: metadata["name"].(string)}
@@ -62,21 +62,21 @@ func serve(resource memapi.Resource, body map[string]any) *server {
 	return s
 }
 
-// someTime is when the deletion of an object was asked for.
+// someTime is the deletion timestamp of objects.
 const someTime = "2024-05-06T07:08:09Z"
 
 func (s *server) serveStatus(subresource bool) {
 	s.change(func(r *memapi.Resource) { r.StatusSubresource = subresource })
 }
 
-// beDeleted has the deletion asked for in the version that the handlers saw.
+// beDeleted sets the deletion timestamp without a new resource version, as if the handlers had seen it.
 func (s *server) beDeleted() {
 	body := s.stored()
 	body["metadata"].(map[string]any)["deletionTimestamp"] = someTime
 	s.Restore(s.resource, body)
 }
 
-// change lets the resource be served in another way.
+// change changes how the resource is served.
 func (s *server) change(how func(r *memapi.Resource)) {
 	how(&s.resource)
 	s.Install(s.resource)
@@ -106,7 +106,7 @@ func (s *server) disturb(r memapi.Request) error {
 	return s.failures[n].(error)
 }
 
-// interfereFully makes the changes by others that were to come before further writes.
+// interfereFully applies the changes by others that are still due before further writes.
 func (s *server) interfereFully() {
 	for n := len(s.seen); n < len(s.interferences); n++ {
 		if s.interferences[n] != nil {
@@ -115,7 +115,7 @@ func (s *server) interfereFully() {
 	}
 }
 
-// edit applies a merge-patch as somebody else would.
+// edit applies a merge patch as another client does.
 func (s *server) edit(merge any) {
 	s.Edit(s.resource, s.namespace, s.name, func(object map[string]any) {
 		patched, err := jsonpatch.MergePatch(encode(object), encode(merge))
@@ -131,7 +131,7 @@ func (s *server) edit(merge any) {
 
 func (s *server) vanish() { s.Discard(s.resource, s.namespace, s.name) }
 
-// stored is the object as it is now; nil if there is none.
+// stored returns the present object, or nil.
 func (s *server) stored() map[string]any { return s.Object(s.resource, s.namespace, s.name) }
 
 func (s *server) writes() []write {
@@ -170,7 +170,7 @@ func (s *server) client() patching.Client {
 	)
 }
 
-// operated is a body after the operations of a JSON-patch.
+// operated returns a body after the operations of a JSON patch.
 func operated(body map[string]any, operations []byte) (map[string]any, error) {
 	patch, err := jsonpatch.DecodePatch(operations)
 	if err != nil {
@@ -182,7 +182,7 @@ func operated(body map[string]any, operations []byte) (map[string]any, error) {
 	}
 	after, ok := decode(out).(map[string]any)
 	if !ok {
-		return nil, errors.New("the body is not a mapping any more")
+		return nil, errors.New("the body is not a mapping after the operations")
 	}
 	return after, nil
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/vectors"
 )
 
-// transformsOf makes the transformation functions that the vectors describe.
+// transformsOf returns the functions that a vector describes.
 func transformsOf(t *testing.T, descriptions []any) []patching.Transform {
 	t.Helper()
 	var out []patching.Transform
@@ -47,7 +47,7 @@ func edit(fn string, path []string, value any) patching.Transform {
 
 func remove(path []string) patching.Transform { return edit("remove", path, nil) }
 
-// evil panics with itself, and so do those who look into it.
+// evil panics with itself, and so do all functions that inspect it.
 type evil struct{}
 
 func (e evil) Error() string { panic(e) }
@@ -55,8 +55,8 @@ func (e evil) Is(error) bool { panic(e) }
 func (e evil) As(any) bool   { panic(e) }
 func (e evil) Unwrap() error { panic(e) }
 
-// When a patch is written, nobody recovers for the user: neither from what a function does, nor from what its error
-// does.
+// TestContainedFunctions shows that panics of a function, and of the methods of its error, become errors: nothing else
+// recovers them during a write.
 func TestContainedFunctions(t *testing.T) {
 	for want, transform := range map[string]patching.Transform{
 		"panic: boo": func(map[string]any) error { panic("boo") },
@@ -78,6 +78,7 @@ func TestContainedFunctions(t *testing.T) {
 	}
 }
 
+// TestFinalizersOfOddBodies shows that finalizers can be added to and removed from incomplete bodies.
 func TestFinalizersOfOddBodies(t *testing.T) {
 	finalizers := func(items ...any) map[string]any {
 		return map[string]any{"metadata": map[string]any{"finalizers": items}}
@@ -89,29 +90,29 @@ func TestFinalizersOfOddBodies(t *testing.T) {
 		want      map[string]any
 	}{
 		"BlockWithoutMetadata": {
-			reason: "A body without metadata gets them.",
+			reason: "A body without metadata gets metadata with the finalizer.",
 			body:   map[string]any{}, transform: patching.BlockDeletion("own"), want: finalizers("own"),
 		},
 		"BlockTwice": {
-			reason: "It runs again after a conflict, so it must not add a second one.",
+			reason: "A finalizer is added once, even if the function runs again after a conflict.",
 			body:   finalizers("own", "x"), transform: patching.BlockDeletion("own"), want: finalizers("own", "x"),
 		},
 		"BlockOverNull": {
-			reason: "A null is as good as no list.",
+			reason: "A null is replaced by a list with the finalizer.",
 			body: map[string]any{
 				"metadata": map[string]any{"finalizers": nil},
 			}, transform: patching.BlockDeletion("own"), want: finalizers("own"),
 		},
 		"AllowWithoutMetadata": {
-			reason: "There is nothing to remove.",
+			reason: "A removal from a body without metadata has no effect.",
 			body:   map[string]any{}, transform: patching.AllowDeletion("own"), want: map[string]any{},
 		},
 		"AllowAllOccurrences": {
-			reason: "One left behind would hold the object for ever.",
+			reason: "All occurrences of the finalizer are removed, as one would hold the object forever.",
 			body:   finalizers("own", "x", "own"), transform: patching.AllowDeletion("own"), want: finalizers("x"),
 		},
 		"AllowTheOnlyOnes": {
-			reason: "An emptied list goes with its key.",
+			reason: "A list that becomes empty is removed.",
 			body:   finalizers("own", "own"), transform: patching.AllowDeletion("own"), want: map[string]any{},
 		},
 	}

@@ -32,7 +32,7 @@ func TestVectorsPatchRequest(t *testing.T) {
 
 		if want.MustFail() {
 			if err == nil {
-				t.Fatal("an error is expected")
+				t.Fatal("Kopf returns an error, but the write succeeded")
 			}
 			return
 		}
@@ -43,7 +43,7 @@ func TestVectorsPatchRequest(t *testing.T) {
 		comparePlaces(t, expected.List("requests"), api.writes())
 		refused := expected.Text("escalated", "") == "APIUnprocessableEntityError"
 		if refused != (err != nil) || refused && !apierrors.IsInvalid(err) {
-			t.Errorf("the error of Kopf is %q, got %v", expected.Text("escalated", ""), err)
+			t.Errorf("Kopf returns the error %q, got %v", expected.Text("escalated", ""), err)
 		}
 		released := strings.HasSuffix(expected.Text("awaited_version", ""), neverArrives)
 		if released != result.Released {
@@ -64,10 +64,10 @@ func TestVectorsPatchRequest(t *testing.T) {
 	})
 }
 
-// neverArrives is what Kopf appends to a version that it does not expect from the watch.
+// neverArrives is the suffix that Kopf appends to a version that the watch will not deliver.
 const neverArrives = "~which~never~arrives"
 
-// withoutVersion is a copy of a body without its resource version, which depends on the number of requests.
+// withoutVersion returns a copy without the resource version, which depends on the number of requests.
 func withoutVersion(body map[string]any) any {
 	if body == nil {
 		return nil
@@ -78,7 +78,7 @@ func withoutVersion(body map[string]any) any {
 	return body
 }
 
-// comparePlaces wants requests to the same endpoints as from Kopf: the object, its /status, or both.
+// comparePlaces checks that requests went to the same endpoints as Kopf's: the object, its /status, or both.
 func comparePlaces(t *testing.T, want []any, got []write) {
 	t.Helper()
 	wanted, sent := map[string]bool{}, map[string]bool{}
@@ -94,8 +94,8 @@ func comparePlaces(t *testing.T, want []any, got []write) {
 	}
 }
 
-// ofTheCase is the body with the kind and the time of deletion that the case gives it, if any: the cases have texts
-// that no server takes. They know nothing of generations.
+// ofTheCase returns the body with the kind and the deletion timestamp of the case, which may be texts that no server
+// accepts, and without the generation, which cases do not have.
 func ofTheCase(given vectors.Fields, body map[string]any) map[string]any {
 	if body == nil {
 		return nil
@@ -114,8 +114,8 @@ func ofTheCase(given vectors.Fields, body map[string]any) map[string]any {
 	return body
 }
 
-// resourceAPI serves the resource of the case, by default kopf.dev/v1/kopfexamples without subresources. The resource
-// is what counts, whatever kind the body says to be of: a client is told the kind of the resource.
+// resourceAPI serves the resource of the case, by default kopf.dev/v1/kopfexamples without subresources. The kind of
+// the resource replaces the kind of the body.
 func resourceAPI(t *testing.T, input vectors.Fields) (api *server, body map[string]any) {
 	t.Helper()
 	resource := vectors.Fields{}

@@ -13,7 +13,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/vectors"
 )
 
-// sameJSON compares by type and value, as the vectors ask for: 1 equals 1.0.
+// sameJSON compares by type and value, as the vectors require: 1 equals 1.0.
 func sameJSON(t *testing.T, what string, want, got any) {
 	t.Helper()
 	got = decode(encode(got))
@@ -24,6 +24,7 @@ func sameJSON(t *testing.T, what string, want, got any) {
 
 const kopfFinalizer = "kopf.zalando.org/KopfFinalizerMarker"
 
+// TestVectorsFinalizer compares the handling of finalizers with Kopf's.
 func TestVectorsFinalizer(t *testing.T) {
 	vectors.Run(t, "finalizer", func(t *testing.T, input vectors.Fields, want vectors.Expected) {
 		vectors.Known(t, input, "body", "finalizer")
@@ -44,6 +45,7 @@ func TestVectorsFinalizer(t *testing.T) {
 	})
 }
 
+// TestVectorsResultsDelivery compares the storage of results with Kopf's.
 func TestVectorsResultsDelivery(t *testing.T) {
 	vectors.Run(t, "results_delivery", func(t *testing.T, input vectors.Fields, want vectors.Expected) {
 		vectors.Known(t, input, "outcomes", "patch")
@@ -52,7 +54,7 @@ func TestVectorsResultsDelivery(t *testing.T) {
 		var err error
 		for _, id := range slices.Sorted(maps.Keys(outcomes)) {
 			outcome := vectors.Known(t, outcomes[id], "return", "error")
-			// Whose attempt has failed is not asked for a result: that rule is the caller's.
+			// A failed attempt has no result: this rule belongs to the caller.
 			if failed, _ := outcome["error"].(bool); !failed && err == nil {
 				err = p.AddResult(id, outcome["return"])
 			}
@@ -68,6 +70,7 @@ func TestVectorsResultsDelivery(t *testing.T) {
 	})
 }
 
+// TestVectorsJSONPatch compares the effect of JSON patches with Kopf's.
 func TestVectorsJSONPatch(t *testing.T) {
 	vectors.Run(t, "json_patch", func(t *testing.T, input vectors.Fields, want vectors.Expected) {
 		vectors.Known(t, input, "body", "patch", "fns")
@@ -81,7 +84,7 @@ func TestVectorsJSONPatch(t *testing.T) {
 		}
 		expected := vectors.Known(t, want.Value, "ops", "result", "body_unchanged")
 		if len(expected.List("ops")) == 0 && len(ops) != 0 {
-			t.Errorf("no operations are expected, not %v", ops)
+			t.Errorf("want no operations, got %v", ops)
 		}
 		result := before
 		if len(ops) > 0 {
@@ -94,6 +97,6 @@ func TestVectorsJSONPatch(t *testing.T) {
 			}
 		}
 		sameJSON(t, "the resulting body", expected["result"], decode(result))
-		sameJSON(t, "the body is left alone", expected["body_unchanged"], string(before) == string(encode(body)))
+		sameJSON(t, "the body is unchanged", expected["body_unchanged"], string(before) == string(encode(body)))
 	})
 }

@@ -21,7 +21,7 @@ import (
 
 var kex = schema.GroupVersionKind{Group: "kopf.dev", Version: "v1", Kind: "KopfExample"}
 
-// object is what the handlers saw; a server with it is at the same version.
+// object returns the object as the handlers saw it.
 func object() map[string]any {
 	return map[string]any{
 		"apiVersion": "kopf.dev/v1", "kind": "KopfExample",
@@ -41,7 +41,7 @@ func writerFor(api *server) *patching.Writer {
 	return &patching.Writer{Client: api.client(), FieldManager: "tester"}
 }
 
-// annotate is a merge-patch that needs no version, with a status beside it if that is wanted.
+// annotate returns a merge patch that needs no version, with the status if it is not nil.
 func annotate(status map[string]any) map[string]any {
 	merge := map[string]any{"metadata": map[string]any{"annotations": map[string]any{"note": "new"}}}
 	if status != nil {
@@ -50,6 +50,7 @@ func annotate(status map[string]any) map[string]any {
 	return merge
 }
 
+// TestReleased shows when removing a finalizer releases the object.
 func TestReleased(t *testing.T) {
 	cases := map[string]struct {
 		reason   string
@@ -58,21 +59,21 @@ func TestReleased(t *testing.T) {
 		left     bool
 	}{
 		"LastOne": {
-			reason:   "The server deletes the object: its version will never be seen.",
+			reason:   "Removing the last finalizer in a deletion releases the object.",
 			metadata: map[string]any{"deletionTimestamp": someTime}, want: true,
 		},
 		"ZeroGrace": {
-			reason:   "A period of no seconds is over.",
+			reason:   "A grace period of zero seconds does not prevent the release.",
 			metadata: map[string]any{"deletionTimestamp": someTime, "deletionGracePeriodSeconds": int64(0)},
 			want:     true,
 		},
 		"OthersLeft": {
-			reason:   "Others still hold the object.",
+			reason:   "A remaining finalizer of others prevents the release.",
 			metadata: map[string]any{"deletionTimestamp": someTime, "finalizers": []any{"x", "own"}}, left: true,
 		},
-		"NotDeleting": {reason: "Nobody has asked for the deletion.", left: true},
+		"NotDeleting": {reason: "Without a deletion the object is not released.", left: true},
 		"Grace": {
-			reason:   "A pod goes on until its period is over, and its version arrives.",
+			reason:   "A grace period that runs prevents the release.",
 			metadata: map[string]any{"deletionTimestamp": someTime, "deletionGracePeriodSeconds": int64(30)},
 			left:     true,
 		},
@@ -94,7 +95,7 @@ func TestReleased(t *testing.T) {
 				t.Errorf("%s\nwant released %v, got %v, gone %v", tc.reason, tc.want, result.Released, result.Gone)
 			}
 			if (api.stored() != nil) != tc.left {
-				t.Errorf("%s\nthe object is left: %v", tc.reason, api.stored())
+				t.Errorf("%s\nunexpected presence of the object: %v", tc.reason, api.stored())
 			}
 		})
 	}
@@ -146,21 +147,23 @@ func orAny(value any) any {
 	return value
 }
 
+// TestNothingToWrite shows that an empty patch sends nothing.
 func TestNothingToWrite(t *testing.T) {
 	api := serverOf(object())
 	result, err := writerFor(api).Apply(t.Context(), patching.Target{Body: object()}, patching.Patch{})
 	if err != nil || result.Body != nil || len(api.writes()) != 0 {
-		t.Errorf("an empty patch must send nothing: %+v, %v", result, err)
+		t.Errorf("an empty patch sent something: %+v, %v", result, err)
 	}
 }
 
+// TestGet shows that an object is read, and that a missing one is an error.
 func TestGet(t *testing.T) {
 	api := serverOf(object())
 	writer := writerFor(api)
 	if _, err := writer.Get(
 		t.Context(), kex, client.ObjectKey{Namespace: "ns1", Name: "other"},
 	); !apierrors.IsNotFound(err) {
-		t.Errorf("an object that does not exist: want a 404, got %v", err)
+		t.Errorf("want a 404 for an object that does not exist, got %v", err)
 	}
 	body, err := writer.Get(t.Context(), kex, client.ObjectKey{Namespace: "ns1", Name: "kex1"})
 	if err != nil {
@@ -171,6 +174,7 @@ func TestGet(t *testing.T) {
 	}
 }
 
+// TestCancelledContext shows that a cancelled context stops a write before its first request.
 func TestCancelledContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -178,10 +182,11 @@ func TestCancelledContext(t *testing.T) {
 	p := patching.Patch{Merge: annotate(map[string]any{"b": int64(2)})}
 	result, err := writerFor(api).Apply(ctx, patching.Target{Body: object(), StatusSubresource: true}, p)
 	if err == nil || result.StatusRefused != nil || len(api.writes()) > 0 {
-		t.Errorf("nothing was refused, and nothing may be written: %v, %+v", err, result)
+		t.Errorf("a cancelled context must not refuse or write anything: %v, %+v", err, result)
 	}
 }
 
+// TestGone shows that a missing object is not an error.
 func TestGone(t *testing.T) {
 	type m = map[string]any
 	cases := map[string]struct {
@@ -189,11 +194,11 @@ func TestGone(t *testing.T) {
 		patch  patching.Patch
 	}{
 		"Main": {
-			reason: "A 404 ends the matter without an error.",
+			reason: "A 404 means that the object is gone, without an error.",
 			patch:  patching.Patch{Merge: m{"spec": m{"n": int64(2)}}},
 		},
 		"Status": {
-			reason: "If /status is not there because the object is not, nothing else is sent.",
+			reason: "A 404 of /status for a missing object stops the other write.",
 			patch:  patching.Patch{Merge: annotate(m{"s": int64(2)})},
 		},
 	}
@@ -211,6 +216,7 @@ func TestGone(t *testing.T) {
 	}
 }
 
+// TestNoVersionToGuardWith shows that a list is not written without a version to guard it.
 func TestNoVersionToGuardWith(t *testing.T) {
 	body := object()
 	delete(body["metadata"].(map[string]any), "resourceVersion")
@@ -218,11 +224,11 @@ func TestNoVersionToGuardWith(t *testing.T) {
 	p := patching.Patch{Transforms: []patching.Transform{patching.BlockDeletion("own")}}
 	if _, err := writerFor(api).Apply(t.Context(), patching.Target{Body: body}, p); err == nil ||
 		len(api.writes()) > 0 {
-		t.Errorf("a list must not be written without a resource version: %v, %v", err, api.writes())
+		t.Errorf("a list was written without a resource version: %v, %v", err, api.writes())
 	}
 }
 
-// answering gives the same answer to each request.
+// answering gives the same response to each request.
 type answering struct {
 	patching.Client
 	text    string
@@ -240,7 +246,7 @@ func (a *answering) Patch(
 	return take([]byte(a.text))
 }
 
-// What is kept of an answer is what a cache would keep: managed fields are left out before anything is decoded.
+// TestAnswers shows that managed fields are removed from a response before it is decoded, as in a cache.
 func TestAnswers(t *testing.T) {
 	const kept = `{"apiVersion":"kopf.dev/v1","kind":"KopfExample","metadata":{"name":"kex1","resourceVersion":"101",` +
 		`"uid":"uid1"}}`
@@ -262,18 +268,19 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// An answer that shows anything but the object is not believed: the outcome is unknown, and nothing is kept of it.
+// TestAnswersOfOtherObjects shows that a response with anything but the object is an error, and that nothing of it is
+// kept.
 func TestAnswersOfOtherObjects(t *testing.T) {
 	for text, reason := range map[string]string{
-		`{"kind":`:                     "the answer is cut",
-		`{}`:                           "it is not an object",
-		`{"kind":""}`:                  "it does not have a kind",
-		`{"kind":5}`:                   "its kind is not a text",
-		`[]`:                           "it is a list",
-		`{"kind":"KopfExample"}`:       "it does not say which object it is",
-		`{"kind":"Status","code":200}`: "it is about a request",
-		`{"kind":"KopfExample","metadata":{"name":"kex1","uid":"uid2","resourceVersion":"101"}}`: "it has another uid",
-		`{"kind":"Other","metadata":{"name":"kex1","uid":"uid1","resourceVersion":"101"}}`:       "it has another kind",
+		`{"kind":`:                     "a response that is cut off",
+		`{}`:                           "a response that is not an object",
+		`{"kind":""}`:                  "a response with an empty kind",
+		`{"kind":5}`:                   "a kind that is not a text",
+		`[]`:                           "a response that is a list",
+		`{"kind":"KopfExample"}`:       "a response without metadata",
+		`{"kind":"Status","code":200}`: "a status of a request",
+		`{"kind":"KopfExample","metadata":{"name":"kex1","uid":"uid2","resourceVersion":"101"}}`: "a foreign uid",
+		`{"kind":"Other","metadata":{"name":"kex1","uid":"uid1","resourceVersion":"101"}}`:       "a foreign kind",
 	} {
 		api := &answering{text: text}
 		writer := &patching.Writer{Client: api}
@@ -288,7 +295,7 @@ func TestAnswersOfOtherObjects(t *testing.T) {
 	}
 }
 
-// A reading may find a successor of another uid, but nothing of another kind.
+// TestReadingsOfOtherKinds shows that a read may return another uid, but not another kind.
 func TestReadingsOfOtherKinds(t *testing.T) {
 	gvk := kex.GroupVersion().WithKind("KopfExample")
 	for text, want := range map[string]bool{
@@ -298,12 +305,12 @@ func TestReadingsOfOtherKinds(t *testing.T) {
 	} {
 		writer := &patching.Writer{Client: &answering{text: text}}
 		if _, err := writer.Get(t.Context(), gvk, types.NamespacedName{Name: "kex1"}); (err == nil) != want {
-			t.Errorf("error %v, want it read: %t: %s", err, want, text)
+			t.Errorf("error %v, want success %t: %s", err, want, text)
 		}
 	}
 }
 
-// What the answer has in common with the object as it was is not decoded again.
+// TestAnswersShareWhatIsTheSame shows that a response shares unchanged parts with the decoded former object.
 func TestAnswersShareWhatIsTheSame(t *testing.T) {
 	const was = `{"apiVersion":"kopf.dev/v1","kind":"KopfExample","metadata":{"name":"kex1","resourceVersion":"100"},` +
 		`"spec":{"field":{"n":1}}}`
@@ -318,8 +325,8 @@ func TestAnswersShareWhatIsTheSame(t *testing.T) {
 		opened *jsontext.Object
 		shared bool
 	}{
-		"Known":    {"the specification has not changed", opened, true},
-		"NotKnown": {"there is nothing to compare", nil, false},
+		"Known":    {"an unchanged part of a known object is shared", opened, true},
+		"NotKnown": {"without the former text nothing is shared", nil, false},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -331,7 +338,7 @@ func TestAnswersShareWhatIsTheSame(t *testing.T) {
 			}
 			at := func(body map[string]any) uintptr { return reflect.ValueOf(body["spec"]).Pointer() }
 			if shared := at(result.Body) == at(body); shared != tc.shared {
-				t.Errorf("%s: shared is %t, want %t", tc.reason, shared, tc.shared)
+				t.Errorf("%s: shared %t, want %t", tc.reason, shared, tc.shared)
 			}
 			if d := cmp.Diff([]string{"101", answers.text}, []string{
 				patching.VersionOf(result.Body), string(result.Answer.Text()),

@@ -21,7 +21,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/rawclient"
 )
 
-// site is an API server that remembers what it was asked for, and always answers the same.
+// site is an API server that records the last request and always returns the same response.
 type site struct {
 	code    int
 	answer  func() io.Reader
@@ -53,7 +53,7 @@ type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) { return 0, f.err }
 
-// warned notes the warnings of the API server.
+// warned records the warnings of the API server.
 type warned []string
 
 func (w *warned) HandleWarningHeaderWithContext(_ context.Context, _ int, _, text string) {
@@ -66,6 +66,7 @@ var (
 	grants = schema.GroupVersionResource{Group: "example.org", Version: "v1", Resource: "grants"}
 )
 
+// TestClient shows the requests of the client, and that warnings are passed on.
 func TestClient(t *testing.T) {
 	merge := rawclient.Patch{Type: types.MergePatchType, Data: []byte(`{"a":1}`)}
 	ofStatus := rawclient.Patch{
@@ -88,16 +89,17 @@ func TestClient(t *testing.T) {
 		want     string
 	}{
 		"Get": {
-			"the core group has a path of its own", pods, key{Namespace: "n", Name: "a"}, get,
+			"an object of the core group has its own path", pods, key{Namespace: "n", Name: "a"}, get,
 			"GET /api/v1/namespaces/n/pods/a",
 		},
-		"Wide": {"an object need not be in a namespace", grants, a, get, "GET /apis/example.org/v1/grants/a"},
+		"Wide": {"a cluster-scoped object has a path without a namespace",
+			grants, a, get, "GET /apis/example.org/v1/grants/a"},
 		"Patch": {
-			"an empty field manager is left out", grants, a, patch(merge),
+			"an empty field manager is omitted", grants, a, patch(merge),
 			`PATCH /apis/example.org/v1/grants/a application/merge-patch+json {"a":1}`,
 		},
 		"Status": {
-			"the status has a path of its own", pods, key{Namespace: "n", Name: "a"}, patch(ofStatus),
+			"a status is patched at its own path", pods, key{Namespace: "n", Name: "a"}, patch(ofStatus),
 			`PATCH /api/v1/namespaces/n/pods/a/status?fieldManager=me+%26+you application/json-patch+json []`,
 		},
 	}
@@ -105,7 +107,7 @@ func TestClient(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			server, said := &site{code: http.StatusOK, answer: textOf(`{"b":2}`), warning: "old"}, &warned{}
 			config := &rest.Config{Host: "http://server", WarningHandlerWithContext: said}
-			// Whatever the configuration is otherwise for, these are texts.
+			// The formats of the configuration are ignored: the client always uses JSON.
 			config.ContentType, config.AcceptContentTypes = "application/vnd.kubernetes.protobuf", "application/cbor"
 			client := rawclient.New(config, &http.Client{Transport: server}, tc.resource)
 			var got string
@@ -115,17 +117,18 @@ func TestClient(t *testing.T) {
 			}
 			want := []string{tc.want, "application/json", `{"b":2}`, "old"}
 			if d := cmp.Diff(want, append([]string{server.asked, server.accepted, got}, *said...)); d != "" {
-				t.Errorf("%s: asked, accepted, answered, warned: -want, +got\n%s", tc.reason, d)
+				t.Errorf("%s: request, accepted format, response, warning: -want, +got\n%s", tc.reason, d)
 			}
 		})
 	}
 }
 
-// ignoring is a handler of warnings as it was before they had contexts.
+// ignoring is a handler of warnings without a context, as in former versions of client-go.
 type ignoring struct{ ignored int }
 
 func (i *ignoring) HandleWarningHeader(int, string, string) { i.ignored++ }
 
+// TestWarningsAreForWhomTheConfigurationSays shows that warnings go to the configured handler, or to the log.
 func TestWarningsAreForWhomTheConfigurationSays(t *testing.T) {
 	var said int
 	log := funcr.New(func(string, string) { said++ }, funcr.Options{})
@@ -139,30 +142,31 @@ func TestWarningsAreForWhomTheConfigurationSays(t *testing.T) {
 		}
 	}
 	if older.ignored != 1 || said != 1 {
-		t.Errorf("%d warnings were ignored, and %d were logged, want one each", older.ignored, said)
+		t.Errorf("%d warnings were ignored and %d were logged, want one each", older.ignored, said)
 	}
 }
 
+// TestClientFails shows that errors of the server, the connection and the callback are returned.
 func TestClientFails(t *testing.T) {
 	broken := errors.New("the connection broke")
 	half := func() io.Reader { return io.MultiReader(strings.NewReader(`{"a":`), failing{broken}) }
 	status := `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Conflict","code":409,"message":"no"}`
-	refusal := errors.New("it is not what was asked for")
+	refusal := errors.New("the callback refuses the response")
 	tests := map[string]struct {
 		reason string
 		server site
 		is     func(error) bool
 	}{
 		"Refused": {
-			"the API server says why", site{code: http.StatusConflict, answer: textOf(status)},
+			"an error of the API server is returned", site{code: http.StatusConflict, answer: textOf(status)},
 			apierrors.IsConflict,
 		},
 		"Cut": {
-			"half an answer is none", site{code: http.StatusOK, answer: half},
+			"a response that breaks off is an error", site{code: http.StatusOK, answer: half},
 			func(err error) bool { return errors.Is(err, broken) },
 		},
 		"NotTaken": {
-			"who takes it may refuse it", site{code: http.StatusOK, answer: textOf(`{}`)},
+			"an error of the callback is returned", site{code: http.StatusOK, answer: textOf(`{}`)},
 			func(err error) bool { return errors.Is(err, refusal) },
 		},
 	}
@@ -171,16 +175,16 @@ func TestClientFails(t *testing.T) {
 			c := rawclient.New(&rest.Config{Host: "http://server"}, &http.Client{Transport: &tc.server}, grants)
 			refuse := func([]byte) error { return refusal }
 			if err := c.Get(t.Context(), a, refuse); !tc.is(err) {
-				t.Errorf("%s: reading gave %v", tc.reason, err)
+				t.Errorf("%s: reading returned %v", tc.reason, err)
 			}
 			if err := c.Patch(t.Context(), a, rawclient.Patch{Type: types.MergePatchType}, refuse); !tc.is(err) {
-				t.Errorf("%s: patching gave %v", tc.reason, err)
+				t.Errorf("%s: patching returned %v", tc.reason, err)
 			}
 		})
 	}
 }
 
-// closing notes that it was closed.
+// closing records that it was closed.
 type closing struct {
 	io.Reader
 	closed bool
@@ -188,7 +192,8 @@ type closing struct {
 
 func (c *closing) Close() error { c.closed = true; return nil }
 
-// What is not read to its end and closed is a connection that nobody else can use.
+// TestAnswersAreClosed shows that a response is closed even if the callback fails. Otherwise its connection could not
+// be reused.
 func TestAnswersAreClosed(t *testing.T) {
 	body := &closing{Reader: strings.NewReader(`{}`)}
 	way := &http.Client{Transport: answering(func(r *http.Request) *http.Response {
@@ -197,10 +202,10 @@ func TestAnswersAreClosed(t *testing.T) {
 	client := rawclient.New(&rest.Config{Host: "http://server"}, way, grants)
 	refuse := func([]byte) error { return errors.New("no") }
 	if err := client.Patch(t.Context(), a, rawclient.Patch{Type: types.MergePatchType}, refuse); err == nil {
-		t.Error("it was not taken")
+		t.Error("the error of the callback is not returned")
 	}
 	if !body.closed {
-		t.Error("it is open")
+		t.Error("the response is not closed")
 	}
 }
 
@@ -208,7 +213,8 @@ type answering func(*http.Request) *http.Response
 
 func (a answering) RoundTrip(r *http.Request) (*http.Response, error) { return a(r), nil }
 
-// The timeout is that of all attempts together: a server that is overloaded may ask for any number of them.
+// TestTimeout shows that the timeout covers all attempts together, as an overloaded server may request any number of
+// them.
 func TestTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked := 0
@@ -228,11 +234,12 @@ func TestTimeout(t *testing.T) {
 	})
 }
 
+// TestClientOfABadConfiguration shows that an invalid configuration is an error of each request.
 func TestClientOfABadConfiguration(t *testing.T) {
 	c := rawclient.New(&rest.Config{Host: "http://[::1"}, http.DefaultClient, grants)
 	for _, err := range []error{c.Get(t.Context(), a, nil), c.Patch(t.Context(), a, rawclient.Patch{}, nil)} {
 		if err == nil || !strings.Contains(err.Error(), "grants") {
-			t.Errorf("it has to be named: %v", err)
+			t.Errorf("the error does not name the resource: %v", err)
 		}
 	}
 }

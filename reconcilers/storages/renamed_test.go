@@ -8,19 +8,21 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/storages"
 )
 
+// TestFormerIDsOf shows that sub-handlers get their former ids from their handler.
 func TestFormerIDsOf(t *testing.T) {
 	renamed := storages.Renamed{}.With("new", []string{"old"}).With("new/spec.x", nil).With("other", nil)
 	cases := map[string]struct {
 		reason, id string
 		want       []string
 	}{
-		"Renamed":    {reason: "a renamed handler has its former id", id: "new", want: []string{"old"}},
-		"Part":       {reason: "a sub-handler is renamed with its handler", id: "new/part", want: []string{"old/part"}},
-		"PartOfPart": {reason: "so are those below it", id: "new/a/b", want: []string{"old/a/b"}},
-		"Field":      {reason: "a handler of a field is not a sub-handler", id: "new/spec.x"},
-		"FieldPart":  {reason: "nor is its sub-handler", id: "new/spec.x/part"},
-		"Longer":     {reason: "an id with the same beginning is another id", id: "newer"},
-		"Other":      {reason: "other handlers are not renamed", id: "other"},
+		"Renamed": {reason: "a renamed handler has its former id", id: "new", want: []string{"old"}},
+		"Part":    {reason: "a sub-handler is renamed with its handler", id: "new/part", want: []string{"old/part"}},
+		"PartOfPart": {reason: "a nested sub-handler is renamed with its handler",
+			id: "new/a/b", want: []string{"old/a/b"}},
+		"Field":     {reason: "a handler of a field is not a sub-handler", id: "new/spec.x"},
+		"FieldPart": {reason: "a sub-handler of a field handler is not renamed", id: "new/spec.x/part"},
+		"Longer":    {reason: "an id with the same beginning is another id", id: "newer"},
+		"Other":     {reason: "other handlers are not renamed", id: "other"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -23,7 +23,7 @@ func body() object {
 	}
 }
 
-// scribble changes all that can be changed of a value.
+// scribble changes everything in a value that can be changed.
 func scribble(value any) {
 	switch value := value.(type) {
 	case object:
@@ -40,7 +40,7 @@ func scribble(value any) {
 	}
 }
 
-// careless keeps what it is given and what it gives, and scribbles on it whenever it is asked.
+// careless is a storage that keeps all its arguments and results, and modifies them later.
 type careless struct {
 	diffbase.Annotations
 	panics bool
@@ -129,7 +129,7 @@ func record() progress.Record {
 	}
 }
 
-// everything is all that the engine has when it has asked a storage for all that it can do.
+// everything uses all methods of the storages, calling ask in between, and returns all arguments and results.
 func everything(t *testing.T, d diffbase.Storage, p progress.Storage, ask func()) []any {
 	t.Helper()
 	whole, extra, patch := body(), []diff.Path{{"status", "field"}}, object{
@@ -159,6 +159,8 @@ func everything(t *testing.T, d diffbase.Storage, p progress.Storage, ask func()
 	}
 }
 
+// TestStoragesOfUsersAreKeptApart shows that a storage of a user cannot modify values of the engine, nor the engine
+// those of the storage.
 func TestStoragesOfUsersAreKeptApart(t *testing.T) {
 	trusted := diffbase.Annotations{Prefix: "x.org"}
 	store := progress.Annotations{Prefix: "x.org"}
@@ -177,6 +179,8 @@ func TestStoragesOfUsersAreKeptApart(t *testing.T) {
 	}
 }
 
+// TestStoragesThatPanicChangeNothing shows that a panic of a storage becomes an error, and that its incomplete write is
+// dropped.
 func TestStoragesThatPanicChangeNothing(t *testing.T) {
 	c := &careless{Annotations: diffbase.Annotations{Prefix: "x.org"}, panics: true}
 	d, p := storages.Diffbase(c), storages.Progress(carelessProgress{c, progress.Annotations{Prefix: "x.org"}})
@@ -196,11 +200,11 @@ func TestStoragesThatPanicChangeNothing(t *testing.T) {
 		}
 	}
 	if len(patch) > 0 {
-		t.Errorf("half of a write is none: %v", patch)
+		t.Errorf("a failed write changed the patch: %v", patch)
 	}
 }
 
-// What costs nothing stays so: the storages of this project are not copied for.
+// TestTrustedStoragesStayAsTheyAre shows that the storages of this project are not wrapped, as they need no copies.
 func TestTrustedStoragesStayAsTheyAre(t *testing.T) {
 	for _, one := range []diffbase.Storage{nil, diffbase.Annotations{Prefix: "x.org"}, diffbase.Status{}} {
 		if d := cmp.Diff(one, storages.Diffbase(one)); d != "" {
@@ -215,11 +219,11 @@ func TestTrustedStoragesStayAsTheyAre(t *testing.T) {
 		}
 	}
 	if multi, ok := storages.Diffbase(diffbase.Multi{diffbase.Status{}}).(diffbase.Multi); !ok || len(multi) != 1 {
-		t.Error("several storages stay several: the engine looks into them")
+		t.Error("a storage of several storages is wrapped, but the engine inspects it")
 	}
 }
 
-// answering is a storage with a fixed answer.
+// answering is a storage with a fixed result.
 type answering struct {
 	progress.Annotations
 	record *progress.Record
@@ -230,6 +234,8 @@ func (a answering) Fetch(object, string) (*progress.Record, error) { return a.re
 
 func (a answering) Store(object, object, string, progress.Record) error { return a.err }
 
+// TestAnswersOfUsersStorages shows that a record that is returned with an error is ignored, and that a probe names the
+// handler.
 func TestAnswersOfUsersStorages(t *testing.T) {
 	broken := errors.New("broken")
 	kept := record()
@@ -238,10 +244,11 @@ func TestAnswersOfUsersStorages(t *testing.T) {
 		given  answering
 		want   bool
 	}{
-		"Nothing":    {"there is none", answering{}, false},
-		"Record":     {"it is what there is", answering{record: &kept}, true},
-		"Error":      {"nothing is known", answering{err: broken}, false},
-		"BothOfThem": {"what comes with an error is not to be believed", answering{record: &kept, err: broken}, false},
+		"Nothing": {"a missing record is not returned", answering{}, false},
+		"Record":  {"a record is returned", answering{record: &kept}, true},
+		"Error":   {"an error is returned without a record", answering{err: broken}, false},
+		"BothOfThem": {"a record that is returned with an error is ignored",
+			answering{record: &kept, err: broken}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := storages.Progress(tc.given).Fetch(body(), "fn")
@@ -250,7 +257,7 @@ func TestAnswersOfUsersStorages(t *testing.T) {
 			}
 			err = storages.ProbeProgress(object{}, tc.given, "fn")
 			if !errors.Is(err, tc.given.err) || err != nil && !strings.Contains(err.Error(), `handler "fn"`) {
-				t.Errorf("an error of the probe names the handler, got %v", err)
+				t.Errorf("the error of the probe does not name the handler: %v", err)
 			}
 		})
 	}
@@ -261,10 +268,11 @@ type irremovable struct{ progress.Annotations }
 
 func (irremovable) Purge(_, _ map[string]any, _ string) { panic("no removal") }
 
+// TestProbeOfAStorageThatPanics shows that a panic of a storage during the probe is returned as an error.
 func TestProbeOfAStorageThatPanics(t *testing.T) {
 	kept := storages.Progress(irremovable{progress.Annotations{Prefix: "x.org"}})
 	err := storages.ProbeProgress(map[string]any{}, kept, "fn")
 	if err == nil || err.Error() != `removing a record of handler "fn": panic: no removal` {
-		t.Errorf("the set-up reports the handler and the panic: got %v", err)
+		t.Errorf("want an error with the handler and the panic, got %v", err)
 	}
 }

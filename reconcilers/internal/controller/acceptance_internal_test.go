@@ -22,7 +22,8 @@ import (
 
 const document = "/openapi/v3/apis/example.org/v1"
 
-// accepting is a kind whose objects are to tell of their handlers, and the API server with its schema.
+// accepting is a kind whose objects report the state of their handlers in conditions, with a server that serves its
+// schema.
 type accepting struct {
 	*Dependencies
 	*acceptance
@@ -58,7 +59,7 @@ func (a *accepting) has(status map[string]any) {
 	})
 }
 
-// want compares what is written now, and with how many new lines that was told.
+// want checks whether conditions are written now, and how many lines were logged since the last check.
 func (a *accepting) want(when string, written bool, lines int) {
 	a.t.Helper()
 	if types, ok := a.Types(a.t.Context()); ok != written || types.Ready != "Ready" {
@@ -75,6 +76,7 @@ func withStatus(r discovery.Resource) discovery.Resource {
 	return r
 }
 
+// TestConditionsWithoutAPlace shows which kinds get conditions, and that the log explains the others.
 func TestConditionsWithoutAPlace(t *testing.T) {
 	kind := func(group, name string) discovery.Resource {
 		return withStatus(discovery.Resource{
@@ -87,12 +89,18 @@ func TestConditionsWithoutAPlace(t *testing.T) {
 		taken  bool
 		whole  bool
 	}{
-		"Deployment":      {"its conditions are its own controllers'", kind("apps", "Deployment"), false, false},
-		"Pod":             {"they decide by its Ready", kind("", "Pod"), false, false},
-		"Service":         {"its conditions are for all", kind("", "Service"), true, false},
-		"Custom":          {"a CRD's are those of its operator", kind("example.org", "Widget"), true, true},
-		"CustomOfAnIdol":  {"this domain has CRDs, too", kind("gateway.networking.k8s.io", "Gateway"), true, true},
-		"WithoutStatuses": {"nothing would tell who writes what", widgets, false, true},
+		"Deployment": {"conditions of a built-in kind belong to its own controllers",
+			kind("apps", "Deployment"), false, false},
+		"Pod": {"the Ready condition of a Pod decides whether it receives traffic",
+			kind("", "Pod"), false, false},
+		"Service": {"conditions of a Service may be written by any component",
+			kind("", "Service"), true, false},
+		"Custom": {"conditions of a custom resource belong to its operator",
+			kind("example.org", "Widget"), true, true},
+		"CustomOfAnIdol": {"a custom resource in a domain of Kubernetes is treated as custom",
+			kind("gateway.networking.k8s.io", "Gateway"), true, true},
+		"WithoutStatuses": {"without a status subresource, writers of the status cannot be distinguished",
+			widgets, false, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			defer explain(t, c.reason)
@@ -104,56 +112,59 @@ func TestConditionsWithoutAPlace(t *testing.T) {
 				t.Errorf("written: %v, observedGeneration: %v", taken, types.WholeStatus)
 			}
 			if !taken && (len(a.said) != 1 || !strings.Contains(a.said[0], c.r.Kind)) {
-				t.Errorf("one line with the kind: %q", a.said)
+				t.Errorf("want one line with the kind, got %q", a.said)
 			}
 		})
 	}
 }
 
+// TestSchemaWithoutConditions shows that the schema decides whether conditions and observedGeneration are written, and
+// that a corrected schema is found after a pause.
 func TestSchemaWithoutConditions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := withStatus(widgets)
 		a := newAccepting(t, r)
 		a.has(map[string]any{})
 		a.inspectConditions(t.Context(), r, nil)
-		a.want("no handler reports, so nobody looks", true, 0)
+		a.want("without a reporting handler the schema is not checked", true, 0)
 		a.inspectConditions(t.Context(), r, reporters())
 		if len(a.said) == 1 && !strings.Contains(a.said[0], remedyForSchema) {
-			t.Errorf("the remedy is missing: %s", a.said[0])
+			t.Errorf("the log line lacks the remedy: %s", a.said[0])
 		}
-		a.want("the schema has no place", false, 1)
+		a.want("a schema without conditions disables writing and logs once", false, 1)
 		a.has(map[string]any{"conditions": map[string]any{}})
 		time.Sleep(refusalPause - time.Second)
-		a.want("the schema is not looked at all the time", false, 0)
+		a.want("the schema is not read again before the pause is over", false, 0)
 		time.Sleep(2 * time.Second)
-		a.want("it was mended meanwhile", true, 0)
+		a.want("a corrected schema enables writing after the pause", true, 0)
 		if types, _ := a.Types(t.Context()); types.WholeStatus {
-			t.Error("there is no status.observedGeneration in the schema")
+			t.Error("observedGeneration is written although the schema does not have it")
 		}
 		a.has(map[string]any{})
 		time.Sleep(time.Hour)
-		a.want("without a refusal it is not looked at again", true, 0)
+		a.want("a working schema is not checked again without a refusal", true, 0)
 		a.has(map[string]any{"conditions": map[string]any{}, "observedGeneration": map[string]any{}})
 		a.inspectConditions(t.Context(), r, reporters())
 		if types, _ := a.Types(t.Context()); !types.WholeStatus {
-			t.Error("there is a status.observedGeneration in the schema")
+			t.Error("observedGeneration is not written although the schema has it")
 		}
 	})
 }
 
-// What cannot be asked for will be seen when it is written.
+// TestSchemaThatIsNotKnown shows that conditions are written while the schema cannot be read: a refusal of the API
+// server decides then.
 func TestSchemaThatIsNotKnown(t *testing.T) {
 	r := withStatus(widgets)
 	a := newAccepting(t, r)
 	a.inspectConditions(t.Context(), r, reporters())
-	a.want("the server has no document", true, 0)
+	a.want("a server without the document allows writing", true, 0)
 	a.has(map[string]any{})
 	a.server.Become(func() { a.server.Err = errors.New("out of order") })
 	a.inspectConditions(t.Context(), r, reporters())
-	a.want("it does not answer", true, 0)
+	a.want("a server that returns an error allows writing", true, 0)
 }
 
-// Another definition of a kind has its own mistakes: that is told even if it is the same as before.
+// TestSchemaReplaced shows that a new definition of a kind is reported even if it has the same mistake as the old one.
 func TestSchemaReplaced(t *testing.T) {
 	r := withStatus(widgets)
 	a := newAccepting(t, r)
@@ -161,23 +172,25 @@ func TestSchemaReplaced(t *testing.T) {
 	for range 2 {
 		a.inspectConditions(t.Context(), r, reporters())
 	}
-	a.want("the same definition", false, 1)
+	a.want("the same definition is reported once", false, 1)
 	other := r
 	other.Namespaced = false
 	a.inspectConditions(t.Context(), other, reporters())
-	a.want("another one", false, 1)
+	a.want("a changed definition is reported again", false, 1)
 }
 
+// TestRefusedConditions shows that a refusal for one object is only logged, and that a lasting one stops the writing
+// for a while.
 func TestRefusedConditions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAccepting(t, withStatus(widgets))
 		a.Refused(t.Context(), errors.New("too long"), false)
-		a.want("one object is refused: the others are not", true, 1)
+		a.want("a refusal for one object does not stop writing for the others", true, 1)
 		a.Refused(t.Context(), errors.New("too short"), false)
-		a.want("a reason for each object would fill the log", true, 0)
+		a.want("a second refusal within the pause is not logged", true, 0)
 		time.Sleep(refusalPause + time.Second)
 		a.Refused(t.Context(), errors.New("too short"), false)
-		a.want("after some time it is news", true, 1)
+		a.want("a refusal after the pause is logged again", true, 1)
 		for _, c := range []struct {
 			why    error
 			remedy string
@@ -187,19 +200,20 @@ func TestRefusedConditions(t *testing.T) {
 		} {
 			a.Refused(t.Context(), c.why, true)
 			if len(a.said) == 1 && !strings.Contains(a.said[0], strings.ReplaceAll(c.remedy, `"`, `\"`)) {
-				t.Errorf("the remedy is missing: %s", a.said[0])
+				t.Errorf("the log line lacks the remedy: %s", a.said[0])
 			}
-			a.want("no object will be taken", false, 1)
+			a.want("a refusal that affects all objects stops writing", false, 1)
 		}
 		a.Refused(t.Context(), errors.New("unknown field"), true)
-		a.want("for the same reason", false, 0)
+		a.want("a second refusal for the same cause is not logged", false, 0)
 		time.Sleep(refusalPause + time.Second)
-		a.want("it may be over", true, 0)
+		a.want("writing is tried again after the pause", true, 0)
 	})
 }
 
+// TestNobodyReports shows that a kind without reporting handlers gets no conditions.
 func TestNobodyReports(t *testing.T) {
 	if (&Dependencies{}).conditionsOf(withStatus(widgets), nil) != nil {
-		t.Error("objects tell of their handlers, though no handler wants it")
+		t.Error("conditions are written for a kind without reporting handlers")
 	}
 }

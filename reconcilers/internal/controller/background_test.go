@@ -18,7 +18,7 @@ func labelOf(body map[string]any) string {
 	return (&unstructured.Unstructured{Object: body}).GetLabels()["l"]
 }
 
-// Timers tick for as long as their object is there, each in its own time, whatever happens to others.
+// TestTimers shows that a timer ticks at its own interval for each object until that object is deleted.
 func TestTimers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSite(t)
@@ -30,17 +30,17 @@ func TestTimers(t *testing.T) {
 		s.want("at once", "t x")
 		time.Sleep(20 * time.Second)
 		s.create("a", "y")
-		s.want("another", "t y")
+		s.want("the first tick of the second object", "t y")
 		time.Sleep(2 * time.Minute)
 		s.want("two minutes", "t x", "t x", "t y", "t y")
 		s.remove("a", "x")
-		s.want("while it is being removed")
+		s.want("no tick during the deletion")
 		time.Sleep(2 * time.Minute)
-		s.want("one is gone", "t y", "t y")
+		s.want("after the deletion of one object", "t y", "t y")
 	})
 }
 
-// What runs beside an object sees it as it is by now.
+// TestLatestState shows that a daemon reads the latest state of its object.
 func TestLatestState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSite(t)
@@ -59,14 +59,14 @@ func TestLatestState(t *testing.T) {
 			s.edit("a", "x", `{"metadata":{"labels":{"l":"`+label+`"}}}`)
 			ask <- struct{}{}
 			if got := <-seen; got != label {
-				t.Errorf("it sees the label %q, not %q", got, label)
+				t.Errorf("the daemon reads the label %q, want %q", got, label)
 			}
 		}
 		close(ask)
 	})
 }
 
-// A daemon that goes on after its object never sees another one that has the name now.
+// TestLatestStateOfAnother shows that a daemon that outlives its object never sees a new object of the same name.
 func TestLatestStateOfAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSite(t)
@@ -90,13 +90,13 @@ func TestLatestStateOfAnother(t *testing.T) {
 		s.edit("a", "x", `{"metadata":{"labels":{"l":"another"}}}`)
 		close(asked)
 		if got := <-seen; got != "gone" {
-			t.Errorf("it sees the label %q", got)
+			t.Errorf("the daemon reads the label %q of another object", got)
 		}
 		s.settle()
 	})
 }
 
-// liveBody is the newest state of the object of a function in the background.
+// liveBody returns the latest state of the object of a background handler.
 func liveBody(call *handlers.Invocation) map[string]any {
 	return (&cause.Cause{Object: call.Live.Object()}).Body()
 }

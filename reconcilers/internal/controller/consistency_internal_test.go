@@ -12,19 +12,21 @@ func (f sending) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{Body: http.NoBody}, nil
 }
 
+// TestConsistentLists shows how the first list of an informer becomes a consistent read.
 func TestConsistentLists(t *testing.T) {
 	for name, c := range map[string]struct{ reason, query, want string }{
-		"AnyState": {"it may be one of the past", "resourceVersion=0", ""},
+		"AnyState": {"version 0 allows a state of the past, so it is removed", "resourceVersion=0", ""},
 		"Match": {
-			"it says what a version means, and there is none",
+			"a version match without a version is invalid, so both are removed",
 			"resourceVersion=0&resourceVersionMatch=NotOlderThan", "",
 		},
 		"Stream": {
-			"a stream has to say that it begins with what there is",
+			"a streaming list keeps its version match, which the API server requires",
 			"resourceVersion=0&resourceVersionMatch=NotOlderThan&sendInitialEvents=true",
 			"resourceVersionMatch=NotOlderThan&sendInitialEvents=true",
 		},
-		"Version": {"a watch goes on from a version", "resourceVersion=5&watch=1", "resourceVersion=5&watch=1"},
+		"Version": {"a watch keeps the version from which it continues",
+			"resourceVersion=5&watch=1", "resourceVersion=5&watch=1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			defer explain(t, c.reason)

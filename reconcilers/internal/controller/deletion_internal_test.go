@@ -8,6 +8,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
+// TestPassOverAnObjectThatGoes shows that an object is neither handled nor remembered after its end, at whatever point
+// of a pass it disappears.
 func TestPassOverAnObjectThatGoes(t *testing.T) {
 	deleting := func() *handlers.Handler { return &handlers.Handler{ID: "d", Reason: cause.Delete} }
 	tests := map[string]struct {
@@ -15,45 +17,45 @@ func TestPassOverAnObjectThatGoes(t *testing.T) {
 		play   func(w *world, create *handlers.Handler)
 	}{
 		"NotInTheCache": {
-			reason: "a request may outlive its object",
+			reason: "a request for an object that is not in the cache does nothing",
 			play: func(w *world, _ *handlers.Handler) {
 				w.object = nil
 				w.deliver()
 				w.pass()
-				w.wantCalls("there is no object")
+				w.wantCalls("without an object")
 			},
 		},
 		"DuringItsPass": {
-			reason: "what a pass wants to keep of an object that went meanwhile is not kept",
+			reason: "a pass over an object that is deleted meanwhile keeps no memory of it",
 			play: func(w *world, create *handlers.Handler) {
 				during(create, func() { w.object = nil; w.deliver() })
 				w.pass()
-				w.wantForgotten("the deletion was told during the pass")
+				w.wantForgotten("the deletion was noted during the pass")
 			},
 		},
 		"ReplacedDuringItsPass": {
-			reason: "nor if another object has its name by then, which is a new one",
+			reason: "an object that is replaced during its pass is forgotten, and its successor is handled as new",
 			play: func(w *world, create *handlers.Handler) {
 				during(create, func() { w.create("u2"); w.deliver() })
 				w.pass()
-				w.wantForgotten("the uid is another one")
+				w.wantForgotten("the object has another uid")
 				w.pass()
-				w.wantCalls("both", "c", "c")
+				w.wantCalls("after the pass over the successor", "c", "c")
 			},
 		},
 		"NotFoundByAWrite": {
-			reason: "what the cache still shows of it is past: it is not handled a second time",
+			reason: "an object that a write did not find is not handled again from a stale cache",
 			play: func(w *world, create *handlers.Handler) {
 				during(create, func() { w.object = nil })
 				w.pass()
 				w.pass()
-				w.wantCalls("the cache does not know yet", "c")
+				w.wantCalls("the cache still has the object", "c")
 				w.deliver()
-				w.wantForgotten("the cache knows")
+				w.wantForgotten("the deletion reached the cache")
 			},
 		},
 		"NotFoundButChangedLater": {
-			reason: "an object that goes on changing was found missing by mistake",
+			reason: "an object that changes after a write did not find it is handled again",
 			play: func(w *world, create *handlers.Handler) {
 				held := w.object
 				during(create, func() { w.object = nil })
@@ -63,12 +65,12 @@ func TestPassOverAnObjectThatGoes(t *testing.T) {
 				w.edit(`{"spec":{"size":2}}`)
 				w.deliver()
 				w.pass()
-				w.wantCalls("it is there", "c", "c")
+				w.wantCalls("the object still exists", "c", "c")
 			},
 		},
 		"Released": {
-			reason: "nothing follows the write that lets an object go, not even if the cache shows edits made " +
-				"before it",
+			reason: "an object that was released by a write is not handled again, not even if the cache shows " +
+				"edits from before it",
 			play: func(w *world, _ *handlers.Handler) {
 				w.pass()
 				w.deliver()
@@ -77,28 +79,28 @@ func TestPassOverAnObjectThatGoes(t *testing.T) {
 				stale := w.object
 				w.pass()
 				if w.object != nil {
-					w.t.Fatalf("it was not let go: %v", w.object)
+					w.t.Fatalf("the object was not released: %v", w.object)
 				}
 				w.object = stale
 				w.edit(`{"metadata":{"labels":{"edited":"meanwhile"}}}`)
 				w.deliver()
 				w.pass()
-				w.wantCalls("the cache has an edit that was made before the end", "c", "d")
+				w.wantCalls("the cache shows an edit from before the release", "c", "d")
 				w.object = nil
 				w.deliver()
-				w.wantForgotten("the cache knows of the deletion")
+				w.wantForgotten("the deletion reached the cache")
 			},
 		},
 		"BackUnderItsUID": {
-			reason: "a list may be older than the one before: an object that was told to be gone is there, then",
+			reason: "an object that a stale list brings back after its deletion is handled",
 			play: func(w *world, _ *handlers.Handler) {
 				w.controller.Deleted(w.controller.cached(request.NamespacedName))
 				w.pass()
-				w.wantCalls("the cache has it", "c")
+				w.wantCalls("the cache still has the object", "c")
 			},
 		},
 		"ReleasedAndToldOfDuringTheLook": {
-			reason: "an object that was found in the cache may be gone, and forgotten, before its memory is looked for",
+			reason: "an object that is deleted between its cache lookup and its memory lookup is not handled",
 			play: func(w *world, _ *handlers.Handler) {
 				w.pass()
 				w.deliver()
@@ -112,7 +114,7 @@ func TestPassOverAnObjectThatGoes(t *testing.T) {
 					}
 				}}
 				w.pass()
-				w.wantCalls("the cache had it a moment ago", "c", "d")
+				w.wantCalls("the cache had the object a moment ago", "c", "d")
 			},
 		},
 	}
@@ -125,7 +127,7 @@ func TestPassOverAnObjectThatGoes(t *testing.T) {
 	}
 }
 
-// during makes something happen while the function is running.
+// during makes the handler call a function before it returns.
 func during(h *handlers.Handler, happen func()) {
 	noted := h.Call
 	h.Call = func(ctx context.Context, c *handlers.Invocation) error {
@@ -135,8 +137,8 @@ func during(h *handlers.Handler, happen func()) {
 	}
 }
 
-// The informer notifies of a deletion after it has removed the object from the cache: later, if it waits for a slow
-// index function. Handlers of events may take as long.
+// TestPassOverAnObjectThatGoesDuringItsEvents shows that event handlers can run while the object leaves the cache: the
+// informer notifies of a deletion after the removal, and a slow index function delays it further.
 func TestPassOverAnObjectThatGoesDuringItsEvents(t *testing.T) {
 	watch := &handlers.Handler{ID: "e", Family: handlers.Watching}
 	w := newWorld(t, watch, creating("c"))
@@ -148,11 +150,12 @@ func TestPassOverAnObjectThatGoesDuringItsEvents(t *testing.T) {
 	})
 	w.controller.Seen("ADDED", cached)
 	w.pass()
-	w.wantCalls("the cache does not have it any more", "e")
+	w.wantCalls("the cache does not have the object any more", "e")
 }
 
-// The informer removes an object from the cache before it tells of the deletion, so a pass may deliver the last change
-// of an object without knowing its end: what is to be written then is for nobody.
+// TestWritesToAnObjectThatWentBeforeItsEvents shows that event handlers still get the last event of an object that has
+// left the cache, but that their changes are not written: the informer removes the object before it notifies of the
+// deletion.
 func TestWritesToAnObjectThatWentBeforeItsEvents(t *testing.T) {
 	watch := &handlers.Handler{ID: "e", Family: handlers.Watching, Call: func(
 		_ context.Context, c *handlers.Invocation,
@@ -166,8 +169,8 @@ func TestWritesToAnObjectThatWentBeforeItsEvents(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.pass()
-	w.wantCalls("the event has happened", "e")
+	w.wantCalls("the event was delivered", "e")
 	if w.writes > 0 {
-		t.Errorf("%d writes to an object that is gone", w.writes)
+		t.Errorf("%d writes to a deleted object", w.writes)
 	}
 }

@@ -18,7 +18,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
-// What one handler wants to be kept as digests is kept so for all of the kind; of Secrets nothing is kept otherwise.
+// TestWhatIsKeptAsDigests shows that a path redacted by one handler is redacted for the whole kind, and that a Secret
+// is redacted completely unless the settings say otherwise.
 func TestWhatIsKeptAsDigests(t *testing.T) {
 	data, token := diff.Path{"data"}, diff.Path{"spec", "token"}
 	own := []*adapters.Handler{
@@ -40,13 +41,15 @@ func TestWhatIsKeptAsDigests(t *testing.T) {
 	}
 }
 
-// spoilt is a memory that cannot be made.
+// spoilt is a storage that cannot build an essence.
 type spoilt struct{ diffbase.Annotations }
 
 func (spoilt) Build(map[string]any, []diff.Path) (diffbase.Essence, error) {
 	return nil, errors.New("spoilt")
 }
 
+// TestHoldingNewObjects shows that a new object needs the finalizer if a handler of deletions exists, and that errors of
+// the storage are returned.
 func TestHoldingNewObjects(t *testing.T) {
 	deleting := []*adapters.Handler{adapters.New(&handlers.Handler{
 		ID: "d", Reason: cause.Delete, Call: func(context.Context, *handlers.Invocation) error { return nil },
@@ -66,11 +69,12 @@ func TestHoldingNewObjects(t *testing.T) {
 	}
 	s.Diffbase = spoilt{}
 	if _, err := HoldsNew(t.Context(), s, widgets, deleting, body); err == nil {
-		t.Error("a storage that fails is told of")
+		t.Error("an error of the storage is not returned")
 	}
 }
 
-// What objects say of their handlers is no change of theirs, as far as that is written.
+// TestConditionsAreNoChanges shows that conditions of reporting handlers are hidden from the essence, so writing them
+// is not a change.
 func TestConditionsAreNoChanges(t *testing.T) {
 	own := reporters()
 	for name, c := range map[string]struct {

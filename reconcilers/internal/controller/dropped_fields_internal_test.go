@@ -13,7 +13,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
-// A field that the schema of a CRD does not have is logged once for each kind, however many objects have it.
+// TestDroppedFieldsAreLoggedOnce shows that a field unknown to the schema of a CRD is logged once for each kind,
+// however many objects have it.
 func TestDroppedFieldsAreLoggedOnce(t *testing.T) {
 	var logged []string
 	log := funcr.New(func(_, line string) { logged = append(logged, line) }, funcr.Options{})
@@ -31,18 +32,18 @@ func TestDroppedFieldsAreLoggedOnce(t *testing.T) {
 	}
 	if len(logged) != 3 || first != 3 || !strings.Contains(logged[0], "status.a") ||
 		!strings.Contains(logged[0], "Kind=Widget") {
-		t.Errorf("want a line for each of three fields: %q", logged)
+		t.Errorf("want one line for each of three fields, got %q", logged)
 	}
 }
 
-// The limits of the configuration are for all writers of a resource together, so they have one client.
+// TestWritersOfAResourceShareAClient shows that all writers of a resource share one client, and thus its rate limits.
 func TestWritersOfAResourceShareAClient(t *testing.T) {
 	deps := &Dependencies{Cluster: onlyConfig{}, HTTPClient: http.DefaultClient}
 	gadgets := widgets
 	gadgets.Plural = "gadgets"
 	first, second, other := deps.writerFor(widgets), deps.writerFor(widgets), deps.writerFor(gadgets)
 	if first.Client == nil || first.Client != second.Client || first.Client == other.Client {
-		t.Errorf("got %v and %v, and %v for another resource", first.Client, second.Client, other.Client)
+		t.Errorf("got the clients %v and %v, and %v for another resource", first.Client, second.Client, other.Client)
 	}
 }
 
@@ -50,14 +51,15 @@ type onlyConfig struct{ Cluster }
 
 func (onlyConfig) GetConfig() *rest.Config { return &rest.Config{} }
 
-// Kinds of the API server's own leave zeros out, and have fields that are only written.
+// TestDroppedFieldsOfBuiltInKinds shows that dropped fields are observed for custom kinds only: built-in kinds omit
+// zero values and have write-only fields.
 func TestDroppedFieldsOfBuiltInKinds(t *testing.T) {
 	for group, custom := range map[string]bool{"": false, "apps": false, "batch.k8s.io": false, "example.org": true} {
 		r := widgets
 		r.Group = group
 		deps := &Dependencies{Writer: patching.Writer{Client: &api{}}}
 		if observes := deps.writerFor(r).Observer != nil; observes != custom {
-			t.Errorf("group %q: dropped fields are looked at: %v", group, observes)
+			t.Errorf("group %q: dropped fields are observed: %v", group, observes)
 		}
 	}
 }

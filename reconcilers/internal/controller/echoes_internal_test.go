@@ -17,7 +17,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 )
 
-// looks counts the essences that are built: one for each look at an object.
+// looks counts how often an essence is built, which is once for each evaluation of an object.
 type looks struct {
 	diffbase.Storage
 	count *int
@@ -28,53 +28,55 @@ func (l looks) Build(body map[string]any, extra []diff.Path) (diffbase.Essence, 
 	return l.Storage.Build(body, extra)
 }
 
-// wantLooks expects that so many looks were taken since it was asked last.
+// wantLooks checks the number of evaluations since the last check, and resets the counter.
 func (w *world) wantLooks(when string, count *int, want int) {
 	w.t.Helper()
 	if *count != want {
-		w.t.Errorf("%s: %d looks, want %d", when, *count, want)
+		w.t.Errorf("%s: %d evaluations, want %d", when, *count, want)
 	}
 	*count = 0
 }
 
-// counted counts the looks of a world.
+// counted installs the counter of evaluations and returns it.
 func (w *world) counted() *int {
 	count := new(int)
 	w.controller.changes.Lens.Diffbase = looks{w.controller.changes.Lens.Diffbase, count}
 	return count
 }
 
+// TestEventsOfOurOwnWrites shows that the event of an own write does not evaluate the object again, unless there is
+// another cause for a pass.
 func TestEventsOfOurOwnWrites(t *testing.T) {
 	tests := map[string]struct {
 		reason string
 		play   func(w *world, count *int)
 	}{
 		"Echo": {
-			reason: "nothing is to be done for it, so nobody looks at it",
+			reason: "the event of an own write does not evaluate the object",
 			play: func(w *world, count *int) {
 				w.pass()
 				w.wantLooks("the creation", count, 1)
 				w.deliver()
 				w.pass()
-				w.wantLooks("its event", count, 0)
+				w.wantLooks("the event of the creation", count, 0)
 				w.wantForgotten("after its event")
 				w.pass()
-				w.wantLooks("no event", count, 1)
+				w.wantLooks("a pass without an event", count, 1)
 			},
 		},
 		"EchoDuringThePass": {
-			reason: "its event is one of those that come while the pass is running",
+			reason: "an own write whose event arrives during the pass is not evaluated again",
 			play: func(w *world, count *int) {
 				w.controller.store = moving{w.cache, w.deliver, nothing}
 				w.pass()
 				w.wantLooks("the creation", count, 1)
 				w.pass()
-				w.wantLooks("its event", count, 0)
+				w.wantLooks("the event of the creation", count, 0)
 				w.wantForgotten("after its event")
 			},
 		},
 		"EditedByOthers": {
-			reason: "an event that is of both brings what the others have done",
+			reason: "an event that includes an edit by others is evaluated",
 			play: func(w *world, count *int) {
 				w.pass()
 				w.edit(`{"spec":{"size":2}}`)
@@ -88,51 +90,51 @@ func TestEventsOfOurOwnWrites(t *testing.T) {
 			},
 		},
 		"EarlierEvents": {
-			reason: "what the cache has had before our write comes to nothing, and our write is still to come",
+			reason: "events from before an own write are not evaluated, and its echo is still expected",
 			play: func(w *world, count *int) {
 				w.pass()
 				w.pass()
 				w.wantLooks("the creation", count, 1)
 				w.deliver()
 				w.pass()
-				w.wantLooks("its event", count, 0)
+				w.wantLooks("the event of the creation", count, 0)
 			},
 		},
 		"Woken": {
-			reason: "whoever asks for a pass gets one, such as for what has ended in the background",
+			reason: "a requested pass runs, for example after a background handler ended",
 			play: func(w *world, count *int) {
 				w.pass()
 				w.deliver()
 				w.controller.objects.Wake(request.NamespacedName)
 				w.pass()
-				w.wantLooks("the creation, and the pass that was asked for", count, 2)
+				w.wantLooks("the creation and the requested pass", count, 2)
 				w.pass()
-				w.wantLooks("nobody asks again", count, 1)
+				w.wantLooks("a pass without a further request", count, 1)
 			},
 		},
 		"WokenDuringThePass": {
-			reason: "the pass that is running may have looked before",
+			reason: "a pass that is requested during another pass runs after it",
 			play: func(w *world, count *int) {
 				wake := func() { w.controller.objects.Wake(request.NamespacedName) }
 				w.controller.store = moving{w.cache, w.deliver, wake}
 				w.pass()
 				w.controller.store = w.cache
 				w.pass()
-				w.wantLooks("the creation, and the pass that was asked for", count, 2)
+				w.wantLooks("the creation and the requested pass", count, 2)
 			},
 		},
 		"NextRun": {
-			reason: "what ran in the background is to be started again",
+			reason: "a new run evaluates every object, to restart its background handlers",
 			play: func(w *world, count *int) {
 				w.pass()
 				w.deliver()
 				w.controller.beginMemory()
 				w.pass()
-				w.wantLooks("the creation, and the listing", count, 2)
+				w.wantLooks("the creation and the new listing", count, 2)
 			},
 		},
 		"AnotherOne": {
-			reason: "another object of the name is no echo, whatever its version",
+			reason: "an event of another object with the same name is not an echo",
 			play: func(w *world, count *int) {
 				w.pass()
 				w.version--
@@ -153,7 +155,8 @@ func TestEventsOfOurOwnWrites(t *testing.T) {
 	}
 }
 
-// The event of our own write asks for a pass only where somebody is to see it, or where it may be more than that.
+// TestPassesForEvents shows that the event of an own write requests a pass only if an event handler must see it, or if
+// it may contain changes by others.
 func TestPassesForEvents(t *testing.T) {
 	watching := func() *handlers.Handler { return &handlers.Handler{ID: "e", Family: handlers.Watching} }
 	tests := map[string]struct {
@@ -163,35 +166,35 @@ func TestPassesForEvents(t *testing.T) {
 		event  string
 		want   bool
 	}{
-		"Echo": {reason: "nothing is to be done", event: "MODIFIED"},
+		"Echo": {reason: "an echo requests no pass", event: "MODIFIED"},
 		"Earlier": {
-			reason: "what was before our write was in the answer to it", event: "MODIFIED",
+			reason: "an event from before an own write requests no pass", event: "MODIFIED",
 			before: func(w *world) { w.controller.Seen("MODIFIED", w.known()) },
 		},
 		"Observed": {
-			reason: "handlers of events see all",
+			reason: "event handlers get every event, including echoes",
 			more:   []*handlers.Handler{watching()}, event: "MODIFIED", want: true,
 		},
 		"Edited": {
-			reason: "others have written after us",
+			reason: "an event with a later write by others requests a pass",
 			before: func(w *world) { w.edit(`{"spec":{"size":2}}`) }, event: "MODIFIED", want: true,
 		},
 		"Running": {
-			reason: "the pass that is at work may come to something else, which is known at its end",
+			reason: "an event during a pass is decided at the end of that pass",
 			before: func(w *world) { w.controller.objects.Take("u1") }, event: "MODIFIED",
 		},
 		"RunningObserved": {
-			reason: "handlers of events see all, whatever the pass comes to",
+			reason: "event handlers get every event, also during a pass",
 			more:   []*handlers.Handler{watching()},
 			before: func(w *world) { w.controller.objects.Take("u1") }, event: "MODIFIED", want: true,
 		},
-		"Deleted": {reason: "that it has gone is no echo", event: "DELETED", want: true},
+		"Deleted": {reason: "a deletion is never an echo", event: "DELETED", want: true},
 		"NextRun": {
-			reason: "the background begins anew",
+			reason: "a new run requests a pass, as background handlers start again",
 			before: func(w *world) { w.controller.beginMemory() }, want: true,
 		},
 		"OnceAgain": {
-			reason: "our write comes once",
+			reason: "only the first event of an own write is an echo",
 			before: func(w *world) {
 				w.deliver()
 				w.controller.Seen("MODIFIED", w.known())
@@ -207,14 +210,14 @@ func TestPassesForEvents(t *testing.T) {
 			}
 			w.deliver()
 			if pass := w.controller.Seen(tc.event, w.known()); pass != tc.want {
-				t.Errorf("%s: got a pass: %v", tc.reason, pass)
+				t.Errorf("%s: a pass is requested: %v", tc.reason, pass)
 			}
 		})
 	}
 }
 
-// What comes during a pass asks for the next one at its end, unless the pass has written it: its event may be here
-// before the answer.
+// TestPassesForEventsOfAPass shows that an event during a pass requests the next one at its end, unless the pass has
+// written that state itself. The event of a write can arrive before the response of the API server.
 func TestPassesForEventsOfAPass(t *testing.T) {
 	edited := func(patch string) func(w *world) {
 		return func(w *world) {
@@ -225,25 +228,28 @@ func TestPassesForEventsOfAPass(t *testing.T) {
 	change, deletion := source.PriorityChange, source.PriorityDeletion
 	tests := map[string]struct {
 		reason string
-		during func(w *world) // what the handler of the creation lives to see
-		wrote  func(w *world) // what is between its write and the answer
-		want   *int           // the priority of what is asked for
+		during func(w *world) // runs while the create handler runs
+		wrote  func(w *world) // runs between the write and its response
+		want   *int           // the priority of the requested pass
 	}{
-		"Nothing": {reason: "nothing has come"},
-		"Echo":    {reason: "it is our own write", wrote: (*world).comes},
-		"Before":  {reason: "the answer to our write has it", during: edited(`{"status":{"seen":true}}`)},
-		"Change":  {reason: "somebody is to handle it", during: edited(`{"spec":{"size":2}}`), want: &change},
+		"Nothing": {reason: "without an event no pass is requested"},
+		"Echo":    {reason: "an echo before the response requests no pass", wrote: (*world).comes},
+		"Before": {reason: "an edit that is part of the response requests no pass",
+			during: edited(`{"status":{"seen":true}}`)},
+		"Change": {reason: "a change that needs a handler requests a pass",
+			during: edited(`{"spec":{"size":2}}`), want: &change},
 		"ChangeAndEcho": {
-			reason: "the echo comes with it", want: &change,
+			reason: "an echo that includes a change by others requests a pass", want: &change,
 			during: edited(`{"spec":{"size":2}}`), wrote: (*world).comes,
 		},
-		"After": {reason: "it is not in the answer", wrote: edited(`{"spec":{"size":2}}`), want: &change},
+		"After": {reason: "an edit that is not part of the response requests a pass",
+			wrote: edited(`{"spec":{"size":2}}`), want: &change},
 		"Deletion": {
-			reason: "it is to go", want: &deletion,
+			reason: "a deletion requests a pass with its own priority", want: &deletion,
 			during: edited(`{"metadata":{"deletionTimestamp":"2026-01-01T00:00:00Z","finalizers":["f"]}}`),
 		},
 		"Failure": {
-			reason: "what is not written is kept, and the change is known",
+			reason: "a failed write does not lose a change that arrived during the pass",
 			during: func(w *world) {
 				edited(`{"spec":{"size":2}}`)(w)
 				w.refuse = unavailable()
@@ -251,7 +257,7 @@ func TestPassesForEventsOfAPass(t *testing.T) {
 			want: &change,
 		},
 		"Panic": {
-			reason: "what has come is not forgotten when a pass breaks down",
+			reason: "a panic does not lose a change that arrived during the pass",
 			during: func(w *world) {
 				edited(`{"spec":{"size":2}}`)(w)
 				w.controller.store = nil
@@ -276,19 +282,19 @@ func TestPassesForEventsOfAPass(t *testing.T) {
 			}
 			switch asked := waiting.Len(); {
 			case tc.want == nil && asked > 0:
-				t.Error("a pass is asked for")
+				t.Error("a pass is requested")
 			case tc.want != nil && asked == 0:
-				t.Error("no pass is asked for")
+				t.Error("no pass is requested")
 			case tc.want != nil:
 				if r, priority, _ := waiting.GetWithPriority(); r != request || priority != *tc.want {
-					t.Errorf("asked for %v with priority %d, want %d", r, priority, *tc.want)
+					t.Errorf("requested %v with priority %d, want %d", r, priority, *tc.want)
 				}
 			}
 		})
 	}
 }
 
-// An echo is not even decoded: of one that cannot be, nobody hears.
+// TestEchoesAreNotDecoded shows that an echo is not decoded: a damaged one is not reported.
 func TestEchoesAreNotDecoded(t *testing.T) {
 	w := newWorld(t, creating("c"))
 	w.pass()
@@ -304,11 +310,11 @@ func TestEchoesAreNotDecoded(t *testing.T) {
 		t.Errorf("the echo was decoded: %q", w.logged)
 	}
 	if w.pass(); len(w.logged) == 0 {
-		t.Error("the object can be decoded: this test shows nothing")
+		t.Error("the object can be decoded, so this test shows nothing")
 	}
 }
 
-// A delayed attempt is an entry of the queue, which the event of the write before it must not swallow.
+// TestEchoesBesideRetries shows that the event of a write does not remove the queued next attempt.
 func TestEchoesBesideRetries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		flaky := creating("c")
@@ -318,7 +324,7 @@ func TestEchoesBesideRetries(t *testing.T) {
 		w := newWorld(t, flaky)
 		w.wantAgain("the first attempt", 10*time.Second)
 		w.deliver()
-		w.wantAgain("its event", 10*time.Second)
+		w.wantAgain("the event of its write", 10*time.Second)
 		time.Sleep(10 * time.Second)
 		w.pass()
 		w.wantCalls("the second attempt", "c", "c")

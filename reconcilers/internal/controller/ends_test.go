@@ -14,7 +14,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/controller"
 )
 
-// How long handlers that are running may go on depends on why the controllers end.
+// TestEnds shows that the time that running handlers get depends on why the controllers end.
 func TestEnds(t *testing.T) {
 	ended, end := context.WithCancel(t.Context())
 	end()
@@ -24,24 +24,27 @@ func TestEnds(t *testing.T) {
 		meanwhile func(s *site, exit, abandon func())
 		takes     time.Duration
 	}{
-		"Exit":       {"what is about to finish may do so", nil, nil, 2 * time.Second},
-		"Restarting": {"other controllers wait for the objects", controller.ErrRestarting, nil, 0},
-		"Removed":    {"there are no objects any more", controller.ErrRemoved, nil, 0},
-		"Paused":     {"a pause has more time than an exit", execution.ErrPaused, nil, 30 * time.Second},
+		"Exit": {"an exit gives running handlers two seconds", nil, nil, 2 * time.Second},
+		"Restarting": {"a restart ends at once, as other controllers wait for the objects",
+			controller.ErrRestarting, nil, 0},
+		"Removed": {"a removed kind ends at once, as its objects are gone", controller.ErrRemoved, nil, 0},
+		"Paused": {"a pause gives running handlers more time than an exit",
+			execution.ErrPaused, nil, 30 * time.Second},
 		"PausedThenExit": {
-			"the exit does not wait for the pause", execution.ErrPaused, func(_ *site, exit, _ func()) {
+			"an exit during a pause shortens the time of the pause",
+			execution.ErrPaused, func(_ *site, exit, _ func()) {
 				time.Sleep(10 * time.Second)
 				exit()
 			}, 12 * time.Second,
 		},
 		"Abandoned": {
-			"nobody waits for the end of handlers any more", nil, func(_ *site, _, abandon func()) {
+			"an abandoned operator does not wait for its handlers any longer", nil, func(_ *site, _, abandon func()) {
 				time.Sleep(time.Second)
 				abandon()
 			}, time.Second,
 		},
 		"NoPermission": {
-			"nothing of it could be written", execution.ErrPaused, func(s *site, _, _ func()) {}, 0,
+			"without permission to write, a pause ends at once", execution.ErrPaused, func(s *site, _, _ func()) {}, 0,
 		},
 	}
 	for name, tc := range tests {
@@ -74,25 +77,28 @@ func TestEnds(t *testing.T) {
 					t.Errorf("the handler went on for %s, want %s", lasted, tc.takes)
 				}
 				if failures := s.lines("Controller failed"); len(failures) > 0 {
-					t.Errorf("an end is no failure: %q", failures)
+					t.Errorf("the end is logged as a failure: %q", failures)
 				}
 			})
 		})
 	}
 }
 
-// Handlers in the background are told why they have to end: a pause is none for the operator as a whole.
+// TestEndsInTheBackground shows that a daemon learns why it has to stop. A pause does not end the operator.
 func TestEndsInTheBackground(t *testing.T) {
 	for name, c := range map[string]struct {
 		reason      string
 		cause, want error
 		exits       bool // a second later
 	}{
-		"Exit":           {"the operator ends", nil, execution.ErrExiting, false},
-		"Restarting":     {"others go on with the object", controller.ErrRestarting, execution.ErrPaused, false},
-		"Removed":        {"its object went with the kind", controller.ErrRemoved, execution.ErrDeleted, false},
-		"Paused":         {"it goes on later", execution.ErrPaused, execution.ErrPaused, false},
-		"PausedThenExit": {"it does not go on", execution.ErrPaused, execution.ErrExiting, true},
+		"Exit": {"an exit stops a daemon with ErrExiting", nil, execution.ErrExiting, false},
+		"Restarting": {"a restart stops a daemon with ErrPaused, as another controller continues",
+			controller.ErrRestarting, execution.ErrPaused, false},
+		"Removed": {"a removed kind stops a daemon with ErrDeleted",
+			controller.ErrRemoved, execution.ErrDeleted, false},
+		"Paused": {"a pause stops a daemon with ErrPaused", execution.ErrPaused, execution.ErrPaused, false},
+		"PausedThenExit": {"an exit during a pause changes the reason to ErrExiting",
+			execution.ErrPaused, execution.ErrExiting, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			defer explain(t, c.reason)
@@ -106,13 +112,13 @@ func TestEndsInTheBackground(t *testing.T) {
 					Background: &handlers.Background{Daemon: true, CancelTimeout: time.Hour},
 				}, func(c *handlers.Invocation) error {
 					<-c.Live.Stopping()
-					time.Sleep(3 * time.Second) // it is told at the end, too
+					time.Sleep(3 * time.Second) // the reason may change until the end
 					told = c.Live.StopReason()
 					return nil
 				})
 				s.create("a", "x")
 				stop := s.run()
-				s.want("it runs", "d x")
+				s.want("the daemon started", "d x")
 				if c.exits {
 					go func() {
 						time.Sleep(time.Second)
@@ -121,7 +127,7 @@ func TestEndsInTheBackground(t *testing.T) {
 				}
 				stop(c.cause)
 				if !errors.Is(told, c.want) {
-					t.Errorf("told %v, want %v", told, c.want)
+					t.Errorf("the stop reason is %v, want %v", told, c.want)
 				}
 			})
 		})

@@ -10,7 +10,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// What handlers of events do to their object is written once, and not at all to an object that is gone.
+// TestWritesOfEventHandlers shows that changes by event handlers are written once, and not at all to a deleted object.
 func TestWritesOfEventHandlers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSite(t)
@@ -18,7 +18,7 @@ func TestWritesOfEventHandlers(t *testing.T) {
 		s.handle(&handlers.Handler{ID: "e", Family: handlers.Watching}, func(c *handlers.Invocation) error {
 			if gone {
 				s.server.Discard(stored, "a", "x")
-				time.Sleep(100 * time.Millisecond) // the cache knows
+				time.Sleep(100 * time.Millisecond) // until the deletion reaches the cache
 			}
 			return c.Writes.Remember(func(body map[string]any) error {
 				body["data"] = map[string]any{"seen": "yes"}
@@ -27,23 +27,24 @@ func TestWritesOfEventHandlers(t *testing.T) {
 		})
 		s.run()
 		s.create("a", "x")
-		s.want("its own write is another event", "e x", "e x")
+		s.want("an own write is another event", "e x", "e x")
 		data, _ := s.server.Object(stored, "a", "x")["data"].(map[string]any)
 		if data["seen"] != "yes" {
-			t.Errorf("written is %v", data)
+			t.Errorf("the written data is %v", data)
 		}
 		s.connection.Drain()
 		s.change(func() { gone = true })
 		s.edit("a", "x", `{"data":{"seen":"no"}}`)
 		for _, r := range s.connection.Drain() {
 			if r.Verb == "patch" {
-				t.Errorf("an object that is gone is written to: %s", r.Body)
+				t.Errorf("a deleted object is patched: %s", r.Body)
 			}
 		}
 	})
 }
 
-// What handlers of events do to an object that had gone before they were called is no write, and no error.
+// TestEventsOfAShortLife shows that changes by event handlers to an object that was deleted before the call are neither
+// written nor an error.
 func TestEventsOfAShortLife(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSite(t)
@@ -62,21 +63,21 @@ func TestEventsOfAShortLife(t *testing.T) {
 		s.create("a", "busy")
 		s.create("a", "x")
 		s.remove("a", "x")
-		s.want("the only worker is busy", "e busy")
+		s.want("while the only worker is busy", "e busy")
 		time.Sleep(20 * time.Second)
-		s.want("it is free again", "e x", "e x")
+		s.want("when the worker is free again", "e x", "e x")
 		if lines := s.lines(`"error"=`); len(lines) > 0 {
-			t.Errorf("there are errors: %v", lines)
+			t.Errorf("errors are logged: %v", lines)
 		}
 		for _, r := range s.connection.Drain() {
 			if r.Verb == "patch" {
-				t.Errorf("an object that is gone is written to: %s", r.Body)
+				t.Errorf("a deleted object is patched: %s", r.Body)
 			}
 		}
 	})
 }
 
-// Nobody is called for all the events of an object that changes faster than its handlers: that is told.
+// TestTooManyEvents shows that events are dropped and logged if an object changes faster than its event handlers run.
 func TestTooManyEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSite(t)
@@ -87,14 +88,14 @@ func TestTooManyEvents(t *testing.T) {
 		stop := s.run()
 		s.create("a", "x")
 		if lines := s.lines("Dropped the oldest event"); len(lines) > 0 {
-			t.Errorf("no event is lost yet: %q", lines)
+			t.Errorf("an event is dropped too early: %q", lines)
 		}
 		for n := range 260 {
 			s.edit("a", "x", fmt.Sprintf(`{"data":{"n":"%d"}}`, n))
 		}
 		lines := s.lines("Dropped the oldest event")
 		if len(lines) != 4 || !strings.Contains(lines[0], `"name"="x"`) {
-			t.Errorf("want a line for each of four events: %q", lines)
+			t.Errorf("want one line for each of four dropped events, got %q", lines)
 		}
 		stop(nil)
 	})

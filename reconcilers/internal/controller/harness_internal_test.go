@@ -48,10 +48,10 @@ var widgets = discovery.Resource{
 	}, Plural: "widgets", Namespaced: true,
 }
 
-// api is an API server with one object. What it has gets into the cache when the test says so.
+// api is an API server with one object, which reaches the cache when the test says so.
 type api struct {
-	refuse error  // the answer to all writes, if there is one
-	wrote  func() // what comes between a write and its answer
+	refuse error  // the error of all writes, or nil
+	wrote  func() // runs between a write and its response
 
 	mu      sync.Mutex
 	object  map[string]any
@@ -97,8 +97,8 @@ func texted(object map[string]any) []byte {
 	return text
 }
 
-// merge changes the object, unless it would not change, and gives the answer. The last finalizer of a deleted object
-// lets it go, with the old version in the answer.
+// merge applies a merge patch and returns the object. A patch without effect keeps the version. Without its last
+// finalizer a deleted object is removed; the response then has its old version.
 func (a *api) merge(data []byte) map[string]any {
 	held, _ := json.Marshal(a.object)
 	merged, err := jsonpatch.MergePatch(held, data)
@@ -122,7 +122,7 @@ func (a *api) merge(data []byte) map[string]any {
 	return a.object
 }
 
-// edit is what a user does.
+// edit patches the object as a user does.
 func (a *api) edit(patch string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -137,7 +137,7 @@ func unavailable() error {
 	}
 }
 
-// world is one kind with its one object, its cache, and its handlers.
+// world is one kind with one object, its cache and its handlers.
 type world struct {
 	*api
 	t          testing.TB
@@ -151,7 +151,7 @@ type world struct {
 
 var request = source.Request{NamespacedName: types.NamespacedName{Namespace: "ns", Name: "a"}}
 
-// newWorld has the object on the server and in the cache. The handlers only note their calls, until the test sets more.
+// newWorld puts the object into the server and the cache. Handlers record their calls; a test may set more.
 func newWorld(t testing.TB, own ...*handlers.Handler) *world {
 	t.Helper()
 	w := &world{t: t, api: &api{}, cache: toolscache.NewIndexer(toolscache.MetaNamespaceKeyFunc, toolscache.Indexers{})}
@@ -184,10 +184,10 @@ func newWorld(t testing.TB, own ...*handlers.Handler) *world {
 	return w
 }
 
-// known is what the cache has.
+// known returns the cached object.
 func (w *world) known() *compact.Object { return w.controller.cached(request.NamespacedName) }
 
-// create puts a new object onto the server, not into the cache.
+// create puts a new object into the server, but not into the cache.
 func (w *world) create(uid string) {
 	w.version++
 	w.object = map[string]any{
@@ -198,7 +198,7 @@ func (w *world) create(uid string) {
 	}
 }
 
-// deliver brings the cache up to date.
+// deliver updates the cache to the state of the server.
 func (w *world) deliver() {
 	w.api.mu.Lock()
 	defer w.api.mu.Unlock()
@@ -220,13 +220,13 @@ func (w *world) deliver() {
 	}
 }
 
-// comes is deliver with the event.
+// comes updates the cache and delivers the event.
 func (w *world) comes() {
 	w.deliver()
 	w.controller.Seen("MODIFIED", w.known())
 }
 
-// queue has what passes ask for.
+// queue installs a queue, which receives the requested passes.
 func (w *world) queue() *source.PriorityQueue {
 	limiter := workqueue.DefaultTypedControllerRateLimiter[source.Request]()
 	waiting := source.NewQueue(w.controller.workers.places, limiter)
@@ -241,7 +241,7 @@ func (w *world) note(id string) {
 	w.calls = append(w.calls, id)
 }
 
-// log keeps errors only, which have no level: what it says else is not the point here.
+// log keeps errors only, which have no level. Other lines do not matter here.
 func (w *world) log() logr.Logger {
 	return logkeys.Unique(w.t, funcr.New(func(_, line string) {
 		if w.mu.Lock(); !strings.Contains(line, `"level"=`) {

@@ -21,13 +21,13 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/controller"
 )
 
-// catalogue is a site with an index of names, each with its label.
+// catalogue is a site with an index of the names of objects, each with its label.
 type catalogue struct {
 	*site
 	index     *indexes.Index
 	readiness *indexes.Readiness
-	fails     error // the answer to lists and watches
-	once      bool  // to the next of them
+	fails     error // the error of lists and watches
+	once      bool  // the error applies to the next of them only
 }
 
 func newCatalogue(t *testing.T) *catalogue {
@@ -57,7 +57,7 @@ func newCatalogue(t *testing.T) *catalogue {
 	return c
 }
 
-// fill keeps the index filled as another replica does.
+// fill fills the index as a replica that does not lead.
 func (c *catalogue) fill() (stop func(error)) {
 	return c.begin(func(ctx context.Context) {
 		controller.Index(ctx, c.deps, c.readiness, resource, c.live, c.handlers)
@@ -66,7 +66,7 @@ func (c *catalogue) fill() (stop func(error)) {
 
 func (c *catalogue) fail(err error) { c.change(func() { c.fails = err }) }
 
-// wantIndex compares what is in the index, and whether handlers may rely on it.
+// wantIndex compares the entries of the index, and whether handlers may rely on it.
 func (c *catalogue) wantIndex(when string, ready bool, want ...string) {
 	c.t.Helper()
 	synctest.Wait()
@@ -78,97 +78,99 @@ func (c *catalogue) wantIndex(when string, ready bool, want ...string) {
 	}
 	slices.Sort(got)
 	if !slices.Equal(got, want) || ready != (len(c.readiness.Waiting()) == 0) {
-		c.t.Errorf("%s: %q, want %q; waits for %q", when, got, want, c.readiness.Waiting())
+		c.t.Errorf("%s: got %q, want %q; not ready: %q", when, got, want, c.readiness.Waiting())
 	}
 }
 
+// TestIndex shows that the index follows the objects through interruptions, whether controllers or a replica fill it.
 func TestIndex(t *testing.T) {
 	tests := map[string]struct {
 		reason string
 		play   func(c *catalogue, stop func(error))
 	}{
 		"Events": {
-			"the index follows the objects", func(c *catalogue, _ func(error)) {
+			"the index follows creations, edits and deletions", func(c *catalogue, _ func(error)) {
 				c.create("a", "y")
 				c.edit("a", "x", `{"metadata":{"labels":{"l":"2"}}}`)
-				c.wantIndex("one more, one otherwise", true, "x=2", "y")
+				c.wantIndex("after a creation and an edit", true, "x=2", "y")
 				c.remove("a", "x")
-				c.wantIndex("one less", true, "y")
-				c.wantGone("its memos can go", 1)
-				c.want("the functions know what happened", "x ", "y ADDED", "x MODIFIED")
+				c.wantIndex("after a deletion", true, "y")
+				c.wantGone("the memo of the deleted object", 1)
+				c.want("index functions get the type of the event", "x ", "y ADDED", "x MODIFIED")
 			},
 		},
 		"Replaced": {
-			"another object of the name is another one", func(c *catalogue, _ func(error)) {
+			"an object that replaced another one of its name is indexed as new", func(c *catalogue, _ func(error)) {
 				c.fail(unavailable())
-				time.Sleep(20 * time.Minute) // any watch has ended
+				time.Sleep(20 * time.Minute) // longer than any watch
 				c.remove("a", "x")
 				c.create("a", "x")
 				c.server.Compact()
 				c.fail(nil)
 				time.Sleep(2 * time.Minute)
-				c.wantIndex("a list shows only one of them", true, "x")
-				c.wantGone("the first one", 1)
+				c.wantIndex("after a list with the new object", true, "x")
+				c.wantGone("the first object", 1)
 			},
 		},
 		"GoneUnseen": {
-			"a list tells what no watch has told", func(c *catalogue, _ func(error)) {
+			"an object that was deleted without a watch is removed by the next list",
+			func(c *catalogue, _ func(error)) {
 				c.fail(unavailable())
 				time.Sleep(20 * time.Minute)
 				c.remove("a", "x")
 				c.server.Compact()
 				c.fail(nil)
 				time.Sleep(2 * time.Minute)
-				c.wantIndex("it works again", true)
-				c.wantGone("it is", 1)
+				c.wantIndex("after the next list", true)
+				c.wantGone("the deleted object", 1)
 			},
 		},
 		"Relisted": {
-			"what has not changed is not indexed again", func(c *catalogue, _ func(error)) {
+			"unchanged objects are not indexed again by another list", func(c *catalogue, _ func(error)) {
 				c.take(&c.calls)
 				c.change(func() { c.fails, c.once = apierrors.NewResourceExpired("too old"), true })
-				time.Sleep(20 * time.Minute) // any watch has ended
+				time.Sleep(20 * time.Minute) // longer than any watch
 				c.want("after another list")
 				if c.fails != nil {
-					c.t.Error("nobody has listed or watched")
+					c.t.Error("no list or watch was requested")
 				}
 			},
 		},
 		"KindGone": {
-			"a kind that is not served any more has no objects", func(c *catalogue, stop func(error)) {
+			"a kind that is not served any more has an empty index", func(c *catalogue, stop func(error)) {
 				stop(controller.ErrRemoved)
-				c.wantIndex("it is empty", true)
-				c.wantGone("its object is", 1)
+				c.wantIndex("after the removal of the kind", true)
+				c.wantGone("the object of the kind", 1)
 			},
 		},
 		"Paused": {
-			"what is known is not forgotten", func(c *catalogue, stop func(error)) {
+			"a pause keeps the index", func(c *catalogue, stop func(error)) {
 				stop(execution.ErrPaused)
-				c.wantIndex("as it was", true, "x")
-				c.wantGone("nothing is", 0)
+				c.wantIndex("after the pause began", true, "x")
+				c.wantGone("no object is forgotten", 0)
 			},
 		},
 		"TakenOver": {
-			"controllers fill the index by what they watch themselves; then this is theirs alone",
+			"controllers fill the index by their own watches; after them the replica continues",
 			func(c *catalogue, _ func(error)) {
 				stop := c.run()
 				c.connection.Drain()
 				c.create("a", "y")
-				c.wantIndex("by the controllers", true, "x", "y")
+				c.wantIndex("filled by the controllers", true, "x", "y")
 				stop(execution.ErrPaused)
 				c.create("a", "z")
-				c.wantIndex("by the replica again", true, "x", "y", "z")
+				c.wantIndex("filled by the replica again", true, "x", "y", "z")
 			},
 		},
 		"Namespaces": {
-			"what is not served is not in it", func(c *catalogue, _ func(error)) {
+			"objects of namespaces that are not served are not indexed", func(c *catalogue, _ func(error)) {
 				c.create("b", "z")
 				c.live.Set([]string{"b"})
 				c.settle()
 				c.create("a", "y")
 				c.create("b", "zz")
 				if got := c.index.Get("y"); len(got) > 0 || len(c.index.Get("zz")) != 1 {
-					c.t.Errorf("%q, %q", got, c.index.Get("zz"))
+					c.t.Errorf("got %q for the namespace not served, %q for the served one", got, c.index.Get("zz"))
 				}
 			},
 		},
@@ -180,13 +182,14 @@ func TestIndex(t *testing.T) {
 				c := newCatalogue(t)
 				c.create("a", "x")
 				stop := c.fill()
-				c.wantIndex("at first", true, "x")
+				c.wantIndex("after the start", true, "x")
 				tc.play(c, stop)
 			})
 		})
 	}
 }
 
+// TestIndexThatCannotBeFilled shows which errors of a first list block the handlers that need the index.
 func TestIndexThatCannotBeFilled(t *testing.T) {
 	for name, c := range map[string]struct {
 		reason string
@@ -194,11 +197,14 @@ func TestIndexThatCannotBeFilled(t *testing.T) {
 		ready  bool
 	}{
 		"Forbidden": {
-			"only a change of rights would help", apierrors.NewForbidden(schema.GroupResource{}, "", nil), true,
+			"a forbidden list does not block handlers, as only changed rights would help",
+			apierrors.NewForbidden(schema.GroupResource{}, "", nil), true,
 		},
-		"NotFound":    {"only its CRD would", apierrors.NewNotFound(schema.GroupResource{}, ""), true},
-		"NotListable": {"nothing would", apierrors.NewMethodNotSupported(schema.GroupResource{}, "list"), true},
-		"OutOfOrder":  {"it will pass", unavailable(), false},
+		"NotFound": {"an unserved kind does not block handlers, as only its CRD would help",
+			apierrors.NewNotFound(schema.GroupResource{}, ""), true},
+		"NotListable": {"a kind that cannot be listed does not block handlers",
+			apierrors.NewMethodNotSupported(schema.GroupResource{}, "list"), true},
+		"OutOfOrder": {"a temporary error blocks handlers until the index is filled", unavailable(), false},
 	} {
 		for runner, run := range map[string]func(c *catalogue){
 			"Controller": func(c *catalogue) { c.run() }, "Replica": func(c *catalogue) { c.fill() },
@@ -211,10 +217,10 @@ func TestIndexThatCannotBeFilled(t *testing.T) {
 					own.fail(c.fails)
 					run(own)
 					time.Sleep(10 * time.Second)
-					own.wantIndex("it is refused", c.ready)
+					own.wantIndex("while lists are refused", c.ready)
 					own.fail(nil)
 					time.Sleep(2 * time.Minute)
-					own.wantIndex("it is not any more", true, "x")
+					own.wantIndex("when lists succeed again", true, "x")
 				})
 			})
 		}

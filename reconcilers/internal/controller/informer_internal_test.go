@@ -18,6 +18,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/resync"
 )
 
+// TestWatchFailures shows which failures of watches are logged, and that a missing kind leads to a new discovery.
 func TestWatchFailures(t *testing.T) {
 	gone := apierrors.NewNotFound(schema.GroupResource{}, "widgets")
 	ended, end := context.WithCancel(t.Context())
@@ -30,23 +31,25 @@ func TestWatchFailures(t *testing.T) {
 		lines  int
 		resync bool
 	}{
-		"Exit": {"the end of the operator is no failure", ended, []error{io.EOF, gone}, false, 0, false},
+		"Exit": {"the end of the operator is not logged as a failure", ended, []error{io.EOF, gone}, false, 0, false},
 		"Expired": {
-			"a watch that was too slow begins anew: this happens to everybody", t.Context(),
+			"an expired watch starts again without a log line", t.Context(),
 			[]error{apierrors.NewResourceExpired("too old")}, false, 0, false,
 		},
 		"Repeated": {
-			"the same for minutes is said once", t.Context(), []error{io.EOF, io.EOF, io.EOF}, false, 1, false,
+			"a repeated failure is logged once", t.Context(), []error{io.EOF, io.EOF, io.EOF}, false, 1, false,
 		},
 		"Different": {
-			"another reason is news", t.Context(), []error{io.EOF, errors.New("forbidden"), io.EOF}, false, 3, false,
+			"a failure with another reason is logged",
+			t.Context(), []error{io.EOF, errors.New("forbidden"), io.EOF}, false, 3, false,
 		},
 		"AgainLater": {
-			"so is the same one after the kind could be listed meanwhile", t.Context(), []error{io.EOF, io.EOF}, true,
+			"a failure that returns after a successful list is logged again",
+			t.Context(), []error{io.EOF, io.EOF}, true,
 			2, false,
 		},
 		"NotFound": {
-			"the kind may be there no more: the API server is asked", t.Context(), []error{gone, gone}, false, 1, true,
+			"a missing kind requests a resync of the discovery", t.Context(), []error{gone, gone}, false, 1, true,
 		},
 	}
 	for name, tc := range tests {

@@ -8,13 +8,14 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
 )
 
-// listed is the object as an informer has it at the start.
+// listed notes the object as part of the first listing of an informer.
 func (w *world) listed() *compact.Object {
 	obj := w.controller.cached(request.NamespacedName)
 	w.controller.Listed(obj)
 	return obj
 }
 
+// TestInitialMarks shows which objects are resumed, and that no memory of them remains afterwards.
 func TestInitialMarks(t *testing.T) {
 	tests := map[string]struct {
 		reason string
@@ -22,25 +23,27 @@ func TestInitialMarks(t *testing.T) {
 		play   func(w *world)
 	}{
 		"NobodyResumes": {
-			reason: "nothing is kept for handlers that nobody has", own: []*handlers.Handler{creating("c")},
+			reason: "a kind without resume handlers keeps no memory of listed objects",
+			own:    []*handlers.Handler{creating("c")},
 			play: func(w *world) {
 				w.listed()
 				w.wantForgotten("after the listing")
 			},
 		},
 		"SeenLater": {
-			reason: "an object that comes after the start is not resumed", own: []*handlers.Handler{
+			reason: "an object that appears after the start is not resumed", own: []*handlers.Handler{
 				creating("c"), resuming("r"),
 			},
 			play: func(w *world) {
 				w.pass()
 				w.deliver()
 				w.pass()
-				w.wantCalls("a new one", "c")
+				w.wantCalls("a new object", "c")
 			},
 		},
 		"ListedAgain": {
-			reason: "a kind that had to be started anew resumes nothing twice", own: []*handlers.Handler{
+			reason: "an object that is listed again after a restart of its kind is not resumed",
+			own: []*handlers.Handler{
 				creating("c"), resuming("r"),
 			},
 			play: func(w *world) {
@@ -49,12 +52,12 @@ func TestInitialMarks(t *testing.T) {
 				w.controller.objects.Leave([]any{w.controller.cached(request.NamespacedName)})
 				w.listed()
 				w.pass()
-				w.wantCalls("a new one, listed again", "c")
+				w.wantCalls("a new object that is listed again", "c")
 				w.wantForgotten("after the second listing")
 			},
 		},
 		"NeverHandled": {
-			reason: "an object that was there, but was never handled, is created", own: []*handlers.Handler{
+			reason: "an object that exists at the start, but was never handled, is created", own: []*handlers.Handler{
 				creating("c"), resuming("r"),
 			},
 			play: func(w *world) {
@@ -62,12 +65,13 @@ func TestInitialMarks(t *testing.T) {
 				w.pass()
 				w.deliver()
 				w.pass()
-				w.wantCalls("created, and not resumed after that", "c")
+				w.wantCalls("created, not resumed", "c")
 				w.wantForgotten("after its creation")
 			},
 		},
 		"Resumed": {
-			reason: "an object that was there is resumed once", own: []*handlers.Handler{creating("c"), resuming("r")},
+			reason: "an object that exists at the start is resumed once",
+			own:    []*handlers.Handler{creating("c"), resuming("r")},
 			play: func(w *world) {
 				w.pass()
 				w.deliver()
@@ -87,14 +91,15 @@ func TestInitialMarks(t *testing.T) {
 			},
 		},
 		"DeletedBeforeItsTurn": {
-			reason: "the mark goes with the object", own: []*handlers.Handler{creating("c"), resuming("r")},
+			reason: "an object that is deleted before its first pass leaves no memory and no call",
+			own:    []*handlers.Handler{creating("c"), resuming("r")},
 			play: func(w *world) {
 				w.listed()
 				w.object = nil
 				w.deliver()
 				w.pass()
 				w.wantForgotten("after the deletion")
-				w.wantCalls("nobody")
+				w.wantCalls("without a handler")
 			},
 		},
 	}

@@ -19,7 +19,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/source"
 )
 
-// departed is an object that the watch does not show any more.
+// departed returns an object that the watch does not show any more.
 func departed(uid string, more map[string]any) source.Object {
 	metadata := map[string]any{"namespace": "ns", "name": "a", "uid": uid, "resourceVersion": "5"}
 	for key, value := range more {
@@ -28,7 +28,8 @@ func departed(uid string, more map[string]any) source.Object {
 	return compacttest.Of(map[string]any{"metadata": metadata})
 }
 
-// What became of objects that are not shown any more is found out, with one question each if that is answered.
+// TestDepartures shows how the engine finds out whether an object that a watch does not show any more was deleted or
+// only lost its labels. One lookup suffices if it succeeds.
 func TestDepartures(t *testing.T) {
 	deleting := map[string]any{"deletionTimestamp": "2026-01-01T00:00:00Z"}
 	holding := map[string]any{"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": []any{"x"}}
@@ -46,32 +47,41 @@ func TestDepartures(t *testing.T) {
 		after  source.Object // later
 		want   string
 	}{
-		"Gone":     {"nobody has the name", departed("u1", nil), answer(""), nil, nil, "left, gone, asked 1"},
-		"Replaced": {"another one has it", departed("u1", nil), answer("u2"), nil, nil, "left, gone, asked 1"},
-		"There":    {"its labels have changed", departed("u1", nil), answer("u1"), nil, nil, "left, asked 1"},
+		"Gone": {"an object that does not exist any more was deleted",
+			departed("u1", nil), answer(""), nil, nil, "left, gone, asked 1"},
+		"Replaced": {"an object whose name belongs to another one was deleted",
+			departed("u1", nil), answer("u2"), nil, nil, "left, gone, asked 1"},
+		"There": {"an object that still exists was not deleted",
+			departed("u1", nil), answer("u1"), nil, nil, "left, asked 1"},
 		"Back": {
-			"it was there all the time", departed("u1", nil), answer("u1"), nil, departed("u1", nil),
+			"an object that matches again is not a new one",
+			departed("u1", nil), answer("u1"), nil, departed("u1", nil),
 			"left, back, asked 1",
 		},
 		"AnotherOneLater": {
-			"it is not the one that was there", departed("u1", nil), answer("u1"), nil, departed("u2", nil),
+			"a different object under the name of an unmatched one is new",
+			departed("u1", nil), answer("u1"), nil, departed("u2", nil),
 			"left, new, asked 1",
 		},
 		"BackBefore": {
-			"nothing is to be asked then", departed("u1", nil), failing(errors.New("boo")), departed("u1", nil), nil,
+			"an object that matches again before the answer ends the lookup",
+			departed("u1", nil), failing(errors.New("boo")), departed("u1", nil), nil,
 			"left, back, asked 1",
 		},
 		"ReplacedBefore": {
-			"the end of one comes before the beginning of the other", departed("u1", nil), failing(errors.New("boo")),
+			"a replacement ends the first object before the second one begins",
+			departed("u1", nil), failing(errors.New("boo")),
 			departed("u2", nil), nil, "left, gone, new, asked 1",
 		},
-		"Terminated": {"nothing has held it", departed("u1", deleting), answer("u1"), nil, nil, "gone, asked 0"},
+		"Terminated": {"an object in deletion without finalizers was deleted, without a lookup",
+			departed("u1", deleting), answer("u1"), nil, nil, "gone, asked 0"},
 		"Held": {
-			"it may have lost its labels while it is being deleted", departed("u1", holding), answer("u1"), nil, nil,
+			"an object in deletion with finalizers may have lost its labels only, so it is looked up",
+			departed("u1", holding), answer("u1"), nil, nil,
 			"left, asked 1",
 		},
 		"Later": {
-			"an answer will come", departed("u1", nil), func(times int) (types.UID, error) {
+			"a failed lookup is retried", departed("u1", nil), func(times int) (types.UID, error) {
 				if times < 3 {
 					return "", errors.New("boo")
 				}
@@ -79,11 +89,11 @@ func TestDepartures(t *testing.T) {
 			}, nil, nil, "left, gone, asked 3; retrying",
 		},
 		"NoKind": {
-			"there are no objects of a kind that is not there", departed("u1", nil),
+			"an object of a kind that is not served was deleted", departed("u1", nil),
 			failing(apierrors.NewNotFound(schema.GroupResource{}, "")), nil, nil, "left, gone, asked 1",
 		},
 		"Unanswerable": {
-			"the word of the watch is all that there is", departed("u1", nil),
+			"an object whose lookup is impossible is reported as deleted", departed("u1", nil),
 			failing(apierrors.NewBadRequest("no such selector")), nil, nil, "left, gone, asked 1; reporting",
 		},
 	}

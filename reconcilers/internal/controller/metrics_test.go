@@ -18,13 +18,14 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/metrics"
 )
 
-// later is an error after which a handler is called again.
+// later is a temporary error with its delay.
 type later time.Duration
 
 func (l later) Error() string             { return "not yet" }
 func (l later) RetryAfter() time.Duration { return time.Duration(l) }
 
-// measure has the site measured, and gives how many changes were handled, and after how long in sum.
+// measure enables the metrics of the site. The returned function reports how many changes were handled, and their total
+// latency.
 func (s *site) measure() (handled func() string) {
 	registry := prometheus.NewRegistry()
 	var err error
@@ -50,7 +51,7 @@ func (s *site) measure() (handled func() string) {
 	}
 }
 
-// late is what waits in all scopes.
+// late summarizes the unhandled changes of all namespaces.
 func (s *site) late() string {
 	changes, oldest, waiting := 0, time.Duration(0), 0
 	for _, kept := range s.deps.Memory.All() {
@@ -63,7 +64,8 @@ func (s *site) late() string {
 	return fmt.Sprintf("%d changes since %.0fs, %d waiting", changes, oldest.Seconds(), waiting)
 }
 
-// What waits for the end of a change is told until it has come, and then how long it took.
+// TestMeasuredChanges shows that an unfinished change is counted until it is finished, and that its latency is measured
+// then.
 func TestMeasuredChanges(t *testing.T) {
 	const none = "0 changes since 0s, 0 waiting"
 	creating := func() *handlers.Handler {
@@ -81,32 +83,33 @@ func TestMeasuredChanges(t *testing.T) {
 		reason string
 		play   func(s *site, handled func() string)
 	}{
-		"Success": {"what is handled at once waits for nothing", func(s *site, handled func() string) {
-			s.handle(creating(), succeeding)
-			s.run()
-			s.create("a", "x")
-			if got := handled(); got != "1 in 0s" || s.late() != none {
-				s.t.Errorf("handled: %s; %s", got, s.late())
-			}
-			s.edit("a", "x", `{"metadata":{"labels":{"l":"1"}}}`)
-			s.remove("a", "x")
-			if got := handled(); got != "1 in 0s" || s.late() != none {
-				s.t.Errorf("after what concerns no handler: handled: %s; %s", got, s.late())
-			}
-		}},
-		"Retry": {"a retry is waited for", func(s *site, handled func() string) {
+		"Success": {"a change that is handled at once is measured with a latency of zero",
+			func(s *site, handled func() string) {
+				s.handle(creating(), succeeding)
+				s.run()
+				s.create("a", "x")
+				if got := handled(); got != "1 in 0s" || s.late() != none {
+					s.t.Errorf("handled: %s; %s", got, s.late())
+				}
+				s.edit("a", "x", `{"metadata":{"labels":{"l":"1"}}}`)
+				s.remove("a", "x")
+				if got := handled(); got != "1 in 0s" || s.late() != none {
+					s.t.Errorf("after changes that concern no handler: handled: %s; %s", got, s.late())
+				}
+			}},
+		"Retry": {"a change with a retry is unfinished until the retry succeeds", func(s *site, handled func() string) {
 			s.handle(creating(), twice())
 			s.run()
 			s.create("a", "x")
 			if got := handled(); got != "" || s.late() != "1 changes since 1s, 1 waiting" {
-				s.t.Errorf("before it: handled: %s; %s", got, s.late())
+				s.t.Errorf("before the retry: handled: %s; %s", got, s.late())
 			}
 			time.Sleep(time.Minute)
 			if got := handled(); got != "1 in 60s" || s.late() != none {
-				s.t.Errorf("after it: handled: %s; %s", got, s.late())
+				s.t.Errorf("after the retry: handled: %s; %s", got, s.late())
 			}
 		}},
-		"Gone": {"an object that goes waits no more", func(s *site, handled func() string) {
+		"Gone": {"a deleted object has no unfinished changes", func(s *site, handled func() string) {
 			s.handle(creating(), twice())
 			s.run()
 			s.create("a", "x")
@@ -115,7 +118,7 @@ func TestMeasuredChanges(t *testing.T) {
 				s.t.Errorf("handled: %s; %s", got, s.late())
 			}
 		}},
-		"Refused": {"what cannot be written is not handled", func(s *site, handled func() string) {
+		"Refused": {"a change is unfinished until its result is written", func(s *site, handled func() string) {
 			var mended atomic.Bool
 			s.connection.Before = func(_ context.Context, r memapi.Request) error {
 				if !mended.Load() && r.Verb == "patch" {
@@ -127,15 +130,15 @@ func TestMeasuredChanges(t *testing.T) {
 			s.run()
 			s.create("a", "x")
 			if got := handled(); got != "" || s.late() != "1 changes since 1s, 0 waiting" {
-				s.t.Errorf("while it is refused: handled: %s; %s", got, s.late())
+				s.t.Errorf("while writes are refused: handled: %s; %s", got, s.late())
 			}
 			mended.Store(true)
 			time.Sleep(time.Hour)
 			if got := handled(); !strings.HasPrefix(got, "1 in ") || s.late() != none {
-				s.t.Errorf("in the end: handled: %s; %s", got, s.late())
+				s.t.Errorf("after the writes succeed: handled: %s; %s", got, s.late())
 			}
 		}},
-		"EventsOnly": {"raw events are no changes", func(s *site, handled func() string) {
+		"EventsOnly": {"raw events are not counted as changes", func(s *site, handled func() string) {
 			s.handle(&handlers.Handler{ID: "e", Family: handlers.Watching}, succeeding)
 			s.run()
 			s.create("a", "x")
@@ -143,13 +146,13 @@ func TestMeasuredChanges(t *testing.T) {
 				s.t.Errorf("handled: %s; %s", got, s.late())
 			}
 		}},
-		"Unmeasured": {"nothing is kept for nobody", func(s *site, _ func() string) {
+		"Unmeasured": {"without metrics nothing is recorded", func(s *site, _ func() string) {
 			s.deps.Metrics = nil
 			s.handle(creating(), twice())
 			s.run()
 			s.create("a", "x")
 			if s.late() != none {
-				s.t.Errorf("there are %s", s.late())
+				s.t.Errorf("recorded without metrics: %s", s.late())
 			}
 		}},
 	} {

@@ -26,7 +26,7 @@ import (
 type family struct {
 	*site
 	repairs, forgotten []string
-	ended              int // children whose end was told
+	ended              int // children whose deletion was reported
 }
 
 func newFamily(t *testing.T) *family {
@@ -56,7 +56,7 @@ func (f *family) Forget(owner types.UID) {
 	f.change(func() { f.forgotten = append(f.forgotten, string(owner)) })
 }
 
-// tends registers a handler for what happens to children, which are watched for it.
+// tends registers a handler for events of children, and the watch of their kind.
 func (f *family) tends(does func(c *handlers.Invocation) error, policy handlers.Policy) {
 	watched := &handlers.Handler{ID: "o", Family: handlers.Owning}
 	watched.Owned = watched
@@ -69,7 +69,7 @@ func (f *family) tends(does func(c *handlers.Invocation) error, policy handlers.
 	f.handlers = append(f.handlers, adapters.New(h, nil))
 }
 
-// bear makes a child.
+// bear creates a child of the owner.
 func (f *family) bear(owner, name string) {
 	f.t.Helper()
 	child := f.object("a", name)
@@ -86,41 +86,43 @@ func (f *family) uid(name string) types.UID {
 	return (&unstructured.Unstructured{Object: f.server.Object(stored, "a", name)}).GetUID()
 }
 
+// TestChildren shows which events of children lead to calls, and when an owner is forgotten.
 func TestChildren(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFamily(t)
 		f.tends(succeeding, handlers.Policy{})
 		stop := f.run()
 		f.create("a", "p")
-		f.want("it has no children")
+		f.want("a parent without children")
 		f.bear("p", "k")
-		f.want("it has one", "t p ADDED k")
+		f.want("after the creation of a child", "t p ADDED k")
 		f.edit("a", "k", `{"data":{"a":"b"}}`)
-		f.want("that has changed", "t p MODIFIED k")
+		f.want("after a change of the child", "t p MODIFIED k")
 		f.remove("a", "k")
-		f.want("that is gone", "t p DELETED k")
+		f.want("after the deletion of the child", "t p DELETED k")
 		f.bear("p", "l")
-		f.want("another one", "t p ADDED l")
+		f.want("after the creation of a second child", "t p ADDED l")
 		p := f.uid("p")
 		f.take(&f.forgotten)
 		f.remove("a", "p")
 		if got := f.take(&f.forgotten); !slices.Contains(got, string(p)) {
-			t.Errorf("forgotten are %q, want %q", got, p)
+			t.Errorf("forgot the owners %q, want %q", got, p)
 		}
 		f.create("a", "q")
 		f.bear("q", "m")
-		f.want("of another one", "t q ADDED m")
+		f.want("a child of another owner", "t q ADDED m")
 		stop(controller.ErrRestarting)
 		if got := f.take(&f.forgotten); !slices.Contains(got, string(f.uid("q"))) {
-			t.Errorf("at the end, no handler is called any more: forgotten are %q", got)
+			t.Errorf("the end of the run did not forget the second owner: %q", got)
 		}
 		f.remove("a", "m")
 		f.run()
-		f.want("what went meanwhile is not known any more")
+		f.want("a child deleted between two runs")
 	})
 }
 
-// An object is looked at again when the first of its handlers wants that.
+// TestRetriesForChildren shows that an object is processed again at the earliest retry, whether of a handler of changes
+// or of children.
 func TestRetriesForChildren(t *testing.T) {
 	for name, c := range map[string]struct{ tends, creates time.Duration }{
 		"ChildrenFirst": {10 * time.Second, 30 * time.Second}, "ChildrenLast": {30 * time.Second, 10 * time.Second},
@@ -147,13 +149,14 @@ func TestRetriesForChildren(t *testing.T) {
 				}
 				f.want("after ten seconds", first)
 				time.Sleep(20 * time.Second)
-				f.want("after thirty", first, first, second)
+				f.want("after thirty seconds", first, first, second)
 			})
 		})
 	}
 }
 
-// Whoever has handlers for objects is not there for others alone.
+// TestHandlersBesideChildren shows that a kind with child handlers elsewhere is handled normally, without repairs of
+// children.
 func TestHandlersBesideChildren(t *testing.T) {
 	for name, beside := range map[string]*handlers.Handler{
 		"Changing": {ID: "b", Reason: cause.Update}, "Watching": {ID: "b", Family: handlers.Watching},
@@ -171,17 +174,17 @@ func TestHandlersBesideChildren(t *testing.T) {
 				f.run()
 				f.create("a", "p")
 				if calls := f.take(&f.calls); !slices.Contains(calls, "c p") {
-					t.Errorf("the handler of changes is not called: %q", calls)
+					t.Errorf("the create handler is not called: %q", calls)
 				}
 				if got := f.take(&f.repairs); len(got) > 0 {
-					t.Errorf("nobody looks after the children of %q", got)
+					t.Errorf("repaired children of %q, want none", got)
 				}
 			})
 		})
 	}
 }
 
-// A kind that is watched for its owners alone is left alone.
+// TestKindOfChildrenAlone shows that a kind that is watched only for the owners of its objects is never written to.
 func TestKindOfChildrenAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFamily(t)
@@ -192,25 +195,26 @@ func TestKindOfChildrenAlone(t *testing.T) {
 		f.create("a", "p")
 		for _, r := range f.connection.Drain() {
 			if r.Verb != "list" && r.Verb != "watch" {
-				t.Errorf("an object is not only looked at: %s %s", r.Verb, r.Path)
+				t.Errorf("unexpected request for an object: %s %s", r.Verb, r.Path)
 			}
 		}
 	})
 }
 
-// Nothing is made for an owner that went during the pass, nor for another one with its name as if it was the first.
+// TestOwnersThatGo shows that children are not repaired for an owner that was deleted or replaced during its pass.
 func TestOwnersThatGo(t *testing.T) {
 	for name, c := range map[string]struct {
 		reason string
 		does   func(f *family)
 		want   []string
 	}{
-		"Stays": {"its children are looked after", func(*family) {}, []string{"p"}},
-		"Gone":  {"there is nobody to own them", func(f *family) { f.server.Discard(stored, "a", "p") }, nil},
+		"Stays": {"children of an existing owner are repaired", func(*family) {}, []string{"p"}},
+		"Gone": {"children of a deleted owner are not repaired",
+			func(f *family) { f.server.Discard(stored, "a", "p") }, nil},
 		"Replaced": {
-			"the children of the next one are looked after when it is handled", func(f *family) {
+			"children of a replaced owner are not repaired by the pass of the old one", func(f *family) {
 				f.server.Discard(stored, "a", "p")
-				// In a handler, so without settling: the test itself waits at this moment.
+				// Without settling: this runs in a handler, and the test itself waits at this moment.
 				if err := f.people.Create(f.t.Context(), f.object("a", "p")); err != nil {
 					f.t.Error(err)
 				}
@@ -224,7 +228,7 @@ func TestOwnersThatGo(t *testing.T) {
 				f.tends(succeeding, handlers.Policy{})
 				first := true
 				f.handle(&handlers.Handler{ID: "c", Reason: cause.Create}, func(*handlers.Invocation) error {
-					if !first { // nobody looks after the children of the next one yet
+					if !first { // hold back the repair for the second owner
 						time.Sleep(time.Hour)
 						return nil
 					}
@@ -238,14 +242,15 @@ func TestOwnersThatGo(t *testing.T) {
 				time.Sleep(time.Minute)
 				synctest.Wait()
 				if got := slices.Compact(f.take(&f.repairs)); !slices.Equal(got, c.want) {
-					t.Errorf("looked after the children of %q, want %q", got, c.want)
+					t.Errorf("repaired the children of %q, want %q", got, c.want)
 				}
 			})
 		})
 	}
 }
 
-// A kind is handled and indexed as any other, though it is watched for the owners of its objects, too.
+// TestIndexedChildren shows that a kind that is watched for the owners of its objects is also handled and indexed
+// normally.
 func TestIndexedChildren(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFamily(t)
@@ -261,11 +266,12 @@ func TestIndexedChildren(t *testing.T) {
 		f.handle(&handlers.Handler{ID: "c", Family: handlers.Changing, Reason: cause.Create}, succeeding)
 		f.run()
 		f.create("a", "p")
-		f.want("a creation", "c p")
+		f.want("after a creation", "c p")
 	})
 }
 
-// Objects of a kind that is no child of any are not taken for children, whoever owns them.
+// TestOwnersThatAreOwned shows that objects are children only if a handler watches their kind, whatever their owner
+// references say.
 func TestOwnersThatAreOwned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFamily(t)
@@ -277,16 +283,17 @@ func TestOwnersThatAreOwned(t *testing.T) {
 		f.create("a", "p")
 		f.bear("p", "k")
 		f.remove("a", "k")
-		f.want("all that has happened")
+		f.want("after the creation of both objects")
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		if f.ended != 0 {
-			t.Errorf("told of the end of %d children", f.ended)
+			t.Errorf("reported the deletion of %d children, want none", f.ended)
 		}
 	})
 }
 
-// The children of an object that goes while its handlers run are nobody's any more.
+// TestOwnersThatGoMeanwhile shows that deleting an owner during its pass is not an error and calls no handler for
+// children.
 func TestOwnersThatGoMeanwhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFamily(t)
@@ -294,14 +301,14 @@ func TestOwnersThatGoMeanwhile(t *testing.T) {
 		creating := &handlers.Handler{ID: "c", Family: handlers.Changing, Reason: cause.Create}
 		f.handle(creating, func(*handlers.Invocation) error {
 			f.server.Discard(stored, "a", "p")
-			time.Sleep(100 * time.Millisecond) // the cache knows
+			time.Sleep(100 * time.Millisecond) // until the deletion reaches the cache
 			return nil
 		})
 		f.run()
 		f.create("a", "p")
-		f.want("all that has happened", "c p")
+		f.want("after the deletion of the owner", "c p")
 		if lines := f.lines(`"error"=`); len(lines) > 0 {
-			t.Errorf("there are errors: %v", lines)
+			t.Errorf("errors are logged: %v", lines)
 		}
 	})
 }

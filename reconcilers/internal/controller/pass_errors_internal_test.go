@@ -11,36 +11,41 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 )
 
+// TestPassSpacesTheErrorsOfTheFramework shows that passes after errors of the framework are delayed increasingly, and
+// that events do not shorten the delays.
 func TestPassSpacesTheErrorsOfTheFramework(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, creating("c"))
 		w.refuse = unavailable()
 		for _, delay := range settings.DefaultErrorDelays[:5] {
-			w.wantAgain("refused", delay)
+			w.wantAgain("after a refused write", delay)
 			time.Sleep(delay - time.Millisecond)
 			written := w.writes
 			w.wantAgain("an event during the delay", time.Millisecond)
 			if w.writes != written {
-				t.Errorf("the object was written to during the delay of %s", delay)
+				t.Errorf("the object was patched during the delay of %s", delay)
 			}
 			time.Sleep(time.Millisecond)
 		}
 		w.refuse = nil
 		if result := w.pass(); result.RequeueAfter != 0 {
-			t.Errorf("after a success nothing is due: %v", result)
+			t.Errorf("a successful pass requests another one: %v", result)
 		}
 		w.deliver()
 		w.edit(`{"metadata":{"annotations":{"` + handled + `":null}}}`)
 		w.deliver()
 		w.refuse = unavailable()
-		w.wantAgain("refused after a success", time.Second)
-		w.wantCalls("what was done is kept, not done again; and done anew after the memory was taken away", "c", "c")
+		w.wantAgain("refused again after a success", time.Second)
+		w.wantCalls("the result was kept over the failures, and the handler ran again after its record was removed",
+			"c", "c")
 		if len(w.logged) != 6 {
-			t.Errorf("one line for each failure, and none for the events meanwhile: %q", w.logged)
+			t.Errorf("want one line for each failure and none for events during the delays: %q", w.logged)
 		}
 	})
 }
 
+// TestPassSaysOnceThatAnObjectIsBlocked shows that a malformed annotation blocks its object, with one line for each
+// cause.
 func TestPassSaysOnceThatAnObjectIsBlocked(t *testing.T) {
 	w := newWorld(t, creating("c"))
 	spoil := func(value string) {
@@ -48,28 +53,28 @@ func TestPassSaysOnceThatAnObjectIsBlocked(t *testing.T) {
 		w.deliver()
 		for range 3 {
 			if result := w.pass(); result.RequeueAfter != 0 {
-				t.Errorf("a blocked object waits for its change, not for time: %v", result)
+				t.Errorf("a blocked object requests a pass: %v", result)
 			}
 		}
 	}
 	spoil(`"{oops"`)
 	spoil(`"[1]"`)
-	w.wantCalls("nobody is called")
+	w.wantCalls("while blocked")
 	if len(w.logged) != 2 || !strings.Contains(w.logged[0], "until it is changed") {
-		t.Errorf("one line for each reason: %q", w.logged)
+		t.Errorf("want one line for each cause: %q", w.logged)
 	}
 	spoil("null")
-	w.wantCalls("the memory is mended", "c")
+	w.wantCalls("after the annotation was removed", "c")
 	spoil(`"[1]"`)
 	if len(w.logged) != 3 {
-		t.Errorf("the same reason is said again after it was gone: %q", w.logged)
+		t.Errorf("the same cause is not logged again after it was fixed: %q", w.logged)
 	}
 	if w.writes != 1 {
-		t.Errorf("a blocked object was written to: %d writes", w.writes)
+		t.Errorf("a blocked object was patched: %d writes", w.writes)
 	}
 }
 
-// panicking is a storage of a user's that panics while it is broken.
+// panicking is a user's storage that panics while it is broken.
 type panicking struct {
 	diffbase.Storage
 	broken *bool
@@ -82,7 +87,8 @@ func (p panicking) Fetch(body map[string]any) (diffbase.Essence, error) {
 	return p.Storage.Fetch(body)
 }
 
-// A panic is told once, with its object and its stack, however often the object is tried again.
+// TestPassLogsAPanicOnce shows that a panic is logged once, with its object and its stack, although the object is
+// retried.
 func TestPassLogsAPanicOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		broken := true
@@ -95,13 +101,13 @@ func TestPassLogsAPanicOnce(t *testing.T) {
 		if len(w.logged) != 1 || !strings.Contains(
 			w.logged[0], `"name"="a"`,
 		) || !strings.Contains(w.logged[0], `"stack"`) {
-			t.Errorf("%d lines: %v", len(w.logged), w.logged)
+			t.Errorf("want one line with name and stack, got %d: %v", len(w.logged), w.logged)
 		}
 		broken = false
 		w.pass()
-		w.wantCalls("mended", "c")
+		w.wantCalls("with the storage mended", "c")
 		w.deliver()
 		w.pass()
-		w.wantForgotten("mended")
+		w.wantForgotten("with the storage mended")
 	})
 }

@@ -18,22 +18,22 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/source"
 )
 
-// pass makes one, and gives what it asks for.
+// pass runs one pass and returns its result.
 func (w *world) pass() reconcile.Result {
 	w.t.Helper()
 	result, _ := w.controller.pass(w.t.Context(), request.NamespacedName)
 	return result
 }
 
-// wantAgain expects the object to be looked at again after the delay, and after all that happens meanwhile.
+// wantAgain runs a pass and checks after which delay it requests the next one, at the priority of retries.
 func (w *world) wantAgain(when string, after time.Duration) {
 	w.t.Helper()
 	result := w.pass()
 	if result.RequeueAfter != after {
-		w.t.Errorf("%s: again after %s, want %s", when, result.RequeueAfter, after)
+		w.t.Errorf("%s: requeued after %s, want %s", when, result.RequeueAfter, after)
 	}
 	if result.Priority == nil || *result.Priority != source.PriorityRetry {
-		w.t.Errorf("%s: the priority of what came before would stick: %v", when, result.Priority)
+		w.t.Errorf("%s: the request keeps its former priority: %v", when, result.Priority)
 	}
 }
 
@@ -44,15 +44,15 @@ func (w *world) wantCalls(when string, want ...string) {
 	}
 }
 
-// wantForgotten expects that nothing is kept of any object.
+// wantForgotten checks that no memory of any object is kept.
 func (w *world) wantForgotten(when string) {
 	w.t.Helper()
 	if kept := w.controller.objects.Len(); kept > 0 {
-		w.t.Errorf("%s: memory is kept of %d objects", when, kept)
+		w.t.Errorf("%s: memory of %d objects is kept", when, kept)
 	}
 }
 
-// moving is a cache that changes whenever it is looked at: before or after that.
+// moving is a cache that changes before or after each lookup.
 type moving struct {
 	store
 	before, after func()
@@ -66,7 +66,8 @@ func (m moving) GetByKey(key string) (any, bool, error) {
 
 func nothing() {}
 
-// deliverAfterLook has the informer bring what is on the server, and do more, when a pass has looked that many times.
+// deliverAfterLook delivers the state of the server, and then calls more, after the given number of lookups in the
+// cache.
 func (w *world) deliverAfterLook(looks int, more func()) {
 	w.controller.store = moving{w.cache, nothing, func() {
 		if looks--; looks > 0 {
@@ -78,7 +79,7 @@ func (w *world) deliverAfterLook(looks int, more func()) {
 	}}
 }
 
-// handledAsOurWriteComes has one pass handle the object, and the next one look at it while our write comes.
+// handledAsOurWriteComes handles the object in one pass, and delivers its write during the lookups of the next one.
 func handledAsOurWriteComes(looks int) func(w *world) {
 	return func(w *world) {
 		w.pass()
@@ -88,21 +89,23 @@ func handledAsOurWriteComes(looks int) func(w *world) {
 	}
 }
 
+// TestPassTheNewestObject shows that a pass uses the newest state of the object, from the cache or from an own write,
+// and repeats nothing.
 func TestPassTheNewestObject(t *testing.T) {
 	tests := map[string]struct {
 		reason string
 		play   func(w *world)
 	}{
 		"OurWriteComesAsThePassBegins": {
-			reason: "the memory forgets our write when the cache has it: what the cache had before that is past",
+			reason: "an own write that arrives after the first cache lookup is not handled again",
 			play:   handledAsOurWriteComes(1),
 		},
 		"OurWriteComesAsTheMemoryIsAsked": {
-			reason: "the memory is asked before the cache: what it forgets in between would be handled again",
+			reason: "an own write that arrives around the memory lookup is not handled again",
 			play:   handledAsOurWriteComes(2),
 		},
 		"ItsEndComesAsThePassBegins": {
-			reason: "the same with the end of the object, of which nobody is told yet",
+			reason: "an object that leaves the cache after the first lookup is not handled again",
 			play: func(w *world) {
 				w.pass()
 				w.deliverAfterLook(1, func() {
@@ -115,17 +118,17 @@ func TestPassTheNewestObject(t *testing.T) {
 			},
 		},
 		"CacheBehindOurWrite": {
-			reason: "what we have written ourselves is known before the watch tells it: nothing is done twice",
+			reason: "an own write is known before the watch delivers it, so nothing is repeated",
 			play: func(w *world) {
 				w.pass()
 				w.edit(`{"metadata":{"labels":{"later":"yes"}}}`)
 				w.pass()
-				w.wantCalls("the cache has neither", "c")
+				w.wantCalls("the cache has neither write nor edit", "c")
 			},
 		},
 		"CacheCatchesUpDuringTheLook": {
-			reason: "an object that was read before the cache had our write is not taken for one that was read " +
-				"after it",
+			reason: "an object that was read before the cache had an own write is not taken for one " +
+				"read after it",
 			play: func(w *world) {
 				w.pass()
 				w.controller.store = moving{w.cache, nothing, w.deliver}
@@ -134,17 +137,17 @@ func TestPassTheNewestObject(t *testing.T) {
 			},
 		},
 		"CacheAheadOfOurWrite": {
-			reason: "an edit by others on top of our write is seen",
+			reason: "an edit by others on top of an own write is handled",
 			play: func(w *world) {
 				w.pass()
 				w.edit(`{"spec":{"size":2}}`)
 				w.deliver()
 				w.pass()
-				w.wantCalls("the cache has both", "c", "u")
+				w.wantCalls("the cache has write and edit", "c", "u")
 			},
 		},
 		"CacheBetweenTwoOfOurWrites": {
-			reason: "the second write is what counts",
+			reason: "the second of two own writes is authoritative",
 			play: func(w *world) {
 				w.pass()
 				w.deliver()
@@ -153,27 +156,27 @@ func TestPassTheNewestObject(t *testing.T) {
 				w.pass()
 				w.edit(`{"spec":{"size":1}}`)
 				w.pass()
-				w.wantCalls("the cache has the edit, but not that it was handled", "c", "u")
+				w.wantCalls("the cache has the edit, but not the write after it", "c", "u")
 			},
 		},
 		"NothingToDo": {
-			reason: "a pass that writes nothing leaves nothing behind",
+			reason: "a pass that writes nothing leaves no memory",
 			play: func(w *world) {
 				w.pass()
 				w.deliver()
 				w.pass()
 				w.pass()
-				w.wantForgotten("after a pass without a reason")
-				w.wantCalls("nothing has changed", "c")
+				w.wantForgotten("after a pass without a cause")
+				w.wantCalls("without a change", "c")
 			},
 		},
 		"WriteArrivesDuringThePass": {
-			reason: "of a write that the cache has when the pass ends, its event is waited for, and nothing else",
+			reason: "a write that reached the cache during its pass leaves memory until its event only",
 			play: func(w *world) {
 				w.controller.store = moving{w.cache, w.deliver, nothing}
 				w.pass()
 				w.pass()
-				w.wantForgotten("after the pass of the event")
+				w.wantForgotten("after the pass for the event")
 			},
 		},
 	}
@@ -185,6 +188,8 @@ func TestPassTheNewestObject(t *testing.T) {
 	}
 }
 
+// TestPassComesBackForRetries shows that a pass is repeated when the next attempt is due, and not after a permanent
+// failure.
 func TestPassComesBackForRetries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		flaky := creating("c")
@@ -193,18 +198,20 @@ func TestPassComesBackForRetries(t *testing.T) {
 		w := newWorld(t, flaky)
 		w.wantAgain("the first attempt", 10*time.Second)
 		time.Sleep(4 * time.Second)
-		w.wantAgain("an event meanwhile", 6*time.Second)
+		w.wantAgain("an event during the delay", 6*time.Second)
 		time.Sleep(6 * time.Second)
 		if result := w.pass(); result.RequeueAfter != 0 {
-			t.Errorf("it failed permanently: %v", result)
+			t.Errorf("a permanent failure requests another pass: %v", result)
 		}
-		w.wantCalls("two attempts", "c", "c")
+		w.wantCalls("after two attempts", "c", "c")
 		w.deliver()
 		w.pass()
-		w.wantForgotten("in the end")
+		w.wantForgotten("after the permanent failure")
 	})
 }
 
+// TestPassOnExit shows that an exit interrupts the running handler, which the next process repeats, and keeps the
+// results before it.
 func TestPassOnExit(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	exited := false
@@ -219,22 +226,22 @@ func TestPassOnExit(t *testing.T) {
 		stop()
 		<-ctx.Done()
 		if cause := context.Cause(ctx); !errors.Is(cause, execution.ErrExiting) {
-			t.Errorf("the cause of the cancellation: %v", cause)
+			t.Errorf("the context was cancelled by %v, want ErrExiting", cause)
 		}
 		return ctx.Err()
 	}
 	if result, _ := w.controller.pass(ctx, request.NamespacedName); result.RequeueAfter != 0 {
-		t.Errorf("an exit asks for nothing: %v", result)
+		t.Errorf("an exit requests another pass: %v", result)
 	}
 	if len(w.logged) > 0 {
-		t.Errorf("an exit is no error: %q", w.logged)
+		t.Errorf("an exit is logged as an error: %q", w.logged)
 	}
 	w.deliver()
 	w.pass()
-	w.wantCalls("the next process repeats what was interrupted only", "before", "c", "c")
+	w.wantCalls("the next process repeats only the interrupted handler", "before", "c", "c")
 }
 
-// Outside of namespaces, a key is the name alone.
+// TestPassClusterScoped shows that a cluster-scoped object is found by its name alone.
 func TestPassClusterScoped(t *testing.T) {
 	w := newWorld(t, creating("c"))
 	w.object = nil
@@ -243,16 +250,17 @@ func TestPassClusterScoped(t *testing.T) {
 	delete(w.object["metadata"].(map[string]any), "namespace")
 	w.deliver()
 	w.controller.pass(t.Context(), types.NamespacedName{Name: "a"})
-	w.wantCalls("an object in no namespace", "c")
+	w.wantCalls("a cluster-scoped object", "c")
 }
 
-// Most functions decode the object into a type of their own: nothing is copied for them.
+// TestObjectsAreCopiedOnDemand shows that the object is copied only when a handler reads it as a map. Most handlers
+// decode it into a type of their own.
 func TestObjectsAreCopiedOnDemand(t *testing.T) {
 	asked := false
 	asks := creating("c")
 	asks.Call = func(_ context.Context, c *handlers.Invocation) error {
 		if c.Object != nil || !c.Given.Encoded() {
-			t.Errorf("it was copied already: %v", c.Object)
+			t.Errorf("the object was already copied: %v", c.Object)
 		}
 		object, err := c.Working()
 		if asked = object["kind"] == "Widget"; err != nil {
@@ -263,6 +271,6 @@ func TestObjectsAreCopiedOnDemand(t *testing.T) {
 	}
 	w := newWorld(t, asks)
 	if w.pass(); !asked || w.object["kind"] != "Widget" {
-		t.Errorf("asked: %t; the object is %v", asked, w.object)
+		t.Errorf("read: %t; the object is %v", asked, w.object)
 	}
 }

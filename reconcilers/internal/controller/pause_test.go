@@ -22,7 +22,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// gate counts what is inside.
+// gate is a gate that counts entered objects.
 type gate struct {
 	mu     sync.Mutex
 	closed bool
@@ -61,109 +61,110 @@ func (g *gate) want(t *testing.T, when string, inside int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.inside != inside {
-		t.Errorf("%s: %d count as running, want %d", when, g.inside, inside)
+		t.Errorf("%s: %d objects are inside, want %d", when, g.inside, inside)
 	}
 }
 
+// TestGateAndWrites shows that unsaved results hold the gate, and how long a pause and an exit wait for them.
 func TestGateAndWrites(t *testing.T) {
 	tests := map[string]struct {
 		reason string
 		play   func(w *writing)
 	}{
 		"Closed": {
-			"nothing begins behind a closed gate", func(w *writing) {
+			"a closed gate lets no handler begin", func(w *writing) {
 				w.gate.close()
 				w.create("a", "x")
-				w.want("it is closed")
+				w.want("while closed")
 			},
 		},
 		"AtRest": {
-			"nothing counts that is over", func(w *writing) {
+			"an object whose results are written does not hold the gate", func(w *writing) {
 				w.create("a", "x")
-				w.want("it is open", "c x")
-				w.gate.want(w.t, "it is written", 0)
+				w.want("while open", "c x")
+				w.gate.want(w.t, "after the write", 0)
 			},
 		},
 		"Unwritten": {
-			"what came of a handler counts until it is written", func(w *writing) {
+			"an object with unsaved results holds the gate", func(w *writing) {
 				w.fail(true)
 				w.create("a", "x")
 				w.create("a", "y")
-				w.want("both", "c x", "c y")
-				w.gate.want(w.t, "none is written", 2)
+				w.want("both objects", "c x", "c y")
+				w.gate.want(w.t, "with refused writes", 2)
 				time.Sleep(time.Minute)
-				w.gate.want(w.t, "nor later", 2)
+				w.gate.want(w.t, "after a minute of refused writes", 2)
 				w.fail(false)
 				time.Sleep(10 * time.Minute)
-				w.gate.want(w.t, "both are", 0)
-				w.want("once is enough")
+				w.gate.want(w.t, "after the writes", 0)
+				w.want("no handler is repeated")
 			},
 		},
 		"UnwrittenInAPause": {
-			"it is tried again soon in a pause, until others may take over", func(w *writing) {
+			"unsaved results are retried quickly in a pause, and the pause waits for them", func(w *writing) {
 				w.fail(true)
 				w.create("a", "x")
 				time.Sleep(5 * time.Minute)
-				w.want("once is enough", "c x")
+				w.want("before the pause", "c x")
 				began := w.pause(func() { time.Sleep(12 * time.Second); w.fail(false) })
 				if took := time.Since(began); took < 12*time.Second || took > 20*time.Second {
-					w.t.Errorf("the pause waits for %s", took)
+					w.t.Errorf("the pause took %s", took)
 				}
 				if !w.written("x") {
-					w.t.Error("the next operator does not know of it")
+					w.t.Error("the result was not written in the pause")
 				}
-				w.gate.want(w.t, "in the end", 0)
-				w.want("no handler is called in a pause")
+				w.gate.want(w.t, "after the pause", 0)
+				w.want("no handler runs in a pause")
 			},
 		},
 		"NeverWritten": {
-			"a pause does not wait for ever", func(w *writing) {
+			"a pause gives up on unsaved results after its limit", func(w *writing) {
 				w.fail(true)
 				w.create("a", "x")
 				began := w.pause(func() {})
 				if took := time.Since(began); took != 30*time.Second {
-					w.t.Errorf("the pause waits for %s", took)
+					w.t.Errorf("the pause took %s, want 30s", took)
 				}
-				w.gate.want(w.t, "in the end", 0)
+				w.gate.want(w.t, "after the pause", 0)
 			},
 		},
 		"UnwrittenAtTheExit": {
-			"an exit does not wait: the next process calls the handler again", func(w *writing) {
+			"an exit does not wait for unsaved results, as the next process repeats the handler", func(w *writing) {
 				w.fail(true)
 				w.create("a", "x")
 				began := time.Now()
 				w.stop(nil)
 				if took := time.Since(began); took > 2*time.Second {
-					w.t.Errorf("the exit waits for %s", took)
+					w.t.Errorf("the exit took %s", took)
 				}
-				w.gate.want(w.t, "in the end", 0)
+				w.gate.want(w.t, "after the exit", 0)
 			},
 		},
 		"SlowAtTheExit": {
-			"nor for a handler that ends meanwhile", func(w *writing) {
+			"an exit does not wait for the results of a handler that ends meanwhile", func(w *writing) {
 				w.slow = 2 * time.Second
 				w.create("a", "x")
 				w.fail(true)
 				w.stop(nil)
-				w.gate.want(w.t, "in the end", 0)
+				w.gate.want(w.t, "after the exit", 0)
 			},
 		},
 		"Gone": {
-			"of an object that is gone, there is nothing left to be written", func(w *writing) {
+			"a deleted object does not hold the gate", func(w *writing) {
 				w.create("a", "x")
 				w.create("a", "y")
 				w.remove("a", "x")
 				w.server.Discard(stored, "a", "y")
 				time.Sleep(time.Minute)
-				w.gate.want(w.t, "both are", 0)
-				w.want("all of them", "c x", "c y", "d x")
+				w.gate.want(w.t, "after both deletions", 0)
+				w.want("all handlers ran", "c x", "c y", "d x")
 			},
 		},
 		"Ticks": {
-			"nor of a tick between two of them", func(w *writing) {
+			"a timer does not hold the gate between two ticks", func(w *writing) {
 				w.create("a", "x")
 				time.Sleep(time.Hour)
-				w.gate.want(w.t, "nothing is running", 0)
+				w.gate.want(w.t, "between two ticks", 0)
 			},
 		},
 		"AnotherWaits": {
@@ -172,31 +173,31 @@ func TestGateAndWrites(t *testing.T) {
 				w.create("a", "x")
 				began := w.pause(func() { time.Sleep(5 * time.Second); w.fail(false) })
 				if took := time.Since(began); took > 15*time.Second {
-					w.t.Errorf("the pause waits for %s", took)
+					w.t.Errorf("the pause took %s", took)
 				}
 			},
 		},
 		"NoAttemptsAreWanted": {
-			"without delays for errors, an object waits for its next event, in a pause as well", func(w *writing) {
+			"without error delays, unsaved results are not retried in a pause", func(w *writing) {
 				w.fail(true)
 				w.create("a", "x")
 				began := w.pause(func() {})
 				if took := time.Since(began); took > 0 {
-					w.t.Errorf("the pause waits for %s", took)
+					w.t.Errorf("the pause took %s, want no time", took)
 				}
 			},
 		},
 		"DuringTheHandler": {
-			"a handler that ends in the pause is written, too", func(w *writing) {
+			"results of a handler that ends during the pause are written", func(w *writing) {
 				w.slow = 10 * time.Second
 				w.create("a", "x")
-				w.gate.want(w.t, "it is running", 1)
+				w.gate.want(w.t, "while the handler runs", 1)
 				w.fail(true)
 				began := w.pause(func() { time.Sleep(15 * time.Second); w.fail(false) })
 				if took := time.Since(began); took < 15*time.Second || took > 25*time.Second || !w.written("x") {
-					w.t.Errorf("the pause waits for %s, written: %v", took, w.written("x"))
+					w.t.Errorf("the pause took %s, written: %v", took, w.written("x"))
 				}
-				w.gate.want(w.t, "in the end", 0)
+				w.gate.want(w.t, "after the pause", 0)
 			},
 		},
 	}
@@ -208,12 +209,12 @@ func TestGateAndWrites(t *testing.T) {
 	}
 }
 
-// writing is a site whose writes may fail.
+// writing is a site whose writes can fail.
 type writing struct {
 	*site
 	gate  *gate
 	stop  func(error)
-	slow  time.Duration // how long the handler takes
+	slow  time.Duration // the duration of the create handler
 	fails bool
 }
 
@@ -254,7 +255,7 @@ func newWriting(t *testing.T) *writing {
 
 func (w *writing) fail(fails bool) { w.change(func() { w.fails = fails }) }
 
-// pause pauses the operator, and gives when that began; it returns when the pause has begun for others.
+// pause pauses the operator while meanwhile runs. It returns when the pause is complete, with the time when it began.
 func (w *writing) pause(meanwhile func()) (began time.Time) {
 	began = time.Now()
 	w.gate.close()
@@ -263,7 +264,7 @@ func (w *writing) pause(meanwhile func()) (began time.Time) {
 	return began
 }
 
-// written tells whether the object says that it was handled.
+// written reports whether the object has its last-handled configuration.
 func (w *writing) written(name string) bool {
 	o := w.object("a", name)
 	if err := w.people.Get(w.t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
@@ -272,7 +273,7 @@ func (w *writing) written(name string) bool {
 	return o.GetAnnotations()[prefix+"/last-handled-configuration"] != ""
 }
 
-// Of an object that is gone, nothing is left to be written: it does not count.
+// TestGoneObjectsHoldNoGate shows that a deleted object does not hold the gate, as nothing is left to write.
 func TestGoneObjectsHoldNoGate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, g := newSite(t), &gate{}
@@ -280,23 +281,23 @@ func TestGoneObjectsHoldNoGate(t *testing.T) {
 		s.handle(&handlers.Handler{ID: "c", Family: handlers.Changing, Reason: cause.Create}, succeeding)
 		s.run()
 		s.create("a", "x")
-		s.want("it is handled", "c x")
-		g.want(t, "afterwards", 0)
+		s.want("after the creation", "c x")
+		g.want(t, "after the write", 0)
 		s.remove("a", "x")
-		g.want(t, "when it is gone", 0)
+		g.want(t, "after the deletion", 0)
 	})
 	synctest.Test(t, func(t *testing.T) {
 		s, g := newSite(t), &gate{}
 		s.turn.Gate = g
 		s.handle(&handlers.Handler{ID: "e", Family: handlers.Watching}, func(*handlers.Invocation) error {
 			s.server.Discard(stored, "a", "x")
-			time.Sleep(100 * time.Millisecond) // the cache knows
+			time.Sleep(100 * time.Millisecond) // until the deletion reaches the cache
 			return nil
 		})
 		s.handle(&handlers.Handler{ID: "c", Family: handlers.Changing, Reason: cause.Create}, succeeding)
 		s.run()
 		s.create("a", "x")
-		s.want("it goes before its change is looked at", "e x", "e x")
-		g.want(t, "when it is gone", 0)
+		s.want("the object is deleted by its event handler", "e x", "e x")
+		g.want(t, "after the deletion", 0)
 	})
 }

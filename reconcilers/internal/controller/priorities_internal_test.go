@@ -6,19 +6,21 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/source"
 )
 
-// Ticks need no worker, and what is being deleted has workers of its own: both hang on the priority.
+// TestPrioritiesOfRequests shows that the priority of a request depends on its source and on the deletion of its
+// object. Ticks do not need a worker, and deletions have workers of their own.
 func TestPrioritiesOfRequests(t *testing.T) {
 	const deleted = `{"metadata":{"deletionTimestamp":"2026-01-01T00:00:00Z","finalizers":["f"]}}`
 	for name, c := range map[string]struct {
 		reason  string
 		handler string
-		becomes string // what is done to the object before
+		becomes string // the patch before the request
 		want    int
 	}{
-		"Tick":           {"of a timer", "t", `{}`, source.PriorityTimer},
-		"Change":         {"of an object that stays", "", `{}`, source.PriorityChange},
-		"Deletion":       {"of one that goes", "", deleted, source.PriorityDeletion},
-		"TickOfDeletion": {"of a timer still", "t", deleted, source.PriorityTimer},
+		"Tick":   {"a tick of a timer has its own priority", "t", `{}`, source.PriorityTimer},
+		"Change": {"a request without a handler has the priority of changes", "", `{}`, source.PriorityChange},
+		"Deletion": {"a request for an object in deletion has the priority of deletions",
+			"", deleted, source.PriorityDeletion},
+		"TickOfDeletion": {"a tick keeps its priority while the object is deleted", "t", deleted, source.PriorityTimer},
 	} {
 		t.Run(name, func(t *testing.T) {
 			defer explain(t, c.reason)
@@ -34,7 +36,7 @@ func TestPrioritiesOfRequests(t *testing.T) {
 	}
 }
 
-// What is left to be done for an object that is gone belongs to its deletion.
+// TestPriorityOfWhatIsGone shows that a request for an object that is gone has the priority of deletions.
 func TestPriorityOfWhatIsGone(t *testing.T) {
 	if got := priorityOf(nil, source.PriorityChange); got != source.PriorityDeletion {
 		t.Errorf("priority %d", got)

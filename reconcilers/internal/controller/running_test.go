@@ -41,7 +41,7 @@ var (
 	stored   = memapi.Resource{Version: "v1", Kind: "ConfigMap", Plural: "configmaps", Namespaced: true}
 )
 
-// site is one kind on an API server in memory, whose controllers run and end as the test says.
+// site is one kind on an API server in memory. The test starts and stops its controllers.
 type site struct {
 	t          *testing.T
 	server     *memapi.Server
@@ -59,13 +59,13 @@ type site struct {
 	resyncs int
 }
 
-// cluster is what controllers need of a manager.
+// cluster is the part of a manager that controllers need.
 type cluster struct{ config *rest.Config }
 
 func (c cluster) GetConfig() *rest.Config  { return c.config }
 func (cluster) GetScheme() *runtime.Scheme { return runtime.NewScheme() }
 
-// RequestResync counts the requests.
+// RequestResync counts the requested resyncs.
 func (s *site) RequestResync() { s.change(func() { s.resyncs++ }) }
 
 func (s *site) say(_, line string)   { s.change(func() { s.said = append(s.said, line) }) }
@@ -114,7 +114,7 @@ func newSite(t *testing.T) *site {
 	return s
 }
 
-// handle adds a handler that notes its calls, with the names of their objects, before it does anything.
+// handle adds a handler that records each call with the name of its object, and then calls does.
 func (s *site) handle(h *handlers.Handler, does func(c *handlers.Invocation) error) {
 	h.Call = func(_ context.Context, c *handlers.Invocation) error {
 		s.note(h.ID + " " + name(c))
@@ -123,7 +123,8 @@ func (s *site) handle(h *handlers.Handler, does func(c *handlers.Invocation) err
 	s.handlers = append(s.handlers, adapters.New(h, nil))
 }
 
-// run has controllers run until the test stops them for a reason, or ends. It waits for what follows at once.
+// run starts the controllers and returns a function that stops them with a cause. They are stopped with the test at the
+// latest. It waits for the immediate effects.
 func (s *site) run() (stop func(cause error)) {
 	return s.begin(func(ctx context.Context) { controller.Run(ctx, s.deps, s.turn, resource, s.live, s.handlers) })
 }
@@ -144,7 +145,7 @@ func (s *site) begin(run func(ctx context.Context)) (stop func(cause error)) {
 	return stop
 }
 
-// settle lets all happen that happens within a second.
+// settle waits until everything that takes less than a second has happened.
 func (s *site) settle() {
 	time.Sleep(time.Second)
 	synctest.Wait()
@@ -184,7 +185,7 @@ func (s *site) remove(namespace, name string) {
 	s.settle()
 }
 
-// want compares the calls since it was asked last, in whatever order.
+// want compares the calls since the last check, in any order.
 func (s *site) want(when string, calls ...string) {
 	s.t.Helper()
 	synctest.Wait()
@@ -196,18 +197,18 @@ func (s *site) want(when string, calls ...string) {
 	}
 }
 
-// wantGone compares how many objects were told to be gone since it was asked last.
+// wantGone compares the number of objects reported as deleted since the last check.
 func (s *site) wantGone(when string, n int) {
 	s.t.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.gone) != n {
-		s.t.Errorf("%s: told of the end of %d objects, want %d", when, len(s.gone), n)
+		s.t.Errorf("%s: %d objects were reported as deleted, want %d", when, len(s.gone), n)
 	}
 	s.gone = nil
 }
 
-// lines are those that were logged since it was asked last, with these words.
+// lines returns the log lines since the last check that contain the words.
 func (s *site) lines(words string) (found []string) {
 	for _, line := range s.take(&s.said) {
 		if strings.Contains(line, words) {

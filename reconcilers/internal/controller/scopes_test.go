@@ -11,40 +11,42 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/controller"
 )
 
+// TestScopes shows that controllers start and end with the served namespaces, and that deletions in between are
+// reported.
 func TestScopes(t *testing.T) {
 	tests := map[string]struct {
 		reason string
 		play   func(s *site, stop func(error))
 	}{
 		"Come": {
-			"the objects of a namespace are handled as soon as it is served", func(s *site, stop func(error)) {
+			"objects of a namespace are handled as soon as it is served", func(s *site, stop func(error)) {
 				s.connection.Drain()
 				s.live.Set([]string{"a", "b"})
 				s.settle()
-				s.want("the other one", "c in-b")
+				s.want("after the second namespace is served", "c in-b")
 				for _, r := range s.connection.Drain() {
 					if r.Namespace != "b" {
-						s.t.Errorf("the first one is not left alone: %s %s", r.Verb, r.Path)
+						s.t.Errorf("the first namespace is requested again: %s %s", r.Verb, r.Path)
 					}
 				}
 				s.create("a", "another")
-				s.want("the first one goes on", "c another")
+				s.want("the first namespace is still served", "c another")
 				stop(controller.ErrRestarting)
 				s.remove("a", "another")
 				s.run()
-				s.wantGone("what is known of it is kept", 1)
+				s.wantGone("a deletion between two runs is reported", 1)
 			},
 		},
 		"Go": {
-			"those of one that is served no more are let be, and nothing is kept of them",
+			"objects of a namespace that is not served any more are neither handled nor remembered",
 			func(s *site, _ func(error)) {
 				s.live.Set([]string{"b"})
 				s.settle()
-				s.want("the other one", "c in-b")
+				s.want("after the change of the served namespace", "c in-b")
 				s.create("a", "another")
-				s.want("nobody serves it")
+				s.want("an object in the namespace not served any more")
 				if kept := s.deps.Memory.Namespaces(resource.GroupResource()); len(kept) != 1 || kept[0] != "b" {
-					s.t.Errorf("memory is kept of %q", kept)
+					s.t.Errorf("memory is kept of the namespaces %q, want only b", kept)
 				}
 			},
 		},
@@ -59,47 +61,49 @@ func TestScopes(t *testing.T) {
 				s.settle()
 				s.live.Set([]string{"a"})
 				s.create("a", "another")
-				s.want("it is served again", "c another")
+				s.want("when the namespace is served again", "c another")
 			},
 		},
 		"GoneWhileNobodyRan": {
-			"a namespace that vanished meanwhile is forgotten with its objects", func(s *site, stop func(error)) {
+			"objects of a namespace that disappears between two runs are reported as deleted",
+			func(s *site, stop func(error)) {
 				stop(controller.ErrRestarting)
 				s.live.Set([]string{"b"})
-				s.wantGone("nobody has looked yet", 0)
+				s.wantGone("before the next run", 0)
 				stop = s.run()
-				s.wantGone("its object is", 1)
-				s.want("the other one", "c in-b")
+				s.wantGone("the object of the namespace", 1)
+				s.want("the namespace that is served now", "c in-b")
 				stop(controller.ErrRestarting)
 			},
 		},
 		"KindGone": {
-			"a kind that is not served any more has no objects", func(s *site, stop func(error)) {
+			"objects of a kind that is not served any more are reported as deleted", func(s *site, stop func(error)) {
 				stop(controller.ErrRemoved)
-				s.wantGone("all of them", 1)
+				s.wantGone("after the removal of the kind", 1)
 			},
 		},
 		"KindGoneLater": {
-			"that may be known when nothing runs", func(s *site, stop func(error)) {
+			"a kind can be removed while no controller runs", func(s *site, stop func(error)) {
 				stop(controller.ErrRestarting)
-				s.wantGone("it may go on", 0)
+				s.wantGone("after a restart is announced", 0)
 				controller.Forget(s.deps, resource, s.handlers)
-				s.wantGone("it does not", 1)
+				s.wantGone("after the removal of the kind", 1)
 			},
 		},
 		"Restart": {
-			"an object that went while nothing ran is told of", func(s *site, stop func(error)) {
+			"an object that is deleted between two runs is reported by the next listing",
+			func(s *site, stop func(error)) {
 				s.create("a", "another")
 				stop(controller.ErrRestarting)
 				s.remove("a", "in-a")
 				s.run()
-				s.wantGone("the listing shows it, and the other one", 1)
+				s.wantGone("only the deleted one of two objects", 1)
 			},
 		},
 		"Deleted": {
-			"an object that goes is told of", func(s *site, _ func(error)) {
+			"a deletion is reported at once", func(s *site, _ func(error)) {
 				s.remove("a", "in-a")
-				s.wantGone("at once", 1)
+				s.wantGone("after the deletion", 1)
 			},
 		},
 	}
@@ -120,7 +124,7 @@ func TestScopes(t *testing.T) {
 	}
 }
 
-// An operator that serves some namespaces needs no rights in others.
+// TestScopesAskForTheirNamespacesAlone shows that an operator needs no rights outside of the namespaces that it serves.
 func TestScopesAskForTheirNamespacesAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSite(t)
@@ -130,14 +134,14 @@ func TestScopesAskForTheirNamespacesAlone(t *testing.T) {
 		s.create("a", "x")
 		for _, r := range s.connection.Drain() {
 			if !strings.Contains(r.Path, "/namespaces/a/") {
-				t.Errorf("asked for %s %s", r.Verb, r.Path)
+				t.Errorf("unexpected request: %s %s", r.Verb, r.Path)
 			}
 		}
 	})
 }
 
-// The last handler of a namespace may take its time. If the namespace is served again meanwhile, its new controller
-// waits, as both would handle the same objects.
+// TestScopeWaitsForTheOneBefore shows that the controller of a namespace that is served again waits for the last
+// handler of its predecessor. Otherwise both would handle the same objects.
 func TestScopeWaitsForTheOneBefore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSite(t)
@@ -158,10 +162,10 @@ func TestScopeWaitsForTheOneBefore(t *testing.T) {
 		time.Sleep(5 * time.Minute)
 		s.create("a", "another")
 		time.Sleep(5 * time.Minute)
-		s.want("both, once", "c in-a", "c another")
+		s.want("each object once", "c in-a", "c another")
 		s.change(func() {
 			if most != 1 {
-				t.Errorf("%d handlers of one object at once", most)
+				t.Errorf("%d handlers ran at once", most)
 			}
 		})
 	})

@@ -14,7 +14,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/source"
 )
 
-// What waits for workers, and what occupies them, is in one line; and the end of that in another.
+// TestStallsAreTold shows that a stall is logged in one line with the number of waiting objects, and its end in
+// another.
 func TestStallsAreTold(t *testing.T) {
 	for name, c := range map[string]struct {
 		stall source.Stall
@@ -34,7 +35,7 @@ func TestStallsAreTold(t *testing.T) {
 	}
 }
 
-// A handler is stuck when it has gone on for as long as the limit after its timeout.
+// TestStuckHandlers shows that a handler counts as stuck when it exceeds its timeout by the limit.
 func TestStuckHandlers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := creating("c")
@@ -46,24 +47,24 @@ func TestStuckHandlers(t *testing.T) {
 		w := newWorld(t, slow)
 		go w.pass()
 		synctest.Wait()
-		w.wantStuck(t, "within its timeout", 59*time.Second, 0)
-		w.wantStuck(t, "shortly after it", time.Minute, 0)
-		w.wantStuck(t, "for the limit", time.Second, 1)
+		w.wantStuck(t, "within the timeout", 59*time.Second, 0)
+		w.wantStuck(t, "shortly after the timeout", time.Minute, 0)
+		w.wantStuck(t, "at the limit after the timeout", time.Second, 1)
 		time.Sleep(2 * time.Hour)
-		w.wantStuck(t, "it has ended", 0, 0)
+		w.wantStuck(t, "after the end of the handler", 0, 0)
 	})
 }
 
-// wantStuck waits, and compares how many handlers have been stuck for a minute then.
+// wantStuck sleeps, and then checks how many handlers have been stuck for a minute.
 func (w *world) wantStuck(t *testing.T, when string, after time.Duration, n int) {
 	t.Helper()
 	time.Sleep(after)
 	if got := w.controller.workers.stuck(time.Minute); len(got) != n {
-		t.Errorf("%s: stuck: %q, want %d", when, got, n)
+		t.Errorf("%s: got the stuck handlers %q, want %d", when, got, n)
 	}
 }
 
-// Objects that wait are stuck if no worker gets free.
+// TestStuckObjects shows that waiting objects count as stuck if no worker becomes free.
 func TestStuckObjects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := creating("c")
@@ -81,10 +82,10 @@ func TestStuckObjects(t *testing.T) {
 		other := request
 		other.Name = "b"
 		w.controller.queue.Load().Add(other)
-		w.wantStuck(t, "for a while", 59*time.Second, 0)
-		w.wantStuck(t, "for the limit", time.Second, 1)
+		w.wantStuck(t, "before the limit", 59*time.Second, 0)
+		w.wantStuck(t, "at the limit", time.Second, 1)
 		time.Sleep(2 * time.Hour)
-		w.wantStuck(t, "a worker is free", 0, 0)
+		w.wantStuck(t, "with a free worker", 0, 0)
 		stop()
 	})
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
-// holding has the controller tell a journal why it holds the object.
+// holding returns a reader of the journal in which the controller records why it holds the object.
 func (w *world) holding() *journaltest.Reader {
 	told := journaltest.NewReader(w.t, widgets.GroupKind())
 	w.controller.journal = told.Kind
@@ -28,7 +28,8 @@ func (w *world) wantHeld(told *journaltest.Reader, reason string, want ...string
 	}
 }
 
-// What keeps an object from being handled is told: what is wrong with it, or how long it is throttled.
+// TestHolds shows that the journal records why an object is not handled: a defect of the object, or a delay after
+// errors.
 func TestHolds(t *testing.T) {
 	const refused = "hold, an error of the framework: patching example.org/v1 Widget ns/a: out of order"
 	for name, tc := range map[string]struct {
@@ -36,9 +37,9 @@ func TestHolds(t *testing.T) {
 		play   func(w *world)
 		want   []string
 	}{
-		"None": {"there is nothing to be told", func(w *world) { w.pass() }, nil},
+		"None": {"an object that is handled normally records no hold", func(w *world) { w.pass() }, nil},
 		"Blocked": {
-			"it takes a change of the object, and no time", func(w *world) {
+			"a malformed object is held until it changes", func(w *world) {
 				w.edit(`{"metadata":{"annotations":{"` + handled + `":"[1]"}}}`)
 				w.deliver()
 				w.pass()
@@ -50,14 +51,14 @@ func TestHolds(t *testing.T) {
 			},
 		},
 		"Throttled": {
-			"it is tried again after the delay, and nothing is to be told meanwhile", func(w *world) {
+			"a refused write holds the object until the delay is over, with one record", func(w *world) {
 				w.refuse = unavailable()
 				w.pass()
 				w.pass()
 			}, []string{refused + ", until after 1s"},
 		},
 		"ThrottledLonger": {
-			"it is tried again after the last of several", func(w *world) {
+			"repeated refusals hold the object for the latest delay", func(w *world) {
 				w.refuse = unavailable()
 				for range 3 {
 					time.Sleep(w.pass().RequeueAfter)
@@ -65,7 +66,7 @@ func TestHolds(t *testing.T) {
 			}, []string{refused + ", until after 2s (3 times)"},
 		},
 		"GivenUp": {
-			"it is tried again with the next event", func(w *world) {
+			"without error delays a refusal holds the object until its next event", func(w *world) {
 				w.controller.deps.Settings.ErrorDelays = nil
 				w.refuse = unavailable()
 				w.pass()
@@ -83,7 +84,7 @@ func TestHolds(t *testing.T) {
 	}
 }
 
-// Events are told with the version that they have brought, by the object that was there.
+// TestSeenIsTold shows that each event is recorded with the resource version that it brought.
 func TestSeenIsTold(t *testing.T) {
 	w := newWorld(t, creating("c"))
 	told := w.holding()
@@ -93,18 +94,19 @@ func TestSeenIsTold(t *testing.T) {
 	w.deliver()
 	w.controller.Seen("MODIFIED", w.controller.cached(request.NamespacedName))
 	w.controller.Seen("DELETED", w.controller.cached(request.NamespacedName))
-	w.wantHeld(told, "each of them", "event LISTED 1", "event MODIFIED 2", "event DELETED 2")
+	w.wantHeld(told, "listing, edit and deletion", "event LISTED 1", "event MODIFIED 2", "event DELETED 2")
 }
 
-// What handlers want to be kept secret is not told.
+// TestJournalOfRedacted shows that the journal does not record error texts of kinds with redacted fields.
 func TestJournalOfRedacted(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason   string
 		redacted []diff.Path
 		want     bool
 	}{
-		"Nothing": {"all may be told", nil, true},
-		"Field":   {"the text of an error may have its value", []diff.Path{{"spec", "token"}}, false},
+		"Nothing": {"without redacted fields the error text is recorded", nil, true},
+		"Field": {"with a redacted field the error text is not recorded, as it may contain the value",
+			[]diff.Path{{"spec", "token"}}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			told := journaltest.NewReader(t, widgets.GroupKind())

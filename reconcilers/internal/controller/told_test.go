@@ -14,7 +14,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal/journaltest"
 )
 
-// All parts of a controller tell the same journal of one object.
+// TestAllPartsTell shows that all parts of a controller record their decisions about one object in the same journal.
 func TestAllPartsTell(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSite(t)
@@ -32,13 +32,14 @@ func TestAllPartsTell(t *testing.T) {
 		s.create("a", "x")
 		all := told.Lines("a", "x")
 		for part, want := range map[string]string{
-			"the watch": "event ADDED", "handlers of events": "look event ADDED; e not: Filters says filtered out",
-			"the background": "look background; t", "what runs there": "call t for timer, attempt 1: succeeded",
+			"the watch": "event ADDED", "the event handlers": "look event ADDED; e not: Filters says filtered out",
+			"the background handlers": "look background; t", "the calls of the timer": "call t for timer, attempt 1: " +
+				"succeeded",
 			"the pass": "look create; c", "the calls": "call c for create, attempt 1: failed; retrying: boo",
 			"the writes": "write metadata.finalizers",
 		} {
 			if !slices.ContainsFunc(all, func(line string) bool { return strings.HasPrefix(line, want) }) {
-				t.Errorf("%s tell nothing that begins with %q:\n%s", part, want, strings.Join(all, "\n"))
+				t.Errorf("%s recorded nothing that begins with %q:\n%s", part, want, strings.Join(all, "\n"))
 			}
 		}
 	})

@@ -14,7 +14,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/source"
 )
 
-// served runs the kind's queue as a controller does, until the test ends.
+// served starts a worker on the queue, as a controller does. The returned function stops it.
 func (w *world) served(t *testing.T) (stop func()) {
 	c := w.controller
 	c.queue.Store(
@@ -42,13 +42,14 @@ func (w *world) served(t *testing.T) (stop func()) {
 	}
 }
 
-// A pass runs on a goroutine of its own, where nobody else would stop a panic.
+// TestPanicsOfPassesAreContained shows that a panic of a pass is recovered and retried. A pass has its own goroutine,
+// where controller-runtime would not recover it.
 func TestPanicsOfPassesAreContained(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, creating("c"))
 		reads := 0
 		w.controller.store = moving{w.cache, func() {
-			if reads++; reads%2 == 1 && reads < 6 { // every other one is that of the line
+			if reads++; reads%2 == 1 && reads < 6 { // every second read belongs to the log line
 				panic("a mistake of the framework")
 			}
 		}, nothing}
@@ -56,19 +57,20 @@ func TestPanicsOfPassesAreContained(t *testing.T) {
 		w.controller.queue.Load().Add(request)
 		time.Sleep(time.Minute)
 		stop()
-		w.wantCalls("it is tried again until it works", "c")
+		w.wantCalls("the pass is retried until it succeeds", "c")
 		if len(w.logged) != 3 || !strings.Contains(
 			w.logged[0], "a mistake of the framework",
 		) || !strings.Contains(w.logged[0], `"name"="a"`) {
-			t.Fatalf("each is told, with its object: %q", w.logged)
+			t.Fatalf("want one line for each panic, with its object: %q", w.logged)
 		}
 		if !strings.Contains(w.logged[0], `"uid"="u1"`) || !strings.Contains(w.logged[0], `"stack"`) {
-			t.Errorf("the line has the uid and the stack: %q", w.logged)
+			t.Errorf("the line lacks the uid or the stack: %q", w.logged)
 		}
 	})
 }
 
-// A mistake of the framework ends the attempts to write in a pause, and is told, as nobody tries again before its end.
+// TestPanicsInAPauseAreTold shows that a panic ends the retries during a pause and is logged at once, as there is no
+// later attempt.
 func TestPanicsInAPauseAreTold(t *testing.T) {
 	w := newWorld(t, creating("c"))
 	w.controller.turn.Gate = closed{}
@@ -81,18 +83,19 @@ func TestPanicsInAPauseAreTold(t *testing.T) {
 	w.controller.insist(t.Context(), request)
 	if len(w.logged) != 1 || !strings.Contains(w.logged[0], "a mistake of the framework") ||
 		!strings.Contains(w.logged[0], `"name"="a"`) {
-		t.Errorf("want one line, with the object: %q", w.logged)
+		t.Errorf("want one line with the object, got %q", w.logged)
 	}
 }
 
-// closed is the gate of an operator that pauses.
+// closed is the gate of a paused operator.
 type closed struct{}
 
 func (closed) Open() bool  { return false }
 func (closed) Enter() bool { return false }
 func (closed) Leave()      {}
 
-// A controller that fails ends what runs in the background, though its context goes on: it is tried again.
+// TestBackgroundOfAFailure shows that a failed controller ends its background handlers although its context continues,
+// so that it can be restarted.
 func TestBackgroundOfAFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -109,7 +112,8 @@ func TestBackgroundOfAFailure(t *testing.T) {
 	})
 }
 
-// Handlers are held back until indices are complete; an exit meanwhile waits for nobody.
+// TestExitBeforeHandlersMayBegin shows that an exit does not wait for handlers that are held back until indices are
+// complete.
 func TestExitBeforeHandlersMayBegin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, creating("c"))
@@ -119,6 +123,6 @@ func TestExitBeforeHandlersMayBegin(t *testing.T) {
 		time.Sleep(time.Hour)
 		stop()
 		synctest.Wait()
-		w.wantCalls("nobody is called")
+		w.wantCalls("without complete indices")
 	})
 }

@@ -31,18 +31,18 @@ const (
 	halfList = `{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"7"},"items":[{"metadata":{"na`
 )
 
-// answer is what a server sends, with its connection left open unless it is cut.
+// answer is a response of a server. Its connection stays open unless it is cut.
 type answer struct {
 	head []byte
-	then string // repeated once a second, for ever; empty is silence
+	then string // repeated every second without end; empty sends nothing more
 	cut  bool
 	gzip bool
-	typ  string // its media type; empty is JSON
+	typ  string // the media type; empty means JSON
 }
 
-// damagedServer is an API server whose first list or first watch is damaged. All of its later answers are right.
+// damagedServer is an API server whose first list or first watch is damaged. All later responses are correct.
 type damagedServer struct {
-	list, watch    *answer // nil is a right one
+	list, watch    *answer // nil means a correct one
 	lists, watches int
 }
 
@@ -65,10 +65,10 @@ func (s *damagedServer) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 }
 
-// Reported errors are not spaced: that measures the time since the start of the process, on the real clock.
+// Without this, the reporting of errors waits by the real clock, from the start of the process.
 func init() { utilruntime.ErrorHandlers = utilruntime.ErrorHandlers[:1] }
 
-// respond sends an answer, until the request ends.
+// respond sends an answer until the request ends.
 func respond(r *http.Request, code int, a answer) (*http.Response, error) {
 	in, out := io.Pipe()
 	ctx := r.Context()
@@ -112,8 +112,8 @@ func compressedHalf(text string) []byte {
 	return packed.Bytes() // without the end of the stream
 }
 
-// A damaged answer ends at once, or after the inactivity timeout if more bytes could still complete it. The informer
-// then lists or watches again, so the kind is never left unwatched.
+// TestDamagedAnswersAreRequestedAgain shows that a damaged response ends at once, or after the inactivity timeout if
+// more bytes could complete it. The informer then lists or watches again, so the kind is never left unwatched.
 func TestDamagedAnswersAreRequestedAgain(t *testing.T) {
 	const seconds = 5 // what the backoff of a reflector may take
 	limit := transport.DefaultInactivity
@@ -126,7 +126,7 @@ func TestDamagedAnswersAreRequestedAgain(t *testing.T) {
 		"GarbageAfterHalfAnEvent": {"an event that cannot be completed ends the watch at once", damagedServer{
 			watch: &answer{head: []byte(anEvent[:20] + anEvent), then: anEvent},
 		}, seconds * time.Second},
-		"GarbageInAString": {"a line break within a string is no JSON", damagedServer{
+		"GarbageInAString": {"a line break within a string ends the watch at once", damagedServer{
 			watch: &answer{head: []byte(anEvent[:44] + "\n"), then: anEvent},
 		}, seconds * time.Second},
 		"BinaryGarbage": {"bytes that cannot begin an event end the watch at once", damagedServer{
@@ -135,10 +135,10 @@ func TestDamagedAnswersAreRequestedAgain(t *testing.T) {
 		"EndlessEvent": {"bytes that never complete an event do not keep the watch alive", damagedServer{
 			watch: &answer{head: []byte(anEvent[:44]), then: "x"},
 		}, limit + seconds*time.Second},
-		"SilentAfterHalfAnEvent": {"silence within an event counts as any other", damagedServer{
+		"SilentAfterHalfAnEvent": {"silence within an event ends the watch after the inactivity timeout", damagedServer{
 			watch: &answer{head: []byte(anEvent[:44])},
 		}, limit + seconds*time.Second},
-		"ProtobufLength": {"a damaged length must not swallow the events after it", damagedServer{
+		"ProtobufLength": {"a damaged length does not hide the events after it", damagedServer{
 			watch: &answer{head: hugeFrame, then: strings.Repeat("x", 100), typ: runtime.ContentTypeProtobuf +
 				";stream=watch"},
 		}, limit + seconds*time.Second},
@@ -169,7 +169,7 @@ func TestDamagedAnswersAreRequestedAgain(t *testing.T) {
 	}
 }
 
-// seenAfter runs an informer until it has seen an object, and returns how long that took.
+// seenAfter runs an informer until it receives an object, and returns the duration.
 func seenAfter(t *testing.T, server http.RoundTripper) time.Duration {
 	t.Helper()
 	began := time.Now()
@@ -195,7 +195,7 @@ func seenAfter(t *testing.T, server http.RoundTripper) time.Duration {
 	select {
 	case <-seen:
 	case <-time.After(time.Hour):
-		t.Error("the kind is deaf: nothing was seen for an hour")
+		t.Error("the informer received nothing for an hour")
 	}
 	return time.Since(began)
 }

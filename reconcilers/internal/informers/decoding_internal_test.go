@@ -21,7 +21,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/transport"
 )
 
-// shown is what came out of the decoder, in one line.
+// shown returns the output of the decoder in one line.
 func shown(t *testing.T, decoded runtime.Object) string {
 	t.Helper()
 	switch found := decoded.(type) {
@@ -50,43 +50,48 @@ func shown(t *testing.T, decoded runtime.Object) string {
 	}
 }
 
+// TestDecoding shows how the texts of objects, lists, bookmarks and errors are decoded.
 func TestDecoding(t *testing.T) {
 	tests := map[string]struct{ reason, text, want string }{
 		"Object": {
-			"an object is kept as it is", `{"kind":"A","metadata":{"name":"n"}}`,
+			"an object is kept unchanged", `{"kind":"A","metadata":{"name":"n"}}`,
 			`{"kind":"A","metadata":{"name":"n"}}`,
 		},
 		"List": {
-			"its elements are told what they are",
+			"elements of a list get its apiVersion and their kind",
 			`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"7","continue":"c"},"items":[` +
 				`{"metadata":{"name":"a"}},{"metadata":{"name":"b"}}]}`,
 			`list 7c; {"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"}}; ` +
 				`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"b"}}`,
 		},
 		"EmptyElement": {
-			"an element may have nothing", `{"kind":"PodList","apiVersion":"v1","items":[{},{ }]}`,
+			"an empty element gets the type alone", `{"kind":"PodList","apiVersion":"v1","items":[{},{ }]}`,
 			`list ; {"apiVersion":"v1","kind":"Pod"}; {"apiVersion":"v1","kind":"Pod" }`,
 		},
 		"Empty": {
-			"there may be none", `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"7"},"items":[]}`,
+			"an empty list is decoded",
+			`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"7"},"items":[]}`,
 			"list 7",
 		},
-		"Null": {"or null", `{"kind":"PodList","apiVersion":"v1","items":null}`, "list "},
+		"Null": {"a list with null as its items is decoded as empty",
+			`{"kind":"PodList","apiVersion":"v1","items":null}`, "list "},
 		"NoList": {
-			"a kind may be called a list, and have items",
+			"an object whose kind ends in List, and that has items and a name, is an object",
 			`{"kind":"ShoppingList","metadata":{"name":"n"},"items":[1]}`,
 			`{"kind":"ShoppingList","metadata":{"name":"n"},"items":[1]}`,
 		},
 		"Bookmark": {
-			"it has neither a name nor items, whatever the kind is called",
+			"a bookmark is an object, even if its kind ends in List",
 			`{"kind":"ShoppingList","metadata":{"resourceVersion":"7"}}`,
 			`{"kind":"ShoppingList","metadata":{"resourceVersion":"7"}}`,
 		},
 		"Status": {
-			"an error is one", `{"kind":"Status","apiVersion":"v1","code":410,"message":"gone"}`, "status 410 gone",
+			"a status of the API server is decoded as a status",
+			`{"kind":"Status","apiVersion":"v1","code":410,"message":"gone"}`, "status 410 gone",
 		},
 		"OtherStatus": {
-			"a kind may be called so", `{"kind":"Status","apiVersion":"example.org/v1","metadata":{"name":"n"}}`,
+			"an object of a custom kind named Status is an object",
+			`{"kind":"Status","apiVersion":"example.org/v1","metadata":{"name":"n"}}`,
 			`{"kind":"Status","apiVersion":"example.org/v1","metadata":{"name":"n"}}`,
 		},
 	}
@@ -103,6 +108,7 @@ func TestDecoding(t *testing.T) {
 	}
 }
 
+// TestDecodingFails shows that malformed texts are errors.
 func TestDecodingFails(t *testing.T) {
 	for _, text := range []string{
 		``, `{`, `[]`, `{"kind":"PodList","items":{}}`, `{"kind":"PodList","items":[5]}`,
@@ -114,14 +120,14 @@ func TestDecodingFails(t *testing.T) {
 		}
 	}
 	if _, _, err := (texts{}).Decode([]byte(`[]`), nil, &metav1.WatchEvent{}); err == nil {
-		t.Error("a list is no event")
+		t.Error("a list was decoded as a watch event")
 	}
 	if err := (texts{}).Encode(nil, io.Discard); err == nil {
-		t.Error("an informer has nothing to send")
+		t.Error("encoding did not fail")
 	}
 }
 
-// A watch goes through client-go's own decoders.
+// TestDecodingAWatch decodes a watch by client-go's own decoders.
 func TestDecodingAWatch(t *testing.T) {
 	stream := `{"type":"ADDED","object":{"kind":"A","metadata":{"name":"n"}}}
 		{"object":{"kind":"A","metadata":{"name":"m"}},"type":"DELETED"}
@@ -135,13 +141,13 @@ func TestDecodingAWatch(t *testing.T) {
 	})
 }
 
-// told is an event of a watch, with its object as shown.
+// told is an event of a watch, with its object as in shown.
 type told struct {
 	event watch.EventType
 	text  string
 }
 
-// wantEvents reads a watch to its end.
+// wantEvents reads a watch to its end and compares the events.
 func wantEvents(t *testing.T, decoder *restwatch.Decoder, wanted []told) {
 	t.Helper()
 	for _, want := range wanted {
@@ -154,41 +160,44 @@ func wantEvents(t *testing.T, decoder *restwatch.Decoder, wanted []told) {
 		}
 	}
 	if _, _, err := decoder.Decode(); !errors.Is(err, io.EOF) {
-		t.Errorf("the watch has ended: %v", err)
+		t.Errorf("expected the end of the watch, got %v", err)
 	}
 }
 
-// Where nothing but metadata is wanted, nothing else is kept, whatever has been sent, and objects are what they are.
+// TestDecodingMetadata shows that a metadata-only interest keeps only metadata, whatever was sent, under the actual
+// kind.
 func TestDecodingMetadata(t *testing.T) {
 	tests := map[string]struct{ reason, text, want string }{
 		"Object": {
-			"the API server says what the answer is, not the object",
+			"an object with metadata only gets its actual kind",
 			`{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"n"}}`,
 			`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"n"}}`,
 		},
 		"List": {
-			"so it is with a list",
+			"elements of a list with metadata only get their actual kind",
 			`{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"7"},` +
 				`"items":[{"kind":"PartialObjectMetadata","metadata":{"name":"a"}},{"metadata":{"name":"b"}}]}`,
 			`list 7; {"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"}}; ` +
 				`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"b"}}`,
 		},
 		"Whole": {
-			"a server may not know how to leave anything out",
+			"a whole object is reduced to its metadata",
 			`{"kind":"Pod","apiVersion":"v1","metadata":{"managedFields":[],"name":"n"},"spec":{"a":1}}`,
 			`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"n"}}`,
 		},
 		"WholeList": {
-			"nor in lists",
+			"whole elements of a list are reduced to their metadata",
 			`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"7"},"items":[` +
 				`{"spec":{"a":1},"metadata":{"name":"a"}}]}`,
 			`list 7; {"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"}}`,
 		},
 		"Status": {
-			"an error is one", `{"kind":"Status","apiVersion":"v1","metadata":{},"code":410,"message":"gone"}`,
+			"a status of the API server is decoded as a status",
+			`{"kind":"Status","apiVersion":"v1","metadata":{},"code":410,"message":"gone"}`,
 			"status 410 gone",
 		},
-		"Nameless": {"nobody knows of whom that is", `{}`, `{"apiVersion":"v1","kind":"Pod","metadata":{}}`},
+		"Nameless": {"an object without metadata is decoded without a name",
+			`{}`, `{"apiVersion":"v1","kind":"Pod","metadata":{}}`},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -212,7 +221,7 @@ func TestDecodingMetadata(t *testing.T) {
 	}
 }
 
-// endlessText is the middle of a string that never ends.
+// endlessText reads as the middle of a string that never ends.
 type endlessText struct{}
 
 func (endlessText) Read(into []byte) (int, error) {
@@ -220,6 +229,7 @@ func (endlessText) Read(into []byte) (int, error) {
 	return len(into), nil
 }
 
+// TestAnEventThatIsTooLargeEndsTheWatch shows that an endless event is refused instead of buffered.
 func TestAnEventThatIsTooLargeEndsTheWatch(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
@@ -227,10 +237,11 @@ func TestAnEventThatIsTooLargeEndsTheWatch(t *testing.T) {
 	stream := io.NopCloser(io.MultiReader(strings.NewReader(`{"type":"`), endlessText{}))
 	frames := boundedFramer{json.Framer, &transport.Events{}}.NewFrameReader(stream)
 	if _, err := frames.Read(make([]byte, 10)); err == nil || !strings.Contains(err.Error(), "bytes") {
-		t.Errorf("an event that never ends must not be buffered without a limit: %v", err)
+		t.Errorf("an endless event is buffered without a limit: %v", err)
 	}
 }
 
+// TestLargeEventsOfOneWatchAreRead shows that the size limit applies to each event, not to the sum of a watch.
 func TestLargeEventsOfOneWatchAreRead(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
@@ -243,7 +254,7 @@ func TestLargeEventsOfOneWatchAreRead(t *testing.T) {
 	)
 	for n := range 9 {
 		if _, _, err := decoder.Decode(nil, &metav1.WatchEvent{}); err != nil {
-			t.Fatalf("event %d: the limit is for one event, not for the watch: %v", n, err)
+			t.Fatalf("event %d: the limit applies to a single event, not to the whole watch: %v", n, err)
 		}
 	}
 }

@@ -23,7 +23,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/informers"
 )
 
-// An informer lists by pages where there are no streams, and watches from there on.
+// TestInformers shows that an informer lists by pages if the API server does not stream lists, and watches from there.
 func TestInformers(t *testing.T) {
 	widgets := schema.GroupVersionKind{Group: "example.org", Version: "v1", Kind: "Widget"}
 	tests := map[string]struct {
@@ -33,10 +33,13 @@ func TestInformers(t *testing.T) {
 		namespace string
 		path      string
 	}{
-		"Group":     {"a group has a path", widgets, "widgets", "", "/apis/example.org/v1/widgets"},
-		"Namespace": {"one namespace", widgets, "widgets", "ns", "/apis/example.org/v1/namespaces/ns/widgets"},
+		"Group": {"a kind with a group is requested by its group",
+			widgets, "widgets", "", "/apis/example.org/v1/widgets"},
+		"Namespace": {"a namespaced interest requests one namespace",
+			widgets, "widgets", "ns", "/apis/example.org/v1/namespaces/ns/widgets"},
 		"Core": {
-			"the core group has a path of its own", schema.GroupVersionKind{Version: "v1", Kind: "Pod"}, "pods", "",
+			"a kind of the core group is requested at its own path",
+			schema.GroupVersionKind{Version: "v1", Kind: "Pod"}, "pods", "",
 			"/api/v1/pods",
 		},
 	}
@@ -92,7 +95,7 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if seconds, err := time.ParseDuration(query.Get("timeoutSeconds") + "s"); query.Get("watch") != "" &&
 		(err != nil || seconds < time.Minute || query.Get("timeout") != seconds.String()) {
-		a.mistakes = append(a.mistakes, "a watch without its end: "+r.URL.RawQuery)
+		a.mistakes = append(a.mistakes, "a watch without a timeout: "+r.URL.RawQuery)
 	}
 	a.mu.Unlock()
 	w.Header().Set("Content-Type", "application/json")
@@ -110,7 +113,7 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// Whoever cannot be reached at all is told of before anything runs.
+// TestNoInformer shows that an invalid address of the API server is an error before an informer runs.
 func TestNoInformer(t *testing.T) {
 	pod := schema.GroupVersionKind{Version: "v1", Kind: "Pod"}
 	resource := discovery.Resource{GroupVersionKind: pod, Plural: "pods"}
@@ -120,7 +123,8 @@ func TestNoInformer(t *testing.T) {
 	}
 }
 
-// A kind with protobuf messages is asked for these; but an API server may have no other form than JSON.
+// TestInformersOfMessages shows that a kind with protobuf messages is requested in that form, and that JSON is
+// accepted, too.
 func TestInformersOfMessages(t *testing.T) {
 	kind := schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
 	for _, sent := range []string{runtime.ContentTypeProtobuf, runtime.ContentTypeJSON} {
@@ -159,7 +163,7 @@ func TestInformersOfMessages(t *testing.T) {
 	}
 }
 
-// protocols lists one config map in one of the forms, and its watches never tell of anything.
+// protocols lists one config map in one of the forms. It refuses watches.
 type protocols struct {
 	sends string
 

@@ -22,7 +22,7 @@ var ofConfigMaps = messages{compact.NewPacker(
 	compact.KindOf(clientgoscheme.Scheme, corev1.SchemeGroupVersion.WithKind("ConfigMap")),
 )}
 
-// sent is what an API server sends of the object.
+// sent returns the object as an API server sends it in protobuf.
 func sent(t *testing.T, object runtime.Object) []byte {
 	t.Helper()
 	server := protobuf.NewSerializer(clientgoscheme.Scheme, clientgoscheme.Scheme)
@@ -41,28 +41,31 @@ func configMap(name string) *corev1.ConfigMap {
 	}
 }
 
-// asText is a configMap as it is kept.
+// asText returns a configMap in its kept form.
 func asText(name string) string {
 	return `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"` + name + `"},"data":{"a":"` + name + `"}}`
 }
 
+// TestDecodingMessages shows how the messages of objects, lists and errors are decoded.
 func TestDecodingMessages(t *testing.T) {
 	tests := map[string]struct {
 		reason string
 		sent   runtime.Object
 		want   string
 	}{
-		"Object": {"all but the managed fields", configMap("n"), asText("n")},
+		"Object": {"an object is kept without its managed fields", configMap("n"), asText("n")},
 		"List": {
-			"its elements do not say what they are", &corev1.ConfigMapList{
+			"elements of a list get the type of the kind", &corev1.ConfigMapList{
 				ListMeta: metav1.ListMeta{ResourceVersion: "7", Continue: "c"},
 				Items:    []corev1.ConfigMap{*configMap("a"), *configMap("b")},
 			}, "list 7c; " + asText("a") + "; " + asText("b"),
 		},
 		"Empty": {
-			"there may be none", &corev1.ConfigMapList{ListMeta: metav1.ListMeta{ResourceVersion: "7"}}, "list 7",
+			"an empty list is decoded",
+			&corev1.ConfigMapList{ListMeta: metav1.ListMeta{ResourceVersion: "7"}}, "list 7",
 		},
-		"Status": {"an error is one", &metav1.Status{Code: 410, Message: "gone"}, "status 410 gone"},
+		"Status": {"a status of the API server is decoded as a status",
+			&metav1.Status{Code: 410, Message: "gone"}, "status 410 gone"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -77,6 +80,7 @@ func TestDecodingMessages(t *testing.T) {
 	}
 }
 
+// TestDecodingMessagesFails shows that malformed messages are errors.
 func TestDecodingMessagesFails(t *testing.T) {
 	list := sent(t, &corev1.ConfigMapList{
 		ListMeta: metav1.ListMeta{ResourceVersion: "7"}, Items: []corev1.ConfigMap{*configMap("a")},
@@ -86,33 +90,36 @@ func TestDecodingMessagesFails(t *testing.T) {
 		reason string
 		data   []byte
 	}{
-		"Nothing": {"it has no envelope", nil},
-		"JSON":    {"it has no envelope", []byte(asText("n"))},
-		"Other":   {"it is of another kind", sent(t, &corev1.Secret{})},
-		"Cut":     {"the end came too early", list[:len(list)-1]},
-		"InList":  {"an element is damaged", bytes.Replace(list, []byte("\n\x01a"), []byte("\n\x7fa"), 1)},
-		"About":   {"metadata of a list are damaged", bytes.Replace(list, []byte("\x12\x017"), []byte("\x12\x7f7"), 1)},
-		"Object":  {"an object is damaged", bytes.Replace(object, []byte("\n\x01n"), []byte("\n\x7fn"), 1)},
-		"Type":    {"what it is is damaged", bytes.Replace(list, []byte("\x02v1"), []byte("\x7fv1"), 1)},
+		"Nothing": {"empty data without an envelope is refused", nil},
+		"JSON":    {"JSON without an envelope is refused", []byte(asText("n"))},
+		"Other":   {"an object of another kind is refused", sent(t, &corev1.Secret{})},
+		"Cut":     {"a list that is cut off is refused", list[:len(list)-1]},
+		"InList": {"a list with a damaged element is refused",
+			bytes.Replace(list, []byte("\n\x01a"), []byte("\n\x7fa"), 1)},
+		"About": {"a list with damaged metadata is refused",
+			bytes.Replace(list, []byte("\x12\x017"), []byte("\x12\x7f7"), 1)},
+		"Object": {"a damaged object is refused", bytes.Replace(object, []byte("\n\x01n"), []byte("\n\x7fn"), 1)},
+		"Type": {"a list with a damaged type is refused",
+			bytes.Replace(list, []byte("\x02v1"), []byte("\x7fv1"), 1)},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			if decoded, _, err := ofConfigMaps.Decode(tc.data, nil, nil); err == nil {
-				t.Errorf("%s, and it was decoded: %v", tc.reason, decoded)
+				t.Errorf("%s, but was decoded: %v", tc.reason, decoded)
 			}
 		})
 	}
 	for _, event := range []string{"\x0a", "\x0a\x7f", "\x12\x02\x0a\x7f"} {
 		if _, _, err := ofConfigMaps.Decode([]byte(event), nil, &metav1.WatchEvent{}); err == nil {
-			t.Errorf("%q is no event", event)
+			t.Errorf("%q was decoded as an event", event)
 		}
 	}
 	if err := ofConfigMaps.Encode(nil, io.Discard); err == nil {
-		t.Error("an informer has nothing to send")
+		t.Error("encoding did not fail")
 	}
 }
 
-// A watch goes through client-go's own decoders.
+// TestDecodingAWatchOfMessages decodes a watch by client-go's own decoders.
 func TestDecodingAWatchOfMessages(t *testing.T) {
 	var stream bytes.Buffer
 	framer := protobuf.LengthDelimitedFramer

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Informers come back after ten hours, more or less.
+// TestPeriod shows that the resync period of informers is ten hours, varied by up to one hour.
 func TestPeriod(t *testing.T) {
 	least, most := period(), period()
 	for range 1000 {
@@ -13,6 +13,6 @@ func TestPeriod(t *testing.T) {
 		least, most = min(least, drawn), max(most, drawn)
 	}
 	if least < 9*time.Hour || least > 10*time.Hour || most < 10*time.Hour || most > 11*time.Hour {
-		t.Errorf("the periods are from %s to %s", least, most)
+		t.Errorf("the periods range from %s to %s", least, most)
 	}
 }

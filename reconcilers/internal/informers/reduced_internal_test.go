@@ -11,7 +11,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact"
 )
 
-// Of objects that are not wanted as a whole, the identity is kept, in whatever order and form they come.
+// TestReducedObjects shows that objects of no interest are reduced to their identity, in any order and form of their
+// fields.
 func TestReducedObjects(t *testing.T) {
 	decoder := texts{packer: compact.NewPacker(nil), whole: func(metadata []byte) bool {
 		return bytes.Contains(metadata, []byte("owner"))
@@ -19,24 +20,24 @@ func TestReducedObjects(t *testing.T) {
 	long := strings.Repeat("x", 100<<10)
 	tests := map[string]struct{ reason, text, want string }{
 		"Stranger": {
-			"the identity is left",
+			"an object of no interest keeps its identity only",
 			`{"kind":"A","apiVersion":"v1","data":{"k":"` + long + `"},` +
 				`"metadata":{"annotations":{"a":"` + long + `"},` +
 				`"uid":"u","namespace":"ns","managedFields":[{}],"name":"n","resourceVersion":"7"}}`,
 			`{"kind":"A","apiVersion":"v1","metadata":{"uid":"u","namespace":"ns","name":"n","resourceVersion":"7"}}`,
 		},
 		"Deleted": {
-			"one that is being deleted says so",
+			"an object in deletion keeps its deletion timestamp",
 			`{"metadata":{"name":"n","deletionTimestamp":"2026-01-01T00:00:00Z","finalizers":["f"]},"kind":"A"}`,
 			`{"kind":"A","metadata":{"name":"n","deletionTimestamp":"2026-01-01T00:00:00Z"}}`,
 		},
 		"Child": {
-			"one that is wanted is whole",
+			"an object of interest is kept whole",
 			`{"kind":"A","metadata":{"name":"n","labels":{"owner":"o"}},"data":{"k":"v"}}`,
 			`{"kind":"A","metadata":{"name":"n","labels":{"owner":"o"}},"data":{"k":"v"}}`,
 		},
 		"List": {
-			"elements get the type of the list",
+			"elements of a list get the type of the list",
 			`{"kind":"AList","apiVersion":"v1","metadata":{"resourceVersion":"9"},"items":[` +
 				`{"metadata":{"name":"n"},"data":{}},{"metadata":{"name":"owner"},"data":{}}]}`,
 			`list 9; {"apiVersion":"v1","kind":"A","metadata":{"name":"n"}}; ` +
@@ -60,7 +61,7 @@ func TestReducedObjects(t *testing.T) {
 			}
 			for text := range strings.SplitSeq(strings.TrimPrefix(got, "list 9; "), "; ") {
 				if !json.Valid([]byte(text)) {
-					t.Errorf("it is not JSON: %s", text)
+					t.Errorf("invalid JSON: %s", text)
 				}
 			}
 		})

@@ -9,14 +9,15 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/loops"
 )
 
+// TestGuard shows when calls caused by own writes count as a loop, and how they are delayed.
 func TestGuard(t *testing.T) {
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	ids := func(all ...string) []string { return all }
 	type step struct {
-		after         time.Duration // since the step before
+		after         time.Duration // since the former step
 		times         int
 		called, wrote []string
-		want          time.Duration // the delay after the last time
+		want          time.Duration // the delay after the last call
 		isNew         bool
 	}
 	for name, tc := range map[string]struct {
@@ -24,14 +25,14 @@ func TestGuard(t *testing.T) {
 		steps  []step
 		waits  map[string]bool
 	}{
-		"BelowTheThreshold": {"nine calls may be steps of one process", []step{
+		"BelowTheThreshold": {"nine calls in a minute are not a loop", []step{
 			{0, 9, ids("a"), ids("a"), 0, false},
 		}, map[string]bool{"a": false}},
 		"Found": {"the tenth call in a minute is a loop", []step{
 			{0, 9, ids("a", "b"), ids("a"), 0, false},
 			{time.Second, 1, ids("a", "b"), ids("a"), time.Second, true},
 		}, map[string]bool{"a": true, "b": false}},
-		"PingPong": {"two handlers that call one another are one loop", []step{
+		"PingPong": {"two handlers that trigger each other are one loop", []step{
 			{0, 5, ids("a"), ids("a"), 0, false},
 			{0, 4, ids("b"), ids("b"), 0, false},
 			{0, 1, ids("b"), ids("b"), time.Second, true},
@@ -43,16 +44,16 @@ func TestGuard(t *testing.T) {
 			{4 * time.Second, 20, ids("a"), ids("a"), 10 * time.Minute, false},
 			{10 * time.Minute, 1, ids("a"), ids("a"), 10 * time.Minute, false},
 		}, map[string]bool{"a": true}},
-		"Slow": {"ten calls in more than a minute are none", []step{
+		"Slow": {"ten calls in more than a minute are not a loop", []step{
 			{0, 9, ids("a"), ids("a"), 0, false},
 			{61 * time.Second, 1, ids("a"), ids("a"), 0, false},
 		}, map[string]bool{"a": false}},
-		"Ended": {"a handler that writes nothing has ended the loop", []step{
+		"Ended": {"a call without a write ends the loop of its handler", []step{
 			{0, 10, ids("a"), ids("a"), time.Second, true},
 			{time.Second, 1, ids("a"), nil, 0, false},
 			{time.Second, 9, ids("a"), ids("a"), 0, false},
 		}, map[string]bool{"a": false}},
-		"OthersGoOn": {"one that never wrote does not end it", []step{
+		"OthersGoOn": {"a handler that never wrote does not end a loop of others", []step{
 			{0, 10, ids("a"), ids("a"), time.Second, true},
 			{0, 1, ids("b"), nil, 0, false},
 		}, map[string]bool{"a": true, "b": false}},
@@ -76,7 +77,7 @@ func TestGuard(t *testing.T) {
 				waits[id] = g.Until(id).After(now)
 			}
 			if d := cmp.Diff(tc.waits, waits); d != "" {
-				t.Errorf("%s: who waits: -want, +got:\n%s", tc.reason, d)
+				t.Errorf("%s: delayed handlers: -want, +got:\n%s", tc.reason, d)
 			}
 		})
 	}

@@ -24,7 +24,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/orchestration"
 )
 
-// cluster answers for the groups, and notes what is served and said.
+// cluster answers discovery requests, and records which resources are served and logged.
 type cluster struct {
 	orchestrator *orchestration.Orchestrator
 	t            *testing.T
@@ -34,22 +34,22 @@ type cluster struct {
 	mu      sync.Mutex
 	running []string                // the resources that run, each with its handlers
 	list    *metav1.APIResourceList // of example.org/v1
-	fails   error                   // the answer instead of it
-	lingers chan struct{}           // services do not end before that, if there is one
+	fails   error                   // returned instead of the list
+	lingers chan struct{}           // blocks the end of services until it is closed, if set
 	journal []string
-	causes  []error // why services had to end
+	causes  []error // of the ends of services
 	said    []string
 
-	rounds     int                  // how often it was announced what is about to run
-	unanswered []discovery.Selector // as announced last
+	rounds     int                  // the number of announced rounds
+	unanswered []discovery.Selector // as of the last announcement
 }
 
-// begin serves the registrations in the test's bubble, and waits for what follows at once.
+// begin starts an orchestrator with the registrations and waits for its immediate effects.
 func begin(t *testing.T, list *metav1.APIResourceList, registrations ...orchestration.Registration) *cluster {
 	return beginWith(t, list, nil, registrations...)
 }
 
-// beginWith does so with documents for selectors that say less.
+// beginWith is like begin, with further documents of the API server for wide selectors.
 func beginWith(
 	t *testing.T, list *metav1.APIResourceList, server discovery.Getter, registrations ...orchestration.Registration,
 ) *cluster {
@@ -62,7 +62,7 @@ func newCluster(t *testing.T, list *metav1.APIResourceList) *cluster {
 	return &cluster{t: t, list: list, done: make(chan struct{})}
 }
 
-// documents are the answers of the API server.
+// documents returns the getter with which the orchestrator reaches the API server.
 func (c *cluster) documents(server discovery.Getter) discovery.Getter {
 	return discovery.Limited{Getter: answers{discoverytest.Lister(c.answer), server}}
 }
@@ -77,7 +77,7 @@ func (c *cluster) start(o *orchestration.Orchestrator) {
 	synctest.Wait()
 }
 
-// answers are those of example.org/v1, and documents for all the rest.
+// answers serves the list of example.org/v1, and documents for everything else.
 type answers struct {
 	example   discoverytest.Lister
 	documents discovery.Getter
@@ -127,7 +127,7 @@ func (c *cluster) Run(ctx context.Context, a orchestration.Assignment) {
 	c.write("end %s", a.Resource.Plural)
 }
 
-// servedNow are the resources that run, each with its handlers.
+// servedNow returns the resources that are served, each with its handlers.
 func (c *cluster) servedNow() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -152,7 +152,7 @@ func (c *cluster) say(_, line string) {
 	c.said = append(c.said, line)
 }
 
-// becomes changes what the API server has, and lets everything happen that follows within the time.
+// becomes changes the answers of the API server and waits for the given time.
 func (c *cluster) becomes(list *metav1.APIResourceList, fails error, within time.Duration) {
 	c.mu.Lock()
 	c.list, c.fails = list, fails
@@ -161,7 +161,7 @@ func (c *cluster) becomes(list *metav1.APIResourceList, fails error, within time
 	synctest.Wait()
 }
 
-// becomesUnfound is what happens when the watch of a kind is not found.
+// becomesUnfound changes the answers of the API server and requests a resync, as a watch does whose kind is not found.
 func (c *cluster) becomesUnfound(list *metav1.APIResourceList, fails error) {
 	c.mu.Lock()
 	c.list, c.fails = list, fails
@@ -170,7 +170,7 @@ func (c *cluster) becomesUnfound(list *metav1.APIResourceList, fails error) {
 	synctest.Wait()
 }
 
-// want compares the journal since it was asked last.
+// want compares the journal since the last check.
 func (c *cluster) want(when string, journal ...string) {
 	c.t.Helper()
 	c.mu.Lock()
@@ -181,7 +181,7 @@ func (c *cluster) want(when string, journal ...string) {
 	c.journal = nil
 }
 
-// wantSaid compares the number of lines since it was asked last.
+// wantSaid compares the number of log lines since the last check.
 func (c *cluster) wantSaid(when string, lines int) {
 	c.t.Helper()
 	c.mu.Lock()
@@ -192,7 +192,7 @@ func (c *cluster) wantSaid(when string, lines int) {
 	c.said = nil
 }
 
-// end stops it, and lets what lingers go.
+// end stops the orchestrator and lets lingering services end.
 func (c *cluster) end() {
 	c.stop()
 	if c.lingers != nil {
@@ -201,7 +201,7 @@ func (c *cluster) end() {
 	<-c.done
 }
 
-// idsOf are the handlers of an assignment.
+// idsOf returns the handler ids of an assignment.
 func idsOf(a orchestration.Assignment) string {
 	ids := make([]string, 0, len(a.Handlers))
 	for _, h := range a.Handlers {
@@ -252,7 +252,7 @@ func (c *cluster) wantUnanswered(when string, want ...string) {
 		got = append(got, s.String())
 	}
 	if d := cmp.Diff(want, got); d != "" {
-		c.t.Errorf("%s: nothing is known of: -want, +got:\n%s", when, d)
+		c.t.Errorf("%s: unanswered selectors: -want, +got:\n%s", when, d)
 	}
 }
 

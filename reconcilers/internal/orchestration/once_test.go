@@ -13,6 +13,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/orchestration"
 )
 
+// TestOnce shows that without scanning, the kinds are determined once, at the first answer of the API server.
 func TestOnce(t *testing.T) {
 	lost := errors.New("the connection is lost")
 	tests := map[string]struct {
@@ -22,28 +23,28 @@ func TestOnce(t *testing.T) {
 		play   func(c *cluster)
 	}{
 		"Gone": {
-			"what was found goes on being served", discoverytest.Served(), nil, func(c *cluster) {
-				c.want("at once", "begin widgets/status a")
+			"without scanning, a kind is served even after its removal", discoverytest.Served(), nil, func(c *cluster) {
+				c.want("after the start", "begin widgets/status a")
 				c.becomes(discoverytest.Served(without("widgets")), nil, 24*time.Hour)
 				c.becomesUnfound(nil, nil)
 				c.want("a day later")
 			},
 		},
 		"Come": {
-			"what was not there is not served, and it is said how to change that",
+			"without scanning, a kind that is missing at the start is never served, and the log says why",
 			discoverytest.Served(without("widgets")), nil, func(c *cluster) {
 				if said := strings.Join(c.said, ""); !strings.Contains(said, "scanning is disabled") {
-					c.t.Errorf("said: %q", said)
+					c.t.Errorf("the log does not mention the setting: %q", said)
 				}
 				c.becomes(discoverytest.Served(), nil, 24*time.Hour)
 				c.want("a day later")
 			},
 		},
 		"NoAnswer": {
-			"a server that does not answer has not said anything", nil, lost, func(c *cluster) {
-				c.want("at once")
+			"without scanning, an unreachable server is asked again until it answers", nil, lost, func(c *cluster) {
+				c.want("while unreachable")
 				c.becomes(discoverytest.Served(), nil, time.Minute)
-				c.want("a minute after it can be reached", "begin widgets/status a")
+				c.want("a minute after the server is reachable", "begin widgets/status a")
 			},
 		},
 	}

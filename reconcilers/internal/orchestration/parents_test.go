@@ -13,7 +13,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/orchestration"
 )
 
-// A kind of parents that is found late has the children listed again: only identities may be known of them.
+// TestLateParents shows that children are listed again when their first kind of parents is found: before that, the
+// cache may hold only their identities.
 func TestLateParents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, discoverytest.Served(without("clusters")))
@@ -35,9 +36,9 @@ func TestLateParents(t *testing.T) {
 		c.mu.Unlock()
 		c.want("with parents", "begin clusters parent other", "begin widgets/status watched", "end widgets")
 		c.becomes(discoverytest.Served(without("clusters")), nil, time.Hour)
-		c.want("parents may come back", "end clusters")
+		c.want("after the removal of the parents", "end clusters")
 		c.becomes(discoverytest.Served(), nil, time.Hour)
-		c.want("nothing of their children is missing", "begin clusters parent other")
+		c.want("after the return of the parents", "begin clusters parent other")
 		c.end()
 	})
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/orchestration"
 )
 
-// once fails for the first request of a path.
+// once fails the first request of a path.
 type once struct {
 	*discoverytest.Documents
 	path   string
@@ -30,7 +30,8 @@ func (o *once) Get(ctx context.Context, path string) ([]byte, error) {
 	return o.Documents.Get(ctx, path)
 }
 
-// So it does for searches of different width.
+// TestOneHiccupOfAScanSplitsNothing shows that one failed request does not split the handlers of a kind, even if
+// selectors of different width find it.
 func TestOneHiccupOfAScanSplitsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := beginWith(
@@ -41,13 +42,13 @@ func TestOneHiccupOfAScanSplitsNothing(t *testing.T) {
 		defer c.end()
 		for _, s := range c.servedNow() {
 			if s == "dogs.org/v1 wolfs b" {
-				t.Errorf("one hiccup splits the handlers of a kind: %q", s)
+				t.Errorf("one failed request splits the handlers of a kind: %q", s)
 			}
 		}
 	})
 }
 
-// A part that is silent at the start is told of, and taken up when it speaks.
+// TestSilentGroupAtTheStart shows that a group that does not answer at the start is logged, and served when it answers.
 func TestSilentGroupAtTheStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := discoverytest.Zoo()
@@ -56,7 +57,7 @@ func TestSilentGroupAtTheStart(t *testing.T) {
 		defer c.end()
 		c.mu.Lock()
 		if !strings.Contains(strings.Join(c.said, "\n"), "extension server is down") {
-			t.Errorf("nobody is told: %q", c.said)
+			t.Errorf("the silent group is not logged: %q", c.said)
 		}
 		c.mu.Unlock()
 		time.Sleep(10 * time.Second)
@@ -64,18 +65,18 @@ func TestSilentGroupAtTheStart(t *testing.T) {
 		time.Sleep(2 * time.Minute)
 		synctest.Wait()
 		if got := c.servedNow(); !slices.Contains(got, "dogs.org/v1 wolfs a") {
-			t.Errorf("two minutes after the server is back: %v", got)
+			t.Errorf("two minutes after the server is back, served: %v", got)
 		}
 	})
 }
 
-// What is gone is gone, whatever other groups do not say.
+// TestUnrelatedSilence shows that a removed kind is recognized although an unrelated group does not answer.
 func TestUnrelatedSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := discoverytest.Zoo()
 		c := beginWith(t, nil, server, to(spelling(t, "lions"), "a"))
 		defer c.end()
-		c.wantServed("at first", "cats.org/v2 lions a")
+		c.wantServed("at the start", "cats.org/v2 lions a")
 		server.Become(func() {
 			server.Failing = map[string]error{"/apis/dogs.org/v1": errors.New("the extension server is down")}
 			delete(server.Of, "/apis/cats.org/v2")
@@ -85,12 +86,13 @@ func TestUnrelatedSilence(t *testing.T) {
 		time.Sleep(30 * time.Minute)
 		synctest.Wait()
 		if got := c.servedNow(); len(got) != 0 {
-			t.Errorf("its own group says that it is gone: %v", got)
+			t.Errorf("the removed kind is still served: %v", got)
 		}
 	})
 }
 
-// A version that does not answer proves nothing of the others.
+// TestPreferenceTurnsToASilentVersion shows that kinds stay served in their version if a newly preferred version does
+// not answer.
 func TestPreferenceTurnsToASilentVersion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := discoverytest.Zoo()
@@ -103,7 +105,7 @@ func TestPreferenceTurnsToASilentVersion(t *testing.T) {
 		})
 		c.orchestrator.RequestResync()
 		synctest.Wait()
-		c.wantServed("a hiccup proves nothing", "cats.org/v2 lions a", "cats.org/v2 tigers a")
+		c.wantServed("the new version does not answer", "cats.org/v2 lions a", "cats.org/v2 tigers a")
 	})
 }
 
@@ -120,7 +122,7 @@ func (h *hanging) Get(ctx context.Context, path string) ([]byte, error) {
 	return h.Documents.Get(ctx, path)
 }
 
-// A request that hangs is given up, and the others are served.
+// TestOneGroupHangs shows that a request that hangs is abandoned, and that the other groups are served.
 func TestOneGroupHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := beginWith(
@@ -133,12 +135,12 @@ func TestOneGroupHangs(t *testing.T) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		if len(c.journal) == 0 {
-			t.Errorf("nothing is served after an hour, and nothing is said: %q", c.said)
+			t.Errorf("nothing is served after an hour, logged: %q", c.said)
 		}
 	})
 }
 
-// Who cannot be asked is not told to install anything.
+// TestUnreachableServer shows that the advice to install a CRD is logged only if the API server answers.
 func TestUnreachableServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		said := func(c *cluster) string {
@@ -153,15 +155,15 @@ func TestUnreachableServer(t *testing.T) {
 		))
 		defer c.end()
 		if got := said(c); !strings.Contains(got, "Cannot ask the API server") || strings.Contains(got, "CRD") {
-			t.Errorf("nobody answers: %q", got)
+			t.Errorf("expected a line about the server without advice about CRDs: %q", got)
 		}
-		c.wantUnanswered("nobody answers", "example.org/v1 widgets")
+		c.wantUnanswered("the server is unreachable", "example.org/v1 widgets")
 		c.change(func() { c.fails = nil })
 		time.Sleep(10 * time.Minute)
 		synctest.Wait()
 		if got := said(c); !strings.Contains(got, "install its CRD") {
-			t.Errorf("the server answers, and has no such resource: %q", got)
+			t.Errorf("expected advice about the CRD: %q", got)
 		}
-		c.wantUnanswered("that there is no such resource is an answer")
+		c.wantUnanswered("a missing resource is an answer")
 	})
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/resync"
 )
 
-// asked are how often the server was asked for a part of it since the last time.
+// asked returns the number of requests for a path since the last call.
 func asked(server *discoverytest.Documents, path string) (n int) {
 	server.Become(func() {
 		for _, one := range server.Asked {
@@ -24,7 +24,7 @@ func asked(server *discoverytest.Documents, path string) (n int) {
 	return n
 }
 
-// An operator at rest is no burden for the API server, nor for itself.
+// TestQuestionsAtRest shows that an idle operator sends one discovery request per interval.
 func TestQuestionsAtRest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := discoverytest.Zoo()
@@ -36,18 +36,18 @@ func TestQuestionsAtRest(t *testing.T) {
 		time.Sleep(resync.Interval - time.Second)
 		synctest.Wait()
 		if n := asked(server, "/apis/cats.org/v2"); n != 0 || c.roundsSoFar() != 1 {
-			t.Errorf("before the interval: asked %d times, in %d rounds", n, c.roundsSoFar()-1)
+			t.Errorf("before the interval: asked %d times in %d rounds, want none", n, c.roundsSoFar()-1)
 		}
 		time.Sleep(resync.Interval)
 		synctest.Wait()
 		if n := asked(server, "/apis/cats.org/v2"); n != 1 || c.roundsSoFar() != 2 {
-			t.Errorf("after the interval: asked %d times, in %d rounds; want one", n, c.roundsSoFar()-1)
+			t.Errorf("after the interval: asked %d times in %d rounds, want one", n, c.roundsSoFar()-1)
 		}
 	})
 }
 
-// What happens to a CRD gets into the lists of the API server later, so it is asked for all that is served again, some
-// times.
+// TestQuestionsAfterARequest shows that a resync request leads to several rounds for everything served, as changes of a
+// CRD reach the lists of the API server late.
 func TestQuestionsAfterARequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := discoverytest.Zoo()
@@ -58,12 +58,12 @@ func TestQuestionsAfterARequest(t *testing.T) {
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		if n := asked(server, "/apis/cats.org/v2"); n != 4 || c.roundsSoFar() != 5 {
-			t.Errorf("asked %d times in %d rounds; want four of each", n, c.roundsSoFar()-1)
+			t.Errorf("asked %d times in %d rounds, want four of each", n, c.roundsSoFar()-1)
 		}
 	})
 }
 
-// Where one kind is missing, the API server is asked for that one only.
+// TestQuestionsForWhatIsMissing shows that the repeated requests for a missing kind do not include other kinds.
 func TestQuestionsForWhatIsMissing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := discoverytest.Zoo()
@@ -84,11 +84,12 @@ func TestQuestionsForWhatIsMissing(t *testing.T) {
 		server.Become(func() { server.Of["/apis/dogs.org/v1"] = dogs })
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		c.wantServed("it is there", "cats.org/v2 lions a", "cats.org/v2 tigers a", "dogs.org/v1 wolfs b")
+		c.wantServed("with the missing group", "cats.org/v2 lions a", "cats.org/v2 tigers a", "dogs.org/v1 wolfs b")
 	})
 }
 
-// What one selector finds at last may be meant by another one, too, which has found other resources before.
+// TestFoundForOthers shows that a resource found by one selector is also served for wider selectors that already found
+// others.
 func TestFoundForOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := discoverytest.Zoo()
@@ -101,7 +102,7 @@ func TestFoundForOthers(t *testing.T) {
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		if got := c.servedNow(); !slices.Contains(got, "dogs.org/v1 wolfs a b") {
-			t.Errorf("a minute later: %v", got)
+			t.Errorf("a minute later, served: %v", got)
 		}
 	})
 }

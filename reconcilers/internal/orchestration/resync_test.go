@@ -13,7 +13,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/orchestration"
 )
 
-// The lists of the API server are behind what happens to its CRDs.
+// TestResyncSettles shows that a resync request leads to repeated rounds, as lists of the API server lag behind its
+// CRDs, and that they stop.
 func TestResyncSettles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := discoverytest.Zoo()
@@ -27,7 +28,7 @@ func TestResyncSettles(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
 		if got := c.servedNow(); !slices.Contains(got, "cats.org/v2 lions a") {
-			t.Errorf("what is listed some seconds after a request is not found: %v", got)
+			t.Errorf("a kind listed ten seconds after the request is not served: %v", got)
 		}
 		var asked, since int
 		server.Become(func() { asked = len(server.Asked) })
@@ -35,12 +36,12 @@ func TestResyncSettles(t *testing.T) {
 		synctest.Wait()
 		server.Become(func() { since = len(server.Asked) - asked })
 		if since != 0 {
-			t.Errorf("%d more questions where nothing is in doubt", since)
+			t.Errorf("sent %d more requests although every kind is found", since)
 		}
 	})
 }
 
-// An extension server may serve one kind under two names: these are two resources.
+// TestTwoPluralsOfOneKind shows that one kind under two plurals is two resources, and that resyncs restart neither.
 func TestTwoPluralsOfOneKind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		list := discoverytest.Served(discoverytest.With(
@@ -62,12 +63,13 @@ func TestTwoPluralsOfOneKind(t *testing.T) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		if len(c.journal) != 0 {
-			t.Errorf("nothing changed, and yet: %q", c.journal)
+			t.Errorf("services were restarted without a change: %q", c.journal)
 		}
 	})
 }
 
-// Nothing is restarted while nothing changes.
+// TestTwoPluralsOfOneKindTogether shows that a wide selector serves both plurals of a kind, and that resyncs restart
+// neither.
 func TestTwoPluralsOfOneKindTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := discoverytest.Zoo()
@@ -76,7 +78,7 @@ func TestTwoPluralsOfOneKindTogether(t *testing.T) {
 		})
 		c := beginWith(t, nil, server, to(spelling(t, "dogs.org", "*"), "a"))
 		defer c.end()
-		c.wantServed("both", "dogs.org/v1 oldwolfs a", "dogs.org/v1 wolfs a")
+		c.wantServed("both plurals", "dogs.org/v1 oldwolfs a", "dogs.org/v1 wolfs a")
 		c.mu.Lock()
 		c.journal = nil
 		c.mu.Unlock()
@@ -85,12 +87,13 @@ func TestTwoPluralsOfOneKindTogether(t *testing.T) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		if len(c.journal) != 0 {
-			t.Errorf("nothing changed, and yet: %q", c.journal)
+			t.Errorf("services were restarted without a change: %q", c.journal)
 		}
 	})
 }
 
-// What is found later belongs to what was found before, as it is now.
+// TestFoundLaterWithAnotherSubresource shows that a selector found later joins the service of its kind in its present
+// form.
 func TestFoundLaterWithAnotherSubresource(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := begin(t, discoverytest.Served(), on("", "wheels", "a"), on("Widget", "", "b"))
@@ -102,11 +105,12 @@ func TestFoundLaterWithAnotherSubresource(t *testing.T) {
 			),
 			nil, time.Minute,
 		)
-		c.wantServed("found later, with another subresource", "example.org/v1 widgets a b")
+		c.wantServed("a name found later, with another subresource", "example.org/v1 widgets a b")
 	})
 }
 
-// A server that asks for time gets it, whatever requests another resync meanwhile.
+// TestResyncObeysRetryAfter shows that a Retry-After of the API server is obeyed, even if a resync is requested
+// meanwhile.
 func TestResyncObeysRetryAfter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, nil)
@@ -115,8 +119,8 @@ func TestResyncObeysRetryAfter(t *testing.T) {
 		defer c.end()
 		c.orchestrator.RequestResync()
 		c.becomes(discoverytest.Served(), nil, 39*time.Second)
-		c.want("before its time")
+		c.want("before the delay is over")
 		c.becomes(discoverytest.Served(), nil, 2*time.Second)
-		c.want("after it", "begin widgets/status a")
+		c.want("after the delay", "begin widgets/status a")
 	})
 }

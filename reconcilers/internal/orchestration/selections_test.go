@@ -16,6 +16,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/orchestration"
 )
 
+// TestWideSelections shows which resources a wide selector serves, in which version, beside narrower ones.
 func TestWideSelections(t *testing.T) {
 	watching := func(s discovery.Selector) orchestration.Registration {
 		h := &handlers.Handler{ID: "w", Family: handlers.Watching}
@@ -27,35 +28,35 @@ func TestWideSelections(t *testing.T) {
 		want   []string
 	}{
 		"Category": {
-			"of all groups, in the preferred versions; events are not left out of categories",
+			"a category covers all groups in their preferred versions, events included",
 			func(t *testing.T) []orchestration.Registration {
 				return []orchestration.Registration{to(spelling(t, "category=all"), "a")}
 			},
 			[]string{"/v1 events a", "/v1 pods a", "cats.org/v2 lions a", "dogs.org/v1 wolfs a"},
 		},
 		"Everything": {
-			"without events, and without what cannot be watched or written to",
+			"the wildcard excludes events and resources that cannot be watched or patched",
 			func(t *testing.T) []orchestration.Registration {
 				return []orchestration.Registration{to(spelling(t, "*"), "a")}
 			},
 			[]string{"/v1 pods a", "cats.org/v2 lions a", "cats.org/v2 tigers a", "dogs.org/v1 wolfs a"},
 		},
 		"EverythingToWatch": {
-			"handlers of events write nothing",
+			"a wildcard for event handlers includes resources that cannot be patched",
 			func(t *testing.T) []orchestration.Registration {
 				return []orchestration.Registration{watching(spelling(t, "dogs.org", "*"))}
 			},
 			[]string{"dogs.org/v1 statistics w", "dogs.org/v1 wolfs w"},
 		},
 		"EverythingOfAVersion": {
-			"a version that is said need not be the preferred one",
+			"a wildcard of a version need not be the preferred one",
 			func(t *testing.T) []orchestration.Registration {
 				return []orchestration.Registration{to(spelling(t, "cats.org/v1", "*"), "a")}
 			},
 			[]string{"cats.org/v1 lions a", "cats.org/v1 tigers a"},
 		},
 		"NextToOneVersion": {
-			"the objects are the same in all versions: all handlers get them in the one that is named",
+			"a resource named in one version is served in it for all handlers",
 			func(t *testing.T) []orchestration.Registration {
 				return []orchestration.Registration{to(spelling(t, "cats.org", "*"), "a"),
 					to(discovery.OfKind(discoverytest.ExampleV1.WithKind("Widget")), "c"),
@@ -64,7 +65,7 @@ func TestWideSelections(t *testing.T) {
 			[]string{"cats.org/v1 lions a d", "cats.org/v2 tigers a", "example.org/v1 widgets c"},
 		},
 		"NextToAllOfAVersion": {
-			"what names one resource decides about it, even if all of another version were asked for before",
+			"a named resource decides the version, even against an earlier wildcard of another version",
 			func(t *testing.T) []orchestration.Registration {
 				return []orchestration.Registration{to(spelling(t, "cats.org/v2", "*"), "a"),
 					to(spelling(t, "lions.cats.org"), "b"),
@@ -73,7 +74,7 @@ func TestWideSelections(t *testing.T) {
 			[]string{"cats.org/v1 lions a b c", "cats.org/v2 tigers a"},
 		},
 		"Function": {
-			"it sees all versions, and a resource is handled in one",
+			"a function gets all versions, and the resource is served in one",
 			func(*testing.T) []orchestration.Registration {
 				return []orchestration.Registration{
 					to(discovery.ByFunc(func(r discovery.Resource) bool { return r.Group == "cats.org" }), "a"),
@@ -85,7 +86,7 @@ func TestWideSelections(t *testing.T) {
 			[]string{"cats.org/v2 lions a", "cats.org/v2 tigers a b"},
 		},
 		"AmbiguousForAll": {
-			"what a name may mean is served by nobody, whatever else selects it",
+			"an ambiguous name prevents the service of all its candidates",
 			func(t *testing.T) []orchestration.Registration {
 				return []orchestration.Registration{
 					to(spelling(t, "kind=Thing"), "a"), to(spelling(t, "cats.org", "*"), "b"),
@@ -116,6 +117,8 @@ func TestWideSelections(t *testing.T) {
 	}
 }
 
+// TestWideSelectionsFollowTheServer shows that a wide selector follows the API server, and that missing answers change
+// nothing.
 func TestWideSelectionsFollowTheServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := discoverytest.Zoo()
@@ -133,19 +136,20 @@ func TestWideSelectionsFollowTheServer(t *testing.T) {
 		lions, tigers, wolfs, pods := "cats.org/v2 lions a", "cats.org/v2 tigers a", "dogs.org/v1 wolfs a", "/v1 pods a"
 		dogs := server.Of["/apis/dogs.org/v1"]
 		after("at first", func() {}, pods, lions, tigers, wolfs)
-		c.wantSaid("what is left out, once", 1)
-		after("a part that does not answer proves nothing, and holds up nobody", func() {
+		c.wantSaid("excluded resources are logged once", 1)
+		after("a group that does not answer stays served and does not block others", func() {
 			server.Failing = map[string]error{"/apis/dogs.org/v1": errors.New("the extension server is down")}
 		}, pods, lions, tigers, wolfs)
-		after("the parts that answer count", func() { delete(server.Of, "/apis/cats.org/v2") }, pods, wolfs)
-		after("it is gone in earnest", func() { server.Failing = nil; delete(server.Of, "/apis/dogs.org/v1") }, pods)
-		after("it is back", func() { server.Of["/apis/dogs.org/v1"] = dogs }, pods, wolfs)
-		after("nor does no answer at all", func() { server.Err = errors.New("no connection") }, pods, wolfs)
-		after("there is nothing new", func() { server.Err = nil }, pods, wolfs)
+		after("a group that answers is updated", func() { delete(server.Of, "/apis/cats.org/v2") }, pods, wolfs)
+		after("a removed group ends", func() { server.Failing = nil; delete(server.Of, "/apis/dogs.org/v1") }, pods)
+		after("a returned group is served again", func() { server.Of["/apis/dogs.org/v1"] = dogs }, pods, wolfs)
+		after("an unreachable server changes nothing", func() { server.Err = errors.New("no connection") }, pods, wolfs)
+		after("an answer without changes changes nothing", func() { server.Err = nil }, pods, wolfs)
 	})
 }
 
-// Versions are views of the same objects: two services would handle each of them twice (deviation D-one-version).
+// TestOneVersionOfAResource shows that a resource is served in one version: two services would handle each object twice
+// (deviation D-one-version).
 func TestOneVersionOfAResource(t *testing.T) {
 	for name, own := range map[string]func(t *testing.T) []orchestration.Registration{
 		"PreferredAndNamed": func(t *testing.T) []orchestration.Registration {
@@ -184,7 +188,7 @@ func TestOneVersionOfAResource(t *testing.T) {
 					group, rest, _ := strings.Cut(one, "/")
 					resource := group + " " + strings.Fields(rest)[1]
 					if seen[resource] {
-						t.Errorf("one resource is served in two versions: %v", c.servedNow())
+						t.Errorf("a resource is served in two versions: %v", c.servedNow())
 					}
 					seen[resource] = true
 				}
@@ -193,7 +197,8 @@ func TestOneVersionOfAResource(t *testing.T) {
 	}
 }
 
-// Nobody handles what a name may mean, in whatever version.
+// TestAmbiguousInAnotherVersion shows that an ambiguous name prevents the service of its candidates in other versions,
+// too.
 func TestAmbiguousInAnotherVersion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := discoverytest.Zoo()

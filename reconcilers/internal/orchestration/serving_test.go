@@ -27,6 +27,8 @@ func without(name string) func(*metav1.APIResourceList) {
 	}
 }
 
+// TestServing shows that services start, end and restart with the kinds on the API server, without splitting or
+// overlapping.
 func TestServing(t *testing.T) {
 	lost := errors.New("the connection is lost")
 	tests := map[string]struct {
@@ -36,12 +38,12 @@ func TestServing(t *testing.T) {
 		play   func(c *cluster)
 	}{
 		"NoHandlers": {
-			reason: "an operator without handlers waits for its end", list: discoverytest.Served(),
-			play: func(c *cluster) { c.want("at once") },
+			reason: "an operator without handlers serves nothing", list: discoverytest.Served(),
+			play: func(c *cluster) { c.want("after the start") },
 		},
 		"Order": {
-			reason: "handlers of all spellings of a kind come in the order of registration, kinds in that of " +
-				"their first",
+			reason: "handlers of all spellings of a kind keep the order of registration, kinds start in the order of " +
+				"their first handler",
 			own: []orchestration.Registration{on("", "widget", "a"), on("Cluster", "", "b"), on("Widget", "", "c"),
 				on("", "clusters", "d"),
 				on("", "widget", "e"), on("", "widgets", "f"), on("", "Widget", "g")},
@@ -59,99 +61,99 @@ func TestServing(t *testing.T) {
 			},
 		},
 		"TogetherOrNotAtAll": {
-			reason: "a server that comes back between two questions does not split the handlers of one kind",
+			reason: "a server that comes back between two requests does not split the handlers of one kind",
 			own:    []orchestration.Registration{on("Widget", "", "a"), on("", "widgets", "b")},
 			play: func(c *cluster) {
-				c.wantSaid("both wait", 2)
+				c.wantSaid("both selectors wait", 2)
 				c.becomes(discoverytest.Served(), nil, time.Second)
 				c.want("both are found", "begin widgets/status a b")
 			},
 		},
 		"Later": {
-			reason: "a kind is served as soon as it is found; why it is not is said once for each reason",
+			reason: "a kind is served when it is found, and each cause of its absence is logged once",
 			own:    []orchestration.Registration{on("Widget", "", "a"), on("Cluster", "", "b")},
 			list:   discoverytest.Served(without("widgets")),
 			play: func(c *cluster) {
-				c.want("one of two", "begin clusters b")
+				c.want("one of two kinds", "begin clusters b")
 				if said := c.said[0]; !strings.Contains(said, `"handlers"=["a"]`) {
-					c.t.Errorf("the handlers that wait, and no others, are named: %s", said)
+					c.t.Errorf("expected only the waiting handlers in the line: %s", said)
 				}
 				if said := c.said[0]; strings.Contains(said, `"error"`) {
-					c.t.Errorf("a recently applied CRD is not an error: %s", said)
+					c.t.Errorf("a recently missing CRD is logged as an error: %s", said)
 				}
-				c.wantSaid("the other is missing", 1)
+				c.wantSaid("one kind is missing", 1)
 				c.becomes(discoverytest.Served(without("widgets")), nil, time.Minute)
 				if said := c.said[0]; !strings.Contains(said, `"error"`) {
-					c.t.Errorf("a CRD that is missing for long is an error: %s", said)
+					c.t.Errorf("a CRD that is missing for a minute is not logged as an error: %s", said)
 				}
-				c.wantSaid("it is missing still", 1)
+				c.wantSaid("after a minute", 1)
 				c.becomes(discoverytest.Served(without("widgets")), nil, time.Minute)
-				c.wantSaid("it is missing still", 0)
+				c.wantSaid("after another minute", 0)
 				c.becomes(discoverytest.Served(without("widgets")), lost, time.Minute)
 				c.becomes(discoverytest.Served(without("widgets")), lost, time.Minute)
-				c.wantSaid("another reason", 1)
+				c.wantSaid("another cause", 1)
 				c.becomes(discoverytest.Served(), nil, 30*time.Second)
-				c.want("it is there", "begin widgets/status a")
+				c.want("the kind is found", "begin widgets/status a")
 			},
 		},
 		"GoesAndComesBack": {
-			reason: "a CRD that is deleted and installed again is served again, without another start of the operator",
+			reason: "a CRD that is deleted and installed again is served without a restart of the operator",
 			own:    []orchestration.Registration{on("Widget", "", "a"), on("Cluster", "", "b")},
 			list:   discoverytest.Served(without("clusters")),
 			play: func(c *cluster) {
 				c.want("at first", "begin widgets/status a")
-				c.wantSaid("the other one waits", 1)
+				c.wantSaid("the other kind is missing", 1)
 				c.becomesUnfound(discoverytest.Served(without("clusters"), without("widgets")), nil)
-				c.want("it is gone", "end widgets")
-				c.wantSaid("that it is gone, and that it is waited for", 2)
+				c.want("after the removal", "end widgets")
+				c.wantSaid("one line about the end and one about the missing kind", 2)
 				c.becomes(discoverytest.Served(without("clusters")), nil, time.Second)
-				c.want("it is back, and found soon", "begin widgets/status a")
+				c.want("after the return", "begin widgets/status a")
 			},
 		},
 		"GoesWithItsGroup": {
-			reason: "so is one whose group goes with it",
+			reason: "a CRD that is removed with its group, and returns, is served again",
 			own:    []orchestration.Registration{on("Widget", "", "a")}, list: discoverytest.Served(),
 			play: func(c *cluster) {
 				c.becomesUnfound(nil, nil)
-				c.want("it is gone", "begin widgets/status a", "end widgets")
+				c.want("after the removal", "begin widgets/status a", "end widgets")
 				c.becomes(discoverytest.Served(), nil, time.Second)
-				c.want("it is back", "begin widgets/status a")
+				c.want("after the return", "begin widgets/status a")
 			},
 		},
 		"Requests": {
-			reason: "neither a lost connection nor a request without a reason ends anything",
+			reason: "a resync without changes or without an answer ends nothing",
 			own:    []orchestration.Registration{on("Widget", "", "a")}, list: discoverytest.Served(),
 			play: func(c *cluster) {
 				c.becomesUnfound(discoverytest.Served(), nil)
 				c.becomesUnfound(discoverytest.Served(), lost)
 				c.becomesUnfound(nil, lost)
-				c.want("all the time", "begin widgets/status a")
-				c.wantSaid("all the time", 0)
+				c.want("after three resyncs", "begin widgets/status a")
+				c.wantSaid("after three resyncs", 0)
 			},
 		},
 		"Changed": {
-			reason: "a CRD that loses its status subresource is served as it is now, though no watch tells",
+			reason: "a CRD that loses its status subresource is restarted at the next interval",
 			own:    []orchestration.Registration{on("Widget", "", "a")}, list: discoverytest.Served(),
 			play: func(c *cluster) {
 				c.becomes(discoverytest.Served(without("widgets/status")), nil, resync.Interval)
-				c.want("in the end", "begin widgets/status a", "end widgets", "begin widgets a")
+				c.want("after the interval", "begin widgets/status a", "end widgets", "begin widgets a")
 			},
 		},
 		"NoOverlap": {
-			reason: "the old service ends before the new one begins: two of them would handle one object at once",
+			reason: "a new service waits for the end of the old one, as both would handle the same objects",
 			own:    []orchestration.Registration{on("Widget", "", "a")}, list: discoverytest.Served(),
 			play: func(c *cluster) {
 				c.lingers = make(chan struct{})
 				c.becomesUnfound(discoverytest.Served(without("widgets/status")), nil)
-				c.want("the last handler is still running", "begin widgets/status a")
+				c.want("while the last handler runs", "begin widgets/status a")
 				close(c.lingers)
 				c.lingers = nil
 				synctest.Wait()
-				c.want("it has returned", "end widgets", "begin widgets a")
+				c.want("after the last handler", "end widgets", "begin widgets a")
 			},
 		},
 		"AnotherNameLater": {
-			reason: "a selector that is found later joins the kind, in its place",
+			reason: "a selector that is found later joins the kind at its place in the order",
 			own:    []orchestration.Registration{on("", "wheels", "a"), on("Widget", "", "b")},
 			list:   discoverytest.Served(),
 			play: func(c *cluster) {
@@ -164,7 +166,7 @@ func TestServing(t *testing.T) {
 			},
 		},
 		"Exit": {
-			reason: "the end is waited for until the last handler has returned",
+			reason: "the end waits for the last handler",
 			own:    []orchestration.Registration{on("Widget", "", "a")}, list: discoverytest.Served(),
 			play: func(c *cluster) {
 				c.lingers = make(chan struct{})
@@ -172,7 +174,7 @@ func TestServing(t *testing.T) {
 				synctest.Wait()
 				select {
 				case <-c.done:
-					c.t.Error("it has ended before its service")
+					c.t.Error("the orchestrator ended before its service")
 				default:
 				}
 			},
@@ -190,7 +192,7 @@ func TestServing(t *testing.T) {
 	}
 }
 
-// A server that never answers must not hold the exit up.
+// TestServingStopsWhileItAsks shows that a server that never answers does not delay the exit.
 func TestServingStopsWhileItAsks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
@@ -204,7 +206,7 @@ func TestServingStopsWhileItAsks(t *testing.T) {
 	})
 }
 
-// refusing refuses resources for a time.
+// refusing refuses to serve resources until it is free.
 type refusing struct {
 	*cluster
 	free atomic.Bool
@@ -216,7 +218,7 @@ func (r *refusing) Run(ctx context.Context, a orchestration.Assignment) {
 	}
 }
 
-// What was in the way of a kind may have gone.
+// TestRefusedKindsAreTriedAgain shows that a kind that could not be served at first is tried again.
 func TestRefusedKindsAreTriedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &refusing{cluster: &cluster{}}
@@ -231,11 +233,11 @@ func TestRefusedKindsAreTriedAgain(t *testing.T) {
 			o.Run(ctx)
 		}()
 		time.Sleep(time.Minute)
-		r.free.Store(true) // another operator serves it no more: its category has changed
+		r.free.Store(true) // as if another operator had stopped serving the kind
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		if len(r.servedNow()) != 1 {
-			t.Error("free for an hour, and not served")
+			t.Error("a kind is not served an hour after it is free")
 		}
 		stop()
 		<-done

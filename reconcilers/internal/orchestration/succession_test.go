@@ -11,7 +11,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/controller"
 )
 
-// Controllers of a kind that is gone forget its objects; those whose objects go on being served must not.
+// TestReasonsOfEnds shows that a removed kind ends with ErrRemoved, so that its objects are forgotten, and a kind that
+// changes its version with ErrRestarting.
 func TestReasonsOfEnds(t *testing.T) {
 	lionsOfV2 := func(server *discoverytest.Documents) { delete(server.Of, "/apis/cats.org/v2") }
 	tests := map[string]struct {
@@ -20,13 +21,14 @@ func TestReasonsOfEnds(t *testing.T) {
 		want   error
 	}{
 		"Gone": {
-			"nobody serves the objects any more", func(server *discoverytest.Documents) {
+			"a kind without any served version is removed", func(server *discoverytest.Documents) {
 				lionsOfV2(server)
 				delete(server.Of, "/apis/cats.org/v1")
 			}, controller.ErrRemoved,
 		},
 		"AnotherVersion": {
-			"the objects are the same in the version that is left", func(server *discoverytest.Documents) {
+			"a kind with another served version is restarted, as its objects are the same",
+			func(server *discoverytest.Documents) {
 				lionsOfV2(server)
 				groups := server.Of["/apis"].(metav1.APIGroupList).Groups
 				groups[0].Versions = groups[0].Versions[1:]
@@ -54,8 +56,8 @@ func TestReasonsOfEnds(t *testing.T) {
 	}
 }
 
-// Another version of a resource is served when the last handler of the first one has returned, as they would handle the
-// same objects at once. Other resources do not wait for that.
+// TestSuccession shows that another version of a resource is served after the last handler of the first version has
+// returned, as both would handle the same objects. Other resources do not wait.
 func TestSuccession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := discoverytest.Zoo()
@@ -73,9 +75,9 @@ func TestSuccession(t *testing.T) {
 		})
 		c.orchestrator.RequestResync()
 		synctest.Wait()
-		c.wantServed("a handler of the first version is running still", "dogs.org/v1 wolfs b")
+		c.wantServed("while a handler of the first version runs", "dogs.org/v1 wolfs b")
 		c.change(func() { close(c.lingers); c.lingers = nil })
 		synctest.Wait()
-		c.wantServed("it has returned", "cats.org/v1 lions a", "dogs.org/v1 wolfs b")
+		c.wantServed("after the handler", "cats.org/v1 lions a", "dogs.org/v1 wolfs b")
 	})
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/posting"
 )
 
-// outcomes are what came of events.
+// outcomes counts the outcomes of events.
 type outcomes struct {
 	mu     sync.Mutex
 	counts map[posting.Outcome]int
@@ -38,7 +38,7 @@ func (o *outcomes) all() map[posting.Outcome]int {
 	return maps.Clone(o.counts)
 }
 
-// limited is a poster with limits, and what came of its events.
+// limited returns a running poster with limits, and the outcomes of its events.
 func limited(t *testing.T, s *server) (*posting.Poster, *outcomes) {
 	t.Helper()
 	seen := &outcomes{}
@@ -53,6 +53,8 @@ func named(name string) object {
 	return about
 }
 
+// TestIdenticalEventsAreCounted shows that an identical event increases the count of the first one, with the times of
+// the first and the last.
 func TestIdenticalEventsAreCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{}
@@ -69,7 +71,7 @@ func TestIdenticalEventsAreCounted(t *testing.T) {
 		for _, event := range s.all() {
 			got[event.InvolvedObject.Name+" "+event.Type+" "+event.Message] = event.Count
 			if took := event.LastTimestamp.Sub(event.FirstTimestamp.Time); took != 2*time.Minute {
-				t.Errorf("the times are those of the first and of the last: got %s between them", took)
+				t.Errorf("got %s between the first and the last time, want two minutes", took)
 			}
 		}
 		want := map[string]int32{
@@ -77,7 +79,7 @@ func TestIdenticalEventsAreCounted(t *testing.T) {
 			"kex1 Error one": 3,
 		}
 		if d := cmp.Diff(want, got); d != "" || len(s.all()) != len(want) {
-			t.Errorf("others of the object, the message or the type are others: -want, +got:\n%s", d)
+			t.Errorf("events with another object, message or type are counted apart: -want, +got:\n%s", d)
 		}
 		if d := cmp.Diff(map[posting.Outcome]int{posting.Posted: 5, posting.Counted: 10}, seen.all()); d != "" {
 			t.Errorf("-want, +got:\n%s", d)
@@ -85,7 +87,8 @@ func TestIdenticalEventsAreCounted(t *testing.T) {
 	})
 }
 
-// Different messages are never folded into one, but there are only so many.
+// TestEventsOfOneObjectAreLimited shows that different messages are never merged, but limited in number for each
+// object.
 func TestEventsOfOneObjectAreLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{}
@@ -97,7 +100,7 @@ func TestEventsOfOneObjectAreLimited(t *testing.T) {
 		poster.Post(t.Context(), named("kex2"), corev1.EventTypeNormal, "R", "of another object")
 		synctest.Wait()
 		if d := cmp.Diff(map[posting.Outcome]int{posting.Posted: 27, posting.Limited: 35}, seen.all()); d != "" {
-			t.Errorf("those of others are not limited: -want, +got:\n%s", d)
+			t.Errorf("events of another type or object are not limited: -want, +got:\n%s", d)
 		}
 		time.Sleep(10 * time.Minute)
 		for i := range 60 {
@@ -105,12 +108,13 @@ func TestEventsOfOneObjectAreLimited(t *testing.T) {
 		}
 		synctest.Wait()
 		if got := len(s.messages()); got != 37 {
-			t.Errorf("there is one more in each minute: got %d, want 37", got)
+			t.Errorf("after ten minutes: got %d events, want 37", got)
 		}
 	})
 }
 
-// What an event was not posted for is not lost: the next one that is posted counts it.
+// TestLimitedEventsAreCountedLater shows that an event that was not posted due to the limit is counted by the next one
+// that is.
 func TestLimitedEventsAreCountedLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{}
@@ -128,6 +132,7 @@ func TestLimitedEventsAreCountedLater(t *testing.T) {
 	})
 }
 
+// TestAllEventsAreLimited shows that all events together are limited, and that the excess is posted later.
 func TestAllEventsAreLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{}
@@ -137,15 +142,16 @@ func TestAllEventsAreLimited(t *testing.T) {
 		}
 		time.Sleep(10*time.Second + time.Millisecond)
 		if got := len(s.messages()); got != 200 {
-			t.Errorf("a hundred at once and ten in a second: got %d", got)
+			t.Errorf("after ten seconds: got %d events, want 200", got)
 		}
 		time.Sleep(time.Minute)
 		if got := len(s.messages()); got != 500 {
-			t.Errorf("the others are posted later: got %d", got)
+			t.Errorf("after a minute: got %d events, want 500", got)
 		}
 	})
 }
 
+// TestCountingGoesWrong shows how errors of counting are treated: an expired or forbidden event is posted as a new one.
 func TestCountingGoesWrong(t *testing.T) {
 	resource := corev1.Resource("events")
 	tests := map[string]struct {
@@ -156,16 +162,18 @@ func TestCountingGoesWrong(t *testing.T) {
 		want   map[posting.Outcome]int
 	}{
 		"Expired": {
-			reason: "the API server keeps events for an hour", err: apierrors.NewNotFound(resource, "e"), events: 3,
+			reason: "an event that expired on the API server is posted as a new one",
+			err:    apierrors.NewNotFound(resource, "e"), events: 3,
 			want: map[posting.Outcome]int{posting.Posted: 3},
 		},
 		"Forbidden": {
-			reason: "operators that come from Kopf may create events only",
+			reason: "without permission to patch events, as in Kopf, each is posted as a new one",
 			err:    apierrors.NewForbidden(resource, "e", nil), events: 3, lines: 1,
 			want: map[posting.Outcome]int{posting.Posted: 3},
 		},
 		"Other": {
-			reason: "what goes wrong is told", err: errors.New("no route"), events: 1, lines: 2,
+			reason: "any other failure to count is logged, and the event is lost",
+			err:    errors.New("no route"), events: 1, lines: 2,
 			want: map[posting.Outcome]int{posting.Posted: 1, posting.Failed: 2},
 		},
 	}
@@ -189,7 +197,7 @@ func TestCountingGoesWrong(t *testing.T) {
 	}
 }
 
-// An operator that exits has little time.
+// TestLimitsAtTheExit shows that the limits apply at the exit, and that the events left after two seconds are lost.
 func TestLimitsAtTheExit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, seen := &server{}, &outcomes{}
@@ -203,21 +211,22 @@ func TestLimitsAtTheExit(t *testing.T) {
 		start(ctx, t, poster)()
 		got := seen.all()
 		posted, lost := got[posting.Posted], got[posting.Failed]+got[posting.Dropped]
-		// The last one is due at the very end of the time: either may come first.
+		// The last event is due at the very end of the time, so it may be posted or lost.
 		if posted < 119 || posted > 120 || posted+lost != 500 || len(lines()) == 0 {
-			t.Errorf("a hundred at once and ten in each of two seconds: got %v and %d lines", got, len(lines()))
+			t.Errorf("want 100 events at once and 10 per second for two seconds, got %v and %d lines",
+				got, len(lines()))
 		}
 	})
 }
 
-// Once there is no time left for one event, there is none for those after it.
+// TestNoTimeAtTheExit shows that the first event that is too late at the exit ends the posting of those after it.
 func TestNoTimeAtTheExit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, lines := logging(t.Context())
 		ctx, cancel := context.WithCancel(ctx)
 		first := true
 		s, seen := &server{create: func(context.Context) error {
-			if first { // so that none of the others is due at the very end of the time
+			if first { // so that no other event is due at the very end
 				first = false
 				time.Sleep(50 * time.Millisecond)
 				cancel()
@@ -229,7 +238,7 @@ func TestNoTimeAtTheExit(t *testing.T) {
 			poster.Post(ctx, named(fmt.Sprint(i)), corev1.EventTypeNormal, "R", "m")
 		}
 		if err := poster.Start(ctx); err != nil {
-			t.Errorf("the end of the context is no error: %v", err)
+			t.Errorf("the end of the context is returned as an error: %v", err)
 		}
 		want := map[posting.Outcome]int{posting.Posted: 120, posting.Failed: 1, posting.Dropped: 379}
 		if d := cmp.Diff(want, seen.all()); d != "" || len(lines()) != 2 {

@@ -24,7 +24,7 @@ var (
 	_ handlers.Poster = posting.LinePoster{}
 )
 
-// told are the events that are posted of what a function logs.
+// told returns the events that are posted for the lines that a function logs.
 func told(t *testing.T, o posting.Options, inner logr.Logger, log func(logr.Logger)) (events []string) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -48,6 +48,7 @@ func say(log logr.Logger) {
 	log.Error(errors.New("boo"), "failed")
 }
 
+// TestLoggers shows the events for log lines of all levels, and the limit by level.
 func TestLoggers(t *testing.T) {
 	tests := map[string]struct {
 		reason  string
@@ -55,7 +56,7 @@ func TestLoggers(t *testing.T) {
 		want    []string
 	}{
 		"All": {
-			reason:  "what the object, the handler and the call are is said by the event",
+			reason:  "an event omits fields of the object, the handler and the call that it has anyway",
 			options: posting.Options{Level: slog.LevelDebug},
 			want: []string{
 				"kex1 Debug Logging: verbose (handler=fn)",
@@ -64,7 +65,7 @@ func TestLoggers(t *testing.T) {
 			},
 		},
 		"Warnings": {
-			reason:  "only those of the level and above",
+			reason:  "lines below the level are not posted",
 			options: posting.Options{Level: slog.LevelWarn},
 			want: []string{
 				"kex1 Warning Logging: careful (handler=fn, key=value)", "kex1 Error Logging: failed: boo (handler=fn)",
@@ -81,7 +82,7 @@ func TestLoggers(t *testing.T) {
 	}
 }
 
-// Nothing of the log is another one because of the events.
+// TestLoggersLeaveTheLogAlone shows that posting does not change the log.
 func TestLoggersLeaveTheLogAlone(t *testing.T) {
 	for name, logger := range map[string]func(*bytes.Buffer) logr.Logger{
 		"Slog": func(to *bytes.Buffer) logr.Logger {
@@ -100,7 +101,7 @@ func TestLoggersLeaveTheLogAlone(t *testing.T) {
 			}
 			all(logger(&without))
 			if events := told(t, posting.Options{}, logger(&with), all); len(events) != 4 {
-				t.Errorf("got events: %q", events)
+				t.Errorf("want four events, got %q", events)
 			}
 			if d := cmp.Diff(plain(t, without.String()), plain(t, with.String())); d != "" {
 				t.Errorf("-without, +with:\n%s", d)
@@ -109,7 +110,7 @@ func TestLoggersLeaveTheLogAlone(t *testing.T) {
 	}
 }
 
-// plain are the lines without their times.
+// plain returns the lines without their times.
 func plain(t *testing.T, text string) (lines []map[string]any) {
 	t.Helper()
 	for line := range strings.Lines(text) {
@@ -123,7 +124,8 @@ func plain(t *testing.T, text string) (lines []map[string]any) {
 	return lines
 }
 
-// A logger that comes from a logger with events has one event for a line, that of the last object.
+// TestLoggersOfLoggers shows that a logger derived from one with events posts a single event per line, for the last
+// object.
 func TestLoggersOfLoggers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{}
@@ -139,7 +141,8 @@ func TestLoggersOfLoggers(t *testing.T) {
 	})
 }
 
-// A logger over a logger is said where it is called, not somewhere in between; all attributes are in the event.
+// TestLoggersOfLoggersKeepTheirPlace shows that a logger around a logger reports the place of the call, and that an
+// event has all attributes.
 func TestLoggersOfLoggersKeepTheirPlace(t *testing.T) {
 	var to bytes.Buffer
 	inner := logr.FromSlogHandler(slog.NewJSONHandler(&to, &slog.HandlerOptions{AddSource: true}))
@@ -154,7 +157,7 @@ func TestLoggersOfLoggersKeepTheirPlace(t *testing.T) {
 	for _, line := range plain(t, to.String()) {
 		place, _ := line["source"].(map[string]any)
 		if function := fmt.Sprint(place["function"]); !strings.Contains(function, t.Name()) {
-			t.Errorf("somebody else is said to have logged: %s: %v", function, line)
+			t.Errorf("the line is attributed to %s: %v", function, line)
 		}
 	}
 	want := []string{"kex1 Warning Logging: several (handler=fn, a=1, b=2)", "kex1 Normal Logging: odd (handler=fn)"}
@@ -163,9 +166,11 @@ func TestLoggersOfLoggersKeepTheirPlace(t *testing.T) {
 	}
 }
 
-// outsourced logs on behalf of who calls it.
+// outsourced logs on behalf of its caller.
 func outsourced(log logr.Logger) { log.WithCallDepth(1).Info("on behalf of others") }
 
+// TestLinesWithoutDetails shows that a line without details becomes its message, and that a silent poster accepts
+// nothing.
 func TestLinesWithoutDetails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, counts := &server{}, map[posting.Outcome]int{}
@@ -176,10 +181,10 @@ func TestLinesWithoutDetails(t *testing.T) {
 		stop()
 		got, want := s.messages(), map[posting.Outcome]int{posting.Posted: 1}
 		if !cmp.Equal([]string{"m"}, got) || !cmp.Equal(want, counts) {
-			t.Errorf("there is nothing to be added: got %q, counted %v", got, counts)
+			t.Errorf("want one message without details, got %q, counted %v", got, counts)
 		}
 	})
 	if (posting.Silent{}).Takes(slog.LevelError) {
-		t.Error("it posts nothing, whatever it is")
+		t.Error("a silent poster accepts events")
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/posting"
 )
 
+// TestPostDrops shows that events about events are dropped, as they could cause further ones.
 func TestPostDrops(t *testing.T) {
 	tests := map[string]struct {
 		reason  string
@@ -24,21 +25,21 @@ func TestPostDrops(t *testing.T) {
 		dropped bool
 	}{
 		"CoreEvent": {
-			reason:  "an event about an event would be watched, and had its own event in turn",
+			reason:  "an event about a core event is dropped, as it could cause an endless chain",
 			about:   object{"apiVersion": "v1", "kind": "Event", "metadata": object{"name": "e", "namespace": "ns1"}},
 			dropped: true,
 		},
 		"EventsEvent": {
-			reason: "those of the newer group are let through, as in Kopf",
+			reason: "an event about an event of the newer group is posted, as in Kopf",
 			about: object{
 				"apiVersion": "events.k8s.io/v1", "kind": "Event", "metadata": object{"name": "e", "namespace": "ns1"},
 			},
 		},
 		"OtherCore": {
-			reason: "the rest of the group is fine",
+			reason: "an event about another core object is posted",
 			about:  object{"apiVersion": "v1", "kind": "Pod", "metadata": object{"name": "p"}},
 		},
-		"Nothing": {reason: "an object of which nothing is known harms nobody", about: nil},
+		"Nothing": {reason: "an event about an empty object is posted", about: nil},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -49,13 +50,14 @@ func TestPostDrops(t *testing.T) {
 				defer start(t.Context(), t, poster)()
 				synctest.Wait()
 				if got := len(s.messages()) == 0; got != tc.dropped {
-					t.Errorf("%s: dropped is %v", tc.reason, got)
+					t.Errorf("%s: dropped: %v", tc.reason, got)
 				}
 			})
 		})
 	}
 }
 
+// TestPostOverflow shows that events beyond the capacity of the queue are dropped with a log line.
 func TestPostOverflow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{}
@@ -65,29 +67,29 @@ func TestPostOverflow(t *testing.T) {
 			poster.Post(ctx, example(), corev1.EventTypeNormal, "Flood", fmt.Sprintf("message %d", i))
 		}
 		if got := len(lines()); got != 500 {
-			t.Errorf("beyond a thousand that wait, each new one is dropped with a line in the log: got %d lines", got)
+			t.Errorf("want one line for each of 500 dropped events, got %d", got)
 		}
 		if last := lines()[len(lines())-1]; !strings.Contains(last, "Flood") || !strings.Contains(
 			last, "message 1499",
 		) {
-			t.Errorf("the line says what is lost: %s", last)
+			t.Errorf("the line does not describe the lost event: %s", last)
 		}
 		stop := start(t.Context(), t, poster)
 		synctest.Wait()
 		got := s.messages()
 		if len(got) != 1000 || got[0] != "message 0" || got[999] != "message 999" {
-			t.Errorf("the first ones are kept: got %d", len(got))
+			t.Errorf("want the first thousand events, got %d", len(got))
 		}
 		poster.Post(ctx, example(), corev1.EventTypeNormal, "Calm", "again")
 		synctest.Wait()
 		if got := s.messages(); got[len(got)-1] != "again" {
-			t.Error("once there is room, events are taken again")
+			t.Error("events are not accepted after the queue has room again")
 		}
 		stop()
 	})
 }
 
-// A server that hangs must not hang the handlers.
+// TestPostNeverBlocks shows that a server that hangs does not block the handlers.
 func TestPostNeverBlocks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{create: func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }}
@@ -99,15 +101,16 @@ func TestPostNeverBlocks(t *testing.T) {
 			synctest.Wait()
 		}
 		if got := lines(); len(got) != 0 {
-			t.Errorf("one is on its way, a thousand wait, none is dropped: %v", got)
+			t.Errorf("events are dropped although a thousand may wait: %v", got)
 		}
 		stop()
 		if got := lines(); len(got) != 2 || !strings.Contains(got[1], `"count":1000`) {
-			t.Errorf("the one on its way and the thousand behind it are lost, and that is said: %v", got)
+			t.Errorf("want a line for the lost request and one for the thousand waiting events: %v", got)
 		}
 	})
 }
 
+// TestPostOnExit shows that waiting events are posted at the exit.
 func TestPostOnExit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{}
@@ -120,12 +123,12 @@ func TestPostOnExit(t *testing.T) {
 		noted, lines := logging(ctx)
 		start(noted, t, poster)()
 		if got := s.messages(); len(got) != 10 || len(lines()) > 0 {
-			t.Errorf("what waits at the exit is posted still: %v; log: %v", got, lines())
+			t.Errorf("waiting events are not posted at the exit: %v; log: %v", got, lines())
 		}
 	})
 }
 
-// The event whose request hangs is the last one: that is said, and nothing of others.
+// TestPostOnExitInVain shows that an event whose request hangs at the exit is logged as lost.
 func TestPostOnExitInVain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{create: func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }}
@@ -136,11 +139,12 @@ func TestPostOnExitInVain(t *testing.T) {
 		synctest.Wait()
 		stop()
 		if got := lines(); len(got) != 1 || !strings.Contains(got[0], "Failed to post") {
-			t.Errorf("one is lost: %v", got)
+			t.Errorf("want one line about the lost event: %v", got)
 		}
 	})
 }
 
+// TestPostFailures shows that a refused event is lost and logged, and that later ones are posted.
 func TestPostFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fails := errors.New("events is forbidden")
@@ -155,23 +159,24 @@ func TestPostFailures(t *testing.T) {
 		defer start(ctx, t, poster)()
 		synctest.Wait()
 		if d := cmp.Diff([]string{"two", "three"}, s.messages()); d != "" {
-			t.Errorf("an event that is refused is lost, those after it are not: -want, +got:\n%s", d)
+			t.Errorf("events after a refused one are posted: -want, +got:\n%s", d)
 		}
 		if d := cmp.Diff(map[posting.Outcome]int{posting.Posted: 2, posting.Failed: 1}, seen.all()); d != "" {
-			t.Errorf("all are counted: -want, +got:\n%s", d)
+			t.Errorf("all events are counted: -want, +got:\n%s", d)
 		}
 		if got := lines(); len(got) != 1 {
-			t.Fatalf("a lost event is one line in the log: %v", got)
+			t.Fatalf("want one line for the lost event: %v", got)
 		}
 		for _, text := range []string{"kex1", "ns1", "First", "one", "events is forbidden"} {
 			if !strings.Contains(lines()[0], text) {
-				t.Errorf("the line does not say %q: %s", text, lines()[0])
+				t.Errorf("the line does not contain %q: %s", text, lines()[0])
 			}
 		}
 	})
 }
 
-// The event of an object without a namespace is in some namespace; the object is not.
+// TestPostFailuresOfClusterScopedObjects shows that the line about a lost event has the object's namespace, not the
+// event's.
 func TestPostFailuresOfClusterScopedObjects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{create: func(context.Context) error { return errors.New("events is forbidden") }}
@@ -187,6 +192,7 @@ func TestPostFailuresOfClusterScopedObjects(t *testing.T) {
 	})
 }
 
+// TestPost shows the fields of a posted event, which has the time of its cause.
 func TestPost(t *testing.T) {
 	tests := map[string]struct {
 		reason    string
@@ -196,7 +202,7 @@ func TestPost(t *testing.T) {
 		object    corev1.ObjectReference
 	}{
 		"ClusterScoped": {
-			reason: "events have a namespace even where their objects have none, and say it of these, too",
+			reason: "an event of a cluster-scoped object gets the default namespace, also in its reference",
 			about:  object{"apiVersion": "v1", "kind": "Namespace", "metadata": object{"name": "ns1", "uid": "uid1"}},
 			kind:   "Normal", namespace: "default",
 			object: corev1.ObjectReference{
@@ -204,14 +210,15 @@ func TestPost(t *testing.T) {
 			},
 		},
 		"OwnType": {
-			reason: "Kopf has types that Kubernetes' recorder would not take", about: example(), kind: "Error",
+			reason: "a type of Kopf that Kubernetes' recorder would refuse is posted", about: example(), kind: "Error",
 			namespace: "ns1",
 			object: corev1.ObjectReference{
 				APIVersion: "kopf.dev/v1", Kind: "KopfExample", Namespace: "ns1", Name: "kex1", UID: "uid1",
 			},
 		},
 		"Namespaced": {
-			reason: "an event stands beside its object", about: example(), kind: "Warning", namespace: "ns1",
+			reason: "an event is posted in the namespace of its object",
+			about:  example(), kind: "Warning", namespace: "ns1",
 			object: corev1.ObjectReference{
 				APIVersion: "kopf.dev/v1", Kind: "KopfExample", Namespace: "ns1", Name: "kex1", UID: "uid1",
 			},
@@ -240,7 +247,7 @@ func TestPost(t *testing.T) {
 				}}
 				if d := cmp.Diff(want, s.events); d != "" {
 					t.Errorf(
-						"%s; the time is when it happened, however late it is posted: -want, +got:\n%s", tc.reason, d,
+						"%s, with the time when it happened: -want, +got:\n%s", tc.reason, d,
 					)
 				}
 			})
@@ -248,7 +255,8 @@ func TestPost(t *testing.T) {
 	}
 }
 
-// Where an event goes that has no place of its own is found out when it is posted.
+// TestPostWithoutNamespace shows that the namespace for events of cluster-scoped objects is determined when they are
+// posted.
 func TestPostWithoutNamespace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, namespace := &server{}, ""
@@ -281,26 +289,29 @@ func TestPostWithoutNamespace(t *testing.T) {
 	})
 }
 
+// TestPostShortensMessages shows that a long message loses its middle.
 func TestPostShortensMessages(t *testing.T) {
 	head, tail := strings.Repeat("h", 511), strings.Repeat("t", 510)
 	tests := map[string]struct{ reason, message, want string }{
 		"TooLong": {
-			reason: "the middle goes: the end often says why", message: head + "12345" + tail,
-			want: head + "..." + tail,
+			reason:  "a message beyond the limit loses its middle, as the end often has the cause",
+			message: head + "12345" + tail,
+			want:    head + "..." + tail,
 		},
 		"OneTooLong": {
-			reason: "one beyond the limit is too long", message: head + "1234" + tail, want: head + "..." + tail,
+			reason:  "a message of one character beyond the limit is shortened",
+			message: head + "1234" + tail, want: head + "..." + tail,
 		},
-		"Limit": {reason: "the limit itself is not", message: head + "123" + tail, want: head + "123" + tail},
+		"Limit": {reason: "a message at the limit is kept", message: head + "123" + tail, want: head + "123" + tail},
 		"CodePoints": {
-			reason: "a letter is a letter, however many bytes it has", message: strings.Repeat("ж", 1024),
+			reason: "the limit counts characters, not bytes", message: strings.Repeat("ж", 1024),
 			want: strings.Repeat("ж", 1024),
 		},
 		"LongLetters": {
-			reason: "no letter is cut in two", message: strings.Repeat("ж", 1025),
+			reason: "no character is cut in two", message: strings.Repeat("ж", 1025),
 			want: strings.Repeat("ж", 511) + "..." + strings.Repeat("ж", 510),
 		},
-		"Empty": {reason: "nothing is said"},
+		"Empty": {reason: "an empty message is posted"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -318,6 +329,7 @@ func TestPostShortensMessages(t *testing.T) {
 	}
 }
 
+// TestPostKeepsOrder shows that events are posted in their order, one after another.
 func TestPostKeepsOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{create: func(context.Context) error { time.Sleep(time.Second); return nil }}
@@ -331,16 +343,17 @@ func TestPostKeepsOrder(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		if d := cmp.Diff(want, s.messages()); d != "" {
-			t.Errorf("one by one, as they came: -want, +got:\n%s", d)
+			t.Errorf("events are not posted one by one in their order: -want, +got:\n%s", d)
 		}
 		stop()
 	})
 }
 
+// TestPostKeepsTheObject shows that posting does not change the body of the object.
 func TestPostKeepsTheObject(t *testing.T) {
 	body := example()
 	posting.New(&server{}, posting.Options{Component: "op"}).Post(t.Context(), body, corev1.EventTypeNormal, "R", "m")
 	if d := cmp.Diff(example(), body); d != "" {
-		t.Errorf("bodies are shared: -want, +got:\n%s", d)
+		t.Errorf("the body was changed: -want, +got:\n%s", d)
 	}
 }

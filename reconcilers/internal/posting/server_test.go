@@ -18,7 +18,7 @@ import (
 
 type object = map[string]any
 
-// server is an API server that takes events, unless it is told otherwise.
+// server is an API server that accepts events unless create or patch return an error.
 type server struct {
 	mu     sync.Mutex
 	events []*corev1.Event
@@ -28,7 +28,7 @@ type server struct {
 	posted []request
 }
 
-// request is one of those that create events.
+// request is a request that creates an event.
 type request struct {
 	URL     string
 	Payload *corev1.Event
@@ -52,7 +52,7 @@ func (s *server) Create(ctx context.Context, obj client.Object, _ ...client.Crea
 	return nil
 }
 
-// Patch counts as an API server does.
+// Patch counts an event as an API server does.
 func (s *server) Patch(ctx context.Context, obj client.Object, patch client.Patch, _ ...client.PatchOption) error {
 	if s.patch != nil {
 		if err := s.patch(ctx); err != nil {
@@ -73,7 +73,7 @@ func (s *server) Patch(ctx context.Context, obj client.Object, patch client.Patc
 	return apierrors.NewNotFound(corev1.Resource("events"), obj.GetName())
 }
 
-// all are the events that there are.
+// all returns the present events.
 func (s *server) all() (events []*corev1.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -93,7 +93,7 @@ func (s *server) messages() []string {
 	return all
 }
 
-// logging gives a context that collects what is logged.
+// logging returns a context that collects log lines, and a function that returns them.
 func logging(ctx context.Context) (context.Context, func() []string) {
 	var mu sync.Mutex
 	var lines []string
@@ -105,7 +105,7 @@ func logging(ctx context.Context) (context.Context, func() []string) {
 	return logf.IntoContext(ctx, log), func() []string { mu.Lock(); defer mu.Unlock(); return lines }
 }
 
-// start runs the poster until the test says so.
+// start runs the poster until the returned function is called.
 func start(ctx context.Context, t *testing.T, poster *posting.Poster) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(ctx)
@@ -114,7 +114,7 @@ func start(ctx context.Context, t *testing.T, poster *posting.Poster) (stop func
 	return func() {
 		cancel()
 		if err := <-done; err != nil {
-			t.Errorf("the end of the context is no error: %v", err)
+			t.Errorf("the end of the context is returned as an error: %v", err)
 		}
 	}
 }

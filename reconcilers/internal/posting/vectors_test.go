@@ -16,10 +16,10 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/vectors"
 )
 
-// firstMoment is when the clocks of the cases begin.
+// firstMoment is the time at which the clocks of the cases start.
 const firstMoment = "2024-05-06T07:08:09.123456+00:00"
 
-// optionsOf are those of Kopf, with the settings of a case.
+// optionsOf returns the options of Kopf, with the settings of a case.
 func optionsOf(t *testing.T, input vectors.Fields) posting.Options {
 	if input["settings"] == nil {
 		return posting.Options{Component: "kopf", Plain: true}
@@ -33,6 +33,7 @@ func optionsOf(t *testing.T, input vectors.Fields) posting.Options {
 	}
 }
 
+// TestVectorsEvents compares the posted events with Kopf's.
 func TestVectorsEvents(t *testing.T) {
 	vectors.Run(t, "k8s_event", func(t *testing.T, input vectors.Fields, want vectors.Expected) {
 		vectors.Known(t, input, "body", "default_namespace", "message", "now", "reason", "ref", "settings", "status",
@@ -63,7 +64,7 @@ func TestVectorsEvents(t *testing.T) {
 	})
 }
 
-// bodyOf is the object of a case; a reference has the same fields in other places.
+// bodyOf returns the object of a case. A reference has the same fields in other places.
 func bodyOf(input vectors.Fields) map[string]any {
 	ref := input.Mapping("ref")
 	if ref == nil {
@@ -83,7 +84,7 @@ func bodyOf(input vectors.Fields) map[string]any {
 
 var wholeSecond = regexp.MustCompile(`"eventTime":"([^".]*)(Z|\+00:00)"`)
 
-// read is what an API server keeps of what is posted: some of its times are in whole seconds.
+// read returns the posted events as an API server stores them: some of its times are whole seconds.
 func read(t *testing.T, posted any) (all struct{ Posted []request }) {
 	t.Helper()
 	for range 2 {
@@ -91,7 +92,7 @@ func read(t *testing.T, posted any) (all struct{ Posted []request }) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// API servers refuse what Kopf posts at the very second, as its eventTime has no fraction.
+		// API servers refuse an event posted by Kopf at a whole second, as its eventTime does not have a fraction.
 		text = wholeSecond.ReplaceAll(text, []byte(`"eventTime":"$1.000000$2"`))
 		if err := json.Unmarshal(text, &all); err != nil {
 			t.Fatal(err)

@@ -6,7 +6,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/resync"
 )
 
-// Whoever requests a resync goes on at once; one resync is enough for all that asked before it.
+// TestRequests shows that requesting a resync does not block, and that one resync serves all requests before it.
 func TestRequests(t *testing.T) {
 	requests := resync.NewRequests()
 	received := func() (n int) {
@@ -20,7 +20,7 @@ func TestRequests(t *testing.T) {
 		}
 	}
 	if got := received(); got != 0 {
-		t.Errorf("got %d requests before any", got)
+		t.Errorf("got %d requests before the first", got)
 	}
 	for range 3 {
 		requests.RequestResync()
@@ -30,11 +30,11 @@ func TestRequests(t *testing.T) {
 	}
 	requests.RequestResync()
 	if got := received(); got != 1 {
-		t.Errorf("got %d requests, want another one for what came after that", got)
+		t.Errorf("got %d requests, want another one for the later request", got)
 	}
 }
 
-// An API server that is away for a while is asked often at first, and never less than twice in a minute.
+// TestBackoff shows that an unreachable API server is asked quickly at first, and then every 30 seconds.
 func TestBackoff(t *testing.T) {
 	backoff := resync.Backoff()
 	for attempt, want := range []float64{1, 2, 4, 8, 16, 30, 30, 30} {

@@ -12,9 +12,9 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/benchmarks/objects"
 )
 
-// counting is a queue and a watcher that only count what they get.
+// counting is a queue and a watcher. It counts requests and events.
 type counting struct {
-	priorityqueue.PriorityQueue[source.Request] // asked for nothing
+	priorityqueue.PriorityQueue[source.Request] // unused
 
 	requests, events int
 }
@@ -25,7 +25,7 @@ func (*counting) Listed(source.Object)              {}
 func (*counting) Deleted(source.Object)             {}
 func (c *counting) Seen(string, source.Object) bool { c.events++; return true }
 
-// BenchmarkEvents is what an event of the informer costs before it is queued.
+// BenchmarkEvents measures an informer event up to its addition to the queue.
 func BenchmarkEvents(b *testing.B) {
 	for _, o := range objects.All {
 		before := compacttest.Of(o.Tree())

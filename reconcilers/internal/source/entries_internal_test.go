@@ -23,15 +23,18 @@ func asking(name string) Request {
 	return Request{NamespacedName: types.NamespacedName{Namespace: "default", Name: name}}
 }
 
-// Two requests may have the same hash: here all have.
+// TestEntriesThatCollide shows that requests with equal hashes are kept apart. Here all hashes are equal.
 func TestEntriesThatCollide(t *testing.T) {
 	tests := map[string]struct {
 		reason string
 		leave  []string // in this order, of a, b, c and d
 	}{
-		"OldestLeavesFirst": {reason: "the last of the chain goes", leave: []string{"a", "b", "c", "d"}},
-		"NewestLeavesFirst": {reason: "the first of the chain goes", leave: []string{"d", "a", "b", "c"}},
-		"MiddleLeavesFirst": {reason: "those on both sides of it stay", leave: []string{"b", "c", "a", "d"}},
+		"OldestLeavesFirst": {reason: "the last entry of a chain can be removed first",
+			leave: []string{"a", "b", "c", "d"}},
+		"NewestLeavesFirst": {reason: "the first entry of a chain can be removed first",
+			leave: []string{"d", "a", "b", "c"}},
+		"MiddleLeavesFirst": {reason: "a middle entry of a chain can be removed first",
+			leave: []string{"b", "c", "a", "d"}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -41,7 +44,7 @@ func TestEntriesThatCollide(t *testing.T) {
 				q.AddAfter(asking(name), time.Hour)
 			}
 			for _, name := range tc.leave {
-				q.Add(asking(name)) // merged with what is delayed: none is served twice
+				q.Add(asking(name)) // replaces the delayed addition: none is served twice
 			}
 			var got []string
 			for q.Len() > 0 {
@@ -53,15 +56,16 @@ func TestEntriesThatCollide(t *testing.T) {
 				t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
 			}
 			if left := len(q.entries.byHash); left > 0 {
-				t.Errorf("%d entries are left", left)
+				t.Errorf("%d entries remain", left)
 			}
 		})
 	}
 }
 
+// TestEntriesTakeLittleRoom limits the memory of queued requests, as all objects may be queued at once.
 func TestEntriesTakeLittleRoom(t *testing.T) {
 	if size := unsafe.Sizeof(entry{}); size > 96 {
-		t.Errorf("an entry takes %d bytes, which is more than a size of 96: all objects may wait at once", size)
+		t.Errorf("an entry takes %d bytes, want at most 96, as all objects may be queued at once", size)
 	}
 	q := waitingQueue(t)
 	for i := range 2 * plenty {
@@ -72,15 +76,16 @@ func TestEntriesTakeLittleRoom(t *testing.T) {
 		q.Release(r)
 	}
 	if q.entries.byHash != nil {
-		t.Error("the room of those that are gone is kept for good")
+		t.Error("the memory of removed entries is kept")
 	}
 }
 
+// TestEndlessDelay shows that an endless delay does not overflow.
 func TestEndlessDelay(t *testing.T) {
 	q := waitingQueue(t)
 	q.AddAfter(asking("never"), math.MaxInt64)
 	q.AddAfter(asking("sooner"), time.Hour)
 	if first := q.delayed[0].request.Name; first != "sooner" {
-		t.Errorf("%q is due first: the end of an endless delay has passed zero", first)
+		t.Errorf("%q is due first: an endless delay overflows", first)
 	}
 }

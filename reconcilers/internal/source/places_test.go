@@ -15,6 +15,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/source"
 )
 
+// TestPlacesAreKept shows that deletions and all other requests each have reserved slots, and that ticks need none.
 func TestPlacesAreKept(t *testing.T) {
 	for size, each := range map[int]int{1: 1, 2: 1, 3: 2, 9: 8, 10: 9, 20: 18, 100: 90} {
 		for _, first := range []int{source.PriorityDeletion, source.PriorityChange} {
@@ -31,18 +32,18 @@ func TestPlacesAreKept(t *testing.T) {
 					}
 					second := source.PriorityDeletion + source.PriorityRetry - first + source.PriorityChange
 					if got := fill("a", first); got != each {
-						t.Errorf("of %d places, one side took %d, want %d", size, got, each)
+						t.Errorf("one side took %[2]d of %[1]d slots, want %[3]d", size, got, each)
 					}
 					if got := fill("b", second); got != size-each {
-						t.Errorf("of %d places, the other side took %d, want %d", size, got, size-each)
+						t.Errorf("the other side took %[2]d of %[1]d slots, want %[3]d", size, got, size-each)
 					}
 					c.AddWithOpts(priorityqueue.AddOpts{}, tickOf("c"))
 					if got := c.take(); got != "ct" {
-						t.Errorf("ticks need no place: %q", got)
+						t.Errorf("a tick waited for a slot: %q", got)
 					}
 					c.Release(named("a0"))
 					if got := c.take(); len(strings.Fields(got)) != 1 {
-						t.Errorf("a place that is left is taken again, once: %q", got)
+						t.Errorf("a free slot is taken %q, want one name", got)
 					}
 				})
 			})
@@ -50,7 +51,7 @@ func TestPlacesAreKept(t *testing.T) {
 	}
 }
 
-// With one place, the turns can be counted.
+// TestTurnsAreShared shows the shares of the priorities. With one slot, the turns can be counted.
 func TestTurnsAreShared(t *testing.T) {
 	const each = 100
 	synctest.Test(t, func(t *testing.T) {
@@ -71,18 +72,19 @@ func TestTurnsAreShared(t *testing.T) {
 			got[name[0]]++
 		}
 		if d := cmp.Diff(map[byte]int{'d': 32, 'c': 16, 'y': 8, 'r': 4}, got); d != "" {
-			t.Errorf("of the first 60 turns: -want, +got:\n%s", d)
+			t.Errorf("the first 60 turns: -want, +got:\n%s", d)
 		}
 		if first := strings.Join(order[:9], " "); first != "d0 d1 d2 d3 d4 d5 d6 d7 c0" {
-			t.Errorf("the urgent ones go first: %s", first)
+			t.Errorf("got the order %s, want the urgent ones first", first)
 		}
 		if len(order) != 4*each || len(slices.Compact(slices.Sorted(slices.Values(order)))) != 4*each {
-			t.Errorf("%d were served", len(order))
+			t.Errorf("served %d requests", len(order))
 		}
 	})
 }
 
-// The queues of namespaces share their places and turns; one that nobody asks holds nobody up.
+// TestQueuesShare shows that the queues of namespaces share their slots and turns, and that a queue without a worker
+// blocks no other.
 func TestQueuesShare(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		places := source.NewPlaces(1, source.Observer{})
@@ -97,29 +99,29 @@ func TestQueuesShare(t *testing.T) {
 		b.put("b0", source.PriorityChange, 0)
 		a.put("a1", source.PriorityChange, 0)
 		if got := a.take() + "|" + b.take(); got != "a0|" {
-			t.Errorf("there is one place: %s", got)
+			t.Errorf("there is one slot, served: %s", got)
 		}
 		a.Release(named("a0"))
 		if got := a.take() + "|" + b.take(); got != "|b0" {
-			t.Errorf("the first come first: %s", got)
+			t.Errorf("the request that waited longest is not next: %s", got)
 		}
 		b.put("b1", source.PriorityDeletion, 0)
 		b.ShutDown()
 		if got := a.take(); got != "" {
-			t.Errorf("b0 is still being served, but a has got %s", got)
+			t.Errorf("the only slot is taken, but the first queue got %s", got)
 		}
 		b.Release(named("b0"))
 		if got := a.take(); got != "a1" {
-			t.Errorf("b is gone, and its place is free: %q", got)
+			t.Errorf("the slot of a queue that was shut down is not free: %q", got)
 		}
 		b.put("b2", source.PriorityDeletion, 0)
 		if !b.ShuttingDown() || b.Len() != 0 {
-			t.Error("nothing is kept in a queue that is shut down")
+			t.Error("a queue that was shut down keeps requests")
 		}
 	})
 }
 
-// A queue is out of the way as soon as nobody asks it any more, as well.
+// TestQueuesThatAreLeft shows that a queue whose worker stopped does not block the others.
 func TestQueuesThatAreLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		places := source.NewPlaces(10, source.Observer{})
@@ -132,12 +134,12 @@ func TestQueuesThatAreLeft(t *testing.T) {
 		go asked.serve(released)
 		asked.put("a0", source.PriorityResume, 0)
 		if got := asked.take(); got != "a0" {
-			t.Errorf("there is room for it, and nobody else asks: %q", got)
+			t.Errorf("a free slot is not given to the only queue with a worker: %q", got)
 		}
 	})
 }
 
-// listener notes what it is told of the places.
+// listener records the notifications of the slots.
 type listener struct {
 	mu      sync.Mutex
 	waiting int
@@ -146,7 +148,7 @@ type listener struct {
 
 func (l *listener) observer() source.Observer {
 	return source.Observer{
-		Waiting: func(more int) { l.waiting += more }, // under the lock of the places
+		Waiting: func(more int) { l.waiting += more }, // called under the lock of the slots
 		Stalled: func(s source.Stall) {
 			l.mu.Lock()
 			defer l.mu.Unlock()
@@ -166,6 +168,7 @@ func (l *listener) want(t *testing.T, when string, want ...source.Stall) {
 	l.told = nil
 }
 
+// TestStallsAreToldOnce shows that a stall is reported once, after some patience, and then its end.
 func TestStallsAreToldOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &listener{}
@@ -174,46 +177,47 @@ func TestStallsAreToldOnce(t *testing.T) {
 		c.put("a", source.PriorityChange, 0)
 		c.put("b", source.PriorityRetry, 0)
 		time.Sleep(time.Hour)
-		l.want(t, "all are taken, and nobody waits")
+		l.want(t, "all slots are taken, and nothing waits")
 		since := time.Now()
 		c.put("w1", source.PriorityRetry, 0)
 		c.put("w2", source.PriorityResume, 0)
 		time.Sleep(source.Patience - time.Second)
-		l.want(t, "not for long")
+		l.want(t, "before the patience is over")
 		time.Sleep(2 * time.Second)
-		l.want(t, "for too long", source.Stall{Waiting: 2, Since: since})
+		l.want(t, "after the patience is over", source.Stall{Waiting: 2, Since: since})
 		time.Sleep(time.Hour)
 		c.Release(named("a"))
 		time.Sleep(time.Hour)
-		l.want(t, "one got a place, and the other waits still")
+		l.want(t, "one of two got a slot")
 		since = time.Now()
 		c.put("d1", source.PriorityDeletion, 0)
 		c.put("d2", source.PriorityDeletion, 0)
 		time.Sleep(time.Hour)
 		l.want(
-			t, "the other side has places of its own, and a stall",
+			t, "deletions have slots and stalls of their own",
 			source.Stall{Deletions: true, Waiting: 1, Since: since},
 		)
 		c.Release(named("b"))
 		l.want(t, "no deletion waits", source.Stall{Deletions: true})
 		c.Release(named("w1"))
-		l.want(t, "nobody waits", source.Stall{})
+		l.want(t, "nothing waits", source.Stall{})
 		since = time.Now()
 		c.put("a", source.PriorityChange, 0)
 		time.Sleep(time.Hour)
-		l.want(t, "again", source.Stall{Waiting: 1, Since: since})
+		l.want(t, "a second stall", source.Stall{Waiting: 1, Since: since})
 		if l.waiting != 1 {
-			t.Errorf("%d wait, want a", l.waiting)
+			t.Errorf("%d requests wait, want one", l.waiting)
 		}
 		c.ShutDown()
 		time.Sleep(time.Hour)
-		l.want(t, "that it ends is no relief")
+		l.want(t, "a shutdown does not end a stall")
 		if l.waiting != 0 {
-			t.Errorf("%d wait in a queue that is shut down", l.waiting)
+			t.Errorf("%d requests wait in a queue that was shut down", l.waiting)
 		}
 	})
 }
 
+// TestNoStallWhileWorkGoesOn shows that a long queue is not a stall while requests are served.
 func TestNoStallWhileWorkGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &listener{}
@@ -224,11 +228,11 @@ func TestNoStallWhileWorkGoesOn(t *testing.T) {
 		}
 		go c.serve(func(source.Request) bool { time.Sleep(9 * time.Second); return true })
 		time.Sleep(3 * time.Hour)
-		l.want(t, "there is much to do, and it is done")
+		l.want(t, "many requests that are served")
 	})
 }
 
-// Whoever asks is told of stalls at once, also of those that nobody is told of yet; and of what waits.
+// TestStallsOfNow shows that Stalls reports all present stalls at once, including those that are not logged yet.
 func TestStallsOfNow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		places := source.NewPlaces(2, source.Observer{})
@@ -237,7 +241,7 @@ func TestStallsOfNow(t *testing.T) {
 		c.put("a", source.PriorityChange, 0)
 		synctest.Wait()
 		if all := places.Stalls(); len(all) > 0 || c.Len() != 0 {
-			t.Errorf("nobody waits: got %v", all)
+			t.Errorf("got stalls without waiting requests: %v", all)
 		}
 		since := time.Now()
 		c.put("b", source.PriorityChange, 0)
@@ -247,7 +251,7 @@ func TestStallsOfNow(t *testing.T) {
 		synctest.Wait()
 		want := []source.Stall{{Waiting: 2, Since: since}, {Deletions: true, Waiting: 1, Since: since}}
 		if d := cmp.Diff(want, places.Stalls()); d != "" || c.Len() != 3 {
-			t.Errorf("%d wait, want 3; stalls, -want, +got:\n%s", c.Len(), d)
+			t.Errorf("%d requests wait, want 3; stalls: -want, +got:\n%s", c.Len(), d)
 		}
 		c.ShutDown()
 	})

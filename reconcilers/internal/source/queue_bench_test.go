@@ -14,7 +14,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/benchmarks/objects"
 )
 
-// crowded is a queue in which 10,000 requests wait, as many of each priority.
+// crowded returns a queue with 10,000 waiting requests, equally many of each priority.
 func crowded(b *testing.B) *source.PriorityQueue {
 	b.Helper()
 	q := emptied(b)
@@ -34,7 +34,7 @@ func emptied(b *testing.B) *source.PriorityQueue {
 	return q
 }
 
-// served is what a worker does with the queue: it takes the request that has its turn, and gives it back.
+// served takes the next request from the queue and releases it, as a worker does.
 func served(b *testing.B, q *source.PriorityQueue) (r source.Request, priority int) {
 	r, priority, shutdown := q.GetWithPriority()
 	if shutdown {
@@ -44,8 +44,8 @@ func served(b *testing.B, q *source.PriorityQueue) (r source.Request, priority i
 	return r, priority
 }
 
-// BenchmarkQueue is what one request costs while 10,000 others wait: one that has its turn, is released and comes
-// again; one that waits already; and one that is put off once more.
+// BenchmarkQueue measures one request while 10,000 others wait: a full turn, an addition of a waiting request, and
+// another delay of a delayed one.
 func BenchmarkQueue(b *testing.B) {
 	steps := map[string]func(b *testing.B, q *source.PriorityQueue){
 		"GetReleaseAdd": func(b *testing.B, q *source.PriorityQueue) {
@@ -70,14 +70,14 @@ func BenchmarkQueue(b *testing.B) {
 	}
 }
 
-// deaf is told of events, and does nothing.
+// deaf is a watcher that ignores events.
 type deaf struct{}
 
 func (deaf) Listed(source.Object)            {}
 func (deaf) Deleted(source.Object)           {}
 func (deaf) Seen(string, source.Object) bool { return true }
 
-// BenchmarkEvent is the way of an update from the informer to a worker, without anything that others do on it.
+// BenchmarkEvent measures an update from the informer to a worker, without the work of others on the way.
 func BenchmarkEvent(b *testing.B) {
 	for _, o := range objects.All {
 		before := compacttest.Of(o.Tree())
@@ -89,7 +89,7 @@ func BenchmarkEvent(b *testing.B) {
 			for b.Loop() {
 				events.Update(b.Context(), updated, q)
 				if r, _ := served(b, q); r.Name != after.GetName() {
-					b.Fatalf("got %v, not the object of the event", r)
+					b.Fatalf("got %v, want the object of the event", r)
 				}
 			}
 		})

@@ -30,7 +30,7 @@ func tickOf(name string) source.Request {
 	return source.Request{NamespacedName: types.NamespacedName{Name: name}, Handler: "t"}
 }
 
-// client adds to a queue, and notes what comes out of it.
+// client adds to a queue and records what comes out of it.
 type client struct {
 	*source.PriorityQueue
 	mu  sync.Mutex
@@ -45,7 +45,7 @@ func (c *client) put(name string, priority int, after time.Duration) {
 	c.AddWithOpts(priorityqueue.AddOpts{Priority: &priority, After: after}, named(name))
 }
 
-// serve hands out until the queue is shut down. What act is true for is released at once.
+// serve takes requests until the queue is shut down. It releases those for which act returns true.
 func (c *client) serve(act func(source.Request) bool) {
 	for {
 		r, _, shutdown := c.GetWithPriority()
@@ -74,6 +74,7 @@ func released(source.Request) bool { return true }
 
 func held(source.Request) bool { return false }
 
+// TestQueueMerges shows how additions of one request are merged, by priority and time.
 func TestQueueMerges(t *testing.T) {
 	tests := map[string]struct {
 		reason string
@@ -81,7 +82,7 @@ func TestQueueMerges(t *testing.T) {
 		want   []string // after each second
 	}{
 		"Duplicates": {
-			reason: "a request is served once for all that was added before",
+			reason: "a request is served once for all additions before it",
 			put: func(c *client) {
 				c.put("a", source.PriorityChange, 0)
 				c.put("a", source.PriorityChange, 0)
@@ -89,7 +90,7 @@ func TestQueueMerges(t *testing.T) {
 			want: []string{"a"},
 		},
 		"Order": {
-			reason: "among equals, the first come first; more urgent ones come before",
+			reason: "more urgent requests come first, and equals in the order of their addition",
 			put: func(c *client) {
 				c.put("z", source.PriorityResume, 0)
 				c.put("b", source.PriorityChange, 0)
@@ -99,7 +100,7 @@ func TestQueueMerges(t *testing.T) {
 			want: []string{"d b a z"},
 		},
 		"Raised": {
-			reason: "one that becomes more urgent goes behind those that are so already",
+			reason: "a request that becomes more urgent goes behind others of that priority",
 			put: func(c *client) {
 				c.put("z", source.PriorityResume, 0)
 				c.put("a", source.PriorityResume, 0)
@@ -110,7 +111,7 @@ func TestQueueMerges(t *testing.T) {
 			want: []string{"b a z"},
 		},
 		"NotRaised": {
-			reason: "one that does not become more urgent keeps its place",
+			reason: "a request that does not become more urgent keeps its position",
 			put: func(c *client) {
 				c.put("a", source.PriorityChange, 0)
 				c.put("b", source.PriorityChange, 0)
@@ -120,7 +121,7 @@ func TestQueueMerges(t *testing.T) {
 			want: []string{"a b"},
 		},
 		"Sooner": {
-			reason: "the earlier time counts, in whatever order they are added",
+			reason: "the earliest time counts, in any order of additions",
 			put: func(c *client) {
 				c.put("a", source.PriorityRetry, 1500*time.Millisecond)
 				c.put("a", source.PriorityRetry, 500*time.Millisecond)
@@ -129,7 +130,7 @@ func TestQueueMerges(t *testing.T) {
 			want: []string{"a", "", ""},
 		},
 		"NotLater": {
-			reason: "what can be served now is not put off",
+			reason: "a request that is due is not delayed by a later addition",
 			put: func(c *client) {
 				c.put("a", source.PriorityChange, 0)
 				c.put("a", source.PriorityRetry, time.Second)
@@ -137,7 +138,7 @@ func TestQueueMerges(t *testing.T) {
 			want: []string{"a", "", ""},
 		},
 		"NowAfterAll": {
-			reason: "a change comes before the time of the retry",
+			reason: "a change is served before the time of a retry",
 			put: func(c *client) {
 				c.put("a", source.PriorityRetry, 90*time.Second)
 				c.put("b", source.PriorityRetry, 0)
@@ -146,7 +147,7 @@ func TestQueueMerges(t *testing.T) {
 			want: []string{"a b", ""},
 		},
 		"Times": {
-			reason: "what waits for its time comes in the order of times",
+			reason: "delayed requests are served in the order of their times",
 			put: func(c *client) {
 				c.put("c", source.PriorityRetry, 2500*time.Millisecond)
 				c.put("a", source.PriorityRetry, 500*time.Millisecond)
@@ -155,7 +156,7 @@ func TestQueueMerges(t *testing.T) {
 			want: []string{"a", "b", "c"},
 		},
 		"Ticks": {
-			reason: "the ticks of an object are requests of their own",
+			reason: "the ticks of an object are separate requests",
 			put: func(c *client) {
 				c.put("a", source.PriorityChange, 0)
 				c.AddWithOpts(priorityqueue.AddOpts{After: 1500 * time.Millisecond}, tickOf("a"))
@@ -163,7 +164,7 @@ func TestQueueMerges(t *testing.T) {
 			want: []string{"a", "at"},
 		},
 		"RateLimited": {
-			reason: "the limiter's delays grow until it is told to forget",
+			reason: "the delays of the limiter grow until Forget is called",
 			put: func(c *client) {
 				c.AddRateLimited(named("a")) // 1 s
 				c.NumRequeues(named("a"))
@@ -193,7 +194,8 @@ func TestQueueMerges(t *testing.T) {
 	}
 }
 
-// What is added to a request while it is being served is served after that.
+// TestQueueExcludesARequestFromItself shows that a request that is added while it is served is served again afterwards,
+// never at the same time.
 func TestQueueExcludesARequestFromItself(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newClient(source.NewPlaces(10, source.Observer{}))
@@ -204,26 +206,26 @@ func TestQueueExcludesARequestFromItself(t *testing.T) {
 		c.put("a", source.PriorityRetry, 0)
 		c.put("a", source.PriorityDeletion, 0)
 		c.put("b", source.PriorityRetry, 0)
-		c.Done(named("a")) // the controller is done with it, but it is still being served
+		c.Done(named("a")) // the controller is done, but the request is not released
 		if got := c.take(); got != "b" {
-			t.Errorf("while a is being served: %q", got)
+			t.Errorf("while a is served: %q", got)
 		}
 		c.Release(named("a"))
 		if got := c.take(); got != "a" {
-			t.Errorf("after that: %q", got)
+			t.Errorf("after the release: %q", got)
 		}
 		c.put("a", source.PriorityRetry, time.Second)
 		c.put("c", source.PriorityRetry, time.Second)
 		time.Sleep(2 * time.Second)
 		c.Release(named("a"))
 		if got := c.take(); got != "c a" {
-			t.Errorf("its time has come while it was being served: %q", got)
+			t.Errorf("a request that became due while it was served: %q", got)
 		}
 		c.Release(named("never served"))
 	})
 }
 
-// Waiting costs no goroutines, and what waits for its time is found among many.
+// TestManyWait shows that delayed requests need no goroutines, and that one that is due is found among many.
 func TestManyWait(t *testing.T) {
 	const many = 100_000
 	synctest.Test(t, func(t *testing.T) {
@@ -236,7 +238,7 @@ func TestManyWait(t *testing.T) {
 		}
 		c.AddAfter(named("soon"), time.Second)
 		if got := growth.Goroutines(); got > before+1 {
-			t.Errorf("%d goroutines, %d before", got, before)
+			t.Errorf("got %d goroutines, want at most one more than %d", got, before)
 		}
 		time.Sleep(2 * time.Second)
 		if got := c.take(); got != "soon" {
@@ -244,13 +246,13 @@ func TestManyWait(t *testing.T) {
 		}
 		time.Sleep(2 * time.Hour)
 		if got := len(strings.Fields(c.take())); got != many {
-			t.Errorf("%d were served, of %d", got, many)
+			t.Errorf("served %d of %d requests", got, many)
 		}
 	})
 }
 
-// Whatever is added and whoever serves: no request runs twice at once, no more run than may, and what was added last is
-// served after that.
+// TestQueueUnderLoad shows that under any load no request runs twice at once, no more run than there are slots, and the
+// last addition is served.
 func TestQueueUnderLoad(t *testing.T) {
 	const size, names, adds = 7, 30, 400
 	for seed := range uint64(20) {
@@ -307,20 +309,21 @@ func TestQueueUnderLoad(t *testing.T) {
 			synctest.Wait()
 			for key, at := range added {
 				if begun[key].Before(at) {
-					t.Errorf("seed %d: %s was added at %s, and begun last at %s", seed, key, at, begun[key])
+					t.Errorf("seed %d: %s was added at %s, but last begun at %s", seed, key, at, begun[key])
 				}
 			}
 		})
 	}
 }
 
-// A retry comes at the time of the limit, or at its own if that is earlier.
+// TestTheEarlierDelayCounts shows that a rate-limited request is served at the earlier of the limiter's time and its
+// own.
 func TestTheEarlierDelayCounts(t *testing.T) {
 	for reason, tc := range map[string]struct{ after, want time.Duration }{
-		"without a time, the limit counts": {0, time.Second},
-		"the limit is earlier":             {time.Hour, time.Second},
-		"the limit is later":               {time.Millisecond, time.Millisecond},
-		"they are the same":                {time.Second, time.Second},
+		"without a time of its own, the limit counts": {0, time.Second},
+		"an earlier limit counts":                     {time.Hour, time.Second},
+		"a later limit does not count":                {time.Millisecond, time.Millisecond},
+		"equal times are one delay":                   {time.Second, time.Second},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			c := newClient(source.NewPlaces(2, source.Observer{}))
@@ -328,7 +331,7 @@ func TestTheEarlierDelayCounts(t *testing.T) {
 			c.AddWithOpts(priorityqueue.AddOpts{RateLimited: true, After: tc.after}, named("a"))
 			c.GetWithPriority()
 			if took := time.Since(began); took != tc.want {
-				t.Errorf("%s: came after %v, want %v", reason, took, tc.want)
+				t.Errorf("%s: served after %v, want %v", reason, took, tc.want)
 			}
 			c.ShutDown()
 		})

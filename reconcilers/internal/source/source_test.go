@@ -18,12 +18,12 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/source"
 )
 
-// watcher notes what it is told; and how long the queue was then, for it is to be told before.
+// watcher records its calls, with the length of the queue at that time, as the watcher is called before the queue.
 type watcher struct {
 	queue  source.Queue
 	told   []string
 	seen   []string
-	enough string // the version for which no pass is needed
+	enough string // the version that needs no pass
 }
 
 func (w *watcher) Listed(obj source.Object)  { w.note("listed", obj) }
@@ -48,7 +48,7 @@ func objectOf(name, uid, version string) source.Object {
 	}})
 }
 
-// request is one that came out of the queue.
+// request is a request that came out of the queue.
 type request struct {
 	Key      string
 	Handler  string
@@ -62,7 +62,7 @@ func newQueue(t *testing.T) priorityqueue.PriorityQueue[source.Request] {
 	return queue
 }
 
-// drain takes out all that is in the queue. Additions are flushed by whoever asks, so the length can be relied on.
+// drain takes all requests out of the queue. Reading flushes pending additions, so the length is reliable.
 func drain(t *testing.T, queue priorityqueue.PriorityQueue[source.Request]) []request {
 	t.Helper()
 	var all []request
@@ -77,6 +77,7 @@ func drain(t *testing.T, queue priorityqueue.PriorityQueue[source.Request]) []re
 	return all
 }
 
+// TestEvents shows which informer events are passed to the watcher and queued, and with which priority.
 func TestEvents(t *testing.T) {
 	v1 := func() source.Object { return objectOf("a", "u1", "1") }
 	tests := map[string]struct {
@@ -86,14 +87,14 @@ func TestEvents(t *testing.T) {
 		queued []request
 	}{
 		"Resync": {
-			reason: "an object that did not change is looked at last, and told to nobody",
+			reason: "an unchanged object is queued last, and not passed to the watcher",
 			queued: []request{{"ns/a", "", source.PriorityResume}},
 			send: func(ctx context.Context, e source.Events, q source.Queue) {
 				e.Update(ctx, event.TypedUpdateEvent[source.Object]{ObjectOld: v1(), ObjectNew: v1()}, q)
 			},
 		},
 		"NoPassNeeded": {
-			reason: "what the watcher needs no pass for is told to it, and not queued",
+			reason: "an event that needs no pass is passed to the watcher and not queued",
 			send: func(ctx context.Context, e source.Events, q source.Queue) {
 				e.Create(ctx, event.TypedCreateEvent[source.Object]{Object: objectOf("a", "u1", "enough")}, q)
 				e.Update(ctx, event.TypedUpdateEvent[source.Object]{
@@ -102,7 +103,7 @@ func TestEvents(t *testing.T) {
 			},
 		},
 		"DeletionAnyway": {
-			reason: "handlers may have to be told of the end, and of another object in its place",
+			reason: "deletions and replacements are queued even if the watcher needs no pass",
 			send: func(ctx context.Context, e source.Events, q source.Queue) {
 				e.Delete(ctx, event.TypedDeleteEvent[source.Object]{Object: objectOf("a", "u1", "enough")}, q)
 				e.Update(ctx, event.TypedUpdateEvent[source.Object]{
@@ -115,14 +116,14 @@ func TestEvents(t *testing.T) {
 			},
 		},
 		"Generic": {
-			reason: "informers have no such events",
+			reason: "a generic event is ignored, as informers do not send any",
 			send: func(ctx context.Context, e source.Events, q source.Queue) {
 				e.Generic(ctx, event.TypedGenericEvent[source.Object]{Object: v1()}, q)
 			},
 		},
 		"Replaced": {
-			reason: "another uid in an update means that a deletion was missed: first the end of the one is noted, " +
-				"then the other is looked at",
+			reason: "an update with another uid passes on the missed deletion first, " +
+				"and queues the new object",
 			send: func(ctx context.Context, e source.Events, q source.Queue) {
 				e.Update(
 					ctx, event.TypedUpdateEvent[source.Object]{ObjectOld: v1(), ObjectNew: objectOf("a", "u2", "9")}, q,
@@ -131,7 +132,7 @@ func TestEvents(t *testing.T) {
 			told: []string{"deleted ns/a u1@1, 0 queued"}, queued: []request{{"ns/a", "", source.PriorityChange}},
 		},
 		"ReplacedAtTheSameVersion": {
-			reason: "versions of two objects have nothing to do with one another",
+			reason: "an update with another uid is a replacement, even at the same version",
 			send: func(ctx context.Context, e source.Events, q source.Queue) {
 				e.Update(
 					ctx, event.TypedUpdateEvent[source.Object]{ObjectOld: v1(), ObjectNew: objectOf("a", "u2", "1")}, q,
@@ -140,21 +141,21 @@ func TestEvents(t *testing.T) {
 			told: []string{"deleted ns/a u1@1, 0 queued"}, queued: []request{{"ns/a", "", source.PriorityChange}},
 		},
 		"Deleted": {
-			reason: "the last known state is noted before the object is looked at",
+			reason: "a deletion is passed on with the last known state before it is queued",
 			send: func(ctx context.Context, e source.Events, q source.Queue) {
 				e.Delete(ctx, event.TypedDeleteEvent[source.Object]{Object: v1()}, q)
 			},
 			told: []string{"deleted ns/a u1@1, 0 queued"}, queued: []request{{"ns/a", "", source.PriorityDeletion}},
 		},
 		"Listed": {
-			reason: "what was there before is noted, and may wait",
+			reason: "a listed object is passed on, and queued with the lowest priority of objects",
 			send: func(ctx context.Context, e source.Events, q source.Queue) {
 				e.Create(ctx, event.TypedCreateEvent[source.Object]{Object: v1(), IsInInitialList: true}, q)
 			},
 			told: []string{"listed ns/a u1@1, 0 queued"}, queued: []request{{"ns/a", "", source.PriorityResume}},
 		},
 		"ListedDeleting": {
-			reason: "but not a deletion that waits since before the start: it has places of its own",
+			reason: "a listed object in deletion is queued as a deletion",
 			send: func(ctx context.Context, e source.Events, q source.Queue) {
 				obj := compacttest.Deleting(v1())
 				e.Create(ctx, event.TypedCreateEvent[source.Object]{Object: obj, IsInInitialList: true}, q)
@@ -162,7 +163,7 @@ func TestEvents(t *testing.T) {
 			told: []string{"listed ns/a u1@1, 0 queued"}, queued: []request{{"ns/a", "", source.PriorityDeletion}},
 		},
 		"ListedThenChanged": {
-			reason: "a change of an object that waits lifts it to the changes; it is looked at once",
+			reason: "a change of a listed object raises its priority, and it is queued once",
 			send: func(ctx context.Context, e source.Events, q source.Queue) {
 				e.Create(ctx, event.TypedCreateEvent[source.Object]{Object: v1(), IsInInitialList: true}, q)
 				e.Update(
@@ -172,7 +173,7 @@ func TestEvents(t *testing.T) {
 			told: []string{"listed ns/a u1@1, 0 queued"}, queued: []request{{"ns/a", "", source.PriorityChange}},
 		},
 		"ChangedThenDeleting": {
-			reason: "so does a deletion",
+			reason: "a deletion of a changed object raises its priority",
 			send: func(ctx context.Context, e source.Events, q source.Queue) {
 				e.Create(ctx, event.TypedCreateEvent[source.Object]{Object: v1()}, q)
 				e.Update(
@@ -186,13 +187,14 @@ func TestEvents(t *testing.T) {
 			queued: []request{{"ns/a", "", source.PriorityDeletion}},
 		},
 		"Created": {
-			reason: "a new object is a change", send: func(ctx context.Context, e source.Events, q source.Queue) {
+			reason: "a new object is queued as a change",
+			send: func(ctx context.Context, e source.Events, q source.Queue) {
 				e.Create(ctx, event.TypedCreateEvent[source.Object]{Object: v1()}, q)
 			},
 			queued: []request{{"ns/a", "", source.PriorityChange}},
 		},
 		"CreatedDeleting": {
-			reason: "one that comes into sight while it is being deleted is a deletion",
+			reason: "a new object in deletion is queued as a deletion",
 			send: func(ctx context.Context, e source.Events, q source.Queue) {
 				e.Create(ctx, event.TypedCreateEvent[source.Object]{Object: compacttest.Deleting(v1())}, q)
 			},
@@ -205,16 +207,16 @@ func TestEvents(t *testing.T) {
 			w := &watcher{queue: queue, enough: "enough"}
 			tc.send(t.Context(), source.Events{Watcher: w}, queue)
 			if d := cmp.Diff(tc.told, w.told); d != "" {
-				t.Errorf("%s: told -want, +got:\n%s", tc.reason, d)
+				t.Errorf("%s: passed on: -want, +got:\n%s", tc.reason, d)
 			}
 			if d := cmp.Diff(tc.queued, drain(t, queue)); d != "" {
-				t.Errorf("%s: queued -want, +got:\n%s", tc.reason, d)
+				t.Errorf("%s: queued: -want, +got:\n%s", tc.reason, d)
 			}
 		})
 	}
 }
 
-// All that may wait in one queue, put there in the worst order.
+// TestPriorities shows the order of all kinds of requests in one queue, added in the worst order.
 func TestPriorities(t *testing.T) {
 	queue := newQueue(t)
 	e := source.Events{Watcher: &watcher{queue: queue}}
@@ -248,13 +250,13 @@ func TestPriorities(t *testing.T) {
 	}
 	if d := cmp.Diff(want, drain(t, queue)); d != "" {
 		t.Errorf(
-			"what frees others goes first, what can wait goes last, and among equals the first come: -want, +got:\n%s",
+			"want the order of priorities, and of additions among equals: -want, +got:\n%s",
 			d,
 		)
 	}
 }
 
-// A timer's tick and the changes of its object are two requests: neither hides the other.
+// TestRequestsOfOneObject shows that a tick of a timer and a change of its object are two requests.
 func TestRequestsOfOneObject(t *testing.T) {
 	queue := newQueue(t)
 	source.Events{Watcher: &watcher{queue: queue}}.Create(
@@ -268,6 +270,7 @@ func TestRequestsOfOneObject(t *testing.T) {
 	}
 }
 
+// TestEventsWithAPlainQueue shows that a queue without priorities can be used.
 func TestEventsWithAPlainQueue(t *testing.T) {
 	queue := workqueue.NewTypedRateLimitingQueue(
 		workqueue.NewTypedItemExponentialFailureRateLimiter[source.Request](time.Second, time.Second),
@@ -278,10 +281,11 @@ func TestEventsWithAPlainQueue(t *testing.T) {
 	)
 	got, _ := queue.Get()
 	if want := (source.Request{NamespacedName: types.NamespacedName{Namespace: "ns", Name: "a"}}); got != want {
-		t.Errorf("a queue without priorities does as well: got %v", got)
+		t.Errorf("a queue without priorities got %v", got)
 	}
 }
 
+// TestEventsOfClusterScopedObjects shows that a cluster-scoped object is queued without a namespace.
 func TestEventsOfClusterScopedObjects(t *testing.T) {
 	queue := newQueue(t)
 	obj := compacttest.Changed(objectOf("a", "u1", "1"), func(u *unstructured.Unstructured) { u.SetNamespace("") })
@@ -293,7 +297,7 @@ func TestEventsOfClusterScopedObjects(t *testing.T) {
 	}
 }
 
-// Without a queue, a watcher has all events, and nothing else happens.
+// TestNoQueue shows that a watcher gets all events without a queue.
 func TestNoQueue(t *testing.T) {
 	w := &watcher{queue: newQueue(t)}
 	events, ctx := source.Events{Watcher: w}, t.Context()

@@ -21,6 +21,7 @@ import (
 
 func failing(status int) []any { return []any{map[string]any{"status": int64(status)}} }
 
+// TestTheEndOfTheContextEndsTheAttempts shows that the end of the context returns the last response.
 func TestTheEndOfTheContextEndsTheAttempts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
@@ -33,7 +34,8 @@ func TestTheEndOfTheContextEndsTheAttempts(t *testing.T) {
 		if err != nil || response.StatusCode != http.StatusInternalServerError || len(s.attempts) != 2 ||
 			time.Since(s.began) != 90*time.Second {
 			t.Errorf(
-				"the answer so far is what there is: %v, error %v, after %v, in attempts at %v", response, err,
+				"want the last response after the context ended: %v, error %v, after %v, in attempts at %v",
+				response, err,
 				time.Since(s.began), s.attempts,
 			)
 			return
@@ -42,6 +44,7 @@ func TestTheEndOfTheContextEndsTheAttempts(t *testing.T) {
 	})
 }
 
+// TestWhatCannotBeSentAgainIsNot shows that a request is not repeated if its body cannot be read again.
 func TestWhatCannotBeSentAgainIsNot(t *testing.T) {
 	s := &server{responses: failing(500), began: time.Now()}
 	request, _ := http.NewRequestWithContext(
@@ -49,12 +52,13 @@ func TestWhatCannotBeSentAgainIsNot(t *testing.T) {
 	)
 	response, err := transport.Attempts{Backoffs: []time.Duration{time.Hour}}.Around(s.RoundTrip)(request)
 	if err != nil || response.StatusCode != http.StatusInternalServerError || len(s.attempts) != 1 {
-		t.Errorf("a body that was read is gone: %v, error %v, %d attempts", response, err, len(s.attempts))
+		t.Errorf("a request without GetBody was repeated: %v, error %v, %d attempts", response, err, len(s.attempts))
 		return
 	}
 	_ = response.Body.Close()
 }
 
+// TestAnErrorOfTheBodyIsTold shows that an error of reading the body again is returned.
 func TestAnErrorOfTheBodyIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		broken := errors.New("broken")
@@ -71,7 +75,7 @@ func TestAnErrorOfTheBodyIsTold(t *testing.T) {
 	})
 }
 
-// A connection without further attempts leaves all to its client.
+// TestOneAttempt shows that a connection without further attempts returns the response unchanged.
 func TestOneAttempt(t *testing.T) {
 	s := &server{
 		responses: []any{map[string]any{"status": int64(429), "headers": map[string]any{"Retry-After": "1"}}},
@@ -86,7 +90,8 @@ func TestOneAttempt(t *testing.T) {
 	_ = response.Body.Close()
 }
 
-// Clients begin all over again after some errors, by themselves.
+// TestTheAttemptsAreAllThereAre shows that the client does not repeat a request on its own after all attempts have
+// failed.
 func TestTheAttemptsAreAllThereAre(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		attempts := 0
@@ -103,6 +108,7 @@ func TestTheAttemptsAreAllThereAre(t *testing.T) {
 	})
 }
 
+// TestWhatAServerMayAskFor shows that a requested delay is limited, and that invalid ones lead to the backoff.
 func TestWhatAServerMayAskFor(t *testing.T) {
 	for wish, want := range map[string]time.Duration{
 		"NaN": time.Second, "1e300": 10 * time.Minute, "99999999999": 10 * time.Minute, "-5": time.Second,
@@ -127,7 +133,7 @@ func TestWhatAServerMayAskFor(t *testing.T) {
 	}
 }
 
-// The client below would begin all over again otherwise.
+// TestTheLastAnswerAsksForNothing shows that the last response loses its Retry-After, or the client would start again.
 func TestTheLastAnswerAsksForNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{
@@ -144,18 +150,20 @@ func TestTheLastAnswerAsksForNothing(t *testing.T) {
 	})
 }
 
-// Who obeys waits for as long as the server asks, be it not at all; where it does not ask, the backoff counts.
+// TestObeying shows that an obeying connection waits as long as the server requests, even not at all. Without a request
+// the backoff counts.
 func TestObeying(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason, header, body string
 		want                 time.Duration
 	}{
-		"AtOnce":     {"it asks for no delay", "0", "", 0},
-		"InTheBody":  {"it asks there", "", `{"details":{"retryAfterSeconds":5}}`, 5 * time.Second},
-		"NoWord":     {"it does not ask", "", `{"details":{}}`, time.Minute},
-		"NoDetails":  {"nor here", "", `{"kind":"Status"}`, time.Minute},
-		"NoJSON":     {"nobody knows", "", `busy`, time.Minute},
-		"AskedTwice": {"the header counts", "7", `{"details":{"retryAfterSeconds":5}}`, 7 * time.Second},
+		"AtOnce":    {"a header of zero leads to no delay", "0", "", 0},
+		"InTheBody": {"a delay in the body is obeyed", "", `{"details":{"retryAfterSeconds":5}}`, 5 * time.Second},
+		"NoWord":    {"details without a delay lead to the backoff", "", `{"details":{}}`, time.Minute},
+		"NoDetails": {"a body without details leads to the backoff", "", `{"kind":"Status"}`, time.Minute},
+		"NoJSON":    {"a body that is not JSON leads to the backoff", "", `busy`, time.Minute},
+		"AskedTwice": {"the header takes precedence over the body",
+			"7", `{"details":{"retryAfterSeconds":5}}`, 7 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

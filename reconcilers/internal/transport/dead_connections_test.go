@@ -14,7 +14,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/transport"
 )
 
-// shared is a connection that all requests get.
+// shared is a connection that all requests use.
 type shared struct {
 	net.Conn
 
@@ -31,7 +31,7 @@ func (s *shared) Close() error {
 	return nil
 }
 
-// closedAfter is how long after the time it was closed; zero if it was not.
+// closedAfter returns the time until the connection was closed, or zero if it was not.
 func (s *shared) closedAfter(began time.Time) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -46,9 +46,10 @@ func (s *shared) RoundTrip(r *http.Request) (*http.Response, error) {
 	return s.next.RoundTrip(r)
 }
 
+// TestDeadConnections shows when a connection without signs of life is closed.
 func TestDeadConnections(t *testing.T) {
 	const minute = time.Minute
-	pods := func(next http.RoundTripper) sending { // the server does not answer for nodes
+	pods := func(next http.RoundTripper) sending { // a server that does not answer requests for nodes
 		return func(r *http.Request) (*http.Response, error) {
 			if strings.Contains(r.URL.Path, "nodes") {
 				return deaf(r)
@@ -59,21 +60,22 @@ func TestDeadConnections(t *testing.T) {
 	tests := map[string]struct {
 		reason string
 		server http.RoundTripper
-		later  time.Duration // the second watch begins
+		later  time.Duration // until the second watch
 		closed time.Duration
 	}{
-		"NothingComes": {"each attempt would get it anew", pods(sending(deaf)), 0, minute},
-		"SilentLong":   {"it died with the watch of the others", pods(&telling{}), 0, minute},
+		"NothingComes": {"a connection without any answer is closed", pods(sending(deaf)), 0, minute},
+		"SilentLong":   {"a connection is closed if its other watch is silent, too", pods(&telling{}), 0, minute},
 		"EndedBySilence": {
-			"that the watch of the others was given up is no word of the server", pods(&telling{}), minute / 2,
+			"the timeout of another watch is not a sign of life", pods(&telling{}), minute / 2,
 			minute + minute/2,
 		},
-		"OthersGoOn": {"the server may have a reason not to answer one", pods(&telling{
+		"OthersGoOn": {"a connection with events of another watch stays open", pods(&telling{
 			every: 20 * time.Second, times: 9,
 		}), 0, 0},
-		"OnlyOneSilent": {"a silent watch has been answered", sending(func(r *http.Request) (*http.Response, error) {
-			return (&telling{}).RoundTrip(r)
-		}), 0, 0},
+		"OnlyOneSilent": {"a silent watch that was answered does not close the connection",
+			sending(func(r *http.Request) (*http.Response, error) {
+				return (&telling{}).RoundTrip(r)
+			}), 0, 0},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -94,7 +96,7 @@ func TestDeadConnections(t *testing.T) {
 	}
 }
 
-// What is heard by one connection has nothing to say on another one.
+// TestConnectionsAreKnownByThemselves shows that signs of life are tracked for each connection separately.
 func TestConnectionsAreKnownByThemselves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
@@ -121,7 +123,7 @@ func TestConnectionsAreKnownByThemselves(t *testing.T) {
 		time.Sleep(time.Minute / 2)
 		synctest.Wait()
 		if closed := one.closedAfter(began); closed != 0 {
-			t.Errorf("closed after %s, though the pods were heard of ten seconds before", closed)
+			t.Errorf("closed after %s, although an event of the pods arrived ten seconds before", closed)
 		}
 		cancel()
 		synctest.Wait()

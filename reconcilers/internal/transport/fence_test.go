@@ -19,7 +19,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/transport"
 )
 
-// caching is all that is asked of a manager here.
+// caching is a manager with a cache, the only part that is needed here.
 type caching struct {
 	manager.Manager
 
@@ -38,7 +38,7 @@ func (c *counter) RoundTrip(*http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}, nil
 }
 
-// body notes that it is closed.
+// body records that it was closed.
 type body struct {
 	io.Reader
 
@@ -47,7 +47,7 @@ type body struct {
 
 func (b *body) Close() error { b.closed = true; return nil }
 
-// started is a fence in a manager, and what takes it down.
+// started returns a fence in a running manager, and a function that takes it down.
 func started(t *testing.T) (f *transport.Fence, down func()) {
 	t.Helper()
 	f = transport.NewFence(caching{})
@@ -57,30 +57,34 @@ func started(t *testing.T) (f *transport.Fence, down func()) {
 	return f, func() {
 		cancel()
 		if err := <-ended; err != nil {
-			t.Errorf("the end of a manager is no error: %v", err)
+			t.Errorf("the end of the manager is returned as an error: %v", err)
 		}
 	}
 }
 
-// It must be among the caches of the manager: they end when all that needs a leader has ended.
+// TestCacheOfTheManager shows that a fence is among the caches of its manager, which end after everything that needs a
+// leader.
 func TestCacheOfTheManager(t *testing.T) {
 	own := someCache{}
 	if got := transport.NewFence(caching{own: own}).GetCache(); got != own {
-		t.Errorf("it waits for another cache than the manager: %v", got)
+		t.Errorf("the fence has another cache than its manager: %v", got)
 	}
 }
 
+// TestHolds shows how a fence finds out whether its manager waits for the operator.
 func TestHolds(t *testing.T) {
 	tests := map[string]struct {
 		reason string
-		after  time.Duration // of the end of the operator
+		after  time.Duration // the end of the manager, relative to the call
 		holds  bool
 		takes  time.Duration
 	}{
-		"Before": {"the lease was lost, and nobody waited", -time.Second, false, 0},
-		"Soon": {"a manager that does not wait ends all contexts one after another", 10 * time.Millisecond, false,
+		"Before": {"a fence that is down does not hold", -time.Second, false, 0},
+		"Soon": {"a fence that comes down soon does not hold, as its manager does not wait",
+			10 * time.Millisecond, false,
 			10 * time.Millisecond},
-		"Later": {"the manager has waited", time.Second, true, 100 * time.Millisecond},
+		"Later": {"a fence that stands for a while holds, as its manager waits",
+			time.Second, true, 100 * time.Millisecond},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -97,13 +101,14 @@ func TestHolds(t *testing.T) {
 				}
 				time.Sleep(time.Minute)
 				if <-f.Down(); f.Holds() {
-					t.Error("it is down in the end")
+					t.Error("a fence that is down holds")
 				}
 			})
 		})
 	}
 }
 
+// TestRequests shows that requests pass a standing fence and are refused by one that is down, with their bodies closed.
 func TestRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		next := &counter{}
@@ -121,21 +126,22 @@ func TestRequests(t *testing.T) {
 			return err
 		}
 		if err := send(nil); err != nil || next.sent != 1 {
-			t.Errorf("it stands: %v; %d requests", err, next.sent)
+			t.Errorf("the standing fence refused: %v; %d requests", err, next.sent)
 		}
 		down()
 		content := &body{Reader: strings.NewReader("{}")}
 		for _, content := range []io.ReadCloser{content, nil} {
 			if err := send(content); !refused(err) {
-				t.Errorf("it is down: %v", err)
+				t.Errorf("the fence is down but passed a write: %v", err)
 			}
 		}
 		if next.sent != 1 || !content.closed {
-			t.Errorf("%d requests were sent; closed: %t, as transports must", next.sent, content.closed)
+			t.Errorf("%d requests were sent, want one; body closed: %t, want true", next.sent, content.closed)
 		}
 	})
 }
 
+// TestClient shows that all writes of a client are refused while the fence is down, and that reads are not.
 func TestClient(t *testing.T) {
 	f, down := started(t)
 	object := &corev1.Pod{}
@@ -172,19 +178,19 @@ func TestClient(t *testing.T) {
 		}},
 		{"Delete", func(ctx context.Context) error { return c.Delete(ctx, object) }},
 	}
-	for _, write := range writes { // whatever the server says
+	for _, write := range writes { // ignore errors of the server
 		if err := write.call(t.Context()); refused(err) {
-			t.Errorf("%s: it stands: %v", write.name, err)
+			t.Errorf("%s: the standing fence refused: %v", write.name, err)
 		}
 	}
 	down()
 	for _, write := range writes {
 		if err := write.call(t.Context()); !refused(err) {
-			t.Errorf("%s: it is down: %v", write.name, err)
+			t.Errorf("%s: the fence is down but passed the write: %v", write.name, err)
 		}
 	}
 	if err := c.List(t.Context(), &corev1.PodList{}); err != nil {
-		t.Errorf("reads do no harm: %v", err)
+		t.Errorf("a read is refused: %v", err)
 	}
 }
 
@@ -196,7 +202,7 @@ func merging(patch string) client.Patch {
 	return client.RawPatch("application/merge-patch+json", []byte(patch))
 }
 
-// Without permission, writes are refused, though the fence stands, and reads are not.
+// TestPermission shows that writes without permission are refused while the fence stands, and that reads are not.
 func TestPermission(t *testing.T) {
 	next := &counter{}
 	f, down := started(t)
@@ -221,15 +227,15 @@ func TestPermission(t *testing.T) {
 		object := &corev1.Pod{}
 		object.Namespace, object.Name = "ns", "p"
 		if err := c.Delete(t.Context(), object); refused(err) == allowed {
-			t.Errorf("permission %t, the client of handlers: %v", allowed, err)
+			t.Errorf("permission %t, client of handlers: %v", allowed, err)
 		}
 		if err := c.List(t.Context(), &corev1.PodList{}); err != nil {
-			t.Errorf("permission %t, reads do no harm: %v", allowed, err)
+			t.Errorf("permission %t, a read is refused: %v", allowed, err)
 		}
 	}
 }
 
-// Permission is asked for by the namespace of what is written.
+// TestPermissionByNamespace shows that the permission depends on the namespace of the written object.
 func TestPermissionByNamespace(t *testing.T) {
 	f, down := started(t)
 	defer down()
@@ -238,7 +244,7 @@ func TestPermissionByNamespace(t *testing.T) {
 		"/apis/apps/v1/namespaces/shut/deployments/d":        true,
 		"/apis/apps/v1/namespaces/shut/deployments/d/status": true,
 		"/apis/apps/v1/namespaces/open/deployments/shut":     false,
-		"/api/v1/namespaces/shut":                            false, // which is outside of any
+		"/api/v1/namespaces/shut":                            false, // a namespace itself is cluster-scoped
 		"/api/v1/nodes/n":                                    false,
 	} {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodPatch, "http://localhost"+path, nil)

@@ -13,10 +13,10 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/transport"
 )
 
-// sending is a function as a connection.
+// sending is a function that acts as a connection.
 type sending = transport.RoundTripFunc
 
-// limited sends requests within limits.
+// limited returns a connection with limits.
 func limited(next http.RoundTripper, limits transport.Limits) http.RoundTripper {
 	return limits.Around(next.RoundTrip)
 }
@@ -27,7 +27,7 @@ func deaf(r *http.Request) (*http.Response, error) {
 	return nil, r.Context().Err()
 }
 
-// stuck is a server that begins an answer, and never goes on.
+// stuck is a server that begins a response and never completes it.
 func stuck(r *http.Request) (*http.Response, error) {
 	in, out := io.Pipe()
 	go func() {
@@ -52,20 +52,24 @@ func get(ctx context.Context, t *testing.T, way http.RoundTripper, url string) (
 	return string(data), errors.Join(err, response.Body.Close())
 }
 
+// TestRequestsAreLimited shows the limit for a whole request, which does not replace the caller's.
 func TestRequestsAreLimited(t *testing.T) {
 	tests := map[string]struct {
 		reason string
 		server sending
 		limit  time.Duration
-		asked  time.Duration // the limit of who asks
+		asked  time.Duration // the limit of the caller
 		took   time.Duration
 		want   string
 	}{
-		"NoAnswer":  {"a server that only accepts requests", deaf, time.Minute, 0, time.Minute, "within 1m0s"},
-		"HalfOfIt":  {"the limit is for the whole answer", stuck, time.Minute, 0, time.Minute, "within 1m0s"},
-		"Default":   {"a list may take long, but not for ever", deaf, 0, 0, 5 * time.Minute, "within 5m0s"},
-		"NoLimit":   {"it is wanted so", deaf, -1, time.Hour, time.Hour, "deadline"},
-		"NotOurEnd": {"who asks has an end of its own", stuck, time.Minute, time.Second, time.Second, "deadline"},
+		"NoAnswer": {"a request without an answer ends at the limit",
+			deaf, time.Minute, 0, time.Minute, "within 1m0s"},
+		"HalfOfIt": {"a response that is never completed ends at the limit",
+			stuck, time.Minute, 0, time.Minute, "within 1m0s"},
+		"Default": {"the default limit is five minutes", deaf, 0, 0, 5 * time.Minute, "within 5m0s"},
+		"NoLimit": {"a negative limit disables it", deaf, -1, time.Hour, time.Hour, "deadline"},
+		"NotOurEnd": {"the end of the caller's context is not attributed to the limit",
+			stuck, time.Minute, time.Second, time.Second, "deadline"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -82,16 +86,17 @@ func TestRequestsAreLimited(t *testing.T) {
 				}
 				const blame = "within"
 				if strings.Contains(err.Error(), blame) != strings.Contains(tc.want, blame) {
-					t.Errorf("%s: the limit is blamed: %v", tc.reason, err)
+					t.Errorf("%s: unexpected mention of the limit: %v", tc.reason, err)
 				}
 				if took := time.Since(began); took != tc.took {
-					t.Errorf("%s: it took %s, want %s", tc.reason, took, tc.took)
+					t.Errorf("%s: took %s, want %s", tc.reason, took, tc.took)
 				}
 			})
 		})
 	}
 }
 
+// TestAnswersInTimeAreWhole shows that a slow response within the limit is complete.
 func TestAnswersInTimeAreWhole(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := sending(func(*http.Request) (*http.Response, error) {
@@ -112,7 +117,7 @@ func TestAnswersInTimeAreWhole(t *testing.T) {
 	})
 }
 
-// The limit ends what hangs. What the connection gives nevertheless is an answer.
+// TestWhatComesLateIsAnAnswer shows that a response that the connection delivers after the limit is still returned.
 func TestWhatComesLateIsAnAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		late := sending(func(*http.Request) (*http.Response, error) {

@@ -17,7 +17,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/rawclient"
 )
 
-// refusing refuses the first request, with a delay.
+// refusing returns a server that refuses the first request with a delay.
 func refusing(code int, after, text string) sending {
 	refused := false
 	return func(r *http.Request) (*http.Response, error) {
@@ -35,8 +35,8 @@ func refusing(code int, after, text string) sending {
 	}
 }
 
-// TestRetryAfter is about a server that asks for another attempt later: if the request has time for that, it waits, and
-// otherwise its error has the status and the delay.
+// TestRetryAfter shows how a request treats a Retry-After: it waits if it has enough time; otherwise its error has the
+// status and the delay.
 func TestRetryAfter(t *testing.T) {
 	const status = `{"kind":"Status","apiVersion":"v1","status":"Failure","code":429,"reason":"TooManyRequests",` +
 		`"message":"slow down","details":{"causes":[{"message":"a cause"}]}}`
@@ -44,20 +44,28 @@ func TestRetryAfter(t *testing.T) {
 	tests := map[string]struct {
 		reason string
 		server sending
-		limit  time.Duration // of the connection, where a negative one is none
-		wait   time.Duration // for the answer
+		limit  time.Duration // of the connection; a negative one disables it
+		wait   time.Duration // the time limit of the caller
 		took   time.Duration
-		want   time.Duration // the delay in the error; zero is a success
+		want   time.Duration // the delay in the error; zero means success
 		text   string
 	}{
-		"InTime":      {"the request waits", refusing(429, "3", ""), 0, late, 3 * time.Second, 0, ""},
-		"Late":        {"the caller waits", refusing(429, "30", "busy"), 0, late, 0, 30 * time.Second, busy},
-		"LateStatus":  {"the text is kept", refusing(429, "30", status), 0, late, 0, 30 * time.Second, "slow down"},
-		"LateNoLimit": {"so without a limit", refusing(429, "30", "busy"), -1, late, 0, 30 * time.Second, busy},
-		"Unavailable": {"so with a 503", refusing(503, "30", "busy"), 0, late, 0, 30 * time.Second, "unable to handle"},
-		"VeryLate":    {"a server can be wrong", refusing(429, "99999999999", ""), 0, late, 0, 10 * time.Minute, busy},
-		"NotLimited":  {"there is time", refusing(429, "30", "busy"), 0, 0, 30 * time.Second, 0, ""},
-		"Conflict":    {"other refusals have no delay", refusing(409, "30", status), 0, late, 0, -1, "slow down"},
+		"InTime": {"a delay within the limit is waited for",
+			refusing(429, "3", ""), 0, late, 3 * time.Second, 0, ""},
+		"Late": {"a delay beyond the limit is returned to the caller",
+			refusing(429, "30", "busy"), 0, late, 0, 30 * time.Second, busy},
+		"LateStatus": {"the error keeps the message of the status",
+			refusing(429, "30", status), 0, late, 0, 30 * time.Second, "slow down"},
+		"LateNoLimit": {"without a limit of the connection the caller's counts",
+			refusing(429, "30", "busy"), -1, late, 0, 30 * time.Second, busy},
+		"Unavailable": {"a 503 is treated like a 429",
+			refusing(503, "30", "busy"), 0, late, 0, 30 * time.Second, "unable to handle"},
+		"VeryLate": {"an excessive delay is reduced to ten minutes",
+			refusing(429, "99999999999", ""), 0, late, 0, 10 * time.Minute, busy},
+		"NotLimited": {"without a limit of the caller the delay is waited for",
+			refusing(429, "30", "busy"), 0, 0, 30 * time.Second, 0, ""},
+		"Conflict": {"a refusal other than 429 and 503 has no delay",
+			refusing(409, "30", status), 0, late, 0, -1, "slow down"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -76,7 +84,7 @@ func TestRetryAfter(t *testing.T) {
 				patch := rawclient.Patch{Type: types.MergePatchType, Data: []byte("{}")}
 				err := client.Patch(ctx, types.NamespacedName{Name: "one"}, patch, func([]byte) error { return nil })
 				if took := time.Since(began); took != tc.took {
-					t.Errorf("%s: it took %s, want %s", tc.reason, took, tc.took)
+					t.Errorf("%s: took %s, want %s", tc.reason, took, tc.took)
 				}
 				if got := transport.RetryAfter(err); (err == nil) != (tc.want == 0) || got != max(tc.want, 0) {
 					t.Errorf("%s: the delay is %s, want %s: %v", tc.reason, got, tc.want, err)

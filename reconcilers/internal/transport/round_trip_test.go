@@ -10,6 +10,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/transport"
 )
 
+// TestWrap shows the order of wrapped functions, and that the given client stays unchanged.
 func TestWrap(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer server.Close()
@@ -31,9 +32,9 @@ func TestWrap(t *testing.T) {
 		t.Fatal(err)
 	}
 	if d := cmp.Diff([]string{"last", "first"}, passed); d != "" {
-		t.Errorf("a request passes the last function first (-want, +got):\n%s", d)
+		t.Errorf("the last function is not passed first: -want, +got:\n%s", d)
 	}
 	if given.Transport != nil {
-		t.Error("the given client must stay as it is: others use it")
+		t.Error("the given client was changed, although others use it")
 	}
 }

@@ -17,10 +17,10 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/vectors"
 )
 
-// usual are the backoffs of Kopf.
+// usual holds the backoffs of Kopf.
 var usual = []any{int64(1), int64(1), int64(2), int64(3), int64(5), int64(8), int64(13), int64(21)}
 
-// server answers one request after another; the last answer is for all further ones.
+// server answers one request after another, and all further ones with its last response.
 type server struct {
 	responses []any
 	began     time.Time
@@ -57,10 +57,11 @@ func number(value any) float64 {
 	case float64:
 		return n
 	default:
-		panic(fmt.Sprintf("the harness wants a number: %v", value))
+		panic(fmt.Sprintf("the harness needs a number: %v", value))
 	}
 }
 
+// TestVectorsAPIRetry compares the attempts of a request with Kopf's.
 func TestVectorsAPIRetry(t *testing.T) {
 	vectors.Run(t, "api_retry", func(t *testing.T, input vectors.Fields, want vectors.Expected) {
 		vectors.Known(t, input, "responses", "settings")
@@ -88,7 +89,7 @@ func TestVectorsAPIRetry(t *testing.T) {
 				t.Errorf("attempts: -want, +got:\n%s", d)
 			}
 			if d := cmp.Diff(strings.Repeat("the patch", len(attempts)), strings.Join(s.bodies, "")); d != "" {
-				t.Errorf("every attempt is the whole request: -want, +got:\n%s", d)
+				t.Errorf("every attempt sends the whole body: -want, +got:\n%s", d)
 			}
 			if escalated := err != nil || response.StatusCode >= 400; escalated != (expected["escalated"] != nil) {
 				t.Errorf("want %v, got %v, error %v", expected, response, err)

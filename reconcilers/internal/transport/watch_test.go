@@ -17,11 +17,11 @@ import (
 
 const watching = "http://api/api/v1/pods?watch=true&timeoutSeconds=400&resourceVersion=7"
 
-// telling is a server that tells something in these intervals, and then nothing any more. It notes what is asked for.
+// telling is a server that sends a byte at each interval, and then nothing more. It records the requested timeouts.
 type telling struct {
 	every    time.Duration
 	times    int
-	last     error // the end of its answer; nil goes on in silence
+	last     error // the end of the response; nil means silence
 	requests []string
 }
 
@@ -46,6 +46,7 @@ func (s *telling) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Body: in}, nil
 }
 
+// TestWatchesAreLimited shows which limits end a watch, and with which error.
 func TestWatchesAreLimited(t *testing.T) {
 	cut := errors.New("cut")
 	tests := map[string]struct {
@@ -53,17 +54,20 @@ func TestWatchesAreLimited(t *testing.T) {
 		server telling
 		limits transport.Limits
 		took   time.Duration
-		want   string // the answer, and the error after it
+		want   string // the response, and the error after it
 	}{
-		"Silence": {"a connection that is dead without anybody's word", telling{every: time.Minute, times: 3},
+		"Silence": {"a silent watch ends after the inactivity timeout, without an error",
+			telling{every: time.Minute, times: 3},
 			transport.Limits{Inactivity: 80 * time.Second}, 260 * time.Second, "xxx <nil>"},
-		"SilenceByDefault": {"bookmarks come every minute", telling{every: time.Minute, times: 2},
+		"SilenceByDefault": {"the default inactivity timeout exceeds the interval of bookmarks",
+			telling{every: time.Minute, times: 2},
 			transport.Limits{}, 190 * time.Second, "xx <nil>"},
-		"SilenceIsFine": {"it is wanted so", telling{every: 24 * time.Hour, times: 1, last: io.EOF},
+		"SilenceIsFine": {"a negative inactivity timeout disables it",
+			telling{every: 24 * time.Hour, times: 1, last: io.EOF},
 			transport.Limits{Inactivity: -1}, 24 * time.Hour, "x <nil>"},
-		"Long": {"the client has its own time", telling{every: time.Minute, times: 100},
+		"Long": {"the timeout of the client ends a watch", telling{every: time.Minute, times: 100},
 			transport.Limits{Client: 150 * time.Second}, 150 * time.Second, "xx <nil>"},
-		"Broken": {"other ends are not hidden", telling{every: time.Minute, times: 1, last: cut},
+		"Broken": {"an error of the connection is returned", telling{every: time.Minute, times: 1, last: cut},
 			transport.Limits{}, time.Minute, "x cut"},
 	}
 	for name, tc := range tests {
@@ -80,7 +84,7 @@ func TestWatchesAreLimited(t *testing.T) {
 	}
 }
 
-// What the server is asked for is the client's wish, unless the settings say something else.
+// TestServersAreAskedForATime shows that the settings override the timeout that the client requests from the server.
 func TestServersAreAskedForATime(t *testing.T) {
 	for limit, want := range map[time.Duration]string{
 		0: "400", -1: "", time.Minute: "60", 1500 * time.Millisecond: "2", time.Nanosecond: "1",
@@ -90,11 +94,12 @@ func TestServersAreAskedForATime(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !slices.Equal(s.requests, []string{want}) {
-			t.Errorf("%s: the server is asked for %q, want %q", limit, s.requests, want)
+			t.Errorf("%s: requested the timeouts %q, want %q", limit, s.requests, want)
 		}
 	}
 }
 
+// TestRequestsOfWatchesAreLimited shows that the request of a watch is limited, too.
 func TestRequestsOfWatchesAreLimited(t *testing.T) {
 	for name, limits := range map[string]transport.Limits{
 		"Inactivity": {Inactivity: time.Minute}, "Client": {Client: time.Minute},
@@ -111,7 +116,7 @@ func TestRequestsOfWatchesAreLimited(t *testing.T) {
 	}
 }
 
-// A reader that takes its time is not a server that says nothing.
+// TestSlowReaders shows that the time between reads does not count as silence of the server.
 func TestSlowReaders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := &telling{every: time.Second, times: 3, last: io.EOF}
@@ -131,7 +136,7 @@ func TestSlowReaders(t *testing.T) {
 	})
 }
 
-// The pause is between the watches of one resource. One that ended long ago leaves none, nor does another resource.
+// TestWatchesAreSpaced shows that the pause applies between watches of one resource, and not after a longer time.
 func TestWatchesAreSpaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for pause, want := range map[time.Duration]time.Duration{
@@ -156,6 +161,7 @@ func TestWatchesAreSpaced(t *testing.T) {
 	})
 }
 
+// TestEndDuringThePause shows that a failed watch is followed by a pause, which ends with the context.
 func TestEndDuringThePause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		refusing := sending(func(*http.Request) (*http.Response, error) { return nil, io.ErrClosedPipe })
@@ -166,12 +172,12 @@ func TestEndDuringThePause(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		if _, err := get(ctx, t, way, watching); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("a watch that failed is one that ended, and who waits can leave: %v", err)
+			t.Errorf("the pause after a failed watch does not end with the context: %v", err)
 		}
 	})
 }
 
-// Each resource has its own pause, whatever ends beside it.
+// TestPausesOfTwoResources shows that each resource has its own pause.
 func TestPausesOfTwoResources(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		way := limited(&telling{last: io.EOF}, transport.Limits{Pause: time.Minute})
@@ -182,7 +188,7 @@ func TestPausesOfTwoResources(t *testing.T) {
 			}
 		}
 		if took := time.Since(began); took != time.Minute {
-			t.Errorf("the second watch of pods began after %s, want the pause", took)
+			t.Errorf("the second watch of pods began after %s, want one minute", took)
 		}
 	})
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal/journaltest"
 )
 
-// world is an operator with one object, and its page on a server with the limits that that of operators has.
+// world is an operator with one object, and its console on a server with the read timeout of an operator.
 type world struct {
 	t        *testing.T
 	journal  *journal.Journal
@@ -48,7 +48,7 @@ func (w *world) tell(name string) journaltest.Story {
 	return journaltest.Of(w.journal, widgets, "default", name)
 }
 
-// answer is what a request has come to.
+// answer is the response to a request.
 type answer struct {
 	status int
 	header http.Header
@@ -79,7 +79,7 @@ func (w *world) read(path string) (answer, string) {
 	return response, string(body)
 }
 
-// The page and its parts come with a policy that lets them load nothing from elsewhere, nor run what is in the page.
+// TestPage shows that the page and its parts have a policy that forbids foreign resources and inline scripts.
 func TestPage(t *testing.T) {
 	t.Parallel()
 	w := serve(t)
@@ -99,13 +99,13 @@ func TestPage(t *testing.T) {
 		}
 		for _, foreign := range []string{"http://", "https://", "//cdn", "innerHTML", "eval(", "style=", "onclick"} {
 			if strings.Contains(body, foreign) {
-				t.Errorf("%s has %q: nothing is loaded from elsewhere, made of text, or inline", path, foreign)
+				t.Errorf("%s contains %q: everything must be local, and not made from text or inline", path, foreign)
 			}
 		}
 	}
 }
 
-// There is nothing to be changed, and nothing else to be had.
+// TestRefusals shows that only reading is possible, and only the page and its parts.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	w := serve(t)
@@ -127,7 +127,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// The explanation is the journal's, and its history is in sentences.
+// TestObject shows that the explanation of an object is that of the journal, with sentences for its history.
 func TestObject(t *testing.T) {
 	t.Parallel()
 	w := serve(t)
@@ -150,7 +150,7 @@ func TestObject(t *testing.T) {
 	}
 }
 
-// listener is a page that hears events.
+// listener is a page that receives events.
 type listener struct {
 	t     *testing.T
 	lines *bufio.Scanner
@@ -170,7 +170,7 @@ func (w *world) listen(query string) *listener {
 	return &listener{w.t, lines, cancel}
 }
 
-// next gives the data of the next event, which must be of this name.
+// next returns the data of the next event, which must have this name.
 func (l *listener) next(event string) string {
 	l.t.Helper()
 	var got []string
@@ -188,12 +188,13 @@ func (l *listener) want(event string, parts ...string) {
 	data := l.next(event)
 	for _, part := range parts {
 		if !strings.Contains(data, part) {
-			l.t.Errorf("the event %s has no %s: %s", event, part, data)
+			l.t.Errorf("the event %s does not contain %s: %s", event, part, data)
 		}
 	}
 }
 
-// Everything is sent at first, then only what has changed, for longer than requests may take to arrive.
+// TestStream shows that everything is sent at first, and then only changes, for longer than the read timeout of the
+// server.
 func TestStream(t *testing.T) {
 	t.Parallel()
 	w := serve(t)
@@ -208,7 +209,7 @@ func TestStream(t *testing.T) {
 	l.want("objects", `"state":"gone"`)
 }
 
-// A page that asks for some objects hears of these, and of the counts of all.
+// TestStreamOfSome shows that a page with a query receives the matching objects, and the counts of all.
 func TestStreamOfSome(t *testing.T) {
 	t.Parallel()
 	w := serve(t)
@@ -221,7 +222,8 @@ func TestStreamOfSome(t *testing.T) {
 	}
 }
 
-// There is an end to how many pages are served; who goes makes room for another one.
+// TestTooManyStreams shows that the number of open pages is limited, and that a page that closes makes room for another
+// one.
 func TestTooManyStreams(t *testing.T) {
 	t.Parallel()
 	w := serve(t)
@@ -233,12 +235,12 @@ func TestTooManyStreams(t *testing.T) {
 	}
 	response, body := w.read("/console/events")
 	if response.status != http.StatusServiceUnavailable || !strings.Contains(body, "16 pages are open") {
-		t.Errorf("one too many: %d, %s", response.status, body)
+		t.Errorf("one page too many: %d, %s", response.status, body)
 	}
 	all[3].end()
 	for range 1000 {
 		if w.do(t.Context(), http.MethodHead, "/console").status != http.StatusOK {
-			t.Fatal("the page itself is there whatever happens")
+			t.Fatal("the page itself is not served while all streams are taken")
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		status := w.do(ctx, http.MethodGet, "/console/events").status
@@ -247,10 +249,10 @@ func TestTooManyStreams(t *testing.T) {
 			return
 		}
 	}
-	t.Error("there is no room, though one has gone")
+	t.Error("there is no room although a page was closed")
 }
 
-// A stream ends with its server, at once.
+// TestStreamEnds shows that a stream ends at once with its server.
 func TestStreamEnds(t *testing.T) {
 	t.Parallel()
 	w := serve(t)
@@ -259,6 +261,6 @@ func TestStreamEnds(t *testing.T) {
 	l.want("objects")
 	w.server.CloseClientConnections()
 	if l.lines.Scan() {
-		t.Errorf("there is %q after the end", l.lines.Text())
+		t.Errorf("received %q after the end", l.lines.Text())
 	}
 }

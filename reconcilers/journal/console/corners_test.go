@@ -18,7 +18,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal/journaltest"
 )
 
-// States in which more than one handler has a say.
+// TestStateOfSeveral shows the state of an object with several handlers.
 func TestStateOfSeveral(t *testing.T) {
 	t.Parallel()
 	again := journaltest.Handler("provision", "update")
@@ -30,7 +30,7 @@ func TestStateOfSeveral(t *testing.T) {
 		says   string
 	}{
 		"the first": {
-			reason: "of two that are tried again, the first one counts",
+			reason: "of several retries, the time of the earliest is shown",
 			tell: func(s story) {
 				s.Call(create, 1, retried(time.Hour)).Call(other, 1, retried(time.Minute))
 				s.Call(update, 1, retried(time.Hour))
@@ -38,14 +38,14 @@ func TestStateOfSeveral(t *testing.T) {
 			want: console.Retrying, until: time.Minute, says: "called provision: attempt 1 failed",
 		},
 		"no time": {
-			reason: "one that is tried again at once has no time, and says nothing of that of others",
+			reason: "a handler that is retried at once does not hide the retry time of another one",
 			tell: func(s story) {
 				s.Call(create, 1, retried(time.Minute)).Call(other, 1, execution.Outcome{Err: errBroken})
 			},
 			want: console.Retrying, until: time.Minute, says: "called provision: attempt 1 failed",
 		},
 		"one id": {
-			reason: "the handler of the same id for another change is another one, so the first is not asked any more",
+			reason: "another cause ends the retry of a handler, even if a handler of the same id is called",
 			tell: func(s story) {
 				s.Call(create, 1, retried(time.Minute))
 				s.Look("update", verdict{Handler: again}).Call(again, 1, succeeded())
@@ -53,7 +53,7 @@ func TestStateOfSeveral(t *testing.T) {
 			want: console.Handled, says: "called provision",
 		},
 		"finished": {
-			reason: "one that failed permanently is finished, and that repairs nothing",
+			reason: "a permanently failed handler that is finished remains a failure",
 			tell: func(s story) {
 				s.Call(create, 1, failed())
 				s.Look("create", verdict{Handler: create, Why: execution.Finished},
@@ -62,7 +62,7 @@ func TestStateOfSeveral(t *testing.T) {
 			want: console.Failed, says: "called provision: attempt 1 " + journal.Failed + ": no quota",
 		},
 		"finished well": {
-			reason: "what was tried again has been finished by somebody else",
+			reason: "a retry ends if the handler turns out to be finished",
 			tell: func(s story) {
 				s.Call(create, 1, retried(time.Minute))
 				s.Look("create", verdict{Handler: create, Why: execution.Finished})
@@ -70,14 +70,14 @@ func TestStateOfSeveral(t *testing.T) {
 			want: console.Handled, says: "called provision",
 		},
 		"skipped it": {
-			reason: "that a handler is for something else is not what was decided last",
+			reason: "an evaluation that skips a handler for its cause is not shown as the last decision",
 			tell: func(s story) {
 				s.Call(create, 1, succeeded()).Look("update", verdict{Handler: create, Why: execution.OtherReason})
 			},
 			want: console.Handled, says: "called provision: attempt 1 succeeded",
 		},
-		"sub-handler of nobody": {
-			reason: "its handler is for something else, so nobody goes on with it",
+		"sub-handler without a handler": {
+			reason: "a sub-handler is not retried if its handler is skipped for its cause",
 			tell: func(s story) {
 				s.Call(sub, 1, retried(time.Minute))
 				s.Look("update", verdict{Handler: create, Why: execution.OtherReason})
@@ -103,7 +103,7 @@ func TestStateOfSeveral(t *testing.T) {
 	}
 }
 
-// A raw event that nobody wants says nothing of what handlers of changes do.
+// TestEventsBesideChanges shows that a rejected raw event does not change the state of handlers of changes.
 func TestEventsBesideChanges(t *testing.T) {
 	t.Parallel()
 	j := journal.New(journal.Limits{})
@@ -115,11 +115,11 @@ func TestEventsBesideChanges(t *testing.T) {
 	look.Note()
 	if got := console.NewOverview(j).Look(console.Query{Most: 9}); got.Objects[0].State != console.Retrying ||
 		got.Retrying != 1 {
-		t.Errorf("the retry is forgotten: %+v", got)
+		t.Errorf("the retry is lost: %+v", got)
 	}
 }
 
-// What is tried again at once comes before all that has a time, in the order of the objects.
+// TestRetriesWithoutTime shows that immediate retries come before those with a time, in the order of their objects.
 func TestRetriesWithoutTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -137,22 +137,23 @@ func TestRetriesWithoutTime(t *testing.T) {
 			got = append(got, r.Name)
 		}
 		if diff := cmp.Diff([]string{"d", "b", "c", "a", "e"}, got); diff != "" {
-			t.Errorf("the retries stand in another order (-want, +got):\n%s", diff)
+			t.Errorf("the retries are in another order (-want, +got):\n%s", diff)
 		}
 	})
 }
 
-// Long sentences are cut at whole characters, and only if they are too long.
+// TestLongSentences shows that sentences beyond the limit are cut, between whole characters.
 func TestLongSentences(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		reason, text, want string
 	}{
-		"fits":      {"it is as long as it may be", strings.Repeat("x", 200), strings.Repeat("x", 200)},
-		"too long":  {"one character is too many", strings.Repeat("x", 201), strings.Repeat("x", 200) + "…"},
-		"wide":      {"characters count, not bytes", strings.Repeat("ä", 120), strings.Repeat("ä", 120)},
-		"too wide":  {"it is cut between two of them", strings.Repeat("ä", 127), strings.Repeat("ä", 127)},
-		"short one": {"there is nothing to be cut", "boo", "boo"},
+		"fits":     {"a sentence at the limit is kept", strings.Repeat("x", 200), strings.Repeat("x", 200)},
+		"too long": {"a sentence beyond the limit is cut", strings.Repeat("x", 201), strings.Repeat("x", 200) + "…"},
+		"wide":     {"the limit counts characters, not bytes", strings.Repeat("ä", 120), strings.Repeat("ä", 120)},
+		"too wide": {"a sentence of wide characters below the limit is kept",
+			strings.Repeat("ä", 127), strings.Repeat("ä", 127)},
+		"short one": {"a short sentence is kept", "boo", "boo"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -166,7 +167,7 @@ func TestLongSentences(t *testing.T) {
 	}
 }
 
-// After half a second, what is new is seen.
+// TestNewEntriesAreSeen shows that new entries appear in the overview after half a second.
 func TestNewEntriesAreSeen(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal/journaltest"
 )
 
-// crowd are objects with problems of all severities, and some without, each with a timer that ticks once a second.
+// crowd has objects with problems of all severities, and some without, each with a timer that ticks every second.
 type crowd struct {
 	journal *journal.Journal
 	of      map[string]story
@@ -41,7 +41,7 @@ func newCrowd() *crowd {
 	return c
 }
 
-// pass is one second of the operator: ticks and raw events of all objects, and each retry after ten seconds.
+// pass simulates one second of the operator: ticks and raw events of all objects, and a retry every ten seconds.
 func (c *crowd) pass(second int) {
 	for name, s := range c.of {
 		if name != "held" {
@@ -50,7 +50,7 @@ func (c *crowd) pass(second int) {
 		if strings.HasPrefix(name, "retrying") && second%10 == 0 {
 			s.Look("create", verdict{Handler: create})
 			if second%20 == 0 {
-				continue // the call takes its time
+				continue // the call takes a while
 			}
 			s.Call(create, 2+second/10, retried(10*time.Second))
 		}
@@ -58,7 +58,8 @@ func (c *crowd) pass(second int) {
 	time.Sleep(time.Second)
 }
 
-// Rows stand by their severity, then by the time since when, whatever timers and retries do meanwhile.
+// TestTheOrderIsStable shows that rows are sorted by severity, and then by the start of the state. Timers and retries
+// do not change this.
 func TestTheOrderIsStable(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -86,12 +87,12 @@ func TestTheOrderIsStable(t *testing.T) {
 		time.Sleep(time.Second)
 		want = []string{"held", "failed-2", "handled-1", "retrying-1", "retrying-2", "failed-1", "handled-2"}
 		if d := cmp.Diff(want, names(o.Look(console.Query{Most: 9}))); d != "" {
-			t.Errorf("what has changed stands elsewhere, the rest as before: -want, +got:\n%s", d)
+			t.Errorf("only changed objects may move: -want, +got:\n%s", d)
 		}
 	})
 }
 
-// The time since when a problem lasts is kept when the journal has no room for its beginning any more.
+// TestTheBeginningIsKept shows that the start of a problem is kept after the journal has dropped its first entries.
 func TestTheBeginningIsKept(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -106,13 +107,13 @@ func TestTheBeginningIsKept(t *testing.T) {
 			time.Sleep(time.Second)
 			one := o.Look(console.Query{Most: 9}).Objects[0]
 			if !one.Since.Equal(began) || !strings.Contains(one.Says, fmt.Sprintf("error %d", n)) {
-				t.Fatalf("call %d: it is so since %s, and says %q", n+1, one.Since, one.Says)
+				t.Fatalf("call %d: since %s, says %q", n+1, one.Since, one.Says)
 			}
 		}
 	})
 }
 
-// Objects of a kind without handlers of changes have nothing that could be unknown.
+// TestRestartWithTimersAlone shows that after a restart, objects of a kind without handlers of changes are not unknown.
 func TestRestartWithTimersAlone(t *testing.T) {
 	t.Parallel()
 	j := journal.New(journal.Limits{})
@@ -132,8 +133,8 @@ func TestRestartWithTimersAlone(t *testing.T) {
 	}
 }
 
-// New entries are seen after half a second, unchanged objects stay as before, and objects that the journal has dropped
-// disappear.
+// TestRefresh shows that new entries appear after half a second, that unchanged objects stay, and that objects dropped
+// by the journal disappear.
 func TestRefresh(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -156,11 +157,11 @@ func TestRefresh(t *testing.T) {
 		}
 		want("at first", "a seen", "b seen")
 		of("b").Look("noop")
-		want("it was asked just now, so nothing is summed up again", "a seen", "b seen")
+		want("within half a second", "a seen", "b seen")
 		time.Sleep(time.Second)
-		want("half a second later, and more", "a seen", "b unchanged")
+		want("after half a second", "a seen", "b unchanged")
 		of("c").Event("ADDED")
 		time.Sleep(time.Second)
-		want("there is no room for a third one", "c seen", "b unchanged")
+		want("with a third object beyond the limit", "c seen", "b unchanged")
 	})
 }

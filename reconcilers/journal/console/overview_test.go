@@ -42,10 +42,10 @@ func retried(after time.Duration) execution.Outcome {
 	return execution.Outcome{Err: errBroken, Delay: &after}
 }
 
-// waits is the outcome of a function that goes on later, without an error.
+// waits returns the outcome of a function that continues later, without an error.
 func waits(after time.Duration) execution.Outcome { return execution.Outcome{Delay: &after} }
 
-// The entries of an object come to one state; the time until something is done by itself comes with it.
+// TestState shows that the entries of an object lead to one state, with the time of the next action.
 func TestState(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -56,43 +56,43 @@ func TestState(t *testing.T) {
 		says   string
 	}{
 		"seen": {
-			reason: "the watch has brought it, and nobody has looked yet",
+			reason: "an object with an event, but without an evaluation, is seen",
 			tell:   func(s story, _ time.Time) { s.Event("ADDED") },
 			want:   console.Seen, says: "event ADDED",
 		},
 		"running": {
-			reason: "a handler is selected, and its call has not ended",
+			reason: "a selected handler without an outcome is running",
 			tell:   func(s story, _ time.Time) { s.Event("ADDED").Look("create", verdict{Handler: create}) },
 			want:   console.Running, says: "evaluated a creation; selected provision",
 		},
 		"handled": {
-			reason: "all has succeeded; that our own write is seen, and changes nothing, is not what one wants to read",
+			reason: "the event of an own write does not replace the last call",
 			tell: func(s story, _ time.Time) {
 				s.Look("create", verdict{Handler: create}).Call(create, 1, succeeded()).Event("MODIFIED").Look("noop")
 			},
 			want: console.Handled, says: "called provision: attempt 1 succeeded",
 		},
 		"unchanged": {
-			reason: "there was never anything to do",
+			reason: "an object without any change is unchanged",
 			tell:   func(s story, _ time.Time) { s.Event("ADDED").Look("noop") },
 			want:   console.Unchanged, says: "no essential change",
 		},
 		"not wanted": {
-			reason: "its handlers are for something else",
+			reason: "an object without a handler for its cause is unchanged",
 			tell: func(s story, _ time.Time) {
 				s.Look("update", verdict{Handler: create, Why: execution.OtherReason})
 			},
 			want: console.Unchanged, says: "skipped provision (other reason)",
 		},
 		"retrying": {
-			reason: "it has failed, and its time is told",
+			reason: "a failed call is retrying, with the time of the next attempt",
 			tell: func(s story, _ time.Time) {
 				s.Look("create", verdict{Handler: create}).Call(create, 1, retried(time.Minute))
 			},
 			want: console.Retrying, until: time.Minute, says: "attempt 1 failed; retrying: no quota",
 		},
 		"retrying, looked at": {
-			reason: "an event in between finds it asleep: it has failed nevertheless",
+			reason: "an evaluation between two attempts does not replace the failure",
 			tell: func(s story, now time.Time) {
 				s.Look("create", verdict{Handler: create}).Call(create, 1, retried(time.Minute)).Event("MODIFIED")
 				s.Look("create", verdict{Handler: create, Why: execution.Asleep, Until: now.Add(time.Minute)})
@@ -100,7 +100,7 @@ func TestState(t *testing.T) {
 			want: console.Retrying, until: time.Minute, says: "called provision: attempt 1 failed; retrying: no quota",
 		},
 		"retried with success": {
-			reason: "the failure is over",
+			reason: "a later success replaces the failure",
 			tell: func(s story, _ time.Time) {
 				s.Look("create", verdict{Handler: create}).Call(create, 1, retried(time.Minute))
 				s.Look("create", verdict{Handler: create}).Call(create, 2, succeeded())
@@ -108,14 +108,14 @@ func TestState(t *testing.T) {
 			want: console.Handled, says: "attempt 2 succeeded",
 		},
 		"waiting": {
-			reason: "it goes on later, without an error",
+			reason: "a handler that continues later without an error is waiting",
 			tell: func(s story, _ time.Time) {
 				s.Look("create", verdict{Handler: create}).Call(create, 1, waits(time.Hour))
 			},
 			want: console.Waiting, until: time.Hour, says: "attempt 1 waiting",
 		},
 		"waiting for others": {
-			reason: "one comes after another that is done",
+			reason: "a handler that waits for another one is waiting",
 			tell: func(s story, _ time.Time) {
 				s.Look("create", verdict{Handler: create}, verdict{Handler: other, Why: execution.Awaiting})
 				s.Call(create, 1, succeeded())
@@ -123,7 +123,7 @@ func TestState(t *testing.T) {
 			want: console.Waiting, says: "skipped announce (awaiting others)",
 		},
 		"worst first": {
-			reason: "one handler failed permanently, another one is tried again",
+			reason: "a permanent failure takes precedence over a retry",
 			tell: func(s story, _ time.Time) {
 				s.Look("create", verdict{Handler: create}, verdict{Handler: other})
 				s.Call(create, 1, failed()).Call(other, 1, retried(time.Minute))
@@ -131,14 +131,14 @@ func TestState(t *testing.T) {
 			want: console.Failed, says: "called provision: attempt 1 " + journal.Failed + ": no quota",
 		},
 		"failed, then quiet": {
-			reason: "that nothing changes afterwards repairs nothing",
+			reason: "a pass without changes does not replace the failure",
 			tell: func(s story, _ time.Time) {
 				s.Look("create", verdict{Handler: create}).Call(create, 1, failed()).Event("MODIFIED").Look("noop")
 			},
 			want: console.Failed, says: "attempt 1 " + journal.Failed + ": no quota",
 		},
 		"failed, then updated": {
-			reason: "the change was superseded by one that was handled",
+			reason: "a change that was handled replaces the failure of a superseded one",
 			tell: func(s story, _ time.Time) {
 				s.Look("create", verdict{Handler: create}).Call(create, 1, failed())
 				s.Look("update", verdict{Handler: create, Why: execution.OtherReason}, verdict{Handler: update})
@@ -147,14 +147,14 @@ func TestState(t *testing.T) {
 			want: console.Handled, says: "called resize",
 		},
 		"retry given up": {
-			reason: "the change that it was for was undone, so nobody is asked any more",
+			reason: "a retry ends if its change was undone",
 			tell: func(s story, _ time.Time) {
 				s.Look("update", verdict{Handler: update}).Call(update, 1, retried(time.Minute)).Look("noop")
 			},
 			want: console.Handled, says: "no essential change",
 		},
 		"sub-handler": {
-			reason: "nobody asks a sub-handler: it waits as long as its handler does",
+			reason: "a failed sub-handler is retrying as long as its handler waits",
 			tell: func(s story, now time.Time) {
 				s.Look("create", verdict{Handler: create}).Call(sub, 1, retried(time.Minute))
 				s.Call(create, 1, waits(time.Minute)).Event("MODIFIED")
@@ -163,7 +163,7 @@ func TestState(t *testing.T) {
 			want: console.Retrying, until: time.Minute, says: "called provision/disk: attempt 1 failed; retrying",
 		},
 		"sub-handler, over": {
-			reason: "its handler is done",
+			reason: "the success of its handler ends the failure of a sub-handler",
 			tell: func(s story, _ time.Time) {
 				s.Look("create", verdict{Handler: create}).Call(sub, 1, failed()).Call(create, 1, succeeded())
 				s.Look("noop")
@@ -171,7 +171,7 @@ func TestState(t *testing.T) {
 			want: console.Handled, says: "no essential change",
 		},
 		"called again": {
-			reason: "that it is called again does not mean that the failure is over",
+			reason: "a call in progress does not replace the failure before it",
 			tell: func(s story, _ time.Time) {
 				s.Look("create", verdict{Handler: create}).Call(create, 1, retried(time.Minute))
 				s.Look("create", verdict{Handler: create})
@@ -187,7 +187,7 @@ func TestState(t *testing.T) {
 			want: console.Failed, says: "called provision: attempt 1 " + journal.Failed + ": no quota",
 		},
 		"handled, then ticks": {
-			reason: "the last change is of more interest than the last tick",
+			reason: "periodic calls do not replace the last change",
 			tell: func(s story, _ time.Time) {
 				s.Look("create", verdict{Handler: create}).Call(create, 1, succeeded())
 				s.Look("background").Call(timer, 1, waits(time.Hour)).Event("MODIFIED").Call(event, 1, succeeded())
@@ -195,7 +195,7 @@ func TestState(t *testing.T) {
 			want: console.Handled, says: "called provision: attempt 1 succeeded",
 		},
 		"failing tick": {
-			reason: "a tick is shown if it is the problem",
+			reason: "a failing tick is shown",
 			tell: func(s story, _ time.Time) {
 				s.Look("create", verdict{Handler: create}).Call(create, 1, succeeded())
 				s.Look("background").Call(timer, 4, retried(time.Minute))
@@ -203,14 +203,14 @@ func TestState(t *testing.T) {
 			want: console.Retrying, until: time.Minute, says: "called backup: attempt 4 failed; retrying: no quota",
 		},
 		"after a restart": {
-			reason: "the outcome of the last change is not known any more, even if a timer runs",
+			reason: "after a restart the outcome of the last change is unknown, even if a timer runs",
 			tell: func(s story, _ time.Time) {
 				s.Event("LISTED").Look("noop").Look("background").Call(timer, 1, waits(time.Hour))
 			},
 			want: console.Unknown, says: "called backup",
 		},
 		"after a restart, updated": {
-			reason: "the change in this process is known",
+			reason: "after a restart a new change is known",
 			tell: func(s story, _ time.Time) {
 				s.Event("LISTED").Look("noop").Look("update", verdict{Handler: update}).Call(update, 1, succeeded())
 				s.Look("background").Call(timer, 1, waits(time.Hour))
@@ -218,26 +218,26 @@ func TestState(t *testing.T) {
 			want: console.Handled, says: "called resize",
 		},
 		"after a restart, failing": {
-			reason: "an unfinished change continues",
+			reason: "after a restart an unfinished change continues",
 			tell: func(s story, _ time.Time) {
 				s.Event("LISTED").Look("create", verdict{Handler: create}).Call(create, 5, retried(time.Minute))
 			},
 			want: console.Retrying, until: time.Minute, says: "attempt 5",
 		},
 		"blocked handler": {
-			reason: "the handler cannot be called with the object",
+			reason: "a handler that cannot be called with the object blocks it",
 			tell: func(s story, _ time.Time) {
 				s.Look("update", verdict{Handler: update, Why: execution.Blocked})
 			},
 			want: console.Blocked, says: "skipped resize (blocked)",
 		},
 		"blocked object": {
-			reason: "the framework itself waits for a change",
+			reason: "an error that waits for a change of the object blocks it",
 			tell:   func(s story, _ time.Time) { s.Event("").Hold(journal.HeldBlocked, errBroken, time.Time{}) },
 			want:   console.Blocked, says: "not handled until it changes: no quota",
 		},
 		"throttled": {
-			reason: "an error of the framework counts more than what handlers did",
+			reason: "an error of the framework takes precedence over outcomes of handlers",
 			tell: func(s story, now time.Time) {
 				s.Look("create", verdict{Handler: create}).Call(create, 1, failed())
 				s.Hold(journal.HeldError, errBroken, now.Add(time.Second))
@@ -245,31 +245,31 @@ func TestState(t *testing.T) {
 			want: console.Throttled, until: time.Second, says: "throttled until",
 		},
 		"throttled no more": {
-			reason: "it was handled since",
+			reason: "an evaluation after the error ends the throttling",
 			tell: func(s story, now time.Time) {
 				s.Hold(journal.HeldError, errBroken, now.Add(time.Second)).Look("create", verdict{Handler: create})
 			},
 			want: console.Running, says: "selected provision",
 		},
 		"timer": {
-			reason: "one that is called again and again is no handler that waits",
+			reason: "a timer between two ticks is not waiting",
 			tell: func(s story, _ time.Time) {
 				s.Look("noop").Look("background").Call(timer, 1, waits(time.Hour))
 			},
 			want: console.Handled, says: "called backup",
 		},
 		"daemon that failed": {
-			reason: "it is started again, so somebody should look",
+			reason: "a failed daemon is retrying",
 			tell:   func(s story, _ time.Time) { s.Look("noop").Call(daemon, 3, retried(time.Minute)).Look("noop") },
 			want:   console.Retrying, until: time.Minute, says: "called tail",
 		},
 		"event": {
-			reason: "a handler of raw events has dealt with it",
+			reason: "an object with handlers of raw events only is handled",
 			tell:   func(s story, _ time.Time) { s.Event("MODIFIED").Call(event, 1, succeeded()) },
 			want:   console.Handled, says: "called count",
 		},
 		"gone": {
-			reason: "of what is deleted, nothing waits",
+			reason: "a deleted object is gone, whatever was due",
 			tell: func(s story, _ time.Time) {
 				s.Look("create", verdict{Handler: create}).Call(create, 1, retried(time.Minute)).Event("DELETED")
 			},
@@ -290,14 +290,14 @@ func TestState(t *testing.T) {
 					until = all[0].Until.Sub(now)
 				}
 				if until != c.until {
-					t.Errorf("%s: it is %s until %s from now, want %s", c.reason, c.want, until, c.until)
+					t.Errorf("%s: %s until %s from now, want %s", c.reason, c.want, until, c.until)
 				}
 			})
 		})
 	}
 }
 
-// sortedJournal has objects of two kinds, in all the states that sorting distinguishes.
+// sortedJournal returns a journal with objects of two kinds, in all the states that sorting distinguishes.
 func sortedJournal() *journal.Journal {
 	j := journal.New(journal.Limits{})
 	of := func(name string) story { return journaltest.Of(j, widgets, "default", name) }
@@ -323,8 +323,8 @@ func names(v console.View) (all []string) {
 	return all
 }
 
-// Problems come first, the most severe and oldest at the top, then the newest objects. Counts include all objects, also
-// those that the query excludes.
+// TestLook shows that problems come first, the most severe and oldest at the top, and then the newest objects. Counts
+// include all objects, even those that the query excludes.
 func TestLook(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -333,17 +333,20 @@ func TestLook(t *testing.T) {
 		want     []string
 		matching int
 	}{
-		"all": {"problems first", console.Query{Most: 9},
+		"all": {"without conditions all objects are returned, problems first", console.Query{Most: 9},
 			[]string{"lost", "late", "soon", "gone", "quiet", "fine"}, 6},
-		"few":   {"the first ones", console.Query{Most: 2}, []string{"lost", "late"}, 6},
-		"none":  {"without objects, the view has the counts", console.Query{}, nil, 6},
-		"kind":  {"of one kind", console.Query{Kind: "Gadget", Most: 9}, []string{"quiet"}, 1},
-		"state": {"of one state", console.Query{State: console.Retrying, Most: 9}, []string{"late", "soon"}, 2},
-		"name":  {"in any case", console.Query{Text: "DEFAULT/L", Most: 9}, []string{"lost", "late"}, 2},
-		"says":  {"by the last decision", console.Query{Text: journal.Failed, Most: 9}, []string{"lost"}, 1},
-		"both": {"all of it counts", console.Query{Text: "default", State: console.Gone, Most: 9},
+		"few":  {"a limit returns the first objects", console.Query{Most: 2}, []string{"lost", "late"}, 6},
+		"none": {"a limit of zero returns the counts alone", console.Query{}, nil, 6},
+		"kind": {"a kind selects its objects", console.Query{Kind: "Gadget", Most: 9}, []string{"quiet"}, 1},
+		"state": {"a state selects its objects",
+			console.Query{State: console.Retrying, Most: 9}, []string{"late", "soon"}, 2},
+		"name": {"a text selects by name, in any letter case",
+			console.Query{Text: "DEFAULT/L", Most: 9}, []string{"lost", "late"}, 2},
+		"says": {"a text selects by the last decision",
+			console.Query{Text: journal.Failed, Most: 9}, []string{"lost"}, 1},
+		"both": {"several conditions must all match", console.Query{Text: "default", State: console.Gone, Most: 9},
 			[]string{"gone"}, 1},
-		"nothing": {"there is none", console.Query{Kind: "Nothing", Most: 9}, nil, 0},
+		"nothing": {"an unknown kind selects nothing", console.Query{Kind: "Nothing", Most: 9}, nil, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -357,7 +360,7 @@ func TestLook(t *testing.T) {
 					console.Gone: 1,
 				}
 				if diff := cmp.Diff(states, v.States); diff != "" {
-					t.Errorf("the counts of all are others (-want, +got):\n%s", diff)
+					t.Errorf("the counts of all objects differ (-want, +got):\n%s", diff)
 				}
 				kinds := map[string]int{"Widget.example.org": 5, "Gadget": 1}
 				if diff := cmp.Diff(kinds, v.Kinds); diff != "" || v.Known != 6 || v.Retrying != 2 {
@@ -368,7 +371,7 @@ func TestLook(t *testing.T) {
 	}
 }
 
-// Retries are those of all objects, the first that is due being first.
+// TestRetries shows that the retries of all objects are listed, the earliest first.
 func TestRetries(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

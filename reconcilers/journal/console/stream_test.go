@@ -18,12 +18,12 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal/journaltest"
 )
 
-// client is one end of a connection, in virtual time.
+// client is one end of a connection in virtual time.
 type client struct {
 	http.ResponseWriter
-	stuck    bool // it receives nothing
+	stuck    bool // it does not receive anything
 	deadline time.Time
-	read     *time.Time // the deadline for what it sends
+	read     *time.Time // the deadline for its requests
 
 	mu  sync.Mutex
 	got []byte
@@ -35,7 +35,7 @@ func (c *client) Flush()                              {}
 func (c *client) Write(data []byte) (int, error) {
 	if c.stuck {
 		if c.deadline.IsZero() {
-			select {} // for ever
+			select {} // blocks
 		}
 		time.Sleep(time.Until(c.deadline))
 		return 0, os.ErrDeadlineExceeded
@@ -46,7 +46,7 @@ func (c *client) Write(data []byte) (int, error) {
 	return len(data), nil
 }
 
-// take gives the names of what the client has got since the last time.
+// take returns the names of the events received since the last call.
 func (c *client) take() (all []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -57,7 +57,7 @@ func (c *client) take() (all []string) {
 	return all
 }
 
-// A client that does not read holds its place for ten seconds, not for ever.
+// TestSlowClient shows that a client that does not read is disconnected after ten seconds.
 func TestSlowClient(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -66,13 +66,12 @@ func TestSlowClient(t *testing.T) {
 		began := time.Now()
 		page.ServeHTTP(c, httptest.NewRequest(http.MethodGet, "/console/events", nil))
 		if took := time.Since(began); took != 10*time.Second {
-			t.Errorf("it ends after %s", took)
+			t.Errorf("disconnected after %s, want 10s", took)
 		}
 	})
 }
 
-// However much happens, a page hears of it once a second; when nothing happens, it hears each 15 seconds that there is
-// somebody.
+// TestPace shows that a page gets changes at most once a second, and a heartbeat every 15 seconds without changes.
 func TestPace(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -104,12 +103,12 @@ func TestPace(t *testing.T) {
 		cancel()
 		<-ended
 		if c.read == nil || !c.read.IsZero() {
-			t.Errorf("the server's limit for reading requests ends streams as well: it is %v", c.read)
+			t.Errorf("the read deadline of the server is not removed for a stream: %v", c.read)
 		}
 	})
 }
 
-// A page that hears nothing for longer than 15 seconds takes the stream for broken, so it hears something by then.
+// TestHeartbeat shows that a page gets an event at least every 15 seconds, as it regards a silent stream as broken.
 func TestHeartbeat(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
