@@ -133,8 +133,9 @@ func TestNotInstalled(t *testing.T) {
 			want:   "does not serve flowschemas of flowcontrol.apiserver.k8s.io/v1: tell it to with Server.Install",
 		},
 		"Reviews": {
-			reason: "reviews of permissions are not found, with a hint", path: "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
-			want: "does not serve selfsubjectaccessreviews of authorization.k8s.io/v1",
+			reason: "reviews of permissions are not found, with a hint",
+			path:   "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
+			want:   "does not serve selfsubjectaccessreviews of authorization.k8s.io/v1",
 		},
 		"Foreign": {
 			reason: "an unknown kind is not found", path: "/apis/example.org/v1/ghosts",
@@ -142,8 +143,8 @@ func TestNotInstalled(t *testing.T) {
 		},
 		"Subresource": {
 			reason: "an unknown subresource is not found",
-			path: "/apis/memapi.example.org/v1/namespaces/default/gizmos/a/nothing",
-			want: `gizmos.memapi.example.org \"a\" not found`,
+			path:   "/apis/memapi.example.org/v1/namespaces/default/gizmos/a/nothing",
+			want:   `gizmos.memapi.example.org \"a\" not found`,
 		},
 	}
 	for name, tc := range cases {

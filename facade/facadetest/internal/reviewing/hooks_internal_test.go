@@ -30,11 +30,16 @@ func TestEntriesSelectNamespacesByTheirOwnLabels(t *testing.T) {
 	}{
 		"Created": {"a created Namespace with the label is selected",
 			admissionv1.Create, "namespaces", "", labelled, true},
-		"Other":       {"a created Namespace without the label is not selected", admissionv1.Create, "namespaces", "", unlabelled, false},
-		"Updated":     {"the new labels of a Namespace decide", admissionv1.Update, "namespaces", "", unlabelled, false},
-		"Deleted":     {"the stored labels decide for a deletion", admissionv1.Delete, "namespaces", "", "", true},
-		"Subresource": {"the stored labels decide for a subresource", admissionv1.Update, "namespaces", "status", unlabelled, true},
-		"Node":        {"a cluster-scoped object is always selected", admissionv1.Create, "nodes", "", unlabelled, true},
+		"Other": {"a created Namespace without the label is not selected",
+			admissionv1.Create, "namespaces", "", unlabelled, false},
+		"Updated": {"the new labels of a Namespace decide",
+			admissionv1.Update, "namespaces", "", unlabelled, false},
+		"Deleted": {"the stored labels decide for a deletion",
+			admissionv1.Delete, "namespaces", "", "", true},
+		"Subresource": {"the stored labels decide for a subresource",
+			admissionv1.Update, "namespaces", "status", unlabelled, true},
+		"Node": {"a cluster-scoped object is always selected",
+			admissionv1.Create, "nodes", "", unlabelled, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := entry.selects(&admissionv1.AdmissionRequest{
@@ -56,13 +61,20 @@ func TestRulesHaveScopes(t *testing.T) {
 		namespace, resource string
 		want                bool
 	}{
-		"All":            {"scope * includes a node", admissionregistrationv1.AllScopes, "", "nodes", true},
-		"Inside":         {"scope Namespaced includes a pod", admissionregistrationv1.NamespacedScope, "a", "pods", true},
-		"Outside":        {"scope Namespaced excludes a node", admissionregistrationv1.NamespacedScope, "", "nodes", false},
-		"Namespace":      {"scope Namespaced excludes a Namespace", admissionregistrationv1.NamespacedScope, "a", "namespaces", false},
-		"Cluster":        {"scope Cluster includes a node", admissionregistrationv1.ClusterScope, "", "nodes", true},
-		"ClusterInside":  {"scope Cluster excludes a pod", admissionregistrationv1.ClusterScope, "a", "pods", false},
-		"ClusterIsAName": {"scope Cluster includes a Namespace", admissionregistrationv1.ClusterScope, "a", "namespaces", true},
+		"All": {"scope * includes a node",
+			admissionregistrationv1.AllScopes, "", "nodes", true},
+		"Inside": {"scope Namespaced includes a pod",
+			admissionregistrationv1.NamespacedScope, "a", "pods", true},
+		"Outside": {"scope Namespaced excludes a node",
+			admissionregistrationv1.NamespacedScope, "", "nodes", false},
+		"Namespace": {"scope Namespaced excludes a Namespace",
+			admissionregistrationv1.NamespacedScope, "a", "namespaces", false},
+		"Cluster": {"scope Cluster includes a node",
+			admissionregistrationv1.ClusterScope, "", "nodes", true},
+		"ClusterInside": {"scope Cluster excludes a pod",
+			admissionregistrationv1.ClusterScope, "a", "pods", false},
+		"ClusterIsAName": {"scope Cluster includes a Namespace",
+			admissionregistrationv1.ClusterScope, "a", "namespaces", true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
