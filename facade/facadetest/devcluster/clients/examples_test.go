@@ -13,11 +13,11 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/devcluster"
 )
 
-// examplesTimeout is for Kopf's tests of its examples, which sleep for minutes.
+// examplesTimeout is the timeout for Kopf's tests of its examples, which sleep for minutes.
 const examplesTimeout = 30 * time.Minute
 
-// TestExamplesOfKopf runs Kopf's own tests of its examples. They cover 17 examples; the last one, 12-embedded, has a
-// main function.
+// TestExamplesOfKopf runs Kopf's own tests of its examples. They cover 17 examples; the last example, 12-embedded, has
+// a main function instead.
 func TestExamplesOfKopf(t *testing.T) {
 	sources := os.Getenv("KOPF_SOURCES")
 	if sources == "" {
