@@ -12,8 +12,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/hierarchies"
 )
 
-// D-adopt-namespace: an owner with a namespace cannot own what is elsewhere, and the child is not changed. Like Kopf,
-// it is a warning.
+// TestAdoptWhatCannotBeOwned shows D-adopt-namespace: a namespaced owner cannot own an object outside of its namespace,
+// and Adopt does not change the child. With LikeKopf, it is a warning.
 func TestAdoptWhatCannotBeOwned(t *testing.T) {
 	t.Parallel()
 	elsewhere := metav1.ObjectMeta{Name: "n", Namespace: "elsewhere"}
@@ -42,11 +42,12 @@ func TestAdoptWhatCannotBeOwned(t *testing.T) {
 	clusterScoped := owner()
 	clusterScoped.Namespace = ""
 	if err := hierarchies.Adopt(clusterScoped, &corev1.Pod{ObjectMeta: elsewhere}); err != nil {
-		t.Errorf("a cluster-scoped owner owns in all namespaces: %v", err)
+		t.Errorf("a cluster-scoped owner can own objects of all namespaces: %v", err)
 	}
 }
 
-// Labels that a cluster acts upon are not inherited, and Namespaces inherit none.
+// TestAdoptInheritsHarmlessLabels shows that labels with an effect in the cluster are not inherited, and that
+// Namespaces inherit no labels.
 func TestAdoptInheritsHarmlessLabels(t *testing.T) {
 	t.Parallel()
 	parent := owner()
