@@ -115,7 +115,7 @@ func TestField(t *testing.T) {
 	}
 	got := facadetest.NewChange(orders(), facadetest.Field("spec.size", 3, 5)).Call(t.Context(), resize)
 	if got.Err != nil || before == nil || *before != 3 || after == nil || *after != 5 || id != "handler/spec.size" {
-		t.Errorf("got the error %v, values %v and %v, id %q", got.Err, before, after, id)
+		t.Errorf("the handler must get both values: error %v, values %v and %v, id %q", got.Err, before, after, id)
 	}
 	if got.Object.Spec.Size != 5 {
 		t.Errorf("the object must have the value after the change, got %d", got.Object.Spec.Size)

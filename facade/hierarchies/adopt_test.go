@@ -36,7 +36,7 @@ func TestAdoptWhatCannotBeOwned(t *testing.T) {
 		}
 		err = hierarchies.Adopt(owner(), given, hierarchies.LikeKopf(func(error) { warned++ }))
 		if err != nil || warned != 1 || len(given.GetOwnerReferences()) != 1 {
-			t.Errorf("%s: like Kopf, got %v and %d warnings, want one", name, err, warned)
+			t.Errorf("%s: with LikeKopf, got the error %v and %d warnings, want one warning", name, err, warned)
 		}
 	}
 	clusterScoped := owner()
@@ -74,7 +74,7 @@ func TestAdoptInheritsHarmlessLabels(t *testing.T) {
 			t.Fatal(err)
 		}
 		if d := cmp.Diff(c.want, c.child.GetLabels()); d != "" {
-			t.Errorf("%s: labels, -want, +got:\n%s", name, d)
+			t.Errorf("%s: the labels of the child: -want, +got:\n%s", name, d)
 		}
 	}
 }

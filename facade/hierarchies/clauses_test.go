@@ -154,7 +154,7 @@ func TestObjects(t *testing.T) {
 	}
 	want := []any{declared, &list.Items[0], &list.Items[1], nil, dynamic, dynamic}
 	if len(got) != len(want) {
-		t.Fatalf("got %v", got)
+		t.Fatalf("got the objects %v, want six", got)
 	}
 	if len(failed) != 2 || !strings.HasPrefix(failed[0], "4: a int is not an object") ||
 		!strings.HasPrefix(failed[1], "5: a string is not an object") {

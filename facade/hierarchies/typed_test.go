@@ -102,7 +102,7 @@ func TestNestedInAMixedList(t *testing.T) {
 			t.Errorf("%s: a list with one object that has the path must be accepted: %v", name, err)
 		}
 		if d := cmp.Diff(want, job.Spec.Template.Labels); d != "" || pod.Labels["l"] != "1" {
-			t.Errorf("%s: the pod has labels %v, the template of the job -want, +got:\n%s", name, pod.Labels, d)
+			t.Errorf("%s: the pod has labels %v, the template of the job: -want, +got:\n%s", name, pod.Labels, d)
 		}
 		err := label([]any{pod, raw, pods})
 		const text = "labelling spec.template: there is no field spec.template in *v1.Pod"

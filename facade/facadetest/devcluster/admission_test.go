@@ -104,7 +104,7 @@ func requireError(t *testing.T, reason string, err error, want string) {
 	t.Helper()
 	switch {
 	case want == "" && err != nil:
-		t.Errorf("%s: %v", reason, err)
+		t.Errorf("%s: got the error %v", reason, err)
 	case want != "" && (err == nil || !strings.Contains(err.Error(), want)):
 		t.Errorf("%s: got %v, want %q", reason, err, want)
 	}

@@ -85,7 +85,7 @@ func TestReplacedNamespace(t *testing.T) {
 	}
 	replaced, err := client.Namespaces().Update(t.Context(), namespace, metav1.UpdateOptions{})
 	if err != nil || len(replaced.Spec.Finalizers) != 1 {
-		t.Errorf("got the finalizers %v (%v), want the former one", replaced.Spec.Finalizers, err)
+		t.Errorf("a replaced namespace must keep its finalizer, got %v (%v)", replaced.Spec.Finalizers, err)
 	}
 }
 
@@ -184,7 +184,7 @@ func TestSaveAgain(t *testing.T) {
 	third, _ := startCluster(t, devcluster.Options{Load: []string{dump}})
 	after, err := clientOf(t, third).CoreV1().Secrets("default").Get(t.Context(), "s", metav1.GetOptions{})
 	if err != nil || string(after.Data["password"]) != string(before.Data["password"]) {
-		t.Errorf("got %q (%v), want the same digest as after the first load: %q", after.Data, err, before.Data)
+		t.Errorf("the data of the Secret is %q (%v), want the same digest as after the first load: %q", after.Data, err, before.Data)
 	}
 }
 
@@ -209,6 +209,6 @@ func TestOpenAPIIsCached(t *testing.T) {
 	}
 	first, etag := ask("")
 	if second, _ := ask(etag); first != http.StatusOK || second != http.StatusNotModified {
-		t.Errorf("got the codes %d and %d, want 200 and 304", first, second)
+		t.Errorf("two requests for the same document: got the codes %d and %d, want 200 and 304", first, second)
 	}
 }

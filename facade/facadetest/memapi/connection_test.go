@@ -197,7 +197,7 @@ func TestServerOfUnansweredTransport(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		if found := memapi.ServerOf(unanswered{}); found != nil || time.Since(began) > 10*time.Second {
-			t.Errorf("got the server %v after %v, want none within 10s", found, time.Since(began))
+			t.Errorf("an unanswered transport: got the server %v after %v, want none in 10s", found, time.Since(began))
 		}
 		server := memapi.New()
 		if memapi.ServerOf(server.Connect()) != server {

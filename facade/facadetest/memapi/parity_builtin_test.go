@@ -96,7 +96,7 @@ func playBuiltIn(t *testing.T, genuine, own *player) {
 		}
 		want, got := genuine.native(r, spec), own.native(r, spec)
 		if d := diff.Diff(want, got); d != "" {
-			t.Errorf("%s: -real, +memory:\n%s", r.Kind, d)
+			t.Errorf("the answers about %s: -real, +memory:\n%s", r.Kind, d)
 		}
 	}
 }

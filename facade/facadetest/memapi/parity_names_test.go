@@ -87,7 +87,7 @@ func playAgain(t *testing.T, genuine, own *player) {
 			}
 			err := json.NewDecoder(response.Body).Decode(&object)
 			if _ = response.Body.Close(); err != nil || response.StatusCode >= http.StatusBadRequest {
-				t.Fatalf("%s: %s, %v", p.host, response.Status, err)
+				t.Fatalf("%s: an apply must succeed: %s, %v", p.host, response.Status, err)
 			}
 			versions = append(versions, object.Metadata.ResourceVersion)
 			time.Sleep(1100 * time.Millisecond)

@@ -39,7 +39,7 @@ func TestReviewedCollections(t *testing.T) {
 	list, _ := got.Body.(map[string]any)
 	items, _ := list["items"].([]any)
 	if got.Code != http.StatusOK || len(items) != objects || reviews != objects {
-		t.Errorf("got code %d, %d deleted objects and %d reviews, want %d of each",
+		t.Errorf("deleting a collection: got code %d, %d deleted objects and %d reviews, want %d of each",
 			got.Code, len(items), reviews, objects)
 	}
 	if left := len(server.ObjectsOf(mapsResource)); left > 0 {
@@ -70,7 +70,7 @@ func TestReviewsOfGeneratedNames(t *testing.T) {
 	got := p.play(request{method: http.MethodPost, kind: configmaps, form: plain,
 		body: `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"generateName":"a-"}}`})
 	if got.Code != http.StatusCreated {
-		t.Fatalf("got code %d: %v", got.Code, got.Body)
+		t.Fatalf("creating an object with generateName: got code %d: %v", got.Code, got.Body)
 	}
 	for _, object := range server.ObjectsOf(mapsResource) {
 		metadata, _ := object["metadata"].(map[string]any)

@@ -39,7 +39,7 @@ func TestExamplesOfKopf(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			out, err := run(t, assetsKubectl(t), c, "", "apply", "-f", filepath.Join(sources, "examples", "crd.yaml"))
 			if err != nil {
-				t.Fatalf("%v\n%s", err, out)
+				t.Fatalf("applying the definition of the examples: %v\n%s", err, out)
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), examplesTimeout)
 			defer cancel()
@@ -51,7 +51,7 @@ func TestExamplesOfKopf(t *testing.T) {
 			err = cmd.Run()
 			for _, want := range tc.want {
 				if err != nil || !strings.Contains(printed.String(), want) {
-					t.Fatalf("%v, want %q in:\n%s", err, want, printed.String())
+					t.Fatalf("got the error %v, want %q in:\n%s", err, want, printed.String())
 				}
 			}
 		})
