@@ -184,7 +184,8 @@ func TestSaveAgain(t *testing.T) {
 	third, _ := startCluster(t, devcluster.Options{Load: []string{dump}})
 	after, err := clientOf(t, third).CoreV1().Secrets("default").Get(t.Context(), "s", metav1.GetOptions{})
 	if err != nil || string(after.Data["password"]) != string(before.Data["password"]) {
-		t.Errorf("the data of the Secret is %q (%v), want the same digest as after the first load: %q", after.Data, err, before.Data)
+		t.Errorf("the data of the Secret is %q (%v), want the same digest as after the first load: %q",
+			after.Data, err, before.Data)
 	}
 }
 
