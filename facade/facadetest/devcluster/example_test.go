@@ -31,6 +31,6 @@ func TestSettings(t *testing.T) {
 		t.Fatal(err)
 	}
 	if settings.UID == "" {
-		t.Error("the stored ConfigMap must have a uid")
+		t.Error("the ConfigMap has no uid")
 	}
 }
