@@ -28,15 +28,15 @@ func TestValidate(t *testing.T) {
 		Called: true, Allowed: true, Object: orders(), Warnings: []string{"size 3"}, InPlace: []string{"spec.size"},
 	}
 	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("-want, +got:\n%s", d)
+		t.Errorf("the verdict of an allowed request: -want, +got:\n%s", d)
 	}
 	got = facadetest.NewAdmission(orders(func(db *Database) { db.Spec.Owner = "eve" })).Validate(t.Context(), quota)
 	if got.Allowed || got.Code != http.StatusForbidden || got.Message != "not for eve" || got.Err == nil {
-		t.Errorf("got %+v", got)
+		t.Errorf("a denied request must have the code and the message, got %+v", got)
 	}
 	got = facadetest.NewAdmission(orders()).Validate(t.Context(), quota, kopf.Operations(admissionv1.Delete))
 	if got.Called || !got.Allowed {
-		t.Errorf("it is for other requests: got %+v", got)
+		t.Errorf("a handler for other operations must not be called: got %+v", got)
 	}
 }
 
@@ -47,10 +47,10 @@ func TestMutate(t *testing.T) {
 	})
 	want := orders(func(db *Database) { db.Spec.Users = []string{"ann"} })
 	if d := cmp.Diff(want, got.Object); d != "" || !got.Allowed || got.Err != nil {
-		t.Errorf("%v: -want, +got:\n%s", got.Err, d)
+		t.Errorf("the mutated object: error %v, -want, +got:\n%s", got.Err, d)
 	}
 	if d := cmp.Diff(`[{"op":"add","path":"/spec/users","value":["ann"]}]`, string(got.Patch)); d != "" {
-		t.Errorf("-want, +got:\n%s", d)
+		t.Errorf("the patch of the mutation: -want, +got:\n%s", d)
 	}
 }
 
@@ -68,18 +68,19 @@ func TestRequests(t *testing.T) {
 		options []facadetest.Option
 		want    seen
 	}{
-		"Create": {"by default", nil, seen{"CREATE", 0, false, false, "kubernetes-admin"}},
+		"Create": {"without Old, the request is a creation", nil,
+			seen{"CREATE", 0, false, false, "kubernetes-admin"}},
 		"Update": {
-			"there is something old", []facadetest.Option{facadetest.Old(smaller)},
+			"Old makes the request an update", []facadetest.Option{facadetest.Old(smaller)},
 			seen{"UPDATE", 1, true, false, "kubernetes-admin"},
 		},
 		"Delete": {
-			"the object is what is there",
+			"a deletion passes the object as Old",
 			[]facadetest.Option{facadetest.Request(admissionv1.AdmissionRequest{Operation: admissionv1.Delete})},
 			seen{"DELETE", 3, true, false, "kubernetes-admin"},
 		},
 		"Request": {
-			"as it is asked for",
+			"Request overrides fields of the request",
 			[]facadetest.Option{facadetest.Request(admissionv1.AdmissionRequest{
 				DryRun: ptr.To(true), UserInfo: authenticationv1.UserInfo{Username: "eve"},
 			})},
@@ -94,7 +95,7 @@ func TestRequests(t *testing.T) {
 					return nil
 				}, kopf.Operations(tc.want.Operation))
 			if d := cmp.Diff(tc.want, got); d != "" || verdict.Err != nil {
-				t.Errorf("%s: %v, -want, +got:\n%s", tc.why, verdict.Err, d)
+				t.Errorf("%s: error %v, -want, +got:\n%s", tc.why, verdict.Err, d)
 			}
 		})
 	}

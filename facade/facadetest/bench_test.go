@@ -7,7 +7,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest"
 )
 
-// BenchmarkCall is what a test pays for a handler.
+// BenchmarkCall measures the cost of one call of a handler.
 func BenchmarkCall(b *testing.B) {
 	handler := func(_ context.Context, c *DatabaseChange) error {
 		c.Patch(func(db *Database) { db.Status.Host = "db-1" })

@@ -38,10 +38,10 @@ func TestChangeTellsWhatTheHandlerDid(t *testing.T) {
 		Events: []facadetest.Posted{{Type: "Normal", Reason: "Provisioned", Message: "on db-1"}},
 	}
 	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("-want, +got:\n%s", d)
+		t.Errorf("the outcome of the call: -want, +got:\n%s", d)
 	}
 	if d := cmp.Diff(orders(), db); d != "" {
-		t.Errorf("the object of the test is its own: -want, +got:\n%s", d)
+		t.Errorf("the object of the test must stay unchanged: -want, +got:\n%s", d)
 	}
 }
 
@@ -55,28 +55,31 @@ func TestReasons(t *testing.T) {
 		want    kopf.Reason
 		old     int
 	}{
-		"Create": {"nothing old is known", orders(), nil, kopf.ReasonCreate, 0},
+		"Create": {"without Old, the reason is create", orders(), nil, kopf.ReasonCreate, 0},
 		"Update": {
-			"Old differs", orders(), []facadetest.Option{facadetest.Old(orders(smaller))}, kopf.ReasonUpdate, 1,
+			"a different Old is an update", orders(), []facadetest.Option{facadetest.Old(orders(smaller))},
+			kopf.ReasonUpdate, 1,
 		},
 		"Delete": {
-			"it is going", orders(func(db *Database) { db.DeletionTimestamp = &now }), nil, kopf.ReasonDelete, 3,
+			"a deletionTimestamp is a deletion",
+			orders(func(db *Database) { db.DeletionTimestamp = &now }), nil, kopf.ReasonDelete, 3,
 		},
 		"AskedDelete": {
-			"the object gets its deletionTimestamp", orders(),
+			"ReasonDelete sets the deletionTimestamp", orders(),
 			[]facadetest.Option{facadetest.Reason(kopf.ReasonDelete)}, kopf.ReasonDelete, 3,
 		},
 		"DeleteWithChange": {
-			"it was changed before it was deleted", orders(),
+			"a deletion with a different Old is not an update", orders(),
 			[]facadetest.Option{facadetest.Old(orders(smaller)), facadetest.Reason(kopf.ReasonDelete)},
 			kopf.ReasonDelete, 1,
 		},
 		"Resume": {
-			"nothing has changed", orders(), []facadetest.Option{facadetest.Reason(kopf.ReasonResume)},
+			"ReasonResume without Old is a resume", orders(),
+			[]facadetest.Option{facadetest.Reason(kopf.ReasonResume)},
 			kopf.ReasonResume, 3,
 		},
 		"ResumeWithChange": {
-			"resume handlers take part in an update", orders(),
+			"ReasonResume with a different Old is an update", orders(),
 			[]facadetest.Option{facadetest.Old(orders(smaller)), facadetest.Reason(kopf.ReasonResume)},
 			kopf.ReasonUpdate, 1,
 		},
@@ -91,11 +94,11 @@ func TestReasons(t *testing.T) {
 					return nil
 				})
 			if got.Err != nil || reason != tc.want || old != tc.old {
-				t.Errorf("%s: got %v, reason %q, old size %d, want %q and %d", tc.why, got.Err, reason, old, tc.want,
-					tc.old)
+				t.Errorf("%s: got the error %v, reason %q, old size %d, want %q and %d", tc.why, got.Err, reason, old,
+					tc.want, tc.old)
 			}
 			if d := cmp.Diff(map[string]any{"status": map[string]any{"host": "gone"}}, got.Patch); d != "" {
-				t.Errorf("what the operator does beside it is no news: -want, +got:\n%s", d)
+				t.Errorf("the patch must contain only the changes of the handler: -want, +got:\n%s", d)
 			}
 		})
 	}
@@ -112,14 +115,14 @@ func TestField(t *testing.T) {
 	}
 	got := facadetest.NewChange(orders(), facadetest.Field("spec.size", 3, 5)).Call(t.Context(), resize)
 	if got.Err != nil || before == nil || *before != 3 || after == nil || *after != 5 || id != "handler/spec.size" {
-		t.Errorf("got %v, %v, %v, id %q", got.Err, before, after, id)
+		t.Errorf("the handler must get both values: error %v, values %v and %v, id %q", got.Err, before, after, id)
 	}
 	if got.Object.Spec.Size != 5 {
-		t.Errorf("the object has the value after the change: got %d", got.Object.Spec.Size)
+		t.Errorf("the object must have the value after the change, got %d", got.Object.Spec.Size)
 	}
 	facadetest.NewChange(orders(), facadetest.Field("spec.size", 3, nil)).Call(t.Context(), resize)
 	if before == nil || after != nil {
-		t.Errorf("nil is no value: got %v, %v", before, after)
+		t.Errorf("a nil value must be passed as absent: got %v, %v", before, after)
 	}
 }
 
@@ -134,18 +137,18 @@ func TestAttempts(t *testing.T) {
 	c := facadetest.NewChange(orders(), facadetest.Retry(3))
 	got := c.Call(t.Context(), fail, kopf.Retries(5))
 	if !errors.Is(got.Err, failed) || got.Final || got.Delay != time.Hour || got.Object.Status.Host != "half" {
-		t.Errorf("want it to be called again in an hour, and what it has patched to be written: got %+v", got)
+		t.Errorf("a temporary error must keep the patch and retry in an hour: got %+v", got)
 	}
 	got = c.Call(t.Context(), fail, kopf.Retries(5))
 	if !errors.Is(got.Err, failed) || !got.Final || got.Patch != nil {
-		t.Errorf("want the fifth call to be the last one, which writes nothing new: got %+v", got)
+		t.Errorf("the fifth attempt must be final, without a new patch: got %+v", got)
 	}
 	if d := cmp.Diff([]int{3, 4}, attempts); d != "" {
-		t.Errorf("-want, +got:\n%s", d)
+		t.Errorf("the numbers of the attempts: -want, +got:\n%s", d)
 	}
 	got = c.Call(t.Context(), fail, kopf.Retries(5))
 	if got.Called || got.Err == nil {
-		t.Errorf("it is finished: got %+v", got)
+		t.Errorf("a finished handler must not be called again: got %+v", got)
 	}
 	contains(t, errorText(got.Err), "the function was not called", `"create"`)
 }
@@ -154,7 +157,7 @@ func TestTimeoutCountsFromTheStart(t *testing.T) {
 	c := facadetest.NewChange(orders(), facadetest.Started(time.Now().Add(-time.Hour)))
 	got := c.Call(t.Context(), func(context.Context, *DatabaseChange) error { return nil }, kopf.Timeout(time.Minute))
 	if got.Called || !got.Final || got.Err == nil {
-		t.Errorf("the time is over: got %+v", got)
+		t.Errorf("a handler past its timeout must not be called: got %+v", got)
 	}
 }
 
@@ -172,10 +175,10 @@ func TestInPlace(t *testing.T) {
 		return nil
 	})
 	if d := cmp.Diff([]string{"spec.size"}, got.InPlace); d != "" {
-		t.Errorf("-want, +got:\n%s", d)
+		t.Errorf("fields that were changed in place: -want, +got:\n%s", d)
 	}
 	if d := cmp.Diff(orders(func(db *Database) { db.Spec.Owner = "bob" }), got.Object); d != "" {
-		t.Errorf("what is changed in place is lost: -want, +got:\n%s", d)
+		t.Errorf("changes in place must be discarded: -want, +got:\n%s", d)
 	}
 }
 
@@ -191,7 +194,8 @@ func TestFlush(t *testing.T) {
 		return nil
 	})
 	if got.Err != nil || seen != "db-1" || got.Object.Status.Host != "db-1" {
-		t.Errorf("got %v, latest %q, object %+v", got.Err, seen, got.Object.Status)
+		t.Errorf("want the patch in the latest object after Flush: got the error %v, latest %q, object %+v",
+			got.Err, seen, got.Object.Status)
 	}
 }
 
@@ -205,6 +209,6 @@ func TestDynamicObjects(t *testing.T) {
 	})
 	host, err := kopf.GetField[string](got.Object, "status.host")
 	if got.Err != nil || err != nil || host != "db-1" {
-		t.Errorf("got %v, %v, %q", got.Err, err, host)
+		t.Errorf("want the host in the object: got the errors %v and %v, host %q", got.Err, err, host)
 	}
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest"
 )
 
-// settingsOf is what a database has beside itself.
+// settingsOf returns a config map that belongs to a database.
 func settingsOf(db *Database, name, value string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Name: db.Name + "-" + name}, Data: map[string]string{"owner": value},
@@ -53,13 +53,13 @@ func TestTheHandlerUsesTheClient(t *testing.T) {
 	var made corev1.ConfigMap
 	err := c.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "orders-new"}, &made)
 	if err != nil || got.Err != nil || made.Data["owner"] != "ann" || len(made.OwnerReferences) != 1 {
-		t.Errorf("got %v, %v, %+v", got.Err, err, made)
+		t.Errorf("the handler must create an owned child: got the errors %v and %v, child %+v", got.Err, err, made)
 	}
 	want := []facadetest.Posted{
 		{About: "ConfigMap shop/orders-new", Type: "Normal", Reason: "Created", Message: "as it was not there"},
 	}
 	if d := cmp.Diff(want, got.Events); d != "" {
-		t.Errorf("-want, +got:\n%s", d)
+		t.Errorf("the events about the child: -want, +got:\n%s", d)
 	}
 }
 
@@ -79,25 +79,25 @@ func TestEnsure(t *testing.T) {
 		if err := ensure("a", "b")(ctx, c); err != nil {
 			return err
 		}
-		return errLater // so that there is another call
+		return errLater // for another attempt
 	})
 	if d := cmp.Diff([]string{"ConfigMap shop/orders-a", "ConfigMap shop/orders-b"}, got.Children); d != "" {
-		t.Errorf("%v: -want, +got:\n%s", got.Err, d)
+		t.Errorf("declared children after error %v: -want, +got:\n%s", got.Err, d)
 	}
 	if d := cmp.Diff(orders(), got.Object); d != "" || got.Patch != nil {
-		t.Errorf("what the operator remembers is no news: %v, -want, +got:\n%s", got.Patch, d)
+		t.Errorf("the operator's own annotations must not be in the outcome: patch %v, -want, +got:\n%s", got.Patch, d)
 	}
 	got = failing.Call(t.Context(), ensure("a"))
 	if d := cmp.Diff([]string{"ConfigMap shop/orders-a"}, got.Children); d != "" || got.Err != nil {
-		t.Errorf("%v: -want, +got:\n%s", got.Err, d)
+		t.Errorf("declared children in the second attempt: error %v, -want, +got:\n%s", got.Err, d)
 	}
 	var left corev1.ConfigMapList
 	if err := c.List(t.Context(), &left); err != nil || len(left.Items) != 1 || left.Items[0].Name != "orders-a" {
-		t.Errorf("what is not declared any more is deleted: %v, %v", err, left.Items)
+		t.Errorf("a child that is not declared any more must be deleted: error %v, children %v", err, left.Items)
 	}
 }
 
-// Rules of children hold with the fake client.
+// TestEnsureWithRules shows that rules of children (Once, UntilDone, Retain) hold with the fake client.
 func TestEnsureWithRules(t *testing.T) {
 	cluster := newFake()
 	c := facadetest.NewChange(orders(), facadetest.Client(cluster))
@@ -121,20 +121,20 @@ func TestEnsureWithRules(t *testing.T) {
 			err := c.Ensure(ctx, kopf.Once(settingsOf(c.Object, "once", step.value)),
 				kopf.UntilDone(settingsOf(c.Object, "done", step.value)),
 				kopf.Retain(settingsOf(c.Object, "retained", step.value)))
-			return errors.Join(err, errLater) // so that there is another call
+			return errors.Join(err, errLater) // for another attempt
 		})
 		if (len(got.Children) == 3) != (step.value != "") {
-			t.Errorf("%q: the children are %v: %v", step.value, got.Children, got.Err)
+			t.Errorf("with the value %q: got the children %v, error %v", step.value, got.Children, got.Err)
 		}
 		all := []string{owner("once"), owner("done"), owner("retained")}
 		if d := cmp.Diff([]string{step.once, step.untilDone, step.retained}, all); d != "" {
-			t.Errorf("%q: -want, +got:\n%s", step.value, d)
+			t.Errorf("the children for the value %q: -want, +got:\n%s", step.value, d)
 		}
 	}
 }
 
-// An unstructured child gets a namespace even if the fake client does not know its kind, like a child of a type in the
-// scheme. If that is not possible, the error names the missing RESTMapper.
+// TestEnsureOfAnUnknownKind shows that an unstructured child gets a namespace even if the fake client does not know its
+// kind, like a child of a type in the scheme. If that is not possible, the error names the missing RESTMapper.
 func TestEnsureOfAnUnknownKind(t *testing.T) {
 	part := func(namespace string) *unstructured.Unstructured {
 		child := &unstructured.Unstructured{}
@@ -144,7 +144,7 @@ func TestEnsureOfAnUnknownKind(t *testing.T) {
 		child.SetNamespace(namespace)
 		return child
 	}
-	plain := func() *fake.ClientBuilder { // with a scheme of its own, as the fake adds kinds to it
+	plain := func() *fake.ClientBuilder { // with a separate scheme, as the fake adds kinds to it
 		return fake.NewClientBuilder().WithScheme(runtime.NewScheme())
 	}
 	mapper := meta.NewDefaultRESTMapper(nil)
@@ -159,18 +159,21 @@ func TestEnsureOfAnUnknownKind(t *testing.T) {
 		want      string // the child, or the error
 	}{
 		"Default": {
-			"it gets the namespace of its parent", orders(), plain().Build(), "", "[Part.parts.example.org shop/one]",
+			"a child gets the namespace of its parent", orders(), plain().Build(), "",
+			"[Part.parts.example.org shop/one]",
 		},
 		"NoNamespace": {
-			"the parent does not have one either", everywhere, plain().Build(), "",
+			"a child of a parent without a namespace is an error", everywhere, plain().Build(), "",
 			"it has no namespace, and neither has its parent: set one; " +
 				"facadetest: the client does not know whether the kind has namespaces: set it with WithRESTMapper",
 		},
 		"OfItsOwn": {
-			"nor has the parent one to give", everywhere, plain().Build(), "shop", "[Part.parts.example.org shop/one]",
+			"a child keeps its own namespace", everywhere, plain().Build(), "shop",
+			"[Part.parts.example.org shop/one]",
 		},
 		"Mapped": {
-			"the mapper has a cluster-scoped kind", everywhere, plain().WithRESTMapper(mapper).Build(), "",
+			"a child of a cluster-scoped kind gets no namespace", everywhere,
+			plain().WithRESTMapper(mapper).Build(), "",
 			"[Part.parts.example.org one]",
 		},
 	} {
@@ -184,7 +187,7 @@ func TestEnsureOfAnUnknownKind(t *testing.T) {
 
 func TestWithoutClient(t *testing.T) {
 	got := facadetest.NewChange(orders()).Call(t.Context(), func(ctx context.Context, c *DatabaseChange) error {
-		_ = c.Client.List(ctx, &corev1.PodList{}) // what the handler keeps to itself, the test has to know
+		_ = c.Client.List(ctx, &corev1.PodList{}) // the outcome reports the error although the handler ignores it
 		return nil
 	})
 	contains(t, errorText(got.Err), "facadetest.Client(fake.NewClientBuilder()")
@@ -228,13 +231,16 @@ func TestKinds(t *testing.T) {
 		client client.Client
 		want   string
 	}{
-		"Unknown": {"the Go type is all there is", orders(), nil, "unknown.facadetest/v1, Kind=Database"},
+		"Unknown": {"without a client, the kind is the name of the Go type", orders(), nil,
+			"unknown.facadetest/v1, Kind=Database"},
 		"Scheme": {
-			"the scheme of the client knows it", orders(), fake.NewClientBuilder().WithScheme(scheme).Build(),
+			"the scheme of the client gives the kind of a type", orders(),
+			fake.NewClientBuilder().WithScheme(scheme).Build(),
 			"shop.example.org/v2, Kind=Database",
 		},
 		"Object": {
-			"the object says it", typed, fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).Build(),
+			"the apiVersion and kind of the object are used", typed,
+			fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).Build(),
 			"shop.example.org/v3, Kind=Database",
 		},
 	} {
@@ -249,7 +255,7 @@ func TestKinds(t *testing.T) {
 				return nil
 			})
 			if got.Result != tc.want+"databases" {
-				t.Errorf("%s: got %v, %v", tc.why, got.Result, got.Err)
+				t.Errorf("%s: got the kind %v, error %v", tc.why, got.Result, got.Err)
 			}
 		})
 	}

@@ -12,7 +12,7 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-// Database is a kind of somebody's project; no scheme knows it, unless a test adds it.
+// Database is an example kind of a user's project. A scheme contains it only if a test adds it.
 type Database struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -31,7 +31,7 @@ type DatabaseStatus struct {
 	Host string `json:"host,omitempty"`
 }
 
-// DeepCopyObject is what controller-gen would make.
+// DeepCopyObject does the same as the generated method of controller-gen.
 func (d *Database) DeepCopyObject() runtime.Object {
 	copied := *d
 	copied.ObjectMeta = *d.ObjectMeta.DeepCopy()
@@ -46,7 +46,7 @@ type (
 	DatabaseAdmission = kopf.Admission[*Database]
 )
 
-// orders is a database as a test writes it.
+// orders returns a valid database, with the given changes.
 func orders(change ...func(*Database)) *Database {
 	db := &Database{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "orders"}, Spec: DatabaseSpec{Owner: "ann", Size: 3},
@@ -57,13 +57,13 @@ func orders(change ...func(*Database)) *Database {
 	return db
 }
 
-// panicOf is the text that the call panics with.
+// panicOf returns the text of the call's panic.
 func panicOf(t *testing.T, call func()) (text string) {
 	t.Helper()
 	defer func() {
 		value := recover()
 		if value == nil {
-			t.Error("it does not panic")
+			t.Error("the call must panic")
 		}
 		text, _ = value.(string)
 	}()
@@ -75,7 +75,7 @@ func contains(t *testing.T, text string, wanted ...string) {
 	t.Helper()
 	for _, one := range wanted {
 		if !strings.Contains(text, one) {
-			t.Errorf("want %q in: %s", one, text)
+			t.Errorf("want the text %q in: %s", one, text)
 		}
 	}
 }

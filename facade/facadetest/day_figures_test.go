@@ -20,14 +20,14 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// byHand runs operators in a manager of controller-runtime, and does not look at them.
+// byHand runs operators in a manager of controller-runtime, without observing them.
 type byHand struct {
 	t     testing.TB
 	end   context.CancelFunc
 	ended <-chan error
 }
 
-// rest is as long as the retries of a day take.
+// rest sleeps longer than the retries of a day take.
 func (byHand) rest()                      { time.Sleep(2 * time.Hour) }
 func (byHand) quiet(during time.Duration) { time.Sleep(during) }
 
@@ -59,14 +59,14 @@ func (d *day) startByHand(server *memapi.Server, calls *tally) {
 	}
 }
 
-// spent is what a day costs.
+// spent holds the costs of a day.
 type spent struct {
 	wall   time.Duration
 	allocs uint64
 	calls  map[string]int
 }
 
-// measure has a day pass, and the same handlers called.
+// measure plays a day and returns its costs and the calls of handlers.
 func measure(t *testing.T, shops int, start func(d *day, server *memapi.Server, calls *tally)) (s spent) {
 	t.Helper()
 	calls := newTally()
@@ -91,8 +91,8 @@ func median(all []float64) float64 {
 	return all[len(all)/2]
 }
 
-// TestVirtualDayFigures tells what the kit costs beside the same operator in a manager of controller-runtime, against
-// the same server. VIRTUAL_DAYS are how many days are compared.
+// TestVirtualDayFigures compares the costs of the kit with those of the same operator in a manager of
+// controller-runtime, against the same server. VIRTUAL_DAYS sets the number of compared days.
 func TestVirtualDayFigures(t *testing.T) {
 	rounds, shops := 1, 1
 	if asked := os.Getenv("VIRTUAL_DAYS"); asked != "" {
@@ -107,7 +107,7 @@ func TestVirtualDayFigures(t *testing.T) {
 		without := measure(t, shops, (*day).startByHand)
 		with := measure(t, shops, func(d *day, server *memapi.Server, calls *tally) { d.startWithKit(server, calls) })
 		if diff := cmp.Diff(without.calls, with.calls); diff != "" {
-			t.Errorf("the same operator has other calls with the kit (-without, +with):\n%s", diff)
+			t.Errorf("the calls must be the same with and without the kit (-without, +with):\n%s", diff)
 		}
 		walls = append(walls, with.wall.Seconds()/without.wall.Seconds())
 		allocs = append(allocs, float64(with.allocs)/float64(without.allocs))
@@ -117,7 +117,7 @@ func TestVirtualDayFigures(t *testing.T) {
 	wall, alloc := median(walls), median(allocs)
 	t.Logf("%d days of %d shops: with the kit %.2f times the wall time, %.2f times the allocations",
 		rounds, shops, wall, alloc)
-	if alloc > 2 || rounds > 4 && wall > 2 { // one day may be disturbed by all that runs beside it
-		t.Error("the kit costs more than what it looks at")
+	if alloc > 2 || rounds > 4 && wall > 2 { // other programs may slow down a single day
+		t.Error("the kit must cost at most as much as the operator itself")
 	}
 }

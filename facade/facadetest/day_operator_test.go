@@ -29,7 +29,7 @@ type (
 	shopRun    = kopf.Task[*kopf.Unstructured]
 )
 
-// tally counts the calls of handlers where they are made, so that runs with and without the kit can be compared.
+// tally counts the calls inside of the handlers, so that runs with and without the kit can be compared.
 type tally struct {
 	mu    sync.Mutex
 	calls map[string]int
@@ -43,9 +43,9 @@ func (n *tally) count(id string) {
 	n.calls[id]++
 }
 
-// shopkeeper is an operator with ten handlers of all families that need no server of their own, and an index.
+// shopkeeper returns an operator with an index and ten handlers of all families that need no server.
 func shopkeeper(calls *tally) *kopf.Operator {
-	// Alone in a cluster of one kind, it need not look for peers and kinds every minute, all day long.
+	// It is the only operator of a cluster with one kind, so it does not scan for peers and kinds every minute.
 	op := kopf.New("shopkeeper.example.org", kopf.Settings{
 		Peering: kopf.PeeringSettings{Standalone: true}, ScanningDisabled: true,
 	})
@@ -97,7 +97,7 @@ func shopkeeper(calls *tally) *kopf.Operator {
 	return op
 }
 
-// furnish is done in two parts, the second of which fails for an hour.
+// furnish has two sub-handlers; the second one fails for an hour.
 func (n *tally) furnish(_ context.Context, c *shopChange) error {
 	n.count("furnish")
 	c.Sub("shelves", func(context.Context, *shopChange) error { n.count("furnish/shelves"); return nil })
@@ -111,8 +111,8 @@ func (n *tally) furnish(_ context.Context, c *shopChange) error {
 	return nil
 }
 
-// guard looks around every eleven minutes. It is there for twelve hours, then for seven: eleven minutes divide neither,
-// so that no round coincides with its end, where chance would tell whether it counts.
+// guard is a daemon with a round every eleven minutes. It runs for twelve hours, then for seven. Eleven minutes divide
+// neither, so a round never coincides with the end, where the number of rounds would depend on chance.
 func (n *tally) guard(ctx context.Context, r *shopRun) error {
 	n.count("guard")
 	rounds := time.NewTicker(11 * time.Minute)

@@ -18,15 +18,15 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// running is an operator at work, be it with the kit or without.
+// running is a running operator, with the kit or without it.
 type running interface {
-	// rest waits until all retries are over, quiet for so long, in which nothing is to happen.
+	// rest waits until all retries have ended. quiet waits for a time without any activity.
 	rest()
 	quiet(during time.Duration)
 	stop()
 }
 
-// day is what happens in a shopping street from midnight to midnight.
+// day is the course of events in a shopping street from midnight to midnight.
 type day struct {
 	t      testing.TB
 	people client.Client
@@ -49,7 +49,7 @@ func (d *day) left(hour int) time.Duration {
 	return time.Until(d.began.Add(time.Duration(hour) * time.Hour))
 }
 
-// all does the same with all shops.
+// all calls the function for each shop.
 func (d *day) all(do func(ctx context.Context, shop *kopf.Unstructured) error) {
 	d.t.Helper()
 	for _, shop := range d.shops {
@@ -66,7 +66,8 @@ func (d *day) edit(patch string) {
 	})
 }
 
-// pass has the shops made at midnight, edited at 6, edited again while the operator is away at 12, and deleted at 20.
+// pass creates the shops at midnight, edits them at 6, edits them again at 12 while the operator is stopped, and
+// deletes them at 20.
 func (d *day) pass() {
 	d.t.Helper()
 	op := d.start()
@@ -88,7 +89,7 @@ func (d *day) pass() {
 	op.stop()
 }
 
-// withKit runs operators with it.
+// withKit runs operators with the kit.
 type withKit struct {
 	t      testing.TB
 	runner *facadetest.Runner
@@ -103,7 +104,7 @@ func (k withKit) stop() {
 	}
 }
 
-// startWithKit gives the runners, too.
+// startWithKit returns the runners that the day will start.
 func (d *day) startWithKit(server *memapi.Server, calls *tally) (runners *[]*facadetest.Runner) {
 	runners = &[]*facadetest.Runner{}
 	d.start = func() running {
@@ -115,7 +116,7 @@ func (d *day) startWithKit(server *memapi.Server, calls *tally) (runners *[]*fac
 	return runners
 }
 
-// dayOfAShop are the calls for each of the shops, with their hours and minutes.
+// dayOfAShop lists the calls for each shop, with hours and minutes.
 var dayOfAShop = []string{
 	"00:00 create: furnish #1: retry: the sub-handlers are not all finished",
 	"00:00 create: furnish/shelves #1: success", "00:00 create: furnish/till #1: retry: sold out",
@@ -132,7 +133,7 @@ var dayOfAShop = []string{
 	"20:00 delete: close #1: retry: customers inside", "20:30 delete: close #2: success",
 }
 
-// An operator with ten handlers is played through a day: its retries, its timers, and a restart.
+// TestAVirtualDay plays a day of an operator with ten handlers: its retries, its timers, and a restart.
 func TestAVirtualDay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
@@ -142,30 +143,30 @@ func TestAVirtualDay(t *testing.T) {
 		got := map[string][]string{}
 		for _, r := range *runners {
 			for _, c := range r.Calls() {
-				if c.Handler != "see" { // as often as the object changes, whatever for
+				if c.Handler != "see" { // its number of calls follows the number of writes
 					got[c.Name] = append(got[c.Name], d.line(c))
 				}
 			}
 			for _, w := range r.Writes() {
 				if w.Code != http.StatusOK && w.Code != http.StatusCreated {
-					t.Errorf("written in vain: %s", w)
+					t.Errorf("every write must succeed, got %s", w)
 				}
 			}
 		}
 		for _, shop := range d.shops {
 			lines := got[shop.GetName()]
-			slices.Sort(lines) // those of one minute have no order
+			slices.Sort(lines) // calls of one minute have a random order
 			if diff := cmp.Diff(dayOfAShop, lines); diff != "" {
-				t.Errorf("%s (-want, +got):\n%s", shop.GetName(), diff)
+				t.Errorf("the calls for %s (-want, +got):\n%s", shop.GetName(), diff)
 			}
 			if left := server.Object(shopResource, "default", shop.GetName()); left != nil {
-				t.Errorf("%s is still there: %v", shop.GetName(), left)
+				t.Errorf("%s must be deleted, got %v", shop.GetName(), left)
 			}
 		}
 	})
 }
 
-// line is a call without its object, at its time.
+// line formats a call without its object, with its time.
 func (d *day) line(c facadetest.HandlerCall) string {
 	minutes := int(c.Began.Sub(d.began).Minutes())
 	text := strings.Replace(c.String(), " Shop default/"+c.Name, "", 1)

@@ -19,7 +19,7 @@ import (
 
 type PodChange = kopf.Change[*corev1.Pod]
 
-// pod is what the examples handle.
+// pod returns the object of the examples.
 func pod() *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}}
 }
@@ -29,7 +29,7 @@ func printJSON(value any) {
 	fmt.Println(string(text), err)
 }
 
-// A handler is called, and the test asks what came of it.
+// A test calls a handler and checks its outcome.
 func ExampleNewChange() {
 	announce := func(_ context.Context, c *PodChange) error {
 		c.Patch(func(p *corev1.Pod) { p.Labels = map[string]string{"announced": "yes"} })
@@ -46,7 +46,7 @@ func ExampleNewChange() {
 	// {"metadata":{"labels":{"announced":"yes"}}} <nil>
 }
 
-// Another call is the next attempt, on the object as the first one has left it, and without waiting.
+// Another call is the next attempt, at once, on the object as the first attempt left it.
 func ExampleChange_Call() {
 	provision := func(_ context.Context, c *PodChange) error {
 		if c.Retry < 2 {
@@ -66,7 +66,7 @@ func ExampleChange_Call() {
 	// <nil> 0s true
 }
 
-// Handlers read and write other objects with controller-runtime's fake client, be it by c.Ensure.
+// Handlers read and write other objects with controller-runtime's fake client, also with c.Ensure.
 func ExampleClient() {
 	expose := func(ctx context.Context, c *PodChange) error {
 		return c.Ensure(ctx, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: c.Object.Name}})
@@ -82,7 +82,7 @@ func ExampleClient() {
 	// <nil> [Service default/web] <nil> Pod
 }
 
-// A handler of a field gets its two values.
+// A handler of a field gets the values before and after the change.
 func ExampleField() {
 	moved := func(_ context.Context, c *PodChange) error {
 		before, after := kopf.FieldChange[string](c)
@@ -98,7 +98,7 @@ func ExampleField() {
 	// <nil> from one to two
 }
 
-// What a daemon does until it has to end.
+// A daemon works until it is stopped.
 func ExampleNewTask() {
 	r := facadetest.NewTask(pod())
 	watch := func(_ context.Context, run *kopf.Task[*corev1.Pod]) error {
@@ -116,7 +116,7 @@ func ExampleNewTask() {
 	// <nil> watched 1
 }
 
-// A request is denied.
+// An admission handler denies a request.
 func ExampleNewAdmission() {
 	guard := func(_ context.Context, a *kopf.Admission[*corev1.Pod]) error {
 		if a.Old.Labels["keep"] != a.Object.Labels["keep"] {
@@ -134,7 +134,7 @@ func ExampleNewAdmission() {
 	// false 403 the label stays
 }
 
-// Handlers look things up in an index that the test has filled.
+// Handlers use an index that the test has filled.
 func ExampleNewIndex() {
 	onNode := facadetest.NewIndex(map[string][]string{"one": {"web", "db"}})
 	count := func(_ context.Context, c *PodChange) error {

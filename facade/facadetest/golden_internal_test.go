@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// The judgement of a run is no test's, so it is reached by no test through the public door.
+// TestStaleGoldenFiles tests the check at the end of a run. No single test can reach that check through the public API.
 func TestStaleGoldenFiles(t *testing.T) {
 	if partial() {
-		t.Skip("with -run, -skip or -short, nothing is said of stale files")
+		t.Skip("stale files are not checked with -run, -skip or -short")
 	}
 	folder := t.TempDir()
 	used, stale := filepath.Join(folder, "used.golden"), filepath.Join(folder, "stale.golden")
@@ -24,11 +24,11 @@ func TestStaleGoldenFiles(t *testing.T) {
 		want     int
 		told     string
 	}{
-		"Used":    {reason: "each file has its test", patterns: []string{used}},
-		"Stale":   {"a file without a test is told", 0, []string{filepath.Join(folder, "*.golden")}, 1, stale},
-		"Nowhere": {"a pattern with a mistake would never find any", 0, []string{folder + "/*.txt"}, 1, "has no files"},
-		"Pattern": {"a pattern that is none is told", 0, []string{"["}, 1, `the pattern "["`},
-		"Failed":  {"a test that has failed may have asked for no file", 3, []string{stale}, 3, ""},
+		"Used":    {reason: "a file with a test is not stale", patterns: []string{used}},
+		"Stale":   {"a file without a test is reported", 0, []string{filepath.Join(folder, "*.golden")}, 1, stale},
+		"Nowhere": {"a pattern without files is an error", 0, []string{folder + "/*.txt"}, 1, "has no files"},
+		"Pattern": {"an invalid pattern is an error", 0, []string{"["}, 1, `the pattern "["`},
+		"Failed":  {"stale files are ignored after a failure", 3, []string{stale}, 3, ""},
 	}
 	for name, tc := range cases {
 		var told strings.Builder
@@ -37,12 +37,13 @@ func TestStaleGoldenFiles(t *testing.T) {
 			t.Errorf("%s: %s: got %d, %s", name, tc.reason, code, told.String())
 		}
 		if strings.Contains(told.String(), used) {
-			t.Errorf("%s: %s: it is not stale: %s", name, tc.reason, told.String())
+			t.Errorf("%s: %s: a used file must not be reported: %s", name, tc.reason, told.String())
 		}
 	}
 }
 
-// What begins in one second comes in any order: only an operator of two threads would show it, and not always.
+// TestTheOrderOfCalls shows that calls of one second are sorted. In whole runs, only an operator with two threads has
+// such calls, and not always.
 func TestTheOrderOfCalls(t *testing.T) {
 	zero := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 	call := func(name, handler, lane string, after time.Duration) HandlerCall {
@@ -76,7 +77,7 @@ func TestTheOrderOfCalls(t *testing.T) {
 1m0s      cleanup: close #0: running
 `
 	if got, err := textOf([]any{calls}); err != nil || got != want {
-		t.Errorf("%v\n%s", err, difference(want, got))
+		t.Errorf("in virtual time: %v\n%s", err, difference(want, got))
 	}
 	for i := range calls {
 		calls[i].moment = momentOf(time.Now(), zero)

@@ -18,7 +18,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// A whole operator: one of several families, with retries, sub-handlers and two objects side by side.
+// TestGoldenOfAnOperator compares a whole operator of several families, with retries, sub-handlers and two objects side
+// by side.
 func TestGoldenOfAnOperator(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
@@ -41,7 +42,7 @@ func TestGoldenOfAnOperator(t *testing.T) {
 	})
 }
 
-// In real time, an operator's calls come at any time, and side by side.
+// TestGoldenInRealTime shows that a golden file works in real time, where calls come at any time and side by side.
 func TestGoldenInRealTime(t *testing.T) {
 	server := memapi.New()
 	createConfigMap(t, server, "world")
@@ -85,7 +86,8 @@ func TestGoldenOfAHandler(t *testing.T) {
 	)
 }
 
-// Untyped objects have the methods of lists, and are none.
+// TestGoldenOfUntypedObjects shows that an untyped object is not treated as a list, although it has the methods of
+// lists.
 func TestGoldenOfUntypedObjects(t *testing.T) {
 	list := &unstructured.UnstructuredList{Items: []unstructured.Unstructured{*newShop("one"), *newShop("two")}}
 	got := judge(t, func(t testing.TB) { facadetest.Golden(t, "testdata/untyped.golden", list, newShop("three")) })
@@ -112,15 +114,15 @@ func TestWhatGoldenFails(t *testing.T) {
 		want   []string
 	}{
 		"Missing": {
-			reason: "a file that is not there is told with the command that makes it, and what it would be",
-			file:   filepath.Join(folder, "missing.golden"), parts: []any{"what there is"},
+			reason: "a missing file is reported with the command that creates it, and its content",
+			file:   filepath.Join(folder, "missing.golden"), parts: []any{"new text"},
 			want: []string{
 				"there is no golden file", "missing.golden", "-run '^TestWhatGoldenFails$/^Missing$'",
-				"-facadetest.update", "FACADETEST_UPDATE=1", "what there is\n",
+				"-facadetest.update", "FACADETEST_UPDATE=1", "new text\n",
 			},
 		},
 		"Different": {
-			reason: "lines that differ are told with those around them",
+			reason: "different lines are reported with the lines around them",
 			file:   write("different.golden", "one\ntwo\nthree\n"), parts: []any{"one\nzwei\nthree\n"},
 			want: []string{
 				"different.golden", "-facadetest.update",
@@ -128,21 +130,21 @@ func TestWhatGoldenFails(t *testing.T) {
 			},
 		},
 		"Long": {
-			reason: "nobody reads a thousand lines",
+			reason: "a long difference is shortened",
 			file:   write("long.golden", "short\n"), parts: []any{many},
 			want: []string{"and 444 more lines"},
 		},
 		"Nothing": {
-			reason: "a test that compares nothing is a mistake",
+			reason: "a call without anything to compare is an error",
 			file:   write("nothing.golden", ""), want: []string{"there is nothing to compare"},
 		},
 		"Nil": {
-			reason: "an object that the test has not got is no empty one",
+			reason: "a nil object is an error",
 			file:   write("nil.golden", "null\n"), parts: []any{(*corev1.ConfigMap)(nil)},
 			want: []string{"part 0, a *v1.ConfigMap", "nil"},
 		},
 		"Equal": {
-			reason: "lines may end as they do on Windows", file: write("equal.golden", "one\r\ntwo\r\n"),
+			reason: "line ends of Windows are accepted", file: write("equal.golden", "one\r\ntwo\r\n"),
 			parts: []any{"one\ntwo"},
 		},
 	}
@@ -150,7 +152,7 @@ func TestWhatGoldenFails(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got := judge(t, func(t testing.TB) { facadetest.Golden(t, tc.file, tc.parts...) })
 			if (got == "") != (len(tc.want) == 0) {
-				t.Errorf("%s: got %s", tc.reason, got)
+				t.Errorf("%s: got the failure %q", tc.reason, got)
 			}
 			contains(t, got, tc.want...)
 		})
@@ -164,7 +166,7 @@ func TestOneGoldenFileForTwoTests(t *testing.T) {
 		t.Run(text, func(t *testing.T) {
 			got := judge(t, func(t testing.TB) { facadetest.Golden(t, file, text) })
 			if text == "one" && got != "" {
-				t.Errorf("the same text may be compared again: %s", got)
+				t.Errorf("the same text must be accepted again: %s", got)
 			}
 			if text != "one" {
 				contains(t, got, "asked for twice", "TestOneGoldenFileForTwoTests/one", "-one\n+another\n")
@@ -172,7 +174,7 @@ func TestOneGoldenFileForTwoTests(t *testing.T) {
 		})
 	}
 	if text, err := os.ReadFile(file); err != nil || string(text) != "one\n" {
-		t.Errorf("got %q, %v", text, err)
+		t.Errorf("the file must have the first text, got %q, %v", text, err)
 	}
 }
 
@@ -182,6 +184,6 @@ func TestAFailedTestWritesNoGoldenFile(t *testing.T) {
 	failed := &judged{TB: t, failed: true}
 	facadetest.Golden(failed, file, "half of it")
 	if _, err := os.Stat(file); !os.IsNotExist(err) {
-		t.Errorf("it is there: %v", err)
+		t.Errorf("a failed test must not write the file: got %v", err)
 	}
 }

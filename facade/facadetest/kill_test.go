@@ -23,7 +23,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// diary is what functions tell, be they of a dead operator or of a living one.
+// diary collects notes of the handlers of running and killed operators.
 type diary struct {
 	mu   sync.Mutex
 	told []string
@@ -41,7 +41,7 @@ func (d *diary) read() []string {
 	return slices.Clone(d.told)
 }
 
-// labeller labels config maps twice, with a minute in between, and tells what it did.
+// labeller returns an operator that labels config maps twice, with a minute in between, and notes each step.
 func labeller(told *diary) *kopf.Operator {
 	op := kopf.New("labeller.example.org")
 	maps := kopf.For(op, &corev1.ConfigMap{})
@@ -81,30 +81,30 @@ func TestKill(t *testing.T) {
 			createConfigMap(t, server, "two")
 			time.Sleep(time.Hour)
 			if got, want := told.read(), []string{"between", "after"}; !slices.Equal(got, want) {
-				t.Errorf("no context is cancelled, and no request answered: the function noted %q, not %q", got, want)
+				t.Errorf("Kill must not cancel a context or answer a request: got %q, want %q", got, want)
 			}
 			if calls := r.Calls(); len(calls) != 1 || calls[0].Outcome != "" {
-				t.Errorf("nothing is called in a killed operator, nothing ends: %v", calls)
+				t.Errorf("a killed operator must not call handlers or end attempts: %v", calls)
 			}
 			var one corev1.ConfigMap
 			key := client.ObjectKeyFromObject(configMap("one"))
 			if err := people(t, server).Get(t.Context(), key, &one); err != nil {
-				t.Errorf("looking at the object: %v", err)
+				t.Errorf("reading the object: %v", err)
 			}
 			if one.Labels["first"] == "" || one.Labels["second"] != "" {
-				t.Errorf("what was done before has its effect, nothing else: %v", one.Labels)
+				t.Errorf("only the write before Kill may have an effect: %v", one.Labels)
 			}
 			select {
 			case <-r.Ended():
-				t.Errorf("it has come to its end before the test")
+				t.Errorf("a killed operator must not end before Stop")
 			default:
 			}
 			if err := r.Stop(); err == nil || err.Error() != "the operator was killed" || r.ExitCode() != -1 {
-				t.Errorf("it has ended with %v, exit code %d", err, r.ExitCode())
+				t.Errorf("Stop must report that the operator was killed: got %v, exit code %d", err, r.ExitCode())
 			}
 		})
 		if got != "" {
-			t.Errorf("the test has failed: %s", got)
+			t.Errorf("Kill must not fail the test: %s", got)
 		}
 	})
 }
@@ -121,7 +121,7 @@ func TestAnotherOneAfterAKill(t *testing.T) {
 			second := facadetest.Start(t, labeller(told), facadetest.Against(memapi.Config(server)))
 			second.Settle(time.Hour, 24*time.Hour)
 			if calls := second.Calls(); len(calls) != 1 || calls[0].Outcome != "success" || calls[0].Attempt != 1 {
-				t.Errorf("what was cut off is done again: %v", calls)
+				t.Errorf("the next operator must repeat the attempt that was cut off: %v", calls)
 			}
 		})
 		if got != "" {
@@ -130,8 +130,8 @@ func TestAnotherOneAfterAKill(t *testing.T) {
 	})
 }
 
-// killing is a connection on which the operator is killed when it discovers a group of kinds. Controller-runtime holds
-// a lock of its RESTMapper during that request.
+// killing is a connection that kills the operator when it discovers an API group. Controller-runtime holds a lock of
+// its RESTMapper during that request.
 type killing struct {
 	through http.RoundTripper
 	group   string
@@ -145,7 +145,7 @@ func (k *killing) RoundTrip(r *http.Request) (*http.Response, error) {
 	return k.through.RoundTrip(r)
 }
 
-// creators makes an operator that creates a deployment for the config map "one", and a second later a role for "two".
+// creators returns an operator that creates a deployment for the config map "one", and a second later a role for "two".
 func creators(told *diary) *kopf.Operator {
 	op := kopf.New("creators.example.org")
 	maps := kopf.For(op, &corev1.ConfigMap{})
@@ -179,17 +179,17 @@ func TestKillDuringDiscovery(t *testing.T) {
 			createConfigMap(t, server, "one")
 			time.Sleep(time.Hour)
 			if got, want := told.read(), []string{"one reads", "two reads"}; !slices.Equal(got, want) {
-				t.Errorf("reads are answered, writes are not: the functions noted %q, not %q", got, want)
+				t.Errorf("reads must be answered, writes must not: got %q, want %q", got, want)
 			}
 			for _, child := range []client.Object{&appsv1.Deployment{}, &rbacv1.Role{}} {
 				key := client.ObjectKey{Namespace: "default", Name: "one"}
 				if err := people(t, server).Get(t.Context(), key, child); !apierrors.IsNotFound(err) {
-					t.Errorf("no write of a killed operator arrives: %T: %v", child, err)
+					t.Errorf("a write of a killed operator must not arrive: %T: %v", child, err)
 				}
 			}
 		})
 		if got != "" {
-			t.Errorf("the test has failed: %s", got)
+			t.Errorf("Kill during discovery must not fail the test: %s", got)
 		}
 	})
 }
@@ -214,11 +214,11 @@ func TestKilledOperatorLogsNothing(t *testing.T) {
 			r.Kill()
 			time.Sleep(time.Hour)
 			if strings.Contains(r.Output(), "msg=dead") {
-				t.Errorf("a dead process logs nothing:\n%s", r.Output())
+				t.Errorf("a killed operator must not log:\n%s", r.Output())
 			}
 		})
 		if got != "" {
-			t.Errorf("the test has failed: %s", got)
+			t.Errorf("Kill must not fail the test: %s", got)
 		}
 	})
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest"
 )
 
-// A mistake of the test must not pass for an error of its handler: it panics, and says what to write.
+// TestMistakes shows that a wrong use of the package panics with a hint. It must not look like an error of the handler.
 func TestMistakes(t *testing.T) {
 	succeed := func(context.Context, *DatabaseChange) error { return nil }
 	makes := func(options ...facadetest.Option) func() {
@@ -91,6 +91,6 @@ func TestNotCalled(t *testing.T) {
 	got = facadetest.NewChange(orders()).Call(ended, succeed)
 	contains(t, errorText(got.Err), "context canceled")
 	if got.Called {
-		t.Error("it was not")
+		t.Error("a handler must not be called after its context has ended")
 	}
 }

@@ -42,14 +42,15 @@ func TestDaemon(t *testing.T) {
 			}
 		})
 		if got.Err != nil || !got.Final || len(hosts) < 3 || hosts[0] != "ann" || hosts[1] != "bob" {
-			t.Errorf("got %v, %d states %v", got.Err, len(hosts), hosts[:2])
+			t.Errorf("the daemon must see the edit and succeed: got the error %v, %d states beginning with %v",
+				got.Err, len(hosts), hosts[:2])
 		}
 		want := map[string]any{"status": map[string]any{"host": "seen by bob"}}
 		if d := cmp.Diff(want, got.Patch); d != "" {
-			t.Errorf("what others do is not written by the function: -want, +got:\n%s", d)
+			t.Errorf("the patch must not contain the edits of others: -want, +got:\n%s", d)
 		}
 		if got.Object.Spec.Owner != "bob" || len(got.Events) != 1 {
-			t.Errorf("got %+v, %v", got.Object.Spec, got.Events)
+			t.Errorf("want the edited owner and one event: got %+v, %v", got.Object.Spec, got.Events)
 		}
 	})
 }
@@ -64,14 +65,14 @@ func TestTick(t *testing.T) {
 	}
 	first := r.Call(t.Context(), tick, kopf.Retries(3), kopf.Backoff(time.Second))
 	if first.Final || first.Delay != time.Second || !errors.Is(first.Err, kopf.ErrPaused) || first.Result != nil {
-		t.Errorf("got %+v", first)
+		t.Errorf("the second attempt must be retried after a second, without a result: got %+v", first)
 	}
 	second := r.Call(t.Context(), tick, kopf.Retries(3))
 	if !second.Final || !errors.Is(second.Err, errLater) {
-		t.Errorf("got %+v", second)
+		t.Errorf("the third attempt must be final: got %+v", second)
 	}
 	if d := cmp.Diff([]int{1, 2}, retries); d != "" {
-		t.Errorf("-want, +got:\n%s", d)
+		t.Errorf("the numbers of the attempts: -want, +got:\n%s", d)
 	}
 }
 
@@ -83,11 +84,11 @@ func TestEvent(t *testing.T) {
 	}
 	got := facadetest.NewWatchEvent(kopf.WatchEventModified, orders()).Call(t.Context(), handler)
 	if !errors.Is(got.Err, errLater) || !got.Final || got.Object.Status.Host != "MODIFIED" || len(got.Events) != 1 {
-		t.Errorf("an error is told, though it is ignored: got %+v", got)
+		t.Errorf("the outcome must have the error that the operator ignores: got %+v", got)
 	}
 	got = facadetest.NewWatchEvent(kopf.WatchEventDeleted, orders()).Call(t.Context(), handler)
 	if got.Patch != nil || got.Object.Status.Host != "" || len(got.Events) != 1 {
-		t.Errorf("nothing is written to what is gone: got %+v", got)
+		t.Errorf("nothing must be written to a deleted object: got %+v", got)
 	}
 }
 
@@ -105,7 +106,7 @@ func TestChildEvent(t *testing.T) {
 			return errNever
 		})
 	if got.Err != nil || !got.Final || got.Object.Status.Host != "10.0.0.1" {
-		t.Errorf("got %+v", got)
+		t.Errorf("the handler must get the child and patch the parent: got %+v", got)
 	}
 }
 
@@ -123,13 +124,13 @@ func TestIndexAndMemo(t *testing.T) {
 	}
 	got := facadetest.NewChange(db).Call(t.Context(), handler)
 	if d := cmp.Diff([]any{int64(6), int64(2)}, got.Result); d != "" || known.Times != 6 {
-		t.Errorf("%v, known %+v: -want, +got:\n%s", got.Err, known, d)
+		t.Errorf("the memo of the test is used: error %v, memo %+v: -want, +got:\n%s", got.Err, known, d)
 	}
 	got = facadetest.NewChange(other).Call(t.Context(), handler)
 	if d := cmp.Diff([]any{int64(101), int64(2)}, got.Result); d != "" {
-		t.Errorf("others begin anew: %v, -want, +got:\n%s", got.Err, d)
+		t.Errorf("another object gets a new memo: error %v, -want, +got:\n%s", got.Err, d)
 	}
 	if index.Len() != 2 || index.Has("eve") {
-		t.Errorf("got %d keys", index.Len())
+		t.Errorf("the index must have the two keys of the test, got %d keys", index.Len())
 	}
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest"
 )
 
-// serve makes a deployment, and tells when it is available.
+// serve creates a deployment and waits until it is available.
 func serve(ctx context.Context, c *DatabaseChange) error {
 	server := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: c.Object.Name}}
 	if err := c.Ensure(ctx, server); err != nil {
@@ -33,7 +33,7 @@ func serve(ctx context.Context, c *DatabaseChange) error {
 	return nil
 }
 
-// start is what the controller of deployments does.
+// start acts as the controller of deployments: it makes the deployment available.
 func start(t *testing.T, cluster client.Client, name string) {
 	t.Helper()
 	var server appsv1.Deployment
@@ -53,20 +53,20 @@ func clusterOfServers() client.Client {
 func TestWaitFor(t *testing.T) {
 	cluster := clusterOfServers()
 	c := facadetest.NewChange(orders(), facadetest.Client(cluster), facadetest.Owns(&appsv1.Deployment{}))
-	for range 2 { // the child is there in the second call, but not as it should be
+	for range 2 { // in the second call, the child exists but is not available
 		got := c.Call(t.Context(), serve, kopf.Timeout(15*time.Minute))
 		if got.Awaited != "Deployment.apps orders" || got.Final || got.Object.Status.Host != "" {
-			t.Errorf("the handler waits: got %+v", got)
+			t.Errorf("the handler must wait for the deployment: got %+v", got)
 		}
 		if got.Delay <= 9*time.Minute || got.Delay > 10*time.Minute {
-			t.Errorf("the wait ends in %s", got.Delay)
+			t.Errorf("the wait must end within ten minutes, got %s", got.Delay)
 		}
 		contains(t, errorText(got.Err), "waits for Deployment.apps orders")
 	}
 	start(t, cluster, "orders")
 	got := c.Call(t.Context(), serve, kopf.Timeout(15*time.Minute))
 	if got.Err != nil || !got.Final || got.Awaited != "" || got.Object.Status.Host != "orders" {
-		t.Errorf("the child is as it should be: got %+v", got)
+		t.Errorf("the handler must finish when the deployment is available: got %+v", got)
 	}
 }
 
@@ -78,7 +78,7 @@ func TestTheEndOfAWait(t *testing.T) {
 		time.Sleep(got.Delay)
 		got = c.Call(t.Context(), serve)
 		if !got.Final || !errors.Is(got.Err, kopf.ErrWaitTimeout) || got.Awaited != "" {
-			t.Errorf("the time is over: got %+v", got)
+			t.Errorf("the wait must end with ErrWaitTimeout: got %+v", got)
 		}
 	})
 }
@@ -93,12 +93,12 @@ func TestSubHandlersWait(t *testing.T) {
 	}
 	got := c.Call(t.Context(), both)
 	if got.Awaited != "Deployment.apps orders" || got.Subs[0].State != kopf.SubPending || got.Final {
-		t.Errorf("one of them waits: got %+v", got)
+		t.Errorf("a waiting sub-handler must keep the handler waiting: got %+v", got)
 	}
 	start(t, cluster, "orders")
 	got = c.Call(t.Context(), both)
 	if got.Err != nil || !got.Final || got.Subs[0].State != kopf.SubSucceeded || got.Subs[1].Called {
-		t.Errorf("it goes on: got %+v", got)
+		t.Errorf("only the sub-handler that waited must be called: got %+v", got)
 	}
 }
 
@@ -106,7 +106,7 @@ func TestWaitsThatCannotBe(t *testing.T) {
 	got := facadetest.NewChange(orders(), facadetest.Client(clusterOfServers())).Call(t.Context(), serve)
 	contains(t, errorText(got.Err), "register Owns", "pass facadetest.Owns")
 	if !got.Final || got.Awaited != "" {
-		t.Errorf("nobody watches it: got %+v", got)
+		t.Errorf("a wait without Owns must fail permanently: got %+v", got)
 	}
 	broken := interceptor.NewClient(fake.NewClientBuilder().Build(), interceptor.Funcs{
 		List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
@@ -118,7 +118,7 @@ func TestWaitsThatCannotBe(t *testing.T) {
 	contains(t, errorText(got.Err), "facadetest: listing the children of kind Deployment: ", errNever.Error())
 }
 
-// A child that the handler itself deletes is seen to be gone.
+// TestWaitForWhatWasDeleted shows that the wait sees that the handler itself has deleted the child.
 func TestWaitForWhatWasDeleted(t *testing.T) {
 	cluster := clusterOfServers()
 	c := facadetest.NewChange(orders(), facadetest.Client(cluster), facadetest.Owns(&appsv1.Deployment{}))
@@ -132,11 +132,11 @@ func TestWaitForWhatWasDeleted(t *testing.T) {
 		return kopf.WaitFor(c, server, func(*appsv1.Deployment) bool { return true }, time.Minute)
 	})
 	if got.Awaited != "Deployment.apps orders" {
-		t.Errorf("got %+v", got)
+		t.Errorf("the handler must wait for the deleted deployment: got %+v", got)
 	}
 }
 
-// What others have made is a child by its owner reference.
+// TestWaitForWhatOthersMake shows that an object that another client created is a child if it has the owner reference.
 func TestWaitForWhatOthersMake(t *testing.T) {
 	db := orders(func(db *Database) { db.UID, db.APIVersion, db.Kind = "1", "shop.example.org/v1", "Database" })
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "password"}}
@@ -149,22 +149,23 @@ func TestWaitForWhatOthersMake(t *testing.T) {
 			Call(t.Context(), wait)
 	}
 	if got := call(); got.Awaited != "Secret password" {
-		t.Errorf("it is no child: got %+v", got)
+		t.Errorf("an object without the owner reference must not end the wait: got %+v", got)
 	}
 	got := facadetest.NewChange(db, facadetest.Client(newFake(secret)), facadetest.Watches(&corev1.Secret{})).
 		Call(t.Context(), wait)
 	if got.Err != nil || !got.Final {
-		t.Errorf("any object is waited for: got %+v", got)
+		t.Errorf("with Watches, an object without the owner reference must end the wait: got %+v", got)
 	}
 	secret.OwnerReferences = []metav1.OwnerReference{
 		{APIVersion: "shop.example.org/v1", Kind: "Database", Name: "orders", UID: "1"},
 	}
 	if got := call(); got.Err != nil || !got.Final {
-		t.Errorf("it is a child: got %+v", got)
+		t.Errorf("an object with the owner reference must end the wait: got %+v", got)
 	}
 }
 
-// A namespace cannot be owned by what is in another one, so the operator deletes it.
+// TestChildrenAreReleased shows that the operator deletes children that the object cannot own: a namespace and an
+// object in another namespace.
 func TestChildrenAreReleased(t *testing.T) {
 	cluster := newFake()
 	c := facadetest.NewChange(orders(), facadetest.Client(cluster))
@@ -176,7 +177,7 @@ func TestChildrenAreReleased(t *testing.T) {
 	})
 	want := []string{"ConfigMap log/orders", "ConfigMap shop/own", "Namespace ann"}
 	if d := cmp.Diff(want, got.Children); d != "" || got.Err != nil || got.Patch != nil {
-		t.Errorf("%v, patch %v: -want, +got:\n%s", got.Err, got.Patch, d)
+		t.Errorf("the children: error %v, patch %v: -want, +got:\n%s", got.Err, got.Patch, d)
 	}
 	c.Delete()
 	retry := true
@@ -187,16 +188,16 @@ func TestChildrenAreReleased(t *testing.T) {
 		return nil
 	}
 	if got = c.Call(t.Context(), farewell); got.Final || len(namesOf(t, cluster)) != 3 {
-		t.Errorf("they are there as long as the handler is not finished: got %+v, %v", got, namesOf(t, cluster))
+		t.Errorf("the children must stay until the delete handler has finished: got %+v, %v", got, namesOf(t, cluster))
 	}
 	retry = false
 	got = c.Call(t.Context(), farewell)
 	if d := cmp.Diff([]string{"shop/own"}, namesOf(t, cluster)); d != "" || got.Err != nil || !got.Final {
-		t.Errorf("%v: what is owned is for the garbage collector: -want, +got:\n%s", got.Err, d)
+		t.Errorf("only owned children are left for the garbage collector: error %v: -want, +got:\n%s", got.Err, d)
 	}
 }
 
-// namesOf are those of all namespaces and config maps.
+// namesOf returns the names of all namespaces and config maps.
 func namesOf(t *testing.T, cluster client.Client) (all []string) {
 	t.Helper()
 	var spaces corev1.NamespaceList
@@ -233,11 +234,11 @@ func TestEdit(t *testing.T) {
 	c.Edit(func(db *Database) { db.Spec.Owner = "eve" })
 	got := call()
 	if got.Err != nil || got.Object.Spec.Owner != "eve" || got.Object.Status.Host != "of eve" || len(got.Patch) != 1 {
-		t.Errorf("got %+v", got)
+		t.Errorf("an edit of the spec must be handled as an update: got %+v", got)
 	}
 	c.Edit(func(db *Database) { db.Status.Host = "mine" })
 	if got := call(); got.Called || got.Err == nil {
-		t.Errorf("a change of the status is none: got %+v", got)
+		t.Errorf("a change of the status must not call the handler: got %+v", got)
 	}
 	c.Delete()
 	if got := call(); got.Err != nil || !got.Final {
@@ -245,6 +246,6 @@ func TestEdit(t *testing.T) {
 	}
 	want := []string{"create -ann ", "create -bob of ann", "update bob-eve of bob", "delete eve-eve mine"}
 	if d := cmp.Diff(want, seen); d != "" {
-		t.Errorf("-want, +got:\n%s", d)
+		t.Errorf("the calls with their old and new state: -want, +got:\n%s", d)
 	}
 }

@@ -16,11 +16,11 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// TestBeingAProgram is the program of the others: this test again, in a process of its own.
+// TestBeingAProgram is the program of the other tests: this test binary in a separate process.
 func TestBeingAProgram(*testing.T) {
 	manner := os.Getenv("FACADETEST_MANNER")
 	if manner == "" {
-		return // it is the test itself
+		return // this is the test run, not the program
 	}
 	asked := make(chan os.Signal, 1)
 	signal.Notify(asked, syscall.SIGTERM)
@@ -48,14 +48,15 @@ func TestAProgram(t *testing.T) {
 	r := startMyself(t, "obedient", facadetest.Against(&rest.Config{Host: "https://there.example.org"}))
 	r.Await("at work: last", time.Minute)
 	if err := r.Stop(); err != nil || r.ExitCode() != 0 {
-		t.Errorf("its end: %v, exit code %d", err, r.ExitCode())
+		t.Errorf("an obedient program must end without an error: %v, exit code %d", err, r.ExitCode())
 	}
 	if !strings.Contains(r.Stdout(), "https://there.example.org") {
-		t.Errorf("it is for another cluster; it writes\n%s", r.Stdout())
+		t.Errorf("the program must get the kubeconfig of the cluster; it writes\n%s", r.Stdout())
 	}
 	if r.Stderr() != "at work: last\n" || !strings.HasSuffix(r.Stdout(), "goodbye\n") ||
 		!strings.Contains(r.Output(), "goodbye") || !strings.Contains(r.Output(), "at work") {
-		t.Errorf("stdout\n%s\nstderr\n%s\nboth\n%s", r.Stdout(), r.Stderr(), r.Output())
+		t.Errorf("the outputs must be kept apart and together: stdout\n%s\nstderr\n%s\nboth\n%s",
+			r.Stdout(), r.Stderr(), r.Output())
 	}
 }
 
@@ -66,12 +67,12 @@ func TestProgramsThatFail(t *testing.T) {
 		want   []string
 	}{
 		"Failing": {
-			reason: "an exit code that nobody has looked at is told",
+			reason: "an exit code that the test does not check fails the test",
 			test:   func(t testing.TB) { <-startMyself(t, "failing").Ended() },
 			want:   []string{"has ended by itself: exit status 3", "at work: last"},
 		},
 		"Stubborn": {
-			reason: "a process that does not listen is killed, and says where it was",
+			reason: "a process that ignores the signal is killed and reported",
 			test: func(t testing.TB) {
 				startMyself(t, "stubborn", facadetest.StopWithin(time.Millisecond)).Await("at work", time.Minute)
 			},
@@ -83,24 +84,24 @@ func TestProgramsThatFail(t *testing.T) {
 			want:   []string{"facadetest: starting ./not-there: "},
 		},
 		"NotReady": {
-			reason: "nobody knows when a process is ready; it is told what to do instead",
+			reason: "Ready fails for a program and suggests Await",
 			test:   func(t testing.TB) { startMyself(t, "obedient").Ready() },
 			want:   []string{"call Await with a text"},
 		},
 		"NotSettled": {
-			reason: "what a process calls is known to it alone",
+			reason: "Settle fails for a program and suggests Await",
 			test:   func(t testing.TB) { startMyself(t, "obedient").Settle(time.Hour, time.Hour) },
 			want:   []string{"Settle is for operators in the process of the test: use Await"},
 		},
 		"InMemory": {
-			reason: "no process gets into the memory of another one",
+			reason: "an API server in memory is an error for a program",
 			test: func(t testing.TB) {
 				startMyself(t, "obedient", facadetest.Against(memapi.Config(memapi.New())))
 			},
 			want: []string{"a program cannot be connected to an API server in memory"},
 		},
 		"NotBuilt": {
-			reason: "what the compiler says is told",
+			reason: "an error of the compiler is reported",
 			test:   func(t testing.TB) { facadetest.Build(t, "./not-there") },
 			want:   []string{"facadetest: building ./not-there: ", "directory not found"},
 		},

@@ -17,7 +17,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// household is an operator with handlers of most families.
+// household returns an operator with handlers of most families.
 func household() *kopf.Operator {
 	op := kopf.New("household.example.org")
 	op.OnStartup("open", func(context.Context, *kopf.Activity) error { return nil })
@@ -36,7 +36,7 @@ func household() *kopf.Operator {
 	return op
 }
 
-// ticking is an operator that never comes to rest.
+// ticking returns an operator with a timer, which never comes to rest.
 func ticking() *kopf.Operator {
 	op := kopf.New("ticking.example.org")
 	kopf.For(op, &corev1.ConfigMap{}).Timer("tick", time.Minute,
@@ -67,10 +67,10 @@ func TestCallsAndWrites(t *testing.T) {
 		}
 		changes, daemons := apart(r.Calls())
 		if diff := cmp.Diff(made, lines(changes)); diff != "" {
-			t.Errorf("calls for a creation (-want, +got):\n%s", diff)
+			t.Errorf("the calls for a creation (-want, +got):\n%s", diff)
 		}
 		if diff := cmp.Diff([]string{"run ConfigMap default/home: watch #1: running"}, lines(daemons)); diff != "" {
-			t.Errorf("calls of the daemon (-want, +got):\n%s", diff)
+			t.Errorf("the calls of the daemon (-want, +got):\n%s", diff)
 		}
 		r.Quiet(24 * time.Hour)
 		written := len(r.Writes())
@@ -79,27 +79,27 @@ func TestCallsAndWrites(t *testing.T) {
 		changes, daemons = apart(r.Calls())
 		made = append(made, "delete ConfigMap default/home: clear #1: success")
 		if diff := cmp.Diff(made, lines(changes)); diff != "" {
-			t.Errorf("calls for a deletion, too (-want, +got):\n%s", diff)
+			t.Errorf("the calls for a creation and a deletion (-want, +got):\n%s", diff)
 		}
 		if len(daemons) != 1 || daemons[0].Outcome != "success" {
-			t.Errorf("the daemon has not ended: %v", daemons)
+			t.Errorf("the daemon must end with success: %v", daemons)
 		}
 		if again := changes[3]; again.Began.Sub(changes[2].Ended) != time.Minute || again.Ended.IsZero() {
-			t.Errorf("the second attempt began %s after the first, and ended at %s",
+			t.Errorf("the retry must begin a minute later: it began after %s and ended at %s",
 				again.Began.Sub(changes[2].Ended), again.Ended)
 		}
 		home := "patch /api/v1/namespaces/default/configmaps/home: 200"
 		released := lines(r.Writes())[written:]
 		if diff := cmp.Diff([]string{home}, released); diff != "" {
-			t.Errorf("writes for a deletion (-want, +got):\n%s", diff)
+			t.Errorf("the writes for a deletion (-want, +got):\n%s", diff)
 		}
 		if body := string(r.Writes()[0].Body); !strings.Contains(body, "finalizers") {
-			t.Errorf("the first write is that of the finalizer, with %s", body)
+			t.Errorf("the first write must add the finalizer, got %s", body)
 		}
 	})
 }
 
-// apart parts the calls of daemons from others, as they run side by side.
+// apart separates the calls of daemons from the others, as they run side by side.
 func apart(all []facadetest.HandlerCall) (others, daemons []facadetest.HandlerCall) {
 	for _, c := range all {
 		if c.Handler == "watch" {
@@ -114,12 +114,12 @@ func apart(all []facadetest.HandlerCall) (others, daemons []facadetest.HandlerCa
 func TestUnrest(t *testing.T) {
 	cases := map[string]struct {
 		reason string
-		op     func() *kopf.Operator // to be called in the bubble
+		op     func() *kopf.Operator // is called in the bubble
 		test   func(r *facadetest.Runner)
 		want   []string
 	}{
 		"NeverSettles": {
-			reason: "a timer goes on for ever: the limit ends the test, and tells what is called",
+			reason: "an operator with a timer fails Settle, with its calls in the error",
 			op:     ticking,
 			test:   func(r *facadetest.Runner) { r.Settle(90*time.Second, time.Hour) },
 			want: []string{
@@ -128,7 +128,7 @@ func TestUnrest(t *testing.T) {
 			},
 		},
 		"StillRunning": {
-			reason: "a handler that runs for long is no rest, though nothing new is called",
+			reason: "a handler that still runs fails Settle",
 			op: func() *kopf.Operator {
 				return greeter(func(ctx context.Context) error { <-ctx.Done(); return nil })
 			},
@@ -136,7 +136,7 @@ func TestUnrest(t *testing.T) {
 			want: []string{"called: create ConfigMap default/one: greet #1: running"},
 		},
 		"NotQuiet": {
-			reason: "what happens in the time is told, calls and writes",
+			reason: "calls and writes fail Quiet and are listed",
 			op:     household,
 			test:   func(r *facadetest.Runner) { r.Quiet(time.Hour) },
 			want: []string{
@@ -145,7 +145,7 @@ func TestUnrest(t *testing.T) {
 			},
 		},
 		"Quiet": {
-			reason: "a daemon that runs is no unrest",
+			reason: "a running daemon fails neither Settle nor Quiet",
 			op:     household,
 			test:   func(r *facadetest.Runner) { r.Settle(time.Hour, 24*time.Hour); r.Quiet(time.Hour) },
 		},
@@ -161,7 +161,7 @@ func TestUnrest(t *testing.T) {
 					tc.test(r)
 				})
 				if len(tc.want) == 0 && got != "" {
-					t.Errorf("%s: it has failed with %s", tc.reason, got)
+					t.Errorf("%s: got the failure %s", tc.reason, got)
 				}
 				for _, want := range tc.want {
 					if !strings.Contains(got, want) {

@@ -14,7 +14,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// clerk is an operator that notes what becomes of config maps. An operator runs once, so each start has another one.
+// clerk returns an operator that handles all changes of config maps. An operator runs only once, so each start needs
+// another one.
 func clerk(settings ...kopf.Settings) *kopf.Operator {
 	op := kopf.New("clerk.example.org", settings...)
 	maps := kopf.For(op, &corev1.ConfigMap{})
@@ -37,11 +38,11 @@ func TestStopAndStartAgain(t *testing.T) {
 		}
 
 		changeConfigMap(t, server, "changed", "blue")
-		removeConfigMap(t, server, "deleted") // its finalizer holds it
+		removeConfigMap(t, server, "deleted") // the finalizer holds the object
 		createConfigMap(t, server, "made")
 		time.Sleep(24 * time.Hour)
 		if calls := len(first.Calls()); calls != 3 {
-			t.Errorf("a stopped operator is called: %v", lines(first.Calls()))
+			t.Errorf("a stopped operator must not be called: %v", lines(first.Calls()))
 		}
 
 		second := facadetest.Start(t, clerk(), facadetest.Against(memapi.Config(server)))
@@ -51,7 +52,8 @@ func TestStopAndStartAgain(t *testing.T) {
 	})
 }
 
-// Two operators of one peering: one acts, the other one waits, and takes over what is done while nobody acts.
+// TestTwoOperators runs two operators of one peering. One acts, the other one waits, and takes over the changes that
+// happened after the first one stopped.
 func TestTwoOperators(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
@@ -79,7 +81,7 @@ func TestTwoOperators(t *testing.T) {
 	})
 }
 
-// peerings is the kind by which operators know each other.
+// peerings is the kind of the peering objects.
 var peerings = memapi.Resource{
 	Group: "kopf.dev", Version: "v1", Plural: "clusterkopfpeerings", Kind: "ClusterKopfPeering",
 	StatusSubresource: true,

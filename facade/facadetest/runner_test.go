@@ -19,12 +19,12 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// judged is a test that is watched: its failures are kept, and its end is called by hand.
+// judged is a test under observation: it keeps its failures, and judge calls its cleanups.
 type judged struct {
 	testing.TB
 	failures []string
 	cleanups []func()
-	failed   bool // before it began
+	failed   bool // before the test began
 }
 
 // fatal ends a judged test.
@@ -42,7 +42,7 @@ func (j *judged) Fatal(args ...any) {
 }
 func (j *judged) Fatalf(f string, args ...any) { j.Errorf(f, args...); panic(fatal{}) }
 
-// judge runs a test with its cleanups, and gives what it has failed with.
+// judge runs a test with its cleanups and returns its failures.
 func judge(t *testing.T, test func(t testing.TB)) string {
 	t.Helper()
 	j := &judged{TB: t}
@@ -60,7 +60,7 @@ func judge(t *testing.T, test func(t testing.TB)) string {
 	return strings.Join(j.failures, "\n")
 }
 
-// greeter is an operator that logs the names of config maps, and does what else the test wants with them.
+// greeter returns an operator that logs the names of config maps, and then calls the function of the test.
 func greeter(handle func(ctx context.Context) error) *kopf.Operator {
 	op := kopf.New("greeter")
 	kopf.ForResource(op, "configmaps").OnCreate("greet", func(
@@ -81,18 +81,18 @@ func TestARunningOperator(t *testing.T) {
 		r := facadetest.Start(t, greeter(nil), facadetest.Against(memapi.Config(server)))
 		r.Ready()
 		if code := r.ExitCode(); code != -1 {
-			t.Errorf("the exit code of a running operator is %d", code)
+			t.Errorf("the exit code of a running operator must be -1, got %d", code)
 		}
 		createConfigMap(t, server, "world")
 		r.Await("Hello world", time.Minute)
 		if err := r.Stop(); err != nil {
-			t.Errorf("stopping it: %v", err)
+			t.Errorf("Stop must not fail: %v", err)
 		}
 		if err, code := r.Stop(), r.ExitCode(); err != nil || code != 0 {
-			t.Errorf("stopped again: %v, exit code %d", err, code)
+			t.Errorf("a second Stop must return the same: %v, exit code %d", err, code)
 		}
 		if !strings.Contains(r.Stderr(), "Hello world") || r.Output() != r.Stderr() || r.Stdout() != "" {
-			t.Errorf("the log is not all of the output, which is\n%s\nand to stdout\n%s", r.Output(), r.Stdout())
+			t.Errorf("the log must be the whole output, which is\n%s\nand to stdout\n%s", r.Output(), r.Stdout())
 		}
 	})
 }
@@ -111,16 +111,16 @@ func TestWhatFailsATest(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		test   func(t testing.TB, server *memapi.Server)
-		want   []string // in the failure; none means that there is none
+		want   []string // in the failure; empty means that the test must not fail
 	}{
 		"Nothing": {
-			reason: "an operator that nobody has stopped is stopped with the test",
+			reason: "the end of the test stops a running operator",
 			test: func(t testing.TB, server *memapi.Server) {
 				facadetest.Start(t, greeter(nil), facadetest.Against(memapi.Config(server))).Ready()
 			},
 		},
 		"NotReady": {
-			reason: "an operator that does not start is told with its error, and the test does not go on",
+			reason: "Ready ends the test with the error of an operator that does not start",
 			test: func(t testing.TB, server *memapi.Server) {
 				facadetest.Start(t, broken(), facadetest.Against(memapi.Config(server))).Ready()
 				t.Errorf("the test has gone on")
@@ -128,14 +128,14 @@ func TestWhatFailsATest(t *testing.T) {
 			want: []string{"the operator has ended before it was ready", "the door is locked", "its last lines:\n"},
 		},
 		"Unseen": {
-			reason: "an operator that ends by itself while the test does other things is no success",
+			reason: "an operator that ends by itself fails the test",
 			test: func(t testing.TB, server *memapi.Server) {
 				<-facadetest.Start(t, broken(), facadetest.Against(memapi.Config(server))).Ended()
 			},
 			want: []string{"the operator has ended by itself", "the door is locked"},
 		},
 		"Seen": {
-			reason: "an error that the test has got is the test's: it may be what it wants",
+			reason: "an error that Stop returns does not fail the test",
 			test: func(t testing.TB, server *memapi.Server) {
 				r := facadetest.Start(t, broken(), facadetest.Against(memapi.Config(server)))
 				<-r.Ended()
@@ -145,7 +145,7 @@ func TestWhatFailsATest(t *testing.T) {
 			},
 		},
 		"NotWritten": {
-			reason: "a text that does not come ends the test with what came instead",
+			reason: "Await ends the test with the last lines if its text is not written",
 			test: func(t testing.TB, server *memapi.Server) {
 				r := facadetest.Start(t, greeter(nil), facadetest.Against(memapi.Config(server)))
 				r.Await("Goodbye", time.Hour)
@@ -154,7 +154,7 @@ func TestWhatFailsATest(t *testing.T) {
 			want: []string{`the operator has not written "Goodbye" in 1h0m0s; its last lines:` + "\n", "level=INFO"},
 		},
 		"Hanging": {
-			reason: "a function that does not listen to its context is named with its place",
+			reason: "a function that ignores its context is reported with its place",
 			test: func(t testing.TB, server *memapi.Server) {
 				released := make(chan struct{})
 				t.Cleanup(func() { close(released) })
@@ -170,7 +170,7 @@ func TestWhatFailsATest(t *testing.T) {
 			},
 		},
 		"Args": {
-			reason: "what is for programs is told, not ignored",
+			reason: "options of programs are an error for an operator",
 			test: func(t testing.TB, server *memapi.Server) {
 				facadetest.Start(t, greeter(nil), facadetest.Args("run"))
 			},
@@ -183,7 +183,7 @@ func TestWhatFailsATest(t *testing.T) {
 				server := memapi.New()
 				got := judge(t, func(t testing.TB) { tc.test(t, server) })
 				if (got == "") != (len(tc.want) == 0) {
-					t.Errorf("%s: the test has failed with %q", tc.reason, got)
+					t.Errorf("%s: got the failure %q", tc.reason, got)
 				}
 				for _, want := range tc.want {
 					if !strings.Contains(got, want) {
@@ -212,7 +212,7 @@ func removeConfigMap(t testing.TB, server *memapi.Server, name string) {
 	}
 }
 
-// people is a client of everybody but the operator.
+// people returns a client for everyone except the operator.
 func people(t testing.TB, server *memapi.Server) client.Client {
 	t.Helper()
 	user, err := client.New(memapi.Config(server), client.Options{})

@@ -17,10 +17,10 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// inProcess says that the test binary was started by TestStandstill.
+// inProcess is set in the process that TestStandstill starts.
 const inProcess = "FACADETEST_STANDSTILL"
 
-// ledger is a fake that holds its mutex too long.
+// ledger is a fake that holds its mutex for too long.
 type ledger struct{ mu sync.Mutex }
 
 func (l *ledger) write() {
@@ -29,7 +29,7 @@ func (l *ledger) write() {
 	time.Sleep(time.Minute)
 }
 
-// TestStandstill runs a test that can never end in a process of its own: the process must say why, and end.
+// TestStandstill runs a test that can never end in a separate process. The process must report the reason and end.
 func TestStandstill(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")

@@ -17,7 +17,8 @@ var (
 	errNever = errors.New("never")
 )
 
-// provision has parts: one that comes after another, one with parts of its own, and one that fails permanently.
+// provision has four sub-handlers: one that fails first, one that comes after it, one with its own sub-handlers, and
+// one that fails permanently.
 func provision(disk func() error, c *DatabaseChange) {
 	c.Sub("disk", func(_ context.Context, c *DatabaseChange) error {
 		c.Patch(func(db *Database) { db.Status.Host = "disk-1" })
@@ -48,10 +49,10 @@ func TestSubs(t *testing.T) {
 		{ID: "users/eve", Called: true, State: kopf.SubSucceeded},
 	}
 	if d := cmp.Diff(want, got.Subs, cmp.Comparer(sameError)); d != "" {
-		t.Errorf("-want, +got:\n%s", d)
+		t.Errorf("the sub-handlers of the first attempt: -want, +got:\n%s", d)
 	}
 	if got.Final || got.Err == nil || got.Delay != time.Minute || got.Object.Status.Host != "disk-1" {
-		t.Errorf("the handler waits for its parts: got %+v", got)
+		t.Errorf("the handler must wait for its sub-handlers: got %+v", got)
 	}
 
 	got = c.Call(t.Context(), handler)
@@ -62,10 +63,10 @@ func TestSubs(t *testing.T) {
 		}
 	}
 	if d := cmp.Diff([]string{"disk", "server"}, called); d != "" {
-		t.Errorf("what is finished is not called again: -want, +got:\n%s", d)
+		t.Errorf("only unfinished sub-handlers may be called again: -want, +got:\n%s", d)
 	}
 	if !got.Final || got.Err != nil {
-		t.Errorf("the handler is finished: got %v, final %v", got.Err, got.Final)
+		t.Errorf("the handler must be finished: got %v, final %v", got.Err, got.Final)
 	}
 }
 
@@ -84,9 +85,9 @@ func TestSubsRunByTheHandler(t *testing.T) {
 		return kopf.Permanent(errLater)
 	})
 	if seen.State != kopf.SubFailed || !errors.Is(got.Err, errLater) || !got.Final {
-		t.Errorf("got %+v, %v", seen, got.Err)
+		t.Errorf("the handler must get the outcome of its sub-handler: got %+v, error %v", seen, got.Err)
 	}
 	if len(got.Subs) != 1 || got.Subs[0].State != kopf.SubFailed {
-		t.Errorf("got %+v", got.Subs)
+		t.Errorf("the outcome must list the sub-handler as failed: got %+v", got.Subs)
 	}
 }

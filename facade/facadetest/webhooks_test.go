@@ -22,7 +22,8 @@ type (
 	mapAdmission = kopf.Admission[*corev1.ConfigMap]
 )
 
-// admitting makes an operator with admission handlers: they set a default, read a quota by the client, wait, and deny.
+// admitting returns an operator with admission handlers: they set a default, read a quota with the client, wait, and
+// deny.
 func admitting(settings kopf.Settings) *kopf.Operator {
 	op := kopf.New("admitting.example.org", settings)
 	maps := kopf.For(op, &corev1.ConfigMap{}).MatchingLabels("!quota")
@@ -33,7 +34,7 @@ func admitting(settings kopf.Settings) *kopf.Operator {
 		return nil
 	}, kopf.Operations("CREATE"))
 	maps.Validate("quota", func(ctx context.Context, a *mapAdmission) error {
-		time.Sleep(time.Second) // other requests go on meanwhile
+		time.Sleep(time.Second) // other requests continue meanwhile
 		var quota corev1.ConfigMap
 		if err := a.Client.Get(ctx, client.ObjectKey{Namespace: "default", Name: "quota"}, &quota); err != nil {
 			return err
@@ -57,7 +58,7 @@ func admitting(settings kopf.Settings) *kopf.Operator {
 	return op
 }
 
-// startAdmitting starts that operator, with the quota in the cluster.
+// startAdmitting starts that operator in a cluster with the quota.
 func startAdmitting(t testing.TB, server *memapi.Server, settings kopf.Settings) (*facadetest.Runner, client.Client) {
 	t.Helper()
 	cluster := people(t, server)
@@ -76,8 +77,8 @@ func TestAdmissionInProcess(t *testing.T) {
 		reason   string
 		settings kopf.Settings
 	}{
-		"Nothing": {reason: "no certificate is set: against the server in memory, none is needed"},
-		"Deployed": {"the settings of a deployment have no effect: no port, no Secret, no configuration", kopf.Settings{
+		"Nothing": {reason: "admission against the server in memory needs no certificate"},
+		"Deployed": {"settings of a deployment open no port and write no Secret or configuration", kopf.Settings{
 			Admission: kopf.AdmissionSettings{Managed: "admitting", Service: "system/webhook", Port: 1},
 		}},
 	}
@@ -90,7 +91,7 @@ func TestAdmissionInProcess(t *testing.T) {
 				r.Settle(time.Hour, 24*time.Hour)
 				for _, write := range r.Writes() {
 					if strings.Contains(write.Path, "webhook") || strings.Contains(write.Path, "secrets") {
-						t.Errorf("%s: the operator has written %s", tc.reason, write)
+						t.Errorf("%s: got the write %s", tc.reason, write)
 					}
 				}
 				if err := r.Stop(); err != nil {
@@ -99,7 +100,7 @@ func TestAdmissionInProcess(t *testing.T) {
 				huge := configMap("later")
 				huge.Data = map[string]string{"size": "huge"}
 				if err := cluster.Create(t.Context(), huge); err != nil {
-					t.Errorf("an operator that was stopped is not asked: %v", err)
+					t.Errorf("a stopped operator must not review requests: %v", err)
 				}
 			})
 		})
@@ -111,26 +112,26 @@ func checkAdmissions(t *testing.T, r *facadetest.Runner, cluster client.Client) 
 	t.Helper()
 	one := configMap("one")
 	if err := cluster.Create(t.Context(), one); err != nil || one.Data["size"] != "small" {
-		t.Fatalf("the default is in the answer: %v, %v; %v", one.Data, err, r.Calls())
+		t.Fatalf("the answer must have the default: data %v, error %v, calls %v", one.Data, err, r.Calls())
 	}
 	huge := configMap("huge")
 	huge.Data = map[string]string{"size": "huge"}
 	err := cluster.Create(t.Context(), huge)
 	if !apierrors.IsForbidden(err) || !strings.HasSuffix(err.Error(), "denied the request: huge is too large") {
-		t.Errorf("the creation is denied with the code and the text: %v", err)
+		t.Errorf("the creation must be denied with the code and the message: %v", err)
 	}
 	for _, size := range []string{"medium", "huge"} {
-		time.Sleep(time.Minute) // until the operator has written: a write during the review would be a conflict
+		time.Sleep(time.Minute) // the operator writes meanwhile; a write during the review would conflict
 		if err := cluster.Get(t.Context(), client.ObjectKeyFromObject(one), one); err != nil {
 			t.Fatal(err)
 		}
 		one.Data["size"] = size
 		if err := cluster.Update(t.Context(), one); (err == nil) != (size == "medium") {
-			t.Errorf("an update to %s: %v", size, err)
+			t.Errorf("only an update to medium must be allowed: the one to %s returned %v", size, err)
 		}
 	}
 	if err := cluster.Delete(t.Context(), one); !apierrors.IsConflict(err) {
-		t.Errorf("the deletion is denied: %v", err)
+		t.Errorf("the deletion must be denied with a conflict: %v", err)
 	}
 	var denied []string
 	for _, call := range r.Calls() {
@@ -139,7 +140,7 @@ func checkAdmissions(t *testing.T, r *facadetest.Runner, cluster client.Client) 
 		}
 	}
 	if got := strings.Join(denied, ", "); got != "CREATE quota huge, UPDATE quota one, DELETE keep one" {
-		t.Errorf("calls of admission handlers are noted: %s\n%v", got, r.Calls())
+		t.Errorf("the calls must include denied requests: got %s\n%v", got, r.Calls())
 	}
 }
 
@@ -151,16 +152,16 @@ func TestAdmissionOfAKilledOperator(t *testing.T) {
 			first.Kill()
 			err := cluster.Create(t.Context(), configMap("one"))
 			if !apierrors.IsInternalError(err) || !strings.Contains(err.Error(), "failed calling webhook") {
-				t.Errorf("the API server cannot reach a dead process: %v", err)
+				t.Errorf("the webhooks of a killed operator must fail: %v", err)
 			}
 			second := facadetest.Start(t, admitting(kopf.Settings{}), facadetest.Against(memapi.Config(server)))
 			second.Ready()
 			if err := cluster.Create(t.Context(), configMap("one")); err != nil {
-				t.Errorf("the next process answers: %v", err)
+				t.Errorf("the next operator must answer: %v", err)
 			}
 		})
 		if got != "" {
-			t.Errorf("the test has failed: %s", got)
+			t.Errorf("Kill must not fail the test: %s", got)
 		}
 	})
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/hierarchies"
 )
 
-// D-adopt-namespace: an owner with a namespace cannot own what is elsewhere, and the child is not changed. Like Kopf,
-// it is a warning.
+// TestAdoptWhatCannotBeOwned shows D-adopt-namespace: a namespaced owner cannot own an object outside of its namespace,
+// and Adopt does not change the child. With LikeKopf, it is a warning.
 func TestAdoptWhatCannotBeOwned(t *testing.T) {
 	t.Parallel()
 	elsewhere := metav1.ObjectMeta{Name: "n", Namespace: "elsewhere"}
@@ -36,17 +36,18 @@ func TestAdoptWhatCannotBeOwned(t *testing.T) {
 		}
 		err = hierarchies.Adopt(owner(), given, hierarchies.LikeKopf(func(error) { warned++ }))
 		if err != nil || warned != 1 || len(given.GetOwnerReferences()) != 1 {
-			t.Errorf("%s: like Kopf, got %v and %d warnings, want one", name, err, warned)
+			t.Errorf("%s: with LikeKopf, got the error %v and %d warnings, want one warning", name, err, warned)
 		}
 	}
 	clusterScoped := owner()
 	clusterScoped.Namespace = ""
 	if err := hierarchies.Adopt(clusterScoped, &corev1.Pod{ObjectMeta: elsewhere}); err != nil {
-		t.Errorf("a cluster-scoped owner owns in all namespaces: %v", err)
+		t.Errorf("a cluster-scoped owner can own objects of all namespaces: %v", err)
 	}
 }
 
-// Labels that a cluster acts upon are not inherited, and Namespaces inherit none.
+// TestAdoptInheritsHarmlessLabels shows that labels with an effect in the cluster are not inherited, and that
+// Namespaces inherit no labels.
 func TestAdoptInheritsHarmlessLabels(t *testing.T) {
 	t.Parallel()
 	parent := owner()
@@ -73,7 +74,7 @@ func TestAdoptInheritsHarmlessLabels(t *testing.T) {
 			t.Fatal(err)
 		}
 		if d := cmp.Diff(c.want, c.child.GetLabels()); d != "" {
-			t.Errorf("%s: labels, -want, +got:\n%s", name, d)
+			t.Errorf("%s: the labels of the child: -want, +got:\n%s", name, d)
 		}
 	}
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/hierarchies"
 )
 
-// TestClausesTyped has for typed objects what the recorded cases have for mappings.
+// TestClausesTyped covers for typed objects the behaviour that the recorded cases cover for mappings.
 func TestClausesTyped(t *testing.T) {
 	t.Parallel()
 	other := metav1.OwnerReference{APIVersion: "v1", Kind: "Pod", Name: "p", UID: "puid", Controller: ptr.To(true)}
@@ -39,7 +39,7 @@ func TestClausesTyped(t *testing.T) {
 		want   metav1.ObjectMeta
 	}{
 		"append beside": {
-			"other owners stay", metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{other}},
+			"references to other owners stay", metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{other}},
 			func(child client.Object) error { return hierarchies.AppendOwnerReference(owner(), child) },
 			metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{other, reference()}},
 		},
@@ -50,40 +50,40 @@ func TestClausesTyped(t *testing.T) {
 			metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{changed}},
 		},
 		"append with flags": {
-			"nil leaves a flag out", metav1.ObjectMeta{},
+			"a nil flag is omitted", metav1.ObjectMeta{},
 			func(child client.Object) error {
 				return hierarchies.AppendOwnerReference(owner(), child, hierarchies.Controller(nil),
 					hierarchies.BlockOwnerDeletion(ptr.To(false)))
 			}, metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{plain}},
 		},
 		"remove": {
-			"all with the uid go, and no other one",
+			"only references with the uid of the owner are removed",
 			metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{changed, other, reference()}},
 			func(child client.Object) error { return hierarchies.RemoveOwnerReference(owner(), child) },
 			metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{other}},
 		},
 		"name": {
-			"a name that is there stays", named,
+			"an existing name stays", named,
 			func(child client.Object) error { return hierarchies.HarmonizeNaming(child, "own") }, named,
 		},
 		"name by force": {
-			"the beginning of a name takes the place of the name", named,
+			"with Forced, generateName replaces an existing name", named,
 			func(child client.Object) error {
 				return hierarchies.HarmonizeNaming(child, "own", hierarchies.Forced())
 			}, metav1.ObjectMeta{GenerateName: "own-", Namespace: "ns"},
 		},
 		"name strictly by force": {
-			"the name takes the place of its beginning", metav1.ObjectMeta{GenerateName: "g-"},
+			"with Forced and Strict, the name replaces generateName", metav1.ObjectMeta{GenerateName: "g-"},
 			func(child client.Object) error {
 				return hierarchies.HarmonizeNaming(child, "own", hierarchies.Forced(), hierarchies.Strict())
 			}, metav1.ObjectMeta{Name: "own"},
 		},
 		"namespace": {
-			"a namespace that is there stays", named,
+			"an existing namespace stays", named,
 			func(child client.Object) error { return hierarchies.AdjustNamespace(child, "new") }, named,
 		},
 		"adopt by force for the whole cluster": {
-			"an owner without a namespace takes that of its children", named,
+			"with Forced, a cluster-scoped owner removes the namespace of its children", named,
 			func(child client.Object) error { return hierarchies.Adopt(cluster, child, hierarchies.Forced()) },
 			metav1.ObjectMeta{
 				GenerateName: "own-", Labels: map[string]string{},
@@ -104,7 +104,7 @@ func TestClausesTyped(t *testing.T) {
 	}
 }
 
-// TestMisshapenMappings has what stands where something else is expected: it is told, whichever function meets it.
+// TestMisshapenMappings shows that every function reports a value of an unexpected type.
 func TestMisshapenMappings(t *testing.T) {
 	t.Parallel()
 	odd := func(key string, value any) map[string]any { return map[string]any{key: value} }
@@ -115,25 +115,26 @@ func TestMisshapenMappings(t *testing.T) {
 	}{
 		"append":           {hierarchies.AppendOwnerReference(owner(), odd("metadata", "x")), "metadata is a string"},
 		"append to a text": {hierarchies.AppendOwnerReference(owner(), odder("ownerReferences", "x")), "not a list"},
-		"append of nobody": {hierarchies.AppendOwnerReference(nil, nil), "there is no owner"},
+		"append of nil":    {hierarchies.AppendOwnerReference(nil, nil), "there is no owner"},
 		"remove":           {hierarchies.RemoveOwnerReference(owner(), odd("metadata", 1)), "metadata is a int"},
-		"remove of nobody": {hierarchies.RemoveOwnerReference(nil, nil), "there is no owner"},
+		"remove of nil":    {hierarchies.RemoveOwnerReference(nil, nil), "there is no owner"},
 		"name":             {hierarchies.HarmonizeNaming(odd("metadata", true), "own"), "metadata is a bool"},
 		"empty name":       {hierarchies.HarmonizeNaming(odd("metadata", nil), ""), "the name is empty"},
 		"namespace":        {hierarchies.AdjustNamespace(odd("metadata", []any{}), "ns"), "not a mapping"},
 		"labels":           {hierarchies.Label(odder("labels", "x"), nil), "labels are a string"},
 		"adopt":            {hierarchies.Adopt(owner(), []any{odder("ownerReferences", 1)}), "item 0"},
-		"reference to nobody": {
+		"reference to nil": {
 			func() error { _, err := hierarchies.ObjectReference(nil); return err }(), "it is nil",
 		},
 	} {
 		if c.err == nil || !strings.Contains(c.err.Error(), c.want) {
-			t.Errorf("%s: the error is %v, without %q", name, c.err, c.want)
+			t.Errorf("%s: got the error %v, want one with %q", name, c.err, c.want)
 		}
 	}
 }
 
-// TestObjects has what declares objects, and no more: unlike for the functions that change them, what is absent counts.
+// TestObjects shows the objects that Objects yields. Unlike the functions that change objects, it also yields absent
+// ones.
 func TestObjects(t *testing.T) {
 	t.Parallel()
 	declared := applycorev1.ConfigMap("n", "ns")
@@ -153,11 +154,11 @@ func TestObjects(t *testing.T) {
 	}
 	want := []any{declared, &list.Items[0], &list.Items[1], nil, dynamic, dynamic}
 	if len(got) != len(want) {
-		t.Fatalf("got %v", got)
+		t.Fatalf("got the objects %v, want six", got)
 	}
 	if len(failed) != 2 || !strings.HasPrefix(failed[0], "4: a int is not an object") ||
 		!strings.HasPrefix(failed[1], "5: a string is not an object") {
-		t.Errorf("the errors are %q", failed)
+		t.Errorf("the values that are not objects must be errors, got %q", failed)
 	}
 	for i := range want {
 		if got[i] != want[i] {
@@ -166,7 +167,7 @@ func TestObjects(t *testing.T) {
 	}
 	for one, err := range hierarchies.Objects([]any{[]any{list}, dynamic}) {
 		if err != nil || one != &list.Items[0] {
-			t.Errorf("the iteration goes on after its caller has left it: %v", one)
+			t.Errorf("the iteration must end with the loop of its caller: got %v", one)
 		}
 		break
 	}

@@ -12,7 +12,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/hierarchies"
 )
 
-// Objects skips empty items of lists, goes on after errors in them, and ends where the caller leaves it.
+// TestObjectsInLists shows that Objects skips empty items of lists, continues after errors in them, and ends with the
+// caller's loop.
 func TestObjectsInLists(t *testing.T) {
 	t.Parallel()
 	list := &corev1.List{Items: []runtime.RawExtension{

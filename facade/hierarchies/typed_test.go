@@ -19,7 +19,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/hierarchies"
 )
 
-// owner is a typed object with its kind, as handlers have it.
+// owner returns a typed object with its kind, as handlers get it.
 func owner() *corev1.ConfigMap {
 	return &corev1.ConfigMap{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
@@ -74,14 +74,14 @@ func TestAdoptTyped(t *testing.T) {
 				}
 				c.want.OwnerReferences = []metav1.OwnerReference{reference()}
 				if delta := cmp.Diff(c.want, pod.ObjectMeta); delta != "" {
-					t.Errorf("-want, +got:\n%s", delta)
+					t.Errorf("the metadata of the adopted pod: -want, +got:\n%s", delta)
 				}
 			}
 		})
 	}
 }
 
-// TestNestedInAMixedList has objects of several types: it is enough that one of them has the path.
+// TestNestedInAMixedList shows that with objects of several types, at least one of them must have the path.
 func TestNestedInAMixedList(t *testing.T) {
 	t.Parallel()
 	want := map[string]string{"l": "1"}
@@ -99,23 +99,23 @@ func TestNestedInAMixedList(t *testing.T) {
 	} {
 		job.Spec.Template.Labels, pod.Labels = nil, nil
 		if err := label([]any{pod, config, raw, pods, job}); err != nil {
-			t.Errorf("%s: a job has the path: %v", name, err)
+			t.Errorf("%s: a list with one object that has the path must be accepted: %v", name, err)
 		}
 		if d := cmp.Diff(want, job.Spec.Template.Labels); d != "" || pod.Labels["l"] != "1" {
-			t.Errorf("%s: the pod has labels %v, the template of the job -want, +got:\n%s", name, pod.Labels, d)
+			t.Errorf("%s: the pod has labels %v, the template of the job: -want, +got:\n%s", name, pod.Labels, d)
 		}
 		err := label([]any{pod, raw, pods})
 		const text = "labelling spec.template: there is no field spec.template in *v1.Pod"
 		if err == nil || !strings.Contains(err.Error(), text) {
-			t.Errorf("%s: no object has the path: got %v", name, err)
+			t.Errorf("%s: a list without the path must be an error, got %v", name, err)
 		}
 		if err := label([]any{raw}); err != nil {
-			t.Errorf("%s: a mapping may have anything: %v", name, err)
+			t.Errorf("%s: a mapping without the path must be accepted: %v", name, err)
 		}
 	}
 }
 
-// TestAdoptNestedTyped has templates: as a struct, within other structs, and behind a pointer that is nil.
+// TestAdoptNestedTyped covers templates in a struct, in nested structs, and behind a nil pointer.
 func TestAdoptNestedTyped(t *testing.T) {
 	t.Parallel()
 	job, cron := &batchv1.Job{}, &batchv1.CronJob{}
@@ -134,20 +134,20 @@ func TestAdoptNestedTyped(t *testing.T) {
 		job.Spec.Template.Labels, cron.Spec.JobTemplate.Spec.Template.Labels, job.Labels,
 	} {
 		if delta := cmp.Diff(want, got); delta != "" {
-			t.Errorf("-want, +got:\n%s", delta)
+			t.Errorf("the labels of the object and its template: -want, +got:\n%s", delta)
 		}
 	}
 	if delta := cmp.Diff(map[string]string{"ol": "ov", "x": "template"}, deployment.Spec.Template.Labels); delta != "" {
-		t.Errorf("-want, +got:\n%s", delta)
+		t.Errorf("the labels of a labelled template: -want, +got:\n%s", delta)
 	}
 	absent := &corev1.ReplicationController{}
 	err = hierarchies.Label(absent, want, hierarchies.Nested("spec.template"))
 	if err != nil || absent.Spec.Template != nil {
-		t.Errorf("a template that is not there: %v, %v", err, absent.Spec.Template)
+		t.Errorf("an absent template must stay absent: error %v, template %v", err, absent.Spec.Template)
 	}
 }
 
-// TestChildren has all that can be passed as children.
+// TestChildren covers all types that are accepted as children.
 func TestChildren(t *testing.T) {
 	t.Parallel()
 	pods := []corev1.Pod{{}, {}}
@@ -168,12 +168,12 @@ func TestChildren(t *testing.T) {
 		"an item of an untyped list": dynamics.Items[0].GetLabels(), "a value of an iterator": byName["a"].Labels,
 	} {
 		if got["a"] != "b" {
-			t.Errorf("%s is not labelled", what)
+			t.Errorf("%s must be labelled", what)
 		}
 	}
 }
 
-// TestErrors has what nothing can be made of: the text says where it stands.
+// TestErrors covers invalid values: the error names their place.
 func TestErrors(t *testing.T) {
 	t.Parallel()
 	nameless, kindless := owner(), owner()
@@ -192,10 +192,10 @@ func TestErrors(t *testing.T) {
 		"a nil owner":           {hierarchies.Adopt((*corev1.Pod)(nil), nil), "there is no owner"},
 		"an owner without kind": {hierarchies.Adopt(kindless, nil), "hierarchies.Scheme"},
 		"an owner without name": {hierarchies.Adopt(nameless, nil), "the name is empty"},
-		"a path that is none": {
+		"an invalid path": {
 			hierarchies.Label(nil, labels, hierarchies.Nested("a..b")), "invalid path a..b",
 		},
-		"a path that the type has not": {
+		"a path that the type lacks": {
 			hierarchies.Label(&appsv1.Deployment{}, labels, hierarchies.Nested("spec.tmplate")),
 			"there is no field spec.tmplate in *v1.Deployment",
 		},
@@ -210,7 +210,7 @@ func TestErrors(t *testing.T) {
 		},
 	} {
 		if c.err == nil || !strings.Contains(c.err.Error(), c.want) {
-			t.Errorf("%s: the error is %v, without %q", name, c.err, c.want)
+			t.Errorf("%s: got the error %v, want one with %q", name, c.err, c.want)
 		}
 	}
 }
@@ -221,11 +221,11 @@ func TestSchemeFindsTheKind(t *testing.T) {
 	kindless.TypeMeta = metav1.TypeMeta{}
 	got, err := hierarchies.OwnerReference(kindless, hierarchies.Scheme(clientgoscheme.Scheme))
 	if delta := cmp.Diff(reference(), got); err != nil || delta != "" {
-		t.Errorf("%v, -want, +got:\n%s", err, delta)
+		t.Errorf("the owner reference: error %v, -want, +got:\n%s", err, delta)
 	}
 	about, err := hierarchies.ObjectReference(owner())
 	want := corev1.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Name: "own", Namespace: "ons", UID: "ouid"}
 	if delta := cmp.Diff(want, about); err != nil || delta != "" {
-		t.Errorf("%v, -want, +got:\n%s", err, delta)
+		t.Errorf("the object reference: error %v, -want, +got:\n%s", err, delta)
 	}
 }

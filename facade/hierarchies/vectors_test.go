@@ -14,7 +14,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/vectors"
 )
 
-// errOmitted is for what Kopf takes from the handled object: Go has no arguments that can be left out.
+// errOmitted replaces the handled object that Kopf uses by default, as Go arguments cannot be omitted.
 var errOmitted = errors.New("there is no handled object to take this from")
 
 func TestVectorsHierarchy(t *testing.T) {
@@ -68,7 +68,7 @@ func orEmpty(value any) any {
 	return value
 }
 
-// ownerOf is the one that is given, or the handled object.
+// ownerOf returns the given owner, or the handled object.
 func ownerOf(input vectors.Fields) client.Object {
 	for _, key := range []string{"owner", "handled"} {
 		if body := input.Mapping(key); body != nil {
@@ -78,7 +78,7 @@ func ownerOf(input vectors.Fields) client.Object {
 	return nil
 }
 
-// labelsOf are those that are given, or the owner's.
+// labelsOf returns the given labels, or those of the owner.
 func labelsOf(input vectors.Fields, owner client.Object) (map[string]string, error) {
 	given, ok := input["labels"].(map[string]any)
 	if !ok {
@@ -94,7 +94,7 @@ func labelsOf(input vectors.Fields, owner client.Object) (map[string]string, err
 	return labels, nil
 }
 
-// textOf is what is given, null as the empty one, or what the owner has.
+// textOf returns the given text (empty for null), or the text of the owner.
 func textOf(input vectors.Fields, key string, owner client.Object, get func(client.Object) string) (string, error) {
 	if _, given := input[key]; given {
 		return input.Text(key, ""), nil
@@ -105,7 +105,7 @@ func textOf(input vectors.Fields, key string, owner client.Object, get func(clie
 	return get(owner), nil
 }
 
-// all makes the options that a function takes.
+// all returns the options that a function accepts.
 func all[O hierarchies.Option](flags vectors.Fields) (options []O) {
 	add := func(one hierarchies.Option, is bool) {
 		if option, fits := one.(O); fits && is {
@@ -138,7 +138,7 @@ func references(flags vectors.Fields) (options []hierarchies.ReferenceOption) {
 	return options
 }
 
-// truth is nil for null.
+// truth returns nil for null.
 func truth(value any) *bool {
 	is, ok := value.(bool)
 	if !ok {

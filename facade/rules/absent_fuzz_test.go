@@ -11,8 +11,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/rules"
 )
 
-// writer writes conditions at random. All that they read of object is there, so one that fails in a creation does so
-// for want of oldObject.
+// writer writes random conditions. Each field of object that they read exists, so a condition that fails in a creation
+// fails because oldObject is null.
 type writer struct{ *rand.Rand }
 
 func (w writer) condition(depth int) string {
@@ -48,7 +48,7 @@ func (w writer) leaf() string {
 
 func (w writer) any(of ...string) string { return of[w.IntN(len(of))] }
 
-// FuzzAbsent looks for conditions that are taken for guarded, and fail in a creation.
+// FuzzAbsent searches for conditions that pass the check for guards and fail in a creation.
 func FuzzAbsent(f *testing.F) {
 	for seed := range uint64(300) {
 		f.Add(seed)
@@ -61,12 +61,12 @@ func FuzzAbsent(f *testing.F) {
 		rule := rules.New("r", expression, "m")
 		if err := rule.Err(); err != nil {
 			if !strings.Contains(err.Error(), "oldObject is null") {
-				t.Errorf("%s: %v", expression, err)
+				t.Errorf("%s: the only error may be about a null oldObject, got %v", expression, err)
 			}
 			return
 		}
 		if verdict, err := rule.Evaluate(object, nil); err != nil || verdict.Failed {
-			t.Errorf("%s: %+v, %v", expression, verdict, err)
+			t.Errorf("%s: a rule without an error must not fail in a creation: %+v, %v", expression, verdict, err)
 		}
 	})
 }

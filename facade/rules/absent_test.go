@@ -8,105 +8,129 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/rules"
 )
 
-// TestAbsent is about fields of an object that is null.
+// TestAbsent shows that reads of fields of an object that may be null are refused unless a guard precedes them.
 func TestAbsent(t *testing.T) {
 	cases := map[string]struct {
 		reason, expression string
 		only               []rules.Option
-		want               string // what is read; empty if nothing is
+		want               string // the refused read; empty if the rule is accepted
 	}{
 		"Unguarded": {
-			reason: "creations would all be refused", expression: "object.spec.size >= oldObject.spec.size",
+			reason: "an unguarded read of oldObject is refused", expression: "object.spec.size >= oldObject.spec.size",
 			want: `oldObject.spec is read in a creation as well, where oldObject is null: write "oldObject == null ` +
 				`|| (...)" around it, or give Operations("UPDATE")`,
 		},
 		"Deletion": {
-			reason: "there, it is the object that is null", expression: "object.spec.size > 0",
-			only: []rules.Option{rules.Operations("UPDATE", "DELETE")},
+			reason:     "an unguarded read of object is refused in a rule for deletions",
+			expression: "object.spec.size > 0",
+			only:       []rules.Option{rules.Operations("UPDATE", "DELETE")},
 			want: `object.spec is read in a deletion as well, where object is null: write "object == null || (...)" ` +
 				`around it, or leave DELETE out of Operations`,
 		},
 		"WrongGuard": {
-			reason: "this one guards nothing", expression: "oldObject != null || oldObject.a == 1", want: "oldObject.a",
+			reason:     "a guard for the opposite does not count",
+			expression: "oldObject != null || oldObject.a == 1", want: "oldObject.a",
 		},
 		"GuardOfOther": {
-			reason: "the other object", expression: "object == null || oldObject.a == 1", want: "oldObject.a",
+			reason:     "a guard for the other object does not count",
+			expression: "object == null || oldObject.a == 1", want: "oldObject.a",
 		},
 		"GuardTooWeak": {
-			reason: "it may be true", expression: "object.a == 1 || oldObject.a == 1", want: "oldObject.a",
+			reason:     "an alternative that is not about null is not a guard",
+			expression: "object.a == 1 || oldObject.a == 1", want: "oldObject.a",
 		},
 		"OneOfTwo": {
-			reason:     "the second",
+			reason:     "a read outside of the guard is refused",
 			expression: "(oldObject == null || oldObject.a == 1) && oldObject.b == 1", want: "oldObject.b",
 		},
 		"WrongSide": {
-			reason: "of a choice", expression: "oldObject == null ? oldObject.a == 1 : true", want: "oldObject.a",
+			reason:     "a read on the null side of a choice is refused",
+			expression: "oldObject == null ? oldObject.a == 1 : true", want: "oldObject.a",
 		},
 		"EitherSide": {
-			reason: "of one that is open", expression: "(object.a == 1 ? oldObject : object).b == 1", want: ".b",
+			reason:     "a read from a choice between both objects is refused",
+			expression: "(object.a == 1 ? oldObject : object).b == 1", want: ".b",
 		},
-		"Index": {reason: "is a read", expression: "oldObject['a'] == 1", want: `oldObject["a"]`},
+		"Index": {reason: "an unguarded read by index is refused",
+			expression: "oldObject['a'] == 1", want: `oldObject["a"]`},
 		"Has": {
-			reason:     "asks for a field, and is no guard",
+			reason:     "has() reads the object and is not a guard",
 			expression: "!has(oldObject.a) || oldObject.a == 1", want: "has(oldObject.a)",
 		},
-		"Optional": {reason: "reads as well", expression: "oldObject.?a.orValue(1) == 1", want: "oldObject.?a"},
-		"Function": {reason: "takes no null", expression: "size(oldObject) > 1", want: "size(oldObject)"},
+		"Optional": {reason: "an unguarded read of an optional field is refused",
+			expression: "oldObject.?a.orValue(1) == 1", want: "oldObject.?a"},
+		"Function": {reason: "a function of a null object is refused",
+			expression: "size(oldObject) > 1", want: "size(oldObject)"},
 		"Method": {
-			reason: "is of no null", expression: "oldObject.all(key, key != '')", want: "oldObject.all(",
+			reason:     "a macro over a null object is refused",
+			expression: "oldObject.all(key, key != '')", want: "oldObject.all(",
 		},
-		"In": {reason: "takes no null either", expression: "'a' in oldObject", want: "in oldObject"},
+		"In": {reason: "the operator in on a null object is refused",
+			expression: "'a' in oldObject", want: "in oldObject"},
 		"Loop": {
-			reason: "reads in a macro", expression: "object.l.all(x, x < oldObject.a)", want: "oldObject.a",
+			reason:     "an unguarded read inside of a macro is refused",
+			expression: "object.l.all(x, x < oldObject.a)", want: "oldObject.a",
 		},
 		"LoopOver": {
-			reason: "the list of the macro", expression: "oldObject.l.exists(x, x == 1)", want: "oldObject.l",
+			reason:     "an unguarded read in the list of a macro is refused",
+			expression: "oldObject.l.exists(x, x == 1)", want: "oldObject.l",
 		},
-		"OtherName": {reason: "of a variable", expression: "[oldObject].all(x, x.a == 1)", want: "x.a"},
+		"OtherName": {reason: "a read through the variable of a macro is refused",
+			expression: "[oldObject].all(x, x.a == 1)", want: "x.a"},
 		"Gathered": {
-			reason: "out of a list that was made", expression: "object.l.map(x, oldObject)[0].a == 1", want: ".a",
+			reason:     "a read from a mapped list is refused",
+			expression: "object.l.map(x, oldObject)[0].a == 1", want: ".a",
 		},
 		"GatheredMore": {
-			reason: "out of a list that is added to", expression: "(object.l + [oldObject])[0].a == 1", want: "[0].a",
+			reason:     "a read from a concatenated list is refused",
+			expression: "(object.l + [oldObject])[0].a == 1", want: "[0].a",
 		},
 		"Listed": {
-			reason:     "lists may have null in them",
+			reason:     "a list that contains a null object is accepted",
 			expression: "[oldObject].size() == 1 && object in [oldObject, object]",
 		},
-		"Mapping": {reason: "out of a mapping", expression: "{'k': oldObject}.k.a == 1", want: ".k.a"},
-		"Dyn":     {reason: "is the same value", expression: "dyn(oldObject).a == 1", want: "dyn(oldObject).a"},
+		"Mapping": {reason: "a read from a mapping is refused", expression: "{'k': oldObject}.k.a == 1", want: ".k.a"},
+		"Dyn": {reason: "a read through dyn() is refused",
+			expression: "dyn(oldObject).a == 1", want: "dyn(oldObject).a"},
 		"OnlyUpdate": {
-			reason:     "there is an old one",
+			reason:     "a rule for updates needs no guard",
 			expression: "oldObject.a == 1", only: []rules.Option{rules.Operations("UPDATE")},
 		},
 		"OnlyDelete": {
-			reason:     "there is an old one",
+			reason:     "a rule for deletions needs no guard",
 			expression: "oldObject.a == 1", only: []rules.Option{rules.Operations("DELETE")},
 		},
-		"Or": {reason: "the usual guard", expression: "oldObject == null || oldObject.a == 1"},
+		"Or": {reason: "a guard before || is accepted", expression: "oldObject == null || oldObject.a == 1"},
 		"OrBehind": {
-			reason: "errors give way to true on any side", expression: "oldObject.a == 1 || oldObject == null",
+			reason: "a guard after || is accepted", expression: "oldObject.a == 1 || oldObject == null",
 		},
 		"OrFarBehind": {
-			reason: "in longer ones, too", expression: "object.a == 1 || oldObject.a == 1 || null == oldObject",
+			reason:     "a guard at the end of a longer || is accepted",
+			expression: "object.a == 1 || oldObject.a == 1 || null == oldObject",
 		},
-		"And":    {reason: "the other guard", expression: "!(oldObject != null && oldObject.a == 1)"},
-		"Not":    {reason: "negated", expression: "!(oldObject != null) || oldObject.a == 1"},
-		"Choice": {reason: "as a choice", expression: "oldObject != null ? oldObject.a == 1 : object.a == 1"},
+		"And": {reason: "a guard before && is accepted", expression: "!(oldObject != null && oldObject.a == 1)"},
+		"Not": {reason: "a negated guard is accepted", expression: "!(oldObject != null) || oldObject.a == 1"},
+		"Choice": {reason: "a guard as the condition of a choice is accepted",
+			expression: "oldObject != null ? oldObject.a == 1 : object.a == 1"},
 		"Nested": {
-			reason: "a guard of several", expression: "oldObject == null || (oldObject.a == 1 && oldObject.b == 1)",
+			reason:     "one guard covers several reads",
+			expression: "oldObject == null || (oldObject.a == 1 && oldObject.b == 1)",
 		},
 		"LoopWithin": {
-			reason: "a guard in a macro", expression: "object.l.all(x, oldObject == null || x < oldObject.a)",
+			reason:     "a guard inside of a macro is accepted",
+			expression: "object.l.all(x, oldObject == null || x < oldObject.a)",
 		},
 		"LoopBehind": {
-			reason: "a guard before it", expression: "oldObject == null || object.l.all(x, x < oldObject.a)",
+			reason:     "a guard before a macro is accepted",
+			expression: "oldObject == null || object.l.all(x, x < oldObject.a)",
 		},
 		"Compared": {
-			reason: "null can be compared", expression: "object != oldObject && type(oldObject) == null_type",
+			reason:     "comparisons with a null object are accepted",
+			expression: "object != oldObject && type(oldObject) == null_type",
 		},
 		"OtherNameIsOne": {
-			reason: "a variable of the name hides it", expression: "object.l.all(oldObject, oldObject.a == 1)",
+			reason:     "a macro variable named oldObject hides the object",
+			expression: "object.l.all(oldObject, oldObject.a == 1)",
 		},
 	}
 	for name, tc := range cases {
@@ -119,7 +143,7 @@ func TestAbsent(t *testing.T) {
 			if tc.want != "" || len(tc.only) > 0 {
 				return
 			}
-			// What passes has to do so for a reason: it must not fail for an object that has all that is read of it.
+			// An accepted rule must not fail for an object that has all fields that the rule reads.
 			object := &unstructured.Unstructured{Object: map[string]any{
 				"a": int64(1), "b": int64(1), "l": []any{map[string]any{"a": int64(1)}},
 			}}

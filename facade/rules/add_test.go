@@ -12,7 +12,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/rules"
 )
 
-// untilScheme is a manager that is asked for no more than its scheme: mistakes are told before anything else.
+// untilScheme is a manager with only a scheme: the set-up reports mistakes before it uses anything else.
 type untilScheme struct {
 	manager.Manager
 	scheme *runtime.Scheme
@@ -33,27 +33,28 @@ func TestAddMistakes(t *testing.T) {
 		want   string
 	}{
 		"UnknownField": {
-			reason: "the rule is held to the type of the selection",
+			reason: "a rule is checked against the type of the selection",
 			add:    func(dbs kopf.Selection[*Database]) { rules.Add(dbs, rules.New("r", "object.spec.sise > 0", "m")) },
 			want:   `rules/add_test.go:\d+: rules.Add: rule "r": of rules_test.Database: .* did you mean size\?`,
 		},
 		"Unguarded": {
-			reason: "and what is wrong with it anyway is told as well",
+			reason: "an error of the rule itself is reported",
 			add: func(dbs kopf.Selection[*Database]) {
 				rules.Add(dbs, rules.New("r", "oldObject.spec.size > 0", "m"))
 			},
 			want: `rules/add_test.go:\d+: rules.Add: rule "r": oldObject.spec is read in a creation as well`,
 		},
 		"Nil": {
-			reason: "registration never panics", add: func(dbs kopf.Selection[*Database]) { rules.Add(dbs, nil) },
-			want: `rules/add_test.go:\d+: rules.Add: the rule is nil`,
+			reason: "a nil rule is an error, not a panic",
+			add:    func(dbs kopf.Selection[*Database]) { rules.Add(dbs, nil) },
+			want:   `rules/add_test.go:\d+: rules.Add: the rule is nil`,
 		},
 		"ID": {
-			reason: "the id is that of a handler", want: `rules/add_test.go:\d+: Validate\("a b"\)`,
+			reason: "an invalid handler id is an error", want: `rules/add_test.go:\d+: Validate\("a b"\)`,
 			add: func(dbs kopf.Selection[*Database]) { rules.Add(dbs, rules.New("a b", "object.spec.size > 0", "m")) },
 		},
 		"Twice": {
-			reason: "and is unique among them",
+			reason: "the id of another handler is an error",
 			want:   `Validate\("r"\): the id is taken by Validate at rules/add_test.go`,
 			add: func(dbs kopf.Selection[*Database]) {
 				rule := rules.New("r", "object.spec.size > 0", "m")

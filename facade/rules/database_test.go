@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// Database has a field of every sort.
+// Database has a field of every kind of type.
 type Database struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -21,7 +21,7 @@ type Database struct {
 	Spec DatabaseSpec `json:"spec"`
 }
 
-// DatabaseSpec is what is wanted.
+// DatabaseSpec is the specification of a Database.
 type DatabaseSpec struct {
 	Limits `json:",inline"`
 
@@ -47,34 +47,34 @@ type DatabaseSpec struct {
 	Hidden    string                 `json:"-"`
 }
 
-// Limits are embedded.
+// Limits is an embedded struct.
 type Limits struct {
 	Most int `json:"most,omitempty"`
 }
 
-// Node has further ones in it.
+// Node is a recursive type.
 type Node struct {
 	Name     string `json:"name"`
 	Weight   uint8  `json:"weight,omitempty"`
 	Children []Node `json:"children,omitempty"`
 }
 
-// Hyphens can only be read by an index.
+// Hyphens has fields that can only be read by index.
 type Hyphens struct {
 	A string `json:"a-b,omitempty"`
 	C string `json:"c,omitempty"`
 }
 
-// DeepCopyObject copies as much as tests need.
+// DeepCopyObject returns a shallow copy, which is sufficient for the tests.
 func (d *Database) DeepCopyObject() runtime.Object {
 	clone := *d
 	return &clone
 }
 
-// sized is a database of a size.
+// sized returns a database of the given size.
 func sized(size int32) *Database { return &Database{Spec: DatabaseSpec{Size: size}} }
 
-// raw is an object with a spec given as JSON.
+// raw returns an object with the given spec in JSON.
 func raw(t *testing.T, spec string) *unstructured.Unstructured {
 	t.Helper()
 	object := &unstructured.Unstructured{}

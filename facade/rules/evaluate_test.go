@@ -33,70 +33,81 @@ func TestEvaluate(t *testing.T) {
 		object, old        client.Object
 		want               rules.Verdict
 	}{
-		"Creation": {reason: "there is no old object", expression: grows, object: sized(1), want: allowed},
+		"Creation": {reason: "a creation without an old object is allowed",
+			expression: grows, object: sized(1), want: allowed},
 		"NilOld": {
-			reason: "a nil pointer of a type is no old object", expression: grows, object: sized(1),
+			reason: "a typed nil pointer is treated as an absent old object", expression: grows, object: sized(1),
 			old:  (*Database)(nil),
 			want: allowed,
 		},
-		"Larger":  {reason: "what is allowed", expression: grows, object: sized(2), old: sized(1), want: allowed},
-		"Smaller": {reason: "what is not", expression: grows, object: sized(1), old: sized(2), want: denied("message")},
+		"Larger": {reason: "an update that fulfils the rule is allowed",
+			expression: grows, object: sized(2), old: sized(1), want: allowed},
+		"Smaller": {reason: "an update that breaks the rule is denied",
+			expression: grows, object: sized(1), old: sized(2), want: denied("message")},
 		"MissingKey": {
-			reason: "the API server denies it, too: the policy's failurePolicy is Fail", expression: grows,
+			reason: "an error in the evaluation is a denial, as with failurePolicy Fail", expression: grows,
 			object: raw(t, `{}`), old: sized(2),
 			want: failed("expression '" + grows + "' resulted in error: no such key: size"),
 		},
 		"WrongType": {
-			reason: "what the type does not allow may come all the same", expression: grows,
+			reason: "a value of another type than in Go is an error in the evaluation", expression: grows,
 			object: raw(t, `{"size":"large"}`), old: sized(2),
 			want: failed("expression '" + grows + "' resulted in error: no such overload"),
 		},
 		"Zero": {
-			reason: "a field without omitempty is there", expression: "has(object.spec.size)", object: sized(0),
+			reason: "a zero field without omitempty exists", expression: "has(object.spec.size)", object: sized(0),
 			want: allowed,
 		},
 		"OmittedZero": {
-			reason: "one with it is not", expression: "has(object.spec.owner)", object: sized(0),
+			reason:     "a zero field with omitempty does not exist",
+			expression: "has(object.spec.owner)", object: sized(0),
 			want: denied("message"),
 		},
 		"Deletion": {
-			reason: "a rule is not for deletions unless it says so", expression: "oldObject == null", old: sized(1),
+			reason: "a rule does not apply to deletions by default", expression: "oldObject == null", old: sized(1),
 			want: allowed,
 		},
 		"DeletionDenied": {
-			reason: "here it does", expression: "oldObject.spec.size == 0", old: sized(1), want: denied("message"),
+			reason:     "a rule for deletions applies to a deletion",
+			expression: "oldObject.spec.size == 0", old: sized(1), want: denied("message"),
 			options: []rules.Option{rules.Operations("DELETE")},
 		},
 		"NotForCreations": {
-			reason: "and here it is for nothing else", expression: "oldObject.spec.size == 0", object: sized(1),
+			reason:     "a rule for deletions does not apply to a creation",
+			expression: "oldObject.spec.size == 0", object: sized(1),
 			want:    allowed,
 			options: []rules.Option{rules.Operations("DELETE")},
 		},
 		"Reason": {
-			reason: "makes the code", expression: "object.spec.size > 1", object: sized(1),
+			reason: "the reason determines the code", expression: "object.spec.size > 1", object: sized(1),
 			options: []rules.Option{rules.Reason(metav1.StatusReasonForbidden)},
 			want:    rules.Verdict{Message: "message", Reason: metav1.StatusReasonForbidden, Code: 403},
 		},
 		"NoMessage": {
-			reason: "the expression has to do", expression: " object.spec.size > 1", message: "-", object: sized(1),
+			reason:     "without a message, the expression is the message",
+			expression: " object.spec.size > 1", message: "-", object: sized(1),
 			want: denied("failed expression: object.spec.size > 1"),
 		},
 		"MessageExpression": {
-			reason: "it takes precedence", expression: "object.spec.size > 1", object: sized(1),
+			reason:     "MessageExpression takes precedence over the message",
+			expression: "object.spec.size > 1", object: sized(1),
 			options: []rules.Option{rules.MessageExpression("' not ' + string(object.spec.size)")},
 			want:    denied("not 1"),
 		},
 		"MessageFails": {
-			reason: "then there is still the other one", expression: "object.spec.size > 1", object: sized(1),
+			reason:     "the message is used if MessageExpression fails",
+			expression: "object.spec.size > 1", object: sized(1),
 			options: []rules.Option{rules.MessageExpression("'was ' + string(oldObject.spec.size)")},
 			want:    denied("message"),
 		},
 		"MessageOfLines": {
-			reason: "as API servers have it", expression: "object.spec.size > 1", object: sized(1),
+			reason:     "the message is used if MessageExpression returns several lines",
+			expression: "object.spec.size > 1", object: sized(1),
 			options: []rules.Option{rules.MessageExpression(lines)}, want: denied("message"),
 		},
 		"MessageEmpty": {
-			reason: "as API servers have it", expression: "object.spec.size > 1", object: sized(1),
+			reason:     "the message is used if MessageExpression returns blanks",
+			expression: "object.spec.size > 1", object: sized(1),
 			options: []rules.Option{rules.MessageExpression("' '")}, want: denied("message"),
 		},
 	}
@@ -123,11 +134,11 @@ func TestEvaluate(t *testing.T) {
 func TestEvaluateNothing(t *testing.T) {
 	_, err := rules.New("r", "object != null", "m").Evaluate(nil, nil)
 	if err == nil || !strings.Contains(err.Error(), "neither an object nor an old one") {
-		t.Errorf("Evaluate(nil, nil): got %v, want an error that says so", err)
+		t.Errorf("Evaluate(nil, nil): got %v, want an error about missing objects", err)
 	}
 }
 
-// TestCost is about an expression whose cost grows with the third power of a list.
+// TestCost shows that the cost limit applies, with an expression whose cost grows with the third power of a list.
 func TestCost(t *testing.T) {
 	const every = "object.spec.l.all(a, object.spec.l.all(b, object.spec.l.all(c, a + b + c >= 0)))"
 	rule := rules.New("r", every, "m")

@@ -8,7 +8,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/rules"
 )
 
-// A rule in a unit test.
+// A unit test can evaluate a rule.
 func ExampleRule_Evaluate() {
 	rule := rules.New("size-grows", "oldObject == null || object.spec.size >= oldObject.spec.size",
 		"the size never shrinks", rules.MessageExpression("'it never shrinks below ' + string(oldObject.spec.size)"))
@@ -24,7 +24,7 @@ func ExampleRule_Evaluate() {
 	// false it never shrinks below 4 <nil>
 }
 
-// Mistakes show before any object does.
+// Check reports mistakes without an object.
 func ExampleRule_Check() {
 	rule := rules.New("r", "object.spec.sise > 0", "the size is positive")
 	fmt.Println(rule.Check(&Database{}))
@@ -32,7 +32,7 @@ func ExampleRule_Check() {
 	// rule "r": of rules_test.Database: the expression: line 1, column 12: undefined field 'sise': did you mean size?
 }
 
-// A policy that holds while no operator runs.
+// A policy enforces rules while no operator runs.
 func ExamplePolicy() {
 	rule := rules.New("size-grows", "oldObject == null || object.spec.size >= oldObject.spec.size", "it never shrinks")
 	policy, binding, err := rules.Policy("databases.example.org", []admissionregistrationv1.Rule{{

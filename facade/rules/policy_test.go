@@ -76,7 +76,7 @@ func TestPolicySharesNothing(t *testing.T) {
 	resources[0].Resources[0] = "others"
 	made := policy.Spec.MatchConstraints.ResourceRules[0]
 	if made.Resources[0] != "databases" || *made.Scope != admissionregistrationv1.NamespacedScope {
-		t.Errorf("the policy is for %v, want what was given", made.Rule)
+		t.Errorf("the policy is for %v, want the resources as they were given", made.Rule)
 	}
 }
 
@@ -89,24 +89,26 @@ func TestPolicyMistakes(t *testing.T) {
 		want         string
 	}{
 		"Name": {
-			reason: "API servers take only such ones", name: "Databases", resources: databases(),
+			reason: "a name that is not a subdomain is an error", name: "Databases", resources: databases(),
 			rules: []*rules.Rule{fine},
 			want:  "the name: a lowercase RFC 1123 subdomain",
 		},
-		"NoResources": {reason: "it would match nothing", name: "p", rules: []*rules.Rule{fine}, want: "no resources"},
+		"NoResources": {reason: "a policy without resources is an error",
+			name: "p", rules: []*rules.Rule{fine}, want: "no resources"},
 		"NoVersions": {
-			reason: "so would this", name: "p", rules: []*rules.Rule{fine},
+			reason: "a resource without versions is an error", name: "p", rules: []*rules.Rule{fine},
 			resources: []admissionregistrationv1.Rule{{APIGroups: []string{""}, Resources: []string{"pods"}}},
 			want:      "resources[0]: APIGroups, APIVersions and Resources",
 		},
-		"NoRules": {reason: "nothing to be told", name: "p", resources: databases(), want: "there are no rules"},
+		"NoRules": {reason: "a policy without rules is an error",
+			name: "p", resources: databases(), want: "there are no rules"},
 		"Twice": {
-			reason: "one of them was meant otherwise", name: "p", resources: databases(),
+			reason: "a repeated rule id is an error", name: "p", resources: databases(),
 			rules: []*rules.Rule{fine, fine},
 			want:  `rule "r": the id is there twice`,
 		},
 		"Wrong": {
-			reason: "the API server would refuse it", name: "p", resources: databases(),
+			reason: "an invalid rule is an error of the policy", name: "p", resources: databases(),
 			rules: []*rules.Rule{fine, rules.New("other", "1", "m")}, want: `rule "other": must evaluate to bool`,
 		},
 	}
@@ -117,7 +119,8 @@ func TestPolicyMistakes(t *testing.T) {
 				t.Errorf("%s\nPolicy(...): got %v, want an error with %q", tc.reason, err, tc.want)
 			}
 			if policy != nil || binding != nil {
-				t.Errorf("%s\nPolicy(...): got %v, %v beside the error", tc.reason, policy, binding)
+				t.Errorf("%s\nPolicy(...): want no policy and no binding with the error, got %v, %v",
+					tc.reason, policy, binding)
 			}
 		})
 	}

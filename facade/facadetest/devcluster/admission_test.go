@@ -20,13 +20,13 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/devcluster"
 )
 
-// recordingWebhooks serve /deny and one path for each JSON patch, and record their calls.
+// recordingWebhooks serves /deny and one path for each JSON patch, and records the calls.
 type recordingWebhooks struct {
 	url       string
 	authority []byte
 	mu        sync.Mutex
 	calls     []string // "path kind.version of the object"
-	dry       bool     // of the last call
+	dry       bool     // whether the last call was a dry run
 }
 
 func serveWebhooks(t *testing.T, patches map[string]string) *recordingWebhooks {
@@ -71,7 +71,7 @@ func (w *recordingWebhooks) recorded() []string {
 	return slices.Clone(w.calls)
 }
 
-// validating is a webhook for new config maps.
+// validating returns a webhook for new config maps.
 func validating(at admissionregistrationv1.WebhookClientConfig) admissionregistrationv1.ValidatingWebhook {
 	return admissionregistrationv1.ValidatingWebhook{
 		Name: "hook.example.org", Rules: rulesForConfigMaps(), ClientConfig: at,
@@ -104,7 +104,7 @@ func requireError(t *testing.T, reason string, err error, want string) {
 	t.Helper()
 	switch {
 	case want == "" && err != nil:
-		t.Errorf("%s: %v", reason, err)
+		t.Errorf("%s: got the error %v", reason, err)
 	case want != "" && (err == nil || !strings.Contains(err.Error(), want)):
 		t.Errorf("%s: got %v, want %q", reason, err, want)
 	}
@@ -138,24 +138,26 @@ func TestPoliciesOfWebhooks(t *testing.T) {
 		dryRun  []string
 		want    string
 	}{
-		"Denied": {"it is called", webhooks.at("/deny"), nil, nil, "denied the request"},
-		"Condition": {"the condition holds", webhooks.at("/deny"),
+		"Denied": {"a webhook that denies refuses the request", webhooks.at("/deny"), nil, nil, "denied the request"},
+		"Condition": {"a webhook is called if its condition holds", webhooks.at("/deny"),
 			[]change{condition("object.data.a == 'b'")}, nil, "denied"},
-		"OtherCondition": {"the condition does not hold", webhooks.at("/deny"),
+		"OtherCondition": {"a webhook is not called if its condition does not hold", webhooks.at("/deny"),
 			[]change{condition("object.data.a == 'c'")}, nil, ""},
-		"RequestCondition": {"conditions see the request", webhooks.at("/deny"),
+		"RequestCondition": {"conditions can use the request", webhooks.at("/deny"),
 			[]change{condition("request.operation == 'CREATE' && request.resource.resource == 'configmaps'")}, nil,
 			"denied"},
-		"UserCondition": {"RBAC is off", webhooks.at("/deny"), []change{condition(
-			"authorizer.group('').resource('pods').namespace('default').check('delete').allowed()",
-		)}, nil, "denied"},
-		"FailingCondition": {"the condition fails", webhooks.at("/deny"),
+		"UserCondition": {"conditions can use the authorizer, which allows everything",
+			webhooks.at("/deny"), []change{condition(
+				"authorizer.group('').resource('pods').namespace('default').check('delete').allowed()",
+			)}, nil, "denied"},
+		"FailingCondition": {"an error of a condition refuses the request", webhooks.at("/deny"),
 			[]change{condition("object.data.none == 'c'")}, nil, "no such key: none"},
-		"IgnoredCondition": {"its failure is ignored", webhooks.at("/deny"),
+		"IgnoredCondition": {"the failure policy Ignore ignores an error of a condition", webhooks.at("/deny"),
 			[]change{condition("object.data.none == 'c'"), ignore}, nil, ""},
-		"Failed":  {"services have no pods", service, nil, nil, "set clientConfig.url"},
-		"Ignored": {"failures are ignored", service, []change{ignore}, nil, ""},
-		"DryRun":  {"it is called without effects", webhooks.at("/deny"), []change{some}, []string{"All"}, "denied"},
+		"Failed":  {"a webhook of a service fails with a hint", service, nil, nil, "set clientConfig.url"},
+		"Ignored": {"the failure policy Ignore ignores a failed webhook", service, []change{ignore}, nil, ""},
+		"DryRun": {"a dry run calls a webhook with side effects on other runs",
+			webhooks.at("/deny"), []change{some}, []string{"All"}, "denied"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -168,13 +170,14 @@ func TestPoliciesOfWebhooks(t *testing.T) {
 			configure(t, client, hook)
 			requireError(t, tc.reason, createConfigMap(t, client, "a", tc.dryRun...), tc.want)
 			if len(tc.dryRun) > 0 && !webhooks.dry {
-				t.Error("the webhook does not know that nothing is stored")
+				t.Error("the review of a dry run must have dryRun set")
 			}
 		})
 	}
 }
 
-// Mutating webhooks are called again if they ask for it and a later one has changed the object.
+// TestReinvocation shows that a mutating webhook with reinvocationPolicy IfNeeded is called again if a later one
+// changed the object.
 func TestReinvocation(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -183,11 +186,11 @@ func TestReinvocation(t *testing.T) {
 		second string
 		want   []string
 	}{
-		"IfNeeded": {"the second webhook changes the object",
+		"IfNeeded": {"the first webhook is called again after a change by the second one",
 			ptr.To(admissionregistrationv1.IfNeededReinvocationPolicy), "/color", []string{"/size", "/color", "/size"}},
-		"Unchanged": {"the second webhook does not change the object",
+		"Unchanged": {"without a change by the second webhook, the first one is not called again",
 			ptr.To(admissionregistrationv1.IfNeededReinvocationPolicy), "/none", []string{"/size", "/none"}},
-		"Never": {"once is the default", nil, "/color", []string{"/size", "/color"}},
+		"Never": {"by default, a webhook is called once", nil, "/color", []string{"/size", "/color"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/devcluster"
 )
 
-// Clients with generated types send and want protobuf.
+// TestProtobuf shows that clients with generated types can send and receive protobuf.
 func TestProtobuf(t *testing.T) {
 	t.Parallel()
 	cluster, _ := startCluster(t, devcluster.Options{})
@@ -35,18 +35,18 @@ func TestProtobuf(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Name: "a"}, Data: map[string]string{"a": "b"},
 	}, metav1.CreateOptions{})
 	if err != nil || made.UID == "" || made.Data["a"] != "b" {
-		t.Fatalf("created %v, %v", made, err)
+		t.Fatalf("a created object must be returned with its uid: got %v, error %v", made, err)
 	}
 	event := <-events.ResultChan()
 	if seen, ok := event.Object.(*corev1.ConfigMap); event.Type != watch.Added || !ok || seen.UID != made.UID {
-		t.Errorf("the watch shows %s %v, want %s", event.Type, event.Object, made.UID)
+		t.Errorf("the watch shows %s %v, want the created object %s", event.Type, event.Object, made.UID)
 	}
 	changed, err := maps.Patch(ctx, "a", types.MergePatchType, []byte(`{"data":{"a":"c"}}`), metav1.PatchOptions{})
 	if err != nil || changed.Data["a"] != "c" {
-		t.Errorf("patched %v, %v", changed, err)
+		t.Errorf("the patch must be in the answer: got %v, error %v", changed, err)
 	}
 	if list, err := maps.List(ctx, metav1.ListOptions{Limit: 1}); err != nil || len(list.Items) != 1 {
-		t.Errorf("listed %v, %v", list, err)
+		t.Errorf("the list must have one object: got %v, error %v", list, err)
 	}
 	uid := made.UID
 	err = maps.Delete(ctx, "a", metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
@@ -54,6 +54,6 @@ func TestProtobuf(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := maps.Get(ctx, "a", metav1.GetOptions{}); err == nil {
-		t.Error("the object is still there")
+		t.Error("the object must be gone after its deletion")
 	}
 }

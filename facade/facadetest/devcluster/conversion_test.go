@@ -22,7 +22,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/devcluster"
 )
 
-// convertedDefinition has the size as a number in v1, which is stored, and as a text in v2.
+// convertedDefinition stores the size as a number in v1, and serves it as a text in v2.
 const convertedDefinition = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -49,7 +49,7 @@ spec:
           properties: {spec: {type: object, properties: {capacity: {type: string}}}}
 `
 
-// convertDisk is what the conversion webhook does with one object.
+// convertDisk converts one object for the conversion webhook.
 func convertDisk(object map[string]any, to string) error {
 	spec, _ := object["spec"].(map[string]any)
 	switch {
@@ -160,28 +160,28 @@ func TestConversionByURL(t *testing.T) {
 	}
 	event := <-events.ResultChan()
 	if seen, ok := event.Object.(*unstructured.Unstructured); !ok || size(seen) != 5 {
-		t.Errorf("the watch of v1 shows %v", event.Object)
+		t.Errorf("the watch of v1 shows %v, want the converted size 5", event.Object)
 	}
 	if got, err := of("v1").Get(t.Context(), "a", metav1.GetOptions{}); err != nil || size(got) != 5 ||
 		got.GetUID() != made.GetUID() {
-		t.Errorf("v1 is %v (%v)", got, err)
+		t.Errorf("the object in v1 is %v (%v), want the converted size 5", got, err)
 	}
 	if list, err := of("v1").List(t.Context(), metav1.ListOptions{}); err != nil || len(list.Items) != 1 ||
 		size(&list.Items[0]) != 5 {
-		t.Errorf("the list of v1 is %v (%v)", list, err)
+		t.Errorf("the list in v1 is %v (%v), want the converted size 5", list, err)
 	}
 	_ = unstructured.SetNestedField(made.Object, "6Gi", "spec", "capacity")
 	if made, err = of("v2").Update(t.Context(), made, metav1.UpdateOptions{}); err != nil || made.GetGeneration() != 2 {
-		t.Fatalf("updated %v (%v)", made, err)
+		t.Fatalf("an update in v2 must increase the generation: got %v (%v)", made, err)
 	}
 	if again, err := of("v2").Update(t.Context(), made, metav1.UpdateOptions{}); err != nil ||
 		again.GetResourceVersion() != made.GetResourceVersion() {
-		t.Errorf("the same object was stored again as %v (%v)", again, err)
+		t.Errorf("an update without a change must keep the version: got %v (%v)", again, err)
 	}
 	_, err = of("v2").Create(t.Context(), disk("v2", "b", map[string]any{"capacity": "much"}), metav1.CreateOptions{})
-	requireError(t, "the webhook refuses", err, "the capacity much is not in Gi")
+	requireError(t, "a conversion that the webhook refuses fails the creation", err, "the capacity much is not in Gi")
 	if list, err := of("v1").List(t.Context(), metav1.ListOptions{}); err != nil || len(list.Items) != 1 {
-		t.Errorf("the refused object is stored: %v (%v)", list, err)
+		t.Errorf("the refused object must not be stored: %v (%v)", list, err)
 	}
 }
 
@@ -195,10 +195,11 @@ func TestConversionByService(t *testing.T) {
 		_, err = client.Resource(schema.GroupVersionResource{Group: "example.org", Version: "v2", Resource: "disks"}).
 			Namespace("default").Create(t.Context(), disk("v2", "a", nil), metav1.CreateOptions{})
 	}
-	requireError(t, "services have no pods", err, "clientConfig.url")
+	requireError(t, "a conversion webhook of a service fails with a hint", err, "clientConfig.url")
 }
 
-// A webhook for one version of a resource is called for the others as well, unless its matchPolicy is Exact.
+// TestEquivalentVersions shows that a webhook for one version of a resource is called for the others as well, unless
+// its matchPolicy is Exact.
 func TestEquivalentVersions(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -206,9 +207,12 @@ func TestEquivalentVersions(t *testing.T) {
 		policy             *admissionregistrationv1.MatchPolicyType
 		want               []string
 	}{
-		"Converted": {"the object is converted", "Webhook", nil, []string{"/size Disk.example.org/v1"}},
-		"Renamed":   {"the versions differ by name", "None", nil, []string{"/none Disk.example.org/v1"}},
-		"Exact":     {"the rule is for another version", "None", ptr.To(admissionregistrationv1.Exact), nil},
+		"Converted": {"a webhook for v1 gets the converted object",
+			"Webhook", nil, []string{"/size Disk.example.org/v1"}},
+		"Renamed": {"without conversion, a webhook for v1 gets the object renamed",
+			"None", nil, []string{"/none Disk.example.org/v1"}},
+		"Exact": {"with Exact, a webhook for another version is not called",
+			"None", ptr.To(admissionregistrationv1.Exact), nil},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -251,7 +255,7 @@ func TestEquivalentVersions(t *testing.T) {
 			}
 			got, _, _ := unstructured.NestedString(made.Object, "spec", "capacity")
 			if path == "/size" && got != "9Gi" {
-				t.Errorf("%s: the capacity is %s, want that of the webhook", tc.reason, got)
+				t.Errorf("%s: the capacity is %s, want the 9Gi of the webhook", tc.reason, got)
 			}
 		})
 	}

@@ -66,7 +66,7 @@ func TestRulesInCEL(t *testing.T) {
 	}}
 	if _, err := volumes.Create(t.Context(), volume, metav1.CreateOptions{}); err == nil ||
 		!strings.Contains(err.Error(), "too large") {
-		t.Errorf("a new object that breaks a rule: got %v", err)
+		t.Errorf("a new object that breaks a rule must be refused: got %v", err)
 	}
 	_ = unstructured.SetNestedField(volume.Object, int64(5), "spec", "size")
 	made, err := volumes.Create(t.Context(), volume, metav1.CreateOptions{})
@@ -76,15 +76,15 @@ func TestRulesInCEL(t *testing.T) {
 	_ = unstructured.SetNestedField(made.Object, int64(4), "spec", "size")
 	if _, err := volumes.Update(t.Context(), made, metav1.UpdateOptions{}); err == nil ||
 		!strings.Contains(err.Error(), "volumes do not shrink") {
-		t.Errorf("a change that breaks a transition rule: got %v", err)
+		t.Errorf("a change that breaks a transition rule must be refused: got %v", err)
 	}
 	_ = unstructured.SetNestedField(made.Object, int64(6), "spec", "size")
 	if _, err := volumes.Update(t.Context(), made, metav1.UpdateOptions{}); err != nil {
-		t.Errorf("a good change: %v", err)
+		t.Errorf("a valid change must be accepted: %v", err)
 	}
 }
 
-// A rule that is newer than an object holds for the fields that change.
+// TestNewRulesForOldObjects shows that a rule that is newer than an object only applies to fields that change.
 func TestNewRulesForOldObjects(t *testing.T) {
 	t.Parallel()
 	former := strings.ReplaceAll(ruledDefinition, "type: integer, default: 10", "type: integer")
@@ -112,16 +112,17 @@ func TestNewRulesForOldObjects(t *testing.T) {
 	}
 	_ = unstructured.SetNestedField(volume.Object, int64(6), "spec", "size")
 	if volume, err = volumes.Update(t.Context(), volume, metav1.UpdateOptions{}); err != nil {
-		t.Fatalf("the field that breaks the newer rule does not change: got %v", err)
+		t.Fatalf("an unchanged field that breaks a newer rule must be accepted: got %v", err)
 	}
 	_ = unstructured.SetNestedField(volume.Object, int64(9), "spec", "most")
 	if _, err = volumes.Update(t.Context(), volume, metav1.UpdateOptions{}); err == nil ||
 		!strings.Contains(err.Error(), "no volume has more than 7") {
-		t.Errorf("the field that breaks the newer rule changes: got %v", err)
+		t.Errorf("a changed field that breaks a newer rule must be refused: got %v", err)
 	}
 }
 
-// A definition that is deleted waits until its objects are gone, with their finalizers and events.
+// TestDeletedDefinition shows that a deleted definition waits until its objects are gone, with their finalizers and
+// events.
 func TestDeletedDefinition(t *testing.T) {
 	t.Parallel()
 	definitions, volumes := serveVolumes(t, ruledDefinition)
@@ -144,23 +145,23 @@ func TestDeletedDefinition(t *testing.T) {
 	first := <-events.ResultChan()
 	deleted, ok := first.Object.(*unstructured.Unstructured)
 	if first.Type != watch.Modified || !ok || deleted.GetDeletionTimestamp() == nil {
-		t.Fatalf("got %s of %v, want the object to be deleted", first.Type, first.Object)
+		t.Fatalf("got %s of %v, want an object with a deletion timestamp", first.Type, first.Object)
 	}
 	if _, err := definitions.Get(t.Context(), "volumes.example.org", metav1.GetOptions{}); err != nil {
-		t.Errorf("the definition waits for the finalizer of its object: got %v", err)
+		t.Errorf("the definition must wait for the finalizer of its object: got %v", err)
 	}
 	deleted.SetFinalizers(nil)
 	if _, err := volumes.Update(t.Context(), deleted, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if last := <-events.ResultChan(); last.Type != watch.Deleted {
-		t.Errorf("got %s, want the object to be gone", last.Type)
+		t.Errorf("got the event %s, want DELETED after the finalizer is removed", last.Type)
 	}
 	err = wait.PollUntilContextCancel(t.Context(), 20*time.Millisecond, true, func(ctx context.Context) (bool, error) {
 		_, err := definitions.Get(ctx, "volumes.example.org", metav1.GetOptions{})
 		return apierrors.IsNotFound(err), nil
 	})
 	if err != nil {
-		t.Errorf("the definition is still there: %v", err)
+		t.Errorf("the definition must be gone after its objects: %v", err)
 	}
 }

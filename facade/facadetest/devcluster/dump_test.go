@@ -47,7 +47,7 @@ func TestSaveAndLoad(t *testing.T) {
 		t.Fatal(err)
 	}
 	if strings.Contains(string(data), secret) || strings.Contains(string(data), "top-secret") {
-		t.Errorf("the dump has the value of a Secret:\n%s", data)
+		t.Errorf("the dump must not have the value of a Secret:\n%s", data)
 	}
 	if info, err := os.Stat(dump); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the dump has mode %v (%v), want 0600", info.Mode().Perm(), err)
@@ -65,7 +65,7 @@ func TestSaveAndLoad(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Name: "new"},
 	}, metav1.CreateOptions{})
 	if err != nil || other.UID == made.UID {
-		t.Errorf("a new object has the uid %s of a loaded one (%v)", other.UID, err)
+		t.Errorf("a new object must have a new uid, got %s (%v)", other.UID, err)
 	}
 }
 
@@ -81,19 +81,21 @@ func TestSaveWithSecrets(t *testing.T) {
 	}
 	end()
 	if data, err := os.ReadFile(dump); err != nil || !strings.Contains(string(data), "dG9wLXNlY3JldA==") {
-		t.Errorf("the dump does not have the value: %v\n%s", err, data)
+		t.Errorf("with WithSecrets, the dump must have the value: %v\n%s", err, data)
 	}
 }
 
 func TestLoadFailures(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct{ reason, content, want string }{
-		"UnknownKind": {"a definition is missing", "apiVersion: example.org/v1\nkind: Ghost\nmetadata: {name: a}\n",
+		"UnknownKind": {"a kind without a definition is an error",
+			"apiVersion: example.org/v1\nkind: Ghost\nmetadata: {name: a}\n",
 			"Ghost of example.org/v1 is not served"},
-		"NoName": {"an object needs a name", "apiVersion: v1\nkind: Namespace\nmetadata: {}\n", "no name"},
-		"BadVersion": {"versions are numbers",
+		"NoName": {"an object without a name is an error",
+			"apiVersion: v1\nkind: Namespace\nmetadata: {}\n", "no name"},
+		"BadVersion": {"a resourceVersion that is not a number is an error",
 			"apiVersion: v1\nkind: Namespace\nmetadata: {name: a, uid: u, resourceVersion: x}\n", "invalid"},
-		"NotYAML": {"the file is something else", "a: b: c\n", "yaml"},
+		"NotYAML": {"a file that is not YAML is an error", "a: b: c\n", "yaml"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -111,10 +113,10 @@ func TestLoadFailures(t *testing.T) {
 	}
 }
 
-// savingProcess is the environment variable that makes this test program save over and over.
+// savingProcess is the environment variable that makes this test program save continuously.
 const savingProcess = "DEVCLUSTER_SAVING_PROCESS"
 
-// A save that is killed halfway leaves the former file.
+// TestKilledSave shows that a save that is killed halfway leaves the former file intact.
 func TestKilledSave(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -131,7 +133,7 @@ func TestKilledSave(t *testing.T) {
 			t.Fatal(err)
 		}
 		waitForSave(t, dump)
-		time.Sleep(time.Duration(round) * 17 * time.Millisecond) // the moment of the kill, not a synchronisation
+		time.Sleep(time.Duration(round) * 17 * time.Millisecond) // varies the moment of the kill
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 		cluster, end := startCluster(t, devcluster.Options{Load: []string{dump}})
@@ -152,7 +154,7 @@ func waitForSave(t *testing.T, dump string) {
 			return
 		}
 	}
-	t.Fatal("nothing was saved within a minute")
+	t.Fatal("the process must save within a minute")
 }
 
 func saveForever(t *testing.T, dump string) {

@@ -19,7 +19,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/devcluster"
 )
 
-// answeringWebhook serves one webhook by a function that changes the response.
+// answeringWebhook serves one webhook with a function that changes the response.
 func answeringWebhook(
 	t *testing.T, answer func(*admissionv1.AdmissionRequest, *admissionv1.AdmissionResponse),
 ) admissionregistrationv1.WebhookClientConfig {
@@ -56,7 +56,7 @@ func TestWebhooksSeeTheUser(t *testing.T) {
 		defer mu.Unlock()
 		seen[r.UID] = true
 		if r.UserInfo.Username != "devcluster-admin" || !slices.Contains(r.UserInfo.Groups, "system:masters") {
-			t.Errorf("the user is %v", r.UserInfo)
+			t.Errorf("the review must have the user of the client, got %v", r.UserInfo)
 		}
 	})))
 	for _, name := range []string{"a", "b"} {
@@ -65,7 +65,7 @@ func TestWebhooksSeeTheUser(t *testing.T) {
 		}
 	}
 	if len(seen) != 2 {
-		t.Errorf("two requests have the uids %v", seen)
+		t.Errorf("two reviews must have two uids, got %v", seen)
 	}
 }
 
@@ -78,10 +78,11 @@ func TestAnswersForOtherRequestsAreRefused(t *testing.T) {
 	) {
 		answer.UID = "other"
 	})))
-	requireError(t, "the uid is wrong", createConfigMap(t, client, "a"), "expected response.uid=")
+	requireError(t, "a response with another uid is refused", createConfigMap(t, client, "a"), "expected response.uid=")
 }
 
-// At the end, requests are still answered, and watches end.
+// TestRequestsAreAnsweredAtTheEnd shows that running requests are answered while the cluster ends, and that watches
+// end.
 func TestRequestsAreAnsweredAtTheEnd(t *testing.T) {
 	t.Parallel()
 	cluster, end := startCluster(t, devcluster.Options{})
@@ -106,11 +107,11 @@ func TestRequestsAreAnsweredAtTheEnd(t *testing.T) {
 		end()
 	}()
 	for range events.ResultChan() {
-		t.Log("an event ahead of the end")
+		t.Log("an event before the end of the watch")
 	}
 	close(watchEnded)
 	if err := <-created; err != nil {
-		t.Errorf("the request was not answered: %v", err)
+		t.Errorf("the running request must be answered: %v", err)
 	}
 	<-ended
 }
@@ -120,6 +121,6 @@ func TestOtherLoopbackAddresses(t *testing.T) {
 	cluster, _ := startCluster(t, devcluster.Options{Address: "127.0.0.2:0"})
 	_, err := clientOf(t, cluster).CoreV1().Namespaces().Get(t.Context(), "default", metav1.GetOptions{})
 	if err != nil {
-		t.Error(errors.Join(errors.New("the certificate is not for the address"), err))
+		t.Error(errors.Join(errors.New("the certificate must be valid for the address"), err))
 	}
 }

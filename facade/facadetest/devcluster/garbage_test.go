@@ -19,11 +19,11 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/devcluster"
 )
 
-// mostMemory is how much memory the cluster and the client of the test may use, in MB.
+// mostMemory is the memory limit for the cluster and the client of the test, in MB.
 const mostMemory = 200
 
-// Garbage at all endpoints: the cluster answers, does not panic, and keeps its memory. DEVCLUSTER_GARBAGE says how
-// long; by default two seconds.
+// TestGarbage sends random requests to all endpoints: the cluster must answer, not panic, and keep its memory.
+// DEVCLUSTER_GARBAGE sets the duration, which is two seconds by default.
 func TestGarbage(t *testing.T) {
 	t.Parallel()
 	length := 2 * time.Second
@@ -49,7 +49,7 @@ func TestGarbage(t *testing.T) {
 		r, err := http.NewRequestWithContext(t.Context(), methods[luck.IntN(len(methods))],
 			cluster.Config().Host+garbagePath(luck), strings.NewReader(garbageBody(luck)))
 		if err != nil {
-			continue // not a URL
+			continue // the random path is not a URL
 		}
 		r.Header.Set("Authorization", "Bearer "+cluster.Config().BearerToken)
 		r.Header.Set("Content-Type", forms[luck.IntN(len(forms))])
@@ -78,16 +78,16 @@ func TestGarbage(t *testing.T) {
 		t.Errorf("the heap has %d MB, want at most %d", memory.HeapAlloc>>20, mostMemory)
 	}
 	if codes[http.StatusOK]+codes[http.StatusCreated] == 0 {
-		t.Error("not one request was good: the garbage does not reach anything")
+		t.Error("at least one random request must succeed")
 	}
 }
 
-// peakMemory is the most resident memory that the process has had, in MB; 0 if the system is not Linux.
+// peakMemory returns the peak of the resident memory of the process in MB; 0 on other systems than Linux.
 func peakMemory(t *testing.T) int {
 	t.Helper()
 	data, err := os.ReadFile("/proc/self/status")
 	if err != nil {
-		t.Logf("the peak of the resident memory is not known: %v", err)
+		t.Logf("cannot read the peak of the resident memory: %v", err)
 		return 0
 	}
 	_, rest, _ := strings.Cut(string(data), "VmHWM:")
@@ -98,7 +98,7 @@ func peakMemory(t *testing.T) int {
 	return kilobytes >> 10
 }
 
-// hasRaceDetector reports whether the test program has memory of the race detector beside its own.
+// hasRaceDetector reports whether the test program runs with the race detector, which needs additional memory.
 func hasRaceDetector() bool {
 	info, ok := debug.ReadBuildInfo()
 	return ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})

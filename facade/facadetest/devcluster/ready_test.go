@@ -23,12 +23,12 @@ import (
 
 const podTemplate = `{metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: i}]}}`
 
-// readyKind is a kind that becomes ready.
+// readyKind is a kind that the cluster makes ready.
 type readyKind struct {
 	resource schema.GroupVersionResource
 	kind     string
 	spec     string
-	// isReady is what kubectl and controllers go by.
+	// isReady reports whether kubectl and controllers consider the object ready.
 	isReady func(object map[string]any) bool
 	// change is a merge patch of the specification; empty if the kind does not allow one.
 	change string
@@ -59,7 +59,7 @@ func isTrue(object map[string]any, kind string) bool {
 	return false
 }
 
-// isRolledOut is what "kubectl rollout status" waits for.
+// isRolledOut reports whether "kubectl rollout status" would end.
 func isRolledOut(object map[string]any) bool {
 	d := &appsv1.Deployment{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object, d); err != nil {
@@ -112,7 +112,7 @@ func readyKinds() []readyKind {
 	}
 }
 
-// readyWatch follows one kind, and counts the changes of each object.
+// readyWatch watches one kind, and counts the changes of each object.
 type readyWatch struct {
 	t      *testing.T
 	events watch.Interface
@@ -125,14 +125,14 @@ func (w *readyWatch) await(name string, isMet func(map[string]any) bool) {
 	for event := range w.events.ResultChan() {
 		object, ok := event.Object.(*unstructured.Unstructured)
 		if !ok {
-			w.t.Fatalf("the watch shows %v", event.Object)
+			w.t.Fatalf("the watch must show an object, got %v", event.Object)
 		}
 		w.writes[object.GetName()]++
 		if object.GetName() == name && isMet(object.Object) {
 			return
 		}
 	}
-	w.t.Fatalf("%s is not ready when the watch ends", name)
+	w.t.Fatalf("%s must be ready before the watch ends", name)
 }
 
 func TestPretendReady(t *testing.T) {
@@ -170,7 +170,7 @@ func pretendOne(t *testing.T, client dynamic.ResourceInterface, kind readyKind) 
 			t.Fatal(err)
 		}
 		if kind.isReady(made.Object) {
-			t.Error("a new object is ready at once: clients never see it unready")
+			t.Error("a new object must not be ready at once")
 		}
 	}
 	create("a")
@@ -186,17 +186,17 @@ func pretendOne(t *testing.T, client dynamic.ResourceInterface, kind readyKind) 
 		})
 		want = 4
 	}
-	// While two others become ready one after the other, a further write to the first one would be seen.
+	// While two other objects become ready one after the other, a further write to the first one would be noticed.
 	for _, name := range []string{"b", "c"} {
 		create(name)
 		w.await(name, kind.isReady)
 	}
 	if w.writes["a"] != want {
-		t.Errorf("the object was written %d times, want %d", w.writes["a"], want)
+		t.Errorf("the object must not be written again: got %d writes, want %d", w.writes["a"], want)
 	}
 }
 
-// jsonValue has the numbers of YAML as those of the API.
+// jsonValue converts the numbers of YAML to those of the API.
 func jsonValue(value any) any {
 	switch value := value.(type) {
 	case map[string]any:

@@ -12,7 +12,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/devcluster"
 )
 
-// plainDefinition is valid; cases replace parts of it.
+// plainDefinition is a valid definition. The cases replace parts of it.
 const plainDefinition = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -41,25 +41,27 @@ func TestInvalidDefinitionsAreRefused(t *testing.T) {
 	}
 	const spec = `{type: object, properties: {size: {type: integer}}}`
 	cases := map[string]struct{ reason, replaced, by, want string }{
-		"Valid":      {"it is valid", "", "", ""},
-		"Structural": {"every field needs a type", spec, "{properties: {size: {type: integer}}}", "must not be empty"},
-		"UnknownName": {"the rule does not compile", spec, rule("self.none > 1"),
+		"Valid": {"a valid definition is accepted", "", "", ""},
+		"Structural": {"a field without a type is refused", spec,
+			"{properties: {size: {type: integer}}}", "must not be empty"},
+		"UnknownName": {"a rule that does not compile is refused", spec, rule("self.none > 1"),
 			"compilation failed: ERROR: <input>:1:5: undefined field 'none'"},
-		"NotBoolean": {"rules are conditions", spec, rule("self.size + 1"), "cel expression must evaluate to a bool"},
-		"Costly": {"the rule may take too long", spec,
+		"NotBoolean": {"a rule that is not boolean is refused", spec, rule("self.size + 1"),
+			"cel expression must evaluate to a bool"},
+		"Costly": {"a rule that may cost too much is refused", spec,
 			`{type: object, properties: {all: {type: array, items: {type: array, items: {type: string}}, ` +
 				`x-kubernetes-validations: [{rule: "self.all(a, self.all(b, a.all(c, b.all(d, c == d))))"}]}}}`,
 			"exceeds budget by factor of"},
-		"Name": {"the name has the group", "boxes.example.org", "crates.example.org",
+		"Name": {"a name without the group is refused", "boxes.example.org", "crates.example.org",
 			`must be spec.names.plural+"."+spec.group`},
-		"Scope": {"there are two scopes", "scope: Namespaced", "scope: Galaxy",
+		"Scope": {"an unknown scope is refused", "scope: Namespaced", "scope: Galaxy",
 			`supported values: "Cluster", "Namespaced"`},
-		"NoScope": {"there is no default", "scope: Namespaced", "", "spec.scope: Required value"},
-		"NoSchema": {"schemas are required", "openAPIV3Schema:", "none:",
+		"NoScope": {"a missing scope is refused", "scope: Namespaced", "", "spec.scope: Required value"},
+		"NoSchema": {"a version without a schema is refused", "openAPIV3Schema:", "none:",
 			"spec.versions[0].schema.openAPIV3Schema: Required value"},
-		"NoStorage": {"one version is stored", "storage: true", "storage: false",
+		"NoStorage": {"a definition without a storage version is refused", "storage: true", "storage: false",
 			"must have exactly one version marked as storage version"},
-		"BadDefault": {"defaults must be valid", spec,
+		"BadDefault": {"a default that breaks the schema is refused", spec,
 			`{type: object, properties: {size: {type: integer, default: x}}}`,
 			"in body must be of type integer"},
 	}
@@ -70,7 +72,7 @@ func TestInvalidDefinitionsAreRefused(t *testing.T) {
 			if tc.replaced != "" {
 				text = strings.Replace(text, tc.replaced, tc.by, 1)
 				if text == plainDefinition {
-					t.Fatalf("%q is not a part of the definition", tc.replaced)
+					t.Fatalf("the case replaces %q, which the definition does not contain", tc.replaced)
 				}
 			}
 			requireError(t, tc.reason, define(t, dynamicClient(t, cluster), text), tc.want)
@@ -95,10 +97,11 @@ func TestDefinitionsGetDefaults(t *testing.T) {
 		"None": {"spec", "conversion", "strategy"},
 	} {
 		if got, _, _ := unstructured.NestedString(crd.Object, path...); got != want {
-			t.Errorf("%v is %q, want %q", path, got, want)
+			t.Errorf("the default of %v is %q, want %q", path, got, want)
 		}
 	}
 	_, err = crds.Patch(t.Context(), "boxes.example.org", types.MergePatchType, []byte(`{"spec":{"scope":"Cluster"}}`),
 		metav1.PatchOptions{})
-	requireError(t, "the scope stays", err, "spec.scope: Invalid value: \"Cluster\": field is immutable")
+	requireError(t, "a change of the scope is refused",
+		err, "spec.scope: Invalid value: \"Cluster\": field is immutable")
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/devcluster"
 )
 
-// Helm waits for the ReplicaSet of a Deployment's present template.
+// TestPretendedReplicaSets shows that a Deployment gets a ReplicaSet for its present template, as Helm waits for it.
 func TestPretendedReplicaSets(t *testing.T) {
 	t.Parallel()
 	cluster, _ := startCluster(t, devcluster.Options{PretendReady: true})
@@ -39,7 +39,7 @@ func TestPretendedReplicaSets(t *testing.T) {
 	}
 	first := sets.await("web:1", 2)
 	if !metav1.IsControlledBy(first, web) || first.Spec.Template.Labels["pod-template-hash"] == "" {
-		t.Errorf("the ReplicaSet is %v, want one of the Deployment", first)
+		t.Errorf("the ReplicaSet is %v, want one that the Deployment controls", first)
 	}
 	_, err = client.Deployments("default").Patch(t.Context(), "web", "application/strategic-merge-patch+json", []byte(
 		`{"spec":{"template":{"spec":{"containers":[{"name":"web","image":"web:2"}]}}}}`), metav1.PatchOptions{})
@@ -48,7 +48,7 @@ func TestPretendedReplicaSets(t *testing.T) {
 	}
 	sets.await("web:1", 0)
 	if second := sets.await("web:2", 2); second.UID == first.UID {
-		t.Error("the template of a ReplicaSet has changed")
+		t.Error("a new template must create a new ReplicaSet")
 	}
 	if err := client.Deployments("default").Delete(t.Context(), "web", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
@@ -58,10 +58,10 @@ func TestPretendedReplicaSets(t *testing.T) {
 			return
 		}
 	}
-	t.Error("the watch has ended before a ReplicaSet is deleted")
+	t.Error("a ReplicaSet must be deleted with its Deployment before the watch ends")
 }
 
-// replicaSets are the newest states of ReplicaSets by the images of their pods.
+// replicaSets holds the newest states of ReplicaSets by the images of their pods.
 type replicaSets struct {
 	t      *testing.T
 	events watch.Interface
@@ -79,7 +79,7 @@ func (r replicaSets) await(image string, ready int32) *appsv1.ReplicaSet {
 	for !isReady() {
 		event, ok := <-r.events.ResultChan()
 		if !ok {
-			r.t.Fatalf("the watch has ended before the ReplicaSet of %s has %d ready replicas", image, ready)
+			r.t.Fatalf("the ReplicaSet of %s must get %d ready replicas before the watch ends", image, ready)
 		}
 		if set, ok := event.Object.(*appsv1.ReplicaSet); ok {
 			r.known[set.Spec.Template.Spec.Containers[0].Image] = set
@@ -98,9 +98,11 @@ func TestAddressOfService(t *testing.T) {
 		spec   corev1.ServiceSpec
 		has    bool
 	}{
-		"plain":    {"clients wait for the address", corev1.ServiceSpec{Ports: port}, true},
-		"headless": {"it is without an address by choice", corev1.ServiceSpec{Ports: port, ClusterIP: "None"}, false},
-		"external": {"it is only a name", corev1.ServiceSpec{Type: "ExternalName", ExternalName: "x.org"}, false},
+		"plain": {"a service gets an address", corev1.ServiceSpec{Ports: port}, true},
+		"headless": {"a headless service gets no address",
+			corev1.ServiceSpec{Ports: port, ClusterIP: "None"}, false},
+		"external": {"an external service gets no address",
+			corev1.ServiceSpec{Type: "ExternalName", ExternalName: "x.org"}, false},
 	} {
 		made, err := services.Create(t.Context(), &corev1.Service{
 			ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: tc.spec,

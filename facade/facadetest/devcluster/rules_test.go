@@ -17,7 +17,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/devcluster"
 )
 
-// The path of a proxy is not served; an object or a namespace may have that name.
+// TestObjectsCalledProxy shows that the path of a proxy is not served, and that an object or a namespace may have that
+// name.
 func TestObjectsCalledProxy(t *testing.T) {
 	t.Parallel()
 	cluster, _ := startCluster(t, devcluster.Options{})
@@ -34,7 +35,7 @@ func TestObjectsCalledProxy(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := client.Services(namespace).Get(t.Context(), "proxy", metav1.GetOptions{}); err != nil {
-			t.Errorf("the service proxy in the namespace %s: %v", namespace, err)
+			t.Errorf("the service proxy in the namespace %s must be readable: %v", namespace, err)
 		}
 		err := client.RESTClient().Get().AbsPath("/api/v1/namespaces/" + namespace + "/services/proxy/proxy/a/b").
 			Do(t.Context()).Error()
@@ -51,7 +52,7 @@ func asStatus(err error, into *apierrors.APIStatus) bool {
 	return ok
 }
 
-// An object that Go clients cannot read must not be stored.
+// TestBadTypesOfBuiltInKinds shows that an object that Go clients cannot read is refused.
 func TestBadTypesOfBuiltInKinds(t *testing.T) {
 	t.Parallel()
 	cluster, _ := startCluster(t, devcluster.Options{})
@@ -73,7 +74,7 @@ func TestBadTypesOfBuiltInKinds(t *testing.T) {
 	}
 }
 
-// A namespace that was replaced without its spec is still emptied before it goes.
+// TestReplacedNamespace shows that a namespace keeps its finalizer if a client replaces it without its spec.
 func TestReplacedNamespace(t *testing.T) {
 	t.Parallel()
 	cluster, _ := startCluster(t, devcluster.Options{})
@@ -84,7 +85,7 @@ func TestReplacedNamespace(t *testing.T) {
 	}
 	replaced, err := client.Namespaces().Update(t.Context(), namespace, metav1.UpdateOptions{})
 	if err != nil || len(replaced.Spec.Finalizers) != 1 {
-		t.Errorf("got the finalizers %v (%v), want the former one", replaced.Spec.Finalizers, err)
+		t.Errorf("a replaced namespace must keep its finalizer, got %v (%v)", replaced.Spec.Finalizers, err)
 	}
 }
 
@@ -98,10 +99,10 @@ func TestTokenLifetimes(t *testing.T) {
 		want        int64
 		wantInvalid bool
 	}{
-		"Default":  {"a token lasts an hour unless the client asks for something else", nil, 3600, false},
-		"Day":      {"the client may ask for more", ptr.To[int64](86400), 86400, false},
-		"TooShort": {"tokens last at least ten minutes", ptr.To[int64](-1), 0, true},
-		"TooLong":  {"tokens last at most 2^32 seconds", ptr.To[int64](1<<32 + 1), 0, true},
+		"Default":  {"a token lasts an hour by default", nil, 3600, false},
+		"Day":      {"a client can request a longer lifetime", ptr.To[int64](86400), 86400, false},
+		"TooShort": {"a lifetime below ten minutes is invalid", ptr.To[int64](-1), 0, true},
+		"TooLong":  {"a lifetime above 2^32 seconds is invalid", ptr.To[int64](1<<32 + 1), 0, true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -115,7 +116,7 @@ func TestTokenLifetimes(t *testing.T) {
 	}
 }
 
-// Objects of manifests are created as by a client: with defaults, and refused if they are invalid.
+// TestLoadManifests shows that the objects of manifests are created as by a client: with defaults, and with validation.
 func TestLoadManifests(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "objects.yaml")
@@ -141,22 +142,23 @@ spec: {selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: 
 	client := clientOf(t, cluster)
 	secret, err := client.CoreV1().Secrets("shop").Get(t.Context(), "s", metav1.GetOptions{})
 	if err != nil || string(secret.Data["password"]) != "secret" {
-		t.Errorf("the data of the Secret: got %q, %v", secret.Data, err)
+		t.Errorf("the stringData of the Secret must become data: got %q, %v", secret.Data, err)
 	}
 	deployment, err := client.AppsV1().Deployments("other").Get(t.Context(), "web", metav1.GetOptions{})
 	if err != nil || deployment.Spec.Replicas == nil || *deployment.Spec.Replicas != 1 {
-		t.Errorf("the replicas of the Deployment: got %v, %v", deployment.Spec.Replicas, err)
+		t.Errorf("the Deployment must get one replica by default: got %v, %v", deployment.Spec.Replicas, err)
 	}
 	for _, namespace := range []string{"shop", "other"} {
 		if _, err := client.CoreV1().ServiceAccounts(namespace).Get(
 			t.Context(), "default", metav1.GetOptions{},
 		); err != nil {
-			t.Errorf("the namespace %s has no service account: %v", namespace, err)
+			t.Errorf("the namespace %s must have a service account: %v", namespace, err)
 		}
 	}
 }
 
-// Saving and loading again keeps the digests of Secrets, and no annotation has a value.
+// TestSaveAgain shows that another save of a loaded dump keeps the digests of Secrets, and that annotations are
+// removed.
 func TestSaveAgain(t *testing.T) {
 	t.Parallel()
 	dump := filepath.Join(t.TempDir(), "dump.yaml")
@@ -182,11 +184,12 @@ func TestSaveAgain(t *testing.T) {
 	third, _ := startCluster(t, devcluster.Options{Load: []string{dump}})
 	after, err := clientOf(t, third).CoreV1().Secrets("default").Get(t.Context(), "s", metav1.GetOptions{})
 	if err != nil || string(after.Data["password"]) != string(before.Data["password"]) {
-		t.Errorf("got %q (%v), want the digest of the first time: %q", after.Data, err, before.Data)
+		t.Errorf("the data of the Secret is %q (%v), want the same digest as after the first load: %q",
+			after.Data, err, before.Data)
 	}
 }
 
-// kubectl keeps the OpenAPI documents, and asks whether they have changed.
+// TestOpenAPIIsCached shows that OpenAPI documents have an ETag, which kubectl uses for its cache.
 func TestOpenAPIIsCached(t *testing.T) {
 	t.Parallel()
 	cluster, _ := startCluster(t, devcluster.Options{})
@@ -207,6 +210,6 @@ func TestOpenAPIIsCached(t *testing.T) {
 	}
 	first, etag := ask("")
 	if second, _ := ask(etag); first != http.StatusOK || second != http.StatusNotModified {
-		t.Errorf("got the codes %d and %d, want 200 and 304", first, second)
+		t.Errorf("two requests for the same document: got the codes %d and %d, want 200 and 304", first, second)
 	}
 }

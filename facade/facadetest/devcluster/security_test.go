@@ -62,21 +62,26 @@ func TestRequestsAreGuarded(t *testing.T) {
 		reason, host, authorization, path string
 		want                              int
 	}{
-		"Good": {"the kubeconfig has this", address, "Bearer " + config.BearerToken, "/api/v1/namespaces", 200},
-		"Localhost": {"a name of this machine", "localhost" + port, "Bearer " + config.BearerToken,
+		"Good": {"the token and the address of the kubeconfig are accepted",
+			address, "Bearer " + config.BearerToken, "/api/v1/namespaces", 200},
+		"Localhost": {"the name localhost is accepted", "localhost" + port, "Bearer " + config.BearerToken,
 			"/api/v1/namespaces", 200},
-		"NoToken": {"other users of the machine have no token", address, "", "/api/v1/namespaces", 401},
-		"Health":  {"nothing is open", address, "", "/readyz", 401},
-		"Forged":  {"the signature is wrong", address, "Bearer " + changed, "/api/v1/namespaces", 401},
-		"Claims": {"the claims are not those signed", address,
+		"NoToken": {"a request without a token is refused", address, "", "/api/v1/namespaces", 401},
+		"Health":  {"a health check without a token is refused", address, "", "/readyz", 401},
+		"Forged": {"a token with a wrong signature is refused",
+			address, "Bearer " + changed, "/api/v1/namespaces", 401},
+		"Claims": {"a token with other claims is refused", address,
 			"Bearer " + head + ".eyJzdWIiOiJ4IiwiZXhwIjo5OTk5OTk5OTk5fQ." + signature, "/api/v1/namespaces", 401},
-		"Garbage": {"the text is not a token", address, "Bearer ...", "/api/v1/namespaces", 401},
-		"Basic":   {"another scheme", address, "Basic " + config.BearerToken, "/api/v1/namespaces", 401},
-		"Rebound": {"a web page's name that resolves to this machine", "evil.example.org" + port,
+		"Garbage": {"a malformed token is refused", address, "Bearer ...", "/api/v1/namespaces", 401},
+		"Basic": {"another authentication scheme is refused",
+			address, "Basic " + config.BearerToken, "/api/v1/namespaces", 401},
+		"Rebound": {"another host name is refused, as in DNS rebinding", "evil.example.org" + port,
 			"Bearer " + config.BearerToken, "/api/v1/namespaces", 403},
-		"OtherPort": {"another port", "127.0.0.1:1", "Bearer " + config.BearerToken, "/api/v1/namespaces", 403},
-		"NoPort":    {"no port", "127.0.0.1", "Bearer " + config.BearerToken, "/api/v1/namespaces", 403},
-		"Suffix": {"a name that begins like an address", "127.0.0.1.example.org" + port, "Bearer " +
+		"OtherPort": {"another port is refused",
+			"127.0.0.1:1", "Bearer " + config.BearerToken, "/api/v1/namespaces", 403},
+		"NoPort": {"a host without the port is refused",
+			"127.0.0.1", "Bearer " + config.BearerToken, "/api/v1/namespaces", 403},
+		"Suffix": {"a host name with the address as its prefix is refused", "127.0.0.1.example.org" + port, "Bearer " +
 			config.BearerToken, "/", 403},
 	}
 	for name, tc := range cases {
@@ -108,7 +113,7 @@ func TestOnlyLoopbackIsServed(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			if cluster, err := devcluster.Start(ctx, devcluster.Options{Address: address}); err == nil {
-				t.Errorf("%s is served at %s", address, cluster.Config().Host)
+				t.Errorf("the address %s must be refused, but is served at %s", address, cluster.Config().Host)
 			}
 		})
 	}
@@ -126,7 +131,7 @@ func TestKubeconfigFile(t *testing.T) {
 	}
 	end()
 	if _, err := os.Stat(cluster.Kubeconfig()); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the temporary kubeconfig remains: %v", err)
+		t.Errorf("the temporary kubeconfig must be removed at the end: %v", err)
 	}
 }
 
@@ -139,11 +144,11 @@ func TestForeignKubeconfigIsKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := devcluster.Start(t.Context(), devcluster.Options{Kubeconfig: path}); err == nil {
-		t.Error("the kubeconfig of another cluster was overwritten")
+		t.Error("Start must fail for the kubeconfig of another cluster")
 	}
 	data, err := os.ReadFile(path)
 	if err != nil || string(data) != foreign {
-		t.Errorf("the kubeconfig of another cluster is now %s, %v", data, err)
+		t.Errorf("the kubeconfig of another cluster must not change: got %s, %v", data, err)
 	}
 }
 
@@ -159,6 +164,6 @@ func TestOwnKubeconfigIsReplaced(t *testing.T) {
 	startCluster(t, devcluster.Options{Kubeconfig: path})
 	second, err := os.ReadFile(path)
 	if err != nil || string(first) == string(second) {
-		t.Errorf("the kubeconfig is still that of the former cluster (%v)", err)
+		t.Errorf("the kubeconfig of the former cluster must be replaced (%v)", err)
 	}
 }

@@ -13,7 +13,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/devcluster"
 )
 
-// Several operators at once do not lose each other's changes: each write is against the version that was read.
+// TestSeveralOperators shows that concurrent operators do not lose each other's changes, as each write requires the
+// version that was read.
 func TestSeveralOperators(t *testing.T) {
 	t.Parallel()
 	const operators, rounds = 5, 40

@@ -20,27 +20,32 @@ func TestInvalidWebhooksAreRefused(t *testing.T) {
 		change func(*admissionregistrationv1.ValidatingWebhook)
 		want   string
 	}{
-		"Valid": {"it is valid", func(*admissionregistrationv1.ValidatingWebhook) {}, ""},
-		"Name": {"names have a domain", func(h *admissionregistrationv1.ValidatingWebhook) { h.Name = "hook" },
+		"Valid": {"a valid webhook is accepted", func(*admissionregistrationv1.ValidatingWebhook) {}, ""},
+		"Name": {"a name without a domain is refused",
+			func(h *admissionregistrationv1.ValidatingWebhook) { h.Name = "hook" },
 			"should be a domain with at least three segments separated by dots"},
-		"NoVersions": {"versions are required", func(h *admissionregistrationv1.ValidatingWebhook) {
-			h.AdmissionReviewVersions = nil
-		}, "webhooks[0].admissionReviewVersions: Required value"},
-		"NoSideEffects": {"the class is required", func(h *admissionregistrationv1.ValidatingWebhook) {
-			h.SideEffects = nil
-		}, "webhooks[0].sideEffects: Required value: must specify one of None, NoneOnDryRun"},
-		"SideEffects": {"dry runs must not have side effects", func(h *admissionregistrationv1.ValidatingWebhook) {
+		"NoVersions": {"a webhook without review versions is refused",
+			func(h *admissionregistrationv1.ValidatingWebhook) {
+				h.AdmissionReviewVersions = nil
+			}, "webhooks[0].admissionReviewVersions: Required value"},
+		"NoSideEffects": {"a webhook without sideEffects is refused",
+			func(h *admissionregistrationv1.ValidatingWebhook) {
+				h.SideEffects = nil
+			}, "webhooks[0].sideEffects: Required value: must specify one of None, NoneOnDryRun"},
+		"SideEffects": {"side effects of dry runs are refused", func(h *admissionregistrationv1.ValidatingWebhook) {
 			h.SideEffects = ptr.To(admissionregistrationv1.SideEffectClassSome)
 		}, `webhooks[0].sideEffects: Unsupported value: "Some"`},
-		"NoClient": {"it must be somewhere", func(h *admissionregistrationv1.ValidatingWebhook) {
-			h.ClientConfig = admissionregistrationv1.WebhookClientConfig{}
-		}, "exactly one of url or service is required"},
-		"NotSecure": {"webhooks are served by TLS", func(h *admissionregistrationv1.ValidatingWebhook) {
+		"NoClient": {"a webhook without a URL and a service is refused",
+			func(h *admissionregistrationv1.ValidatingWebhook) {
+				h.ClientConfig = admissionregistrationv1.WebhookClientConfig{}
+			}, "exactly one of url or service is required"},
+		"NotSecure": {"a webhook without TLS is refused", func(h *admissionregistrationv1.ValidatingWebhook) {
 			h.ClientConfig.URL = ptr.To("http://127.0.0.1:1/x")
 		}, "'https' is the only allowed URL scheme"},
-		"Condition": {"conditions must compile", func(h *admissionregistrationv1.ValidatingWebhook) {
-			h.MatchConditions = []admissionregistrationv1.MatchCondition{{Name: "c", Expression: "objects.x"}}
-		}, "webhooks[0].matchConditions[0].expression: Invalid value"},
+		"Condition": {"a condition that does not compile is refused",
+			func(h *admissionregistrationv1.ValidatingWebhook) {
+				h.MatchConditions = []admissionregistrationv1.MatchCondition{{Name: "c", Expression: "objects.x"}}
+			}, "webhooks[0].matchConditions[0].expression: Invalid value"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

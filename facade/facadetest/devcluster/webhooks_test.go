@@ -92,11 +92,11 @@ func TestWebhooksByURL(t *testing.T) {
 		}, metav1.CreateOptions{})
 	}
 	if good, err := create("good"); err != nil || good.Labels["seen"] != "yes" {
-		t.Errorf("the mutating webhook has not added its label: %v, %v", good.Labels, err)
+		t.Errorf("the mutating webhook must add its label: %v, %v", good.Labels, err)
 	}
 	if _, err := create("bad"); err == nil || !strings.Contains(err.Error(),
 		`"deny.example.org" denied the request: it is bad`) {
-		t.Errorf("the validating webhook has not denied the request: %v", err)
+		t.Errorf("the validating webhook must deny the request: %v", err)
 	}
 }
 
@@ -124,6 +124,6 @@ func TestWebhookByService(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Name: "a"},
 	}, metav1.CreateOptions{})
 	if err == nil || !strings.Contains(err.Error(), "set clientConfig.url") {
-		t.Errorf("got %v, want a failure that says what to do", err)
+		t.Errorf("the error must suggest clientConfig.url, got %v", err)
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/explorer"
 )
 
-// TestAdmission explores an operator whose creations rely on a default of its own: people who meet a dead operator try
-// again, as its webhooks fail then.
+// TestAdmission explores an operator whose creations depend on its own mutating webhook. Its webhooks fail while the
+// operator is dead, and the clients retry.
 func TestAdmission(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
@@ -45,7 +45,7 @@ func TestAdmission(t *testing.T) {
 				p.T.Fatal(err)
 			}
 			if got := kopf.GetFieldOr(orders, "status.serves", ""); got != "standard large" {
-				p.T.Errorf("the default is part of each creation: got %q", got)
+				p.T.Errorf("each creation must have the default: got %q", got)
 			}
 		}
 		return s

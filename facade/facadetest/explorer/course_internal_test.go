@@ -11,30 +11,30 @@ func TestNamesOfCourses(t *testing.T) {
 		reason string
 		course course
 	}{
-		"uncut": {reason: "the name of the run that all are compared with"},
+		"uncut": {reason: "the course without any trouble is named uncut"},
 		"cut-after-write-2-of-pods/one": {
-			reason: "a cut is at a point",
+			reason: "a cut is named with its point",
 			course: course{{cut, "after-write-2-of-pods/one"}},
 		},
 		"cut-at-return-1-of-make-for-Pod-default/one": {
-			reason: "that a point begins with at makes it no other cut",
+			reason: "a point that begins with at is parsed as the point of a cut",
 			course: course{{cut, "at-return-1-of-make-for-Pod-default/one"}},
 		},
 		"cut-before-read-1-of-pods/one,409-at-write-2-of-pods/one,cut-at-the-next-life": {
-			reason: "a course has any number of parts",
+			reason: "a course with several parts is named after all of them",
 			course: course{
 				{cut, "before-read-1-of-pods/one"}, {conflict, "write-2-of-pods/one"}, {cut, nextLife},
 			},
 		},
 		"events-late-by-3,lost-answer-at-the-next-life": {
-			reason: "late events have no place",
+			reason: "late events are named without a point",
 			course: course{{what: lateThree}, {lostAnswer, nextLife}},
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			if got := tc.course.String(); got != name {
-				t.Errorf("%s: the name is %q", tc.reason, got)
+				t.Errorf("%s: got the name %q", tc.reason, got)
 			}
 			got, err := parse(name)
 			if diff := cmp.Diff(tc.course, got, cmp.AllowUnexported(trouble{})); err != nil || diff != "" {
@@ -44,7 +44,7 @@ func TestNamesOfCourses(t *testing.T) {
 	}
 	for _, wrong := range []string{"", "cut-", "410-at-write-1-of-pods", "cut-after-write-1-of-pods,"} {
 		if c, err := parse(wrong); err == nil {
-			t.Errorf("%q is no name, and parsed as %v", wrong, c)
+			t.Errorf("parsing the invalid name %q must fail, got %v", wrong, c)
 		}
 	}
 }

@@ -17,20 +17,20 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// cloud is a fake outside of the cluster: volumes by their ids.
+// cloud is a fake service outside of the cluster, with volumes by id.
 type cloud struct {
 	volumes map[string]string // the size by id
 	made    int
 }
 
-// ensure makes a volume of this name, or resizes it.
+// ensure creates the volume with this id, or resizes it.
 func (c *cloud) ensure(life *explorer.Life, id, size string) {
 	life.Do("ensure volume", func() {
 		c.volumes[id] = size
 	})
 }
 
-// add makes another volume, whatever there is.
+// add creates another volume even if the database has one.
 func (c *cloud) add(life *explorer.Life, size string) (id string) {
 	life.Do("add volume", func() {
 		c.made++
@@ -46,7 +46,7 @@ func (c *cloud) remove(life *explorer.Life, id string) {
 	})
 }
 
-// count is how many volumes there are, by size.
+// count returns the number of volumes by size.
 func (c *cloud) count() any {
 	sizes := map[string]int{}
 	for _, size := range c.volumes {
@@ -56,14 +56,14 @@ func (c *cloud) count() any {
 }
 
 // databases is an operator that gives each database a volume and a config map, and lists it in the inventory. The
-// mistakes are planted.
+// fields select the planted bugs.
 type databases struct {
 	cloud *cloud
 	life  *explorer.Life
 
 	adds, generates, blind, forgets bool
 
-	only string // the handler that is there, with those for deletions; empty is all
+	only string // the only handler besides those for deletions; empty means all
 }
 
 type change = kopf.Change[*kopf.Unstructured]
@@ -115,7 +115,7 @@ func (d *databases) settings(ctx context.Context, c *change) error {
 	return c.Ensure(ctx, child)
 }
 
-// list adds the database to the inventory, which others write as well.
+// list adds the database to the inventory, which other clients write as well.
 func (d *databases) list(ctx context.Context, c *change) error {
 	return d.inventory(ctx, c, func(names map[string]string) { names[c.Object.GetName()] = "yes" })
 }
@@ -153,7 +153,7 @@ func database(name string) *unstructured.Unstructured {
 	return o
 }
 
-// server has the definition of databases, and the inventory.
+// server returns a server with the definition of databases and the inventory.
 func server(testing.TB) *memapi.Server {
 	s := memapi.New()
 	s.Install(memapi.Resource{
@@ -165,8 +165,7 @@ func server(testing.TB) *memapi.Server {
 	return s
 }
 
-// scenario is the life of one database, with the mistakes planted. A short
-// one has no edit.
+// scenario returns the life of one database, with planted bugs. A short one has no edit.
 func scenario(short bool, plant func(*databases)) func() explorer.Scenario {
 	return func() explorer.Scenario {
 		volumes := &cloud{volumes: map[string]string{}}

@@ -11,8 +11,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/explorer"
 )
 
-// TestFirstUsesOfKinds kills an operator while several of its goroutines discover kinds: controller-runtime holds a
-// lock of its RESTMapper during the requests for that, and a dead life that never got an answer held it for ever.
+// TestFirstUsesOfKinds kills an operator while several of its goroutines discover kinds. The RESTMapper of
+// controller-runtime holds a lock during discovery, and a killed life without an answer used to hold that lock forever.
 func TestFirstUsesOfKinds(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")

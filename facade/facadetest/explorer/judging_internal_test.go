@@ -14,7 +14,7 @@ const one = "Pod default/one"
 
 func seconds(n int) time.Duration { return time.Duration(n) * time.Second }
 
-// attempted is an attempt of the handler "make" with its outcome, from a second to another one.
+// attempted returns an attempt of the handler "make" with its outcome, between two times in seconds.
 func attempted(reason, outcome string, retry, from, to int) *attempt {
 	return &attempt{
 		change: change{object: one, handler: "make", reason: reason, diff: reason}, state: reason, retry: retry,
@@ -39,68 +39,69 @@ func TestJudging(t *testing.T) {
 		want    []Class
 		aboutIt string
 	}{
-		"Same": {reason: "nothing is wrong", uncut: creation, here: run{attempts: creation}},
+		"Same": {reason: "equal runs have no violation", uncut: creation, here: run{attempts: creation}},
 		"Never": {
-			reason: "nobody has called it", uncut: creation,
+			reason: "a handler that is never called is lost", uncut: creation,
 			want: []Class{Lost}, aboutIt: "it has not come to an end; in the uncut run, it ended with success",
 		},
 		"CutForEver": {
-			reason: "it was cut off, and not called again", uncut: creation,
+			reason: "an attempt that is cut off and not repeated is lost", uncut: creation,
 			here: run{attempts: []*attempt{attempted("create", "", 0, 1, 0)}, kills: at(2)},
 			want: []Class{Lost}, aboutIt: "it has not come to an end; in the uncut run, it ended with success",
 		},
 		"GivenUp": {
-			reason: "an end with another outcome is none", uncut: creation, here: run{attempts: []*attempt{failing}},
+			reason: "a failure instead of a success is a loss", uncut: creation,
+			here: run{attempts: []*attempt{failing}},
 			want: []Class{Lost}, aboutIt: "it ended with failure at last, in the uncut run with success: no",
 		},
 		"Merged": {
-			reason: "an edit while nobody looks comes with the creation: that is how it is to be",
+			reason: "an edit that is merged into the creation is not a loss",
 			uncut:  []*attempt{creation[0], updated},
 			here:   run{attempts: []*attempt{merged("create", "update")}},
 		},
 		"OtherHandler": {
-			reason: "the change was there for another handler, so it was for this one",
+			reason: "a change that reaches only one of two handlers is lost",
 			uncut:  creation, here: run{attempts: []*attempt{another}},
 			want: []Class{Lost}, aboutIt: "it has not come to an end; in the uncut run, it ended with success",
 		},
 		"DeletedUnheld": {
-			reason: "nobody can know of a deletion that no finalizer delays",
+			reason: "a deletion without a finalizer may be missed",
 			uncut:  []*attempt{attempted("delete", "success", 0, 1, 2)},
 		},
 		"Deleted": {
-			reason: "a deletion that a finalizer delays is handled",
+			reason: "a deletion with a finalizer must be handled",
 			uncut:  []*attempt{attempted("delete", "success", 0, 1, 2)},
 			here:   run{held: map[string]bool{one: true}},
 			want:   []Class{Lost}, aboutIt: "it has not come to an end; in the uncut run, it ended with success",
 		},
 		"CutOff": {
-			reason: "what was cut off is done again", uncut: creation,
+			reason: "an attempt that was cut off may be repeated", uncut: creation,
 			here: run{
 				attempts: []*attempt{attempted("create", "", 0, 1, 0), attempted("create", "success", 0, 5, 6)},
 				kills:    at(2),
 			},
 		},
 		"Unwritten": {
-			reason: "so is what has not been written", uncut: creation,
+			reason: "an attempt that ended shortly before the cut may be repeated", uncut: creation,
 			here: run{
 				attempts: []*attempt{creation[0], attempted("create", "success", 0, 5, 6)}, kills: at(3),
 			},
 		},
 		"Written": {
-			reason: "what was written a while before is not done again", uncut: creation,
+			reason: "an attempt that ended long before the cut must not be repeated", uncut: creation,
 			here: run{
 				attempts: []*attempt{creation[0], attempted("create", "success", 0, 9, 10)}, kills: at(8),
 			},
 			want: []Class{Repeated}, aboutIt: "attempt 1 is made 2 times for one change; what went wrong explains 1",
 		},
 		"Disturbed": {
-			reason: "a write that was refused explains one more", uncut: creation,
+			reason: "a refused write explains one repetition", uncut: creation,
 			here: run{
 				attempts: []*attempt{creation[0], attempted("create", "success", 0, 9, 10)}, disturbed: at(2),
 			},
 		},
 		"Twice": {
-			reason: "one cut explains one attempt", uncut: creation,
+			reason: "one cut explains only one repetition", uncut: creation,
 			here: run{
 				attempts: []*attempt{
 					attempted("create", "", 0, 1, 0), attempted("create", "success", 0, 5, 6),
@@ -111,14 +112,14 @@ func TestJudging(t *testing.T) {
 			want: []Class{Repeated}, aboutIt: "attempt 1 is made 3 times for one change; what went wrong explains 2",
 		},
 		"Retried": {
-			reason: "a retry is another attempt",
+			reason: "a retry does not count as a repetition",
 			uncut:  creation,
 			here: run{
 				attempts: []*attempt{attempted("create", "retry", 0, 1, 2), attempted("create", "success", 1, 3, 4)},
 			},
 		},
 		"SideBySide": {
-			reason: "the second begins before the first has ended", uncut: creation,
+			reason: "attempts of one handler that overlap are a violation", uncut: creation,
 			here: run{
 				attempts: []*attempt{attempted("create", "retry", 0, 1, 4), attempted("create", "success", 1, 3, 5)},
 			},
@@ -127,14 +128,14 @@ func TestJudging(t *testing.T) {
 				"when make #1 (create) for Pod default/one has not ended",
 		},
 		"DeadBesideLiving": {
-			reason: "a dead one is none", uncut: creation,
+			reason: "an attempt of a killed life is not concurrent with a later one", uncut: creation,
 			here: run{
 				attempts: []*attempt{attempted("create", "", 0, 1, 0), attempted("create", "success", 0, 3, 4)},
 				kills:    at(2),
 			},
 		},
 		"Background": {
-			reason: "how often something is called in the background depends on the time there is",
+			reason: "the number of background attempts may differ",
 			uncut:  []*attempt{background}, here: run{attempts: []*attempt{}},
 		},
 	}
@@ -157,7 +158,7 @@ func TestJudging(t *testing.T) {
 	}
 }
 
-// merged is an attempt for one reason that has seen the state of another one.
+// merged returns an attempt for one reason that sees the state of another one.
 func merged(reason, state string) *attempt {
 	a := attempted(reason, "success", 0, 1, 2)
 	a.state = state

@@ -15,8 +15,7 @@ type found struct {
 	subject, text, course string
 }
 
-// A search that finds nothing shows nothing: these operators are wrong, and but for the last one nobody sees it before
-// they are cut off.
+// TestPlantedBugs shows that a search finds planted bugs. All but the last one appear only in a disturbed run.
 func TestPlantedBugs(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
@@ -28,7 +27,7 @@ func TestPlantedBugs(t *testing.T) {
 		history []string // in this order
 	}{
 		"RepeatedAfterACrash": {
-			reason: "a handler that is called again makes a second volume, as the id of the first was not kept",
+			reason: "a repeated handler creates a second volume, as the id of the first was not stored",
 			plant:  func(d *databases) { d.adds, d.only = true, "provision" },
 			want: found{
 				explorer.Different, "Database default/orders", `status.volume: "vol-2" here, "vol-1" in the uncut run`,
@@ -41,7 +40,7 @@ func TestPlantedBugs(t *testing.T) {
 			},
 		},
 		"ChildNotIdempotent": {
-			reason: "a child with a generated name is there twice",
+			reason: "a repeated handler creates a second child with a generated name",
 			plant:  func(d *databases) { d.generates, d.only = true, "settings" },
 			want: found{
 				explorer.Different, "ConfigMap default/orders-<2>", "it is there; in the uncut run, it is not",
@@ -52,7 +51,7 @@ func TestPlantedBugs(t *testing.T) {
 			},
 		},
 		"LostUpdate": {
-			reason: "what somebody else writes between the read and the write is gone",
+			reason: "an update without a version overwrites the write of another client",
 			plant:  func(d *databases) { d.blind, d.only = true, "list" },
 			want: found{
 				explorer.Overwritten, "ConfigMap default/inventory",
@@ -66,7 +65,7 @@ func TestPlantedBugs(t *testing.T) {
 			},
 		},
 		"NoDeleteHandler": {
-			reason: "what is outside stays when the object goes",
+			reason: "a volume outside of the cluster outlives its object",
 			plant:  func(d *databases) { d.forgets = true },
 			want: found{
 				explorer.Leaked, "outside", "it is not as at the beginning when all is deleted that people have " +
@@ -81,7 +80,7 @@ func TestPlantedBugs(t *testing.T) {
 			report := explorer.Search(t, scenario(true, tc.plant))
 			t.Logf("%d courses", report.Played)
 			if len(report.Violations) == 0 {
-				t.Fatalf("%s: nothing was found", tc.reason)
+				t.Fatalf("want a violation: %s", tc.reason)
 			}
 			v := report.Violations[0]
 			got := found{v.Class, v.Subject, v.Text, v.Course}

@@ -9,7 +9,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/explorer"
 )
 
-// give sets a flag for as long as the test runs.
+// give sets a flag until the test ends.
 func give(t *testing.T, name, value string) {
 	t.Helper()
 	before := flag.Lookup(name).Value.String()
@@ -19,7 +19,7 @@ func give(t *testing.T, name, value string) {
 	t.Cleanup(func() { _ = flag.Set(name, before) })
 }
 
-// courses are those of the violations.
+// courses returns the courses of the violations.
 func courses(report *explorer.Report) (all []string) {
 	for _, v := range report.Violations {
 		all = append(all, v.Course)
@@ -32,7 +32,7 @@ func TestReplay(t *testing.T) {
 	give(t, "explorer.course", name)
 	report := explorer.Search(t, scenario(true, func(d *databases) { d.adds, d.only = true, "provision" }))
 	if report.Played != 1 || len(report.Violations) == 0 || report.Violations[0].Course != name {
-		t.Errorf("the course is played alone, as it is, beside two uncut ones:\n%s", report)
+		t.Errorf("only the named course must be played, besides two uncut ones:\n%s", report)
 	}
 }
 
@@ -42,10 +42,10 @@ func TestAtRandom(t *testing.T) {
 	wrong := scenario(true, func(d *databases) { d.generates, d.only = true, "settings" })
 	first, second := explorer.Search(t, wrong), explorer.Search(t, wrong)
 	if first.Seed != 5 || first.Played < 1 {
-		t.Errorf("one course at least is played, by the seed: %d, by %d", first.Played, first.Seed)
+		t.Errorf("want at least one course with the seed 5, got %d with the seed %d", first.Played, first.Seed)
 	}
 	if diff := cmp.Diff(courses(first), courses(second)); diff != "" {
-		t.Errorf("one seed plays the same courses:\n%s", diff)
+		t.Errorf("equal seeds must find violations in equal courses:\n%s", diff)
 	}
 }
 
@@ -57,6 +57,6 @@ func TestAllCourses(t *testing.T) {
 	report := explorer.Search(t, scenario(true, func(d *databases) { d.adds, d.only = true, "provision" }),
 		explorer.CutsOnly())
 	if report.Played < report.Possible {
-		t.Errorf("all courses are wanted: %d of %d", report.Played, report.Possible)
+		t.Errorf("all courses must be played, got %d of %d", report.Played, report.Possible)
 	}
 }

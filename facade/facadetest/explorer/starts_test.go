@@ -17,11 +17,11 @@ func setStatus(p kopf.Call[*kopf.Unstructured], field string, value any) {
 	p.TryPatch(func(o *kopf.Unstructured) error { return kopf.SetField(o, "status."+field, value) })
 }
 
-// sizeOf is what the objects of the tests are edited by.
+// sizeOf returns the field that the tests edit.
 func sizeOf(o *kopf.Unstructured) string { return kopf.GetFieldOr(o, "spec.size", "small") }
 
-// TestStartsThatWrite explores operators that are right, and that write something at each start which they would not
-// write otherwise until something happens: that is no difference to the uncut run.
+// TestStartsThatWrite explores correct operators that write something at each start. Such a write is not a difference
+// to the uncut run.
 func TestStartsThatWrite(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
@@ -31,7 +31,7 @@ func TestStartsThatWrite(t *testing.T) {
 		register func(op *kopf.Operator, all kopf.Selection[*kopf.Unstructured])
 	}{
 		"OnChild": {
-			reason: "the example of docs/children.md: Ensure's own writes are not reported, a start lists all children",
+			reason: "a start reports all children, as in the example of docs/children.md",
 			register: func(_ *kopf.Operator, dbs kopf.Selection[*kopf.Unstructured]) {
 				dbs.Owns(&corev1.Service{})
 				kopf.OnChild(dbs, "address", func(
@@ -49,7 +49,7 @@ func TestStartsThatWrite(t *testing.T) {
 			},
 		},
 		"OnEvent": {
-			reason: "a start lists all objects",
+			reason: "a start reports all objects as listed",
 			register: func(_ *kopf.Operator, all kopf.Selection[*kopf.Unstructured]) {
 				all.OnEvent("listed", func(_ context.Context, e *kopf.WatchEvent[*kopf.Unstructured]) error {
 					if e.Type == kopf.WatchEventListed {
@@ -60,7 +60,7 @@ func TestStartsThatWrite(t *testing.T) {
 			},
 		},
 		"Timer": {
-			reason: "a start ticks at once, and the next tick is a week away",
+			reason: "a start ticks at once instead of a week later",
 			register: func(_ *kopf.Operator, all kopf.Selection[*kopf.Unstructured]) {
 				all.Timer("weekly", 7*24*time.Hour, func(_ context.Context, r *kopf.Task[*kopf.Unstructured]) error {
 					setStatus(r, "ticked", sizeOf(r.Latest()))
@@ -69,7 +69,7 @@ func TestStartsThatWrite(t *testing.T) {
 			},
 		},
 		"Daemon": {
-			reason: "a start begins with the object as it is",
+			reason: "a start runs the daemon with the present object",
 			register: func(_ *kopf.Operator, all kopf.Selection[*kopf.Unstructured]) {
 				all.Daemon("begin", func(ctx context.Context, r *kopf.Task[*kopf.Unstructured]) error {
 					setStatus(r, "began", sizeOf(r.Latest()))

@@ -11,7 +11,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/explorer"
 )
 
-// plain is a scenario of an operator that knows nothing of its lives, with one database.
+// plain returns a scenario with one database and an operator that does not use its Life.
 func plain(register func(op *kopf.Operator, all kopf.Selection[*kopf.Unstructured])) func() explorer.Scenario {
 	return func() explorer.Scenario {
 		return explorer.Scenario{
@@ -34,10 +34,10 @@ func TestViolations(t *testing.T) {
 		reason   string
 		scenario func() explorer.Scenario
 		options  []explorer.Option
-		want     string // class, subject and text of the first violation; empty is none
+		want     string // class, subject and text of the first violation; empty without any
 	}{
 		"Fighting": {
-			reason: "an operator that answers each of its own changes never comes to rest, and the search does",
+			reason: "an operator that reacts to its own changes is restless, and the search ends",
 			scenario: plain(func(_ *kopf.Operator, all kopf.Selection[*kopf.Unstructured]) {
 				both := []kopf.Reason{kopf.ReasonCreate, kopf.ReasonUpdate}
 				all.On("count", both, func(_ context.Context, c *change) error {
@@ -53,7 +53,7 @@ func TestViolations(t *testing.T) {
 			want: "restless  something still happens",
 		},
 		"NotStarting": {
-			reason: "an operator that ends by itself shows nothing",
+			reason: "an operator that ends by itself is a violation",
 			scenario: plain(func(op *kopf.Operator, _ kopf.Selection[*kopf.Unstructured]) {
 				op.OnStartup("open", func(context.Context, *kopf.Activity) error {
 					return kopf.Permanent(errors.New("the door is locked"))
@@ -62,7 +62,7 @@ func TestViolations(t *testing.T) {
 			want: "broken  the operator has ended by itself: ",
 		},
 		"BrokenPlay": {
-			reason: "what fails in the play is told as what else is wrong",
+			reason: "an error of the play is reported as a violation",
 			scenario: func() explorer.Scenario {
 				s := plain(func(*kopf.Operator, kopf.Selection[*kopf.Unstructured]) {})()
 				s.Play = func(p *explorer.Play) { p.Delete(database("nowhere")) }
@@ -71,13 +71,13 @@ func TestViolations(t *testing.T) {
 			want: "broken  deleting *unstructured.Unstructured default/nowhere: ",
 		},
 		"Unrepeatable": {
-			reason:   "what depends on chance cannot be compared",
+			reason:   "two uncut runs that differ are a violation",
 			scenario: counting(),
 			want: "unrepeatable  two runs without any cut differ, so nothing can be compared: " +
 				"all of it: 2 here, 1 in the uncut run",
 		},
 		"GivingUp": {
-			reason: "a conflict is no reason to give up",
+			reason: "a permanent failure after a conflict is a violation",
 			scenario: plain(func(_ *kopf.Operator, all kopf.Selection[*kopf.Unstructured]) {
 				all.OnCreate("list", func(ctx context.Context, c *change) error {
 					add := func(all map[string]string) { all["orders"] = "yes" }
@@ -93,7 +93,7 @@ func TestViolations(t *testing.T) {
 				"in the uncut run with success: ",
 		},
 		"Stuck": {
-			reason: "an object that cannot be deleted is left over",
+			reason: "an object that cannot be deleted is a leak",
 			scenario: plain(func(_ *kopf.Operator, all kopf.Selection[*kopf.Unstructured]) {
 				all.OnDelete("never", func(context.Context, *change) error {
 					return kopf.Temporary(errors.New("not yet"), time.Hour)
@@ -103,17 +103,17 @@ func TestViolations(t *testing.T) {
 				`["plain.example.org/finalizer"] hold it`,
 		},
 		"Kept": {
-			reason:   "without the deletion at the end, nothing can leak",
+			reason:   "with KeepObjects, remaining volumes are not a leak",
 			scenario: scenario(true, func(d *databases) { d.forgets, d.only = true, "provision" }),
 			options:  []explorer.Option{explorer.KeepObjects(), explorer.Courses(1)},
 		},
 		"Stays": {
-			reason:   "what is outside may stay",
+			reason:   "with OutsideStays, remaining volumes are not a leak",
 			scenario: scenario(true, func(d *databases) { d.forgets, d.only = true, "provision" }),
 			options:  []explorer.Option{explorer.OutsideStays(), explorer.Courses(1)},
 		},
 		"Resuming": {
-			reason: "each start calls handlers for what is there, so what they leave is no difference",
+			reason: "results of resume handlers after another start are not a difference",
 			scenario: plain(func(_ *kopf.Operator, all kopf.Selection[*kopf.Unstructured]) {
 				all.OnCreate("made", func(context.Context, *change) error { return nil })
 				all.OnResume("seen", func(_ context.Context, c *change) error { c.SetResult("yes"); return nil })
@@ -121,7 +121,7 @@ func TestViolations(t *testing.T) {
 			options: []explorer.Option{explorer.CutsOnly(), explorer.Courses(4)},
 		},
 		"Ticking": {
-			reason: "a timer is no unrest, and a field that depends on it can be left out",
+			reason: "a timer is not restless, and its field can be ignored",
 			scenario: plain(func(_ *kopf.Operator, all kopf.Selection[*kopf.Unstructured]) {
 				all.Timer("tick", time.Minute, func(_ context.Context, r *kopf.Task[*kopf.Unstructured]) error {
 					r.TryPatch(func(o *kopf.Unstructured) error {
@@ -148,7 +148,7 @@ func TestViolations(t *testing.T) {
 	}
 }
 
-// counting is a scenario whose outside depends on what was before the course.
+// counting returns a scenario whose outside depends on the number of runs before.
 func counting() func() explorer.Scenario {
 	played := 0
 	return func() explorer.Scenario {

@@ -25,11 +25,11 @@ func TestAdmission(t *testing.T) {
 		},
 	})
 	if err := c.Patch(t.Context(), object, give("eve")); !apierrors.IsInvalid(err) || owner(server) != "ann" {
-		t.Errorf("what the schema refuses is not stored: %v, owner %s", err, owner(server))
+		t.Errorf("an object that Validate refuses must not be stored: %v, owner %s", err, owner(server))
 	}
 	err := c.Patch(t.Context(), object, give("bob"))
 	if spec := server.Object(widget, "ns", "a")["spec"].(map[string]any); err != nil || spec["seen"] != true {
-		t.Errorf("what webhooks change is stored: %v, %v", err, spec)
+		t.Errorf("the change of Mutate must be stored: %v, %v", err, spec)
 	}
 }
 
@@ -47,35 +47,35 @@ func TestEditsByOthers(t *testing.T) {
 	}
 	first := of("resourceVersion")
 	if !server.Edit(widget, "ns", "a", nothing) || of("resourceVersion") != first {
-		t.Error("an edit without a difference has no version")
+		t.Error("an edit without a difference must keep the version")
 	}
 	if !server.Edit(widget, "ns", "a", hold) || of("resourceVersion") == first || of("generation") != int64(1) {
-		t.Error("an edit of the metadata has a version, but no generation")
+		t.Error("an edit of the metadata must change the version and keep the generation")
 	}
 	if !server.Edit(widget, "ns", "a", specified) || of("generation") != int64(2) {
-		t.Error("an edit of the spec has a generation")
+		t.Error("an edit of the spec must increase the generation")
 	}
 	if !server.Delete(widget, "ns", "a") || of("deletionTimestamp") == nil {
-		t.Error("a finalizer holds the object")
+		t.Error("a finalizer must hold a deleted object")
 	}
 	if !server.Edit(widget, "ns", "a", release) || server.Object(widget, "ns", "a") != nil {
-		t.Error("the object goes with its last finalizer")
+		t.Error("a deleted object must disappear with its last finalizer")
 	}
 	if server.Edit(widget, "ns", "a", specified) || server.Delete(widget, "ns", "a") ||
 		server.Discard(widget, "ns", "a") {
-		t.Error("there is nothing to change any more")
+		t.Error("Edit, Delete and Discard of an absent object must return false")
 	}
 	object.SetResourceVersion("500")
 	server.Restore(widget, object.Object)
 	if of("resourceVersion") != "500" {
-		t.Errorf("a restored object keeps its version, got %v", of("resourceVersion"))
+		t.Errorf("a restored object must keep its version, got %v", of("resourceVersion"))
 	}
 	object.SetUID("another")
 	server.Put(widget, object.Object)
 	if of("uid") != "another" || of("resourceVersion") == "500" {
-		t.Errorf("another object of the name takes its place: %v, %v", of("uid"), of("resourceVersion"))
+		t.Errorf("Put must replace an object of the same name: uid %v, version %v", of("uid"), of("resourceVersion"))
 	}
 	if !server.Discard(widget, "ns", "a") || server.Object(widget, "ns", "a") != nil {
-		t.Error("nothing holds what is discarded")
+		t.Error("Discard must remove the object at once")
 	}
 }

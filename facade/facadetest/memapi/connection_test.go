@@ -24,7 +24,7 @@ var widget = memapi.Resource{
 	StatusSubresource: true,
 }
 
-// stocked is a server with one widget, and a client of it on a connection.
+// stocked returns a server with one widget, and a client with its connection.
 func stocked(t *testing.T) (*memapi.Server, *memapi.Connection, client.Client, *unstructured.Unstructured) {
 	t.Helper()
 	server := memapi.New()
@@ -64,24 +64,24 @@ func TestConnectionHooks(t *testing.T) {
 		code          int
 	}{
 		"RefusedBefore": {
-			reason: "an answer of the API takes the place of the request", before: memapi.Refusal(403),
+			reason: "a refusal by Before replaces the request", before: memapi.Refusal(403),
 			check: apierrors.IsForbidden, owner: "ann", code: 403,
 		},
 		"LostBefore": {
-			reason: "any other error is that of the connection", before: errLost,
+			reason: "any other error of Before is an error of the connection", before: errLost,
 			check: func(err error) bool { return errors.Is(err, errLost) }, owner: "ann",
 		},
 		"RefusedAfter": {
-			reason: "the request took effect, whatever the client is told", after: memapi.Refusal(504),
+			reason: "a request takes effect although After refuses it", after: memapi.Refusal(504),
 			check: func(err error) bool { return apierrors.IsTimeout(err) || apierrors.ReasonForError(err) != "" },
 			owner: "bob", code: 504,
 		},
 		"LostAfter": {
-			reason: "so it did when the answer is lost", after: errLost,
+			reason: "a request takes effect although its answer is lost", after: errLost,
 			check: func(err error) bool { return errors.Is(err, errLost) }, owner: "bob",
 		},
 		"Undisturbed": {
-			reason: "hooks that say nothing change nothing", check: func(err error) bool { return err == nil },
+			reason: "hooks without an error change nothing", check: func(err error) bool { return err == nil },
 			owner: "bob", code: 200,
 		},
 	}
@@ -116,7 +116,7 @@ func TestConnectionHooksMayEdit(t *testing.T) {
 	}
 	object.SetLabels(map[string]string{"l": "1"})
 	if err := c.Update(t.Context(), object); !apierrors.IsConflict(err) {
-		t.Errorf("somebody else was faster: want a conflict, got %v", err)
+		t.Errorf("an edit by another client before the update must cause a conflict, got %v", err)
 	}
 }
 
@@ -125,7 +125,7 @@ func TestContextEndsInAHook(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	connection.Before = func(context.Context, memapi.Request) error { cancel(); return nil }
 	if err := c.Patch(ctx, object, give("bob")); !errors.Is(err, context.Canceled) || owner(server) != "ann" {
-		t.Errorf("a request whose client has given up does not reach the server: %v, owner %s", err, owner(server))
+		t.Errorf("a canceled request must not reach the server: %v, owner %s", err, owner(server))
 	}
 }
 
@@ -143,13 +143,13 @@ func TestCut(t *testing.T) {
 	}
 	connection.After = func(context.Context, memapi.Request) error { connection.Cut(); return nil }
 	if err := c.Patch(t.Context(), object, give("bob")); !errors.Is(err, memapi.ErrCut) || owner(server) != "bob" {
-		t.Errorf("the answer is lost, but not the effect: %v, owner %s", err, owner(server))
+		t.Errorf("Cut must lose the answer and keep the effect: %v, owner %s", err, owner(server))
 	}
 	if err := c.Patch(t.Context(), object, give("eve")); !errors.Is(err, memapi.ErrCut) || owner(server) != "bob" {
-		t.Errorf("nothing reaches the server any more: %v, owner %s", err, owner(server))
+		t.Errorf("no request may reach the server after Cut: %v, owner %s", err, owner(server))
 	}
 	if data, _ := io.ReadAll(watch.Body); !strings.Contains(string(data), "ADDED") {
-		t.Errorf("the watch ends after what it has shown: %s", data)
+		t.Errorf("the watch must show its events before it ends: %s", data)
 	}
 	_ = watch.Body.Close()
 	other, err := memapi.NewClient(server.Connect(), widget)
@@ -157,7 +157,7 @@ func TestCut(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := other.Patch(t.Context(), object, give("joe")); err != nil || owner(server) != "joe" {
-		t.Errorf("other connections go on: %v, owner %s", err, owner(server))
+		t.Errorf("other connections must still work: %v, owner %s", err, owner(server))
 	}
 }
 
@@ -178,10 +178,10 @@ func TestCompact(t *testing.T) {
 		return response.StatusCode
 	}
 	if code := watch("1"); code != http.StatusGone {
-		t.Errorf("a watch from before: %d", code)
+		t.Errorf("a watch from before the compaction must be gone, got the code %d", code)
 	}
 	if code := watch(object.GetResourceVersion()); code != http.StatusOK {
-		t.Errorf("a watch from now on: %d", code)
+		t.Errorf("a watch from the present version must work, got the code %d", code)
 	}
 }
 
@@ -197,11 +197,11 @@ func TestServerOfUnansweredTransport(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		if found := memapi.ServerOf(unanswered{}); found != nil || time.Since(began) > 10*time.Second {
-			t.Errorf("got the server %v after %v, want none soon", found, time.Since(began))
+			t.Errorf("an unanswered transport: got the server %v after %v, want none in 10s", found, time.Since(began))
 		}
 		server := memapi.New()
 		if memapi.ServerOf(server.Connect()) != server {
-			t.Error("the server behind a connection is not found")
+			t.Error("ServerOf must find the server behind a connection")
 		}
 	})
 }

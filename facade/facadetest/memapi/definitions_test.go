@@ -28,22 +28,22 @@ spec:
 	}
 	cases := map[string]struct{ reason, rest, want string }{
 		"Rules": {
-			reason: "CEL is not evaluated here",
+			reason: "a definition with CEL rules is refused",
 			rest: version(`{type: object, properties: {spec: {type: object, x-kubernetes-validations: [` +
 				`{rule: "self.a > 1"}], properties: {a: {type: integer}}}}}`),
 			want: "x-kubernetes-validations (CEL): take them out with memapi.WithoutRules",
 		},
 		"Conversion": {
-			reason: "there is nobody to convert",
+			reason: "a definition with a conversion webhook is refused",
 			rest:   version(`{type: object}`) + "  conversion: {strategy: Webhook}\n", want: "conversion webhooks",
 		},
 		"NotStructural": {
-			reason: "the real server wants a type for every field",
+			reason: "a schema with a field without a type is refused",
 			rest:   version(`{type: object, properties: {spec: {}}}`),
 			want:   "spec.versions[0].schema.openAPIV3Schema.properties[spec].type: Required value",
 		},
 		"NoStorage": {
-			reason: "objects have to be stored in some version",
+			reason: "a definition without a storage version is refused",
 			rest:   strings.Replace(version(`{type: object}`), "storage: true", "storage: false", 1),
 			want:   "must have exactly one version marked as storage version",
 		},
@@ -61,7 +61,7 @@ spec:
 				t.Errorf("%s: got %v, want %q", tc.reason, err, tc.want)
 			}
 			if err := server.Define(memapi.WithoutRules(crd)...); (err == nil) != (name == "Rules") {
-				t.Errorf("%s: without rules: %v", tc.reason, err)
+				t.Errorf("WithoutRules must remove the rules and nothing else: %s: got %v", tc.reason, err)
 			}
 		})
 	}
@@ -73,10 +73,10 @@ func TestDefinitions(t *testing.T) {
 		want         int
 		fails        string
 	}{
-		"File":    {reason: "a file may have several", path: "testdata/crds.yaml", want: 3},
-		"Folder":  {reason: "a folder is all of its files", path: "testdata", want: 3},
-		"Missing": {reason: "a wrong path is no empty folder", path: "testdata/none.yaml", fails: "testdata/none.yaml"},
-		"Other":   {reason: "so is one without any", path: "doc.go", fails: "doc.go"},
+		"File":    {reason: "a file with several definitions is read completely", path: "testdata/crds.yaml", want: 3},
+		"Folder":  {reason: "all files of a folder are read", path: "testdata", want: 3},
+		"Missing": {reason: "a missing file is an error", path: "testdata/none.yaml", fails: "testdata/none.yaml"},
+		"Other":   {reason: "a file without definitions is an error", path: "doc.go", fails: "doc.go"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -121,7 +121,7 @@ spec:
 	return client
 }
 
-// kubectl apply sends a changed definition as a strategic merge.
+// TestStrategicMergeOfDefinition shows a strategic merge patch of a definition, as kubectl apply sends it.
 func TestStrategicMergeOfDefinition(t *testing.T) {
 	answer, err := serveToys(t).RESTClient().Patch(types.StrategicMergePatchType).
 		AbsPath("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/toys.example.org").
@@ -139,7 +139,8 @@ func TestStrategicMergeOfDefinition(t *testing.T) {
 	}
 }
 
-// The preferred version is the one that the real server prefers: the highest, wherever it stands in the definition.
+// TestPreferredVersion shows that the highest version is preferred, whatever the order in the definition, as by the
+// real server.
 func TestPreferredVersion(t *testing.T) {
 	client := serveToys(t)
 	groups, err := client.ServerGroups()

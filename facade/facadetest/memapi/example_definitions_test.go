@@ -12,7 +12,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// A kind out of the files of a project: values by default, and the words of the real server for what is wrong.
+// A kind from the files of a project, with default values and the error messages of the real server.
 func ExampleServer_Define() {
 	definitions, err := memapi.Definitions(filepath.Join("testdata", "crds.yaml"))
 	if err != nil {

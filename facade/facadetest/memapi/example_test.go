@@ -12,7 +12,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// The answer to the second write is lost, though it took effect.
+// The answer to the second write is lost, although the write took effect.
 func Example() {
 	widgets := memapi.Resource{
 		Group: "example.org", Version: "v1", Kind: "Widget", Plural: "widgets", Namespaced: true,

@@ -13,14 +13,14 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// story is a course of requests about config maps that own each other, and what is left of them in the end.
+// story is a sequence of requests about config maps that own each other, with the remaining objects.
 type story struct {
 	reason   string
 	requests []request
 	want     []string
 }
 
-// stories are played without a real server below, and with one beside kube-controller-manager.
+// stories returns the stories. They run without a real server here, and beside kube-controller-manager in playGarbage.
 func stories() map[string]story {
 	made := func(name, finalizers string, owners ...string) request {
 		var refs []string
@@ -47,32 +47,32 @@ func stories() map[string]story {
 	hold := `"example.org/hold"`
 	return map[string]story{
 		"Background": {
-			reason:   "dependents go after their owner, theirs as well",
+			reason:   "background deletion removes dependents and their dependents",
 			requests: []request{made("a", ""), made("b", "", "a"), made("c", "", "b"), gone("a", "Background")},
 		},
 		"Held": {
-			reason:   "an owner that is held is still there",
+			reason:   "an owner held by a finalizer keeps its dependents",
 			requests: []request{made("a", hold), made("b", "", "a"), gone("a", "Background")},
 			want:     []string{"a dying [example.org/hold] of []", "b [] of [a]"},
 		},
 		"Foreground": {
-			reason:   "dependents that block go before their owner",
+			reason:   "foreground deletion of an owner waits for a blocking dependent",
 			requests: []request{made("a", ""), made("b", hold, "!a"), made("c", "", "a"), gone("a", "Foreground")},
 			want:     []string{"a dying [foregroundDeletion] of []", "b dying [example.org/hold] of [a]"},
 		},
 		"ForegroundFreed": {
-			reason: "the owner goes with the last of them",
+			reason: "an owner is removed after its last blocking dependent",
 			requests: []request{
 				made("a", ""), made("b", hold, "!a"), made("c", "", "!b"), gone("a", "Foreground"), free("b"),
 			},
 		},
 		"ForegroundUnblocked": {
-			reason:   "nobody waits for dependents that do not block",
+			reason:   "foreground deletion does not wait for dependents that do not block",
 			requests: []request{made("a", ""), made("b", hold, "a"), gone("a", "Foreground")},
 			want:     []string{"b dying [example.org/hold] of [a]"},
 		},
 		"ForegroundChain": {
-			reason: "owners of those that wait wait as well",
+			reason: "an owner waits while a dependent waits for its own dependents",
 			requests: []request{
 				made("a", ""), made("b", "", "!a"), made("c", hold, "!b"), gone("a", "Foreground"),
 			},
@@ -82,33 +82,33 @@ func stories() map[string]story {
 			},
 		},
 		"Orphan": {
-			reason:   "dependents stay, without their owner",
+			reason:   "orphaned dependents stay, without the owner reference",
 			requests: []request{made("a", ""), made("b", "", "!a"), made("c", "", "b"), gone("a", "Orphan")},
 			want:     []string{"b [] of []", "c [] of [b]"},
 		},
 		"TwoOwners": {
-			reason:   "one owner is enough to stay, and the other one is forgotten",
+			reason:   "a dependent with a second owner stays and loses the first reference",
 			requests: []request{made("a", ""), made("z", ""), made("b", "", "a", "z"), gone("a", "Background")},
 			want:     []string{"b [] of [z]", "z [] of []"},
 		},
 		"TwoOwnersForeground": {
-			reason:   "nobody waits for a dependent that stays",
+			reason:   "foreground deletion does not wait for a dependent with a second owner",
 			requests: []request{made("a", ""), made("z", ""), made("b", "", "!a", "!z"), gone("a", "Foreground")},
 			want:     []string{"b [] of [z]", "z [] of []"},
 		},
 		"Absent": {
-			reason:   "nobody has ever been there",
+			reason:   "a dependent is removed if its owner never existed",
 			requests: []request{made("b", "", "a")},
 		},
 		"Successor": {
-			reason:   "another one of the name is not the owner",
+			reason:   "an object with the owner's name and another uid is not the owner",
 			requests: []request{made("a", ""), gone("a", "Background"), made("a", ""), made("b", "", "former a")},
 			want:     []string{"a [] of []"},
 		},
 	}
 }
 
-// tell goes through a story, and tells nothing but what is left.
+// tell sends the requests of a story.
 func (p *player) tell(s story) {
 	p.t.Helper()
 	for _, r := range s.requests {
@@ -131,7 +131,7 @@ func orNone(uid string) string {
 	return uid
 }
 
-// left are the config maps that there are, with their finalizers and owners.
+// left returns the remaining config maps with their finalizers and owners.
 func (p *player) left() []string {
 	p.t.Helper()
 	var all []string
@@ -166,12 +166,12 @@ func TestCollectGarbage(t *testing.T) {
 				for i := range s.requests {
 					p.tell(story{requests: s.requests[i : i+1]})
 					if i < len(s.requests)-1 && s.requests[i+1].method == "PATCH" {
-						time.Sleep(time.Minute) // what is freed next is to be held first
+						time.Sleep(time.Minute) // the collector runs before the finalizer is removed
 					}
 				}
 				time.Sleep(time.Minute)
 				if d := cmp.Diff(s.want, p.left()); d != "" {
-					t.Errorf("%s: -want, +got:\n%s", s.reason, d)
+					t.Errorf("%s: remaining objects: -want, +got:\n%s", s.reason, d)
 				}
 			})
 			server := memapi.New()
@@ -179,7 +179,7 @@ func TestCollectGarbage(t *testing.T) {
 			p := newPlayer(t, "http://mem", server)
 			p.tell(s)
 			if d := cmp.Diff(s.want, p.left()); d != "" {
-				t.Errorf("at once: %s: -want, +got:\n%s", s.reason, d)
+				t.Errorf("with collection at once: %s: remaining objects: -want, +got:\n%s", s.reason, d)
 			}
 		})
 	}
@@ -189,6 +189,6 @@ func TestNothingIsCollectedUnasked(t *testing.T) {
 	p := newPlayer(t, "http://mem", memapi.New())
 	p.tell(stories()["Background"])
 	if d := cmp.Diff([]string{"b [] of [a]", "c [] of [b]"}, p.left()); d != "" {
-		t.Errorf("-want, +got:\n%s", d)
+		t.Errorf("without CollectGarbage, dependents must stay: -want, +got:\n%s", d)
 	}
 }

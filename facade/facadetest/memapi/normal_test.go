@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// normal is a body without what differs between any two servers: times, and the values of uids and versions, of which
-// only remains which are the same.
+// normal returns a body without the differences between any two servers: times are removed, and uids and versions are
+// replaced by the order of their first appearance.
 func (p *player) normal(body map[string]any, r request) any {
 	if body == nil {
 		return nil
@@ -37,7 +37,7 @@ func (p *player) normal(body map[string]any, r request) any {
 	for _, item := range books {
 		delete(item.(map[string]any), "time")
 	}
-	// They are in the order of their times, to the second: whether two of them are of one second is chance.
+	// The entries are in the order of their times in seconds; two of one second have a random order.
 	slices.SortStableFunc(books, func(a, b any) int { return strings.Compare(written(a), written(b)) })
 	if !r.books {
 		delete(metadata, "managedFields")
@@ -59,13 +59,13 @@ func (p *player) normal(body map[string]any, r request) any {
 	return body
 }
 
-// written is by whom, and how, the fields of an item of managedFields were.
+// written returns the operation, the manager and the subresource of an entry of managedFields.
 func written(item any) string {
 	fields, _ := item.(map[string]any)
 	return fmt.Sprint(fields["operation"], " ", fields["manager"], " ", fields["subresource"])
 }
 
-// number puts the order of first appearance in the place of a value.
+// number replaces a value by the order of its first appearance.
 func number(ordinals map[string]int, of map[string]any, name string) {
 	text, _ := of[name].(string)
 	if _, seen := ordinals[text]; !seen {
@@ -74,7 +74,7 @@ func number(ordinals map[string]int, of map[string]any, name string) {
 	of[name] = ordinals[text]
 }
 
-// withoutDefaults leaves of a pod what nobody gives a value by default.
+// withoutDefaults removes the fields with default values from a pod.
 func withoutDefaults(pod map[string]any) {
 	spec, _ := pod["spec"].(map[string]any)
 	var kept []any
@@ -92,19 +92,19 @@ func withoutDefaults(pod map[string]any) {
 	delete(metadata, "generation")
 }
 
-// inOrder is a refusal with its causes in one order, and without the message if that has several of them.
+// inOrder returns a refusal with sorted causes, and without its message if it has several causes.
 func inOrder(status map[string]any) any {
 	details, _ := status["details"].(map[string]any)
 	causes, _ := details["causes"].([]any)
 	if len(causes) > 0 {
 		slices.SortFunc(causes, func(a, b any) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
 		details["causes"] = slices.CompactFunc(causes, func(a, b any) bool { return fmt.Sprint(a) == fmt.Sprint(b) })
-		delete(status, "message") // which has the causes in another order, and some of them twice
+		delete(status, "message") // its causes are in another order, and may be repeated
 	}
 	return status
 }
 
-// refusal is the reason of an error, and the fields it names.
+// refusal returns the reason of an error and the names of its fields.
 func refusal(status map[string]any) any {
 	details, _ := status["details"].(map[string]any)
 	causes, _ := details["causes"].([]any)

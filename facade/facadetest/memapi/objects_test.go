@@ -25,6 +25,6 @@ func TestObjects(t *testing.T) {
 		got = append(got, object["apiVersion"].(string)+" "+object["kind"].(string)+" "+metadata["name"].(string))
 	}
 	if diff := cmp.Diff([]string{"v1 ConfigMap a", "v1 ConfigMap b"}, got); diff != "" {
-		t.Errorf("all in one order, but no events (-want, +got):\n%s", diff)
+		t.Errorf("Objects must return all objects in order, without events (-want, +got):\n%s", diff)
 	}
 }

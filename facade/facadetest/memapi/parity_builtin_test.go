@@ -13,7 +13,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// samples are the least that the real server takes of a kind, and what is changed of it.
+// samples holds, for each kind, the smallest object that the real server accepts, and a change of it.
 var samples = map[string][2]string{
 	"ConfigMap": {`"data":{"a":"b"}`, `"data":{"a":"c"}`},
 	"Endpoints": {`"subsets":[]`, `"subsets":[{"addresses":[{"ip":"10.1.2.3"}]}]`},
@@ -77,7 +77,7 @@ const (
 	subjects = `"subjects":[{"kind":"User","apiGroup":"rbac.authorization.k8s.io","name":"me"}]`
 )
 
-// sampleOf is the sample of a kind; events have two groups.
+// sampleOf returns the sample of a kind. Events exist in two groups.
 func sampleOf(r memapi.Resource) ([2]string, bool) {
 	sample, ok := samples[r.Group+"/"+r.Kind]
 	if !ok {
@@ -86,22 +86,22 @@ func sampleOf(r memapi.Resource) ([2]string, bool) {
 	return sample, ok
 }
 
-// playBuiltIn has the kinds of Kubernetes itself discovered, made, changed and replaced by both servers.
+// playBuiltIn discovers, creates, changes and replaces objects of the built-in kinds on both servers.
 func playBuiltIn(t *testing.T, genuine, own *player) {
 	t.Helper()
 	for _, r := range memapi.BuiltIn() {
 		spec, ok := sampleOf(r)
 		if !ok {
-			continue // definitions have tests of their own
+			continue // definitions have separate tests
 		}
 		want, got := genuine.native(r, spec), own.native(r, spec)
 		if d := diff.Diff(want, got); d != "" {
-			t.Errorf("%s: -real, +memory:\n%s", r.Kind, d)
+			t.Errorf("the answers about %s: -real, +memory:\n%s", r.Kind, d)
 		}
 	}
 }
 
-// native tells what a server makes of a kind.
+// native returns the answers of a server to the requests about one kind.
 func (p *player) native(r memapi.Resource, spec [2]string) (told []string) {
 	p.t.Helper()
 	told = append(told, p.discovered(rootOf(r), r.Plural)...)
@@ -117,7 +117,7 @@ func (p *player) native(r memapi.Resource, spec [2]string) (told []string) {
 		}
 		metadata, _ := object["metadata"].(map[string]any)
 		generation := metadata["generation"]
-		if r.Kind == "Pod" { // the newest servers count those of pods, others do not
+		if r.Kind == "Pod" { // only the newest servers set the generation of pods
 			generation = nil
 		}
 		told = append(told, fmt.Sprintf("%s: %d, generation %v, %v", method, response.StatusCode, generation,
@@ -143,7 +143,7 @@ func (p *player) native(r memapi.Resource, spec [2]string) (told []string) {
 	return told
 }
 
-// rootOf is the path of the API of a kind.
+// rootOf returns the API path of the group and version of a kind.
 func rootOf(r memapi.Resource) string {
 	if r.Group == "" {
 		return "/api/" + r.Version
@@ -151,7 +151,7 @@ func rootOf(r memapi.Resource) string {
 	return "/apis/" + r.Group + "/" + r.Version
 }
 
-// urlOf is that of all objects of a kind in the default namespace, or in the cluster.
+// urlOf returns the URL of all objects of a kind, in the default namespace or in the cluster.
 func (p *player) urlOf(r memapi.Resource) string {
 	if r.Namespaced {
 		return p.host + rootOf(r) + "/namespaces/default/" + r.Plural
@@ -159,7 +159,7 @@ func (p *player) urlOf(r memapi.Resource) string {
 	return p.host + rootOf(r) + "/" + r.Plural
 }
 
-// discovered is what the server says of a kind.
+// discovered returns the discovery entries of a kind.
 func (p *player) discovered(root, plural string) (told []string) {
 	p.t.Helper()
 	response := p.send(http.MethodGet, p.host+root, "", "")

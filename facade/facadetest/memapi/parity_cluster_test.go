@@ -13,10 +13,10 @@ import (
 
 const scaleForm = `{"apiVersion":"autoscaling/v1","kind":"Scale","metadata":{"name":%q},"spec":{"replicas":%d}}`
 
-// clusterStep is a request of a script that is not about the kinds of [script].
+// clusterStep is a request of a script about other kinds than those of [script].
 type clusterStep struct{ method, path, form, body string }
 
-// clusterScript is what kubectl does with scales, namespaces and misspelt manifests.
+// clusterScript returns the requests of kubectl for scales, namespaces and misspelt manifests.
 func clusterScript() []clusterStep {
 	const apps = "/apis/apps/v1/namespaces/default/deployments"
 	const own = "/apis/memapi.example.org/v1/namespaces/default/widgets"
@@ -63,8 +63,8 @@ func clusterScript() []clusterStep {
 	}...)
 }
 
-// playCluster sends the script to both servers, of which that in memory manages namespaces. The real one has no
-// controllers, so the effects of controllers are not compared: the test of the devcluster does.
+// playCluster sends the script to both servers; the one in memory manages namespaces. The real one runs without
+// controllers, so the effects of controllers are not compared here but in the test of the devcluster.
 func playCluster(t *testing.T, genuine *player) {
 	t.Helper()
 	server := inMemory(t)

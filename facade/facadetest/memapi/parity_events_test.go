@@ -12,7 +12,7 @@ const newEvent = `{"apiVersion":"events.k8s.io/v1","kind":"Event","metadata":{"n
 	`"eventTime":"2026-01-02T03:04:05.000000Z","reportingController":"x.example.org/y","reportingInstance":"z",` +
 	`"action":"B","type":"Normal","regarding":{"kind":"Pod","namespace":"default","name":"p"}}`
 
-// playEvents has events made by one of the two APIs for them, and read by the other one.
+// playEvents creates events with each of the two event APIs and reads them with the other one.
 func playEvents(t *testing.T, genuine, own *player) {
 	t.Helper()
 	const older = "/api/v1/namespaces/default/events"
@@ -58,7 +58,7 @@ func (p *player) eventStep(step clusterStep) (told []any) {
 	for _, one := range append(list, answer) {
 		object, _ := one.(map[string]any)
 		metadata, _ := object["metadata"].(map[string]any)
-		for _, none := range []string{"items", "apiVersion", "kind"} { // the real server leaves them out in lists
+		for _, none := range []string{"items", "apiVersion", "kind"} { // the real server omits them in lists
 			delete(object, none)
 		}
 		object["metadata"] = []any{metadata["name"], metadata["labels"]}

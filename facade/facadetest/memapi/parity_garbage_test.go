@@ -15,13 +15,14 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// patience is how long the real collector may take; it is rarely more than a second.
+// patience is the longest wait for the real collector, which rarely needs more than a second.
 const patience = 2 * time.Minute
 
-// The same stories beside kube-controller-manager: what is left has to be what is left in memory.
+// playGarbage plays the stories against the real garbage collector. The remaining objects must be the same as in
+// memory.
 func playGarbage(t *testing.T, environment *envtest.Environment, genuine *player) {
 	startCollector(t, environment)
-	// One that begins late does not see what happened in which order, and may leave something.
+	// A collector that starts late misses the order of events, and may keep objects.
 	collectOne(t, genuine, "first")
 	told := map[string]*player{}
 	for name, s := range stories() {
@@ -35,14 +36,14 @@ func playGarbage(t *testing.T, environment *envtest.Environment, genuine *player
 		own.enter(strings.ToLower(name))
 		own.tell(s)
 		if d := cmp.Diff(own.left(), await(told[name], own.left())); d != "" {
-			t.Errorf("%s: %s: -memory, +real:\n%s", name, s.reason, d)
+			t.Errorf("%s: %s: remaining objects: -memory, +real:\n%s", name, s.reason, d)
 		}
 	}
-	// An object of which nothing may be left has gone the same way, after all of them.
+	// The collector removes this object last, so it has processed all objects of the stories.
 	collectOne(t, genuine, "last")
 	for name, s := range stories() {
 		if d := cmp.Diff(s.want, told[name].left()); d != "" {
-			t.Errorf("%s: %s: in the end: -want, +real:\n%s", name, s.reason, d)
+			t.Errorf("%s: %s: after the last collection: -want, +real:\n%s", name, s.reason, d)
 		}
 	}
 	t.Logf("%d stories about garbage", len(told))
@@ -55,7 +56,7 @@ func collectOne(t *testing.T, genuine *player, namespace string) {
 	p.enter(namespace)
 	p.tell(stories()["Absent"])
 	if left := await(p, nil); len(left) > 0 {
-		t.Fatalf("the collector does not come to an end: %v", left)
+		t.Fatalf("the collector did not remove the dependent without an owner: %v", left)
 	}
 }
 
@@ -65,7 +66,7 @@ func collecting() *memapi.Server {
 	return server
 }
 
-// await looks until there is what is wanted, or patience is at its end.
+// await polls until the remaining objects are the wanted ones, or until patience is over.
 func await(p *player, want []string) []string {
 	for end := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
 		if left := p.left(); cmp.Equal(want, left) || time.Now().After(end) {
@@ -74,24 +75,24 @@ func await(p *player, want []string) []string {
 	}
 }
 
-// enter makes a namespace, and goes on in it.
+// enter creates a namespace and uses it for all further requests.
 func (p *player) enter(namespace string) {
 	p.t.Helper()
 	body := `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"` + namespace + `"}}`
 	response := p.send(http.MethodPost, p.host+"/api/v1/namespaces", plain, body)
 	_ = response.Body.Close()
 	if response.StatusCode != http.StatusCreated {
-		p.t.Fatalf("making the namespace %s: %s", namespace, response.Status)
+		p.t.Fatalf("creating the namespace %s: %s", namespace, response.Status)
 	}
 	p.namespace = namespace
 }
 
-// startCollector runs the garbage collector of Kubernetes, and nothing else of what a cluster has.
+// startCollector runs only the garbage collector of Kubernetes.
 func startCollector(t *testing.T, environment *envtest.Environment) {
 	t.Helper()
 	program := filepath.Join(os.Getenv("KUBEBUILDER_ASSETS"), "kube-controller-manager")
 	if _, err := os.Stat(program); err != nil {
-		t.Skip("there is no kube-controller-manager; `make test-envtest` builds it")
+		t.Skip("kube-controller-manager is missing: run `make test-envtest` to build it")
 	}
 	user, err := environment.AddUser(envtest.User{Name: "collector", Groups: []string{"system:masters"}}, nil)
 	if err != nil {

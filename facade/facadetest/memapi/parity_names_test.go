@@ -15,14 +15,14 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// nameForms are names that one kind accepts and another one refuses.
+// nameForms are names that some kinds accept and others refuse.
 var nameForms = []string{
 	"web", "1web", "a.b", "a:b", "a_b", "A", "-a", "a-", ".", "..", "a%b", "a/b", "a b", "ä",
 	strings.Repeat("a", 52), strings.Repeat("a", 53), strings.Repeat("a", 63), strings.Repeat("a", 64),
 	strings.Repeat("a", 253), strings.Repeat("a", 254),
 }
 
-// playNames has objects of each built-in kind created under names of each form, without storing them.
+// playNames creates objects of each built-in kind under names of each form, as dry runs.
 func playNames(t *testing.T, genuine, own *player) {
 	t.Helper()
 	for _, r := range memapi.BuiltIn() {
@@ -41,7 +41,7 @@ func playNames(t *testing.T, genuine, own *player) {
 	}
 }
 
-// createNamed returns the code, and the errors of the name.
+// createNamed returns the code and the errors about the name.
 func (p *player) createNamed(r memapi.Resource, spec, field, name string) []string {
 	p.t.Helper()
 	body := fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"metadata":{%q:%q},%s}`,
@@ -66,11 +66,11 @@ func (p *player) createNamed(r memapi.Resource, spec, field, name string) []stri
 		message := generated.ReplaceAllString(cause.Message, "<generated>")
 		told = append(told, fmt.Sprintf("%s: %s: %s", cause.Field, cause.Reason, message))
 	}
-	return slices.Compact(told) // a job has two labels with its name, and memapi none
+	return slices.Compact(told) // only the real server adds two labels with its name to a job
 }
 
-// playAgain applies the same twice, with a second in between: the times in managedFields differ then, and nothing else.
-// The path does not let the status of a Service through.
+// playAgain applies the same object twice, one second apart: only the times in managedFields could differ. The URL does
+// not accept the status of a Service.
 func playAgain(t *testing.T, genuine, own *player) {
 	t.Helper()
 	for _, p := range []*player{genuine, own} {
@@ -87,13 +87,13 @@ func playAgain(t *testing.T, genuine, own *player) {
 			}
 			err := json.NewDecoder(response.Body).Decode(&object)
 			if _ = response.Body.Close(); err != nil || response.StatusCode >= http.StatusBadRequest {
-				t.Fatalf("%s: %s, %v", p.host, response.Status, err)
+				t.Fatalf("%s: an apply must succeed: %s, %v", p.host, response.Status, err)
 			}
 			versions = append(versions, object.Metadata.ResourceVersion)
 			time.Sleep(1100 * time.Millisecond)
 		}
 		if versions[0] != versions[1] {
-			t.Errorf("%s: the second apply changes nothing, and makes a new version: %q", p.host, versions)
+			t.Errorf("%s: an apply without a change must keep the version, got %q", p.host, versions)
 		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// part is one of the answers to a list that comes in several.
+// part is one page of a list.
 type part struct {
 	Code      int
 	Names     []string
@@ -19,7 +19,7 @@ type part struct {
 	More      bool
 }
 
-// playParts lists what both servers have been given, in parts, while it is being changed.
+// playParts lists the objects of both servers in pages while objects are created.
 func playParts(t *testing.T, genuine, own *player) {
 	create := func(name string) {
 		for _, p := range []*player{genuine, own} {
@@ -53,7 +53,7 @@ func playParts(t *testing.T, genuine, own *player) {
 		}
 		t.Logf("%d parts by %s", len(want), query)
 	}
-	// What is made after the first part is not in the others.
+	// An object that is created after the first page is not in the following ones.
 	var tokens [2]string
 	for i, p := range []*player{genuine, own} {
 		_, tokens[i] = p.part("limit=2&labelSelector=part%3D1")
@@ -68,7 +68,7 @@ func playParts(t *testing.T, genuine, own *player) {
 	}
 }
 
-// catchUp returns when also lists of any version have what is there now: they come from a cache, which may be behind.
+// catchUp waits until the cache of the server, which serves lists of any version, contains the present objects.
 func (p *player) catchUp(kind string) {
 	p.t.Helper()
 	query := "resourceVersionMatch=NotOlderThan&resourceVersion=" + p.version(kind)
@@ -106,7 +106,7 @@ func (p *player) part(query string) (one part, token string) {
 	return one, list.Metadata.Continue
 }
 
-// playMetadata watches the metadata alone.
+// playMetadata watches only the metadata of objects.
 func playMetadata(t *testing.T, genuine, own *player) {
 	seen := func(p *player) []outcome {
 		from := p.version(gadgets)
@@ -135,7 +135,7 @@ func playMetadata(t *testing.T, genuine, own *player) {
 	}
 }
 
-// streamed lists the metadata of the objects with a label, in the form of a stream that ends with a bookmark.
+// streamed lists the metadata of the objects with a label as a stream that ends with a bookmark.
 func (p *player) streamed(kind string) (all []outcome) {
 	p.t.Helper()
 	p.accept = partialObject
@@ -149,7 +149,7 @@ func (p *player) streamed(kind string) (all []outcome) {
 			p.t.Fatalf("listing %s as a stream: %v", kind, err)
 		}
 		object, _ := event["object"].(map[string]any)
-		if event["type"] == "BOOKMARK" { // its version is that of the whole server
+		if event["type"] == "BOOKMARK" { // its version is the latest of the whole server
 			metadata, _ := object["metadata"].(map[string]any)
 			return append(all, outcome{Body: []any{object["kind"], object["apiVersion"], metadata["annotations"]}})
 		}

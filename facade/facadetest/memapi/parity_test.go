@@ -16,7 +16,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// One script of requests to both servers: what they answer, and what their watches show, must be the same.
+// TestParityWithTheRealServer sends one script to both servers. Their answers and the events of their watches must be
+// equal.
 func TestParityWithTheRealServer(t *testing.T) {
 	switch {
 	case testing.Short():
@@ -82,7 +83,7 @@ func TestParityWithTheRealServer(t *testing.T) {
 			}
 			t.Logf("%d events of %s by %s", len(want), kind, query)
 		}
-		// With no version, a watch begins with what is there.
+		// Without a version, a watch begins with the present objects.
 		if d := cmp.Diff(genuine.events(kind, "", "last"), own.events(kind, "", "last")); d != "" {
 			t.Errorf("the watch of %s from now on: -real, +memory:\n%s", kind, d)
 		}
@@ -95,7 +96,7 @@ func TestParityWithTheRealServer(t *testing.T) {
 	t.Run("Names", func(t *testing.T) { playNames(t, genuine, own) })
 	t.Run("Again", func(t *testing.T) { playAgain(t, genuine, own) })
 	t.Run("Garbage", func(t *testing.T) { playGarbage(t, environment, genuine) })
-	// Last, as the garbage collector of the real server is slow with what was there before it began.
+	// Last: the real garbage collector is slow for objects from before its start.
 	t.Run("BuiltIn", func(t *testing.T) { playBuiltIn(t, genuine, own) })
 }
 

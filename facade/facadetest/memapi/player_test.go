@@ -11,20 +11,20 @@ import (
 	"time"
 )
 
-// player sends the script to one server, and keeps what comes back in a form that can be compared.
+// player sends the script to one server and keeps the answers in a comparable form.
 type player struct {
 	t       *testing.T
 	host    string
 	through http.RoundTripper
-	accept  string // the form of answers
-	// namespace is where everything happens.
+	accept  string // the media types of answers
+	// namespace is the namespace of all requests.
 	namespace string
 	known     map[string]identity // by kind and name
 	ordinal   map[string]int      // of versions, by their first appearance
 	uids      map[string]int
 }
 
-// identity is what the server has given to an object, now and before.
+// identity holds the present and previous uid and version of an object.
 type identity struct{ uid, oldUID, version, oldVersion string }
 
 func newPlayer(t *testing.T, host string, through http.RoundTripper) *player {
@@ -34,7 +34,7 @@ func newPlayer(t *testing.T, host string, through http.RoundTripper) *player {
 	}
 }
 
-// answer is what is compared.
+// outcome is the comparable part of an answer.
 type outcome struct {
 	Code     int
 	Warnings []string
@@ -80,7 +80,7 @@ func (p *player) send(method, url, form, body string) *http.Response {
 	return response
 }
 
-// play is one line of the script.
+// play sends one request of the script.
 func (p *player) play(r request) outcome {
 	p.t.Helper()
 	key := r.kind + "/" + r.name
@@ -127,7 +127,7 @@ func (p *player) learn(key string, object map[string]any) {
 	p.known[key] = id
 }
 
-// events reads a watch until it shows the object of that name.
+// events reads a watch until it shows the object with the given name.
 func (p *player) events(kind, query, last string) []outcome {
 	p.t.Helper()
 	response := p.send(http.MethodGet, p.url(kind, "", "", "", "watch=true&"+query), "", "")
@@ -151,7 +151,7 @@ func (p *player) events(kind, query, last string) []outcome {
 	}
 }
 
-// list is what there is of a kind.
+// list returns the objects of a kind.
 func (p *player) list(kind string) []map[string]any {
 	p.t.Helper()
 	response := p.send(http.MethodGet, p.url(kind, "", "", "", ""), "", "")
@@ -163,7 +163,7 @@ func (p *player) list(kind string) []map[string]any {
 	return list.Items
 }
 
-// version is that of the whole collection. A server that has just learnt of a kind asks for patience.
+// version returns the version of the whole collection. A server that is still setting up a kind answers 429.
 func (p *player) version(kind string) string {
 	p.t.Helper()
 	for {

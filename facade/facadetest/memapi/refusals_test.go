@@ -10,7 +10,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// What the real server does, and this one does not, is refused by its name.
+// TestUnsupportedRequests shows that memapi refuses, by name, features of the real server that it does not implement.
 func TestUnsupportedRequests(t *testing.T) {
 	cases := map[string]struct {
 		reason, method, path, body, form string
@@ -18,77 +18,78 @@ func TestUnsupportedRequests(t *testing.T) {
 		want                             string
 	}{
 		"Parameter": {
-			reason: "a parameter may be what a client relies on", method: http.MethodGet,
+			reason: "an unsupported parameter of a list is refused", method: http.MethodGet,
 			path: "/api/v1/configmaps?shardSelector=x", want: "the parameter shardSelector of a list",
 		},
 		"WrongVerb": {
-			reason: "a parameter of other requests does nothing", method: http.MethodGet,
+			reason: "a parameter of another verb is refused", method: http.MethodGet,
 			path: "/api/v1/namespaces/default/configmaps/a?fieldManager=x", want: "the parameter fieldManager of a get",
 		},
 		"Former": {
-			reason: "nothing is kept of what was before", method: http.MethodGet,
+			reason: "a list of a former state is refused", method: http.MethodGet,
 			path: "/api/v1/configmaps?resourceVersion=1&resourceVersionMatch=Exact",
 			want: "lists of a former state (resourceVersionMatch=Exact)",
 		},
 		"Exec": {
-			reason: "nothing runs in pods", method: http.MethodPost,
+			reason: "exec is refused, as pods do not run", method: http.MethodPost,
 			path: "/api/v1/namespaces/default/pods/a/exec?command=date", want: "the subresource exec of pods",
 		},
 		"Log": {
-			reason: "they write nothing either", method: http.MethodGet,
+			reason: "logs are refused, as pods do not run", method: http.MethodGet,
 			path: "/api/v1/namespaces/default/pods/a/log?follow=true", want: "the subresource log of pods",
 		},
 		"Finalize": {
-			reason: "namespaces go like other objects", method: http.MethodPut,
+			reason: "the finalize subresource of namespaces is refused", method: http.MethodPut,
 			path: "/api/v1/namespaces/a/finalize", body: `{}`, form: plain,
 			want: "the subresource finalize of namespaces",
 		},
 		"Single": {
-			reason: "watches are of collections, by a selector of the name", method: http.MethodGet,
+			reason: "a watch of a single object is refused", method: http.MethodGet,
 			path: "/api/v1/namespaces/default/configmaps/a?watch=true", want: "the parameter watch of a get",
 		},
 		"Some": {
-			reason: "of a collection, all goes", method: http.MethodDelete,
+			reason: "the deletion of a part of a collection is refused", method: http.MethodDelete,
 			path: "/api/v1/namespaces/default/configmaps?limit=1", want: "the parameter limit of a deletecollection",
 		},
 		"Table": {
-			reason: "what is printed has columns of its own", method: http.MethodGet, path: "/api/v1/configmaps",
+			reason: "an answer in the form of a table is refused", method: http.MethodGet, path: "/api/v1/configmaps",
 			accept: "application/json;as=Table;v=v1;g=meta.k8s.io",
 			want:   "answers in the form application/json;as=Table",
 		},
 		"Protobuf": {
-			reason: "everything is JSON", method: http.MethodGet, path: "/api/v1/configmaps",
+			reason: "an answer as protobuf is refused", method: http.MethodGet, path: "/api/v1/configmaps",
 			accept: "application/vnd.kubernetes.protobuf",
 			want:   "answers in the form application/vnd.kubernetes.protobuf",
 		},
 		"ProtobufBody": {
-			reason: "so is what comes in", method: http.MethodPost, path: "/api/v1/namespaces/default/configmaps",
+			reason: "a protobuf body is refused", method: http.MethodPost,
+			path: "/api/v1/namespaces/default/configmaps",
 			body: "k8s", form: "application/vnd.kubernetes.protobuf",
 			want: "bodies in the form application/vnd.kubernetes.protobuf",
 		},
 		"YAML": {
-			reason: "and no YAML, but for what is applied", method: http.MethodPost,
+			reason: "a body as YAML is refused except for apply", method: http.MethodPost,
 			path: "/api/v1/namespaces/default/configmaps", body: "kind: ConfigMap", form: "application/yaml",
 			want: "bodies in the form application/yaml",
 		},
 		"Aggregated": {
-			reason: "clients have to be content with a document for each group", method: http.MethodGet, path: "/apis",
+			reason: "aggregated discovery is refused", method: http.MethodGet, path: "/apis",
 			accept: "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList",
 			want:   "answers in the form application/json;g=apidiscovery.k8s.io",
 		},
 		"Impersonation": {
-			reason: "nobody has fewer rights than others", method: http.MethodGet, path: "/api/v1/configmaps",
+			reason: "impersonation is refused", method: http.MethodGet, path: "/api/v1/configmaps",
 			user: "ann", want: "impersonation (Impersonate-User)",
 		},
 		"Health": {
-			reason: "it has no state of health", method: http.MethodGet, path: "/readyz", want: "the path /readyz",
+			reason: "health endpoints are refused", method: http.MethodGet, path: "/readyz", want: "the path /readyz",
 		},
 		"OpenAPI": {
-			reason: "schemas are published by group and version", method: http.MethodGet, path: "/openapi/v2",
+			reason: "the OpenAPI document of version 2 is refused", method: http.MethodGet, path: "/openapi/v2",
 			want: "the path /openapi/v2",
 		},
 		"Eviction": {
-			reason: "pods have no node here", method: http.MethodPost,
+			reason: "the eviction of pods is refused", method: http.MethodPost,
 			path: "/api/v1/namespaces/default/pods/a/eviction", body: `{}`, form: plain,
 			want: "the subresource eviction of pods",
 		},
@@ -108,13 +109,13 @@ func TestUnsupportedRequests(t *testing.T) {
 	}
 }
 
-// asUser says for whom requests are.
+// asUser sends requests in the name of a user.
 type asUser struct {
 	*memapi.Server
 	name string
 }
 
-// RoundTrip sends a request in the name of the user.
+// RoundTrip sets the header for impersonation, if a user is given.
 func (u asUser) RoundTrip(r *http.Request) (*http.Response, error) {
 	if u.name != "" {
 		r.Header.Set("Impersonate-User", u.name)
@@ -122,25 +123,28 @@ func (u asUser) RoundTrip(r *http.Request) (*http.Response, error) {
 	return u.Server.RoundTrip(r)
 }
 
-// What is merely not there is not found, with a word on how to have it; so are foreign paths.
+// TestNotInstalled shows that kinds that are not installed are not found, with a hint, and that unknown paths are not
+// found.
 func TestNotInstalled(t *testing.T) {
 	cases := map[string]struct{ reason, path, want string }{
 		"FlowSchemas": {
-			reason: "the real server has them, and an operator may need them",
+			reason: "a kind of the real server is not found, with a hint to install it",
 			path:   "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas",
 			want:   "does not serve flowschemas of flowcontrol.apiserver.k8s.io/v1: tell it to with Server.Install",
 		},
 		"Reviews": {
-			reason: "permissions are not looked at", path: "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
-			want: "does not serve selfsubjectaccessreviews of authorization.k8s.io/v1",
+			reason: "reviews of permissions are not found, with a hint",
+			path:   "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
+			want:   "does not serve selfsubjectaccessreviews of authorization.k8s.io/v1",
 		},
 		"Foreign": {
-			reason: "nobody has them", path: "/apis/example.org/v1/ghosts",
+			reason: "an unknown kind is not found", path: "/apis/example.org/v1/ghosts",
 			want: "could not find the requested resource",
 		},
 		"Subresource": {
-			reason: "nor that", path: "/apis/memapi.example.org/v1/namespaces/default/gizmos/a/nothing",
-			want: `gizmos.memapi.example.org \"a\" not found`,
+			reason: "an unknown subresource is not found",
+			path:   "/apis/memapi.example.org/v1/namespaces/default/gizmos/a/nothing",
+			want:   `gizmos.memapi.example.org \"a\" not found`,
 		},
 	}
 	for name, tc := range cases {

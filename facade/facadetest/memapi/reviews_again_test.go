@@ -13,7 +13,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// reviewerFunc is a reviewer that changes nothing.
+// reviewerFunc returns a reviewer that changes nothing.
 func reviewerFunc(see func(mutating bool, r *admissionv1.AdmissionRequest)) memapi.Reviewer {
 	return func(_ context.Context, mutating bool, r *admissionv1.AdmissionRequest) ([]byte, []string, error) {
 		see(mutating, r)
@@ -23,7 +23,7 @@ func reviewerFunc(see func(mutating bool, r *admissionv1.AdmissionRequest)) mema
 
 func always() bool { return true }
 
-// A collection may have more objects than one object may be reviewed.
+// TestReviewedCollections shows that a collection may have more objects than the limit of reviews for one object.
 func TestReviewedCollections(t *testing.T) {
 	const objects = 50
 	server := memapi.New()
@@ -39,15 +39,16 @@ func TestReviewedCollections(t *testing.T) {
 	list, _ := got.Body.(map[string]any)
 	items, _ := list["items"].([]any)
 	if got.Code != http.StatusOK || len(items) != objects || reviews != objects {
-		t.Errorf("got code %d, %d deleted objects and %d reviews, want %d of each",
+		t.Errorf("deleting a collection: got code %d, %d deleted objects and %d reviews, want %d of each",
 			got.Code, len(items), reviews, objects)
 	}
 	if left := len(server.ObjectsOf(mapsResource)); left > 0 {
-		t.Errorf("%d objects are left", left)
+		t.Errorf("the deletion of a collection must leave no objects, got %d", left)
 	}
 }
 
-// All reviews of one creation are about the same object, also if others are created meanwhile.
+// TestReviewsOfGeneratedNames shows that all reviews of one creation get the same object, even if others are created
+// meanwhile.
 func TestReviewsOfGeneratedNames(t *testing.T) {
 	server := memapi.New()
 	p := newPlayer(t, "http://mem", server)
@@ -69,7 +70,7 @@ func TestReviewsOfGeneratedNames(t *testing.T) {
 	got := p.play(request{method: http.MethodPost, kind: configmaps, form: plain,
 		body: `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"generateName":"a-"}}`})
 	if got.Code != http.StatusCreated {
-		t.Fatalf("got code %d: %v", got.Code, got.Body)
+		t.Fatalf("creating an object with generateName: got code %d: %v", got.Code, got.Body)
 	}
 	for _, object := range server.ObjectsOf(mapsResource) {
 		metadata, _ := object["metadata"].(map[string]any)
@@ -78,12 +79,12 @@ func TestReviewsOfGeneratedNames(t *testing.T) {
 		}
 		is := fmt.Sprint(metadata["name"], " ", metadata["uid"])
 		if d := cmp.Diff([]string{is, is}, seen); d != "" {
-			t.Errorf("the reviews were of another object than the one that is stored (-want, +got):\n%s", d)
+			t.Errorf("the reviews must be of the stored object (-want, +got):\n%s", d)
 		}
 	}
 }
 
-// A reviewer that panics does not leave the server locked.
+// TestReviewerPanics shows that a reviewer that panics does not leave the server locked.
 func TestReviewerPanics(t *testing.T) {
 	server := memapi.New()
 	server.AddReviewer(reviewerFunc(func(bool, *admissionv1.AdmissionRequest) { panic("a bug") }), always)
@@ -91,13 +92,13 @@ func TestReviewerPanics(t *testing.T) {
 	func() {
 		defer func() {
 			if problem := recover(); problem != "a bug" {
-				t.Errorf("got the panic %v", problem)
+				t.Errorf("the panic of the reviewer must reach the client, got %v", problem)
 			}
 		}()
 		p.play(request{method: http.MethodPost, kind: configmaps, form: plain,
 			body: object(configmaps, "a", "", content(configmaps, "x"))})
 	}()
 	if got := server.ObjectsOf(mapsResource); len(got) > 0 {
-		t.Errorf("an object was stored: %v", got)
+		t.Errorf("a creation whose reviewer panics must not be stored, got %v", got)
 	}
 }

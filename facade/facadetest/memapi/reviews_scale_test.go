@@ -15,7 +15,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// A scale is reviewed as such, and not as a change of the object.
+// TestScalesAreReviewed shows that reviewers get a write of a scale as a Scale, and not as the whole object.
 func TestScalesAreReviewed(t *testing.T) {
 	server := memapi.New()
 	var seen []string
@@ -66,6 +66,6 @@ func TestScalesAreReviewed(t *testing.T) {
 		t.Errorf("reviewed %q, want %q", seen, want)
 	}
 	if spec, _ := scale["spec"].(map[string]any); spec["replicas"] != float64(5) {
-		t.Errorf("the answer is %v, want the 5 replicas of the review", scale)
+		t.Errorf("the answer must have the 5 replicas of the reviewer, got %v", scale)
 	}
 }

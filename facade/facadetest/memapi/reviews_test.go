@@ -14,8 +14,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// reviewLog is a reviewer that notes its requests, adds data, and refuses deletions. Another writer changes the object
-// during its first review of an update.
+// reviewLog is a reviewer that records its requests, adds a field, and refuses deletions. During its first review of an
+// update, another client changes the object.
 type reviewLog struct {
 	server *memapi.Server
 	seen   []string
@@ -31,7 +31,7 @@ func (l *reviewLog) review(
 	var now, before struct {
 		Data map[string]string `json:"data"`
 	}
-	_ = json.Unmarshal(r.Object.Raw, &now) // of a deletion, there is none
+	_ = json.Unmarshal(r.Object.Raw, &now) // empty for a deletion
 	_ = json.Unmarshal(r.OldObject.Raw, &before)
 	stage := "validating "
 	if mutating {
@@ -58,7 +58,8 @@ func (l *reviewLog) review(
 	return text, nil, err
 }
 
-// Reviews see each state that is stored: what changes during a review is reviewed again, as the real server does.
+// TestReviewers shows that each stored state was reviewed: a change during a review causes another one, as in the real
+// server.
 func TestReviewers(t *testing.T) {
 	server := memapi.New()
 	log := &reviewLog{server: server}
@@ -74,7 +75,7 @@ func TestReviewers(t *testing.T) {
 		send(http.MethodDelete, "a", "", ""),
 	}
 	if d := cmp.Diff([]int{http.StatusCreated, http.StatusOK, http.StatusForbidden}, codes); d != "" {
-		t.Errorf("codes (-want, +got):\n%s", d)
+		t.Errorf("the codes of the answers (-want, +got):\n%s", d)
 	}
 	want := []string{
 		"mutating CREATE from  to x", "validating CREATE from  to x",
@@ -82,10 +83,10 @@ func TestReviewers(t *testing.T) {
 		"validating DELETE from y to ",
 	}
 	if d := cmp.Diff(want, log.seen); d != "" {
-		t.Errorf("reviews (-want, +got):\n%s", d)
+		t.Errorf("the reviews, with another one for the changed object (-want, +got):\n%s", d)
 	}
 	if got, ok := server.Object(mapsResource, "default", "a")["immutable"]; !ok || got != false {
-		t.Errorf("the reviewer's change is not stored: %v", got)
+		t.Errorf("the reviewer's change must be stored, got %v", got)
 	}
 	alive = false
 	remove := server.AddReviewer(func(
@@ -94,7 +95,7 @@ func TestReviewers(t *testing.T) {
 		return nil, nil, nil
 	}, func() bool { return true })
 	if code := send(http.MethodDelete, "a", "", ""); code != http.StatusOK {
-		t.Errorf("a reviewer that is not alive has been replaced: got %d", code)
+		t.Errorf("a new reviewer must replace one that is not alive: got %d", code)
 	}
 	remove()
 }
@@ -117,7 +118,8 @@ func (a *stampAll) review(
 	return text, nil, err
 }
 
-// The path of a request restricts mutating webhooks, too: to all but the status, or to the status.
+// TestReviewersChangeWhatThePathPermits shows that the path of a request limits the changes of mutating webhooks to the
+// status, or to everything else.
 func TestReviewersChangeWhatThePathPermits(t *testing.T) {
 	server := inMemory(t)
 	server.AddReviewer(new(stampAll).review, func() bool { return true })
@@ -134,7 +136,7 @@ func TestReviewersChangeWhatThePathPermits(t *testing.T) {
 		want   string
 	}{
 		{
-			"a creation has no status",
+			"a creation drops the status that a reviewer sets",
 			request{
 				method: http.MethodPost, kind: widgets, form: plain,
 				body: object(widgets, "a", "", content(widgets, "x")),
@@ -142,12 +144,12 @@ func TestReviewersChangeWhatThePathPermits(t *testing.T) {
 			"map[by:1] map[by:1] <nil>",
 		},
 		{
-			"the status has a path of its own",
+			"a write of the main resource drops a reviewer's status",
 			request{method: http.MethodPatch, kind: widgets, name: "a", form: merging, body: `{"spec":{"size":2}}`},
 			"map[by:2] map[by:2] <nil>",
 		},
 		{
-			"and that has nothing else",
+			"a write of the status keeps only a reviewer's status",
 			request{
 				method: http.MethodPatch, kind: widgets, name: "a", sub: "status", form: merging,
 				body: `{"status":{"size":3}}`,

@@ -4,8 +4,8 @@ import "fmt"
 
 const pods = "pods"
 
-// applies is what is to be tried of server-side apply: lists by key, sets, values of one piece, conflicts, force, what
-// is left out, and the books on who has set what.
+// applies returns the requests of server-side apply: lists by key, sets, atomic values, conflicts, force, omitted
+// fields, and managedFields.
 func applies() []request {
 	var all []request
 	by := func(manager, kind, name, sub, body, more string) {
@@ -18,7 +18,7 @@ func applies() []request {
 		all = append(all, request{
 			method: method, kind: kind, name: name, sub: sub, form: form, body: body,
 			query: "fieldManager=" + manager, exact: true,
-			books: name == "ap", // of others, nobody keeps books until they are applied
+			books: name == "ap", // memapi tracks the fields of an object from its first apply
 		})
 	}
 	apply := func(manager, spec, more string) { by(manager, gizmos, "ap", "", gizmo("ap", spec), more) }
@@ -80,7 +80,7 @@ metadata: {name: ap, labels: {of: eve}, finalizers: [example.org/eve]}
 	return append(all, rewrites()...)
 }
 
-// rewrites change the books themselves: what one manager has set is given to another one, or all is forgotten.
+// rewrites returns requests that change managedFields: fields move to another manager, or all entries are removed.
 func rewrites() []request {
 	var all []request
 	for _, one := range [][2]string{{gizmos, "spec"}, {configmaps, "data"}} {
@@ -123,7 +123,7 @@ func rewrites() []request {
 	return all
 }
 
-// dry are requests that nothing comes of.
+// dry returns requests with dryRun, and those that show that nothing was stored.
 func dry() []request {
 	var all []request
 	at := func(method, name, form, body, query string) {
@@ -147,7 +147,7 @@ func dry() []request {
 	return all
 }
 
-// deletions leave what is to become of dependents to the garbage collector, which nobody has started here.
+// deletions returns deletions with propagation policies. No garbage collector runs, so dependents are not deleted.
 func deletions() []request {
 	var all []request
 	for _, kind := range []string{gizmos, configmaps} {
@@ -176,7 +176,7 @@ func deletions() []request {
 		at("PATCH", "many2", merging, `{"metadata":{"finalizers":null}}`, "")
 		at("PATCH", "del3", "application/strategic-merge-patch+json", `{"metadata":{"labels":{"s":"1"}}}`, "")
 		at("PATCH", "del3", "text/plain", `{}`, "")
-		all[len(all)-1].exact = kind == gizmos // others have less to say
+		all[len(all)-1].exact = kind == gizmos // the message for a built-in kind differs
 		at("DELETE", "del3", "", "", "gracePeriodSeconds=0")
 	}
 	return all

@@ -1,12 +1,12 @@
 package memapi_test
 
-// The forms of answers that clients ask for who want no more than the metadata.
+// The media types of clients that request only the metadata.
 const (
 	partialObject = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
 	partialList   = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
 )
 
-// reads is what is to be tried of the options of reads, and of the forms of answers.
+// reads returns requests with the options of reads and with the media types of answers.
 func reads() []request {
 	var all []request
 	for _, kind := range []string{gizmos, configmaps} {
@@ -37,6 +37,6 @@ func reads() []request {
 		form("PATCH", "meta", "", merging, `{"metadata":{"annotations":{"e/f":"2"}}}`, partialObject)
 		form("DELETE", "meta", "", "", "", partialObject)
 	}
-	// The real server waits some seconds for it, and tells its own version.
+	// The real server waits some seconds for this version, and its answer contains its own version.
 	return append(all, request{method: "GET", kind: gizmos, query: "resourceVersion=99999999999"})
 }

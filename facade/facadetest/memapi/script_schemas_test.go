@@ -2,7 +2,7 @@ package memapi_test
 
 import "fmt"
 
-// gizmos have a schema, and two versions.
+// gizmos have a schema and two versions.
 const (
 	gizmos      = "gizmos"
 	formerGizmo = "v1beta1"
@@ -14,7 +14,7 @@ func gizmo(name, spec string) string {
 	)
 }
 
-// specs are for objects of their own each: what schemas refuse, default, drop and let through.
+// specs returns one spec for each object: they cover refusals, defaults, pruning and acceptance by the schema.
 func specs() []string {
 	return []string{
 		`{"size":"small"}`,
@@ -49,7 +49,7 @@ func specs() []string {
 	}
 }
 
-// schemas is what is to be tried of schemas.
+// schemas returns the requests about schemas.
 func schemas() []request {
 	var all []request
 	post := func(body, query string) {
@@ -78,7 +78,7 @@ func schemas() []request {
 		at("PATCH", "", merging, body, "")
 	}
 	at("PATCH", "", merging, `{"spec":{"unknown":1}}`, "fieldValidation=Strict")
-	all[len(all)-1].exact = false // as it has the whole object, with its times
+	all[len(all)-1].exact = false // the message contains the whole object with its times
 	for _, body := range []string{
 		`{"status":{"phase":"wrong"}}`, `{"status":{"phase":"ready","what":1}}`, `{"status":{}}`, `{"status":"x"}`,
 		`{"status":null}`, `{"spec":{"size":"huge"},"status":{"phase":"steady"}}`, `{"status":{"count":null}}`,
@@ -95,7 +95,7 @@ func schemas() []request {
 	return append(all, versions()...)
 }
 
-// versions are requests in another version than the stored one.
+// versions returns requests in another version than the stored one.
 func versions() []request {
 	var all []request
 	at := func(method, version, name, form, body string) {

@@ -5,19 +5,19 @@ import (
 	"math/rand/v2"
 )
 
-// request is one line of the script. {uid} and {rv} stand for those of the object it is about, {old} for a version
-// before.
+// request is one line of the script. {uid} and {rv} stand for the uid and the version of the object, {old} for its
+// previous version.
 type request struct {
 	method, kind, name, sub string
 	form, body              string
 	query                   string
-	// accept are the forms of the answer, if it is not plain JSON.
+	// accept lists the media types of the answer, if it is not plain JSON.
 	accept string
-	// version is that of the API, if it is not v1.
+	// version is the version of the API, if it is not v1.
 	version string
-	// exact has the words of refusals compared, not only their reasons and fields.
+	// exact compares the messages of refusals, not only their reasons and fields.
 	exact bool
-	// books has the records of who has set what compared, too.
+	// books compares managedFields as well.
 	books bool
 }
 
@@ -27,7 +27,7 @@ const (
 	plain   = "application/json"
 )
 
-// The kinds of the script: with a subresource for the status, without one, and one that is built in.
+// The kinds of the script: one with a status subresource, one without, and a built-in one.
 const (
 	widgets    = "widgets"
 	gadgets    = "gadgets"
@@ -41,7 +41,7 @@ var versionsOf = map[string]string{
 	configmaps: "v1",
 }
 
-// content is what the kind has.
+// content returns the content of an object of the kind.
 func content(kind, value string) string {
 	if kind == configmaps {
 		return fmt.Sprintf(`"data":{"owner":%q}`, value)
@@ -59,7 +59,7 @@ func object(kind, name, metadata, rest string) string {
 	)
 }
 
-// table is what is to be tried at least, for each kind: the good and the bad.
+// table returns the fixed requests for each kind, valid and invalid ones.
 func table(kind string) []request {
 	at := func(method, sub, form, body string) request {
 		return request{method: method, kind: kind, name: "a", sub: sub, form: form, body: body}
@@ -147,7 +147,7 @@ func table(kind string) []request {
 	}
 }
 
-// wild is a script of random requests about three objects; the same for the same seed.
+// wild returns a script of random requests about three objects. Equal seeds give equal scripts.
 func wild(seed uint64, length int) []request {
 	luck := rand.New(rand.NewPCG(seed, 1))
 	one := func(of ...string) string { return of[luck.IntN(len(of))] }

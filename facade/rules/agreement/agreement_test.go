@@ -23,7 +23,8 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-// The marks are D-match-conditions and D-own-writes.
+// TestAgreement shows that the API server sends the requests that a handler is called for, and, with exact conditions,
+// no others. The marks are D-match-conditions and D-own-writes.
 func TestAgreement(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
@@ -31,7 +32,8 @@ func TestAgreement(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { agree(t, kopf.Settings{}, filters(), requests()) })
 }
 
-// An API server refuses requests whose conditions cost too much: nothing that a tenant writes may come to that.
+// TestAgreementOnWideObjects shows that large objects do not exceed the cost limit for conditions. An API server
+// refuses requests above that limit, so a tenant could otherwise block requests.
 func TestAgreementOnWideObjects(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
@@ -41,7 +43,8 @@ func TestAgreementOnWideObjects(t *testing.T) {
 	})
 }
 
-// Requests for objects in other namespaces are not sent: the mark is D-webhook-namespaces.
+// TestAgreementOnNamespaces shows that requests for objects in other namespaces are not sent: the mark is
+// D-webhook-namespaces.
 func TestAgreementOnNamespaces(t *testing.T) {
 	for name, settings := range map[string]kopf.Settings{
 		"patterns": {Namespaces: []string{"team-*,!*-test,team-1-test", "[!k-z]*", "s?op"}},
@@ -65,7 +68,7 @@ func agree(t *testing.T, settings kopf.Settings, all []filter, asked []request) 
 	t.Helper()
 	at := operate(t, all, settings)
 	if len(at.entries) != len(all) {
-		t.Fatalf("%d entries for %d filters", len(at.entries), len(all))
+		t.Fatalf("want an entry for each filter: %d entries, %d filters", len(at.entries), len(all))
 	}
 	compiler := plugincel.NewConditionCompiler(environment.MustBaseEnvSet(version.MajorMinor(1, 28)))
 	for i, one := range all {
@@ -73,14 +76,14 @@ func agree(t *testing.T, settings kopf.Settings, all []filter, asked []request) 
 		matcher := compile(t, compiler, entry)
 		want := one.conditions
 		if slices.Contains(entry.Rules[0].Resources, "widgets") {
-			want++ // own writes are updates of objects as a whole
+			want++ // the condition for own writes, which are updates of the main resource
 		}
 		if got := len(entry.MatchConditions); got != want {
-			t.Errorf("%s: %d conditions, not %d: %v", entry.Name, got, want, entry.MatchConditions)
+			t.Errorf("%s: got %d conditions, want %d: %v", entry.Name, got, want, entry.MatchConditions)
 		}
 		for _, r := range asked {
 			if !slices.Contains(entry.Rules[0].Resources, inRule(r.subresource, entry)) {
-				continue // it is never sent
+				continue // the API server never sends it
 			}
 			result := matcher.Match(t.Context(), attributes(r), nil, nil)
 			called := at.calls(t, entry, r)
@@ -92,7 +95,7 @@ func agree(t *testing.T, settings kopf.Settings, all []filter, asked []request) 
 	}
 }
 
-// inRule is how the rules of an entry name what a request is about.
+// inRule returns the name of a request's resource in the rules of an entry.
 func inRule(subresource string, entry admissionregistrationv1.ValidatingWebhook) string {
 	every := slices.Contains(entry.Rules[0].Resources, "widgets/*")
 	switch {
@@ -105,7 +108,7 @@ func inRule(subresource string, entry admissionregistrationv1.ValidatingWebhook)
 	}
 }
 
-// compile makes the conditions of an entry ready, as an API server does.
+// compile compiles the conditions of an entry, as an API server does.
 func compile(
 	t *testing.T, compiler plugincel.ConditionCompiler, entry admissionregistrationv1.ValidatingWebhook,
 ) matchconditions.Matcher {
@@ -116,7 +119,7 @@ func compile(
 		condition := matchconditions.MatchCondition(one)
 		expressions = append(expressions, &condition)
 		if wrong := validation.IsQualifiedName(one.Name); len(wrong) > 0 || names.Has(one.Name) {
-			t.Errorf("the API server refuses the name %q: %v", one.Name, wrong)
+			t.Errorf("the API server would refuse the name %q: %v", one.Name, wrong)
 		}
 		names.Insert(one.Name)
 	}
@@ -124,12 +127,12 @@ func compile(
 		expressions, plugincel.OptionalVariableDeclarations{HasAuthorizer: true}, environment.NewExpressions,
 	)
 	if wrong := ready.CompilationErrors(); len(wrong) > 0 {
-		t.Errorf("%s: the API server refuses the conditions: %v; %v", entry.Name, wrong, entry.MatchConditions)
+		t.Errorf("%s: the API server would refuse the conditions: %v; %v", entry.Name, wrong, entry.MatchConditions)
 	}
 	return matchconditions.NewMatcher(ready, entry.FailurePolicy, "webhook", "validate", entry.Name)
 }
 
-// attributes are a request as an API server has it.
+// attributes returns a request in the form of an API server.
 func attributes(r request) *admission.VersionedAttributes {
 	kind := schema.GroupVersionKind{Group: "example.org", Version: "v1", Kind: "Widget"}
 	made := &admission.VersionedAttributes{VersionedKind: kind}

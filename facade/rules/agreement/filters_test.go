@@ -7,18 +7,18 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-// nasty has what texts of CEL, of regular expressions and of formats have to escape.
+// nasty contains the characters that texts in CEL, regular expressions and formats have to escape.
 const nasty = "\"'\\n`${x} %s %d\n\r\t\x00\x7fäöü€😀�^.*$"
 
 type selection = kopf.Selection[*kopf.Unstructured]
 
-// filter is one of the table, and how many conditions come of it.
+// filter is one filter of the table, with the number of its conditions.
 type filter struct {
 	name       string
 	narrow     func(selection) selection
 	options    []kopf.Option
 	conditions int
-	more       bool // requests may be sent that the operator has no handler for
+	more       bool // the API server may send requests without a handler
 }
 
 func annotated(key string, pattern any) func(selection) selection {
@@ -85,7 +85,7 @@ func filters() []filter {
 		{name: "status", narrow: annotated("a", "x"), conditions: 1,
 			options: []kopf.Option{kopf.Subresource("status")}},
 	}
-	for _, value := range values[1:] { // a null cannot be asked for
+	for _, value := range values[1:] { // filters cannot require null
 		all = append(all, filter{name: "value", narrow: whole, options: field("spec.x", value), conditions: 1})
 	}
 	for _, value := range []any{int64(1) << 60, 1e300} {

@@ -43,18 +43,18 @@ var configurations = memapi.Resource{
 	Plural: "validatingwebhookconfigurations", Plain: true,
 }
 
-// operating is an operator at work that denies whatever one of its handlers is called for.
+// operating is a running operator that denies each request that one of its handlers is called for.
 type operating struct {
 	endpoint *socketless
 	entries  []admissionregistrationv1.ValidatingWebhook
 }
 
-// operate runs an operator with a handler for each filter, in a bubble, as long as the test.
+// operate runs an operator with a handler for each filter, in a bubble, until the test ends.
 func operate(t *testing.T, all []filter, settings kopf.Settings) operating {
 	t.Helper()
 	settings.Admission.Managed, settings.Admission.URL = managed, "https://here"
 	op := kopf.New("test.example.org", settings)
-	whole := kopf.Operations("CREATE", "UPDATE", "DELETE", "CONNECT") // deletions have to be asked for
+	whole := kopf.Operations("CREATE", "UPDATE", "DELETE", "CONNECT") // deletions are not included by default
 	for i, one := range all {
 		one.narrow(kopf.ForResource(op, "widgets")).Validate(fmt.Sprintf("f%d", i),
 			func(context.Context, *kopf.Admission[*kopf.Unstructured]) error { return kopf.Deny(418, "called") },
@@ -96,7 +96,7 @@ func operate(t *testing.T, all []filter, settings kopf.Settings) operating {
 	return operating{endpoint, kept.Webhooks}
 }
 
-// calls tells whether the handler of an entry is called for a request.
+// calls reports whether the handler of an entry is called for a request.
 func (o operating) calls(t *testing.T, entry admissionregistrationv1.ValidatingWebhook, r request) bool {
 	t.Helper()
 	address, err := url.Parse(*entry.ClientConfig.URL)

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// request is one of the table.
+// request is one request of the table.
 type request struct {
 	operation, subresource string
 	object, old            map[string]any
@@ -16,7 +16,7 @@ type request struct {
 
 func (r request) in() string { return cmp.Or(r.namespace, "ns") }
 
-// elsewhere are creations in namespaces.
+// elsewhere returns creations in several namespaces.
 func elsewhere() (all []request) {
 	for _, namespace := range []string{
 		"ns", "shop", "team-a", "team-b", "team-x", "team-a-test", "team-1-test", "kube-system",
@@ -39,7 +39,7 @@ func object(metadata, more map[string]any) map[string]any {
 	return all
 }
 
-// requests are about all objects, as what is to be, and as what is.
+// requests returns requests with each object as the new and as the old one.
 func requests() (all []request) {
 	for _, one := range objects() {
 		other := object(map[string]any{"annotations": map[string]any{"a": "x"}}, map[string]any{"spec": 1.5})
@@ -56,7 +56,7 @@ func requests() (all []request) {
 	return append(all, ownWrites()...)
 }
 
-// ownWrites are updates of what the operator writes, and others that are like them but for one thing.
+// ownWrites returns updates as the operator writes them, and others with one difference.
 func ownWrites() (all []request) {
 	const ours, finalizer = "test.example.org/a", "test.example.org/finalizer"
 	metadata := func(deleting bool, annotations map[string]any, finalizers ...any) map[string]any {
@@ -104,7 +104,7 @@ func ownWrites() (all []request) {
 	return all
 }
 
-// wideWrites are own writes that would cost an API server too much to compare.
+// wideWrites returns own writes whose comparison would cost an API server too much.
 func wideWrites() []request {
 	before, after := map[string]any{}, map[string]any{"test.example.org/a": ""}
 	var finalizers []any

@@ -16,19 +16,18 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/rules"
 )
 
-// The places where a kube-apiserver is asked: namespaces, in one of which the policies hold, and in the other one the
-// operator, by its webhooks.
+// The namespaces of the requests. In one of them, the policies are in force; in the other one, the operator's webhooks.
 const (
 	byPolicy   = "policy"
 	byOperator = "operator"
 )
 
-// TestSameVerdicts asks for each request what the rules say in plain Go, and what a kube-apiserver says: where it has
-// their policies and nobody to ask, and where it has to ask the operator. All requests are dry runs, so none of them is
-// in the way of another one.
+// TestSameVerdicts compares, for each request, the verdicts of the rules in plain Go and of a kube-apiserver: once with
+// their policies and no operator, and once with the operator's webhooks. All requests are dry runs, so they do not
+// affect each other.
 func TestSameVerdicts(t *testing.T) {
 	if len(requests) < 50 {
-		t.Fatalf("there are %d requests, want 50", len(requests))
+		t.Fatalf("the table has %d requests, want at least 50", len(requests))
 	}
 	served := start(t)
 	for _, where := range []string{byPolicy, byOperator} {
@@ -58,7 +57,7 @@ func TestSameVerdicts(t *testing.T) {
 	}
 }
 
-// evaluate asks the rules of a policy in plain Go; the first that denies the request is heard.
+// evaluate evaluates the rules of a policy in plain Go, and returns the first denial.
 func evaluate(t *testing.T, policy string, object, old *unstructured.Unstructured) rules.Verdict {
 	t.Helper()
 	for _, rule := range policies[policy] {
@@ -73,7 +72,7 @@ func evaluate(t *testing.T, policy string, object, old *unstructured.Unstructure
 	return rules.Verdict{Allowed: true}
 }
 
-// await waits until a policy is in force: until the first request is denied that is to be.
+// await waits until a policy is in force: until the first request that it must deny is denied.
 func (s *server) await(t *testing.T, where, policy string) {
 	t.Helper()
 	if s.ready[where+policy] {
@@ -96,10 +95,10 @@ func (s *server) await(t *testing.T, where, policy string) {
 		s.ready[where+policy] = true
 		return
 	}
-	t.Fatalf("no request is denied by %s: it would be enough if there were none", policy)
+	t.Fatalf("the table must have a request that %s denies", policy)
 }
 
-// send asks the API server, and reads its answer. The object is nil for a deletion.
+// send sends a request to the API server and returns the verdict. The object is nil for a deletion.
 func (s *server) send(
 	ctx context.Context, where string, object *unstructured.Unstructured, number int,
 ) (rules.Verdict, error) {
@@ -131,7 +130,7 @@ func (s *server) send(
 		}
 	}
 	if !found {
-		return rules.Verdict{}, fmt.Errorf("the request was refused by something else than a rule: %w", err)
+		return rules.Verdict{}, fmt.Errorf("the refusal is not by a rule: %w", err)
 	}
 	return rules.Verdict{
 		Failed: strings.Contains(message, resulted), Message: message, Reason: answer.Status().Reason,
@@ -139,10 +138,10 @@ func (s *server) send(
 	}, nil
 }
 
-// resulted stands before the errors of expressions, and after the expressions, which policies may put into others.
+// resulted separates an expression from its error. Policies may put such errors into others.
 const resulted = "' resulted in error: "
 
-// text is a verdict as the table has it.
+// text returns a verdict in the form of the table.
 func text(verdict rules.Verdict) string {
 	_, problem, _ := strings.Cut(verdict.Message, resulted)
 	switch {

@@ -23,7 +23,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/rules"
 )
 
-// Widget is the kind of the table. Anything is in its spec, so that whatever is sent comes as far as the rules.
+// Widget is the kind of the table. Its spec accepts anything, so that every object reaches the rules.
 type Widget struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -31,7 +31,7 @@ type Widget struct {
 	Spec map[string]any `json:"spec"`
 }
 
-// DeepCopyObject copies it.
+// DeepCopyObject returns a deep copy.
 func (w *Widget) DeepCopyObject() runtime.Object {
 	clone := &Widget{TypeMeta: w.TypeMeta, Spec: runtime.DeepCopyJSON(w.Spec)}
 	w.ObjectMeta.DeepCopyInto(&clone.ObjectMeta)
@@ -40,7 +40,7 @@ func (w *Widget) DeepCopyObject() runtime.Object {
 
 const operatorName = "rules.example.org"
 
-// operate starts an operator with all the rules, and has the API server ask it.
+// operate starts an operator with all rules, and configures its webhooks in the API server.
 func (s *server) operate(t *testing.T) {
 	t.Helper()
 	local := envtest.WebhookInstallOptions{}
@@ -74,7 +74,7 @@ func (s *server) operate(t *testing.T) {
 	t.Cleanup(func() {
 		cancel()
 		if err := <-done; err != nil {
-			t.Errorf("the manager: %v", err)
+			t.Errorf("running the manager: %v", err)
 		}
 	})
 	if err := s.api.Create(t.Context(), configuration(&local)); err != nil {
@@ -82,7 +82,7 @@ func (s *server) operate(t *testing.T) {
 	}
 }
 
-// configuration has the API server ask each rule about the objects of its policy.
+// configuration returns a webhook for each rule, for the objects of its policy.
 func configuration(local *envtest.WebhookInstallOptions) *admissionregistrationv1.ValidatingWebhookConfiguration {
 	made := &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: operatorName}}
 	for policy, all := range policies {

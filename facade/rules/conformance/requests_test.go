@@ -5,14 +5,15 @@ import (
 	"strings"
 )
 
-// request is one of the table: a policy, the specs of the object as it is to be and as it is, and what becomes of it.
-// No spec is no object, so without an old one it is a creation, and without a new one a deletion.
+// request is one request of the table: a policy, the specs of the new and the old object, and the expected verdict. An
+// empty spec means that the object does not exist: a request without an old one is a creation, one without a new one a
+// deletion.
 type request struct {
 	policy, object, old string
-	want                string // the code and the message; of an expression that fails, how the error begins
+	want                string // the code and the message; for a failed expression, the beginning of its error
 }
 
-// What becomes of several of them.
+// Verdicts of several requests.
 const (
 	allowed = ""
 	shrinks = "422 the size never shrinks"
@@ -20,14 +21,14 @@ const (
 	bounds  = "413 out of bounds"
 )
 
-// fits is a spec that the rule about all that Kubernetes adds to CEL allows.
+// fits is a spec that the rule about CEL extensions of Kubernetes allows.
 const fits = `{"storage":"1Gi","timeout":"5m","range":"10.0.0.0/8","url":"https://a.b"%s}`
 
 func fitting(more string) string { return fmt.Sprintf(fits, more) }
 
 func list(n int) string { return `{"l":[` + strings.Repeat("1,", n-1) + "1]}" }
 
-// requests are the table.
+// requests is the table.
 var requests = []request{
 	{"grows", `{"size":1}`, "", allowed},
 	{"grows", `{}`, "", allowed},

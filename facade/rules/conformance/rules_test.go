@@ -8,12 +8,12 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/rules"
 )
 
-// policies are the rules of the table, by the policy that they are in. An object is for the one that its label names.
+// policies holds the rules of the table by policy. A policy applies to the objects with its name in their label.
 var policies = map[string][]*rules.Rule{
 	"grows": {rules.New(
 		"grows", "oldObject == null || object.spec.size >= oldObject.spec.size", "the size never shrinks",
 	)},
-	"late": {rules.New( // the guard stands behind what fails without it
+	"late": {rules.New( // the guard follows the read
 		"late", "object.spec.size >= oldObject.spec.size || oldObject == null", "the size never shrinks",
 		rules.MessageExpression("'the size never shrinks below ' + string(oldObject.spec.size)"),
 	)},
@@ -49,7 +49,7 @@ var policies = map[string][]*rules.Rule{
 			"object.metadata.name.matches('^[a-z]+(-[0-9]+)?$')",
 		}, " &&\n"), "out of bounds", rules.Reason(metav1.StatusReasonRequestEntityTooLarge),
 	)},
-	// Rules for different operations are in one policy.
+	// One policy contains rules for different operations.
 	"several": {
 		rules.New("created", "object.spec.size == 1", "begin with 1", rules.Operations("CREATE")),
 		rules.New("updated", "object.spec.size == oldObject.spec.size + 1", "", rules.Operations("UPDATE")),

@@ -20,18 +20,18 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/rules"
 )
 
-// patience is what a very slow machine needs; nobody waits for longer than it takes.
+// patience is the timeout for a very slow machine. All waits end as soon as possible.
 const patience = 5 * time.Minute
 
-// label says which policy an object is for.
+// label is the label with the policy of an object.
 const label = "policy"
 
-// widgets are what the table is about.
+// widgets is the resource of the table.
 var widgets = admissionregistrationv1.Rule{
 	APIGroups: []string{"rules.example.org"}, APIVersions: []string{"v1"}, Resources: []string{"widgets"},
 }
 
-// server is a kube-apiserver, and what is stored in it: the old objects of the table, by where they are, and by number.
+// server is a kube-apiserver with the stored old objects of the table, by namespace and number.
 type server struct {
 	config *rest.Config
 	api    client.Client
@@ -68,7 +68,7 @@ func start(t *testing.T) *server {
 	return &server{config, api, map[string][]*unstructured.Unstructured{}, map[string]bool{}}
 }
 
-// store makes the old objects of the table in a new namespace.
+// store creates the old objects of the table in a new namespace.
 func (s *server) store(t *testing.T, where string) {
 	t.Helper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: where}}
@@ -88,7 +88,7 @@ func (s *server) store(t *testing.T, where string) {
 	}
 }
 
-// install gives the API server all policies, each for the objects with its label.
+// install creates all policies in the API server, each for the objects with its label.
 func (s *server) install(t *testing.T) {
 	t.Helper()
 	for name, all := range policies {
@@ -106,13 +106,13 @@ func (s *server) install(t *testing.T) {
 	}
 }
 
-// selectors select the objects of a policy in a namespace.
+// selectors returns the selectors for the objects of a policy in a namespace.
 func selectors(policy, where string) (objects, namespaces *metav1.LabelSelector) {
 	return &metav1.LabelSelector{MatchLabels: map[string]string{label: policy}},
 		&metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: where}}
 }
 
-// made is an object of a request; nil without a spec.
+// made returns an object of a request, or nil without a spec.
 func (r request) made(t *testing.T, number int, spec string) *unstructured.Unstructured {
 	t.Helper()
 	if spec == "" {

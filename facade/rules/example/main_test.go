@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// The rule needs neither an operator nor a cluster to be tried.
+// TestGrows shows that a rule can be tested without an operator and a cluster.
 func TestGrows(t *testing.T) {
 	small, large := &Database{}, &Database{}
 	small.Spec.Size, large.Spec.Size = 1, 2
@@ -18,9 +18,9 @@ func TestGrows(t *testing.T) {
 		object, old client.Object
 		allowed     bool
 	}{
-		"shrinks": {"it has data", small, large, false},
-		"grows":   {"there is room", large, small, true},
-		"new":     {"it was nothing", small, nil, true},
+		"shrinks": {"a database must not shrink", small, large, false},
+		"grows":   {"a database may grow", large, small, true},
+		"new":     {"a new database is allowed", small, nil, true},
 	} {
 		verdict, err := grows.Evaluate(tc.object, tc.old)
 		if err != nil || verdict.Allowed != tc.allowed {
@@ -29,7 +29,7 @@ func TestGrows(t *testing.T) {
 	}
 }
 
-// The file is for kubectl apply, without Go.
+// TestPolicyIsPrinted shows that policy.yaml, which is for kubectl apply, is up to date.
 func TestPolicyIsPrinted(t *testing.T) {
 	var printed bytes.Buffer
 	if err := printPolicy(&printed); err != nil {
@@ -40,6 +40,6 @@ func TestPolicyIsPrinted(t *testing.T) {
 		t.Fatal(err)
 	}
 	if d := cmp.Diff(string(written), printed.String()); d != "" {
-		t.Errorf("go run . policy > policy.yaml writes it anew (-written, +printed):\n%s", d)
+		t.Errorf("policy.yaml is out of date, run: go run . policy > policy.yaml (-written, +printed):\n%s", d)
 	}
 }

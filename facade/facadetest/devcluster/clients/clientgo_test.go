@@ -29,7 +29,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/devcluster"
 )
 
-// protobufClient is a client as controllers of Kubernetes itself use it.
+// protobufClient returns a client for protobuf, as controllers of Kubernetes itself use it.
 func protobufClient(t *testing.T, config *rest.Config) kubernetes.Interface {
 	t.Helper()
 	config = rest.CopyConfig(config)
@@ -63,19 +63,19 @@ func checkApply(t *testing.T, _ cluster, client kubernetes.Interface, namespace 
 	}
 	other := coreapply.ConfigMap("applied", namespace).WithData(map[string]string{"color": "blue"})
 	if _, err := maps.Apply(t.Context(), other, metav1.ApplyOptions{FieldManager: "two"}); !apierrors.IsConflict(err) {
-		t.Errorf("another manager's value: got %v, want a conflict", err)
+		t.Errorf("applying another manager's field: got %v, want a conflict", err)
 	}
 	got, err := maps.Apply(t.Context(), other, metav1.ApplyOptions{FieldManager: "two", Force: true})
 	if err != nil || got.Data["color"] != "blue" {
-		t.Errorf("a forced value: got %v, %v", got, err)
+		t.Errorf("a forced apply must change the value: got %v, %v", got, err)
 	}
 	extracted, err := coreapply.ExtractConfigMap(got, "two")
 	if err != nil || extracted.Data["color"] != "blue" {
-		t.Errorf("the fields of a manager: got %v, %v", extracted, err)
+		t.Errorf("the fields of the forcing manager must be extracted: got %v, %v", extracted, err)
 	}
 }
 
-// newDeployment is a complete one; only its selector and its template matter.
+// newDeployment returns a complete Deployment. The tests use only its selector and its template.
 func newDeployment(namespace string) *appsapply.DeploymentApplyConfiguration {
 	labels := map[string]string{"app": "web"}
 	return appsapply.Deployment("web", namespace).WithSpec(appsapply.DeploymentSpec().WithReplicas(1).
@@ -95,11 +95,11 @@ func checkSubresources(t *testing.T, _ cluster, client kubernetes.Interface, nam
 	made.Spec.Paused = true
 	made, err = deployments.UpdateStatus(t.Context(), made, metav1.UpdateOptions{})
 	if err != nil || made.Status.ReadyReplicas != 1 || made.Spec.Paused || made.Generation != 1 {
-		t.Errorf("the status: got %v, %v", made, err)
+		t.Errorf("UpdateStatus must change only the status: got %v, %v", made, err)
 	}
 	scale, err := deployments.GetScale(t.Context(), "web", metav1.GetOptions{})
 	if err != nil || scale.Spec.Replicas != 1 || scale.Status.Selector != "app=web" {
-		t.Fatalf("the scale: got %v, %v", scale, err)
+		t.Fatalf("the scale must have the replicas and the selector: got %v, %v", scale, err)
 	}
 	scale.Spec.Replicas = 3
 	if _, err := deployments.UpdateScale(t.Context(), "web", scale, metav1.UpdateOptions{}); err != nil {
@@ -109,11 +109,11 @@ func checkSubresources(t *testing.T, _ cluster, client kubernetes.Interface, nam
 		ObjectMeta: scale.ObjectMeta, Spec: autoscalingv1.ScaleSpec{Replicas: 4},
 	}, metav1.UpdateOptions{})
 	if !apierrors.IsConflict(err) {
-		t.Errorf("a scale of a former version: got %v, want a conflict", err)
+		t.Errorf("updating a scale of a former version: got %v, want a conflict", err)
 	}
 	made, err = deployments.Get(t.Context(), "web", metav1.GetOptions{})
 	if err != nil || *made.Spec.Replicas != 3 || made.Generation != 2 {
-		t.Errorf("the scaled Deployment: got %v, %v", made, err)
+		t.Errorf("the scaled Deployment must have 3 replicas: got %v, %v", made, err)
 	}
 }
 
@@ -144,7 +144,7 @@ func checkChunks(t *testing.T, _ cluster, client kubernetes.Interface, namespace
 	}
 }
 
-// checkBookmarks lists by a watch: the bookmark says that the list is complete.
+// checkBookmarks lists with a watch: the bookmark marks the end of the list.
 func checkBookmarks(t *testing.T, _ cluster, client kubernetes.Interface, namespace string) {
 	maps := client.CoreV1().ConfigMaps(namespace)
 	made, err := maps.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}},
@@ -166,10 +166,10 @@ func checkBookmarks(t *testing.T, _ cluster, client kubernetes.Interface, namesp
 		seen = append(seen, event.Type)
 		object, ok := event.Object.(*corev1.ConfigMap)
 		if !ok {
-			t.Fatalf("the watch has %s %v", event.Type, event.Object)
+			t.Fatalf("the watch must show a ConfigMap, got %s %v", event.Type, event.Object)
 		}
 		if event.Type == watch.Added && object.UID != made.UID {
-			t.Errorf("the watch has %v, want %v", object, made)
+			t.Errorf("the watch shows %v, want %v", object, made)
 		}
 		if object.Annotations[metav1.InitialEventsAnnotationKey] == "true" {
 			break
@@ -180,7 +180,7 @@ func checkBookmarks(t *testing.T, _ cluster, client kubernetes.Interface, namesp
 	}
 }
 
-// outage is a transport whose watches can be cut. New ones wait for the end of the outage.
+// outage is a transport that can cut its watches. New watches wait for the end of the outage.
 type outage struct {
 	next    http.RoundTripper
 	mu      sync.Mutex
@@ -238,7 +238,7 @@ func checkExpired(t *testing.T, client kubernetes.Interface, namespace string) {
 		defer events.Stop()
 		event := <-events.ResultChan()
 		if err = apierrors.FromObject(event.Object); event.Type != watch.Error {
-			err = fmt.Errorf("the watch begins with %s", event.Type)
+			err = fmt.Errorf("the watch begins with the event %s", event.Type)
 		}
 	}
 	if !apierrors.IsResourceExpired(err) {
@@ -246,8 +246,8 @@ func checkExpired(t *testing.T, client kubernetes.Interface, namespace string) {
 	}
 }
 
-// checkInformer lists by a watch, and survives an outage. On the development cluster, the changes of the outage are no
-// longer in the history, so that the informer gets 410 and lists again.
+// checkInformer lists with a watch, and shows that an informer survives an outage. On the development cluster, the
+// changes during the outage are no longer in the history, so the informer gets 410 and lists again.
 func checkInformer(t *testing.T, c cluster, client kubernetes.Interface, namespace string) {
 	maps := client.CoreV1().ConfigMaps(namespace)
 	through := &outage{}
@@ -261,7 +261,7 @@ func checkInformer(t *testing.T, c cluster, client kubernetes.Interface, namespa
 	seen := make(chan string, 100)
 	report := func(what string) func(any) {
 		return func(object any) {
-			// The informer has not seen the end of an object that was deleted during the outage.
+			// The informer has missed the deletion of an object during the outage.
 			if unseen, ok := object.(cache.DeletedFinalStateUnknown); ok {
 				object = unseen.Obj
 			}
@@ -294,7 +294,7 @@ func checkInformer(t *testing.T, c cluster, client kubernetes.Interface, namespa
 		case got := <-seen:
 			return got
 		case <-time.After(patience):
-			t.Fatal("the informer reports nothing")
+			t.Fatal("the informer must report a change in time")
 			return ""
 		}
 	}
@@ -325,6 +325,6 @@ func checkInformer(t *testing.T, c cluster, client kubernetes.Interface, namespa
 	create("seen-4")
 	await("added seen-4")
 	if !strings.Contains(strings.Join(through.queries, " "), "sendInitialEvents=true") {
-		t.Errorf("the informer has not listed by a watch: %v", through.queries)
+		t.Errorf("the informer must list with a watch, got the queries %v", through.queries)
 	}
 }

@@ -22,9 +22,9 @@ import (
 )
 
 const (
-	// patience is how long a test waits for a cluster or a client on a machine under load.
+	// patience is the longest wait for a cluster or a client on a machine under load.
 	patience = 5 * time.Minute
-	// interval is the time between two looks at a state that no watch reports.
+	// interval is the polling interval for a state that no watch reports.
 	interval = 100 * time.Millisecond
 )
 
@@ -36,7 +36,7 @@ type cluster struct {
 	development *devcluster.Cluster
 }
 
-// server is kube-apiserver with etcd. All tests share it, and each uses a namespace of its own.
+// server is kube-apiserver with etcd. All tests share it, and each uses a separate namespace.
 var server envtest.Environment
 
 // startServer starts kube-apiserver with the first test that needs it.
@@ -97,8 +97,8 @@ func startDevelopment(t *testing.T, options devcluster.Options) cluster {
 	return cluster{config: started.Config(), kubeconfig: started.Kubeconfig(), development: started}
 }
 
-// onBoth runs a test against the development cluster and against kube-apiserver, so that it says what clients are used
-// to.
+// onBoth runs a test against the development cluster and against kube-apiserver, so that the expectations hold for
+// both.
 func onBoth(t *testing.T, options devcluster.Options, play func(t *testing.T, c cluster)) {
 	t.Helper()
 	t.Run("devcluster", func(t *testing.T) { play(t, startDevelopment(t, options)) })

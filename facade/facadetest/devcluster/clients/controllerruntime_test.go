@@ -42,7 +42,7 @@ func newDatabase(namespace, name string) *unstructured.Unstructured {
 	return object
 }
 
-// define creates the definition of testdata/crd.yaml for the time of the test.
+// define creates the definition of testdata/crd.yaml for the duration of the test.
 func define(t *testing.T, api client.Client) {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("testdata", "crd.yaml"))
@@ -168,7 +168,7 @@ func TestControllerRuntime(t *testing.T) {
 		checkScaled(t, api, database)
 		select {
 		case <-second.Elected():
-			t.Error("both managers lead")
+			t.Error("the second manager must not lead while the first one does")
 		default:
 		}
 		stop()
@@ -240,7 +240,7 @@ func checkScaled(t *testing.T, api client.Client, database *unstructured.Unstruc
 	setField(t, scale, int64(-1), "spec", "replicas")
 	err := api.SubResource("scale").Update(t.Context(), database, client.WithSubResourceBody(scale))
 	if !apierrors.IsInvalid(err) {
-		t.Errorf("a negative scale: got %v, want it to be invalid", err)
+		t.Errorf("a negative scale must be invalid, got %v", err)
 	}
 	if err := api.Get(t.Context(), client.ObjectKeyFromObject(database), database); err != nil {
 		t.Fatal(err)

@@ -13,11 +13,11 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/devcluster"
 )
 
-// examplesTimeout is for Kopf's tests of its examples, which sleep for minutes.
+// examplesTimeout is the timeout for Kopf's tests of its examples, which sleep for minutes.
 const examplesTimeout = 30 * time.Minute
 
-// TestExamplesOfKopf runs Kopf's own tests of its examples. They cover 17 examples; the last one, 12-embedded, has a
-// main function.
+// TestExamplesOfKopf runs Kopf's own tests of its examples. They cover 17 examples; the last example, 12-embedded, has
+// a main function instead.
 func TestExamplesOfKopf(t *testing.T) {
 	sources := os.Getenv("KOPF_SOURCES")
 	if sources == "" {
@@ -39,7 +39,7 @@ func TestExamplesOfKopf(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			out, err := run(t, assetsKubectl(t), c, "", "apply", "-f", filepath.Join(sources, "examples", "crd.yaml"))
 			if err != nil {
-				t.Fatalf("%v\n%s", err, out)
+				t.Fatalf("applying the definition of the examples: %v\n%s", err, out)
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), examplesTimeout)
 			defer cancel()
@@ -51,7 +51,7 @@ func TestExamplesOfKopf(t *testing.T) {
 			err = cmd.Run()
 			for _, want := range tc.want {
 				if err != nil || !strings.Contains(printed.String(), want) {
-					t.Fatalf("%v, want %q in:\n%s", err, want, printed.String())
+					t.Fatalf("got the error %v, want %q in:\n%s", err, want, printed.String())
 				}
 			}
 		})

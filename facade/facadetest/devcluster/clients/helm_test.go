@@ -6,7 +6,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/devcluster"
 )
 
-// helmCommands first play without hooks and waiting, which need controllers or the pretended readiness.
+// helmCommands returns the calls of helm. The first ones work without hooks and waits, which need controllers or
+// PretendReady.
 func helmCommands() []command {
 	const settings = "get configmap plain-settings -n charts -o jsonpath={.data.color}"
 	return []command{

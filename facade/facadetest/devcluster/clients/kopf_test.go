@@ -28,7 +28,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/devcluster"
 )
 
-// output collects what a process prints.
+// output collects the output of a process.
 type output struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -46,7 +46,7 @@ func (o *output) String() string {
 	return o.text.String()
 }
 
-// await waits for lines in the output, in any order.
+// await waits until the output contains the lines, in any order.
 func (o *output) await(t *testing.T, lines ...string) {
 	t.Helper()
 	until(t, fmt.Sprintf("%q", lines), func(context.Context) error {
@@ -60,7 +60,7 @@ func (o *output) await(t *testing.T, lines ...string) {
 	})
 }
 
-// startKopf runs testdata/handlers.py with genuine Kopf for one namespace.
+// startKopf runs testdata/handlers.py with genuine Kopf in one namespace.
 func startKopf(t *testing.T, folder string, c cluster, namespace string) (out *output, stop func()) {
 	t.Helper()
 	out = &output{}
@@ -90,7 +90,7 @@ func startKopf(t *testing.T, folder string, c cluster, namespace string) (out *o
 	return out, stop
 }
 
-// writeCertificate writes the files cert.pem and key.pem for a server at 127.0.0.1, which is its own authority.
+// writeCertificate writes the files cert.pem and key.pem for a server at 127.0.0.1. The certificate is self-signed.
 func writeCertificate(t *testing.T) (folder string) {
 	t.Helper()
 	server := httptest.NewTLSServer(nil)
@@ -150,7 +150,7 @@ func setField(t *testing.T, object *unstructured.Unstructured, value any, path .
 	}
 }
 
-// createMutated creates a Database as soon as Kopf's mutating webhook changes it.
+// createMutated creates a Database as soon as Kopf's mutating webhook is in effect.
 func createMutated(t *testing.T, api client.Client, namespace string) *unstructured.Unstructured {
 	t.Helper()
 	database := newDatabase(namespace, "main")
@@ -188,8 +188,8 @@ func checkDenied(t *testing.T, api client.Client, database *unstructured.Unstruc
 	})
 }
 
-// checkKopfEvents waits for the event that a handler posts, and for one of its logger. Kopf posts the records of
-// loggers only if settings.posting.loggers is set.
+// checkKopfEvents waits for the event that a handler posts, and for one of its logger. Kopf posts log records as events
+// only if settings.posting.loggers is set.
 func checkKopfEvents(t *testing.T, api client.Client, database *unstructured.Unstructured) {
 	t.Helper()
 	until(t, "Kopf's events", func(ctx context.Context) error {

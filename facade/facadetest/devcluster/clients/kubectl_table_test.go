@@ -1,6 +1,6 @@
 package clients_test
 
-// commands are in an order: each relies on those before it.
+// commands returns the calls of kubectl in their order: each relies on the previous ones.
 func commands() []command {
 	return []command{
 		{name: "Version", line: "version", want: `Server Version: v1\.36`},
@@ -104,9 +104,9 @@ func commands() []command {
 		{name: "DeleteNamespace", line: "delete namespace full", want: "deleted", apart: noControllers},
 		{name: "EmptiedNamespace", line: "get configmap a -n full", want: "NotFound", fails: true,
 			apart: noControllers},
-		{name: "Run", line: "run one --image=x", want: "created", apart: "a service account is missing"},
-		{name: "Logs", line: "logs one", want: "runs no containers", fails: true, apart: "the words are ours"},
-		{name: "Exec", line: "exec one -- date", want: "runs no containers", fails: true, apart: "the words are ours"},
+		{name: "Run", line: "run one --image=x", want: "created", apart: "no service account exists"},
+		{name: "Logs", line: "logs one", want: "runs no containers", fails: true, apart: "the message is ours"},
+		{name: "Exec", line: "exec one -- date", want: "runs no containers", fails: true, apart: "the message is ours"},
 		{name: "Top", line: "top pods", want: "Metrics API not available", fails: true},
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/devcluster"
 )
 
-// minors are the versions of kubectl that Kubernetes supports for the 1.36 that the development cluster reports.
+// minors lists the kubectl versions that Kubernetes supports for the reported server version 1.36.
 var minors = []string{"1.35", "1.36", "1.37"}
 
 // kubectl builds kubectl of a minor version.
@@ -25,7 +25,7 @@ func kubectl(t *testing.T, minor string) string {
 	return build(t, "kubectl", minor+".mod", ".", "kubectl-"+minor)
 }
 
-// versionFlags are those of the linker that set the version of kubectl, as its releases do.
+// versionFlags returns the linker flags that set the version of kubectl, as its releases do.
 func versionFlags(t *testing.T, module, modfile string) string {
 	t.Helper()
 	if module != "kubectl" {
@@ -52,7 +52,7 @@ func TestKubectlOnTheDevelopmentCluster(t *testing.T) {
 	}
 }
 
-// The same table holds for the real server, so that it says what kubectl users are used to.
+// TestKubectlOnTheRealServer runs the same commands against the real server, to show that the expectations hold there.
 func TestKubectlOnTheRealServer(t *testing.T) {
 	c, err := startServer()
 	if err != nil {
@@ -62,7 +62,7 @@ func TestKubectlOnTheRealServer(t *testing.T) {
 	watchWithKubectl(t, assetsKubectl(t), c)
 }
 
-// watchWithKubectl checks that "get -w" shows each change as a row of its own.
+// watchWithKubectl checks that "get -w" shows each change in a separate row.
 func watchWithKubectl(t *testing.T, program string, c cluster) {
 	t.Helper()
 	client := kubernetes.NewForConfigOrDie(c.config)
@@ -90,7 +90,7 @@ func watchWithKubectl(t *testing.T, program string, c cluster) {
 				return
 			}
 		}
-		t.Fatalf("kubectl get -w ends without a row %s %s", event, name)
+		t.Fatalf("kubectl get -w must show the row %s %s before it ends", event, name)
 	}
 	await("ADDED", "watched")
 	made.Data = map[string]string{"a": "b"}
@@ -103,5 +103,5 @@ func watchWithKubectl(t *testing.T, program string, c cluster) {
 	}
 	await("DELETED", "watched")
 	cancel()
-	_ = cmd.Wait() // it is killed
+	_ = cmd.Wait() // the context has killed it
 }

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// commandTimeout is for a machine under load.
+// commandTimeout is long enough for a machine under load.
 const commandTimeout = 2 * time.Minute
 
 // command is one call of a program, and a pattern of its output.
@@ -20,17 +20,17 @@ type command struct {
 	name, line, want string
 	// fails is set if the program must report an error.
 	fails bool
-	// apart says why kube-apiserver alone, without controllers and nodes, is not asked.
+	// apart is the reason to skip the command on kube-apiserver alone, which has no controllers and nodes.
 	apart string
 	// editor is the program that changes the file of "edit".
 	editor string
-	// kubectl is set if kubectl, and not the program of the table, shows the result.
+	// kubectl is set if kubectl shows the result instead of the program of the table.
 	kubectl bool
 }
 
 const noControllers = "kube-apiserver runs without controllers here"
 
-// play runs the commands in their order: each relies on those before it.
+// play runs the commands in order: each relies on the previous ones.
 func play(t *testing.T, program string, c cluster, commands []command) {
 	t.Helper()
 	for _, one := range commands {
@@ -44,7 +44,7 @@ func play(t *testing.T, program string, c cluster, commands []command) {
 			}
 			out, err := run(t, program, c, one.editor, strings.Fields(one.line)...)
 			if (err != nil) != one.fails {
-				t.Errorf("%s: %v, want an error: %t\n%s", one.line, err, one.fails, out)
+				t.Errorf("%s: got the error %v, want an error: %t\n%s", one.line, err, one.fails, out)
 			}
 			if !regexp.MustCompile(one.want).MatchString(out) {
 				t.Errorf("%s: got\n%swant a match of %s", one.line, out, one.want)
@@ -53,7 +53,7 @@ func play(t *testing.T, program string, c cluster, commands []command) {
 	}
 }
 
-// run returns all that a program prints.
+// run returns the whole output of a program.
 func run(t *testing.T, program string, c cluster, editor string, arguments ...string) (string, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), commandTimeout)
@@ -66,7 +66,8 @@ func run(t *testing.T, program string, c cluster, editor string, arguments ...st
 	return out.String(), err
 }
 
-// environment is that of a client's process. Its home is empty, so that no settings of the user count.
+// environment returns the environment of a client's process. Its home is empty, so that settings of the user have no
+// effect.
 func environment(t *testing.T, c cluster, more ...string) []string {
 	t.Helper()
 	return append(append(os.Environ(), "KUBECONFIG="+c.kubeconfig, "HOME="+t.TempDir()), more...)
@@ -82,7 +83,7 @@ func assetsKubectl(t *testing.T) string {
 }
 
 // build builds a program of a module below testdata, and returns its path. The program stays in the user's cache, so
-// that the next build takes no time.
+// that later builds are fast.
 func build(t *testing.T, module, modfile, target, name string) string {
 	t.Helper()
 	cache, err := os.UserCacheDir()
@@ -100,7 +101,7 @@ func build(t *testing.T, module, modfile, target, name string) string {
 	return program
 }
 
-// goCommand runs the Go command in a module below testdata, with its own go.mod.
+// goCommand runs the Go command in a module below testdata with its go.mod.
 func goCommand(t *testing.T, module string, arguments ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", arguments...)

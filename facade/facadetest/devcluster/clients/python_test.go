@@ -11,12 +11,12 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/genuine"
 )
 
-// python returns the folder of a Python environment with Kopf and the packages of a file in testdata. The test is
-// skipped if there is no Python that can make one, as "make test-envtest" does with the other tests of Kopf.
+// python returns the folder of a Python environment with Kopf and the packages of a file in testdata. It skips the test
+// if Python cannot create environments, as "make test-envtest" does with the other tests of Kopf.
 func python(t *testing.T, requirements string) string {
 	t.Helper()
 	if err := exec.CommandContext(t.Context(), "python3", "-c", "import ensurepip, venv").Run(); err != nil {
-		t.Skipf("skipped, there is no python3 with venv (Debian: python3-venv): %v", err)
+		t.Skipf("skipped, python3 with venv is missing (Debian: python3-venv): %v", err)
 	}
 	more, err := os.ReadFile(filepath.Join("testdata", requirements))
 	if err != nil {
@@ -34,7 +34,7 @@ func TestPythonClient(t *testing.T) {
 	onBoth(t, devcluster.Options{}, func(t *testing.T, c cluster) {
 		out, err := run(t, program, c, "", filepath.Join("testdata", "client.py"))
 		if err != nil || !strings.HasSuffix(out, "all calls are answered\n") {
-			t.Errorf("%v\n%s", err, out)
+			t.Errorf("the Python client must get all answers: %v\n%s", err, out)
 		}
 	})
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/internal/normal"
 )
 
-// pod is one with a generated name.
+// pod returns a pod with a generated name.
 func pod(name, created, content string) map[string]any {
 	return object("Pod", name, map[string]any{
 		"generateName": "orders-", "creationTimestamp": created, "data": map[string]any{"of": content},
@@ -19,31 +19,31 @@ func TestGeneratedNames(t *testing.T) {
 	cases := map[string]struct {
 		reason  string
 		objects []map[string]any
-		want    []string // of what the objects with data a, b, … are shown by
+		want    []string // the data of each object and its normalized name
 	}{
 		"ByContent": {
-			reason: "which of them was made first depends on the run, what they are for does not",
+			reason: "numbers follow the content, not the time of creation",
 			objects: []map[string]any{
 				pod("orders-zzz", "2026-01-01T00:00:01Z", "a"), pod("orders-aaa", "2026-01-01T00:00:00Z", "b"),
 			},
 			want: []string{"a orders-<1>", "b orders-<2>"},
 		},
 		"ByTime": {
-			reason: "those that are alike are told apart by what there is",
+			reason: "objects with equal content get different numbers",
 			objects: []map[string]any{
 				pod("orders-zzz", "2026-01-01T00:00:00Z", "a"), pod("orders-aaa", "2026-01-01T00:00:01Z", "a"),
 			},
 			want: []string{"a orders-<1>", "a orders-<2>"},
 		},
 		"Prefix": {
-			reason: "a name that begins with another one is not taken for it",
+			reason: "a name that is the prefix of another one is not mistaken for it",
 			objects: []map[string]any{
 				pod("orders-a", "2026-01-01T00:00:00Z", "a"), pod("orders-ab", "2026-01-01T00:00:00Z", "b"),
 			},
 			want: []string{"a orders-<1>", "b orders-<2>"},
 		},
 		"Renamed": {
-			reason:  "a name that is not of the generator stays, whatever the field says",
+			reason:  "a name without the prefix in generateName stays",
 			objects: []map[string]any{pod("mine", "2026-01-01T00:00:00Z", "a")},
 			want:    []string{"a mine"},
 		},
@@ -70,11 +70,11 @@ func TestText(t *testing.T) {
 	const given = "pods/orders-x7 (" + owner + ") is gone since 2026-01-01T00:00:00Z"
 	const want = "pods/orders-<1> (<uid of Pod shop/orders-<1>>) is gone since <time>"
 	if got := names.Text(given); got != want {
-		t.Errorf("an error tells of the same objects: got %q, want %q", got, want)
+		t.Errorf("names, uids and times in a text must be replaced: got %q, want %q", got, want)
 	}
 	var none normal.Names
 	if got := none.Text("orders-x7"); got != "orders-x7" {
-		t.Errorf("nothing is known, so nothing is replaced: got %q", got)
+		t.Errorf("empty Names must not change a text: got %q", got)
 	}
 }
 
@@ -86,6 +86,6 @@ func TestObjectsInOrder(t *testing.T) {
 		got = append(got, one["kind"].(string)+" "+metadata["name"].(string))
 	}
 	if diff := cmp.Diff([]string{"Database z", "Pod a", "Pod b"}, got); diff != "" {
-		t.Errorf("objects in one order, however they are listed (-want, +got):\n%s", diff)
+		t.Errorf("objects must be sorted by kind and name (-want, +got):\n%s", diff)
 	}
 }

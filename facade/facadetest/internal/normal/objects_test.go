@@ -33,11 +33,11 @@ func TestObject(t *testing.T) {
 		given, want map[string]any
 	}{
 		"Empty": {
-			reason: "an object without metadata is no reason to fall over", given: map[string]any{"kind": "Status"},
+			reason: "an object without metadata does not panic", given: map[string]any{"kind": "Status"},
 			want: map[string]any{"kind": "Status"},
 		},
 		"Versions": {
-			reason: "the server counts on, however the run goes",
+			reason: "uid, versions, times and managedFields are removed",
 			given: object("Database", "orders", map[string]any{
 				"uid": owner, "resourceVersion": "105", "generation": int64(2), "managedFields": []any{"x"},
 				"creationTimestamp": "2026-01-02T03:04:05Z", "labels": map[string]any{"a": "b"},
@@ -45,12 +45,12 @@ func TestObject(t *testing.T) {
 			want: object("Database", "orders", map[string]any{"labels": map[string]any{"a": "b"}}),
 		},
 		"Deleted": {
-			reason: "that an object is being deleted remains to be seen",
+			reason: "a deletion timestamp is replaced, not removed",
 			given:  object("Database", "orders", map[string]any{"deletionTimestamp": "2026-01-02T03:04:05Z"}),
 			want:   object("Database", "orders", map[string]any{"deletionTimestamp": "<time>"}),
 		},
 		"UIDs": {
-			reason: "whose uid it is remains to be seen, in texts and in keys, too",
+			reason: "a uid is replaced by its object, in texts and in keys as well",
 			given: object("Pod", "one", map[string]any{
 				"ownerReferences": []any{map[string]any{"name": "orders", "uid": owner}},
 				"annotations":     map[string]any{"of": `{"uid":"` + stranger + `"}`, "by-" + owner: ""},
@@ -63,7 +63,7 @@ func TestObject(t *testing.T) {
 			}),
 		},
 		"Times": {
-			reason: "times are in records as well, with fractions and zones; what only looks like one stays",
+			reason: "times are replaced inside of texts as well; a date alone stays",
 			given: object("Database", "orders", map[string]any{"status": map[string]any{
 				"at": `{"started":"2026-01-02T03:04:05.000123+00:00"}`, "day": "2026-01-02", "n": int64(3), "none": nil,
 			}}),
@@ -72,7 +72,7 @@ func TestObject(t *testing.T) {
 			}}),
 		},
 		"Observed": {
-			reason: "how often the object was changed is no matter, whether the status is of the last change is",
+			reason: "observedGeneration becomes the current or an earlier one, without a number",
 			given: object("Database", "orders", map[string]any{
 				"generation": int64(3),
 				"status": map[string]any{
@@ -101,6 +101,6 @@ func TestObjectChangesNothing(t *testing.T) {
 	want := object("Database", "orders", map[string]any{"uid": owner, "spec": map[string]any{"of": owner}})
 	normal.Of([]map[string]any{given}).Object(given)
 	if diff := cmp.Diff(want, given); diff != "" {
-		t.Errorf("the object was changed (-want, +got):\n%s", diff)
+		t.Errorf("Object must not change its argument (-want, +got):\n%s", diff)
 	}
 }

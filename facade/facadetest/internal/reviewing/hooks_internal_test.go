@@ -11,7 +11,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// The selector of namespaces is about the labels of a Namespace that is written, and about the stored ones otherwise.
+// TestEntriesSelectNamespacesByTheirOwnLabels shows that a selector of namespaces uses the new labels of a Namespace
+// that is written, and the stored labels otherwise.
 func TestEntriesSelectNamespacesByTheirOwnLabels(t *testing.T) {
 	const labelled, unlabelled = `{"kind":"Namespace","metadata":{"name":"a","labels":{"team":"x"}}}`,
 		`{"kind":"Namespace","metadata":{"name":"a"}}`
@@ -27,12 +28,18 @@ func TestEntriesSelectNamespacesByTheirOwnLabels(t *testing.T) {
 		object                string
 		want                  bool
 	}{
-		"Created":     {"it has the label", admissionv1.Create, "namespaces", "", labelled, true},
-		"Other":       {"it does not have the label", admissionv1.Create, "namespaces", "", unlabelled, false},
-		"Updated":     {"the new labels count", admissionv1.Update, "namespaces", "", unlabelled, false},
-		"Deleted":     {"the stored labels count", admissionv1.Delete, "namespaces", "", "", true},
-		"Subresource": {"the stored labels count", admissionv1.Update, "namespaces", "status", unlabelled, true},
-		"Node":        {"it is outside of namespaces", admissionv1.Create, "nodes", "", unlabelled, true},
+		"Created": {"a created Namespace with the label is selected",
+			admissionv1.Create, "namespaces", "", labelled, true},
+		"Other": {"a created Namespace without the label is not selected",
+			admissionv1.Create, "namespaces", "", unlabelled, false},
+		"Updated": {"the new labels of a Namespace decide",
+			admissionv1.Update, "namespaces", "", unlabelled, false},
+		"Deleted": {"the stored labels decide for a deletion",
+			admissionv1.Delete, "namespaces", "", "", true},
+		"Subresource": {"the stored labels decide for a subresource",
+			admissionv1.Update, "namespaces", "status", unlabelled, true},
+		"Node": {"a cluster-scoped object is always selected",
+			admissionv1.Create, "nodes", "", unlabelled, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := entry.selects(&admissionv1.AdmissionRequest{
@@ -41,7 +48,7 @@ func TestEntriesSelectNamespacesByTheirOwnLabels(t *testing.T) {
 				Object:   runtime.RawExtension{Raw: []byte(tc.object)},
 			}, server)
 			if got != tc.want {
-				t.Errorf("%s: sent: got %t, want %t", tc.reason, got, tc.want)
+				t.Errorf("%s: selected: got %t, want %t", tc.reason, got, tc.want)
 			}
 		})
 	}
@@ -54,13 +61,20 @@ func TestRulesHaveScopes(t *testing.T) {
 		namespace, resource string
 		want                bool
 	}{
-		"All":            {"it is for everything", admissionregistrationv1.AllScopes, "", "nodes", true},
-		"Inside":         {"it is in a namespace", admissionregistrationv1.NamespacedScope, "a", "pods", true},
-		"Outside":        {"it is outside of namespaces", admissionregistrationv1.NamespacedScope, "", "nodes", false},
-		"Namespace":      {"a Namespace is outside", admissionregistrationv1.NamespacedScope, "a", "namespaces", false},
-		"Cluster":        {"it is outside of namespaces", admissionregistrationv1.ClusterScope, "", "nodes", true},
-		"ClusterInside":  {"it is in a namespace", admissionregistrationv1.ClusterScope, "a", "pods", false},
-		"ClusterIsAName": {"a Namespace is outside", admissionregistrationv1.ClusterScope, "a", "namespaces", true},
+		"All": {"scope * includes a node",
+			admissionregistrationv1.AllScopes, "", "nodes", true},
+		"Inside": {"scope Namespaced includes a pod",
+			admissionregistrationv1.NamespacedScope, "a", "pods", true},
+		"Outside": {"scope Namespaced excludes a node",
+			admissionregistrationv1.NamespacedScope, "", "nodes", false},
+		"Namespace": {"scope Namespaced excludes a Namespace",
+			admissionregistrationv1.NamespacedScope, "a", "namespaces", false},
+		"Cluster": {"scope Cluster includes a node",
+			admissionregistrationv1.ClusterScope, "", "nodes", true},
+		"ClusterInside": {"scope Cluster excludes a pod",
+			admissionregistrationv1.ClusterScope, "a", "pods", false},
+		"ClusterIsAName": {"scope Cluster includes a Namespace",
+			admissionregistrationv1.ClusterScope, "a", "namespaces", true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -75,7 +89,7 @@ func TestRulesHaveScopes(t *testing.T) {
 				Resource: metav1.GroupVersionResource{Version: "v1", Resource: tc.resource},
 			})
 			if got != tc.want {
-				t.Errorf("%s: sent: got %t, want %t", tc.reason, got, tc.want)
+				t.Errorf("%s: matched: got %t, want %t", tc.reason, got, tc.want)
 			}
 		})
 	}

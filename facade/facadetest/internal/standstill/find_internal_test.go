@@ -47,10 +47,10 @@ func TestFind(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		stacks []string
-		want   []string // lines of the report in this order; none if nothing stands still
+		want   []string // lines of the report in this order; empty without a standstill
 	}{
 		"Parked": {
-			reason: "the goroutine that waits, and the one in code of the same type",
+			reason: "a goroutine that waits for a mutex is reported with a possible holder",
 			stacks: []string{outside, idler, waiter, holder},
 			want: []string{
 				"the bubble stands still", "Waiting for a mutex:", "goroutine 35 ", "lazy.(*mapper).get",
@@ -58,29 +58,29 @@ func TestFind(t *testing.T) {
 			},
 		},
 		"Once": {
-			reason: "a sync.Once waits by a mutex; without a holder in the same code, the report says so",
+			reason: "a waiting sync.Once is reported, without a holder in the same code",
 			stacks: []string{idler, once},
 			want:   []string{"Waiting for a mutex:", "fake.(*cloud).open", "No goroutine in the same code"},
 		},
 		"Idle": {
-			reason: "virtual time passes while all waits are durable", stacks: []string{idler, holder, outside},
+			reason: "durable waits are not a standstill", stacks: []string{idler, holder, outside},
 		},
 		"Running": {
-			reason: "a goroutine that can run may release the mutex, on however slow a machine",
+			reason: "a runnable goroutine may still release the mutex",
 			stacks: []string{waiter, holder, runner},
 		},
 		"Calling": {
-			reason: "what comes from outside of the bubble may release the mutex",
+			reason: "a goroutine that waits for I/O may still release the mutex",
 			stacks: []string{waiter, holder, caller},
 		},
-		"Outside": {reason: "goroutines outside of bubbles are never judged", stacks: []string{outside}},
+		"Outside": {reason: "goroutines outside of bubbles are ignored", stacks: []string{outside}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			found := find(strings.Join(tc.stacks, "\n\n") + "\n")
 			if len(tc.want) == 0 {
 				if len(found) > 0 {
-					t.Errorf("%s: got %v", tc.reason, found)
+					t.Errorf("%s: found %v", tc.reason, found)
 				}
 				return
 			}
@@ -100,6 +100,6 @@ func TestSignatureWithoutTimes(t *testing.T) {
 	later := strings.NewReplacer("2 minutes", "3 minutes").Replace(waiter)
 	before, after := find(waiter)["7"], find(later)["7"]
 	if diff := cmp.Diff(before.signature, after.signature); diff != "" || before.signature == "" {
-		t.Errorf("the same goroutines, a minute later, are the same state (-before, +after):\n%s", diff)
+		t.Errorf("the signature must not depend on waiting times (-before, +after):\n%s", diff)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// TestGuard lets a bubble stand still. Its goroutines stay until the process ends.
+// TestGuard shows that a bubble that stands still is reported. Its goroutines stay until the process ends.
 func TestGuard(t *testing.T) {
 	reported := make(chan string, 2)
 	stands := make(chan struct{})
@@ -28,13 +28,13 @@ func TestGuard(t *testing.T) {
 		select {
 		case text = <-reported:
 		case <-deadline:
-			t.Fatal("the bubble stands still, and nothing was reported")
-		case <-time.After(10 * time.Millisecond): // instead of the alarm
+			t.Fatal("a bubble that stands still must be reported within a minute")
+		case <-time.After(10 * time.Millisecond): // in place of the periodic check
 			all.look(stacks)
 			continue
 		}
 		if !strings.Contains(text, "standstill.lockInVain") {
-			t.Errorf("the report names the function that waits:\n%s", text)
+			t.Errorf("the report must name the function that waits:\n%s", text)
 		}
 		break
 	}
@@ -56,7 +56,7 @@ func TestGuardEnds(t *testing.T) {
 		all.mu.Lock()
 		defer all.mu.Unlock()
 		if len(all.by) != before-1 {
-			t.Errorf("a bubble that has ended is not watched any more: %d guards, %d before", len(all.by), before)
+			t.Errorf("the guard must be removed when it ends: %d guards, %d before", len(all.by), before)
 		}
 	})
 }
@@ -74,6 +74,6 @@ func TestRepeat(t *testing.T) {
 	select {
 	case <-done:
 	case <-time.After(time.Minute):
-		t.Fatal("want two calls")
+		t.Fatal("repeat must call the function twice")
 	}
 }

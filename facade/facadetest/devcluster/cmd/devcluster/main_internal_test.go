@@ -24,7 +24,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/devcluster"
 )
 
-// operatorRole makes this test program an operator with a console: "idle" ends with its input, "labelled" when the
+// operatorRole turns this test program into an operator with a console: "idle" ends with its input, "labelled" when the
 // object has the label of the demonstration.
 const operatorRole = "DEVCLUSTER_TEST_OPERATOR"
 
@@ -74,7 +74,7 @@ func operate(role string, arguments []string) error {
 	object := &unstructured.Unstructured{}
 	object.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"})
 	key := client.ObjectKey{Namespace: "default", Name: "a"}
-	time.Sleep(300 * time.Millisecond) // as long as a handler for the new object takes
+	time.Sleep(300 * time.Millisecond) // simulates a handler for the new object
 	if err := reader.Get(context.Background(), key, object); err != nil || object.GetLabels() != nil {
 		return fmt.Errorf("the object is changed before it is handled: %v, %w", object.GetLabels(), err)
 	}
@@ -90,7 +90,7 @@ func operate(role string, arguments []string) error {
 	return nil
 }
 
-// transcript is what a command prints.
+// transcript collects the output of a command.
 type transcript struct {
 	mu     sync.Mutex
 	text   bytes.Buffer
@@ -98,7 +98,7 @@ type transcript struct {
 	seen   chan struct{}
 }
 
-// newTranscript returns one whose channel is closed when it contains a text.
+// newTranscript returns a transcript that closes its channel when it contains the text.
 func newTranscript(awaits string) *transcript {
 	return &transcript{awaits: awaits, seen: make(chan struct{})}
 }
@@ -132,7 +132,7 @@ func writeFile(t *testing.T, name, content string, mode os.FileMode) string {
 
 const loadedObject = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: team}\n"
 
-// fakeKubectl puts a program with the name kubectl into an empty PATH, which records its calls in the returned file.
+// fakeKubectl sets PATH to a folder with only a fake kubectl, which records its calls in the returned file.
 func fakeKubectl(t *testing.T) (calls string) {
 	t.Helper()
 	program := writeFile(t, "kubectl", "#!/bin/sh\necho \"$@\" >>'"+t.TempDir()+"/calls'\n"+
@@ -153,8 +153,8 @@ func TestDemonstration(t *testing.T) {
 		patience     time.Duration
 		hasConsole   bool
 	}{
-		"Operator": {"an operator has a console", "idle", time.Hour, true},
-		"Other":    {"a program with flags of its own does not have one", "plain", 0, false},
+		"Operator": {"the console of an operator is printed", "idle", time.Hour, true},
+		"Other":    {"a program without a console is started without one", "plain", 0, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -174,7 +174,7 @@ func TestDemonstration(t *testing.T) {
 				"--demo", "--load", writeFile(t, "object.yaml", loadedObject, 0o600), "--", os.Args[0], "run",
 			})
 			if err != nil || code != 0 {
-				t.Errorf("ended with %d, %v", code, err)
+				t.Errorf("the demonstration must end without an error: code %d, %v", code, err)
 			}
 			for _, want := range []string{
 				"kubectl get configmap/a -n team -o yaml ",
@@ -182,11 +182,11 @@ func TestDemonstration(t *testing.T) {
 				"kubectl delete configmap/a -n team ", "export KUBECONFIG=/",
 			} {
 				if !strings.Contains(out.String(), want) {
-					t.Errorf("%q is missing in\n%s", want, out)
+					t.Errorf("the output must contain %q:\n%s", want, out)
 				}
 			}
 			if got := strings.Contains(out.String(), "/console "); got != tc.hasConsole {
-				t.Errorf("%s: printed: %t\n%s", tc.reason, got, out)
+				t.Errorf("%s: got the address of a console: %t\n%s", tc.reason, got, out)
 			}
 		})
 	}
@@ -202,15 +202,15 @@ func TestDemonstrationWithoutKubectl(t *testing.T) {
 		"--demo", "--load", writeFile(t, "object.yaml", manifest, 0o600), "--", os.Args[0], "run",
 	})
 	if err != nil || code != 0 {
-		t.Errorf("ended with %d, %v", code, err)
+		t.Errorf("the demonstration must end without an error: code %d, %v", code, err)
 	}
 	for _, want := range []string{"no kubectl in PATH", "changed-by=devcluster to configmap/a", "/console "} {
 		if !strings.Contains(out.String(), want) {
-			t.Errorf("%q is missing in\n%s", want, out)
+			t.Errorf("the output must contain %q:\n%s", want, out)
 		}
 	}
 	if strings.Contains(out.String(), "kubectl label") {
-		t.Errorf("the output has commands of kubectl, which is not there:\n%s", out)
+		t.Errorf("without kubectl, the output must not suggest its commands:\n%s", out)
 	}
 }
 
@@ -226,12 +226,14 @@ func TestCurrentContextAsks(t *testing.T) {
 		want                      error
 		says                      string
 	}{
-		"Pipe":      {"only a person agrees", userKubeconfig, "y\n", false, errDeclined, "no terminal to ask at"},
-		"NoInput":   {"there is no answer", userKubeconfig, "", true, errDeclined, asked},
-		"Enter":     {"the default is no", userKubeconfig, "\n", true, errDeclined, asked},
-		"No":        {"the person declines", userKubeconfig, "n\n", true, errDeclined, asked},
-		"Yes":       {"the person agrees", userKubeconfig, "y\n", true, nil, `"production"`},
-		"NoContext": {"there is nothing to ask about", `{"kind":"Config"}`, "y\n", true, errNoContext, ""},
+		"Pipe": {"an answer from a pipe does not count",
+			userKubeconfig, "y\n", false, errDeclined, "no terminal to ask at"},
+		"NoInput": {"a missing answer declines", userKubeconfig, "", true, errDeclined, asked},
+		"Enter":   {"an empty answer declines", userKubeconfig, "\n", true, errDeclined, asked},
+		"No":      {"the answer n declines", userKubeconfig, "n\n", true, errDeclined, asked},
+		"Yes":     {"the answer y agrees", userKubeconfig, "y\n", true, nil, `"production"`},
+		"NoContext": {"a kubeconfig without a current context is an error",
+			`{"kind":"Config"}`, "y\n", true, errNoContext, ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -248,7 +250,7 @@ func TestCurrentContextAsks(t *testing.T) {
 			made, err := os.ReadFile(calls)
 			if tc.want != nil {
 				if err == nil {
-					t.Errorf("%s: kubectl was called: %s", tc.reason, made)
+					t.Errorf("%s: kubectl must not be called: %s", tc.reason, made)
 				}
 				return
 			}
@@ -259,7 +261,7 @@ func TestCurrentContextAsks(t *testing.T) {
 	}
 }
 
-// Mistakes are reported in words that say what to do, before anything runs.
+// TestMistakes shows that mistakes are reported with a hint before anything runs.
 func TestMistakes(t *testing.T) {
 	taken, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -275,20 +277,21 @@ func TestMistakes(t *testing.T) {
 		arguments []string
 		want      string
 	}{
-		"PortTaken": {"another program listens there", []string{"--address", taken.Addr().String()},
+		"PortTaken": {"a port in use is an error that suggests another one",
+			[]string{"--address", taken.Addr().String()},
 			"choose another address, or port 0 for a free one"},
-		"ForeignKubeconfig": {"it belongs to another cluster", []string{"--kubeconfig", foreign},
+		"ForeignKubeconfig": {"a kubeconfig of another cluster is not overwritten", []string{"--kubeconfig", foreign},
 			"is of another cluster: choose a path that does not exist"},
-		"UnwritableKubeconfig": {"the folder does not exist", []string{"--kubeconfig", missing},
+		"UnwritableKubeconfig": {"a kubeconfig in a missing folder is an error", []string{"--kubeconfig", missing},
 			"writing " + missing + ": no such file or directory"},
-		"UnwritableSave": {"the folder does not exist", []string{"--save", missing},
+		"UnwritableSave": {"a dump in a missing folder is an error", []string{"--save", missing},
 			"writing " + missing + ": no such file or directory"},
-		"Garbage": {"the file is something else", []string{"--load", garbage}, garbage},
-		"NoObject": {"the file has no objects", []string{"--load", noObject},
+		"Garbage": {"a file that is not YAML is an error with its path", []string{"--load", garbage}, garbage},
+		"NoObject": {"a file without objects is an error", []string{"--load", noObject},
 			noObject + ": a document is not an object: it has no apiVersion or no kind"},
-		"MissingLoad": {"the file does not exist", []string{"--load", missing}, "no such file"},
-		"NoProgram":   {"a demonstration is of a program", []string{"--demo"}, "need a program"},
-		"NotFound":    {"the program does not exist", []string{"--", missing}, "starting " + missing},
+		"MissingLoad": {"a missing file is an error", []string{"--load", missing}, "no such file"},
+		"NoProgram":   {"a demonstration without a program is an error", []string{"--demo"}, "need a program"},
+		"NotFound":    {"a missing program is an error", []string{"--", missing}, "starting " + missing},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -306,7 +309,8 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// Several clusters on one machine do not share anything, and --save and --load hand objects over.
+// TestTwoCommandsAtOnce shows that several clusters on one machine are independent, and that --load reads the objects
+// of --save.
 func TestTwoCommandsAtOnce(t *testing.T) {
 	dump := filepath.Join(t.TempDir(), "dump.yaml")
 	object := writeFile(t, "object.yaml", loadedObject, 0o600)
@@ -317,7 +321,7 @@ func TestTwoCommandsAtOnce(t *testing.T) {
 			out := newTranscript("never")
 			c := command{stdin: strings.NewReader(""), stdout: out, stderr: out}
 			if code, err := c.run(append(arguments, "--", os.Args[0], "run")); code != 0 || err != nil {
-				t.Errorf("ended with %d, %v:\n%s", code, err, out)
+				t.Errorf("the command must end without an error: code %d, %v:\n%s", code, err, out)
 			}
 		})
 	}
@@ -329,6 +333,6 @@ func TestTwoCommandsAtOnce(t *testing.T) {
 	if loaded := cluster.Loaded(); !slices.ContainsFunc(loaded, func(o *unstructured.Unstructured) bool {
 		return o.GetNamespace() == "team" && o.GetName() == "a"
 	}) {
-		t.Errorf("the dump has %v", loaded)
+		t.Errorf("the dump must have the loaded object, got %v", loaded)
 	}
 }

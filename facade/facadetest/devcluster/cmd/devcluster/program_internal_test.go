@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// endLater reports the signals that it gets: a parent starts a program of the other role, and ignores signals as "go
-// run" does; a stubborn program takes its time to end, and fails if it gets a second signal.
+// endLater plays a program that gets signals. A parent starts a stubborn child and ignores signals, as "go run" does. A
+// stubborn program takes some time to end, and prints a line if it gets a second signal.
 func endLater(role string) error {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
@@ -36,7 +36,8 @@ func endLater(role string) error {
 	return nil
 }
 
-// After a signal, the program and its own children get it once, and the cluster waits for them.
+// TestSignalIsForwardedOnce shows that the program and its own children get a signal once, and that the cluster waits
+// for them.
 func TestSignalIsForwardedOnce(t *testing.T) {
 	for _, role := range []string{"stubborn", "parent"} {
 		t.Run(role, func(t *testing.T) {
@@ -50,13 +51,13 @@ func TestSignalIsForwardedOnce(t *testing.T) {
 			c := command{stdin: strings.NewReader(""), stdout: out, stderr: out}
 			code, err := c.run([]string{"--save", dump, "--", os.Args[0]})
 			if text := out.String(); !strings.Contains(text, "clean\n") || strings.Contains(text, "second") {
-				t.Errorf("the program was not left to clean up:\n%s", text)
+				t.Errorf("the program must clean up after a single signal:\n%s", text)
 			}
 			if role == "stubborn" && (code != 3 || err != nil) {
-				t.Errorf("ended with %d, %v, want the code 3 of the program", code, err)
+				t.Errorf("the command must end with the code 3 of the program, got %d, %v", code, err)
 			}
 			if _, err := os.Stat(dump); err != nil {
-				t.Errorf("nothing was saved: %v", err)
+				t.Errorf("the cluster must be saved: %v", err)
 			}
 		})
 	}
@@ -67,7 +68,7 @@ func TestExitCodes(t *testing.T) {
 	out := newTranscript("never")
 	c := command{stdin: strings.NewReader(""), stdout: out, stderr: out}
 	if code, err := c.run([]string{"--", os.Args[0]}); code != 7 || err != nil {
-		t.Errorf("got %d, %v, want the code of the program", code, err)
+		t.Errorf("want the code 7 of the program, got %d, %v", code, err)
 	}
 	t.Setenv(operatorRole, "plain")
 	folder := filepath.Join(t.TempDir(), "folder")
@@ -87,6 +88,6 @@ func TestExitCodes(t *testing.T) {
 	c = command{stdin: input, stdout: out, stderr: out}
 	code, err := c.run([]string{"--save", filepath.Join(folder, "dump.yaml"), "--", os.Args[0]})
 	if code == 0 || err == nil {
-		t.Errorf("got %d, %v for a save that fails", code, err)
+		t.Errorf("a failed save must be an error with a code, got %d, %v", code, err)
 	}
 }
