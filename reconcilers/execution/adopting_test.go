@@ -21,8 +21,8 @@ func TestContinue(t *testing.T) {
 	}
 	a.Account = execution.Account{Retries: 2, Started: epoch}
 	if a.Continue(at(3)); !a.Call.Started.Equal(epoch) || a.Call.Retry != 2 || a.Limits.Runtime != 3*time.Second {
-		t.Errorf("want a later attempt to continue its account, got %v, %d, "+
-			"%v", a.Call.Started, a.Call.Retry, a.Limits.Runtime)
+		t.Errorf("want a later attempt to continue its account, got %v, %d, %v",
+			a.Call.Started, a.Call.Retry, a.Limits.Runtime)
 	}
 }
 
@@ -57,19 +57,19 @@ func TestAdopt(t *testing.T) {
 		other  *execution.Attempt
 		want   object
 	}{
-		"Nothing": {"an attempt without changes leaves the object as it " +
-			"is", object{"a": "b"}, done(object{}, nil), object{"a": "b"}},
+		"Nothing": {"an attempt without changes leaves the object as it is",
+			object{"a": "b"}, done(object{}, nil), object{"a": "b"}},
 		"Result": {
 			"the result of the other attempt is adopted", object{"a": "b"}, done(object{}, "fine"),
 			object{"a": "b", "status": object{"other": "fine"}},
 		},
 		"Changes": {
-			"the changes of the other attempt are " +
-				"adopted", object{"a": "b"}, done(object{}, nil, set("c")), object{"a": "b", "c": "new"},
+			"the changes of the other attempt are adopted",
+			object{"a": "b"}, done(object{}, nil, set("c")), object{"a": "b", "c": "new"},
 		},
 		"Refused": {
-			"neither changes nor the result are adopted if a change fails on the " +
-				"object", object{"refuses": true}, done(object{}, "fine", set("c")),
+			"neither changes nor the result are adopted if a change fails on the object",
+			object{"refuses": true}, done(object{}, "fine", set("c")),
 			object{"refuses": true},
 		},
 	} {

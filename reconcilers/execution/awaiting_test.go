@@ -26,8 +26,8 @@ func TestAwaiting(t *testing.T) {
 		delayed time.Duration
 		waited  string
 	}{
-		"a wait": {"a wait does not count as an " +
-			"attempt", execution.Limits{}.Await(&wait), true, 0, time.Hour, "ConfigMap a"},
+		"a wait": {"a wait does not count as an attempt",
+			execution.Limits{}.Await(&wait), true, 0, time.Hour, "ConfigMap a"},
 		"a limit": {
 			"a wait ends with the timeout of the handler",
 			execution.Limits{Policy: handlers.Policy{Timeout: &limit}}.Await(&wait), true, 0, limit, "ConfigMap a",

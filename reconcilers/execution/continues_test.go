@@ -27,20 +27,20 @@ func TestContinues(t *testing.T) {
 		want          bool
 	}{
 		"None": {"an object without records is unchanged", records{}, records{}, true},
-		"Same": {"an object with the same record is " +
-			"unchanged", records{"a": tried(1, "x")}, records{"a": tried(1, "x")}, true},
-		"CutText": {"a record with a shortened message is " +
-			"unchanged", records{"a": tried(1, "x")}, records{"a": tried(1, "")}, true},
+		"Same": {"an object with the same record is unchanged",
+			records{"a": tried(1, "x")}, records{"a": tried(1, "x")}, true},
+		"CutText": {"a record with a shortened message is unchanged",
+			records{"a": tried(1, "x")}, records{"a": tried(1, "")}, true},
 		"New": {"a new record of another process is a change", records{}, records{"a": tried(1, "x")}, false},
-		"Later": {"a further attempt of another process is a " +
-			"change", records{"a": tried(1, "x")}, records{"a": tried(2, "x")}, false},
-		"Gone": {"a record that another process has removed is a " +
-			"change", records{"a": tried(1, "x")}, records{}, false},
-		"NotSelected": {"a new record of a handler that is not selected is a " +
-			"change", records{}, records{"b": tried(1, "x")}, false},
+		"Later": {"a further attempt of another process is a change",
+			records{"a": tried(1, "x")}, records{"a": tried(2, "x")}, false},
+		"Gone": {"a record that another process has removed is a change",
+			records{"a": tried(1, "x")}, records{}, false},
+		"NotSelected": {"a new record of a handler that is not selected is a change",
+			records{}, records{"b": tried(1, "x")}, false},
 		"NotSelectedAndSame": {
-			"the same record of a handler that is not selected is " +
-				"unchanged", records{"b": tried(1, "x")}, records{"b": tried(1, "x")}, true,
+			"the same record of a handler that is not selected is unchanged",
+			records{"b": tried(1, "x")}, records{"b": tried(1, "x")}, true,
 		},
 	}
 	for name, tc := range tests {

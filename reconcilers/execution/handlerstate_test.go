@@ -20,8 +20,8 @@ func TestConclude(t *testing.T) {
 		want     progress.Record
 	}{
 		"FailedForGood": {
-			reason: "a permanent failure is recorded with its " +
-				"error", outcomes: []execution.Outcome{{Final: true, Err: errBoo}},
+			reason:   "a permanent failure is recorded with its error",
+			outcomes: []execution.Outcome{{Final: true, Err: errBoo}},
 			want: progress.Record{
 				Stopped: ptr.To(at(0)), Retries: ptr.To(int64(1)), Success: ptr.To(false), Failure: ptr.To(true),
 				Message: ptr.To("boo"),
@@ -124,8 +124,8 @@ func TestHandlerStateRuntime(t *testing.T) {
 		"old": time.Hour + time.Second, "undated": time.Second, "new": time.Second,
 	} {
 		if got := state.Handler(id).Account().Runtime(at(1)); got != want {
-			t.Errorf("the runtime of %q counts from its first selection, or else from now: got %v, want "+
-				"%v", id, got, want)
+			t.Errorf("the runtime of %q counts from its first selection, or else from now: got %v, want %v",
+				id, got, want)
 		}
 	}
 }

@@ -30,12 +30,12 @@ func TestAttemptInTheBackground(t *testing.T) {
 		body   object
 		want   object
 	}{
-		{"a change applies to the newest state of the " +
-			"object", object{"others": int64(1)}, object{"others": int64(1), "own": true}},
-		{"a further change applies to the newer state of the " +
-			"object", object{"others": int64(2)}, object{"others": int64(2), "own": true}},
-		{"after a deletion, a change applies to the first state of the " +
-			"object", nil, object{"begun": true, "own": true}},
+		{"a change applies to the newest state of the object",
+			object{"others": int64(1)}, object{"others": int64(1), "own": true}},
+		{"a further change applies to the newer state of the object",
+			object{"others": int64(2)}, object{"others": int64(2), "own": true}},
+		{"after a deletion, a change applies to the first state of the object",
+			nil, object{"begun": true, "own": true}},
 	} {
 		newest.body = step.body
 		if err := a.Remember(setting("own")); err != nil {
@@ -55,7 +55,7 @@ func TestAttemptInTheBackground(t *testing.T) {
 	}
 	pass.Written(2)
 	if remembered, made := len(pass.Remembered()), len(pass.Made()); remembered != 1 || made != 3 {
-		t.Errorf("got %d unwritten changes and %d in all, want 1 and 3, as a pass may need them "+
-			"again", remembered, made)
+		t.Errorf("got %d unwritten changes and %d in all, want 1 and 3, as a pass may need them again",
+			remembered, made)
 	}
 }

@@ -106,8 +106,8 @@ func TestLimitsExceeded(t *testing.T) {
 			retries: 1, runtime: time.Second, want: "timed out after 1s",
 		},
 		"Unlimited": {reason: "every call is allowed without limits", retries: 1 << 20, runtime: 1 << 60},
-		"LastRetry": {reason: "the second of two calls is " +
-			"allowed", policy: handlers.Policy{Retries: ptr.To(2)}, retries: 1},
+		"LastRetry": {reason: "the second of two calls is allowed",
+			policy: handlers.Policy{Retries: ptr.To(2)}, retries: 1},
 		"JustInTime": {
 			reason: "a call just before the timeout is allowed", policy: handlers.Policy{
 				Timeout: ptr.To(time.Minute),
@@ -201,8 +201,8 @@ func TestLimitsJudge(t *testing.T) {
 			reason: "a negative delay means no delay", err: temporaryAfter(-1), want: result{Err: "later"},
 		},
 		"TemporaryLate": {
-			reason: "a temporary error is final if its retry would exceed the " +
-				"timeout", err: temporaryAfter(time.Second),
+			reason: "a temporary error is final if its retry would exceed the timeout",
+			err:    temporaryAfter(time.Second),
 			limits: execution.Limits{ID: "fn", Policy: handlers.Policy{Timeout: &minute}, Runtime: 59 * time.Second},
 			want: result{
 				Final: true, Err: "gave up, as the next attempt would be after the timeout of 1m0s: later",
@@ -244,8 +244,8 @@ func TestLimitsJudge(t *testing.T) {
 			want:   result{Err: "boo", Delay: ptr.To(time.Duration(0))},
 		},
 		"OperatorsBackoff": {
-			reason: "the backoff of the operator applies to handlers without their " +
-				"own", err: errBoo, limits: execution.Limits{
+			reason: "the backoff of the operator applies to handlers without their own",
+			err:    errBoo, limits: execution.Limits{
 				Backoff: time.Hour,
 			},
 			want: result{Err: "boo", Delay: ptr.To(time.Hour)},

@@ -27,19 +27,19 @@ func TestPickByFunction(t *testing.T) {
 			"the function sets the order", func(due list) list { return list{due[2], due[0]} }, []string{"c", "a"}, "",
 		},
 		"Own": {
-			"only the ids that the function returns " +
-				"count", func(list) list { return list{{ID: "b"}} }, []string{"b"}, "",
+			"only the ids that the function returns count",
+			func(list) list { return list{{ID: "b"}} }, []string{"b"}, "",
 		},
 		"None": {
-			"a function that picks no handler is an error", func(list) list { return nil }, nil, "none of the 3 that " +
-				"are due",
+			"a function that picks no handler is an error",
+			func(list) list { return nil }, nil, "none of the 3 that are due",
 		},
 		"Unknown": {
-			"picking another handler is an " +
-				"error", func(list) list { return list{{ID: "x"}} }, nil, `"x", which is not due`,
+			"picking another handler is an error",
+			func(list) list { return list{{ID: "x"}} }, nil, `"x", which is not due`,
 		},
-		"Twice": {"picking one twice is an " +
-			"error", func(due list) list { return append(due, due[0]) }, nil, `"a" twice`},
+		"Twice": {"picking one twice is an error",
+			func(due list) list { return append(due, due[0]) }, nil, `"a" twice`},
 		"Panic": {"a function that panics is an error", func(list) list { panic("boo") }, nil, "panic: boo"},
 	} {
 		var got []string

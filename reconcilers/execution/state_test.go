@@ -118,8 +118,8 @@ func TestRestore(t *testing.T) {
 			},
 		},
 		"SharedNewID": {
-			reason: "two new handlers with the same id share one " +
-				"record", owned: []string{"a", "a"}, selected: []string{"a", "a"},
+			reason: "two new handlers with the same id share one record",
+			owned:  []string{"a", "a"}, selected: []string{"a", "a"},
 			want: []account{{ID: "a", Purpose: "update", Active: true, Awakened: true}},
 		},
 		"Order": {
@@ -177,8 +177,8 @@ func TestStateQuestions(t *testing.T) {
 			outcomes: map[string]execution.Outcome{"a": delayed}, delays: []time.Duration{10 * time.Second},
 		},
 		"NotBegun": {
-			reason: "a selected handler without attempts is due at " +
-				"once", selected: []string{"a"}, delays: []time.Duration{0},
+			reason:   "a selected handler without attempts is due at once",
+			selected: []string{"a"}, delays: []time.Duration{0},
 		},
 		"Passive": {
 			reason: "a handler that is not selected is not awaited",
@@ -193,15 +193,15 @@ func TestStateQuestions(t *testing.T) {
 			outcomes: map[string]execution.Outcome{"a": blocked}, delays: []time.Duration{0},
 		},
 		"Aborted": {
-			reason: "an aborted attempt leaves its handler due at " +
-				"once", selected: []string{"a"}, outcomes: map[string]execution.Outcome{
+			reason:   "an aborted attempt leaves its handler due at once",
+			selected: []string{"a"}, outcomes: map[string]execution.Outcome{
 				"a": {Aborted: true, Err: errBoo},
 			},
 			delays: []time.Duration{0},
 		},
 		"Overslept": {
-			reason: "an expired delay is zero, not " +
-				"negative", held: records{"a": {Delayed: ptr.To(at(-5))}}, selected: []string{"a"},
+			reason: "an expired delay is zero, not negative",
+			held:   records{"a": {Delayed: ptr.To(at(-5))}}, selected: []string{"a"},
 			delays: []time.Duration{0},
 		},
 	}

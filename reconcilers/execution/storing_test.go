@@ -59,13 +59,13 @@ func TestStore(t *testing.T) {
 			outcome: &execution.Outcome{Aborted: true},
 		},
 		"Unselected": {
-			reason: "records of handlers that are not selected are not " +
-				"stored", held: whole, selected: []string{"b"}, want: []string{"b"},
+			reason: "records of handlers that are not selected are not stored",
+			held:   whole, selected: []string{"b"}, want: []string{"b"},
 		},
 		"Incomplete": {
-			reason: "a record without a start is stored with one, so that it does not move with each " +
-				"restart", selected: []string{"a"},
-			want: []string{"a"},
+			reason:   "a record without a start is stored with one, so that it does not move with each restart",
+			selected: []string{"a"},
+			want:     []string{"a"},
 		},
 		"New": {
 			reason: "a new handler is stored when it is selected, because its time runs", held: whole,
@@ -187,13 +187,13 @@ func TestStoreForeignForms(t *testing.T) {
 			strings.Replace(own, "07:08:09.123456+00", "09:08:09.123456+02", 1), nil,
 		},
 		"OtherOrder": {
-			"another order of keys is not " +
-				"rewritten", strings.Replace(own[:len(own)-1], "{", `{"failure":false,`, 1) + "}", nil,
+			"another order of keys is not rewritten",
+			strings.Replace(own[:len(own)-1], "{", `{"failure":false,`, 1) + "}", nil,
 		},
 		"Z": {"a time with Z is rewritten", strings.Replace(own, "+00:00", "Z", 1), []string{"a"}},
 		"Unsorted": {
-			"unsorted ids of sub-handlers are " +
-				"rewritten", strings.Replace(own, "}", `,"subrefs":["a/y","a/x"]}`, 1), []string{"a"},
+			"unsorted ids of sub-handlers are rewritten",
+			strings.Replace(own, "}", `,"subrefs":["a/y","a/x"]}`, 1), []string{"a"},
 		},
 		"Sorted":     {"sorted ids are not rewritten", strings.Replace(own, "}", `,"subrefs":["a/x","a/y"]}`, 1), nil},
 		"NoSubrefs":  {"an empty list is rewritten", strings.Replace(own, "}", `,"subrefs":[]}`, 1), []string{"a"}},

@@ -68,11 +68,11 @@ func TestSubHandlersWithRecords(t *testing.T) {
 			},
 			true, true,
 		},
-		"Held": {"a stored record is " +
-			"kept", handlers.Policy{}, records{"fn/sub": {Retries: ptr.To(int64(0))}}, nil, true, true},
+		"Held": {"a stored record is kept",
+			handlers.Policy{}, records{"fn/sub": {Retries: ptr.To(int64(0))}}, nil, true, true},
 		"HeldWaiting": {
-			"a stored record is kept while its sub-handler waits " +
-				"again", handlers.Policy{}, records{"fn/sub": {Retries: ptr.To(int64(0))}},
+			"a stored record is kept while its sub-handler waits again",
+			handlers.Policy{}, records{"fn/sub": {Retries: ptr.To(int64(0))}},
 			func(_ *testing.T, _ *execution.State, e *execution.HandlerState) { e.Waiting = true }, true, true,
 		},
 		"Succeeded": {
@@ -82,8 +82,8 @@ func TestSubHandlersWithRecords(t *testing.T) {
 			}, false, true,
 		},
 		"HeldSuccess": {
-			"a stored success becomes a name in the compact " +
-				"form", handlers.Policy{}, records{"fn/sub": {Success: ptr.To(true)}}, nil,
+			"a stored success becomes a name in the compact form",
+			handlers.Policy{}, records{"fn/sub": {Success: ptr.To(true)}}, nil,
 			false,
 			true,
 		},
@@ -146,8 +146,8 @@ func TestSucceededSubHandlersAreNamed(t *testing.T) {
 	}{
 		"Running":   {"a running parent names all successes", nil, []string{"a", "b"}},
 		"Succeeded": {"a successful parent names no successes", &execution.Outcome{Final: true}, nil},
-		"Failed": {"a failed parent names one success, to show that there are " +
-			"some", &execution.Outcome{Final: true, Err: errBoo}, []string{"a"}},
+		"Failed": {"a failed parent names one success, to show that there are some",
+			&execution.Outcome{Final: true, Err: errBoo}, []string{"a"}},
 	} {
 		state := restore(t, nil, []string{"fn"}, []string{"fn"}, "create")
 		state.Compact = true

@@ -75,8 +75,8 @@ func TestRepurpose(t *testing.T) {
 			},
 		},
 		"Unselected": {
-			reason: "a record of a handler that is not selected is left over " +
-				"unchanged", superseding: true, leftovers: true,
+			reason:      "a record of a handler that is not selected is left over unchanged",
+			superseding: true, leftovers: true,
 			held: progress.Record{
 				Purpose: ptr.To("create"), Started: &epoch, Success: ptr.To(true), Retries: ptr.To(int64(1)),
 			},

@@ -38,27 +38,27 @@ func TestRecordText(t *testing.T) {
 				"(it would time out in 0.5 seconds on the next attempt): boo",
 		},
 		"LastAttempt": {
-			"both wordings contain the text of the " +
-				"error", panics.Contain(func() error { return last.Judge(errBoo).Err }),
+			"both wordings contain the text of the error",
+			panics.Contain(func() error { return last.Judge(errBoo).Err }),
 			"gave up after 1 attempt: boo",
 			"Handler 'fn' failed with an exception and will stop now " +
 				"(it would exceed 1 retries on the next attempt): boo",
 		},
 		"UsedUp": {
-			"exceeded retries without a call have no text of an error", used.Exceeded(), "gave up after 2 " +
-				"attempts", "Handler 'fn' has exceeded 2 retries.",
+			"exceeded retries without a call have no text of an error",
+			used.Exceeded(), "gave up after 2 attempts", "Handler 'fn' has exceeded 2 retries.",
 		},
 		"Interrupted": {
 			"the wording of Kopf for an interruption lacks the returned error", long.Interrupted(errBoo),
 			"timed out after 720h0m0s: boo", "Handler 'fn' has timed out after 30 days, 0:00:00.",
 		},
 		"Pending": {
-			"the text of Kopf for pending sub-handlers is None", &execution.PendingError{}, "the sub-handlers are " +
-				"not all finished", "None",
+			"the text of Kopf for pending sub-handlers is None",
+			&execution.PendingError{}, "the sub-handlers are not all finished", "None",
 		},
 		"Wrapped": {
-			"the text of a wrapping error is the same in both wordings", fmt.Errorf("subs: "+
-				"%w", &execution.PendingError{}),
+			"the text of a wrapping error is the same in both wordings",
+			fmt.Errorf("subs: %w", &execution.PendingError{}),
 			"subs: the sub-handlers are not all finished", "subs: the sub-handlers are not all finished",
 		},
 		"Ordinary": {"the text of an ordinary error is the same in both wordings", errBoo, "boo", "boo"},
