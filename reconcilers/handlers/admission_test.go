@@ -22,57 +22,57 @@ func TestAnswers(t *testing.T) {
 	}{
 		"Any": {"a handler without criteria accepts any request", handlers.Handler{}, &asked{}, true},
 		"UnknownOperation": {
-			"a handler of one operation ignores a request with an unknown " +
-				"operation", handlers.Handler{Operations: created}, &asked{},
+			"a handler of one operation ignores a request with an unknown operation",
+			handlers.Handler{Operations: created}, &asked{},
 			false,
 		},
 		"ItsOperation": {
-			"a handler of one operation accepts a request with this " +
-				"operation", handlers.Handler{Operations: created}, &asked{Operation: "CREATE"}, true,
+			"a handler of one operation accepts a request with this operation",
+			handlers.Handler{Operations: created}, &asked{Operation: "CREATE"}, true,
 		},
-		"ValidatingAsked": {"a validating handler accepts requests of the validating " +
-			"webhook", handlers.Handler{}, &asked{Type: "validating"}, true},
+		"ValidatingAsked": {"a validating handler accepts requests of the validating webhook",
+			handlers.Handler{}, &asked{Type: "validating"}, true},
 		"MutatingAsked": {
-			"a validating handler ignores requests of the mutating " +
-				"webhook", handlers.Handler{}, &asked{Type: "mutating"}, false,
+			"a validating handler ignores requests of the mutating webhook",
+			handlers.Handler{}, &asked{Type: "mutating"}, false,
 		},
 		"Mutating": {
-			"a mutating handler accepts requests of the mutating " +
-				"webhook", handlers.Handler{Mutating: true}, &asked{Type: "mutating"}, true,
+			"a mutating handler accepts requests of the mutating webhook",
+			handlers.Handler{Mutating: true}, &asked{Type: "mutating"}, true,
 		},
 		"Deletion": {
-			"a mutating handler without operations ignores " +
-				"deletions", handlers.Handler{Mutating: true}, &asked{Operation: "DELETE"}, false,
+			"a mutating handler without operations ignores deletions",
+			handlers.Handler{Mutating: true}, &asked{Operation: "DELETE"}, false,
 		},
 		"DeletionAskedFor": {
-			"a mutating handler of deletions only accepts " +
-				"deletions", handlers.Handler{Mutating: true, Operations: []string{"DELETE"}},
+			"a mutating handler of deletions only accepts deletions",
+			handlers.Handler{Mutating: true, Operations: []string{"DELETE"}},
 			&asked{Operation: "DELETE"}, true,
 		},
 		"DeletionAmongOthers": {
-			"a mutating handler of several operations ignores " +
-				"deletions", handlers.Handler{Mutating: true, Operations: []string{"DELETE", "CREATE"}},
+			"a mutating handler of several operations ignores deletions",
+			handlers.Handler{Mutating: true, Operations: []string{"DELETE", "CREATE"}},
 			&asked{Operation: "DELETE"}, false,
 		},
-		"ValidatedDeletion": {"a validating handler accepts " +
-			"deletions", handlers.Handler{}, &asked{Operation: "DELETE"}, true},
+		"ValidatedDeletion": {"a validating handler accepts deletions",
+			handlers.Handler{}, &asked{Operation: "DELETE"}, true},
 		"AnySubresource": {
-			"a handler of any subresource accepts a request with a " +
-				"subresource", handlers.Handler{Subresource: "*"}, &asked{Subresource: "scale"}, true,
+			"a handler of any subresource accepts a request with a subresource",
+			handlers.Handler{Subresource: "*"}, &asked{Subresource: "scale"}, true,
 		},
-		"NoSubresource": {"a handler of any subresource accepts a request without " +
-			"one", handlers.Handler{Subresource: "*"}, &asked{}, true},
+		"NoSubresource": {"a handler of any subresource accepts a request without one",
+			handlers.Handler{Subresource: "*"}, &asked{}, true},
 		"ItsSubresource": {
-			"a handler of one subresource accepts a request with " +
-				"it", handlers.Handler{Subresource: "scale"}, &asked{Subresource: "scale"}, true,
+			"a handler of one subresource accepts a request with it",
+			handlers.Handler{Subresource: "scale"}, &asked{Subresource: "scale"}, true,
 		},
 		"OtherSubresource": {
-			"a handler of one subresource ignores a request with another " +
-				"one", handlers.Handler{Subresource: "status"}, &asked{Subresource: "scale"}, false,
+			"a handler of one subresource ignores a request with another one",
+			handlers.Handler{Subresource: "status"}, &asked{Subresource: "scale"}, false,
 		},
 		"OtherID": {
-			"a handler ignores a request for another handler " +
-				"id", handlers.Handler{ID: "a"}, &asked{ID: ptr.To("b")}, false,
+			"a handler ignores a request for another handler id",
+			handlers.Handler{ID: "a"}, &asked{ID: ptr.To("b")}, false,
 		},
 	} {
 		if got := tc.handler.Answers(tc.review); got != tc.want {

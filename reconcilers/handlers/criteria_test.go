@@ -23,8 +23,8 @@ func TestPatterns(t *testing.T) {
 	}{
 		"Present": {"a null counts as present", handlers.Present, []bool{true, true, true, false}},
 		"Absent":  {"only a missing value is absent", handlers.Absent, []bool{false, false, false, true}},
-		"Equals": {"a pattern of a value matches only this " +
-			"value", handlers.Equals("x"), []bool{true, false, false, false}},
+		"Equals": {"a pattern of a value matches only this value",
+			handlers.Equals("x"), []bool{true, false, false, false}},
 		"Null": {
 			"a pattern of null does not match a missing value", handlers.Equals(nil), []bool{false, false, true, false},
 		},
@@ -55,14 +55,14 @@ func TestPrematch(t *testing.T) {
 		fails   string
 	}{
 		"FailingFilter": {
-			"a failing filter is an error that names the " +
-				"handler", handlers.Handler{ID: "fn", Filters: []handlers.Filter{yes, fixed(true, broken)}}, 1,
+			"a failing filter is an error that names the handler",
+			handlers.Handler{ID: "fn", Filters: []handlers.Filter{yes, fixed(true, broken)}}, 1,
 			false,
 			`filter of handler "fn": broken`,
 		},
 		"PanickingPattern": {
-			"a panicking pattern is an error that names the " +
-				"handler", handlers.Handler{ID: "fn", Field: diff.Path{"spec"}, Value: panicking}, -1, false,
+			"a panicking pattern is an error that names the handler",
+			handlers.Handler{ID: "fn", Field: diff.Path{"spec"}, Value: panicking}, -1, false,
 			`value pattern of handler "fn": panic: boo`,
 		},
 		"Anything": {"a handler without criteria matches any object", handlers.Handler{}, 0, true, ""},
@@ -70,35 +70,35 @@ func TestPrematch(t *testing.T) {
 			"one filter that does not match is enough, and its index is returned",
 			handlers.Handler{Filters: []handlers.Filter{yes, no}}, 1, false, "",
 		},
-		"AllFilters": {"a handler matches if all of its filters " +
-			"match", handlers.Handler{Filters: []handlers.Filter{yes, yes}}, 0, true, ""},
+		"AllFilters": {"a handler matches if all of its filters match",
+			handlers.Handler{Filters: []handlers.Filter{yes, yes}}, 0, true, ""},
 		"NoField": {
-			"a field that does not exist does not " +
-				"match", handlers.Handler{Field: diff.Path{"spec", "z"}}, -1, false, "",
+			"a field that does not exist does not match",
+			handlers.Handler{Field: diff.Path{"spec", "z"}}, -1, false, "",
 		},
-		"FieldOfBody": {"a change handler does not look for its field outside of the " +
-			"essences", handlers.Handler{Field: diff.Path{"status"}}, -1, false, ""},
-		"FieldNow": {"a field that exists only in the new essence " +
-			"matches", handlers.Handler{Field: diff.Path{"spec", "now"}}, 0, true, ""},
-		"FieldBefore": {"a field that exists only in the old essence " +
-			"matches", handlers.Handler{Field: diff.Path{"spec", "old"}}, 0, true, ""},
+		"FieldOfBody": {"a change handler does not look for its field outside of the essences",
+			handlers.Handler{Field: diff.Path{"status"}}, -1, false, ""},
+		"FieldNow": {"a field that exists only in the new essence matches",
+			handlers.Handler{Field: diff.Path{"spec", "now"}}, 0, true, ""},
+		"FieldBefore": {"a field that exists only in the old essence matches",
+			handlers.Handler{Field: diff.Path{"spec", "old"}}, 0, true, ""},
 		"Watching": {
 			"an event handler looks for its field in the object", handlers.Handler{
 				Family: handlers.Watching, Field: diff.Path{"status"},
 			}, 0, true, "",
 		},
 		"WatchingTheEssence": {
-			"an event handler does not look for its field in the " +
-				"essences", handlers.Handler{Family: handlers.Watching, Field: diff.Path{"spec"}}, -1, false, "",
+			"an event handler does not look for its field in the essences",
+			handlers.Handler{Family: handlers.Watching, Field: diff.Path{"spec"}}, -1, false, "",
 		},
 		"OtherValue": {
-			"a field with another value does not " +
-				"match", handlers.Handler{Field: diff.Path{"spec", "now"}, Value: handlers.Equals("y")},
+			"a field with another value does not match",
+			handlers.Handler{Field: diff.Path{"spec", "now"}, Value: handlers.Equals("y")},
 			-1, false, "",
 		},
 		"Value": {
-			"a field with an equal value " +
-				"matches", handlers.Handler{Field: diff.Path{"spec", "now"}, Value: handlers.Equals("x")}, 0, true, "",
+			"a field with an equal value matches",
+			handlers.Handler{Field: diff.Path{"spec", "now"}, Value: handlers.Equals("x")}, 0, true, "",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -126,16 +126,16 @@ func TestHolds(t *testing.T) {
 		handler handlers.Handler
 		want    bool
 	}{
-		"Daemon": {"a daemon holds a deleted object until it is " +
-			"stopped", handlers.Handler{Family: handlers.Spawning}, true},
-		"Deletion": {"a delete handler holds a deleted object until it is " +
-			"called", handlers.Handler{Reason: cause.Delete}, true},
-		"Optional": {"an optional delete handler does not hold a deleted " +
-			"object", handlers.Handler{Reason: cause.Delete, Optional: true}, false},
+		"Daemon": {"a daemon holds a deleted object until it is stopped",
+			handlers.Handler{Family: handlers.Spawning}, true},
+		"Deletion": {"a delete handler holds a deleted object until it is called",
+			handlers.Handler{Reason: cause.Delete}, true},
+		"Optional": {"an optional delete handler does not hold a deleted object",
+			handlers.Handler{Reason: cause.Delete, Optional: true}, false},
 		"Creation": {"a create handler does not hold a deleted object", handlers.Handler{Reason: cause.Create}, false},
 		"Event": {
-			"an event handler does not hold a deleted " +
-				"object", handlers.Handler{Family: handlers.Watching, Reason: cause.Delete},
+			"an event handler does not hold a deleted object",
+			handlers.Handler{Family: handlers.Watching, Reason: cause.Delete},
 			false,
 		},
 	} {
@@ -164,16 +164,16 @@ func TestSub(t *testing.T) {
 		field         diff.Path
 		value         bool
 	}{
-		"Plain": {"a sub-handler has no field if its parent has no " +
-			"field", handlers.Handler{}, handlers.Handler{}, nil, false},
+		"Plain": {"a sub-handler has no field if its parent has no field",
+			handlers.Handler{}, handlers.Handler{}, nil, false},
 		"Parent": {
-			"a sub-handler inherits the field and the pattern of its " +
-				"parent", handlers.Handler{Field: diff.Path{"a"}, Value: value},
+			"a sub-handler inherits the field and the pattern of its parent",
+			handlers.Handler{Field: diff.Path{"a"}, Value: value},
 			handlers.Handler{}, diff.Path{"a"}, true,
 		},
 		"Child": {
-			"a sub-handler keeps its own field and " +
-				"pattern", handlers.Handler{}, handlers.Handler{Field: diff.Path{"b"}, Value: value}, diff.Path{"b"},
+			"a sub-handler keeps its own field and pattern",
+			handlers.Handler{}, handlers.Handler{Field: diff.Path{"b"}, Value: value}, diff.Path{"b"},
 			true,
 		},
 		"Both": {

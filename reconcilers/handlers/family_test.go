@@ -20,15 +20,15 @@ func TestWhatHandlersAreFor(t *testing.T) {
 	}{
 		"Owning":    {"an owning handler follows no object", handlers.Handler{Family: handlers.Owning}, "", false},
 		"Reporting": {"a reporting handler follows no object", handlers.Handler{Family: handlers.Reporting}, "", false},
-		"Admitting": {"an admission handler follows no " +
-			"object", handlers.Handler{Family: handlers.Admitting}, "", false},
+		"Admitting": {"an admission handler follows no object",
+			handlers.Handler{Family: handlers.Admitting}, "", false},
 		"Acting": {"an activity handler follows no object", handlers.Handler{Family: handlers.Acting}, "", false},
-		"Watching": {"an event handler is named after " +
-			"events", handlers.Handler{Family: handlers.Watching}, "event", true},
-		"Tending": {"a tending handler is named after " +
-			"children", handlers.Handler{Family: handlers.Tending}, "child", true},
-		"Indexing": {"an indexing handler is named after its " +
-			"index", handlers.Handler{Family: handlers.Indexing}, "index", true},
+		"Watching": {"an event handler is named after events",
+			handlers.Handler{Family: handlers.Watching}, "event", true},
+		"Tending": {"a tending handler is named after children",
+			handlers.Handler{Family: handlers.Tending}, "child", true},
+		"Indexing": {"an indexing handler is named after the index",
+			handlers.Handler{Family: handlers.Indexing}, "index", true},
 		"Daemon": {
 			"a background handler with a daemon is named a daemon",
 			handlers.Handler{Family: handlers.Spawning, Background: &handlers.Background{Daemon: true}}, "daemon", true,
@@ -38,28 +38,28 @@ func TestWhatHandlersAreFor(t *testing.T) {
 			handlers.Handler{Family: handlers.Spawning, Background: &handlers.Background{}}, "timer", true,
 		},
 		"Bare": {
-			"a background handler without options is named a " +
-				"timer", handlers.Handler{Family: handlers.Spawning}, "timer", true,
+			"a background handler without options is named a timer",
+			handlers.Handler{Family: handlers.Spawning}, "timer", true,
 		},
 		"SubHandler": {
 			"a sub-handler is named so, whatever its reason is", handlers.Handler{Root: "parent", Reason: cause.Create},
 			"sub-handler", true,
 		},
-		"Resume": {"a handler of existing objects is named after the " +
-			"resume", handlers.Handler{Initial: true}, "resume", true},
+		"Resume": {"a handler of existing objects is named after the resume",
+			handlers.Handler{Initial: true}, "resume", true},
 		"ResumeOfReason": {
-			"a resume handler is named after the resume, whatever its reason " +
-				"is", handlers.Handler{Initial: true, Reason: cause.Create}, "resume", true,
+			"a resume handler is named after the resume, whatever its reason is",
+			handlers.Handler{Initial: true, Reason: cause.Create}, "resume", true,
 		},
-		"Field": {"a handler of a changed field is named after the " +
-			"field", handlers.Handler{Field: field, NeedsChange: true}, "field", true},
+		"Field": {"a handler of a changed field is named after the field",
+			handlers.Handler{Field: field, NeedsChange: true}, "field", true},
 		"Create": {
-			"a create handler with a field is named after the " +
-				"creation", handlers.Handler{Reason: cause.Create, Field: field},
+			"a create handler with a field is named after the creation",
+			handlers.Handler{Reason: cause.Create, Field: field},
 			"create", true,
 		},
-		"Delete": {"a delete handler is named after the " +
-			"deletion", handlers.Handler{Reason: cause.Delete}, "delete", true},
+		"Delete": {"a delete handler is named after the deletion",
+			handlers.Handler{Reason: cause.Delete}, "delete", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if on := tc.handler.On(); on != tc.on && tc.follows {

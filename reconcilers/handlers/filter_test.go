@@ -20,8 +20,8 @@ func TestMetadataFilters(t *testing.T) {
 		want     bool
 	}{
 		"NotThere": {reason: "a missing label does not match", selector: "tier=prod"},
-		"Other": {reason: "a label with another value does not " +
-			"match", selector: "tier=prod", values: object{"tier": "test"}},
+		"Other": {reason: "a label with another value does not match",
+			selector: "tier=prod", values: object{"tier": "test"}},
 		"OneOfTwo": {
 			reason: "all requirements of a selector must match", selector: "tier=prod,!paused",
 			values: object{"tier": "prod", "paused": ""},
@@ -32,8 +32,8 @@ func TestMetadataFilters(t *testing.T) {
 		},
 		"NotAMapping": {reason: "labels that are not a mapping do not match", selector: "tier", values: "tier"},
 		"In": {
-			reason: "a label with a value of a set matches", selector: "tier in " +
-				"(prod,test)", values: object{"tier": "test"},
+			reason:   "a label with a value of a set matches",
+			selector: "tier in (prod,test)", values: object{"tier": "test"},
 			want: true,
 		},
 		"NotInIfNotThere": {
@@ -41,8 +41,8 @@ func TestMetadataFilters(t *testing.T) {
 		},
 		"UnequalIfNotThere": {reason: "a missing label differs from any value", selector: "tier!=prod", want: true},
 		"Empty": {
-			reason: "a label with an empty value is " +
-				"present", selector: "tier,tier=", values: object{"tier": ""}, want: true,
+			reason:   "a label with an empty value is present",
+			selector: "tier,tier=", values: object{"tier": ""}, want: true,
 		},
 		"Everything": {reason: "an empty selector matches any object", want: true},
 	}

@@ -41,8 +41,8 @@ func TestHandlersUnderOneID(t *testing.T) {
 			change:  func(h *handlers.Handler) { h.Family = handlers.Watching },
 			repeats: true,
 		},
-		"OtherID": {reason: "handlers with different ids share " +
-			"nothing", change: func(h *handlers.Handler) { h.ID = "other" }},
+		"OtherID": {reason: "handlers with different ids share nothing",
+			change: func(h *handlers.Handler) { h.ID = "other" }},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -38,8 +38,8 @@ func TestObserverAround(t *testing.T) {
 			"a missing inner observer is ignored", outer.Around(nil), []string{"outer in  of fn", "outer retry"},
 		},
 		"Inner": {
-			"a missing outer observer is ignored", handlers.Observer(nil).Around(inner), []string{"inner in  of " +
-				"fn", "inner retry"},
+			"a missing outer observer is ignored",
+			handlers.Observer(nil).Around(inner), []string{"inner in  of fn", "inner retry"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

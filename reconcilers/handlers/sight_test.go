@@ -20,26 +20,26 @@ func TestSight(t *testing.T) {
 		want   requirements.Sight
 	}{
 		"Nothing": {"a handler without criteria sees the essence", nil, nil, false, requirements.SeesEssence},
-		"Label": {"a label is a part of the " +
-			"essence", nil, at("metadata", "labels", "a"), false, requirements.SeesEssence},
-		"Annotation": {"an annotation is a part of the " +
-			"essence", nil, at("metadata", "annotations"), false, requirements.SeesEssence},
-		"Field": {"a field of the spec is a part of the " +
-			"essence", diff.Path{"spec", "a"}, nil, false, requirements.SeesEssence},
-		"Status": {"the status is not a part of the " +
-			"essence", diff.Path{"status"}, nil, false, requirements.SeesObject},
-		"Generation": {"the generation is not a part of the " +
-			"essence", nil, at("metadata", "generation"), false, requirements.SeesObject},
-		"Metadata": {"the metadata contain the " +
-			"generation", diff.Path{"metadata"}, nil, false, requirements.SeesObject},
+		"Label": {"a label is a part of the essence",
+			nil, at("metadata", "labels", "a"), false, requirements.SeesEssence},
+		"Annotation": {"an annotation is a part of the essence",
+			nil, at("metadata", "annotations"), false, requirements.SeesEssence},
+		"Field": {"a field of the spec is a part of the essence",
+			diff.Path{"spec", "a"}, nil, false, requirements.SeesEssence},
+		"Status": {"the status is not a part of the essence",
+			diff.Path{"status"}, nil, false, requirements.SeesObject},
+		"Generation": {"the generation is not a part of the essence",
+			nil, at("metadata", "generation"), false, requirements.SeesObject},
+		"Metadata": {"the metadata contain the generation",
+			diff.Path{"metadata"}, nil, false, requirements.SeesObject},
 		"Function": {"a function can look anywhere in the object", nil, at(), false, requirements.SeesObject},
 		"Widest": {
-			"the criterion with the widest sight " +
-				"decides", diff.Path{"status"}, at("metadata", "labels"), false, requirements.SeesObject,
+			"the criterion with the widest sight decides",
+			diff.Path{"status"}, at("metadata", "labels"), false, requirements.SeesObject,
 		},
 		"Change": {
-			"a criterion of the change sees whether there is " +
-				"one", nil, []requirements.Criterion{{OfChange: true}}, false,
+			"a criterion of the change sees whether there is one",
+			nil, []requirements.Criterion{{OfChange: true}}, false,
 			requirements.SeesChange,
 		},
 		"Silent": {"a filter without a description may look at the change", nil, nil, true, requirements.SeesChange},
@@ -78,11 +78,11 @@ func TestLeaves(t *testing.T) {
 		"Came":    {"a value that matches now does not leave the handler", equals("y"), with("x"), with("y"), false},
 		"Never":   {"a value that never matched does not leave the handler", equals("z"), with("x"), with("y"), false},
 		"New":     {"a new object does not leave the handler", present, nil, map[string]any{}, false},
-		"NoField": {"an object never leaves a handler without a " +
-			"field", handlers.Handler{}, with("x"), with("y"), false},
+		"NoField": {"an object never leaves a handler without a field",
+			handlers.Handler{}, with("x"), with("y"), false},
 		"NoChange": {
-			"an object never leaves handlers of other " +
-				"families", handlers.Handler{Field: field, Family: handlers.Spawning}, with("x"), nil,
+			"an object never leaves handlers of other families",
+			handlers.Handler{Field: field, Family: handlers.Spawning}, with("x"), nil,
 			false,
 		},
 	}

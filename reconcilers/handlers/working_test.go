@@ -20,15 +20,15 @@ func TestWorkingCopies(t *testing.T) {
 		call   *handlers.Invocation
 		want   map[string]any
 	}{
-		"Own": {"an existing working copy is " +
-			"returned", &handlers.Invocation{Object: map[string]any{"a": "b"}}, map[string]any{"a": "b"}},
+		"Own": {"an existing working copy is returned",
+			&handlers.Invocation{Object: map[string]any{"a": "b"}}, map[string]any{"a": "b"}},
 		"OwnFirst": {
-			"an existing working copy is preferred to the shared " +
-				"object", &handlers.Invocation{Object: map[string]any{}, Given: decoded}, map[string]any{},
+			"an existing working copy is preferred to the shared object",
+			&handlers.Invocation{Object: map[string]any{}, Given: decoded}, map[string]any{},
 		},
 		"Text": {
-			"a text that was not decoded yet is " +
-				"decoded", &handlers.Invocation{Given: jsontext.New([]byte(`{"spec":{"size":1}}`))},
+			"a text that was not decoded yet is decoded",
+			&handlers.Invocation{Given: jsontext.New([]byte(`{"spec":{"size":1}}`))},
 			map[string]any{"spec": map[string]any{"size": int64(1)}},
 		},
 		"Decoded": {
