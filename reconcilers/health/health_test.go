@@ -53,8 +53,8 @@ func TestStages(t *testing.T) {
 		stages []health.Stage
 		want   []string
 	}{
-		"None": {"an operator that was not started is not ready", nil, []string{"startup: the operator is not " +
-			"started yet"}},
+		"None": {"an operator that was not started is not ready",
+			nil, []string{"startup: the operator is not started yet"}},
 		"Standby": {"an operator on standby is ready", []health.Stage{health.StandingBy}, nil},
 		"Starting": {"an operator with running startup handlers is not ready",
 			[]health.Stage{health.StandingBy, health.Starting},
@@ -83,8 +83,8 @@ func TestDiscovery(t *testing.T) {
 	h.Serve(t.Context(), open, filled)
 	want(t, "not ready before the first answer", h.Ready(), "discovery: the API server has not answered yet")
 	h.Announce(nil, []string{"pods", "nodes"})
-	want(t, "unanswered resources are listed", h.Ready(), "discovery: the API server has not answered yet for: pods, "+
-		"nodes")
+	want(t, "unanswered resources are listed",
+		h.Ready(), "discovery: the API server has not answered yet for: pods, nodes")
 	h.Announce(nil, nil)
 	want(t, "ready if there is nothing to serve", h.Ready())
 }
@@ -133,8 +133,8 @@ func TestCaches(t *testing.T) {
 	h.Scope("a").Synced()
 	h.Scope("b").Failed(errors.New("forbidden"))
 	h.Scope("c").Refuse()
-	want(t, "the error of a scope is reported, a refused scope is not", h.Ready(), "caches: b: not listed yet: "+
-		"forbidden")
+	want(t, "the error of a scope is reported, a refused scope is not",
+		h.Ready(), "caches: b: not listed yet: forbidden")
 	h.Announce([]string{"a"}, nil)
 	want(t, "a scope that is not announced any more is not reported", h.Ready())
 	h.Scope("b").Failed(errors.New("too late")) // not announced any more
