@@ -81,33 +81,33 @@ func TestFeeds(t *testing.T) {
 				"A a5 DELETED", "b4 c3", "",
 		},
 		"Superseded": {
-			"events of the earlier feed are ignored after the list of the later one", first + "B a1; B b2; B c3; B " +
-				"listed 3; A a1; A b9 MODIFIED; " +
+			"events of the earlier feed are ignored after the list of the later one",
+			first + "B a1; B b2; B c3; B listed 3; A a1; A b9 MODIFIED; " +
 				"A c3 DELETED", "a1 b2 c3", "",
 		},
 		"Missed": {"an object that the later list lacks is removed", first + "B b2; B listed 3", "b2", "a"},
 		"EarlierList": {
-			"a list from before a change does not undo the change", first + "A b7 MODIFIED; B a1; B b2; B listed " +
-				"5", "a1 b7",
+			"a list from before a change does not undo the change",
+			first + "A b7 MODIFIED; B a1; B b2; B listed 5", "a1 b7",
 			"",
 		},
 		"Later": {
-			"the later feed counts again when it reaches the known version", first + "A b7 MODIFIED; B a1; B b2; B " +
-				"listed 5; B b6 MODIFIED; " +
+			"the later feed counts again when it reaches the known version",
+			first + "A b7 MODIFIED; B a1; B b2; B listed 5; B b6 MODIFIED; " +
 				"B b7 MODIFIED; B b8 MODIFIED", "a1 b8", "",
 		},
 		"EarlierListBeforeDeletion": {
-			"a list from before a deletion does not undo the deletion", first + "A b7 DELETED; B a1; B b2; B listed " +
-				"5; B b6 MODIFIED", "a1", "",
+			"a list from before a deletion does not undo the deletion",
+			first + "A b7 DELETED; B a1; B b2; B listed 5; B b6 MODIFIED", "a1", "",
 		},
 		"EarlierListBeforeLeaving": {
-			"a list from before an object left the selector does not bring it back", first + "A b7 LEFT; B a1; B b2; " +
-				"B listed 5; B b6 MODIFIED",
+			"a list from before an object left the selector does not bring it back",
+			first + "A b7 LEFT; B a1; B b2; B listed 5; B b6 MODIFIED",
 			"a1", "",
 		},
 		"LeftAndBack": {
-			"an object that left the selector comes back when it is added", first + "A b7 LEFT; B a1; B b2; B listed " +
-				"5; B b8 ADDED",
+			"an object that left the selector comes back when it is added",
+			first + "A b7 LEFT; B a1; B b2; B listed 5; B b8 ADDED",
 			"a1 b8", "",
 		},
 		"EarlierListBeforeCreation": {
@@ -115,8 +115,8 @@ func TestFeeds(t *testing.T) {
 			"a1 b2 c7", "",
 		},
 		"CreatedAndDeleted": {
-			"the later feed can delete an object that its list lacked", first + "A c7 ADDED; B a1; B b2; B listed 5; " +
-				"B c7 ADDED; " +
+			"the later feed can delete an object that its list lacked",
+			first + "A c7 ADDED; B a1; B b2; B listed 5; B c7 ADDED; " +
 				"B c8 DELETED", "a1 b2", "",
 		},
 		"DeletedBeforeList": {
@@ -128,20 +128,20 @@ func TestFeeds(t *testing.T) {
 			"a1 b6", "",
 		},
 		"EarlierOneBehindDeletion": {
-			"the earlier feed does not bring back an object that the later one deleted", first + "B a1; B b2; B b6 " +
-				"DELETED; A b5 MODIFIED; B listed 6", "a1", "",
+			"the earlier feed does not bring back an object that the later one deleted",
+			first + "B a1; B b2; B b6 DELETED; A b5 MODIFIED; B listed 6", "a1", "",
 		},
 		"ComesBack": {
 			"versions count only while there are several feeds, because a server may be set back",
 			first + "B a1; B b2; A b9 MODIFIED; B listed 3; B end; C begin; C a1; C b2; C listed 2", "a1 b2", "",
 		},
 		"LaterOneEnds": {
-			"the earlier feed continues when the later one ends", first + "B a1; B b6; B end; A b5 MODIFIED; A c7 " +
-				"ADDED", "a1 b5 c7", "",
+			"the earlier feed continues when the later one ends",
+			first + "B a1; B b6; B end; A b5 MODIFIED; A c7 ADDED", "a1 b5 c7", "",
 		},
 		"EarlierOneListsLate": {
-			"a late list of the earlier feed keeps the objects of the later one", "A begin; B begin; B a1; B b2; A " +
-				"c1; A listed 1", "a1 b2 c1", "",
+			"a late list of the earlier feed keeps the objects of the later one",
+			"A begin; B begin; B a1; B b2; A c1; A listed 1", "a1 b2 c1", "",
 		},
 		"SetBack": {
 			"a feed may go back to an older version of its own", first + "B a1; B b6; B b5 MODIFIED; B listed 6",
@@ -149,8 +149,8 @@ func TestFeeds(t *testing.T) {
 		},
 		"EndsTwice": {"ending a feed twice has no further effect", first + "B end; B end; A b7 MODIFIED", "a1 b7", ""},
 		"NoNumbers": {
-			"versions that are not numbers are not compared, so the list counts", first + "A bx MODIFIED; B a1; B " +
-				"listed y",
+			"versions that are not numbers are not compared, so the list counts",
+			first + "A bx MODIFIED; B a1; B listed y",
 			"a1", "b",
 		},
 	}

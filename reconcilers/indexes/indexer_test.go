@@ -53,10 +53,10 @@ func TestIndexFunctionsThatMisbehave(t *testing.T) {
 			runtime.Goexit()
 			return nil, false, nil
 		}, "ended its goroutine"},
-		"Key": {"a key that is not comparable does not end the " +
-			"informer", func(context.Context, *handlers.Invocation) (map[any]any, bool, error) {
-			return map[any]any{any([]int{1}): 1}, false, nil
-		}, "unhashable"},
+		"Key": {"a key that is not comparable does not end the informer",
+			func(context.Context, *handlers.Invocation) (map[any]any, bool, error) {
+				return map[any]any{any([]int{1}): 1}, false, nil
+			}, "unhashable"},
 		"Slow": {"a slow function is logged, because all events of the kind wait for it",
 			func(context.Context, *handlers.Invocation) (map[any]any, bool, error) {
 				time.Sleep(time.Second)

@@ -26,7 +26,7 @@ func TestReadiness(t *testing.T) {
 		r.Begin([]string{"pods", "secrets", "widgets.example.org"}, nil)
 		go r.Remind(ctx)
 		r.Done("pods")
-		r.Done("nobody waits for this")
+		r.Done("unknown")
 		time.Sleep(9 * time.Second)
 		synctest.Wait()
 		if len(lines) != 0 {
@@ -73,8 +73,8 @@ func TestReadinessOfWhatIsNotKnown(t *testing.T) {
 		"Nothing": {"nothing is awaited without indices", []round{{}}, ""},
 		"AllDark": {"a selector is awaited while the server is down", []round{{unknown: pods}}, "pods"},
 		"NoKinds": {"a resource that does not exist is not awaited", []round{{unknown: pods}, {}}, ""},
-		"Answered": {"the resolved resource is awaited instead of its " +
-			"selector", []round{{unknown: pods}, {kinds: []string{"v1 pods"}}}, "v1 pods"},
+		"Answered": {"the resolved resource is awaited instead of its selector",
+			[]round{{unknown: pods}, {kinds: []string{"v1 pods"}}}, "v1 pods"},
 		"Listed": {"a listed resource is not awaited again", []round{
 			{kinds: pods, unknown: []string{"x"}, done: "pods"}, {kinds: []string{"pods", "x.io"}, done: "x.io"},
 		}, ""},
@@ -84,8 +84,8 @@ func TestReadinessOfWhatIsNotKnown(t *testing.T) {
 		"Again": {"a resource is still awaited if its selector is unresolved after a pause", []round{
 			{kinds: pods}, {unknown: pods},
 		}, "pods"},
-		"AgainListed": {"nothing is awaited again after the first " +
-			"time", []round{{kinds: pods, done: "pods"}, {unknown: pods}, {kinds: pods}}, ""},
+		"AgainListed": {"nothing is awaited again after the first time",
+			[]round{{kinds: pods, done: "pods"}, {unknown: pods}, {kinds: pods}}, ""},
 		"Later": {"a resource that is served later is not awaited", []round{{}, {kinds: pods}}, ""},
 	}
 	for name, tc := range tests {
