@@ -55,33 +55,33 @@ func TestResolveWhatIsNotTold(t *testing.T) {
 		unserved   string
 	}{
 		"Kept": {
-			"a known resource is kept while its group " +
-				"fails", spelled(t, "lions.cats.org"), []string{lions}, []string{lions}, true, "", "",
+			"a known resource is kept while its group fails",
+			spelled(t, "lions.cats.org"), []string{lions}, []string{lions}, true, "", "",
 		},
 		"NeverSeen": {
-			"an unknown resource is an error of the server while its group " +
-				"fails", spelled(t, "lions.cats.org"), nil, nil, true, "extension", "",
+			"an unknown resource is an error of the server while its group fails",
+			spelled(t, "lions.cats.org"), nil, nil, true, "extension", "",
 		},
 		"OtherGroup": {
-			"a failing group does not affect a resource of another " +
-				"group", spelled(t, "wolfs.dogs.org"), []string{wolfs}, []string{wolfs}, false, "", "",
+			"a failing group does not affect a resource of another group",
+			spelled(t, "wolfs.dogs.org"), []string{wolfs}, []string{wolfs}, false, "", "",
 		},
 		"NotInThatGroup": {
-			"a resource that its own group lacks is not served, even while another group " +
-				"fails", spelled(t, "foxes.dogs.org"), nil, nil, false, "",
+			"a resource that its own group lacks is not served, even while another group fails",
+			spelled(t, "foxes.dogs.org"), nil, nil, false, "",
 			"no such resource",
 		},
 		"FoundElsewhere": {
 			"a resource is found while another group fails", spelled(t, "wolfs"), nil, []string{wolfs}, true, "", "",
 		},
 		"Category": {
-			"a category contains the known resources of a failing group " +
-				"once", spelled(t, "category=all"), []string{lions, wolfs},
+			"a category contains the known resources of a failing group once",
+			spelled(t, "category=all"), []string{lions, wolfs},
 			[]string{pods, events, wolfs, lions}, true, "", "",
 		},
 		"CategoryAnew": {
-			"a category contains the resources of answering groups while another group " +
-				"fails", spelled(t, "category=all"), nil, []string{pods, events, wolfs}, true, "", "",
+			"a category contains the resources of answering groups while another group fails",
+			spelled(t, "category=all"), nil, []string{pods, events, wolfs}, true, "", "",
 		},
 		"GoneWithItsGroup": {
 			"a former resource of a group that answers is gone", spelled(t, "foxes"), []string{pods}, nil, true, "",
@@ -158,10 +158,8 @@ func TestInterchangeable(t *testing.T) {
 		"another version makes a difference":      {func(r *discovery.Resource) { r.Version = "v2" }, false},
 		"another kind makes a difference":         {func(r *discovery.Resource) { r.Kind = "Gadget" }, false},
 		"another name in URLs makes a difference": {func(r *discovery.Resource) { r.Plural = "widgetses" }, false},
-		"a resource without namespaces makes a " +
-			"difference": {func(r *discovery.Resource) { r.Namespaced = false }, false},
-		"a resource without a status makes a " +
-			"difference": {func(r *discovery.Resource) { r.Subresources = nil }, false},
+		"the namespaces make a difference":        {func(r *discovery.Resource) { r.Namespaced = false }, false},
+		"the status makes a difference":           {func(r *discovery.Resource) { r.Subresources = nil }, false},
 	} {
 		other := one
 		tc.change(&other)

@@ -68,12 +68,12 @@ func TestCRDWatch(t *testing.T) {
 			[]answer{{http.StatusUnauthorized, "{}"}}, []string{"list 0", "list 300", "list 600"}, nil, 1,
 		},
 		"NotThere": {
-			"a missing API of CRDs is retried every five minutes", []answer{{0, "{}"}}, []string{"list 0", "list " +
-				"300", "list 600"}, nil, 1,
+			"a missing API of CRDs is retried every five minutes",
+			[]answer{{0, "{}"}}, []string{"list 0", "list 300", "list 600"}, nil, 1,
 		},
 		"ForbiddenWatch": {
-			"a forbidden watch is followed by a list after five " +
-				"minutes", []answer{ok(list), {http.StatusForbidden, "{}"}},
+			"a forbidden watch is followed by a list after five minutes",
+			[]answer{ok(list), {http.StatusForbidden, "{}"}},
 			[]string{"list 0", "watch 7 0", "list 300"}, []int{1}, 2,
 		},
 		"Events": {
@@ -82,14 +82,14 @@ func TestCRDWatch(t *testing.T) {
 			[]string{"list 0", "watch 7 0", "watch 8 1", "watch 9 3"}, []int{1, 3}, 2,
 		},
 		"TooOld": {
-			"an expired watch is followed by a list at " +
-				"once", []answer{ok(list), ok(fmt.Sprintf(status, 410)), ok(list), ok(another),
+			"an expired watch is followed by a list at once",
+			[]answer{ok(list), ok(fmt.Sprintf(status, 410)), ok(list), ok(another),
 				{http.StatusForbidden, "{}"}},
 			[]string{"list 0", "watch 7 0", "list 1", "watch 7 1", "watch 9 3"}, []int{1, 3}, 2,
 		},
 		"Broken": {
-			"a watch that ends with an error is followed by a " +
-				"list", []answer{ok(list), ok(fmt.Sprintf(status, 500)), {http.StatusForbidden, "{}"}},
+			"a watch that ends with an error is followed by a list",
+			[]answer{ok(list), ok(fmt.Sprintf(status, 500)), {http.StatusForbidden, "{}"}},
 			[]string{"list 0", "watch 7 0", "list 1"}, []int{1}, 2,
 		},
 		"Unreadable": {

@@ -26,12 +26,12 @@ func TestParse(t *testing.T) {
 			"any other word alone is a group", []any{"v1beta1", "pods"}, said{"group": "v1beta1", "any_name": "pods"},
 		},
 		"NoGroup": {"a nil group is ignored", []any{nil, "v1", "pods"}, said{"version": "v1", "any_name": "pods"}},
-		"NoVersion": {"a nil version is " +
-			"ignored", []any{"apps", nil, "pods"}, said{"group": "apps", "any_name": "pods"}},
+		"NoVersion": {"a nil version is ignored",
+			[]any{"apps", nil, "pods"}, said{"group": "apps", "any_name": "pods"}},
 		"NilLast": {"nil arguments at the end are ignored", []any{"pods", nil, nil}, said{"any_name": "pods"}},
 		"CoreBySlash": {
-			"a slash without a group means the core " +
-				"group", []any{"/v1", "pods"}, said{"group": "", "version": "v1", "any_name": "pods"},
+			"a slash without a group means the core group",
+			[]any{"/v1", "pods"}, said{"group": "", "version": "v1", "any_name": "pods"},
 		},
 		"NilAlone": {"a nil argument before the name is ignored", []any{nil, "pods"}, said{"any_name": "pods"}},
 		"EmptyVersion": {

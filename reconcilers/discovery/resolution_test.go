@@ -37,18 +37,18 @@ func TestResolve(t *testing.T) {
 		wantError  string
 	}{
 		"UnknownKind": {
-			reason: "an unknown kind is not served, as its CRD may come " +
-				"later", kind: "Gadget", list: served(), wantError: `no resource named "Gadget"`,
+			reason: "an unknown kind is not served, as its CRD may come later",
+			kind:   "Gadget", list: served(), wantError: `no resource named "Gadget"`,
 		},
 		"UnknownName": {
-			reason: "an unknown name is not served, as its CRD may come " +
-				"later", name: "gadgets", list: served(), wantError: `no resource named "gadgets"`,
+			reason: "an unknown name is not served, as its CRD may come later",
+			name:   "gadgets", list: served(), wantError: `no resource named "gadgets"`,
 		},
-		"PluralAsKind": {reason: "a plural is not accepted as a " +
-			"kind", kind: "widgets", list: served(), wantError: "no resource named"},
+		"PluralAsKind": {reason: "a plural is not accepted as a kind",
+			kind: "widgets", list: served(), wantError: "no resource named"},
 		"WrongCase": {
-			reason: "a name in the wrong case is not accepted, as in " +
-				"Kopf", name: "Widgets", list: served(), wantError: "no resource named",
+			reason: "a name in the wrong case is not accepted, as in Kopf",
+			name:   "Widgets", list: served(), wantError: "no resource named",
 		},
 		"Nothing": {
 			reason: "an empty group is not served, as its CRDs may come later", kind: "Widget",
@@ -59,8 +59,8 @@ func TestResolve(t *testing.T) {
 			wantError: "no resource named",
 		},
 		"SubresourceKind": {
-			reason: "the kind of a subresource is not a resource", kind: "Scale", list: served(), wantError: "no " +
-				"resource named",
+			reason: "the kind of a subresource is not a resource",
+			kind:   "Scale", list: served(), wantError: "no resource named",
 		},
 		"NoList": {
 			reason: "a resource without the verb list is not served", kind: "Review", list: served(),
@@ -71,8 +71,8 @@ func TestResolve(t *testing.T) {
 			wantError: `does not support "patch"`,
 		},
 		"NoPatchToRead": {
-			reason: "a resource without the verb patch is served for " +
-				"readers", name: "relics", reads: true, list: served(),
+			reason: "a resource without the verb patch is served for readers",
+			name:   "relics", reads: true, list: served(),
 			want: discovery.Resource{GroupVersionKind: discoverytest.ExampleV1.WithKind("Relic"), Plural: "relics"},
 		},
 		// Deviation D-dying-crds.
@@ -104,16 +104,16 @@ func TestResolve(t *testing.T) {
 		},
 		"Kind":   {reason: "a resource is found by its kind", kind: "Widget", list: served(), want: widget},
 		"Plural": {reason: "a resource is found by its plural", name: "widgets", list: served(), want: widget},
-		"Singular": {reason: "a resource is found by its singular, as in " +
-			"kubectl", name: "widget", list: served(), want: widget},
-		"KindAsName": {reason: "a resource is found by its kind as a " +
-			"name", name: "Widget", list: served(), want: widget},
+		"Singular": {reason: "a resource is found by its singular, as in kubectl",
+			name: "widget", list: served(), want: widget},
+		"KindAsName": {reason: "a resource is found by its kind as a name",
+			name: "Widget", list: served(), want: widget},
 		"SingularLeftOut": {
 			reason: "a missing singular is the kind in lower case", name: "cluster", list: served(), want: cluster,
 		},
 		"ClusterScoped": {
-			reason: "a cluster-scoped resource does not get the status subresource of another " +
-				"one", kind: "Cluster", list: served(),
+			reason: "a cluster-scoped resource does not get the status subresource of another one",
+			kind:   "Cluster", list: served(),
 			want: cluster,
 		},
 		"OneOfTheSameName": {reason: "a kind is not ambiguous if only its name is", kind: "Widget", want: widget,
@@ -158,18 +158,18 @@ func TestSelectorMayMean(t *testing.T) {
 			discovery.OfKind(schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Gadget"}), false,
 		},
 		"AnyGroup": {
-			"a selector without a group may mean any " +
-				"group", discovery.Selector{Name: "gadgets"}, by("Gadget", ""), true,
+			"a selector without a group may mean any group",
+			discovery.Selector{Name: "gadgets"}, by("Gadget", ""), true,
 		},
-		"Everything": {"a selector of everything may mean any " +
-			"resource", discovery.Selector{Everything: true}, by("Gadget", ""), true},
+		"Everything": {"a selector of everything may mean any resource",
+			discovery.Selector{Everything: true}, by("Gadget", ""), true},
 		"Category": {
-			"a category may not mean a kind, as its members are " +
-				"unknown", discovery.Selector{Category: "all"}, by("Gadget", ""), false,
+			"a category may not mean a kind, as its members are unknown",
+			discovery.Selector{Category: "all"}, by("Gadget", ""), false,
 		},
 		"SameCategory": {
-			"a category may mean the same " +
-				"category", discovery.Selector{Category: "all"}, discovery.Selector{Category: "all"}, true,
+			"a category may mean the same category",
+			discovery.Selector{Category: "all"}, discovery.Selector{Category: "all"}, true,
 		},
 		"EverythingByFunc": {
 			"everything may not mean a function, as its resources are unknown", discovery.Selector{Everything: true},
@@ -182,8 +182,8 @@ func TestSelectorMayMean(t *testing.T) {
 		},
 		"OtherKind": {"two kinds are not the same", by("Gadget", ""), by("Widget", ""), false},
 		"OtherName": {"two names are not the same", by("", "gadgets"), by("", "widgets"), false},
-		"KindAndOther": {"a kind and the plural of another one are not the " +
-			"same", by("Gadget", ""), by("", "widgets"), false},
+		"KindAndOther": {"a kind and the plural of another one are not the same",
+			by("Gadget", ""), by("", "widgets"), false},
 		"Same":            {"a kind may mean the same kind", by("Gadget", ""), by("Gadget", ""), true},
 		"KindAndPlural":   {"a kind may mean its plural", by("Policy", ""), by("", "policies"), true},
 		"PluralAndKind":   {"a plural may mean its kind", by("", "gadgets"), by("Gadget", ""), true},

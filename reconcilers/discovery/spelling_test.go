@@ -51,8 +51,8 @@ func TestSpellings(t *testing.T) {
 		asked  int
 	}{
 		"Nothing": {
-			reason: "a name that no group has is not served", parts: []string{"nothings"}, fails: "there is no such " +
-				"resource", asked: 6,
+			reason: "a name that no group has is not served",
+			parts:  []string{"nothings"}, fails: "there is no such resource", asked: 6,
 		},
 		"Ambiguous": {
 			reason: "a name that two groups have is ambiguous", parts: []string{"kex"}, fails: "ambiguous", asked: 6,
@@ -61,8 +61,8 @@ func TestSpellings(t *testing.T) {
 			reason: "only the named group is requested", parts: []string{"nothings.kopf.dev"},
 			fails: "there is no such resource", asked: 2,
 		},
-		"Core": {reason: "the core group has precedence over others", parts: []string{"pods"}, want: "/v1, " +
-			"Kind=Pod", asked: 6},
+		"Core": {reason: "the core group has precedence over others",
+			parts: []string{"pods"}, want: "/v1, Kind=Pod", asked: 6},
 		"CoreKind": {
 			reason: "a kind that only one group has is found", parts: []string{"PodMetrics"},
 			want: "metrics.k8s.io/v1, Kind=PodMetrics", asked: 6,
@@ -76,12 +76,12 @@ func TestSpellings(t *testing.T) {
 			want: "kopf.dev/v1, Kind=KopfExample", asked: 2,
 		},
 		"Kind": {
-			reason: "a kind is accepted as a name", parts: []string{"Lonely"}, want: "kopf.dev/v1, " +
-				"Kind=Lonely", asked: 6,
+			reason: "a kind is accepted as a name",
+			parts:  []string{"Lonely"}, want: "kopf.dev/v1, Kind=Lonely", asked: 6,
 		},
 		"NameVersion": {
-			reason: "a version without a group is accepted after the " +
-				"name", parts: []string{"pods.v1"}, want: "/v1, Kind=Pod", asked: 6,
+			reason: "a version without a group is accepted after the name",
+			parts:  []string{"pods.v1"}, want: "/v1, Kind=Pod", asked: 6,
 		},
 	}
 	for name, tc := range tests {
