@@ -71,8 +71,8 @@ func TestQueueIsBounded(t *testing.T) {
 	}
 	if got[0] != "ADDED u1@0" || got[1] != "MODIFIED u1@12" || got[len(got)-1] != "DELETED u1@1000" {
 		t.Errorf(
-			"want the first and the last event, without the oldest changes, got %s, %s … "+
-				"%s", got[0], got[1], got[len(got)-1],
+			"want the first and the last event, without the oldest changes, got %s, %s … %s",
+			got[0], got[1], got[len(got)-1],
 		)
 	}
 }

@@ -46,8 +46,8 @@ func TestDelayedEventsAreNotLost(t *testing.T) {
 	}{
 		"Fast": {"an event is delivered if the pass ends before the delay", 0, 0},
 		"Slow": {"an event is delivered if the delay ends while another handler runs", 3 * time.Second, 0},
-		"Reset": {"an event is delivered if the third handler resets the loop, which ends the " +
-			"delay", 3 * time.Second, 10},
+		"Reset": {"an event is delivered if the third handler resets the loop, which ends the delay",
+			3 * time.Second, 10},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -30,13 +30,13 @@ func TestJournalOfEvents(t *testing.T) {
 		want   []string
 	}{
 		"Heard": {
-			"no decision is noted if all handlers were " +
-				"called", []*handlers.Handler{watching("h", succeed)}, []events.Event{one}, false,
+			"no decision is noted if all handlers were called",
+			[]*handlers.Handler{watching("h", succeed)}, []events.Event{one}, false,
 			[]string{"call h for event, attempt 1: succeeded"},
 		},
 		"Listed": {
-			"the decision about an event of the initial list has no event " +
-				"type", []*handlers.Handler{watching("h", succeed, no)},
+			"the decision about an event of the initial list has no event type",
+			[]*handlers.Handler{watching("h", succeed, no)},
 			[]events.Event{{Type: events.Listed, Object: object("a", "u1", 1)}}, false,
 			[]string{"look event; h not: Filters says filtered out"},
 		},
@@ -62,8 +62,8 @@ func TestJournalOfEvents(t *testing.T) {
 			false, []string{"look event ADDED; deaf not: Filters says filtered out"},
 		},
 		"Ended": {
-			"nothing is noted after the " +
-				"exit", []*handlers.Handler{watching("h", succeed, no)}, []events.Event{one}, true,
+			"nothing is noted after the exit",
+			[]*handlers.Handler{watching("h", succeed, no)}, []events.Event{one}, true,
 			nil,
 		},
 	} {
