@@ -176,8 +176,8 @@ func TestDependencyMistakes(t *testing.T) {
 		subs   []*handlers.Handler
 		want   string
 	}{
-		"Itself": {"a sub-handler that depends on itself is an " +
-			"error", []*handlers.Handler{sub("a", ok, afterSuccess("a"))},
+		"Itself": {"a sub-handler that depends on itself is an error",
+			[]*handlers.Handler{sub("a", ok, afterSuccess("a"))},
 			`sub-handlers of handler "p" wait for one another: "a" after "a"`},
 		"Cycle": {"a cycle is an error that lists its members", []*handlers.Handler{
 			sub("x", ok, afterSuccess("a")), sub("a", ok, afterSuccess("b")), sub("b", ok, afterEnd("c")),
@@ -186,10 +186,10 @@ func TestDependencyMistakes(t *testing.T) {
 		"Undeclared": {"a dependency that is not declared is an error", []*handlers.Handler{
 			sub("a", ok), sub("b", ok, afterSuccess("a", "aa")),
 		}, `sub-handler "b" of handler "p" comes after "aa", which is not declared: declare it before they are run`},
-		"UndeclaredOfUnmatching": {"an undeclared dependency is an error even if its dependent does not " +
-			"match", []*handlers.Handler{
-			sub("b", ok, afterEnd("aa"), never),
-		}, `sub-handler "b" of handler "p" comes after "aa", which is not declared: declare it before they are run`},
+		"UndeclaredOfUnmatching": {"an undeclared dependency is an error even if its dependent does not match",
+			[]*handlers.Handler{
+				sub("b", ok, afterEnd("aa"), never),
+			}, `sub-handler "b" of handler "p" comes after "aa", which is not declared: declare it before they are run`},
 	} {
 		run(t, map[string]scenario{name: {tc.reason, func(w *world) {
 			p := w.compact(onCreate("p", w.steps(nil, tc.subs...)), onCreate("q", fails(1, temporaryError{})))

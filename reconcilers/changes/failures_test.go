@@ -58,7 +58,7 @@ func TestFailures(t *testing.T) {
 				w.wantCalls("all", "0s create a", "0s create b", "1m40s create a", "1m50s create a")
 				w.wantClean("all")
 			}},
-		"ForbiddenCheckpoints": {"checkpoints of a long handler are retried at most once a minute",
+		"ForbiddenCheckpoints": {"checkpoints of a long handler are retried about once a minute in the long run",
 			func(w *world) {
 				w.forbidden(24 * time.Hour)
 				p := w.start(onCreate("a", ok), onCreate("b", takes(time.Hour)))

@@ -118,7 +118,7 @@ func TestUncertainAnswers(t *testing.T) {
 	const forbidden = metav1.StatusReasonForbidden // the code counts, whatever the reason
 	cases := map[string]scenario{}
 	for name, c := range map[string]struct {
-		code  int32 // -1 is no answer at all
+		code  int32 // -1 drops the answer
 		reads bool
 	}{
 		"NoAnswer": {-1, true}, "NoCode": {0, true}, "RequestTimeout": {http.StatusRequestTimeout, true},

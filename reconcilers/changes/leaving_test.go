@@ -34,12 +34,12 @@ func TestLeavesAlone(t *testing.T) {
 			}, plain, false,
 		},
 		"Background": {
-			"an object is not ignored if its kind has background " +
-				"tasks", func(h *changes.Handling) { h.Background = nothingElse{} }, plain, false,
+			"an object is not ignored if its kind has background tasks",
+			func(h *changes.Handling) { h.Background = nothingElse{} }, plain, false,
 		},
 		"Conditions": {
-			"an object is not ignored if its kind reports " +
-				"conditions", func(h *changes.Handling) { h.Conditions = &changes.Conditions{} },
+			"an object is not ignored if its kind reports conditions",
+			func(h *changes.Handling) { h.Conditions = &changes.Conditions{} },
 			plain, false,
 		},
 		"Finalizer": {

@@ -74,50 +74,50 @@ func TestLinear(t *testing.T) {
 		"Parts": {"the cost is linear in the number of sub-handlers", 1000, func(w *world, size int) *process {
 			return w.compact(onCreate("a", declares(size, many)))
 		}},
-		"PartsAsKopf": {"the cost is linear in the number of sub-handlers with the records of " +
-			"Kopf", 300, func(w *world, size int) *process {
-			return w.startWith(annotated, onCreate("a", declares(size, many)))
-		}},
-		"MorePartsThanFit": {"the cost is linear if most sub-handlers do not " +
-			"fit", 2000, func(w *world, size int) *process {
-			return w.startWith(annotated, onCreate("a", declares(size, many)))
-		}},
+		"PartsAsKopf": {"the cost is linear in the number of sub-handlers with the records of Kopf",
+			300, func(w *world, size int) *process {
+				return w.startWith(annotated, onCreate("a", declares(size, many)))
+			}},
+		"MorePartsThanFit": {"the cost is linear if most sub-handlers do not fit",
+			2000, func(w *world, size int) *process {
+				return w.startWith(annotated, onCreate("a", declares(size, many)))
+			}},
 		"PartsOneByOne": {"finished sub-handlers are not visited again for each new one", 1000,
 			func(w *world, size int) *process {
 				return w.compact(onCreate("a", eager(size, ok)))
 			}},
-		"PartsInAChain": {"the cost is linear if each sub-handler depends on the one " +
-			"before", 1000, func(w *world, size int) *process {
-			return w.compact(onCreate("a", ordered(size, func(i int) (ids []string) {
-				if i > 0 {
-					ids = append(ids, part(i-1))
-				}
-				return ids
-			})))
-		}},
-		"PartsAfterAll": {"the cost is linear if one sub-handler depends on all " +
-			"others", 1000, func(w *world, size int) *process {
-			return w.compact(onCreate("a", ordered(size, func(i int) (ids []string) {
-				for before := range size - 1 {
-					if i == size-1 {
-						ids = append(ids, part(before))
+		"PartsInAChain": {"the cost is linear if each sub-handler depends on the one before",
+			1000, func(w *world, size int) *process {
+				return w.compact(onCreate("a", ordered(size, func(i int) (ids []string) {
+					if i > 0 {
+						ids = append(ids, part(i-1))
 					}
-				}
-				return ids
-			})))
-		}},
+					return ids
+				})))
+			}},
+		"PartsAfterAll": {"the cost is linear if one sub-handler depends on all others",
+			1000, func(w *world, size int) *process {
+				return w.compact(onCreate("a", ordered(size, func(i int) (ids []string) {
+					for before := range size - 1 {
+						if i == size-1 {
+							ids = append(ids, part(before))
+						}
+					}
+					return ids
+				})))
+			}},
 		"PartsWithin": {"the cost is linear for sub-handlers of sub-handlers", 40, func(w *world, size int) *process {
 			return w.compact(onCreate("a", declares(size, func(int) handlers.Func { return declares(20, many) })))
 		}},
-		"Succeeded": {"the cost is linear in the number of recorded " +
-			"successes", 4000, func(w *world, size int) *process {
-			names := make([]any, size)
-			for i := range names {
-				names[i] = part(i)
-			}
-			remembered(w, map[string]any{"a": map[string]any{"purpose": "create", "succeeded": names}})
-			return w.compact(onCreate("a", declares(size, many)))
-		}},
+		"Succeeded": {"the cost is linear in the number of recorded successes",
+			4000, func(w *world, size int) *process {
+				names := make([]any, size)
+				for i := range names {
+					names[i] = part(i)
+				}
+				remembered(w, map[string]any{"a": map[string]any{"purpose": "create", "succeeded": names}})
+				return w.compact(onCreate("a", declares(size, many)))
+			}},
 		"Aliases": {"a record with many spellings is not read once for each of them", 500,
 			func(w *world, size int) *process {
 				aliases := make([]any, size)
@@ -130,19 +130,19 @@ func TestLinear(t *testing.T) {
 				})
 				return w.startWith(annotated, onCreate("a", ok))
 			}},
-		"Repeated": {"a record that is listed many times is not read as " +
-			"often", 1000, func(w *world, size int) *process {
-			refs := make([]any, size)
-			for i := range refs {
-				refs[i] = "a/x"
-			}
-			remembered(w, map[string]any{
-				"a": map[string]any{
-					"purpose": "create", "subrefs": refs,
-				}, "a.x": map[string]any{"purpose": "create", "subrefs": refs},
-			})
-			return w.startWith(annotated, onCreate("a", ok))
-		}},
+		"Repeated": {"a record that is listed many times is not read as often",
+			1000, func(w *world, size int) *process {
+				refs := make([]any, size)
+				for i := range refs {
+					refs[i] = "a/x"
+				}
+				remembered(w, map[string]any{
+					"a": map[string]any{
+						"purpose": "create", "subrefs": refs,
+					}, "a.x": map[string]any{"purpose": "create", "subrefs": refs},
+				})
+				return w.startWith(annotated, onCreate("a", ok))
+			}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

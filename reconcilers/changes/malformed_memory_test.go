@@ -60,7 +60,7 @@ func TestMalformed(t *testing.T) {
 	}
 }
 
-// TestMalformedTold shows what is logged about malformed records during a deletion of several passes.
+// TestMalformedTold shows how malformed records are logged during a deletion of several passes.
 func TestMalformedTold(t *testing.T) {
 	cases := map[string]scenario{}
 	for name, c := range map[string]struct {

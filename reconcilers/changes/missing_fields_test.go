@@ -121,8 +121,8 @@ func TestFieldsInsideOfScalarsAreTold(t *testing.T) {
 		want   int
 	}{
 		"Once": {"a missing field is logged once, not in each pass", "spec.field.c", []any{"two", "three"}, 1},
-		"Again": {"a field that was there is logged " +
-			"again", "spec.field.c", []any{map[string]any{"c": "x"}, "three"}, 2},
+		"Again": {"a field that was there is logged again",
+			"spec.field.c", []any{map[string]any{"c": "x"}, "three"}, 2},
 		"Absent":   {"a field of an absent parent is not logged", "spec.other.c", []any{"two"}, 0},
 		"Null":     {"a field inside of null is not logged", "spec.null.c", []any{"two"}, 0},
 		"InAList":  {"a field inside of a list is logged", "spec.list.0", []any{"two"}, 1},

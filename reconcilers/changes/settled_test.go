@@ -42,34 +42,34 @@ func TestSettled(t *testing.T) {
 	status := patches("up", "status", "phase")
 	run(t, map[string]scenario{
 		"Closed": {"a pass that closes a cause settles the object", alone(true, onCreate("c", ok))},
-		"Held": {"adding the finalizer first does not prevent that the object is settled", alone(
+		"Held": {"a creation settles the object even if the finalizer is added first", alone(
 			true, onCreate("c", ok), onDelete("d", ok),
 		)},
 		"Nobody": {"an object that matches no handler is settled", alone(true, onCreate("c", ok, never))},
-		"Result": {"a result settles the object if no handler looks at the " +
-			"status", alone(true, onCreate("c", returns("x")))},
-		"Status": {"a status patch settles the object if no handler looks at " +
-			"it", alone(true, onCreate("c", status))},
-		"StatusSeenByFilter": {"a status patch needs a further pass if a filter looks at " +
-			"it", alone(false, onCreate("c", status, sees("status")))},
-		"StatusOfObjectSeen": {"a status patch needs a further pass if a filter can look " +
-			"anywhere", alone(false, onCreate("c", status, sees()))},
-		"ObjectSeen": {"own memory settles the object even if a filter can look " +
-			"anywhere", alone(true, onCreate("c", ok, sees()))},
+		"Result": {"a result settles the object if no handler looks at the status",
+			alone(true, onCreate("c", returns("x")))},
+		"Status": {"a status patch settles the object if no handler looks at it",
+			alone(true, onCreate("c", status))},
+		"StatusSeenByFilter": {"a status patch needs a further pass if a filter looks at it",
+			alone(false, onCreate("c", status, sees("status")))},
+		"StatusOfObjectSeen": {"a status patch needs a further pass if a filter can look anywhere",
+			alone(false, onCreate("c", status, sees()))},
+		"ObjectSeen": {"own memory settles the object even if a filter can look anywhere",
+			alone(true, onCreate("c", ok, sees()))},
 		"LabelSeen": {
-			"a status patch settles the object if a filter looks only at " +
-				"labels", alone(true, onCreate("c", status, sees("metadata", "labels"))),
+			"a status patch settles the object if a filter looks only at labels",
+			alone(true, onCreate("c", status, sees("metadata", "labels"))),
 		},
 		"GenerationSeen": {
-			"a status patch needs a further pass if a filter looks at the " +
-				"generation", alone(false, onCreate("c", status, sees("metadata", "generation"))),
+			"a status patch needs a further pass if a filter looks at the generation",
+			alone(false, onCreate("c", status, sees("metadata", "generation"))),
 		},
-		"FilterUnknown": {"a filter without declared fields needs a further " +
-			"pass", alone(false, onCreate("c", ok, when(always)))},
-		"ChangeSeen": {"a filter that looks at the change needs a further " +
-			"pass", alone(false, onCreate("c", ok, sees(), func(h *handlers.Handler) {
-			h.Words.Filters[0].OfChange = true
-		}))},
+		"FilterUnknown": {"a filter without declared fields needs a further pass",
+			alone(false, onCreate("c", ok, when(always)))},
+		"ChangeSeen": {"a filter that looks at the change needs a further pass",
+			alone(false, onCreate("c", ok, sees(), func(h *handlers.Handler) {
+				h.Words.Filters[0].OfChange = true
+			}))},
 		"Edited": {"a handler's own change of the essence is handled as an update", func(w *world) {
 			p := w.start(onCreate("c", patches("two", "spec", "field")), onUpdate("u", ok))
 			p.wantSettled("the creation", false)
@@ -79,8 +79,8 @@ func TestSettled(t *testing.T) {
 		"Labelled": {"a label patch needs a further pass, because filters can look at it", alone(
 			false, onCreate("c", patches("x", "metadata", "labels", "l")),
 		)},
-		"Annotated": {"an annotation patch needs a further " +
-			"pass", alone(false, onCreate("c", patches("x", "metadata", "annotations", "a")))},
+		"Annotated": {"an annotation patch needs a further pass",
+			alone(false, onCreate("c", patches("x", "metadata", "annotations", "a")))},
 		"FieldLeft": {"an object that no handler matches any more needs a further pass for its " +
 			"finalizer", func(w *world) {
 			p := w.start(onUpdate("u", ok, ofField), onDelete("d", ok, ofField))
@@ -162,34 +162,34 @@ func TestSettledBesideOthers(t *testing.T) {
 		}
 	}
 	run(t, map[string]scenario{
-		"Essence": {"an edit of the essence needs a further " +
-			"pass", others(func(w *world) { w.set("two", "spec", "field") }, false)},
-		"Label": {"an edit of labels needs a further " +
-			"pass", others(func(w *world) { w.set("x", "metadata", "labels", "l") }, false)},
+		"Essence": {"an edit of the essence needs a further pass",
+			others(func(w *world) { w.set("two", "spec", "field") }, false)},
+		"Label": {"an edit of labels needs a further pass",
+			others(func(w *world) { w.set("x", "metadata", "labels", "l") }, false)},
 		"Finalizers": {"an edit of finalizers needs a further pass", others(func(w *world) {
 			w.set([]any{"other.org/f"}, "metadata", "finalizers")
 		}, false)},
 		"Owner": {"an edit of owner references needs a further pass", others(func(w *world) {
 			w.set([]any{owner("o")}, "metadata", "ownerReferences")
 		}, false)},
-		"Status": {"an edit of the status keeps the object " +
-			"settled", others(func(w *world) { w.set("up", "status", "phase") }, true)},
+		"Status": {"an edit of the status keeps the object settled",
+			others(func(w *world) { w.set("up", "status", "phase") }, true)},
 		"Record": {"an edit of the annotations of the engine needs a further pass", others(func(w *world) {
 			w.set("{}", "metadata", "annotations", prefix+"/other")
 		}, false)},
-		"EssenceByWebhook": {"an essence that a webhook changes needs a further " +
-			"pass", mutated(func(body map[string]any) {
-			put(body, "no", "spec", "field")
-		})},
+		"EssenceByWebhook": {"an essence that a webhook changes needs a further pass",
+			mutated(func(body map[string]any) {
+				put(body, "no", "spec", "field")
+			})},
 		"MemoryByWebhook": {"memory that a webhook changes needs a further pass", mutated(func(body map[string]any) {
 			if at(body, "metadata", "annotations", handled) != nil {
 				put(body, `{"spec":{"field":"other"}}`, "metadata", "annotations", handled)
 			}
 		})},
-		"BindingByWebhook": {"a binding that a webhook removes needs a further " +
-			"pass", mutated(func(body map[string]any) {
-			put(body, nil, "metadata", "annotations", boundTo)
-		})},
+		"BindingByWebhook": {"a binding that a webhook removes needs a further pass",
+			mutated(func(body map[string]any) {
+				put(body, nil, "metadata", "annotations", boundTo)
+			})},
 		"Unwritten": {"a pass without a write settles the state that it has read", func(w *world) {
 			p := w.start(onCreate("c", fails(1, errNever), mode(handlers.ErrorsPermanent)))
 			p.wantSettled("it failed permanently", true)

@@ -147,8 +147,8 @@ func TestDecidedOutcomes(t *testing.T) {
 		"Refused": {"a refused success counts as a retry", bad, []string{"retry", "failure"}},
 		"Written": {"an accepted success counts as a success", good, []string{"success"}},
 		"Silent":  {"a success without changes counts as a success", ok, []string{"success"}},
-		"Failed": {"an error counts as a retry, whatever is " +
-			"written", fails(1, errOrdinary), []string{"retry", "success"}},
+		"Failed": {"an error counts as a retry, whatever is written",
+			fails(1, errOrdinary), []string{"retry", "success"}},
 	} {
 		run(t, map[string]scenario{name: {tc.reason, func(w *world) {
 			w.serveStatus(true)

@@ -202,7 +202,7 @@ func closed(w *world) {
 }
 
 // swapped produces the state after the revert of an update that u had seen: the revert is stored as an update, but no
-// handler was called for it yet.
+// handler has succeeded for it yet.
 func swapped(w *world) {
 	began(w)
 	w.set("one", "spec", "field")

@@ -31,8 +31,8 @@ func (w *world) wantNoted(told *journaltest.Reader, want ...string) {
 	w.want("journal", want, got)
 }
 
-// TestJournal shows what the journal contains about changes: which cause was detected, which handlers were called or
-// skipped and why, what was dropped, and what was written.
+// TestJournal shows the entries of the journal about changes: the detected cause, the called handlers, the skipped
+// ones with the reason, dropped causes, and writes.
 func TestJournal(t *testing.T) {
 	later := temporaryError{delay: 10 * time.Second}
 	value := func(want string) option {

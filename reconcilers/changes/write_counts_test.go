@@ -108,7 +108,7 @@ func TestWrites(t *testing.T) {
 				w.t.Errorf("want a release without a further pass, got %+v, error %v", next, err)
 			}
 		}},
-		// Deviation D-dying-purge: what is stored is what was handled, and no record.
+		// Deviation D-dying-purge: the last-handled configuration is kept, and records are removed.
 		"FinalizersOfOthers": {"the finalizers of others are kept and hold the object", func(w *world) {
 			w.set([]any{"other/one"}, "metadata", "finalizers")
 			p := w.start(onCreate("a", ok), onDelete("d", ok))
