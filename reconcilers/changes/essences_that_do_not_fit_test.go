@@ -31,7 +31,7 @@ func TestLastByte(t *testing.T) {
 			w.wantCalls("all", "0s create a", "0s update u")
 			w.wantHandled("all", "two")
 			w.want("size", annotationsLimit, w.size())
-			w.want("told", false, w.hasLogged("logged"))
+			w.want("logged", false, w.hasLogged("too large"))
 		}},
 		"Open": {"the interim memory is not rewritten for a second success", func(w *world) {
 			half := func() *process {

@@ -48,7 +48,7 @@ func TestFieldsInsideOfScalars(t *testing.T) {
 			w.start(
 				w.onField("f", "spec", "field", "c"), onCreate("a", ok), w.onField("g", "spec", "field"),
 			).settle()
-			w.want("told", true, w.hasLogged("logged", `"handlers"=["f"]`))
+			w.want("logged", true, w.hasLogged("cannot have the field of a handler", `"handlers"=["f"]`))
 		}},
 		"Becomes": {"the field is added and removed with the mapping that contains it", func(w *world) {
 			p := w.start(w.onField("f", "spec", "field", "c"), onUpdate("u", ok))

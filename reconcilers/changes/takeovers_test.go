@@ -146,7 +146,7 @@ func TestTakeovers(t *testing.T) {
 			"operator", func(w *world) {
 			began(w).ends("two")
 			other{w}.begins("three", "u")
-			w.want("told", []string{"calls"}, next(w))
+			w.want("calls", []string{"v two→three"}, next(w))
 			w.wantHandled("all", "three")
 			w.wantClean("all")
 		}},
@@ -155,7 +155,7 @@ func TestTakeovers(t *testing.T) {
 			o.ends("two")
 			o.ends("one")
 			o.begins("three", "u")
-			w.want("told", []string{"calls"}, next(w))
+			w.want("calls", []string{"v one→three"}, next(w))
 			w.wantHandled("all", "three")
 			w.wantClean("all")
 		}},
