@@ -110,11 +110,12 @@ func TestConditionsWithoutCalls(t *testing.T) {
 			"handler", func(w *world) {
 			w.withStatus()
 			var p *telling
-			p = w.tell(nil, onCreate("a", ok), onCreate("b", func(ctx context.Context, _ *handlers.Invocation) error {
-				p.exit()
-				<-ctx.Done()
-				return context.Cause(ctx)
-			}))
+			p = w.tell(nil,
+				onCreate("a", ok), onCreate("b", func(ctx context.Context, _ *handlers.Invocation) error {
+					p.exit()
+					<-ctx.Done()
+					return context.Cause(ctx)
+				}))
 			p.settle()
 			w.want("record of a", true, w.record("a", "success"))
 			w.wantTold("interrupted", nil, nil, nil)
