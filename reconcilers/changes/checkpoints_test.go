@@ -98,8 +98,8 @@ func TestCheckpoints(t *testing.T) {
 			w.wantHandled("after the second life", "two")
 			w.wantClean("after the second life")
 		}},
-		"BetweenStatusAndMain": {"the status is written first, so a crash between the two writes loses no " +
-			"result", func(w *world) {
+		"BetweenStatusAndMain": {"the status is written first, so a crash before the main write loses " +
+			"nothing", func(w *world) {
 			w.serveStatus(true)
 			registered := []*handlers.Handler{onCreate("a", returns("r")), onCreate("b", patches("p", "status", "b"))}
 			p := w.start(registered...)

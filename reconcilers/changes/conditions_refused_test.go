@@ -72,8 +72,7 @@ func TestRefusedConditions(t *testing.T) {
 			p.settle()
 			p.wantRefusals("without an outcome", true, dropped)
 		}},
-		"Unreadable": {"a status in which the conditions are not a list does not close them for its " +
-			"kind", func(w *world) {
+		"Unreadable": {"a status with conditions that are not a list does not close them for its kind", func(w *world) {
 			w.withStatus()
 			w.webhook = func(body map[string]any) {
 				if status, ok := body["status"].(map[string]any); ok && status["conditions"] != nil {

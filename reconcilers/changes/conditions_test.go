@@ -38,8 +38,8 @@ func TestConditions(t *testing.T) {
 			w.tell(nil, onCreate("a", fails(1, permanentError{}))).settle()
 			w.wantTold("finally", "False", nil, "True")
 		}},
-		"Blocked": {"an object that a handler cannot decode is stalled, with the wrong field in the " +
-			"message", func(w *world) {
+		"Blocked": {"an object that a handler cannot decode is stalled, and the message names the " +
+			"field", func(w *world) {
 			w.withStatus()
 			_, _ = w.tell(nil, onCreate("a", fails(9, undecodableError{})), onCreate("b", ok)).pass()
 			text, _ := w.condition("Ready", "message").(string)
@@ -55,8 +55,7 @@ func TestConditions(t *testing.T) {
 			w.tell([]handlers.Filter{never}).settle()
 			w.wantTold("finally", nil, nil, nil)
 		}},
-		"FilterFails": {"a failing filter of a reporter is an error of the pass, with or without an " +
-			"outcome", func(w *world) {
+		"FilterFails": {"a failing filter of a reporter is an error, with or without an outcome", func(w *world) {
 			w.withStatus()
 			broken := true
 			p := w.tell([]handlers.Filter{func(context.Context, *cause.Cause) (bool, error) {

@@ -106,8 +106,7 @@ func TestConditionsWithoutCalls(t *testing.T) {
 			p.settle()
 			w.wantWrites("the write for the reverted change", "main 404")
 		}},
-		"Interrupted": {"no conditions are written and no refusal is reported if the exit interrupts a " +
-			"handler", func(w *world) {
+		"Interrupted": {"no conditions are written or reported as refused if the exit interrupts", func(w *world) {
 			w.withStatus()
 			var p *telling
 			p = w.tell(nil,

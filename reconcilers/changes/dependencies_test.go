@@ -51,8 +51,7 @@ func TestDependencies(t *testing.T) {
 					"0s create e")
 				w.wantClean("all")
 			}},
-		"Retried": {"a dependent sub-handler waits for retries of its dependency without additional " +
-			"passes", func(w *world) {
+		"Retried": {"a dependent waits for retries of its dependency without additional passes", func(w *world) {
 			p := w.compact(onCreate("p", w.steps(nil, sub("b", ok, afterSuccess("a")), sub("a", fails(2, later)))))
 			p.settle()
 			w.wantCalls("all", "0s create p", "0s create a", "10s create p", "10s create a", "20s create p",
@@ -60,8 +59,8 @@ func TestDependencies(t *testing.T) {
 			w.want("sleeps", []time.Duration{10 * time.Second, 10 * time.Second}, p.sleeps)
 			w.wantClean("all")
 		}},
-		"Failed": {"a dependent of a failed sub-handler fails without a call, as do its own " +
-			"dependents", func(w *world) {
+		"Failed": {"a dependent of a failed sub-handler fails without a call, as its own dependents " +
+			"do", func(w *world) {
 			p := w.compact(onCreate("p", w.steps(nil, sub("a", fails(1, permanentError{})),
 				sub("b", ok, afterSuccess("a")), sub("c", ok, afterSuccess("b")), sub("d", fails(1, later)))))
 			p.step()
@@ -104,8 +103,7 @@ func TestDependencies(t *testing.T) {
 			w.wantCalls("all", "0s create p", "0s create b")
 			w.wantClean("all")
 		}},
-		"OneAtATime": {"with any lifecycle, a dependent is called even if an earlier sub-handler is still " +
-			"retried", func(w *world) {
+		"OneAtATime": {"each lifecycle calls a dependent even while another sub-handler is retried", func(w *world) {
 			for _, lifecycle := range []handlers.Lifecycle{handlers.ASAP, handlers.OneByOne, handlers.Randomized} {
 				started := time.Now()
 				w.create(object())
@@ -129,8 +127,7 @@ func TestDependencies(t *testing.T) {
 				"10s create x", "10s create y", "10s create b")
 			w.wantClean("all")
 		}},
-		"Timeout": {"the timeout of a dependent begins when its wait ends, and continues after a " +
-			"restart", func(w *world) {
+		"Timeout": {"the timeout of a dependent begins when its wait ends, and survives a restart", func(w *world) {
 			stuck := func(ctx context.Context, _ *handlers.Invocation) error { <-ctx.Done(); return context.Cause(ctx) }
 			var started time.Time
 			var slow handlers.Func
@@ -151,8 +148,7 @@ func TestDependencies(t *testing.T) {
 				w.wantClean("all")
 			}
 		}},
-		"Crash": {"after a crash, unwritten sub-handlers are repeated in the order of their " +
-			"dependencies", func(w *world) {
+		"Crash": {"after a crash, unwritten sub-handlers are repeated in dependency order", func(w *world) {
 			registered := onCreate("p", w.steps(nil, sub("c", ok, afterSuccess("b")), sub("a", takes(2*time.Second)),
 				sub("b", takes(10*time.Second), afterSuccess("a"))))
 			p := w.startWith(annotated, registered)

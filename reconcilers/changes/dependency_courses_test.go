@@ -96,8 +96,7 @@ func TestDependencyCourses(t *testing.T) {
 			asking.Wait()
 			w.wantClean("all")
 		}},
-		"AllAtOnce": {"a finished dependency does not start more dependents than the object has room " +
-			"for", func(w *world) {
+		"AllAtOnce": {"a finished dependency starts no more dependents than the object has room for", func(w *world) {
 			const many = 1500
 			calls := tally{}
 			work := calls.counting(func(int) handlers.Func { return takes(10 * time.Millisecond) })

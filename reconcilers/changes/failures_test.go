@@ -136,8 +136,7 @@ func TestFailures(t *testing.T) {
 				w.wantCalls("all", "0s create a", "1s delete d")
 				w.want("stored", map[string]any(nil), w.stored())
 			}},
-		"DeletedMeanwhileRetried": {"a delete handler sees these unwritten patches at its second attempt as " +
-			"well", func(w *world) {
+		"DeletedMeanwhileRetried": {"a delete handler sees unwritten patches at its second attempt", func(w *world) {
 			var known []any
 			look := func(_ context.Context, c *handlers.Invocation) error {
 				known = append(known, at(working(c), "spec", "id"))

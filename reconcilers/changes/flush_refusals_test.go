@@ -38,8 +38,7 @@ func TestRefusedFlush(t *testing.T) {
 			p.settle()
 			w.wantAt("all", int64(1), "spec", "size")
 		}},
-		"Broken": {"a flush that fails with a server error does not judge the changes of earlier " +
-			"handlers", func(w *world) {
+		"Broken": {"a flush that fails with a server error does not blame earlier handlers", func(w *world) {
 			w.before = func(write) error { return memapi.Refusal(500, "broken") }
 			var told error
 			p := w.start(onCreate("a", patches("x", "spec", "other")),

@@ -139,8 +139,7 @@ func TestFlush(t *testing.T) {
 			w.wantAt("all", "y", "spec", "id")
 			w.wantCalls("all", "0s create a", "0s create b")
 		}},
-		"Forbidden": {"a failed flush returns an error, and the change is written when the handler " +
-			"ends", func(w *world) {
+		"Forbidden": {"a failed flush returns an error, and the change is written after the handler", func(w *world) {
 			w.forbidden(time.Second)
 			var told error
 			p := w.start(onCreate("a", func(ctx context.Context, c *handlers.Invocation) error {

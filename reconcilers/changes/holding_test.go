@@ -60,8 +60,7 @@ func TestHolding(t *testing.T) {
 				w.t.Error("the task has ended, and the object still exists")
 			}
 		}},
-		"BackgroundAlone": {"a deleted object that matches no handler of changes waits for its background " +
-			"task", func(w *world) {
+		"BackgroundAlone": {"a deleted object without a handler of changes waits for its task", func(w *world) {
 			b := &background{holds: true}
 			p := w.start(onCreate("a", ok, labelled))
 			p.handling.Background = b
@@ -74,8 +73,7 @@ func TestHolding(t *testing.T) {
 			p.settle()
 			w.want("gone", true, p.gone)
 		}},
-		"BackgroundLets": {"a deleted object waits for a background task that does not match it any " +
-			"more", func(w *world) {
+		"BackgroundLets": {"a deleted object waits for a task that does not match it any more", func(w *world) {
 			b := &background{holds: true}
 			p := w.start(onCreate("a", ok))
 			p.handling.Background = b
@@ -85,8 +83,7 @@ func TestHolding(t *testing.T) {
 			p.settle()
 			w.wantAt("the task is running", []any{finalizer}, "metadata", "finalizers")
 		}},
-		"Dependents": {"a deleted object waits until its dependents are released, which is retried after an " +
-			"error", func(w *world) {
+		"Dependents": {"a deleted object waits until its dependents are released, despite errors", func(w *world) {
 			d := &dependents{held: true, fails: errors.New("out of reach")}
 			p := w.start(onCreate("a", ok))
 			p.handling.Dependents = d
@@ -156,8 +153,7 @@ func TestUncertainAnswers(t *testing.T) {
 func TestLongDelays(t *testing.T) {
 	delayed := func(hours int) error { return temporaryError{delay: time.Duration(hours) * time.Hour} }
 	run(t, map[string]scenario{
-		"Several": {"the log line lists all handlers delayed by more than a day, with the earliest " +
-			"time", func(w *world) {
+		"Several": {"the log line lists handlers delayed by more than a day, with the earliest time", func(w *world) {
 			p := w.start(
 				onCreate("soon", fails(1, delayed(1))), onCreate("done", ok), onCreate("day", fails(1, delayed(24))),
 				onCreate("late", fails(1, delayed(72))), onCreate("first", fails(1, delayed(48))),

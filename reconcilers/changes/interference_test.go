@@ -31,8 +31,7 @@ func TestInterference(t *testing.T) {
 			w.wantCalls("all", "0s create a", "0s create b", "0s update u")
 			w.wantHandled("all", "two")
 		}},
-		"EditBetweenAttempts": {"an edit that the first successful handler has not seen is handled as an " +
-			"update", func(w *world) {
+		"EditBetweenAttempts": {"an edit after the first success is handled as an update", func(w *world) {
 			p := w.start(onCreate("a", ok), onCreate("b", fails(1, later)), onUpdate("u", ok))
 			_, _ = p.pass()
 			w.set("two", "spec", "field")
@@ -133,8 +132,7 @@ func TestInterference(t *testing.T) {
 			w.wantAt("the other object", nil, "metadata", "finalizers")
 			w.wantCalls("all")
 		}},
-		"DeletedBeforeFinalizer": {"an object that is deleted before it gets the finalizer calls no handler, without " +
-			"an error",
+		"DeletedBeforeFinalizer": {"an object that is deleted before it gets the finalizer calls no handler",
 			func(w *world) {
 				w.set([]any{"other/one"}, "metadata", "finalizers")
 				p := w.start(onCreate("a", ok), onDelete("d", ok))
@@ -204,16 +202,14 @@ func TestUndone(t *testing.T) {
 				w.t.Errorf("want an error that names the handler, got %v", err)
 			}
 		}},
-		"RecordOfASubHandler": {"a removed record of a sub-handler is an error that names the " +
-			"sub-handler", func(w *world) {
+		"RecordOfASubHandler": {"a removed record is an error that names its sub-handler", func(w *world) {
 			w.webhook = without("a.t")
 			p := w.compact(onCreate("a", w.steps(nil, sub("s", ok), sub("t", fails(9, temporaryError{time.Hour})))))
 			if _, err := p.pass(); err == nil || !strings.Contains(err.Error(), `progress of handler "a/t"`) {
 				w.t.Errorf("want an error that names the sub-handler, got %v", err)
 			}
 		}},
-		"NotRemembered": {"a deletion needs no room for the last-handled configuration if others hold the " +
-			"object", func(w *world) {
+		"NotRemembered": {"a deletion needs no room for its configuration if others hold the object", func(w *world) {
 			w.set([]any{finalizer, "others.example.org/finalizer"}, "metadata", "finalizers")
 			w.delete()
 			p := w.start(onDelete("d", fails(1, temporaryError{time.Minute})))

@@ -104,8 +104,7 @@ func TestMemoryKeptApart(t *testing.T) {
 			p.settle()
 			w.wantCalls("edited", "0s update u")
 		}},
-		"UsualKeysAgain": {"memory under the usual keys wins, and the next write removes the separate " +
-			"memory", func(w *world) {
+		"UsualKeysAgain": {"memory under the usual keys wins, and the next write removes the other", func(w *world) {
 			begin(w)
 			w.former(registered...).settle()
 			w.wantCalls("former release", "0s create c") // this release handles copies as new objects
@@ -145,8 +144,7 @@ func TestMemoryKeptApart(t *testing.T) {
 			w.wantHandled("copied", "one")
 			w.wantAt("bound", "uid-copy", "metadata", "annotations", boundTo)
 		}},
-		"HandledAgain": {"without its separate last-handled configuration, the object is created " +
-			"again", func(w *world) {
+		"HandledAgain": {"without its separate configuration, the object is created again", func(w *world) {
 			p := begin(w)
 			w.set(nil, "metadata", "annotations", handled+apart)
 			p.settle()
@@ -185,8 +183,7 @@ func TestMemoryKeptApart(t *testing.T) {
 				w.wantClean(field)
 			}
 		}},
-		"AlternatingInTheMiddle": {"two releases in turn count the attempts of a failing handler " +
-			"together", func(w *world) {
+		"AlternatingInTheMiddle": {"two releases count the attempts of a failing handler together", func(w *world) {
 			failing := onCreate("c", fails(99, later), retries(4))
 			for i := range 6 {
 				start := w.start

@@ -112,8 +112,7 @@ func TestLatest(t *testing.T) {
 			}
 			w.wantCalls("all", "0s create a", "0s create b")
 		}},
-		"Concurrent": {"any goroutine of the handler can read the newest state, also after the handler has " +
-			"ended", func(w *world) {
+		"Concurrent": {"any goroutine of a handler can read the newest state, also after the call", func(w *world) {
 			var group sync.WaitGroup
 			w.with(&cache{world: w}, onCreate("a", func(ctx context.Context, c *handlers.Invocation) error {
 				for range 4 {

@@ -58,8 +58,7 @@ func TestMemoryLostInTheMiddle(t *testing.T) {
 				"0s delete a", "0s delete b", "1m0s delete b", "2m0s delete b", "3m0s delete b",
 			}, w.calls())
 		}},
-		"Resume": {"a handled object is not created again after its memory was removed during a " +
-			"resume", func(w *world) {
+		"Resume": {"a handled object is not created again if its memory was removed in a resume", func(w *world) {
 			w.start(onCreate("c", ok), onResume("r", ok)).settle()
 			p := w.start(onCreate("c", ok), onResume("r", fails(1, later)))
 			p.memory.Initial = true

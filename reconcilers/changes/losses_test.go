@@ -26,8 +26,7 @@ func (w *world) copyMemory() {
 func TestLostMemory(t *testing.T) {
 	later := temporaryError{delay: time.Minute}
 	run(t, map[string]scenario{
-		"Stripped": {"a stripped object is not created again, and its memory and finalizer are " +
-			"restored", func(w *world) {
+		"Stripped": {"a stripped object is not created again, and memory and finalizer are restored", func(w *world) {
 			p := w.start(onCreate("c", ok), onUpdate("u", ok), onDelete("d", ok))
 			p.settle()
 			w.calls()
@@ -48,8 +47,7 @@ func TestLostMemory(t *testing.T) {
 			w.wantCalls("edited", "0s update u")
 			w.wantHandled("edited", "two")
 		}},
-		"Copied": {"memory copied from another object causes no creation, and the own memory is kept " +
-			"separately", func(w *world) {
+		"Copied": {"copied memory of another object causes no creation, and own memory is kept", func(w *world) {
 			p := w.start(onCreate("c", ok), onUpdate("u", ok))
 			p.settle()
 			w.calls()
@@ -75,7 +73,7 @@ func TestLostMemory(t *testing.T) {
 			}
 			w.want("attempts", 3, len(w.calls()))
 		}},
-		"RetriesOfADeletion": {"attempts of a deletion continue to count although another client removes the " +
+		"RetriesOfADeletion": {"attempts of a deletion count on although another client removes the " +
 			"record", func(w *world) {
 			p := w.start(onDelete("d", fails(99, later), retries(3)))
 			p.settle()

@@ -80,8 +80,7 @@ func TestLostAnswers(t *testing.T) {
 			w.want("gone, error", []any{true, nil}, []any{next.Gone, err})
 			w.wantWrites("all", "main 504")
 		}},
-		"GoneAtCheckpoint": {"a deletion after a lost answer is found by one read, even while a handler " +
-			"runs", func(w *world) {
+		"GoneAtCheckpoint": {"a deletion after a lost answer is found by one read during a handler", func(w *world) {
 			w.losing(1)
 			p := w.start(onCreate("a", ok), onCreate("b", all(
 				takes(1500*time.Millisecond), does(w.delete), takes(time.Minute),

@@ -16,8 +16,7 @@ func (w *world) foreign() { w.set("uid-other", "metadata", "annotations", boundT
 func TestMemoryOfCopies(t *testing.T) {
 	later := temporaryError{delay: 10 * time.Second}
 	run(t, map[string]scenario{
-		"Parts": {"the records of sub-handlers of the original are removed with those of their " +
-			"handler", func(w *world) {
+		"Parts": {"the records of sub-handlers of the original are removed with that of their parent", func(w *world) {
 			_, _ = w.start(onCreate("a", runs(sub("s", fails(1, later))))).pass()
 			w.want("success of the original's sub-handler", false, w.record("a.s", "success"))
 			w.copyOf(w.stored())

@@ -88,8 +88,7 @@ func TestButtonIsPressedAgain(t *testing.T) {
 // TestEditBesideTheOwnPatch shows that an edit by another client during the call is noticed, even if the object does
 // not match the filters any more after the handler's own patch.
 func TestEditBesideTheOwnPatch(t *testing.T) {
-	run(t, map[string]scenario{"Edited": {"an edit that the handler has not seen is handled with the next " +
-		"press", func(w *world) {
+	run(t, map[string]scenario{"Edited": {"an edit during the call is handled with the next press", func(w *world) {
 		release := patches("done", "metadata", "annotations", "sync")
 		p := w.start(
 			onUpdate("h", release, when(isPressed)), onCreate("h", all(release, takesEdit(w)), when(isPressed)),

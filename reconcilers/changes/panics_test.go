@@ -76,8 +76,7 @@ func (w *world) startFragile(registered ...*handlers.Handler) (*process, *fragil
 func TestStoragesThatPanic(t *testing.T) {
 	for _, method := range []string{"Build", "Diffbase.Fetch", "Diffbase.Store", "Fetch", "Clear", "Store", "Purge"} {
 		run(t, map[string]scenario{
-			method: {"a panic of a storage is an error, and the object continues when the storage " +
-				"works", func(w *world) {
+			method: {"a panic of a storage is an error, and the object continues once it works", func(w *world) {
 				p, f := w.startFragile(
 					onCreate("a", fails(1, temporaryError{time.Second})), onUpdate("u", ok), onDelete("d", ok),
 				)
@@ -137,8 +136,7 @@ func TestStoragesThatPanic(t *testing.T) {
 
 // TestForeignMemoryOfStoragesThatPanic shows the handling of a copied object if the storage panics.
 func TestForeignMemoryOfStoragesThatPanic(t *testing.T) {
-	run(t, map[string]scenario{"Copied": {"a copy waits with an error while its foreign memory cannot be " +
-		"removed", func(w *world) {
+	run(t, map[string]scenario{"Copied": {"a copy waits while its foreign memory cannot be removed", func(w *world) {
 		p, f := w.startFragile(onCreate("a", fails(1, temporaryError{time.Second})), onDelete("d", ok))
 		_, _ = p.pass()
 		w.set("another", "metadata", "annotations", boundTo)

@@ -73,8 +73,7 @@ func TestPauses(t *testing.T) {
 			w.wantCalls("after", "1h1m0s create a")
 			w.wantAt("after", nil, "status", "id")
 		}},
-		"MalformedPart": {"an object waits for its repair if a malformed record hides whose progress it " +
-			"is", func(w *world) {
+		"MalformedPart": {"an object waits for its repair if a malformed record hides its owner", func(w *world) {
 			registered := onCreate("a", runs(sub("s", fails(1, later))))
 			w.forbidden(30 * time.Second)
 			p := w.start(registered)

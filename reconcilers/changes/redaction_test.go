@@ -39,8 +39,7 @@ func TestRedactedMemory(t *testing.T) {
 	secret, everything := []diff.Path{{"spec", "field"}}, []diff.Path{nil}
 	stories := map[string]scenario{}
 	for name, paths := range map[string][]diff.Path{"Field": secret, "Everything": everything} {
-		stories[name+"Lives"] = scenario{"changes of a secret are changes, and the secret is never " +
-			"stored", func(w *world) {
+		stories[name+"Lives"] = scenario{"changes of a secret are noticed, and it is never stored", func(w *world) {
 			w.set("secret-one", "spec", "field")
 			var seen diff.Diff
 			var old any
@@ -81,8 +80,7 @@ func TestRedactedMemory(t *testing.T) {
 				w.wantNoSecrets("reverted")
 				w.wantClean("all")
 			}}
-		stories[name+"ThereAndBack"] = scenario{"switching the redaction on or off is not a change, not even for an " +
-			"unfinished cause",
+		stories[name+"ThereAndBack"] = scenario{"switching the redaction is not a change, not even for an open cause",
 			func(w *world) {
 				w.set("secret-one", "spec", "field")
 				registered := []*handlers.Handler{onCreate("a", ok), onCreate("b", fails(1, later)), onUpdate("u", ok)}
@@ -99,8 +97,7 @@ func TestRedactedMemory(t *testing.T) {
 				w.wantCalls("updates", "10s update u", "10s update u")
 				w.wantHandled("finally", "three")
 			}}
-		stories[name+"Filters"] = scenario{"a handler of a redacted field gets the changes of that " +
-			"field", func(w *world) {
+		stories[name+"Filters"] = scenario{"a handler of a redacted field gets its changes", func(w *world) {
 			w.set("secret-one", "spec", "field")
 			var seen []diff.Diff
 			note := func(_ context.Context, c *handlers.Invocation) error {

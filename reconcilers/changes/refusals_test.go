@@ -22,8 +22,7 @@ func onlyNumbers(body map[string]any) error {
 func TestRefusals(t *testing.T) {
 	bad, good := patches("big", "spec", "size"), patches(int64(5), "spec", "size")
 	run(t, map[string]scenario{
-		"Blamed": {"a handler whose changes are refused is retried, and the other outcomes are " +
-			"written", func(w *world) {
+		"Blamed": {"a handler whose changes are refused is retried, and other outcomes are written", func(w *world) {
 			w.schema = onlyNumbers
 			attempt := 0
 			p := w.start(onCreate("a", func(ctx context.Context, c *handlers.Invocation) error {
@@ -103,8 +102,7 @@ func TestRefusals(t *testing.T) {
 			w.wantCalls("all", "0s delete d", "1m0s delete d")
 			w.want("stored", map[string]any(nil), w.stored())
 		}},
-		"Nobody": {"a refusal that no handler has caused is an error of the pass, and no handler is called " +
-			"again", func(w *world) {
+		"Nobody": {"a refusal that no handler has caused is an error, and no handler is repeated", func(w *world) {
 			w.schema = func(body map[string]any) error {
 				if at(body, "spec", "field") == "one" {
 					return memapi.Refusal(422, "spec.field")

@@ -96,8 +96,7 @@ func TestRefusedContents(t *testing.T) {
 				w.wantCalls("all", "0s create x", "1s delete x")
 				w.want("stored", map[string]any(nil), w.stored())
 			}},
-		"ConditionsAlone": {"changes of handlers are written in the same pass if the conditions are " +
-			"refused", func(w *world) {
+		"ConditionsAlone": {"handlers' changes are written in the same pass if conditions are refused", func(w *world) {
 			w.withStatus()
 			w.schema = func(body map[string]any) error {
 				if at(body, "status", "conditions") != nil {

@@ -47,8 +47,7 @@ func TestTransforms(t *testing.T) {
 				w.t.Errorf("the failure is not logged: %v", w.logged)
 			}
 		}},
-		"Permanent": {"a permanent error of a closure on the newest object fails the handler " +
-			"permanently", func(w *world) {
+		"Permanent": {"a permanent error of a closure on the newest object fails its handler", func(w *world) {
 			conflicting(w)
 			p := w.start(onCreate("a", all(returns("r"), picky(func() error { return permanentError{} }))))
 			p.settle()

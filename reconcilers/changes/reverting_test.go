@@ -26,8 +26,7 @@ func TestReverting(t *testing.T) {
 			w.wantHandled("reverting", "one")
 			w.wantClean("reverting")
 		}},
-		"RevertedAfterSuccess": {"a change that one handler has acted on is reverted by an update for all " +
-			"handlers", func(w *world) {
+		"RevertedAfterSuccess": {"a change with one success is reverted by an update for all", func(w *world) {
 			p := w.start(onUpdate("u", ok), onUpdate("v", fails(1, later)))
 			p.settle()
 			w.set("two", "spec", "field")
@@ -79,8 +78,7 @@ func TestReverting(t *testing.T) {
 				w.wantHandled("all", "one")
 				w.wantClean("all")
 			}},
-		"RevertedWhileDown": {"a revert during the downtime is an update, which also calls the resume " +
-			"handlers", func(w *world) {
+		"RevertedWhileDown": {"a revert during the downtime is an update, also for resume handlers", func(w *world) {
 			p := w.start(onUpdate("u", ok), onUpdate("v", fails(9, later)))
 			p.settle()
 			w.set("two", "spec", "field")

@@ -81,8 +81,7 @@ func TestSettled(t *testing.T) {
 		)},
 		"Annotated": {"an annotation patch needs a further pass",
 			alone(false, onCreate("c", patches("x", "metadata", "annotations", "a")))},
-		"FieldLeft": {"an object that no handler matches any more needs a further pass for its " +
-			"finalizer", func(w *world) {
+		"FieldLeft": {"an object without handlers needs a further pass to remove its finalizer", func(w *world) {
 			p := w.start(onUpdate("u", ok, ofField), onDelete("d", ok, ofField))
 			p.settle()
 			w.set(nil, "spec", "field")
@@ -124,8 +123,7 @@ func TestSettled(t *testing.T) {
 				p.t.Errorf("want an error without settling, got %v, %v", next, err)
 			}
 		}},
-		"SeenDifferently": {"handlers that have seen different states need a further pass for the " +
-			"update", func(w *world) {
+		"SeenDifferently": {"handlers that saw different states need a further pass for the update", func(w *world) {
 			later := temporaryError{delay: time.Second}
 			p := w.start(onCreate("a", ok), onCreate("b", fails(1, later)), onUpdate("u", ok))
 			p.wantSettled("a has succeeded", false)

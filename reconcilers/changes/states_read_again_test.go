@@ -83,8 +83,7 @@ func TestStatesAreReadAgain(t *testing.T) {
 			_, _ = w.start(onUpdate("u", ok), onUpdate("v", failing)).pass()
 			w.wantBeside("open", "two", "u", "success")
 		}},
-		"Malformed": {"a malformed record does not prevent that lost records of a deletion are " +
-			"restored", func(w *world) {
+		"Malformed": {"a malformed record does not block the lost records of a deletion", func(w *world) {
 			p := w.start(onCreate("c", ok), onDelete("a", ok), onDelete("b", fails(3, later)))
 			p.settle()
 			w.delete()

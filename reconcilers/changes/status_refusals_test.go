@@ -37,8 +37,7 @@ func saying(text string) error {
 func TestRefusedStatuses(t *testing.T) {
 	bad, other := patches("big", "status", "size"), patches("x", "status", "id")
 	run(t, map[string]scenario{
-		"Blamed": {"a handler whose status is refused is retried and limited, and its other changes are " +
-			"kept", func(w *world) {
+		"Blamed": {"a handler whose status is refused is retried, and its other changes are kept", func(w *world) {
 			w.serveStatus(true)
 			w.schema = onlyStatusNumbers
 			p := w.start(onCreate("a", all(bad, patches("x", "metadata", "labels", "id")), retries(2)))
@@ -102,8 +101,7 @@ func TestRefusedStatuses(t *testing.T) {
 				w.wantAt("all", "x", "status", "id")
 				w.wantHandled("all", "one")
 			}},
-		"Flushed": {"a refused flush writes nothing, and the handler can replace the value and " +
-			"succeed", func(w *world) {
+		"Flushed": {"a refused flush writes nothing, and the handler can replace the value", func(w *world) {
 			w.serveStatus(true)
 			w.schema = onlyStatusNumbers
 			var told error
@@ -245,8 +243,7 @@ func TestStatusOfDeletions(t *testing.T) {
 	for text, failure := range map[string]error{
 		"Database": saying(etcd), "Transport": saying(transport), "Server": memapi.Refusal(413),
 	} {
-		cases["BothTooLarge"+text] = scenario{"the object is gone after one pass even if both writes are too " +
-			"large", func(w *world) {
+		cases["BothTooLarge"+text] = scenario{"the object is gone even if both writes are too large", func(w *world) {
 			w.serveStatus(true)
 			p := w.start(onDelete("d", all(patches("big", "status", "size"), patches("big", "spec", "size"))))
 			p.settle()
@@ -261,8 +258,7 @@ func TestStatusOfDeletions(t *testing.T) {
 			w.want("error, stored", []any{nil, map[string]any(nil)}, []any{err, w.stored()})
 		}}
 	}
-	cases["TooLargeByItself"] = scenario{"the object is gone even if a refusal is not caused by a " +
-		"handler", func(w *world) {
+	cases["TooLargeByItself"] = scenario{"the object is gone even if no handler caused a refusal", func(w *world) {
 		p := w.start(onDelete("d", ok))
 		p.settle()
 		w.before = func(one write) error {
@@ -306,8 +302,7 @@ func TestStatusOfDeletions(t *testing.T) {
 			w.wantAt("after one pass", []any{"example.org/other"}, "metadata", "finalizers")
 			w.wantAt("after one pass", "r", "status", "e")
 		}}
-	cases["WrittenLater"] = scenario{"if others hold the object, a status is written later after a server " +
-		"error", func(w *world) {
+	cases["WrittenLater"] = scenario{"if others hold the object, a failed status is written later", func(w *world) {
 		w.serveStatus(true)
 		w.set([]any{"example.org/other"}, "metadata", "finalizers")
 		p := w.start(onDelete("d", returns("r")))

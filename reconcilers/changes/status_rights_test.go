@@ -36,7 +36,7 @@ func TestStatusRights(t *testing.T) {
 			p.settle()
 			w.wantCalls("all", "0s create a", "0s delete d")
 		}},
-		"DeleteInTheMiddleOfACreation": {"a forged success does not skip a delete handler during a " +
+		"DeleteInTheMiddleOfACreation": {"a forged success does not skip a delete handler in a " +
 			"creation", func(w *world) {
 			p := w.startWith(kopf, onCreate("a", fails(9, later)), onDelete("d", ok))
 			_, _ = p.pass()
@@ -99,8 +99,7 @@ func TestStatusRights(t *testing.T) {
 // are continued.
 func TestRecordsOfFormerVersions(t *testing.T) {
 	for kind, subresource := range map[string]bool{"": false, "Subresource": true} {
-		run(t, map[string]scenario{"TakenOver" + kind: {"no handler that has succeeded in the former version is " +
-			"called again",
+		run(t, map[string]scenario{"TakenOver" + kind: {"successes of the former version are not repeated",
 			func(w *world) {
 				w.serveStatus(subresource)
 				noted := func(_ context.Context, c *handlers.Invocation) error {

@@ -51,8 +51,7 @@ func TestMoves(t *testing.T) {
 	for name, way := range ways {
 		for kind, subresource := range map[string]bool{"": false, "Subresource": true} {
 			scenarios := map[string]scenario{}
-			scenarios[name+kind] = scenario{"a move repeats no handler, not even for an object without changes " +
-				"meanwhile",
+			scenarios[name+kind] = scenario{"a move repeats no handler, not even for an object without any changes",
 				func(w *world) {
 					w.serveStatus(subresource)
 					registered := []*handlers.Handler{onCreate("a", ok), onUpdate("u", ok), onDelete("d", ok)}
@@ -108,8 +107,7 @@ func TestStatusStorages(t *testing.T) {
 			w.wantCalls("kept")
 			w.want("handled", "{\"spec\":{\"field\":\"one\"}}", w.at("status", "kopf", inStatus))
 		}},
-		"DroppedProgress": {"dropped progress causes no repeated calls, and recovers when the CRD keeps " +
-			"it", func(w *world) {
+		"DroppedProgress": {"dropped progress repeats no calls, and recovers when the CRD keeps it", func(w *world) {
 			w.webhook = func(body map[string]any) { put(body, nil, "status") }
 			p := w.startWith(statuses, onCreate("a", fails(1, later)))
 			for range 5 {
@@ -152,8 +150,7 @@ func TestStatusStorages(t *testing.T) {
 			w.wantWrites("update", "status 200", "status 200")
 			w.want("no records", nil, w.at("status", "kopf", "progress", "u"))
 		}},
-		"InterimEdited": {"interim memory is stored in an annotation, so an edit is handled as an " +
-			"update", func(w *world) {
+		"InterimEdited": {"interim memory is stored in an annotation, so an edit becomes an update", func(w *world) {
 			w.serveStatus(true)
 			registered := []*handlers.Handler{onCreate("a", ok), onCreate("b", fails(1, later)), onUpdate("u", ok)}
 			_, _ = w.startWith(statuses, registered...).pass()

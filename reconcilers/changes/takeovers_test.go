@@ -127,8 +127,7 @@ func TestTakeovers(t *testing.T) {
 			w.want("calls", []string(nil), next(w))
 			w.wantHandled("next life", "two")
 		}},
-		"EndedAndEdited": {"an edit after a takeover is an update from the state of the other " +
-			"operator", func(w *world) {
+		"EndedAndEdited": {"an edit after a takeover is an update from the other operator's state", func(w *world) {
 			began(w).ends("three")
 			w.set("four", "spec", "field")
 			w.want("calls", []string{"u three→four", "v three→four"}, next(w))
@@ -167,8 +166,7 @@ func TestTakeovers(t *testing.T) {
 				w.want("calls", []string(nil), next(w))
 				w.wantHandled("next life", "four")
 			}},
-		"ClosedAndReverted": {"closed interim memory is used for a revert while its state is handled " +
-			"last", func(w *world) {
+		"ClosedAndReverted": {"closed interim memory is used while its state is handled last", func(w *world) {
 			closed(w)
 			w.set("two", "spec", "field")
 			w.want("calls", []string{"u three→two", "v three→two"}, next(w))

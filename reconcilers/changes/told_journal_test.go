@@ -104,7 +104,7 @@ func TestJournal(t *testing.T) {
 				"write -@u",
 			)
 		}},
-		"TakenBackAfterSuccess": {"a reverted change after a success is noted as dropped and followed by an " +
+		"TakenBackAfterSuccess": {"a change reverted after a success is dropped and followed by an " +
 			"update", func(w *world) {
 			p := w.start(onUpdate("u", ok), onUpdate("v", fails(9, later), value("two")))
 			p.settle()
