@@ -39,7 +39,7 @@ func TestJournal(t *testing.T) {
 		return when(func(c *cause.Cause) bool { return at(c.Body(), "spec", "field") == want })
 	}
 	run(t, map[string]scenario{
-		"NotPicked": {"handlers that the lifecycle does not pick are listed, except for waiting ones", func(w *world) {
+		"NotPicked": {"unpicked handlers are listed as not picked, and waiting ones as asleep", func(w *world) {
 			p := w.start(onCreate("a", fails(9, later)), onCreate("b", fails(9, later)), onCreate("c", ok))
 			p.handling.Lifecycle = handlers.OneByOne
 			told := noting(p)
