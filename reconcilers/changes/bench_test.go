@@ -17,7 +17,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
-// memoryWriter takes every patch, and answers with the patched object.
+// memoryWriter accepts every patch and returns the patched object.
 type memoryWriter struct{ body map[string]any }
 
 func (w *memoryWriter) Get(context.Context, schema.GroupVersionKind, client.ObjectKey) (map[string]any, error) {

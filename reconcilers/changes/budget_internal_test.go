@@ -19,8 +19,8 @@ var (
 	inStatus      = progress.Status{Name: "kopf"}
 )
 
-// newBudget is one for the handler "a" with three sub-handlers: one that has succeeded and needs no record, one with a
-// record, which is to be called again, and one that is to be called for the first time.
+// newBudget returns the budget of handler "a" with three sub-handlers: one has succeeded and needs no record, one has
+// a record and is to be retried, and one is to be called for the first time.
 func newBudget(t *testing.T, store progress.Storage) (b *budget, done, tried, fresh *execution.HandlerState) {
 	t.Helper()
 	now := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -56,22 +56,24 @@ func newBudget(t *testing.T, store progress.Storage) (b *budget, done, tried, fr
 	return b, subs[0], subs[1], subs[2]
 }
 
-// What is there is there for whoever needs all of it, with what it has already, and for nobody who needs more.
+// TestBudgetFits shows that a reservation fits if it needs no more than the free room plus the room already reserved
+// for the same handler.
 func TestBudgetFits(t *testing.T) {
 	b := budget{left: size{10, 10}, reserved: map[string]size{"a": {2, 2}}}
 	for wanted, want := range map[size]bool{
 		{12, 12}: true, {13, 12}: false, {12, 13}: false, {0, 0}: true, {13, 0}: false, {0, 13}: false,
 	} {
 		if got := b.fits("a", wanted); got != want {
-			t.Errorf("%v: it fits: %v, want %v", wanted, got, want)
+			t.Errorf("%v: fits is %v, want %v", wanted, got, want)
 		}
 	}
 	if b.fits("b", size{11, 0}) || !b.fits("b", size{10, 10}) {
-		t.Error("who has nothing yet can have what is left, and no more")
+		t.Error("a handler without a reservation can have the free room, and no more")
 	}
 }
 
-// A success without a record is a name in that of the handler; who was not called has nothing.
+// TestBudgetSizeOf shows that a success without a record takes the size of its name in the record of its handler, and
+// that a sub-handler that was not called takes nothing.
 func TestBudgetSizeOf(t *testing.T) {
 	b, done, tried, fresh := newBudget(t, inAnnotations)
 	fresh.Postponed = true
@@ -85,15 +87,15 @@ func TestBudgetSizeOf(t *testing.T) {
 	}
 	want := []size{size{}.plus(len(`"done",`), b.copies), {}}
 	if d := cmp.Diff(want, got, cmp.AllowUnexported(size{})); d != "" || b.copies.annotations == 0 {
-		t.Errorf("in %v places, -want, +got:\n%s", b.copies, d)
+		t.Errorf("with %v copies, -want, +got:\n%s", b.copies, d)
 	}
 	if taken, err := b.sizeOf(tried); err != nil || taken.annotations < 100 {
-		t.Errorf("a record takes %v; error %v", taken, err)
+		t.Errorf("the size of a record is %v; error %v", taken, err)
 	}
 }
 
-// A success takes the time of its end, which is reserved before the first call. After that, a record stays as it is
-// until the next call.
+// TestBudgetExpected shows that the first call of a sub-handler reserves room for the time of its end in addition to
+// its present size. After that, a record keeps its size until the next call.
 func TestBudgetExpected(t *testing.T) {
 	b, _, tried, fresh := newBudget(t, inAnnotations)
 	for h, first := range map[*execution.HandlerState]bool{tried: false, fresh: true} {
@@ -103,12 +105,13 @@ func TestBudgetExpected(t *testing.T) {
 		}
 		wanted, err := b.expected(h)
 		if err != nil || wanted.annotations > now.annotations != first || wanted.annotations < now.annotations {
-			t.Errorf("%s: it takes %v, and %v is reserved; error %v", h.ID, now, wanted, err)
+			t.Errorf("%s: the present size is %v, and %v is reserved; error %v", h.ID, now, wanted, err)
 		}
 	}
 }
 
-// Room is reserved for those that are to be called: not for the handler itself, nor for those that are finished.
+// TestBudgetReserveForUnfinished shows that room is reserved for the sub-handlers that are to be called, but not for
+// the handler itself or for finished sub-handlers.
 func TestBudgetReserveForUnfinished(t *testing.T) {
 	b, _, tried, fresh := newBudget(t, inAnnotations)
 	if err := b.reserveForUnfinished(); err != nil {
@@ -126,7 +129,8 @@ func TestBudgetReserveForUnfinished(t *testing.T) {
 	}
 }
 
-// Records have a half of what is left beside them: the stored ones count as records, and not as a part of the object.
+// TestBudgetRestLeft shows that records may use half of the room outside the annotations. The stored records count as
+// records, not as a part of the object.
 func TestBudgetRestLeft(t *testing.T) {
 	b, _, tried, fresh := newBudget(t, inStatus)
 	message := "an error that makes it longer than the other one"
@@ -141,7 +145,7 @@ func TestBudgetRestLeft(t *testing.T) {
 	}
 	other, err := b.sizeOf(fresh)
 	if err != nil || stored.rest <= other.rest || other.rest < 100 {
-		t.Fatalf("the records take %v and %v; error %v", stored, other, err)
+		t.Fatalf("the sizes of the records are %v and %v; error %v", stored, other, err)
 	}
 	want := (1400*1024-(len(text)-stored.rest))/2 - stored.rest - other.rest
 	if got, err := b.restLeft(); got != want || err != nil {
@@ -149,7 +153,7 @@ func TestBudgetRestLeft(t *testing.T) {
 	}
 }
 
-// The metadata count by their annotations alone, whatever the order is in which the places are met.
+// TestSizeOfPatch shows that only the annotations of the metadata count, in whatever order the fields are visited.
 func TestSizeOfPatch(t *testing.T) {
 	patch := map[string]any{
 		"metadata": map[string]any{"annotations": map[string]any{"key": "text"}},
@@ -163,7 +167,8 @@ func TestSizeOfPatch(t *testing.T) {
 	}
 }
 
-// Users are told how many are left out, of how many, and what would do.
+// TestTooManyError shows that the error contains the number of sub-handlers not called, the number declared, and the
+// number that fits.
 func TestTooManyError(t *testing.T) {
 	const want = "3 of 5 sub-handlers are not called: the object has room for the progress of 2"
 	if got := (&tooManyError{declared: 5, fitting: 2}).Error(); got != want {

@@ -11,7 +11,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// aside runs the process until it rests, while the test goes on.
+// aside runs the process in another goroutine until it is idle, while the test continues.
 func (p *process) aside() (done chan struct{}) {
 	done = make(chan struct{})
 	go func() {
@@ -21,16 +21,16 @@ func (p *process) aside() (done chan struct{}) {
 	return done
 }
 
-// after lets virtual time pass, and all that is due in it.
+// after advances the virtual time and waits until everything due in that time is done.
 func after(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()
 }
 
-// TestCheckpoints is about what is on the object while handlers are still running.
+// TestCheckpoints shows which progress is stored on the object while handlers are still running.
 func TestCheckpoints(t *testing.T) {
 	run(t, map[string]scenario{
-		"Delayed": {"an outcome waits one second at most for its write, and not less", func(w *world) {
+		"Delayed": {"an outcome is written one second after it was reported, and not earlier", func(w *world) {
 			p := w.start(onCreate("a", returns("done")), onCreate("b", takes(10*time.Second)))
 			done := p.aside()
 			after(900 * time.Millisecond)
@@ -42,11 +42,11 @@ func TestCheckpoints(t *testing.T) {
 			w.wantAt("at the checkpoint", "done", "status", "a")
 			w.want("diff-base", nil, w.annotation(handled))
 			<-done
-			w.wantWrites("at the end", "main 200")
+			w.wantWrites("after the last handler", "main 200")
 			w.wantCalls("all", "0s create a", "0s create b")
-			w.wantClean("at the end")
+			w.wantClean("after the last handler")
 		}},
-		"Oldest": {"the second counts from the oldest outcome that waits", func(w *world) {
+		"Oldest": {"the second counts from the oldest unwritten outcome", func(w *world) {
 			p := w.start(
 				onCreate("a", ok), onCreate("b", takes(700*time.Millisecond)), onCreate("c", takes(10*time.Second)),
 			)
@@ -56,7 +56,7 @@ func TestCheckpoints(t *testing.T) {
 			<-done
 			w.wantWrites("all", "main 200", "main 200")
 		}},
-		"Setting": {"the second is a setting", func(w *world) {
+		"Setting": {"the delay of a checkpoint is a setting", func(w *world) {
 			p := w.start(onCreate("a", ok), onCreate("b", takes(10*time.Second)))
 			p.handling.Checkpoint = 3 * time.Second
 			done := p.aside()
@@ -66,7 +66,7 @@ func TestCheckpoints(t *testing.T) {
 			w.wantWrites("at the checkpoint", "main 200")
 			<-done
 		}},
-		"Killed": {"a crash repeats the handler that was running, and none that had returned a second before",
+		"Killed": {"a crash repeats the running handler, but not a handler that returned more than a second before",
 			func(w *world) {
 				slow := takes(10 * time.Second)
 				registered := []*handlers.Handler{onCreate("a", ok), onCreate("b", slow), onDelete("d", ok)}
@@ -78,10 +78,10 @@ func TestCheckpoints(t *testing.T) {
 				w.wantCalls("first life", "0s create a", "0s create b")
 				w.start(registered...).settle()
 				w.wantCalls("second life", "5s create b")
-				w.wantHandled("at the end", "one")
-				w.wantClean("at the end")
+				w.wantHandled("after the second life", "one")
+				w.wantClean("after the second life")
 			}},
-		"KilledAndEdited": {"an edit between two lives was not seen by the handler of the first: it follows as an " +
+		"KilledAndEdited": {"an edit between two lives, which the first handler did not see, is handled as an " +
 			"update", func(w *world) {
 			registered := []*handlers.Handler{
 				onCreate("a", ok), onCreate("b", takes(10*time.Second)), onUpdate("u", ok),
@@ -95,10 +95,11 @@ func TestCheckpoints(t *testing.T) {
 			w.calls()
 			w.start(registered...).settle()
 			w.wantCalls("second life", "5s create b", "15s update u")
-			w.wantHandled("at the end", "two")
-			w.wantClean("at the end")
+			w.wantHandled("after the second life", "two")
+			w.wantClean("after the second life")
 		}},
-		"BetweenStatusAndMain": {"the status is written first, so a death in between loses no result", func(w *world) {
+		"BetweenStatusAndMain": {"the status is written first, so a crash before the main write loses " +
+			"nothing", func(w *world) {
 			w.serveStatus(true)
 			registered := []*handlers.Handler{onCreate("a", returns("r")), onCreate("b", patches("p", "status", "b"))}
 			p := w.start(registered...)
@@ -113,16 +114,16 @@ func TestCheckpoints(t *testing.T) {
 			w.wantAt("after the death", "p", "status", "b")
 			w.before = nil
 			w.start(registered...).settle()
-			w.wantAt("at the end", "r", "status", "a")
-			w.wantAt("at the end", "p", "status", "b")
-			w.wantHandled("at the end", "one")
+			w.wantAt("after the second life", "r", "status", "a")
+			w.wantAt("after the second life", "p", "status", "b")
+			w.wantHandled("after the second life", "one")
 		}},
-		"NotRunning": {"with the last handler, there is nothing to wait for", func(w *world) {
+		"NotRunning": {"the outcome of the last handler is written without a delay", func(w *world) {
 			p := w.start(onCreate("a", takes(5*time.Second)))
 			p.settle()
 			w.wantWrites("all", "main 200")
 		}},
-		"Conflict": {"an edit at the moment of the checkpoint disturbs nobody", func(w *world) {
+		"Conflict": {"an edit at the moment of a checkpoint is merged with the change of the handler", func(w *world) {
 			w.set([]any{"x"}, "spec", "list")
 			p := w.start(onCreate("a", appends("a", "spec", "list")), onCreate("b", takes(10*time.Second)))
 			w.before = func(r write) error {
@@ -140,7 +141,7 @@ func TestCheckpoints(t *testing.T) {
 	})
 }
 
-// appends remembers an item for a list, unless it is there.
+// appends returns a handler that adds an item to a list, unless the list already contains it.
 func appends(item any, path ...string) handlers.Func {
 	return func(_ context.Context, c *handlers.Invocation) error {
 		return c.Writes.Remember(func(body map[string]any) error {

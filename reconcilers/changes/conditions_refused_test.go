@@ -11,8 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// TestRefusedConditions is about an API server that does not take what objects tell of their handlers: the handlers are
-// not to suffer from that.
+// TestRefusedConditions shows that handlers continue if the API server refuses or drops the conditions of an object.
 func TestRefusedConditions(t *testing.T) {
 	const dropped = "the API server took the conditions, but did not keep them"
 	resource := schema.GroupResource{Group: "example.org", Resource: "examples"}
@@ -31,23 +30,23 @@ func TestRefusedConditions(t *testing.T) {
 		}
 	}
 	run(t, map[string]scenario{
-		"Forbidden": {"rights are those of all objects", func(w *world) {
+		"Forbidden": {"missing rights for the status close the conditions for the whole kind", func(w *world) {
 			w.withStatus()
 			onStatus(w, forbidden)
 			p := w.tell(nil, onCreate("a", ok))
 			p.settle()
-			w.wantHandled("all the same", w.at("spec", "field"))
-			p.wantRefusals("in the end", true, forbidden.Error())
+			w.wantHandled("handled without conditions", w.at("spec", "field"))
+			p.wantRefusals("finally", true, forbidden.Error())
 		}},
-		"NotFound": {"so is the place", func(w *world) {
+		"NotFound": {"a missing status subresource closes the conditions for the whole kind", func(w *world) {
 			w.withStatus()
 			missing := apierrors.NewNotFound(resource, "obj")
 			onStatus(w, missing)
 			p := w.tell(nil)
 			p.settle()
-			p.wantRefusals("in the end", true, missing.Error())
+			p.wantRefusals("finally", true, missing.Error())
 		}},
-		"Schema": {"one object may have what another one has not", func(w *world) {
+		"Schema": {"conditions that are invalid for one object do not close them for its kind", func(w *world) {
 			w.withStatus()
 			w.schema = func(body map[string]any) error {
 				if at(body, "status", "conditions") != nil {
@@ -59,11 +58,11 @@ func TestRefusedConditions(t *testing.T) {
 			}
 			p := w.tell(nil, onCreate("a", patches("x", "status", "own")))
 			p.settle()
-			w.wantAt("what the handler says is kept", "x", "status", "own")
-			w.wantHandled("and that it was called", w.at("spec", "field"))
-			p.wantRefusals("in the end", false, "Too long")
+			w.wantAt("the status of the handler is stored", "x", "status", "own")
+			w.wantHandled("the creation is handled", w.at("spec", "field"))
+			p.wantRefusals("finally", false, "Too long")
 		}},
-		"Dropped": {"a schema drops what it does not know without a word", func(w *world) {
+		"Dropped": {"conditions that the schema drops silently are closed for the whole kind", func(w *world) {
 			w.withStatus()
 			w.webhook = lacks
 			p := w.tell(nil, onCreate("a", ok))
@@ -71,9 +70,9 @@ func TestRefusedConditions(t *testing.T) {
 			p.wantRefusals("with an outcome", true, dropped)
 			p = w.tell(nil)
 			p.settle()
-			p.wantRefusals("without news", true, dropped)
+			p.wantRefusals("without an outcome", true, dropped)
 		}},
-		"Unreadable": {"one object may have something else in that place", func(w *world) {
+		"Unreadable": {"a status with conditions that are not a list does not close them for its kind", func(w *world) {
 			w.withStatus()
 			w.webhook = func(body map[string]any) {
 				if status, ok := body["status"].(map[string]any); ok && status["conditions"] != nil {
@@ -82,20 +81,20 @@ func TestRefusedConditions(t *testing.T) {
 			}
 			p := w.tell(nil, onCreate("a", ok))
 			p.settle()
-			p.wantRefusals("in the end", false, "is not a list")
+			p.wantRefusals("finally", false, "is not a list")
 		}},
-		"OutOfOrder": {"what may work later is tried again", func(w *world) {
+		"OutOfOrder": {"after a server error, the conditions are written again later", func(w *world) {
 			w.withStatus()
 			broken := &apierrors.StatusError{ErrStatus: metav1.Status{Code: http.StatusInternalServerError}}
 			onStatus(w, broken)
 			p := w.tell(nil)
 			if _, err := p.pass(); err == nil {
-				w.t.Error("the pass has succeeded")
+				w.t.Error("the pass succeeded, want an error")
 			}
 			onStatus(w, nil)
 			p.settle()
-			w.wantTold("it works again", "True", nil, nil)
-			p.wantRefusals("it is no refusal", false, "")
+			w.wantTold("the server works again", "True", nil, nil)
+			p.wantRefusals("a server error does not count as a refusal", false, "")
 		}},
 	})
 }

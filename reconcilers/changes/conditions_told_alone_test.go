@@ -9,30 +9,30 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// forbidden is the answer to who lacks rights for the status.
+// forbidden is the error of a client without rights for the status.
 var forbidden = apierrors.NewForbidden(
 	schema.GroupResource{Group: "example.org", Resource: "examples"}, "obj", errors.New("no rights"),
 )
 
-// close has the kind take no conditions any more: another object's refusal may have shown that at any moment.
+// close makes the kind refuse further conditions, as the refusal for another object can do at any moment.
 func (a *acceptance) close() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.closed = true
 }
 
-// lacksConditions is a schema that does not know them.
+// lacksConditions is a schema that drops the conditions.
 func lacksConditions(body map[string]any) {
 	if status, ok := body["status"].(map[string]any); ok {
 		delete(status, "conditions")
 	}
 }
 
-// TestConditionsToldAlone is about statuses that are refused, be it for what handlers have set or for the conditions:
-// each is tried without the other.
+// TestConditionsToldAlone shows that if a status is refused, the conditions and the changes of handlers are tried
+// separately.
 func TestConditionsToldAlone(t *testing.T) {
 	run(t, map[string]scenario{
-		"Handlers": {"what a handler says wrongly is not to silence the engine", func(w *world) {
+		"Handlers": {"conditions are written alone if the status of a handler is refused", func(w *world) {
 			w.withStatus()
 			w.before = func(one write) error {
 				if at(one.patch, "status", "own") != nil {
@@ -43,12 +43,12 @@ func TestConditionsToldAlone(t *testing.T) {
 			p := w.tell(nil, onCreate("a", patches("x", "status", "own")))
 			_, _ = p.pass()
 			w.wantTold("after one pass", "True", nil, nil)
-			w.wantAt("what is refused", nil, "status", "own")
+			w.wantAt("the refused status", nil, "status", "own")
 			w.wantWrites("together, without, alone",
 				"status 403", "main 200", "status 403", "main 200", "status 200")
-			p.wantRefusals("the conditions were taken", false, "")
+			p.wantRefusals("the conditions were accepted", false, "")
 		}},
-		"NoPlace": {"where there are no conditions, the status is not tried twice", func(w *world) {
+		"NoPlace": {"a refused status is not retried if the kind accepts no conditions", func(w *world) {
 			w.withStatus()
 			w.before = func(one write) error {
 				if one.status {
@@ -61,11 +61,11 @@ func TestConditionsToldAlone(t *testing.T) {
 			p.settle()
 			w.wantWrites("once", "status 403", "main 200")
 		}},
-		"NothingNew": {"where the conditions are right already, the status is not tried twice", func(w *world) {
+		"NothingNew": {"a refused status is not retried if the conditions are already correct", func(w *world) {
 			w.withStatus()
 			p := w.tell(nil, onCreate("a", ok), onUpdate("u", returns("x")))
 			p.settle()
-			w.wantTold("told", "True", nil, nil)
+			w.wantTold("the first outcome", "True", nil, nil)
 			w.set("x", "metadata", "labels", "l")
 			w.drainWrites()
 			w.before = func(one write) error {
@@ -77,7 +77,7 @@ func TestConditionsToldAlone(t *testing.T) {
 			p.settle()
 			w.wantWrites("once", "status 403", "main 200")
 		}},
-		"Closed": {"what others were refused meanwhile is not tried any more", func(w *world) {
+		"Closed": {"conditions that were refused for another object meanwhile are not retried", func(w *world) {
 			w.withStatus()
 			p := w.tell(nil, onCreate("a", ok))
 			w.before = func(one write) error {
@@ -89,9 +89,9 @@ func TestConditionsToldAlone(t *testing.T) {
 			}
 			p.settle()
 			w.wantWrites("the status once, and the rest without", "status 403", "main 200", "main 200")
-			p.wantRefusals("it is known", true, "")
+			p.wantRefusals("nothing is reported again", true, "")
 		}},
-		"Gone": {"nobody hears of an object that has ended", func(w *world) {
+		"Gone": {"no write follows after the object was deleted", func(w *world) {
 			w.withStatus()
 			first := true
 			w.before = func(one write) error {
@@ -107,25 +107,25 @@ func TestConditionsToldAlone(t *testing.T) {
 			}
 			p := w.tell(nil, onCreate("a", patches("x", "status", "own")))
 			p.settle()
-			w.wantWrites("until it has ended", "status 403", "main 200", "status 404")
+			w.wantWrites("until the deletion", "status 403", "main 200", "status 404")
 		}},
 	})
 }
 
-// TestConditionsNotKept is about conditions that were taken, and are not on the object then. Where that has a reason,
-// nothing is said against the kind.
+// TestConditionsNotKept shows that conditions that were accepted but are not on the object are not reported as refused
+// if there is another explanation.
 func TestConditionsNotKept(t *testing.T) {
 	run(t, map[string]scenario{
-		"Closed": {"it was told of another object meanwhile", func(w *world) {
+		"Closed": {"missing conditions are not reported again if the kind is already closed", func(w *world) {
 			w.withStatus()
 			w.webhook = lacksConditions
 			p := w.tell(nil, onCreate("a", ok))
 			w.after = func(write) error { p.acceptance.close(); return nil }
 			p.settle()
 			w.wantTold("dropped", nil, nil, nil)
-			p.wantRefusals("known before", true, "")
+			p.wantRefusals("closed before", true, "")
 		}},
-		"Released": {"nobody looks at an object that is let go", func(w *world) {
+		"Released": {"missing conditions of a released object are not reported", func(w *world) {
 			w.withStatus()
 			later := fails(9, temporaryError{delay: 10 * time.Second})
 			p := w.tell(nil, onDelete("d", all(patches(nil, "metadata", "finalizers"), later)))
@@ -134,9 +134,9 @@ func TestConditionsNotKept(t *testing.T) {
 			w.webhook = lacksConditions
 			w.delete()
 			next, err := p.pass()
-			w.want("the end", []any{true, nil}, []any{next.Released, err})
-			w.wantWrites("what lets it go", "status 200", "main 200")
-			p.wantRefusals("it is gone", true, "")
+			w.want("the release", []any{true, nil}, []any{next.Released, err})
+			w.wantWrites("the deletion", "status 200", "main 200")
+			p.wantRefusals("released", true, "")
 		}},
 	})
 }

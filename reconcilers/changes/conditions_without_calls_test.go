@@ -9,26 +9,26 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// TestConditionsWithoutCalls is about passes that write something of the engine's own, and in which no handler was
-// called: others may have had the last word since the handlers had theirs.
+// TestConditionsWithoutCalls shows which conditions are written by passes that call no handler: other clients may have
+// changed the conditions since the last call.
 func TestConditionsWithoutCalls(t *testing.T) {
 	told := func(w *world, p *telling) {
 		p.settle()
-		w.wantTold("told", "True", nil, nil)
+		w.wantTold("written", "True", nil, nil)
 		w.drainWrites()
 	}
 	run(t, map[string]scenario{
-		"SameWrite": {"a change that no handler is for is told of with what ends it", func(w *world) {
+		"SameWrite": {"a change without a handler is reported in the pass that ends it", func(w *world) {
 			w.withStatus()
 			p := w.tell(nil, onCreate("a", ok))
 			told(w, p)
 			w.set("two", "spec", "field")
 			_, _ = p.pass()
 			w.wantTold("after one pass", "True", nil, nil)
-			w.wantHandled("it is over", "two")
-			w.wantWrites("all in all", "status 200", "main 200")
+			w.wantHandled("the change is finished", "two")
+			w.wantWrites("one pass", "status 200", "main 200")
 		}},
-		"SaidOnce": {"what was said of such a change is not said again", func(w *world) {
+		"SaidOnce": {"conditions for a change without a handler are written once and not restored", func(w *world) {
 			w.withStatus()
 			p := w.tell(nil, onCreate("a", ok))
 			told(w, p)
@@ -36,9 +36,9 @@ func TestConditionsWithoutCalls(t *testing.T) {
 			told(w, p)
 			w.set(nil, "status", "conditions")
 			p.settle()
-			w.wantTold("taken away", nil, nil, nil)
+			w.wantTold("removed by another client", nil, nil, nil)
 		}},
-		"SaidByHandlers": {"after handlers, it is said once what they have come to", func(w *world) {
+		"SaidByHandlers": {"conditions after the last handler are restored once", func(w *world) {
 			w.withStatus()
 			p := w.tell(nil, onCreate("a", ok))
 			told(w, p)
@@ -46,42 +46,42 @@ func TestConditionsWithoutCalls(t *testing.T) {
 			told(w, p)
 			w.set(nil, "status", "conditions")
 			p.settle()
-			w.wantTold("taken away twice", nil, nil, nil)
+			w.wantTold("removed twice", nil, nil, nil)
 		}},
-		"NothingToSay": {"where nothing had to be said, it can be said later", func(w *world) {
+		"NothingToSay": {"removed conditions are written later if the last change did not need them", func(w *world) {
 			w.withStatus()
 			p := w.tell(nil, onCreate("a", ok))
 			told(w, p)
 			w.set("x", "metadata", "labels", "l")
 			p.settle()
-			w.wantWrites("a change of no generation", "main 200")
+			w.wantWrites("a change without a new generation", "main 200")
 			w.set(nil, "status", "conditions")
 			told(w, p)
 		}},
-		"Waiting": {"others may word it in their way while a handler waits for its next call", func(w *world) {
+		"Waiting": {"the message of another client is kept while a handler waits for its next attempt", func(w *world) {
 			w.withStatus()
 			failing := onCreate("a", fails(1, temporaryError{delay: 10 * time.Second}))
 			_, _ = w.tell(nil, failing).pass()
-			w.wantTold("at work", "False", "True", nil)
+			w.wantTold("a retry is due", "False", "True", nil)
 			w.reword("hold on")
 			w.drainWrites()
 			_, _ = w.tell(nil, failing).pass()
 			w.wantWrites("before the next call")
 			w.want("the message", "hold on", w.condition("Ready", "message"))
 		}},
-		"NobodyAtWork": {"whom all waited for may not be there any more", func(w *world) {
+		"NobodyAtWork": {"an object becomes ready when its unfinished handler is no longer registered", func(w *world) {
 			w.withStatus()
 			succeeding := onCreate("a", ok)
 			failing := onCreate("b", fails(1, temporaryError{delay: 10 * time.Second}))
 			_, _ = w.tell(nil, succeeding, failing).pass()
-			w.wantTold("at work", "False", "True", nil)
+			w.wantTold("a retry is due", "False", "True", nil)
 			w.drainWrites()
 			_, _ = w.tell(nil, succeeding).pass()
-			w.wantTold("without the other one", "True", nil, nil)
+			w.wantTold("without the failing handler", "True", nil, nil)
 			w.want("the message", "all handlers have succeeded", w.condition("Ready", "message"))
-			w.wantWrites("all in all", "status 200", "main 200")
+			w.wantWrites("the second pass", "status 200", "main 200")
 		}},
-		"OthersSayIt": {"that nobody is at work may be said in other ways", func(w *world) {
+		"OthersSayIt": {"Reconciling=False of another client is not removed", func(w *world) {
 			w.withStatus()
 			told(w, w.tell(nil))
 			w.edit(func(body map[string]any) {
@@ -91,38 +91,39 @@ func TestConditionsWithoutCalls(t *testing.T) {
 			})
 			w.tell(nil).settle()
 			w.wantWrites("another process")
-			w.wantTold("as it was", "True", "False", nil)
+			w.wantTold("unchanged", "True", "False", nil)
 		}},
-		"Gone": {"nobody hears of an object that has ended", func(w *world) {
+		"Gone": {"no conditions are written for an object that was deleted", func(w *world) {
 			w.withStatus()
 			p := w.tell(nil, onUpdate("u", fails(1, temporaryError{delay: 10 * time.Second})))
 			told(w, p)
 			w.set("two", "spec", "field")
 			_, _ = p.pass()
-			w.wantTold("at work", "False", "True", nil)
+			w.wantTold("a retry is due", "False", "True", nil)
 			w.set("one", "spec", "field")
 			w.drainWrites()
 			w.before = func(write) error { w.delete(); return nil }
 			p.settle()
-			w.wantWrites("what is left of the change that was taken back", "main 404")
+			w.wantWrites("the write for the reverted change", "main 404")
 		}},
-		"Interrupted": {"what the exit leaves is the next process' matter, and no refusal", func(w *world) {
+		"Interrupted": {"no conditions are written or reported as refused if the exit interrupts", func(w *world) {
 			w.withStatus()
 			var p *telling
-			p = w.tell(nil, onCreate("a", ok), onCreate("b", func(ctx context.Context, _ *handlers.Invocation) error {
-				p.exit()
-				<-ctx.Done()
-				return context.Cause(ctx)
-			}))
+			p = w.tell(nil,
+				onCreate("a", ok), onCreate("b", func(ctx context.Context, _ *handlers.Invocation) error {
+					p.exit()
+					<-ctx.Done()
+					return context.Cause(ctx)
+				}))
 			p.settle()
 			w.want("record of a", true, w.record("a", "success"))
 			w.wantTold("interrupted", nil, nil, nil)
-			p.wantRefusals("nothing was tried", true, "")
+			p.wantRefusals("nothing was written", true, "")
 		}},
 	})
 }
 
-// reword gives the condition Ready another message, as anybody may.
+// reword replaces the message of the Ready condition, as any client may do.
 func (w *world) reword(message string) {
 	w.edit(func(body map[string]any) {
 		list, _ := at(body, "status", "conditions").([]any)
@@ -134,10 +135,10 @@ func (w *world) reword(message string) {
 	})
 }
 
-// TestConditionsBesidePatches is about handlers that write to the status themselves.
+// TestConditionsBesidePatches shows which conditions an object gets if handlers write to the status themselves.
 func TestConditionsBesidePatches(t *testing.T) {
 	run(t, map[string]scenario{
-		"WholeStatus": {"who replaces the status does not take the conditions away, nor their times", func(w *world) {
+		"WholeStatus": {"a handler that replaces the status keeps the conditions and their times", func(w *world) {
 			w.withStatus()
 			p := w.tell(nil, onCreate("a", ok), onUpdate("u", patches(map[string]any{"own": "x"}, "status")))
 			p.settle()
@@ -146,10 +147,10 @@ func TestConditionsBesidePatches(t *testing.T) {
 			w.set("x", "metadata", "labels", "l")
 			_, _ = p.pass()
 			w.wantTold("after one pass", "True", nil, nil)
-			w.wantAt("what the handler says is kept", "x", "status", "own")
+			w.wantAt("the status of the handler", "x", "status", "own")
 			w.want("ready since", since, w.condition("Ready", "lastTransitionTime"))
 		}},
-		"EachReason": {"each handler that cannot be called has its own reason", func(w *world) {
+		"EachReason": {"each blocked handler is listed with its own reason", func(w *world) {
 			w.withStatus()
 			_, _ = w.tell(nil,
 				onCreate("a", fails(9, undecodableError{})), onCreate("b", fails(9, otherUndecodableError{})),
@@ -160,24 +161,24 @@ func TestConditionsBesidePatches(t *testing.T) {
 				`handler "b" waits until the object is changed: spec.field: not a date`,
 			} {
 				if strings.Count(text, part) != 1 {
-					w.t.Errorf("the message: %q, want %q in it", text, part)
+					w.t.Errorf("the message: %q, want %q in it once", text, part)
 				}
 			}
 		}},
-		"SubHandlers": {"a handler speaks for its sub-handlers", func(w *world) {
+		"SubHandlers": {"the message names a handler, but not its sub-handlers", func(w *world) {
 			w.withStatus()
 			later := temporaryError{delay: 10 * time.Second}
 			p := w.tell(nil, onCreate("a", runs(sub("s", fails(1, later)))), onCreate("b", fails(1, later)))
 			_, _ = p.pass()
-			w.wantTold("at work", "False", "True", nil)
+			w.wantTold("a retry is due", "False", "True", nil)
 			text, _ := w.condition("Ready", "message").(string)
 			if strings.Contains(text, "a/s") || !strings.Contains(text, `"a"`) || !strings.Contains(text, `"b"`) {
-				w.t.Errorf("the message: %q, want those of a and b", text)
+				w.t.Errorf("the message: %q, want a and b without a/s", text)
 			}
 			p.settle()
-			w.wantTold("in the end", "True", nil, nil)
+			w.wantTold("finally", "True", nil, nil)
 		}},
-		"NotSelected": {"nothing is said of a handler that is not for the object any more", func(w *world) {
+		"NotSelected": {"the message does not name a handler that does not match the object any more", func(w *world) {
 			w.withStatus()
 			w.set("yes", "metadata", "labels", "on")
 			later := temporaryError{delay: 10 * time.Second}

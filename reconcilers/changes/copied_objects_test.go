@@ -7,7 +7,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// copyOf makes the object a copy of what it is now: all is taken along, but the server gives another uid.
+// copyOf replaces the object with a copy of the given body, with a new uid from the server.
 func (w *world) copyOf(body map[string]any) {
 	put(body, "uid-copy", "metadata", "uid")
 	put(body, nil, "metadata", "resourceVersion")
@@ -17,12 +17,12 @@ func (w *world) copyOf(body map[string]any) {
 	w.drainWrites()
 }
 
-// TestCopies is about objects that brought the memory of another one along: copied, or restored from a backup
-// (deviation D-bound-memory).
+// TestCopies shows the handling of objects with the memory of another object: copies, and objects restored from a
+// backup (deviation D-bound-memory).
 func TestCopies(t *testing.T) {
 	later := temporaryError{delay: 10 * time.Second}
 	run(t, map[string]scenario{
-		"New": {"a copy is a new object: it is created, and its memory becomes its own", func(w *world) {
+		"New": {"a copy is created as a new object and bound to its own memory", func(w *world) {
 			registered := []*handlers.Handler{onCreate("a", ok), onUpdate("u", ok), onDelete("d", ok)}
 			w.start(registered...).settle()
 			w.copyOf(w.stored())
@@ -35,7 +35,7 @@ func TestCopies(t *testing.T) {
 			w.wantAt("all", "yes", "metadata", "annotations", prefix+"/kopf-managed")
 			w.wantClean("all")
 		}},
-		"ForeignRecords": {"the progress of the other does not count, be it success, failure or delay", func(w *world) {
+		"ForeignRecords": {"the records of the original do not count for a copy", func(w *world) {
 			registered := []*handlers.Handler{
 				onCreate("a", ok), onCreate("b", fails(9, permanentError{})), onCreate("c", fails(1, later)),
 				onUpdate("u", ok)}
@@ -45,7 +45,7 @@ func TestCopies(t *testing.T) {
 			w.wantCalls("all", "0s create a", "0s create b", "0s create c")
 			w.wantClean("all")
 		}},
-		"Unfinished": {"the first record of its own binds the copy, and drops what was foreign at once",
+		"Unfinished": {"the first own record binds the copy and removes the memory of the original",
 			func(w *world) {
 				w.start(onCreate("a", ok)).settle()
 				w.copyOf(w.stored())
@@ -57,7 +57,7 @@ func TestCopies(t *testing.T) {
 				p.settle()
 				w.wantCalls("all", "0s create a", "10s create a")
 			}},
-		"ForeignInterim": {"what a handler of the other saw is not what one of this saw", func(w *world) {
+		"ForeignInterim": {"the interim memory of the original does not count for a copy", func(w *world) {
 			_, _ = w.start(onCreate("a", ok), onCreate("b", fails(9, later))).pass()
 			w.copyOf(w.stored())
 			w.set("two", "spec", "field")
@@ -69,20 +69,20 @@ func TestCopies(t *testing.T) {
 			w.wantHandled("all", "two")
 			w.wantClean("all")
 		}},
-		"NotOurs": {"annotations of users under our prefix are theirs, on copies as well", func(w *world) {
+		"NotOurs": {"annotations of users under our prefix are kept on copies", func(w *world) {
 			w.set("daily", "metadata", "annotations", prefix+"/backup")
 			w.start(onCreate("a", ok)).settle()
 			w.copyOf(w.stored())
 			w.start(onCreate("a", ok)).settle()
 			w.wantAt("all", "daily", "metadata", "annotations", prefix+"/backup")
 		}},
-		"Unmatched": {"a copy that nobody wants is left alone", func(w *world) {
+		"Unmatched": {"a copy that matches no handler is not written", func(w *world) {
 			w.start(onCreate("a", ok)).settle()
 			w.copyOf(w.stored())
 			w.start(onCreate("a", ok, labelled)).settle()
 			w.wantWrites("all")
 		}},
-		"Deleted": {"a copy that is deleted at once is deleted as an object never handled", func(w *world) {
+		"Deleted": {"a copy that is deleted before it is handled runs only its delete handlers", func(w *world) {
 			registered := []*handlers.Handler{onCreate("a", ok), onDelete("d", ok)}
 			w.start(registered...).settle()
 			w.copyOf(w.stored())
@@ -91,7 +91,7 @@ func TestCopies(t *testing.T) {
 			w.wantCalls("all", "0s delete d")
 			w.want("stored", map[string]any(nil), w.stored())
 		}},
-		"Unbound": {"memory without a uid is trusted: it may be from before", func(w *world) {
+		"Unbound": {"memory without a uid is trusted, and bound by the next write", func(w *world) {
 			w.start(onCreate("a", ok)).settle()
 			w.set(nil, "metadata", "annotations", boundTo)
 			w.calls()
@@ -102,7 +102,7 @@ func TestCopies(t *testing.T) {
 			w.wantCalls("update", "0s update u")
 			w.wantAt("bound now", "uid-1", "metadata", "annotations", boundTo)
 		}},
-		"AsKopf": {"without binding, copies are taken for what they were copied from, as in Kopf", func(w *world) {
+		"AsKopf": {"without binding, a copy counts as handled, as in Kopf", func(w *world) {
 			p := w.start(onCreate("a", ok))
 			p.handling.BoundTo = ""
 			p.settle()

@@ -13,19 +13,20 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// tale is the life of one object under an operator that dies again and again: created, edited in the middle of that,
-// updated, deleted.
+// tale is the life of one object under an operator that crashes repeatedly: the object is created, edited during that,
+// updated, and deleted.
 type tale struct {
 	*world
 	mu     sync.Mutex
 	p      *process
 	kills  int
-	called map[string]int // how often each handler was called, by reason and id
-	done   map[string]int // how often it succeeded
+	called map[string]int // number of calls of each handler, by reason and id
+	done   map[string]int // number of its successes
 	failed map[string]bool
 }
 
-// point is where the process dies: at a request, counted over all lives, before or after it takes effect.
+// point is the request at which the process crashes: its number, counted over all lives, and whether the request takes
+// effect.
 type point struct {
 	number  int
 	applied bool
@@ -51,7 +52,7 @@ func (s *tale) kill() {
 	s.p.kill()
 }
 
-// counted keeps the books of a handler over all lives.
+// counted counts the calls and successes of a handler over all lives.
 func (s *tale) counted(h *handlers.Handler) *handlers.Handler {
 	own := *h
 	own.Call = func(ctx context.Context, c *handlers.Invocation) error {
@@ -70,7 +71,7 @@ func (s *tale) counted(h *handlers.Handler) *handlers.Handler {
 	return &own
 }
 
-// once fails at the first call of all lives.
+// once fails at the first call over all lives.
 func (s *tale) once(key string) handlers.Func {
 	return func(context.Context, *handlers.Invocation) error {
 		s.mu.Lock()
@@ -83,7 +84,7 @@ func (s *tale) once(key string) handlers.Func {
 	}
 }
 
-// live is one life of the operator, to its death or until there is nothing to do.
+// live runs the operator once, until it crashes or there is nothing to do.
 func (s *tale) live() {
 	shared := all(appends(owner("s"), "metadata", "ownerReferences"), s.once("shared"))
 	var registered []*handlers.Handler
@@ -103,13 +104,13 @@ func (s *tale) live() {
 	p.settle()
 }
 
-// untilSettled lives again after each death.
+// untilSettled restarts the operator after each crash until there is nothing to do.
 func (s *tale) untilSettled() {
 	for s.live(); s.p.dead.Load(); s.live() {
 	}
 }
 
-// tell runs the whole tale and checks it.
+// tell runs the whole life of the object and checks the result.
 func (s *tale) tell() {
 	s.untilSettled()
 	s.wantHandled("created", "one")
@@ -130,9 +131,9 @@ func (s *tale) tell() {
 	s.wantBalanced()
 }
 
-// wantBalanced checks that all was done, and nothing more often than deaths explain.
+// wantBalanced checks that every handler succeeded and that no handler was called more often than the crashes explain.
 func (s *tale) wantBalanced() {
-	usual := map[string]int{ // calls in a life without deaths
+	usual := map[string]int{ // number of calls without crashes
 		"create a": 1, "create b": 2, "create c": 1,
 		"update u": 1, "update v": 2, "update s": 2, "delete s": 1, "delete d": 1,
 	}
@@ -142,19 +143,19 @@ func (s *tale) wantBalanced() {
 		}
 		if s.called[key] > usual[key]+s.kills {
 			s.t.Errorf(
-				"%s was called %d times: %d is usual, and there were %d deaths", key, s.called[key], usual[key],
+				"%s was called %d times: %d is usual, and there were %d crashes", key, s.called[key], usual[key],
 				s.kills,
 			)
 		}
 	}
 	for key := range s.called {
 		if usual[key] == 0 {
-			s.t.Errorf("%s should not have been called", key)
+			s.t.Errorf("%s was called unexpectedly", key)
 		}
 	}
 }
 
-// requests is how many there are in a life without deaths.
+// requests returns the number of requests and the duration of a life without crashes.
 func requests(t *testing.T) (number int, length time.Duration) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newTale(t)
@@ -172,7 +173,7 @@ func points(number int) []point {
 	return all
 }
 
-// TestCrashes kills the operator at every single request.
+// TestCrashes kills the operator at each request.
 func TestCrashes(t *testing.T) {
 	number, _ := requests(t)
 	for _, death := range points(number) {
@@ -180,14 +181,14 @@ func TestCrashes(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newTale(t, death)
 				if s.tell(); s.kills != 1 {
-					t.Errorf("want one death, got %d", s.kills)
+					t.Errorf("want one crash, got %d", s.kills)
 				}
 			})
 		})
 	}
 }
 
-// TestCrashesTwice kills it again soon after: while it takes up what the first life has left.
+// TestCrashesTwice kills the operator a second time shortly after, while it restores the progress of the first life.
 func TestCrashesTwice(t *testing.T) {
 	if testing.Short() {
 		t.Skip("there are hundreds of pairs")
@@ -202,14 +203,14 @@ func TestCrashesTwice(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newTale(t, first, second)
 				if s.tell(); t.Failed() {
-					t.Fatalf("the deaths were at %v and %v", first, second)
+					t.Fatalf("the crashes were at %v and %v", first, second)
 				}
 			})
 		}
 	}
 }
 
-// TestCrashesInBetween kills it at moments when nothing is being written.
+// TestCrashesInBetween kills the operator at moments without a write.
 func TestCrashesInBetween(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")

@@ -11,7 +11,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// steps declares sub-handlers, whose calls stand in the journal by their own ids, and runs them.
+// steps declares and runs sub-handlers and records their calls in the journal under their own ids.
 func (w *world) steps(lifecycle *handlers.Lifecycle, subs ...*handlers.Handler) handlers.Func {
 	return func(ctx context.Context, c *handlers.Invocation) error {
 		for _, sub := range subs {
@@ -38,12 +38,11 @@ func afterEnd(ids ...string) option { return func(h *handlers.Handler) { h.After
 
 var never = when(func(*cause.Cause) bool { return false })
 
-// TestDependencies is about sub-handlers that come after others.
-// Deviation D-dependencies.
+// TestDependencies shows when sub-handlers that depend on others are called (deviation D-dependencies).
 func TestDependencies(t *testing.T) {
 	later := temporaryError{delay: 10 * time.Second}
 	run(t, map[string]scenario{
-		"Order": {"who comes after others is called when they are done, by the order of declaration otherwise",
+		"Order": {"a dependent sub-handler is called after its dependencies, otherwise in the order of declaration",
 			func(w *world) {
 				w.compact(onCreate("p", w.steps(nil,
 					sub("c", ok, afterSuccess("a", "b")), sub("a", ok), sub("d", ok, afterSuccess("a")), sub("b", ok),
@@ -52,7 +51,7 @@ func TestDependencies(t *testing.T) {
 					"0s create e")
 				w.wantClean("all")
 			}},
-		"Retried": {"it waits as long as it takes, and the object is handled no more often for that", func(w *world) {
+		"Retried": {"a dependent waits for retries of its dependency without additional passes", func(w *world) {
 			p := w.compact(onCreate("p", w.steps(nil, sub("b", ok, afterSuccess("a")), sub("a", fails(2, later)))))
 			p.settle()
 			w.wantCalls("all", "0s create p", "0s create a", "10s create p", "10s create a", "20s create p",
@@ -60,7 +59,8 @@ func TestDependencies(t *testing.T) {
 			w.want("sleeps", []time.Duration{10 * time.Second, 10 * time.Second}, p.sleeps)
 			w.wantClean("all")
 		}},
-		"Failed": {"it fails permanently without a call, with who it was, as does who comes after it", func(w *world) {
+		"Failed": {"a dependent of a failed sub-handler fails without a call, as its own dependents " +
+			"do", func(w *world) {
 			p := w.compact(onCreate("p", w.steps(nil, sub("a", fails(1, permanentError{})),
 				sub("b", ok, afterSuccess("a")), sub("c", ok, afterSuccess("b")), sub("d", fails(1, later)))))
 			p.step()
@@ -71,18 +71,19 @@ func TestDependencies(t *testing.T) {
 			w.want("message", `not called, because handlers that it depends on failed permanently: "b"`,
 				w.record("p.c", "message"))
 			w.want("logged", true, w.hasLogged(`"handler"="p/b" "reason"="create"`, "Handler failed permanently"))
-			w.want("two handlers in a line", false, w.hasLogged(`"handler"="p" `, `"handler"="p/b" `))
+			w.want("two handlers in one line", false, w.hasLogged(`"handler"="p" `, `"handler"="p/b" `))
 			p.settle()
 			w.wantCalls("rest", "10s create p", "10s create d")
 			w.wantClean("all")
 		}},
-		"InSpiteOfFailures": {"it is called when the others are finished, whatever came of them", func(w *world) {
+		"InSpiteOfFailures": {"AfterFinished calls a sub-handler when its dependencies are finished, even if they " +
+			"failed", func(w *world) {
 			w.compact(onCreate("p", w.steps(nil, sub("c", ok, afterEnd("a", "b"), afterSuccess("a")),
 				sub("a", fails(1, later)), sub("b", fails(1, permanentError{}))))).settle()
 			w.wantCalls("all", "0s create p", "0s create a", "0s create b", "10s create p", "10s create a",
 				"10s create c")
 		}},
-		"Flushed": {"what one comes after is written by its first act, if it wants that", func(w *world) {
+		"Flushed": {"a flush stores the successes of the dependencies", func(w *world) {
 			var p *process
 			flush := func(ctx context.Context, c *handlers.Invocation) error {
 				err := c.Writes.Flush(ctx)
@@ -97,12 +98,12 @@ func TestDependencies(t *testing.T) {
 			w.wantCalls("second life", "0s create p", "0s create b")
 			w.wantClean("all")
 		}},
-		"NotSelected": {"who does not match has nothing to do, and is not waited for", func(w *world) {
+		"NotSelected": {"a sub-handler that does not match is not awaited", func(w *world) {
 			w.compact(onCreate("p", w.steps(nil, sub("b", ok, afterSuccess("a")), sub("a", ok, never)))).settle()
 			w.wantCalls("all", "0s create p", "0s create b")
 			w.wantClean("all")
 		}},
-		"OneAtATime": {"each has its turn, also where those before it never end", func(w *world) {
+		"OneAtATime": {"each lifecycle calls a dependent even while another sub-handler is retried", func(w *world) {
 			for _, lifecycle := range []handlers.Lifecycle{handlers.ASAP, handlers.OneByOne, handlers.Randomized} {
 				started := time.Now()
 				w.create(object())
@@ -119,14 +120,14 @@ func TestDependencies(t *testing.T) {
 				w.wantClean("all")
 			}
 		}},
-		"Nested": {"parts of parts have dependencies of their own", func(w *world) {
+		"Nested": {"sub-handlers of sub-handlers have dependencies of their own", func(w *world) {
 			inner := w.steps(nil, sub("y", ok, afterSuccess("x")), sub("x", fails(1, later)))
 			w.compact(onCreate("p", w.steps(nil, sub("b", ok, afterSuccess("a")), sub("a", inner)))).settle()
 			w.wantCalls("all", "0s create p", "0s create a", "0s create x", "10s create p", "10s create a",
 				"10s create x", "10s create y", "10s create b")
 			w.wantClean("all")
 		}},
-		"Timeout": {"time counts from the end of the waiting, and goes on in the next process", func(w *world) {
+		"Timeout": {"the timeout of a dependent begins when its wait ends, and survives a restart", func(w *world) {
 			stuck := func(ctx context.Context, _ *handlers.Invocation) error { <-ctx.Done(); return context.Cause(ctx) }
 			var started time.Time
 			var slow handlers.Func
@@ -143,11 +144,11 @@ func TestDependencies(t *testing.T) {
 				time.Sleep(5 * time.Second)
 				start(registered).settle()
 				w.want("time", 50*time.Second, time.Since(started))
-				w.want("the end", true, w.hasLogged("failed permanently", `timed out after 20s`))
+				w.want("the timeout", true, w.hasLogged("failed permanently", `timed out after 20s`))
 				w.wantClean("all")
 			}
 		}},
-		"Crash": {"after a crash, what was not written is repeated, in the order", func(w *world) {
+		"Crash": {"after a crash, unwritten sub-handlers are repeated in dependency order", func(w *world) {
 			registered := onCreate("p", w.steps(nil, sub("c", ok, afterSuccess("b")), sub("a", takes(2*time.Second)),
 				sub("b", takes(10*time.Second), afterSuccess("a"))))
 			p := w.startWith(annotated, registered)
@@ -163,25 +164,28 @@ func TestDependencies(t *testing.T) {
 	})
 }
 
-// TestDependencyMistakes is about what can never be: the parent fails permanently at once, and no part is called.
+// TestDependencyMistakes shows that the parent fails permanently and no sub-handler is called if a dependency can
+// never be met.
 func TestDependencyMistakes(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
 		subs   []*handlers.Handler
 		want   string
 	}{
-		"Itself": {"nobody comes after itself", []*handlers.Handler{sub("a", ok, afterSuccess("a"))},
+		"Itself": {"a sub-handler that depends on itself is an error",
+			[]*handlers.Handler{sub("a", ok, afterSuccess("a"))},
 			`sub-handlers of handler "p" wait for one another: "a" after "a"`},
-		"Cycle": {"all of a circle wait, whoever stands before it", []*handlers.Handler{
+		"Cycle": {"a cycle is an error that lists its members", []*handlers.Handler{
 			sub("x", ok, afterSuccess("a")), sub("a", ok, afterSuccess("b")), sub("b", ok, afterEnd("c")),
 			sub("c", ok, afterSuccess("a")),
 		}, `sub-handlers of handler "p" wait for one another: "a" after "b" after "c" after "a"`},
-		"Undeclared": {"a name that is misspelled would be waited for, for ever", []*handlers.Handler{
+		"Undeclared": {"a dependency that is not declared is an error", []*handlers.Handler{
 			sub("a", ok), sub("b", ok, afterSuccess("a", "aa")),
 		}, `sub-handler "b" of handler "p" comes after "aa", which is not declared: declare it before they are run`},
-		"UndeclaredOfUnmatching": {"also for one that is not called for this change", []*handlers.Handler{
-			sub("b", ok, afterEnd("aa"), never),
-		}, `sub-handler "b" of handler "p" comes after "aa", which is not declared: declare it before they are run`},
+		"UndeclaredOfUnmatching": {"an undeclared dependency is an error even if its dependent does not match",
+			[]*handlers.Handler{
+				sub("b", ok, afterEnd("aa"), never),
+			}, `sub-handler "b" of handler "p" comes after "aa", which is not declared: declare it before they are run`},
 	} {
 		run(t, map[string]scenario{name: {tc.reason, func(w *world) {
 			p := w.compact(onCreate("p", w.steps(nil, tc.subs...)), onCreate("q", fails(1, temporaryError{})))

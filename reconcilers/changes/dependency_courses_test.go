@@ -11,14 +11,14 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
-// TestDependencyCourses is about parts that come after others, while something else goes on.
+// TestDependencyCourses shows how dependent sub-handlers behave during refusals, restarts and deletions.
 func TestDependencyCourses(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
 	}
 	later := temporaryError{delay: 10 * time.Second}
 	run(t, map[string]scenario{
-		"RefusedMeanwhile": {"who was to be called waits again where the changes of the one before it are refused",
+		"RefusedMeanwhile": {"a dependent waits again if the changes of its dependency are refused",
 			func(w *world) {
 				w.schema = onlyNumbers
 				value := any("big")
@@ -33,7 +33,7 @@ func TestDependencyCourses(t *testing.T) {
 					"1m1s create c", "1m1s create d")
 				w.wantClean("all")
 			}},
-		"Exit": {"the next process goes on where the former one was interrupted", func(w *world) {
+		"Exit": {"the next process continues with the interrupted sub-handler", func(w *world) {
 			registered := onCreate("p", w.steps(nil, sub("a", takes(2*time.Second)),
 				sub("b", takes(5*time.Second), afterSuccess("a")), sub("c", ok, afterSuccess("b"))))
 			p := w.compact(registered)
@@ -45,7 +45,7 @@ func TestDependencyCourses(t *testing.T) {
 				"1m8s create c")
 			w.wantClean("all")
 		}},
-		"Stages": {"who was run in a former stage is there to come after", func(w *world) {
+		"Stages": {"a sub-handler of an earlier Run is a valid dependency", func(w *world) {
 			flaky := fails(1, later)
 			p := w.compact(onCreate("p", all(w.steps(nil, sub("a", ok)),
 				w.steps(nil, sub("b", flaky, afterSuccess("a"))), w.steps(nil, sub("c", ok, afterSuccess("b", "a"))))))
@@ -54,7 +54,7 @@ func TestDependencyCourses(t *testing.T) {
 				"10s create c")
 			w.wantClean("all")
 		}},
-		"Deleted": {"the parts of a deletion have an order, too", func(w *world) {
+		"Deleted": {"sub-handlers of a deletion are called in the order of their dependencies", func(w *world) {
 			p := w.compact(onDelete("p", w.steps(nil, sub("b", ok, afterSuccess("a")), sub("a", fails(1, later)))))
 			p.settle()
 			w.delete()
@@ -62,14 +62,14 @@ func TestDependencyCourses(t *testing.T) {
 			w.wantCalls("all", "0s delete p", "0s delete a", "10s delete p", "10s delete a", "10s delete b")
 			w.want("gone", true, p.gone)
 		}},
-		"Field": {"the id of the handler may have its field", func(w *world) {
+		"Field": {"dependencies work in a handler whose id contains its field", func(w *world) {
 			h := on("", "p/spec.field", w.steps(nil, sub("b", ok, afterSuccess("a")), sub("a", fails(1, later))))
 			h.Field = diff.Path{"spec", "field"}
 			w.compact(h).settle()
 			w.wantCalls("all", "0s create p/spec.field", "0s create a", "10s create p/spec.field", "10s create a",
 				"10s create b")
 		}},
-		"Shuffled": {"any order is one in which nobody is called before its turn", func(w *world) {
+		"Shuffled": {"a shuffled order respects all dependencies", func(w *world) {
 			lifecycle := handlers.Shuffled
 			for range 20 {
 				w.create(object())
@@ -78,11 +78,11 @@ func TestDependencyCourses(t *testing.T) {
 				calls := each(w.calls(), ending)
 				at := func(id string) int { return slices.Index(calls, id) }
 				if len(calls) != 6 || at("c") < at("a") || at("d") < max(at("c"), at("b")) || at("e") < at("d") {
-					w.t.Errorf("called in the order %v", calls)
+					w.t.Errorf("calls in the order %v", calls)
 				}
 			}
 		}},
-		"Concurrent": {"any goroutine may ask at any time", func(w *world) {
+		"Concurrent": {"records of sub-handlers can be read from any goroutine at any time", func(w *world) {
 			var asking sync.WaitGroup
 			w.compact(onCreate("p", func(ctx context.Context, c *handlers.Invocation) error {
 				ask := func(context.Context, *handlers.Invocation) error {
@@ -96,7 +96,7 @@ func TestDependencyCourses(t *testing.T) {
 			asking.Wait()
 			w.wantClean("all")
 		}},
-		"AllAtOnce": {"thousands that have waited for one get no more records than fit", func(w *world) {
+		"AllAtOnce": {"a finished dependency starts no more dependents than the object has room for", func(w *world) {
 			const many = 1500
 			calls := tally{}
 			work := calls.counting(func(int) handlers.Func { return takes(10 * time.Millisecond) })

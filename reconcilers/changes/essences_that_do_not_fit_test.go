@@ -9,19 +9,20 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
-// applied is an annotation that is no part of what users say.
+// applied is an annotation outside of the essence.
 const applied = "kubectl.kubernetes.io/last-applied-configuration"
 
-// crowd leaves so many bytes in the annotations. That many less than none may be taken away by what follows.
+// crowd fills the annotations until the given number of bytes is left. A negative number means that later writes must
+// remove that many bytes.
 func (w *world) crowd(room int) {
 	w.set(strings.Repeat("y", annotationsLimit-room-w.size()-len(applied)), "metadata", "annotations", applied)
 }
 
-// TestLastByte is about essences that fit into the annotations to the last byte.
+// TestLastByte shows that memory that fits to the last byte is stored in full.
 func TestLastByte(t *testing.T) {
 	later := temporaryError{delay: 10 * time.Second}
 	run(t, map[string]scenario{
-		"Updated": {"what fits is stored by its values, and there is nothing to tell of", func(w *world) {
+		"Updated": {"an essence that fits exactly is stored without a log line", func(w *world) {
 			p := w.start(onCreate("a", ok), onUpdate("u", ok))
 			p.settle()
 			w.crowd(0)
@@ -30,9 +31,9 @@ func TestLastByte(t *testing.T) {
 			w.wantCalls("all", "0s create a", "0s update u")
 			w.wantHandled("all", "two")
 			w.want("size", annotationsLimit, w.size())
-			w.want("told", false, w.hasLogged("too large"))
+			w.want("logged", false, w.hasLogged("too large"))
 		}},
-		"Open": {"what stands beside one success is not written anew for another one", func(w *world) {
+		"Open": {"the interim memory is not rewritten for a second success", func(w *world) {
 			half := func() *process {
 				p := w.start(onCreate("a", fails(1, later)), onCreate("b", ok), onCreate("c", fails(9, later)))
 				_, _ = p.pass()
@@ -52,7 +53,7 @@ func TestLastByte(t *testing.T) {
 			w.want("success of a", true, w.record("a", "success"))
 			w.wantBeside("open", "one", "b", "success")
 		}},
-		"Deleted": {"at the end, it is the records of the deletion that make the room", func(w *world) {
+		"Deleted": {"the last write of a deletion uses the room of the removed records", func(w *world) {
 			p := w.start(onCreate("a", ok), onDelete("d", fails(1, later)))
 			p.settle()
 			w.set([]any{finalizer, "others/finalizer"}, "metadata", "finalizers")
@@ -70,10 +71,10 @@ func TestLastByte(t *testing.T) {
 	})
 }
 
-// TestDeletionsWithoutRoom is about objects that are going, with memory that cannot be kept: they go nevertheless.
+// TestDeletionsWithoutRoom shows that a deletion completes even if its memory cannot be stored.
 func TestDeletionsWithoutRoom(t *testing.T) {
 	run(t, map[string]scenario{
-		"Full": {"a storage may have its reasons", func(w *world) {
+		"Full": {"a diff-base storage without room does not block a deletion", func(w *world) {
 			w.start(onCreate("a", ok), onDelete("d", ok)).settle()
 			w.set([]any{finalizer, "others/finalizer"}, "metadata", "finalizers")
 			w.set("two", "spec", "field")
@@ -85,7 +86,8 @@ func TestDeletionsWithoutRoom(t *testing.T) {
 			w.wantAt("all", []any{"others/finalizer"}, "metadata", "finalizers")
 			w.wantHandled("as before", "one")
 		}},
-		"FullOfRecords": {"so with records, of which the process knows as long as it lives", func(w *world) {
+		"FullOfRecords": {"a progress storage without room does not block a deletion, and attempts are counted in " +
+			"the process", func(w *world) {
 			own := fullProgress{progress.Annotations{Prefix: prefix}}
 			p := w.startWith(
 				stores{annotated.diffbase, own},
@@ -98,7 +100,7 @@ func TestDeletionsWithoutRoom(t *testing.T) {
 			w.wantCalls("all", "0s delete d", "10s delete d")
 			w.want("stored", map[string]any(nil), w.stored())
 		}},
-		"Dropped": {"what an API server drops in its last answer is nobody's loss", func(w *world) {
+		"Dropped": {"an API server that drops the memory with the last write causes no error", func(w *world) {
 			p := w.startWith(statuses, onCreate("a", ok), onDelete("d", ok))
 			p.settle()
 			w.set("two", "spec", "field")

@@ -11,7 +11,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// forbidden refuses all writes for a while.
+// forbidden refuses all writes for the given duration.
 func (w *world) forbidden(d time.Duration) {
 	until := time.Now().Add(d)
 	w.before = func(write) error {
@@ -22,7 +22,7 @@ func (w *world) forbidden(d time.Duration) {
 	}
 }
 
-// losing loses the answer to a write that was done.
+// losing drops the answer to one write that took effect.
 func (w *world) losing(number int) {
 	w.after = func(r write) error {
 		if r.number == number {
@@ -34,12 +34,12 @@ func (w *world) losing(number int) {
 
 func failingFilter(context.Context, *cause.Cause) (bool, error) { return false, errOrdinary }
 
-// TestFailures is about writes that fail through no fault of their content: the object is processed again by itself
+// TestFailures shows that an object is processed again after a write that failed for a reason other than its content
 // (deviation D-reprocess).
 func TestFailures(t *testing.T) {
 	later := temporaryError{delay: 10 * time.Second}
 	run(t, map[string]scenario{
-		"Forbidden": {"what was done is not done again, but written as soon as that is permitted", func(w *world) {
+		"Forbidden": {"outcomes that could not be written are written later without another call", func(w *world) {
 			w.forbidden(30 * time.Second)
 			p := w.start(onCreate("a", all(patches("x", "spec", "id"), returns("r"))), onCreate("b", ok))
 			p.settle()
@@ -50,7 +50,7 @@ func TestFailures(t *testing.T) {
 			w.wantClean("all")
 			w.want("memory", true, p.memory.Idle())
 		}},
-		"ForbiddenRetries": {"a handler is not tried again while its attempts cannot be counted on the object",
+		"ForbiddenRetries": {"a handler is not retried while its attempts cannot be stored",
 			func(w *world) {
 				w.forbidden(100 * time.Second)
 				p := w.start(onCreate("a", fails(2, later)), onCreate("b", ok))
@@ -58,7 +58,7 @@ func TestFailures(t *testing.T) {
 				w.wantCalls("all", "0s create a", "0s create b", "1m40s create a", "1m50s create a")
 				w.wantClean("all")
 			}},
-		"ForbiddenCheckpoints": {"a long handler does not make it knock at the closed door each second",
+		"ForbiddenCheckpoints": {"checkpoints of a long handler are retried about once a minute in the long run",
 			func(w *world) {
 				w.forbidden(24 * time.Hour)
 				p := w.start(onCreate("a", ok), onCreate("b", takes(time.Hour)))
@@ -70,12 +70,12 @@ func TestFailures(t *testing.T) {
 					w.t.Errorf("want one try a minute at most in the long run, got %d in an hour", n)
 				}
 			}},
-		"ForbiddenFinalizer": {"no handler is called before the finalizer is there", func(w *world) {
+		"ForbiddenFinalizer": {"no handler is called before the finalizer is stored", func(w *world) {
 			w.forbidden(10 * time.Second)
 			w.start(onCreate("a", ok), onDelete("d", ok)).settle()
 			w.wantCalls("all", "10s create a")
 		}},
-		"TimesOut": {"a server that does not answer is not waited for for ever", func(w *world) {
+		"TimesOut": {"a write that gets no answer ends with a timeout and is retried", func(w *world) {
 			w.before = func(r write) error {
 				if r.number == 1 {
 					time.Sleep(time.Minute)
@@ -88,7 +88,7 @@ func TestFailures(t *testing.T) {
 			w.wantCalls("all", "0s create a")
 			w.wantAt("all", "x", "spec", "id")
 		}},
-		"EditedMeanwhile": {"an edit made while nothing could be written follows as an update", func(w *world) {
+		"EditedMeanwhile": {"an edit during failed writes is handled as an update", func(w *world) {
 			w.forbidden(10 * time.Second)
 			p := w.start(onCreate("a", ok), onUpdate("u", ok))
 			p.step()
@@ -97,7 +97,7 @@ func TestFailures(t *testing.T) {
 			w.wantCalls("all", "0s create a", "10s update u")
 			w.wantHandled("all", "two")
 		}},
-		"RevertedMeanwhile": {"so does the revert of what had been acted on", func(w *world) {
+		"RevertedMeanwhile": {"a revert during failed writes is handled as an update", func(w *world) {
 			p := w.start(onUpdate("u", ok))
 			p.settle()
 			w.set("two", "spec", "field")
@@ -108,7 +108,7 @@ func TestFailures(t *testing.T) {
 			w.wantCalls("all", "0s update u", "10s update u")
 			w.wantHandled("all", "one")
 		}},
-		"LeftFiltersMeanwhile": {"what was done to an object that left the filters is written nevertheless",
+		"LeftFiltersMeanwhile": {"patches for an object that does not match any more are still written",
 			func(w *world) {
 				w.set("yes", "metadata", "labels", "on")
 				w.forbidden(10 * time.Second)
@@ -119,7 +119,7 @@ func TestFailures(t *testing.T) {
 				w.wantAt("all", "x", "spec", "id")
 				w.wantCalls("all", "0s create a")
 			}},
-		"DeletedMeanwhile": {"the deletion knows what the creation could not write: otherwise it would leak",
+		"DeletedMeanwhile": {"a delete handler sees the patches of the creation that could not be written",
 			func(w *world) {
 				var known any
 				look := func(_ context.Context, c *handlers.Invocation) error {
@@ -136,7 +136,7 @@ func TestFailures(t *testing.T) {
 				w.wantCalls("all", "0s create a", "1s delete d")
 				w.want("stored", map[string]any(nil), w.stored())
 			}},
-		"DeletedMeanwhileRetried": {"so it does at its second attempt", func(w *world) {
+		"DeletedMeanwhileRetried": {"a delete handler sees unwritten patches at its second attempt", func(w *world) {
 			var known []any
 			look := func(_ context.Context, c *handlers.Invocation) error {
 				known = append(known, at(working(c), "spec", "id"))
@@ -152,7 +152,7 @@ func TestFailures(t *testing.T) {
 			w.wantCalls("all", "0s create a", "1s delete d", "11s delete d")
 			w.want("stored", map[string]any(nil), w.stored())
 		}},
-		"Resume": {"a resume whose patch could not be written is not repeated", func(w *world) {
+		"Resume": {"a resume handler whose patch could not be written is not called again", func(w *world) {
 			w.start(onCreate("a", ok)).settle()
 			w.calls()
 			w.forbidden(5 * time.Second)
@@ -162,7 +162,7 @@ func TestFailures(t *testing.T) {
 			w.wantCalls("all", "0s resume r")
 			w.wantAt("all", "x", "spec", "id")
 		}},
-		"MainAfterStatus": {"the status was written, the rest fails: it is completed later", func(w *world) {
+		"MainAfterStatus": {"a main write that fails after the status write is retried alone", func(w *world) {
 			w.serveStatus(true)
 			w.before = func(r write) error {
 				if !r.status && r.number < 6 {
@@ -176,7 +176,7 @@ func TestFailures(t *testing.T) {
 			w.wantAt("all", []any{"a"}, "status", "list")
 			w.wantAt("all", "x", "spec", "id")
 		}},
-		"FilterFails": {"a filter that fails is an error of the framework: the object waits", func(w *world) {
+		"FilterFails": {"a failing filter is an error of the pass, without a call or a write", func(w *world) {
 			broken := onCreate("a", ok)
 			broken.Filters = []handlers.Filter{failingFilter}
 			p := w.start(broken)

@@ -12,21 +12,22 @@ import (
 
 const othersAnnotation = "others.example.org/blob"
 
-// roomFor leaves so many bytes of annotations to the operator: others have the rest.
+// roomFor fills the annotations of others until the operator has the given number of bytes.
 func (w *world) roomFor(bytes int) {
 	w.set(nil, "metadata", "annotations", othersAnnotation)
 	text := strings.Repeat("x", annotationsLimit-w.size()-len(othersAnnotation)-bytes)
 	w.set(text, "metadata", "annotations", othersAnnotation)
 }
 
-// TestFewPlaces is about objects with room for the progress of a few sub-handlers only, almost 4 KiB of it stay free.
+// TestFewPlaces shows which sub-handlers are called if the object has room for the progress of only a few; almost 4
+// KiB stay free.
 func TestFewPlaces(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
 	}
 	later := temporaryError{delay: 10 * time.Second}
 	run(t, map[string]scenario{
-		"AllFail": {"those that fail take the places of the last ones, which have their turn later", func(w *world) {
+		"AllFail": {"failed sub-handlers keep their room, and the last ones are called later", func(w *world) {
 			w.roomFor(8000)
 			const many = 30
 			calls, largest := tally{}, 0
@@ -41,7 +42,7 @@ func TestFewPlaces(t *testing.T) {
 			w.after = func(write) error { largest = max(largest, w.size()); return nil }
 			p.step()
 			if first := len(calls); first < 5 || first > 9 || calls[0] != 1 || calls[first-1] != 1 {
-				w.t.Errorf("the first ones are called in the first pass, as many as have room: %v", calls)
+				w.t.Errorf("the first pass calls the first sub-handlers, as many as fit: %v", calls)
 			}
 			p.settle()
 			most, all := calls.most()
@@ -51,7 +52,7 @@ func TestFewPlaces(t *testing.T) {
 				w.t.Errorf("%d bytes were used at most", used)
 			}
 		}},
-		"OneMore": {"who is declared later has a place beside those that were called before", func(w *world) {
+		"OneMore": {"a sub-handler that is declared later gets room beside the earlier ones", func(w *world) {
 			slow := sub("s", fails(1, later))
 			w.compact(onCreate("a", w.steps(nil, slow))).step()
 			w.wantCalls("the only one", "0s create a", "0s create s")
@@ -59,7 +60,7 @@ func TestFewPlaces(t *testing.T) {
 			_, _ = w.compact(onCreate("a", w.steps(nil, slow, sub("t", ok)))).pass()
 			w.wantCalls("both", "10s create a", "10s create s", "10s create t")
 		}},
-		"OneByOne": {"who has no place does not keep others from their turn", func(w *world) {
+		"OneByOne": {"a sub-handler without room does not block the next one", func(w *world) {
 			lifecycle := handlers.OneByOne
 			slow, next := sub("s", fails(1, errors.Join(later, errLong))), sub("first", ok)
 			w.roomFor(5100)
@@ -70,9 +71,9 @@ func TestFewPlaces(t *testing.T) {
 			time.Sleep(10 * time.Second)
 			p = w.compact(onCreate("a", w.steps(&lifecycle, next, slow)))
 			p.step()
-			w.wantCalls("there is no room for the first one", "10s create a", "10s create s")
+			w.wantCalls("no room for the first one", "10s create a", "10s create s")
 			p.settle()
-			w.wantCalls("there is now", "10s create a", "10s create first")
+			w.wantCalls("room for the first one", "10s create a", "10s create first")
 		}},
 	})
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// flushing remembers a value for spec.id, and notes what came of a flush, and whether the object had the value then.
+// flushing patches spec.id, flushes, and stores the error of the flush and the value that the object has then.
 func (w *world) flushing(told *error, stored *any) handlers.Func {
 	return func(ctx context.Context, c *handlers.Invocation) error {
 		_ = patches("y", "spec", "id")(ctx, c)
@@ -21,15 +21,16 @@ func (w *world) flushing(told *error, stored *any) handlers.Func {
 	}
 }
 
-// TestRefusedFlush is about a flush that fails for what the function itself or another one before it did.
+// TestRefusedFlush shows the result of a flush that fails because of changes of the handler itself or of an earlier
+// handler.
 func TestRefusedFlush(t *testing.T) {
 	run(t, map[string]scenario{
-		"Alone": {"where there is nobody else to blame, nothing else is tried", func(w *world) {
+		"Alone": {"a refused flush is not split if only one handler has changes", func(w *world) {
 			w.schema = onlyNumbers
 			p := w.start(onCreate("a", func(ctx context.Context, c *handlers.Invocation) error {
 				_ = patches("big", "spec", "size")(ctx, c)
 				if c.Writes.Flush(ctx) == nil {
-					w.t.Error("the flush has succeeded")
+					w.t.Error("the flush succeeded, want an error")
 				}
 				w.wantWrites("flush", "main 422")
 				return patches(int64(1), "spec", "size")(ctx, c)
@@ -37,7 +38,7 @@ func TestRefusedFlush(t *testing.T) {
 			p.settle()
 			w.wantAt("all", int64(1), "spec", "size")
 		}},
-		"Broken": {"what may work later says nothing of what the others did", func(w *world) {
+		"Broken": {"a flush that fails with a server error does not blame earlier handlers", func(w *world) {
 			w.before = func(write) error { return memapi.Refusal(500, "broken") }
 			var told error
 			p := w.start(onCreate("a", patches("x", "spec", "other")),
@@ -49,19 +50,20 @@ func TestRefusedFlush(t *testing.T) {
 				}))
 			p.settle()
 			if told == nil {
-				w.t.Error("the flush has succeeded")
+				w.t.Error("the flush succeeded, want an error")
 			}
 			w.wantAt("all", "x", "spec", "other")
 		}},
-		"OfAnother": {"when Flush returns without an error, the object has it", func(w *world) {
+		"OfAnother": {"a flush succeeds if only the changes of an earlier handler are refused", func(w *world) {
 			w.schema = onlyNumbers
 			told, stored := errors.New("not called"), any(nil)
 			w.start(
 				onCreate("a", patches("big", "spec", "size"), retries(1)), onCreate("b", w.flushing(&told, &stored)),
 			).settle()
-			w.want("what was told, and what is stored", []any{nil, "y"}, []any{told, stored})
+			w.want("the error of the flush, and the stored value", []any{nil, "y"}, []any{told, stored})
 		}},
-		"BrokenMeanwhile": {"nor of who is to blame: that is found out later", func(w *world) {
+		"BrokenMeanwhile": {"a server error during the search for the refused change leaves the decision to a later " +
+			"write", func(w *world) {
 			w.schema = onlyNumbers
 			broken := true
 			w.before = func(one write) error {
@@ -82,11 +84,11 @@ func TestRefusedFlush(t *testing.T) {
 				}),
 			).settle()
 			if told == nil || stored != nil {
-				w.t.Errorf("Flush says %v; stored: %v", told, stored)
+				w.t.Errorf("want an error from Flush and nothing stored, got error %v and stored %v", told, stored)
 			}
 			w.wantAt("all", "y", "spec", "id")
 		}},
-		"GoneMeanwhile": {"nothing more is asked for an object that ends while it is found out whom to blame",
+		"GoneMeanwhile": {"no further write follows if the object ends during the search for the refused change",
 			func(w *world) {
 				w.schema = onlyNumbers
 				w.before = func(one write) error {
@@ -106,7 +108,7 @@ func TestRefusedFlush(t *testing.T) {
 	})
 }
 
-// TestChangesOfSubHandlers is about what a function sees of what its sub-handlers did.
+// TestChangesOfSubHandlers shows which changes and errors of sub-handlers their parent sees.
 func TestChangesOfSubHandlers(t *testing.T) {
 	sees := func(to *any) handlers.Func {
 		return func(_ context.Context, c *handlers.Invocation) error {
@@ -115,14 +117,14 @@ func TestChangesOfSubHandlers(t *testing.T) {
 		}
 	}
 	run(t, map[string]scenario{
-		"Seen": {"those after it see it, and so does their parent", func(w *world) {
+		"Seen": {"later sub-handlers and the parent see the changes of a sub-handler", func(w *world) {
 			var next, parent any
 			w.start(onCreate("a", all(
 				runs(sub("s", patches("x", "spec", "id")), sub("t", sees(&next))), sees(&parent),
 			))).settle()
 			w.want("seen", []any{"x", "x"}, []any{next, parent})
 		}},
-		"Exit": {"the parent hears of the exit that has interrupted its last one", func(w *world) {
+		"Exit": {"the parent gets the cause of the exit that interrupted its sub-handler", func(w *world) {
 			var p *process
 			var told error
 			p = w.start(onCreate("a", func(ctx context.Context, c *handlers.Invocation) error {
@@ -141,11 +143,11 @@ func TestChangesOfSubHandlers(t *testing.T) {
 	})
 }
 
-// TestShortPauses is about pauses that are over before anybody could have noticed them otherwise.
+// TestShortPauses shows that a pause ends the pass even if it is over immediately.
 func TestShortPauses(t *testing.T) {
 	run(t, map[string]scenario{
-		"Over": {"a pass that a pause has met ends; what is left is the next one's", func(w *world) {
-			open := make(chan bool, 1) // what is said once, after which the operator is not paused
+		"Over": {"a pass that meets a pause ends, and the next pass calls the remaining handlers", func(w *world) {
+			open := make(chan bool, 1) // a single answer; after that, the operator is not paused
 			p := w.start(onCreate("a", func(context.Context, *handlers.Invocation) error {
 				open <- false
 				return nil

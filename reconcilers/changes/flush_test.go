@@ -14,10 +14,10 @@ import (
 
 func flushes(ctx context.Context, c *handlers.Invocation) error { return c.Writes.Flush(ctx) }
 
-// TestFlush is about handlers that write before they have returned.
+// TestFlush shows the behaviour of handlers that write their changes before they return.
 func TestFlush(t *testing.T) {
 	run(t, map[string]scenario{
-		"Now": {"what is remembered is on the object when Flush returns, and survives a death", func(w *world) {
+		"Now": {"changes are stored when Flush returns, and survive a crash", func(w *world) {
 			registered := onCreate("a", all(patches("x", "spec", "id"), flushes, takes(time.Minute)))
 			p := w.start(registered)
 			done := p.aside()
@@ -35,7 +35,7 @@ func TestFlush(t *testing.T) {
 			})).settle()
 			w.want("next life", "x", known)
 		}},
-		"WithOthers": {"what waits is written with it, once", func(w *world) {
+		"WithOthers": {"a flush writes waiting outcomes of other handlers with the same request", func(w *world) {
 			p := w.start(
 				onCreate("a", returns("r")),
 				onCreate("b", all(patches("x", "spec", "id"), flushes, takes(10*time.Second))),
@@ -49,12 +49,12 @@ func TestFlush(t *testing.T) {
 			w.wantWrites("no checkpoint")
 			<-done
 		}},
-		"Nothing": {"without anything to write, the records are: the handler has begun", func(w *world) {
+		"Nothing": {"a flush without changes writes the records once, since the handler has begun", func(w *world) {
 			p := w.start(onCreate("a", all(flushes, flushes)))
 			_, _ = p.pass()
 			w.wantWrites("all", "main 200", "main 200")
 		}},
-		"SeenByNext": {"the next handler sees what was flushed, too", func(w *world) {
+		"SeenByNext": {"the next handler sees the flushed changes", func(w *world) {
 			var known any
 			p := w.start(onCreate("a", all(patches("x", "spec", "id"), flushes)),
 				onCreate("b", func(_ context.Context, c *handlers.Invocation) error {
@@ -64,7 +64,7 @@ func TestFlush(t *testing.T) {
 			p.settle()
 			w.want("known", "x", known)
 		}},
-		"AtCheckpoint": {"a flush at the very moment of a checkpoint", func(w *world) {
+		"AtCheckpoint": {"a flush at the same time as a checkpoint loses nothing", func(w *world) {
 			p := w.start(
 				onCreate("a", returns("r")),
 				onCreate("b", all(takes(time.Second), patches("x", "spec", "id"), flushes, takes(time.Second))),
@@ -74,7 +74,7 @@ func TestFlush(t *testing.T) {
 			w.wantAt("all", "x", "spec", "id")
 			w.wantCalls("all", "0s create a", "0s create b")
 		}},
-		"Concurrent": {"goroutines of a handler may flush at once", func(w *world) {
+		"Concurrent": {"several goroutines of a handler can flush at the same time", func(w *world) {
 			p := w.start(onCreate("a", returns("r")), onCreate("b", func(
 				ctx context.Context, c *handlers.Invocation,
 			) error {
@@ -94,7 +94,7 @@ func TestFlush(t *testing.T) {
 			list, _ := w.at("spec", "list").([]any)
 			w.want("items", 8, len(list))
 		}},
-		"Refused": {"a refusal is told to the handler that flushes; it alone is judged by it, at its end",
+		"Refused": {"a refused flush returns the refusal, and only the flushing handler is retried",
 			func(w *world) {
 				w.schema = onlyNumbers
 				var told error
@@ -112,7 +112,7 @@ func TestFlush(t *testing.T) {
 				w.wantAt("all", "y", "spec", "id")
 				w.want("errors", []error(nil), p.errs)
 			}},
-		"RefusedAndMended": {"a handler may mend what was refused, and go on", func(w *world) {
+		"RefusedAndMended": {"a handler can replace a refused change and succeed", func(w *world) {
 			w.schema = onlyNumbers
 			p := w.start(onCreate("a", func(ctx context.Context, c *handlers.Invocation) error {
 				_ = patches("big", "spec", "size")(ctx, c)
@@ -125,7 +125,7 @@ func TestFlush(t *testing.T) {
 			w.wantCalls("all", "0s create a")
 			w.wantAt("all", int64(1), "spec", "size")
 		}},
-		"RefusedForAnother": {"a handler is not told of the refusal of what one before it did", func(w *world) {
+		"RefusedForAnother": {"a flush does not return the refusal of changes of an earlier handler", func(w *world) {
 			w.schema = onlyNumbers
 			var told error
 			p := w.start(onCreate("a", patches("big", "spec", "size"), retries(1)),
@@ -135,11 +135,11 @@ func TestFlush(t *testing.T) {
 					return told
 				}))
 			p.settle()
-			w.want("told", error(nil), told)
+			w.want("error of the flush", error(nil), told)
 			w.wantAt("all", "y", "spec", "id")
 			w.wantCalls("all", "0s create a", "0s create b")
 		}},
-		"Forbidden": {"a flush that fails is told; it is written at the end if that works", func(w *world) {
+		"Forbidden": {"a failed flush returns an error, and the change is written after the handler", func(w *world) {
 			w.forbidden(time.Second)
 			var told error
 			p := w.start(onCreate("a", func(ctx context.Context, c *handlers.Invocation) error {
@@ -154,7 +154,7 @@ func TestFlush(t *testing.T) {
 			w.wantAt("all", "x", "spec", "id")
 			w.want("errors", []error(nil), p.errs)
 		}},
-		"Gone": {"the handler of an object that is gone is told so, again and again", func(w *world) {
+		"Gone": {"every flush for a deleted object returns ErrDeleted", func(w *world) {
 			var told [2]error
 			p := w.start(onCreate("a", func(ctx context.Context, c *handlers.Invocation) error {
 				w.delete()

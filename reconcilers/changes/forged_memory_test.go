@@ -14,7 +14,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
-// longestLine is how many bytes a line may have that quotes what stands on an object.
+// longestLine is the limit in bytes for log lines that quote contents of an object.
 const longestLine = 2048
 
 func (w *world) wantShortLines() {
@@ -23,12 +23,12 @@ func (w *world) wantShortLines() {
 	defer w.mu.Unlock()
 	for _, line := range w.logged {
 		if len(line) > longestLine {
-			w.t.Errorf("a line has %d bytes: %.200s…", len(line), line)
+			w.t.Errorf("a log line has %d bytes: %.200s…", len(line), line)
 		}
 	}
 }
 
-// counted counts how often records are read, and gives up when they are too many.
+// counted counts the reads of records, and fails after 1,000 of them.
 type counted struct {
 	progress.Annotations
 	reads *int
@@ -41,7 +41,7 @@ func (c counted) Fetch(body map[string]any, id string) (*progress.Record, error)
 	return c.Annotations.Fetch(body, id)
 }
 
-// TestForgedRecords is about records that nobody has written in good faith.
+// TestForgedRecords shows that records with forged contents do no harm.
 func TestForgedRecords(t *testing.T) {
 	forge := func(w *world, id string, record map[string]any) {
 		text, err := json.Marshal(record)
@@ -51,15 +51,15 @@ func TestForgedRecords(t *testing.T) {
 		w.set(string(text), "metadata", "annotations", prefix+"/"+strings.ReplaceAll(id, "/", "."))
 	}
 	run(t, map[string]scenario{
-		"Purpose": {"it is not quoted in full", func(w *world) {
+		"Purpose": {"a long purpose is superseded and not logged in full", func(w *world) {
 			forge(w, "a", map[string]any{"purpose": strings.Repeat("p", 100_000)})
 			w.start(onCreate("a", ok)).settle()
 			w.wantCalls("all", "0s create a")
 			w.wantClean("all")
-			w.want("told", true, w.hasLogged("Superseding", "pppp"))
+			w.want("logged", true, w.hasLogged("Superseding", "pppp"))
 			w.wantShortLines()
 		}},
-		"Timestamp": {"what is wrong with it is told without all of it", func(w *world) {
+		"Timestamp": {"an error about a malformed timestamp does not quote it in full", func(w *world) {
 			forge(w, "a", map[string]any{"started": strings.Repeat("t", 100_000)})
 			_, err := w.start(onCreate("a", ok)).pass()
 			var blocked *changes.BlockedError
@@ -67,18 +67,18 @@ func TestForgedRecords(t *testing.T) {
 				err.Error(), prefix+"/a",
 			) {
 				w.t.Errorf(
-					"want a short BlockedError that names the place, got %d bytes: %.200s", len(err.Error()), err,
+					"want a short BlockedError that names the annotation, got %d bytes: %.200s", len(err.Error()), err,
 				)
 			}
 		}},
-		"Count": {"it does not turn negative, which nobody could read any more", func(w *world) {
+		"Count": {"a forged number of attempts does not overflow to a negative one", func(w *world) {
 			forge(w, "a", map[string]any{"retries": int64(1<<63 - 1)})
 			p := w.start(onCreate("a", fails(2, temporaryError{time.Second})))
 			p.settle()
 			w.wantCalls("all", "0s create a", "1s create a", "2s create a")
 			w.want("errors", []error(nil), p.errs)
 		}},
-		"Subrefs": {"the same record in a thousand spellings is read once", func(w *world) {
+		"Subrefs": {"a record that is listed in a thousand spellings is read once", func(w *world) {
 			var spellings []any
 			for n := range 4096 {
 				id := []byte("a/bcdefghijklm")
@@ -97,7 +97,7 @@ func TestForgedRecords(t *testing.T) {
 				w.t.Errorf("%d records were read, error %v", reads, err)
 			}
 		}},
-		"Message": {"rewritten, it does not outgrow the annotations", func(w *world) {
+		"Message": {"a long forged message does not outgrow the annotations when it is rewritten", func(w *world) {
 			forge(w, "a", map[string]any{"message": strings.Repeat("€", 60_000), "purpose": "update",
 				"delayed": time.Now().Add(time.Second).UTC().Format(time.RFC3339)})
 			p := w.start(onCreate("a", ok))
@@ -106,13 +106,13 @@ func TestForgedRecords(t *testing.T) {
 			w.want("errors", []error(nil), p.errs)
 			w.wantClean("all")
 		}},
-		"Delayed": {"the object waits, is looked at once a day, and that is told once", func(w *world) {
+		"Delayed": {"a handler delayed for years is checked once a day and logged once", func(w *world) {
 			forge(w, "a", map[string]any{"delayed": "9999-01-01T00:00:00Z", "purpose": "create"})
 			p := w.start(onCreate("a", ok), onCreate("b", ok))
 			for range 3 {
 				next, err := p.pass()
 				if err != nil || next.After == nil || *next.After != 24*time.Hour {
-					w.t.Errorf("want to come back after a day, got %v, error %v", next.After, err)
+					w.t.Errorf("want the next pass after a day, got %v, error %v", next.After, err)
 				}
 			}
 			w.wantCalls("all", "0s create b")
@@ -128,7 +128,7 @@ func TestForgedRecords(t *testing.T) {
 	})
 }
 
-// TestForgedMemory is about all else that is remembered in annotations: whatever stands there, the deletion goes on.
+// TestForgedMemory shows that a deletion completes whatever the annotations of the engine contain.
 func TestForgedMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
@@ -151,7 +151,7 @@ func TestForgedMemory(t *testing.T) {
 		for kind, text := range texts {
 			run(t, map[string]scenario{fmt.Sprint(
 				strings.TrimPrefix(name, prefix+"/"), kind,
-			): {"the object alone is concerned", func(w *world) {
+			): {"a forged annotation causes few calls and writes and does not block the deletion", func(w *world) {
 				registered := []*handlers.Handler{onCreate("a", ok), onUpdate("u", ok), onDelete("d", ok)}
 				p := w.start(registered...)
 				p.settle()
@@ -160,7 +160,7 @@ func TestForgedMemory(t *testing.T) {
 				w.set("two", "spec", "field")
 				p.settle()
 				if calls, writes := w.calls(), w.drainWrites(); len(calls) > 4 || len(writes) > 8 {
-					w.t.Errorf("too much is done: calls %v, writes %v", calls, writes)
+					w.t.Errorf("want at most 4 calls and 8 writes, got calls %v, writes %v", calls, writes)
 				}
 				w.set(text, "metadata", "annotations", name)
 				w.delete()

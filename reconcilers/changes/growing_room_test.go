@@ -15,10 +15,10 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// started is how a process begins that keeps one form of records or the other.
+// started starts a process that uses one of the two forms of records.
 type started func(w *world, registered ...*handlers.Handler) *process
 
-// calledFirst tells who is called in the first pass over an object with so much room.
+// calledFirst returns the handlers that the first pass calls if the object has the given room.
 func (start started) calledFirst(t *testing.T, bytes int, declared func() []*handlers.Handler) (called string) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -33,19 +33,20 @@ func (start started) calledFirst(t *testing.T, bytes int, declared func() []*han
 	return called
 }
 
-// asKopf keeps a record of each success, so that it makes a difference whether there is room for it.
+// asKopf starts a process that keeps a record of each success, so that the room for it matters.
 func asKopf(w *world, registered ...*handlers.Handler) *process {
 	return w.startWith(annotated, registered...)
 }
 
-// mostProgress fails for now, and leaves the longest record that there is.
+// mostProgress fails at the first call and leaves the longest possible record.
 func mostProgress() handlers.Func {
 	return fails(1, errors.Join(temporaryError{10 * time.Second}, errLong))
 }
 
-// With more room, more sub-handlers are called, and never another one instead: all that may come of a call has to fit
-// beside the successes of those that wait for their first one. If it does not, these lose their room, the last of them
-// first, but not for the one that is to be called; and without that room, nobody is called.
+// TestGrowingRoom shows that more room allows more sub-handlers in their order, and never a different one instead. The
+// largest record of a call must fit beside the successes reserved for the sub-handlers that were not called yet. If it
+// does not fit, these reservations are given up, beginning with the last sub-handler, but not the one that is to be
+// called; without that reservation, no sub-handler is called.
 func TestGrowingRoom(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
@@ -67,19 +68,20 @@ func TestGrowingRoom(t *testing.T) {
 			}
 			want := []string{"a", "a first", "a first second", "a first second third"}
 			if d := cmp.Diff(want, slices.Compact(got)); d != "" {
-				t.Errorf("with more and more room, -want, +got:\n%s", d)
+				t.Errorf("with increasing room, -want, +got:\n%s", d)
 			}
 		})
 	}
 }
 
-// What a sub-handler writes in its time may make room for the next one, even if it fails: that is measured.
+// TestRoomThatIsMade shows that the room for the next sub-handler is measured again after each one, because even a
+// failing sub-handler can free some by its writes.
 func TestRoomThatIsMade(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
 	}
 	const enough = 6000
-	compact := started((*world).compact) // who was not called yet has no record, which would be a place
+	compact := started((*world).compact) // a sub-handler that was not called yet has no record that takes room
 	needed := func(first func() handlers.Func) int {
 		return sort.Search(enough, func(bytes int) bool {
 			return bytes > 4000 && strings.HasSuffix(compact.calledFirst(t, bytes, func() []*handlers.Handler {
@@ -92,11 +94,12 @@ func TestRoomThatIsMade(t *testing.T) {
 		return all(patches(nil, "metadata", "annotations", othersAnnotation), flushes, mostProgress())
 	})
 	if without >= enough || with > without-200 {
-		t.Errorf("room for %d bytes is needed if none is made, and for %d if a lot is", without, with)
+		t.Errorf("%d bytes are needed if the first sub-handler frees no room, and %d if it does", without, with)
 	}
 }
 
-// That not all have room is told before the first of them is called, as each success needs some.
+// TestTooFewPlacesAreToldAtOnce shows that missing room for some sub-handlers is logged before the first one is
+// called, since each success needs room.
 func TestTooFewPlacesAreToldAtOnce(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
@@ -108,7 +111,7 @@ func TestTooFewPlacesAreToldAtOnce(t *testing.T) {
 			w.roomFor(bytes)
 			first := sub("first", func(context.Context, *handlers.Invocation) error {
 				if called = true; !w.hasLogged("too many sub-handlers") {
-					t.Errorf("with room for %d bytes, nothing was told: %q", bytes, w.logged)
+					t.Errorf("with room for %d bytes, the first call came before the log line: %q", bytes, w.logged)
 				}
 				return nil
 			})
@@ -118,6 +121,6 @@ func TestTooFewPlacesAreToldAtOnce(t *testing.T) {
 		})
 	}
 	if !called {
-		t.Error("nobody was called")
+		t.Error("no sub-handler was called")
 	}
 }

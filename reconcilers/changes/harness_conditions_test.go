@@ -12,7 +12,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// acceptance is a kind that takes conditions, as long as the test does not say otherwise.
+// acceptance is the state of a kind that accepts conditions until a test or a lasting refusal closes it.
 type acceptance struct {
 	mu       sync.Mutex
 	closed   bool
@@ -33,13 +33,13 @@ func (a *acceptance) Refused(_ context.Context, why error, lasting bool) {
 	a.closed = a.closed || lasting
 }
 
-// telling is a process whose objects tell of their handlers.
+// telling is a process that writes conditions to its objects.
 type telling struct {
 	*process
 	acceptance *acceptance
 }
 
-// tell starts a process; its reporter has filters, if there are any.
+// tell starts a process that writes conditions; filters, if any, restrict its reporter.
 func (w *world) tell(filters []handlers.Filter, registered ...*handlers.Handler) *telling {
 	w.t.Helper()
 	p := &telling{w.start(registered...), &acceptance{}}
@@ -52,13 +52,13 @@ func (w *world) tell(filters []handlers.Filter, registered ...*handlers.Handler)
 	return p
 }
 
-// withStatus gives the object a generation, and the status an URL of its own.
+// withStatus gives the object a generation and serves the status as a subresource.
 func (w *world) withStatus() {
 	w.serveStatus(true)
 	w.set("first", "spec", "told")
 }
 
-// condition gives a field of a condition of the object; nil if it has none of the type.
+// condition returns a field of a condition of the object, or nil if the object does not have a condition of this type.
 func (w *world) condition(of, field string) any {
 	list, _ := w.at("status", "conditions").([]any)
 	for _, one := range list {
@@ -69,7 +69,7 @@ func (w *world) condition(of, field string) any {
 	return nil
 }
 
-// wantTold compares the three conditions' statuses, and the generation that they are about.
+// wantTold compares the statuses of the three conditions and the observed generation.
 func (w *world) wantTold(when string, ready, reconciling, stalled any) {
 	w.t.Helper()
 	got := []any{w.condition("Ready", "status"), w.condition("Reconciling", "status"), w.condition("Stalled", "status")}
@@ -79,7 +79,8 @@ func (w *world) wantTold(when string, ready, reconciling, stalled any) {
 	}
 }
 
-// wantRefusals compares what the acceptance was told since it was asked last: each time the same.
+// wantRefusals compares the refusals reported since the last call, and reopens the kind. Each of them must be lasting
+// or not as given, contain the text, and a lasting one is reported once. An empty text expects that there are none.
 func (p *telling) wantRefusals(when string, lasting bool, text string) {
 	p.t.Helper()
 	p.acceptance.mu.Lock()

@@ -2,7 +2,7 @@ package changes_test
 
 import "strconv"
 
-// What others do to the object: users, controllers, whoever.
+// object returns a new object as a user creates it.
 
 func object() map[string]any {
 	return map[string]any{
@@ -12,31 +12,31 @@ func object() map[string]any {
 	}
 }
 
-// create puts the object there, or another one of the same name.
+// create stores the object, replacing any object with the same name.
 func (s *server) create(body map[string]any) {
 	s.api.Discard(s.resource(), "ns", "obj")
 	s.api.Put(s.resource(), body)
 }
 
-// edit changes the object as any client could, past all guards.
+// edit changes the object like any other client, without the hooks of the test.
 func (s *server) edit(change func(body map[string]any)) {
 	s.api.Edit(s.resource(), "ns", "obj", change)
 }
 
-// set puts a value to a path of keys.
+// set stores a value at a path of keys.
 func (s *server) set(value any, path ...string) {
 	s.edit(func(body map[string]any) { put(body, value, path...) })
 }
 
-// delete marks the object, or ends it at once if nothing holds it.
+// delete marks the object as deleted, or removes it if it has no finalizer.
 func (s *server) delete() { s.api.Delete(s.resource(), "ns", "obj") }
 
-// stored is the object as it is now; nil if there is none.
+// stored returns the present state of the object, or nil if it does not exist.
 func (s *server) stored() map[string]any { return s.api.Object(s.resource(), "ns", "obj") }
 
 func (s *server) at(path ...string) any { return at(s.stored(), path...) }
 
-// drainWrites gives the writes since it was asked last.
+// drainWrites returns the writes since the last call.
 func (s *server) drainWrites() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -45,7 +45,7 @@ func (s *server) drainWrites() []string {
 	return writes
 }
 
-// owner is an item of metadata.ownerReferences: a list that is no part of the essence.
+// owner returns an item of metadata.ownerReferences, a list outside of the essence.
 func owner(name string) map[string]any {
 	return map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "name": name, "uid": name}
 }
@@ -56,7 +56,7 @@ func versionOf(body map[string]any) int {
 	return number
 }
 
-// put sets a value in a body; nil removes it.
+// put sets a value in a body, or removes it if the value is nil.
 func put(body map[string]any, value any, path ...string) {
 	for _, key := range path[:len(path)-1] {
 		next, ok := body[key].(map[string]any)

@@ -11,7 +11,7 @@ import (
 
 type option func(*handlers.Handler)
 
-// on is a handler of one reason; an empty reason is any.
+// on returns a handler for one reason; an empty reason matches any.
 func on(reason cause.Reason, id string, fn handlers.Func, options ...option) *handlers.Handler {
 	h := &handlers.Handler{ID: id, Reason: reason, Call: fn}
 	for _, o := range options {
@@ -52,12 +52,12 @@ func when(filter func(c *cause.Cause) bool) option {
 	}
 }
 
-// labelled is the filter of objects with the label on=yes.
+// labelled restricts a handler to objects with the label on=yes.
 var labelled = when(func(c *cause.Cause) bool { return at(c.Body(), "metadata", "labels", "on") == "yes" })
 
 func ok(context.Context, *handlers.Invocation) error { return nil }
 
-// takes works for a while, unless it is told to stop.
+// takes returns a handler that works for the given time or until it is cancelled.
 func takes(d time.Duration) handlers.Func {
 	return func(ctx context.Context, _ *handlers.Invocation) error {
 		select {
@@ -69,7 +69,7 @@ func takes(d time.Duration) handlers.Func {
 	}
 }
 
-// fails returns the error at the first n calls.
+// fails returns a handler that returns the error at its first n calls.
 func fails(n int, err error) handlers.Func {
 	return func(context.Context, *handlers.Invocation) error {
 		if n > 0 {
@@ -80,19 +80,19 @@ func fails(n int, err error) handlers.Func {
 	}
 }
 
-// returns sets a result.
+// returns returns a handler that sets a result.
 func returns(value any) handlers.Func {
 	return func(_ context.Context, c *handlers.Invocation) error { return c.Writes.SetResult(value) }
 }
 
-// patches remembers a value for a path.
+// patches returns a handler that patches the value at a path.
 func patches(value any, path ...string) handlers.Func {
 	return func(_ context.Context, c *handlers.Invocation) error {
 		return c.Writes.Remember(func(body map[string]any) error { put(body, value, path...); return nil })
 	}
 }
 
-// all calls one function after another, until one fails.
+// all returns a handler that calls the functions in order until one fails.
 func all(functions ...handlers.Func) handlers.Func {
 	return func(ctx context.Context, c *handlers.Invocation) error {
 		for _, fn := range functions {
@@ -104,7 +104,7 @@ func all(functions ...handlers.Func) handlers.Func {
 	}
 }
 
-// runs calls sub-handlers.
+// runs returns a handler that declares and runs sub-handlers.
 func runs(subs ...*handlers.Handler) handlers.Func {
 	return func(ctx context.Context, c *handlers.Invocation) error {
 		for _, sub := range subs {
@@ -133,7 +133,7 @@ type undecodableError struct{}
 func (undecodableError) Error() string     { return "spec.field: not a number" }
 func (undecodableError) Undecodable() bool { return true }
 
-// working is the object of a call as its function sees it.
+// working returns the object as the function of a call sees it.
 func working(c *handlers.Invocation) map[string]any {
 	object, err := c.Working()
 	if err != nil {

@@ -24,7 +24,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
-// process is one run of the operator, from its start to its end or its death.
+// process is one run of the operator, from its start to its exit or crash.
 type process struct {
 	*world
 	handling *changes.Handling
@@ -33,12 +33,12 @@ type process struct {
 	ctx      context.Context
 	exit     context.CancelFunc
 	dead     atomic.Bool
-	errs     []error // of the passes
+	errs     []error // errors of the passes
 	sleeps   []time.Duration
 	gone     bool
 }
 
-// start is a new process that knows nothing but what stands on the object.
+// start returns a new process without any memory except the annotations of the object.
 func (w *world) start(registered ...*handlers.Handler) *process {
 	p := &process{world: w, link: w.connect(w.t)}
 	p.ctx, p.exit = context.WithCancel(logf.IntoContext(w.t.Context(), w.log()))
@@ -63,19 +63,19 @@ func (w *world) start(registered ...*handlers.Handler) *process {
 	return p
 }
 
-// gate is open as long as it returns true.
+// gate is open while the function returns true.
 type gate func() bool
 
 func (g gate) Open() bool  { return g() }
 func (g gate) Enter() bool { return g() }
 func (gate) Leave()        {}
 
-// ofTests are the settings of the operator.
+// ofTests returns the settings of the operator.
 func ofTests() settings.Settings {
 	return settings.Settings{BoundTo: boundTo, Finalizer: finalizer}.Resolved()
 }
 
-// supervised notes the calls; those of a dead process never happened.
+// supervised records the calls of a handler; calls of a killed process are not made.
 func (p *process) supervised(h *handlers.Handler) *handlers.Handler {
 	own := *h
 	own.Function = h
@@ -89,14 +89,14 @@ func (p *process) supervised(h *handlers.Handler) *handlers.Handler {
 	return &own
 }
 
-// kill ends the process between two instructions: whatever it still tries reaches nobody.
+// kill ends the process at once: none of its further requests reach the server.
 func (p *process) kill() {
 	p.dead.Store(true)
 	p.link.Cut()
 	p.exit()
 }
 
-// pass makes one pass over the object as it is now.
+// pass makes one pass over the present state of the object.
 func (p *process) pass() (changes.Next, error) {
 	body := p.stored()
 	if body == nil {
@@ -105,7 +105,7 @@ func (p *process) pass() (changes.Next, error) {
 	return p.over(body)
 }
 
-// over makes one pass over a body, which must come out of it unchanged.
+// over makes one pass over a body and checks that the pass does not modify it.
 func (p *process) over(body map[string]any) (changes.Next, error) {
 	p.t.Helper()
 	seen := copied(body)
@@ -120,7 +120,7 @@ func (p *process) over(body map[string]any) (changes.Next, error) {
 	return next, err
 }
 
-// settle makes passes, as events, delays and errors ask for them, until nothing does.
+// settle makes passes as events, delays and errors demand, until there is nothing to do.
 func (p *process) settle() {
 	p.t.Helper()
 	for range 200 {
@@ -128,10 +128,10 @@ func (p *process) settle() {
 			return
 		}
 	}
-	p.t.Fatalf("the object does not come to rest; the last writes: %v, calls: %v", p.drainWrites(), p.calls())
+	p.t.Fatalf("the object does not settle; the last writes: %v, calls: %v", p.drainWrites(), p.calls())
 }
 
-// step makes one pass and waits for what it asks for. It tells whether that is nothing.
+// step makes one pass and waits for the delay that it returns. It reports whether the object is idle.
 func (p *process) step() (resting bool) {
 	body := p.stored()
 	if body == nil {
@@ -162,7 +162,7 @@ func (p *process) step() (resting bool) {
 	return false
 }
 
-// newer is what is known after a pass.
+// newer returns the newest state of the object after a pass.
 func newer(written, body map[string]any) map[string]any {
 	if written == nil {
 		return body
@@ -170,7 +170,7 @@ func newer(written, body map[string]any) map[string]any {
 	return written
 }
 
-// wantRest expects that there is nothing to be done for an object that a pass calls settled.
+// wantRest checks that another pass over a settled object does nothing.
 func (p *process) wantRest(body map[string]any) {
 	p.t.Helper()
 	told := p.handling.Journal
@@ -180,12 +180,12 @@ func (p *process) wantRest(body map[string]any) {
 	next, err := p.handling.Reconcile(p.ctx, jsontext.Of(body), &p.memory)
 	again, asked := p.counts()
 	if err != nil || calls != again || requests != asked || next.After != nil || next.Open {
-		p.t.Errorf("an object was settled, and another pass has made %d calls and %d requests, and says %+v, %v",
+		p.t.Errorf("another pass over a settled object made %d calls and %d requests, and returned %+v, %v",
 			again-calls, asked-requests, next, err)
 	}
 }
 
-// counts are those of all calls and requests.
+// counts returns the numbers of all calls and requests.
 func (w *world) counts() (calls, requests int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -15,15 +15,15 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/rawclient"
 )
 
-// annotationsLimit is the API server's own limit, of keys and values together.
+// annotationsLimit is the limit of the API server for keys and values together.
 const annotationsLimit = 256 * 1024
 
 // server is an API server with one object.
 type server struct {
 	api               *memapi.Server
 	statusSubresource bool // see serveStatus
-	// before is asked ahead of each write, after follows each that took effect; the number counts from 1.
-	// They may edit the object, or take longer than anybody waits; an error is the answer, whatever was done.
+	// before is called ahead of each write, after follows each write that took effect; the number counts from 1. They
+	// may edit the object or sleep longer than any timeout; an error becomes the answer.
 	before, after func(write) error
 	// schema refuses contents; webhook changes them.
 	schema  func(body map[string]any) error
@@ -31,7 +31,7 @@ type server struct {
 
 	mu     sync.Mutex
 	count  int
-	writes []string // what was asked for and what was the answer, such as "main 200"
+	writes []string // targets and answers of the writes, such as "main 200"
 	reads  int
 }
 
@@ -40,7 +40,7 @@ type write struct {
 	number int
 	status bool
 	patch  map[string]any
-	over   <-chan struct{} // closed when the client does not wait any longer
+	over   <-chan struct{} // closed when the client stops waiting
 }
 
 func newServer() *server {
@@ -62,7 +62,7 @@ func newServer() *server {
 	return s
 }
 
-// serveStatus serves the status under an URL of its own, or with the rest.
+// serveStatus serves the status as a subresource, or together with the rest.
 func (s *server) serveStatus(subresource bool) {
 	s.statusSubresource = subresource
 	s.api.Install(s.resource())
@@ -75,14 +75,14 @@ func (s *server) resource() memapi.Resource {
 	}
 }
 
-// link is the connection of one process.
+// link is the connection of one process to the server.
 type link struct {
 	patching.Client
 	*memapi.Connection
 	server *server
 }
 
-// numberKey is where the context of a write has its number.
+// numberKey is the context key for the number of a write.
 type numberKey struct{}
 
 func (s *server) connect(t testing.TB) *link {
@@ -104,7 +104,7 @@ func ask(ctx context.Context, r memapi.Request, hook func(write) error) error {
 	return hook(w)
 }
 
-// RoundTrip counts the requests, and notes the answers to writes.
+// RoundTrip counts the requests and records the answers to writes.
 func (l *link) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := l.Connection.RoundTrip(l.counted(r))
 	if r.Method == http.MethodPatch {
@@ -160,7 +160,7 @@ func decoded(data []byte) any {
 
 func copied(body map[string]any) map[string]any { return decoded(encoded(body)).(map[string]any) }
 
-// at resolves a path of keys; nil if there is no such place.
+// at returns the value at a path of keys, or nil if it does not exist.
 func at(body any, path ...string) any {
 	for _, key := range path {
 		mapping, _ := body.(map[string]any)

@@ -24,24 +24,24 @@ const (
 	interim   = prefix + "/handling-configuration"
 )
 
-// world is one API server, and what the processes that live in it have done.
+// world is one API server with the calls and log lines of the processes that use it.
 type world struct {
 	*server
 	t       *testing.T
 	started time.Time
 
 	mu      sync.Mutex
-	journal []string // the calls of handlers, such as "0s create a"
+	journal []string // calls of handlers, such as "0s create a"
 	logged  []string
 }
 
-// scenario is one story with its moral.
+// scenario is a test case; its reason states the expected behaviour.
 type scenario struct {
 	reason string
 	play   func(w *world)
 }
 
-// run plays each scenario on virtual time, in a world of its own where the object is created already.
+// run runs each scenario on virtual time with a server of its own, on which the object already exists.
 func run(t *testing.T, scenarios map[string]scenario) {
 	t.Helper()
 	for name, s := range scenarios {
@@ -70,7 +70,7 @@ func (w *world) log() logr.Logger {
 	}, funcr.Options{}))
 }
 
-// hasLogged tells whether any line has all of the texts.
+// hasLogged reports whether any log line contains all of the texts.
 func (w *world) hasLogged(texts ...string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -92,7 +92,7 @@ func (w *world) called(c *cause.Cause, id string) {
 	w.journal = append(w.journal, fmt.Sprintf("%s %s %s", time.Since(w.started), c.Reason, id))
 }
 
-// calls gives the journal, and begins a new one.
+// calls returns the journal and clears it.
 func (w *world) calls() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -101,13 +101,13 @@ func (w *world) calls() []string {
 	return journal
 }
 
-// wantCalls compares the calls since it was asked last.
+// wantCalls compares the calls since the last check.
 func (w *world) wantCalls(when string, want ...string) {
 	w.t.Helper()
 	w.want(when+": calls", want, w.calls())
 }
 
-// wantWrites compares the requests since it was asked last.
+// wantWrites compares the writes since the last check.
 func (w *world) wantWrites(when string, want ...string) {
 	w.t.Helper()
 	w.want(when+": writes", want, w.drainWrites())
@@ -123,13 +123,13 @@ func (w *world) want(what string, want, got any) {
 	}
 }
 
-// wantAt compares a place on the object.
+// wantAt compares the value at a path of the object.
 func (w *world) wantAt(when string, want any, path ...string) {
 	w.t.Helper()
 	w.want(when+": "+strings.Join(path, "."), want, w.at(path...))
 }
 
-// annotation is the JSON of an annotation; nil if there is none.
+// annotation returns the decoded JSON of an annotation, or nil if it does not exist.
 func (w *world) annotation(name string) any {
 	text, ok := w.at("metadata", "annotations", name).(string)
 	if !ok {
@@ -138,16 +138,16 @@ func (w *world) annotation(name string) any {
 	return decoded([]byte(text))
 }
 
-// record is a key of a handler's record; nil if there is no record, or no such key in it.
+// record returns a key of the record of a handler, or nil if the record or the key does not exist.
 func (w *world) record(id, key string) any { return at(w.annotation(prefix+"/"+id), key) }
 
-// wantHandled compares a field of the spec as it was last handled.
+// wantHandled compares a field of the spec in the last-handled configuration.
 func (w *world) wantHandled(when string, want any) {
 	w.t.Helper()
 	w.want(when+": handled last", want, at(w.annotation(handled), "spec", "field"))
 }
 
-// wantClean is the state after a cause: nothing but what was handled last, and whose it is.
+// wantClean checks that only the last-handled configuration and its binding are left of the annotations of the engine.
 func (w *world) wantClean(when string) {
 	w.t.Helper()
 	annotations, _ := w.at("metadata", "annotations").(map[string]any)

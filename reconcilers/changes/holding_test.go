@@ -15,7 +15,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 )
 
-// background holds the object, and is busy, as the test says.
+// background is a background task whose state a test sets.
 type background struct{ holds, busy bool }
 
 func (b *background) DelaysDeletion(*cause.Cause) bool { return false }
@@ -24,7 +24,7 @@ func (b *background) Supervise(context.Context, *cause.Cause) (holds, busy bool,
 	return b.holds, b.busy, nil
 }
 
-// dependents are there until they are let go, which may fail.
+// dependents hold the object until they are released, which may fail.
 type dependents struct {
 	held  bool
 	fails error
@@ -41,10 +41,10 @@ func (d *dependents) Release(context.Context, map[string]any) error {
 	return d.fails
 }
 
-// TestHolding is about objects that must not go before something else has ended, though no handler is for their end.
+// TestHolding shows that a deleted object without delete handlers waits for background tasks and dependents.
 func TestHolding(t *testing.T) {
 	run(t, map[string]scenario{
-		"Background": {"what runs beside the object has to end first", func(w *world) {
+		"Background": {"a deleted object waits for its running background task", func(w *world) {
 			b := &background{holds: true}
 			p := w.start(onCreate("a", ok))
 			p.handling.Background = b
@@ -53,14 +53,14 @@ func TestHolding(t *testing.T) {
 			w.delete()
 			b.busy = true
 			p.settle()
-			w.wantAt("it is running still", []any{finalizer}, "metadata", "finalizers")
+			w.wantAt("the task is running", []any{finalizer}, "metadata", "finalizers")
 			b.holds, b.busy = false, false
 			p.settle()
 			if !p.gone {
-				w.t.Error("it has ended, and the object is there still")
+				w.t.Error("the task has ended, and the object still exists")
 			}
 		}},
-		"BackgroundAlone": {"so it is where no handler of changes wants the object", func(w *world) {
+		"BackgroundAlone": {"a deleted object without a handler of changes waits for its task", func(w *world) {
 			b := &background{holds: true}
 			p := w.start(onCreate("a", ok, labelled))
 			p.handling.Background = b
@@ -68,12 +68,12 @@ func TestHolding(t *testing.T) {
 			w.delete()
 			b.busy = true
 			p.settle()
-			w.wantAt("it is running still", []any{finalizer}, "metadata", "finalizers")
+			w.wantAt("the task is running", []any{finalizer}, "metadata", "finalizers")
 			b.busy = false
 			p.settle()
 			w.want("gone", true, p.gone)
 		}},
-		"BackgroundLets": {"what does not match any more may be running still", func(w *world) {
+		"BackgroundLets": {"a deleted object waits for a task that does not match it any more", func(w *world) {
 			b := &background{holds: true}
 			p := w.start(onCreate("a", ok))
 			p.handling.Background = b
@@ -81,9 +81,9 @@ func TestHolding(t *testing.T) {
 			w.delete()
 			b.holds, b.busy = false, true
 			p.settle()
-			w.wantAt("it is running still", []any{finalizer}, "metadata", "finalizers")
+			w.wantAt("the task is running", []any{finalizer}, "metadata", "finalizers")
 		}},
-		"Dependents": {"what depends on the object is let go first", func(w *world) {
+		"Dependents": {"a deleted object waits until its dependents are released, despite errors", func(w *world) {
 			d := &dependents{held: true, fails: errors.New("out of reach")}
 			p := w.start(onCreate("a", ok))
 			p.handling.Dependents = d
@@ -91,16 +91,16 @@ func TestHolding(t *testing.T) {
 			w.wantAt("held", []any{finalizer}, "metadata", "finalizers")
 			w.delete()
 			if _, err := p.pass(); err == nil || !strings.Contains(err.Error(), "out of reach") {
-				w.t.Errorf("the error: %v", err)
+				w.t.Errorf("want an error that contains the failure, got: %v", err)
 			}
-			w.wantAt("not let go", []any{finalizer}, "metadata", "finalizers")
+			w.wantAt("the release failed", []any{finalizer}, "metadata", "finalizers")
 			d.fails = nil
 			p.settle()
 			if !p.gone || d.let != 2 {
-				w.t.Errorf("gone: %v, asked %d times to let go", p.gone, d.let)
+				w.t.Errorf("want it gone after 2 releases, got gone: %v, %d releases", p.gone, d.let)
 			}
 		}},
-		"NoDependents": {"an object without any is not held for them", func(w *world) {
+		"NoDependents": {"an object without dependents gets no finalizer", func(w *world) {
 			p := w.start(onCreate("a", ok))
 			p.handling.Dependents = &dependents{}
 			p.settle()
@@ -109,13 +109,13 @@ func TestHolding(t *testing.T) {
 	})
 }
 
-// TestUncertainAnswers is about refusals that are none: the API server tells of its own troubles, not of the write,
-// which may have been done. Then the object is read before anything is decided.
+// TestUncertainAnswers shows that the object is read before the next decision if an error answer describes a problem
+// of the API server, since the write may have taken effect.
 func TestUncertainAnswers(t *testing.T) {
 	const forbidden = metav1.StatusReasonForbidden // the code counts, whatever the reason
 	cases := map[string]scenario{}
 	for name, c := range map[string]struct {
-		code  int32 // -1 is no answer at all
+		code  int32 // -1 drops the answer
 		reads bool
 	}{
 		"NoAnswer": {-1, true}, "NoCode": {0, true}, "RequestTimeout": {http.StatusRequestTimeout, true},
@@ -124,7 +124,8 @@ func TestUncertainAnswers(t *testing.T) {
 		"OfAWebhook":          {http.StatusBadRequest, false}, // they choose code and reason
 		"Forbidden":           {http.StatusForbidden, false}, "MethodNotAllowed": {http.StatusMethodNotAllowed, false},
 	} {
-		cases[name] = scenario{"the answer does not say what has become of the write, or it does", func(w *world) {
+		cases[name] = scenario{"the object is read again only if the answer leaves the result of the write " +
+			"uncertain", func(w *world) {
 			w.after = func(write) error {
 				w.after = nil
 				if c.code < 0 {
@@ -141,18 +142,18 @@ func TestUncertainAnswers(t *testing.T) {
 			time.Sleep(time.Minute)
 			_, _ = p.over(stale)
 			if read := w.reads > before; read != c.reads {
-				w.t.Errorf("code %d: read: %v, want %v", c.code, read, c.reads)
+				w.t.Errorf("code %d: read is %v, want %v", c.code, read, c.reads)
 			}
 		}}
 	}
 	run(t, cases)
 }
 
-// TestLongDelays is about handlers that nobody hears of for days: that is told once.
+// TestLongDelays shows that handlers with delays of more than a day are logged once.
 func TestLongDelays(t *testing.T) {
 	delayed := func(hours int) error { return temporaryError{delay: time.Duration(hours) * time.Hour} }
 	run(t, map[string]scenario{
-		"Several": {"the first of them is what matters", func(w *world) {
+		"Several": {"the log line lists handlers delayed by more than a day, with the earliest time", func(w *world) {
 			p := w.start(
 				onCreate("soon", fails(1, delayed(1))), onCreate("done", ok), onCreate("day", fails(1, delayed(24))),
 				onCreate("late", fails(1, delayed(72))), onCreate("first", fails(1, delayed(48))),
@@ -171,36 +172,36 @@ func TestLongDelays(t *testing.T) {
 			}
 			w.want("lines", 1, n)
 		}},
-		"OfAnotherCause": {"who is not to be called now is not waited for", func(w *world) {
+		"OfAnotherCause": {"a delayed handler of another cause is not logged", func(w *world) {
 			record := map[string]any{"purpose": "create", "delayed": "9999-01-01T00:00:00Z"}
 			w.set(string(encoded(record)), "metadata", "annotations", prefix+"/u")
 			_, _ = w.start(onCreate("a", fails(1, delayed(1))), onUpdate("u", ok)).pass()
-			w.want("told", false, w.hasLogged("more than a day"))
+			w.want("logged", false, w.hasLogged("more than a day"))
 		}},
 	})
 }
 
-// TestIdleMemory is about what has to be kept of an object between its passes: as little as possible.
+// TestIdleMemory shows when the memory of an object must be kept between its passes.
 func TestIdleMemory(t *testing.T) {
 	lost := &apierrors.StatusError{ErrStatus: metav1.Status{Code: http.StatusInternalServerError, Message: "no"}}
 	run(t, map[string]scenario{
-		"AtRest": {"there is nothing to be kept", func(w *world) {
+		"AtRest": {"the memory of a settled object need not be kept", func(w *world) {
 			p := w.start(onCreate("a", ok))
 			p.settle()
 			w.want("idle, unwritten", []bool{true, false}, []bool{p.memory.Idle(), p.memory.Unwritten()})
 		}},
-		"Unwritten": {"but what handlers have done must not be done again", func(w *world) {
+		"Unwritten": {"the memory of unwritten outcomes is kept", func(w *world) {
 			w.before = func(write) error { return lost }
 			p := w.start(onCreate("a", ok))
 			_, _ = p.pass()
 			w.want("idle, unwritten", []bool{false, true}, []bool{p.memory.Idle(), p.memory.Unwritten()})
 		}},
-		"Initial": {"nor may a restart be forgotten before its handlers were called", func(w *world) {
+		"Initial": {"the memory of a resume whose handlers were not called yet is kept", func(w *world) {
 			p := w.start(onResume("r", ok))
 			p.memory.Initial = true
 			w.want("idle", false, p.memory.Idle())
 		}},
-		"Gone": {"nor that the object is gone: a cache may show it once more", func(w *world) {
+		"Gone": {"the memory of a deleted object is kept, because a stale cache may show it again", func(w *world) {
 			p := w.start(onCreate("a", does(w.delete)))
 			_, _ = p.pass()
 			w.want("idle", false, p.memory.Idle())
@@ -213,12 +214,12 @@ func TestIdleMemory(t *testing.T) {
 			w.want("attempts", int64(1), w.record("d.s", "retries"))
 			w.want("idle", false, p.memory.Idle())
 		}},
-		"LongDelays": {"and what was told is not to be told again", func(w *world) {
+		"LongDelays": {"the memory of a logged long delay is kept, so that it is logged once", func(w *world) {
 			p := w.start(onCreate("a", fails(1, temporaryError{delay: 48 * time.Hour})))
 			_, _ = p.pass()
 			w.want("idle", false, p.memory.Idle())
 		}},
-		"Told": {"nor conditions that somebody has taken away", func(w *world) {
+		"Told": {"the memory of written conditions is kept, so that removed ones are not restored", func(w *world) {
 			w.withStatus()
 			p := w.tell(nil)
 			p.settle()

@@ -13,17 +13,17 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 )
 
-// does runs something while the handler is running.
+// does returns a handler that runs something.
 func does(something func()) handlers.Func {
 	return func(context.Context, *handlers.Invocation) error { something(); return nil }
 }
 
-// TestInterference is about what others do to the object while its handlers run.
+// TestInterference shows how changes by other clients during a handler are handled.
 func TestInterference(t *testing.T) {
 	later := temporaryError{delay: 10 * time.Second}
 	run(t, map[string]scenario{
 		// Deviation D-handling-config.
-		"EditDuringCreate": {"an edit that no handler has seen follows as an update", func(w *world) {
+		"EditDuringCreate": {"an edit that no handler has seen is handled as an update", func(w *world) {
 			p := w.start(
 				onCreate("a", does(func() { w.set("two", "spec", "field") })), onCreate("b", ok), onUpdate("u", ok),
 			)
@@ -31,7 +31,7 @@ func TestInterference(t *testing.T) {
 			w.wantCalls("all", "0s create a", "0s create b", "0s update u")
 			w.wantHandled("all", "two")
 		}},
-		"EditBetweenAttempts": {"so does one that only the first successful handler has not seen", func(w *world) {
+		"EditBetweenAttempts": {"an edit after the first success is handled as an update", func(w *world) {
 			p := w.start(onCreate("a", ok), onCreate("b", fails(1, later)), onUpdate("u", ok))
 			_, _ = p.pass()
 			w.set("two", "spec", "field")
@@ -41,7 +41,7 @@ func TestInterference(t *testing.T) {
 			w.wantCalls("all", "0s create a", "0s create b", "10s create b", "10s update u")
 			w.wantHandled("all", "two")
 		}},
-		"EditBeforeSuccess": {"what the first successful handler has seen is handled, though failing ones saw less",
+		"EditBeforeSuccess": {"an edit before the first success is part of the creation",
 			func(w *world) {
 				p := w.start(onCreate("a", fails(1, later)), onUpdate("u", ok))
 				_, _ = p.pass()
@@ -50,7 +50,7 @@ func TestInterference(t *testing.T) {
 				w.wantCalls("all", "0s create a", "10s create a")
 				w.wantHandled("all", "two")
 			}},
-		"DeletedDuringCreate": {"a deletion known from our own write ends the creation after the running handler",
+		"DeletedDuringCreate": {"a deletion during a handler ends the creation when that handler returns",
 			func(w *world) {
 				p := w.start(
 					onCreate("a", ok),
@@ -60,7 +60,7 @@ func TestInterference(t *testing.T) {
 				w.wantCalls("all", "0s create a", "0s create b", "5.5s delete d")
 				w.want("stored", map[string]any(nil), w.stored())
 			}},
-		"GoneDuringCreate": {"an object that is gone is the end of the matter: the next handler is not called",
+		"GoneDuringCreate": {"no further handler is called after a write shows that the object is gone",
 			func(w *world) {
 				p := w.start(onCreate("a", does(w.delete)), onCreate("b", takes(5*time.Second)), onCreate("c", ok))
 				p.settle()
@@ -69,7 +69,7 @@ func TestInterference(t *testing.T) {
 				w.want("gone", true, p.gone)
 				w.want("errors", []error(nil), p.errs)
 			}},
-		"GoneAndShown": {"a cache that is behind may show it once more: nobody is called for what is past",
+		"GoneAndShown": {"a stale cache that shows a deleted object again calls no handler",
 			func(w *world) {
 				p := w.start(onCreate("a", does(w.delete)))
 				body := w.stored()
@@ -77,18 +77,18 @@ func TestInterference(t *testing.T) {
 				metadata := body["metadata"].(map[string]any)
 				metadata["resourceVersion"] = strconv.Itoa(versionOf(body) + 1)
 				if next, err := p.over(body); err != nil || !next.Gone {
-					w.t.Errorf("want an object that is gone, got %v, error %v", next.Gone, err)
+					w.t.Errorf("want a deleted object, got gone: %v, error %v", next.Gone, err)
 				}
 				w.wantCalls("all", "0s create a")
 				w.want("reads", 1, w.reads)
 			}},
-		"GoneTellsHandler": {"the running handler learns that its object is gone", func(w *world) {
+		"GoneTellsHandler": {"a running handler is cancelled with ErrDeleted when its object is gone", func(w *world) {
 			var told error
 			p := w.start(onCreate("a", does(w.delete)),
 				onCreate("b", func(ctx context.Context, _ *handlers.Invocation) error {
 					<-ctx.Done()
 					told = context.Cause(ctx)
-					time.Sleep(5 * time.Second) // and is in no hurry
+					time.Sleep(5 * time.Second) // it takes its time
 					return told
 				}))
 			p.settle()
@@ -107,7 +107,7 @@ func TestInterference(t *testing.T) {
 			w.wantAt("the other object", nil, "spec", "owner")
 			w.wantWrites("all", "main 422")
 		}},
-		"ReplacedWithStatus": {"neither to its status, which knows no uid", func(w *world) {
+		"ReplacedWithStatus": {"nothing is written to the status of another object of the same name", func(w *world) {
 			w.serveStatus(true)
 			p := w.start(
 				onCreate("a", all(patches("mine", "status", "owner"), does(w.replace))),
@@ -115,24 +115,24 @@ func TestInterference(t *testing.T) {
 			)
 			next, err := p.pass()
 			if err != nil || !next.Gone {
-				w.t.Fatalf("want an object that is gone, got %v, error %v", next.Gone, err)
+				w.t.Fatalf("want a deleted object, got gone: %v, error %v", next.Gone, err)
 			}
 			w.wantAt("the other object", nil, "status")
 			w.wantAt("the other object", nil, "metadata", "annotations")
 			w.wantCalls("all", "0s create a", "0s create b")
 		}},
-		"ReplacedBeforeFinalizer": {"the finalizer is not put on another object", func(w *world) {
+		"ReplacedBeforeFinalizer": {"the finalizer is not added to another object of the same name", func(w *world) {
 			p := w.start(onCreate("a", ok), onDelete("d", ok))
 			body := w.stored()
 			w.replace()
 			next, err := p.over(body)
 			if err != nil || !next.Gone {
-				w.t.Fatalf("want an object that is gone, got %v, error %v", next.Gone, err)
+				w.t.Fatalf("want a deleted object, got gone: %v, error %v", next.Gone, err)
 			}
 			w.wantAt("the other object", nil, "metadata", "finalizers")
 			w.wantCalls("all")
 		}},
-		"DeletedBeforeFinalizer": {"an object that is deleted before we hold it is free: no error, no handler",
+		"DeletedBeforeFinalizer": {"an object that is deleted before it gets the finalizer calls no handler",
 			func(w *world) {
 				w.set([]any{"other/one"}, "metadata", "finalizers")
 				p := w.start(onCreate("a", ok), onDelete("d", ok))
@@ -144,7 +144,7 @@ func TestInterference(t *testing.T) {
 				w.wantCalls("all")
 				w.wantAt("afterwards", []any{"other/one"}, "metadata", "finalizers")
 			}},
-		"HeldByAnother": {"a finalizer that our other replica has put there meanwhile is good", func(w *world) {
+		"HeldByAnother": {"a finalizer that another replica has added meanwhile is accepted", func(w *world) {
 			p := w.start(onCreate("a", ok), onDelete("d", ok))
 			body := w.stored()
 			w.set([]any{finalizer}, "metadata", "finalizers")
@@ -154,7 +154,7 @@ func TestInterference(t *testing.T) {
 			w.wantCalls("all", "0s create a")
 			w.wantHandled("all", "one")
 		}},
-		"ReleasedByAnother": {"an object whose finalizers were all removed during its deletion is gone",
+		"ReleasedByAnother": {"an object whose finalizers another client removes during its deletion is gone",
 			func(w *world) {
 				release := func() { w.set(nil, "metadata", "finalizers") }
 				p := w.start(onDelete("d", does(release)))
@@ -167,30 +167,30 @@ func TestInterference(t *testing.T) {
 	})
 }
 
-// replace deletes the object for good, and makes another one of the same name.
+// replace deletes the object permanently and creates another one with the same name.
 func (s *server) replace() {
 	body := object()
 	put(body, "uid-2", "metadata", "uid")
 	s.create(body)
 }
 
-// without drops the record of a handler.
+// without returns a webhook that drops the record of a handler.
 func without(id string) func(body map[string]any) {
 	return func(body map[string]any) { put(body, nil, "metadata", "annotations", prefix+"/"+id) }
 }
 
-// TestUndone is about writes that the API server takes and somebody undoes at once, such as an admission webhook.
+// TestUndone shows that a write that is accepted but undone at once, for example by an admission webhook, is an error.
 func TestUndone(t *testing.T) {
 	run(t, map[string]scenario{
-		"Finalizer": {"it ends in an error, so that the object is delayed: not in a loop without end", func(w *world) {
+		"Finalizer": {"a finalizer that a webhook removes is an error, and no handler is called", func(w *world) {
 			w.webhook = func(body map[string]any) { delete(body["metadata"].(map[string]any), "finalizers") }
 			next, err := w.start(onCreate("a", ok), onDelete("d", ok)).pass()
 			if err == nil || next.After != nil {
 				w.t.Errorf("want an error that delays the object, got %v and %+v", err, next)
 			}
-			w.wantCalls("no handler may be called while nothing holds the object")
+			w.wantCalls("without a finalizer")
 		}},
-		"OneRecord": {"nor may one be called whose record is dropped, though another one stays", func(w *world) {
+		"OneRecord": {"a record that a webhook removes is an error, even if another record is kept", func(w *world) {
 			p := w.start(
 				onCreate("a", fails(9, temporaryError{time.Hour})),
 				onCreate("b", fails(9, temporaryError{time.Minute})),
@@ -199,23 +199,23 @@ func TestUndone(t *testing.T) {
 			time.Sleep(time.Minute)
 			w.webhook = without("b")
 			if _, err := p.pass(); err == nil || !strings.Contains(err.Error(), `progress of handler "b"`) {
-				w.t.Errorf("want an error that names it, got %v", err)
+				w.t.Errorf("want an error that names the handler, got %v", err)
 			}
 		}},
-		"RecordOfASubHandler": {"a sub-handler has to be remembered that is not named by its parent", func(w *world) {
+		"RecordOfASubHandler": {"a removed record is an error that names its sub-handler", func(w *world) {
 			w.webhook = without("a.t")
 			p := w.compact(onCreate("a", w.steps(nil, sub("s", ok), sub("t", fails(9, temporaryError{time.Hour})))))
 			if _, err := p.pass(); err == nil || !strings.Contains(err.Error(), `progress of handler "a/t"`) {
-				w.t.Errorf("want an error that names it, got %v", err)
+				w.t.Errorf("want an error that names the sub-handler, got %v", err)
 			}
 		}},
-		"NotRemembered": {"an object that goes, and stays for others, need not be remembered", func(w *world) {
+		"NotRemembered": {"a deletion needs no room for its configuration if others hold the object", func(w *world) {
 			w.set([]any{finalizer, "others.example.org/finalizer"}, "metadata", "finalizers")
 			w.delete()
 			p := w.start(onDelete("d", fails(1, temporaryError{time.Minute})))
 			p.handling.Lens.Diffbase = full{diffbase.Annotations{Prefix: prefix}}
 			p.settle()
-			w.wantCalls("it was deleted", "0s delete d", "1m0s delete d")
+			w.wantCalls("the deletion", "0s delete d", "1m0s delete d")
 			w.want("errors", []error(nil), p.errs)
 		}},
 	})

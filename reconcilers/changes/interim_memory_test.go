@@ -14,7 +14,7 @@ func (w *world) altered(name string, change func(memory map[string]any)) {
 	w.set(string(encoded(memory)), "metadata", "annotations", name)
 }
 
-// wantBeside compares what the interim memory is valid beside.
+// wantBeside compares a field of the interim memory and a key of the state for which it is valid.
 func (w *world) wantBeside(when, value string, want any, key string) {
 	w.t.Helper()
 	memory := w.annotation(interim)
@@ -22,25 +22,25 @@ func (w *world) wantBeside(when, value string, want any, key string) {
 	w.want(when+": beside."+key, want, at(memory, "$beside", key))
 }
 
-// TestInterimMemory is about what the first successful handler of a cause has seen, as it is written.
+// TestInterimMemory shows how the essence that the first successful handler of a cause has seen is stored.
 func TestInterimMemory(t *testing.T) {
 	later := temporaryError{delay: 10 * time.Second}
 	failing := fails(9, later)
 	run(t, map[string]scenario{
-		"AfterAnother": {"that of another cause is replaced", func(w *world) {
+		"AfterAnother": {"interim memory of another cause is replaced", func(w *world) {
 			began(w).ends("three")
 			w.set("four", "spec", "field")
 			_, _ = w.start(onUpdate("u", ok), onUpdate("v", failing)).pass()
 			w.wantBeside("open", "four", "u", "success")
 		}},
-		"AfterClosed": {"the same may have been seen by some only: from the first success on, a cause is open for it",
+		"AfterClosed": {"the first success of a new cause opens closed interim memory of the same configuration",
 			func(w *world) {
 				closed(w)
 				w.wantBeside("closed", "three", nil, "success")
 				_, _ = w.start(onUpdate("u", ok), onUpdate("v", failing)).pass()
 				w.wantBeside("open", "three", "u", "success")
 			}},
-		"Unbound": {"that of former times goes on, as it is, until the cause ends", func(w *world) {
+		"Unbound": {"interim memory of a former release stays valid until the cause ends", func(w *world) {
 			began(w)
 			w.altered(interim, func(memory map[string]any) { delete(memory, "$beside") })
 			after(time.Minute)
@@ -52,12 +52,12 @@ func TestInterimMemory(t *testing.T) {
 			w.wantHandled("all", "two")
 			w.wantClean("all")
 		}},
-		"PartSince": {"a part may succeed again, under another operator: its handler starts anew", func(w *world) {
+		"PartSince": {"the success of a sub-handler is stored with the start of its parent", func(w *world) {
 			_, _ = w.compact(onCreate("a", runs(sub("s", ok), sub("t", failing)))).pass()
 			w.wantBeside("open", "one", "a", "success")
 			w.wantBeside("open", "one", w.record("a", "started"), "since")
 		}},
-		"PartBehind": {"the success of one part is found behind another that was not called yet", func(w *world) {
+		"PartBehind": {"a success is found behind a sub-handler that was not called yet", func(w *world) {
 			_, _ = w.start(onCreate("a", runs(
 				sub("last", ok, afterSuccess("bad")), sub("good", ok), sub("bad", failing),
 			))).pass()
@@ -66,8 +66,7 @@ func TestInterimMemory(t *testing.T) {
 	})
 }
 
-// TestFormerSuccesses is about records of successes that this process has not written: beside them, an edit follows as
-// an update.
+// TestFormerSuccesses shows that after a success recorded by another process, an edit is handled as an update.
 func TestFormerSuccesses(t *testing.T) {
 	later := temporaryError{delay: 10 * time.Second}
 	follows := func(w *world, first []*handlers.Handler, forge func()) {
@@ -87,14 +86,14 @@ func TestFormerSuccesses(t *testing.T) {
 	}
 	anyCause := func(record map[string]any) { delete(record, "purpose") }
 	run(t, map[string]scenario{
-		"OfAnyCause": {"one without a purpose is of the present cause", func(w *world) {
+		"OfAnyCause": {"a success without a purpose counts for the present cause", func(w *world) {
 			both := []*handlers.Handler{onCreate("b", ok), onCreate("a", fails(1, later))}
 			follows(w, both, func() { w.altered(prefix+"/b", anyCause) })
 		}},
-		"PartOfAnyCause": {"so is that of a part", func(w *world) {
+		"PartOfAnyCause": {"a success of a sub-handler without a purpose counts for the present cause", func(w *world) {
 			follows(w, parts(), func() { w.altered(prefix+"/a.t", anyCause) })
 		}},
-		"PartInSpellings": {"one that is listed behind two spellings of another is found", func(w *world) {
+		"PartInSpellings": {"a success listed behind two spellings of another sub-handler is found", func(w *world) {
 			follows(w, parts(), func() {
 				w.altered(prefix+"/a", func(record map[string]any) {
 					record["subrefs"] = []any{"a/s", "a/s.x", "a/s/x", "a/t"}

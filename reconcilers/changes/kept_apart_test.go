@@ -10,7 +10,8 @@ import (
 
 const apart = "-ofExample"
 
-// wantApart compares what the object keeps apart from the copy of another object's memory, and that the copy is there.
+// wantApart compares the separate memory of the object, and checks that the memory copied from another object is
+// unchanged.
 func (w *world) wantApart(when, essence string) {
 	w.t.Helper()
 	w.wantAt(when, essence+"\n", "metadata", "annotations", handled+apart)
@@ -19,7 +20,7 @@ func (w *world) wantApart(when, essence string) {
 	w.wantAt(when, `{"spec":{"field":"of another"}}`, "metadata", "annotations", handled)
 }
 
-// wantJoined fails if anything is kept apart.
+// wantJoined checks that the object has no separate memory.
 func (w *world) wantJoined(when string) {
 	w.t.Helper()
 	annotations, _ := w.at("metadata", "annotations").(map[string]any)
@@ -30,13 +31,13 @@ func (w *world) wantJoined(when string) {
 	}
 }
 
-// former is a process of a release that does not read keys with kinds.
+// former starts a process of a release that does not read separate memory.
 func (w *world) former(registered ...*handlers.Handler) *process {
 	return w.startWith(annotated, registered...)
 }
 
-// TestMemoryKeptApart is about objects to which another client copies another object's annotations again and again
-// (deviation D-lost-memory).
+// TestMemoryKeptApart shows how objects keep their memory separately if another client repeatedly copies another
+// object's annotations to them (deviation D-lost-memory).
 func TestMemoryKeptApart(t *testing.T) {
 	later := temporaryError{delay: time.Minute}
 	registered := []*handlers.Handler{onCreate("c", ok), onUpdate("u", ok)}
@@ -50,7 +51,7 @@ func TestMemoryKeptApart(t *testing.T) {
 		return p
 	}
 	run(t, map[string]scenario{
-		"Steady": {"further copies cause no call, no write and no loss", func(w *world) {
+		"Steady": {"repeated copies cause no call, no write and no log line", func(w *world) {
 			p := begin(w)
 			w.want("logged", true, w.hasLogged("Another client has removed"))
 			w.logged = nil
@@ -63,7 +64,7 @@ func TestMemoryKeptApart(t *testing.T) {
 			w.wantApart("copied again", `{"spec":{"field":"one"}}`)
 			w.want("logged", false, w.hasLogged("Another client has removed"))
 		}},
-		"Restarted": {"another process reads what is kept apart, and writes it", func(w *world) {
+		"Restarted": {"a new process reads and writes the separate memory", func(w *world) {
 			begin(w)
 			p := w.start(registered...)
 			p.settle()
@@ -76,7 +77,7 @@ func TestMemoryKeptApart(t *testing.T) {
 			w.start(registered...).settle()
 			w.wantCalls("restarted again")
 		}},
-		"Unfinished": {"attempts are counted on by another process", func(w *world) {
+		"Unfinished": {"a new process continues to count the attempts in the separate memory", func(w *world) {
 			failing := onCreate("c", fails(99, later), retries(3))
 			p := w.start(failing)
 			_, _ = p.pass()
@@ -92,7 +93,7 @@ func TestMemoryKeptApart(t *testing.T) {
 			w.wantAt("removed", nil, "metadata", "annotations", prefix+"/c"+apart)
 			w.wantApart("ended", `{"spec":{"field":"one"}}`)
 		}},
-		"CopyRemoved": {"what is kept apart counts without the copy", func(w *world) {
+		"CopyRemoved": {"separate memory stays valid if the copied memory is removed", func(w *world) {
 			begin(w)
 			w.set(nil, "metadata", "annotations", boundTo)
 			w.set(nil, "metadata", "annotations", handled)
@@ -103,10 +104,10 @@ func TestMemoryKeptApart(t *testing.T) {
 			p.settle()
 			w.wantCalls("edited", "0s update u")
 		}},
-		"UsualKeysAgain": {"memory under the usual keys wins; the next write removes the other", func(w *world) {
+		"UsualKeysAgain": {"memory under the usual keys wins, and the next write removes the other", func(w *world) {
 			begin(w)
 			w.former(registered...).settle()
-			w.wantCalls("former release", "0s create c") // as it always did for copies
+			w.wantCalls("former release", "0s create c") // this release handles copies as new objects
 			w.set("two", "spec", "field")
 			w.former(registered...).settle()
 			w.wantCalls("former release", "0s update u")
@@ -120,7 +121,7 @@ func TestMemoryKeptApart(t *testing.T) {
 			w.wantHandled("edited", "three")
 			w.wantClean("edited")
 		}},
-		"BothFit": {"memory that is kept apart without need is removed at once", func(w *world) {
+		"BothFit": {"separate memory that is not needed any more is removed at once", func(w *world) {
 			begin(w)
 			w.former(registered...).settle()
 			w.calls()
@@ -133,7 +134,7 @@ func TestMemoryKeptApart(t *testing.T) {
 			w.wantClean("present release")
 			w.want("errors", []error(nil), p.errs)
 		}},
-		"OfTheSameKind": {"what another object of the kind keeps apart is not believed, and goes", func(w *world) {
+		"OfTheSameKind": {"separate memory of another object of the same kind is ignored and removed", func(w *world) {
 			begin(w)
 			w.copyOf(w.stored())
 			w.start(registered...).settle()
@@ -143,14 +144,14 @@ func TestMemoryKeptApart(t *testing.T) {
 			w.wantHandled("copied", "one")
 			w.wantAt("bound", "uid-copy", "metadata", "annotations", boundTo)
 		}},
-		"HandledAgain": {"without the last-handled configuration kept apart, the object is created", func(w *world) {
+		"HandledAgain": {"without its separate configuration, the object is created again", func(w *world) {
 			p := begin(w)
 			w.set(nil, "metadata", "annotations", handled+apart)
 			p.settle()
 			w.wantCalls("removed", "0s create c")
 			w.wantApart("removed", `{"spec":{"field":"one"}}`)
 		}},
-		"Deleted": {"nothing of an unfinished deletion is left on an object that others hold", func(w *world) {
+		"Deleted": {"a deletion removes separate records from an object that others hold", func(w *world) {
 			w.set([]any{"others/finalizer"}, "metadata", "finalizers")
 			p := w.start(onCreate("c", ok), onDelete("d", fails(1, later)))
 			p.settle()
@@ -165,7 +166,7 @@ func TestMemoryKeptApart(t *testing.T) {
 			w.wantAt("removed", nil, "metadata", "annotations", prefix+"/d"+apart)
 			w.wantAt("held", []any{"others/finalizer"}, "metadata", "finalizers")
 		}},
-		"Alternating": {"two releases take turns over an object that both handle right", func(w *world) {
+		"Alternating": {"two releases handle an object in turn and repeat no change", func(w *world) {
 			for i, field := range []string{"one", "two", "three", "four", "five", "six"} {
 				w.set(field, "spec", "field")
 				start, want := w.start, "0s update u"
@@ -182,7 +183,7 @@ func TestMemoryKeptApart(t *testing.T) {
 				w.wantClean(field)
 			}
 		}},
-		"AlternatingInTheMiddle": {"they take turns over a handler that fails", func(w *world) {
+		"AlternatingInTheMiddle": {"two releases count the attempts of a failing handler together", func(w *world) {
 			failing := onCreate("c", fails(99, later), retries(4))
 			for i := range 6 {
 				start := w.start

@@ -14,7 +14,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 )
 
-// cache has what the server has, or an older state.
+// cache returns the present state of the server, or an older state if set.
 type cache struct {
 	*world
 	older map[string]any
@@ -31,14 +31,14 @@ func (c *cache) Latest(key types.NamespacedName, uid types.UID) map[string]any {
 	return body
 }
 
-// latest asks for the newest state.
+// latest returns the newest state of the object of a call.
 func latest(c *handlers.Invocation) map[string]any {
 	return c.Newest.Latest(
 		types.NamespacedName{Namespace: "ns", Name: "obj"}, types.UID(patching.UIDOf(c.Cause.Body())),
 	)
 }
 
-// sees expects a value in the newest state.
+// sees returns a handler that expects a value in the newest state.
 func (w *world) sees(when string, want any, path ...string) handlers.Func {
 	return func(_ context.Context, c *handlers.Invocation) error {
 		w.want(when, want, at(latest(c), path...))
@@ -53,52 +53,52 @@ func (w *world) with(c *cache, registered ...*handlers.Handler) *process {
 	return p
 }
 
-// TestLatest is about handlers that run long, and look at their object again.
+// TestLatest shows which state a long handler gets as the newest state of its object.
 func TestLatest(t *testing.T) {
 	run(t, map[string]scenario{
-		"Others": {"what others do is seen when the cache has it", func(w *world) {
+		"Others": {"edits of other clients are visible as soon as the cache has them", func(w *world) {
 			w.with(&cache{world: w}, onCreate("a", all(
 				w.sees("at first", "one", "spec", "field"),
 				func(context.Context, *handlers.Invocation) error { w.set("two", "spec", "field"); return nil },
-				w.sees("by now", "two", "spec", "field"),
+				w.sees("after the edit", "two", "spec", "field"),
 			))).settle()
 		}},
-		"Flushed": {"what was flushed is seen though the cache is late, and nothing else", func(w *world) {
+		"Flushed": {"flushed changes are visible with a stale cache, unflushed ones are not", func(w *world) {
 			w.with(&cache{world: w, older: w.stored()}, onCreate("a", all(
 				patches("x", "spec", "id"), w.sees("remembered", nil, "spec", "id"),
 				flushes, w.sees("flushed", "x", "spec", "id"),
 				patches("y", "spec", "id"), w.sees("remembered again", "x", "spec", "id"),
 			))).settle()
 		}},
-		"FlushedAndChanged": {"the later of the two counts", func(w *world) {
+		"FlushedAndChanged": {"an edit after a flush is visible", func(w *world) {
 			w.with(&cache{world: w}, onCreate("a", all(
 				patches("x", "spec", "id"), flushes,
 				func(context.Context, *handlers.Invocation) error { w.set("theirs", "spec", "id"); return nil },
-				w.sees("by now", "theirs", "spec", "id"),
+				w.sees("after the edit", "theirs", "spec", "id"),
 			))).settle()
 		}},
-		"Finalizer": {"what was written before the call is seen though the cache is late", func(w *world) {
+		"Finalizer": {"writes before the call are visible with a stale cache", func(w *world) {
 			w.with(&cache{world: w, older: w.stored()}, onDelete("d", ok), onCreate("a",
 				w.sees("at first", []any{finalizer}, "metadata", "finalizers"))).settle()
 		}},
-		"Checkpoint": {"the outcomes of others that are written meanwhile are seen", func(w *world) {
+		"Checkpoint": {"outcomes of other handlers are visible after a checkpoint with a stale cache", func(w *world) {
 			w.with(&cache{world: w, older: w.stored()}, onCreate("a", returns("r")), onCreate("b", all(
-				w.sees("at first", nil, "status", "a"), takes(10*time.Second), w.sees("by now", "r", "status", "a"),
+				w.sees("at first", nil, "status", "a"), takes(10*time.Second), w.sees("afterwards", "r", "status", "a"),
 			))).settle()
 		}},
-		"Subs": {"sub-handlers see the same", func(w *world) {
+		"Subs": {"sub-handlers see flushed changes of other sub-handlers", func(w *world) {
 			w.with(&cache{world: w, older: w.stored()}, onCreate("a", runs(
 				onCreate("s1", all(patches("x", "spec", "id"), flushes)),
 				onCreate("s2", w.sees("flushed", "x", "spec", "id")),
 			))).settle()
 		}},
-		"NoCache": {"without one, it is what was written", func(w *world) {
+		"NoCache": {"without a cache, the newest state is the last written one", func(w *world) {
 			w.start(onCreate("a", all(
 				w.sees("at first", nil, "spec", "id"), patches("x", "spec", "id"), flushes,
 				w.sees("flushed", "x", "spec", "id"),
 			))).settle()
 		}},
-		"Gone": {"nobody waits for an object that is no more", func(w *world) {
+		"Gone": {"a handler that reads the newest state of a deleted object is cancelled", func(w *world) {
 			var cause error
 			p := w.with(&cache{world: w}, onCreate("a", func(ctx context.Context, c *handlers.Invocation) error {
 				w.delete()
@@ -108,11 +108,11 @@ func TestLatest(t *testing.T) {
 			}), onCreate("b", ok))
 			p.settle()
 			if !errors.Is(cause, changes.ErrDeleted) || !p.gone {
-				w.t.Errorf("it is gone: the handler is cancelled by %v", cause)
+				w.t.Errorf("want the object gone and ErrDeleted as the cause, got %v", cause)
 			}
 			w.wantCalls("all", "0s create a", "0s create b")
 		}},
-		"Concurrent": {"any goroutine of the handler may ask, also after its end", func(w *world) {
+		"Concurrent": {"any goroutine of a handler can read the newest state, also after the call", func(w *world) {
 			var group sync.WaitGroup
 			w.with(&cache{world: w}, onCreate("a", func(ctx context.Context, c *handlers.Invocation) error {
 				for range 4 {

@@ -9,10 +9,10 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// TestLeaks is about goroutines that a handler leaves behind.
+// TestLeaks shows that goroutines that outlive their handler do no harm.
 func TestLeaks(t *testing.T) {
 	run(t, map[string]scenario{
-		"Late": {"what a goroutine does after its handler has returned is refused, not lost silently", func(w *world) {
+		"Late": {"changes by a goroutine after its handler has returned are errors", func(w *world) {
 			var late [3]error
 			done := make(chan struct{})
 			leaky := func(ctx context.Context, c *handlers.Invocation) error {
@@ -31,12 +31,12 @@ func TestLeaks(t *testing.T) {
 			<-done
 			for i, err := range late {
 				if err == nil {
-					w.t.Errorf("want an error of late call %d, got none", i)
+					w.t.Errorf("want an error of late call %d, got nil", i)
 				}
 			}
 			w.wantAt("all", nil, "spec", "id")
 		}},
-		"Reading": {"it may go on reading its copy while the next handler changes its own", func(w *world) {
+		"Reading": {"a goroutine can read its copy while the next handler changes its own copy", func(w *world) {
 			done := make(chan struct{})
 			leaky := func(_ context.Context, c *handlers.Invocation) error {
 				go func() {
@@ -53,16 +53,16 @@ func TestLeaks(t *testing.T) {
 			p.settle()
 			<-done
 		}},
-		"ResultKept": {"a result counts as it was when it was set", func(w *world) {
+		"ResultKept": {"later changes to a value that was set as the result are ignored", func(w *world) {
 			result := map[string]any{"k": "v"}
 			p := w.start(onCreate("a", all(returns(result), does(func() { result["k"] = "changed" }))))
 			p.settle()
 			w.wantAt("all", "v", "status", "a", "k")
 		}},
-		"NeverReturns": {"a function that ends its goroutine has failed: it is not taken for one that wants to go " +
-			"on at once", func(w *world) {
+		"NeverReturns": {"a function that ends its goroutine has failed, and is retried with the " +
+			"usual delay", func(w *world) {
 			p := w.start(onCreate("a", func(context.Context, *handlers.Invocation) error {
-				runtime.Goexit() // as tests do that fail inside of a handler
+				runtime.Goexit() // like a test that fails inside of a handler
 				return nil
 			}, retries(2)))
 			p.settle()

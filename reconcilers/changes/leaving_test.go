@@ -11,7 +11,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/settings"
 )
 
-// nothingElse runs in the background.
+// nothingElse is a background without any tasks.
 type nothingElse struct{ changes.Background }
 
 func TestLeavesAlone(t *testing.T) {
@@ -26,26 +26,28 @@ func TestLeavesAlone(t *testing.T) {
 		body   map[string]any
 		want   bool
 	}{
-		"Plain": {"nobody wants it, nor ever did", nil, plain, true},
+		"Plain": {"an object without memory is ignored if there is nothing to do for its kind", nil, plain, true},
 		"Handlers": {
-			"a handler of changes may want it",
+			"an object is not ignored if its kind has a handler of changes",
 			func(h *changes.Handling) {
 				h.Handlers = []*adapters.Handler{adapters.New(&handlers.Handler{ID: "h"}, nil)}
 			}, plain, false,
 		},
 		"Background": {
-			"something may run for it", func(h *changes.Handling) { h.Background = nothingElse{} }, plain, false,
+			"an object is not ignored if its kind has background tasks",
+			func(h *changes.Handling) { h.Background = nothingElse{} }, plain, false,
 		},
 		"Conditions": {
-			"it may tell of its handlers", func(h *changes.Handling) { h.Conditions = &changes.Conditions{} },
+			"an object is not ignored if its kind reports conditions",
+			func(h *changes.Handling) { h.Conditions = &changes.Conditions{} },
 			plain, false,
 		},
 		"Finalizer": {
-			"it was held once, and must not be for ever", nil,
+			"an object with a leftover finalizer is not ignored", nil,
 			map[string]any{"metadata": map[string]any{"name": "a", "finalizers": []any{finalizer}}}, false,
 		},
 		"Annotations": {
-			"something was remembered of it, be it what others need it for", nil,
+			"an object with annotations of the engine is not ignored", nil,
 			annotated(prefix + "/x"), false,
 		},
 	}

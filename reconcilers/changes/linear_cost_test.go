@@ -12,7 +12,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/growth"
 )
 
-// eager declares and runs one sub-handler after another.
+// eager returns a handler that declares and runs n sub-handlers, one after another.
 func eager(n int, fn handlers.Func) handlers.Func {
 	return func(ctx context.Context, c *handlers.Invocation) error {
 		for i := range n {
@@ -27,7 +27,7 @@ func eager(n int, fn handlers.Func) handlers.Func {
 	}
 }
 
-// ordered declares sub-handlers that come after others, the last one first.
+// ordered returns a handler that declares n sub-handlers with dependencies, the last one first.
 func ordered(n int, before func(i int) []string) handlers.Func {
 	return func(_ context.Context, c *handlers.Invocation) error {
 		for i := n - 1; i >= 0; i-- {
@@ -39,7 +39,7 @@ func ordered(n int, before func(i int) []string) handlers.Func {
 	}
 }
 
-// remembered is an object in the middle of its creation, with records as anybody may write them.
+// remembered stores forged records of an unfinished creation on the object.
 func remembered(w *world, records map[string]any) {
 	for id, record := range records {
 		text, err := json.Marshal(record)
@@ -50,7 +50,7 @@ func remembered(w *world, records map[string]any) {
 	}
 }
 
-// alias spells a number in characters that an annotation has one for.
+// alias encodes a number as one of the spellings that share an annotation.
 func alias(i int) string {
 	var b strings.Builder
 	for bit := range 20 {
@@ -59,7 +59,8 @@ func alias(i int) string {
 	return "a/" + b.String() + "x"
 }
 
-// TestLinear is about what the number of sub-handlers costs, and the memory that anybody may write to an object.
+// TestLinear shows that the cost of a pass grows linearly with the number of sub-handlers, and with forged memory on
+// the object.
 func TestLinear(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
@@ -70,49 +71,54 @@ func TestLinear(t *testing.T) {
 		size   int
 		start  func(w *world, size int) *process
 	}{
-		"Parts": {"as many parts, as much work", 1000, func(w *world, size int) *process {
+		"Parts": {"the cost is linear in the number of sub-handlers", 1000, func(w *world, size int) *process {
 			return w.compact(onCreate("a", declares(size, many)))
 		}},
-		"PartsAsKopf": {"in Kopf's form, too", 300, func(w *world, size int) *process {
-			return w.startWith(annotated, onCreate("a", declares(size, many)))
-		}},
-		"MorePartsThanFit": {"those that do not fit are no more work, either", 2000, func(w *world, size int) *process {
-			return w.startWith(annotated, onCreate("a", declares(size, many)))
-		}},
-		"PartsOneByOne": {"those that are done are not looked at for each of the others", 1000,
+		"PartsAsKopf": {"the cost is linear in the number of sub-handlers with the records of Kopf",
+			300, func(w *world, size int) *process {
+				return w.startWith(annotated, onCreate("a", declares(size, many)))
+			}},
+		"MorePartsThanFit": {"the cost is linear if most sub-handlers do not fit",
+			2000, func(w *world, size int) *process {
+				return w.startWith(annotated, onCreate("a", declares(size, many)))
+			}},
+		"PartsOneByOne": {"finished sub-handlers are not visited again for each new one", 1000,
 			func(w *world, size int) *process {
 				return w.compact(onCreate("a", eager(size, ok)))
 			}},
-		"PartsInAChain": {"each waits for the one before", 1000, func(w *world, size int) *process {
-			return w.compact(onCreate("a", ordered(size, func(i int) (ids []string) {
-				if i > 0 {
-					ids = append(ids, part(i-1))
-				}
-				return ids
-			})))
-		}},
-		"PartsAfterAll": {"one waits for all the others", 1000, func(w *world, size int) *process {
-			return w.compact(onCreate("a", ordered(size, func(i int) (ids []string) {
-				for before := range size - 1 {
-					if i == size-1 {
-						ids = append(ids, part(before))
+		"PartsInAChain": {"the cost is linear if each sub-handler depends on the one before",
+			1000, func(w *world, size int) *process {
+				return w.compact(onCreate("a", ordered(size, func(i int) (ids []string) {
+					if i > 0 {
+						ids = append(ids, part(i-1))
 					}
-				}
-				return ids
-			})))
-		}},
-		"PartsWithin": {"parts of parts", 40, func(w *world, size int) *process {
+					return ids
+				})))
+			}},
+		"PartsAfterAll": {"the cost is linear if one sub-handler depends on all others",
+			1000, func(w *world, size int) *process {
+				return w.compact(onCreate("a", ordered(size, func(i int) (ids []string) {
+					for before := range size - 1 {
+						if i == size-1 {
+							ids = append(ids, part(before))
+						}
+					}
+					return ids
+				})))
+			}},
+		"PartsWithin": {"the cost is linear for sub-handlers of sub-handlers", 40, func(w *world, size int) *process {
 			return w.compact(onCreate("a", declares(size, func(int) handlers.Func { return declares(20, many) })))
 		}},
-		"Succeeded": {"the names of those that succeeded", 4000, func(w *world, size int) *process {
-			names := make([]any, size)
-			for i := range names {
-				names[i] = part(i)
-			}
-			remembered(w, map[string]any{"a": map[string]any{"purpose": "create", "succeeded": names}})
-			return w.compact(onCreate("a", declares(size, many)))
-		}},
-		"Aliases": {"a record that is mentioned by many names is not read as often", 500,
+		"Succeeded": {"the cost is linear in the number of recorded successes",
+			4000, func(w *world, size int) *process {
+				names := make([]any, size)
+				for i := range names {
+					names[i] = part(i)
+				}
+				remembered(w, map[string]any{"a": map[string]any{"purpose": "create", "succeeded": names}})
+				return w.compact(onCreate("a", declares(size, many)))
+			}},
+		"Aliases": {"a record with many spellings is not read once for each of them", 500,
 			func(w *world, size int) *process {
 				aliases := make([]any, size)
 				for i := range aliases {
@@ -124,18 +130,19 @@ func TestLinear(t *testing.T) {
 				})
 				return w.startWith(annotated, onCreate("a", ok))
 			}},
-		"Repeated": {"nor is one that is mentioned by one name many times", 1000, func(w *world, size int) *process {
-			refs := make([]any, size)
-			for i := range refs {
-				refs[i] = "a/x"
-			}
-			remembered(w, map[string]any{
-				"a": map[string]any{
-					"purpose": "create", "subrefs": refs,
-				}, "a.x": map[string]any{"purpose": "create", "subrefs": refs},
-			})
-			return w.startWith(annotated, onCreate("a", ok))
-		}},
+		"Repeated": {"a record that is listed many times is not read as often",
+			1000, func(w *world, size int) *process {
+				refs := make([]any, size)
+				for i := range refs {
+					refs[i] = "a/x"
+				}
+				remembered(w, map[string]any{
+					"a": map[string]any{
+						"purpose": "create", "subrefs": refs,
+					}, "a.x": map[string]any{"purpose": "create", "subrefs": refs},
+				})
+				return w.startWith(annotated, onCreate("a", ok))
+			}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -143,7 +150,7 @@ func TestLinear(t *testing.T) {
 				w := &world{server: newServer(), t: t, started: time.Now()}
 				w.create(object())
 				p := tc.start(w, size)
-				p.handling.Checkpoint = time.Hour // a machine that stalls writes no more often than others
+				p.handling.Checkpoint = time.Hour // slow machines must not write more often
 				return func() {
 					if _, err := p.pass(); err != nil {
 						t.Fatal(err)
@@ -157,7 +164,7 @@ func TestLinear(t *testing.T) {
 	}
 }
 
-// Digests that anybody may write cost a pass no more than honest ones of the same number.
+// TestForgedDigestsLinear shows that the cost of a pass is linear in the number of forged digests.
 func TestForgedDigestsLinear(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")

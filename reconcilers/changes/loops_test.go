@@ -11,7 +11,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
-// counts writes another number with each call.
+// counts returns a handler that writes a higher number with each call.
 func counts(path ...string) handlers.Func {
 	n := 0
 	return func(_ context.Context, c *handlers.Invocation) error {
@@ -21,23 +21,23 @@ func counts(path ...string) handlers.Func {
 	}
 }
 
-// changesOf makes it a handler of changes of the field.
+// changesOf makes a handler react to changes of one field.
 func changesOf(path ...string) option {
 	return func(h *handlers.Handler) { h.Field, h.NeedsChange = diff.Path(path), true }
 }
 
-// live makes passes for a while.
+// live makes passes for the given time.
 func (p *process) live(d time.Duration) {
 	for until := time.Now().Add(d); time.Now().Before(until); {
 		if p.step() {
 			time.Sleep(100 * time.Millisecond)
 			continue
 		}
-		time.Sleep(10 * time.Millisecond) // of a request
+		time.Sleep(10 * time.Millisecond) // the duration of a request
 	}
 }
 
-// callsOf counts those of one handler.
+// callsOf counts the calls of one handler in a journal.
 func callsOf(journal []string, id string) (n int) {
 	for _, line := range journal {
 		if strings.HasSuffix(line, " "+id) {
@@ -47,7 +47,8 @@ func callsOf(journal []string, id string) (n int) {
 	return n
 }
 
-// A handler whose own change calls it again is logged once, and called less and less often (deviation D-own-loops).
+// TestLoopsByOwnWrites shows that a handler whose own change calls it again is logged once, and called with growing
+// delays (deviation D-own-loops).
 func TestLoopsByOwnWrites(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
@@ -55,7 +56,8 @@ func TestLoopsByOwnWrites(t *testing.T) {
 	const line = "Handlers change the object each time that their own change calls them"
 	lines := func(w *world) int { return strings.Count(strings.Join(w.logged, "\n"), line) }
 	run(t, map[string]scenario{
-		"OneHandler": {"ten calls at once, then after 1, 2, 4, 8, 16 and 32 seconds", func(w *world) {
+		"OneHandler": {"a handler that calls itself is delayed by 1, 2, 4, 8, 16 and 32 seconds after its first " +
+			"calls", func(w *world) {
 			p := w.start(onUpdate("u", counts("spec", "at")))
 			p.settle()
 			w.set("two", "spec", "field")
@@ -69,7 +71,7 @@ func TestLoopsByOwnWrites(t *testing.T) {
 			w.want("named", true, w.hasLogged(line, `"handlers"=["u"]`, `"fields"=["spec.at"]`))
 			w.want("kept", false, p.memory.Idle())
 		}},
-		"PingPong": {"two handlers that call each other are one loop", func(w *world) {
+		"PingPong": {"two handlers whose changes call each other are logged as one loop", func(w *world) {
 			p := w.start(onUpdate("a", counts("spec", "b"), changesOf("spec", "a")),
 				onUpdate("b", counts("spec", "a"), changesOf("spec", "b")))
 			p.settle()
@@ -80,13 +82,13 @@ func TestLoopsByOwnWrites(t *testing.T) {
 			}
 			w.want("lines", 1, lines(w))
 		}},
-		"OthersAreNotDelayed": {"nor edits by other clients", func(w *world) {
+		"OthersAreNotDelayed": {"a loop does not delay handlers for the edits of other clients", func(w *world) {
 			p := w.start(onUpdate("u", counts("spec", "at")), onUpdate("other", ok))
 			p.settle()
 			w.set("two", "spec", "field")
 			p.live(time.Minute)
 			_, _ = p.pass()
-			_, _ = p.pass() // in the next delay
+			_, _ = p.pass() // during the next delay
 			time.Sleep(time.Second)
 			w.calls()
 			at := time.Since(w.started)
@@ -94,9 +96,9 @@ func TestLoopsByOwnWrites(t *testing.T) {
 			_, _ = p.pass()
 			w.wantCalls("edited", fmt.Sprintf("%s update u", at))
 			_, _ = p.pass()
-			w.wantCalls("all that it has not seen", fmt.Sprintf("%s update other", at))
+			w.wantCalls("all changes that it has not seen", fmt.Sprintf("%s update other", at))
 		}},
-		"Ended": {"a handler that stops writing is as before", func(w *world) {
+		"Ended": {"the loop is forgotten when the handler stops changing the object", func(w *world) {
 			loops := true
 			write := counts("spec", "at")
 			p := w.start(onUpdate("u", func(ctx context.Context, c *handlers.Invocation) error {
@@ -110,10 +112,10 @@ func TestLoopsByOwnWrites(t *testing.T) {
 			p.live(time.Minute)
 			loops = false
 			p.live(2 * time.Minute)
-			w.want("at rest", true, p.memory.Idle())
-			w.wantClean("at rest")
+			w.want("idle", true, p.memory.Idle())
+			w.wantClean("idle")
 		}},
-		"Settling": {"a handler that completes edits of others is not a loop", func(w *world) {
+		"Settling": {"a handler that completes each edit of another client is not a loop", func(w *world) {
 			p := w.start(onUpdate("u", func(_ context.Context, c *handlers.Invocation) error {
 				return c.Writes.Remember(func(body map[string]any) error {
 					put(body, at(body, "spec", "field"), "spec", "copy")

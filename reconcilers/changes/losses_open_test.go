@@ -13,7 +13,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
-// passes plays one pass in each of the next minutes.
+// passes makes one pass in each of the next minutes.
 func (p *process) passes(minutes int) {
 	for range minutes {
 		time.Sleep(time.Minute)
@@ -21,12 +21,12 @@ func (p *process) passes(minutes int) {
 	}
 }
 
-// Memory that another client removes once while handlers are not finished comes back as a whole: a part of it would
-// have finished handlers called again, or take an update for a creation.
+// TestMemoryLostInTheMiddle shows that all memory of unfinished handlers is restored if another client removes it:
+// with only a part of it, finished handlers would be called again, or an update would become a creation.
 func TestMemoryLostInTheMiddle(t *testing.T) {
 	later := temporaryError{delay: time.Minute}
 	run(t, map[string]scenario{
-		"Create": {"a handler that has succeeded is not called again", func(w *world) {
+		"Create": {"a successful create handler is not called again after its memory was removed", func(w *world) {
 			p := w.start(onCreate("a", ok), onCreate("b", fails(3, later)))
 			_, _ = p.pass()
 			w.strip()
@@ -35,7 +35,7 @@ func TestMemoryLostInTheMiddle(t *testing.T) {
 				"0s create a", "0s create b", "1m0s create b", "2m0s create b", "3m0s create b",
 			}, w.calls())
 		}},
-		"Update": {"the update goes on, and is no creation", func(w *world) {
+		"Update": {"an update continues after its memory was removed, and does not become a creation", func(w *world) {
 			p := w.start(onCreate("c", ok), onUpdate("a", ok), onUpdate("b", fails(3, later)))
 			p.settle()
 			w.calls()
@@ -47,7 +47,7 @@ func TestMemoryLostInTheMiddle(t *testing.T) {
 				"0s update a", "0s update b", "1m0s update b", "2m0s update b", "3m0s update b",
 			}, w.calls())
 		}},
-		"Delete": {"a deletion goes on where it was", func(w *world) {
+		"Delete": {"a deletion continues after its memory was removed", func(w *world) {
 			p := w.start(onDelete("a", ok), onDelete("b", fails(3, later)))
 			p.settle()
 			w.delete()
@@ -58,7 +58,7 @@ func TestMemoryLostInTheMiddle(t *testing.T) {
 				"0s delete a", "0s delete b", "1m0s delete b", "2m0s delete b", "3m0s delete b",
 			}, w.calls())
 		}},
-		"Resume": {"after a restart, the object is not created again", func(w *world) {
+		"Resume": {"a handled object is not created again if its memory was removed in a resume", func(w *world) {
 			w.start(onCreate("c", ok), onResume("r", ok)).settle()
 			p := w.start(onCreate("c", ok), onResume("r", fails(1, later)))
 			p.memory.Initial = true
@@ -70,7 +70,7 @@ func TestMemoryLostInTheMiddle(t *testing.T) {
 			w.start(onCreate("c", ok), onResume("r", ok)).settle()
 			w.want("calls", []string(nil), w.calls())
 		}},
-		"Unwritten": {"an outcome that could not be written is written again", func(w *world) {
+		"Unwritten": {"an outcome that could not be written is written after the memory was removed", func(w *world) {
 			p := w.start(onCreate("c", ok), onUpdate("u", ok))
 			p.settle()
 			w.calls()
@@ -82,7 +82,7 @@ func TestMemoryLostInTheMiddle(t *testing.T) {
 			p.settle()
 			w.want("calls", 1, len(w.calls()))
 		}},
-		"Fight": {"the finalizer is written again with a growing delay while a handler waits", func(w *world) {
+		"Fight": {"a finalizer that is removed repeatedly is restored with growing delays", func(w *world) {
 			p := w.start(onCreate("c", fails(99, temporaryError{delay: time.Hour})), onDelete("d", ok))
 			_, _ = p.pass()
 			w.drainWrites()
@@ -92,13 +92,14 @@ func TestMemoryLostInTheMiddle(t *testing.T) {
 				_, _ = p.pass()
 			}
 			if n := len(w.drainWrites()); n > 6 {
-				w.t.Errorf("%d writes in 20 s", n)
+				w.t.Errorf("want at most 6 writes in 20 s, got %d", n)
 			}
 		}},
 	})
 }
 
-// Own patches that the API server does not keep are no part of what was handled: each later event would be an update.
+// TestOwnPatchesThatAreNotKept shows that patches that the API server does not keep are not part of the last-handled
+// configuration; otherwise each later event would be an update.
 func TestOwnPatchesThatAreNotKept(t *testing.T) {
 	heartbeats := func(w *world, p *process) {
 		p.settle()
@@ -109,14 +110,14 @@ func TestOwnPatchesThatAreNotKept(t *testing.T) {
 		w.want("calls", 1, len(w.calls()))
 	}
 	run(t, map[string]scenario{
-		"Refused": {"the handler failed permanently", func(w *world) {
+		"Refused": {"a refused patch of a permanently failed handler causes no updates", func(w *world) {
 			w.schema = onlyStatusNumbers
 			fn := all(patches("big", "status", "size"), patches("done", "metadata", "annotations", "sync"))
 			p := w.start(onUpdate("h", fn, retries(1), when(isPressed)), onCreate("h", fn, retries(1), when(isPressed)))
 			w.set("update", "metadata", "annotations", "sync")
 			heartbeats(w, p)
 		}},
-		"Forbidden": {"the status may not be written", func(w *world) {
+		"Forbidden": {"a patch of a forbidden status causes no updates", func(w *world) {
 			w.serveStatus(true)
 			w.before = func(one write) error {
 				if one.status {

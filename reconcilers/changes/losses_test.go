@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// strip removes all annotations and finalizers, as a controller does that replaces the whole metadata.
+// strip removes all annotations and finalizers, like a client that replaces the whole metadata.
 func (w *world) strip() {
 	w.edit(func(body map[string]any) {
 		put(body, nil, "metadata", "annotations")
@@ -15,17 +15,18 @@ func (w *world) strip() {
 	})
 }
 
-// copyMemory replaces the annotations by those of another object, as a controller does that copies them.
+// copyMemory overwrites the memory with that of another object, like a client that copies annotations.
 func (w *world) copyMemory() {
 	w.set("of-another", "metadata", "annotations", boundTo)
 	w.set(`{"spec":{"field":"of another"}}`, "metadata", "annotations", prefix+"/last-handled-configuration")
 }
 
-// What another client removes from the object is known to the process (deviation D-lost-memory).
+// TestLostMemory shows that the process restores memory that another client removes from the object (deviation
+// D-lost-memory).
 func TestLostMemory(t *testing.T) {
 	later := temporaryError{delay: time.Minute}
 	run(t, map[string]scenario{
-		"Stripped": {"the object is not created again, and has its memory back", func(w *world) {
+		"Stripped": {"a stripped object is not created again, and memory and finalizer are restored", func(w *world) {
 			p := w.start(onCreate("c", ok), onUpdate("u", ok), onDelete("d", ok))
 			p.settle()
 			w.calls()
@@ -33,10 +34,10 @@ func TestLostMemory(t *testing.T) {
 			p.settle()
 			w.wantCalls("stripped")
 			w.wantHandled("stripped", "one")
-			w.wantAt("held again", []any{finalizer}, "metadata", "finalizers")
+			w.wantAt("restored", []any{finalizer}, "metadata", "finalizers")
 			w.want("logged", true, w.hasLogged("Another client has removed"))
 		}},
-		"StrippedWithAnEdit": {"an update stays an update", func(w *world) {
+		"StrippedWithAnEdit": {"an edit that also strips the object is still an update", func(w *world) {
 			p := w.start(onCreate("c", ok), onUpdate("u", ok), onDelete("d", ok))
 			p.settle()
 			w.calls()
@@ -46,7 +47,7 @@ func TestLostMemory(t *testing.T) {
 			w.wantCalls("edited", "0s update u")
 			w.wantHandled("edited", "two")
 		}},
-		"Copied": {"a copy of another object's annotations is no memory, and no creation", func(w *world) {
+		"Copied": {"copied memory of another object causes no creation, and own memory is kept", func(w *world) {
 			p := w.start(onCreate("c", ok), onUpdate("u", ok))
 			p.settle()
 			w.calls()
@@ -55,7 +56,7 @@ func TestLostMemory(t *testing.T) {
 			w.wantCalls("copied")
 			w.wantApart("copied", `{"spec":{"field":"one"}}`)
 		}},
-		"OneAnnotation": {"whoever removes the last-handled configuration alone wants a creation", func(w *world) {
+		"OneAnnotation": {"removing only the last-handled configuration causes a creation", func(w *world) {
 			p := w.start(onCreate("c", ok))
 			p.settle()
 			w.calls()
@@ -63,7 +64,7 @@ func TestLostMemory(t *testing.T) {
 			p.settle()
 			w.wantCalls("removed", "0s create c")
 		}},
-		"Retries": {"the attempts are counted on", func(w *world) {
+		"Retries": {"attempts continue to count although another client removes the record", func(w *world) {
 			p := w.start(onCreate("c", fails(99, later), retries(3)))
 			for range 10 {
 				_, _ = p.pass()
@@ -72,7 +73,8 @@ func TestLostMemory(t *testing.T) {
 			}
 			w.want("attempts", 3, len(w.calls()))
 		}},
-		"RetriesOfADeletion": {"so are those of a deletion", func(w *world) {
+		"RetriesOfADeletion": {"attempts of a deletion count on although another client removes the " +
+			"record", func(w *world) {
 			p := w.start(onDelete("d", fails(99, later), retries(3)))
 			p.settle()
 			w.delete()
@@ -86,7 +88,7 @@ func TestLostMemory(t *testing.T) {
 			w.want("attempts", 3, len(w.calls()))
 			w.want("gone", map[string]any(nil), w.stored())
 		}},
-		"Restarted": {"another process knows nothing of it", func(w *world) {
+		"Restarted": {"a new process creates a stripped object again", func(w *world) {
 			w.start(onCreate("c", ok)).settle()
 			w.strip()
 			w.calls()
@@ -96,12 +98,12 @@ func TestLostMemory(t *testing.T) {
 	})
 }
 
-// Two controllers that undo each other's writes do so less and less often.
+// TestLossesAgainAndAgain shows that two controllers that undo each other's writes do so with growing delays.
 func TestLossesAgainAndAgain(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
 	}
-	run(t, map[string]scenario{"Stripped": {"the delay doubles up to ten minutes", func(w *world) {
+	run(t, map[string]scenario{"Stripped": {"the delay of restoring memory doubles up to ten minutes", func(w *world) {
 		p := w.start(onCreate("c", ok), onDelete("d", ok))
 		p.settle()
 		w.calls()
@@ -118,18 +120,18 @@ func TestLossesAgainAndAgain(t *testing.T) {
 				losses++
 			}
 		}
-		w.wantCalls("all the time")
+		w.wantCalls("with 3000 losses")
 		lines := strings.Count(strings.Join(w.logged, "\n"), "Another client has removed")
 		writes := len(w.drainWrites())
 		w.want("losses, lines", fmt.Sprint(9, 9), fmt.Sprint(losses, lines))
 		if writes > 2*losses {
-			w.t.Errorf("%d writes of 3000 losses", writes)
+			w.t.Errorf("want at most two writes for each restored loss, got %d", writes)
 		}
 		time.Sleep(time.Hour)
 		p.settle()
-		w.want("remembered", true, p.memory.Handled.Held)
+		w.want("still remembered", true, p.memory.Handled.Held)
 		time.Sleep(time.Hour)
 		_, _ = p.pass()
-		w.want("idle in the end", true, p.memory.Idle())
+		w.want("finally idle", true, p.memory.Idle())
 	}}})
 }

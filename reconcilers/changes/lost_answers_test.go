@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// TestLostAnswers is about writes that were done, but nobody told us.
+// TestLostAnswers shows how writes are handled that took effect although their answer was lost.
 func TestLostAnswers(t *testing.T) {
 	later := temporaryError{delay: 10 * time.Second}
 	run(t, map[string]scenario{
-		"Closing": {"the answer to the closing write is lost: nobody is called again", func(w *world) {
+		"Closing": {"a lost answer to the closing write causes no further call", func(w *world) {
 			w.losing(1)
 			p := w.start(onCreate("a", all(appends("a", "spec", "list"), returns("r"))))
 			p.settle()
@@ -17,7 +17,7 @@ func TestLostAnswers(t *testing.T) {
 			w.wantAt("all", []any{"a"}, "spec", "list")
 			w.wantClean("all")
 		}},
-		"TimesOut": {"an answer that comes too late is one that is lost", func(w *world) {
+		"TimesOut": {"an answer after the timeout counts as lost", func(w *world) {
 			w.after = func(r write) error {
 				if r.number == 1 {
 					time.Sleep(time.Minute)
@@ -30,7 +30,7 @@ func TestLostAnswers(t *testing.T) {
 			w.wantAt("all", []any{"a"}, "spec", "list")
 			w.wantClean("all")
 		}},
-		"Edited": {"neither if the object was edited since", func(w *world) {
+		"Edited": {"an edit after a lost answer is handled as an update, without another creation", func(w *world) {
 			w.losing(1)
 			p := w.start(onCreate("a", patches("x", "spec", "id")), onUpdate("u", ok))
 			p.step()
@@ -40,13 +40,13 @@ func TestLostAnswers(t *testing.T) {
 			w.wantHandled("all", "two")
 			w.wantClean("all")
 		}},
-		"Record": {"the answer to a record is lost: the attempt counts once", func(w *world) {
+		"Record": {"an attempt counts once if the answer to its record is lost", func(w *world) {
 			w.losing(1)
 			p := w.start(onCreate("a", fails(9, later), retries(2)))
 			p.settle()
 			w.wantCalls("all", "0s create a", "10s create a")
 		}},
-		"Resume": {"a resume mixed into an update is not repeated", func(w *world) {
+		"Resume": {"a resume that is mixed into an update is not repeated after a lost answer", func(w *world) {
 			w.start(onCreate("a", ok)).settle()
 			w.calls()
 			w.set("two", "spec", "field")
@@ -56,7 +56,7 @@ func TestLostAnswers(t *testing.T) {
 			p.settle()
 			w.wantCalls("all", "0s update u", "0s update r")
 		}},
-		"Release": {"the answer to the release is lost: the object is gone, and that is all", func(w *world) {
+		"Release": {"an object is gone after a lost answer to its release", func(w *world) {
 			p := w.start(onDelete("d", ok))
 			p.settle()
 			w.delete()
@@ -65,7 +65,7 @@ func TestLostAnswers(t *testing.T) {
 			w.wantCalls("all", "0s delete d")
 			w.want("stored", map[string]any(nil), w.stored())
 		}},
-		"Checkpoint": {"records that were written without our knowing are removed as well", func(w *world) {
+		"Checkpoint": {"records written by a request with a lost answer are removed as well", func(w *world) {
 			w.losing(1)
 			p := w.start(onCreate("a", ok), onCreate("b", takes(1500*time.Millisecond)))
 			p.settle()
@@ -73,25 +73,25 @@ func TestLostAnswers(t *testing.T) {
 			w.wantClean("all")
 			w.want("reads", 1, w.reads)
 		}},
-		"CheckpointThenGone": {"an object that is gone by then is not written to", func(w *world) {
+		"CheckpointThenGone": {"an object that was deleted after a lost answer is not written to", func(w *world) {
 			w.losing(1)
 			p := w.start(onCreate("a", ok), onCreate("b", all(takes(1500*time.Millisecond), does(w.delete))))
 			next, err := p.pass()
 			w.want("gone, error", []any{true, nil}, []any{next.Gone, err})
 			w.wantWrites("all", "main 504")
 		}},
-		"GoneAtCheckpoint": {"so it is if that is found out while a handler is running, by one read", func(w *world) {
+		"GoneAtCheckpoint": {"a deletion after a lost answer is found by one read during a handler", func(w *world) {
 			w.losing(1)
 			p := w.start(onCreate("a", ok), onCreate("b", all(
 				takes(1500*time.Millisecond), does(w.delete), takes(time.Minute),
 			)))
 			next, err := p.pass()
 			w.want("gone, error", []any{true, nil}, []any{next.Gone, err})
-			w.want("the function is not waited for", 3*time.Second, time.Since(w.started))
+			w.want("time without waiting for the function", 3*time.Second, time.Since(w.started))
 			w.wantWrites("all", "main 504")
 			w.want("reads", 1, w.reads)
 		}},
-		"ThenRefused": {"what is refused after its cause was closed is nobody's failure any more, but it is logged",
+		"ThenRefused": {"a refusal after its cause was closed is logged, and the handler is not called again",
 			func(w *world) {
 				w.losing(1)
 				p := w.start(onCreate("a", patches("big", "spec", "size")), onUpdate("u", ok))
@@ -105,7 +105,7 @@ func TestLostAnswers(t *testing.T) {
 				}
 				w.want("memory", true, p.memory.Idle())
 			}},
-		"ThenGone": {"an object that is gone after a lost answer is just gone", func(w *world) {
+		"ThenGone": {"an object that was deleted after a lost answer is gone, without a second error", func(w *world) {
 			w.losing(1)
 			p := w.start(onCreate("a", ok))
 			body := w.stored()
@@ -113,21 +113,21 @@ func TestLostAnswers(t *testing.T) {
 			w.delete()
 			next, again := p.over(body)
 			if err == nil || again != nil || !next.Gone {
-				w.t.Errorf("want an error, then an object that is gone; got %v, then %v and %v", err, again, next.Gone)
+				w.t.Errorf("want an error, then a deleted object; got %v, then %v and %v", err, again, next.Gone)
 			}
 		}},
-		"ThenReplaced": {"so is one that another has replaced", func(w *world) {
+		"ThenReplaced": {"an object that was replaced after a lost answer is gone", func(w *world) {
 			w.losing(1)
 			p := w.start(onCreate("a", ok))
 			body := w.stored()
 			_, _ = p.over(body)
 			w.replace()
 			if next, err := p.over(body); err != nil || !next.Gone {
-				w.t.Errorf("want an object that is gone; got %v, error %v", next.Gone, err)
+				w.t.Errorf("want a deleted object; got gone: %v, error %v", next.Gone, err)
 			}
 			w.wantAt("the other object", nil, "metadata", "annotations")
 		}},
-		"StaleCache": {"a cache that lags behind a lost answer does not bring the past back", func(w *world) {
+		"StaleCache": {"a stale cache after a lost answer causes no further call", func(w *world) {
 			w.losing(1)
 			p := w.start(onCreate("a", ok), onUpdate("u", ok))
 			body := w.stored()

@@ -10,15 +10,15 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// TestMalformed is about memory that is broken (deviation D-malformed).
+// TestMalformed shows that malformed memory blocks an object, but not its deletion (deviation D-malformed).
 func TestMalformed(t *testing.T) {
 	cases := map[string]struct{ reason, name, text string }{
-		"Diffbase":     {"without the old state there is no cause", handled, "{"},
-		"DiffbaseList": {"JSON, but not an object", handled, "[]"},
-		"Interim":      {"without it, an edit would be lost", interim, "oops"},
-		"Record":       {"without it, a handler would be called again", prefix + "/a", "{"},
-		"RecordType":   {"a count that is none", prefix + "/a", `{"retries":"many"}`},
-		"OtherRecord":  {"of a handler for another cause: it may be shared or superseded", prefix + "/u", "{"},
+		"Diffbase":     {"a malformed last-handled configuration blocks the object", handled, "{"},
+		"DiffbaseList": {"a last-handled configuration that is not a JSON object blocks the object", handled, "[]"},
+		"Interim":      {"malformed interim memory blocks the object, because an edit could be lost", interim, "oops"},
+		"Record":       {"a malformed record blocks the object until it is repaired", prefix + "/a", "{"},
+		"RecordType":   {"a malformed number of attempts blocks the object", prefix + "/a", `{"retries":"many"}`},
+		"OtherRecord":  {"a malformed record of a handler for another cause blocks the object", prefix + "/u", "{"},
 	}
 	registered := func() []*handlers.Handler {
 		return []*handlers.Handler{onCreate("a", ok), onUpdate("u", ok),
@@ -42,7 +42,7 @@ func TestMalformed(t *testing.T) {
 				w.wantHandled("repaired", "one")
 			}},
 			name +
-				"Deleted": {"nothing holds a deletion up: it is retried with delays and counted as any other",
+				"Deleted": {"malformed memory does not block a deletion, which is retried as usual",
 				func(w *world) {
 					w.start(registered()...).settle()
 					w.set(tc.text, "metadata", "annotations", tc.name)
@@ -60,7 +60,7 @@ func TestMalformed(t *testing.T) {
 	}
 }
 
-// TestMalformedTold is about what is logged of such a deletion, which may take any number of passes.
+// TestMalformedTold shows how malformed records are logged during a deletion of several passes.
 func TestMalformedTold(t *testing.T) {
 	cases := map[string]scenario{}
 	for name, c := range map[string]struct {
@@ -68,9 +68,9 @@ func TestMalformedTold(t *testing.T) {
 		n      int
 		again  bool
 	}{
-		"Some": {"each is told once", 3, false},
-		"Most": {"so it is with as many as there is memory for", 16, false},
-		"Many": {"whoever makes more of them has them told again, rather than to take our memory", 17, true},
+		"Some": {"each malformed record is logged once", 3, false},
+		"Most": {"16 malformed records are logged once each", 16, false},
+		"Many": {"more than 16 malformed records are logged again, because the memory for them is limited", 17, true},
 	} {
 		cases[name] = scenario{c.reason, func(w *world) {
 			registered := []*handlers.Handler{onDelete("d", fails(9, temporaryError{time.Hour}))}
@@ -94,7 +94,7 @@ func TestMalformedTold(t *testing.T) {
 					}
 				}
 				if told == 0 || told > 1 != c.again {
-					w.t.Errorf("%s is told of %d times", part(i), told)
+					w.t.Errorf("%s is logged %d times", part(i), told)
 				}
 			}
 		}}

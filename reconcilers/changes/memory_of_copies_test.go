@@ -9,22 +9,22 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
-// foreign makes the memory of the object that of another one.
+// foreign binds the memory of the object to another object.
 func (w *world) foreign() { w.set("uid-other", "metadata", "annotations", boundTo) }
 
-// TestMemoryOfCopies is about where the memory of another object stands, and what is not part of it.
+// TestMemoryOfCopies shows which memory of another object is replaced or removed, and which values are kept.
 func TestMemoryOfCopies(t *testing.T) {
 	later := temporaryError{delay: 10 * time.Second}
 	run(t, map[string]scenario{
-		"Parts": {"the progress of sub-handlers is removed with that of their handler", func(w *world) {
+		"Parts": {"the records of sub-handlers of the original are removed with that of their parent", func(w *world) {
 			_, _ = w.start(onCreate("a", runs(sub("s", fails(1, later))))).pass()
-			w.want("success of the other's part", false, w.record("a.s", "success"))
+			w.want("success of the original's sub-handler", false, w.record("a.s", "success"))
 			w.copyOf(w.stored())
 			w.start(onCreate("a", ok)).settle()
 			w.wantCalls("all", "0s create a")
 			w.wantClean("all")
 		}},
-		"MappingInPlace": {"what cannot be read does not matter on a copy, whatever it is", func(w *world) {
+		"MappingInPlace": {"unreadable memory on a copy is ignored and replaced", func(w *world) {
 			w.set(map[string]any{"x": "y"}, "status", "kopf", inStatus)
 			w.foreign()
 			p := w.startWith(stores{diffbase.Status{}, annotated.progress}, onCreate("a", ok))
@@ -33,16 +33,16 @@ func TestMemoryOfCopies(t *testing.T) {
 			w.want("errors", []error(nil), p.errs)
 			w.wantAt("all", `{"spec":{"field":"one"}}`, "status", "kopf", inStatus)
 		}},
-		"ValueOnTheWay": {"a value of the user's on the way to where memory would be is none of ours", func(w *world) {
+		"ValueOnTheWay": {"a user's value in the path of the memory is kept", func(w *world) {
 			w.set("text", "status", "memory")
 			w.foreign()
 			own := stores{diffbase.Status{Field: diff.Path{"status", "memory", "essence"}}, annotated.progress}
 			_, _ = w.startWith(own, onCreate("a", fails(1, later))).pass()
 			w.want("attempts", int64(1), w.record("a", "retries"))
 			w.wantAt("bound", "uid-1", "metadata", "annotations", boundTo)
-			w.wantAt("the user's", "text", "status", "memory")
+			w.wantAt("the value of the user", "text", "status", "memory")
 		}},
-		"ResultInItsPlace": {"a result may take the place of what is to be removed", func(w *world) {
+		"ResultInItsPlace": {"a result can replace a record of the original at the same path", func(w *world) {
 			record := map[string]any{"purpose": "create", "retries": int64(1), "delayed": "9999-01-01T00:00:00Z"}
 			w.set(record, "status", "kopf", "progress", "kopf")
 			w.foreign()
@@ -55,12 +55,12 @@ func TestMemoryOfCopies(t *testing.T) {
 	})
 }
 
-// TestUnbinding is about objects that are deleted before they were handled to the end, while others hold them: nothing
-// of ours is left on them.
+// TestUnbinding shows that nothing of the engine is left on an object that is deleted before its first cause has
+// ended, while others hold it.
 func TestUnbinding(t *testing.T) {
 	held := func(w *world) { w.set([]any{"others/finalizer"}, "metadata", "finalizers") }
 	run(t, map[string]scenario{
-		"Own": {"whose progress it was does not matter without any progress", func(w *world) {
+		"Own": {"the binding is removed with the last record", func(w *world) {
 			held(w)
 			p := w.start(onCreate("a", fails(1, temporaryError{delay: time.Hour})))
 			_, _ = p.pass()
@@ -73,7 +73,7 @@ func TestUnbinding(t *testing.T) {
 			_, _ = p.pass()
 			w.wantWrites("once")
 		}},
-		"Handled": {"what was handled last stays, and so does whose it is", func(w *world) {
+		"Handled": {"the last-handled configuration and its binding are kept", func(w *world) {
 			held(w)
 			p := w.start(onCreate("a", ok))
 			p.settle()
@@ -82,7 +82,7 @@ func TestUnbinding(t *testing.T) {
 			w.wantHandled("deleted", "one")
 			w.wantAt("deleted", "uid-1", "metadata", "annotations", boundTo)
 		}},
-		"Foreign": {"what was copied from another object stays what it is", func(w *world) {
+		"Foreign": {"memory copied from another object is not changed by a deletion", func(w *world) {
 			held(w)
 			w.start(onCreate("a", ok)).settle()
 			w.foreign()

@@ -12,7 +12,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
-// onField sees one field, and notes how it has changed.
+// onField returns a handler of one field that records the old and the new value.
 func (w *world) onField(id string, path ...string) *handlers.Handler {
 	h := &handlers.Handler{ID: id, Field: path, NeedsChange: true}
 	h.Call = func(_ context.Context, c *handlers.Invocation) error {
@@ -25,11 +25,11 @@ func (w *world) onField(id string, path ...string) *handlers.Handler {
 	return h
 }
 
-// TestFieldsInsideOfScalars is about fields that lead through something else than a mapping: the object does not have
-// them, which concerns the handlers of these fields alone (deviation D-field-in-scalar).
+// TestFieldsInsideOfScalars shows that a field below something other than a mapping is missing, which affects only the
+// handlers of this field (deviation D-field-in-scalar).
 func TestFieldsInsideOfScalars(t *testing.T) {
 	run(t, map[string]scenario{
-		"Others": {"the object is handled by all others", func(w *world) {
+		"Others": {"a missing field of one handler does not affect other handlers", func(w *world) {
 			p := w.start(
 				w.onField("f", "spec", "field", "c"), onCreate("a", ok), onUpdate("u", ok),
 				w.onField("g", "spec", "field"),
@@ -44,13 +44,13 @@ func TestFieldsInsideOfScalars(t *testing.T) {
 			w.wantClean("all")
 			w.want("errors", []error(nil), p.errs)
 		}},
-		"Told": {"it is told which they are", func(w *world) {
+		"Told": {"the log names the handlers of the missing field", func(w *world) {
 			w.start(
 				w.onField("f", "spec", "field", "c"), onCreate("a", ok), w.onField("g", "spec", "field"),
 			).settle()
-			w.want("told", true, w.hasLogged("cannot have the field of a handler", `"handlers"=["f"]`))
+			w.want("logged", true, w.hasLogged("cannot have the field of a handler", `"handlers"=["f"]`))
 		}},
-		"Becomes": {"once there is a mapping, the field is a new one; and is gone when there is none", func(w *world) {
+		"Becomes": {"the field is added and removed with the mapping that contains it", func(w *world) {
 			p := w.start(w.onField("f", "spec", "field", "c"), onUpdate("u", ok))
 			p.settle()
 			w.set(map[string]any{"c": int64(1)}, "spec", "field")
@@ -58,18 +58,18 @@ func TestFieldsInsideOfScalars(t *testing.T) {
 			w.wantCalls("a mapping", "0s update f: <nil>, 1", "0s update u")
 			w.set("two", "spec", "field")
 			p.settle()
-			w.wantCalls("none", "0s update f: 1, <nil>", "0s update u")
+			w.wantCalls("a text again", "0s update f: 1, <nil>", "0s update u")
 			p.settle()
-			w.wantCalls("at rest")
+			w.wantCalls("settled")
 		}},
-		"Outside": {"so it is with fields that are no change otherwise", func(w *world) {
+		"Outside": {"a missing field outside of the essence is added and removed with its mapping", func(w *world) {
 			w.set("text", "status", "a")
 			p := w.start(w.onField("f", "status", "a", "b"), onCreate("a", ok), onUpdate("u", ok))
 			p.settle()
 			w.wantCalls("creation", "0s create a")
 			w.set("other", "status", "a")
 			p.settle()
-			w.wantCalls("the text is nobody's")
+			w.wantCalls("a text that no handler selects")
 			w.set(map[string]any{"b": int64(1), "x": "y"}, "status", "a")
 			p.settle()
 			w.wantCalls("a mapping", "0s update f: <nil>, 1", "0s update u")
@@ -78,10 +78,10 @@ func TestFieldsInsideOfScalars(t *testing.T) {
 			)
 			w.set("text", "status", "a")
 			p.settle()
-			w.wantCalls("none", "0s update f: 1, <nil>", "0s update u")
+			w.wantCalls("a text again", "0s update f: 1, <nil>", "0s update u")
 			w.want("handled last", nil, at(w.annotation(handled), "status"))
 		}},
-		"Two": {"one field that is there and one that is not do not disturb each other", func(w *world) {
+		"Two": {"a missing field does not affect the handler of an existing field", func(w *world) {
 			w.set(map[string]any{"x": int64(1)}, "status", "b")
 			w.set([]any{int64(1)}, "status", "a")
 			p := w.start(w.onField("f", "status", "a", "0"), w.onField("g", "status", "b", "x"))
@@ -91,7 +91,7 @@ func TestFieldsInsideOfScalars(t *testing.T) {
 			p.settle()
 			w.wantCalls("update", "0s update g: 1, 2")
 		}},
-		"Deleted": {"deletions are no exception", func(w *world) {
+		"Deleted": {"an object with a missing field is deleted as usual", func(w *world) {
 			p := w.start(w.onField("f", "spec", "field", "c"), onDelete("d", ok))
 			p.settle()
 			w.delete()
@@ -99,7 +99,7 @@ func TestFieldsInsideOfScalars(t *testing.T) {
 			w.wantCalls("all", "0s delete d")
 			w.want("stored", map[string]any(nil), w.stored())
 		}},
-		"Patterns": {"it is absent for those who ask", func(w *world) {
+		"Patterns": {"a missing field matches a handler for an absent value", func(w *world) {
 			absent, present := onCreate("absent", ok), onCreate("present", ok)
 			for _, h := range []*handlers.Handler{absent, present} {
 				h.Field = diff.Path{"spec", "field", "c"}
@@ -111,7 +111,8 @@ func TestFieldsInsideOfScalars(t *testing.T) {
 	})
 }
 
-// It is said once, with the field and its handlers, and again when it has changed.
+// TestFieldsInsideOfScalarsAreTold shows that a missing field is logged once with its handlers, and again after it was
+// present.
 func TestFieldsInsideOfScalarsAreTold(t *testing.T) {
 	tests := map[string]struct {
 		reason string
@@ -119,12 +120,13 @@ func TestFieldsInsideOfScalarsAreTold(t *testing.T) {
 		values []any
 		want   int
 	}{
-		"Once":     {"not for each pass", "spec.field.c", []any{"two", "three"}, 1},
-		"Again":    {"but when it has been right", "spec.field.c", []any{map[string]any{"c": "x"}, "three"}, 2},
-		"Absent":   {"a field that is not there is nothing to tell of", "spec.other.c", []any{"two"}, 0},
-		"Null":     {"neither is one inside of a null", "spec.null.c", []any{"two"}, 0},
-		"InAList":  {"a list is not a mapping", "spec.list.0", []any{"two"}, 1},
-		"NotThere": {"nor is a mapping without it any trouble", "spec.mapping.c", []any{"two"}, 0},
+		"Once": {"a missing field is logged once, not in each pass", "spec.field.c", []any{"two", "three"}, 1},
+		"Again": {"a field that was there is logged again",
+			"spec.field.c", []any{map[string]any{"c": "x"}, "three"}, 2},
+		"Absent":   {"a field of an absent parent is not logged", "spec.other.c", []any{"two"}, 0},
+		"Null":     {"a field inside of null is not logged", "spec.null.c", []any{"two"}, 0},
+		"InAList":  {"a field inside of a list is logged", "spec.list.0", []any{"two"}, 1},
+		"NotThere": {"a field that is absent from a mapping is not logged", "spec.mapping.c", []any{"two"}, 0},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -152,7 +154,7 @@ func TestFieldsInsideOfScalarsAreTold(t *testing.T) {
 					t.Errorf("%s: lines: -want, +got:\n%s\n%s", tc.reason, d, strings.Join(w.logged, "\n"))
 				}
 				if tc.want == 0 && !p.memory.Idle() {
-					t.Error("there is nothing to be remembered")
+					t.Error("the memory is not idle")
 				}
 			}}})
 		})

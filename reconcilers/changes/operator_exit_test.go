@@ -11,10 +11,10 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// TestExit is about SIGTERM: the context of the pass ends.
+// TestExit shows how a pass ends when its context is cancelled, as by SIGTERM.
 func TestExit(t *testing.T) {
 	run(t, map[string]scenario{
-		"Running": {"what earlier handlers did is written at once; the running one is told why, and does not count",
+		"Running": {"an exit writes finished outcomes at once; the cancelled handler is not counted",
 			func(w *world) {
 				var told error
 				stubborn := func(ctx context.Context, _ *handlers.Invocation) error {
@@ -39,7 +39,7 @@ func TestExit(t *testing.T) {
 				w.wantWrites("afterwards")
 				w.wantCalls("calls", "0s create a", "0s create b")
 			}},
-		"Finishing": {"a handler that finishes nevertheless has succeeded", func(w *world) {
+		"Finishing": {"a handler that succeeds after the exit counts as successful", func(w *world) {
 			finishing := func(ctx context.Context, c *handlers.Invocation) error {
 				<-ctx.Done()
 				time.Sleep(3 * time.Second)
@@ -56,7 +56,7 @@ func TestExit(t *testing.T) {
 			w.start(onCreate("a", ok), onCreate("b", ok)).settle()
 			w.wantCalls("next life", "3.5s create b")
 		}},
-		"Remembered": {"what an interrupted handler remembered is written", func(w *world) {
+		"Remembered": {"patches of an interrupted handler are written", func(w *world) {
 			p := w.start(onCreate("a", all(patches("x", "spec", "id"), takes(time.Minute))))
 			done := p.aside()
 			after(500 * time.Millisecond)
@@ -65,7 +65,7 @@ func TestExit(t *testing.T) {
 			w.wantAt("after the exit", "x", "spec", "id")
 			w.want("attempts of a", int64(0), w.record("a", "retries"))
 		}},
-		"DuringWrite": {"a handler is told at once, even if a write is under way that takes its time", func(w *world) {
+		"DuringWrite": {"a handler is cancelled at once, even during a slow write", func(w *world) {
 			var told time.Duration
 			p := w.start(onCreate("a", ok), onCreate("b", func(ctx context.Context, _ *handlers.Invocation) error {
 				<-ctx.Done()
@@ -77,15 +77,15 @@ func TestExit(t *testing.T) {
 			after(2 * time.Second)
 			p.exit()
 			<-done
-			w.want("told after", 2*time.Second, told)
+			w.want("cancelled after", 2*time.Second, told)
 			w.want("record of a", true, w.record("a", "success"))
 		}},
-		"NotBegun": {"a pass that begins when the operator exits calls nobody and writes nothing", func(w *world) {
+		"NotBegun": {"a pass that begins during the exit calls no handler and writes nothing", func(w *world) {
 			p := w.start(onCreate("a", ok))
 			p.exit()
 			next, err := p.pass()
 			if err != nil || next.After != nil {
-				w.t.Errorf("want no error and nothing to follow, got %v and %v", err, next.After)
+				w.t.Errorf("want no error and no delay, got %v and %v", err, next.After)
 			}
 			w.wantCalls("calls")
 			w.wantWrites("writes")

@@ -12,7 +12,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/rawclient"
 )
 
-// mixedUp is a connection that gives answers of other requests to writes, as long as it is broken.
+// mixedUp is a connection that returns answers about another object to writes while it is broken.
 type mixedUp struct {
 	*link
 	broken bool
@@ -32,10 +32,10 @@ func (m *mixedUp) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// TestAnswersOfOtherObjects is about a write that was done, and whose answer shows another object.
+// TestAnswersOfOtherObjects shows the handling of a write that took effect and whose answer shows another object.
 func TestAnswersOfOtherObjects(t *testing.T) {
 	run(t, map[string]scenario{
-		"Closing": {"the object is read again: nobody is called twice, and its memory stays its own", func(w *world) {
+		"Closing": {"the object is read again, no handler is called twice, and the memory stays bound", func(w *world) {
 			p := w.start(onCreate("a", all(appends("a", "spec", "list"), returns("r"))))
 			connection := &mixedUp{p.link, true}
 			p.handling.Writer = &patching.Writer{

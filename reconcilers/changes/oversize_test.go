@@ -13,7 +13,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 )
 
-// TestOversize is about objects that are larger than what annotations can hold (deviation D-digests).
+// TestOversize shows how objects that are too large for their annotations are stored (deviation D-digests).
 func TestOversize(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
@@ -21,20 +21,20 @@ func TestOversize(t *testing.T) {
 	later := temporaryError{delay: 10 * time.Second}
 	large := func(w *world) { w.set(strings.Repeat("x", annotationsLimit), "spec", "blob") }
 	run(t, map[string]scenario{
-		"Created": {"the creation is closed with a digest, and logged", func(w *world) {
+		"Created": {"the creation of a large object is closed with a digest and logged", func(w *world) {
 			large(w)
 			p := w.start(onCreate("a", ok), onUpdate("u", ok), onDelete("d", ok))
 			p.settle()
 			w.wantCalls("all", "0s create a")
 			w.want("errors", []error(nil), p.errs)
 			if !w.hasLogged("too large") {
-				w.t.Errorf("it is not logged: %v", w.logged)
+				w.t.Errorf("the digest is not logged: %v", w.logged)
 			}
 			w.drainWrites()
 			p.settle()
 			w.wantWrites("afterwards")
 		}},
-		"Restarted": {"a restart does not take it for changed", func(w *world) {
+		"Restarted": {"a large object is unchanged after a restart", func(w *world) {
 			large(w)
 			w.start(onCreate("a", ok), onUpdate("u", ok)).settle()
 			p := w.start(onCreate("a", ok), onUpdate("u", ok), onResume("r", ok))
@@ -42,7 +42,7 @@ func TestOversize(t *testing.T) {
 			p.settle()
 			w.wantCalls("all", "0s create a", "0s resume r")
 		}},
-		"Updated": {"a change is seen where it is; what there was before is not known", func(w *world) {
+		"Updated": {"an update of a digest has the path of the change, but no old value", func(w *world) {
 			large(w)
 			var seen diff.Diff
 			var old any
@@ -58,8 +58,8 @@ func TestOversize(t *testing.T) {
 			w.want("diff", diff.Diff{{Op: diff.Change, Path: diff.Path{"spec", "field"}}}, seen)
 			w.want("old", nil, old)
 		}},
-		"ManyValues": {"where not even the digests of all values fit, there is one of the whole: that it changed is " +
-			"all that is seen", func(w *world) {
+		"ManyValues": {"if not even the digests of all values fit, one digest of the whole object shows only that " +
+			"it has changed", func(w *world) {
 			many := map[string]any{}
 			for i := range 20_000 {
 				many[fmt.Sprint("value", i)] = "x"
@@ -78,7 +78,7 @@ func TestOversize(t *testing.T) {
 			w.want("old", diffbase.Essence{}, old)
 			w.want("stored", 1, len(w.annotation(handled).(map[string]any)))
 		}},
-		"Shrunk": {"an object that became small is remembered as a whole again", func(w *world) {
+		"Shrunk": {"a large object that shrinks is stored in full again", func(w *world) {
 			large(w)
 			p := w.start(onCreate("a", ok), onUpdate("u", ok))
 			p.settle()
@@ -87,7 +87,7 @@ func TestOversize(t *testing.T) {
 			w.wantHandled("all", "one")
 			w.wantCalls("all", "0s create a", "0s update u")
 		}},
-		"Interim": {"what the first successful handler saw may be a digest, too", func(w *world) {
+		"Interim": {"interim memory of a large object is a digest, too", func(w *world) {
 			large(w)
 			registered := []*handlers.Handler{onCreate("a", ok), onCreate("b", fails(1, later)), onUpdate("u", ok)}
 			p := w.start(registered...)
@@ -97,7 +97,7 @@ func TestOversize(t *testing.T) {
 			w.wantCalls("all", "0s create a", "0s create b", "10s create b")
 			w.wantClean("all")
 		}},
-		"InterimEdited": {"an edit after the first success follows as an update", func(w *world) {
+		"InterimEdited": {"an edit of a large object after the first success is handled as an update", func(w *world) {
 			large(w)
 			registered := []*handlers.Handler{onCreate("a", ok), onCreate("b", fails(1, later)), onUpdate("u", ok)}
 			p := w.start(registered...)
@@ -108,7 +108,7 @@ func TestOversize(t *testing.T) {
 			w.wantCalls("all", "0s create a", "0s create b", "10s create b", "10s update u")
 			w.wantClean("all")
 		}},
-		"Reverted": {"a revert after a success is seen by digests as well", func(w *world) {
+		"Reverted": {"a revert of a large object after a success is noticed by its digest", func(w *world) {
 			large(w)
 			p := w.start(onUpdate("u", ok), onUpdate("v", fails(1, later)))
 			p.settle()
@@ -119,8 +119,8 @@ func TestOversize(t *testing.T) {
 			w.wantCalls("all", "0s update u", "0s update v", "0s update u", "0s update v")
 			w.wantClean("all")
 		}},
-		"NoRoomAtAll": {"where the annotations of others leave no room, even a digest would be refused: the " +
-			"deletion goes without", func(w *world) {
+		"NoRoomAtAll": {"a deletion completes without memory if the annotations of others leave no room for a " +
+			"digest", func(w *world) {
 			p := w.start(onCreate("a", ok), onDelete("d", ok))
 			p.settle()
 			w.set(nil, "metadata", "annotations", handled)
@@ -134,7 +134,7 @@ func TestOversize(t *testing.T) {
 			w.wantCalls("all", "0s create a", "0s delete d")
 			w.want("stored", map[string]any(nil), w.stored())
 		}},
-		"HalfOfTheRoom": {"an essence that fits once, but not twice", func(w *world) {
+		"HalfOfTheRoom": {"an essence that fits only once is updated without an error", func(w *world) {
 			w.set(strings.Repeat("x", annotationsLimit*6/10), "spec", "blob")
 			p := w.start(onCreate("a", ok), onUpdate("u", ok), onUpdate("v", fails(1, later)))
 			p.settle()
@@ -146,7 +146,7 @@ func TestOversize(t *testing.T) {
 			w.wantHandled("update", "two")
 			w.wantClean("update")
 		}},
-		"CrowdedByOthers": {"the annotations of others take room as well", func(w *world) {
+		"CrowdedByOthers": {"an object without room because of annotations of others is handled once", func(w *world) {
 			w.set(strings.Repeat("x", annotationsLimit*6/10), "spec", "blob")
 			w.set(
 				strings.Repeat("y", annotationsLimit/2), "metadata", "annotations",

@@ -10,19 +10,19 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
-// isPressed is a filter of the annotation that people press as a button.
+// isPressed matches objects whose annotation is set like a button.
 func isPressed(c *cause.Cause) bool {
 	return at(c.Body(), "metadata", "annotations", "sync") == "update"
 }
 
-// ofButton makes it an update handler of the annotation.
+// ofButton makes a handler react to updates of this annotation.
 func ofButton(h *handlers.Handler) {
 	h.Field, h.NeedsChange = diff.Path{"metadata", "annotations", "sync"}, true
 	h.To = func(value any, _ bool) bool { return value == "update" }
 }
 
-// A handler that releases the button by its own patch is called each time that it is pressed
-// (deviation D-handled-patch).
+// TestButtonIsPressedAgain shows that a handler that resets the annotation by its own patch is called each time that
+// it is set (deviation D-handled-patch).
 func TestButtonIsPressedAgain(t *testing.T) {
 	release := patches("done", "metadata", "annotations", "sync")
 	press := func(w *world, p *process) {
@@ -38,24 +38,25 @@ func TestButtonIsPressedAgain(t *testing.T) {
 		want     []string
 	}{
 		"Filter": {
-			"the own patch is part of what was handled", withFilter, false,
+			"the own patch counts as handled, so each press is a change", withFilter, false,
 			[]string{"0s create h", "0s update h", "0s update h"},
 		},
 		"FilterOfKopf": {
-			"what the handler saw is what was handled, so the second press is no change", withFilter, true,
+			"in Kopf, the state that the handler saw counts as handled, so the second press is not a change",
+			withFilter, true,
 			[]string{"0s create h"},
 		},
 		"UpdateOfField": {
-			"an object without the field is remembered, so the field is an update",
+			"an object without the field is remembered, so the new field is an update",
 			[]*handlers.Handler{onUpdate("h", release, ofButton)}, false,
 			[]string{"0s update h", "0s update h", "0s update h"},
 		},
 		"UpdateOfFieldOfKopf": {
-			"Kopf meets the object when the field comes, which is its creation",
+			"in Kopf, an object is first noticed with the field, which is its creation",
 			[]*handlers.Handler{onUpdate("h", release, ofButton)}, true, nil,
 		},
 		"BesideAnother": {
-			"an object that another handler wants follows with its next change",
+			"with another handler, the own patch is a further update",
 			[]*handlers.Handler{
 				onCreate("h", release, when(isPressed)), onUpdate("h", release, when(isPressed)), onUpdate("all", ok),
 			}, false, []string{
@@ -77,16 +78,17 @@ func TestButtonIsPressedAgain(t *testing.T) {
 			w.wantCalls(tc.reason, tc.want...)
 			isNoted := strings.Contains(strings.Join(told.Lines("ns", "obj"), "\n"), "unnoticed")
 			if isNoted != tc.isKopf {
-				t.Errorf("the journal notes that a state is not noticed: %v, want %v", isNoted, tc.isKopf)
+				t.Errorf("the journal mentions an unnoticed state: %v, want %v", isNoted, tc.isKopf)
 			}
 		}}
 	}
 	run(t, scenarios)
 }
 
-// An edit by others during the call is still noticed, although the object left the filters by the handler's own patch.
+// TestEditBesideTheOwnPatch shows that an edit by another client during the call is noticed, even if the object does
+// not match the filters any more after the handler's own patch.
 func TestEditBesideTheOwnPatch(t *testing.T) {
-	run(t, map[string]scenario{"Edited": {"the handler has not seen the edit", func(w *world) {
+	run(t, map[string]scenario{"Edited": {"an edit during the call is handled with the next press", func(w *world) {
 		release := patches("done", "metadata", "annotations", "sync")
 		p := w.start(
 			onUpdate("h", release, when(isPressed)), onCreate("h", all(release, takesEdit(w)), when(isPressed)),
@@ -101,7 +103,7 @@ func TestEditBesideTheOwnPatch(t *testing.T) {
 	}}})
 }
 
-// takesEdit is a function during which somebody edits the object.
+// takesEdit returns a handler during which another client edits the object.
 func takesEdit(w *world) handlers.Func {
 	return func(context.Context, *handlers.Invocation) error {
 		w.set("edited", "spec", "field")

@@ -13,7 +13,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
-// fragile are two storages of a user's own, one method of which panics.
+// fragile is a diff-base storage of a user, and the base of a progress storage; one method panics.
 type fragile struct {
 	broken string
 	diffbase.Annotations
@@ -65,18 +65,18 @@ func (f fragileProgress) Purge(patch, body map[string]any, id string) {
 	f.Annotations.Purge(patch, body, id)
 }
 
-// startFragile is a process with such storages, which work until they are told otherwise.
+// startFragile starts a process with these storages, which work until a test breaks a method.
 func (w *world) startFragile(registered ...*handlers.Handler) (*process, *fragile) {
 	f := &fragile{Annotations: diffbase.Annotations{Prefix: prefix, WithoutV1: true}}
 	own := fragileProgress{f, progress.Annotations{Prefix: prefix, WithoutV1: true}}
 	return w.startWith(stores{storages.Diffbase(f), storages.Progress(own)}, registered...), f
 }
 
-// TestStoragesThatPanic is about one object that a user's storage cannot take.
+// TestStoragesThatPanic shows that a panic in a storage of a user affects only one object.
 func TestStoragesThatPanic(t *testing.T) {
 	for _, method := range []string{"Build", "Diffbase.Fetch", "Diffbase.Store", "Fetch", "Clear", "Store", "Purge"} {
 		run(t, map[string]scenario{
-			method: {"the object waits, visibly, and goes on once it can; nothing is lost", func(w *world) {
+			method: {"a panic of a storage is an error, and the object continues once it works", func(w *world) {
 				p, f := w.startFragile(
 					onCreate("a", fails(1, temporaryError{time.Second})), onUpdate("u", ok), onDelete("d", ok),
 				)
@@ -84,23 +84,23 @@ func TestStoragesThatPanic(t *testing.T) {
 				for range 3 {
 					_, err := p.pass()
 					if err != nil && !strings.Contains(err.Error(), "panic: no "+method) {
-						w.t.Errorf("it says why: %v", err)
+						w.t.Errorf("want the panic in the error, got %v", err)
 					}
 					time.Sleep(time.Second)
 				}
 				if _, err := p.pass(); err == nil {
-					w.t.Error("nobody is told")
+					w.t.Error("the pass succeeded, want an error")
 				}
 				f.broken = ""
 				p.settle()
 				if calls := w.calls(); len(calls) != 2 {
-					w.t.Errorf("the handler failed once and succeeded once: %v", calls)
+					w.t.Errorf("want one failure and one success, got %v", calls)
 				}
 				w.wantHandled("repaired", "one")
 				w.wantClean("repaired")
 			}},
 			method +
-				"Deleted": {"nothing holds a deletion up: retries are delayed and counted as ever, and it is told once",
+				"Deleted": {"a panic of a storage does not block a deletion, and is logged once",
 				func(w *world) {
 					failing := onDelete("f", fails(9, temporaryError{10 * time.Second}), retries(3))
 					p, f := w.startFragile(
@@ -134,16 +134,16 @@ func TestStoragesThatPanic(t *testing.T) {
 	}
 }
 
-// TestForeignMemoryOfStoragesThatPanic is about an object that is a copy of another one.
+// TestForeignMemoryOfStoragesThatPanic shows the handling of a copied object if the storage panics.
 func TestForeignMemoryOfStoragesThatPanic(t *testing.T) {
-	run(t, map[string]scenario{"Copied": {"what may belong to another object is not believed", func(w *world) {
+	run(t, map[string]scenario{"Copied": {"a copy waits while its foreign memory cannot be removed", func(w *world) {
 		p, f := w.startFragile(onCreate("a", fails(1, temporaryError{time.Second})), onDelete("d", ok))
 		_, _ = p.pass()
 		w.set("another", "metadata", "annotations", boundTo)
 		w.calls()
 		f.broken = "Purge"
 		if _, err := p.pass(); err == nil || len(w.calls()) > 0 {
-			w.t.Errorf("it waits until it can be told apart: %v", err)
+			w.t.Errorf("want an error and no call, got %v", err)
 		}
 		w.delete()
 		p.settle()

@@ -11,7 +11,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// resumed is the same operator after a pause, a minute later: what it knows of the object is kept.
+// resumed returns the same operator after a pause of a minute, with its memory of the object.
 func (p *process) resumed(registered ...*handlers.Handler) *process {
 	time.Sleep(time.Minute)
 	q := p.start(registered...)
@@ -19,12 +19,13 @@ func (p *process) resumed(registered ...*handlers.Handler) *process {
 	return q
 }
 
-// TestPauses is about what could not be written before a pause, in which another operator may have handled the object.
+// TestPauses shows what happens to outcomes that could not be written before a pause, in which another operator may
+// have handled the object.
 func TestPauses(t *testing.T) {
 	later := temporaryError{delay: 10 * time.Second}
 	marks := patches("x", "status", "id")
 	run(t, map[string]scenario{
-		"Nobody": {"nobody else was there: it is the same write, only later", func(w *world) {
+		"Nobody": {"without another operator, an unwritten outcome is written after the pause", func(w *world) {
 			w.forbidden(30 * time.Second)
 			p := w.start(onCreate("a", marks))
 			_, _ = p.pass()
@@ -35,12 +36,12 @@ func TestPauses(t *testing.T) {
 			w.wantAt("after", "x", "status", "id")
 			w.wantHandled("after", "one")
 		}},
-		"Paused": {"in the pause itself, nothing is begun", func(w *world) {
+		"Paused": {"a paused operator calls no handler and adds no finalizer", func(w *world) {
 			p, open := w.start(onCreate("a", ok), onDelete("d", ok)), false
 			p.handling.Gate = gate(func() bool { return open })
 			next, err := p.pass()
 			if err != nil || next.After != nil {
-				w.t.Errorf("the pass in the pause: %v, error %v", next.After, err)
+				w.t.Errorf("want no delay and no error, got %v, error %v", next.After, err)
 			}
 			w.wantCalls("paused")
 			w.wantWrites("paused: no finalizer either")
@@ -48,7 +49,7 @@ func TestPauses(t *testing.T) {
 			p.settle()
 			w.wantCalls("open again", "0s create a")
 		}},
-		"Ended": {"another one has ended the cause: its word stands, and ours is not added to it", func(w *world) {
+		"Ended": {"an outcome is dropped if another operator has ended the cause", func(w *world) {
 			w.forbidden(30 * time.Second)
 			p := w.start(onCreate("a", marks))
 			_, _ = p.pass()
@@ -58,10 +59,10 @@ func TestPauses(t *testing.T) {
 			q.settle()
 			w.wantCalls("after")
 			w.wantAt("after", nil, "status", "id")
-			w.want("told", true, w.hasLogged("Another operator has handled the object", `"handlers"=["a"]`))
+			w.want("logged", true, w.hasLogged("Another operator has handled the object", `"handlers"=["a"]`))
 			w.want("memory", true, q.memory.Idle())
 		}},
-		"Begun": {"another one has begun the same: it goes on from the progress of that one", func(w *world) {
+		"Begun": {"the progress of another operator that has begun the cause is continued", func(w *world) {
 			w.forbidden(30 * time.Second)
 			p := w.start(onCreate("a", all(marks, fails(1, later))))
 			_, _ = p.pass()
@@ -72,7 +73,7 @@ func TestPauses(t *testing.T) {
 			w.wantCalls("after", "1h1m0s create a")
 			w.wantAt("after", nil, "status", "id")
 		}},
-		"MalformedPart": {"if nobody can tell whose progress it is, the object waits for its repair", func(w *world) {
+		"MalformedPart": {"an object waits for its repair if a malformed record hides its owner", func(w *world) {
 			registered := onCreate("a", runs(sub("s", fails(1, later))))
 			w.forbidden(30 * time.Second)
 			p := w.start(registered)
@@ -84,7 +85,7 @@ func TestPauses(t *testing.T) {
 			_, err := q.pass()
 			var blocked *changes.BlockedError
 			if !errors.As(err, &blocked) || !strings.Contains(err.Error(), prefix+"/a.s") {
-				w.t.Errorf("want a BlockedError that names the place, got %v", err)
+				w.t.Errorf("want a BlockedError that names the annotation, got %v", err)
 			}
 			w.wantWrites("malformed")
 			w.set(nil, "metadata", "annotations", prefix+"/a.s")
@@ -95,10 +96,10 @@ func TestPauses(t *testing.T) {
 	})
 }
 
-// TestResumingPauses is about the handlers of a restart, which are called until they are through, once.
+// TestResumingPauses shows that resume handlers are called until they are finished, and then not again.
 func TestResumingPauses(t *testing.T) {
 	run(t, map[string]scenario{
-		"Creation": {"what was dropped of a creation is no reason to call them", func(w *world) {
+		"Creation": {"resume handlers are not called for a dropped creation", func(w *world) {
 			w.forbidden(30 * time.Second)
 			p := w.start(onCreate("a", fails(9, temporaryError{time.Second})))
 			_, _ = p.pass()
@@ -110,7 +111,7 @@ func TestResumingPauses(t *testing.T) {
 			q.settle()
 			w.wantCalls("after", "1m0s update u")
 		}},
-		"Unfinished": {"one that was refused, without our being able to note that, is called again", func(w *world) {
+		"Unfinished": {"a resume handler whose failure could not be recorded is called again", func(w *world) {
 			w.start(onCreate("a", ok)).settle()
 			w.calls()
 			p := w.start(onResume("r", patches("big", "spec", "size")))
@@ -118,7 +119,7 @@ func TestResumingPauses(t *testing.T) {
 			w.schema = onlyNumbers
 			n := 0
 			w.before = func(write) error {
-				if n++; n == 1 || n == 4 { // the resume; its failure, after two refusals
+				if n++; n == 1 || n == 4 { // the resume, and its failure after two refusals
 					return memapi.Refusal(403)
 				}
 				return nil
@@ -132,7 +133,7 @@ func TestResumingPauses(t *testing.T) {
 			q.settle()
 			w.wantCalls("after", "1m0s resume r")
 		}},
-		"Refused": {"so is one whose refusal came late, without a pause", func(w *world) {
+		"Refused": {"a resume handler whose changes are refused late is called again", func(w *world) {
 			w.start(onCreate("a", ok)).settle()
 			w.calls()
 			p := w.start(onResume("r", patches("big", "spec", "size"), retries(2)))

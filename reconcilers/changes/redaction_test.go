@@ -18,7 +18,7 @@ func (w *world) startRedacted(paths []diff.Path, registered ...*handlers.Handler
 	return p
 }
 
-// wantNoSecrets looks for a text in all that was remembered and logged, and in what was sent besides.
+// wantNoSecrets checks that annotations and log lines do not contain the secret.
 func (w *world) wantNoSecrets(when string) {
 	w.t.Helper()
 	annotations, err := json.Marshal(w.at("metadata", "annotations"))
@@ -26,20 +26,20 @@ func (w *world) wantNoSecrets(when string) {
 		w.t.Fatal(err)
 	}
 	if strings.Contains(string(annotations), "secret") {
-		w.t.Errorf("%s: a secret is remembered: %s", when, annotations)
+		w.t.Errorf("%s: a secret is stored: %s", when, annotations)
 	}
 	if w.hasLogged("secret") {
 		w.t.Errorf("%s: a secret is logged: %v", when, w.logged)
 	}
 }
 
-// TestRedactedMemory plays the usual stories with an object that has a secret.
+// TestRedactedMemory shows how objects with a secret are handled.
 func TestRedactedMemory(t *testing.T) {
 	later := temporaryError{delay: 10 * time.Second}
 	secret, everything := []diff.Path{{"spec", "field"}}, []diff.Path{nil}
 	stories := map[string]scenario{}
 	for name, paths := range map[string][]diff.Path{"Field": secret, "Everything": everything} {
-		stories[name+"Lives"] = scenario{"changes of secrets are changes", func(w *world) {
+		stories[name+"Lives"] = scenario{"changes of a secret are noticed, and it is never stored", func(w *world) {
 			w.set("secret-one", "spec", "field")
 			var seen diff.Diff
 			var old any
@@ -62,12 +62,12 @@ func TestRedactedMemory(t *testing.T) {
 			w.want("object", "secret-two", shown)
 			w.wantClean("all")
 		}}
-		stories[name+"Interim"] = scenario{"what the first handler saw is not there either, and an edit follows",
+		stories[name+"Interim"] = scenario{"interim memory contains no secret, and an edit is handled as an update",
 			func(w *world) {
 				w.set("secret-one", "spec", "field")
 				registered := []*handlers.Handler{onCreate("a", ok), onCreate("b", fails(1, later)), onUpdate("u", ok)}
 				_, _ = w.startRedacted(paths, registered...).pass()
-				w.want("there is one", true, w.annotation(interim) != nil)
+				w.want("has interim memory", true, w.annotation(interim) != nil)
 				w.wantNoSecrets("unfinished")
 				w.startRedacted(paths, registered...).settle()
 				w.wantCalls("unchanged", "0s create a", "0s create b", "10s create b")
@@ -80,7 +80,7 @@ func TestRedactedMemory(t *testing.T) {
 				w.wantNoSecrets("reverted")
 				w.wantClean("all")
 			}}
-		stories[name+"ThereAndBack"] = scenario{"to redact, and not to, is no change, half way through as well",
+		stories[name+"ThereAndBack"] = scenario{"switching the redaction is not a change, not even for an open cause",
 			func(w *world) {
 				w.set("secret-one", "spec", "field")
 				registered := []*handlers.Handler{onCreate("a", ok), onCreate("b", fails(1, later)), onUpdate("u", ok)}
@@ -95,9 +95,9 @@ func TestRedactedMemory(t *testing.T) {
 				w.set("three", "spec", "field")
 				w.start(registered...).settle()
 				w.wantCalls("updates", "10s update u", "10s update u")
-				w.wantHandled("in the end", "three")
+				w.wantHandled("finally", "three")
 			}}
-		stories[name+"Filters"] = scenario{"a handler of the field gets its own part of it", func(w *world) {
+		stories[name+"Filters"] = scenario{"a handler of a redacted field gets its changes", func(w *world) {
 			w.set("secret-one", "spec", "field")
 			var seen []diff.Diff
 			note := func(_ context.Context, c *handlers.Invocation) error {

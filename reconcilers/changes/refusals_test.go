@@ -9,7 +9,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// onlyNumbers is a schema: spec.size is a number, if anything.
+// onlyNumbers is a schema in which spec.size must be a number.
 func onlyNumbers(body map[string]any) error {
 	switch at(body, "spec", "size").(type) {
 	case nil, int64:
@@ -18,11 +18,11 @@ func onlyNumbers(body map[string]any) error {
 	return memapi.Refusal(422, "spec.size")
 }
 
-// TestRefusals is about content that the API server does not take: nobody but its author can mend it.
+// TestRefusals shows that content that the API server refuses is a failure of the handler that wrote it.
 func TestRefusals(t *testing.T) {
 	bad, good := patches("big", "spec", "size"), patches(int64(5), "spec", "size")
 	run(t, map[string]scenario{
-		"Blamed": {"the handler has failed: counted, delayed, and called again; the rest is written", func(w *world) {
+		"Blamed": {"a handler whose changes are refused is retried, and other outcomes are written", func(w *world) {
 			w.schema = onlyNumbers
 			attempt := 0
 			p := w.start(onCreate("a", func(ctx context.Context, c *handlers.Invocation) error {
@@ -36,7 +36,7 @@ func TestRefusals(t *testing.T) {
 			w.want("success", false, w.record("a", "success"))
 			p.settle()
 			w.wantCalls("all", "0s create a", "1m0s create a")
-			w.wantWrites("refusal, whose it is, record, closing; and the handler's own change of the spec is seen",
+			w.wantWrites("the refusal, the search, the record, the closing, and the handler's own change",
 				"main 422", "main 422", "main 200", "main 200", "main 200")
 			w.wantAt("all", int64(5), "spec", "size")
 			w.want("errors", []error(nil), p.errs)
@@ -44,14 +44,14 @@ func TestRefusals(t *testing.T) {
 				w.t.Errorf("the refusal is not logged: %v", w.logged)
 			}
 		}},
-		"Limited": {"refusals are limited like any other error", func(w *world) {
+		"Limited": {"refusals count as attempts", func(w *world) {
 			w.schema = onlyNumbers
 			w.start(onCreate("a", bad, retries(2)), onCreate("b", ok)).settle()
 			w.wantCalls("all", "0s create a", "0s create b", "1m0s create a")
 			w.wantHandled("all", "one")
 			w.wantClean("all")
 		}},
-		"Innocent": {"others in the same write are not blamed, and not called again", func(w *world) {
+		"Innocent": {"other handlers of a refused write succeed and are not called again", func(w *world) {
 			w.schema = onlyNumbers
 			w.start(
 				onCreate("a", patches("x", "spec", "id")), onCreate("b", bad, retries(2)), onCreate("c", returns("r")),
@@ -61,7 +61,7 @@ func TestRefusals(t *testing.T) {
 			w.wantAt("all", "r", "status", "c")
 			w.wantHandled("all", "one")
 		}},
-		"Result": {"a result can be refused, too", func(w *world) {
+		"Result": {"a handler whose result is refused is retried", func(w *world) {
 			w.schema = func(body map[string]any) error {
 				if _, isText := at(body, "status", "a").(string); isText {
 					return memapi.Refusal(422, "status.a")
@@ -73,7 +73,7 @@ func TestRefusals(t *testing.T) {
 			w.wantCalls("all", "0s create a", "0s create b", "1m0s create a")
 			w.want("errors", []error(nil), p.errs)
 		}},
-		"AlreadyFailed": {"a handler that failed by its own word keeps its word", func(w *world) {
+		"AlreadyFailed": {"a failed handler keeps its own error if its changes are refused as well", func(w *world) {
 			w.schema = onlyNumbers
 			p := w.start(
 				onCreate("a", all(bad, fails(9, permanentError{}))),
@@ -83,7 +83,7 @@ func TestRefusals(t *testing.T) {
 			w.wantCalls("all", "0s create a", "0s create b", "1s create b")
 			w.want("errors", []error(nil), p.errs)
 		}},
-		"AtCheckpoint": {"so it is if the refusal comes while another one is running", func(w *world) {
+		"AtCheckpoint": {"a handler whose changes are refused at a checkpoint is retried", func(w *world) {
 			w.schema = onlyNumbers
 			p := w.start(onCreate("a", bad, retries(2)), onCreate("b", takes(10*time.Second)))
 			done := p.aside()
@@ -93,7 +93,7 @@ func TestRefusals(t *testing.T) {
 			<-done
 			w.wantCalls("all", "0s create a", "0s create b", "1m1s create a")
 		}},
-		"Delete": {"a deletion is finished once the limit is reached", func(w *world) {
+		"Delete": {"a deletion completes when refusals have used up the retries", func(w *world) {
 			p := w.start(onDelete("d", bad, retries(2)))
 			p.settle()
 			w.schema = onlyNumbers
@@ -102,7 +102,7 @@ func TestRefusals(t *testing.T) {
 			w.wantCalls("all", "0s delete d", "1m0s delete d")
 			w.want("stored", map[string]any(nil), w.stored())
 		}},
-		"Nobody": {"with nobody to blame it is an error of the framework, and nobody is called again", func(w *world) {
+		"Nobody": {"a refusal that no handler has caused is an error, and no handler is repeated", func(w *world) {
 			w.schema = func(body map[string]any) error {
 				if at(body, "spec", "field") == "one" {
 					return memapi.Refusal(422, "spec.field")
@@ -120,7 +120,7 @@ func TestRefusals(t *testing.T) {
 			w.wantCalls("repaired", "5s update u")
 			w.wantHandled("repaired", "two")
 		}},
-		"NotItsFault": {"a handler is not blamed for a refusal that has nothing to do with what it did",
+		"NotItsFault": {"a handler is not retried for a refusal that its changes have not caused",
 			func(w *world) {
 				w.schema = func(body map[string]any) error {
 					if at(body, "metadata", "annotations", handled) != nil && at(body, "spec", "field") == "one" {
@@ -131,12 +131,12 @@ func TestRefusals(t *testing.T) {
 				p := w.start(onCreate("a", patches("x", "metadata", "labels", "id")))
 				p.step()
 				w.want("errors", 1, len(p.errs))
-				w.wantAt("its own", "x", "metadata", "labels", "id")
+				w.wantAt("its patch", "x", "metadata", "labels", "id")
 				w.set("two", "spec", "field")
 				p.settle()
 				w.wantCalls("all", "0s create a")
 			}},
-		"StatusFlushed": {"a flush tells of it: the function was promised that all is written", func(w *world) {
+		"StatusFlushed": {"a flush returns the refusal of the status, although the rest is written", func(w *world) {
 			w.serveStatus(true)
 			w.before = func(r write) error {
 				if r.status {
@@ -151,14 +151,14 @@ func TestRefusals(t *testing.T) {
 				return err
 			})).settle()
 			if told == nil {
-				w.t.Error("the flush said that all was written")
+				w.t.Error("the flush succeeded, want an error")
 			}
 			w.wantAt("all", "x", "metadata", "labels", "id")
 			if !w.hasLogged("refused the status", `"handlers"=["a"]`) {
-				w.t.Errorf("it is not said whose status it was: %v", w.logged)
+				w.t.Errorf("the handler of the refused status is not logged: %v", w.logged)
 			}
 		}},
-		"StatusForbidden": {"so it is without the permission for it", func(w *world) {
+		"StatusForbidden": {"missing rights for the status do not block the rest of the write", func(w *world) {
 			w.serveStatus(true)
 			w.before = func(r write) error {
 				if r.status {

@@ -8,9 +8,9 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// TestTransforms is about the functions that change the object: they run again on what they have not seen.
+// TestTransforms shows that closures run again on a newer state of the object.
 func TestTransforms(t *testing.T) {
-	// picky is a change that only fits an object whose field is as it was.
+	// picky is a change that succeeds only while the field has its first value.
 	picky := func(bad func() error) handlers.Func {
 		return func(_ context.Context, c *handlers.Invocation) error {
 			return c.Writes.Remember(func(body map[string]any) error {
@@ -32,7 +32,7 @@ func TestTransforms(t *testing.T) {
 		}
 	}
 	run(t, map[string]scenario{
-		"Error": {"a function that fails on the fresh object is the failure of its handler", func(w *world) {
+		"Error": {"a closure that fails on the newest object is a failure of its handler", func(w *world) {
 			conflicting(w)
 			p := w.start(
 				onCreate("a", picky(func() error { return errors.New("no") }), retries(2)),
@@ -44,10 +44,10 @@ func TestTransforms(t *testing.T) {
 			w.wantAt("all", "x", "spec", "id")
 			w.wantAt("nothing of a", nil, "status", "a")
 			if !w.hasLogged("failed on the object as it is by now", `"handler"="a"`) {
-				w.t.Errorf("it is not logged: %v", w.logged)
+				w.t.Errorf("the failure is not logged: %v", w.logged)
 			}
 		}},
-		"Permanent": {"the word of the error counts there, too", func(w *world) {
+		"Permanent": {"a permanent error of a closure on the newest object fails its handler", func(w *world) {
 			conflicting(w)
 			p := w.start(onCreate("a", all(returns("r"), picky(func() error { return permanentError{} }))))
 			p.settle()
@@ -56,14 +56,14 @@ func TestTransforms(t *testing.T) {
 			w.wantAt("nothing of a", nil, "status", "a")
 			w.wantHandled("all", "two")
 		}},
-		"Panic": {"a panic there is one, too, and not the end of the operator", func(w *world) {
+		"Panic": {"a panic of a closure on the newest object is a failure of its handler", func(w *world) {
 			conflicting(w)
 			p := w.start(onCreate("a", picky(func() error { panic("boom") }), retries(2)))
 			p.settle()
 			w.want("errors", []error(nil), p.errs)
 			w.wantCalls("all", "0s create a", "1m0s create a")
 		}},
-		"AtOnce": {"a function that does not even fit what the handler saw is told so", func(w *world) {
+		"AtOnce": {"a closure that fails on the object of the call returns its error at once", func(w *world) {
 			var told error
 			p := w.start(onCreate("a", func(_ context.Context, c *handlers.Invocation) error {
 				told = c.Writes.Remember(func(map[string]any) error { return errOrdinary })

@@ -10,11 +10,11 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// A patch that removes a field which the schema has a default for is logged once for its handler.
+// TestPatchesWithoutEffect shows that a patch that removes a field with a default is logged once for its handler.
 func TestPatchesWithoutEffect(t *testing.T) {
 	const line = "A patch had no effect"
 	run(t, map[string]scenario{
-		"Default": {"the field is as before, so the loss needs a log line", func(w *world) {
+		"Default": {"a removed field that gets its default again is logged once for each handler", func(w *world) {
 			w.webhook = func(body map[string]any) {
 				if at(body, "spec", "enabled") == nil {
 					put(body, true, "spec", "enabled")
@@ -32,7 +32,7 @@ func TestPatchesWithoutEffect(t *testing.T) {
 			w.want("creation", true, w.hasLogged(line, `"handlers"=["c"]`, `"fields"=["spec.enabled"]`))
 			w.want("updates", true, w.hasLogged(line, `"handlers"=["u"]`, `"fields"=["spec.enabled"]`))
 		}},
-		"MapKeys": {"users choose the keys of maps, so the memory must not keep them", func(w *world) {
+		"MapKeys": {"fields below map keys share one entry in memory and one log line", func(w *world) {
 			w.webhook = func(body map[string]any) {
 				tenants, _ := at(body, "spec", "tenants").(map[string]any)
 				for _, tenant := range tenants {
@@ -60,7 +60,7 @@ func TestPatchesWithoutEffect(t *testing.T) {
 			w.want("kept", 1, kept)
 			w.want("lines", 1, strings.Count(strings.Join(w.logged, "\n"), line))
 		}},
-		"SubHandlers": {"objects may choose the ids of sub-handlers", func(w *world) {
+		"SubHandlers": {"sub-handlers with changing ids share one entry in memory and one log line", func(w *world) {
 			w.webhook = func(body map[string]any) {
 				if at(body, "spec", "enabled") == nil {
 					put(body, true, "spec", "enabled")
@@ -84,7 +84,7 @@ func TestPatchesWithoutEffect(t *testing.T) {
 			w.want("lines", 1, strings.Count(strings.Join(w.logged, "\n"), line))
 			w.want("logged", true, w.hasLogged(line, `"handlers"=["u/s0"]`))
 		}},
-		"NoDefault": {"a field that is gone is an effect", func(w *world) {
+		"NoDefault": {"a field that is removed without a default is not logged", func(w *world) {
 			p := w.start(onCreate("c", patches(nil, "spec", "enabled")))
 			p.handling.Restored = &sync.Map{}
 			w.set(true, "spec", "enabled")

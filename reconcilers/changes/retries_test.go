@@ -10,17 +10,17 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// TestRetries is about what follows attempts that did not succeed.
+// TestRetries shows when handlers are retried after attempts without success.
 func TestRetries(t *testing.T) {
 	later := temporaryError{delay: 10 * time.Second}
 	run(t, map[string]scenario{
-		"Ordinary": {"an ordinary error is tried again after the backoff, 60 s by default", func(w *world) {
+		"Ordinary": {"an ordinary error is retried after the backoff, 60 seconds by default", func(w *world) {
 			w.start(onCreate("a", fails(2, errOrdinary))).settle()
 			w.wantCalls("all", "0s create a", "1m0s create a", "2m0s create a")
 			w.wantWrites("one for each attempt", "main 200", "main 200", "main 200")
-			w.wantClean("at the end")
+			w.wantClean("finally")
 		}},
-		"OperatorBackoff": {"the operator's backoff is for handlers that have none", func(w *world) {
+		"OperatorBackoff": {"the operator's backoff applies to handlers without their own", func(w *world) {
 			p := w.start(
 				onCreate("a", fails(1, errOrdinary)), onCreate("b", fails(1, errOrdinary), backoff(3*time.Second)),
 			)
@@ -28,22 +28,22 @@ func TestRetries(t *testing.T) {
 			p.settle()
 			w.wantCalls("all", "0s create a", "0s create b", "3s create b", "20s create a")
 		}},
-		"Temporary": {"a temporary error says itself when; others do not wait for it, and do not wake it",
+		"Temporary": {"a temporary error is retried after its own delay, and other handlers do not wait for it",
 			func(w *world) {
 				w.start(onCreate("a", fails(1, later)), onCreate("b", ok)).settle()
 				w.wantCalls("all", "0s create a", "0s create b", "10s create a")
 				w.wantWrites("all", "main 200", "main 200")
 			}},
-		"ZeroDelay": {"a delay of zero is at once, not never", func(w *world) {
+		"ZeroDelay": {"a delay of zero is retried at once", func(w *world) {
 			w.start(onCreate("a", fails(3, temporaryError{}))).settle()
 			w.wantCalls("all", "0s create a", "0s create a", "0s create a", "0s create a")
 		}},
 		// Deviation D-negative-delay.
-		"NegativeDelay": {"so is a negative one", func(w *world) {
+		"NegativeDelay": {"a negative delay is retried at once", func(w *world) {
 			w.start(onCreate("a", fails(1, temporaryError{delay: -1}))).settle()
 			w.wantCalls("all", "0s create a", "0s create a")
 		}},
-		"Permanent": {"a permanent error ends the handler, not the others, and the cause is closed", func(w *world) {
+		"Permanent": {"a permanent error ends only its handler, and the cause is closed", func(w *world) {
 			w.start(
 				onCreate("a", fails(9, permanentError{})), onCreate("b", ok), onDelete("d", fails(9, permanentError{})),
 			).settle()
@@ -54,7 +54,7 @@ func TestRetries(t *testing.T) {
 			w.wantCalls("deletion", "0s delete d")
 			w.want("stored", map[string]any(nil), w.stored())
 		}},
-		"Modes": {"the errors mode says what an ordinary error is", func(w *world) {
+		"Modes": {"the errors mode decides whether an ordinary error is ignored, permanent or retried", func(w *world) {
 			w.start(
 				onCreate("ignored", all(returns("r"), fails(9, errOrdinary)), mode(handlers.ErrorsIgnored)),
 				onCreate("permanent", fails(9, errOrdinary), mode(handlers.ErrorsPermanent)),
@@ -64,24 +64,24 @@ func TestRetries(t *testing.T) {
 			w.wantCalls("all", "0s create ignored", "0s create permanent", "0s create temporary", "0s create later",
 				"10s create later", "1m0s create temporary")
 		}},
-		"Limit": {"with N retries, there are N calls", func(w *world) {
+		"Limit": {"a handler with N retries is called at most N times", func(w *world) {
 			w.start(onCreate("a", fails(9, later), retries(3)), onCreate("b", ok, retries(0))).settle()
 			w.wantCalls("all", "0s create a", "10s create a", "20s create a")
 			w.wantHandled("all", "one")
 			w.wantClean("all")
 		}},
-		"Timeout": {"the time counts from the first selection, waits included; what comes too late is not waited for",
+		"Timeout": {"the timeout counts from the first selection, and no attempt is delayed beyond it",
 			func(w *world) {
 				w.start(onCreate("a", fails(9, later), timeout(25*time.Second))).settle()
 				w.wantCalls("all", "0s create a", "10s create a", "20s create a")
 				w.wantHandled("all", "one")
 			}},
-		"TimeoutCancels": {"the timeout ends a call that is running", func(w *world) {
+		"TimeoutCancels": {"the timeout cancels a running call", func(w *world) {
 			w.start(onCreate("a", takes(time.Hour), timeout(5*time.Second)), onCreate("b", ok)).settle()
 			w.wantCalls("all", "0s create a", "5s create b")
 			w.wantHandled("all", "one")
 		}},
-		"Panic": {"a panic is an error like any other", func(w *world) {
+		"Panic": {"a panic is retried like an ordinary error", func(w *world) {
 			first := true
 			w.start(onCreate("a", func(context.Context, *handlers.Invocation) error {
 				if first {
@@ -92,7 +92,7 @@ func TestRetries(t *testing.T) {
 			}, backoff(time.Second)), onCreate("b", ok)).settle()
 			w.wantCalls("all", "0s create a", "0s create b", "1s create a")
 		}},
-		"Kills": {"delays and counts stand on the object, not in the process", func(w *world) {
+		"Kills": {"delays and attempts are stored on the object and survive crashes", func(w *world) {
 			for life := range 3 {
 				p := w.start(onCreate("a", fails(9, later), retries(3)))
 				if _, err := p.pass(); err != nil {
@@ -112,7 +112,7 @@ func TestRetries(t *testing.T) {
 			w.wantCalls("all", "0s create a", "10s create a", "20s create a")
 			w.wantHandled("all", "one")
 		}},
-		"TimeoutOverKills": {"the time runs while the operator is down", func(w *world) {
+		"TimeoutOverKills": {"the timeout continues while the operator is down", func(w *world) {
 			p := w.start(onCreate("a", fails(9, later), timeout(time.Minute)))
 			_, _ = p.pass()
 			p.kill()
@@ -121,17 +121,17 @@ func TestRetries(t *testing.T) {
 			w.wantCalls("all", "0s create a")
 			w.wantHandled("all", "one")
 		}},
-		"NextIsEarliest": {"the object is looked at again when the first handler wants it", func(w *world) {
+		"NextIsEarliest": {"the next pass is due with the earliest retry", func(w *world) {
 			p := w.start(onCreate("a", fails(1, temporaryError{20 * time.Second})), onCreate("b", fails(1, later)))
 			_, _ = p.pass()
 			next, err := p.pass()
 			if err != nil || next.After == nil {
-				w.t.Fatalf("want a delay, got none, error %v", err)
+				w.t.Fatalf("want a delay, got nil, error %v", err)
 			}
 			w.want("delay", 10*time.Second, *next.After)
 			w.wantCalls("all", "0s create a", "0s create b")
 		}},
-		"ClockSetBack": {"a handler that was found due is called, whatever the clock says when it is its turn",
+		"ClockSetBack": {"a due handler is called even if the clock is set back before its turn",
 			func(w *world) {
 				var back time.Duration
 				first := fails(1, later)
@@ -148,7 +148,7 @@ func TestRetries(t *testing.T) {
 				w.wantCalls("all", "0s create a", "0s create b", "10s create a", "10s create b")
 				w.wantHandled("all", "one")
 			}},
-		"SameSubHandlerID": {"two sub-handlers of one id, by different ways, are both called as they were found due",
+		"SameSubHandlerID": {"two sub-handlers with the same full id are both called",
 			func(w *world) {
 				var calls []string
 				noted := func(name string) handlers.Func {
@@ -161,7 +161,7 @@ func TestRetries(t *testing.T) {
 				w.want("sub-handlers", []string{"inner", "outer"}, calls)
 				w.wantCalls("all", "0s create a")
 			}},
-		"LongMessage": {"an error that quotes a whole response does not outgrow the annotations", func(w *world) {
+		"LongMessage": {"an error message larger than the annotations does not prevent the retry", func(w *world) {
 			long := fmt.Errorf("answer: %s", strings.Repeat("x", annotationsLimit))
 			p := w.start(onCreate("a", fails(1, long)))
 			p.settle()

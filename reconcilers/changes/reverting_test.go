@@ -9,11 +9,11 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
-// TestReverting is about changes that are taken back, and objects that leave the filters.
+// TestReverting shows the handling of reverted changes, and of objects that leave the filters.
 func TestReverting(t *testing.T) {
 	later := temporaryError{delay: 10 * time.Second}
 	run(t, map[string]scenario{
-		"Reverted": {"a change that was taken back before anybody acted on it leaves no trace", func(w *world) {
+		"Reverted": {"a change that is reverted before any handler succeeded is dropped", func(w *world) {
 			p := w.start(onUpdate("u", fails(9, later)))
 			p.settle()
 			w.set("two", "spec", "field")
@@ -26,7 +26,7 @@ func TestReverting(t *testing.T) {
 			w.wantHandled("reverting", "one")
 			w.wantClean("reverting")
 		}},
-		"RevertedAfterSuccess": {"what somebody acted on is reverted for everybody, as an update", func(w *world) {
+		"RevertedAfterSuccess": {"a change with one success is reverted by an update for all", func(w *world) {
 			p := w.start(onUpdate("u", ok), onUpdate("v", fails(1, later)))
 			p.settle()
 			w.set("two", "spec", "field")
@@ -37,7 +37,7 @@ func TestReverting(t *testing.T) {
 			w.wantHandled("all", "one")
 			w.wantClean("all")
 		}},
-		"RevertedTwice": {"who has seen the first state must be told, even if nobody succeeded with the revert in " +
+		"RevertedTwice": {"after two reverts, all handlers are called again, even if none succeeded in " +
 			"between", func(w *world) {
 			p := w.start(onUpdate("u", func(_ context.Context, c *handlers.Invocation) error {
 				if at(working(c), "spec", "field") == "one" {
@@ -58,27 +58,27 @@ func TestReverting(t *testing.T) {
 			w.set("two", "spec", "field")
 			w.calls()
 			p.settle()
-			w.wantCalls("the others learn of it at last", "0s update u", "0s update v", "10s update v")
+			w.wantCalls("after the second revert", "0s update u", "0s update v", "10s update v")
 			w.wantHandled("all", "two")
 			w.wantClean("all")
 		}},
-		"RevertedAfterClosing": {"so it is if the second state came while others were still working on the first",
+		"RevertedAfterClosing": {"a revert after an update that only some handlers have seen is an update for all",
 			func(w *world) {
 				p := w.start(onCreate("a", ok), onCreate("b", fails(1, later)),
 					onUpdate("a", fails(1, later)), onUpdate("b", fails(1, later)))
 				_, _ = p.pass()
 				w.set("two", "spec", "field")
 				after(10 * time.Second)
-				_, _ = p.pass() // b has seen two, a one
+				_, _ = p.pass() // b has seen two, a has seen one
 				_, _ = p.pass() // the update fails
 				w.set("one", "spec", "field")
 				w.calls()
 				p.settle()
-				w.wantCalls("b learns that it is one again", "10s update a", "10s update b")
+				w.wantCalls("after the revert", "10s update a", "10s update b")
 				w.wantHandled("all", "one")
 				w.wantClean("all")
 			}},
-		"RevertedWhileDown": {"so it is if the operator was down then, also for its resume handlers", func(w *world) {
+		"RevertedWhileDown": {"a revert during the downtime is an update, also for resume handlers", func(w *world) {
 			p := w.start(onUpdate("u", ok), onUpdate("v", fails(9, later)))
 			p.settle()
 			w.set("two", "spec", "field")
@@ -93,7 +93,7 @@ func TestReverting(t *testing.T) {
 			w.wantHandled("second life", "one")
 			w.wantClean("second life")
 		}},
-		"EditedAgain": {"a second edit does not call again who has seen the first; it follows when the first is done",
+		"EditedAgain": {"a second edit does not repeat finished handlers, and is handled after the first",
 			func(w *world) {
 				p := w.start(onUpdate("u", ok), onUpdate("v", fails(1, later)))
 				p.settle()
@@ -105,7 +105,8 @@ func TestReverting(t *testing.T) {
 				w.wantHandled("all", "three")
 				w.wantClean("all")
 			}},
-		"LeftFilters": {"the progress of an object that left the filters is forgotten, and begins anew if it returns",
+		"LeftFilters": {"the progress of an object that leaves the filters is dropped, and it starts again when it " +
+			"returns",
 			func(w *world) {
 				w.set("yes", "metadata", "labels", "on")
 				p := w.start(onCreate("a", fails(1, later), labelled))
@@ -117,7 +118,7 @@ func TestReverting(t *testing.T) {
 				p.settle()
 				w.wantCalls("all", "0s create a", "0s create a")
 			}},
-		"LeftFiltersAfterSuccess": {"what an update's handler acted on is the old state when the object returns",
+		"LeftFiltersAfterSuccess": {"a returning object has the state of its last successful handler as the old state",
 			func(w *world) {
 				w.set("yes", "metadata", "labels", "on")
 				var old any
@@ -138,7 +139,7 @@ func TestReverting(t *testing.T) {
 				p.settle()
 				w.want("old", "two", old)
 			}},
-		"FieldUnselected": {"the success of a handler that is not selected any more still decides what was handled",
+		"FieldUnselected": {"a success of a handler that does not match any more still decides the handled state",
 			func(w *world) {
 				field := onUpdate("f", ok)
 				field.Field, field.NeedsChange = diff.ParsePath("spec.field"), true

@@ -13,7 +13,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
-// oneAnnotation has the ids of all handlers that have failed once in one annotation.
+// oneAnnotation stores the ids of all handlers that failed once in one annotation.
 type oneAnnotation struct{ progress.Annotations }
 
 func (oneAnnotation) Fetch(body map[string]any, id string) (*progress.Record, error) {
@@ -29,24 +29,23 @@ func (oneAnnotation) Store(patch, _ map[string]any, id string, _ progress.Record
 	return nil
 }
 
-// TestStatesAreReadAgain covers the states that a pass must read again, although it reads each version of the object
-// once.
+// TestStatesAreReadAgain shows which states a pass reads again, although it reads each version of the object once.
 func TestStatesAreReadAgain(t *testing.T) {
 	later := temporaryError{delay: time.Minute}
 	failing := fails(9, later)
 	refused := func(w *world, p *process) {
 		w.t.Helper()
 		if _, err := p.pass(); err == nil || !strings.Contains(err.Error(), "did not keep") {
-			w.t.Errorf("the error: %v", err)
+			w.t.Errorf("want an error about values that were not kept, got %v", err)
 		}
 	}
 	run(t, map[string]scenario{
-		"OldText": {"a webhook puts the former text of an annotation back", func(w *world) {
+		"OldText": {"a webhook that restores the former text of an annotation causes an error", func(w *world) {
 			w.set("none", "metadata", "annotations", "example.org/all")
 			w.webhook = func(body map[string]any) { put(body, "none", "metadata", "annotations", "example.org/all") }
 			refused(w, w.startWith(stores{annotated.diffbase, oneAnnotation{}}, onCreate("c", failing)))
 		}},
-		"Apart": {"memory that is kept apart from a copy is not kept", func(w *world) {
+		"Apart": {"a webhook that removes separate memory causes an error", func(w *world) {
 			p := w.start(onCreate("c", ok))
 			p.settle()
 			w.edit(func(body map[string]any) {
@@ -56,7 +55,7 @@ func TestStatesAreReadAgain(t *testing.T) {
 			w.webhook = func(body map[string]any) { put(body, nil, "metadata", "annotations", handled+apart) }
 			refused(w, p)
 		}},
-		"Removed": {"a user removes the record of a sub-handler, and the handler writes", func(w *world) {
+		"Removed": {"a record that another client removes is missing after the next flush", func(w *world) {
 			for id, record := range map[string]any{
 				"p":   map[string]any{"purpose": "create", "retries": 1, "subrefs": []any{"p/s"}},
 				"p.s": map[string]any{"purpose": "create", "retries": 1, "success": true},
@@ -77,14 +76,14 @@ func TestStatesAreReadAgain(t *testing.T) {
 			_, _ = p.pass()
 			w.want("successes", []bool{true, false}, successes)
 		}},
-		"Stale": {"interim memory without a precondition was stale before the first success", func(w *world) {
+		"Stale": {"interim memory without a binding is stale before the first success", func(w *world) {
 			w.start(onCreate("c", ok)).settle()
 			w.set("two", "spec", "field")
 			w.set(`{"spec":{"field":"two"}}`, "metadata", "annotations", interim)
 			_, _ = w.start(onUpdate("u", ok), onUpdate("v", failing)).pass()
 			w.wantBeside("open", "two", "u", "success")
 		}},
-		"Malformed": {"a malformed record beside lost ones of a deletion", func(w *world) {
+		"Malformed": {"a malformed record does not block the lost records of a deletion", func(w *world) {
 			p := w.start(onCreate("c", ok), onDelete("a", ok), onDelete("b", fails(3, later)))
 			p.settle()
 			w.delete()
@@ -96,12 +95,12 @@ func TestStatesAreReadAgain(t *testing.T) {
 			p.passes(1)
 			w.edit(func(body map[string]any) { put(body, map[string]any{}, "metadata", "annotations") })
 			p.passes(1)
-			w.want("the success is written again", true, w.record("a", "success"))
+			w.want("the success is restored", true, w.record("a", "success"))
 			p.passes(1)
 			w.want("calls", []string{"0s delete a", "0s delete b", "1m0s delete b", "2m0s delete b", "3m0s delete b"},
 				w.calls())
 		}},
-		"Raw": {"a storage gets the very configuration that the other has", func(w *world) {
+		"Raw": {"a second storage gets an exact copy of the configuration", func(w *world) {
 			w.startWith(annotated, onCreate("c", ok)).settle()
 			w.altered(handled, func(memory map[string]any) {
 				put(memory, "x", "metadata", "annotations", "else.example.org/zz")

@@ -17,7 +17,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/metrics"
 )
 
-// onlyStatusNumbers is a schema: status.size is a number, if anything.
+// onlyStatusNumbers is a schema in which status.size must be a number.
 func onlyStatusNumbers(body map[string]any) error {
 	switch at(body, "status", "size").(type) {
 	case nil, int64:
@@ -26,23 +26,23 @@ func onlyStatusNumbers(body map[string]any) error {
 	return memapi.Refusal(422, "status.size")
 }
 
-// saying is an answer 500 with a text.
+// saying returns an error answer with code 500 and the text.
 func saying(text string) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: 500, Message: text,
 	}}
 }
 
-// TestRefusedStatuses is about a /status that the API server does not accept: it is treated like the main resource.
+// TestRefusedStatuses shows that a refused write of /status is handled like one of the main resource.
 func TestRefusedStatuses(t *testing.T) {
 	bad, other := patches("big", "status", "size"), patches("x", "status", "id")
 	run(t, map[string]scenario{
-		"Blamed": {"the handler fails, is counted, delayed and limited; its other changes are kept", func(w *world) {
+		"Blamed": {"a handler whose status is refused is retried, and its other changes are kept", func(w *world) {
 			w.serveStatus(true)
 			w.schema = onlyStatusNumbers
 			p := w.start(onCreate("a", all(bad, patches("x", "metadata", "labels", "id")), retries(2)))
 			_, _ = p.pass()
-			w.wantWrites("refusal, whose it is, record", "status 422", "status 422", "main 200", "main 200")
+			w.wantWrites("the refusal, the search, the record", "status 422", "status 422", "main 200", "main 200")
 			w.want("attempts", int64(1), w.record("a", "retries"))
 			w.want("success", false, w.record("a", "success"))
 			w.wantAt("after one pass", "x", "metadata", "labels", "id")
@@ -54,7 +54,7 @@ func TestRefusedStatuses(t *testing.T) {
 				w.t.Errorf("the refusal is not logged: %v", w.logged)
 			}
 		}},
-		"Others": {"the other handlers of the same write are not blamed, and their status is kept", func(w *world) {
+		"Others": {"other handlers of a refused status write succeed, and their status is kept", func(w *world) {
 			w.serveStatus(true)
 			w.schema = onlyStatusNumbers
 			p := w.start(onCreate("a", other), onCreate("b", bad, retries(2)), onCreate("c", returns("r")))
@@ -65,14 +65,14 @@ func TestRefusedStatuses(t *testing.T) {
 			w.wantCalls("all", "0s create a", "0s create b", "0s create c", "1m0s create b")
 			w.wantClean("all")
 		}},
-		"Result": {"a result can be refused, too", func(w *world) {
+		"Result": {"a handler whose result is refused is retried", func(w *world) {
 			w.serveStatus(true)
 			w.schema = onlyStatusNumbers
 			w.start(onCreate("size", returns("big"), retries(2)), onCreate("b", ok)).settle()
 			w.wantCalls("all", "0s create size", "0s create b", "1m0s create size")
 			w.want("status", nil, w.at("status", "size"))
 		}},
-		"Conditions": {"the conditions report the failure, not the success before it", func(w *world) {
+		"Conditions": {"the conditions report the failure after a refusal, not the success before it", func(w *world) {
 			w.withStatus()
 			w.schema = onlyStatusNumbers
 			p := w.tell(nil, onCreate("a", bad, retries(2)), onCreate("b", other))
@@ -83,7 +83,7 @@ func TestRefusedStatuses(t *testing.T) {
 			w.wantTold("after the last attempt", "False", nil, "True")
 			p.wantRefusals("the conditions were accepted", false, "")
 		}},
-		"SubHandler": {"the handler of a refused sub-handler waits for it, as it does after any other failure",
+		"SubHandler": {"a handler waits for its refused sub-handler as after any other failure",
 			func(w *world) {
 				w.serveStatus(true)
 				w.schema = onlyStatusNumbers
@@ -101,7 +101,7 @@ func TestRefusedStatuses(t *testing.T) {
 				w.wantAt("all", "x", "status", "id")
 				w.wantHandled("all", "one")
 			}},
-		"Flushed": {"a refused flush writes nothing, and the handler may still mend it", func(w *world) {
+		"Flushed": {"a refused flush writes nothing, and the handler can replace the value", func(w *world) {
 			w.serveStatus(true)
 			w.schema = onlyStatusNumbers
 			var told error
@@ -112,13 +112,13 @@ func TestRefusedStatuses(t *testing.T) {
 				return patches(int64(1), "status", "size")(ctx, c)
 			})).settle()
 			if told == nil {
-				w.t.Error("the flush has succeeded")
+				w.t.Error("the flush succeeded, want an error")
 			}
 			w.wantCalls("all", "0s create a")
 			w.wantAt("all", int64(1), "status", "size")
 			w.wantAt("all", "x", "metadata", "labels", "id")
 		}},
-		"Nobody": {"a status that is refused for no handler's fault does not hold back the main write", func(w *world) {
+		"Nobody": {"a refused status that no handler has caused does not block the main write", func(w *world) {
 			w.serveStatus(true)
 			w.schema = func(body map[string]any) error {
 				if at(body, "status", "a") != nil && at(body, "status", "b") == nil {
@@ -134,7 +134,7 @@ func TestRefusedStatuses(t *testing.T) {
 	})
 }
 
-// TestDecidedOutcomes is about what is counted: the outcome that the write has led to.
+// TestDecidedOutcomes shows that the outcome after the write is counted and observed.
 func TestDecidedOutcomes(t *testing.T) {
 	bad, good := patches("big", "status", "size"), patches(int64(1), "status", "size")
 	for name, tc := range map[string]struct {
@@ -142,10 +142,11 @@ func TestDecidedOutcomes(t *testing.T) {
 		fn     handlers.Func
 		want   []string
 	}{
-		"Refused": {"a refused success is a retry", bad, []string{"retry", "failure"}},
-		"Written": {"what is accepted stays a success", good, []string{"success"}},
-		"Silent":  {"a success without changes waits for no write", ok, []string{"success"}},
-		"Failed":  {"a failure is one by itself", fails(1, errOrdinary), []string{"retry", "success"}},
+		"Refused": {"a refused success counts as a retry", bad, []string{"retry", "failure"}},
+		"Written": {"an accepted success counts as a success", good, []string{"success"}},
+		"Silent":  {"a success without changes counts as a success", ok, []string{"success"}},
+		"Failed": {"an error counts as a retry, whatever is written",
+			fails(1, errOrdinary), []string{"retry", "success"}},
 	} {
 		run(t, map[string]scenario{name: {tc.reason, func(w *world) {
 			w.serveStatus(true)
@@ -171,7 +172,7 @@ func TestDecidedOutcomes(t *testing.T) {
 	}
 }
 
-// countedOutcomes are those of kopf_handler_attempts_total, sorted.
+// countedOutcomes returns the outcomes in kopf_handler_attempts_total, sorted.
 func countedOutcomes(t *testing.T, registry *prometheus.Registry) []string {
 	families, err := registry.Gather()
 	if err != nil {
@@ -199,8 +200,8 @@ func countedOutcomes(t *testing.T, registry *prometheus.Registry) []string {
 	return all
 }
 
-// TestStatusOfDeletions is about an object that is being deleted: /status is written first, and whatever comes of it,
-// the finalizer is removed in the same pass.
+// TestStatusOfDeletions shows that the finalizer of a deleted object is removed in one pass, whatever the result of
+// the preceding write of /status is.
 func TestStatusOfDeletions(t *testing.T) {
 	const etcd = "etcdserver: request is too large"
 	const transport = "rpc error: code = ResourceExhausted desc = trying to send message larger than max (3 vs. 2)"
@@ -218,7 +219,7 @@ func TestStatusOfDeletions(t *testing.T) {
 		"Unreachable":          func(write) error { return memapi.ErrCut },
 		"Hanging":              func(one write) error { <-one.over; return memapi.ErrCut },
 	} {
-		cases[name] = scenario{"the object is gone after one pass, and the handler was called once", func(w *world) {
+		cases[name] = scenario{"the object is gone after one pass, with one call of each handler", func(w *world) {
 			w.serveStatus(true)
 			bad := patches("big", "status", "size")
 			p := w.start(onDelete("d", all(bad, returns("r"))), onDelete("e", returns("r")))
@@ -235,14 +236,14 @@ func TestStatusOfDeletions(t *testing.T) {
 			}
 			w.want("stored", map[string]any(nil), w.stored())
 			if got := len(w.calls()); got != 2 {
-				w.t.Errorf("%d calls", got)
+				w.t.Errorf("want 2 calls, got %d", got)
 			}
 		}}
 	}
 	for text, failure := range map[string]error{
 		"Database": saying(etcd), "Transport": saying(transport), "Server": memapi.Refusal(413),
 	} {
-		cases["BothTooLarge"+text] = scenario{"not even both parts keep the finalizer", func(w *world) {
+		cases["BothTooLarge"+text] = scenario{"the object is gone even if both writes are too large", func(w *world) {
 			w.serveStatus(true)
 			p := w.start(onDelete("d", all(patches("big", "status", "size"), patches("big", "spec", "size"))))
 			p.settle()
@@ -257,7 +258,7 @@ func TestStatusOfDeletions(t *testing.T) {
 			w.want("error, stored", []any{nil, map[string]any(nil)}, []any{err, w.stored()})
 		}}
 	}
-	cases["TooLargeByItself"] = scenario{"nor does a write that is refused for no handler's fault", func(w *world) {
+	cases["TooLargeByItself"] = scenario{"the object is gone even if no handler caused a refusal", func(w *world) {
 		p := w.start(onDelete("d", ok))
 		p.settle()
 		w.before = func(one write) error {
@@ -270,7 +271,8 @@ func TestStatusOfDeletions(t *testing.T) {
 		_, err := p.pass()
 		w.want("error, stored", []any{nil, map[string]any(nil)}, []any{err, w.stored()})
 	}}
-	cases["LeftOfCreation"] = scenario{"nor does a status that a creation has left", func(w *world) {
+	cases["LeftOfCreation"] = scenario{"the object is gone even if an unwritten status of its creation is refused " +
+		"again", func(w *world) {
 		w.serveStatus(true)
 		w.before = func(one write) error {
 			if one.status {
@@ -280,14 +282,14 @@ func TestStatusOfDeletions(t *testing.T) {
 		}
 		p := w.start(onCreate("a", returns("r")), onDelete("d", returns("r")))
 		if _, err := p.pass(); err == nil {
-			w.t.Error("the creation was written")
+			w.t.Error("the creation was written, want an error")
 		}
 		w.delete()
 		_, err := p.pass()
 		w.want("error, stored", []any{nil, map[string]any(nil)}, []any{err, w.stored()})
 		w.wantCalls("all", "0s create a", "0s delete d")
 	}}
-	cases["HeldByOthers"] = scenario{"if another finalizer holds the object, the status of the others is kept",
+	cases["HeldByOthers"] = scenario{"if others hold the object, the statuses of the other handlers are kept",
 		func(w *world) {
 			w.serveStatus(true)
 			w.set([]any{"example.org/other"}, "metadata", "finalizers")
@@ -300,7 +302,7 @@ func TestStatusOfDeletions(t *testing.T) {
 			w.wantAt("after one pass", []any{"example.org/other"}, "metadata", "finalizers")
 			w.wantAt("after one pass", "r", "status", "e")
 		}}
-	cases["WrittenLater"] = scenario{"or written later, if the server was out of order", func(w *world) {
+	cases["WrittenLater"] = scenario{"if others hold the object, a failed status is written later", func(w *world) {
 		w.serveStatus(true)
 		w.set([]any{"example.org/other"}, "metadata", "finalizers")
 		p := w.start(onDelete("d", returns("r")))
@@ -314,7 +316,7 @@ func TestStatusOfDeletions(t *testing.T) {
 		}
 		w.delete()
 		if _, err := p.pass(); err == nil {
-			w.t.Error("a status that is not written yet is an error of the pass")
+			w.t.Error("the pass succeeded, want an error about the unwritten status")
 		}
 		w.wantAt("after one pass", []any{"example.org/other"}, "metadata", "finalizers")
 		broken = false

@@ -10,10 +10,10 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
-// kopf is how Kopf's operators remember by default.
+// kopf is the default memory of Kopf operators.
 var kopf = stores{diffbase.Annotations{}, progress.Smart{}}
 
-// finished is a record in the status of a handler that needs nothing any more.
+// finished returns a status record of a successful handler.
 func finished(purpose string) map[string]any {
 	return map[string]any{
 		"started": "2024-05-06T07:08:09.123456+00:00", "stopped": "2024-05-06T07:08:09.123456+00:00",
@@ -22,12 +22,13 @@ func finished(purpose string) map[string]any {
 	}
 }
 
-// TestStatusRights is about who may write the status of an object and nothing else of it (deviation D-status-rights).
+// TestStatusRights shows that a client that can write only the status of an object cannot influence its handlers
+// (deviation D-status-rights).
 func TestStatusRights(t *testing.T) {
 	later := temporaryError{delay: 10 * time.Second}
 	remember := func(w *world, id string, record any) { w.set(record, "status", "kopf", "progress", id) }
 	run(t, map[string]scenario{
-		"Delete": {"a delete handler is not done because the status says so", func(w *world) {
+		"Delete": {"a forged success in the status does not skip a delete handler", func(w *world) {
 			p := w.startWith(kopf, onCreate("a", ok), onDelete("d", ok))
 			p.settle()
 			remember(w, "d", finished("delete"))
@@ -35,7 +36,8 @@ func TestStatusRights(t *testing.T) {
 			p.settle()
 			w.wantCalls("all", "0s create a", "0s delete d")
 		}},
-		"DeleteInTheMiddleOfACreation": {"nor if the object was never handled to the end", func(w *world) {
+		"DeleteInTheMiddleOfACreation": {"a forged success does not skip a delete handler in a " +
+			"creation", func(w *world) {
 			p := w.startWith(kopf, onCreate("a", fails(9, later)), onDelete("d", ok))
 			_, _ = p.pass()
 			remember(w, "d", finished(""))
@@ -43,14 +45,15 @@ func TestStatusRights(t *testing.T) {
 			w.startWith(kopf, onCreate("a", ok), onDelete("d", ok)).settle()
 			w.wantCalls("all", "0s create a", "0s delete d")
 		}},
-		"DeleteNeverHandled": {"nor if it has nothing but the finalizer", func(w *world) {
+		"DeleteNeverHandled": {"a forged success does not skip a delete handler of an object that has only the " +
+			"finalizer", func(w *world) {
 			w.set([]any{finalizer}, "metadata", "finalizers")
 			remember(w, "d", finished(""))
 			w.delete()
 			w.startWith(kopf, onCreate("a", ok), onDelete("d", ok)).settle()
 			w.wantCalls("all", "0s delete d")
 		}},
-		"DeleteDelayed": {"nor put off, nor out of time, nor out of attempts", func(w *world) {
+		"DeleteDelayed": {"forged delays, start times and attempts do not influence delete handlers", func(w *world) {
 			registered := []*handlers.Handler{
 				onCreate("a", ok), onDelete("d", ok), onDelete("e", ok, timeout(time.Hour)),
 				onDelete("f", ok, retries(3)),
@@ -64,7 +67,7 @@ func TestStatusRights(t *testing.T) {
 			p.settle()
 			w.wantCalls("all", "0s create a", "0s delete d", "0s delete e", "0s delete f")
 		}},
-		"Update": {"nor is an update", func(w *world) {
+		"Update": {"a forged success does not skip an update handler", func(w *world) {
 			p := w.startWith(kopf, onUpdate("u", ok))
 			p.settle()
 			remember(w, "u", finished("update"))
@@ -72,7 +75,7 @@ func TestStatusRights(t *testing.T) {
 			p.settle()
 			w.wantCalls("all", "0s update u")
 		}},
-		"Blocked": {"nor does it block an object by what cannot be read", func(w *world) {
+		"Blocked": {"unreadable progress in the status does not block the object", func(w *world) {
 			p := w.startWith(kopf, onUpdate("u", ok))
 			p.settle()
 			w.set("oops", "status", "kopf", "progress")
@@ -81,7 +84,7 @@ func TestStatusRights(t *testing.T) {
 			w.wantCalls("all", "0s update u")
 			w.want("errors", []error(nil), p.errs)
 		}},
-		"Quiet": {"what does not count is not written about", func(w *world) {
+		"Quiet": {"a forged record in the status causes no write", func(w *world) {
 			p := w.startWith(kopf, onCreate("a", ok), onUpdate("u", ok))
 			p.settle()
 			w.drainWrites()
@@ -92,11 +95,11 @@ func TestStatusRights(t *testing.T) {
 	})
 }
 
-// TestRecordsOfFormerVersions is about creations that an old Kopf, which kept its progress in the status, has left in
-// the middle.
+// TestRecordsOfFormerVersions shows that unfinished creations of an old Kopf, which stored its progress in the status,
+// are continued.
 func TestRecordsOfFormerVersions(t *testing.T) {
 	for kind, subresource := range map[string]bool{"": false, "Subresource": true} {
-		run(t, map[string]scenario{"TakenOver" + kind: {"nothing is handled twice, whatever is written meanwhile",
+		run(t, map[string]scenario{"TakenOver" + kind: {"successes of the former version are not repeated",
 			func(w *world) {
 				w.serveStatus(subresource)
 				noted := func(_ context.Context, c *handlers.Invocation) error {

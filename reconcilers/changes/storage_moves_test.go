@@ -39,7 +39,7 @@ func (w *world) startWith(s stores, registered ...*handlers.Handler) *process {
 	return p
 }
 
-// TestMoves is about operators that remember in one way, then in two, then in the other (deviation D-moving).
+// TestMoves shows how memory moves from one storage to another by way of both (deviation D-moving).
 func TestMoves(t *testing.T) {
 	ways := map[string]struct{ from, to stores }{
 		"AnnotationsToStatus":   {annotated, statuses},
@@ -51,7 +51,7 @@ func TestMoves(t *testing.T) {
 	for name, way := range ways {
 		for kind, subresource := range map[string]bool{"": false, "Subresource": true} {
 			scenarios := map[string]scenario{}
-			scenarios[name+kind] = scenario{"nothing is handled again, not even what happened to nobody meanwhile",
+			scenarios[name+kind] = scenario{"a move repeats no handler, not even for an object without any changes",
 				func(w *world) {
 					w.serveStatus(subresource)
 					registered := []*handlers.Handler{onCreate("a", ok), onUpdate("u", ok), onDelete("d", ok)}
@@ -71,7 +71,8 @@ func TestMoves(t *testing.T) {
 					w.wantCalls("updated", "0s update u")
 					w.want("errors", []error(nil), p.errs)
 				}}
-			scenarios[name+kind+"HalfDone"] = scenario{"successes, retries and delays go along", func(w *world) {
+			scenarios[name+kind+"HalfDone"] = scenario{"successes, attempts and delays of an unfinished creation are " +
+				"moved", func(w *world) {
 				w.serveStatus(subresource)
 				registered := []*handlers.Handler{
 					onCreate("a", ok), onCreate("b", fails(1, later), retries(2)), onUpdate("u", ok),
@@ -92,8 +93,8 @@ func TestMoves(t *testing.T) {
 func TestStatusStorages(t *testing.T) {
 	later := temporaryError{delay: 10 * time.Second}
 	run(t, map[string]scenario{
-		"Dropped": {"a CRD without the field drops it in silence: handlers are not called for ever, and all is well " +
-			"once it is allowed", func(w *world) {
+		"Dropped": {"a status that the CRD drops causes errors, but no repeated calls, and recovers when the CRD " +
+			"keeps it", func(w *world) {
 			w.webhook = func(body map[string]any) { put(body, nil, "status") }
 			p := w.startWith(statuses, onCreate("a", ok), onUpdate("u", ok))
 			for range 5 {
@@ -106,7 +107,7 @@ func TestStatusStorages(t *testing.T) {
 			w.wantCalls("kept")
 			w.want("handled", "{\"spec\":{\"field\":\"one\"}}", w.at("status", "kopf", inStatus))
 		}},
-		"DroppedProgress": {"so it is with progress", func(w *world) {
+		"DroppedProgress": {"dropped progress repeats no calls, and recovers when the CRD keeps it", func(w *world) {
 			w.webhook = func(body map[string]any) { put(body, nil, "status") }
 			p := w.startWith(statuses, onCreate("a", fails(1, later)))
 			for range 5 {
@@ -117,7 +118,7 @@ func TestStatusStorages(t *testing.T) {
 			p.settle()
 			w.wantCalls("kept", "10s create a")
 		}},
-		"NewPlaceDropped": {"a move that does not work is visible, and nothing is lost", func(w *world) {
+		"NewPlaceDropped": {"a move to a status that is dropped is an error without losses", func(w *world) {
 			w.startWith(annotated, onCreate("a", ok)).settle()
 			w.webhook = func(body map[string]any) { put(body, nil, "status") }
 			p := w.startWith(both(statuses, annotated), onCreate("a", ok))
@@ -127,7 +128,7 @@ func TestStatusStorages(t *testing.T) {
 			p.settle()
 			w.wantCalls("all", "0s create a")
 		}},
-		"MoveBinds": {"memory at a new place says whose it is, so that a copy is not taken for handled",
+		"MoveBinds": {"a move binds the memory, so that a copy is created as a new object",
 			func(w *world) {
 				registered := []*handlers.Handler{onCreate("a", ok)}
 				w.startWith(annotated, registered...).settle()
@@ -138,18 +139,18 @@ func TestStatusStorages(t *testing.T) {
 				w.startWith(both(elsewhere, annotated), registered...).settle()
 				w.wantCalls("copied", "0s create a")
 			}},
-		"LeastRequests": {"what is remembered in the status takes one request", func(w *world) {
+		"LeastRequests": {"memory in the status needs one request for each write", func(w *world) {
 			w.serveStatus(true)
 			registered := []*handlers.Handler{onCreate("a", fails(1, later)), onUpdate("u", fails(1, later))}
 			p := w.startWith(statuses, registered...)
 			p.settle()
-			w.wantWrites("creation: its uid goes to an annotation, once", "status 200", "main 200", "status 200")
+			w.wantWrites("the creation, with the uid in an annotation once", "status 200", "main 200", "status 200")
 			w.set("two", "spec", "field")
 			p.settle()
 			w.wantWrites("update", "status 200", "status 200")
 			w.want("no records", nil, w.at("status", "kopf", "progress", "u"))
 		}},
-		"InterimEdited": {"what the first handler saw is kept beside, in an annotation", func(w *world) {
+		"InterimEdited": {"interim memory is stored in an annotation, so an edit becomes an update", func(w *world) {
 			w.serveStatus(true)
 			registered := []*handlers.Handler{onCreate("a", ok), onCreate("b", fails(1, later)), onUpdate("u", ok)}
 			_, _ = w.startWith(statuses, registered...).pass()
@@ -157,7 +158,7 @@ func TestStatusStorages(t *testing.T) {
 			w.startWith(statuses, registered...).settle()
 			w.wantCalls("all", "0s create a", "0s create b", "10s create b", "10s update u")
 		}},
-		"Copy": {"the memory of another object is recognised in the status, too", func(w *world) {
+		"Copy": {"memory of another object in the status is ignored", func(w *world) {
 			registered := []*handlers.Handler{onCreate("a", ok), onUpdate("u", ok)}
 			w.startWith(both(statuses, elsewhere), registered...).settle()
 			w.copyOf(w.stored())
@@ -167,7 +168,7 @@ func TestStatusStorages(t *testing.T) {
 	})
 }
 
-// boxed is somebody's own storage: a wrapper of a known one, that keeps the essence in a list.
+// boxed is a storage of a user that wraps a known storage and keeps the essence in a list.
 type boxed struct{ diffbase.Annotations }
 
 func (b boxed) Fetch(body map[string]any) (diffbase.Essence, error) {
@@ -187,7 +188,7 @@ func TestOwnStorage(t *testing.T) {
 	own := stores{boxed{}, progress.Status{Field: []string{"status", "records"}}}
 	later := temporaryError{delay: 10 * time.Second}
 	run(t, map[string]scenario{
-		"Lives": {"all goes as with any other", func(w *world) {
+		"Lives": {"a storage of a user works like the built-in ones", func(w *world) {
 			w.serveStatus(true)
 			registered := []*handlers.Handler{onCreate("a", fails(1, later)), onUpdate("u", ok), onDelete("d", ok)}
 			w.startWith(own, registered...).settle()
@@ -200,7 +201,7 @@ func TestOwnStorage(t *testing.T) {
 			w.wantCalls("all", "0s create a", "10s create a", "10s update u", "10s delete d")
 			w.want("gone", true, p.gone)
 		}},
-		"Copied": {"its memory of another object does not count", func(w *world) {
+		"Copied": {"memory of another object in a storage of a user is ignored", func(w *world) {
 			registered := []*handlers.Handler{onCreate("a", ok), onUpdate("u", ok)}
 			w.startWith(own, registered...).settle()
 			w.copyOf(w.stored())

@@ -11,7 +11,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
-// full and fullProgress are storages that have no room for anything any more.
+// full and fullProgress are storages that refuse every store.
 type full struct{ diffbase.Annotations }
 
 func (full) Store(map[string]any, map[string]any, diffbase.Essence) error { return errOrdinary }
@@ -26,7 +26,7 @@ var third = stores{
 	diffbase.Annotations{Prefix: "third.example.org"}, progress.Annotations{Prefix: "third.example.org"},
 }
 
-// keeps tells which of the annotations the object has.
+// keeps returns those of the annotations that the object has.
 func (w *world) keeps(names ...string) (held []string) {
 	for _, name := range names {
 		if w.at("metadata", "annotations", name) != nil {
@@ -36,23 +36,23 @@ func (w *world) keeps(names ...string) (held []string) {
 	return held
 }
 
-// TestCopiesInAllStorages is about what some of several storages lack, and how it comes there.
+// TestCopiesInAllStorages shows how memory is copied to storages that lack it.
 func TestCopiesInAllStorages(t *testing.T) {
 	const essence, another = "else.example.org/" + inStatus, "third.example.org/" + inStatus
 	hour := temporaryError{delay: time.Hour}
 	run(t, map[string]scenario{
-		"Behind": {"the new one may come behind the old one", func(w *world) {
+		"Behind": {"a storage listed after the present one gets a copy of the essence", func(w *world) {
 			w.startWith(annotated, onCreate("a", ok)).settle()
 			w.startWith(both(annotated, elsewhere), onCreate("a", ok)).settle()
 			w.want("kept", []string{essence}, w.keeps(essence))
 		}},
-		"RecordsBehind": {"so with records", func(w *world) {
+		"RecordsBehind": {"a storage listed after the present one gets copies of the records", func(w *world) {
 			_, _ = w.startWith(annotated, onCreate("a", ok), onCreate("b", fails(1, hour))).pass()
 			_, _ = w.startWith(both(annotated, elsewhere), onCreate("a", ok), onCreate("b", ok)).pass()
 			names := []string{"else.example.org/a", "else.example.org/b"}
 			w.want("kept", names, w.keeps(names...))
 		}},
-		"Resumed": {"essence and records go in one write", func(w *world) {
+		"Resumed": {"essence and records are copied with one write", func(w *world) {
 			w.startWith(annotated, onCreate("a", ok)).settle()
 			for _, s := range []stores{annotated, both(elsewhere, annotated)} {
 				w.drainWrites()
@@ -63,7 +63,7 @@ func TestCopiesInAllStorages(t *testing.T) {
 			w.wantWrites("moved", "main 200")
 			w.want("kept", []string{essence, "else.example.org/r"}, w.keeps(essence, "else.example.org/r"))
 		}},
-		"Nested": {"several may be one of several", func(w *world) {
+		"Nested": {"nested storages get copies as well", func(w *world) {
 			w.startWith(annotated, onCreate("a", ok)).settle()
 			p := w.startWith(annotated, onCreate("a", ok))
 			p.handling.Lens.Diffbase = diffbase.Multi{
@@ -72,7 +72,7 @@ func TestCopiesInAllStorages(t *testing.T) {
 			p.settle()
 			w.want("kept", []string{essence, another}, w.keeps(essence, another))
 		}},
-		"Malformed": {"one that is not read may have what nobody can read: the others are written", func(w *world) {
+		"Malformed": {"a malformed storage that is not read does not prevent copies to the others", func(w *world) {
 			w.startWith(annotated, onCreate("a", ok)).settle()
 			w.set("{", "metadata", "annotations", essence)
 			p := w.startWith(annotated, onCreate("a", ok))
@@ -81,7 +81,7 @@ func TestCopiesInAllStorages(t *testing.T) {
 			w.want("kept", []string{another}, w.keeps(another))
 			w.wantAt("repaired with the next change only", "{", "metadata", "annotations", essence)
 		}},
-		"Updated": {"an open change writes all of them anyway: there is no write for that alone", func(w *world) {
+		"Updated": {"an update writes all storages, without a separate write for the copies", func(w *world) {
 			registered := onUpdate("u", ok)
 			w.startWith(annotated, registered).settle()
 			w.set("two", "spec", "field")
@@ -90,7 +90,7 @@ func TestCopiesInAllStorages(t *testing.T) {
 			w.wantWrites("updated", "main 200")
 			w.want("kept", []string{essence}, w.keeps(essence))
 		}},
-		"Deleted": {"what is going away is not moved any more", func(w *world) {
+		"Deleted": {"nothing is copied during a deletion", func(w *world) {
 			p := w.startWith(annotated, onDelete("d", fails(1, hour)))
 			p.settle()
 			w.delete()
@@ -99,13 +99,13 @@ func TestCopiesInAllStorages(t *testing.T) {
 			_, _ = w.startWith(both(elsewhere, annotated), onDelete("d", ok)).pass()
 			w.wantWrites("moved")
 		}},
-		"Unwanted": {"neither is what no handler wants", func(w *world) {
+		"Unwanted": {"nothing is copied for an object that matches no handler", func(w *world) {
 			w.startWith(annotated, onCreate("a", ok)).settle()
 			w.drainWrites()
 			w.startWith(both(elsewhere, annotated), onCreate("a", ok, labelled)).settle()
 			w.wantWrites("moved")
 		}},
-		"Subrefs": {"the records of sub-handlers go along: some have none, some are listed in two spellings",
+		"Subrefs": {"records of sub-handlers are copied, also if listed in two spellings or missing",
 			func(w *world) {
 				record := map[string]any{"purpose": "create", "delayed": "9999-01-01T00:00:00Z", "retries": int64(1)}
 				for _, name := range []string{"a.s.x", "a.z", "a"} {
@@ -121,7 +121,7 @@ func TestCopiesInAllStorages(t *testing.T) {
 	})
 }
 
-// TestCopiesThatFail is about moves that do not work: that is visible, nothing is lost, and nobody is called for it.
+// TestCopiesThatFail shows that a failed copy is an error without losses and without calls of handlers.
 func TestCopiesThatFail(t *testing.T) {
 	const kept = "did not keep"
 	waits := fails(1, temporaryError{delay: time.Hour})
@@ -129,7 +129,7 @@ func TestCopiesThatFail(t *testing.T) {
 		w.calls()
 		w.drainWrites()
 		if _, err := p.pass(); !is(err) {
-			w.t.Errorf("the error: %v", err)
+			w.t.Errorf("unexpected error of the pass: %v", err)
 		}
 		w.wantWrites("failed", writes...)
 		w.wantCalls("failed")
@@ -137,7 +137,7 @@ func TestCopiesThatFail(t *testing.T) {
 	}
 	ordinary := func(err error) bool { return err != nil && strings.Contains(err.Error(), errOrdinary.Error()) }
 	run(t, map[string]scenario{
-		"Forbidden": {"the answer is what is wrong", func(w *world) {
+		"Forbidden": {"a forbidden copy returns the error of the write", func(w *world) {
 			w.startWith(annotated, onCreate("a", ok)).settle()
 			w.forbidden(time.Second)
 			p := w.startWith(both(elsewhere, annotated), onCreate("a", ok))
@@ -145,19 +145,19 @@ func TestCopiesThatFail(t *testing.T) {
 				return apierrors.IsForbidden(err) && !strings.Contains(err.Error(), kept)
 			}, "main 403")
 		}},
-		"Dropped": {"what is not kept is not written again and again in one pass", func(w *world) {
+		"Dropped": {"a dropped copy is an error and is not retried in the same pass", func(w *world) {
 			w.startWith(annotated, onCreate("a", ok)).settle()
 			w.webhook = func(body map[string]any) { put(body, nil, "status") }
 			p := w.startWith(both(statuses, annotated), onCreate("a", ok))
 			failing(w, p, func(err error) bool { return err != nil && strings.Contains(err.Error(), kept) }, "main 200")
 		}},
-		"Full": {"a storage may have its reasons", func(w *world) {
+		"Full": {"a storage that refuses the essence is an error without a write", func(w *world) {
 			w.startWith(annotated, onCreate("a", ok)).settle()
 			p := w.startWith(annotated, onCreate("a", ok))
 			p.handling.Lens.Diffbase = diffbase.Multi{annotated.diffbase, diffbase.Multi{full{}}}
 			failing(w, p, ordinary)
 		}},
-		"FullOfRecords": {"so with records", func(w *world) {
+		"FullOfRecords": {"a storage that refuses a record is an error without a write", func(w *world) {
 			w.startWith(annotated, onCreate("a", ok)).settle()
 			p := w.startWith(annotated, onResume("r", waits))
 			p.memory.Initial = true
@@ -167,13 +167,13 @@ func TestCopiesThatFail(t *testing.T) {
 			p.memory.Initial = true
 			failing(w, p, ordinary)
 		}},
-		"Gone": {"an object that is gone by then needs no copies", func(w *world) {
+		"Gone": {"an object that is deleted during the copy is gone without an error", func(w *world) {
 			w.startWith(annotated, onCreate("a", ok)).settle()
 			w.before = func(write) error { w.delete(); return nil }
 			next, err := w.startWith(both(elsewhere, annotated), onCreate("a", ok)).pass()
 			w.want("gone, error", []any{true, nil}, []any{next.Gone, err})
 		}},
-		"TakenAway": {"all memory that is taken away in that very moment is written again", func(w *world) {
+		"TakenAway": {"memory that is removed during the copy is restored without a call", func(w *world) {
 			w.startWith(annotated, onCreate("a", ok)).settle()
 			w.calls()
 			w.webhook = func(body map[string]any) { put(body, nil, "metadata", "annotations"); w.webhook = nil }

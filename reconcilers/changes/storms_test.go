@@ -15,22 +15,22 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// storm is an object in bad times: edited, with an operator that dies and an API server that fails. The handlers carry
-// its field to two places outside of the cluster.
+// storm is an object that is edited while its operator crashes and the API server fails. The handlers copy its field
+// to two places outside of the cluster.
 type storm struct {
 	*world
-	weather *rand.Rand // what happens when
+	weather *rand.Rand // decides what happens
 	p       *process
 	stop    chan struct{}
 	done    chan struct{}
 
 	mu      sync.Mutex
-	outside map[string]any // what each place was told last
+	outside map[string]any // the last value of each place
 	luck    *rand.Rand
-	trouble int // how many more calls and writes go wrong
+	trouble int // number of calls and writes that still go wrong
 }
 
-// unlucky tells whether something goes wrong now.
+// unlucky reports whether the present call or write goes wrong.
 func (s *storm) unlucky() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -41,7 +41,7 @@ func (s *storm) unlucky() bool {
 	return true
 }
 
-// carries tells a place outside what the field is.
+// carries returns a handler that copies the field to a place outside.
 func (s *storm) carries(place string) handlers.Func {
 	return func(ctx context.Context, c *handlers.Invocation) error {
 		if s.unlucky() {
@@ -60,7 +60,7 @@ func (s *storm) carries(place string) handlers.Func {
 	}
 }
 
-// begin lets an operator run until it is stopped or dies.
+// begin runs an operator until it is stopped or killed.
 func (s *storm) begin() {
 	s.p = s.start(
 		onCreate("a", s.carries("first"), labelled), onCreate("b", s.carries("second"), labelled),
@@ -89,7 +89,7 @@ func (s *storm) begin() {
 	}()
 }
 
-// restart ends the operator, by force or by its own will, and begins anew.
+// restart ends the operator by a kill or an exit, and starts another one.
 func (s *storm) restart() {
 	if s.weather.IntN(3) > 0 {
 		s.p.kill()
@@ -99,7 +99,7 @@ func (s *storm) restart() {
 	s.begin()
 }
 
-// blow makes one thing happen.
+// blow makes one random event happen.
 func (s *storm) blow(turn int, deadly bool) {
 	time.Sleep(time.Duration(s.weather.IntN(3000)) * time.Millisecond)
 	s.mu.Lock()
@@ -110,7 +110,7 @@ func (s *storm) blow(turn int, deadly bool) {
 		s.set([]any{"yes", "no"}[s.weather.IntN(2)], "metadata", "labels", "on")
 	case kind < 4 && deadly:
 		s.restart()
-	// what was done in the last second of a life is not known to the next, so it must differ from all before
+	// a crash can lose the last second of a life, so the value must differ from all earlier ones
 	case deadly:
 		s.set(fmt.Sprint("value ", turn), "spec", "field")
 	default:
@@ -118,7 +118,7 @@ func (s *storm) blow(turn int, deadly bool) {
 	}
 }
 
-// storms is how many there are: more of them with `make explore NAME=storms`.
+// storms returns the number of storms; `make explore NAME=storms` runs more of them.
 func storms(t *testing.T) uint64 {
 	wanted := os.Getenv("STORMS")
 	switch {
@@ -134,7 +134,7 @@ func storms(t *testing.T) uint64 {
 	return n
 }
 
-// TestStorms is about what must hold after all: the world outside is as the object says.
+// TestStorms shows that the places outside have the field of the object after any sequence of failures.
 func TestStorms(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
@@ -148,7 +148,7 @@ func TestStorms(t *testing.T) {
 					s.serveStatus(seed%2 == 0)
 					s.set("yes", "metadata", "labels", "on")
 					s.before = func(r write) error {
-						if r.status { // whose refusal is final
+						if r.status { // its refusal is final
 							return nil
 						}
 						return s.answer(403)
@@ -172,7 +172,7 @@ func (s *storm) answer(code int) error {
 	return nil
 }
 
-// calm lets everything come to rest, and looks.
+// calm ends all failures, waits until the object is settled, and checks it.
 func (s *storm) calm() {
 	s.mu.Lock()
 	s.trouble = 0
@@ -183,11 +183,11 @@ func (s *storm) calm() {
 	s.mu.Lock()
 	s.want("outside", map[string]any{"first": field, "second": field}, s.outside)
 	s.mu.Unlock()
-	s.wantAt("at rest", field, "status", "first")
-	s.wantAt("at rest", field, "status", "second")
-	s.wantHandled("at rest", field)
-	s.wantClean("at rest")
-	synctest.Wait() // the passes are over
+	s.wantAt("settled", field, "status", "first")
+	s.wantAt("settled", field, "status", "second")
+	s.wantHandled("settled", field)
+	s.wantClean("settled")
+	synctest.Wait() // all passes have ended
 	s.want("memory", true, s.p.memory.Idle())
 	s.delete()
 	time.Sleep(time.Minute)

@@ -12,7 +12,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// asks notes what is known of sub-handlers: the result, the retries and the message.
+// asks returns a handler that records the success, failure, attempts and message of sub-handlers.
 func asks(to *[]string, ids ...string) handlers.Func {
 	return func(_ context.Context, c *handlers.Invocation) error {
 		for _, id := range ids {
@@ -27,7 +27,7 @@ func asks(to *[]string, ids ...string) handlers.Func {
 	}
 }
 
-// TestSubHandlerOutcomes is about what a handler can know of its parts.
+// TestSubHandlerOutcomes shows what a handler can read about its sub-handlers.
 func TestSubHandlerOutcomes(t *testing.T) {
 	later := temporaryError{delay: 10 * time.Second}
 	forms := map[string]func(w *world, registered ...*handlers.Handler) *process{
@@ -41,7 +41,7 @@ func TestSubHandlerOutcomes(t *testing.T) {
 	}
 	for form, start := range forms {
 		run(t, map[string]scenario{
-			form + "LaterAttempts": {"they are known before anything is declared, also in the next process",
+			form + "LaterAttempts": {"records are readable before sub-handlers are declared, also in the next process",
 				func(w *world) {
 					var before, after []string
 					flaky := fails(2, later)
@@ -70,9 +70,9 @@ func TestSubHandlerOutcomes(t *testing.T) {
 					start(w, registered).step()
 					w.want("in the next process", known, before)
 					start(w, registered).settle()
-					w.want("at the end", "c true false 3 ", after[len(after)-3])
+					w.want("finally", "c true false 3 ", after[len(after)-3])
 				}},
-			form + "NewCause": {"those of a former change do not count", func(w *world) {
+			form + "NewCause": {"records of a former cause do not count", func(w *world) {
 				var seen []string
 				registered := on("", "p", all(asks(&seen, "a"), w.steps(nil, sub("a", ok), sub("b", fails(5, later)))))
 				p := start(w, registered)
@@ -81,7 +81,7 @@ func TestSubHandlerOutcomes(t *testing.T) {
 				p.settle()
 				w.want("seen", []string{"a false false 0 "}, seen[:1])
 			}},
-			form + "Asked": {"a part can ask about another one, through its handler", func(w *world) {
+			form + "Asked": {"a sub-handler can read the record of another one through its parent", func(w *world) {
 				var seen []string
 				start(w, onCreate("p", func(ctx context.Context, c *handlers.Invocation) error {
 					ask := func(ctx context.Context, _ *handlers.Invocation) error { return asks(&seen, "a")(ctx, c) }
@@ -89,7 +89,7 @@ func TestSubHandlerOutcomes(t *testing.T) {
 				})).settle()
 				w.want("seen", []string{"a false true 1 never"}, seen)
 			}},
-			form + "Dropped": {"who was finished on a former call and is not declared any more, can be come after",
+			form + "Dropped": {"a finished sub-handler that is not declared any more is a valid dependency",
 				func(w *world) {
 					flaky := fails(1, later)
 					start(w, onCreate("p", func(ctx context.Context, c *handlers.Invocation) error {
@@ -109,12 +109,12 @@ func TestSubHandlerOutcomes(t *testing.T) {
 	}
 }
 
-// TestDependenciesWithoutRoom is about parts that come after one for which there is no room.
+// TestDependenciesWithoutRoom shows the handling of sub-handlers whose dependency has no room.
 func TestDependenciesWithoutRoom(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
 	}
-	run(t, map[string]scenario{"Last": {"they are not called, and the handler fails permanently as without them",
+	run(t, map[string]scenario{"Last": {"dependents without room are not called, and the handler fails permanently",
 		func(w *world) {
 			const many = 2000
 			calls := tally{}
@@ -130,13 +130,13 @@ func TestDependenciesWithoutRoom(t *testing.T) {
 			p.settle()
 			w.want("called", false, last)
 			if len(calls) < 1000 || len(calls) == many {
-				w.t.Errorf("%d of %d have room", len(calls), many)
+				w.t.Errorf("%d of %d were called, want more than 1000 but not all", len(calls), many)
 			}
 			if !w.hasLogged("failed permanently", "not called") {
-				w.t.Error("the handler has not failed")
+				w.t.Error("the failure of the handler is not logged")
 			}
 			if handled := len(w.calls()); handled > 3 {
-				w.t.Errorf("the object was handled %d times", handled)
+				w.t.Errorf("want at most 3 calls of the handler, got %d", handled)
 			}
 			w.wantNoRefusals(p)
 			w.wantClean("all")

@@ -11,10 +11,10 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// part is the name of one of many sub-handlers.
+// part returns the id of one of many sub-handlers.
 func part(i int) string { return fmt.Sprintf("part-%05d", i) }
 
-// declares is a function with as many sub-handlers.
+// declares returns a handler that declares n sub-handlers.
 func declares(n int, fn func(i int) handlers.Func) handlers.Func {
 	return func(_ context.Context, c *handlers.Invocation) error {
 		for i := range n {
@@ -38,7 +38,7 @@ func (t tally) counting(fn func(i int) handlers.Func) func(i int) handlers.Func 
 	}
 }
 
-// most is how often the function of the most calls was called; calls, how many calls there were.
+// most returns the calls of the function that was called most often, and the number of all calls.
 func (t tally) most() (most, calls int) {
 	for _, n := range t {
 		most, calls = max(most, n), calls+n
@@ -46,14 +46,14 @@ func (t tally) most() (most, calls int) {
 	return most, calls
 }
 
-// compact is a process that keeps its own records of sub-handlers.
+// compact starts a process that uses the compact records of sub-handlers.
 func (w *world) compact(registered ...*handlers.Handler) *process {
 	p := w.startWith(annotated, registered...)
 	p.handling.CompactSubs = true
 	return p
 }
 
-// wantNoRefusals says that all writes were taken.
+// wantNoRefusals checks that all writes were accepted.
 func (w *world) wantNoRefusals(p *process) {
 	w.t.Helper()
 	w.want("errors", []error(nil), p.errs)
@@ -74,13 +74,13 @@ func (w *world) size() (size int) {
 
 var errLong = errors.New(strings.Repeat("a long story \n", 1000))
 
-// TestSubHandlerProgress is about the progress of many sub-handlers in our own form.
+// TestSubHandlerProgress shows how the progress of many sub-handlers is stored in compact records.
 func TestSubHandlerProgress(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
 	}
 	later := temporaryError{delay: 10 * time.Second}
-	// slow is a success of all but the first, which fails for now.
+	// slow returns sub-handlers that succeed, except for the first one, which fails at first.
 	slow := func(failures int) func(i int) handlers.Func {
 		first := fails(failures, later)
 		return func(i int) handlers.Func {
@@ -91,7 +91,7 @@ func TestSubHandlerProgress(t *testing.T) {
 		}
 	}
 	run(t, map[string]scenario{
-		"OneFailsForNow": {"it alone is called again, for there is room for the names of all the others",
+		"OneFailsForNow": {"only the failed sub-handler is retried, and the successes of all others fit",
 			func(w *world) {
 				calls := tally{}
 				p := w.compact(onCreate("a", declares(2000, calls.counting(slow(2)))))
@@ -99,13 +99,13 @@ func TestSubHandlerProgress(t *testing.T) {
 				w.want("named", 1999, len(w.record("a", "succeeded").([]any)))
 				w.want("records", []any{"a/" + part(0)}, w.record("a", "subrefs"))
 				p.settle()
-				w.want("the slow one", 3, calls[0])
+				w.want("the failing one", 3, calls[0])
 				_, all := calls.most()
 				w.want("calls", 2002, all)
 				w.wantNoRefusals(p)
 				w.wantClean("all")
 			}},
-		"Restarted": {"nothing is repeated by the next process", func(w *world) {
+		"Restarted": {"a new process does not repeat finished sub-handlers", func(w *world) {
 			calls := tally{}
 			registered := onCreate("a", declares(2000, calls.counting(slow(1))))
 			w.compact(registered).step()
@@ -114,7 +114,7 @@ func TestSubHandlerProgress(t *testing.T) {
 			w.want("calls", 2001, all)
 			w.wantClean("all")
 		}},
-		"Killed": {"no more is repeated than what had ended within the last second, and what was running",
+		"Killed": {"a crash repeats only running sub-handlers and those that ended within the last second",
 			func(w *world) {
 				calls := tally{}
 				registered := onCreate(
@@ -131,7 +131,7 @@ func TestSubHandlerProgress(t *testing.T) {
 				}
 				w.wantClean("all")
 			}},
-		"FailedForGood": {"those keep their records, with the beginning of the error", func(w *world) {
+		"FailedForGood": {"permanently failed sub-handlers keep their records with a shortened error", func(w *world) {
 			functions := []handlers.Func{fails(1, errors.Join(permanentError{}, errLong)), fails(1, later), ok}
 			p := w.compact(onCreate("a", declares(3, func(i int) handlers.Func { return functions[i] })))
 			p.step()
@@ -140,12 +140,12 @@ func TestSubHandlerProgress(t *testing.T) {
 			if text := w.record("a."+part(0), "message").(string); len(text) > 300 || !strings.HasPrefix(
 				text, "never\na long story",
 			) {
-				w.t.Errorf("the record has the error %q", text)
+				w.t.Errorf("the message of the record is %q", text)
 			}
 			p.settle()
 			w.wantClean("all")
 		}},
-		"FormerForm": {"records of single sub-handlers are taken up, and make room", func(w *world) {
+		"FormerForm": {"full records of a former release are replaced by compact ones", func(w *world) {
 			calls := tally{}
 			registered := onCreate("a", declares(100, calls.counting(slow(2))))
 			w.startWith(annotated, registered).step()
@@ -160,7 +160,7 @@ func TestSubHandlerProgress(t *testing.T) {
 			w.want("calls", 102, all)
 			w.wantClean("all")
 		}},
-		"BackToFormerForm": {"what was named stays so, and is not called again", func(w *world) {
+		"BackToFormerForm": {"successes in compact records are not repeated by a former release", func(w *world) {
 			calls := tally{}
 			registered := onCreate("a", declares(100, calls.counting(slow(2))))
 			w.compact(registered).step()
@@ -169,7 +169,7 @@ func TestSubHandlerProgress(t *testing.T) {
 			w.want("calls", 102, all)
 			w.wantClean("all")
 		}},
-		"Moved": {"another storage gets the names along, by way of both", func(w *world) {
+		"Moved": {"successes in compact records are moved to another storage", func(w *world) {
 			calls := tally{}
 			registered := onCreate("a", declares(100, calls.counting(slow(3))))
 			w.compact(registered).step()
@@ -181,7 +181,7 @@ func TestSubHandlerProgress(t *testing.T) {
 			w.want("calls", 103, all)
 			w.want("records", nil, w.at("status", "kopf", "progress", "a"))
 		}},
-		"Edited": {"an edit after the first success follows as an update, for that is known by its name",
+		"Edited": {"an edit after the first success of a sub-handler is handled as an update",
 			func(w *world) {
 				registered := []*handlers.Handler{onCreate("a", declares(3, slow(2))), onUpdate("u", ok)}
 				w.compact(registered...).step()
@@ -192,7 +192,7 @@ func TestSubHandlerProgress(t *testing.T) {
 				w.wantCalls("all", "0s create a", "1m0s create a", "1m10s create a", "1m10s update u")
 				w.wantClean("all")
 			}},
-		"EditedInFormerForm": {"or by a record that is replaced by its name", func(w *world) {
+		"EditedInFormerForm": {"an edit after a success with a full record is handled as an update", func(w *world) {
 			registered := []*handlers.Handler{onCreate("a", declares(3, slow(3))), onUpdate("u", ok)}
 			w.startWith(annotated, registered...).step()
 			w.set("two", "spec", "field")
@@ -204,7 +204,7 @@ func TestSubHandlerProgress(t *testing.T) {
 			w.wantCalls("all", "0s create a", "1m0s create a", "2m0s create a", "2m10s create a", "2m10s update u")
 			w.wantClean("all")
 		}},
-		"EditedWithin": {"or by the name of what it was a part of", func(w *world) {
+		"EditedWithin": {"an edit after the success of a nested sub-handler is handled as an update", func(w *world) {
 			inner, outer := slow(2), slow(4)
 			registered := []*handlers.Handler{onCreate("a", declares(2, func(i int) handlers.Func {
 				if i == 0 {
@@ -222,7 +222,8 @@ func TestSubHandlerProgress(t *testing.T) {
 			w.want("calls", []string{"3m10s create a", "3m10s update u"}, w.calls()[4:])
 			w.wantClean("all")
 		}},
-		"EditedAfterFailure": {"even if its handler failed permanently meanwhile", func(w *world) {
+		"EditedAfterFailure": {"an edit is handled as an update even if the parent of the success failed " +
+			"permanently", func(w *world) {
 			failing := func(ctx context.Context, c *handlers.Invocation) error {
 				if err := c.Subs.Declare(&handlers.Handler{ID: "x", Call: ok}); err != nil {
 					return err
@@ -235,7 +236,7 @@ func TestSubHandlerProgress(t *testing.T) {
 			w.compact(registered...).settle()
 			w.wantCalls("all", "0s create a", "0s create b", "10s create b", "10s update u")
 		}},
-		"LargeObject": {"what the first of them saw makes room, down to a digest", func(w *world) {
+		"LargeObject": {"interim memory is reduced to a digest to make room for successes", func(w *world) {
 			calls := tally{}
 			functions := slow(2)
 			p := w.compact(onUpdate("a", declares(4000, calls.counting(func(i int) handlers.Func {
@@ -251,7 +252,7 @@ func TestSubHandlerProgress(t *testing.T) {
 			w.wantHandled("all", "two")
 			w.wantClean("all")
 		}},
-		"Superseded": {"the next change is for all of them", func(w *world) {
+		"Superseded": {"all sub-handlers are called again for the next cause", func(w *world) {
 			calls := tally{}
 			registered := []*handlers.Handler{on("", "a", declares(10, calls.counting(slow(2))))}
 			p := w.compact(registered...)
@@ -269,7 +270,7 @@ func TestSubHandlerProgress(t *testing.T) {
 			p.step()
 			w.want("the update", 10, len(calls))
 		}},
-		"Nested": {"a sub-handler that is done takes its own ones with it", func(w *world) {
+		"Nested": {"the success of a sub-handler replaces the records of its own sub-handlers", func(w *world) {
 			calls := tally{}
 			functions := calls.counting(slow(1))
 			p := w.compact(onCreate("a", declares(10, func(i int) handlers.Func {

@@ -12,15 +12,15 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
-// TestRunsOfSubHandlers is about what a function may do with its sub-handlers beyond running them once.
+// TestRunsOfSubHandlers shows the ways in which a handler can run its sub-handlers.
 func TestRunsOfSubHandlers(t *testing.T) {
 	run(t, map[string]scenario{
-		"Twice": {"a second declaration of an id is a mistake for good", func(w *world) {
+		"Twice": {"a second declaration of an id is a permanent error", func(w *world) {
 			w.start(onCreate("a", runs(sub("s", ok), sub("s", ok)))).settle()
 			w.wantCalls("all", "0s create a")
-			w.want("told", true, w.hasLogged(`sub-handler \"a/s\" is declared twice`))
+			w.want("logged", true, w.hasLogged(`sub-handler \"a/s\" is declared twice`))
 		}},
-		"NoneFirst": {"to run none is not to run them still", func(w *world) {
+		"NoneFirst": {"sub-handlers that are declared after an empty run are called", func(w *world) {
 			w.start(onCreate("a", func(ctx context.Context, c *handlers.Invocation) error {
 				if err := c.Subs.Run(ctx, nil); err != nil {
 					return err
@@ -29,7 +29,7 @@ func TestRunsOfSubHandlers(t *testing.T) {
 			})).settle()
 			w.wantCalls("all", "0s create a", "0s create s")
 		}},
-		"WithinItself": {"one that runs all of them would wait for itself", func(w *world) {
+		"WithinItself": {"a sub-handler that runs all sub-handlers of its parent gets an error", func(w *world) {
 			var told error
 			w.start(onCreate("a", func(ctx context.Context, c *handlers.Invocation) error {
 				return w.steps(nil, sub("s", func(ctx context.Context, _ *handlers.Invocation) error {
@@ -38,16 +38,16 @@ func TestRunsOfSubHandlers(t *testing.T) {
 				}))(ctx, c)
 			})).settle()
 			if told == nil || !strings.Contains(told.Error(), "running already") {
-				w.t.Errorf("the error is %v", told)
+				w.t.Errorf("want an error about a running sub-handler, got %v", told)
 			}
 			w.wantCalls("all", "0s create a", "0s create s")
 		}},
-		"Few": {"a few have room, and nothing is said of room", func(w *world) {
+		"Few": {"nothing about room is logged if all sub-handlers fit", func(w *world) {
 			once := fails(1, temporaryError{time.Second})
 			w.compact(onCreate("a", w.steps(nil, sub("s", ok), sub("t", once)))).settle()
-			w.want("told", false, w.hasLogged("too many"))
+			w.want("logged", false, w.hasLogged("too many"))
 		}},
-		"OneAtATime": {"who comes after another one has its turn in the next run", func(w *world) {
+		"OneAtATime": {"with one sub-handler at a time, a dependent is called in the next run", func(w *world) {
 			lifecycle := handlers.OneByOne
 			w.compact(onCreate("a", w.steps(&lifecycle, sub("s", ok), sub("t", ok, afterSuccess("s"))))).settle()
 			w.wantCalls("all", "0s create a", "0s create s", "0s create a", "0s create t")
@@ -65,16 +65,16 @@ func TestRunsOfSubHandlers(t *testing.T) {
 			p := w.start(onCreate("a", w.steps(nil, sub("r", fails(1, temporaryError{time.Hour})), sub("s", waits))))
 			p.handling.Waits = known
 			_, _ = p.pass()
-			w.want("told", "k", w.record("a", "awaited"))
-			w.want("what was told of its calls", []string{"a waits: true"}, known.told[len(known.told)-1:])
+			w.want("recorded", "k", w.record("a", "awaited"))
+			w.want("the last reported wait", []string{"a waits: true"}, known.told[len(known.told)-1:])
 		}},
 	})
 }
 
-// TestSpareMemory is about what the first handler saw: a digest of it does, so it takes no room from sub-handlers.
+// TestSpareMemory shows that interim memory is reduced to a digest if sub-handlers need its room.
 func TestSpareMemory(t *testing.T) {
 	run(t, map[string]scenario{
-		"Large": {"sub-handlers have the room of an essence that fills the annotations", func(w *world) {
+		"Large": {"sub-handlers get the room of an essence that fills the annotations", func(w *world) {
 			w.set(strings.Repeat("x", 120*1024), "spec", "text")
 			w.start(onCreate("c", ok)).settle()
 			w.calls()
@@ -84,21 +84,21 @@ func TestSpareMemory(t *testing.T) {
 					return err
 				}
 				if at(w.annotation(interim), "spec", "field") == nil {
-					w.t.Error("nothing is kept of what a saw")
+					w.t.Error("the interim memory is missing")
 				}
 				return w.steps(nil, sub("s", ok), sub("t", ok))(ctx, c)
 			}))
 			p.settle()
 			w.wantCalls("all", "0s update a", "0s update b", "0s update s", "0s update t")
-			w.want("told", false, w.hasLogged("too many"))
+			w.want("logged", false, w.hasLogged("too many"))
 		}},
 	})
 }
 
-// TestBetweenHandlers is about the end, and pauses, that come while a handler is running.
+// TestBetweenHandlers shows the behaviour of pauses and exits that begin while a handler is running.
 func TestBetweenHandlers(t *testing.T) {
 	run(t, map[string]scenario{
-		"PauseFirst": {"no further handler is called in a pause that has begun meanwhile", func(w *world) {
+		"PauseFirst": {"no further handler is called after a pause has begun", func(w *world) {
 			open := true
 			p := w.start(onCreate("a", func(context.Context, *handlers.Invocation) error { open = false; return nil }),
 				onCreate("b", ok))
@@ -107,7 +107,7 @@ func TestBetweenHandlers(t *testing.T) {
 			w.wantCalls("paused", "0s create a")
 			w.want("record of a", true, w.record("a", "success"))
 		}},
-		"PauseLast": {"nothing wakes the object in a pause", func(w *world) {
+		"PauseLast": {"a paused object gets no delay for its retry", func(w *world) {
 			open := true
 			p := w.start(onCreate("a", func(context.Context, *handlers.Invocation) error {
 				open = false
@@ -115,10 +115,10 @@ func TestBetweenHandlers(t *testing.T) {
 			}))
 			p.handling.Gate = gate(func() bool { return open })
 			if next, err := p.pass(); err != nil || next.After != nil {
-				w.t.Errorf("the next pass is in %v; error %v", next.After, err)
+				w.t.Errorf("want no delay and no error, got %v; error %v", next.After, err)
 			}
 		}},
-		"ExitFirst": {"at the exit, nothing is written if nothing waits for it", func(w *world) {
+		"ExitFirst": {"an exit without waiting outcomes writes nothing", func(w *world) {
 			p := w.start(onCreate("a", func(ctx context.Context, _ *handlers.Invocation) error {
 				<-ctx.Done()
 				time.Sleep(3 * time.Second)

@@ -11,10 +11,10 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
-// other is an operator of the same memory that knows nothing of the interim one.
+// other is an operator with the same memory, except for the interim memory.
 type other struct{ *world }
 
-// ends closes whatever is open, with the value as the one handled last: as Kopf does after its last handler.
+// ends closes any open cause with the value as the last-handled one, as Kopf does after its last handler.
 func (o other) ends(value string) {
 	o.edit(func(body map[string]any) {
 		annotations, _ := at(body, "metadata", "annotations").(map[string]any)
@@ -30,7 +30,7 @@ func (o other) ends(value string) {
 	})
 }
 
-// begins opens an update to the value, in which one handler has succeeded, and then is no more.
+// begins opens an update to the value in which one handler has succeeded before the operator stopped.
 func (o other) begins(value, id string) {
 	o.edit(func(body map[string]any) {
 		put(body, value, "spec", "field")
@@ -42,12 +42,12 @@ func (o other) begins(value, id string) {
 	})
 }
 
-// untouchable is a storage of somebody who thought that it would never be asked for that.
+// untouchable is a storage of a user whose Touch panics.
 type untouchable struct{ progress.Storage }
 
 func (untouchable) Touch(_, _ map[string]any, _ *string) { panic("no touching") }
 
-// differences are handlers that note what they are told of.
+// differences returns handlers that record the old and the new value.
 func differences(into *[]string, ids ...string) (all []*handlers.Handler) {
 	for _, id := range ids {
 		all = append(all, onUpdate(id, func(_ context.Context, c *handlers.Invocation) error {
@@ -60,7 +60,8 @@ func differences(into *[]string, ids ...string) (all []*handlers.Handler) {
 	return all
 }
 
-// began is the world after an update from one to two in whose middle the operator was killed: u has seen it, v has not.
+// began returns the state after an update from one to two during which the operator was killed: u has seen two, v has
+// not.
 func began(w *world) other {
 	p := w.start(onUpdate("u", ok), onUpdate("v", fails(9, temporaryError{10 * time.Second})))
 	p.settle()
@@ -74,7 +75,7 @@ func began(w *world) other {
 	return other{w}
 }
 
-// next is the next life of the operator, until nothing is left to do; it tells what its handlers were told.
+// next runs the next life of the operator until it is idle, and returns the differences that its handlers got.
 func next(w *world) (told []string) {
 	w.drainWrites()
 	p := w.start(differences(&told, "u", "v")...)
@@ -83,113 +84,113 @@ func next(w *world) (told []string) {
 	return told
 }
 
-// TestTakeovers is about another operator, of the same memory, that goes on while ours is away. What ours remembers of
-// an open change is good for nothing then.
+// TestTakeovers shows that the interim memory of an open change is ignored if another operator with the same memory
+// continues meanwhile.
 func TestTakeovers(t *testing.T) {
 	run(t, map[string]scenario{
-		"Ended": {"the other has ended the change and handled another one: nothing is left to do, nor to be written",
+		"Ended": {"a change that another operator has ended, followed by another one, needs no call and no write",
 			func(w *world) {
 				began(w).ends("two")
 				other{w}.ends("three")
-				w.want("told", []string(nil), next(w))
-				w.wantWrites("life after")
-				w.wantHandled("life after", "three")
+				w.want("calls", []string(nil), next(w))
+				w.wantWrites("next life")
+				w.wantHandled("next life", "three")
 				w.set("four", "spec", "field")
-				w.want("told of the next edit", []string{"u three→four", "v three→four"}, next(w))
-				w.wantClean("what is not believed goes with the next write")
+				w.want("after the next edit", []string{"u three→four", "v three→four"}, next(w))
+				w.wantClean("after the next edit")
 			}},
-		"Touched": {"the other was stopped when it had just woken itself up: the mark goes with the next write, and " +
-			"is worth none of its own", func(w *world) {
+		"Touched": {"a leftover touch annotation is removed with the next write, without a write of its " +
+			"own", func(w *world) {
 			began(w).ends("two")
 			w.set("2026-01-01T00:00:00+00:00", "metadata", "annotations", prefix+"/touch-dummy")
-			w.want("told", []string(nil), next(w))
-			w.wantWrites("life after")
+			w.want("calls", []string(nil), next(w))
+			w.wantWrites("next life")
 			w.set("three", "spec", "field")
-			w.want("told of the next edit", []string{"u two→three", "v two→three"}, next(w))
+			w.want("after the next edit", []string{"u two→three", "v two→three"}, next(w))
 			w.want("writes", 1, len(w.drainWrites()))
 			w.wantAt("afterwards", nil, "metadata", "annotations", prefix+"/touch-dummy")
 		}},
-		"TouchedForGood": {"a storage that cannot remove the mark keeps nothing from being written", func(w *world) {
+		"TouchedForGood": {"a storage that cannot remove the touch annotation does not block writes", func(w *world) {
 			p := w.start(onCreate("a", fails(1, temporaryError{time.Second})))
 			p.handling.Progress = untouchable{p.handling.Progress}
 			p.step()
-			w.want("told", true, w.hasLogged("Failed to remove Kopf's touch annotation", "no touching"))
+			w.want("logged", true, w.hasLogged("Failed to remove Kopf's touch annotation", "no touching"))
 			w.logged = nil
 			p.settle()
-			w.wantHandled("in the end", w.at("spec", "field"))
-			w.want("told again", false, w.hasLogged("no touching"))
+			w.wantHandled("finally", w.at("spec", "field"))
+			w.want("logged again", false, w.hasLogged("no touching"))
 		}},
-		"EndedCreation": {"so it is with a creation", func(w *world) {
+		"EndedCreation": {"a creation that another operator has ended needs no call", func(w *world) {
 			_, _ = w.start(onCreate("a", ok), onCreate("b", fails(9, temporaryError{time.Second}))).pass()
 			other{w}.ends("one")
 			other{w}.ends("two")
-			w.want("told", []string(nil), next(w))
-			w.wantHandled("life after", "two")
+			w.want("calls", []string(nil), next(w))
+			w.wantHandled("next life", "two")
 		}},
-		"EndedAndEdited": {"an edit after that is an update from what the other had", func(w *world) {
+		"EndedAndEdited": {"an edit after a takeover is an update from the other operator's state", func(w *world) {
 			began(w).ends("three")
 			w.set("four", "spec", "field")
-			w.want("told", []string{"u three→four", "v three→four"}, next(w))
+			w.want("calls", []string{"u three→four", "v three→four"}, next(w))
 			w.wantHandled("all", "four")
 			w.wantClean("all")
 		}},
-		"EndedAndBack": {"the other has ended the change, and its revert: the same is handled last, but no record " +
-			"of the change stands", func(w *world) {
+		"EndedAndBack": {"interim memory is ignored without its record, even if the same state is handled " +
+			"last", func(w *world) {
 			began(w).ends("two")
 			other{w}.ends("one")
-			w.want("told", []string(nil), next(w))
-			w.wantHandled("life after", "one")
+			w.want("calls", []string(nil), next(w))
+			w.wantHandled("next life", "one")
 		}},
-		"Begun": {"the other was stopped in the middle of a change of its own: what is open there is not what was " +
-			"open here", func(w *world) {
+		"Begun": {"interim memory is ignored for another open change of the other " +
+			"operator", func(w *world) {
 			began(w).ends("two")
 			other{w}.begins("three", "u")
-			w.want("told", []string{"v two→three"}, next(w))
+			w.want("calls", []string{"v two→three"}, next(w))
 			w.wantHandled("all", "three")
 			w.wantClean("all")
 		}},
-		"BackAndBegun": {"so it is if that one begins where ours began", func(w *world) {
+		"BackAndBegun": {"interim memory is ignored for another open change from the same state", func(w *world) {
 			o := began(w)
 			o.ends("two")
 			o.ends("one")
 			o.begins("three", "u")
-			w.want("told", []string{"v one→three"}, next(w))
+			w.want("calls", []string{"v one→three"}, next(w))
 			w.wantHandled("all", "three")
 			w.wantClean("all")
 		}},
-		"Closed": {"what the closing write has left for a revert is good as long as that is what was handled last",
+		"Closed": {"closed interim memory is ignored when another state is handled last",
 			func(w *world) {
 				closed(w)
 				other{w}.ends("three")
 				other{w}.ends("four")
-				w.want("told", []string(nil), next(w))
-				w.wantHandled("life after", "four")
+				w.want("calls", []string(nil), next(w))
+				w.wantHandled("next life", "four")
 			}},
-		"ClosedAndReverted": {"and it is good until then", func(w *world) {
+		"ClosedAndReverted": {"closed interim memory is used while its state is handled last", func(w *world) {
 			closed(w)
 			w.set("two", "spec", "field")
-			w.want("told", []string{"u three→two", "v three→two"}, next(w))
+			w.want("calls", []string{"u three→two", "v three→two"}, next(w))
 			w.wantHandled("all", "two")
 			w.wantClean("all")
 		}},
-		"Swapped": {"so it is after a revert that became an update", func(w *world) {
+		"Swapped": {"interim memory of a revert is ignored when another state is handled last", func(w *world) {
 			swapped(w)
 			other{w}.ends("one")
 			other{w}.ends("four")
-			w.want("told", []string(nil), next(w))
-			w.wantHandled("life after", "four")
+			w.want("calls", []string(nil), next(w))
+			w.wantHandled("next life", "four")
 		}},
-		"SwappedAndReverted": {"and it is good until then", func(w *world) {
+		"SwappedAndReverted": {"interim memory of a revert is used while its state is handled last", func(w *world) {
 			swapped(w)
 			w.set("two", "spec", "field")
-			w.want("told", []string{"u one→two", "v one→two"}, next(w))
+			w.want("calls", []string{"u one→two", "v one→two"}, next(w))
 			w.wantHandled("all", "two")
 			w.wantClean("all")
 		}},
 	})
 }
 
-// closed is the world after an update that u has seen as two, v as three, whose follow-up has not begun.
+// closed produces the state after an update that u has seen as two and v as three; the update for u has not begun yet.
 func closed(w *world) {
 	began(w)
 	w.set("three", "spec", "field")
@@ -198,8 +199,8 @@ func closed(w *world) {
 	w.want("interim", "three", at(w.annotation(interim), "spec", "field"))
 }
 
-// swapped is the world after the revert of an update that u had seen; that it is an update has been noted, nobody is
-// told yet.
+// swapped produces the state after the revert of an update that u had seen: the revert is stored as an update, but no
+// handler has succeeded for it yet.
 func swapped(w *world) {
 	began(w)
 	w.set("one", "spec", "field")
@@ -210,7 +211,7 @@ func swapped(w *world) {
 	w.want("interim", "one", at(w.annotation(interim), "spec", "field"))
 }
 
-// TestUnboundMemory is about interim memory as it was written once, without what it is valid beside.
+// TestUnboundMemory shows how interim memory of a former release, without a binding, is used.
 func TestUnboundMemory(t *testing.T) {
 	unbind := func(w *world) {
 		memory := w.annotation(interim).(map[string]any)
@@ -218,36 +219,36 @@ func TestUnboundMemory(t *testing.T) {
 		w.set(string(encoded(memory)), "metadata", "annotations", interim)
 	}
 	run(t, map[string]scenario{
-		"Open": {"it is believed beside a success", func(w *world) {
+		"Open": {"unbound interim memory is used beside a success", func(w *world) {
 			began(w)
 			unbind(w)
 			w.set("three", "spec", "field")
-			w.want("told", []string{"v one→three", "u two→three", "v two→three"}, next(w))
+			w.want("calls", []string{"v one→three", "u two→three", "v two→three"}, next(w))
 			w.wantHandled("all", "three")
 			w.wantClean("all")
 		}},
-		"Reverted": {"also by a revert", func(w *world) {
+		"Reverted": {"unbound interim memory is used for a revert", func(w *world) {
 			began(w)
 			unbind(w)
 			w.set("one", "spec", "field")
-			w.want("told", []string{"u two→one", "v two→one"}, next(w))
+			w.want("calls", []string{"u two→one", "v two→one"}, next(w))
 			w.wantHandled("all", "one")
 			w.wantClean("all")
 		}},
-		"Alone": {"it is not believed without one", func(w *world) {
+		"Alone": {"unbound interim memory is ignored without a success", func(w *world) {
 			began(w).ends("three")
 			unbind(w)
-			w.want("told", []string(nil), next(w))
-			w.wantHandled("life after", "three")
+			w.want("calls", []string(nil), next(w))
+			w.wantHandled("next life", "three")
 		}},
-		"Odd": {"what is bound to nothing that we know is not believed", func(w *world) {
+		"Odd": {"interim memory with an unknown binding is ignored and removed", func(w *world) {
 			began(w)
 			memory := w.annotation(interim).(map[string]any)
 			memory["$beside"] = "something"
 			w.set(string(encoded(memory)), "metadata", "annotations", interim)
 			w.set("one", "spec", "field")
-			w.want("told", []string(nil), next(w))
-			w.want("what is stored has nothing odd", false, strings.Contains(string(encoded(w.stored())), "something"))
+			w.want("calls", []string(nil), next(w))
+			w.want("the unknown binding is stored", false, strings.Contains(string(encoded(w.stored())), "something"))
 			w.wantClean("all")
 		}},
 	})

@@ -10,8 +10,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// The text of the object is for functions that decode it by themselves; it tells nothing of what the handlers before
-// have done, so those after a change must not get it.
+// TestTextOfTheObject shows that a handler after a change does not get the text of the object: functions decode the
+// text themselves, and it lacks the changes of earlier handlers.
 func TestTextOfTheObject(t *testing.T) {
 	var texts []string
 	look := func(_ context.Context, c *handlers.Invocation) error {

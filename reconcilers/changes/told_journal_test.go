@@ -14,14 +14,14 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal/journaltest"
 )
 
-// noting has the process tell a journal.
+// noting makes the process write to a journal.
 func noting(p *process) *journaltest.Reader {
 	told := journaltest.NewReader(p.t, schema.GroupKind{Group: "example.org", Kind: "Example"})
 	p.handling.Journal = told.Kind
 	return told
 }
 
-// wantNoted compares what is known of the object, with @ for the annotations of the operator.
+// wantNoted compares the journal of the object, with @ for the annotations of the operator.
 func (w *world) wantNoted(told *journaltest.Reader, want ...string) {
 	w.t.Helper()
 	var got []string
@@ -31,15 +31,15 @@ func (w *world) wantNoted(told *journaltest.Reader, want ...string) {
 	w.want("journal", want, got)
 }
 
-// TestJournal is about what people are told of changes: what was seen, who was called, who was not and why, what was
-// given up, and what was written.
+// TestJournal shows the entries of the journal about changes: the detected cause, the called handlers, the skipped
+// ones with the reason, dropped causes, and writes.
 func TestJournal(t *testing.T) {
 	later := temporaryError{delay: 10 * time.Second}
 	value := func(want string) option {
 		return when(func(c *cause.Cause) bool { return at(c.Body(), "spec", "field") == want })
 	}
 	run(t, map[string]scenario{
-		"NotPicked": {"the lifecycle has others wait, which is no matter of those that wait anyway", func(w *world) {
+		"NotPicked": {"unpicked handlers are listed as not picked, and waiting ones as asleep", func(w *world) {
 			p := w.start(onCreate("a", fails(9, later)), onCreate("b", fails(9, later)), onCreate("c", ok))
 			p.handling.Lifecycle = handlers.OneByOne
 			told := noting(p)
@@ -54,20 +54,20 @@ func TestJournal(t *testing.T) {
 				"write @b",
 			)
 		}},
-		"Nobody": {"without anybody who is interested, each says why", func(w *world) {
+		"Nobody": {"an object without a matching handler lists a reason for each handler", func(w *world) {
 			p := w.start(onCreate("a", ok, never), onDelete("d", ok, never))
 			told := noting(p)
 			_, _ = p.pass()
 			w.wantNoted(told, "look create; a not: Filters says filtered out; d not: Filters says filtered out")
 		}},
-		"Nothing": {"where nothing has happened, nobody has to say anything", func(w *world) {
+		"Nothing": {"a pass without a cause lists no handlers", func(w *world) {
 			p := w.start(onUpdate("a", ok, never), onUpdate("u", ok))
 			p.settle()
 			told := noting(p)
 			_, _ = p.pass()
 			w.wantNoted(told, "look noop")
 		}},
-		"Held": {"to hold the object makes no second look of it", func(w *world) {
+		"Held": {"adding the finalizer is not a separate decision", func(w *world) {
 			p := w.start(onCreate("c", ok), onDelete("d", ok))
 			told := noting(p)
 			_, _ = p.pass()
@@ -78,7 +78,7 @@ func TestJournal(t *testing.T) {
 				"write @handled-uid @kopf-managed @last-handled-configuration",
 			)
 		}},
-		"Superseded": {"what was begun is given up for the deletion", func(w *world) {
+		"Superseded": {"a superseded creation is noted with the deletion", func(w *world) {
 			p := w.start(onCreate("c", fails(9, later)), onDelete("d", ok))
 			_, _ = p.pass()
 			w.delete()
@@ -91,7 +91,7 @@ func TestJournal(t *testing.T) {
 				"write -@c @last-handled-configuration metadata.finalizers",
 			)
 		}},
-		"TakenBack": {"a change that is not there any more is not gone on with", func(w *world) {
+		"TakenBack": {"a reverted change is noted as dropped", func(w *world) {
 			p := w.start(onUpdate("u", fails(9, later)))
 			p.settle()
 			w.set("two", "spec", "field")
@@ -104,7 +104,8 @@ func TestJournal(t *testing.T) {
 				"write -@u",
 			)
 		}},
-		"TakenBackAfterSuccess": {"nor is one that others have heard of, and are told anew", func(w *world) {
+		"TakenBackAfterSuccess": {"a change reverted after a success is dropped and followed by an " +
+			"update", func(w *world) {
 			p := w.start(onUpdate("u", ok), onUpdate("v", fails(9, later), value("two")))
 			p.settle()
 			w.set("two", "spec", "field")
@@ -120,7 +121,7 @@ func TestJournal(t *testing.T) {
 				"write -@handling-configuration @last-handled-configuration",
 			)
 		}},
-		"Unwanted": {"nor is one of an object that nobody wants any more", func(w *world) {
+		"Unwanted": {"a change that left the filters is noted as dropped", func(w *world) {
 			w.set("yes", "metadata", "labels", "on")
 			p := w.start(onCreate("c", fails(9, later), labelled))
 			_, _ = p.pass()
@@ -133,14 +134,14 @@ func TestJournal(t *testing.T) {
 				"write -@c",
 			)
 		}},
-		"Exiting": {"at the exit, nobody is asked", func(w *world) {
+		"Exiting": {"a pass during the exit lists no handlers", func(w *world) {
 			p := w.start(onCreate("c", ok))
 			told := noting(p)
 			p.exit()
 			_, _ = p.pass()
 			w.wantNoted(told, "look create")
 		}},
-		"Refused": {"a write that fails is told", func(w *world) {
+		"Refused": {"a failed write is noted with its error", func(w *world) {
 			p := w.start(onCreate("c", ok))
 			told := noting(p)
 			w.before = func(write) error { return memapi.Refusal(http.StatusForbidden) }

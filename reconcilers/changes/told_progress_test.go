@@ -14,7 +14,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
 )
 
-// remembers puts a record of the creation onto the object: when it began, and its next attempt, from now on.
+// remembers stores a record of the creation on the object; its start and its next attempt are relative to now.
 func (w *world) remembers(id string, success bool, began, next time.Duration) {
 	at := func(d time.Duration) string {
 		return time.Now().Add(d).UTC().Format("2006-01-02T15:04:05.000000+00:00")
@@ -25,7 +25,7 @@ func (w *world) remembers(id string, success bool, began, next time.Duration) {
 	), "metadata", "annotations", prefix+"/"+id)
 }
 
-// wantNext compares what a pass tells of the progress of a change.
+// wantNext compares the progress that a pass reports.
 func (p *process) wantNext(when string, want changes.Next) {
 	p.t.Helper()
 	got, err := p.pass()
@@ -33,16 +33,16 @@ func (p *process) wantNext(when string, want changes.Next) {
 		p.t.Errorf("%s: %v", when, err)
 	}
 	if d := cmp.Diff(want, got, cmpopts.IgnoreFields(changes.Next{}, "After", "Written", "Settled")); d != "" {
-		p.t.Errorf("%s: told: -want, +got:\n%s", when, d)
+		p.t.Errorf("%s: reported: -want, +got:\n%s", when, d)
 	}
 }
 
-// TestToldProgress is about what passes tell of the change that they come to know.
+// TestToldProgress shows which progress of a change the passes report.
 func TestToldProgress(t *testing.T) {
 	later := temporaryError{delay: 10 * time.Second}
 	run(t, map[string]scenario{
-		"Open": {"who is not selected does not count; who has ended waits for nothing, whatever its record says, but " +
-			"the change is as old as its oldest handler", func(w *world) {
+		"Open": {"progress counts only selected handlers; finished ones do not wait, but count for the " +
+			"age of the change", func(w *world) {
 			w.remembers("other", false, -9*time.Hour, time.Hour)
 			w.remembers("ended", true, -2*time.Hour, time.Hour)
 			w.remembers("late", false, -time.Hour, 30*time.Minute)
@@ -57,13 +57,13 @@ func TestToldProgress(t *testing.T) {
 				{Handler: "late", Until: now.Add(30 * time.Minute)},
 			}})
 			time.Sleep(time.Hour)
-			p.wantNext("all have ended", changes.Next{Closed: cause.Create})
-			p.wantNext("nothing has happened", changes.Next{})
+			p.wantNext("all handlers have ended", changes.Next{Closed: cause.Create})
+			p.wantNext("no change", changes.Next{})
 		}},
-		"ForNobody": {"a change that is for no handler is not handled", func(w *world) {
+		"ForNobody": {"a change without a matching handler is not reported", func(w *world) {
 			w.start(onCreate("a", ok, never)).wantNext("at once", changes.Next{})
 		}},
-		"Unwritten": {"a change is open until its end is written, by whatever pass", func(w *world) {
+		"Unwritten": {"a change is open until a pass writes its end", func(w *world) {
 			p := w.start(onCreate("a", fails(1, later)))
 			began := time.Now()
 			w.before = func(write) error { return memapi.Refusal(http.StatusInternalServerError) }
@@ -76,7 +76,7 @@ func TestToldProgress(t *testing.T) {
 			w.before = func(write) error { return memapi.Refusal(http.StatusInternalServerError) }
 			_, _ = p.pass()
 			w.before = nil
-			p.wantNext("it has ended", changes.Next{Closed: cause.Create})
+			p.wantNext("the end is written", changes.Next{Closed: cause.Create})
 		}},
 	})
 }

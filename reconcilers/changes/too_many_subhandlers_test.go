@@ -12,7 +12,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// TestTooManySubHandlers is about more sub-handlers than an object can remember (deviation D-bounds).
+// TestTooManySubHandlers shows the handling of more sub-handlers than an object has room for (deviation D-bounds).
 func TestTooManySubHandlers(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
@@ -30,8 +30,8 @@ func TestTooManySubHandlers(t *testing.T) {
 	for form, start := range forms {
 		run(t, map[string]scenario{
 			form +
-				"TooMany": {"it is said at once, with the number; those that fit are called once, and others are " +
-				"not held up", func(w *world) {
+				"TooMany": {"the number of fitting sub-handlers is logged at once, they are called once, and other " +
+				"handlers are not delayed", func(w *world) {
 				const many = 22_000
 				calls := tally{}
 				slow := fails(1, later)
@@ -46,7 +46,7 @@ func TestTooManySubHandlers(t *testing.T) {
 				w.wantCalls("first", "0s create a", "0s create b")
 				p.settle()
 				if again := w.calls(); len(again) > 3 {
-					w.t.Errorf("the handler is called again and again: %v", again)
+					w.t.Errorf("want at most 3 calls of the handler, got %v", again)
 				}
 				fitting := len(calls)
 				if fitting < 1000 || fitting == many || first < fitting*4/5 {
@@ -59,18 +59,18 @@ func TestTooManySubHandlers(t *testing.T) {
 					}
 				}
 				if promised < fitting*4/5 || promised > fitting*103/100 {
-					w.t.Errorf("it is said at once that %d of them fit, but %d do", promised, fitting)
+					w.t.Errorf("the log line says that %d fit, but %d do", promised, fitting)
 				}
 				_, all := calls.most()
 				w.want("calls", fitting+1, all)
 				w.wantNoRefusals(p)
 				if !w.hasLogged("failed permanently", "not called") {
-					w.t.Error("the handler has not failed")
+					w.t.Error("the failure of the handler is not logged")
 				}
 			}},
 			form +
-				"AllFail": {"however many fail, and however much they tell, their progress fits, and all have " +
-				"their turn", func(w *world) {
+				"AllFail": {"the records of many failing sub-handlers with long errors fit, and all are " +
+				"called", func(w *world) {
 				const many = 700
 				calls, largest := tally{}, 0
 				p := start(w, onCreate("a", declares(many, calls.counting(func(i int) handlers.Func {
@@ -88,7 +88,7 @@ func TestTooManySubHandlers(t *testing.T) {
 				w.wantNoRefusals(p)
 				w.wantClean("all")
 				if len(p.sleeps) > 40 {
-					w.t.Errorf("the object is handled %d times: %v", len(p.sleeps), slices.Compact(p.sleeps))
+					w.t.Errorf("want at most 40 delays, got %d: %v", len(p.sleeps), slices.Compact(p.sleeps))
 				}
 			}},
 		})

@@ -11,7 +11,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// TestUndecodable is about an object that cannot be shown to its handler: one that does not decode.
+// TestUndecodable shows the handling of an object that cannot be decoded for its handler.
 func TestUndecodable(t *testing.T) {
 	bad := func(_ context.Context, c *handlers.Invocation) error {
 		if at(working(c), "spec", "field") == "bad" {
@@ -20,7 +20,8 @@ func TestUndecodable(t *testing.T) {
 		return nil
 	}
 	run(t, map[string]scenario{
-		"Waits": {"it is not tried again by itself, and neither counted nor limited; others go on", func(w *world) {
+		"Waits": {"an undecodable object is not retried or counted until it changes; other handlers go " +
+			"on", func(w *world) {
 			w.set("bad", "spec", "field")
 			p := w.start(onCreate("a", bad, retries(1)), onCreate("b", ok), onUpdate("u", ok))
 			p.settle()
@@ -31,10 +32,10 @@ func TestUndecodable(t *testing.T) {
 			time.Sleep(time.Hour)
 			w.set("good", "spec", "field")
 			p.settle()
-			w.wantCalls("repaired; b had seen it as it was", "1h0m0s create a", "1h0m0s update u")
+			w.wantCalls("repaired", "1h0m0s create a", "1h0m0s update u")
 			w.wantHandled("repaired", "good")
 		}},
-		"Filter": {"a filter that cannot look at it either holds it until it changes, with no tries in vain",
+		"Filter": {"a filter that cannot decode the object blocks it without retries until it changes",
 			func(w *world) {
 				w.set("bad", "spec", "field")
 				p := w.start(onCreate("a", ok, func(h *handlers.Handler) {
@@ -55,7 +56,7 @@ func TestUndecodable(t *testing.T) {
 				p.settle()
 				w.wantCalls("repaired", "0s create a")
 			}},
-		"Deletion": {"a deletion is not blocked: the error counts, and is limited", func(w *world) {
+		"Deletion": {"an undecodable object does not block its deletion, whose attempts are limited", func(w *world) {
 			w.set([]any{finalizer}, "metadata", "finalizers")
 			w.set("bad", "spec", "field")
 			p := w.start(
@@ -73,7 +74,7 @@ func TestUndecodable(t *testing.T) {
 	})
 }
 
-// TestReasons is about the causes as the handlers see them.
+// TestReasons shows the old and the new state in the causes of handlers.
 func TestReasons(t *testing.T) {
 	type seen struct {
 		Old, New any
@@ -85,7 +86,7 @@ func TestReasons(t *testing.T) {
 		return nil
 	}
 	run(t, map[string]scenario{
-		"OldAndNew": {"the difference is against what was handled last", func(w *world) {
+		"OldAndNew": {"the old state is the last-handled configuration", func(w *world) {
 			p := w.start(onCreate("a", look), onUpdate("u", look), on(cause.Delete, "d", look))
 			p.settle()
 			w.want("creation", seen{nil, "one", 0}, last)
@@ -97,7 +98,7 @@ func TestReasons(t *testing.T) {
 			p.settle()
 			w.want("deletion", seen{"two", "three", 0}, last)
 		}},
-		"AfterDowntime": {"changes made while the operator was down are seen at its start", func(w *world) {
+		"AfterDowntime": {"changes during the downtime are handled at the next start", func(w *world) {
 			w.start(onCreate("a", look)).settle()
 			w.set("two", "spec", "field")
 			w.start(onUpdate("u", look)).settle()

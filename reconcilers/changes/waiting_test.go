@@ -13,7 +13,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
-// children are those that handlers wait for: it is on the test to say when one is there.
+// children are the children that handlers wait for; a test sets whether the child exists.
 type children struct {
 	there bool
 	told  []string
@@ -25,7 +25,7 @@ func (c *children) Called(_ types.UID, h *handlers.Handler, waits bool) {
 	c.told = append(c.told, fmt.Sprintf("%s waits: %v", h.ID, waits))
 }
 
-// TestWaits is about handlers that wait for a child of their object, for an hour at most.
+// TestWaits shows how handlers wait for a child of their object, for at most an hour.
 func TestWaits(t *testing.T) {
 	waits := func(w *world, n int) handlers.Func {
 		return func(context.Context, *handlers.Invocation) error {
@@ -38,33 +38,33 @@ func TestWaits(t *testing.T) {
 		}
 	}
 	run(t, map[string]scenario{
-		"Comes": {"it is called when the child is there, and not before", func(w *world) {
+		"Comes": {"a waiting handler is called when the child exists, and not before", func(w *world) {
 			known := &children{}
 			p := w.start(onCreate("a", waits(w, 1)))
 			p.handling.Waits = known
 			_, _ = p.pass()
 			_, _ = p.pass()
-			w.wantCalls("the child is not there", "0s create a")
+			w.wantCalls("without the child", "0s create a")
 			known.there = true
 			p.settle()
-			w.wantCalls("it is", "0s create a")
-			w.want("what was told of its calls", []string{"a waits: true", "a waits: false"}, known.told)
-			w.wantHandled("in the end", w.at("spec", "field"))
+			w.wantCalls("with the child", "0s create a")
+			w.want("reported waits", []string{"a waits: true", "a waits: false"}, known.told)
+			w.wantHandled("finally", w.at("spec", "field"))
 		}},
-		"NobodyWatches": {"where nothing is known of children, the handler looks itself", func(w *world) {
+		"NobodyWatches": {"without a watch of children, a waiting handler is called in each pass", func(w *world) {
 			p := w.start(onCreate("a", waits(w, 1)))
 			_, _ = p.pass()
 			_, _ = p.pass()
 			w.wantCalls("each pass", "0s create a", "0s create a")
 		}},
-		"Blocked": {"one that cannot be called does not wait", func(w *world) {
+		"Blocked": {"an undecodable object does not wait for a child", func(w *world) {
 			known := &children{}
 			p := w.start(onCreate("a", fails(9, undecodableError{})))
 			p.handling.Waits = known
 			_, _ = p.pass()
-			w.want("what was told", []string{"a waits: false"}, known.told)
+			w.want("reported waits", []string{"a waits: false"}, known.told)
 		}},
-		"Exit": {"what the exit interrupts is not over", func(w *world) {
+		"Exit": {"a call that the exit interrupts is not reported", func(w *world) {
 			known := &children{}
 			var p *process
 			p = w.start(onCreate("a", func(ctx context.Context, _ *handlers.Invocation) error {
@@ -74,7 +74,7 @@ func TestWaits(t *testing.T) {
 			}))
 			p.handling.Waits = known
 			p.settle()
-			w.want("what was told", []string(nil), known.told)
+			w.want("reported waits", []string(nil), known.told)
 		}},
 	})
 }

@@ -4,10 +4,11 @@ import (
 	"testing"
 )
 
-// TestWrites counts the requests per object: each is a cost for the API server and for everybody who watches.
+// TestWrites shows the number of requests for each object; each request is a cost for the API server and for all
+// watchers.
 func TestWrites(t *testing.T) {
 	run(t, map[string]scenario{
-		"CreateHeld": {"a delete handler costs one write for the finalizer, before anything is done", func(w *world) {
+		"CreateHeld": {"a delete handler costs one write for the finalizer before the first call", func(w *world) {
 			p := w.start(onCreate("a", ok), onCreate("b", ok), onDelete("d", ok))
 			p.settle()
 			w.wantCalls("creation", "0s create a", "0s create b")
@@ -40,13 +41,13 @@ func TestWrites(t *testing.T) {
 			w.wantWrites("deletion", "main 200")
 			w.want("stored", map[string]any(nil), w.stored())
 		}},
-		"Unhandled": {"a creation that no handler is for is remembered all the same (K-diffbase-unhandled)",
+		"Unhandled": {"a creation without a matching handler is stored all the same (K-diffbase-unhandled)",
 			func(w *world) {
 				w.start(onUpdate("u", ok)).settle()
 				w.wantCalls("creation")
 				w.wantHandled("creation", "one")
 			}},
-		"Noop": {"what concerns nobody is not written", func(w *world) {
+		"Noop": {"a change that no handler can see is not written", func(w *world) {
 			p := w.start(onCreate("a", ok), onDelete("d", ok))
 			p.settle()
 			w.drainWrites()
@@ -55,12 +56,12 @@ func TestWrites(t *testing.T) {
 			p.settle()
 			w.wantWrites("noop")
 		}},
-		"Stealth": {"an object that no handler matches is left alone", func(w *world) {
+		"Stealth": {"an object that matches no handler is not written", func(w *world) {
 			p := w.start(onCreate("a", ok, labelled), onDelete("d", ok, labelled))
 			p.settle()
 			w.wantWrites("stealth")
 		}},
-		"StatusChanged": {"a pass that changes the status of a kind with a subresource has one more request",
+		"StatusChanged": {"a status change of a kind with a subresource costs one more request",
 			func(w *world) {
 				w.serveStatus(true)
 				p := w.start(onCreate("a", returns("done")), onUpdate("b", ok),
@@ -73,7 +74,7 @@ func TestWrites(t *testing.T) {
 				w.wantWrites("update", "status 200", "main 200")
 				w.wantAt("update", "x", "status", "c")
 			}},
-		"StatusUnchanged": {"with nothing for the status, its URL is not asked", func(w *world) {
+		"StatusUnchanged": {"without a status change, the status subresource is not written", func(w *world) {
 			w.serveStatus(true)
 			p := w.start(onCreate("a", ok), onDelete("d", patches("x", "metadata", "labels", "last")))
 			p.settle()
@@ -82,13 +83,13 @@ func TestWrites(t *testing.T) {
 			p.settle()
 			w.wantWrites("deletion", "main 200")
 		}},
-		"NoSubresource": {"without a subresource, the status goes with the rest", func(w *world) {
+		"NoSubresource": {"without a subresource, the status is part of the main write", func(w *world) {
 			p := w.start(onCreate("a", returns("done")))
 			p.settle()
 			w.wantWrites("creation", "main 200")
 			w.wantAt("creation", "done", "status", "a")
 		}},
-		"FinalizerNotNeeded": {"an object that left the filters is let go with one write", func(w *world) {
+		"FinalizerNotNeeded": {"an object that leaves the filters is released with one write", func(w *world) {
 			w.set("yes", "metadata", "labels", "on")
 			p := w.start(onCreate("a", ok, labelled), onDelete("d", ok, labelled))
 			p.settle()
@@ -98,17 +99,17 @@ func TestWrites(t *testing.T) {
 			w.wantWrites("leaving", "main 200")
 			w.wantAt("leaving", nil, "metadata", "finalizers")
 		}},
-		"Released": {"the pass that lets the object go says so: no cache knows it yet", func(w *world) {
+		"Released": {"a pass that releases the object reports it, because no cache has it yet", func(w *world) {
 			p := w.start(onDelete("d", ok))
 			p.settle()
 			w.delete()
 			next, err := p.pass()
 			if err != nil || !next.Released || next.Written != nil || next.After != nil {
-				w.t.Errorf("want a release with nothing to follow, got %+v, error %v", next, err)
+				w.t.Errorf("want a release without a further pass, got %+v, error %v", next, err)
 			}
 		}},
-		// Deviation D-dying-purge: what is stored is what was handled, and no record.
-		"FinalizersOfOthers": {"the finalizers of others stay, and hold the object on", func(w *world) {
+		// Deviation D-dying-purge: the last-handled configuration is kept, and records are removed.
+		"FinalizersOfOthers": {"the finalizers of others are kept and hold the object", func(w *world) {
 			w.set([]any{"other/one"}, "metadata", "finalizers")
 			p := w.start(onCreate("a", ok), onDelete("d", ok))
 			p.settle()

@@ -15,7 +15,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery/discoverytest"
 )
 
-// told are the resources, as people tell them.
+// told returns the texts of the resources.
 func told(of []discovery.Resource) (all []string) {
 	for _, r := range of {
 		all = append(all, r.String())
@@ -32,7 +32,8 @@ func spelled(t *testing.T, parts ...string) discovery.Selector {
 	return s
 }
 
-// What a part of the API server does not tell stays as it was; what it tells counts.
+// TestResolveWhatIsNotTold shows that the resources of a failing part of the API server are kept, while the answers of
+// the other parts count.
 func TestResolveWhatIsNotTold(t *testing.T) {
 	whole, err := discovery.Discover(t.Context(), discoverytest.Zoo())
 	if err != nil {
@@ -54,27 +55,33 @@ func TestResolveWhatIsNotTold(t *testing.T) {
 		unserved   string
 	}{
 		"Kept": {
-			"it was there before", spelled(t, "lions.cats.org"), []string{lions}, []string{lions}, true, "", "",
+			"a known resource is kept while its group fails",
+			spelled(t, "lions.cats.org"), []string{lions}, []string{lions}, true, "", "",
 		},
 		"NeverSeen": {
-			"whether it is there is not known", spelled(t, "lions.cats.org"), nil, nil, true, "extension", "",
+			"an unknown resource is an error of the server while its group fails",
+			spelled(t, "lions.cats.org"), nil, nil, true, "extension", "",
 		},
 		"OtherGroup": {
-			"its own group answers", spelled(t, "wolfs.dogs.org"), []string{wolfs}, []string{wolfs}, false, "", "",
+			"a failing group does not affect a resource of another group",
+			spelled(t, "wolfs.dogs.org"), []string{wolfs}, []string{wolfs}, false, "", "",
 		},
 		"NotInThatGroup": {
-			"its own group says that it is not there", spelled(t, "foxes.dogs.org"), nil, nil, false, "",
+			"a resource that its own group lacks is not served, even while another group fails",
+			spelled(t, "foxes.dogs.org"), nil, nil, false, "",
 			"no such resource",
 		},
 		"FoundElsewhere": {
-			"it is there, whatever else may be", spelled(t, "wolfs"), nil, []string{wolfs}, true, "", "",
+			"a resource is found while another group fails", spelled(t, "wolfs"), nil, []string{wolfs}, true, "", "",
 		},
 		"Category": {
-			"it means those of before as well, once", spelled(t, "category=all"), []string{lions, wolfs},
+			"a category contains the known resources of a failing group once",
+			spelled(t, "category=all"), []string{lions, wolfs},
 			[]string{pods, events, wolfs, lions}, true, "", "",
 		},
 		"CategoryAnew": {
-			"others are served meanwhile", spelled(t, "category=all"), nil, []string{pods, events, wolfs}, true, "", "",
+			"a category contains the resources of answering groups while another group fails",
+			spelled(t, "category=all"), nil, []string{pods, events, wolfs}, true, "", "",
 		},
 		"GoneWithItsGroup": {
 			"a former resource of a group that answers is gone", spelled(t, "foxes"), []string{pods}, nil, true, "",
@@ -108,11 +115,12 @@ func TestPreferredVersionsComeFirst(t *testing.T) {
 	s := discovery.Selector{Func: &lions}
 	found, err := discovery.NewInquiry(server, nil).Resolve(t.Context(), s, nil)
 	if d := cmp.Diff([]string{"cats.org/v1/lions", "cats.org/v2/lions"}, told(found.Served)); d != "" || err != nil {
-		t.Errorf("the server lists the other one first: error %v, -want, +got:\n%s", err, d)
+		t.Errorf("want the preferred version first: error %v, -want, +got:\n%s", err, d)
 	}
 }
 
-// Who writes needs more than who reads, and takes nothing away from those who read something else.
+// TestWritersNeedPatches shows that a writer needs a resource with the verb patch, and does not affect the readers of
+// other resources.
 func TestWritersNeedPatches(t *testing.T) {
 	s := spelled(t, "statistics")
 	for writes, want := range map[bool]string{true: "cannot be patched", false: ""} {
@@ -143,15 +151,15 @@ func TestInterchangeable(t *testing.T) {
 		change func(r *discovery.Resource)
 		want   bool
 	}{
-		"short names are for people": {func(r *discovery.Resource) { r.Shortcuts = []string{"wd"} }, true},
-		"other subresources do not count": {
+		"other short names make no difference": {func(r *discovery.Resource) { r.Shortcuts = []string{"wd"} }, true},
+		"other subresources than the status make no difference": {
 			func(r *discovery.Resource) { r.Subresources = []string{"scale", "status"} }, true,
 		},
-		"another version":        {func(r *discovery.Resource) { r.Version = "v2" }, false},
-		"another kind":           {func(r *discovery.Resource) { r.Kind = "Gadget" }, false},
-		"another name in URLs":   {func(r *discovery.Resource) { r.Plural = "widgetses" }, false},
-		"no namespaces any more": {func(r *discovery.Resource) { r.Namespaced = false }, false},
-		"no status any more":     {func(r *discovery.Resource) { r.Subresources = nil }, false},
+		"another version makes a difference":      {func(r *discovery.Resource) { r.Version = "v2" }, false},
+		"another kind makes a difference":         {func(r *discovery.Resource) { r.Kind = "Gadget" }, false},
+		"another name in URLs makes a difference": {func(r *discovery.Resource) { r.Plural = "widgetses" }, false},
+		"the namespaces make a difference":        {func(r *discovery.Resource) { r.Namespaced = false }, false},
+		"the status makes a difference":           {func(r *discovery.Resource) { r.Subresources = nil }, false},
 	} {
 		other := one
 		tc.change(&other)
@@ -168,10 +176,10 @@ func TestContradicts(t *testing.T) {
 		a, b discovery.Selector
 		want bool
 	}{
-		"two versions of one kind":        {v1, v2, true},
-		"one version":                     {v1, v1, false},
-		"whatever version is preferred":   {v2, any1, false},
-		"several kinds are what they are": {v2, all1, false},
+		"two versions of one kind contradict":                {v1, v2, true},
+		"one version does not contradict itself":             {v1, v1, false},
+		"the preferred version contradicts no version":       {v2, any1, false},
+		"a selector of several kinds contradicts no version": {v2, all1, false},
 	} {
 		if tc.a.Contradicts(tc.b) != tc.want || tc.b.Contradicts(tc.a) != tc.want {
 			t.Errorf("%s: %s and %s: want %v", reason, tc.a, tc.b, tc.want)
@@ -205,15 +213,15 @@ func TestSchemaOf(t *testing.T) {
 			continue
 		}
 		if found := resolve("#/components/schemas/Plain"); found["type"] != "string" || resolve("#/nowhere") != nil {
-			t.Errorf("references lead elsewhere: %v", found)
+			t.Errorf("want the schema of the reference, got %v", found)
 		}
 	}
 	if object, _, err := discovery.SchemaOf(t.Context(), server, widget("none.org")); object != nil || err != nil {
-		t.Errorf("there is no document: got %v with error %v", object, err)
+		t.Errorf("want no schema without a document, got %v with error %v", object, err)
 	}
 	if _, _, err := discovery.SchemaOf(t.Context(), server, widget("broken.org")); err == nil ||
 		!strings.Contains(err.Error(), "broken.org/v1") {
-		t.Errorf("the kind is named: got %v", err)
+		t.Errorf("want an error that names the kind, got %v", err)
 	}
 }
 
@@ -244,15 +252,15 @@ func TestListKeysOf(t *testing.T) {
 	}
 	kind.Group = "none.org"
 	if keys, err := discovery.ListKeysOf(t.Context(), server, kind); err != nil || keys([]string{"spec"}) != nil {
-		t.Errorf("there is no schema: got %v with error %v", keys != nil, err)
+		t.Errorf("want no keys without a schema, got %v with error %v", keys != nil, err)
 	}
 	kind.Group = "broken.org"
 	if _, err := discovery.ListKeysOf(t.Context(), server, kind); err == nil {
-		t.Error("the schema cannot be read, but there is no error")
+		t.Error("want an error for a schema that cannot be read")
 	}
 }
 
-// A missing document is an answer, an error is none.
+// TestAPI shows that a missing document is an empty answer, and that other failures are errors.
 func TestAPI(t *testing.T) {
 	client := restClient(t, func(r *http.Request) (int, string) {
 		return map[string]int{"/there": http.StatusOK, "/broken": http.StatusInternalServerError}[r.URL.Path], "{}"

@@ -21,7 +21,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// A server that ends every watch with an error is not asked for everything all the time.
+// TestCRDWatchesThatFailAgainAndAgain shows that a server that ends every watch with an error is listed with delays.
 func TestCRDWatchesThatFailAgainAndAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lists := 0
@@ -50,13 +50,14 @@ func TestCRDWatchesThatFailAgainAndAgain(t *testing.T) {
 		everything := discovery.Selector{Everything: true}
 		discovery.NewCRDWatcher(client.RESTClient(), []discovery.Selector{everything}).Run(ctx, requested)
 		if lists > 60 {
-			t.Errorf("in 10 minutes: %d lists, %d requests, each of which asks for all of the server",
+			t.Errorf("want at most 60 lists in 10 minutes, got %d, and %d requests for a resync of all resources",
 				lists, requested.requests)
 		}
 	})
 }
 
-// A missing permission is logged as the API server words it, with what to grant.
+// TestCRDsThatMayNotBeListed shows that a missing permission is logged with the message of the API server and the
+// verbs to grant.
 func TestCRDsThatMayNotBeListed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		conn := roundTripper(func(r *http.Request) (*http.Response, error) {
@@ -90,14 +91,15 @@ type counter struct{ requests int }
 
 func (c *counter) RequestResync() { c.requests++ }
 
-// Groups without a dot are the API server's own: no CRD makes a difference to them.
+// TestCRDsAreNotWatchedInVain shows that CRDs are not watched for groups without a dot, which are built into the API
+// server.
 func TestCRDsAreNotWatchedInVain(t *testing.T) {
 	deployments, err := discovery.Spelled("apps/v1", "deployments")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if w := discovery.NewCRDWatcher(nil, []discovery.Selector{deployments}); w != nil {
-		t.Error("CRDs are watched for a kind of the API server's own")
+		t.Error("CRDs are watched for a built-in kind")
 	}
 	for _, spelling := range []string{"deployments", "widgets.v1.example.org", "*"} {
 		s, err := discovery.Spelled(spelling)

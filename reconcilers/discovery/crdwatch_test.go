@@ -20,7 +20,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 )
 
-// restClient is one whose server answers with a code, 404 if there is none, and a text.
+// restClient returns a client whose server answers with a code, 404 by default, and a text.
 func restClient(t *testing.T, answer func(r *http.Request) (code int, text string)) rest.Interface {
 	t.Helper()
 	conn := roundTripper(func(r *http.Request) (*http.Response, error) {
@@ -39,7 +39,7 @@ func restClient(t *testing.T, answer func(r *http.Request) (code int, text strin
 	return client.RESTClient()
 }
 
-// What the server says decides what it is asked next, when, and whether anything is looked up anew.
+// TestCRDWatch shows how the answers of the server decide the next requests, their times, and the resyncs.
 func TestCRDWatch(t *testing.T) {
 	const (
 		list    = `{"kind":"PartialObjectMetadataList","metadata":{"resourceVersion":"7"}}`
@@ -54,46 +54,50 @@ func TestCRDWatch(t *testing.T) {
 	ok := func(text string) answer { return answer{http.StatusOK, text} }
 	for name, tc := range map[string]struct {
 		reason  string
-		answers []answer // the last one again and again
-		asked   []string // "list", or "watch" and from where, with the seconds
+		answers []answer // the last one is repeated
+		asked   []string // "list", or "watch" with its version, and the seconds
 		resyncs []int    // the seconds
 		warned  int
 	}{
 		"Forbidden": {
-			"it is asked for now and then, as rights may come",
+			"a forbidden list is retried every five minutes, as rights may be granted",
 			[]answer{{http.StatusForbidden, "{}"}}, []string{"list 0", "list 300", "list 600"}, nil, 1,
 		},
 		"Unauthorized": {
-			"so it is without a login",
+			"an unauthorized list is retried every five minutes",
 			[]answer{{http.StatusUnauthorized, "{}"}}, []string{"list 0", "list 300", "list 600"}, nil, 1,
 		},
 		"NotThere": {
-			"and without CRDs at all", []answer{{0, "{}"}}, []string{"list 0", "list 300", "list 600"}, nil, 1,
+			"a missing API of CRDs is retried every five minutes",
+			[]answer{{0, "{}"}}, []string{"list 0", "list 300", "list 600"}, nil, 1,
 		},
 		"ForbiddenWatch": {
-			"what has happened since then is not known", []answer{ok(list), {http.StatusForbidden, "{}"}},
+			"a forbidden watch is followed by a list after five minutes",
+			[]answer{ok(list), {http.StatusForbidden, "{}"}},
 			[]string{"list 0", "watch 7 0", "list 300"}, []int{1}, 2,
 		},
 		"Events": {
-			"a change requests a resync, a bookmark does not; the watch goes on from where it ended",
+			"a change requests a resync, a bookmark does not, and the watch continues at its last version",
 			[]answer{ok(list), ok(another + added), ok(another), {http.StatusForbidden, "{}"}},
 			[]string{"list 0", "watch 7 0", "watch 8 1", "watch 9 3"}, []int{1, 3}, 2,
 		},
 		"TooOld": {
-			"what has been missed is not known", []answer{ok(list), ok(fmt.Sprintf(status, 410)), ok(list), ok(another),
+			"an expired watch is followed by a list at once",
+			[]answer{ok(list), ok(fmt.Sprintf(status, 410)), ok(list), ok(another),
 				{http.StatusForbidden, "{}"}},
 			[]string{"list 0", "watch 7 0", "list 1", "watch 7 1", "watch 9 3"}, []int{1, 3}, 2,
 		},
 		"Broken": {
-			"the server says why", []answer{ok(list), ok(fmt.Sprintf(status, 500)), {http.StatusForbidden, "{}"}},
+			"a watch that ends with an error is followed by a list",
+			[]answer{ok(list), ok(fmt.Sprintf(status, 500)), {http.StatusForbidden, "{}"}},
 			[]string{"list 0", "watch 7 0", "list 1"}, []int{1}, 2,
 		},
 		"Unreadable": {
-			"it is not known where it has ended", []answer{ok("[]"), {http.StatusForbidden, "{}"}},
+			"a list that cannot be decoded is repeated", []answer{ok("[]"), {http.StatusForbidden, "{}"}},
 			[]string{"list 0", "list 1", "list 301"}, nil, 2,
 		},
 		"Quiet": {
-			"many changes at once are looked up ever later, and one after a while at once", []answer{
+			"frequent changes request resyncs with growing delays, and a later one at once", []answer{
 				ok(list), ok(added), ok(another), ok(another), ok(another), ok(added), {http.StatusForbidden, "{}"},
 			},
 			[]string{"list 0", "watch 7 0", "watch 8 1", "watch 9 3", "watch 9 7", "watch 9 15"}, []int{1, 3, 16}, 2,
@@ -131,7 +135,7 @@ func TestCRDWatch(t *testing.T) {
 	}
 }
 
-// clock notes when a resync is requested.
+// clock records the times of requested resyncs.
 type clock struct {
 	began time.Time
 	at    []int

@@ -19,29 +19,31 @@ func TestParse(t *testing.T) {
 		want   said
 	}{
 		"CoreVersion": {
-			"it is known as a version where it stands alone", []any{"v1", "pods"},
+			"v1 alone is a version of the core group", []any{"v1", "pods"},
 			said{"group": "", "version": "v1", "any_name": "pods"},
 		},
 		"OtherVersion": {
-			"any other word is a group", []any{"v1beta1", "pods"}, said{"group": "v1beta1", "any_name": "pods"},
+			"any other word alone is a group", []any{"v1beta1", "pods"}, said{"group": "v1beta1", "any_name": "pods"},
 		},
-		"NoGroup":   {"nil is not said", []any{nil, "v1", "pods"}, said{"version": "v1", "any_name": "pods"}},
-		"NoVersion": {"nil is not said", []any{"apps", nil, "pods"}, said{"group": "apps", "any_name": "pods"}},
-		"NilLast":   {"nil is not said", []any{"pods", nil, nil}, said{"any_name": "pods"}},
+		"NoGroup": {"a nil group is ignored", []any{nil, "v1", "pods"}, said{"version": "v1", "any_name": "pods"}},
+		"NoVersion": {"a nil version is ignored",
+			[]any{"apps", nil, "pods"}, said{"group": "apps", "any_name": "pods"}},
+		"NilLast": {"nil arguments at the end are ignored", []any{"pods", nil, nil}, said{"any_name": "pods"}},
 		"CoreBySlash": {
-			"the core group has no name", []any{"/v1", "pods"}, said{"group": "", "version": "v1", "any_name": "pods"},
+			"a slash without a group means the core group",
+			[]any{"/v1", "pods"}, said{"group": "", "version": "v1", "any_name": "pods"},
 		},
-		"NilAlone": {"nil is not said", []any{nil, "pods"}, said{"any_name": "pods"}},
+		"NilAlone": {"a nil argument before the name is ignored", []any{nil, "pods"}, said{"any_name": "pods"}},
 		"EmptyVersion": {
-			"it is said, though no resource has it", []any{"apps", "", "pods"},
+			"an empty version is kept, although no resource has it", []any{"apps", "", "pods"},
 			said{"group": "apps", "version": "", "any_name": "pods"},
 		},
 		"GroupAndVersion": {
-			"they are parted by the last slash", []any{"a.b/v1", "pods"},
+			"the last slash separates the group and the version", []any{"a.b/v1", "pods"},
 			said{"group": "a.b", "version": "v1", "any_name": "pods"},
 		},
 		"NothingAfterSlash": {
-			"an empty version is a version", []any{"apps/", "pods"},
+			"an empty version after a slash is kept", []any{"apps/", "pods"},
 			said{"group": "apps", "version": "", "any_name": "pods"},
 		},
 	} {
@@ -63,18 +65,18 @@ func TestEmptyVersionIsNobodys(t *testing.T) {
 		GroupVersionKind: schema.GroupVersionKind{Group: "apps", Version: "v1"}, Plural: "pods", Preferred: true,
 	}
 	if err != nil || s.Matches(pods) {
-		t.Errorf("an empty version is not the preferred one: got %v, error %v", s.Matches(pods), err)
+		t.Errorf("want an empty version to match nothing, got %v, error %v", s.Matches(pods), err)
 	}
 	said := discovery.Selector{Group: discovery.Given("apps")}
 	if s, err = discovery.Parse([]any{nil, "pods"}, said); err != nil || s.Group.Given {
-		t.Errorf("an argument goes over what is said besides, also if it is nil: got %v, error %v", s, err)
+		t.Errorf("want a nil argument to override the keyword, got %v, error %v", s, err)
 	}
 }
 
 func TestEmptyNames(t *testing.T) {
 	for _, keyword := range []string{"kind", "plural", "singular", "shortcut", "category"} {
 		if err := (&discovery.Selector{}).Set(keyword, ""); err == nil || !strings.Contains(err.Error(), keyword) {
-			t.Errorf("an empty %s is a mistake, to be told by name: got %v", keyword, err)
+			t.Errorf("want an error that names the empty %s, got %v", keyword, err)
 		}
 	}
 }
@@ -89,11 +91,11 @@ func TestParseFails(t *testing.T) {
 		}
 	}
 	if s, err := discovery.Spelled("kind=", "pods"); err == nil {
-		t.Errorf("an empty kind is a mistake: got %v", s)
+		t.Errorf("want an error for an empty kind, got %v", s)
 	}
 }
 
-// documents are what an API server has.
+// documents are the documents of an API server by their paths.
 type documents map[string]string
 
 func (d documents) Get(_ context.Context, path string) ([]byte, error) {
@@ -113,14 +115,14 @@ func TestDiscoverWithoutARoot(t *testing.T) {
 		groups  []string
 		fails   bool
 	}{
-		"Versions":    {"a version may go", "none", nil, false},
-		"Core":        {"there is not nothing, but nothing is known", "/api", nil, true},
-		"Groups":      {"there is not nothing, but nothing is known", "/apis", nil, true},
-		"CoreOnly":    {"groups are not asked for", "/apis", []string{""}, false},
-		"GroupsOnly":  {"the core is not asked for", "/api", []string{"g"}, false},
-		"NoGroups":    {"nothing is asked for", "/api", []string{}, false},
-		"OfGroup":     {"its group may not be known", "/apis", []string{"g"}, true},
-		"OfCoreAlone": {"the core is not known", "/api", []string{""}, true},
+		"Versions":    {"a missing document of a version is not an error", "none", nil, false},
+		"Core":        {"a missing root document of the core group is an error", "/api", nil, true},
+		"Groups":      {"a missing root document of all other groups is an error", "/apis", nil, true},
+		"CoreOnly":    {"the other groups are not needed for the core group", "/apis", []string{""}, false},
+		"GroupsOnly":  {"the core group is not needed for another group", "/api", []string{"g"}, false},
+		"NoGroups":    {"no document is needed without any groups", "/api", []string{}, false},
+		"OfGroup":     {"a missing root document is an error for a named group", "/apis", []string{"g"}, true},
+		"OfCoreAlone": {"a missing root document is an error for the core group alone", "/api", []string{""}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := documents{}

@@ -14,7 +14,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery/discoverytest"
 )
 
-// inExample is a selector of example.org/v1.
+// inExample returns a selector of example.org/v1.
 func inExample(kind, name string) discovery.Selector {
 	s := discovery.OfKind(discoverytest.ExampleV1.WithKind(kind))
 	s.Name = name
@@ -37,41 +37,47 @@ func TestResolve(t *testing.T) {
 		wantError  string
 	}{
 		"UnknownKind": {
-			reason: "its CRD may come later", kind: "Gadget", list: served(), wantError: `no resource named "Gadget"`,
+			reason: "an unknown kind is not served, as its CRD may come later",
+			kind:   "Gadget", list: served(), wantError: `no resource named "Gadget"`,
 		},
 		"UnknownName": {
-			reason: "its CRD may come later", name: "gadgets", list: served(), wantError: `no resource named "gadgets"`,
+			reason: "an unknown name is not served, as its CRD may come later",
+			name:   "gadgets", list: served(), wantError: `no resource named "gadgets"`,
 		},
-		"PluralAsKind": {reason: "a kind is exact", kind: "widgets", list: served(), wantError: "no resource named"},
+		"PluralAsKind": {reason: "a plural is not accepted as a kind",
+			kind: "widgets", list: served(), wantError: "no resource named"},
 		"WrongCase": {
-			reason: "names are exact, as in Kopf", name: "Widgets", list: served(), wantError: "no resource named",
+			reason: "a name in the wrong case is not accepted, as in Kopf",
+			name:   "Widgets", list: served(), wantError: "no resource named",
 		},
 		"Nothing": {
-			reason: "a group may be empty while its CRDs are installed", kind: "Widget",
+			reason: "an empty group is not served, as its CRDs may come later", kind: "Widget",
 			list: &metav1.APIResourceList{}, wantError: "no resource named",
 		},
 		"Subresource": {
-			reason: "a subresource is no object", name: "widgets/status", list: served(),
+			reason: "a subresource is not a resource", name: "widgets/status", list: served(),
 			wantError: "no resource named",
 		},
 		"SubresourceKind": {
-			reason: "nor does its kind make it one", kind: "Scale", list: served(), wantError: "no resource named",
+			reason: "the kind of a subresource is not a resource",
+			kind:   "Scale", list: served(), wantError: "no resource named",
 		},
 		"NoList": {
-			reason: "what cannot be listed cannot be known", kind: "Review", list: served(),
+			reason: "a resource without the verb list is not served", kind: "Review", list: served(),
 			wantError: `does not support "list"`,
 		},
 		"NoPatch": {
-			reason: "what cannot be patched cannot be remembered", name: "relics", list: served(),
+			reason: "a resource without the verb patch is not served for writers", name: "relics", list: served(),
 			wantError: `does not support "patch"`,
 		},
 		"NoPatchToRead": {
-			reason: "handlers of events need to write nothing", name: "relics", reads: true, list: served(),
+			reason: "a resource without the verb patch is served for readers",
+			name:   "relics", reads: true, list: served(),
 			want: discovery.Resource{GroupVersionKind: discoverytest.ExampleV1.WithKind("Relic"), Plural: "relics"},
 		},
 		// Deviation D-dying-crds.
 		"Leaving": {
-			reason: "a CRD that is being deleted waits for objects with finalizers, which only a patch removes",
+			reason: "a resource of a CRD that is being deleted is served, as its objects may need patches",
 			name:   "leavers",
 			list: served(func(l *metav1.APIResourceList) {
 				l.APIResources = append(
@@ -85,29 +91,32 @@ func TestResolve(t *testing.T) {
 			want: discovery.Resource{GroupVersionKind: discoverytest.ExampleV1.WithKind("Leaver"), Plural: "leavers"},
 		},
 		"AmbiguousName": {
-			reason: "one resource's plural is another one's singular: nobody knows which was meant", name: "widgets",
+			reason: "a name that is a plural and another singular is ambiguous", name: "widgets",
 			list: served(
 				discoverytest.With(metav1.APIResource{Name: "widgetses", SingularName: "widgets", Kind: "Widgets"}),
 			),
 			wantError: `example.org/v1 widgets is ambiguous: it may be "widgets" or "widgetses"`,
 		},
 		"AmbiguousKind": {
-			reason: "a kind under two names", kind: "Widget",
+			reason: "a kind under two names is ambiguous", kind: "Widget",
 			list:      served(discoverytest.With(metav1.APIResource{Name: "oldwidgets", Kind: "Widget"})),
 			wantError: "ambiguous",
 		},
-		"Kind":       {reason: "typed selections have the kind", kind: "Widget", list: served(), want: widget},
-		"Plural":     {reason: "the usual name", name: "widgets", list: served(), want: widget},
-		"Singular":   {reason: "as kubectl takes it", name: "widget", list: served(), want: widget},
-		"KindAsName": {reason: "as kubectl takes it", name: "Widget", list: served(), want: widget},
+		"Kind":   {reason: "a resource is found by its kind", kind: "Widget", list: served(), want: widget},
+		"Plural": {reason: "a resource is found by its plural", name: "widgets", list: served(), want: widget},
+		"Singular": {reason: "a resource is found by its singular, as in kubectl",
+			name: "widget", list: served(), want: widget},
+		"KindAsName": {reason: "a resource is found by its kind as a name",
+			name: "Widget", list: served(), want: widget},
 		"SingularLeftOut": {
-			reason: "it is the kind in small letters then", name: "cluster", list: served(), want: cluster,
+			reason: "a missing singular is the kind in lower case", name: "cluster", list: served(), want: cluster,
 		},
 		"ClusterScoped": {
-			reason: "without namespaces, and without a status subresource of others", kind: "Cluster", list: served(),
+			reason: "a cluster-scoped resource does not get the status subresource of another one",
+			kind:   "Cluster", list: served(),
 			want: cluster,
 		},
-		"OneOfTheSameName": {reason: "the kind is not ambiguous if only the name is", kind: "Widget", want: widget,
+		"OneOfTheSameName": {reason: "a kind is not ambiguous if only its name is", kind: "Widget", want: widget,
 			list: served(discoverytest.With(
 				metav1.APIResource{Name: "widgetses", SingularName: "widgets", Kind: "Widgets"},
 			))},
@@ -145,36 +154,41 @@ func TestSelectorMayMean(t *testing.T) {
 		want   bool
 	}{
 		"OtherGroup": {
-			"two kinds of one name", by("Gadget", ""),
+			"the same kind in two groups is not the same", by("Gadget", ""),
 			discovery.OfKind(schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Gadget"}), false,
 		},
 		"AnyGroup": {
-			"the group is not said", discovery.Selector{Name: "gadgets"}, by("Gadget", ""), true,
+			"a selector without a group may mean any group",
+			discovery.Selector{Name: "gadgets"}, by("Gadget", ""), true,
 		},
-		"Everything": {"it means that as well", discovery.Selector{Everything: true}, by("Gadget", ""), true},
+		"Everything": {"a selector of everything may mean any resource",
+			discovery.Selector{Everything: true}, by("Gadget", ""), true},
 		"Category": {
-			"whatever it has is not known", discovery.Selector{Category: "all"}, by("Gadget", ""), false,
+			"a category may not mean a kind, as its members are unknown",
+			discovery.Selector{Category: "all"}, by("Gadget", ""), false,
 		},
 		"SameCategory": {
-			"it has the same", discovery.Selector{Category: "all"}, discovery.Selector{Category: "all"}, true,
+			"a category may mean the same category",
+			discovery.Selector{Category: "all"}, discovery.Selector{Category: "all"}, true,
 		},
 		"EverythingByFunc": {
-			"what a function takes is not known", discovery.Selector{Everything: true},
+			"everything may not mean a function, as its resources are unknown", discovery.Selector{Everything: true},
 			discovery.Selector{Func: &anything},
 			false,
 		},
 		"OtherVersion": {
-			"versions are views of the same objects", by("Gadget", ""),
+			"two versions may mean the same objects", by("Gadget", ""),
 			discovery.OfKind(schema.GroupVersionKind{Group: "example.org", Version: "v2", Kind: "Gadget"}), true,
 		},
-		"OtherKind":       {"two kinds", by("Gadget", ""), by("Widget", ""), false},
-		"OtherName":       {"two names", by("", "gadgets"), by("", "widgets"), false},
-		"KindAndOther":    {"a kind and a plural of another", by("Gadget", ""), by("", "widgets"), false},
-		"Same":            {"the same", by("Gadget", ""), by("Gadget", ""), true},
-		"KindAndPlural":   {"the usual two spellings", by("Policy", ""), by("", "policies"), true},
-		"PluralAndKind":   {"in whatever order", by("", "gadgets"), by("Gadget", ""), true},
-		"KindAndSingular": {"the singular", by("Gadget", ""), by("", "gadget"), true},
-		"KindAndKind":     {"the kind as a name", by("Gadget", ""), by("", "Gadget"), true},
+		"OtherKind": {"two kinds are not the same", by("Gadget", ""), by("Widget", ""), false},
+		"OtherName": {"two names are not the same", by("", "gadgets"), by("", "widgets"), false},
+		"KindAndOther": {"a kind and the plural of another one are not the same",
+			by("Gadget", ""), by("", "widgets"), false},
+		"Same":            {"a kind may mean the same kind", by("Gadget", ""), by("Gadget", ""), true},
+		"KindAndPlural":   {"a kind may mean its plural", by("Policy", ""), by("", "policies"), true},
+		"PluralAndKind":   {"a plural may mean its kind", by("", "gadgets"), by("Gadget", ""), true},
+		"KindAndSingular": {"a kind may mean its singular", by("Gadget", ""), by("", "gadget"), true},
+		"KindAndKind":     {"a kind may mean itself as a name", by("Gadget", ""), by("", "Gadget"), true},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -196,10 +210,10 @@ func TestInquiryAsksOnce(t *testing.T) {
 	for _, name := range []string{"widgets", "widget", "Widget"} {
 		_, err := i.Resolve(t.Context(), inExample("", name), nil)
 		if err == nil || discovery.IsUnserved(err) {
-			t.Errorf("%s: what is not known is neither there nor not there: %v", name, err)
+			t.Errorf("%s: want an error that leaves open whether it is served, got %v", name, err)
 		}
 	}
 	if asked != 1 {
-		t.Errorf("asked %d times: selectors of one kind could be answered differently", asked)
+		t.Errorf("want one request, as the answers of several may differ, got %d", asked)
 	}
 }

@@ -51,33 +51,37 @@ func TestSpellings(t *testing.T) {
 		asked  int
 	}{
 		"Nothing": {
-			reason: "nobody has it", parts: []string{"nothings"}, fails: "there is no such resource", asked: 6,
+			reason: "a name that no group has is not served",
+			parts:  []string{"nothings"}, fails: "there is no such resource", asked: 6,
 		},
 		"Ambiguous": {
-			reason: "two groups have it, so nobody knows", parts: []string{"kex"}, fails: "ambiguous", asked: 6,
+			reason: "a name that two groups have is ambiguous", parts: []string{"kex"}, fails: "ambiguous", asked: 6,
 		},
 		"AnotherGroup": {
-			reason: "only what is meant is asked for", parts: []string{"nothings.kopf.dev"},
+			reason: "only the named group is requested", parts: []string{"nothings.kopf.dev"},
 			fails: "there is no such resource", asked: 2,
 		},
-		"Core": {reason: "the core has precedence", parts: []string{"pods"}, want: "/v1, Kind=Pod", asked: 6},
+		"Core": {reason: "the core group has precedence over others",
+			parts: []string{"pods"}, want: "/v1, Kind=Pod", asked: 6},
 		"CoreKind": {
-			reason: "no other kind is called so", parts: []string{"PodMetrics"},
+			reason: "a kind that only one group has is found", parts: []string{"PodMetrics"},
 			want: "metrics.k8s.io/v1, Kind=PodMetrics", asked: 6,
 		},
 		"NameAndGroup": {
-			reason: "with its group it is one", parts: []string{"kex.zalando.org"},
+			reason: "a short name with its group is found", parts: []string{"kex.zalando.org"},
 			want: "zalando.org/v1, Kind=KopfExample", asked: 2,
 		},
 		"GroupThenName": {
-			reason: "the same in two words", parts: []string{"kopf.dev", "KopfExample"},
+			reason: "a kind after its group is found", parts: []string{"kopf.dev", "KopfExample"},
 			want: "kopf.dev/v1, Kind=KopfExample", asked: 2,
 		},
 		"Kind": {
-			reason: "any name will do", parts: []string{"Lonely"}, want: "kopf.dev/v1, Kind=Lonely", asked: 6,
+			reason: "a kind is accepted as a name",
+			parts:  []string{"Lonely"}, want: "kopf.dev/v1, Kind=Lonely", asked: 6,
 		},
 		"NameVersion": {
-			reason: "a version without a group", parts: []string{"pods.v1"}, want: "/v1, Kind=Pod", asked: 6,
+			reason: "a version without a group is accepted after the name",
+			parts:  []string{"pods.v1"}, want: "/v1, Kind=Pod", asked: 6,
 		},
 	}
 	for name, tc := range tests {
@@ -90,13 +94,13 @@ func TestSpellings(t *testing.T) {
 			found, err := discovery.NewInquiry(server, nil).Resolve(t.Context(), s, nil)
 			if tc.fails != "" {
 				if err == nil || !strings.Contains(err.Error(), tc.fails) || !discovery.IsUnserved(err) {
-					t.Errorf("%s: got %v, want an unserved one with %q", tc.reason, err, tc.fails)
+					t.Errorf("%s: got %v, want an error of an unserved resource with %q", tc.reason, err, tc.fails)
 				}
 			} else if err != nil || kindsOf(found.Served) != tc.want {
 				t.Errorf("%s: got %s, error %v", tc.reason, kindsOf(found.Served), err)
 			}
 			if len(server.Asked) != tc.asked {
-				t.Errorf("%s: asked for %v", tc.reason, server.Asked)
+				t.Errorf("%s: wrong number of requests: %v", tc.reason, server.Asked)
 			}
 		})
 	}
@@ -110,7 +114,7 @@ func TestSpellingsOnABadConnection(t *testing.T) {
 	server := &discoverytest.Documents{Err: errors.New("refused")}
 	_, err = discovery.NewInquiry(server, nil).Resolve(t.Context(), s, nil)
 	if err == nil || discovery.IsUnserved(err) || !strings.Contains(err.Error(), "kex") {
-		t.Errorf("no answer proves nothing: got %v", err)
+		t.Errorf("want an error that does not call the resource unserved, got %v", err)
 	}
 }
 
@@ -119,7 +123,7 @@ func TestSpelledInFull(t *testing.T) {
 	for _, parts := range [][]string{{"kex.v1.kopf.dev"}, {"kopf.dev/v1", "kex"}, {"kopf.dev", "v1", "kex"}} {
 		got, err := discovery.Spelled(parts...)
 		if d := cmp.Diff(want, got); err != nil || d != "" {
-			t.Errorf("%v says all, so no search is needed: error %v, -want, +got:\n%s", parts, err, d)
+			t.Errorf("%v needs no search: error %v, -want, +got:\n%s", parts, err, d)
 		}
 	}
 }

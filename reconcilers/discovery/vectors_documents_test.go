@@ -14,7 +14,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/vectors"
 )
 
-// replies are what the API server answers, and what it was asked.
+// replies are the answers of the API server and the requested paths.
 type replies struct {
 	of    vectors.Fields
 	asked []any
@@ -28,7 +28,7 @@ func (r *replies) Get(_ context.Context, path string) ([]byte, error) {
 	return json.Marshal(r.of[path])
 }
 
-// groupsOf are nil if nothing is said of them: none at all are something else.
+// groupsOf returns nil if the input has no list of groups, which differs from an empty list.
 func groupsOf(input vectors.Fields) []string {
 	if input["groups"] == nil {
 		return nil

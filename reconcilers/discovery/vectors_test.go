@@ -93,12 +93,12 @@ func argument(t *testing.T, arg any) any {
 		"namespaced": func(r discovery.Resource) bool { return r.Namespaced },
 	}[d.Text("fn", "")]
 	if !ok {
-		t.Fatalf("the harness does not know the function %v", arg)
+		t.Fatalf("unknown function %v in the vectors", arg)
 	}
 	return fn
 }
 
-// parsed is the selector as the vectors show it: what is said, and nothing else.
+// parsed returns the given parts of the selector in the form of the vectors.
 func parsed(s discovery.Selector) map[string]any {
 	shown := map[string]any{}
 	if s.Group.Given {
@@ -175,7 +175,7 @@ func TestVectorsServedResources(t *testing.T) {
 			d, _ := item.(map[string]any)
 			use, ok := uses[vectors.Fields(d).Text("on", "")]
 			if !ok {
-				t.Fatalf("the harness does not know the handler %v", item)
+				t.Fatalf("unknown handler %v in the vectors", item)
 			}
 			s, err := selectorOf(t, d["resource"])
 			if err != nil {

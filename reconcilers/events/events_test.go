@@ -45,10 +45,10 @@ func TestQueueKeepsTheOrder(t *testing.T) {
 	key := types.NamespacedName{Namespace: "ns", Name: "a"}
 	want := []string{"ADDED u1@0", "MODIFIED u1@1", "DELETED u1@2", "ADDED u3@8"}
 	if d := cmp.Diff(want, shown(q.Take(key))); d != "" {
-		t.Errorf("those of the old object come before those of the new one: -want, +got:\n%s", d)
+		t.Errorf("want the events of the old object before those of the new one: -want, +got:\n%s", d)
 	}
 	if left := q.Take(key); left != nil {
-		t.Errorf("what was taken is forgotten: got %v", shown(left))
+		t.Errorf("want nothing after the events were taken, got %v", shown(left))
 	}
 }
 
@@ -71,12 +71,13 @@ func TestQueueIsBounded(t *testing.T) {
 	}
 	if got[0] != "ADDED u1@0" || got[1] != "MODIFIED u1@12" || got[len(got)-1] != "DELETED u1@1000" {
 		t.Errorf(
-			"the beginning and the end stay, the oldest changes go: got %s, %s … %s", got[0], got[1], got[len(got)-1],
+			"want the first and the last event, without the oldest changes, got %s, %s … %s",
+			got[0], got[1], got[len(got)-1],
 		)
 	}
 }
 
-// watching is a handler of events.
+// watching returns an event handler.
 func watching(id string, call handlers.Func, filters ...handlers.Filter) *handlers.Handler {
 	return &handlers.Handler{ID: id, Family: handlers.Watching, Call: call, Filters: filters}
 }
@@ -113,7 +114,7 @@ func TestDeliverGoesOn(t *testing.T) {
 		t.Context(), []events.Event{{events.Listed, object("a", "u1", 1)}, {events.Deleted, object("a", "u1", 2)}},
 	)
 	if d := cmp.Diff([]string{"failing ", "last ", "failing DELETED", "last DELETED"}, seen); d != "" {
-		t.Errorf("the trouble of one handler is no other's: -want, +got:\n%s", d)
+		t.Errorf("want all other handlers called despite failures: -want, +got:\n%s", d)
 	}
 }
 
@@ -139,10 +140,10 @@ func TestDeliverCollectsWhatIsWritten(t *testing.T) {
 	if d := cmp.Diff(
 		map[string]any{"data": "MODIFIED", "status": map[string]any{"w": "MODIFIED"}}, apply(added, modified),
 	); d != "" {
-		t.Errorf("what the last event left: -want, +got:\n%s", d)
+		t.Errorf("want the values of the last event: -want, +got:\n%s", d)
 	}
 	if d := cmp.Diff(map[string]any{}, apply(added, modified, deleted)); d != "" {
-		t.Errorf("nothing is written to what is gone: -want, +got:\n%s", d)
+		t.Errorf("want no changes for a deleted object: -want, +got:\n%s", d)
 	}
 }
 
@@ -151,7 +152,7 @@ func TestDeliverDropsWhatDoesNotFit(t *testing.T) {
 		return func(_ context.Context, call *handlers.Invocation) error {
 			seen := 0
 			return call.Writes.Remember(func(body map[string]any) error {
-				if seen++; seen > 1 && err != nil { // on the working copy, it worked
+				if seen++; seen > 1 && err != nil { // it worked on the working copy
 					return err
 				}
 				body[key] = true
@@ -170,15 +171,15 @@ func TestDeliverDropsWhatDoesNotFit(t *testing.T) {
 	)
 	changed, err := patch.ApplyTo(map[string]any{})
 	if d := cmp.Diff(map[string]any{"a": true, "b": true}, changed); d != "" || err != nil {
-		t.Errorf("the others are written: error %v, -want, +got:\n%s", err, d)
+		t.Errorf("want the changes of the other handlers: error %v, -want, +got:\n%s", err, d)
 	}
 	if all := strings.Join(lines, "\n"); !strings.Contains(all, "not any more") ||
 		!strings.Contains(all, `"handler"="picky"`) {
-		t.Errorf("it is not logged whose patch failed: %s", all)
+		t.Errorf("the handler of the failed patch is not logged: %s", all)
 	}
 }
 
-// refusing is an API server that takes nothing.
+// refusing is an API server that refuses all writes.
 type refusing struct {
 	kind.Writer
 	asked int
@@ -197,11 +198,11 @@ func TestWriteIsTriedOnce(t *testing.T) {
 	h.Writer = server
 	h.Write(t.Context(), map[string]any{}, patching.Patch{})
 	if server.asked != 0 {
-		t.Errorf("nothing to write is no request: got %d", server.asked)
+		t.Errorf("want no request without changes, got %d", server.asked)
 	}
 	h.Write(t.Context(), map[string]any{}, patching.Patch{Merge: map[string]any{"a": "b"}})
 	if server.asked != 1 {
-		t.Errorf("what is refused is lost: got %d requests", server.asked)
+		t.Errorf("want one request without a retry, got %d", server.asked)
 	}
 }
 
@@ -219,7 +220,8 @@ func TestQueueDropsTheVeryFirst(t *testing.T) {
 	}
 }
 
-// Calls begin only as long as they may; a successor is another object.
+// TestDeliverStops shows that no handler is called during a pause or after the exit, and that the events of a
+// successor are delivered.
 func TestDeliverStops(t *testing.T) {
 	all := []events.Event{
 		{events.Deleted, object("a", "u1", 1)}, {events.Added, object("a", "u2", 2)},
@@ -231,12 +233,12 @@ func TestDeliverStops(t *testing.T) {
 		want   []string
 	}{
 		"Open": {
-			"what comes after a deletion counts", false, 9,
+			"events after a deletion are delivered for the new object", false, 9,
 			[]string{"one DELETED", "two DELETED", "one ADDED", "two ADDED"},
 		},
-		"Paused":  {"nothing is called in a pause", false, 0, nil},
-		"Pausing": {"nor after it has begun", false, 1, []string{"one DELETED"}},
-		"Ended":   {"nor at the end", true, 9, nil},
+		"Paused":  {"no handler is called in a pause", false, 0, nil},
+		"Pausing": {"no further handler is called after a pause has begun", false, 1, []string{"one DELETED"}},
+		"Ended":   {"no handler is called after the exit", true, 9, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var seen []string
@@ -275,7 +277,7 @@ func TestFiltersKnowOfDeletions(t *testing.T) {
 	}
 }
 
-// taking is an API server that takes everything.
+// taking is an API server that accepts all writes.
 type taking struct{ kind.Writer }
 
 func (taking) ApplyRetrying(
@@ -284,7 +286,7 @@ func (taking) ApplyRetrying(
 	return patching.Result{}, nil
 }
 
-// The log has what is lost, and nothing else.
+// TestOnlyWhatIsLostIsLogged shows that only lost changes are logged as errors.
 func TestOnlyWhatIsLostIsLogged(t *testing.T) {
 	failures := 0
 	log := funcr.New(func(_, line string) {
@@ -299,12 +301,12 @@ func TestOnlyWhatIsLostIsLogged(t *testing.T) {
 	h.Writer = taking{}
 	h.Write(ctx, map[string]any{}, h.Deliver(ctx, []events.Event{{events.Added, object("a", "u1", 1)}}))
 	if failures != 0 {
-		t.Errorf("%d failures of what has succeeded", failures)
+		t.Errorf("want no error in the log after a success, got %d", failures)
 	}
 	h.Writer = &refusing{}
 	h.Write(ctx, map[string]any{}, h.Deliver(ctx, []events.Event{{events.Added, object("a", "u1", 1)}}))
 	if failures != 1 {
-		t.Errorf("%d failures in the log, want that of the write", failures)
+		t.Errorf("want only the error of the write in the log, got %d", failures)
 	}
 }
 

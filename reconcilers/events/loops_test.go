@@ -14,14 +14,14 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 )
 
-// runOwnEvents makes the passes of one object: each write is an event, and nothing else calls the handlers.
+// runOwnEvents makes the passes over one object: each write is an event, and no other events occur.
 func runOwnEvents(ctx context.Context, h *events.Handling, during time.Duration) {
 	key := types.NamespacedName{Namespace: "ns", Name: "a"}
 	version, waiting := 1, []events.Event{{Type: events.Added, Object: object("a", "u1", 1)}}
 	for until := time.Now().Add(during); time.Now().Before(until); {
 		patch, wait := h.DeliverNext(ctx, key, waiting)
 		waiting = nil
-		time.Sleep(10 * time.Millisecond) // of a request
+		time.Sleep(10 * time.Millisecond) // the duration of a request
 		switch {
 		case !patch.Empty():
 			version++
@@ -36,16 +36,18 @@ func runOwnEvents(ctx context.Context, h *events.Handling, during time.Duration)
 	}
 }
 
-// A delayed event is delivered even if its time has come before the pass ends: nothing else would call the handler.
+// TestDelayedEventsAreNotLost shows that a delayed event is delivered even if its delay ends before the pass does,
+// because no other event would call the handler.
 func TestDelayedEventsAreNotLost(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
 		slow   time.Duration // of the second handler
 		third  int           // the calls of the third handler that write
 	}{
-		"Fast":  {"the pass ends before the delay", 0, 0},
-		"Slow":  {"the delay ends while the second handler runs", 3 * time.Second, 0},
-		"Reset": {"the third handler ends its part of the loop, so there is no delay any more", 3 * time.Second, 10},
+		"Fast": {"an event is delivered if the pass ends before the delay", 0, 0},
+		"Slow": {"an event is delivered if the delay ends while another handler runs", 3 * time.Second, 0},
+		"Reset": {"an event is delivered if the third handler resets the loop, which ends the delay",
+			3 * time.Second, 10},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

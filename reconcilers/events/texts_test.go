@@ -15,7 +15,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// A function that decodes the text by itself gets that alone, and an object as soon as it changes something.
+// TestHandlersOfTexts shows that a function that decodes the text gets only the text, and an object as soon as it
+// changes something.
 func TestHandlersOfTexts(t *testing.T) {
 	h := handling(watching("one", func(_ context.Context, call *handlers.Invocation) error {
 		if call.Object != nil || !strings.Contains(string(call.Given.Text()), `"uid":"u1"`) {
@@ -34,7 +35,7 @@ func TestHandlersOfTexts(t *testing.T) {
 	}
 }
 
-// An object that cannot be decoded is the matter of its own handlers: those of others are called.
+// TestUndecodableObjects shows that an object that cannot be decoded does not affect the events of other objects.
 func TestUndecodableObjects(t *testing.T) {
 	var called []string
 	h := handling(watching("one", func(_ context.Context, call *handlers.Invocation) error {
@@ -49,6 +50,6 @@ func TestUndecodableObjects(t *testing.T) {
 	ctx := logf.IntoContext(t.Context(), funcr.New(func(_, line string) { said += line }, funcr.Options{}))
 	h.Deliver(ctx, []events.Event{{events.Added, broken}, {events.Modified, object("b", "u2", 1)}})
 	if d := cmp.Diff([]string{events.Modified}, called); d != "" || !strings.Contains(said, "Cannot read an object") {
-		t.Errorf("it said %q, -want, +called:\n%s", said, d)
+		t.Errorf("logged %q, -want, +called:\n%s", said, d)
 	}
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 )
 
-// What people are told of events: who was called, what came of that, and who was not, though not of events that
-// everybody has heard; and what was written.
+// TestJournalOfEvents shows the journal of events: the called handlers with their outcomes, and the skipped ones with
+// the reasons, unless all handlers were called.
 func TestJournalOfEvents(t *testing.T) {
 	succeed := func(context.Context, *handlers.Invocation) error { return nil }
 	no := func(context.Context, *cause.Cause) (bool, error) { return false, nil }
@@ -30,16 +30,18 @@ func TestJournalOfEvents(t *testing.T) {
 		want   []string
 	}{
 		"Heard": {
-			"nobody has to be told why", []*handlers.Handler{watching("h", succeed)}, []events.Event{one}, false,
+			"no decision is noted if all handlers were called",
+			[]*handlers.Handler{watching("h", succeed)}, []events.Event{one}, false,
 			[]string{"call h for event, attempt 1: succeeded"},
 		},
 		"Listed": {
-			"an event of the initial list has no type", []*handlers.Handler{watching("h", succeed, no)},
+			"the decision about an event of the initial list has no event type",
+			[]*handlers.Handler{watching("h", succeed, no)},
 			[]events.Event{{Type: events.Listed, Object: object("a", "u1", 1)}}, false,
 			[]string{"look event; h not: Filters says filtered out"},
 		},
 		"Both": {
-			"the look is noted after the calls, with all that were asked",
+			"the decision is noted after the calls, with all handlers",
 			[]*handlers.Handler{watching("h", succeed), watching("deaf", succeed, no), watching("last", succeed)},
 			[]events.Event{one}, false, []string{
 				"call h for event, attempt 1: succeeded", "call last for event, attempt 1: succeeded",
@@ -47,7 +49,7 @@ func TestJournalOfEvents(t *testing.T) {
 			},
 		},
 		"Fails": {
-			"events are not repeated", []*handlers.Handler{watching("h", func(
+			"a failed event handler is not retried", []*handlers.Handler{watching("h", func(
 				context.Context, *handlers.Invocation,
 			) error {
 				return errors.New("boo")
@@ -55,12 +57,13 @@ func TestJournalOfEvents(t *testing.T) {
 			[]string{"call h for event, attempt 1: failed; its errors are ignored: boo"},
 		},
 		"Broken": {
-			"a filter that fails returned falsething",
+			"a handler whose filter fails is not listed",
 			[]*handlers.Handler{watching("h", succeed, broken), watching("deaf", succeed, no)}, []events.Event{one},
 			false, []string{"look event ADDED; deaf not: Filters says filtered out"},
 		},
 		"Ended": {
-			"nobody is asked when all ends", []*handlers.Handler{watching("h", succeed, no)}, []events.Event{one}, true,
+			"nothing is noted after the exit",
+			[]*handlers.Handler{watching("h", succeed, no)}, []events.Event{one}, true,
 			nil,
 		},
 	} {
@@ -81,7 +84,7 @@ func TestJournalOfEvents(t *testing.T) {
 	}
 }
 
-// Writes of event handlers are told, and that one has failed.
+// TestJournalOfWrites shows that the journal contains the writes of event handlers, and their failures.
 func TestJournalOfWrites(t *testing.T) {
 	told := journaltest.NewReader(t, schema.GroupKind{Group: "example.org", Kind: "Widget"})
 	h := handling()

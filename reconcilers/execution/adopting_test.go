@@ -17,15 +17,16 @@ import (
 func TestContinue(t *testing.T) {
 	a := execution.New(&handlers.Handler{ID: "fn"}, &cause.Cause{}, nil)
 	if a.Continue(at(3)); !a.Call.Started.Equal(at(3)) {
-		t.Errorf("the first attempt begins now: %v", a.Call.Started)
+		t.Errorf("want the first attempt to begin now, got %v", a.Call.Started)
 	}
 	a.Account = execution.Account{Retries: 2, Started: epoch}
 	if a.Continue(at(3)); !a.Call.Started.Equal(epoch) || a.Call.Retry != 2 || a.Limits.Runtime != 3*time.Second {
-		t.Errorf("a later one goes on: %v, %d, %v", a.Call.Started, a.Call.Retry, a.Limits.Runtime)
+		t.Errorf("want a later attempt to continue its account, got %v, %d, %v",
+			a.Call.Started, a.Call.Retry, a.Limits.Runtime)
 	}
 }
 
-// A child's function may have been called on the same object: what it has changed is changed here.
+// TestAdopt shows that an attempt adopts the changes that another function has made to the same object.
 func TestAdopt(t *testing.T) {
 	set := func(key string) patching.Transform {
 		return func(body map[string]any) error {
@@ -56,16 +57,19 @@ func TestAdopt(t *testing.T) {
 		other  *execution.Attempt
 		want   object
 	}{
-		"Nothing": {"it has changed nothing", object{"a": "b"}, done(object{}, nil), object{"a": "b"}},
+		"Nothing": {"an attempt without changes leaves the object as it is",
+			object{"a": "b"}, done(object{}, nil), object{"a": "b"}},
 		"Result": {
-			"its result is on the object", object{"a": "b"}, done(object{}, "fine"),
+			"the result of the other attempt is adopted", object{"a": "b"}, done(object{}, "fine"),
 			object{"a": "b", "status": object{"other": "fine"}},
 		},
 		"Changes": {
-			"so are its changes", object{"a": "b"}, done(object{}, nil, set("c")), object{"a": "b", "c": "new"},
+			"the changes of the other attempt are adopted",
+			object{"a": "b"}, done(object{}, nil, set("c")), object{"a": "b", "c": "new"},
 		},
 		"Refused": {
-			"what does not fit changes nothing", object{"refuses": true}, done(object{}, "fine", set("c")),
+			"neither changes nor the result are adopted if a change fails on the object",
+			object{"refuses": true}, done(object{}, "fine", set("c")),
 			object{"refuses": true},
 		},
 	} {
@@ -77,7 +81,7 @@ func TestAdopt(t *testing.T) {
 	}
 }
 
-// unfit says of itself whether the object is at fault.
+// unfit is an error that reports whether the object is undecodable.
 type unfit bool
 
 func (unfit) Error() string       { return "unfit" }

@@ -20,29 +20,29 @@ func TestAccountWaits(t *testing.T) {
 		want    execution.Stop
 	}{
 		"Finished": {
-			reason:  "what is finished is not called again, whatever else is known",
+			reason:  "a finished handler is not called again, whatever else is recorded",
 			account: execution.Account{Finished: true, Blocked: true, Until: at(1)},
 			want:    execution.Stop{Why: execution.Finished},
 		},
 		"Blocked": {
-			reason:  "no time helps against an object that cannot be shown",
+			reason:  "a blocked handler does not become due with time",
 			account: execution.Account{Blocked: true, Until: at(1)}, want: execution.Stop{Why: execution.Blocked},
 		},
 		"Awaiting": {
-			reason:  "it waits for those before it, however long it sleeps itself",
+			reason:  "a handler waits for its dependencies before its own delay",
 			account: execution.Account{Awaits: []string{"a"}, Lost: []string{"b"}, Until: at(1)},
 			want:    execution.Stop{Why: execution.Awaiting, Expected: []string{"a"}},
 		},
 		"Lost": {
-			reason:  "it does not wait for those that have failed: it is to fail itself",
+			reason:  "a handler with failed dependencies does not wait, because it has to fail",
 			account: execution.Account{Lost: []string{"b"}},
 		},
 		"Asleep": {
-			reason: "it is told until when", account: execution.Account{Until: at(1)},
+			reason: "a delayed handler reports the time of its next attempt", account: execution.Account{Until: at(1)},
 			want: execution.Stop{Why: execution.Asleep, Until: at(1)},
 		},
-		"Awake":   {reason: "the time has come", account: execution.Account{Until: at(0)}},
-		"Unknown": {reason: "nothing is known, so nothing is waited for"},
+		"Awake":   {reason: "a handler is due at the end of its delay", account: execution.Account{Until: at(0)}},
+		"Unknown": {reason: "a handler with an empty account does not wait"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -53,7 +53,8 @@ func TestAccountWaits(t *testing.T) {
 	}
 }
 
-// The account of a handler is what its record says, and whether the object blocks it.
+// TestAccountOfAHandler shows that the account of a handler consists of its record and of whether the object blocks
+// it.
 func TestAccountOfAHandler(t *testing.T) {
 	retries, started, delayed := int64(3), at(-60), at(60)
 	read := func(string) (*progress.Record, error) {
@@ -68,10 +69,10 @@ func TestAccountOfAHandler(t *testing.T) {
 		t.Errorf("-want, +got:\n%s", d)
 	}
 	if got := want.Runtime(at(0)); got != time.Minute {
-		t.Errorf("it runs for %s", got)
+		t.Errorf("want a runtime of one minute, got %s", got)
 	}
 	if got := want.Runtime(at(-90)) + (execution.Account{}).Runtime(at(0)); got != 0 {
-		t.Errorf("a start in the future, or none, is now: got %s", got)
+		t.Errorf("want no runtime for a start in the future or no start, got %s", got)
 	}
 	if err := state.Conclude("a", execution.Outcome{Aborted: true, Blocked: true}, at(0)); err != nil {
 		t.Fatal(err)
@@ -93,7 +94,7 @@ func TestNewAttempts(t *testing.T) {
 		t.Fatal(err)
 	}
 	if d := cmp.Diff(map[string]any{"spec": map[string]any{"a": "x"}}, body); d != "" {
-		t.Errorf("the object is shared: -want, +got:\n%s", d)
+		t.Errorf("the change has reached the shared object: -want, +got:\n%s", d)
 	}
 	if !a.Selected || a.Limits.Mode != handlers.ErrorsIgnored || a.Call.Handler != h {
 		t.Errorf("got %+v", a.Limits)

@@ -26,11 +26,11 @@ func TestAttemptRefuses(t *testing.T) {
 		do     func(a *execution.Attempt) error
 	}{
 		"RememberAfterEnd": {
-			reason: "a goroutine left behind must learn that nobody writes its changes any more",
+			reason: "a change after the end of the attempt is an error",
 			do:     func(a *execution.Attempt) error { a.End(); return a.Remember(setting("late")) },
 		},
 		"SetResultAfterEnd": {
-			reason: "so it is with results", do: func(
+			reason: "a result after the end of the attempt is an error", do: func(
 				a *execution.Attempt,
 			) error {
 				a.End()
@@ -38,17 +38,17 @@ func TestAttemptRefuses(t *testing.T) {
 			},
 		},
 		"FailingTransform": {
-			reason: "the function learns what went wrong with its change", do: func(a *execution.Attempt) error {
+			reason: "a failing change returns its error to the function", do: func(a *execution.Attempt) error {
 				return a.Remember(func(map[string]any) error { return errBoo })
 			},
 		},
 		"ResultIsNotJSON": {
-			reason: "better now than in the write that closes the cause", do: func(a *execution.Attempt) error {
+			reason: "a result that is not JSON is an error when it is set", do: func(a *execution.Attempt) error {
 				return a.SetResult(func() {})
 			},
 		},
 		"FlushFails": {
-			reason: "the function asked for the write, so it gets the answer", do: func(a *execution.Attempt) error {
+			reason: "a failed flush returns its error to the function", do: func(a *execution.Attempt) error {
 				a.FlushNow = func(context.Context) error { return errBoo }
 				return a.Flush(t.Context())
 			},
@@ -62,7 +62,7 @@ func TestAttemptRefuses(t *testing.T) {
 			}
 			a.Outcome = execution.Outcome{Final: true}
 			if a.End(); len(a.Remembered()) > 0 || a.Result() != nil || a.Call.Object["late"] != nil {
-				t.Errorf("%s: nothing of it must remain: %v, %v", tc.reason, a.Call.Object, a.Result())
+				t.Errorf("%s: want no trace of it, got %v, %v", tc.reason, a.Call.Object, a.Result())
 			}
 		})
 	}
@@ -78,29 +78,29 @@ func TestAttemptResult(t *testing.T) {
 		want    any
 	}{
 		"Failed": {
-			reason: "an attempt that failed has no result", set: []any{1},
+			reason: "a failed attempt has no result", set: []any{1},
 			outcome: execution.Outcome{Final: true, Err: errBoo},
 		},
-		"Unfinished": {reason: "an attempt to be repeated has none yet", set: []any{1}},
+		"Unfinished": {reason: "an attempt that is to be repeated has no result yet", set: []any{1}},
 		"Aborted": {
-			reason: "an attempt that does not count has none", set: []any{1},
+			reason: "an aborted attempt has no result", set: []any{1},
 			outcome: execution.Outcome{Aborted: true, Err: errBoo},
 		},
 		"Ignored": {
-			reason: "an error, even an ignored one, is not a result", set: []any{1},
+			reason: "an attempt with an ignored error has no result", set: []any{1},
 			outcome: execution.Outcome{Final: true, Ignored: errBoo},
 		},
 		"Running": {
-			reason: "before the function has returned, it may still change its mind", set: []any{1}, outcome: success,
+			reason: "an attempt has no result before its function has returned", set: []any{1}, outcome: success,
 			running: true,
 		},
-		"None":      {reason: "no result is set, none is delivered", outcome: success},
-		"Withdrawn": {reason: "the last word counts, even if it is none", set: []any{1, nil}, outcome: success},
+		"None":      {reason: "an attempt without a set result has no result", outcome: success},
+		"Withdrawn": {reason: "setting nil withdraws an earlier result", set: []any{1, nil}, outcome: success},
 		"Last": {
-			reason: "the last word counts", set: []any{1, object{"a": 2}}, outcome: success,
+			reason: "the last of several results counts", set: []any{1, object{"a": 2}}, outcome: success,
 			want: object{"a": int64(2)},
 		},
-		"Falsy": {reason: "zero is a result", set: []any{0}, outcome: success, want: int64(0)},
+		"Falsy": {reason: "zero is a valid result", set: []any{0}, outcome: success, want: int64(0)},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -129,7 +129,7 @@ func TestAttemptRemembers(t *testing.T) {
 		}
 	}
 	if d := cmp.Diff(object{"one": true, "two": true}, a.Call.Object); d != "" {
-		t.Errorf("the next handler sees the changes at once: -want, +got:\n%s", d)
+		t.Errorf("the changes are not visible at once: -want, +got:\n%s", d)
 	}
 	first := a.Remembered()
 	if err := a.Remember(setting("three")); err != nil {
@@ -144,14 +144,14 @@ func TestAttemptRemembers(t *testing.T) {
 		}
 	}
 	if d := cmp.Diff(object{"three": true}, rest); d != "" {
-		t.Errorf("what was written is dropped, what came meanwhile is kept: -want, +got:\n%s", d)
+		t.Errorf("want only the change that is not written yet: -want, +got:\n%s", d)
 	}
 }
 
 func TestAttemptFlush(t *testing.T) {
 	a := newAttempt()
 	if err := a.Flush(t.Context()); err != nil {
-		t.Errorf("where nothing can be written, flushing does nothing: %v", err)
+		t.Errorf("want no error of a flush without a writer, got %v", err)
 	}
 	type key struct{}
 	a.FlushNow = func(ctx context.Context) error {
@@ -161,11 +161,12 @@ func TestAttemptFlush(t *testing.T) {
 		return nil
 	}
 	if err := a.Flush(context.WithValue(t.Context(), key{}, true)); err != nil {
-		t.Errorf("a flush ends with the context of who asked for it: %v", err)
+		t.Errorf("want the flush to get the context of its caller, got %v", err)
 	}
 }
 
-// A checkpoint reads what is remembered while the function goes on, maybe on several goroutines.
+// TestAttemptIsSafeForGoroutines shows that a checkpoint can read changes while several goroutines of the function
+// continue.
 func TestAttemptIsSafeForGoroutines(t *testing.T) {
 	a := newAttempt()
 	var group sync.WaitGroup

@@ -10,7 +10,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
-// TestAwaiting shows what records say of waits. See D-awaited.
+// TestAwaiting shows how waits are recorded. See D-awaited.
 func TestAwaiting(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	none := func(string) (*progress.Record, error) { return nil, nil }
@@ -26,29 +26,30 @@ func TestAwaiting(t *testing.T) {
 		delayed time.Duration
 		waited  string
 	}{
-		"a wait": {"it is no failure", execution.Limits{}.Await(&wait), true, 0, time.Hour, "ConfigMap a"},
+		"a wait": {"a wait does not count as an attempt",
+			execution.Limits{}.Await(&wait), true, 0, time.Hour, "ConfigMap a"},
 		"a limit": {
-			"the handler may not be called later",
+			"a wait ends with the timeout of the handler",
 			execution.Limits{Policy: handlers.Policy{Timeout: &limit}}.Await(&wait), true, 0, limit, "ConfigMap a",
 		},
 		"the rest of a limit": {
-			"it has waited before",
+			"a wait ends with the rest of the timeout",
 			execution.Limits{
 				Policy: handlers.Policy{Timeout: &limit}, Runtime: limit - left,
 			}.Await(&wait), true, 0, left, "ConfigMap a",
 		},
 		"an error": {
-			"the time of the wait goes on, but the handler sleeps for its error",
+			"an error keeps the time of the wait, but delays the handler by its backoff",
 			execution.Limits{Backoff: time.Minute}.Judge(errors.New("no")), false, 1, time.Minute, "ConfigMap a",
 		},
 		"a sub-handler": {
-			"it is that which has a time",
+			"the wait of a sub-handler has no time of its own in its parent",
 			execution.Limits{}.Await(&execution.PendingError{
 				Delay: limit, Awaited: progress.Wait{Child: "ConfigMap b"},
 			}),
 			true, 0, limit, "",
 		},
-		"a success": {"nothing is waited for", execution.Limits{}.Judge(nil), false, 1, 0, ""},
+		"a success": {"a success ends the wait", execution.Limits{}.Judge(nil), false, 1, 0, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			state, err := execution.Restore(none, []string{"h"}, []string{"h"}, "create", at)
@@ -68,19 +69,19 @@ func TestAwaiting(t *testing.T) {
 					h.Delay(at), account.Waited)
 			}
 			if h.Wake(); c.awaits && (h.Delay(at) != 0 || h.Account().Until.After(at) || h.Record().Delayed == nil) {
-				t.Error("who is awake is due, and its record says what it did")
+				t.Error("an awakened handler is not due, or its record has lost the delay")
 			}
 		})
 	}
 }
 
-// A wait that has no time of its own, as that of a sub-handler, does not go on after an error; nor does one that is
-// over.
+// TestErrorsEndWaits shows that an error ends a wait without a time of its own, such as that of a sub-handler, and a
+// wait whose time is over.
 func TestErrorsEndWaits(t *testing.T) {
 	for reason, until := range map[string]time.Time{"no time": {}, "its time is over": at(0)} {
 		state := restore(t, nil, []string{"h"}, []string{"h"}, "create")
 		if state.Handler("h").Awaits() {
-			t.Error("a handler that was not called yet waits for nothing")
+			t.Error("a handler that was not called yet waits")
 		}
 		wait := execution.PendingError{Delay: time.Hour, Awaited: progress.Wait{Child: "ConfigMap a", Until: until}}
 		conclude(t, state, "h", execution.Limits{}.Await(&wait), at(0))

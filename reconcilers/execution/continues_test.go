@@ -26,15 +26,21 @@ func TestContinues(t *testing.T) {
 		before, after records
 		want          bool
 	}{
-		"None":        {"nobody has stored any", records{}, records{}, true},
-		"Same":        {"nothing has happened", records{"a": tried(1, "x")}, records{"a": tried(1, "x")}, true},
-		"CutText":     {"it may have been cut", records{"a": tried(1, "x")}, records{"a": tried(1, "")}, true},
-		"New":         {"somebody has begun", records{}, records{"a": tried(1, "x")}, false},
-		"Later":       {"somebody has gone on", records{"a": tried(1, "x")}, records{"a": tried(2, "x")}, false},
-		"Gone":        {"somebody has finished", records{"a": tried(1, "x")}, records{}, false},
-		"NotSelected": {"somebody has begun with something else", records{}, records{"b": tried(1, "x")}, false},
+		"None": {"an object without records is unchanged", records{}, records{}, true},
+		"Same": {"an object with the same record is unchanged",
+			records{"a": tried(1, "x")}, records{"a": tried(1, "x")}, true},
+		"CutText": {"a record with a shortened message is unchanged",
+			records{"a": tried(1, "x")}, records{"a": tried(1, "")}, true},
+		"New": {"a new record of another process is a change", records{}, records{"a": tried(1, "x")}, false},
+		"Later": {"a further attempt of another process is a change",
+			records{"a": tried(1, "x")}, records{"a": tried(2, "x")}, false},
+		"Gone": {"a record that another process has removed is a change",
+			records{"a": tried(1, "x")}, records{}, false},
+		"NotSelected": {"a new record of a handler that is not selected is a change",
+			records{}, records{"b": tried(1, "x")}, false},
 		"NotSelectedAndSame": {
-			"others may have a record, too", records{"b": tried(1, "x")}, records{"b": tried(1, "x")}, true,
+			"the same record of a handler that is not selected is unchanged",
+			records{"b": tried(1, "x")}, records{"b": tried(1, "x")}, true,
 		},
 	}
 	for name, tc := range tests {
@@ -53,23 +59,24 @@ func TestContinues(t *testing.T) {
 	}
 }
 
-// The records of sub-handlers count as well.
+// TestContinuesFromSubHandlers shows that the records of sub-handlers are compared as well.
 func TestContinuesFromSubHandlers(t *testing.T) {
 	state := restore(t, nil, []string{"fn"}, []string{"fn"}, "create")
 	declare(t, state, "fn/sub", handlers.Policy{}, "fn")
 	for id, want := range map[string]bool{"fn/sub": false, "fn/of-another": true} {
 		got, err := state.Continues(fetching(records{id: {Retries: ptr.To(int64(1))}}))
 		if got != want || err != nil {
-			t.Errorf("somebody has called %s: got %v, error %v", id, got, err)
+			t.Errorf("another process has called %s: got %v, error %v", id, got, err)
 		}
 	}
 	broken := func(string) (*progress.Record, error) { return nil, errBoo }
 	if got, err := state.Continues(broken); got || !errors.Is(err, errBoo) {
-		t.Errorf("what cannot be read is unknown: got %v, error %v", got, err)
+		t.Errorf("want the error of an unreadable record, got %v, error %v", got, err)
 	}
 }
 
-// A write whose answer was lost may have been done.
+// TestContinuesFromWhatItWouldStore shows that a record that this process wanted to store is not a change: its write
+// may have taken effect although the answer was lost.
 func TestContinuesFromWhatItWouldStore(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	none := func(string) (*progress.Record, error) { return nil, nil }

@@ -27,16 +27,18 @@ func TestInterruptedText(t *testing.T) {
 		"Nanoseconds": {
 			reason: "nothing below a microsecond is shown", runtime: 1499 * time.Nanosecond, want: "0:00:00.000001",
 		},
-		"RoundedUp":  {reason: "rounding carries over", runtime: time.Minute - 1, want: "0:01:00"},
+		"RoundedUp": {reason: "rounding up carries over to the next minute",
+			runtime: time.Minute - 1, want: "0:01:00"},
 		"AlmostADay": {reason: "hours may have two digits", runtime: day - time.Second, want: "23:59:59"},
-		"OneDay":     {reason: "one day is singular", runtime: day, want: "1 day, 0:00:00"},
+		"OneDay":     {reason: "one day is written in the singular", runtime: day, want: "1 day, 0:00:00"},
 		"Days": {
 			reason: "days are not carried any further", runtime: 400*day + time.Hour, want: "400 days, 1:00:00",
 		},
 		"DayAndAHalf": {
-			reason: "all parts together", runtime: 36*time.Hour + 500*time.Millisecond, want: "1 day, 12:00:00.500000",
+			reason:  "a day, hours and a fraction are combined",
+			runtime: 36*time.Hour + 500*time.Millisecond, want: "1 day, 12:00:00.500000",
 		},
-		"DayByRounding": {reason: "rounding carries over to days, too", runtime: day - 1, want: "1 day, 0:00:00"},
+		"DayByRounding": {reason: "rounding up carries over to days", runtime: day - 1, want: "1 day, 0:00:00"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -54,7 +56,7 @@ func TestErrorsOfLimitsArePermanent(t *testing.T) {
 	for _, err := range []error{limits.Interrupted(nil), limits.Judge(errBoo).Err} {
 		var permanent interface{ Permanent() bool }
 		if !errors.As(err, &permanent) || !permanent.Permanent() {
-			t.Errorf("%v must be permanent: Kopf's are", err)
+			t.Errorf("want %v to be permanent, as in Kopf", err)
 		}
 	}
 }

@@ -14,24 +14,24 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
-// TestCountsEnd is about records with a count that nobody can have come to.
+// TestCountsEnd shows that forged numbers of attempts are limited.
 func TestCountsEnd(t *testing.T) {
 	for _, count := range []int64{math.MaxInt64, math.MaxInt64 - 1, math.MaxInt32, math.MaxInt32 + 1} {
 		state := restore(t, records{"a": {Retries: &count}}, []string{"a"}, []string{"a"}, "create")
 		conclude(t, state, "a", execution.Outcome{Err: errBoo, Delay: ptr.To(time.Second)}, epoch)
 		if got := state.Handler("a").Record(); got.Retries == nil || *got.Retries != math.MaxInt32 {
-			t.Errorf("after %d attempts and one more, the record says %v, want %d", count, got.Retries, math.MaxInt32)
+			t.Errorf("after %d attempts and one more, the record has %v, want %d", count, got.Retries, math.MaxInt32)
 		}
 		limits := execution.Limits{
 			ID: "a", Retries: state.Handler("a").Retries, Policy: handlers.Policy{Retries: ptr.To(5)},
 		}
 		if limits.Exceeded() == nil || !limits.Judge(errBoo).Final {
-			t.Errorf("after %d attempts, 5 are not exceeded", count)
+			t.Errorf("after %d attempts, the limit of 5 is not exceeded", count)
 		}
 	}
 }
 
-// TestRuntimeOfForgedStarts is about the two ends of time.
+// TestRuntimeOfForgedStarts shows the runtime for the earliest and the latest start that a record can have.
 func TestRuntimeOfForgedStarts(t *testing.T) {
 	cases := map[string]struct {
 		started string
@@ -52,21 +52,21 @@ func TestRuntimeOfForgedStarts(t *testing.T) {
 				Policy: handlers.Policy{Timeout: ptr.To(time.Hour)},
 			}
 			if late := limits.Exceeded() != nil; late != tc.late {
-				t.Errorf("the timeout is over: %t, want %t", late, tc.late)
+				t.Errorf("the timeout is exceeded: %t, want %t", late, tc.late)
 			}
 			if final := limits.Judge(errBoo).Final; final != tc.late {
-				t.Errorf("the next attempt would be too late: %t, want %t", final, tc.late)
+				t.Errorf("the next attempt is too late: %t, want %t", final, tc.late)
 			}
 		})
 	}
 }
 
-// TestForeignSubrefs is about lists of sub-handlers that are none of the handler's.
+// TestForeignSubrefs shows that listed ids that do not belong to sub-handlers of the handler are ignored.
 func TestForeignSubrefs(t *testing.T) {
 	listed := []string{"last-handled-configuration", "a/x", "b", "a/x", "a", "", "a/w", "b/y"}
 	state := restore(t, records{"a": {Subrefs: listed}, "b": {}}, []string{"a", "b"}, []string{"b"}, "create")
 	if diff := cmp.Diff([]string{"a/w", "a/x"}, state.Handler("a").Subrefs); diff != "" {
-		t.Errorf("believed: -want, +got:\n%s", diff)
+		t.Errorf("accepted ids: -want, +got:\n%s", diff)
 	}
 	body := object{"metadata": object{"annotations": object{"o.example.org/b": "{}", "o.example.org/a.x": "{}",
 		"o.example.org/a": "{}", "o.example.org/last-handled-configuration": "{}"}}}
@@ -87,7 +87,8 @@ func TestForeignSubrefs(t *testing.T) {
 	}
 }
 
-// TestActiveIsNoSubHandler is about a handler in use whose id looks like that of a sub-handler of one that is not.
+// TestActiveIsNoSubHandler shows that the record of an active handler is kept, even if its id looks like that of a
+// sub-handler of a passive one.
 func TestActiveIsNoSubHandler(t *testing.T) {
 	state := restore(
 		t, records{"a": {Subrefs: []string{"a/spec.x"}}, "a/spec.x": {Success: ptr.To(true)}},
@@ -103,7 +104,7 @@ func TestActiveIsNoSubHandler(t *testing.T) {
 	}
 }
 
-// TestForgedMessage is about a text that was not shortened when it was written, and is longer still when it is escaped.
+// TestForgedMessage shows that a long message is shortened when it is stored, because escaping makes it even longer.
 func TestForgedMessage(t *testing.T) {
 	long := strings.Repeat("€", 50_000)
 	state := restore(
@@ -116,6 +117,6 @@ func TestForgedMessage(t *testing.T) {
 	}
 	record, err := store.Fetch(patch, "a")
 	if err != nil || record == nil || record.Message == nil || len(*record.Message) > 5000 {
-		t.Errorf("a message of %d bytes is stored as it was, error %v", len(long), err)
+		t.Errorf("a message of %d bytes is not shortened, error %v", len(long), err)
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
-// The account of one handler through its attempts, in the form in which it is persisted.
+// TestConclude shows the record of one handler after one or more attempts.
 func TestConclude(t *testing.T) {
 	second := time.Second
 	tests := map[string]struct {
@@ -20,14 +20,15 @@ func TestConclude(t *testing.T) {
 		want     progress.Record
 	}{
 		"FailedForGood": {
-			reason: "the error is kept for whoever looks", outcomes: []execution.Outcome{{Final: true, Err: errBoo}},
+			reason:   "a permanent failure is recorded with its error",
+			outcomes: []execution.Outcome{{Final: true, Err: errBoo}},
 			want: progress.Record{
 				Stopped: ptr.To(at(0)), Retries: ptr.To(int64(1)), Success: ptr.To(false), Failure: ptr.To(true),
 				Message: ptr.To("boo"),
 			},
 		},
 		"FailedWithDelay": {
-			reason: "a delay is remembered, though nobody waits for what is final", outcomes: []execution.Outcome{
+			reason: "the delay of a final outcome is recorded", outcomes: []execution.Outcome{
 				{Final: true, Err: errBoo, Delay: &second},
 			},
 			want: progress.Record{
@@ -45,7 +46,7 @@ func TestConclude(t *testing.T) {
 			},
 		},
 		"NoDelay": {
-			reason: "a former delay is over", outcomes: []execution.Outcome{
+			reason: "an attempt without a delay clears the former delay", outcomes: []execution.Outcome{
 				{Err: errBoo, Delay: &second}, {Err: errBoo},
 			},
 			want: progress.Record{
@@ -53,7 +54,7 @@ func TestConclude(t *testing.T) {
 			},
 		},
 		"SuccessAfterFailures": {
-			reason: "a success clears the message and the delay, not the count", outcomes: []execution.Outcome{
+			reason: "a success clears the message and the delay, but not the attempts", outcomes: []execution.Outcome{
 				{Err: errBoo, Delay: &second}, {Final: true},
 			},
 			want: progress.Record{
@@ -61,7 +62,7 @@ func TestConclude(t *testing.T) {
 			},
 		},
 		"Ignored": {
-			reason: "an ignored error is a success on the record", outcomes: []execution.Outcome{
+			reason: "an ignored error is recorded as a success", outcomes: []execution.Outcome{
 				{Final: true, Ignored: errBoo},
 			},
 			want: progress.Record{
@@ -69,7 +70,7 @@ func TestConclude(t *testing.T) {
 			},
 		},
 		"StoppedOnce": {
-			reason: "when it finished first is when it finished", outcomes: []execution.Outcome{
+			reason: "the time of the first final outcome is kept", outcomes: []execution.Outcome{
 				{Final: true}, {Final: true, Err: errBoo},
 			},
 			want: progress.Record{
@@ -78,7 +79,7 @@ func TestConclude(t *testing.T) {
 			},
 		},
 		"Subrefs": {
-			reason: "all sub-handlers ever met are kept, sorted, each once",
+			reason: "the sub-handlers of all attempts are recorded, sorted, each once",
 			outcomes: []execution.Outcome{
 				{Subrefs: []string{"a/y", "a/x"}}, {}, {Final: true, Subrefs: []string{"a/x", "a/w"}},
 			},
@@ -107,10 +108,10 @@ func TestConcludeLeavesItsInputs(t *testing.T) {
 	state := restore(t, held, []string{"a"}, []string{"a"}, "create")
 	conclude(t, state, "a", execution.Outcome{Err: errBoo, Subrefs: subrefs}, epoch)
 	if d := cmp.Diff([]string{"a/y", "a/x"}, subrefs); d != "" {
-		t.Errorf("the outcome is the caller's: -want, +got:\n%s", d)
+		t.Errorf("the outcome of the caller was modified: -want, +got:\n%s", d)
 	}
 	if want := (progress.Record{Subrefs: []string{"a/z"}, Message: ptr.To("before")}); !held["a"].Equal(want) {
-		t.Errorf("the record that was read is shared: got %+v", held["a"])
+		t.Errorf("the record that was read was modified: got %+v", held["a"])
 	}
 }
 
@@ -123,7 +124,8 @@ func TestHandlerStateRuntime(t *testing.T) {
 		"old": time.Hour + time.Second, "undated": time.Second, "new": time.Second,
 	} {
 		if got := state.Handler(id).Account().Runtime(at(1)); got != want {
-			t.Errorf("the time of %q runs from its first selection, or else from now: got %v, want %v", id, got, want)
+			t.Errorf("the runtime of %q counts from its first selection, or else from now: got %v, want %v",
+				id, got, want)
 		}
 	}
 }

@@ -14,17 +14,17 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/vectors"
 )
 
-// epoch is when the clock of the tests starts: that of the vectors.
+// epoch is the start of the test clock, as in the vectors.
 var epoch = time.Date(2024, 5, 6, 7, 8, 9, 123456000, time.UTC)
 
 func at(seconds float64) time.Time { return epoch.Add(duration(seconds)) }
 
-// duration goes by microseconds, as Kopf's clocks do.
+// duration rounds to microseconds, like the clocks of Kopf.
 func duration(seconds float64) time.Duration {
 	return time.Duration(seconds * float64(time.Second)).Round(time.Microsecond)
 }
 
-// runVectors compares what comes out of every case of a family with what must.
+// runVectors compares the results of all cases of a family with the expected ones.
 func runVectors(t *testing.T, family string, run func(t *testing.T, input vectors.Fields) (any, error)) {
 	t.Helper()
 	vectors.Run(t, family, func(t *testing.T, input vectors.Fields, want vectors.Expected) {
@@ -41,7 +41,7 @@ func runVectors(t *testing.T, family string, run func(t *testing.T, input vector
 	})
 }
 
-// informed takes over a text that is as good as the expected one.
+// informed replaces the message by the expected one if both count as the same text.
 func informed(want, got any) {
 	wanted, _ := want.(map[string]any)
 	given, _ := got.(map[string]any)
@@ -50,7 +50,7 @@ func informed(want, got any) {
 	}
 }
 
-// normalMoment writes the times of records in UTC: a record is of times, whatever the offset they are told with.
+// normalMoment converts the times of records to UTC, so that their offsets do not matter.
 func normalMoment(key string, value any) any {
 	text, isText := value.(string)
 	if isText && slices.Contains([]string{"started", "stopped", "delayed"}, key) {
@@ -61,7 +61,7 @@ func normalMoment(key string, value any) any {
 	return value
 }
 
-// ordered sorts the lists of ids in the expected states: their order says nothing.
+// ordered sorts the lists of ids in the expected states, whose order does not matter.
 func ordered(value any) any {
 	states, _ := value.([]any)
 	for _, item := range states {

@@ -10,7 +10,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
-// live is the object of a function in the background, which may be gone.
+// live is the object of a background function, which may be deleted.
 type live struct {
 	handlers.Live
 
@@ -19,8 +19,8 @@ type live struct {
 
 func (l *live) Object() *jsontext.Object { return jsontext.Of(l.body) }
 
-// A function in the background changes the object as it is by then; and nothing of what it has written is kept, as it
-// may run for ever.
+// TestAttemptInTheBackground shows that a background function changes the newest state of the object, and that its
+// written changes are dropped, since it may run forever.
 func TestAttemptInTheBackground(t *testing.T) {
 	newest := &live{body: object{"others": int64(1)}}
 	a := newAttempt()
@@ -30,9 +30,12 @@ func TestAttemptInTheBackground(t *testing.T) {
 		body   object
 		want   object
 	}{
-		{"others have changed it", object{"others": int64(1)}, object{"others": int64(1), "own": true}},
-		{"others have changed it again", object{"others": int64(2)}, object{"others": int64(2), "own": true}},
-		{"it is gone, so it is as it was at first", nil, object{"begun": true, "own": true}},
+		{"a change applies to the newest state of the object",
+			object{"others": int64(1)}, object{"others": int64(1), "own": true}},
+		{"a further change applies to the newer state of the object",
+			object{"others": int64(2)}, object{"others": int64(2), "own": true}},
+		{"after a deletion, a change applies to the first state of the object",
+			nil, object{"begun": true, "own": true}},
 	} {
 		newest.body = step.body
 		if err := a.Remember(setting("own")); err != nil {
@@ -44,7 +47,7 @@ func TestAttemptInTheBackground(t *testing.T) {
 	}
 	a.Written(2)
 	if remembered, made := len(a.Remembered()), len(a.Made()); remembered != 1 || made != 1 {
-		t.Errorf("got %d changes to be written, and %d in all, want the last one", remembered, made)
+		t.Errorf("got %d unwritten changes and %d in all, want only the last one", remembered, made)
 	}
 	pass := newAttempt()
 	for range 3 {
@@ -52,6 +55,7 @@ func TestAttemptInTheBackground(t *testing.T) {
 	}
 	pass.Written(2)
 	if remembered, made := len(pass.Remembered()), len(pass.Made()); remembered != 1 || made != 3 {
-		t.Errorf("got %d changes to be written, and %d in all; those of a pass may be needed anew", remembered, made)
+		t.Errorf("got %d unwritten changes and %d in all, want 1 and 3, as a pass may need them again",
+			remembered, made)
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// raised is what a function returns. It tells by its behaviour of what kind it is.
+// raised is an error that a function returns. The methods of its variants decide how it is handled.
 type raised struct{ message string }
 
 func (e *raised) Error() string { return e.message }
@@ -35,7 +35,7 @@ func (e *temporaryError) RetryAfter() time.Duration { return e.delay }
 
 var errBoo = errors.New("boo")
 
-// verdictless is an error with a say on permanence, which is: no.
+// verdictless is an error whose Permanent method returns false.
 type verdictless struct{ error }
 
 func (verdictless) Permanent() bool { return false }
@@ -46,12 +46,12 @@ func temporaryAfter(delay time.Duration) error {
 
 func permanent() error { return &permanentError{raised{message: "never"}} }
 
-// undecided is an error with both words at once.
+// undecided is an error that is both temporary and permanent.
 type undecided struct{ temporaryError }
 
 func (undecided) Permanent() bool { return true }
 
-// result is an outcome as far as it can be compared: errors by their texts.
+// result is a comparable outcome, with the texts of the errors.
 type result struct {
 	Final   bool
 	Delay   *time.Duration
@@ -78,17 +78,17 @@ func TestLimitsExceeded(t *testing.T) {
 		want    string
 	}{
 		"RetriesUsedUp": {
-			reason: "retries=N allows N calls, and N were made", policy: handlers.Policy{
+			reason: "a handler with N retries is not called after N attempts", policy: handlers.Policy{
 				Retries: ptr.To(2),
 			}, retries: 2,
 			want: "gave up after 2 attempts",
 		},
 		"RetriesZero": {
-			reason: "no call at all is a limit, not the absence of one", policy: handlers.Policy{Retries: ptr.To(0)},
+			reason: "a limit of zero retries forbids the first call", policy: handlers.Policy{Retries: ptr.To(0)},
 			want: "gave up after 0 attempts",
 		},
 		"TimeoutReached": {
-			reason: "the very moment of the timeout is too late", policy: handlers.Policy{
+			reason: "a call at the exact moment of the timeout is forbidden", policy: handlers.Policy{
 				Timeout: ptr.To(time.Minute),
 			}, runtime: time.Minute,
 			want: "timed out after 1m0s",
@@ -100,15 +100,16 @@ func TestLimitsExceeded(t *testing.T) {
 			want: "timed out after 0s",
 		},
 		"Both": {
-			reason: "the timeout is looked at first, as in Kopf", policy: handlers.Policy{
+			reason: "the timeout is checked before the retries, as in Kopf", policy: handlers.Policy{
 				Timeout: ptr.To(time.Second), Retries: ptr.To(1),
 			},
 			retries: 1, runtime: time.Second, want: "timed out after 1s",
 		},
-		"Unlimited": {reason: "nothing is forbidden without limits", retries: 1 << 20, runtime: 1 << 60},
-		"LastRetry": {reason: "one of two calls is left", policy: handlers.Policy{Retries: ptr.To(2)}, retries: 1},
+		"Unlimited": {reason: "every call is allowed without limits", retries: 1 << 20, runtime: 1 << 60},
+		"LastRetry": {reason: "the second of two calls is allowed",
+			policy: handlers.Policy{Retries: ptr.To(2)}, retries: 1},
 		"JustInTime": {
-			reason: "before the timeout, however shortly, a call is allowed", policy: handlers.Policy{
+			reason: "a call just before the timeout is allowed", policy: handlers.Policy{
 				Timeout: ptr.To(time.Minute),
 			},
 			runtime: time.Minute - time.Microsecond,
@@ -137,123 +138,125 @@ func TestLimitsJudge(t *testing.T) {
 		want   result
 	}{
 		"Terminal": {
-			reason: "controller-runtime has a word for permanent, too", err: reconcile.TerminalError(errBoo),
+			reason: "a terminal error of controller-runtime is permanent", err: reconcile.TerminalError(errBoo),
 			want: result{Final: true, Err: "terminal error: boo"},
 		},
 		"PermanentInside": {
-			reason: "errors are told by behaviour, however deeply wrapped", err: fmt.Errorf(
+			reason: "a permanent error is permanent however deeply it is wrapped", err: fmt.Errorf(
 				"a: %w", fmt.Errorf("b: %w", permanent()),
 			),
 			want: result{Final: true, Err: "a: b: never"},
 		},
 		"PermanentBeatsIgnored": {
-			reason: "the mode is for ordinary errors only", err: permanent(),
+			reason: "the errors mode does not apply to permanent errors", err: permanent(),
 			limits: execution.Limits{
 				Policy: handlers.Policy{Errors: handlers.ErrorsIgnored},
 			}, want: result{Final: true, Err: "never"},
 		},
 		"PermanentBeatsTemporary": {
-			reason: "of two words side by side, the one that ends the matter counts", err: errors.Join(
+			reason: "a permanent error joined with a temporary one is permanent", err: errors.Join(
 				temporaryAfter(time.Second), permanent(),
 			),
 			want: result{Final: true, Err: "later\nnever"},
 		},
 		"PermanentAndTemporary": {
-			reason: "of two words of one error, the one that ends the matter counts", err: &undecided{
+			reason: "an error that is both temporary and permanent is permanent", err: &undecided{
 				temporaryError{raised: raised{message: "both"}},
 			},
 			want: result{Final: true, Err: "both"},
 		},
 		"TemporaryInsidePermanent": {
-			reason: "who wraps an error has the last say", err: errors.Join(
+			reason: "a permanent error that wraps a temporary one is permanent", err: errors.Join(
 				reconcile.TerminalError(temporaryAfter(time.Second)),
 			),
 			want: result{Final: true, Err: "terminal error: later"},
 		},
 		"PermanentInsideTemporary": {
-			reason: "who wraps an error has the last say", err: &temporaryError{
+			reason: "a temporary error that wraps a permanent one is temporary", err: &temporaryError{
 				raised: raised{message: "later"}, delay: time.Second, cause: permanent(),
 			},
 			want: result{Err: "later", Delay: ptr.To(time.Second)},
 		},
 		"TerminalInsideTemporary": {
-			reason: "who wraps an error has the last say",
+			reason: "a temporary error that wraps a terminal one is temporary",
 			err: fmt.Errorf(
 				"a: %w", &temporaryError{raised: raised{message: "later"}, cause: reconcile.TerminalError(errBoo)},
 			),
 			want: result{Err: "a: later", Delay: ptr.To(time.Duration(0))},
 		},
 		"NotPermanent": {
-			reason: "an error that may be permanent, but says it is not, is an ordinary one", err: verdictless{errBoo},
+			reason: "an error whose Permanent method returns false is an ordinary error", err: verdictless{errBoo},
 			want: result{Err: "boo", Delay: &minute},
 		},
 		"TemporaryBeatsPermanentMode": {
-			reason: "the mode is for ordinary errors only", err: temporaryAfter(time.Second),
+			reason: "the errors mode does not apply to temporary errors", err: temporaryAfter(time.Second),
 			limits: execution.Limits{Policy: handlers.Policy{Errors: handlers.ErrorsPermanent}},
 			want:   result{Err: "later", Delay: ptr.To(time.Second)},
 		},
 		"TemporaryAtOnce": {
-			reason: "a delay of zero is one: the handler is delayed until now", err: temporaryAfter(0),
+			reason: "a delay of zero means a retry at once", err: temporaryAfter(0),
 			want: result{Err: "later", Delay: ptr.To(time.Duration(0))},
 		},
 		"TemporaryWithoutDelay": {
-			reason: "a negative delay is none at all", err: temporaryAfter(-1), want: result{Err: "later"},
+			reason: "a negative delay means no delay", err: temporaryAfter(-1), want: result{Err: "later"},
 		},
 		"TemporaryLate": {
-			reason: "what could only be refused is not waited for", err: temporaryAfter(time.Second),
+			reason: "a temporary error is final if its retry would exceed the timeout",
+			err:    temporaryAfter(time.Second),
 			limits: execution.Limits{ID: "fn", Policy: handlers.Policy{Timeout: &minute}, Runtime: 59 * time.Second},
 			want: result{
 				Final: true, Err: "gave up, as the next attempt would be after the timeout of 1m0s: later",
 			},
 		},
 		"TemporaryWithoutDelayInTime": {
-			reason: "no delay does not turn back the clock", err: temporaryAfter(-time.Hour),
+			reason: "a negative delay does not exceed the timeout", err: temporaryAfter(-time.Hour),
 			limits: execution.Limits{
 				Policy: handlers.Policy{Timeout: &minute}, Runtime: 59 * time.Second,
 			}, want: result{Err: "later"},
 		},
 		"LastAttempt": {
-			reason: "after the last call, there is nothing to wait for", err: errBoo,
+			reason: "an error at the last attempt is final", err: errBoo,
 			limits: execution.Limits{ID: "fn", Policy: handlers.Policy{Retries: ptr.To(1)}},
 			want:   result{Final: true, Err: "gave up after 1 attempt: boo"},
 		},
 		"Ignored": {
-			reason: "a success that remembers what it was", err: errBoo, limits: execution.Limits{
+			reason: "an ignored error is a success that keeps the error", err: errBoo, limits: execution.Limits{
 				Mode: handlers.ErrorsIgnored,
 			},
 			want: result{Final: true, Ignored: "boo"},
 		},
 		"PermanentMode": {
-			reason: "the mode can make every ordinary error the last", err: errBoo, limits: execution.Limits{
+			reason: "the permanent mode makes ordinary errors final", err: errBoo, limits: execution.Limits{
 				Mode: handlers.ErrorsPermanent,
 			},
 			want: result{Final: true, Err: "boo"},
 		},
 		"OwnModeWins": {
-			reason: "the handler's mode overrides that of its family", err: errBoo,
+			reason: "the errors mode of the handler overrides that of its family", err: errBoo,
 			limits: execution.Limits{
 				Mode: handlers.ErrorsIgnored, Policy: handlers.Policy{Errors: handlers.ErrorsTemporary},
 			},
 			want: result{Err: "boo", Delay: &minute},
 		},
 		"OwnBackoffWins": {
-			reason: "the handler's backoff overrides the operator's, even with zero", err: errBoo,
+			reason: "the backoff of the handler overrides the operator's, even if it is zero", err: errBoo,
 			limits: execution.Limits{Backoff: time.Hour, Policy: handlers.Policy{Backoff: ptr.To(time.Duration(0))}},
 			want:   result{Err: "boo", Delay: ptr.To(time.Duration(0))},
 		},
 		"OperatorsBackoff": {
-			reason: "the operator's backoff is for handlers without one", err: errBoo, limits: execution.Limits{
+			reason: "the backoff of the operator applies to handlers without their own",
+			err:    errBoo, limits: execution.Limits{
 				Backoff: time.Hour,
 			},
 			want: result{Err: "boo", Delay: ptr.To(time.Hour)},
 		},
 		"NoOperatorsBackoff": {
-			reason: "zero means the default, so there must be another way to say none", err: errBoo,
+			reason: "a negative backoff of the operator means a retry at once", err: errBoo,
 			limits: execution.Limits{Backoff: -1},
 			want:   result{Err: "boo", Delay: ptr.To(time.Duration(0))},
 		},
 		"Success": {
-			reason: "a success is one even beyond all limits: it was allowed to begin",
+			reason: "a success beyond all limits is still a success",
 			limits: execution.Limits{
 				Policy: handlers.Policy{Retries: ptr.To(0), Timeout: ptr.To(time.Duration(0))},
 			}, want: result{Final: true},
@@ -268,16 +271,16 @@ func TestLimitsJudge(t *testing.T) {
 	}
 }
 
-// evilDelay panics when it is asked for its delay.
+// evilDelay is an error whose RetryAfter method panics.
 type evilDelay struct{ error }
 
 func (evilDelay) RetryAfter() time.Duration { panic("no idea when") }
 
-// Methods of users' errors may panic: that is a failure like others.
+// TestContain shows that a panic in a method of a user's error is an ordinary failure.
 func TestContain(t *testing.T) {
 	limits := execution.Limits{ID: "fn", Backoff: time.Minute}
 	if got := execution.Contain(errBoo, limits.Judge); !errors.Is(got.Err, errBoo) {
-		t.Errorf("got %+v, want the judgement", got)
+		t.Errorf("got %+v, want the outcome of Judge", got)
 	}
 	got := execution.Contain(evilDelay{errBoo}, limits.Judge)
 	if got.Final || got.Err == nil || got.Delay == nil || *got.Delay != time.Minute {
@@ -294,15 +297,15 @@ func TestLimitErrorsKeepTheirReason(t *testing.T) {
 		target error
 	}{
 		"Retries": {
-			reason: "the last error is what a user looks for", err: once.Judge(errBoo).Err,
+			reason: "the error after too many retries wraps the last error", err: once.Judge(errBoo).Err,
 			target: execution.ErrRetries,
 		},
 		"Timeout": {
-			reason: "the last error is what a user looks for", err: late.Judge(errBoo).Err,
+			reason: "the error after a timeout wraps the last error", err: late.Judge(errBoo).Err,
 			target: execution.ErrTimeout,
 		},
 		"Interrupted": {
-			reason: "a function may say what it was doing", err: late.Interrupted(errBoo),
+			reason: "the error of an interruption wraps the error of the function", err: late.Interrupted(errBoo),
 			target: execution.ErrTimeout,
 		},
 	}
@@ -313,7 +316,7 @@ func TestLimitErrorsKeepTheirReason(t *testing.T) {
 			}
 			want := execution.Outcome{Final: true, Err: tc.err}
 			if d := cmp.Diff(want, execution.Limits{}.Judge(tc.err), cmpopts.EquateErrors()); d != "" {
-				t.Errorf("judged again, as from an inner call, it must stay permanent: -want, +got:\n%s", d)
+				t.Errorf("want the error permanent when it is judged again: -want, +got:\n%s", d)
 			}
 		})
 	}

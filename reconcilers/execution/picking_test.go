@@ -27,16 +27,20 @@ func TestPickByFunction(t *testing.T) {
 			"the function sets the order", func(due list) list { return list{due[2], due[0]} }, []string{"c", "a"}, "",
 		},
 		"Own": {
-			"only the ids count", func(list) list { return list{{ID: "b"}} }, []string{"b"}, "",
+			"only the ids that the function returns count",
+			func(list) list { return list{{ID: "b"}} }, []string{"b"}, "",
 		},
 		"None": {
-			"the object would be due at once", func(list) list { return nil }, nil, "none of the 3 that are due",
+			"a function that picks no handler is an error",
+			func(list) list { return nil }, nil, "none of the 3 that are due",
 		},
 		"Unknown": {
-			"only due handlers can be called", func(list) list { return list{{ID: "x"}} }, nil, `"x", which is not due`,
+			"picking another handler is an error",
+			func(list) list { return list{{ID: "x"}} }, nil, `"x", which is not due`,
 		},
-		"Twice": {"a handler is called once", func(due list) list { return append(due, due[0]) }, nil, `"a" twice`},
-		"Panic": {"a panic is an error", func(list) list { panic("boo") }, nil, "panic: boo"},
+		"Twice": {"picking one twice is an error",
+			func(due list) list { return append(due, due[0]) }, nil, `"a" twice`},
+		"Panic": {"a function that panics is an error", func(list) list { panic("boo") }, nil, "panic: boo"},
 	} {
 		var got []string
 		var seen list
@@ -60,7 +64,7 @@ func TestPickByFunction(t *testing.T) {
 		}
 	}
 	picked, err := execution.Pick(t.Context(), handlers.LifecycleFunc(func(context.Context, list) list {
-		t.Error("the function is asked about nothing")
+		t.Error("the function was called without due handlers")
 		return nil
 	}), nil)
 	if picked != nil || err != nil {

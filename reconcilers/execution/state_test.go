@@ -17,7 +17,7 @@ type (
 	records = map[string]progress.Record
 )
 
-// fetching reads the records of an object; those it has not are nil.
+// fetching returns a function that reads records, or nil for missing ones.
 func fetching(held records) func(string) (*progress.Record, error) {
 	return func(id string) (*progress.Record, error) {
 		if record, ok := held[id]; ok {
@@ -43,7 +43,7 @@ func conclude(t *testing.T, state *execution.State, id string, o execution.Outco
 	}
 }
 
-// account is what the state of a handler says.
+// account is the state of a handler in a comparable form.
 type account struct {
 	ID, Purpose                        string
 	Active, Success, Failure, Awakened bool
@@ -73,10 +73,10 @@ func TestRestoreFails(t *testing.T) {
 		return nil, nil
 	}, []string{"a", "b"}, []string{"a"}, "create", epoch)
 	if !errors.Is(err, malformed) {
-		t.Fatalf("a malformed record of any owned handler, even of one not selected, blocks the object: got %v", err)
+		t.Fatalf("want the error of a malformed record, even of a handler that is not selected, got %v", err)
 	}
 	if d := cmp.Diff(`reading the progress of handler "b": not a record`, err.Error()); d != "" {
-		t.Errorf("whoever repairs it must know which: -want, +got:\n%s", d)
+		t.Errorf("want the handler named in the error: -want, +got:\n%s", d)
 	}
 }
 
@@ -88,12 +88,12 @@ func TestRestore(t *testing.T) {
 		want            []account
 	}{
 		"NotOwned": {
-			reason: "records of others are not read, whatever is in them", held: records{
+			reason: "records of handlers that are not owned are not read", held: records{
 				"x": {Success: ptr.To(true)},
 			}, owned: []string{"a"},
 		},
 		"Passive": {
-			reason: "records of handlers that are not selected are known, for they may have to go",
+			reason: "records of handlers that are not selected are loaded, as they may have to be removed",
 			held: records{
 				"a": {Retries: ptr.To(int64(2)), Purpose: ptr.To("create")},
 			}, owned: []string{"a", "b"}, selected: []string{"b"},
@@ -103,14 +103,14 @@ func TestRestore(t *testing.T) {
 			},
 		},
 		"SharedID": {
-			reason: "two handlers under one id have one record", held: records{
+			reason: "two handlers with the same id share one record", held: records{
 				"a": {Retries: ptr.To(int64(1)), Purpose: ptr.To("update")},
 			},
 			owned: []string{"a", "a"}, selected: []string{"a", "a"},
 			want: []account{{ID: "a", Purpose: "update", Active: true, Awakened: true, Retries: 1}},
 		},
 		"SharedIDAmongOthers": {
-			reason: "those after it have theirs, too", held: records{
+			reason: "handlers after a shared id keep their own records", held: records{
 				"a": {Purpose: ptr.To("update")}, "b": {Purpose: ptr.To("update")},
 			},
 			owned: []string{"a", "a", "b"}, want: []account{
@@ -118,11 +118,12 @@ func TestRestore(t *testing.T) {
 			},
 		},
 		"SharedNewID": {
-			reason: "so it is when they begin", owned: []string{"a", "a"}, selected: []string{"a", "a"},
+			reason: "two new handlers with the same id share one record",
+			owned:  []string{"a", "a"}, selected: []string{"a", "a"},
 			want: []account{{ID: "a", Purpose: "update", Active: true, Awakened: true}},
 		},
 		"Order": {
-			reason: "first those with records in the order of ownership, then the new ones in that of selection",
+			reason: "handlers with records come first, in the order of ownership, then new ones as selected",
 			held:   records{"c": {}, "b": {}}, owned: []string{"a", "b", "c", "d"}, selected: []string{"d", "a"},
 			want: []account{{ID: "b", Awakened: true}, {ID: "c", Awakened: true},
 				{ID: "d", Purpose: "update", Active: true, Awakened: true},
@@ -141,11 +142,11 @@ func TestRestore(t *testing.T) {
 			owned: []string{"a"}, selected: []string{"a"}, want: []account{{ID: "a", Active: true, Success: true}},
 		},
 		"Sleeping": {
-			reason: "a delay survives restarts", held: records{"a": {Delayed: ptr.To(at(1))}},
+			reason: "a recorded delay continues after a restart", held: records{"a": {Delayed: ptr.To(at(1))}},
 			owned: []string{"a"}, selected: []string{"a"}, want: []account{{ID: "a", Active: true}},
 		},
 		"SleptEnough": {
-			reason: "the moment itself is not too early", held: records{"a": {Delayed: ptr.To(epoch)}},
+			reason: "a handler is due at the exact end of its delay", held: records{"a": {Delayed: ptr.To(epoch)}},
 			owned: []string{"a"}, selected: []string{"a"}, want: []account{{ID: "a", Active: true, Awakened: true}},
 		},
 	}
@@ -170,34 +171,37 @@ func TestStateQuestions(t *testing.T) {
 		done     bool
 		delays   []time.Duration
 	}{
-		"Nothing": {reason: "with nobody to wait for, all is done", done: true},
+		"Nothing": {reason: "a state without selected handlers is done", done: true},
 		"Begun": {
-			reason: "an attempt counts from its end", selected: []string{"a"},
+			reason: "the delay of an attempt counts from its end", selected: []string{"a"},
 			outcomes: map[string]execution.Outcome{"a": delayed}, delays: []time.Duration{10 * time.Second},
 		},
 		"NotBegun": {
-			reason: "selected only, it may be called at once", selected: []string{"a"}, delays: []time.Duration{0},
+			reason:   "a selected handler without attempts is due at once",
+			selected: []string{"a"}, delays: []time.Duration{0},
 		},
 		"Passive": {
-			reason: "nobody waits for a handler that is not selected",
+			reason: "a handler that is not selected is not awaited",
 			held:   records{"a": {Retries: ptr.To(int64(1)), Delayed: ptr.To(at(5))}}, done: true,
 		},
 		"Finished": {
-			reason: "success and failure both end the matter", selected: []string{"a", "b"}, done: true,
+			reason: "a success and a failure both finish a handler", selected: []string{"a", "b"}, done: true,
 			outcomes: map[string]execution.Outcome{"a": {Final: true}, "b": {Final: true, Err: errBoo}},
 		},
 		"Blocked": {
-			reason: "it waits for the object, not for the clock; the other one does", selected: []string{"a", "b"},
+			reason: "a blocked handler has no delay, and the other one is due at once", selected: []string{"a", "b"},
 			outcomes: map[string]execution.Outcome{"a": blocked}, delays: []time.Duration{0},
 		},
 		"Aborted": {
-			reason: "an attempt cut short was none", selected: []string{"a"}, outcomes: map[string]execution.Outcome{
+			reason:   "an aborted attempt leaves its handler due at once",
+			selected: []string{"a"}, outcomes: map[string]execution.Outcome{
 				"a": {Aborted: true, Err: errBoo},
 			},
 			delays: []time.Duration{0},
 		},
 		"Overslept": {
-			reason: "a delay is never negative", held: records{"a": {Delayed: ptr.To(at(-5))}}, selected: []string{"a"},
+			reason: "an expired delay is zero, not negative",
+			held:   records{"a": {Delayed: ptr.To(at(-5))}}, selected: []string{"a"},
 			delays: []time.Duration{0},
 		},
 	}
@@ -217,7 +221,7 @@ func TestStateQuestions(t *testing.T) {
 func TestConcludeUnknown(t *testing.T) {
 	state := restore(t, nil, []string{"a"}, []string{"a"}, "create")
 	if err := state.Conclude("z", execution.Outcome{Final: true}, epoch); err == nil {
-		t.Error("an outcome of a handler without an account is a mistake of the engine, and must not vanish")
+		t.Error("want an error for an outcome of an unknown handler")
 	}
 }
 
@@ -228,13 +232,13 @@ func TestConcludeAbortedLeavesNoTrace(t *testing.T) {
 		want    account
 	}{
 		"Aborted": {
-			reason: "it is called again as if nothing had been", outcome: execution.Outcome{
+			reason: "an aborted attempt leaves no trace, and its handler is due", outcome: execution.Outcome{
 				Aborted: true, Final: true, Err: errBoo,
 			},
 			want: account{ID: "a", Purpose: "create", Active: true, Awakened: true},
 		},
 		"Blocked": {
-			reason: "it is not called again in this pass", outcome: execution.Outcome{
+			reason: "a blocked handler is not due again in this pass", outcome: execution.Outcome{
 				Aborted: true, Blocked: true, Err: errBoo,
 			},
 			want: account{ID: "a", Purpose: "create", Active: true},
@@ -260,6 +264,6 @@ func TestCountsOfBoth(t *testing.T) {
 		[]string{"a", "b"}, "create",
 	)
 	if got, _ := state.Counts(); got != (execution.Counts{Success: 1, Failure: 1, Running: 1}) {
-		t.Errorf("a record that claims both is counted as both: got %+v", got)
+		t.Errorf("a record with success and failure is counted as both: got %+v", got)
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
-// ledger is a storage that notes what it is told to do.
+// ledger is a storage that records its calls.
 type ledger struct {
 	stored, purged []string
 	fails          error
@@ -33,7 +33,7 @@ func TestStoreFails(t *testing.T) {
 	state := restore(t, nil, []string{"a"}, []string{"a"}, "create")
 	err := state.Store(&ledger{fails: errBoo}, nil, nil)
 	if !errors.Is(err, errBoo) || err.Error() != `storing the progress of handler "a": boo` {
-		t.Errorf("the handler must be named: %v", err)
+		t.Errorf("want the handler named in the error, got %v", err)
 	}
 }
 
@@ -49,28 +49,30 @@ func TestStore(t *testing.T) {
 		outcome  *execution.Outcome
 		want     []string
 	}{
-		"Unchanged": {reason: "what the object has already is not written", held: whole, selected: []string{"a"}},
+		"Unchanged": {reason: "an unchanged record is not stored again", held: whole, selected: []string{"a"}},
 		"Concluded": {
-			reason: "an attempt changes the record", held: whole, selected: []string{"a"},
+			reason: "a concluded attempt is stored in its record", held: whole, selected: []string{"a"},
 			outcome: &execution.Outcome{Final: true}, want: []string{"a"},
 		},
 		"Aborted": {
-			reason: "an attempt that does not count does not", held: whole, selected: []string{"a"},
+			reason: "an aborted attempt is not stored", held: whole, selected: []string{"a"},
 			outcome: &execution.Outcome{Aborted: true},
 		},
 		"Unselected": {
-			reason: "passive records are not ours to write", held: whole, selected: []string{"b"}, want: []string{"b"},
+			reason: "records of handlers that are not selected are not stored",
+			held:   whole, selected: []string{"b"}, want: []string{"b"},
 		},
 		"Incomplete": {
-			reason: "the start of a record that has none must not move with every restart", selected: []string{"a"},
-			want: []string{"a"},
+			reason:   "a record without a start is stored with one, so that it does not move with each restart",
+			selected: []string{"a"},
+			want:     []string{"a"},
 		},
 		"New": {
-			reason: "a handler is remembered from its selection, for its time runs", held: whole,
+			reason: "a new handler is stored when it is selected, because its time runs", held: whole,
 			selected: []string{"a", "b"}, want: []string{"b"},
 		},
 		"UnknownKeys": {
-			reason: "a foreign key that no write would drop is no reason to write",
+			reason: "an unknown key that a write would keep causes no write",
 			held: progress.Record{
 				Purpose: ptr.To("create"), Started: &epoch, Retries: ptr.To(int64(1)), Success: ptr.To(false),
 				Failure: ptr.To(false), Unknown: object{"x": "y"},
@@ -100,15 +102,15 @@ func TestWritten(t *testing.T) {
 	state.Written()
 	to := &ledger{}
 	if err := state.Store(to, nil, nil); err != nil || to.stored != nil {
-		t.Errorf("what is written already is not written again: %v, error %v", to.stored, err)
+		t.Errorf("written records are stored again: %v, error %v", to.stored, err)
 	}
 	conclude(t, state, "b", execution.Outcome{Err: errBoo, Delay: ptr.To(time.Second)}, epoch)
 	if err := state.Store(to, nil, nil); err != nil || !cmp.Equal([]string{"b"}, to.stored) {
-		t.Errorf("only what has changed since is written: %v, error %v", to.stored, err)
+		t.Errorf("want only the changed record stored, got %v, error %v", to.stored, err)
 	}
 }
 
-// Sub-handlers that need no records any more do not keep those after them from theirs.
+// TestStoreGoesOn shows that the records of sub-handlers are stored even if earlier ones need no record any more.
 func TestStoreGoesOn(t *testing.T) {
 	held := records{"fn/a": {Purpose: ptr.To("create"), Retries: ptr.To(int64(1))}, "old": {Purpose: ptr.To("delete")}}
 	state := restore(t, held, []string{"old", "fn"}, []string{"fn"}, "create")
@@ -124,12 +126,12 @@ func TestStoreGoesOn(t *testing.T) {
 		t.Errorf("got %+v, error %v", to, err)
 	}
 	if err := state.Store(&panicking{}, nil, nil); err == nil || !strings.Contains(err.Error(), `"fn/a"`) {
-		t.Errorf("a storage that panics fails: got the error %v", err)
+		t.Errorf("want the error of a storage that panics, got %v", err)
 	}
 	state.Written()
 	again := &ledger{}
 	if err := state.Store(again, nil, nil); err != nil || again.stored != nil || again.purged != nil {
-		t.Errorf("what is written is not written again: %+v, error %v", again, err)
+		t.Errorf("written records are stored again: %+v, error %v", again, err)
 	}
 }
 
@@ -144,20 +146,20 @@ func TestPurge(t *testing.T) {
 		want   []string
 	}{
 		"Passive": {
-			reason: "records of former causes go with their sub-handlers'; those of selected handlers stay, changed " +
-				"or not",
+			reason: "records of former causes are removed with those of their sub-handlers, but records of selected " +
+				"handlers are kept",
 			purge: func(s *execution.State, to progress.Writer) error { return s.PurgePassive(to, nil, nil) },
 			want:  []string{"old", "old/x", "old/y"},
 		},
 		"All": {
-			reason: "at the end of a cause all go, each once, even those that were never loaded",
+			reason: "at the end of a cause, all records are removed once, even those that were never loaded",
 			purge:  func(s *execution.State, to progress.Writer) error { return s.Purge(to, nil, nil) },
 			want:   []string{"none", "now", "old", "now/x", "old/x", "old/y", "sub"},
 		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			// "sub" is selected, but not owned: so sub-handlers are.
+			// "sub" is selected but not owned, like a sub-handler.
 			state := restore(t, held, []string{"none", "now", "old"}, []string{"now", "sub"}, "update")
 			to := &ledger{}
 			if err := tc.purge(state, to); err != nil {
@@ -170,7 +172,8 @@ func TestPurge(t *testing.T) {
 	}
 }
 
-// A record that is not in the form of its own is written anew by whoever goes on with it, as Kopf does.
+// TestStoreForeignForms shows that a record in a foreign form is rewritten by the process that continues it, as in
+// Kopf.
 func TestStoreForeignForms(t *testing.T) {
 	const own = `{"started":"2024-05-06T07:08:09.123456+00:00",` +
 		`"purpose":"create","retries":1,"success":false,"failure":false}`
@@ -178,21 +181,23 @@ func TestStoreForeignForms(t *testing.T) {
 		reason, text string
 		want         []string
 	}{
-		"Own": {"it says the same in the same way", own, nil},
+		"Own": {"a record in the own form is not rewritten", own, nil},
 		"Offset": {
-			"it is the same way with another offset",
+			"a time with another offset is not rewritten",
 			strings.Replace(own, "07:08:09.123456+00", "09:08:09.123456+02", 1), nil,
 		},
 		"OtherOrder": {
-			"order means nothing", strings.Replace(own[:len(own)-1], "{", `{"failure":false,`, 1) + "}", nil,
+			"another order of keys is not rewritten",
+			strings.Replace(own[:len(own)-1], "{", `{"failure":false,`, 1) + "}", nil,
 		},
-		"Z": {"times are written otherwise", strings.Replace(own, "+00:00", "Z", 1), []string{"a"}},
+		"Z": {"a time with Z is rewritten", strings.Replace(own, "+00:00", "Z", 1), []string{"a"}},
 		"Unsorted": {
-			"the ids are in order", strings.Replace(own, "}", `,"subrefs":["a/y","a/x"]}`, 1), []string{"a"},
+			"unsorted ids of sub-handlers are rewritten",
+			strings.Replace(own, "}", `,"subrefs":["a/y","a/x"]}`, 1), []string{"a"},
 		},
-		"Sorted":     {"it is as it would be written", strings.Replace(own, "}", `,"subrefs":["a/x","a/y"]}`, 1), nil},
-		"NoSubrefs":  {"none at all are not listed", strings.Replace(own, "}", `,"subrefs":[]}`, 1), []string{"a"}},
-		"UnknownKey": {"a write drops it", strings.Replace(own, "{", `{"future":1,`, 1), []string{"a"}},
+		"Sorted":     {"sorted ids are not rewritten", strings.Replace(own, "}", `,"subrefs":["a/x","a/y"]}`, 1), nil},
+		"NoSubrefs":  {"an empty list is rewritten", strings.Replace(own, "}", `,"subrefs":[]}`, 1), []string{"a"}},
+		"UnknownKey": {"an unknown key is removed", strings.Replace(own, "{", `{"future":1,`, 1), []string{"a"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			body := object{"metadata": object{"annotations": object{"kopf.zalando.org/a": tc.text}}}
@@ -209,7 +214,7 @@ func TestStoreForeignForms(t *testing.T) {
 			}
 			state.Written()
 			if err := state.Store(to, nil, nil); err != nil || len(to.stored) > len(tc.want) {
-				t.Errorf("what is written is not written again: got %v, error %v", to.stored, err)
+				t.Errorf("written records are stored again: got %v, error %v", to.stored, err)
 			}
 		})
 	}

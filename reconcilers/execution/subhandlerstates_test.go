@@ -14,7 +14,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
-// declare is a sub-handler of its ancestors, the nearest one last.
+// declare declares a sub-handler of its ancestors, the nearest one last.
 func declare(
 	t *testing.T, s *execution.State, id string, policy handlers.Policy, ancestors ...string,
 ) *execution.HandlerState {
@@ -26,7 +26,8 @@ func declare(
 	return e
 }
 
-// Hundreds of sub-handlers would need hundreds of records: only those get one of which there is something to say.
+// TestSubHandlersWithRecords shows which sub-handlers get a record: in the compact form only those with progress to
+// store, since hundreds of records would not fit.
 func TestSubHandlersWithRecords(t *testing.T) {
 	retried := execution.Outcome{Err: errBoo, Delay: ptr.To(time.Second)}
 	for name, tc := range map[string]struct {
@@ -37,54 +38,57 @@ func TestSubHandlersWithRecords(t *testing.T) {
 		compact bool // whether it has a record in this form
 		full    bool // whether it has one in that of Kopf
 	}{
-		"New": {"there is no room for it yet", handlers.Policy{}, nil, nil, false, false},
+		"New": {"a postponed sub-handler has no record", handlers.Policy{}, nil, nil, false, false},
 		"Placed": {
-			"it was not called yet", handlers.Policy{}, nil,
+			"a sub-handler that was not called yet has a record only in the full form", handlers.Policy{}, nil,
 			func(_ *testing.T, _ *execution.State, e *execution.HandlerState) { e.Postponed = false }, false, true,
 		},
 		"Waiting": {
-			"it comes after others", handlers.Policy{}, nil,
+			"a sub-handler that waits for its dependencies has no record", handlers.Policy{}, nil,
 			func(_ *testing.T, _ *execution.State, e *execution.HandlerState) {
 				e.Postponed, e.Waiting = false, true
 			},
 			false, false,
 		},
 		"Timed": {
-			"its time runs", handlers.Policy{Timeout: ptr.To(time.Hour)}, nil,
+			"a sub-handler with a timeout has a record of its start", handlers.Policy{Timeout: ptr.To(time.Hour)}, nil,
 			func(_ *testing.T, _ *execution.State, e *execution.HandlerState) { e.Postponed = false }, true, true,
 		},
 		"Parent": {
-			"it has some of its own", handlers.Policy{}, nil,
+			"a sub-handler with sub-handlers of its own has a record", handlers.Policy{}, nil,
 			func(t *testing.T, s *execution.State, e *execution.HandlerState) {
 				e.Postponed = false
 				declare(t, s, "fn/sub/part", handlers.Policy{}, "fn", "fn/sub")
 			}, true, true,
 		},
 		"Retried": {
-			"its attempts count", handlers.Policy{}, nil,
+			"a retried sub-handler has a record of its attempts", handlers.Policy{}, nil,
 			func(t *testing.T, s *execution.State, e *execution.HandlerState) {
 				conclude(t, s, e.ID, retried, epoch)
 			},
 			true, true,
 		},
-		"Held": {"it has one", handlers.Policy{}, records{"fn/sub": {Retries: ptr.To(int64(0))}}, nil, true, true},
+		"Held": {"a stored record is kept",
+			handlers.Policy{}, records{"fn/sub": {Retries: ptr.To(int64(0))}}, nil, true, true},
 		"HeldWaiting": {
-			"even if it waits again", handlers.Policy{}, records{"fn/sub": {Retries: ptr.To(int64(0))}},
+			"a stored record is kept while its sub-handler waits again",
+			handlers.Policy{}, records{"fn/sub": {Retries: ptr.To(int64(0))}},
 			func(_ *testing.T, _ *execution.State, e *execution.HandlerState) { e.Waiting = true }, true, true,
 		},
 		"Succeeded": {
-			"its parent names it", handlers.Policy{}, nil,
+			"a success in the compact form is a name in the record of the parent", handlers.Policy{}, nil,
 			func(t *testing.T, s *execution.State, e *execution.HandlerState) {
 				conclude(t, s, e.ID, execution.Outcome{Final: true}, epoch)
 			}, false, true,
 		},
 		"HeldSuccess": {
-			"so it is if another form was used", handlers.Policy{}, records{"fn/sub": {Success: ptr.To(true)}}, nil,
+			"a stored success becomes a name in the compact form",
+			handlers.Policy{}, records{"fn/sub": {Success: ptr.To(true)}}, nil,
 			false,
 			true,
 		},
 		"Failed": {
-			"the error is in it", handlers.Policy{}, nil,
+			"a failed sub-handler has a record of its error", handlers.Policy{}, nil,
 			func(t *testing.T, s *execution.State, e *execution.HandlerState) {
 				conclude(t, s, e.ID, execution.Outcome{Final: true, Err: errBoo}, epoch)
 			}, true, true,
@@ -97,13 +101,13 @@ func TestSubHandlersWithRecords(t *testing.T) {
 				state.Compact = compact
 				e := declare(t, state, "fn/sub", tc.policy, "fn")
 				if again := declare(t, state, "fn/sub", tc.policy, "fn"); again != e || !e.Sub() {
-					t.Error("one that is declared twice is one")
+					t.Error("a second declaration returned another sub-handler")
 				}
 				if tc.happen != nil {
 					tc.happen(t, state, e)
 				}
 				if got := e.Recorded(); got != want {
-					t.Errorf("%s: compact %v: a record: %v, want %v", tc.reason, compact, got, want)
+					t.Errorf("%s: compact %v: has a record: %v, want %v", tc.reason, compact, got, want)
 				}
 				refs, to := state.Records()["fn"].Subrefs, &ledger{}
 				if err := state.Store(to, nil, nil); err != nil {
@@ -122,7 +126,7 @@ func TestSubHandlersWithRecords(t *testing.T) {
 				state.Written()
 				again := &ledger{}
 				if state.Store(again, nil, nil) != nil || again.stored != nil || again.purged != nil {
-					t.Errorf("what is written is not written again: %+v", again)
+					t.Errorf("written records are stored again: %+v", again)
 				}
 				if e.Stored() != want {
 					t.Errorf("%s: compact %v: stored: %v", tc.reason, compact, e.Stored())
@@ -132,16 +136,18 @@ func TestSubHandlersWithRecords(t *testing.T) {
 	}
 }
 
-// The record of the parent names those that succeeded, as long as that says anything.
+// TestSucceededSubHandlersAreNamed shows that the record of the parent names successful sub-handlers while the names
+// are needed.
 func TestSucceededSubHandlersAreNamed(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
 		parent *execution.Outcome
 		want   []string
 	}{
-		"Running":   {"they are not called again", nil, []string{"a", "b"}},
-		"Succeeded": {"nobody asks any more", &execution.Outcome{Final: true}, nil},
-		"Failed":    {"one tells that there are some", &execution.Outcome{Final: true, Err: errBoo}, []string{"a"}},
+		"Running":   {"a running parent names all successes", nil, []string{"a", "b"}},
+		"Succeeded": {"a successful parent names no successes", &execution.Outcome{Final: true}, nil},
+		"Failed": {"a failed parent names one success, to show that there are some",
+			&execution.Outcome{Final: true, Err: errBoo}, []string{"a"}},
 	} {
 		state := restore(t, nil, []string{"fn"}, []string{"fn"}, "create")
 		state.Compact = true
@@ -164,21 +170,21 @@ func TestSucceededSubHandlersAreNamed(t *testing.T) {
 		next := restore(t, records{"fn": record}, []string{"fn"}, []string{"fn"}, "create")
 		next.Compact = true
 		if e := declare(t, next, "fn/a", handlers.Policy{}, "fn"); !e.Success || e.Postponed || !e.Tried() {
-			t.Errorf("a later process knows of it: %+v", e)
+			t.Errorf("want the success known to a later process, got %+v", e)
 		}
 		known, err := next.Known("fn/b", nil, "fn", epoch)
 		if err != nil || !known.Success {
-			t.Errorf("so it does if it is not declared: %+v, error %v", known, err)
+			t.Errorf("want the success known without a declaration, got %+v, error %v", known, err)
 		}
 		fresh := declare(t, next, "fn/c", handlers.Policy{}, "fn")
 		if fresh.Success || !fresh.Postponed || fresh.Tried() {
-			t.Errorf("others are as new as before: %+v", fresh)
+			t.Errorf("want a sub-handler without a success to be new, got %+v", fresh)
 		}
 		if again, err := next.Known("fn/c", nil, "fn", epoch); err != nil || again.Success {
-			t.Errorf("what is declared is known as such: %+v, error %v", again, err)
+			t.Errorf("want a declared sub-handler without a success, got %+v, error %v", again, err)
 		}
 		if d := cmp.Diff([]string{"a", "b"}, next.Records()["fn"].Succeeded); d != "" {
-			t.Errorf("the names stay: -want, +got:\n%s", d)
+			t.Errorf("want the names kept: -want, +got:\n%s", d)
 		}
 	}
 }
@@ -195,11 +201,11 @@ func TestSubHandlersThatCannotBeRead(t *testing.T) {
 	}
 	if _, err := state.Sub(&handlers.Handler{ID: "fn/a"}, []string{"fn"}, epoch); !errors.Is(err, errBoo) ||
 		!strings.Contains(err.Error(), `"fn/a"`) {
-		t.Errorf("it is named: got %v", err)
+		t.Errorf("want an error that names the sub-handler, got %v", err)
 	}
 }
 
-// A handler that was called, or of which the object knows, has its place.
+// TestTried shows that a handler with a stored record or an attempt has progress.
 func TestTried(t *testing.T) {
 	held := records{"a": {Retries: ptr.To(int64(0))}, "b": {Retries: ptr.To(int64(1))}}
 	state := restore(t, held, []string{"a", "b", "c", "d"}, []string{"a", "b", "c", "d"}, "create")
@@ -219,9 +225,9 @@ func TestReleaseBeginsTheTime(t *testing.T) {
 		waiting bool
 		moves   bool
 	}{
-		"Fresh":    {"it has waited, and its time begins", 0, true, true},
-		"Tried":    {"its time has begun already", 1, true, false},
-		"NotAtAll": {"it has not waited", 0, false, false},
+		"Fresh":    {"the time of a new handler begins when its wait ends", 0, true, true},
+		"Tried":    {"the time of a handler with attempts is not changed", 1, true, false},
+		"NotAtAll": {"the time of a handler that has not waited is not changed", 0, false, false},
 	} {
 		e := &execution.HandlerState{Waiting: tc.waiting, Started: epoch, Retries: tc.retries}
 		e.Release(at(5))
@@ -231,7 +237,8 @@ func TestReleaseBeginsTheTime(t *testing.T) {
 	}
 }
 
-// The record of a sub-handler has room for the beginning of its error, that of a handler for most of it.
+// TestMessagesOfSubHandlersAreShort shows that the record of a sub-handler keeps the beginning of its error, and that
+// of a handler most of it.
 func TestMessagesOfSubHandlersAreShort(t *testing.T) {
 	long := execution.Outcome{Err: errors.New(strings.Repeat("x", 5000)), Delay: ptr.To(time.Second)}
 	size := func(e *execution.HandlerState) int {
@@ -248,23 +255,23 @@ func TestMessagesOfSubHandlersAreShort(t *testing.T) {
 	}
 	reserved := sub.Reserved(epoch)
 	if len(*reserved.Message) != 256+len(`\u2026`) || reserved.Delayed == nil {
-		t.Errorf("the longest that an attempt can add is reserved: %d bytes", len(*reserved.Message))
+		t.Errorf("want room reserved for the longest message, got %d bytes", len(*reserved.Message))
 	}
 	terse := declare(t, state, "fn/terse", handlers.Policy{}, "fn")
 	terse.Terse = true
 	conclude(t, state, "fn/terse", long, epoch)
 	if size(terse) != 0 {
-		t.Errorf("there is no room for %d bytes", size(terse))
+		t.Errorf("want no message without room, got %d bytes", size(terse))
 	}
 	terse.Message = ptr.To("four")
 	conclude(t, state, "fn/terse", long, epoch)
 	if text := *terse.Message; text != "…" && len(text) > len("four") {
-		t.Errorf("there is as much room as for the former one: %q", text)
+		t.Errorf("want a message no longer than the former one, got %q", text)
 	}
 	terse.Message = ptr.To(strings.Repeat("y", 100))
 	conclude(t, state, "fn/terse", long, epoch)
 	if size(terse) != 100-len(`\u2026`) {
-		t.Errorf("the ellipsis takes its part of 100 bytes: got %d", size(terse))
+		t.Errorf("want the ellipsis within the 100 bytes of the former message, got %d", size(terse))
 	}
 }
 
@@ -278,7 +285,7 @@ func TestNaming(t *testing.T) {
 	}
 }
 
-// panicking is a storage that cannot remove anything.
+// panicking is a storage whose Purge method panics.
 type panicking struct{ ledger }
 
 func (p *panicking) Purge(_, _ map[string]any, id string) {
@@ -290,11 +297,12 @@ func TestPurgeGoesOn(t *testing.T) {
 	state := restore(t, records{"b": {}}, []string{"a", "b"}, []string{"a"}, "create")
 	to := &panicking{}
 	if err := state.Purge(to, nil, nil); err == nil || !strings.Contains(err.Error(), `"a"`) || len(to.purged) != 2 {
-		t.Errorf("the first error counts, and all are tried: %v, %v", err, to.purged)
+		t.Errorf("want the first error after trying all records, got %v, %v", err, to.purged)
 	}
 }
 
-// The record of a handler refers to sub-handlers of former calls as well: their records are purged with its own.
+// TestSubrefsOfFormerCalls shows that the record of a handler refers to sub-handlers of former calls, so that their
+// records are removed with it.
 func TestSubrefsOfFormerCalls(t *testing.T) {
 	held := records{
 		"fn": {Subrefs: []string{"fn/former", "fn/present"}}, "fn/present": {Retries: ptr.To(int64(1))},
@@ -304,7 +312,7 @@ func TestSubrefsOfFormerCalls(t *testing.T) {
 		declare(t, state, id, handlers.Policy{}, "fn")
 	}
 	if d := cmp.Diff([]string{"fn/former", "fn/present"}, state.Records()["fn"].Subrefs); d != "" {
-		t.Errorf("the new one has no record yet: -want, +got:\n%s", d)
+		t.Errorf("want no reference to a sub-handler without a record: -want, +got:\n%s", d)
 	}
 }
 
@@ -316,6 +324,6 @@ func TestSubrefsAreNamedOnce(t *testing.T) {
 	}
 	conclude(t, state, "fn", execution.Outcome{Subrefs: []string{"fn/b"}}, epoch)
 	if d := cmp.Diff([]string{"fn/a", "fn/b"}, state.Records()["fn"].Subrefs); d != "" {
-		t.Errorf("the last one again: -want, +got:\n%s", d)
+		t.Errorf("listed again: -want, +got:\n%s", d)
 	}
 }

@@ -21,7 +21,7 @@ func TestRepurpose(t *testing.T) {
 		want        progress.Record
 	}{
 		"Success": {
-			reason: "it was done for another purpose: it is done again, with the time and the attempts it had",
+			reason: "a success for another cause is repeated, with its start and attempts kept",
 			held: progress.Record{
 				Purpose: ptr.To("create"), Started: ptr.To(at(-9)), Stopped: ptr.To(at(-1)), Success: ptr.To(true),
 				Retries: ptr.To(int64(1)),
@@ -33,7 +33,7 @@ func TestRepurpose(t *testing.T) {
 			},
 		},
 		"Failure": {
-			reason: "so it is with a failure; its message stays until the next attempt",
+			reason: "a failure for another cause is repeated, with its message kept until the next attempt",
 			held: progress.Record{
 				Purpose: ptr.To("create"), Started: ptr.To(at(-9)), Stopped: ptr.To(at(-1)), Failure: ptr.To(true),
 				Message: ptr.To("boo"),
@@ -45,7 +45,7 @@ func TestRepurpose(t *testing.T) {
 			},
 		},
 		"Sleeping": {
-			reason: "the delay is kept: the reason to wait is not gone",
+			reason: "the delay of another cause is kept",
 			held: progress.Record{
 				Purpose: ptr.To("create"), Started: ptr.To(at(-9)), Delayed: ptr.To(at(9)), Retries: ptr.To(int64(3)),
 			},
@@ -56,7 +56,7 @@ func TestRepurpose(t *testing.T) {
 			},
 		},
 		"SamePurpose": {
-			reason: "a success for this very purpose stays one", selected: []string{"a"},
+			reason: "a success for the same cause is kept", selected: []string{"a"},
 			held: progress.Record{
 				Purpose: ptr.To("update"), Started: &epoch, Stopped: &epoch, Success: ptr.To(true),
 				Retries: ptr.To(int64(1)),
@@ -67,7 +67,7 @@ func TestRepurpose(t *testing.T) {
 			},
 		},
 		"AnyPurpose": {
-			reason: "a success for any purpose is one for this, too", selected: []string{"a"},
+			reason: "a success without a purpose counts for any cause", selected: []string{"a"},
 			held: progress.Record{Started: &epoch, Stopped: &epoch, Success: ptr.To(true), Retries: ptr.To(int64(1))},
 			want: progress.Record{
 				Purpose: ptr.To("update"), Started: &epoch, Stopped: &epoch, Success: ptr.To(true),
@@ -75,7 +75,8 @@ func TestRepurpose(t *testing.T) {
 			},
 		},
 		"Unselected": {
-			reason: "what is not selected is not touched, and is left over", superseding: true, leftovers: true,
+			reason:      "a record of a handler that is not selected is left over unchanged",
+			superseding: true, leftovers: true,
 			held: progress.Record{
 				Purpose: ptr.To("create"), Started: &epoch, Success: ptr.To(true), Retries: ptr.To(int64(1)),
 			},
@@ -112,10 +113,10 @@ func TestRevise(t *testing.T) {
 	state.Revise("a", before, refused, at(1))
 	want := []account{{ID: "a", Purpose: "create", Active: true, Retries: 2, Message: "boo"}}
 	if d := cmp.Diff(want, accounts(state, at(1))); d != "" {
-		t.Errorf("the second attempt failed instead, and counts once: -want, +got:\n%s", d)
+		t.Errorf("want the second attempt failed and counted once: -want, +got:\n%s", d)
 	}
 	if e := state.Handler("a"); e.Stopped != nil || !e.Delayed.Equal(at(61)) || !cmp.Equal([]string{"a/x"}, e.Subrefs) {
-		t.Errorf("nothing of the revised outcome must remain: %+v", e)
+		t.Errorf("want nothing of the revised outcome, got %+v", e)
 	}
 }
 
@@ -123,11 +124,11 @@ func TestReviseNobody(t *testing.T) {
 	state := restore(t, nil, []string{"a"}, nil, "create")
 	state.Revise("a", execution.HandlerState{ID: "a"}, execution.Outcome{Err: errBoo}, epoch)
 	if len(state.Handlers()) != 0 {
-		t.Error("an account that is not there is not made")
+		t.Error("revising an unknown handler has created an account")
 	}
 }
 
-// The outcomes of a former pass are judged again when the present one writes them.
+// TestReviseOfAFormerPass shows that outcomes of a former pass are revised when the present pass writes them.
 func TestReviseOfAFormerPass(t *testing.T) {
 	former := restore(
 		t, records{"a": {Purpose: ptr.To("create"), Retries: ptr.To(int64(1))}}, []string{"a"}, nil, "create",
@@ -136,10 +137,10 @@ func TestReviseOfAFormerPass(t *testing.T) {
 	state.Revise("a", *former.Handler("a"), execution.Outcome{Err: errBoo, Delay: ptr.To(time.Minute)}, epoch)
 	want := []account{{ID: "a", Purpose: "create", Active: true, Retries: 2, Message: "boo"}}
 	if d := cmp.Diff(want, accounts(state, epoch)); d != "" {
-		t.Errorf("whether it is selected is as it is now: -want, +got:\n%s", d)
+		t.Errorf("want the selection of the present pass: -want, +got:\n%s", d)
 	}
 	to := &ledger{}
 	if err := state.Store(to, nil, nil); err != nil || !cmp.Equal([]string{"a"}, to.stored) {
-		t.Errorf("so it is stored: %v, error %v", to.stored, err)
+		t.Errorf("want the revised record stored, got %v, error %v", to.stored, err)
 	}
 }

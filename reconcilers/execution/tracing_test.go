@@ -11,7 +11,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
-// The trace of the first attempt is kept as long as others may follow for the same change.
+// TestTraces shows that the trace of the first attempt is kept while further attempts can follow for the same change.
 func TestTraces(t *testing.T) {
 	const first, second progress.Trace = "00-01-01-01", "00-02-02-01"
 	none := func(string) (*progress.Record, error) { return nil, nil }
@@ -25,10 +25,10 @@ func TestTraces(t *testing.T) {
 		outcome execution.Outcome
 		want    progress.Trace
 	}{
-		"Retry":   {"the next attempt joins it", retry, first},
-		"Waiting": {"the call after the wait joins it", waits, first},
-		"Success": {"nothing follows", done, ""},
-		"Aborted": {"the attempt does not count", execution.Outcome{Aborted: true, Trace: second}, ""},
+		"Retry":   {"a retry joins the trace of the first attempt", retry, first},
+		"Waiting": {"the call after a wait joins the trace of the first attempt", waits, first},
+		"Success": {"a success ends the trace", done, ""},
+		"Aborted": {"an aborted attempt records no trace", execution.Outcome{Aborted: true, Trace: second}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			state, err := execution.Restore(none, []string{"h"}, []string{"h"}, "create", at(0))
@@ -46,7 +46,7 @@ func TestTraces(t *testing.T) {
 	}
 }
 
-// A record goes on for another cause, but another change is another trace.
+// TestTracesOfOtherCauses shows that a record that continues for another cause does not keep the trace.
 func TestTracesOfOtherCauses(t *testing.T) {
 	held := progress.Record{Purpose: ptr.To("create"), Retries: ptr.To(int64(1)), Trace: "00-01-01-01"}
 	read := func(string) (*progress.Record, error) { return &held, nil }

@@ -21,7 +21,7 @@ func TestVectorsLifecycle(t *testing.T) {
 		vectors.Known(t, input, "lifecycle", "handlers", "retries")
 		lifecycle, ok := lifecycles[input.Text("lifecycle", "asap")]
 		if !ok {
-			t.Fatalf("the harness does not know the lifecycle %v", input["lifecycle"])
+			t.Fatalf("unknown lifecycle %v in the vectors", input["lifecycle"])
 		}
 		var due []*execution.HandlerState
 		for _, item := range input.List("handlers") {

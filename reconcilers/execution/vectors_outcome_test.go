@@ -30,7 +30,7 @@ func TestVectorsHandlerOutcome(t *testing.T) {
 	})
 }
 
-// play does what the adapters do around a call.
+// play judges a call as the adapters do.
 func play(t *testing.T, limits execution.Limits, behave vectors.Fields) execution.Outcome {
 	t.Helper()
 	if err := limits.Exceeded(); err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/vectors"
 )
 
-// storage is Kopf's default one.
+// storage is the default storage of Kopf.
 var storage = progress.Smart{}
 
 func TestVectorsHandlerState(t *testing.T) {
@@ -47,7 +47,7 @@ func TestVectorsHandlerState(t *testing.T) {
 	})
 }
 
-// bodyWith is an object that has the records as they are, where the default storage has them, malformed ones as well.
+// bodyWith returns an object with the records in the default storage, including malformed ones.
 func bodyWith(t *testing.T, records vectors.Fields) map[string]any {
 	t.Helper()
 	annotations := map[string]any{}
@@ -98,7 +98,7 @@ func takeStep(
 	return got, nil
 }
 
-// patchOf is what is in the patch already.
+// patchOf returns the initial patch of a step.
 func patchOf(step vectors.Fields) map[string]any {
 	if given := step.Mapping("patch"); given != nil {
 		return runtime.DeepCopyJSON(given)
@@ -118,7 +118,7 @@ func outcomeFrom(t *testing.T, value any) execution.Outcome {
 	return outcome
 }
 
-// snapshot is all that can be asked of a state. What is asked of single accounts is asked of the passive ones, too.
+// snapshot returns everything that a state reports, including the accounts of passive handlers.
 func snapshot(state *execution.State, now time.Time) map[string]any {
 	records, runtimes := map[string]any{}, map[string]any{}
 	var active, awakened, finished []string

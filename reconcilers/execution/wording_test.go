@@ -13,7 +13,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 )
 
-// Deviation D-error-texts. Recorded cases of Kopf show its texts, too.
+// TestRecordText shows the texts of errors in records, in the own wording and in that of Kopf (deviation
+// D-error-texts). Recorded cases of Kopf show its texts, too.
 func TestRecordText(t *testing.T) {
 	month, half := 30*24*time.Hour, 500*time.Millisecond
 	long := execution.Limits{ID: "fn", Policy: handlers.Policy{Timeout: &month}, Runtime: month}
@@ -26,37 +27,41 @@ func TestRecordText(t *testing.T) {
 		own, kopf string
 	}{
 		"LongTimeout": {
-			"seconds are written out as Kopf does, never as an exponent", long.Judge(temporaryAfter(time.Hour)).Err,
+			"seconds are written without an exponent, as in Kopf", long.Judge(temporaryAfter(time.Hour)).Err,
 			"gave up, as the next attempt would be after the timeout of 720h0m0s: later",
 			"Handler 'fn' failed temporarily but will time out after 2592000 seconds: later",
 		},
 		"FractionalTimeout": {
-			"fractions of seconds are not cut", short.Judge(errBoo).Err,
+			"fractions of seconds are written out", short.Judge(errBoo).Err,
 			"gave up, as the next attempt would be after the timeout of 500ms: boo",
 			"Handler 'fn' failed with an exception and will stop now " +
 				"(it would time out in 0.5 seconds on the next attempt): boo",
 		},
 		"LastAttempt": {
-			"both have the text of the error", panics.Contain(func() error { return last.Judge(errBoo).Err }),
+			"both wordings contain the text of the error",
+			panics.Contain(func() error { return last.Judge(errBoo).Err }),
 			"gave up after 1 attempt: boo",
 			"Handler 'fn' failed with an exception and will stop now " +
 				"(it would exceed 1 retries on the next attempt): boo",
 		},
 		"UsedUp": {
-			"nothing has failed", used.Exceeded(), "gave up after 2 attempts", "Handler 'fn' has exceeded 2 retries.",
+			"exceeded retries without a call have no text of an error",
+			used.Exceeded(), "gave up after 2 attempts", "Handler 'fn' has exceeded 2 retries.",
 		},
 		"Interrupted": {
-			"Kopf never interrupts, and says nothing of what was returned", long.Interrupted(errBoo),
+			"the wording of Kopf for an interruption lacks the returned error", long.Interrupted(errBoo),
 			"timed out after 720h0m0s: boo", "Handler 'fn' has timed out after 30 days, 0:00:00.",
 		},
 		"Pending": {
-			"Kopf's class has no text", &execution.PendingError{}, "the sub-handlers are not all finished", "None",
+			"the text of Kopf for pending sub-handlers is None",
+			&execution.PendingError{}, "the sub-handlers are not all finished", "None",
 		},
 		"Wrapped": {
-			"the user has worded it", fmt.Errorf("subs: %w", &execution.PendingError{}),
+			"the text of a wrapping error is the same in both wordings",
+			fmt.Errorf("subs: %w", &execution.PendingError{}),
 			"subs: the sub-handlers are not all finished", "subs: the sub-handlers are not all finished",
 		},
-		"Ordinary": {"the user has worded it", errBoo, "boo", "boo"},
+		"Ordinary": {"the text of an ordinary error is the same in both wordings", errBoo, "boo", "boo"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -65,7 +70,7 @@ func TestRecordText(t *testing.T) {
 				t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
 			}
 			if tc.err.Error() != tc.own {
-				t.Errorf("the log has another text than the record: %s", tc.err)
+				t.Errorf("the error has another text than the record: %s", tc.err)
 			}
 		})
 	}
@@ -77,7 +82,7 @@ func TestTextsInRecords(t *testing.T) {
 		state.KopfTexts = kopf
 		conclude(t, state, "a", execution.Outcome{Err: &execution.PendingError{}}, epoch)
 		if got := state.Handler("a").Record().Message; got == nil || *got != want {
-			t.Errorf("with Kopf's texts %t, the record says %v, want %q", kopf, got, want)
+			t.Errorf("with Kopf's texts %t, the record has %v, want %q", kopf, got, want)
 		}
 	}
 }

@@ -20,45 +20,59 @@ func TestAnswers(t *testing.T) {
 		review  *handlers.Admission
 		want    bool
 	}{
-		"Any": {"who asks for nothing gets all", handlers.Handler{}, &asked{}, true},
+		"Any": {"a handler without criteria accepts any request", handlers.Handler{}, &asked{}, true},
 		"UnknownOperation": {
-			"what is not known is not among those asked for", handlers.Handler{Operations: created}, &asked{},
+			"a handler of one operation ignores a request with an unknown operation",
+			handlers.Handler{Operations: created}, &asked{},
 			false,
 		},
 		"ItsOperation": {
-			"it is asked for", handlers.Handler{Operations: created}, &asked{Operation: "CREATE"}, true,
+			"a handler of one operation accepts a request with this operation",
+			handlers.Handler{Operations: created}, &asked{Operation: "CREATE"}, true,
 		},
-		"ValidatingAsked": {"its configuration asks", handlers.Handler{}, &asked{Type: "validating"}, true},
+		"ValidatingAsked": {"a validating handler accepts requests of the validating webhook",
+			handlers.Handler{}, &asked{Type: "validating"}, true},
 		"MutatingAsked": {
-			"the other configuration asks", handlers.Handler{}, &asked{Type: "mutating"}, false,
+			"a validating handler ignores requests of the mutating webhook",
+			handlers.Handler{}, &asked{Type: "mutating"}, false,
 		},
 		"Mutating": {
-			"its configuration asks", handlers.Handler{Mutating: true}, &asked{Type: "mutating"}, true,
+			"a mutating handler accepts requests of the mutating webhook",
+			handlers.Handler{Mutating: true}, &asked{Type: "mutating"}, true,
 		},
 		"Deletion": {
-			"nothing can be changed of what goes", handlers.Handler{Mutating: true}, &asked{Operation: "DELETE"}, false,
+			"a mutating handler without operations ignores deletions",
+			handlers.Handler{Mutating: true}, &asked{Operation: "DELETE"}, false,
 		},
 		"DeletionAskedFor": {
-			"it has asked for nothing else", handlers.Handler{Mutating: true, Operations: []string{"DELETE"}},
+			"a mutating handler of deletions only accepts deletions",
+			handlers.Handler{Mutating: true, Operations: []string{"DELETE"}},
 			&asked{Operation: "DELETE"}, true,
 		},
 		"DeletionAmongOthers": {
-			"it is meant for the others", handlers.Handler{Mutating: true, Operations: []string{"DELETE", "CREATE"}},
+			"a mutating handler of several operations ignores deletions",
+			handlers.Handler{Mutating: true, Operations: []string{"DELETE", "CREATE"}},
 			&asked{Operation: "DELETE"}, false,
 		},
-		"ValidatedDeletion": {"it may be forbidden", handlers.Handler{}, &asked{Operation: "DELETE"}, true},
+		"ValidatedDeletion": {"a validating handler accepts deletions",
+			handlers.Handler{}, &asked{Operation: "DELETE"}, true},
 		"AnySubresource": {
-			"it asks for all", handlers.Handler{Subresource: "*"}, &asked{Subresource: "scale"}, true,
+			"a handler of any subresource accepts a request with a subresource",
+			handlers.Handler{Subresource: "*"}, &asked{Subresource: "scale"}, true,
 		},
-		"NoSubresource": {"among them none", handlers.Handler{Subresource: "*"}, &asked{}, true},
+		"NoSubresource": {"a handler of any subresource accepts a request without one",
+			handlers.Handler{Subresource: "*"}, &asked{}, true},
 		"ItsSubresource": {
-			"it asks for this one", handlers.Handler{Subresource: "scale"}, &asked{Subresource: "scale"}, true,
+			"a handler of one subresource accepts a request with it",
+			handlers.Handler{Subresource: "scale"}, &asked{Subresource: "scale"}, true,
 		},
 		"OtherSubresource": {
-			"it asks for another one", handlers.Handler{Subresource: "status"}, &asked{Subresource: "scale"}, false,
+			"a handler of one subresource ignores a request with another one",
+			handlers.Handler{Subresource: "status"}, &asked{Subresource: "scale"}, false,
 		},
 		"OtherID": {
-			"another handler is asked", handlers.Handler{ID: "a"}, &asked{ID: ptr.To("b")}, false,
+			"a handler ignores a request for another handler id",
+			handlers.Handler{ID: "a"}, &asked{ID: ptr.To("b")}, false,
 		},
 	} {
 		if got := tc.handler.Answers(tc.review); got != tc.want {
@@ -73,9 +87,9 @@ func TestAdmittedBody(t *testing.T) {
 		review *handlers.Admission
 		want   *jsontext.Object
 	}{
-		"an update is about what is to be":       {&handlers.Admission{Object: fresh, Old: old}, fresh},
-		"a deletion is about what is":            {&handlers.Admission{Old: old}, old},
-		"a connection is about no object at all": {&handlers.Admission{}, nil},
+		"an update reviews the new object":  {&handlers.Admission{Object: fresh, Old: old}, fresh},
+		"a deletion reviews the old object": {&handlers.Admission{Old: old}, old},
+		"a connection reviews no object":    {&handlers.Admission{}, nil},
 	} {
 		if got := tc.review.Body(); got != tc.want {
 			t.Errorf("%s: got %v", reason, got)
@@ -94,32 +108,32 @@ func TestKeptOnce(t *testing.T) {
 		}
 	}
 	if made != 2 {
-		t.Errorf("made %d times for two keys", made)
+		t.Errorf("want 2 values made for two keys, got %d", made)
 	}
 }
 
-// All handlers of a request add to one merge-patch.
+// TestMerged shows that all handlers of a request add to one merge patch.
 func TestMerged(t *testing.T) {
 	var review handlers.Admission
 	if got := review.Merged(); got != nil {
-		t.Errorf("nobody has said anything: %v", got)
+		t.Errorf("want no patch without changes, got %v", got)
 	}
 	mine := object{"spec": object{"a": "1", "b": object{"c": "2"}}, "kind": object{"x": "y"}}
 	review.Merge(mine)
 	review.Merge(object{"spec": object{"b": object{"d": "3"}, "a": object{"deep": "4"}}, "kind": "z"})
 	want := object{"spec": object{"a": object{"deep": "4"}, "b": object{"c": "2", "d": "3"}}, "kind": "z"}
 	if d := cmp.Diff(want, review.Merged()); d != "" {
-		t.Errorf("mappings are merged, all else is replaced: -want, +got:\n%s", d)
+		t.Errorf("want mappings merged and all other values replaced: -want, +got:\n%s", d)
 	}
 	if d := cmp.Diff(object{"a": "1", "b": object{"c": "2"}}, mine["spec"]); d != "" {
-		t.Errorf("what a handler has given was changed: -want, +got:\n%s", d)
+		t.Errorf("the patch of a handler was modified: -want, +got:\n%s", d)
 	}
 }
 
 func TestFullIDOfTheEmptyKey(t *testing.T) {
 	for want, field := range map[string]diff.Path{"fn": {""}, "fn/.": {"", ""}, "fn/spec": {"spec"}} {
 		if got := (&handlers.Handler{ID: "fn", Field: field}).FullID(); got != want {
-			t.Errorf("the id of %q: got %s, want %s, as Kopf has it", field, got, want)
+			t.Errorf("the id of %q: got %s, want %s, as in Kopf", field, got, want)
 		}
 	}
 }

@@ -18,14 +18,15 @@ func TestPatterns(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason  string
 		pattern handlers.Pattern
-		// of the text "x", of another text, of a null that is there, and of nothing
+		// results for the text "x", for another text, for a null, and for a missing value
 		want []bool
 	}{
-		"Present": {"a null is there", handlers.Present, []bool{true, true, true, false}},
-		"Absent":  {"nothing else is absent", handlers.Absent, []bool{false, false, false, true}},
-		"Equals":  {"the value counts", handlers.Equals("x"), []bool{true, false, false, false}},
+		"Present": {"a null counts as present", handlers.Present, []bool{true, true, true, false}},
+		"Absent":  {"only a missing value is absent", handlers.Absent, []bool{false, false, false, true}},
+		"Equals": {"a pattern of a value matches only this value",
+			handlers.Equals("x"), []bool{true, false, false, false}},
 		"Null": {
-			"an absent value equals nothing, not even a null", handlers.Equals(nil), []bool{false, false, true, false},
+			"a pattern of null does not match a missing value", handlers.Equals(nil), []bool{false, false, true, false},
 		},
 	} {
 		got := []bool{tc.pattern("x", true), tc.pattern("y", true), tc.pattern(nil, true), tc.pattern(nil, false)}
@@ -54,40 +55,50 @@ func TestPrematch(t *testing.T) {
 		fails   string
 	}{
 		"FailingFilter": {
-			"the object waits", handlers.Handler{ID: "fn", Filters: []handlers.Filter{yes, fixed(true, broken)}}, 1,
+			"a failing filter is an error that names the handler",
+			handlers.Handler{ID: "fn", Filters: []handlers.Filter{yes, fixed(true, broken)}}, 1,
 			false,
 			`filter of handler "fn": broken`,
 		},
 		"PanickingPattern": {
-			"so it does for a panic", handlers.Handler{ID: "fn", Field: diff.Path{"spec"}, Value: panicking}, -1, false,
+			"a panicking pattern is an error that names the handler",
+			handlers.Handler{ID: "fn", Field: diff.Path{"spec"}, Value: panicking}, -1, false,
 			`value pattern of handler "fn": panic: boo`,
 		},
-		"Anything": {"it asks for nothing", handlers.Handler{}, 0, true, ""},
+		"Anything": {"a handler without criteria matches any object", handlers.Handler{}, 0, true, ""},
 		"Filtered": {
-			"one no is enough, and it is told which",
+			"one filter that does not match is enough, and its index is returned",
 			handlers.Handler{Filters: []handlers.Filter{yes, no}}, 1, false, "",
 		},
-		"AllFilters": {"none says no", handlers.Handler{Filters: []handlers.Filter{yes, yes}}, 0, true, ""},
+		"AllFilters": {"a handler matches if all of its filters match",
+			handlers.Handler{Filters: []handlers.Filter{yes, yes}}, 0, true, ""},
 		"NoField": {
-			"there is nothing at its place", handlers.Handler{Field: diff.Path{"spec", "z"}}, -1, false, "",
+			"a field that does not exist does not match",
+			handlers.Handler{Field: diff.Path{"spec", "z"}}, -1, false, "",
 		},
-		"FieldOfBody": {"changes are of essences", handlers.Handler{Field: diff.Path{"status"}}, -1, false, ""},
-		"FieldNow":    {"it has come", handlers.Handler{Field: diff.Path{"spec", "now"}}, 0, true, ""},
-		"FieldBefore": {"it has gone", handlers.Handler{Field: diff.Path{"spec", "old"}}, 0, true, ""},
+		"FieldOfBody": {"a change handler does not look for its field outside of the essences",
+			handlers.Handler{Field: diff.Path{"status"}}, -1, false, ""},
+		"FieldNow": {"a field that exists only in the new essence matches",
+			handlers.Handler{Field: diff.Path{"spec", "now"}}, 0, true, ""},
+		"FieldBefore": {"a field that exists only in the old essence matches",
+			handlers.Handler{Field: diff.Path{"spec", "old"}}, 0, true, ""},
 		"Watching": {
-			"whoever knows no changes looks at the object", handlers.Handler{
+			"an event handler looks for its field in the object", handlers.Handler{
 				Family: handlers.Watching, Field: diff.Path{"status"},
 			}, 0, true, "",
 		},
 		"WatchingTheEssence": {
-			"and nowhere else", handlers.Handler{Family: handlers.Watching, Field: diff.Path{"spec"}}, -1, false, "",
+			"an event handler does not look for its field in the essences",
+			handlers.Handler{Family: handlers.Watching, Field: diff.Path{"spec"}}, -1, false, "",
 		},
 		"OtherValue": {
-			"the value counts", handlers.Handler{Field: diff.Path{"spec", "now"}, Value: handlers.Equals("y")},
+			"a field with another value does not match",
+			handlers.Handler{Field: diff.Path{"spec", "now"}, Value: handlers.Equals("y")},
 			-1, false, "",
 		},
 		"Value": {
-			"it is equal", handlers.Handler{Field: diff.Path{"spec", "now"}, Value: handlers.Equals("x")}, 0, true, "",
+			"a field with an equal value matches",
+			handlers.Handler{Field: diff.Path{"spec", "now"}, Value: handlers.Equals("x")}, 0, true, "",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -115,12 +126,16 @@ func TestHolds(t *testing.T) {
 		handler handlers.Handler
 		want    bool
 	}{
-		"Daemon":   {"it is to be stopped first", handlers.Handler{Family: handlers.Spawning}, true},
-		"Deletion": {"it is to be called first", handlers.Handler{Reason: cause.Delete}, true},
-		"Optional": {"it may miss it", handlers.Handler{Reason: cause.Delete, Optional: true}, false},
-		"Creation": {"it has no part in deletions", handlers.Handler{Reason: cause.Create}, false},
+		"Daemon": {"a daemon holds a deleted object until it is stopped",
+			handlers.Handler{Family: handlers.Spawning}, true},
+		"Deletion": {"a delete handler holds a deleted object until it is called",
+			handlers.Handler{Reason: cause.Delete}, true},
+		"Optional": {"an optional delete handler does not hold a deleted object",
+			handlers.Handler{Reason: cause.Delete, Optional: true}, false},
+		"Creation": {"a create handler does not hold a deleted object", handlers.Handler{Reason: cause.Create}, false},
 		"Event": {
-			"it sees deletions, and holds none", handlers.Handler{Family: handlers.Watching, Reason: cause.Delete},
+			"an event handler does not hold a deleted object",
+			handlers.Handler{Family: handlers.Watching, Reason: cause.Delete},
 			false,
 		},
 	} {
@@ -137,7 +152,7 @@ func TestViewIsVeiled(t *testing.T) {
 	})
 	_, _, changes := (&handlers.Handler{Field: diff.Path{"spec"}}).View(c)
 	if d := cmp.Diff(diff.Diff{{Op: diff.Change, Path: diff.Path{"a"}}}, changes); d != "" {
-		t.Errorf("that it changed is told, and no value, -want, +got:\n%s", d)
+		t.Errorf("want the change without values, -want, +got:\n%s", d)
 	}
 }
 
@@ -149,17 +164,20 @@ func TestSub(t *testing.T) {
 		field         diff.Path
 		value         bool
 	}{
-		"Plain": {"neither has a field", handlers.Handler{}, handlers.Handler{}, nil, false},
+		"Plain": {"a sub-handler has no field if its parent has no field",
+			handlers.Handler{}, handlers.Handler{}, nil, false},
 		"Parent": {
-			"it is in the field of its parent", handlers.Handler{Field: diff.Path{"a"}, Value: value},
+			"a sub-handler inherits the field and the pattern of its parent",
+			handlers.Handler{Field: diff.Path{"a"}, Value: value},
 			handlers.Handler{}, diff.Path{"a"}, true,
 		},
 		"Child": {
-			"it has its own", handlers.Handler{}, handlers.Handler{Field: diff.Path{"b"}, Value: value}, diff.Path{"b"},
+			"a sub-handler keeps its own field and pattern",
+			handlers.Handler{}, handlers.Handler{Field: diff.Path{"b"}, Value: value}, diff.Path{"b"},
 			true,
 		},
 		"Both": {
-			"its field is inside the parent's, whose pattern is for that",
+			"the field of a sub-handler is below that of its parent, without the parent's pattern",
 			handlers.Handler{Field: diff.Path{"a"}, Value: value}, handlers.Handler{Field: diff.Path{"b"}},
 			diff.Path{"a", "b"}, false,
 		},

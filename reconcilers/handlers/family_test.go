@@ -8,7 +8,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
-// People ask why a handler was called or not, and read what it is for: in the word that has registered it.
+// TestWhatHandlersAreFor shows the word with which explanations name the trigger of a handler: that of its
+// registration.
 func TestWhatHandlersAreFor(t *testing.T) {
 	field := diff.Path{"spec", "size"}
 	for name, tc := range map[string]struct {
@@ -17,45 +18,55 @@ func TestWhatHandlersAreFor(t *testing.T) {
 		on      string
 		follows bool
 	}{
-		"Owning":    {"it says what children are", handlers.Handler{Family: handlers.Owning}, "", false},
-		"Reporting": {"it says what has conditions", handlers.Handler{Family: handlers.Reporting}, "", false},
-		"Admitting": {"it is asked about requests", handlers.Handler{Family: handlers.Admitting}, "", false},
-		"Acting":    {"it is for no object", handlers.Handler{Family: handlers.Acting}, "", false},
-		"Watching":  {"events have no reason", handlers.Handler{Family: handlers.Watching}, "event", true},
-		"Tending":   {"it is told of children", handlers.Handler{Family: handlers.Tending}, "child", true},
-		"Indexing":  {"an index is filled from objects", handlers.Handler{Family: handlers.Indexing}, "index", true},
+		"Owning":    {"an owning handler follows no object", handlers.Handler{Family: handlers.Owning}, "", false},
+		"Reporting": {"a reporting handler follows no object", handlers.Handler{Family: handlers.Reporting}, "", false},
+		"Admitting": {"an admission handler follows no object",
+			handlers.Handler{Family: handlers.Admitting}, "", false},
+		"Acting": {"an activity handler follows no object", handlers.Handler{Family: handlers.Acting}, "", false},
+		"Watching": {"an event handler is named after events",
+			handlers.Handler{Family: handlers.Watching}, "event", true},
+		"Tending": {"a tending handler is named after children",
+			handlers.Handler{Family: handlers.Tending}, "child", true},
+		"Indexing": {"an indexing handler is named after the index",
+			handlers.Handler{Family: handlers.Indexing}, "index", true},
 		"Daemon": {
-			"it runs as long as its object is there",
+			"a background handler with a daemon is named a daemon",
 			handlers.Handler{Family: handlers.Spawning, Background: &handlers.Background{Daemon: true}}, "daemon", true,
 		},
 		"Timer": {
-			"it runs now and again",
+			"a background handler without a daemon is named a timer",
 			handlers.Handler{Family: handlers.Spawning, Background: &handlers.Background{}}, "timer", true,
 		},
 		"Bare": {
-			"without what makes it a daemon, it is none", handlers.Handler{Family: handlers.Spawning}, "timer", true,
+			"a background handler without options is named a timer",
+			handlers.Handler{Family: handlers.Spawning}, "timer", true,
 		},
 		"SubHandler": {
-			"its reason is that of its parent", handlers.Handler{Root: "parent", Reason: cause.Create},
+			"a sub-handler is named so, whatever its reason is", handlers.Handler{Root: "parent", Reason: cause.Create},
 			"sub-handler", true,
 		},
-		"Resume": {"it is for objects that were there before", handlers.Handler{Initial: true}, "resume", true},
+		"Resume": {"a handler of existing objects is named after the resume",
+			handlers.Handler{Initial: true}, "resume", true},
 		"ResumeOfReason": {
-			"that comes before any reason", handlers.Handler{Initial: true, Reason: cause.Create}, "resume", true,
+			"a resume handler is named after the resume, whatever its reason is",
+			handlers.Handler{Initial: true, Reason: cause.Create}, "resume", true,
 		},
-		"Field": {"it is for any reason", handlers.Handler{Field: field, NeedsChange: true}, "field", true},
+		"Field": {"a handler of a changed field is named after the field",
+			handlers.Handler{Field: field, NeedsChange: true}, "field", true},
 		"Create": {
-			"a field does not make it one of fields", handlers.Handler{Reason: cause.Create, Field: field},
+			"a create handler with a field is named after the creation",
+			handlers.Handler{Reason: cause.Create, Field: field},
 			"create", true,
 		},
-		"Delete": {"it has the word of its reason", handlers.Handler{Reason: cause.Delete}, "delete", true},
+		"Delete": {"a delete handler is named after the deletion",
+			handlers.Handler{Reason: cause.Delete}, "delete", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if on := tc.handler.On(); on != tc.on && tc.follows {
-				t.Errorf("%s: it is for %q, want %q", tc.reason, on, tc.on)
+				t.Errorf("%s: named after %q, want %q", tc.reason, on, tc.on)
 			}
 			if follows := tc.handler.Follows(); follows != tc.follows {
-				t.Errorf("%s: it is called for what happens to objects: %v, want %v", tc.reason, follows, tc.follows)
+				t.Errorf("%s: follows objects: %v, want %v", tc.reason, follows, tc.follows)
 			}
 		})
 	}

@@ -19,29 +19,32 @@ func TestMetadataFilters(t *testing.T) {
 		values   any
 		want     bool
 	}{
-		"NotThere": {reason: "no labels, no match", selector: "tier=prod"},
-		"Other":    {reason: "the value counts", selector: "tier=prod", values: object{"tier": "test"}},
+		"NotThere": {reason: "a missing label does not match", selector: "tier=prod"},
+		"Other": {reason: "a label with another value does not match",
+			selector: "tier=prod", values: object{"tier": "test"}},
 		"OneOfTwo": {
-			reason: "all requirements must hold", selector: "tier=prod,!paused",
+			reason: "all requirements of a selector must match", selector: "tier=prod,!paused",
 			values: object{"tier": "prod", "paused": ""},
 		},
 		"NotANumber": {
-			reason: "what is no string is no label: an API server would not have it", selector: "tier",
+			reason: "a value that is not a string is not a label", selector: "tier",
 			values: object{"tier": int64(1)},
 		},
-		"NotAMapping": {reason: "labels that are none are none", selector: "tier", values: "tier"},
+		"NotAMapping": {reason: "labels that are not a mapping do not match", selector: "tier", values: "tier"},
 		"In": {
-			reason: "sets are Kubernetes' own", selector: "tier in (prod,test)", values: object{"tier": "test"},
+			reason:   "a label with a value of a set matches",
+			selector: "tier in (prod,test)", values: object{"tier": "test"},
 			want: true,
 		},
 		"NotInIfNotThere": {
-			reason: "so it is that an absent label is not in a set", selector: "tier notin (prod)", want: true,
+			reason: "a missing label is not in any set", selector: "tier notin (prod)", want: true,
 		},
-		"UnequalIfNotThere": {reason: "and that it differs from any value", selector: "tier!=prod", want: true},
+		"UnequalIfNotThere": {reason: "a missing label differs from any value", selector: "tier!=prod", want: true},
 		"Empty": {
-			reason: "an empty value is there", selector: "tier,tier=", values: object{"tier": ""}, want: true,
+			reason:   "a label with an empty value is present",
+			selector: "tier,tier=", values: object{"tier": ""}, want: true,
 		},
-		"Everything": {reason: "an empty selector is none", want: true},
+		"Everything": {reason: "an empty selector matches any object", want: true},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -72,7 +75,7 @@ func TestMetadataFiltersKeepApart(t *testing.T) {
 	} {
 		c := &cause.Cause{Object: jsontext.Of(object{"metadata": object{place: object{"tier": "prod"}}})}
 		if got, err := filter(t.Context(), c); err != nil || got {
-			t.Errorf("what stands in the %s is nothing to the other filter: got %v, error %v", place, got, err)
+			t.Errorf("the %s match the other filter: got %v, error %v", place, got, err)
 		}
 	}
 }
@@ -94,7 +97,7 @@ func TestView(t *testing.T) {
 		changes     diff.Diff
 	}{
 		"Field": {
-			reason: "a handler of a field sees that alone, with paths from there", cause: c, field: diff.Path{
+			reason: "a handler of a field sees only this field, with paths relative to it", cause: c, field: diff.Path{
 				"spec", "a",
 			},
 			before: object{"x": "1"}, now: object{"x": "2"}, changes: diff.Diff{
@@ -102,30 +105,30 @@ func TestView(t *testing.T) {
 			},
 		},
 		"Leaf": {
-			reason: "at the field itself, the path is empty", cause: c, field: diff.Path{"spec", "b"},
+			reason: "a change of the field itself has an empty path", cause: c, field: diff.Path{"spec", "b"},
 			before: "2", now: "3", changes: diff.Diff{{Op: diff.Change, Old: "2", New: "3"}},
 		},
 		"Veiled": {
-			reason: "what is not remembered is not shown as a change, other values are", cause: &veiled,
+			reason: "a veiled value is not shown in the change", cause: &veiled,
 			field: diff.Path{"spec", "a"}, before: object{"x": "1"}, now: object{"x": "2"},
 			changes: diff.Diff{{Op: diff.Change, Path: diff.Path{"x"}}},
 		},
 		"Nowhere": {reason: "an absent field has no values and no changes", cause: c, field: diff.Path{"spec", "z"}},
 		"Created": {
-			reason: "the addition of the whole is one of the field", cause: created, field: diff.Path{"spec", "a"},
+			reason: "the creation of the object adds the field", cause: created, field: diff.Path{"spec", "a"},
 			now: "x", changes: diff.Diff{{Op: diff.Add, New: "x"}},
 		},
 		"CreatedWhole": {
-			reason: "never handled is a null, not an empty mapping", cause: created,
+			reason: "the old state of a new object is null, not an empty mapping", cause: created,
 			now: object{"spec": object{"a": "x"}}, changes: diff.Diff{
 				{Op: diff.Add, New: object{"spec": object{"a": "x"}}},
 			},
 		},
 		"Whole": {
-			reason: "without a field, all is seen", cause: c, before: c.Old, now: c.New, changes: c.Diff,
+			reason: "a handler without a field sees all changes", cause: c, before: c.Old, now: c.New, changes: c.Diff,
 		},
 		"Nothing": {
-			reason: "families without essences see none",
+			reason: "a cause without essences has no values and no changes",
 			cause:  &cause.Cause{Object: jsontext.Of(object{"spec": object{}})},
 			field:  diff.Path{"spec"},
 		},

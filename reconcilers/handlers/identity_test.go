@@ -18,30 +18,31 @@ func TestHandlersUnderOneID(t *testing.T) {
 		twin, repeats, clashes bool
 	}{
 		"Twin": {
-			reason: "the same registration, such as by two selections",
+			reason: "the same registration by two selections is a twin",
 			change: func(*handlers.Handler) {}, twin: true, repeats: true,
 		},
 		"OtherReason": {
-			reason:  "one function for two reasons is called once",
+			reason:  "one function registered for two reasons is called once",
 			change:  func(h *handlers.Handler) { h.Reason = cause.Update },
 			repeats: true,
 		},
 		"OtherFunction": {
-			reason:  "two functions would take each other's progress for their own",
+			reason:  "two functions with one id would share their progress",
 			change:  func(h *handlers.Handler) { h.Function = 2 },
 			clashes: true,
 		},
 		"UnknownFunction": {
-			reason:  "functions that are not known are not the same",
+			reason:  "an unknown function differs from any other",
 			change:  func(h *handlers.Handler) { h.Function = nil },
 			clashes: true,
 		},
 		"OtherFamily": {
-			reason:  "families keep no progress together",
+			reason:  "handlers of different families share no progress",
 			change:  func(h *handlers.Handler) { h.Family = handlers.Watching },
 			repeats: true,
 		},
-		"OtherID": {reason: "nothing is shared", change: func(h *handlers.Handler) { h.ID = "other" }},
+		"OtherID": {reason: "handlers with different ids share nothing",
+			change: func(h *handlers.Handler) { h.ID = "other" }},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -56,7 +57,7 @@ func TestHandlersUnderOneID(t *testing.T) {
 	}
 }
 
-// What differs by family is asked of the handler.
+// TestFamilies shows which defaults of a handler depend on its family.
 func TestFamilies(t *testing.T) {
 	type facts struct {
 		Errors        handlers.ErrorsMode

@@ -11,7 +11,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
-// However many sub-handlers an object asks for, and however deep, the values of labels stay as few as registrations.
+// TestLabel shows that sub-handlers, however many and deep, add only one label value for each registration.
 func TestLabel(t *testing.T) {
 	registered := &handlers.Handler{ID: "fn"}
 	sub := (&handlers.Handler{ID: "one-of-many"}).Sub(registered)
@@ -33,17 +33,17 @@ func TestKind(t *testing.T) {
 		want   string
 	}{
 		"Resource": {
-			"what is watched has one kind, whatever the object says",
+			"the kind of the watched resource counts, whatever the object contains",
 			&handlers.Invocation{Resource: resource, Cause: body}, "Widget",
 		},
-		"Object":   {"without that, the object has it", &handlers.Invocation{Cause: body}, "Gadget"},
-		"Activity": {"there is no object", &handlers.Invocation{}, ""},
+		"Object":   {"without a resource, the kind of the object counts", &handlers.Invocation{Cause: body}, "Gadget"},
+		"Activity": {"an activity has no kind", &handlers.Invocation{}, ""},
 		"Unknown": {
-			"the object has none",
+			"an object with a malformed kind has no kind",
 			&handlers.Invocation{Cause: &cause.Cause{Object: jsontext.Of(map[string]any{"kind": int64(1)})}}, "",
 		},
 		"Admission": {
-			"a request may have anything for it",
+			"an admission request has no kind, because clients can send any",
 			&handlers.Invocation{Cause: body, Admission: &handlers.Admission{}}, "",
 		},
 	} {

@@ -11,7 +11,7 @@ import (
 
 type seen struct{}
 
-// recordCalls returns an observer that records its calls, and which observer is around it.
+// recordCalls returns an observer that records its calls, and the observer around it.
 func recordCalls(name string, calls *[]string) handlers.Observer {
 	return func(ctx context.Context, call *handlers.Invocation) (context.Context, func(string, error)) {
 		outside, _ := ctx.Value(seen{}).(string)
@@ -35,10 +35,11 @@ func TestObserverAround(t *testing.T) {
 			[]string{"outer in  of fn", "inner in outer of fn", "inner retry", "outer retry"},
 		},
 		"Outer": {
-			"nil is ignored", outer.Around(nil), []string{"outer in  of fn", "outer retry"},
+			"a missing inner observer is ignored", outer.Around(nil), []string{"outer in  of fn", "outer retry"},
 		},
 		"Inner": {
-			"nil is ignored", handlers.Observer(nil).Around(inner), []string{"inner in  of fn", "inner retry"},
+			"a missing outer observer is ignored",
+			handlers.Observer(nil).Around(inner), []string{"inner in  of fn", "inner retry"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -51,6 +52,6 @@ func TestObserverAround(t *testing.T) {
 		})
 	}
 	if handlers.Observer(nil).Around(nil) != nil {
-		t.Error("without observers, there is no function to call")
+		t.Error("want nil without observers")
 	}
 }

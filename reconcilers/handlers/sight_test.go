@@ -16,25 +16,33 @@ func TestSight(t *testing.T) {
 		reason string
 		field  diff.Path
 		words  []requirements.Criterion
-		silent bool // there is a filter of which nothing is said
+		silent bool // adds a filter without a description
 		want   requirements.Sight
 	}{
-		"Nothing":    {"all objects are of interest", nil, nil, false, requirements.SeesEssence},
-		"Label":      {"it is of the essence", nil, at("metadata", "labels", "a"), false, requirements.SeesEssence},
-		"Annotation": {"so is this", nil, at("metadata", "annotations"), false, requirements.SeesEssence},
-		"Field":      {"and a field of the spec", diff.Path{"spec", "a"}, nil, false, requirements.SeesEssence},
-		"Status":     {"the status is not", diff.Path{"status"}, nil, false, requirements.SeesObject},
-		"Generation": {"nor is it", nil, at("metadata", "generation"), false, requirements.SeesObject},
-		"Metadata":   {"the generation is in it", diff.Path{"metadata"}, nil, false, requirements.SeesObject},
-		"Function":   {"it may look anywhere", nil, at(), false, requirements.SeesObject},
+		"Nothing": {"a handler without criteria sees the essence", nil, nil, false, requirements.SeesEssence},
+		"Label": {"a label is a part of the essence",
+			nil, at("metadata", "labels", "a"), false, requirements.SeesEssence},
+		"Annotation": {"an annotation is a part of the essence",
+			nil, at("metadata", "annotations"), false, requirements.SeesEssence},
+		"Field": {"a field of the spec is a part of the essence",
+			diff.Path{"spec", "a"}, nil, false, requirements.SeesEssence},
+		"Status": {"the status is not a part of the essence",
+			diff.Path{"status"}, nil, false, requirements.SeesObject},
+		"Generation": {"the generation is not a part of the essence",
+			nil, at("metadata", "generation"), false, requirements.SeesObject},
+		"Metadata": {"the metadata contain the generation",
+			diff.Path{"metadata"}, nil, false, requirements.SeesObject},
+		"Function": {"a function can look anywhere in the object", nil, at(), false, requirements.SeesObject},
 		"Widest": {
-			"one that sees more decides", diff.Path{"status"}, at("metadata", "labels"), false, requirements.SeesObject,
+			"the criterion with the widest sight decides",
+			diff.Path{"status"}, at("metadata", "labels"), false, requirements.SeesObject,
 		},
 		"Change": {
-			"it may ask whether there is any", nil, []requirements.Criterion{{OfChange: true}}, false,
+			"a criterion of the change sees whether there is one",
+			nil, []requirements.Criterion{{OfChange: true}}, false,
 			requirements.SeesChange,
 		},
-		"Silent": {"nobody knows", nil, nil, true, requirements.SeesChange},
+		"Silent": {"a filter without a description may look at the change", nil, nil, true, requirements.SeesChange},
 	}
 	for name, tc := range tests {
 		h := &handlers.Handler{Field: tc.field, Words: requirements.Words{Filters: tc.words}}
@@ -64,15 +72,17 @@ func TestLeaves(t *testing.T) {
 		old, now map[string]any
 		want     bool
 	}{
-		"Removed": {"there is none any more", present, with("x"), map[string]any{}, true},
-		"Changed": {"it is another one", equals("x"), with("x"), with("y"), true},
-		"Kept":    {"it is there as before", present, with("x"), with("y"), false},
-		"Came":    {"it is as it must be now", equals("y"), with("x"), with("y"), false},
-		"Never":   {"it was of no interest before", equals("z"), with("x"), with("y"), false},
-		"New":     {"there was no object before", present, nil, map[string]any{}, false},
-		"NoField": {"the object as a whole is there", handlers.Handler{}, with("x"), with("y"), false},
+		"Removed": {"a removed field leaves the handler", present, with("x"), map[string]any{}, true},
+		"Changed": {"a value that does not match any more leaves the handler", equals("x"), with("x"), with("y"), true},
+		"Kept":    {"a changed field does not leave the handler", present, with("x"), with("y"), false},
+		"Came":    {"a value that matches now does not leave the handler", equals("y"), with("x"), with("y"), false},
+		"Never":   {"a value that never matched does not leave the handler", equals("z"), with("x"), with("y"), false},
+		"New":     {"a new object does not leave the handler", present, nil, map[string]any{}, false},
+		"NoField": {"an object never leaves a handler without a field",
+			handlers.Handler{}, with("x"), with("y"), false},
 		"NoChange": {
-			"other families know of none", handlers.Handler{Field: field, Family: handlers.Spawning}, with("x"), nil,
+			"an object never leaves handlers of other families",
+			handlers.Handler{Field: field, Family: handlers.Spawning}, with("x"), nil,
 			false,
 		},
 	}

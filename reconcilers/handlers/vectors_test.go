@@ -14,7 +14,7 @@ import (
 
 type object = map[string]any
 
-// runVectors compares what comes out of every case of a family with what must.
+// runVectors compares the results of all cases of a family with the expected ones.
 func runVectors(t *testing.T, family string, run func(t *testing.T, input vectors.Fields) (any, error)) {
 	t.Helper()
 	vectors.Run(t, family, func(t *testing.T, input vectors.Fields, want vectors.Expected) {
@@ -28,7 +28,8 @@ func runVectors(t *testing.T, family string, run func(t *testing.T, input vector
 	})
 }
 
-// How Python's functions are named is for information: ids are explicit here.
+// TestVectorsHandlerID covers the ids of handlers. The names of Python functions are only a reference, since ids are
+// explicit in Go.
 func TestVectorsHandlerID(t *testing.T) {
 	runVectors(t, "handler_id", func(t *testing.T, input vectors.Fields) (any, error) {
 		d := vectors.Known(

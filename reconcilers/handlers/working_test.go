@@ -9,7 +9,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
-// Whoever asks for the working copy may change it: others have what it was made of.
+// TestWorkingCopies shows that a handler can change its working copy without an effect on the shared object.
 func TestWorkingCopies(t *testing.T) {
 	decoded := jsontext.New([]byte(`{"spec":{"size":1}}`))
 	if _, err := decoded.Value(); err != nil {
@@ -20,19 +20,22 @@ func TestWorkingCopies(t *testing.T) {
 		call   *handlers.Invocation
 		want   map[string]any
 	}{
-		"Own": {"it is there", &handlers.Invocation{Object: map[string]any{"a": "b"}}, map[string]any{"a": "b"}},
+		"Own": {"an existing working copy is returned",
+			&handlers.Invocation{Object: map[string]any{"a": "b"}}, map[string]any{"a": "b"}},
 		"OwnFirst": {
-			"it was changed since", &handlers.Invocation{Object: map[string]any{}, Given: decoded}, map[string]any{},
+			"an existing working copy is preferred to the shared object",
+			&handlers.Invocation{Object: map[string]any{}, Given: decoded}, map[string]any{},
 		},
 		"Text": {
-			"it is decoded", &handlers.Invocation{Given: jsontext.New([]byte(`{"spec":{"size":1}}`))},
+			"a text that was not decoded yet is decoded",
+			&handlers.Invocation{Given: jsontext.New([]byte(`{"spec":{"size":1}}`))},
 			map[string]any{"spec": map[string]any{"size": int64(1)}},
 		},
 		"Decoded": {
-			"it is copied", &handlers.Invocation{Given: decoded},
+			"a decoded object is copied", &handlers.Invocation{Given: decoded},
 			map[string]any{"spec": map[string]any{"size": int64(1)}},
 		},
-		"Nothing": {"there is none", &handlers.Invocation{}, nil},
+		"Nothing": {"a call without an object has no working copy", &handlers.Invocation{}, nil},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -51,16 +54,16 @@ func TestWorkingCopies(t *testing.T) {
 			}
 			first["more"] = true
 			if second, err := tc.call.Working(); err != nil || second["more"] != true {
-				t.Errorf("the next one got another copy: %v, %v", second, err)
+				t.Errorf("the second call returned another copy: %v, %v", second, err)
 			}
 		})
 	}
 	value, err := decoded.Value()
 	if err != nil || value["more"] != nil || value["spec"].(map[string]any)["size"] != int64(1) {
-		t.Errorf("what all have was changed: %v, %v", value, err)
+		t.Errorf("the shared object was changed: %v, %v", value, err)
 	}
 	damaged := &handlers.Invocation{Given: jsontext.New([]byte(`{"a":1e999}`))}
 	if object, err := damaged.Working(); object != nil || err == nil {
-		t.Errorf("got %v, %v of a text that cannot be decoded", object, err)
+		t.Errorf("want an error for a text that cannot be decoded, got %v, %v", object, err)
 	}
 }

@@ -16,7 +16,7 @@ import (
 
 const minute = time.Minute
 
-// failing are the checks that fail, as "name: text".
+// failing returns the checks that fail, as "name: text".
 func failing(checks []health.Check) (all []string) {
 	for _, check := range checks {
 		if err := check.Run(); err != nil {
@@ -33,12 +33,12 @@ func want(t *testing.T, reason string, checks []health.Check, texts ...string) {
 	}
 }
 
-// filled has no index that is waited for.
+// filled reports that no index is awaited.
 func filled() []string { return nil }
 
 func open() bool { return true }
 
-// serving is an operator that serves the scopes.
+// serving returns the health of an operator that serves the scopes.
 func serving(ctx context.Context, scopes ...string) *health.Health {
 	h := health.New()
 	h.Reach(health.Started)
@@ -53,16 +53,17 @@ func TestStages(t *testing.T) {
 		stages []health.Stage
 		want   []string
 	}{
-		"None":    {"the manager has not come to it", nil, []string{"startup: the operator is not started yet"}},
-		"Standby": {"another process is at work", []health.Stage{health.StandingBy}, nil},
-		"Starting": {"its handlers wait",
+		"None": {"an operator that was not started is not ready",
+			nil, []string{"startup: the operator is not started yet"}},
+		"Standby": {"an operator on standby is ready", []health.Stage{health.StandingBy}, nil},
+		"Starting": {"an operator with running startup handlers is not ready",
 			[]health.Stage{health.StandingBy, health.Starting},
 			[]string{"startup: the startup handlers have not succeeded yet"}},
-		"Late": {"the word that it stands by comes too late",
+		"Late": {"a late report of the standby is ignored",
 			[]health.Stage{health.Starting, health.StandingBy},
 			[]string{"startup: the startup handlers have not succeeded yet"}},
-		"Started": {"it has begun", []health.Stage{health.Starting, health.Started}, nil},
-		"Again":   {"it never goes back", []health.Stage{health.Started, health.Waiting}, nil},
+		"Started": {"a started operator is ready", []health.Stage{health.Starting, health.Started}, nil},
+		"Again":   {"a stage never goes back", []health.Stage{health.Started, health.Waiting}, nil},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -71,7 +72,7 @@ func TestStages(t *testing.T) {
 				h.Reach(stage)
 			}
 			want(t, tc.reason, h.Ready(), tc.want...)
-			want(t, "no restart helps", h.Alive())
+			want(t, "alive at any stage", h.Alive())
 		})
 	}
 }
@@ -80,14 +81,15 @@ func TestDiscovery(t *testing.T) {
 	h := health.New()
 	h.Reach(health.Started)
 	h.Serve(t.Context(), open, filled)
-	want(t, "nothing is known", h.Ready(), "discovery: the API server has not answered yet")
+	want(t, "not ready before the first answer", h.Ready(), "discovery: the API server has not answered yet")
 	h.Announce(nil, []string{"pods", "nodes"})
-	want(t, "they are named", h.Ready(), "discovery: the API server has not answered yet for: pods, nodes")
+	want(t, "unanswered resources are listed",
+		h.Ready(), "discovery: the API server has not answered yet for: pods, nodes")
 	h.Announce(nil, nil)
-	want(t, "there is nothing to be served", h.Ready())
+	want(t, "ready if there is nothing to serve", h.Ready())
 }
 
-// What a pause has ended is listed anew after it; what is served is known from before.
+// TestPauses shows that resources are listed again after a pause, while the served resources are known from before.
 func TestPauses(t *testing.T) {
 	paused := false
 	h := health.New()
@@ -95,21 +97,21 @@ func TestPauses(t *testing.T) {
 	h.Serve(t.Context(), func() bool { return !paused }, filled)
 	h.Announce([]string{"a"}, nil)
 	h.Scope("a").Synced()
-	want(t, "it is at work", h.Ready())
+	want(t, "ready after the list", h.Ready())
 	paused = true
 	h.Scope("a").End()
 	h.Announce([]string{"a"}, []string{"nodes"})
-	want(t, "it should do nothing", h.Ready())
+	want(t, "ready during the pause", h.Ready())
 	ctx, stop := context.WithCancel(t.Context())
 	if stop(); h.AtWork(ctx) {
-		t.Error("it is not at work")
+		t.Error("AtWork is true during the pause")
 	}
 	h.Announce([]string{"a"}, nil)
 	paused = false
-	want(t, "it goes on", h.Ready(), "caches: a: not listed yet")
+	want(t, "not ready after the pause until the next list", h.Ready(), "caches: a: not listed yet")
 	h.Scope("a").Begin()
 	h.Scope("a").Synced()
-	want(t, "it has listed all", h.Ready())
+	want(t, "ready after the next list", h.Ready())
 }
 
 func TestIndices(t *testing.T) {
@@ -118,38 +120,39 @@ func TestIndices(t *testing.T) {
 	h.Reach(health.Started)
 	h.Serve(t.Context(), open, func() []string { return waiting })
 	h.Announce(nil, nil)
-	want(t, "handlers wait", h.Ready(),
+	want(t, "not ready until the indexed resources are listed", h.Ready(),
 		"indices: handlers wait until the indexed resources are listed: pods, nodes")
 	waiting = nil
-	want(t, "they are filled", h.Ready())
+	want(t, "ready with filled indices", h.Ready())
 }
 
 func TestCaches(t *testing.T) {
 	h := serving(t.Context(), "b", "a", "c")
-	want(t, "all of them are told, in their order", h.Ready(),
+	want(t, "all scopes without a list are reported in their order", h.Ready(),
 		"caches: a: not listed yet\nb: not listed yet\nc: not listed yet")
 	h.Scope("a").Synced()
 	h.Scope("b").Failed(errors.New("forbidden"))
 	h.Scope("c").Refuse()
-	want(t, "the reason is told, and the log has why one is refused", h.Ready(), "caches: b: not listed yet: forbidden")
+	want(t, "the error of a scope is reported, a refused scope is not",
+		h.Ready(), "caches: b: not listed yet: forbidden")
 	h.Announce([]string{"a"}, nil)
-	want(t, "its CRD is gone", h.Ready())
-	h.Scope("b").Failed(errors.New("too late")) // which is not announced any more
+	want(t, "a scope that is not announced any more is not reported", h.Ready())
+	h.Scope("b").Failed(errors.New("too late")) // not announced any more
 	h.Announce([]string{"a", "b"}, nil)
-	want(t, "one that comes back is another one", h.Ready(), "caches: b: not listed yet")
+	want(t, "a scope that is announced later starts without a list", h.Ready(), "caches: b: not listed yet")
 	h.Scope("b").Synced()
-	want(t, "what is announced again keeps its state", h.Ready())
+	want(t, "a scope that is announced again keeps its state", h.Ready())
 	h.Scope("a").Begin()
-	want(t, "its controller starts anew", h.Ready(), "caches: a: not listed yet")
+	want(t, "a scope whose controller starts again has no list", h.Ready(), "caches: a: not listed yet")
 }
 
-// Who should not be at work is in order.
+// TestPause shows that a paused operator is ready.
 func TestPause(t *testing.T) {
 	ctx, pause := context.WithCancel(t.Context())
 	h := serving(ctx, "a")
-	want(t, "it serves", h.Ready(), "caches: a: not listed yet")
+	want(t, "not ready before the list", h.Ready(), "caches: a: not listed yet")
 	pause()
-	want(t, "it is paused", h.Ready())
+	want(t, "ready during the pause", h.Ready())
 }
 
 func TestWorkers(t *testing.T) {
@@ -166,16 +169,16 @@ func TestWorkers(t *testing.T) {
 	h.Employ(stuck("Node", time.Hour))
 	h.Employ(stuck("Secret", minute))
 	const nodes, pods = "Node: one; two", "Pod: one; two"
-	want(t, "the limit is ten minutes", h.Alive(), "workers: "+nodes+"\n"+pods)
+	want(t, "the default limit is ten minutes", h.Alive(), "workers: "+nodes+"\n"+pods)
 	dismiss()
-	want(t, "what has ended is not stuck", h.Alive(), "workers: "+nodes)
+	want(t, "ended workers are not stuck", h.Alive(), "workers: "+nodes)
 	h.Limit(health.Limits{Stuck: 2 * time.Hour})
 	want(t, "the limit is a setting", h.Alive())
 	h.Limit(health.Limits{Stuck: -1})
-	want(t, "it may be none", h.Alive())
+	want(t, "a negative limit disables the check", h.Alive())
 }
 
-// Who has no health, such as a test of the parts, reports to nobody.
+// TestNobody shows that a nil Health accepts all reports, as in tests of single parts.
 func TestNobody(t *testing.T) {
 	var h *health.Health
 	h.Reach(health.Started)
@@ -189,11 +192,11 @@ func TestNobody(t *testing.T) {
 	s.Failed(io.EOF)
 	request(t, h, "a", "watch=true", answering{code: http.StatusOK})()
 	if _, runs := s.Silence(); runs {
-		t.Error("nothing is watched")
+		t.Error("a scope of a nil Health is watched")
 	}
 }
 
-// A deployment's smoke test waits until nothing is missing any more, and no longer.
+// TestAtWork shows that AtWork waits exactly until everything is listed, as the smoke test of a deployment needs it.
 func TestAtWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := serving(t.Context(), "a")

@@ -12,7 +12,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/health"
 )
 
-// answering answers each request with a body that lasts until it is closed.
+// answering answers each request with a body that stays open until it is closed.
 type answering struct {
 	code int
 	err  error
@@ -25,7 +25,7 @@ func (a answering) RoundTrip(*http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: a.code, Body: io.NopCloser(strings.NewReader(""))}, nil
 }
 
-// request makes one for the scope, and gives what ends it.
+// request makes a request of the scope and returns a function that ends it.
 func request(t *testing.T, h *health.Health, scope, query string, answer answering) (end func()) {
 	t.Helper()
 	client := &http.Client{Transport: h.Scope(scope).Around(answer.RoundTrip)}
@@ -55,24 +55,24 @@ func TestWatches(t *testing.T) {
 		ended  time.Duration
 		want   []string
 	}{
-		"Open": {"it may be silent, which others look at",
+		"Open": {"an open watch is watched, even if it is silent",
 			health.Limits{}, watching, answering{code: open}, 24 * time.Hour, 0, nil},
-		"Ended": {"there is time for another one",
+		"Ended": {"an ended watch can be renewed within the limit",
 			health.Limits{}, watching, answering{code: open}, time.Hour, 69 * time.Second, nil},
-		"Over": {"nobody has renewed it",
+		"Over": {"a watch that is not renewed within the limit is reported",
 			health.Limits{}, watching, answering{code: open}, time.Hour, 70 * time.Second,
 			[]string{"watches: a: not watched for 1m10s"}},
-		"Own": {"the limit is a setting",
+		"Own": {"the limit for the renewal is a setting",
 			health.Limits{Silence: minute}, watching, answering{code: open}, time.Hour, minute,
 			[]string{"watches: a: not watched for 1m0s"}},
-		"Never": {"whoever may be silent has to be there",
+		"Never": {"a negative limit is the default limit",
 			health.Limits{Silence: -1}, watching, answering{code: open}, time.Hour, minute, nil},
-		"List": {"a list is no watch",
+		"List": {"a list does not count as a watch",
 			health.Limits{}, "", answering{code: open}, time.Hour, 0, []string{"watches: a: not watched for 1h0m0s"}},
-		"Gone": {"a watch that is refused is none",
+		"Gone": {"a refused watch does not count as a watch",
 			health.Limits{}, watching, answering{code: http.StatusGone}, time.Hour, 0,
 			[]string{"watches: a: not watched for 1h0m0s"}},
-		"Failed": {"nor is one that never came",
+		"Failed": {"a failed watch does not count as a watch",
 			health.Limits{}, watching, answering{err: io.EOF}, time.Hour, 0,
 			[]string{"watches: a: not watched for 1h0m0s"}},
 	}
@@ -88,13 +88,13 @@ func TestWatches(t *testing.T) {
 					time.Sleep(tc.ended)
 				}
 				want(t, tc.reason, h.Ready(), tc.want...)
-				want(t, "a restart would not help", h.Alive())
+				want(t, "alive without a watch", h.Alive())
 			})
 		})
 	}
 }
 
-// A watch begins before the one before it is over: it counts when none is left.
+// TestOverlappingWatches shows that a scope is watched as long as one of its overlapping watches is open.
 func TestOverlappingWatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := serving(t.Context(), "a")
@@ -103,19 +103,19 @@ func TestOverlappingWatches(t *testing.T) {
 		second := request(t, h, "a", "watch=true", answering{code: http.StatusOK})
 		first()
 		time.Sleep(time.Hour)
-		want(t, "the second one is open", h.Ready())
+		want(t, "the second watch is open", h.Ready())
 		second()
 		h.Scope("a").Failed(errors.New("connection refused"))
 		time.Sleep(minute)
-		want(t, "there is time for a third one", h.Ready())
+		want(t, "within the limit for a third watch", h.Ready())
 		time.Sleep(minute)
-		want(t, "the reason is told", h.Ready(), "watches: a: not watched for 2m0s: connection refused")
+		want(t, "the error of the watch is reported", h.Ready(), "watches: a: not watched for 2m0s: connection refused")
 		h.Scope("a").Begin()
-		want(t, "it starts anew: that is a matter of its list", h.Ready(), "caches: a: not listed yet")
+		want(t, "a scope that starts again is reported only as not listed", h.Ready(), "caches: a: not listed yet")
 	})
 }
 
-// Who is not listed yet, or may not be, is waited for elsewhere, or not at all.
+// TestOnlyWhatIsListedIsWatched shows that scopes without a list and refused scopes are not reported as not watched.
 func TestOnlyWhatIsListedIsWatched(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := serving(t.Context(), "a", "b")
@@ -124,16 +124,17 @@ func TestOnlyWhatIsListedIsWatched(t *testing.T) {
 		h.Scope("b").Synced()
 		h.Scope("b").Refuse()
 		time.Sleep(time.Hour)
-		want(t, "one is listed anew, and one is refused", h.Ready(), "caches: a: not listed yet")
+		want(t, "one scope is listed again, and one is refused", h.Ready(), "caches: a: not listed yet")
 	})
 }
 
-// What is heard counts, not what is granted; nobody listens in a pause.
+// TestSilence shows that received data end the silence of a scope, while the start of a watch does not, and that an
+// ended scope is not watched.
 func TestSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var none *health.Scope
 		if _, watched := none.Silence(); watched {
-			t.Error("nobody is silent")
+			t.Error("a nil scope is watched")
 		}
 		s := serving(t.Context(), "a").Scope("a")
 		silent := func(reason string, want time.Duration, watched bool) {
@@ -142,10 +143,10 @@ func TestSilence(t *testing.T) {
 				t.Errorf("%s: silent for %s, watched: %t", reason, got, is)
 			}
 		}
-		silent("its controller has not begun", 0, false)
+		silent("before its controller begins", 0, false)
 		s.Begin()
 		time.Sleep(minute)
-		silent("no list has come", minute, true)
+		silent("without a list", minute, true)
 		s.Synced()
 		time.Sleep(minute)
 		in, out := io.Pipe()
@@ -160,23 +161,23 @@ func TestSilence(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		silent("a watch is granted", minute, true)
+		silent("after the start of a watch", minute, true)
 		go func() { _, _ = io.WriteString(out, "x") }()
 		if _, err := io.ReadFull(response.Body, make([]byte, 1)); err != nil {
 			t.Error(err)
 		}
-		silent("it has told something", 0, true)
+		silent("after received data", 0, true)
 		time.Sleep(minute)
 		_ = out.Close()
 		if rest, err := io.ReadAll(response.Body); len(rest) > 0 || err != nil {
 			t.Errorf("the rest is %q, error %v", rest, err)
 		}
 		_ = response.Body.Close()
-		silent("it has ended, which tells nothing", minute, true)
+		silent("after the end of the watch without data", minute, true)
 		s.Refuse()
-		silent("it is not served", 0, false)
+		silent("after a refusal", 0, false)
 		s.Begin()
 		s.End()
-		silent("its controller has ended", 0, false)
+		silent("after the end of its controller", 0, false)
 	})
 }

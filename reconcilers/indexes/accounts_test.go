@@ -21,7 +21,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/indexes"
 )
 
-// Attempts are counted until one succeeds, and then from the beginning.
+// TestAttemptsBeginAnewAfterASuccess shows that attempts are counted from zero after a success.
 func TestAttemptsBeginAnewAfterASuccess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var retries []int
@@ -49,7 +49,8 @@ func TestAttemptsBeginAnewAfterASuccess(t *testing.T) {
 	})
 }
 
-// Filters know of deletions, and the log of functions for which all others wait, but of no others.
+// TestWhatFunctionsAreTold shows that filters see whether an object is being deleted, and that only slow functions are
+// logged, since all others wait for them.
 func TestWhatFunctionsAreTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		said, took := "", time.Duration(0)
@@ -71,7 +72,7 @@ func TestWhatFunctionsAreTold(t *testing.T) {
 		took = 100 * time.Millisecond
 		feed.Seen("MODIFIED", compacttest.Deleting(objectOf("a")))
 		if d := cmp.Diff([]bool{false, true}, deleting); d != "" || strings.Contains(said, "slow") {
-			t.Errorf("a tenth of a second is not slow: %q; deletions: -want, +got:\n%s", said, d)
+			t.Errorf("want nothing about 100 ms in the log, got %q; deletions: -want, +got:\n%s", said, d)
 		}
 	})
 }
@@ -83,9 +84,9 @@ func TestSeenTellsWhetherTheFeedCounts(t *testing.T) {
 		reason, feed, event string
 		want                bool
 	}{
-		{"it is behind, but there is no other yet", "A", "MODIFIED", true},
-		{"it is ahead", "B", "MODIFIED", true},
-		{"a deletion counts", "B", "DELETED", true},
+		{"the earlier feed counts until the later one has listed", "A", "MODIFIED", true},
+		{"the later feed counts if it is ahead", "B", "MODIFIED", true},
+		{"a deletion counts for the later feed", "B", "DELETED", true},
 	} {
 		if got := f.feeds[step.feed].Seen(step.event, objectOf("a")); got != step.want {
 			t.Errorf("step %d: %s: got %v", i, step.reason, got)
@@ -94,18 +95,18 @@ func TestSeenTellsWhetherTheFeedCounts(t *testing.T) {
 	late := compacttest.Changed(objectOf("l"), func(u *unstructured.Unstructured) { u.SetResourceVersion("5") })
 	f.play("A l7")
 	if !f.feeds["B"].Seen("MODIFIED", late) || !f.feeds["B"].Seen("MODIFIED", objectOf("z")) {
-		t.Error("it counts, even if another one has told of something later, or of nothing at all")
+		t.Error("the later feed does not count for an object that the earlier one knows better or not at all")
 	}
 	f.play("B listed 9; A end; A end")
 	if f.feeds["A"].Seen("MODIFIED", objectOf("a")) {
-		t.Error("it is over")
+		t.Error("an ended feed counts")
 	}
 }
 
 func TestNobodyWaitsForNoIndices(t *testing.T) {
 	var none *indexes.Readiness
 	if !none.Wait(t.Context()) {
-		t.Error("there is nothing to wait for")
+		t.Error("Wait of a nil Readiness is false")
 	}
 	synctest.Test(t, func(t *testing.T) {
 		lines := 0
@@ -115,7 +116,7 @@ func TestNobodyWaitsForNoIndices(t *testing.T) {
 		defer stop()
 		indexes.NewReadiness().Remind(ctx)
 		if lines > 0 {
-			t.Errorf("%d lines about nothing: it is not known yet what is indexed", lines)
+			t.Errorf("want no line before the indexed resources are known, got %d", lines)
 		}
 	})
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/indexes"
 )
 
-// fed is an index of objects with their versions, such as "a5".
+// fed is an index of objects with their versions, such as "a5", and its feeds.
 type fed struct {
 	x     *indexes.Indexer
 	index *indexes.Index
@@ -37,7 +37,7 @@ func newFed() *fed {
 	}
 }
 
-// play takes steps such as "A begin", "A a5", "A a5 DELETED", "A listed 5", "A end".
+// play runs steps such as "A begin", "A a5", "A a5 DELETED", "A listed 5", "A end", and returns the missed objects.
 func (f *fed) play(steps string) (missed []string) {
 	for step := range strings.SplitSeq(steps, "; ") {
 		parts := append(strings.Fields(step), "", "")
@@ -77,69 +77,80 @@ func TestFeeds(t *testing.T) {
 		missed        string
 	}{
 		"BothCount": {
-			"the earlier one is all there is until the later one has listed", first + "A c3; A b4 MODIFIED; " +
+			"the earlier feed counts until the later one has listed", first + "A c3; A b4 MODIFIED; " +
 				"A a5 DELETED", "b4 c3", "",
 		},
 		"Superseded": {
-			"what the earlier one says late is past", first + "B a1; B b2; B c3; B listed 3; A a1; A b9 MODIFIED; " +
+			"events of the earlier feed are ignored after the list of the later one",
+			first + "B a1; B b2; B c3; B listed 3; A a1; A b9 MODIFIED; " +
 				"A c3 DELETED", "a1 b2 c3", "",
 		},
-		"Missed": {"what nobody has told of any more is gone", first + "B b2; B listed 3", "b2", "a"},
+		"Missed": {"an object that the later list lacks is removed", first + "B b2; B listed 3", "b2", "a"},
 		"EarlierList": {
-			"a list from before a change does not undo it", first + "A b7 MODIFIED; B a1; B b2; B listed 5", "a1 b7",
+			"a list from before a change does not undo the change",
+			first + "A b7 MODIFIED; B a1; B b2; B listed 5", "a1 b7",
 			"",
 		},
 		"Later": {
-			"the later one gets there, too", first + "A b7 MODIFIED; B a1; B b2; B listed 5; B b6 MODIFIED; " +
+			"the later feed counts again when it reaches the known version",
+			first + "A b7 MODIFIED; B a1; B b2; B listed 5; B b6 MODIFIED; " +
 				"B b7 MODIFIED; B b8 MODIFIED", "a1 b8", "",
 		},
 		"EarlierListBeforeDeletion": {
-			"nor a deletion", first + "A b7 DELETED; B a1; B b2; B listed 5; B b6 MODIFIED", "a1", "",
+			"a list from before a deletion does not undo the deletion",
+			first + "A b7 DELETED; B a1; B b2; B listed 5; B b6 MODIFIED", "a1", "",
 		},
 		"EarlierListBeforeLeaving": {
-			"nor that its labels do not match any more", first + "A b7 LEFT; B a1; B b2; B listed 5; B b6 MODIFIED",
+			"a list from before an object left the selector does not bring it back",
+			first + "A b7 LEFT; B a1; B b2; B listed 5; B b6 MODIFIED",
 			"a1", "",
 		},
 		"LeftAndBack": {
-			"until they do again, unlike what is gone", first + "A b7 LEFT; B a1; B b2; B listed 5; B b8 ADDED",
+			"an object that left the selector comes back when it is added",
+			first + "A b7 LEFT; B a1; B b2; B listed 5; B b8 ADDED",
 			"a1 b8", "",
 		},
 		"EarlierListBeforeCreation": {
-			"nor a creation, of which its watch will tell", first + "A c7 ADDED; B a1; B b2; B listed 5",
+			"a list from before a creation does not remove the object", first + "A c7 ADDED; B a1; B b2; B listed 5",
 			"a1 b2 c7", "",
 		},
 		"CreatedAndDeleted": {
-			"which may be followed by a deletion", first + "A c7 ADDED; B a1; B b2; B listed 5; B c7 ADDED; " +
+			"the later feed can delete an object that its list lacked",
+			first + "A c7 ADDED; B a1; B b2; B listed 5; B c7 ADDED; " +
 				"B c8 DELETED", "a1 b2", "",
 		},
 		"DeletedBeforeList": {
-			"a list from after a deletion that the earlier one had not heard of", first + "A c3 ADDED; B a1; B b2; " +
+			"a list from after a deletion removes an object of the earlier feed", first + "A c3 ADDED; B a1; B b2; " +
 				"B listed 5", "a1 b2", "c",
 		},
 		"EarlierOneBehind": {
-			"the earlier one does not undo what the later one knows", first + "B a1; B b6; A b5 MODIFIED; B listed 6",
+			"the earlier feed does not undo changes of the later one", first + "B a1; B b6; A b5 MODIFIED; B listed 6",
 			"a1 b6", "",
 		},
 		"EarlierOneBehindDeletion": {
-			"nor bring back what is gone", first + "B a1; B b2; B b6 DELETED; A b5 MODIFIED; B listed 6", "a1", "",
+			"the earlier feed does not bring back an object that the later one deleted",
+			first + "B a1; B b2; B b6 DELETED; A b5 MODIFIED; B listed 6", "a1", "",
 		},
 		"ComesBack": {
-			"a version counts for as long as there are several feeds, and no longer: a server may be set back",
+			"versions count only while there are several feeds, because a server may be set back",
 			first + "B a1; B b2; A b9 MODIFIED; B listed 3; B end; C begin; C a1; C b2; C listed 2", "a1 b2", "",
 		},
 		"LaterOneEnds": {
-			"the earlier one goes on alone", first + "B a1; B b6; B end; A b5 MODIFIED; A c7 ADDED", "a1 b5 c7", "",
+			"the earlier feed continues when the later one ends",
+			first + "B a1; B b6; B end; A b5 MODIFIED; A c7 ADDED", "a1 b5 c7", "",
 		},
 		"EarlierOneListsLate": {
-			"what the later one has told of stays", "A begin; B begin; B a1; B b2; A c1; A listed 1", "a1 b2 c1", "",
+			"a late list of the earlier feed keeps the objects of the later one",
+			"A begin; B begin; B a1; B b2; A c1; A listed 1", "a1 b2 c1", "",
 		},
 		"SetBack": {
-			"a feed may go back behind itself, as a server may", first + "B a1; B b6; B b5 MODIFIED; B listed 6",
+			"a feed may go back to an older version of its own", first + "B a1; B b6; B b5 MODIFIED; B listed 6",
 			"a1 b5", "",
 		},
-		"EndsTwice": {"the second time it has ended already", first + "B end; B end; A b7 MODIFIED", "a1 b7", ""},
+		"EndsTwice": {"ending a feed twice has no further effect", first + "B end; B end; A b7 MODIFIED", "a1 b7", ""},
 		"NoNumbers": {
-			"versions that cannot be compared are none: the list counts", first + "A bx MODIFIED; B a1; B listed y",
+			"versions that are not numbers are not compared, so the list counts",
+			first + "A bx MODIFIED; B a1; B listed y",
 			"a1", "b",
 		},
 	}
@@ -151,13 +162,14 @@ func TestFeeds(t *testing.T) {
 				t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
 			}
 			if got := strings.Join(missed, " "); got != tc.missed {
-				t.Errorf("%s: want %q to be missed, got %q", tc.reason, tc.missed, got)
+				t.Errorf("%s: want the missed objects %q, got %q", tc.reason, tc.missed, got)
 			}
 		})
 	}
 }
 
-// One that stands by waits for the end of others, and hears that they have filled the indices, or cannot.
+// TestBeginAlone shows that a standby waits for the end of other feeds, and is notified when they have filled the
+// indices or given up.
 func TestBeginAlone(t *testing.T) {
 	for name, tc := range map[string]struct {
 		steps  func(f *fed)
@@ -181,14 +193,15 @@ func TestBeginAlone(t *testing.T) {
 				filled := 0
 				feed := f.x.BeginAlone(ctx, indexes.Task{Handlers: f.own, Log: logr.Discard()}, func() { filled++ })
 				if began := feed != nil; began != tc.begins || filled != tc.filled {
-					t.Errorf("it begins: %v, and hears %d times that all is filled", began, filled)
+					t.Errorf("begins: %v, notified %d times that the indices are filled", began, filled)
 				}
 			})
 		})
 	}
 }
 
-// An index function may take its time, and an operator that stands by has to end meanwhile if it is told to.
+// TestBeginAloneBesideASlowFunction shows that a standby ends with its context even while an index function is
+// running.
 func TestBeginAloneBesideASlowFunction(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, h := indexing(func(context.Context, *handlers.Invocation) (map[any]any, bool, error) {
@@ -206,7 +219,7 @@ func TestBeginAloneBesideASlowFunction(t *testing.T) {
 		defer cancel()
 		feed := f.x.BeginAlone(ctx, indexes.Task{Handlers: f.own, Log: logr.Discard()}, func() {})
 		if took := time.Since(begun); feed != nil || took > time.Minute {
-			t.Errorf("it begins: %v, and has waited for %s", feed != nil, took)
+			t.Errorf("begins: %v, after waiting for %s", feed != nil, took)
 		}
 	})
 }

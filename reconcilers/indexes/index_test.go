@@ -14,7 +14,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/indexes"
 )
 
-// The index does what a list of everything would do, whatever comes.
+// TestIndexAgainstAList shows that random changes have the same effect on an index and on a plain list.
 func TestIndexAgainstAList(t *testing.T) {
 	index, list := indexes.New(), map[types.UID]map[any]any{}
 	random := rand.New(rand.NewPCG(1, 2))
@@ -51,7 +51,7 @@ func TestIndexAgainstAList(t *testing.T) {
 	}
 }
 
-// Who has got values may go on with them, whatever is written meanwhile.
+// TestIndexSnapshotsAreStable shows that returned values do not change with later writes.
 func TestIndexSnapshotsAreStable(t *testing.T) {
 	index := indexes.New()
 	for n := range 10 {
@@ -82,7 +82,7 @@ func TestIndexConcurrently(t *testing.T) {
 				default:
 					for _, value := range index.Get("shared") {
 						if text, _ := value.(string); strings.TrimSpace(text) == "" {
-							t.Error("a value was lost on the way")
+							t.Error("a value is lost")
 						}
 					}
 				}
@@ -97,11 +97,11 @@ func TestLookupsAllocateNothing(t *testing.T) {
 	var key any = "node-1"
 	index.Get(key)
 	if n := testing.AllocsPerRun(100, func() { index.Get(key); index.Count(key) }); n != 0 {
-		t.Errorf("%v allocations for a lookup", n)
+		t.Errorf("want no allocations for a lookup, got %v", n)
 	}
 }
 
-// filled is an index of so many pods, by node and by name.
+// filled returns an index of the given number of pods, by node and by name.
 func filled(pods int) *indexes.Index {
 	index := indexes.New()
 	for n := range pods {

@@ -25,7 +25,7 @@ func objectOf(uid string) *compact.Object {
 	return compacttest.Of(map[string]any{"metadata": map[string]any{"name": uid, "uid": uid}})
 }
 
-// indexing is one handler with its index.
+// indexing returns an index with its handler.
 func indexing(call handlers.IndexFunc) (*indexes.Index, *handlers.Handler) {
 	index := indexes.New()
 	return index, &handlers.Handler{
@@ -35,8 +35,8 @@ func indexing(call handlers.IndexFunc) (*indexes.Index, *handlers.Handler) {
 	}
 }
 
-// What a function does wrong is a line that names the object and the handler; the entries stay, and the informer goes
-// on.
+// TestIndexFunctionsThatMisbehave shows that a failure of an index function is logged with the object and the handler,
+// that the entries are kept, and that the informer continues.
 func TestIndexFunctionsThatMisbehave(t *testing.T) {
 	tests := map[string]struct {
 		reason string
@@ -44,24 +44,25 @@ func TestIndexFunctionsThatMisbehave(t *testing.T) {
 		want   string
 	}{
 		"Panic": {
-			"a panic must not end the informer",
+			"a panic does not end the informer",
 			func(context.Context, *handlers.Invocation) (map[any]any, bool, error) { panic("boo") }, "panic: boo",
 		},
-		"Goexit": {"nor may the end of a goroutine", func(
+		"Goexit": {"an ended goroutine does not end the informer", func(
 			context.Context, *handlers.Invocation) (map[any]any, bool, error,
 		) {
 			runtime.Goexit()
 			return nil, false, nil
 		}, "ended its goroutine"},
-		"Key": {"nor a key that is none", func(context.Context, *handlers.Invocation) (map[any]any, bool, error) {
-			return map[any]any{any([]int{1}): 1}, false, nil
-		}, "unhashable"},
-		"Slow": {"all events of the kind wait for it",
+		"Key": {"a key that is not comparable does not end the informer",
+			func(context.Context, *handlers.Invocation) (map[any]any, bool, error) {
+				return map[any]any{any([]int{1}): 1}, false, nil
+			}, "unhashable"},
+		"Slow": {"a slow function is logged, because all events of the kind wait for it",
 			func(context.Context, *handlers.Invocation) (map[any]any, bool, error) {
 				time.Sleep(time.Second)
 				return nil, true, nil
 			}, "is slow"},
-		"Filter": {"a filter that fails says nothing", nil, "cannot tell"},
+		"Filter": {"a failing filter is logged and keeps the entries", nil, "cannot tell"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -105,17 +106,18 @@ func TestIndexFunctionsThatMisbehave(t *testing.T) {
 	}
 }
 
-// nilError is the usual accident: a nil pointer that is no nil error.
+// nilError is the type of a nil pointer in an error interface, a common mistake.
 type nilError struct{ text string }
 
 func (e *nilError) Error() string { return e.text }
 
-// evil does not know when, and panics.
+// evil is an error whose RetryAfter method panics.
 type evil struct{ *nilError }
 
 func (evil) RetryAfter() time.Duration { panic("no idea when") }
 
-// Errors whose methods panic are errors still: the informer goes on.
+// TestIndexFunctionsWithErrorsThatPanic shows that errors whose methods panic are logged, and that the informer
+// continues.
 func TestIndexFunctionsWithErrorsThatPanic(t *testing.T) {
 	for want, err := range map[string]error{
 		"a nil *indexes_test.nilError": (*nilError)(nil), "panic: no idea when": evil{},
@@ -136,7 +138,7 @@ func TestIndexFunctionsWithErrorsThatPanic(t *testing.T) {
 	}
 }
 
-// An object that is not in a later first listing has gone in between.
+// TestIndexerForgetsWhatWasMissed shows that an object that a later first list lacks is removed.
 func TestIndexerForgetsWhatWasMissed(t *testing.T) {
 	index, h := indexing(func(_ context.Context, c *handlers.Invocation) (map[any]any, bool, error) {
 		return map[any]any{(&unstructured.Unstructured{Object: c.Object}).GetName(): 1}, false, nil

@@ -13,8 +13,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/indexes"
 )
 
-// What the handlers wait for is named after ten seconds, then now and then; what is not served any more is not waited
-// for.
+// TestReadiness shows that awaited resources are logged after ten seconds and then rarely, and that resources that are
+// not served any more are not awaited.
 func TestReadiness(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lines := make(chan string, 10)
@@ -26,16 +26,16 @@ func TestReadiness(t *testing.T) {
 		r.Begin([]string{"pods", "secrets", "widgets.example.org"}, nil)
 		go r.Remind(ctx)
 		r.Done("pods")
-		r.Done("nobody waits for this")
+		r.Done("unknown")
 		time.Sleep(9 * time.Second)
 		synctest.Wait()
 		if len(lines) != 0 {
-			t.Errorf("too early: %q", <-lines)
+			t.Errorf("logged too early: %q", <-lines)
 		}
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		if len(lines) != 1 {
-			t.Fatalf("%d lines in the first minute", len(lines))
+			t.Fatalf("want one line in the first minute, got %d", len(lines))
 		}
 		if said := <-lines; !strings.Contains(said, "secrets") || !strings.Contains(
 			said, "widgets.example.org",
@@ -45,20 +45,20 @@ func TestReadiness(t *testing.T) {
 		waited := make(chan bool, 2)
 		go func() { waited <- r.Wait(ctx) }()
 		synctest.Wait()
-		r.Begin([]string{"secrets"}, nil) // a later round has no widgets any more
+		r.Begin([]string{"secrets"}, nil) // the later round has no widgets
 		synctest.Wait()
 		if len(waited) != 0 {
-			t.Error("the secrets are not there yet")
+			t.Error("Wait has returned before the secrets were listed")
 		}
 		r.Done("secrets")
 		r.Done("secrets")
 		if !<-waited || !r.Wait(ctx) {
-			t.Error("it is open, and stays open")
+			t.Error("want Wait to return true, also when it is called again")
 		}
 	})
 }
 
-// As long as the API server does not say what selectors mean, nobody knows what to wait for.
+// TestReadinessOfWhatIsNotKnown shows which resources are awaited while the API server does not resolve the selectors.
 func TestReadinessOfWhatIsNotKnown(t *testing.T) {
 	type round struct {
 		kinds, unknown []string
@@ -68,23 +68,25 @@ func TestReadinessOfWhatIsNotKnown(t *testing.T) {
 	tests := map[string]struct {
 		reason string
 		rounds []round
-		want   string // what is waited for; empty if it is open
+		want   string // the awaited resources; empty if ready
 	}{
-		"Nothing":  {"there are no indices", []round{{}}, ""},
-		"AllDark":  {"the server is down", []round{{unknown: pods}}, "pods"},
-		"NoKinds":  {"what is indexed does not exist", []round{{unknown: pods}, {}}, ""},
-		"Answered": {"its kind is waited for", []round{{unknown: pods}, {kinds: []string{"v1 pods"}}}, "v1 pods"},
-		"Listed": {"nor is it waited for again", []round{
+		"Nothing": {"nothing is awaited without indices", []round{{}}, ""},
+		"AllDark": {"a selector is awaited while the server is down", []round{{unknown: pods}}, "pods"},
+		"NoKinds": {"a resource that does not exist is not awaited", []round{{unknown: pods}, {}}, ""},
+		"Answered": {"the resolved resource is awaited instead of its selector",
+			[]round{{unknown: pods}, {kinds: []string{"v1 pods"}}}, "v1 pods"},
+		"Listed": {"a listed resource is not awaited again", []round{
 			{kinds: pods, unknown: []string{"x"}, done: "pods"}, {kinds: []string{"pods", "x.io"}, done: "x.io"},
 		}, ""},
-		"OneDark": {"the other one may be listed meanwhile", []round{
+		"OneDark": {"an unresolved selector is awaited while another resource is already listed", []round{
 			{kinds: pods, unknown: []string{"x"}, done: "pods"},
 		}, "x"},
-		"Again": {"a pause forgets what was known, not what is waited for", []round{
+		"Again": {"a resource is still awaited if its selector is unresolved after a pause", []round{
 			{kinds: pods}, {unknown: pods},
 		}, "pods"},
-		"AgainListed": {"it opens once", []round{{kinds: pods, done: "pods"}, {unknown: pods}, {kinds: pods}}, ""},
-		"Later":       {"nobody waits for what is served later", []round{{}, {kinds: pods}}, ""},
+		"AgainListed": {"nothing is awaited again after the first time",
+			[]round{{kinds: pods, done: "pods"}, {unknown: pods}, {kinds: pods}}, ""},
+		"Later": {"a resource that is served later is not awaited", []round{{}, {kinds: pods}}, ""},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -108,6 +110,6 @@ func TestReadinessEndsWithTheContext(t *testing.T) {
 	r.Begin([]string{"pods"}, nil)
 	stop()
 	if r.Wait(ctx) {
-		t.Error("nothing is ready")
+		t.Error("Wait is true although its context has ended")
 	}
 }

@@ -15,7 +15,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/indexes"
 )
 
-// An object that cannot be decoded keeps its entries, and takes nobody else's along.
+// TestUndecodableObjects shows that an object that cannot be decoded keeps its entries and does not affect other
+// objects.
 func TestUndecodableObjects(t *testing.T) {
 	for _, reads := range []bool{false, true} {
 		into := indexes.New()
@@ -43,7 +44,7 @@ func TestUndecodableObjects(t *testing.T) {
 		feed.Seen("ADDED", objectOf("b"))
 		got := []int{len(into.Get("a")), len(into.Get("b"))}
 		if d := cmp.Diff([]int{1, 1}, got); d != "" || !strings.Contains(said, "keeping") {
-			t.Errorf("by text %v: it said %q, -want, +got:\n%s", reads, said, d)
+			t.Errorf("by text %v: logged %q, -want, +got:\n%s", reads, said, d)
 		}
 	}
 }

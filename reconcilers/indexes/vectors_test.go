@@ -21,7 +21,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/vectors/declared"
 )
 
-// play is one case: its handlers, and the event that is being played.
+// play is one case of the vectors: its handlers, and the results of the present event.
 type play struct {
 	t       *testing.T
 	began   time.Time
@@ -73,7 +73,7 @@ func (p *play) handlers(list []any) (own []*adapters.Handler, indices map[string
 	return own, indices
 }
 
-// behaviour is what the function does at this event.
+// behaviour returns the behaviour of the function at the present event.
 func (p *play) behaviour(id string) vectors.Fields {
 	if p.results[id] == nil {
 		return vectors.Fields{}
@@ -103,7 +103,7 @@ func (p *play) call(id string) handlers.IndexFunc {
 	}
 }
 
-// entriesOf is a result as the function gives it: a mapping, pairs with other keys, or one value under no key.
+// entriesOf returns the entries of a result: a mapping, pairs with other keys, or one value without a key.
 func entriesOf(result any) map[any]any {
 	entries := map[any]any{}
 	mapping, is := result.(map[string]any)
@@ -125,7 +125,7 @@ func entriesOf(result any) map[any]any {
 	return entries
 }
 
-// text stands for a key that is a list: Go has no tuples. Numbers are keys by their values.
+// text encodes a key that is a list, since Go has no tuples. Numbers are keys by their values.
 func text(key any) any {
 	if number, whole := key.(int64); whole {
 		return float64(number)
