@@ -11,8 +11,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
 )
 
-// An operator that is paused in all of its namespaces stays paused as a whole when one of them is dropped:
-// D-peering-namespace.
+// TestDroppedNamespaceInPause shows that an operator that is paused in all of its namespaces stays paused as a whole
+// when one of them is dropped: D-peering-namespace.
 func TestDroppedNamespaceInPause(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -43,8 +43,8 @@ func (o *one) wantEnded(t *testing.T, when string) {
 	}
 }
 
-// The end of the peering does not open the gate while an attempt is running, because peers can act then:
-// D-peering-fence. It does not wait for the attempt longer than the record lasts.
+// TestAttemptsAfterTheEnd shows that the end of the peering does not open the gate while an attempt is running,
+// because peers can act then: D-peering-fence. It waits for the attempt at most as long as the record lasts.
 func TestAttemptsAfterTheEnd(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -57,7 +57,7 @@ func TestAttemptsAfterTheEnd(t *testing.T) {
 		running.Store(1)
 		ended := time.Now()
 		if o.stop(); time.Since(ended) > peering.DefaultLifetime+10*time.Second {
-			t.Errorf("Run has waited %s for the attempt", time.Since(ended))
+			t.Errorf("Run waited %s for the attempt", time.Since(ended))
 		}
 		time.Sleep(time.Hour)
 		o.wantEnded(t, "the attempt is running")
@@ -67,7 +67,8 @@ func TestAttemptsAfterTheEnd(t *testing.T) {
 	})
 }
 
-// The same holds for the gate of a namespace that is dropped, and for the one of the operator that depends on it.
+// TestAttemptsInDroppedNamespace shows the same for the gate of a dropped namespace and the operator's gate, which
+// depends on it.
 func TestAttemptsInDroppedNamespace(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -24,7 +24,7 @@ type room struct {
 
 func (r *room) Busy() int { return int(r.running.Load()) }
 
-// Idle is never closed, so a membership asks again when its record must be renewed.
+// Idle never reports, so a membership checks again when its record must be renewed.
 func (r *room) Idle() <-chan struct{} { return nil }
 
 // house is an operator with a gate in each namespace.
@@ -48,14 +48,14 @@ func (h *house) in(namespace string) *room {
 	return h.rooms[namespace]
 }
 
-// until is when the permission to write ends.
+// until returns when the permission to write ends.
 func (o *one) until() time.Time {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.end
 }
 
-// attendAll has the operator attend in namespaces.
+// attendAll starts an operator with attendance in all namespaces of the scope.
 func attendAll(t *testing.T, server *memapi.Connection, scope attendance.Scope) (h *house, stop func()) {
 	t.Helper()
 	h = &house{t: t, rooms: map[string]*room{}}
@@ -72,7 +72,7 @@ func attendAll(t *testing.T, server *memapi.Connection, scope attendance.Scope) 
 	return h, func() { cancel(); <-done }
 }
 
-// want says whether the operator acts at all, and in which namespaces.
+// want checks whether the operator acts at all, and in which namespaces.
 func (h *house) want(when string, acts bool, in map[string]bool) {
 	h.t.Helper()
 	h.whole.want(h.t, when, acts)
@@ -81,8 +81,8 @@ func (h *house) want(when string, acts bool, in map[string]bool) {
 	}
 }
 
-// A peer in one namespace pauses the operator there. One that has peers in all of them pauses as a whole, as what is
-// outside of namespaces belongs to the peers, too: D-peering-namespace.
+// TestParts shows that a peer in one namespace pauses the operator there. Peers in all namespaces pause it as a
+// whole, because cluster-scoped objects belong to the peers, too: D-peering-namespace.
 func TestParts(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -109,7 +109,8 @@ func TestParts(t *testing.T) {
 	})
 }
 
-// A peering object that never answers, such as one that a tenant has filled, closes the gate of its namespace only.
+// TestSilentPart shows that a peering object that never answers, such as one that a tenant has filled, closes the
+// gate of its namespace only.
 func TestSilentPart(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -147,12 +148,13 @@ func TestSilentPart(t *testing.T) {
 			last = names
 		}
 		if len(last) != 1 || last[0] != "b" {
-			t.Errorf("the namespace that has answered is admitted: got %v", last)
+			t.Errorf("only the namespace that has answered must be admitted, got %v", last)
 		}
 	})
 }
 
-// Without an answer, the permission to write ends in each namespace, and as a whole with the last of them.
+// TestPermissionOfParts shows that without an answer, the permission to write ends in each namespace, and as a whole
+// with the last of them.
 func TestPermissionOfParts(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
