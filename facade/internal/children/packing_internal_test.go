@@ -67,7 +67,7 @@ func TestLargeRecordIsPacked(t *testing.T) {
 func TestSmallRecordIsNotPacked(t *testing.T) {
 	text, err := storedForm("u", set{web: {version: "v1", uid: "1"}})
 	if want := `{"parent":"u","children":{"apps/v1/Deployment/default/web":"1"}}`; text != want || err != nil {
-		t.Errorf("got %s, %v", text, err)
+		t.Errorf("want a readable record, got %s, %v", text, err)
 	}
 	var m memory
 	m.prove("u", "default", "a", many(1000))
@@ -111,7 +111,7 @@ func TestRecordThatDoesNotFit(t *testing.T) {
 	err := checkFits(body, name, 5)
 	var limit *limitError
 	if !errors.As(err, &limit) || !limit.Permanent() {
-		t.Fatalf("got %v", err)
+		t.Fatalf("want a permanent error about the limit, got %v", err)
 	}
 	for _, want := range []string{"5 children", "204824 bytes", "262173 bytes", "262144 bytes"} {
 		if !strings.Contains(err.Error(), want) {

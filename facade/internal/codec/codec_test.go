@@ -148,6 +148,6 @@ func TestCopySharesNothing(t *testing.T) {
 		Copy(raw).Object["l"].([]any)
 	list[0] = "b"
 	if raw.Object["l"].([]any)[0] != "a" || part.Hosts[0] != "a" {
-		t.Errorf("got %v, %v", part, raw)
+		t.Errorf("a change of the copy changes the original: %v, %v", part, raw)
 	}
 }

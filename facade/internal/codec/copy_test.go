@@ -71,7 +71,7 @@ func TestCopyOfCyclesEnds(t *testing.T) {
 	loop := &copiedTree{Name: "loop"}
 	loop.Next = loop
 	if copied := codec.DeepCopy(loop); copied == loop || copied.Next.Next.Name != "loop" {
-		t.Errorf("got %p of %p", copied, loop)
+		t.Errorf("the copy of a cycle must be another cycle, got %p of %p", copied, loop)
 	}
 }
 

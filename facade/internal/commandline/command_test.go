@@ -92,6 +92,6 @@ func TestOperatorThatCannotRun(t *testing.T) {
 	cmd.SetArgs([]string{"-A", "-n", "a"})
 	err := cmd.ExecuteContext(t.Context())
 	if !errors.Is(err, broken) || commandline.ExitCode(err) != 1 {
-		t.Errorf("got %v, exit code %d", err, commandline.ExitCode(err))
+		t.Errorf("want the error of the operator and exit code 1, got %v, exit code %d", err, commandline.ExitCode(err))
 	}
 }

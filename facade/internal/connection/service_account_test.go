@@ -35,7 +35,7 @@ func TestServiceAccount(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, err := p.user(t); got != "Bearer mounted" || err != nil {
-		t.Errorf("got %q, error %v", got, err)
+		t.Errorf("want the mounted token, got %q, error %v", got, err)
 	}
 	c.file("token", []byte("renewed"))
 	c.welcome("Bearer renewed")
@@ -46,7 +46,7 @@ func TestServiceAccount(t *testing.T) {
 	// D-login-server: the address is that of client-go in the environment.
 	if err != nil || info.Server != c.server.URL || info.Token != "" || info.Priority != 20 ||
 		info.DefaultNamespace != "operators" {
-		t.Errorf("got %+v, error %v", info, err)
+		t.Errorf("want the credentials of the pod, got %+v, error %v", info, err)
 	}
 }
 

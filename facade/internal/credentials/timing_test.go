@@ -60,14 +60,14 @@ func TestLateRefusal(t *testing.T) {
 		for range 5 {
 			late.Go(func() {
 				if code, _, err := p.send(t.Context(), "/slow", ""); code != http.StatusOK || err != nil {
-					t.Errorf("it is sent again: %d, error %v", code, err)
+					t.Errorf("a late request must be sent again: %d, error %v", code, err)
 				}
 			})
 		}
 		time.Sleep(2 * time.Second)
 		for range 5 {
 			if code, _, err := p.send(t.Context(), "/apis", ""); code != http.StatusOK || err != nil {
-				t.Errorf("%d, error %v", code, err)
+				t.Errorf("a request after the login: %d, error %v", code, err)
 			}
 		}
 		late.Wait()
@@ -121,7 +121,7 @@ func TestExpiredLater(t *testing.T) {
 		synctest.Wait()
 		for _, err := range []error{err, p.failed} {
 			if err == nil || !strings.Contains(err.Error(), `handler "fn": the credentials have expired at `) {
-				t.Errorf("got %v", err)
+				t.Errorf("want an error about the expiration, got %v", err)
 			}
 		}
 		if p.logins != 2 {

@@ -202,7 +202,7 @@ func TestPriorities(t *testing.T) {
 			t.Errorf("the default namespace must be that of the credentials in use, got %q", got)
 		}
 		if code, _, err := p.send(t.Context(), "/apis", ""); code != 200 || err != nil || p.logins != 1 {
-			t.Errorf("got %d, error %v, %d logins", code, err, p.logins)
+			t.Errorf("want success without a login, got %d, error %v, %d logins", code, err, p.logins)
 		}
 		if got := p.namespace(); got != "low" {
 			t.Errorf("the default namespace must be that of the credentials in use, got %q", got)

@@ -151,7 +151,7 @@ func TestCachedReads(t *testing.T) {
 			}
 			var list corev1.ConfigMapList
 			if err := p.List(t.Context(), &list); err != nil || len(list.Items) != 1 {
-				t.Errorf("%d objects, error %v", len(list.Items), err)
+				t.Errorf("want one object in the list, got %d, error %v", len(list.Items), err)
 			}
 		}
 		if p.reads.Load() != 0 || p.watches.Load() != 1 {

@@ -97,6 +97,6 @@ func TestAddressInUse(t *testing.T) {
 	}
 	_, err = serving.ServeLiveness(at, nil)
 	if err == nil || !strings.Contains(err.Error(), "serving the probes at "+taken+": ") {
-		t.Errorf("got %v", err)
+		t.Errorf("want an error that names the address, got %v", err)
 	}
 }

@@ -50,7 +50,7 @@ func TestPlainServer(t *testing.T) {
 	stop()
 	close(finish)
 	if got := <-answers; got != "here" {
-		t.Errorf("got %q", got)
+		t.Errorf("want the answer of the open request, got %q", got)
 	}
 	if err := <-ended; err != nil {
 		t.Errorf("a stop must not be an error, got %v", err)
