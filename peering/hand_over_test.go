@@ -26,15 +26,15 @@ func TestHandOver(t *testing.T) {
 		low := w.settle("low", 1, 0)
 		low.takeLong(30 * time.Second)
 		time.Sleep(5 * time.Second)
-		w.want("alone", "low")
+		w.want("an operator alone acts", "low")
 		high := w.settle("high", 2, 0)
 		time.Sleep(20 * time.Second)
-		w.want("an attempt is running")
+		w.want("no operator begins while an attempt is running")
 		time.Sleep(20 * time.Second)
-		w.want("it has ended", "high")
+		w.want("the higher priority acts after the attempt", "high")
 		high.leave()
 		time.Sleep(time.Second)
-		w.want("the record is removed", "low")
+		w.want("the lower priority acts after the record is removed", "low")
 	})
 }
 
@@ -52,7 +52,7 @@ func TestEquals(t *testing.T) {
 					w.settle(identity, 7, 0)
 					time.Sleep(10 * time.Second)
 				}
-				w.want("both are there", "a")
+				w.want("the smaller identity acts", "a")
 			})
 		})
 	}
@@ -71,15 +71,15 @@ func TestLostOperators(t *testing.T) {
 					defer w.end()
 					high, _ := w.settle("high", 2, clock), w.settle("low", 1, 0)
 					time.Sleep(3*time.Minute + 7*time.Second)
-					w.want("the clock does not matter", "high")
+					w.want("the higher priority acts with any clock", "high")
 					if high.cutOff(true); dies {
 						high.die()
 					}
 					time.Sleep(peering.DefaultLifetime + 10*time.Second)
-					w.want("it is lost", "low")
+					w.want("the next operator acts after one is lost", "low")
 					if high.cutOff(false); !dies {
 						time.Sleep(15 * time.Second) // a request without an answer takes 10
-						w.want("it is back", "high")
+						w.want("the higher priority acts when it is back", "high")
 					}
 				})
 			})
@@ -153,9 +153,9 @@ func TestTakeOverWait(t *testing.T) {
 		})
 		w.settle("high", 2, 0)
 		time.Sleep(4 * time.Second)
-		w.want("a peer of Kopf may still act")
+		w.want("no operator acts while a peer of Kopf may act")
 		time.Sleep(2 * time.Second)
-		w.want("it has had its time", "high")
+		w.want("the new operator acts after the wait", "high")
 	})
 }
 

@@ -53,11 +53,11 @@ func TestLeaseFollowsRenewals(t *testing.T) {
 		if err := seen.Create(t.Context(), record); err != nil {
 			t.Fatal(err)
 		}
-		wantEnd("the lease begins when it is sent", 14*time.Second)
+		wantEnd("the lease counts from when it was sent", 14*time.Second)
 		if err := seen.Update(t.Context(), record); err != nil {
 			t.Fatal(err)
 		}
-		wantEnd("the lease is renewed", 15*time.Second)
+		wantEnd("a renewal extends the lease", 15*time.Second)
 		lock.failure = errors.New("the lease has another holder")
 		if err := seen.Update(t.Context(), record); !errors.Is(err, lock.failure) {
 			t.Errorf("the elector gets the error %v", err)

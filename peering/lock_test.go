@@ -29,7 +29,7 @@ func TestLock(t *testing.T) {
 			t.Errorf("%s: an elector would retry at once: %s", when, first)
 		}
 	}
-	taken("nothing is known yet")
+	taken("before the first decision")
 	lock.Set(false)
 	if _, _, err := lock.Get(ctx); !apierrors.IsNotFound(err) {
 		t.Errorf("an open gate must free the lock, got %v", err)
@@ -41,7 +41,7 @@ func TestLock(t *testing.T) {
 		t.Errorf("the lock must be held by me: %v, %v", record, err)
 	}
 	lock.Set(true)
-	taken("a peer takes over")
+	taken("after a peer takes over")
 	lock.Set(false)
 	if _, _, err := lock.Get(ctx); !apierrors.IsNotFound(err) {
 		t.Errorf("an open gate must free the lock again, got %v", err)

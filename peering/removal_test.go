@@ -29,7 +29,7 @@ func TestRemovedRecord(t *testing.T) {
 					time.Sleep(30 * time.Second)
 					high.takeLong(30 * time.Second)
 					time.Sleep(5 * time.Second)
-					w.want("the lower one is idle", "high")
+					w.want("the higher priority acts when the lower one is idle", "high")
 					acting = "high"
 				}
 				for range 20 { // the town checks that no other operator begins
@@ -41,7 +41,7 @@ func TestRemovedRecord(t *testing.T) {
 					t.Errorf("the record is not written again")
 				}
 				time.Sleep(25 * time.Second)
-				w.want("the record stays", "high")
+				w.want("the higher priority acts after the removals", "high")
 			})
 		})
 	}
@@ -65,9 +65,9 @@ func TestRemovedRecordOfLostOperator(t *testing.T) {
 					time.Sleep(2 * time.Second)
 					w.remove("lost")
 					time.Sleep(30 * time.Second)
-					w.want("it may still act", "lost")
+					w.want("the lost operator may act until its record ends", "lost")
 					time.Sleep(peering.DefaultLifetime - 30*time.Second + 5*time.Second)
-					w.want("its record would have ended", "next")
+					w.want("the next operator acts at the end of the removed record", "next")
 				})
 			})
 		}
@@ -88,7 +88,7 @@ func TestRemovedRecordAtRest(t *testing.T) {
 		w.remove("idle")
 		high.leave()
 		time.Sleep(time.Second)
-		w.want("the record is removed", "low")
+		w.want("the lower priority acts although a record was removed", "low")
 	})
 }
 

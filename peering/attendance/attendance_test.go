@@ -113,11 +113,11 @@ func (o *one) want(t *testing.T, when string, acts bool, messages ...string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.closed == acts {
-		t.Errorf("%s: want it to act: %t\n%s", when, acts, o.log.String())
+		t.Errorf("%s: want the operator to act: %t\n%s", when, acts, o.log.String())
 	}
 	for _, message := range messages {
 		if n := strings.Count(o.log.String(), message); n != 1 {
-			t.Errorf("%s: %d times %q in the log:\n%s", when, n, message, o.log.String())
+			t.Errorf("%s: want one line, got %d with %q in the log:\n%s", when, n, message, o.log.String())
 		}
 	}
 }
@@ -155,23 +155,23 @@ func TestWhatIsNotThere(t *testing.T) {
 				o := attend(t, server, peering.Member{Mandatory: mandatory})
 				defer o.stop()
 				time.Sleep(time.Hour)
-				if o.want(t, "no kinds", !mandatory); mandatory {
-					o.want(t, "no kinds", false, "Waiting for a kind of peering objects")
+				if o.want(t, "without kinds", !mandatory); mandatory {
+					o.want(t, "without kinds", false, "Waiting for a kind of peering objects")
 				}
 				server.Install(clustered)
 				time.Sleep(2 * time.Minute)
-				if o.want(t, "no object", !mandatory); mandatory {
-					o.want(t, "no object", false, "Waiting for a peering that can be used")
+				if o.want(t, "without an object", !mandatory); mandatory {
+					o.want(t, "without an object", false, "Waiting for a peering that can be used")
 				}
 				if n := len(o.connection.Requests()); n > 60 {
-					t.Errorf("%d requests in two minutes", n)
+					t.Errorf("want at most 60 requests in two minutes, got %d", n)
 				}
 				peerings(server, clustered, "", him(int64(9)))
 				time.Sleep(time.Minute)
-				o.want(t, "a peer", false, "Pausing operations in favour of peers")
+				o.want(t, "with a peer of a higher priority", false, "Pausing operations in favour of peers")
 				peerings(server, clustered, "", nil)
 				time.Sleep(time.Minute)
-				o.want(t, "no peer", true, "Resuming operations")
+				o.want(t, "without a peer", true, "Resuming operations")
 				if records(server, clustered, "")["me"] == nil {
 					t.Error("the operator has not written its record")
 				}
@@ -207,19 +207,19 @@ func TestRemovedObject(t *testing.T) {
 				o := attend(t, server, peering.Member{Mandatory: c.mandatory, KopfRules: c.rules})
 				defer o.stop()
 				time.Sleep(time.Minute)
-				o.want(t, "before", !c.pausing)
+				o.want(t, "before the removal of the object", !c.pausing)
 				server.Discard(clustered, "", "default")
 				o.connection.Drain()
 				time.Sleep(10 * time.Minute)
-				o.want(t, "removed", c.acts, c.message)
+				o.want(t, "after the removal of the object", c.acts, c.message)
 				if n := len(o.connection.Requests()); n > 100 {
 					t.Errorf("%d requests in ten minutes", n)
 				}
 				time.Sleep(time.Hour)
-				o.want(t, "the records have ended", c.later)
+				o.want(t, "after the end of the records", c.later)
 				peerings(server, clustered, "", nil)
 				time.Sleep(time.Minute)
-				o.want(t, "it is back", true)
+				o.want(t, "after the object was created again", true)
 			})
 		})
 	}
@@ -283,12 +283,12 @@ func TestScopes(t *testing.T) {
 		both := attend(t, server, peering.Member{Self: peering.Self{Identity: "both"}}, "a", "b")
 		some := attend(t, server, peering.Member{Self: peering.Self{Identity: "some"}}, "a", "c")
 		time.Sleep(time.Minute)
-		whole.want(t, "a conflict in the former group", false)
-		both.want(t, "a conflict in one namespace", false)
-		some.want(t, "conflicts elsewhere, but for an equal that pauses", false)
+		whole.want(t, "with a conflict in the former group", false)
+		both.want(t, "with a conflict in one namespace", false)
+		some.want(t, "with a paused operator of the same priority", false)
 		both.stop()
 		time.Sleep(time.Minute)
-		some.want(t, "no conflicts", true)
+		some.want(t, "without conflicts", true)
 		if all := records(server, namespaced, "a"); len(all) != 1 || all["some"] == nil {
 			t.Errorf("the records are %v", all)
 		}
@@ -313,7 +313,7 @@ func TestForbidden(t *testing.T) {
 			defer o.stop()
 			o.refused.Store(true)
 			time.Sleep(10 * time.Minute)
-			o.want(t, "forbidden", !mandatory, "Cannot watch the peering object")
+			o.want(t, "without permission", !mandatory, "Cannot watch the peering object")
 			if n := len(o.connection.Requests()); n > 100 {
 				t.Errorf("%d requests in ten minutes", n)
 			}
@@ -332,7 +332,7 @@ func TestDroppedRecords(t *testing.T) {
 		o := attend(t, server, peering.Member{Mandatory: true})
 		defer o.stop()
 		time.Sleep(10 * time.Minute)
-		o.want(t, "dropped", false, "x-kubernetes-preserve-unknown-fields")
+		o.want(t, "with records that the schema drops", false, "x-kubernetes-preserve-unknown-fields")
 		if n := len(o.connection.Requests()); n > 100 {
 			t.Errorf("%d requests in ten minutes", n)
 		}

@@ -92,19 +92,19 @@ func TestParts(t *testing.T) {
 		peerings(server, namespaced, "b", nil)
 		h, stop := attendAll(t, server.Connect(), scope)
 		time.Sleep(time.Minute)
-		h.want("a peer in one", true, map[string]bool{"a": false, "b": true})
+		h.want("with a peer in one namespace", true, map[string]bool{"a": false, "b": true})
 		peerings(server, namespaced, "b", him(int64(9)))
 		time.Sleep(time.Minute)
-		h.want("a peer in both", false, map[string]bool{"a": false, "b": false})
+		h.want("with a peer in both namespaces", false, map[string]bool{"a": false, "b": false})
 		peerings(server, namespaced, "a", nil)
 		time.Sleep(time.Minute)
-		h.want("no peer in one", true, map[string]bool{"a": true, "b": false})
+		h.want("after a peer has left one namespace", true, map[string]bool{"a": true, "b": false})
 		scope.Set([]string{"b"})
 		time.Sleep(2 * time.Minute)
-		h.want("a namespace less", false, map[string]bool{"b": false})
+		h.want("after a namespace was dropped", false, map[string]bool{"b": false})
 		scope.Set([]string{"b", "c"})
 		time.Sleep(2 * time.Minute)
-		h.want("one without a peering object", true, map[string]bool{"b": false, "c": true})
+		h.want("with a namespace without a peering object", true, map[string]bool{"b": false, "c": true})
 		stop()
 	})
 }
@@ -139,7 +139,7 @@ func TestSilentPart(t *testing.T) {
 		done := make(chan struct{})
 		go func() { defer close(done); a.Run(ctx) }()
 		time.Sleep(time.Hour)
-		h.want("one is silent", true, map[string]bool{"a": false, "b": true})
+		h.want("with one object that does not answer", true, map[string]bool{"a": false, "b": true})
 		cancel()
 		<-done
 		close(admitted)
@@ -180,12 +180,12 @@ func TestPermissionOfParts(t *testing.T) {
 			!b.After(now) || !whole.After(now) {
 			t.Errorf("writes are allowed for %s, %s, and %s as a whole", a.Sub(now), b.Sub(now), whole.Sub(now))
 		}
-		h.want("one lapsed", true, map[string]bool{"a": false, "b": true})
+		h.want("after one permission has ended", true, map[string]bool{"a": false, "b": true})
 		refused.Store("all")
 		time.Sleep(2 * time.Minute)
 		if left := time.Until(h.whole.until()); left >= 0 {
 			t.Errorf("as a whole, writes are allowed for %s", left)
 		}
-		h.want("all lapsed", false, map[string]bool{"a": false, "b": false})
+		h.want("after all permissions have ended", false, map[string]bool{"a": false, "b": false})
 	})
 }
