@@ -84,7 +84,7 @@ func TestFetchFromBrokenObject(t *testing.T) {
 	_, err := diffbase.Annotations{}.Fetch(object{"metadata": "x"})
 	var malformed *diffbase.MalformedError
 	if err == nil || errors.As(err, &malformed) {
-		t.Errorf("got error %v, want another one", err)
+		t.Errorf("want an error other than MalformedError, got %v", err)
 	}
 }
 

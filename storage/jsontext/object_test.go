@@ -61,7 +61,7 @@ func TestDecoded(t *testing.T) {
 func TestIntoMaps(t *testing.T) {
 	var object, broken map[string]any
 	if !jsontext.New([]byte(`{"a":1}`)).Into(&object) || object["a"] != int64(1) {
-		t.Errorf("got %v", object)
+		t.Errorf("want the decoded object, got %v", object)
 	}
 	if jsontext.New([]byte(`{"a":1e999}`)).Into(&broken) {
 		t.Errorf("a number beyond float64 must not be decoded, got %v", broken)

@@ -50,7 +50,7 @@ func TestPlain(t *testing.T) {
 		"an escape without an end":                   `"\`,
 	} {
 		if value, plain := decodePlain([]byte(text)); plain {
-			t.Errorf("%s: %s is %#v", reason, text, value)
+			t.Errorf("%s must not count as plain: %s is %#v", reason, text, value)
 		}
 	}
 }

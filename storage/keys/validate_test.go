@@ -54,7 +54,7 @@ func TestValidateID(t *testing.T) {
 			want: "framework's own",
 		},
 		"Apart": {
-			reason: "the id of the bound annotation is reserved", id: "handled-uid-ofSecret", want: "framework's own",
+			reason: "an id like a bound annotation is reserved", id: "handled-uid-ofSecret", want: "framework's own",
 		},
 		"Marker": {reason: "the id of the marker is reserved", id: "kopf-managed", want: "framework's own"},
 		"Touch":  {reason: "the id of the touch annotation is reserved", id: "touch-dummy", want: "framework's own"},

@@ -28,7 +28,7 @@ func TestFetchFromBrokenObject(t *testing.T) {
 	_, err := progress.Annotations{}.Fetch(object{"metadata": "x"}, "fn")
 	var malformed *progress.MalformedError
 	if err == nil || errors.As(err, &malformed) {
-		t.Errorf("got error %v, want another one", err)
+		t.Errorf("want an error other than MalformedError, got %v", err)
 	}
 }
 
