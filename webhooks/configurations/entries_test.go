@@ -26,7 +26,7 @@ func TestNames(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason, id, suffix, want string
 	}{
-		"Taken":       {"a name like Kopf's is kept if the API server accepts it", "a.b-c_d/e", "x.y", "a.b-c-d.e.x.y"},
+		"Taken":       {"a valid name is that of Kopf", "a.b-c_d/e", "x.y", "a.b-c-d.e.x.y"},
 		"Hex":         {"other characters are encoded as in Kopf", "a b", "x.y", "a20b.x.y"},
 		"Short":       {"a name gets a third part if it has only two", "v", "ops", "v.ops.admission"},
 		"Bare":        {"a name without a suffix gets two more parts", "v", "", "v.admission.admission"},
@@ -128,7 +128,7 @@ func one(t *testing.T, hook configurations.Hook, form configurations.Form) admis
 	t.Helper()
 	entries, err := configurations.Validating([]configurations.Hook{hook}, here, form)
 	if err != nil || len(entries) != 1 {
-		t.Fatalf("got %v and the error %v", entries, err)
+		t.Fatalf("want one entry, got %v and the error %v", entries, err)
 	}
 	return entries[0]
 }

@@ -48,7 +48,7 @@ func TestClientLeaves(t *testing.T) {
 			)
 			_, err := reviewer.Review(ctx, review.Request{Body: asked(nil)})
 			if err == nil || review.StatusOf(err) != http.StatusServiceUnavailable {
-				t.Errorf("got the error %v, status %d", err, review.StatusOf(err))
+				t.Errorf("want the status 503, got the error %v, status %d", err, review.StatusOf(err))
 			}
 			if d := cmp.Diff(tc.want, steps); d != "" {
 				t.Errorf("%s: -want, +got:\n%s", tc.reason, d)

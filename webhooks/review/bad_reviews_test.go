@@ -143,7 +143,7 @@ func TestAmbiguousReview(t *testing.T) {
 	}
 	_, err := (&review.Reviewer{Served: twice}).Review(t.Context(), review.Request{Body: asked(nil)})
 	if err == nil || review.StatusOf(err) != http.StatusConflict {
-		t.Errorf("got %v, status %d", err, review.StatusOf(err))
+		t.Errorf("a resource that is served twice must be a conflict, got %v, status %d", err, review.StatusOf(err))
 	}
 }
 

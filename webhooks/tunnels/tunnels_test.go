@@ -56,7 +56,7 @@ func TestCertificate(t *testing.T) {
 	config.Insecure = true
 	got, err := tunnels.Certificate(t.Context(), config)
 	if err != nil || !got.Equal(server.Certificate()) {
-		t.Errorf("got %v and the error %v", got, err)
+		t.Errorf("want the certificate of the server, got %v and the error %v", got, err)
 	}
 	got, err = tunnels.Certificate(t.Context(), &rest.Config{Host: "http://127.0.0.1:1"})
 	if got != nil || err != nil {
@@ -67,11 +67,11 @@ func TestCertificate(t *testing.T) {
 func TestClientConfigs(t *testing.T) {
 	url := tunnels.ByURL("https://there", []byte("CA"))
 	if *url.URL != "https://there" || string(url.CABundle) != "CA" || url.Service != nil {
-		t.Errorf("got %+v", url)
+		t.Errorf("want a configuration with the URL, got %+v", url)
 	}
 	service := tunnels.ByService("ns", "name", 443, "", nil).Service
 	if service.Namespace != "ns" || service.Name != "name" || *service.Port != 443 || service.Path != nil {
-		t.Errorf("got %+v", service)
+		t.Errorf("want a configuration with the Service, got %+v", service)
 	}
 	if path := tunnels.ByService("ns", "name", 443, "/ops", nil).Service.Path; path == nil || *path != "/ops" {
 		t.Errorf("got the path %v", path)

@@ -184,7 +184,7 @@ func TestMemoryIsBounded(t *testing.T) {
 				return
 			}
 			if got := send(t, s.Client(), request); got.status != http.StatusRequestEntityTooLarge {
-				t.Errorf("got %d", got.status)
+				t.Errorf("want a refusal of the large body, got %d", got.status)
 			}
 		})
 	}

@@ -149,7 +149,7 @@ func TestTunnelIsClosed(t *testing.T) {
 	err := <-o.ended
 	if err == nil || errors.Is(err, reconcile.TerminalError(nil)) ||
 		!strings.Contains(err.Error(), "databases.ngrok.app") {
-		t.Errorf("got %v", err)
+		t.Errorf("want a temporary error that names the endpoint, got %v", err)
 	}
 	if !o.disconnected {
 		t.Error("the agent must be disconnected")

@@ -56,6 +56,6 @@ func get(t *testing.T, client *http.Client, url string, open bool) {
 	}
 	defer answer.Body.Close()
 	if text, err := io.ReadAll(answer.Body); err != nil || string(text) != "/secret/v" {
-		t.Errorf("got %q and the error %v", text, err)
+		t.Errorf("want the path behind the tunnel, got %q and the error %v", text, err)
 	}
 }
