@@ -74,7 +74,7 @@ func TestValidateID(t *testing.T) {
 		"Nested":    {reason: "the id of a local Python function is valid", id: "outer.<locals>.fn"},
 		"Long": {reason: "a long id is valid, as its key is shortened",
 			id: strings.Repeat("handler/", 30) + "fn"},
-		"LongTail": {reason: "a character behind the cut is valid", id: strings.Repeat("x", 64) + "_"},
+		"LongTail": {reason: "an underscore behind the cut is valid", id: strings.Repeat("x", 64) + "_"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -123,7 +123,7 @@ func TestValidateKey(t *testing.T) {
 		"TwoSlashes": {reason: "a slash in the name is an error", key: "a.org/b/c", want: "'/' at position 1"},
 		"BadPrefix":  {reason: "an invalid prefix is an error", key: "-/fn", want: "the prefix"},
 		"LegacyDash": {
-			reason: "a legacy key that begins with a dash is an error",
+			reason: "a legacy key that is only a digest is an error",
 			key:    keys.V1(strings.Repeat("a", 55), "update-fn"), want: "begins or ends",
 		},
 		"LegacyLong": {

@@ -65,7 +65,7 @@ func TestWriterKeepsToItself(t *testing.T) {
 		want(t, "the last process must remove its entries", server, "theirs.example.com")
 		got := read(t, server.Object(validatingResource, "", "shared")).Annotations
 		if delta := cmp.Diff(map[string]string{"theirs": "x"}, got); delta != "" {
-			t.Errorf("the annotations of others must stay alone: -want, +got:\n%s", delta)
+			t.Errorf("want the annotations of others alone: -want, +got:\n%s", delta)
 		}
 	})
 }

@@ -35,7 +35,7 @@ func TestOddListItems(t *testing.T) {
 			items: []any{object{"name": "a", "novel": one}}, change: func(s *listingSpec) { s.Named = nil },
 		},
 		"OddSchema": {
-			reason: "schema keys that no item has identify nothing", field: "typed",
+			reason: "the type identifies an item if the schema has no keys", field: "typed",
 			items:  []any{object{"type": "a", "novel": one}, object{"type": "b", "novel": two}},
 			change: func(s *listingSpec) { s.Typed[1].Size = 9; s.Typed = s.Typed[1:] },
 			want:   []any{object{"type": "b", "novel": two, "size": int64(9)}},
