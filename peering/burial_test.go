@@ -10,8 +10,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/vectors"
 )
 
-// A process that wakes up sees what was so before it was frozen: peers that look dead there have written since, and
-// their records stay. Otherwise, others would act beside them.
+// TestBurialByStaleView shows that a suspended process that holds a stale object does not remove records of live
+// peers. Otherwise, other operators would act beside them.
 func TestBurialByStaleView(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -42,11 +42,11 @@ func TestBurialByStaleView(t *testing.T) {
 		time.Sleep(time.Hour)
 		now := write()
 		if err := me.React(t.Context(), before); err == nil || !remains() {
-			t.Errorf("the record of who is alive is removed; the error is %v", err)
+			t.Errorf("the record of a live peer was removed; error %v", err)
 		}
 		time.Sleep(time.Hour)
 		if err := me.React(t.Context(), now); err != nil || remains() {
-			t.Errorf("the record of who is dead remains; the error is %v", err)
+			t.Errorf("the record of a dead peer remains; error %v", err)
 		}
 	})
 }

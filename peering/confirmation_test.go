@@ -11,7 +11,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/peering"
 )
 
-// hurried is a peering object that somebody else changes, too: the watch tells of that before the answer is read.
+// hurried is a peering object that another client changes, too: the watch reports its change before the answer
+// arrives.
 type hurried struct{ member *peering.Membership }
 
 func (h *hurried) PatchStatus(ctx context.Context, status map[string]any, _ string) (map[string]any, error) {
@@ -24,7 +25,8 @@ func (h *hurried) PatchStatus(ctx context.Context, status map[string]any, _ stri
 	return version(1), nil
 }
 
-// What was heard before the answer counts when the record is known to be there: nobody may tell of it again.
+// TestNewsBeforeTheAnswer shows that an event before the answer counts as soon as the record is confirmed, because
+// the event is not repeated.
 func TestNewsBeforeTheAnswer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -36,18 +38,18 @@ func TestNewsBeforeTheAnswer(t *testing.T) {
 		}
 		time.Sleep(2 * time.Second)
 		if gate.closed.Load() {
-			t.Error("there are no peers, and it does not act")
+			t.Error("the operator has no peers and must act")
 		}
 		if !object.member.IsAnswered() {
-			t.Error("it has no answer")
+			t.Error("the membership must count as answered")
 		}
 	})
 }
 
-// door is a gate.
+// door is a gate that records whether it is closed.
 type door struct{ closed atomic.Bool }
 
-// Set closes or opens it.
+// Set records whether the gate is closed.
 func (d *door) Set(closed bool) { d.closed.Store(closed) }
 
 // AllowWritesUntil does nothing.

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Hostname is exported for its vectors.
+// Hostname is exported for its test vectors.
 var Hostname = hostname
 
 // React applies one state of the object as Kopf does: it removes expired records, and writes the own record when the
@@ -34,7 +34,7 @@ func (m *Membership) React(ctx context.Context, object map[string]any) error {
 // Touch writes the record. Run must not do so at the same time.
 func (m *Membership) Touch(ctx context.Context) error { return m.touch(ctx) }
 
-// Leave removes the record.
+// Leave removes the own record.
 func (m *Membership) Leave(ctx context.Context) error {
 	_, err := m.patchRecord(ctx, Record{})
 	return err

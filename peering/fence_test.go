@@ -14,7 +14,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/peering"
 )
 
-// registry is a peering object with the records of others, whose answers take some time, or fail.
+// registry is a peering object with the records of others. Its answers take some time, or fail.
 type registry struct {
 	lag     time.Duration
 	failure error
@@ -46,20 +46,21 @@ func (r *registry) PatchStatus(_ context.Context, status map[string]any, _ strin
 	}, nil
 }
 
-// barrier is a gate that notes the end of the permission to write.
+// barrier is a gate that records the end of the permission to write.
 type barrier struct {
 	closed atomic.Bool
 	end    atomic.Pointer[time.Time]
 }
 
-// Set closes or opens it.
+// Set records whether the gate is closed.
 func (b *barrier) Set(closed bool) { b.closed.Store(closed) }
 
-// AllowWritesUntil notes the end.
+// AllowWritesUntil records the end.
 func (b *barrier) AllowWritesUntil(end time.Time) { b.end.Store(&end) }
 
-// The permission to write ends two seconds before the record does, but not before half of its lifetime, counted from
-// when the last record was sent that was confirmed; and the gate closes then: D-peering-fence.
+// TestFenceBeforeTheEndOfTheRecord shows that the gate closes and the permission to write ends two seconds before the
+// record, but not before half of its lifetime. The lifetime counts from when the last confirmed record was sent:
+// D-peering-fence.
 func TestFenceBeforeTheEndOfTheRecord(t *testing.T) {
 	t.Parallel()
 	for lifetime, want := range map[time.Duration]time.Duration{
@@ -78,23 +79,23 @@ func TestFenceBeforeTheEndOfTheRecord(t *testing.T) {
 				object.failure = errors.New("nobody answers")
 				time.Sleep(time.Second)
 				if err := member.Touch(t.Context()); err == nil {
-					t.Error("it was confirmed")
+					t.Error("the second record must not be confirmed")
 				}
 				if got := gate.end.Load().Sub(began); got != want || gate.closed.Load() {
-					t.Errorf("it may write for %s, want %s; closed %t", got, want, gate.closed.Load())
+					t.Errorf("the operator may write for %s, want %s; closed %t", got, want, gate.closed.Load())
 				}
 				time.Sleep(time.Until(began.Add(want)))
 				synctest.Wait()
 				if !gate.closed.Load() {
-					t.Error("the gate is open beyond that")
+					t.Error("the gate is open after the end of the permission")
 				}
 			})
 		})
 	}
 }
 
-// A record of ours that has expired is believed until it has not changed for its lifetime here, unless it has expired
-// for longer than clocks may differ; one of Kopf's is believed its time: D-peering-clock.
+// TestExpiredRecords shows that an expired record of ours counts until it has not changed for its lifetime, unless it
+// expired longer ago than clocks may differ. A record of Kopf counts until its own end: D-peering-clock.
 func TestExpiredRecords(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
@@ -103,12 +104,14 @@ func TestExpiredRecords(t *testing.T) {
 		expired, skew time.Duration
 		waits         time.Duration
 	}{
-		"Ours":      {"its clock may be behind", "x", 30 * time.Second, 0, time.Minute},
-		"LongAgo":   {"no clock is so far behind", "x", 3 * time.Minute, 0, 0},
-		"InBetween": {"it is given the rest of the two minutes", "x", 90 * time.Second, 0, 30 * time.Second},
-		"BySetting": {"clocks are said to be better", "x", 30 * time.Second, 10 * time.Second, 0},
-		"NoSkew":    {"clocks are said to be equal", "x", time.Second, -1, 0},
-		"Kopfs":     {"it is dead for its own kind", nil, time.Second, 0, 0},
+		"Ours": {"a recently expired record of ours still counts for its lifetime",
+			"x", 30 * time.Second, 0, time.Minute},
+		"LongAgo": {"a record that expired long ago does not count", "x", 3 * time.Minute, 0, 0},
+		"InBetween": {"a record that expired within the skew counts until the skew is over",
+			"x", 90 * time.Second, 0, 30 * time.Second},
+		"BySetting": {"a smaller skew ends the record", "x", 30 * time.Second, 10 * time.Second, 0},
+		"NoSkew":    {"without skew, an expired record does not count", "x", time.Second, -1, 0},
+		"Kopfs":     {"an expired record of Kopf does not count", nil, time.Second, 0, 0},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -131,19 +134,19 @@ func TestExpiredRecords(t *testing.T) {
 				}
 				time.Sleep(max(0, tc.waits-2*time.Second))
 				if tc.waits > 0 && !gate.closed.Load() {
-					t.Errorf("%s: it acts already", tc.reason)
+					t.Errorf("%s: the operator acts too early", tc.reason)
 				}
 				time.Sleep(5 * time.Second)
 				if gate.closed.Load() {
-					t.Errorf("%s: it does not act", tc.reason)
+					t.Errorf("%s: the operator does not act", tc.reason)
 				}
 			})
 		})
 	}
 }
 
-// A record without a time counts from when it was first seen, unless something else in it changes; by Kopf's rules, it
-// is of now whenever it is read: D-peering-lastseen.
+// TestRecordsWithoutTime shows that a record without a time counts from when it was first seen, unless something else
+// in it changes. By Kopf's rules, it counts as new whenever it is read: D-peering-lastseen.
 func TestRecordsWithoutTime(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct{ rules, edited, ends bool }{

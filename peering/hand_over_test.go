@@ -16,8 +16,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/vectors"
 )
 
-// An operator of a higher priority takes over when that of a lower one is at rest, and gives back when it leaves:
-// D-peering-rest.
+// TestHandOver shows that an operator of a higher priority takes over as soon as the one of a lower priority is idle,
+// and gives back when it leaves: D-peering-rest.
 func TestHandOver(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -26,19 +26,20 @@ func TestHandOver(t *testing.T) {
 		low := w.settle("low", 1, 0)
 		low.takeLong(30 * time.Second)
 		time.Sleep(5 * time.Second)
-		w.want("alone", "low")
+		w.want("an operator alone acts", "low")
 		high := w.settle("high", 2, 0)
 		time.Sleep(20 * time.Second)
-		w.want("an attempt is running")
+		w.want("no operator begins while an attempt is running")
 		time.Sleep(20 * time.Second)
-		w.want("it has ended", "high")
+		w.want("the higher priority acts after the attempt", "high")
 		high.leave()
 		time.Sleep(time.Second)
-		w.want("the record is removed", "low")
+		w.want("the lower priority acts after the record is removed", "low")
 	})
 }
 
-// Of equals, the smaller identity acts, whichever comes first: D-peering-elects.
+// TestEquals shows that of two operators with the same priority, the one with the smaller identity acts, whichever
+// starts first: D-peering-elects.
 func TestEquals(t *testing.T) {
 	t.Parallel()
 	for name, order := range map[string][]string{"smaller first": {"a", "b"}, "smaller last": {"b", "a"}} {
@@ -51,14 +52,14 @@ func TestEquals(t *testing.T) {
 					w.settle(identity, 7, 0)
 					time.Sleep(10 * time.Second)
 				}
-				w.want("both are there", "a")
+				w.want("the smaller identity acts", "a")
 			})
 		})
 	}
 }
 
-// An operator that dies, or is cut off, is followed by the next one within its lifetime, whatever their clocks say; the
-// one that was cut off has stopped before: D-peering-clock, D-peering-fence.
+// TestLostOperators shows that the next operator takes over from one that dies or is cut off within its lifetime,
+// even if their clocks differ. An operator that is cut off stops before that: D-peering-clock, D-peering-fence.
 func TestLostOperators(t *testing.T) {
 	t.Parallel()
 	for _, clock := range []time.Duration{-100 * time.Second, 0, time.Minute} {
@@ -70,15 +71,15 @@ func TestLostOperators(t *testing.T) {
 					defer w.end()
 					high, _ := w.settle("high", 2, clock), w.settle("low", 1, 0)
 					time.Sleep(3*time.Minute + 7*time.Second)
-					w.want("the clock does not matter", "high")
+					w.want("the higher priority acts with any clock", "high")
 					if high.cutOff(true); dies {
 						high.die()
 					}
 					time.Sleep(peering.DefaultLifetime + 10*time.Second)
-					w.want("it is lost", "low")
+					w.want("the next operator acts after one is lost", "low")
 					if high.cutOff(false); !dies {
-						time.Sleep(15 * time.Second) // a request that nobody answers takes 10
-						w.want("it is back", "high")
+						time.Sleep(15 * time.Second) // a request without an answer takes 10
+						w.want("the higher priority acts when it is back", "high")
 					}
 				})
 			})
@@ -86,7 +87,8 @@ func TestLostOperators(t *testing.T) {
 	}
 }
 
-// Whatever happens to five operators, no two of them act at once, and somebody does before long.
+// TestTurbulence shows that five operators under random failures never act at the same time, and that one of them
+// acts before long.
 func TestTurbulence(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(4) {
@@ -108,14 +110,14 @@ func TestTurbulence(t *testing.T) {
 	}
 }
 
-// disturb kills, replaces or cuts off somebody. One operator is always left alone.
+// disturb kills, replaces or cuts off an operator at random. It always leaves one operator alone.
 func (w *town) disturb(random *rand.Rand) {
 	w.mu.Lock()
 	alive := slices.DeleteFunc(slices.Clone(w.all), func(r *resident) bool { return r.dead })
 	quiet := time.Since(w.acting)
 	w.mu.Unlock()
 	if most := 2*peering.DefaultLifetime + 20*time.Second; quiet > most {
-		w.t.Errorf("%s: nobody has acted for %s\n%s", w.now(), quiet, strings.Join(w.log, "\n"))
+		w.t.Errorf("%s: no operator has acted for %s\n%s", w.now(), quiet, strings.Join(w.log, "\n"))
 	}
 	one := alive[1+random.IntN(len(alive)-1)]
 	switch clock := one.clock; random.IntN(3) {
@@ -137,7 +139,8 @@ func (w *town) disturb(random *rand.Rand) {
 	}
 }
 
-// A newcomer gives peers of Kopf, which cannot say when they are at rest, some time: D-peering-wait.
+// TestTakeOverWait shows that a new operator waits for peers of Kopf, which cannot report that they are idle:
+// D-peering-wait.
 func TestTakeOverWait(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -150,14 +153,14 @@ func TestTakeOverWait(t *testing.T) {
 		})
 		w.settle("high", 2, 0)
 		time.Sleep(4 * time.Second)
-		w.want("a peer of Kopf may still act")
+		w.want("no operator acts while a peer of Kopf may act")
 		time.Sleep(2 * time.Second)
-		w.want("it has had its time", "high")
+		w.want("the new operator acts after the wait", "high")
 	})
 }
 
-// A record is renewed after a third of its lifetime, and every second as long as nobody confirms it: D-peering-beat. By
-// Kopf's rules, it is renewed 5 to 10 seconds before its end.
+// TestBeats shows that a record is renewed after a third of its lifetime, and every second until it is confirmed:
+// D-peering-beat. By Kopf's rules, it is renewed 5 to 10 seconds before its end.
 func TestBeats(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

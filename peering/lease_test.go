@@ -13,7 +13,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/peering"
 )
 
-// fixedLock is a lock whose writes are confirmed, after some time, or fail.
+// fixedLock is a lock whose writes are confirmed after some time, or fail.
 type fixedLock struct {
 	resourcelock.Interface
 
@@ -32,7 +32,8 @@ func (l *fixedLock) Update(ctx context.Context, record resourcelock.LeaderElecti
 	return l.Create(ctx, record)
 }
 
-// The gate follows the renewals that the API server confirms, from when they were sent.
+// TestLeaseFollowsRenewals shows that the permission of the gate follows the confirmed renewals, counted from when
+// they were sent.
 func TestLeaseFollowsRenewals(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -47,21 +48,21 @@ func TestLeaseFollowsRenewals(t *testing.T) {
 		}
 		lease.Follow(gate)
 		if !gate.end.Load().IsZero() {
-			t.Error("a process that never led has no lease to lose")
+			t.Error("a process that never led must not have a limit")
 		}
 		if err := seen.Create(t.Context(), record); err != nil {
 			t.Fatal(err)
 		}
-		wantEnd("the lease begins when it is sent", 14*time.Second)
+		wantEnd("the lease counts from when it was sent", 14*time.Second)
 		if err := seen.Update(t.Context(), record); err != nil {
 			t.Fatal(err)
 		}
-		wantEnd("the lease is renewed", 15*time.Second)
+		wantEnd("a renewal extends the lease", 15*time.Second)
 		lock.failure = errors.New("the lease has another holder")
 		if err := seen.Update(t.Context(), record); !errors.Is(err, lock.failure) {
-			t.Errorf("the elector gets %v", err)
+			t.Errorf("the elector gets the error %v", err)
 		}
-		wantEnd("a refused renewal renews nothing", 15*time.Second)
+		wantEnd("a refused renewal does not extend the lease", 15*time.Second)
 		next := &barrier{}
 		lease.Follow(next)
 		if got := next.end.Load().Sub(began); got != 15*time.Second {
@@ -77,11 +78,11 @@ func TestLeaseFollowsRenewals(t *testing.T) {
 	})
 }
 
-// frozenGate is a gate with which the process stands still now and then.
+// frozenGate is a gate that can suspend the process once.
 type frozenGate struct {
 	barrier
 
-	freeze atomic.Int64 // a duration, once
+	freeze atomic.Int64 // a duration, applied once
 }
 
 func (g *frozenGate) AllowWritesUntil(end time.Time) {
@@ -91,8 +92,8 @@ func (g *frozenGate) AllowWritesUntil(end time.Time) {
 
 func (g *frozenGate) mayWrite() bool { return time.Now().Before(*g.end.Load()) }
 
-// Where renewals are not seen, a process that stood still for longer than the slack of a lease may not write until its
-// elector has renewed the lease, or has ended the process.
+// TestLeaseOfProcessThatStoodStill shows that a process that was suspended for longer than the slack of its lease may
+// not write until its elector has renewed the lease, or has ended the process. The test does not see renewals.
 func TestLeaseOfProcessThatStoodStill(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
@@ -100,10 +101,12 @@ func TestLeaseOfProcessThatStoodStill(t *testing.T) {
 		freeze time.Duration
 		closed time.Duration // from when the process wakes up
 	}{
-		"Short":  {"no other process can lead yet", 4 * time.Second, 0},
-		"Long":   {"another process may lead", 20 * time.Second, 15 * time.Second},
-		"Slack":  {"a little more than the slack is too long", 6 * time.Second, 15 * time.Second},
-		"Hourly": {"hours make no difference", 3 * time.Hour, 15 * time.Second},
+		"Short": {"a process that was suspended for less than the slack may write at once", 4 * time.Second, 0},
+		"Long":  {"a process that was suspended for long may not write at once", 20 * time.Second, 15 * time.Second},
+		"Slack": {"a process that was suspended for a little more than the slack may not write at once",
+			6 * time.Second, 15 * time.Second},
+		"Hourly": {"a process that was suspended for hours may write after the same time",
+			3 * time.Hour, 15 * time.Second},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -116,7 +119,7 @@ func TestLeaseOfProcessThatStoodStill(t *testing.T) {
 				go func() { defer close(done); lease.Run(ctx) }()
 				time.Sleep(10*time.Minute + time.Millisecond)
 				if !gate.mayWrite() {
-					t.Fatal("the process never stood still, and may not write")
+					t.Fatal("the process was not suspended and must be allowed to write")
 				}
 				gate.freeze.Store(int64(tc.freeze))
 				time.Sleep(time.Second + tc.freeze - 2*time.Millisecond)
@@ -133,7 +136,7 @@ func TestLeaseOfProcessThatStoodStill(t *testing.T) {
 				cancel()
 				<-done
 				if !gate.end.Load().IsZero() {
-					t.Error("what comes after the handlers has a limit")
+					t.Error("the end of the handlers must remove the limit")
 				}
 			})
 		})

@@ -11,7 +11,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/peering"
 )
 
-// A lock is somebody else's until its gate is open, and again when it is closed.
+// TestLock shows that a lock belongs to another operator until its gate opens, and again when the gate closes.
 func TestLock(t *testing.T) {
 	t.Parallel()
 	lock, ctx := peering.NewLock("me", "default"), t.Context()
@@ -23,37 +23,38 @@ func TestLock(t *testing.T) {
 			t.Fatalf("%s: %v, %v", when, record, err)
 		}
 		if err := lock.Update(ctx, mine); err == nil || !strings.Contains(err.Error(), "another operator") {
-			t.Errorf("%s: it is renewed: %v", when, err)
+			t.Errorf("%s: the lock is renewed: %v", when, err)
 		}
 		if record.LeaseDurationSeconds == 0 {
-			t.Errorf("%s: an elector would try at once: %s", when, first)
+			t.Errorf("%s: an elector would retry at once: %s", when, first)
 		}
 	}
-	taken("nothing is known yet")
+	taken("before the first decision")
 	lock.Set(false)
 	if _, _, err := lock.Get(ctx); !apierrors.IsNotFound(err) {
-		t.Errorf("it is free, and is read with %v", err)
+		t.Errorf("an open gate must free the lock, got %v", err)
 	}
 	if err := lock.Create(ctx, mine); err != nil {
 		t.Error(err)
 	}
 	if record, _, err := lock.Get(ctx); err != nil || record.HolderIdentity != "me" {
-		t.Errorf("it is held: %v, %v", record, err)
+		t.Errorf("the lock must be held by me: %v, %v", record, err)
 	}
 	lock.Set(true)
-	taken("a peer takes over")
+	taken("after a peer takes over")
 	lock.Set(false)
 	if _, _, err := lock.Get(ctx); !apierrors.IsNotFound(err) {
-		t.Errorf("it is free again, and is read with %v", err)
+		t.Errorf("an open gate must free the lock again, got %v", err)
 	}
 	if lock.Identity() != "me" || lock.Describe() != "peering default" {
-		t.Errorf("it is of %s, %s", lock.Identity(), lock.Describe())
+		t.Errorf("the lock has the identity %s and the description %s", lock.Identity(), lock.Describe())
 	}
 	lock.AllowWritesUntil(time.Now())
 	lock.RecordEvent("nobody")
 }
 
-// The state of a combined gate follows from its parts, in whatever order they are set.
+// TestCombinedGates shows that the state of a combined gate depends on its parts, but not on the order in which they
+// are set.
 func TestCombinedGates(t *testing.T) {
 	t.Parallel()
 	soon, late, never := now.Add(time.Minute), now.Add(time.Hour), time.Time{}
@@ -91,11 +92,11 @@ func TestCombinedGates(t *testing.T) {
 				}
 				all[0].Remove()
 				if got := (part{g.closed.Load(), g.end}); got != order[1] {
-					t.Errorf("%v: one part is left, got %v", order, got)
+					t.Errorf("%v: the gate must follow the remaining part, got %v", order, got)
 				}
 				all[1].Remove()
 				if got := (part{g.closed.Load(), g.end}); got != (part{}) {
-					t.Errorf("%v: no part is left, got %v", order, got)
+					t.Errorf("%v: the gate must open without parts, got %v", order, got)
 				}
 			}
 		})

@@ -17,7 +17,7 @@ import (
 
 var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// record is a live one of a priority.
+// record returns the record of a live operator.
 func record(priority int, runtime string) peering.Record {
 	return peering.Record{Priority: priority, Lifetime: time.Minute, LastSeen: now.Add(-time.Second), Runtime: runtime}
 }
@@ -53,13 +53,13 @@ func TestJudgeAmongEquals(t *testing.T) {
 			t.Parallel()
 			verdict := peering.Judge(peering.Self{Identity: "m", Elects: c.elects}, c.others, now)
 			if delta := cmp.Diff(c.want, verdict.Blockers); delta != "" {
-				t.Errorf("the operator m has other blockers, -want, +got:\n%s", delta)
+				t.Errorf("the operator m has wrong blockers, -want, +got:\n%s", delta)
 			}
 		})
 	}
 }
 
-// TestOneOfOursActs goes through all operators of one status: exactly one of them may act, and all know who.
+// TestOneOfOursActs shows that exactly one of all operators in a status acts.
 func TestOneOfOursActs(t *testing.T) {
 	t.Parallel()
 	records := map[string]peering.Record{
@@ -73,7 +73,7 @@ func TestOneOfOursActs(t *testing.T) {
 		}
 	}
 	if delta := cmp.Diff([]string{"a"}, acting); delta != "" {
-		t.Errorf("others act than the smallest of the highest, -want, +got:\n%s", delta)
+		t.Errorf("want the smallest identity of the highest priority alone, -want, +got:\n%s", delta)
 	}
 }
 
@@ -97,15 +97,15 @@ func TestDecodeMalformed(t *testing.T) {
 			object := map[string]any{"status": map[string]any{"him": c.record, "her": map[string]any{}}}
 			records, err := peering.Decode(object, now)
 			if err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("the error is %v, without %s", err, c.want)
+				t.Errorf("the error is %v, want %s in it", err, c.want)
 			}
 			if _, ok := records["her"]; !ok || len(records) != 1 {
-				t.Errorf("of the two records, these were read: %v", records)
+				t.Errorf("only the well-formed record must be read, got %v", records)
 			}
 		})
 	}
 	if _, err := peering.Decode(map[string]any{"status": "x"}, now); err == nil {
-		t.Error("a status that is a text is no error")
+		t.Error("a status that is a text must be an error")
 	}
 }
 
@@ -131,7 +131,7 @@ func TestDecodeLifetimes(t *testing.T) {
 	}
 }
 
-// TestReactionGoesOnAfterErrors has a peering object that is gone: what must be paused is paused all the same.
+// TestReactionGoesOnAfterErrors shows that an operator still pauses for its peer if the peering object is missing.
 func TestReactionGoesOnAfterErrors(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -153,15 +153,16 @@ func TestReactionGoesOnAfterErrors(t *testing.T) {
 		err := b.member.React(t.Context(), object)
 		text := fmt.Sprint(err)
 		if !strings.Contains(text, "expired records") || !strings.Contains(text, `record of "me"`) {
-			t.Errorf("the error is %v, not of both writes", err)
+			t.Errorf("want the errors of both writes, got %v", err)
 		}
 		if took := time.Since(began); took != peering.DefaultLifetime {
-			t.Errorf("it waited %s for the peer", took)
+			t.Errorf("the reaction took %s, want the lifetime of the peer", took)
 		}
 	})
 }
 
-// TestKeepAliveGoesOnAfterErrors has an API server that refuses every second record.
+// TestKeepAliveGoesOnAfterErrors shows that the record is still renewed if the API server refuses every second
+// request.
 func TestKeepAliveGoesOnAfterErrors(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -181,7 +182,7 @@ func TestKeepAliveGoesOnAfterErrors(t *testing.T) {
 			status, _ := b.server.Object(b.resource, "", "default")["status"].(map[string]any)
 			own, _ := status["me"].(map[string]any)
 			if own["runtime"] != "kopf-runtime" || own["busy"] != int64(3) {
-				t.Errorf("two attempts, and maybe more soon: the record is %v", own)
+				t.Errorf("the record must report two attempts and one in reserve, got %v", own)
 			}
 		})
 		b.member.Run(ctx)

@@ -12,14 +12,14 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// testGate is a gate without a limit.
+// testGate is a gate that records whether it is closed, without a limit.
 type testGate struct{ isClosed atomic.Bool }
 
 func (g *testGate) Set(closed bool) { g.isClosed.Store(closed) }
 
 func (*testGate) AllowWritesUntil(time.Time) {}
 
-// pendingGate notes whether a record is confirmed before the decision that follows. It relies on the lock of its
+// pendingGate records whether a record is confirmed before the decision that follows. It relies on the lock of its
 // membership.
 type pendingGate struct{ isPending bool }
 
@@ -43,9 +43,9 @@ func (a *answers) PatchStatus(_ context.Context, status map[string]any, _ string
 	}, nil
 }
 
-// The lock is not released between the confirmation of a record and the decision with the peers in the same answer.
-// Otherwise, an alarm or an event could open the gate beside them. While several goroutines hold the lock for
-// milliseconds, each release passes it to the next one.
+// TestDecisionWithTheAnswer shows that the lock is not released between the confirmation of a record and the decision
+// with the peers in the same answer. Otherwise, an alarm or an event could open the gate beside them. While several
+// goroutines hold the lock for milliseconds, each release passes it to the next one.
 func TestDecisionWithTheAnswer(t *testing.T) {
 	t.Parallel()
 	gate, isOver, wasReleased := &pendingGate{}, atomic.Bool{}, atomic.Bool{}
@@ -76,8 +76,8 @@ func TestDecisionWithTheAnswer(t *testing.T) {
 	}
 }
 
-// An object counts from when it is applied, not from when a goroutine began to wait for the lock. The test runs in real
-// time, because virtual time stops while a goroutine waits for a lock.
+// TestObservationAfterWaiting shows that an object counts from when it is applied, not from when a goroutine began to
+// wait for the lock. The test runs in real time, because virtual time stops while a goroutine waits for a lock.
 func TestObservationAfterWaiting(t *testing.T) {
 	t.Parallel()
 	m := Member{Self: testSelf, Name: "default"}.Join(t.Context(), nil, &testGate{})
@@ -99,7 +99,7 @@ func TestObservationAfterWaiting(t *testing.T) {
 	}
 }
 
-// The gate closes in time, even if the time of the last decision is old.
+// TestAlarmAfterDelay shows that the gate closes in time, even if the time of the last decision is old.
 func TestAlarmAfterDelay(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -118,7 +118,8 @@ func TestAlarmAfterDelay(t *testing.T) {
 	})
 }
 
-// A process that is suspended until its record expires pauses before it acts again: peers may act by now.
+// TestAnswerAfterSuspension shows that a process that was suspended until its record expired pauses before it acts
+// again, because peers can act meanwhile.
 func TestAnswerAfterSuspension(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

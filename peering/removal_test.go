@@ -10,8 +10,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/peering"
 )
 
-// A record that somebody else removes does not make its operator harmless: it is written again soon, and until then the
-// others believe what it said: D-peering-gone.
+// TestRemovedRecord shows that an operator whose record another client removes writes it again soon, and that its
+// peers rely on the removed record until then: D-peering-gone.
 func TestRemovedRecord(t *testing.T) {
 	t.Parallel()
 	for _, removed := range []string{"high", "low"} {
@@ -29,10 +29,10 @@ func TestRemovedRecord(t *testing.T) {
 					time.Sleep(30 * time.Second)
 					high.takeLong(30 * time.Second)
 					time.Sleep(5 * time.Second)
-					w.want("it is at rest", "high")
+					w.want("the higher priority acts when the lower one is idle", "high")
 					acting = "high"
 				}
-				for range 20 { // the town looks that nobody else begins
+				for range 20 { // the town checks that no other operator begins
 					w.remove(acting)
 					time.Sleep(700 * time.Millisecond)
 				}
@@ -41,14 +41,14 @@ func TestRemovedRecord(t *testing.T) {
 					t.Errorf("the record is not written again")
 				}
 				time.Sleep(25 * time.Second)
-				w.want("nobody removes anything", "high")
+				w.want("the higher priority acts after the removals", "high")
 			})
 		})
 	}
 }
 
-// An operator that is cut off cannot write its record again. The next one, be it of a higher priority or a lower one,
-// waits as long as the record was to last, and not longer, whatever the clocks say: D-peering-gone.
+// TestRemovedRecordOfLostOperator shows that the removed record of an operator that is cut off still counts for its
+// lifetime, for peers of any priority and with any clock: D-peering-gone.
 func TestRemovedRecordOfLostOperator(t *testing.T) {
 	t.Parallel()
 	for _, clock := range []time.Duration{-100 * time.Second, 0, time.Minute} {
@@ -65,16 +65,16 @@ func TestRemovedRecordOfLostOperator(t *testing.T) {
 					time.Sleep(2 * time.Second)
 					w.remove("lost")
 					time.Sleep(30 * time.Second)
-					w.want("it may still act", "lost")
+					w.want("the lost operator may act until its record ends", "lost")
 					time.Sleep(peering.DefaultLifetime - 30*time.Second + 5*time.Second)
-					w.want("its record would have ended", "next")
+					w.want("the next operator acts at the end of the removed record", "next")
 				})
 			})
 		}
 	}
 }
 
-// A record that says that its operator is at rest may be removed by anybody: nobody waits for it.
+// TestRemovedRecordAtRest shows that the removed record of an idle operator does not count.
 func TestRemovedRecordAtRest(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -88,12 +88,12 @@ func TestRemovedRecordAtRest(t *testing.T) {
 		w.remove("idle")
 		high.leave()
 		time.Sleep(time.Second)
-		w.want("the record is removed", "low")
+		w.want("the lower priority acts although a record was removed", "low")
 	})
 }
 
-// The answer to a write may overtake the events before it. What a record said last counts nevertheless: who leaves says
-// that it is at rest. What it said before does not.
+// TestRemovedRecordOvertaken shows that the last state of a record counts even if the answer to a write overtakes
+// earlier events. A leaving operator reports last that it is idle. Earlier states do not count.
 func TestRemovedRecordOvertaken(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -56,8 +56,8 @@ func (s *stalled) change(records map[string]any) map[string]any {
 	}
 }
 
-// A removal of expired records that gets no answer does not delay the writes of the own record: D-peering-gone,
-// D-peering-fence.
+// TestStalledRemoval shows that a removal of expired records that gets no answer does not delay writes of the own
+// record: D-peering-gone, D-peering-fence.
 func TestStalledRemoval(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -67,7 +67,8 @@ func TestStalledRemoval(t *testing.T) {
 		within    time.Duration
 	}{
 		"Restored": {"a missing record is written again at once", nil, true, time.Second},
-		"Renewed":  {"the record ends soon", func() time.Duration { return 5 * time.Second }, false, 5 * time.Second},
+		"Renewed": {"a record that ends soon is renewed in time",
+			func() time.Duration { return 5 * time.Second }, false, 5 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -84,7 +85,7 @@ func TestStalledRemoval(t *testing.T) {
 				member.Observe(object.change(own))
 				synctest.Wait()
 				if object.running.Load() != 1 {
-					t.Fatal("no expired record is being removed")
+					t.Fatal("an expired record must be removed")
 				}
 				if tc.isRemoved {
 					member.Observe(object.change(nil))
@@ -98,16 +99,16 @@ func TestStalledRemoval(t *testing.T) {
 				}
 				time.Sleep(time.Minute)
 				if object.removals.Load() < 2 || object.areParallel.Load() {
-					t.Errorf("removals are repeated one by one: got %d, at once %t", object.removals.Load(),
+					t.Errorf("removals must be repeated one by one: got %d, at once %t", object.removals.Load(),
 						object.areParallel.Load())
 				}
 				member.Observe(object.change(own))
 				if time.Sleep(3 * time.Second); object.running.Load() != 1 {
-					t.Fatal("no expired record is being removed any more")
+					t.Fatal("an expired record must still be removed")
 				}
 				cancel()
 				if <-done; object.running.Load() > 0 {
-					t.Error("Run has returned before the removal")
+					t.Error("Run returned before the removal")
 				}
 			})
 		})

@@ -21,7 +21,7 @@ func peersOf(priority int, runtime string, busy *int) map[string]Record {
 	}
 }
 
-// published returns a state whose record was published at the start, with a busy operator.
+// published returns the state of a busy operator that published its record at the start.
 func published(m Member, records map[string]Record) state {
 	m.Self = testSelf
 	s := newState(m)
@@ -30,7 +30,7 @@ func published(m Member, records map[string]Record) state {
 	return s
 }
 
-// The decision about the gate depends on the record, the peers and the time.
+// TestDecisions shows how the decision about the gate depends on the record, the peers and the time.
 func TestDecisions(t *testing.T) {
 	t.Parallel()
 	alone := map[string]Record{"me": peersOf(0, "", nil)["me"]}
@@ -49,33 +49,50 @@ func TestDecisions(t *testing.T) {
 		want    step
 	}{
 		"NoAnswer": {
-			"the record may not be there", Member{}, alone, func(s *state) { s.record = recordUnknown }, 0, keepGate,
+			"an unknown record keeps the gate",
+			Member{}, alone, func(s *state) { s.record = recordUnknown }, 0, keepGate,
 		},
-		"New":     {"removed records can come back", Member{}, alone, nil, 0, letSettle},
-		"Settled": {"there are no peers", Member{}, alone, nil, settling, openGate},
-		"Open":    {"nothing changes", Member{Acting: true}, alone, nil, settling, keepGate},
+		"New": {"a new record settles first, as removed records can come back", Member{}, alone, nil, 0, letSettle},
+		"Settled": {"an operator without peers opens the gate after it has settled",
+			Member{}, alone, nil, settling, openGate},
+		"Open": {"an acting operator without peers keeps the gate",
+			Member{Acting: true}, alone, nil, settling, keepGate},
 		"Idle": {
-			"peers must see that it acts", Member{}, alone, func(s *state) { s.reported = 0 }, settling, publishFirst,
+			"an operator whose record says idle publishes first that it acts",
+			Member{}, alone, func(s *state) { s.reported = 0 }, settling, publishFirst,
 		},
-		"IdleSoon":      {"a report that it is idle is under way", Member{}, alone, idle, settling, publishFirst},
-		"Higher":        {"a peer of a higher priority acts", Member{}, higher, nil, settling, pauseForPeers},
-		"HigherActing":  {"an acting operator pauses, too", Member{Acting: true}, higher, nil, settling, pauseForPeers},
-		"HigherExpired": {"no peer and no own record", Member{}, higher, nil, time.Minute, stopActing},
-		"Lower":         {"an attempt of the peer is running", Member{}, lower, nil, settling, awaitPeers},
-		"LowerIdle":     {"the peer is idle", Member{}, peersOf(1, Runtime, ptr.To(0)), nil, settling, openGate},
-		"LowerKopf":     {"the peer needs time to pause", waits, kopf, nil, 4 * time.Second, awaitPeers},
-		"LowerKopfLate": {"the peer has paused", waits, kopf, nil, 5 * time.Second, openGate},
-		"LowerActing":   {"both have acted without a record", Member{Acting: true}, lower, nil, settling, awaitPeers},
-		"AlmostLost":    {"the record is valid", Member{Acting: true}, alone, nil, time.Minute - margin - 1, keepGate},
+		"IdleSoon": {"an operator with a pending report of idle publishes first that it acts",
+			Member{}, alone, idle, settling, publishFirst},
+		"Higher": {"a peer of a higher priority pauses the operator",
+			Member{}, higher, nil, settling, pauseForPeers},
+		"HigherActing": {"a peer of a higher priority pauses an acting operator",
+			Member{Acting: true}, higher, nil, settling, pauseForPeers},
+		"HigherExpired": {"an expired own record stops the operator even without peers",
+			Member{}, higher, nil, time.Minute, stopActing},
+		"Lower": {"a busy peer of a lower priority is awaited", Member{}, lower, nil, settling, awaitPeers},
+		"LowerIdle": {"an idle peer of a lower priority opens the gate",
+			Member{}, peersOf(1, Runtime, ptr.To(0)), nil, settling, openGate},
+		"LowerKopf":     {"a peer of Kopf is awaited for some time", waits, kopf, nil, 4 * time.Second, awaitPeers},
+		"LowerKopfLate": {"a peer of Kopf is not awaited after the time", waits, kopf, nil, 5 * time.Second, openGate},
+		"LowerActing": {"an acting operator awaits a busy peer of a lower priority",
+			Member{Acting: true}, lower, nil, settling, awaitPeers},
+		"AlmostLost": {"a record that is still valid keeps the gate",
+			Member{Acting: true}, alone, nil, time.Minute - margin - 1, keepGate},
 		"Lost": {
-			"the record could not be renewed", Member{Acting: true}, alone, nil, time.Minute - margin, stopActing,
+			"a record that was not renewed stops the operator",
+			Member{Acting: true}, alone, nil, time.Minute - margin, stopActing,
 		},
-		"NoObject":      {"it acts alone", Member{}, nil, (*state).withdraw, 0, openGate},
-		"NoMandatory":   {"it must not act alone", Member{Mandatory: true}, nil, (*state).withdraw, 0, stopActing},
-		"NoObjectAbove": {"the peer is still valid", Member{}, higher, (*state).withdraw, settling, pauseForPeers},
-		"NoObjectLater": {"the peer has expired", Member{}, higher, (*state).withdraw, time.Minute, openGate},
+		"NoObject": {"an operator without a peering object acts alone",
+			Member{}, nil, (*state).withdraw, 0, openGate},
+		"NoMandatory": {"a missing mandatory object stops the operator",
+			Member{Mandatory: true}, nil, (*state).withdraw, 0, stopActing},
+		"NoObjectAbove": {"a valid peer of a removed object pauses the operator",
+			Member{}, higher, (*state).withdraw, settling, pauseForPeers},
+		"NoObjectLater": {"an expired peer of a removed object opens the gate",
+			Member{}, higher, (*state).withdraw, time.Minute, openGate},
 		"NoObjectRules": {
-			"Kopf keeps its decision", Member{KopfRules: true}, higher, (*state).withdraw, time.Hour, pauseForPeers,
+			"by Kopf's rules, a peer of a removed object pauses without end",
+			Member{KopfRules: true}, higher, (*state).withdraw, time.Hour, pauseForPeers,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -91,8 +108,8 @@ func TestDecisions(t *testing.T) {
 	}
 }
 
-// An operator settles from when its record is confirmed, however long the request took: D-peering-gone. The end of the
-// record counts from when it was sent.
+// TestSettlingAfterTheAnswer shows that an operator settles from when its record is confirmed, however long the
+// request took: D-peering-gone. The end of the record counts from when it was sent.
 func TestSettlingAfterTheAnswer(t *testing.T) {
 	t.Parallel()
 	for _, takes := range []time.Duration{0, time.Millisecond, settling, 9 * time.Second} {
@@ -114,7 +131,8 @@ func TestSettlingAfterTheAnswer(t *testing.T) {
 	}
 }
 
-// The next write is due at the renewal, or earlier if the record reports something else, is missing, or peers expire.
+// TestNextWrites shows that the next write is due at the renewal, or earlier if the record reports something else, is
+// missing, or peers expire.
 func TestNextWrites(t *testing.T) {
 	t.Parallel()
 	type due struct {
@@ -137,23 +155,30 @@ func TestNextWrites(t *testing.T) {
 		change func(*state)
 		want   due
 	}{
-		"Renewal": {"a third of the lifetime", Member{}, nil, due{20 * time.Second, false}},
-		"Jitter":  {"the lifetime less the jitter", Member{Jitter: jitter}, nil, due{53 * time.Second, false}},
-		"Retry":   {"a request has failed", Member{}, retry, due{time.Second, false}},
+		"Renewal": {"a record is renewed after a third of its lifetime", Member{}, nil, due{20 * time.Second, false}},
+		"Jitter": {"a jitter renews the record that long before its end",
+			Member{Jitter: jitter}, nil, due{53 * time.Second, false}},
+		"Retry": {"a failed request is retried after a second", Member{}, retry, due{time.Second, false}},
 		"RetryFirst": {
-			"retries are not faster", Member{}, func(s *state) { retry(s); missing(s) }, due{time.Second, false},
+			"a missing record does not speed up a retry",
+			Member{}, func(s *state) { retry(s); missing(s) }, due{time.Second, false},
 		},
-		"Missing":     {"it is written again at once", Member{}, missing, due{0, false}},
-		"MissingMore": {"it is removed again and again", Member{}, again, due{125 * time.Millisecond, false}},
+		"Missing": {"a missing record is written again at once", Member{}, missing, due{0, false}},
+		"MissingMore": {"a record that is removed repeatedly is written with a delay",
+			Member{}, again, due{125 * time.Millisecond, false}},
 		"Acting": {
-			"it says that the operator is idle", Member{}, func(s *state) { s.reported = 0 }, due{0, false},
+			"a record that says idle is updated at once when the operator acts",
+			Member{}, func(s *state) { s.reported = 0 }, due{0, false},
 		},
 		"Pausing": {
-			"attempts are running", busy, func(s *state) { s.step = pauseForPeers }, due{20 * time.Second, true},
+			"a pausing operator writes as soon as its attempts have ended",
+			busy, func(s *state) { s.step = pauseForPeers }, due{20 * time.Second, true},
 		},
-		"Paused":   {"no attempt is running", Member{}, func(s *state) { s.step = pauseForPeers }, due{0, false}},
-		"Expiry":   {"all peers look again then", Member{}, soon, due{time.Second, false}},
-		"NoObject": {"a busy peer cannot see it", Member{}, (*state).withdraw, due{20 * time.Second, false}},
+		"Paused": {"a paused operator without attempts reports at once that it is idle",
+			Member{}, func(s *state) { s.step = pauseForPeers }, due{0, false}},
+		"Expiry": {"the record is written when the first peer expires", Member{}, soon, due{time.Second, false}},
+		"NoObject": {"without a peering object, the interval of renewals applies",
+			Member{}, (*state).withdraw, due{20 * time.Second, false}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -171,7 +196,7 @@ func TestNextWrites(t *testing.T) {
 	}
 }
 
-// Only records of others are removed, and only by the newest object.
+// TestExpiredRecordsToRemove shows that only records of others are removed, and only by the newest object.
 func TestExpiredRecordsToRemove(t *testing.T) {
 	t.Parallel()
 	s := published(Member{}, peersOf(9, "", nil))

@@ -17,7 +17,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/vectors"
 )
 
-// journal is a log.
+// journal is a log in memory.
 type journal struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -29,7 +29,7 @@ func (j *journal) Write(line []byte) (int, error) {
 	return j.text.Write(line)
 }
 
-// In stealth mode, the record is kept alive without log lines.
+// TestStealth shows that in stealth mode, the record is kept alive without log lines.
 func TestStealth(t *testing.T) {
 	t.Parallel()
 	for _, stealth := range []bool{false, true} {
@@ -51,7 +51,7 @@ func TestStealth(t *testing.T) {
 					t.Error("the record is not kept alive")
 				}
 				if logs := strings.Contains(log.text.String(), "alive"); logs == stealth {
-					t.Errorf("the log has lines about that: %t", logs)
+					t.Errorf("the log reports the renewals: %t", logs)
 				}
 			})
 		})

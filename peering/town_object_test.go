@@ -16,7 +16,7 @@ func (w *town) history() []map[string]any {
 	return slices.Clip(w.states)
 }
 
-// remove removes a record, as operators of Kopf do that were frozen, and people.
+// remove removes a record, as people do, and suspended operators of Kopf.
 func (w *town) remove(identity string) {
 	w.bench.server.Edit(w.bench.resource, "", "default", func(object map[string]any) {
 		delete(object["status"].(map[string]any), identity)
@@ -26,13 +26,13 @@ func (w *town) remove(identity string) {
 	w.note("the record of %s is removed", identity)
 }
 
-// has tells whether there is such a record.
+// has returns whether the object has a record of the operator.
 func (w *town) has(identity string) bool {
 	status, _ := w.object()["status"].(map[string]any)
 	return status[identity] != nil
 }
 
-// skewed is an object as somebody sees it whose clock is ahead.
+// skewed is an object as an operator sees it whose clock is ahead.
 type skewed struct {
 	peering.Object
 

@@ -15,15 +15,15 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/vectors"
 )
 
-// town is where several operators share one peering object. It looks that no two of them act at once.
+// town runs several operators that share one peering object. It checks that no two of them act at the same time.
 type town struct {
 	t      *testing.T
 	bench  *bench
 	mu     sync.Mutex
 	all    []*resident
 	log    []string
-	acting time.Time        // when somebody acted last
-	states []map[string]any // of the object, as writers have left it
+	acting time.Time        // when an operator acted last
+	states []map[string]any // the states of the object after each write
 }
 
 func newTown(t *testing.T) *town {
@@ -35,8 +35,8 @@ func newTown(t *testing.T) *town {
 type resident struct {
 	town       *town
 	member     peering.Member
-	clock      time.Duration // how far it is ahead
-	takes      time.Duration // an attempt
+	clock      time.Duration // how far its clock is ahead
+	takes      time.Duration // how long an attempt takes
 	connection *memapi.Connection
 
 	closed  bool
@@ -49,7 +49,7 @@ type resident struct {
 	done    chan struct{}
 }
 
-// settle has an operator begin.
+// settle starts an operator.
 func (w *town) settle(identity string, priority int, clock time.Duration) *resident {
 	w.t.Helper()
 	r := &resident{
@@ -78,7 +78,7 @@ func (w *town) settle(identity string, priority int, clock time.Duration) *resid
 	return r
 }
 
-// live keeps the operator in the town until it is stopped, or dies.
+// live runs the operator until it is stopped or dies.
 func (r *resident) live(ctx context.Context) {
 	defer close(r.done)
 	api, err := memapi.NewClient(r.connection, r.town.bench.resource)
@@ -99,7 +99,7 @@ func (r *resident) live(ctx context.Context) {
 	})
 }
 
-// watch has the operator hear of the object late, and of each of its states, like a watch; and of how it is.
+// watch passes the states of the object to the operator with a delay, like a watch. Then it passes the present state.
 func (r *resident) watch(ctx context.Context, membership *peering.Membership) {
 	for heard := r.town.history(); ctx.Err() == nil; time.Sleep(300 * time.Millisecond) {
 		if !r.hears() {
@@ -119,7 +119,7 @@ func (r *resident) hears() bool {
 	return !r.cut && !r.dead
 }
 
-// attempt does something if the gate is open, and complains if another operator does so, too.
+// attempt runs an attempt if the gate is open, and reports an error if another operator is running one.
 func (r *resident) attempt() {
 	r.town.mu.Lock()
 	if r.closed || r.dead || !r.end.IsZero() && !time.Now().Before(r.end) {
@@ -189,7 +189,7 @@ func (r *resident) idling() <-chan struct{} {
 	return r.idle
 }
 
-// open tells who may act.
+// open returns the operators that may act.
 func (w *town) open() (names []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -214,7 +214,7 @@ func (w *town) note(format string, args ...any) {
 	w.log = append(w.log, w.now()+" "+fmt.Sprintf(format, args...))
 }
 
-// cutOff has nobody answer the operator, or answers it again.
+// cutOff stops or resumes the answers to the operator.
 func (r *resident) cutOff(cut bool) {
 	r.town.mu.Lock()
 	defer r.town.mu.Unlock()
@@ -222,7 +222,7 @@ func (r *resident) cutOff(cut bool) {
 	r.cut = cut
 }
 
-// die ends an operator without a farewell.
+// die ends an operator without removing its record.
 func (r *resident) die() {
 	r.town.mu.Lock()
 	r.town.note("%s dies", r.name())
@@ -231,13 +231,13 @@ func (r *resident) die() {
 	r.stop()
 }
 
-// leave ends an operator in good order.
+// leave ends an operator, which removes its record.
 func (r *resident) leave() {
 	r.stop()
 	<-r.done
 }
 
-// end ends all.
+// end ends all operators.
 func (w *town) end() {
 	for _, r := range w.all {
 		r.cutOff(false)

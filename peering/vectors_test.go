@@ -18,35 +18,35 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/vectors"
 )
 
-// firstMoment is when the clocks of the cases begin.
+// firstMoment is the time at which the clocks of the cases begin.
 const firstMoment = "2024-05-06T07:08:09.123456+00:00"
 
-// gate is closed or open; it is told at once.
+// gate records at once whether it is closed.
 type gate struct{ closed atomic.Bool }
 
 func (g *gate) Set(closed bool) { g.closed.Store(closed) }
 
 func (*gate) AllowWritesUntil(time.Time) {}
 
-// bench is one member beside an API server in memory.
+// bench is one member with an API server in memory.
 type bench struct {
 	server     *memapi.Server
 	resource   memapi.Resource
 	connection *memapi.Connection
 	began      time.Time
 	name       string
-	sent       []any // with the times since it began
+	sent       []any // the requests with the time since the beginning
 	gate       gate
 	member     *peering.Membership
 }
 
-// newBench waits for the time of the case, which virtual time allows.
+// newBench returns a bench at the time of the case, by virtual time.
 func newBench(t *testing.T, input vectors.Fields, m peering.Member) *bench {
 	t.Helper()
 	return newBenchBefore(t.Context(), t, 0, input, m)
 }
 
-// newBenchBefore waits for a time before that of the case.
+// newBenchBefore returns a bench at a time before that of the case.
 func newBenchBefore(
 	ctx context.Context, t *testing.T, before time.Duration, input vectors.Fields, m peering.Member,
 ) *bench {
@@ -98,7 +98,7 @@ func (b *bench) send(t *testing.T, r memapi.Request) {
 
 func (b *bench) since() float64 { return time.Since(b.began).Round(time.Microsecond).Seconds() }
 
-// resourceOf is the kind of peering objects of a case.
+// resourceOf returns the kind of peering objects of a case.
 func resourceOf(t *testing.T, input vectors.Fields) memapi.Resource {
 	r := memapi.Resource{
 		Group: "kopf.dev", Version: "v1", Plural: "clusterkopfpeerings", Kind: "ClusterKopfPeering",
@@ -152,7 +152,8 @@ func TestVectorsPeering(t *testing.T) {
 	})
 }
 
-// prepare publishes the record and waits for the time of the case. A peer that the case does not have can pause it.
+// prepare publishes the record and waits for the time of the case. A peer that is not in the case can pause the
+// operator.
 func (b *bench) prepare(t *testing.T, paused bool) {
 	t.Helper()
 	if err := b.member.Touch(t.Context()); err != nil {
@@ -288,7 +289,7 @@ func TestVectorsPeeringIdentity(t *testing.T) {
 	})
 }
 
-// known are the names of a host in a lookup: that which was asked for, and the others.
+// known returns the names of a host in a lookup: the requested one and its aliases.
 func known(lookup []any) (names []string) {
 	if len(lookup) == 0 {
 		return nil
@@ -301,7 +302,7 @@ func known(lookup []any) (names []string) {
 	return names
 }
 
-// number is a whole one.
+// number returns a whole number from the fields.
 func number(t *testing.T, f vectors.Fields, key string, otherwise int) int {
 	t.Helper()
 	if value := vectors.Number(t, f, key); value != nil {
@@ -310,7 +311,7 @@ func number(t *testing.T, f vectors.Fields, key string, otherwise int) int {
 	return otherwise
 }
 
-// plain gives a value as JSON has it.
+// plain returns a value as JSON decodes it.
 func plain(t *testing.T, value any) (decoded any) {
 	t.Helper()
 	data, err := json.Marshal(value)

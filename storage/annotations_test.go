@@ -21,15 +21,16 @@ func TestAnnotations(t *testing.T) {
 		want   object
 		fails  bool
 	}{
-		"NullMetadata":    {reason: "It is not an object of Kubernetes.", body: object{"metadata": nil}, fails: true},
-		"TextMetadata":    {reason: "It is not an object of Kubernetes.", body: object{"metadata": "x"}, fails: true},
-		"TextAnnotations": {reason: "It is not an object of Kubernetes.", body: annotated("x"), fails: true},
-		"ListAnnotations": {reason: "It is not an object of Kubernetes.", body: annotated([]any{}), fails: true},
-		"NoMetadata":      {reason: "Essences have none if they can.", body: object{}},
-		"NoAnnotations":   {reason: "Most objects have none.", body: object{"metadata": object{}}},
-		"Null":            {reason: "It is how Go writes none.", body: annotated(nil)},
+		"NullMetadata":    {reason: "null metadata is an error", body: object{"metadata": nil}, fails: true},
+		"TextMetadata":    {reason: "metadata that is a text is an error", body: object{"metadata": "x"}, fails: true},
+		"TextAnnotations": {reason: "annotations that are a text are an error", body: annotated("x"), fails: true},
+		"ListAnnotations": {reason: "annotations that are a list are an error", body: annotated([]any{}), fails: true},
+		"NoMetadata": {reason: "an object without metadata, such as an essence, has no annotations and no error",
+			body: object{}},
+		"NoAnnotations": {reason: "an object without annotations is valid", body: object{"metadata": object{}}},
+		"Null":          {reason: "null annotations count as absent", body: annotated(nil)},
 		"Some": {
-			reason: "They are returned as they are.", body: annotated(object{"a": "b"}), want: object{"a": "b"},
+			reason: "annotations are returned as they are", body: annotated(object{"a": "b"}), want: object{"a": "b"},
 		},
 	}
 	for name, tc := range cases {
@@ -55,20 +56,20 @@ func TestAnnotate(t *testing.T) {
 		fails  bool
 	}{
 		"NoPlace": {
-			reason: "The patch removes all annotations.",
+			reason: "a patch that removes all annotations is an error",
 			patch:  annotated(nil),
 			names:  []string{"x/a", "x/b"},
 			value:  "1",
 			want:   annotated(nil),
 			fails:  true,
 		},
-		"NoNames": {reason: "Nothing is to be written.", patch: object{}, value: "1", want: object{}},
+		"NoNames": {reason: "no names leave the patch unchanged", patch: object{}, value: "1", want: object{}},
 		"Names": {
-			reason: "All names get it.", patch: object{}, names: []string{"x/a", "x/b"}, value: "1",
+			reason: "each name gets the value", patch: object{}, names: []string{"x/a", "x/b"}, value: "1",
 			want: annotated(object{"x/a": "1", "x/b": "1"}),
 		},
 		"Removal": {
-			reason: "A null removes.", patch: annotated(object{"y": "2"}), names: []string{"x/a"},
+			reason: "a null value removes the annotation", patch: annotated(object{"y": "2"}), names: []string{"x/a"},
 			want: annotated(object{"x/a": nil, "y": "2"}),
 		},
 	}
@@ -93,23 +94,27 @@ func TestAnnotateOnce(t *testing.T) {
 		fails       bool
 	}{
 		"NoPlace": {
-			reason: "The patch is of no use.", patch: object{"metadata": "x"}, want: object{"metadata": "x"},
+			reason: "a patch with malformed metadata is an error",
+			patch:  object{"metadata": "x"}, want: object{"metadata": "x"},
 			fails: true,
 		},
 		"InBody": {
-			reason: "It is there, with whatever value.", patch: object{}, body: annotated(object{"m": nil}),
+			reason: "an annotation of the object is not written again, even if it is null",
+			patch:  object{}, body: annotated(object{"m": nil}),
 			want: object{},
 		},
 		"InPatch": {
-			reason: "It will be there, or somebody insists that it will not.", patch: annotated(object{"m": nil}),
-			want: annotated(object{"m": nil}),
+			reason: "an annotation of the patch is not overwritten, even if it is null",
+			patch:  annotated(object{"m": nil}),
+			want:   annotated(object{"m": nil}),
 		},
 		"MalformedOne": {
-			reason: "What cannot be read has no marks.", patch: object{}, body: object{"metadata": "x"},
+			reason: "an object with malformed metadata gets the annotation",
+			patch:  object{}, body: object{"metadata": "x"},
 			want: annotated(object{"m": "yes"}),
 		},
 		"Nowhere": {
-			reason: "It is missing.", patch: object{}, body: annotated(object{"n": "1"}),
+			reason: "a missing annotation is added", patch: object{}, body: annotated(object{"n": "1"}),
 			want: annotated(object{"m": "yes"}),
 		},
 	}
@@ -130,10 +135,10 @@ func TestAnnotateOnce(t *testing.T) {
 func TestExcerpt(t *testing.T) {
 	full := strings.Repeat("x", 256)
 	cases := map[string]struct{ reason, text, want string }{
-		"Short": {reason: "There is nothing to leave out.", text: "x", want: "x"},
-		"Full":  {reason: "An ellipsis would only make it longer.", text: full, want: full},
-		"Long":  {reason: "Messages are read by people.", text: full + "y", want: full + "…"},
-		"Cut":   {reason: "Half a character is no text.", text: full[1:] + "ü", want: full[1:] + "…"},
+		"Short": {reason: "a short text is returned unchanged", text: "x", want: "x"},
+		"Full":  {reason: "a text of exactly the limit does not get an ellipsis", text: full, want: full},
+		"Long":  {reason: "a long text is cut and gets an ellipsis", text: full + "y", want: full + "…"},
+		"Cut":   {reason: "a character is never cut in two", text: full[1:] + "ü", want: full[1:] + "…"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -151,28 +156,29 @@ func TestParse(t *testing.T) {
 		want   object
 		fails  bool
 	}{
-		"NotText": {reason: "A native object in place of text is not what was written.", value: object{}, fails: true},
-		"Number":  {reason: "Neither is a number.", value: int64(1), fails: true},
-		"Empty":   {reason: "Somebody wiped it out: that is not the same as removing it.", value: "", fails: true},
-		"Cut":     {reason: "It is not JSON.", value: `{"a":`, fails: true},
-		"Two":     {reason: "It is more than JSON.", value: `{} {}`, fails: true},
+		"NotText": {reason: "an object in place of its text is an error", value: object{}, fails: true},
+		"Number":  {reason: "a number in place of a text is an error", value: int64(1), fails: true},
+		"Empty":   {reason: "an empty text is an error, unlike an absent one", value: "", fails: true},
+		"Cut":     {reason: "incomplete JSON is an error", value: `{"a":`, fails: true},
+		"Two":     {reason: "two JSON values are an error", value: `{} {}`, fails: true},
 		// Deviation D-nan.
 		"NaN": {
-			reason: "Kopf reads it, but objects of Kubernetes cannot have it.", value: `{"a":NaN}`, fails: true,
+			reason: "a NaN is an error, unlike in Kopf, as Kubernetes objects cannot hold it",
+			value:  `{"a":NaN}`, fails: true,
 		},
-		"List":   {reason: "It is not an object.", value: `[]`, fails: true},
-		"Text":   {reason: "It is not an object.", value: `"x"`, fails: true},
-		"Absent": {reason: "There is nothing to parse."},
-		"Null":   {reason: "It is as good as absent.", value: " null "},
+		"List":   {reason: "a list is an error", value: `[]`, fails: true},
+		"Text":   {reason: "a JSON text is an error", value: `"x"`, fails: true},
+		"Absent": {reason: "an absent value gives no object and no error"},
+		"Null":   {reason: "a JSON null counts as absent", value: " null "},
 		"Object": {
-			reason: "Spaces and newlines around do not matter.", value: " {\"a\": {}}\n", want: object{"a": object{}},
+			reason: "white space around the object is ignored", value: " {\"a\": {}}\n", want: object{"a": object{}},
 		},
-		"Nothing": {reason: "An empty object is one.", value: "{}", want: object{}},
+		"Nothing": {reason: "an empty object is an object", value: "{}", want: object{}},
 		"Numbers": {
-			reason: "Numbers are as in objects of Kubernetes.", value: `{"a":1,"b":1.0,"c":9223372036854775807}`,
+			reason: "integers and fractions keep their types", value: `{"a":1,"b":1.0,"c":9223372036854775807}`,
 			want: object{"a": int64(1), "b": 1.0, "c": int64(9223372036854775807)},
 		},
-		"Repeated": {reason: "The last one counts.", value: `{"a":1,"a":2}`, want: object{"a": int64(2)}},
+		"Repeated": {reason: "the last of repeated keys counts", value: `{"a":1,"a":2}`, want: object{"a": int64(2)}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

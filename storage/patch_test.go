@@ -17,45 +17,45 @@ func TestPut(t *testing.T) {
 		fails  bool
 	}{
 		"Root": {
-			reason: "A patch is not replaced by a value.",
+			reason: "a value cannot replace the whole patch",
 			patch:  object{},
 			want:   object{},
 			fails:  true,
 		},
 		"Scalar": {
-			reason: "Somebody else's value is not overwritten by a mapping.",
+			reason: "a text on the path is not overwritten by a mapping",
 			patch:  object{"a": object{"b": "text"}},
 			path:   []string{"a", "b", "c"},
 			want:   object{"a": object{"b": "text"}},
 			fails:  true,
 		},
 		"Null": {
-			reason: "The patch removes the whole place: putting something there would revive the rest of it.",
+			reason: "a null on the path is not overwritten, as this would restore the rest of the mapping",
 			patch:  object{"a": nil},
 			path:   []string{"a", "b"},
 			want:   object{"a": nil},
 			fails:  true,
 		},
 		"New": {
-			reason: "The mappings on the way are made.",
+			reason: "missing mappings on the path are created",
 			patch:  object{"x": int64(1)},
 			path:   []string{"a", "b", "c"},
 			want:   object{"x": int64(1), "a": object{"b": object{"c": "new"}}},
 		},
 		"Beside": {
-			reason: "What is there stays.",
+			reason: "other values of the mapping stay",
 			patch:  object{"a": object{"b": int64(1)}},
 			path:   []string{"a", "c"},
 			want:   object{"a": object{"b": int64(1), "c": "new"}},
 		},
 		"NilMapping": {
-			reason: "A nil mapping is an empty one, but nothing can be put into it.",
+			reason: "a nil mapping on the path is replaced by a new one",
 			patch:  object{"a": object(nil)},
 			path:   []string{"a", "c"},
 			want:   object{"a": object{"c": "new"}},
 		},
 		"Over": {
-			reason: "The last word counts.",
+			reason: "an existing value at the path is replaced",
 			patch:  object{"a": nil},
 			path:   []string{"a"},
 			want:   object{"a": "new"},
@@ -81,25 +81,26 @@ func TestDrop(t *testing.T) {
 		path   []string
 		want   object
 	}{
-		"Root": {reason: "There is no key to drop.", patch: object{"a": int64(1)}, want: object{"a": int64(1)}},
+		"Root": {reason: "an empty path drops nothing", patch: object{"a": int64(1)}, want: object{"a": int64(1)}},
 		"Absent": {
-			reason: "There is nothing to drop.", patch: object{"a": object{"b": int64(1)}}, path: []string{"a", "c"},
+			reason: "a missing key drops nothing", patch: object{"a": object{"b": int64(1)}}, path: []string{"a", "c"},
 			want: object{"a": object{"b": int64(1)}},
 		},
 		"Scalar": {
-			reason: "Nothing is inside of it.", patch: object{"a": "text"}, path: []string{"a", "b"},
+			reason: "a path into a text drops nothing", patch: object{"a": "text"}, path: []string{"a", "b"},
 			want: object{"a": "text"},
 		},
 		"Empty": {
-			reason: "Somebody else wants it to be empty.", patch: object{"a": object{}}, path: []string{"a", "b"},
+			reason: "an empty mapping that another writer set is kept",
+			patch:  object{"a": object{}}, path: []string{"a", "b"},
 			want: object{"a": object{}},
 		},
 		"Last": {
-			reason: "No trace is left.", patch: object{"a": object{"b": object{"c": nil}}},
+			reason: "mappings that become empty are dropped, too", patch: object{"a": object{"b": object{"c": nil}}},
 			path: []string{"a", "b", "c"}, want: object{},
 		},
 		"Other": {
-			reason: "Others' changes stay.", patch: object{"a": object{"b": int64(1), "c": int64(2)}},
+			reason: "other values of the mapping stay", patch: object{"a": object{"b": int64(1), "c": int64(2)}},
 			path: []string{"a", "b"}, want: object{"a": object{"c": int64(2)}},
 		},
 	}
@@ -119,18 +120,19 @@ func TestLeaves(t *testing.T) {
 		patch  object
 		want   object
 	}{
-		"Empty": {reason: "Nothing is written.", patch: object{}, want: object{}},
+		"Empty": {reason: "an empty patch has no leaves", patch: object{}, want: object{}},
 		"Mapping": {
-			reason: "An empty mapping leaves what is there.", patch: object{"a": object{"b": object{}}}, want: object{},
+			reason: "an empty mapping is not a leaf", patch: object{"a": object{"b": object{}}}, want: object{},
 		},
-		"Removal": {reason: "To remove is to write.", patch: object{"a": object{"b": nil}}, want: object{"/a/b": nil}},
+		"Removal": {reason: "a null is a leaf", patch: object{"a": object{"b": nil}}, want: object{"/a/b": nil}},
 		"List": {
-			reason: "A list is replaced as a whole.", patch: object{"a": []any{object{"b": "c"}}},
+			reason: "a list is one leaf", patch: object{"a": []any{object{"b": "c"}}},
 			want: object{"/a": []any{object{"b": "c"}}},
 		},
 		"Escaped": {
-			reason: "Two keys are never taken for one.", patch: object{"a/b": "x", "a": object{"b": "y"}, "a~1b": "z"},
-			want: object{"/a~1b": "x", "/a/b": "y", "/a~01b": "z"},
+			reason: "slashes and tildes of keys are escaped",
+			patch:  object{"a/b": "x", "a": object{"b": "y"}, "a~1b": "z"},
+			want:   object{"/a~1b": "x", "/a/b": "y", "/a~01b": "z"},
 		},
 	}
 	for name, tc := range cases {

@@ -20,61 +20,61 @@ func TestWithout(t *testing.T) {
 		fails  bool
 	}{
 		"Root": {
-			reason: "A tree without itself is nothing that could be returned.",
+			reason: "the whole tree cannot be removed",
 			tree:   object{"a": int64(1)},
 			fails:  true,
 		},
 		"Scalar": {
-			reason: "What is in the way hides whether there is anything to be removed; the caller decides what that " +
-				"means.",
+			reason: "a text on the path is an error: it hides whether there is a value to remove, so the caller " +
+				"decides",
 			tree:  object{"a": "text"},
 			path:  []string{"a", "b"},
 			fails: true,
 		},
 		"Null": {
-			reason: "A null on the way is not a mapping.",
+			reason: "a null on the path is an error",
 			tree:   object{"a": object{"b": nil}},
 			path:   []string{"a", "b", "c"},
 			fails:  true,
 		},
 		"Absent": {
-			reason: "What is not there needs no removal, at any depth.",
+			reason: "a missing value is not an error at any depth",
 			tree:   object{"a": object{"b": int64(1)}},
 			path:   []string{"a", "c", "d"},
 			want:   object{"a": object{"b": int64(1)}},
 		},
 		"Leaf": {
-			reason: "Siblings stay.",
+			reason: "neighbours of the removed value stay",
 			tree:   object{"a": object{"b": int64(1), "c": int64(2)}, "d": nil},
 			path:   []string{"a", "b"},
 			want:   object{"a": object{"c": int64(2)}, "d": nil},
 		},
 		"LastLeaf": {
-			reason: "Mappings that become empty go with the last of their keys.",
+			reason: "mappings that become empty are removed, too",
 			tree:   object{"a": object{"b": object{"c": int64(1)}}, "d": int64(2)},
 			path:   []string{"a", "b", "c"},
 			want:   object{"d": int64(2)},
 		},
 		"Neighbours": {
-			reason: "What stands beside the way stays at every depth, and what is removed is gone at all of them.",
+			reason: "neighbours at each depth of the path stay",
 			tree:   object{"a": object{"b": object{"c": int64(1), "d": int64(2)}, "e": int64(3)}, "f": int64(4)},
 			path:   []string{"a", "b", "c"},
 			want:   object{"a": object{"b": object{"d": int64(2)}, "e": int64(3)}, "f": int64(4)},
 		},
 		"LastOfOneParent": {
-			reason: "A mapping that becomes empty goes, but not the one above it, which has something else.",
+			reason: "only the mapping that becomes empty is removed",
 			tree:   object{"a": object{"b": object{"c": int64(1)}, "d": int64(2)}},
 			path:   []string{"a", "b", "c"},
 			want:   object{"a": object{"d": int64(2)}},
 		},
 		"EmptyParent": {
-			reason: "Kopf does not tell a mapping that became empty from one that was.",
+			reason: "a mapping that was empty before is removed, as in Kopf",
 			tree:   object{"a": object{}},
 			path:   []string{"a", "b"},
 			want:   object{},
 		},
 		"NullLeaf": {
-			reason: "A null is there, and is removed as everything else.",
+			reason: "a null value is removed",
 			tree:   object{"a": nil, "b": nil},
 			path:   []string{"a"},
 			want:   object{"b": nil},
@@ -102,23 +102,23 @@ func TestWith(t *testing.T) {
 		want   object
 	}{
 		"Root": {
-			reason: "There is no key to set.",
+			reason: "an empty path changes nothing",
 			tree:   object{"a": int64(1)},
 			want:   object{"a": int64(1)},
 		},
 		"Nil": {
-			reason: "A nil mapping is an empty one.",
+			reason: "a nil mapping counts as empty",
 			path:   []string{"a"},
 			want:   object{"a": "new"},
 		},
 		"Deep": {
-			reason: "Mappings on the way are made, those that are there are kept.",
+			reason: "missing mappings on the path are created",
 			tree:   object{"a": object{"b": int64(1)}, "c": int64(2)},
 			path:   []string{"a", "d", "e"},
 			want:   object{"a": object{"b": int64(1), "d": object{"e": "new"}}, "c": int64(2)},
 		},
 		"Scalar": {
-			reason: "What cannot have keys makes way.",
+			reason: "a text on the path is replaced",
 			tree:   object{"a": "text"},
 			path:   []string{"a", "b"},
 			want:   object{"a": object{"b": "new"}},
@@ -141,34 +141,37 @@ func TestTrim(t *testing.T) {
 		want    object
 	}{
 		"Nil": {
-			reason: "An object that was never handled has no essence, not an empty one.",
+			reason: "a nil essence stays nil",
 		},
 		"Full": {
-			reason:  "Nothing is empty here.",
+			reason:  "an essence without empty parts does not change",
 			essence: object{"metadata": object{"labels": object{"a": "b"}}, "status": "x"},
 			want:    object{"metadata": object{"labels": object{"a": "b"}}, "status": "x"},
 		},
 		"Emptied": {
-			reason:  "Labels and annotations take the metadata along.",
+			reason:  "metadata with empty labels and annotations is removed",
 			essence: object{"metadata": object{"labels": object{}, "annotations": nil}, "spec": object{}},
 			want:    object{"spec": object{}},
 		},
 		"OneOfTwo": {
-			reason:  "What is left keeps the metadata.",
+			reason:  "metadata with another field stays",
 			essence: object{"metadata": object{"labels": object{}, "finalizers": []any{}}},
 			want:    object{"metadata": object{"finalizers": []any{}}},
 		},
 		"Null": {
-			reason: "A null says nothing.", essence: object{"metadata": nil, "status": nil}, want: object{},
+			reason:  "null metadata and status are removed",
+			essence: object{"metadata": nil, "status": nil}, want: object{},
 		},
-		"EmptyText":   {reason: "It counts as nothing.", essence: object{"status": ""}, want: object{}},
-		"EmptyList":   {reason: "It counts as nothing.", essence: object{"status": []any{}}, want: object{}},
-		"EmptyObject": {reason: "It counts as nothing.", essence: object{"status": object{}}, want: object{}},
-		"Zero":        {reason: "It counts as nothing.", essence: object{"status": int64(0)}, want: object{}},
-		"ZeroFloat":   {reason: "It counts as nothing.", essence: object{"status": 0.0}, want: object{}},
-		"False":       {reason: "It counts as nothing.", essence: object{"status": false}, want: object{}},
+		"EmptyText": {reason: "a status of an empty text is removed", essence: object{"status": ""}, want: object{}},
+		"EmptyList": {reason: "a status of an empty list is removed",
+			essence: object{"status": []any{}}, want: object{}},
+		"EmptyObject": {reason: "a status of an empty mapping is removed",
+			essence: object{"status": object{}}, want: object{}},
+		"Zero":      {reason: "a status of zero is removed", essence: object{"status": int64(0)}, want: object{}},
+		"ZeroFloat": {reason: "a status of a float zero is removed", essence: object{"status": 0.0}, want: object{}},
+		"False":     {reason: "a status of false is removed", essence: object{"status": false}, want: object{}},
 		"Foreign": {
-			reason: "What is not of JSON is not known to be nothing.", essence: object{"status": uint8(0)},
+			reason: "a zero of a type outside of JSON stays", essence: object{"status": uint8(0)},
 			want: object{"status": uint8(0)},
 		},
 	}

@@ -34,7 +34,7 @@ var (
 	}
 )
 
-// one is an operator that attends.
+// one is an operator with attendance at a peering, and its gate.
 type one struct {
 	server     *memapi.Server
 	connection *memapi.Connection
@@ -71,7 +71,7 @@ func (o *one) Write(p []byte) (int, error) {
 	return o.log.Write(p)
 }
 
-// attend has an operator attend, in namespaces or in the cluster.
+// attend starts an operator with attendance in the namespaces, or in the cluster.
 func attend(t *testing.T, server *memapi.Server, m peering.Member, namespaces ...string) *one {
 	t.Helper()
 	o := &one{server: server, connection: server.Connect()}
@@ -102,27 +102,27 @@ func attend(t *testing.T, server *memapi.Server, m peering.Member, namespaces ..
 	return o
 }
 
-// fixed are namespaces that never change.
+// fixed is a scope of namespaces that never changes.
 type fixed []string
 
 func (f fixed) Current() (names []string, changed <-chan struct{}) { return f, nil }
 
-// want says how the operator must be.
+// want checks whether the operator acts, and that each message was logged once.
 func (o *one) want(t *testing.T, when string, acts bool, messages ...string) {
 	t.Helper()
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.closed == acts {
-		t.Errorf("%s: want it to act: %t\n%s", when, acts, o.log.String())
+		t.Errorf("%s: want the operator to act: %t\n%s", when, acts, o.log.String())
 	}
 	for _, message := range messages {
 		if n := strings.Count(o.log.String(), message); n != 1 {
-			t.Errorf("%s: %d times %q in the log:\n%s", when, n, message, o.log.String())
+			t.Errorf("%s: want one line, got %d with %q in the log:\n%s", when, n, message, o.log.String())
 		}
 	}
 }
 
-// peerings puts an object with records, or without.
+// peerings creates a peering object with the given records.
 func peerings(server *memapi.Server, r memapi.Resource, namespace string, status map[string]any) {
 	object := map[string]any{"metadata": map[string]any{"name": "default"}, "status": status}
 	if namespace != "" {
@@ -136,15 +136,15 @@ func records(server *memapi.Server, r memapi.Resource, namespace string) map[str
 	return status
 }
 
-// him is the record of a peer of Kopf.
+// him returns the status with the record of a peer that runs Kopf.
 func him(priority any) map[string]any {
 	return map[string]any{"him": map[string]any{
 		"priority": priority, "lifetime": int64(3600), "lastseen": time.Now().UTC().Format(time.RFC3339),
 	}}
 }
 
-// Kinds and objects that are not there make no difference, unless peering is mandatory. They are noticed when they
-// come.
+// TestWhatIsNotThere shows that missing kinds and objects pause the operator only if peering is mandatory, and that
+// it notices them as soon as they exist.
 func TestWhatIsNotThere(t *testing.T) {
 	t.Parallel()
 	for _, mandatory := range []bool{false, true} {
@@ -155,33 +155,34 @@ func TestWhatIsNotThere(t *testing.T) {
 				o := attend(t, server, peering.Member{Mandatory: mandatory})
 				defer o.stop()
 				time.Sleep(time.Hour)
-				if o.want(t, "no kinds", !mandatory); mandatory {
-					o.want(t, "no kinds", false, "Waiting for a kind of peering objects")
+				if o.want(t, "without kinds", !mandatory); mandatory {
+					o.want(t, "without kinds", false, "Waiting for a kind of peering objects")
 				}
 				server.Install(clustered)
 				time.Sleep(2 * time.Minute)
-				if o.want(t, "no object", !mandatory); mandatory {
-					o.want(t, "no object", false, "Waiting for a peering that can be used")
+				if o.want(t, "without an object", !mandatory); mandatory {
+					o.want(t, "without an object", false, "Waiting for a peering that can be used")
 				}
 				if n := len(o.connection.Requests()); n > 60 {
-					t.Errorf("%d requests in two minutes", n)
+					t.Errorf("want at most 60 requests in two minutes, got %d", n)
 				}
 				peerings(server, clustered, "", him(int64(9)))
 				time.Sleep(time.Minute)
-				o.want(t, "a peer", false, "Pausing operations in favour of peers")
+				o.want(t, "with a peer of a higher priority", false, "Pausing operations in favour of peers")
 				peerings(server, clustered, "", nil)
 				time.Sleep(time.Minute)
-				o.want(t, "no peer", true, "Resuming operations")
+				o.want(t, "without a peer", true, "Resuming operations")
 				if records(server, clustered, "")["me"] == nil {
-					t.Error("there is no record")
+					t.Error("the operator has not written its record")
 				}
 			})
 		})
 	}
 }
 
-// An object that is removed leaves all as it is, unless it is mandatory, until the records of its peers end; by Kopf's
-// rules, they never do. Nobody asks for it all the time: D-peering-absent.
+// TestRemovedObject shows that the removal of a peering object changes nothing, unless peering is mandatory, until
+// the records of its peers end. By Kopf's rules, they never end. The requests for the object are rare:
+// D-peering-absent.
 func TestRemovedObject(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -206,25 +207,26 @@ func TestRemovedObject(t *testing.T) {
 				o := attend(t, server, peering.Member{Mandatory: c.mandatory, KopfRules: c.rules})
 				defer o.stop()
 				time.Sleep(time.Minute)
-				o.want(t, "before", !c.pausing)
+				o.want(t, "before the removal of the object", !c.pausing)
 				server.Discard(clustered, "", "default")
 				o.connection.Drain()
 				time.Sleep(10 * time.Minute)
-				o.want(t, "removed", c.acts, c.message)
+				o.want(t, "after the removal of the object", c.acts, c.message)
 				if n := len(o.connection.Requests()); n > 100 {
 					t.Errorf("%d requests in ten minutes", n)
 				}
 				time.Sleep(time.Hour)
-				o.want(t, "the records have ended", c.later)
+				o.want(t, "after the end of the records", c.later)
 				peerings(server, clustered, "", nil)
 				time.Sleep(time.Minute)
-				o.want(t, "it is back", true)
+				o.want(t, "after the object was created again", true)
 			})
 		})
 	}
 }
 
-// What cannot be read, or comes from the future, is told and defined: D-peering-malformed, D-peering-clock.
+// TestOddRecords shows that records that are malformed or from the future are logged and handled as defined:
+// D-peering-malformed, D-peering-clock.
 func TestOddRecords(t *testing.T) {
 	t.Parallel()
 	ahead := him(int64(9))
@@ -239,10 +241,12 @@ func TestOddRecords(t *testing.T) {
 		acts    bool
 		message string
 	}{
-		"text":        {"there are no records", "x", true, ""},
-		"priority":    {"nobody knows who comes first", him("high"), true, "field priority: high is not a"},
-		"future":      {"a peer of Kopf is believed, as by its kind", ahead, false, "Pausing operations"},
-		"future ours": {"a silent one of ours is dead, whatever its clock says", ours, true, "Resuming operations"},
+		"text": {"a status that is a text counts as empty", "x", true, ""},
+		"priority": {"a record with a malformed priority does not pause the operator",
+			him("high"), true, "field priority: high is not a"},
+		"future": {"a record of Kopf from the future pauses the operator", ahead, false, "Pausing operations"},
+		"future ours": {"a silent peer of ours counts as dead, even with a time in the future",
+			ours, true, "Resuming operations"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -263,7 +267,7 @@ func TestOddRecords(t *testing.T) {
 	}
 }
 
-// Both groups count, and all namespaces: one conflict pauses the operator. Namespaces come and go.
+// TestScopes shows that the records of both groups and of all namespaces count: one conflict pauses the operator.
 func TestScopes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -279,24 +283,25 @@ func TestScopes(t *testing.T) {
 		both := attend(t, server, peering.Member{Self: peering.Self{Identity: "both"}}, "a", "b")
 		some := attend(t, server, peering.Member{Self: peering.Self{Identity: "some"}}, "a", "c")
 		time.Sleep(time.Minute)
-		whole.want(t, "a conflict in the former group", false)
-		both.want(t, "a conflict in one namespace", false)
-		some.want(t, "conflicts elsewhere, but for an equal that pauses", false)
+		whole.want(t, "with a conflict in the former group", false)
+		both.want(t, "with a conflict in one namespace", false)
+		some.want(t, "with a paused operator of the same priority", false)
 		both.stop()
 		time.Sleep(time.Minute)
-		some.want(t, "no conflicts", true)
+		some.want(t, "without conflicts", true)
 		if all := records(server, namespaced, "a"); len(all) != 1 || all["some"] == nil {
 			t.Errorf("the records are %v", all)
 		}
 		whole.stop()
 		some.stop()
 		if all := records(server, clustered, ""); len(all) != 0 {
-			t.Errorf("records are left: %v", all)
+			t.Errorf("the operator left records: %v", all)
 		}
 	})
 }
 
-// An operator that may not write acts alone, unless peering is mandatory, and does not ask all the time.
+// TestForbidden shows that an operator without permission acts alone, unless peering is mandatory, and that it
+// retries rarely.
 func TestForbidden(t *testing.T) {
 	t.Parallel()
 	for _, mandatory := range []bool{false, true} {
@@ -308,7 +313,7 @@ func TestForbidden(t *testing.T) {
 			defer o.stop()
 			o.refused.Store(true)
 			time.Sleep(10 * time.Minute)
-			o.want(t, "forbidden", !mandatory, "Cannot watch the peering object")
+			o.want(t, "without permission", !mandatory, "Cannot watch the peering object")
 			if n := len(o.connection.Requests()); n > 100 {
 				t.Errorf("%d requests in ten minutes", n)
 			}
@@ -316,7 +321,7 @@ func TestForbidden(t *testing.T) {
 	}
 }
 
-// A kind whose schema drops the records is as good as none.
+// TestDroppedRecords shows that a kind whose schema drops the records counts as missing.
 func TestDroppedRecords(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -327,14 +332,14 @@ func TestDroppedRecords(t *testing.T) {
 		o := attend(t, server, peering.Member{Mandatory: true})
 		defer o.stop()
 		time.Sleep(10 * time.Minute)
-		o.want(t, "dropped", false, "x-kubernetes-preserve-unknown-fields")
+		o.want(t, "with records that the schema drops", false, "x-kubernetes-preserve-unknown-fields")
 		if n := len(o.connection.Requests()); n > 100 {
 			t.Errorf("%d requests in ten minutes", n)
 		}
 	})
 }
 
-// Records of all namespaces are told to whoever asks, the operator's own among them, and nobody is asked for them.
+// TestPeers shows that Peers returns the records of all namespaces, including the operator's own, without requests.
 func TestPeers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -351,7 +356,7 @@ func TestPeers(t *testing.T) {
 			got = append(got, fmt.Sprintf("%s/%s %d %t", p.Namespace, p.Identity, p.Priority, p.Own))
 			good := p.LastSeen.Equal(began) && p.Until.Equal(began.Add(time.Hour)) && p.Busy == nil
 			if p.Identity == "him" && !good {
-				t.Errorf("the record of the peer is told as %+v", p)
+				t.Errorf("the record of the peer is returned as %+v", p)
 			}
 		}
 		want := "a/him 9 false, a/me 3 true, b/me 3 true"
@@ -360,7 +365,7 @@ func TestPeers(t *testing.T) {
 		}
 		o.stop()
 		if all := o.attendance.Peers(); len(all) != 0 {
-			t.Errorf("it attends no more, and knows %v", all)
+			t.Errorf("Peers returns records after the end: %v", all)
 		}
 	})
 }

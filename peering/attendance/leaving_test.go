@@ -11,8 +11,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
 )
 
-// An operator that is paused in all of its namespaces stays paused as a whole when one of them is dropped:
-// D-peering-namespace.
+// TestDroppedNamespaceInPause shows that an operator that is paused in all of its namespaces stays paused as a whole
+// when one of them is dropped: D-peering-namespace.
 func TestDroppedNamespaceInPause(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -23,11 +23,11 @@ func TestDroppedNamespaceInPause(t *testing.T) {
 		h, stop := attendAll(t, server.Connect(), scope)
 		defer stop()
 		time.Sleep(time.Minute)
-		h.want("peers in both", false, map[string]bool{"a": false, "b": false})
+		h.want("with peers in both namespaces", false, map[string]bool{"a": false, "b": false})
 		before := h.whole.opened()
 		scope.Set([]string{"b"})
 		time.Sleep(2 * time.Minute)
-		h.want("a namespace less", false, map[string]bool{"a": true, "b": false})
+		h.want("after a namespace was dropped", false, map[string]bool{"a": true, "b": false})
 		if got := h.whole.opened(); got != before {
 			t.Errorf("the operator's gate was opened %d times in between", got-before)
 		}
@@ -43,8 +43,8 @@ func (o *one) wantEnded(t *testing.T, when string) {
 	}
 }
 
-// The end of the peering does not open the gate while an attempt is running, because peers can act then:
-// D-peering-fence. It does not wait for the attempt longer than the record lasts.
+// TestAttemptsAfterTheEnd shows that the end of the peering does not open the gate while an attempt is running,
+// because peers can act then: D-peering-fence. It waits for the attempt at most as long as the record lasts.
 func TestAttemptsAfterTheEnd(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -53,21 +53,22 @@ func TestAttemptsAfterTheEnd(t *testing.T) {
 		peerings(server, clustered, "", nil)
 		o := attend(t, server, peering.Member{Busy: func() int { return int(running.Load()) }})
 		time.Sleep(time.Minute)
-		o.want(t, "alone", true)
+		o.want(t, "without peers", true)
 		running.Store(1)
 		ended := time.Now()
 		if o.stop(); time.Since(ended) > peering.DefaultLifetime+10*time.Second {
-			t.Errorf("Run has waited %s for the attempt", time.Since(ended))
+			t.Errorf("Run waited %s for the attempt", time.Since(ended))
 		}
 		time.Sleep(time.Hour)
-		o.wantEnded(t, "the attempt is running")
+		o.wantEnded(t, "while the attempt is running")
 		running.Store(0)
 		time.Sleep(2 * time.Second)
-		o.want(t, "the attempt has ended", true)
+		o.want(t, "after the attempt", true)
 	})
 }
 
-// The same holds for the gate of a namespace that is dropped, and for the one of the operator that depends on it.
+// TestAttemptsInDroppedNamespace shows the same for the gate of a dropped namespace and the operator's gate, which
+// depends on it.
 func TestAttemptsInDroppedNamespace(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -78,15 +79,15 @@ func TestAttemptsInDroppedNamespace(t *testing.T) {
 		h, stop := attendAll(t, server.Connect(), scope)
 		defer stop()
 		time.Sleep(time.Minute)
-		h.want("a peer in one", true, map[string]bool{"a": true, "b": false})
+		h.want("with a peer in one namespace", true, map[string]bool{"a": true, "b": false})
 		h.in("a").running.Store(1)
 		scope.Set([]string{"b"})
 		time.Sleep(10 * time.Minute)
-		h.in("a").wantEnded(t, "the attempt is running")
-		h.want("a namespace less", false, map[string]bool{"b": false})
+		h.in("a").wantEnded(t, "while the attempt is running")
+		h.want("after a namespace was dropped", false, map[string]bool{"b": false})
 		h.in("a").running.Store(0)
 		time.Sleep(2 * time.Second)
-		h.want("the attempt has ended", false, map[string]bool{"a": true, "b": false})
+		h.want("after the attempt", false, map[string]bool{"a": true, "b": false})
 	})
 }
 

@@ -24,7 +24,7 @@ type room struct {
 
 func (r *room) Busy() int { return int(r.running.Load()) }
 
-// Idle is never closed, so a membership asks again when its record must be renewed.
+// Idle never reports, so a membership checks again when its record must be renewed.
 func (r *room) Idle() <-chan struct{} { return nil }
 
 // house is an operator with a gate in each namespace.
@@ -48,14 +48,14 @@ func (h *house) in(namespace string) *room {
 	return h.rooms[namespace]
 }
 
-// until is when the permission to write ends.
+// until returns when the permission to write ends.
 func (o *one) until() time.Time {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.end
 }
 
-// attendAll has the operator attend in namespaces.
+// attendAll starts an operator with attendance in all namespaces of the scope.
 func attendAll(t *testing.T, server *memapi.Connection, scope attendance.Scope) (h *house, stop func()) {
 	t.Helper()
 	h = &house{t: t, rooms: map[string]*room{}}
@@ -72,7 +72,7 @@ func attendAll(t *testing.T, server *memapi.Connection, scope attendance.Scope) 
 	return h, func() { cancel(); <-done }
 }
 
-// want says whether the operator acts at all, and in which namespaces.
+// want checks whether the operator acts at all, and in which namespaces.
 func (h *house) want(when string, acts bool, in map[string]bool) {
 	h.t.Helper()
 	h.whole.want(h.t, when, acts)
@@ -81,8 +81,8 @@ func (h *house) want(when string, acts bool, in map[string]bool) {
 	}
 }
 
-// A peer in one namespace pauses the operator there. One that has peers in all of them pauses as a whole, as what is
-// outside of namespaces belongs to the peers, too: D-peering-namespace.
+// TestParts shows that a peer in one namespace pauses the operator there. Peers in all namespaces pause it as a
+// whole, because cluster-scoped objects belong to the peers, too: D-peering-namespace.
 func TestParts(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -92,24 +92,25 @@ func TestParts(t *testing.T) {
 		peerings(server, namespaced, "b", nil)
 		h, stop := attendAll(t, server.Connect(), scope)
 		time.Sleep(time.Minute)
-		h.want("a peer in one", true, map[string]bool{"a": false, "b": true})
+		h.want("with a peer in one namespace", true, map[string]bool{"a": false, "b": true})
 		peerings(server, namespaced, "b", him(int64(9)))
 		time.Sleep(time.Minute)
-		h.want("a peer in both", false, map[string]bool{"a": false, "b": false})
+		h.want("with a peer in both namespaces", false, map[string]bool{"a": false, "b": false})
 		peerings(server, namespaced, "a", nil)
 		time.Sleep(time.Minute)
-		h.want("no peer in one", true, map[string]bool{"a": true, "b": false})
+		h.want("after a peer has left one namespace", true, map[string]bool{"a": true, "b": false})
 		scope.Set([]string{"b"})
 		time.Sleep(2 * time.Minute)
-		h.want("a namespace less", false, map[string]bool{"b": false})
+		h.want("after a namespace was dropped", false, map[string]bool{"b": false})
 		scope.Set([]string{"b", "c"})
 		time.Sleep(2 * time.Minute)
-		h.want("one without a peering object", true, map[string]bool{"b": false, "c": true})
+		h.want("with a namespace without a peering object", true, map[string]bool{"b": false, "c": true})
 		stop()
 	})
 }
 
-// A peering object that never answers, such as one that a tenant has filled, closes the gate of its namespace only.
+// TestSilentPart shows that a peering object that never answers, such as one that a tenant has filled, closes the
+// gate of its namespace only.
 func TestSilentPart(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -138,7 +139,7 @@ func TestSilentPart(t *testing.T) {
 		done := make(chan struct{})
 		go func() { defer close(done); a.Run(ctx) }()
 		time.Sleep(time.Hour)
-		h.want("one is silent", true, map[string]bool{"a": false, "b": true})
+		h.want("with one object that does not answer", true, map[string]bool{"a": false, "b": true})
 		cancel()
 		<-done
 		close(admitted)
@@ -147,12 +148,13 @@ func TestSilentPart(t *testing.T) {
 			last = names
 		}
 		if len(last) != 1 || last[0] != "b" {
-			t.Errorf("the namespace that has answered is admitted: got %v", last)
+			t.Errorf("only the namespace that has answered must be admitted, got %v", last)
 		}
 	})
 }
 
-// Without an answer, the permission to write ends in each namespace, and as a whole with the last of them.
+// TestPermissionOfParts shows that without an answer, the permission to write ends in each namespace, and as a whole
+// with the last of them.
 func TestPermissionOfParts(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -178,12 +180,12 @@ func TestPermissionOfParts(t *testing.T) {
 			!b.After(now) || !whole.After(now) {
 			t.Errorf("writes are allowed for %s, %s, and %s as a whole", a.Sub(now), b.Sub(now), whole.Sub(now))
 		}
-		h.want("one lapsed", true, map[string]bool{"a": false, "b": true})
+		h.want("after one permission has ended", true, map[string]bool{"a": false, "b": true})
 		refused.Store("all")
 		time.Sleep(2 * time.Minute)
 		if left := time.Until(h.whole.until()); left >= 0 {
 			t.Errorf("as a whole, writes are allowed for %s", left)
 		}
-		h.want("all lapsed", false, map[string]bool{"a": false, "b": false})
+		h.want("after all permissions have ended", false, map[string]bool{"a": false, "b": false})
 	})
 }

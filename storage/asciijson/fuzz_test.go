@@ -11,8 +11,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/asciijson"
 )
 
-// FuzzMarshal takes JSON values from their texts. What is written must be read back as the same value to the type, must
-// mean to any decoder what the standard encoder's text means, and must be compact and ASCII.
+// FuzzMarshal marshals JSON values. The text must decode to the same value, must mean the same as the text of the
+// standard encoder to any decoder, and must be compact and ASCII.
 func FuzzMarshal(f *testing.F) {
 	for _, seed := range []string{
 		`{"a":[1,-2.5,1e21,1.0,null,true,""],"b":{"c":{}}}`, `"\u0000\u001f\u007f\"\\/<&>"`, `"ü☃😀\u2028\ud800"`,
@@ -27,7 +27,7 @@ func FuzzMarshal(f *testing.F) {
 		}
 		text, err := asciijson.Marshal(value)
 		if err != nil {
-			t.Fatalf("cannot marshal what was json: %v", err)
+			t.Fatalf("cannot marshal decoded JSON: %v", err)
 		}
 		var again any
 		if err := kjson.UnmarshalCaseSensitivePreserveInts([]byte(text), &again); err != nil {
@@ -47,11 +47,11 @@ func compareToStandard(t *testing.T, value any, text string) {
 	t.Helper()
 	standard, err := json.Marshal(value)
 	if err != nil {
-		t.Fatalf("cannot marshal by the standard: %v", err)
+		t.Fatalf("cannot marshal with the standard encoder: %v", err)
 	}
 	var want, got any
 	if err := json.Unmarshal(standard, &want); err != nil {
-		t.Fatalf("cannot decode by the standard: %v", err)
+		t.Fatalf("cannot decode with the standard decoder: %v", err)
 	}
 	if err := json.Unmarshal([]byte(text), &got); err != nil {
 		t.Fatalf("cannot decode %q: %v", text, err)

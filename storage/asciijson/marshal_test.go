@@ -23,18 +23,19 @@ func TestMarshalErrors(t *testing.T) {
 		value  any
 		names  string
 	}{
-		"NaN": {reason: "JSON has no such number.", value: object{"a": list{1.5, math.NaN()}}, names: "a: 1: "},
+		"NaN": {reason: "a NaN is an error", value: object{"a": list{1.5, math.NaN()}}, names: "a: 1: "},
 		"Infinite": {
-			reason: "JSON has no such number.", value: object{"a": object{"b": math.Inf(-1)}}, names: "a: b: ",
+			reason: "an infinite number is an error", value: object{"a": object{"b": math.Inf(-1)}}, names: "a: b: ",
 		},
-		"Channel": {reason: "It is not JSON at all.", value: object{"a": make(chan int)}, names: "chan int"},
+		"Channel": {reason: "a channel is an error", value: object{"a": make(chan int)}, names: "chan int"},
 		"Struct": {
-			reason: "It would have to be converted by its owner.", value: list{struct{}{}}, names: "struct {}",
+			reason: "a struct is an error", value: list{struct{}{}}, names: "struct {}",
 		},
-		"BadNumber":   {reason: "It would break what is around it.", value: json.Number("1,2"), names: "1,2"},
-		"EmptyNumber": {reason: "It is no number.", value: json.Number(""), names: `""`},
-		"TextNumber":  {reason: "It is JSON, but no number.", value: json.Number(`"1"`), names: "not a number"},
-		"SpaceNumber": {reason: "It would not be compact.", value: json.Number("1 "), names: "not a number"},
+		"BadNumber":   {reason: "a malformed number is an error", value: json.Number("1,2"), names: "1,2"},
+		"EmptyNumber": {reason: "an empty number is an error", value: json.Number(""), names: `""`},
+		"TextNumber": {reason: "a number that is a JSON text is an error",
+			value: json.Number(`"1"`), names: "not a number"},
+		"SpaceNumber": {reason: "a number with a space is an error", value: json.Number("1 "), names: "not a number"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -59,65 +60,69 @@ func TestMarshal(t *testing.T) {
 		value  any
 		want   string
 	}{
-		"Null":      {reason: "It has a word.", value: nil, want: `null`},
-		"NilObject": {reason: "Go writes nil mappings as null.", value: object(nil), want: `null`},
-		"NilList":   {reason: "Go writes nil slices as null.", value: list(nil), want: `null`},
-		"Booleans":  {reason: "They have words.", value: list{true, false}, want: `[true,false]`},
+		"Null":      {reason: "nil is null", value: nil, want: `null`},
+		"NilObject": {reason: "a nil mapping is null", value: object(nil), want: `null`},
+		"NilList":   {reason: "a nil slice is null", value: list(nil), want: `null`},
+		"Booleans":  {reason: "booleans are true and false", value: list{true, false}, want: `[true,false]`},
 		"Empty": {
-			reason: "Empty is not null.", value: object{"a": object{}, "b": list{}}, want: `{"a":{},"b":[]}`,
+			reason: "empty mappings and lists are not null",
+			value:  object{"a": object{}, "b": list{}}, want: `{"a":{},"b":[]}`,
 		},
 		"Sorted": {
-			reason: "The same value gives the same text, always.",
+			reason: "keys are sorted",
 			value:  object{"b": object{"d": nil, "c": nil}, "a": nil}, want: `{"a":null,"b":{"c":null,"d":null}}`,
 		},
 		"Integers": {
-			reason: "They keep all digits.", value: list{int64(math.MaxInt64), int64(math.MinInt64), 5, int32(-6)},
+			reason: "integers keep all digits", value: list{int64(math.MaxInt64), int64(math.MinInt64), 5, int32(-6)},
 			want: `[9223372036854775807,-9223372036854775808,5,-6]`,
 		},
 		"WholeFloats": {
-			reason: "Kopf writes them with a fraction.", value: list{1.0, 0.0, 1e15, float32(2)},
+			reason: "whole floats have a fraction, as in Kopf", value: list{1.0, 0.0, 1e15, float32(2)},
 			want: `[1.0,0.0,1000000000000000.0,2.0]`,
 		},
 		"LargeFloats": {
-			reason: "Digits would be read as another integer.", value: list{1152921504606846976.0, 1e16, 1e21, 1e100},
-			want: `[1.152921504606847e+18,1e+16,1e+21,1e+100]`,
+			reason: "large floats have an exponent, so they are not read as integers",
+			value:  list{1152921504606846976.0, 1e16, 1e21, 1e100},
+			want:   `[1.152921504606847e+18,1e+16,1e+21,1e+100]`,
 		},
 		"SmallFloats": {
-			reason: "The bounds are Python's.", value: list{0.1, 0.0001, 0.00001, 1e-7, 5e-324},
-			want: `[0.1,0.0001,1e-05,1e-07,5e-324]`,
+			reason: "small floats have an exponent from the same bound as in Python",
+			value:  list{0.1, 0.0001, 0.00001, 1e-7, 5e-324},
+			want:   `[0.1,0.0001,1e-05,1e-07,5e-324]`,
 		},
 		"Numbers": {
-			reason: "They are text already.", value: list{json.Number("0"), json.Number("9"), json.Number("-1.50e3")},
-			want: `[0,9,-1.50e3]`,
+			reason: "numbers as text are copied",
+			value:  list{json.Number("0"), json.Number("9"), json.Number("-1.50e3")},
+			want:   `[0,9,-1.50e3]`,
 		},
 		"Html": {
-			reason: "It is for people, not for browsers.", value: "<a href='x'>&</a>/", want: `"<a href='x'>&</a>/"`,
+			reason: "HTML characters are not escaped", value: "<a href='x'>&</a>/", want: `"<a href='x'>&</a>/"`,
 		},
-		"Quotes": {reason: "They would end the literal.", value: `"\`, want: `"\"\\"`},
+		"Quotes": {reason: "quotes and backslashes are escaped", value: `"\`, want: `"\"\\"`},
 		"Controls": {
-			reason: "Some have a short form, as in Python.", value: "\n\r\t\b\f\x00\x1f\x7f",
+			reason: "control characters have the short form of Python, if any", value: "\n\r\t\b\f\x00\x1f\x7f",
 			want: `"\n\r\t\b\f\u0000\u001f\u007f"`,
 		},
-		"Latin": {reason: "All but ASCII is escaped.", value: "Ünï", want: `"\u00dcn\u00ef"`},
+		"Latin": {reason: "characters outside of ASCII are escaped", value: "Ünï", want: `"\u00dcn\u00ef"`},
 		"Bounds": {
-			reason: "The last printable character of ASCII, and the first one beyond it.", value: " ~\u0080",
+			reason: "only the first character after printable ASCII is escaped", value: " ~\u0080",
 			want: `" ~\u0080"`,
 		},
 		"Separators": {
-			reason: "They are not ASCII either.", value: "\u2028\u2029\ufffd", want: `"\u2028\u2029\ufffd"`,
+			reason: "Unicode separators are escaped", value: "\u2028\u2029\ufffd", want: `"\u2028\u2029\ufffd"`,
 		},
 		"Surrogates": {
-			reason: "Above the basic plane, there are two.", value: "😀\U0010FFFF\U00010000",
+			reason: "characters above the basic plane become two surrogates", value: "😀\U0010FFFF\U00010000",
 			want: `"\ud83d\ude00\udbff\udfff\ud800\udc00"`,
 		},
 		"BrokenUTF8": {
-			reason: "The text must be readable, whatever was in it.", value: "a\xff\xfe\xe2\x98b",
+			reason: "invalid UTF-8 becomes replacement characters", value: "a\xff\xfe\xe2\x98b",
 			want: `"a\ufffd\ufffd\ufffd\ufffdb"`,
 		},
-		"EscapedKey": {reason: "Keys are strings as well.", value: object{"é\"": int64(1)}, want: `{"\u00e9\"":1}`},
-		"EmptyKey":   {reason: "It is a key.", value: object{"": ""}, want: `{"":""}`},
+		"EscapedKey": {reason: "keys are escaped like texts", value: object{"é\"": int64(1)}, want: `{"\u00e9\"":1}`},
+		"EmptyKey":   {reason: "an empty key is a key", value: object{"": ""}, want: `{"":""}`},
 		"NestedInList": {
-			reason: "Keys of neighbours do not get mixed up.",
+			reason: "keys of different objects are sorted separately",
 			value:  list{object{"a": object{"b": nil}, "c": nil}, object{"d": nil}},
 			want:   `[{"a":{"b":null},"c":null},{"d":null}]`,
 		},
@@ -142,7 +147,7 @@ func TestMarshal(t *testing.T) {
 	}
 }
 
-// A text above the size that is kept for reuse must not spoil those that follow.
+// TestMarshalHugeThenSmall shows that a text above the size that is kept for reuse does not affect later texts.
 func TestMarshalHugeThenSmall(t *testing.T) {
 	huge := strings.Repeat("x", 100<<10)
 	for range 3 {
@@ -163,14 +168,14 @@ func TestCut(t *testing.T) {
 		limit        int
 		want         string
 	}{
-		"Short":    {"There is room for it.", "abc", 30, "abc"},
-		"Fits":     {"It is counted by what it takes.", "abcdefghij", 10, "abcdefghij"},
-		"Long":     {"The beginning stays.", "abcdefghijk", 10, "abcdefghij…"},
-		"Escaped":  {"What is escaped takes more.", "a\n\u0001üb", 15, "a\n\u0001ü…"},
-		"Pair":     {"A character is never cut in two.", "a😀b", 12, "a…"},
-		"Broken":   {"Broken text is mended where it is cut.", "a\xffb" + strings.Repeat("c", 20), 10, "abcc…"},
-		"Nothing":  {"There is no room at all.", "abc", 0, "…"},
-		"NoneOfIt": {"Neither is there anything.", "", 0, ""},
+		"Short":    {"a short text is not cut", "abc", 30, "abc"},
+		"Fits":     {"a text of exactly the limit is not cut", "abcdefghij", 10, "abcdefghij"},
+		"Long":     {"the beginning of a long text is kept", "abcdefghijk", 10, "abcdefghij…"},
+		"Escaped":  {"escaped characters count by their escaped size", "a\n\u0001üb", 15, "a\n\u0001ü…"},
+		"Pair":     {"a surrogate pair is never cut in two", "a😀b", 12, "a…"},
+		"Broken":   {"invalid UTF-8 before the cut is removed", "a\xffb" + strings.Repeat("c", 20), 10, "abcc…"},
+		"Nothing":  {"a limit of zero leaves the ellipsis only", "abc", 0, "…"},
+		"NoneOfIt": {"an empty text is not cut", "", 0, ""},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -199,14 +204,14 @@ func TestWrites(t *testing.T) {
 	value := map[string]any{"b": []any{1.0, nil}, "a": "ü"}
 	text, err := asciijson.Marshal(value)
 	if err != nil || !asciijson.Writes(text, value) {
-		t.Errorf("%s is what is written; error %v", text, err)
+		t.Errorf("%s must count as the text of its value; error %v", text, err)
 	}
 	for _, other := range []string{"", text + " ", text[1:], `{"a":"ü","b":[1.0,null]}`} {
 		if asciijson.Writes(other, value) {
-			t.Errorf("%s is not what is written", other)
+			t.Errorf("%s must not count as the text of the value", other)
 		}
 	}
 	if asciijson.Writes("", func() {}) {
-		t.Error("nothing is written for what is not JSON")
+		t.Error("a value that is not JSON must not have a text")
 	}
 }

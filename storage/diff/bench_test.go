@@ -28,7 +28,7 @@ func BenchmarkCompute(b *testing.B) {
 	}
 }
 
-// BenchmarkReduce is what a handler of one field sees of a change of it, and of one elsewhere.
+// BenchmarkReduce measures the reduction to one field, for a change of that field and of another one.
 func BenchmarkReduce(b *testing.B) {
 	for _, o := range objects.All {
 		before, after := o.Tree(), o.Changed()
@@ -51,7 +51,8 @@ func BenchmarkReduce(b *testing.B) {
 	}
 }
 
-// The cost of a quiet object is what an operator pays for all objects of a cluster at every resync.
+// TestComputeEqualAllocatesNothing shows that comparing equal objects does not allocate. An operator compares all
+// objects of a cluster at every resync.
 func TestComputeEqualAllocatesNothing(t *testing.T) {
 	for _, o := range objects.All {
 		before, after := o.Tree(), o.Tree()
@@ -59,7 +60,7 @@ func TestComputeEqualAllocatesNothing(t *testing.T) {
 			t.Errorf("%s: comparing equal objects made %v allocations, want none", o.Name, got)
 		}
 		if got := testing.AllocsPerRun(100, func() { diff.Equal(before, after) }); got != 0 {
-			t.Errorf("%s: telling that objects are equal made %v allocations, want none", o.Name, got)
+			t.Errorf("%s: Equal of equal objects made %v allocations, want none", o.Name, got)
 		}
 	}
 }

@@ -22,18 +22,18 @@ func TestCompute(t *testing.T) {
 		want          diff.Diff
 	}{
 		"NilObject": {
-			reason: "an object never seen is a nil map in Go: its creation is one item, as with null",
+			reason: "a nil map counts as null, so a creation is one item",
 			before: object(nil),
 			after:  object{"spec": object{}},
 			want:   diff.Diff{{Op: diff.Add, New: object{"spec": object{}}}},
 		},
 		"NilList": {
-			reason: "a nil slice is null in JSON, so it does not differ from an absent key",
+			reason: "a nil slice is null in JSON, so it equals an absent key",
 			before: object{"a": list(nil)},
 			after:  object{},
 		},
 		"NullInsideRemoved": {
-			reason: "a mapping of nulls is a value nevertheless; only its keys are like absent",
+			reason: "a mapping of nulls is a value; only its keys count as absent",
 			before: object{"a": object{"b": nil}},
 			after:  object{},
 			want:   diff.Diff{{Op: diff.Remove, Path: diff.Path{"a"}, Old: object{"b": nil}}},
@@ -45,18 +45,18 @@ func TestCompute(t *testing.T) {
 			want:   diff.Diff{{Op: diff.Add, Path: diff.Path{"a"}, New: object{}}},
 		},
 		"BooleanInsideList": {
-			reason: "JSON types count at any depth, so true is not 1 inside lists, too",
+			reason: "the types of JSON count at any depth, so true is not 1 inside lists",
 			before: list{object{"a": true}},
 			after:  list{object{"a": int64(1)}},
 			want:   diff.Diff{{Op: diff.Change, Old: list{object{"a": true}}, New: list{object{"a": int64(1)}}}},
 		},
 		"IntegerToFloat": {
-			reason: "JSON has one type of numbers, at any depth",
+			reason: "an integer equals a float of the same value at any depth",
 			before: object{"a": list{object{"b": int64(1)}}},
 			after:  object{"a": list{object{"b": 1.0}}},
 		},
 		"Order": {
-			reason: "added, removed, common keys, each sorted: Go's random order of maps must not show",
+			reason: "items are sorted: added, removed and common keys, each by name",
 			before: object{"d": int64(1), "c": int64(1), "z": object{"y": int64(1), "x": int64(1)}, "m": int64(1)},
 			after:  object{"b": int64(2), "a": int64(2), "z": object{"y": int64(2), "w": int64(2)}, "m": int64(2)},
 			want: diff.Diff{
@@ -96,17 +96,17 @@ func TestComputeScopes(t *testing.T) {
 		want    diff.Diff
 	}{
 		"Left": {
-			reason:  "keys of the new side only are overlooked; a key with a null is not",
+			reason:  "the left scope leaves out keys of the new side only, but not a key with a null",
 			compute: diff.ComputeLeft,
 			want:    diff.Diff{removed, removedBelow, set},
 		},
 		"Right": {
-			reason:  "keys of the old side only are overlooked, also below common keys",
+			reason:  "the right scope leaves out keys of the old side only, also below common keys",
 			compute: diff.ComputeRight,
 			want:    diff.Diff{added, addedBelow, set},
 		},
 		"Full": {
-			reason:  "nothing is overlooked",
+			reason:  "the full scope leaves out nothing",
 			compute: diff.Compute,
 			want:    diff.Diff{added, removed, addedBelow, removedBelow, set},
 		},
@@ -127,17 +127,17 @@ func TestItemString(t *testing.T) {
 		want   string
 	}{
 		"NotJSON": {
-			reason: "a value that JSON cannot express must not hide the item",
+			reason: "an item whose value is not JSON is still shown",
 			item:   diff.Item{Op: diff.Add, Path: diff.Path{"a"}, New: complex(1, 2)},
 			want:   `add a: (1+2i)`,
 		},
 		"Root": {
-			reason: "the root has no path to show",
+			reason: "an item of the root is shown without a path",
 			item:   diff.Item{Op: diff.Remove, Old: object{"b": nil, "a": list{}}},
 			want:   `remove: {"a":[],"b":null}`,
 		},
 		"Change": {
-			reason: "both values are shown; logs are not HTML",
+			reason: "a change is shown with both values, without HTML escapes",
 			item:   diff.Item{Op: diff.Change, Path: diff.Path{"spec", "x"}, Old: "<a>", New: int64(1)},
 			want:   `change spec.x: "<a>" -> 1`,
 		},
@@ -151,7 +151,7 @@ func TestItemString(t *testing.T) {
 	}
 }
 
-// nested has a value at each of many levels.
+// nested returns mappings nested to the depth, with the value at each level.
 func nested(levels int, value any) any {
 	inner := value
 	for range levels {
@@ -167,7 +167,7 @@ func TestDeepLinear(t *testing.T) {
 	})
 }
 
-// Many keys below a chain of mappings, and many at its links, take no more than in proportion to their number.
+// TestManyKeysLinear shows that the cost is linear in the number of keys, below a chain of mappings and at its links.
 func TestManyKeysLinear(t *testing.T) {
 	tree := func(keys, links int, value string) any {
 		inner := map[string]any{}
@@ -187,7 +187,7 @@ func TestManyKeysLinear(t *testing.T) {
 	}
 }
 
-// Beyond the depth to which items are made, the rules are the same: only the items are not.
+// TestDepth shows that the same rules apply beyond the depth to which items are made.
 func TestDepth(t *testing.T) {
 	type m = map[string]any
 	tests := map[string]struct {
@@ -196,33 +196,39 @@ func TestDepth(t *testing.T) {
 		full          bool
 		left, right   bool // whether there is a difference in these scopes
 	}{
-		"Equal": {reason: "Nothing differs.", before: m{"a": m{"b": int64(1)}}, after: m{"a": m{"b": 1.0}}},
+		"Equal": {reason: "equal values have no difference",
+			before: m{"a": m{"b": int64(1)}}, after: m{"a": m{"b": 1.0}}},
 		"Changed": {
-			reason: "A value differs.", before: m{"a": m{"b": "x"}}, after: m{"a": m{"b": "y"}}, full: true, left: true,
+			reason: "a changed value differs in all scopes",
+			before: m{"a": m{"b": "x"}}, after: m{"a": m{"b": "y"}}, full: true, left: true,
 			right: true,
 		},
 		"Added": {
-			reason: "It is overlooked on the left.", before: m{"a": m{}}, after: m{"a": m{"b": "y"}}, full: true,
+			reason: "an added key is left out of the left scope",
+			before: m{"a": m{}}, after: m{"a": m{"b": "y"}}, full: true,
 			right: true,
 		},
 		"Removed": {
-			reason: "It is overlooked on the right.", before: m{"a": m{"b": "y"}}, after: m{"a": m{}}, full: true,
+			reason: "a removed key is left out of the right scope",
+			before: m{"a": m{"b": "y"}}, after: m{"a": m{}}, full: true,
 			left: true,
 		},
-		"Null": {reason: "A null is an absence.", before: m{"a": m{"b": nil}}, after: m{"a": m{}}},
+		"Null": {reason: "a null equals an absent key", before: m{"a": m{"b": nil}}, after: m{"a": m{}}},
 		"NullsOnBothSides": {
-			reason: "So are two of them.", before: m{"a": m{"b": nil}}, after: m{"a": m{"c": nil}},
+			reason: "nulls of different keys are equal", before: m{"a": m{"b": nil}}, after: m{"a": m{"c": nil}},
 		},
 		"OtherKind": {
-			reason: "A list is not a mapping either.", before: m{"a": m{"b": []any{}}}, after: m{"a": m{"b": m{}}},
+			reason: "a list differs from a mapping", before: m{"a": m{"b": []any{}}}, after: m{"a": m{"b": m{}}},
 			full: true, left: true, right: true,
 		},
 		"NilMapping": {
-			reason: "A nil mapping is null, not empty.", before: m{"a": m{"b": m(nil)}}, after: m{"a": m{"b": m{}}},
+			reason: "a nil mapping is null, so it differs from an empty one",
+			before: m{"a": m{"b": m(nil)}}, after: m{"a": m{"b": m{}}},
 			full: true, left: true, right: true,
 		},
 		"Kind": {
-			reason: "A mapping is no list.", before: m{"a": m{"b": m{}}}, after: m{"a": m{"b": []any{}}}, full: true,
+			reason: "a mapping differs from a list",
+			before: m{"a": m{"b": m{}}}, after: m{"a": m{"b": []any{}}}, full: true,
 			left: true, right: true,
 		},
 	}

@@ -29,8 +29,8 @@ func FuzzCompute(f *testing.F) {
 		checkReduced(t, whole, before, after)
 
 		requireSame(t, "a second run", whole, diff.Compute(beforeCopy, afterCopy))
-		requireSame(t, "the old value after all", beforeCopy, before)
-		requireSame(t, "the new value after all", afterCopy, after)
+		requireSame(t, "the old value after all checks", beforeCopy, before)
+		requireSame(t, "the new value after all checks", afterCopy, after)
 	})
 }
 
@@ -49,12 +49,12 @@ func checkApplied(t *testing.T, whole diff.Diff, before, after any) {
 	result := before
 	for _, item := range whole {
 		value, _ := diff.Resolve(result, item.Path)
-		requireSame(t, "what an item replaces", item.Old, value)
+		requireSame(t, "the old value of an item", item.Old, value)
 		result = with(result, item.Path, item.New)
 	}
 	requireSame(t, "the old value with the diff applied", bare(after), bare(result))
 	if same := cmp.Equal(bare(before), bare(after)); same != (whole == nil) {
-		t.Fatalf("values equal but for nulls: %v, but the diff is %v", same, whole)
+		t.Fatalf("values equal except for nulls: %v, but the diff is %v", same, whole)
 	}
 	if diff.Equal(before, after) && whole != nil {
 		t.Fatalf("equal values have a diff: %v", whole)
@@ -66,12 +66,12 @@ func checkScopes(t *testing.T, whole diff.Diff, before, after any) {
 	left, right := diff.ComputeLeft(before, after), diff.ComputeRight(before, after)
 	for _, item := range slices.Concat(left, right) {
 		if !has(whole, item) {
-			t.Fatalf("an item of a scope is not in the whole diff: %v", item)
+			t.Fatalf("an item of a scope is missing in the full diff: %v", item)
 		}
 	}
 	for _, item := range whole {
 		if !has(left, item) && !has(right, item) {
-			t.Fatalf("an item of the whole diff is in no scope: %v", item)
+			t.Fatalf("an item of the full diff is in neither scope: %v", item)
 		}
 	}
 	requireSame(t, "the right scope as the mirror of the left one", mirrored(diff.ComputeLeft(after, before)), right)
@@ -99,8 +99,9 @@ func requireSame(t *testing.T, what string, want, got any) {
 	}
 }
 
-// grow makes a JSON value out of any bytes, so that the fuzzer never wastes its time on syntax. Few keys and scalars
-// make two values likely to meet. Numbers are integers only: a float equal to an integer is beyond cmp.
+// grow makes a JSON value from any bytes, so that the fuzzer does not waste time on syntax. With few keys and
+// scalars, two values are likely to have equal parts. Numbers are integers only: cmp does not equate a float with an
+// integer.
 func grow(seed []byte) any {
 	take := func() byte {
 		if len(seed) == 0 {
@@ -134,7 +135,7 @@ func grow(seed []byte) any {
 	return value(0)
 }
 
-// with is the value with the one at the path replaced, or removed if the replacement is nil.
+// with returns the value with the part at the path replaced, or removed if the replacement is nil.
 func with(value any, path diff.Path, replacement any) any {
 	if len(path) == 0 {
 		return replacement
@@ -148,7 +149,7 @@ func with(value any, path diff.Path, replacement any) any {
 	return mapping
 }
 
-// bare is the value without the keys of mappings that have nulls; lists are left as they are.
+// bare returns the value without keys of mappings whose value is null. Lists do not change.
 func bare(value any) any {
 	mapping, ok := value.(object)
 	if !ok {

@@ -15,11 +15,12 @@ func TestParsePath(t *testing.T) {
 		want   diff.Path
 	}{
 		"Empty":    {reason: "an empty text is one empty key, not the root", spec: "", want: diff.Path{""}},
-		"DotsOnly": {reason: "nothing is collapsed", spec: "a..", want: diff.Path{"a", "", ""}},
+		"DotsOnly": {reason: "consecutive dots give empty keys", spec: "a..", want: diff.Path{"a", "", ""}},
 		"Slash": {
-			reason: "only dots split", spec: "metadata.labels.a/b", want: diff.Path{"metadata", "labels", "a/b"},
+			reason: "only dots separate keys",
+			spec:   "metadata.labels.a/b", want: diff.Path{"metadata", "labels", "a/b"},
 		},
-		"One": {reason: "no dot, one key", spec: "spec", want: diff.Path{"spec"}},
+		"One": {reason: "a text without a dot is one key", spec: "spec", want: diff.Path{"spec"}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -46,25 +47,28 @@ func TestResolve(t *testing.T) {
 		path   diff.Path
 		want   result
 	}{
-		"NullRoot":  {reason: "nothing is inside null", value: nil, path: diff.Path{"spec"}},
-		"Missing":   {reason: "no such key", value: body, path: diff.Path{"spec", "absent"}},
-		"BelowText": {reason: "scalars have no inside", value: body, path: diff.Path{"spec", "text", "x"}},
-		"BelowNull": {reason: "null has no inside", value: body, path: diff.Path{"spec", "null", "x"}},
-		"BelowList": {reason: "lists are never entered", value: body, path: diff.Path{"spec", "list", "0"}},
+		"NullRoot":  {reason: "null does not contain fields", value: nil, path: diff.Path{"spec"}},
+		"Missing":   {reason: "a missing key is not found", value: body, path: diff.Path{"spec", "absent"}},
+		"BelowText": {reason: "a text does not contain fields", value: body, path: diff.Path{"spec", "text", "x"}},
+		"BelowNull": {reason: "a null field does not contain fields",
+			value: body, path: diff.Path{"spec", "null", "x"}},
+		"BelowList": {reason: "a list does not contain fields", value: body, path: diff.Path{"spec", "list", "0"}},
 		"DottedSpec": {
 			reason: "a dotted text cannot name a key with dots", value: body, path: diff.ParsePath("spec.a.b"),
 		},
 		"Null": {
-			reason: "a null is found", value: body, path: diff.Path{"spec", "null"}, want: result{nil, true},
+			reason: "a null field is found", value: body, path: diff.Path{"spec", "null"}, want: result{nil, true},
 		},
 		"DottedKey": {
-			reason: "a path literal can", value: body, path: diff.Path{"spec", "a.b"}, want: result{int64(1), true},
+			reason: "a path literal can name a key with dots",
+			value:  body, path: diff.Path{"spec", "a.b"}, want: result{int64(1), true},
 		},
 		"EmptyKey": {
-			reason: "an empty key is a key", value: body, path: diff.Path{"spec", ""}, want: result{int64(2), true},
+			reason: "an empty key is found", value: body, path: diff.Path{"spec", ""}, want: result{int64(2), true},
 		},
-		"Root":      {reason: "nil is the value itself", value: "x", path: nil, want: result{"x", true}},
-		"EmptyRoot": {reason: "so is an empty path", value: nil, path: diff.Path{}, want: result{nil, true}},
+		"Root": {reason: "a nil path is the value itself", value: "x", path: nil, want: result{"x", true}},
+		"EmptyRoot": {reason: "an empty path is the value itself",
+			value: nil, path: diff.Path{}, want: result{nil, true}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -90,11 +94,11 @@ func TestReduce(t *testing.T) {
 		want          diff.Diff
 	}{
 		"Nothing": {
-			reason: "no diff has nothing to be reduced, whatever the values are",
+			reason: "an empty diff stays empty, whatever the values are",
 			field:  diff.Path{"spec"}, before: before, after: after,
 		},
 		"Unrelated": {
-			reason: "other fields are not shown",
+			reason: "items of other fields are left out",
 			diff:   whole, field: diff.Path{"spec", "keep"}, before: before, after: after,
 		},
 		"SharedBeginning": {
@@ -102,21 +106,21 @@ func TestReduce(t *testing.T) {
 			diff:   whole, field: diff.Path{"sp"}, before: before, after: after,
 		},
 		"Root": {
-			reason: "an empty field sees all",
+			reason: "an empty field keeps all items",
 			diff:   whole, field: diff.Path{}, before: before, after: after, want: whole,
 		},
 		"Exact": {
-			reason: "the item of the field itself is at the root, in its only form: nil",
+			reason: "the item of the field itself has a nil path",
 			diff:   whole, field: diff.Path{"spec", "a"}, before: before, after: after,
 			want: diff.Diff{changed},
 		},
 		"Above": {
-			reason: "the item of the whole status is replaced by the field's own",
+			reason: "an item above the field is replaced by the field's own change",
 			diff:   whole, field: diff.Path{"status", "a"}, before: before, after: after,
 			want: diff.Diff{{Op: diff.Add, New: "b"}},
 		},
 		"Withheld": {
-			reason: "values come from the objects, as items may have none",
+			reason: "values come from the objects, as items may lack them",
 			diff:   diff.Diff{{Op: diff.Add, Path: diff.Path{"status"}}},
 			field:  diff.Path{"status", "a"}, before: before, after: after,
 			want: diff.Diff{{Op: diff.Add, New: "b"}},

@@ -16,60 +16,71 @@ func TestEqual(t *testing.T) {
 		a, b   any
 		want   bool
 	}{
-		"BooleanNumber":      {reason: "a boolean is no number (D-types)", a: true, b: int64(1)},
-		"BooleanFloat":       {reason: "a boolean is no number (D-types)", a: false, b: 0.0},
-		"StringNumber":       {reason: "a text of digits is no number", a: "1", b: int64(1)},
-		"StringLiteral":      {reason: "a number kept as text is no string", a: "1", b: json.Number("1")},
-		"NullAbsent":         {reason: "a key with a null differs from no key", a: object{"x": nil}, b: object{}},
-		"NullOtherKey":       {reason: "as many keys, but others", a: object{"x": nil}, b: object{"y": nil}},
-		"NullFalse":          {reason: "falsy is not null", a: nil, b: false},
-		"NullEmptyMapping":   {reason: "an empty mapping is a value", a: nil, b: object{}},
-		"NilMapEmptyMapping": {reason: "a nil map is null", a: object(nil), b: object{}},
-		"NilSliceEmptyList":  {reason: "a nil slice is null", a: list(nil), b: list{}},
-		"ListMapping":        {reason: "no list is a mapping", a: list{}, b: object{}},
-		"ListOrder":          {reason: "the order of lists counts", a: list{"a", "b"}, b: list{"b", "a"}},
-		"ListLength":         {reason: "a longer list differs", a: list{"a"}, b: list{"a", nil}},
+		"BooleanNumber": {reason: "a boolean is not a number (D-types)", a: true, b: int64(1)},
+		"BooleanFloat":  {reason: "a boolean is not a number (D-types)", a: false, b: 0.0},
+		"StringNumber":  {reason: "a text of digits is not a number", a: "1", b: int64(1)},
+		"StringLiteral": {reason: "a number as text is not a string", a: "1", b: json.Number("1")},
+		"NullAbsent": {reason: "a key with a null differs from a missing key",
+			a: object{"x": nil}, b: object{}},
+		"NullOtherKey": {reason: "the same number of other keys differs",
+			a: object{"x": nil}, b: object{"y": nil}},
+		"NullFalse":        {reason: "false differs from null", a: nil, b: false},
+		"NullEmptyMapping": {reason: "an empty mapping differs from null", a: nil, b: object{}},
+		"NilMapEmptyMapping": {reason: "a nil map is null, so it differs from an empty mapping",
+			a: object(nil), b: object{}},
+		"NilSliceEmptyList": {reason: "a nil slice is null, so it differs from an empty list",
+			a: list(nil), b: list{}},
+		"ListMapping": {reason: "an empty list differs from an empty mapping", a: list{}, b: object{}},
+		"ListOrder":   {reason: "lists in another order differ", a: list{"a", "b"}, b: list{"b", "a"}},
+		"ListLength":  {reason: "a longer list differs", a: list{"a"}, b: list{"a", nil}},
 		"BeyondFloat": {
-			reason: "2^53+1 has no float; its rounding differs", a: int64(1<<53 + 1), b: float64(1 << 53),
+			reason: "2^53+1 differs from the float that it would be rounded to",
+			a:      int64(1<<53 + 1), b: float64(1 << 53),
 		},
-		"MaxInteger": {reason: "2^63 is above all integers", a: int64(math.MaxInt64), b: float64(1 << 63)},
+		"MaxInteger": {reason: "2^63 as a float differs from the largest integer",
+			a: int64(math.MaxInt64), b: float64(1 << 63)},
 		"BelowAll": {
-			reason: "2^63 becomes the least of all integers where it is converted", a: int64(math.MinInt64),
-			b: float64(1 << 63),
+			reason: "2^63 as a float differs from the least integer, to which a conversion would turn it",
+			a:      int64(math.MinInt64),
+			b:      float64(1 << 63),
 		},
-		"NotANumberAndOne": {reason: "only one of them is a number", a: math.NaN(), b: 1.5},
-		"Infinity":         {reason: "no integer is infinite", a: int64(math.MinInt64), b: math.Inf(-1)},
-		"Fraction":         {reason: "a fraction is no integer", a: int64(1), b: 1.5},
+		"NotANumberAndOne": {reason: "NaN differs from a number", a: math.NaN(), b: 1.5},
+		"Infinity": {reason: "an infinite number differs from any integer",
+			a: int64(math.MinInt64), b: math.Inf(-1)},
+		"Fraction": {reason: "a fraction differs from an integer", a: int64(1), b: 1.5},
 		"HugeLiterals": {
-			reason: "numbers beyond floats count by their text", a: json.Number("1e999"), b: json.Number("2e999"),
+			reason: "numbers beyond floats are compared by their text",
+			a:      json.Number("1e999"), b: json.Number("2e999"),
 		},
-		"UnknownTypes":   {reason: "other types of Go are compared as Go does", a: uint8(1), b: int64(1)},
-		"NullNilMap":     {reason: "a nil map is null, as in JSON", a: nil, b: object(nil), want: true},
-		"NilMapNilSlice": {reason: "both are null", a: list(nil), b: object(nil), want: true},
-		"IntegerFloat":   {reason: "JSON has one type of numbers", a: int64(1), b: 1.0, want: true},
+		"UnknownTypes":   {reason: "other types of Go are compared as Go compares them", a: uint8(1), b: int64(1)},
+		"NullNilMap":     {reason: "a nil map equals null", a: nil, b: object(nil), want: true},
+		"NilMapNilSlice": {reason: "a nil slice equals a nil map", a: list(nil), b: object(nil), want: true},
+		"IntegerFloat":   {reason: "an integer equals a float of the same value", a: int64(1), b: 1.0, want: true},
 		"MinInteger": {
-			reason: "-2^63 is exact in both", a: int64(math.MinInt64), b: float64(math.MinInt64), want: true,
+			reason: "-2^63 is exact as an integer and as a float",
+			a:      int64(math.MinInt64), b: float64(math.MinInt64), want: true,
 		},
-		"NegativeZero": {reason: "-0.0 is zero", a: int64(0), b: math.Copysign(0, -1), want: true},
-		"GoIntegers":   {reason: "handwritten values may have Go's integers", a: 7, b: int32(7), want: true},
-		"GoFloats":     {reason: "handwritten values may have Go's floats", a: float32(0.5), b: 0.5, want: true},
+		"NegativeZero": {reason: "-0.0 equals zero", a: int64(0), b: math.Copysign(0, -1), want: true},
+		"GoIntegers":   {reason: "integers of different Go types are equal", a: 7, b: int32(7), want: true},
+		"GoFloats":     {reason: "floats of different Go types are equal", a: float32(0.5), b: 0.5, want: true},
 		"Literal": {
-			reason: "numbers kept as text are numbers", a: json.Number("1.0"), b: int64(1), want: true,
+			reason: "a decimal number as text equals the integer", a: json.Number("1.0"), b: int64(1), want: true,
 		},
 		"IntegerLiteral": {
-			reason: "numbers kept as text are numbers", a: json.Number("1"), b: int64(1), want: true,
+			reason: "a number as text equals the integer", a: json.Number("1"), b: int64(1), want: true,
 		},
 		"SameHugeLiterals": {
-			reason: "the same text is the same number", a: json.Number("1e999"), b: json.Number("1e999"), want: true,
+			reason: "huge numbers with the same text are equal",
+			a:      json.Number("1e999"), b: json.Number("1e999"), want: true,
 		},
 		"NotANumber": {
-			reason: "a value that differs from itself never settles", a: math.NaN(), b: math.NaN(), want: true,
+			reason: "NaN equals itself, so a value with it settles", a: math.NaN(), b: math.NaN(), want: true,
 		},
 		"UnknownType": {
-			reason: "other types of Go are compared as Go does", a: []string{"a"}, b: []string{"a"}, want: true,
+			reason: "other types of Go are compared by their contents", a: []string{"a"}, b: []string{"a"}, want: true,
 		},
 		"Nested": {
-			reason: "depth does not matter",
+			reason: "values are compared at any depth",
 			a:      object{"a": list{object{"b": int64(2), "c": nil}}},
 			b:      object{"a": list{object{"b": 2.0, "c": nil}}},
 			want:   true,
@@ -97,7 +108,7 @@ func TestCopySharesNothing(t *testing.T) {
 	original := tree()
 	copied, ok := diff.Copy(original).(map[string]any)
 	if !ok {
-		t.Fatal("a mapping stays one")
+		t.Fatal("the copy of a mapping must be a mapping")
 	}
 	want := tree()
 	want["none"] = nil
@@ -108,7 +119,7 @@ func TestCopySharesNothing(t *testing.T) {
 	copied["list"].([]any)[2] = "changed"
 	copied["empty"].(map[string]any)["new"] = "changed"
 	if d := cmp.Diff(tree(), original); d != "" {
-		t.Errorf("the copy is not one: -want, +got:\n%s", d)
+		t.Errorf("a change of the copy changes the original: -want, +got:\n%s", d)
 	}
 }
 
@@ -136,6 +147,6 @@ func TestCloneSharesNothing(t *testing.T) {
 		t.Errorf("-want, +got:\n%s", d)
 	}
 	if got := diff.Diff(nil).Clone(); got != nil {
-		t.Errorf("no diff is none: %v", got)
+		t.Errorf("the clone of a nil diff must be nil, got %v", got)
 	}
 }

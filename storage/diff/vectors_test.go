@@ -83,7 +83,7 @@ func parseField(spec any) (diff.Path, error) {
 	return nil, fmt.Errorf("the field %v is neither null, a string nor a list", spec)
 }
 
-// items is a diff in the form of the vectors, in their order: sorted by the path.
+// items returns a diff in the form of the test vectors, sorted by path.
 func items(d diff.Diff) any {
 	list := []any{}
 	for _, item := range d {
@@ -108,7 +108,7 @@ func sorted(list any) any {
 	return result
 }
 
-// normal turns all numbers into floats, as vectors tell 1 from 1.0 in their text only.
+// normal turns all numbers into floats, because the test vectors distinguish 1 from 1.0 in their text only.
 func normal(value any) any {
 	return vectors.Leaves(value, func(leaf any) any {
 		if number, ok := leaf.(int64); ok {

@@ -8,7 +8,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/benchmarks/objects"
 )
 
-// handled is an object as an operator meets it that has handled it before, with its essence.
+// handled returns an object that the operator has handled before, with its essence.
 func handled(b *testing.B, storage diffbase.Storage, o objects.Object) (body object, essence diffbase.Essence) {
 	b.Helper()
 	body = o.Tree()

@@ -30,49 +30,49 @@ func TestBuildErrors(t *testing.T) {
 		names   string
 	}{
 		"NullMetadata": {
-			reason:  "It is not an object of Kubernetes.",
+			reason:  "null metadata is an error",
 			storage: diffbase.Annotations{},
 			body:    object{"metadata": nil},
 			names:   "metadata",
 		},
 		"ListAnnotations": {
-			reason:  "It is not an object of Kubernetes.",
+			reason:  "annotations that are a list are an error",
 			storage: diffbase.Status{},
 			body:    object{"metadata": object{"annotations": []any{}}},
 			names:   "annotations",
 		},
 		"ExtraRoot": {
-			reason:  "A handler of everything needs no field.",
+			reason:  "the root as an extra field is an error",
 			storage: diffbase.Annotations{},
 			extra:   []diff.Path{nil},
 			names:   "as a whole",
 		},
 		"ExtraInsideList": {
-			reason:  "Lists have no keys.",
+			reason:  "an extra field inside a list is an error",
 			storage: diffbase.Annotations{},
 			body:    object{"spec": object{"items": []any{}}},
 			extra:   paths("spec.items.0"),
 			names:   "spec.items",
 		},
 		"ExtraInsideNullOfStatus": {
-			reason:  "A null is not an absent mapping.",
+			reason:  "an extra field inside a null is an error",
 			storage: diffbase.Multi{diffbase.Annotations{}},
 			body:    object{"status": object{"phase": nil}},
 			extra:   paths("status.phase.name"),
 			names:   "status.phase",
 		},
 		"IgnoredRoot": {
-			reason:  "Without anything, nothing would ever be handled.",
+			reason:  "ignoring the whole object is an error",
 			storage: diffbase.Annotations{IgnoredFields: []diff.Path{{}}},
 			names:   "as a whole",
 		},
 		"IgnoredRootOfStatus": {
-			reason:  "It is the same in all storages.",
+			reason:  "ignoring the whole object is an error in each storage",
 			storage: diffbase.Multi{diffbase.Status{IgnoredFields: []diff.Path{nil}}},
 			names:   "as a whole",
 		},
 		"OwnFieldInsideScalar": {
-			reason:  "The operator's place is taken by something else.",
+			reason:  "a text in place of the operator's own status is an error",
 			storage: diffbase.Status{},
 			body:    object{"status": object{"kopf": "text"}},
 			extra:   paths("status"),
@@ -114,19 +114,19 @@ func TestBuild(t *testing.T) {
 		want    diffbase.Essence
 	}{
 		"Nothing": {
-			reason:  "An essence is never nil: that would be an object never handled.",
+			reason:  "an essence is never nil, as nil means that the object was never handled",
 			storage: diffbase.Multi(nil),
 			want:    diffbase.Essence{},
 		},
 		// Deviation D-null-metadata.
 		"NullAnnotations": {
-			reason:  "A null is none.",
+			reason:  "null labels and annotations count as absent",
 			storage: diffbase.Annotations{},
 			body:    object{"metadata": object{"labels": nil, "annotations": nil}},
 			want:    diffbase.Essence{},
 		},
 		"Everything": {
-			reason:  "What the system and operators write is left out.",
+			reason:  "fields that the system and operators write are left out",
 			storage: diffbase.Annotations{Prefix: "example.org"},
 			body:    everything,
 			want: diffbase.Essence{
@@ -135,7 +135,7 @@ func TestBuild(t *testing.T) {
 			},
 		},
 		"ExtraFields": {
-			reason:  "Fields that handlers look at are in, each of them, and nothing besides.",
+			reason:  "exactly the extra fields are added",
 			storage: diffbase.Annotations{Prefix: "example.org"},
 			body:    everything,
 			extra: paths(
@@ -151,7 +151,7 @@ func TestBuild(t *testing.T) {
 			},
 		},
 		"IgnoredFields": {
-			reason: "Ignored fields go last, with the mappings around; those that are not there do not matter.",
+			reason: "ignored fields are removed last, with mappings that become empty; missing ones are skipped",
 			storage: diffbase.Status{
 				IgnoredFields: paths("spec.tuning.cache", "metadata.labels.tier", "spec.size.unit", "status.phase"),
 			},
@@ -177,7 +177,8 @@ func TestBuild(t *testing.T) {
 	}
 }
 
-// Objects are large, and essences are built for every event of theirs.
+// TestBuildSharesWhatItKeeps shows that an essence shares its values with the object. Objects are large, and essences
+// are built for each event.
 func TestBuildSharesWhatItKeeps(t *testing.T) {
 	spec := object{"size": int64(3)}
 	body := object{"metadata": object{"annotations": object{"note": "by hand"}}, "spec": spec}
@@ -190,6 +191,6 @@ func TestBuildSharesWhatItKeeps(t *testing.T) {
 		"metadata": object{"annotations": object{"note": "by hand"}}, "spec": object{"size": int64(4)},
 	}
 	if delta := cmp.Diff(want, essence); delta != "" {
-		t.Errorf("the spec was copied, -want, +got:\n%s", delta)
+		t.Errorf("the essence must share the spec, -want, +got:\n%s", delta)
 	}
 }

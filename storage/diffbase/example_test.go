@@ -7,8 +7,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 )
 
-// An object is handled, and what was handled is remembered in the same patch as all else. Later, the difference to that
-// is what is to be handled next.
+// Example stores the essence of a handled object in its patch, and computes the difference after an edit.
 func Example() {
 	storage := diffbase.Annotations{Prefix: "databases.example.org"}
 	handled := map[string]any{"metadata": map[string]any{"name": "db"}, "spec": map[string]any{"size": int64(1)}}

@@ -8,7 +8,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 )
 
-// inStatus is somebody's own storage around a known one: it keeps the essence elsewhere.
+// inStatus is a user's storage around a known one. It keeps the essence in the status.
 type inStatus struct{ diffbase.Annotations }
 
 func (inStatus) Fetch(body map[string]any) (diffbase.Essence, error) {
@@ -16,13 +16,14 @@ func (inStatus) Fetch(body map[string]any) (diffbase.Essence, error) {
 	return status, nil
 }
 
-// gives tells whether the storage gives the essence itself, unread.
+// gives returns whether FetchLikely returns the given essence itself instead of reading the stored one.
 func gives(storage diffbase.Storage, body map[string]any, essence diffbase.Essence) bool {
 	found, err := diffbase.FetchLikely(storage, body, essence)
 	return err == nil && found != nil && reflect.ValueOf(found).Pointer() == reflect.ValueOf(essence).Pointer()
 }
 
-// What is not told by its text is read as ever.
+// TestFetchLikely shows that FetchLikely returns the essence itself only if the stored text is the one that would be
+// written. Otherwise, it reads the text like Fetch.
 func TestFetchLikely(t *testing.T) {
 	const key, other = "kopf.zalando.org/last-handled-configuration", "op.example.org/last-handled-configuration"
 	essence := object{"spec": object{"b": int64(1), "a": "ü"}}
@@ -34,43 +35,47 @@ func TestFetchLikely(t *testing.T) {
 		body    object
 		want    bool
 	}{
-		"Ours": {"it is what would be written", diffbase.Annotations{}, annotated(object{key: ours}), true},
+		"Ours": {"a stored text that would be written again is not read",
+			diffbase.Annotations{}, annotated(object{key: ours}), true},
 		"Several": {
-			"the first storage decides", diffbase.Multi{own, diffbase.Status{}}, annotated(object{other: ours}), true,
+			"the first of several storages decides",
+			diffbase.Multi{own, diffbase.Status{}}, annotated(object{other: ours}), true,
 		},
-		"Absent":     {"nothing is there", diffbase.Annotations{}, annotated(object{"x": "y"}), false},
-		"NoMetadata": {"nor is there a place", diffbase.Annotations{}, object{}, false},
-		"Malformed":  {"that is for Fetch to say", diffbase.Annotations{}, object{"metadata": "x"}, false},
+		"Absent": {"a missing annotation has no essence",
+			diffbase.Annotations{}, annotated(object{"x": "y"}), false},
+		"NoMetadata": {"an object without metadata has no essence", diffbase.Annotations{}, object{}, false},
+		"Malformed":  {"malformed metadata is left to Fetch", diffbase.Annotations{}, object{"metadata": "x"}, false},
 		"Edited": {
-			"the object was another one", diffbase.Annotations{},
+			"a text of another essence is read", diffbase.Annotations{},
 			annotated(object{key: `{"spec":{"a":"\u00fc","b":2}}` + "\n"}), false,
 		},
-		"Longer": {"there was more", diffbase.Annotations{}, annotated(object{key: ours + "\n"}), false},
+		"Longer": {"a longer text is read", diffbase.Annotations{}, annotated(object{key: ours + "\n"}), false},
 		"NotOurs": {
-			"others write it with another end, and it is read", diffbase.Annotations{},
+			"a text of another client without the final line break is read", diffbase.Annotations{},
 			annotated(object{key: `{"spec":{"a":"\u00fc","b":1}}`}), false,
 		},
-		"NoText": {"it is no annotation", diffbase.Annotations{}, annotated(object{key: int64(5)}), false},
+		"NoText": {"an annotation that is not a text is read",
+			diffbase.Annotations{}, annotated(object{key: int64(5)}), false},
 		"Beside": {
-			"one that has nothing is passed by", diffbase.Multi{diffbase.Status{}, own},
+			"a storage without an essence is skipped", diffbase.Multi{diffbase.Status{}, own},
 			annotated(object{other: ours}), true,
 		},
 		"Behind": {
-			"one that cannot tell is read", diffbase.Multi{diffbase.Status{}, own},
+			"an essence in the status is read", diffbase.Multi{diffbase.Status{}, own},
 			object{
 				"metadata": object{"annotations": object{other: ours}},
 				"status":   object{"kopf": object{"last-handled-configuration": ours}},
 			}, false,
 		},
 		"Around": {
-			"it has methods of the one that it is around, and its own of reading", inStatus{},
+			"a user's storage around a known one is read with its own Fetch", inStatus{},
 			object{"metadata": object{"annotations": object{key: ours}}, "status": object{"spec": "x"}}, false,
 		},
 		"AmongOthers": {
-			"so it is asked among others", diffbase.Multi{inStatus{}},
+			"a user's storage among others is read with its own Fetch", diffbase.Multi{inStatus{}},
 			object{"metadata": object{"annotations": object{key: ours}}, "status": object{"spec": "x"}}, false,
 		},
-		"NoStorage": {"nothing is kept", diffbase.Multi{}, annotated(object{key: ours}), false},
+		"NoStorage": {"without storages, there is no essence", diffbase.Multi{}, annotated(object{key: ours}), false},
 	}
 	for name, tc := range tests {
 		if got := gives(tc.storage, tc.body, essence); got != tc.want {
@@ -84,8 +89,8 @@ func TestFetchLikely(t *testing.T) {
 	}
 }
 
-// FuzzFetchLikely compares whatever stands on an object with whatever it has now: what is told of the texts holds for
-// what they mean.
+// FuzzFetchLikely compares any stored text with any essence: if FetchLikely does not read the text, then the text
+// means the essence.
 func FuzzFetchLikely(f *testing.F) {
 	for _, seed := range [][2]string{
 		{`{"a":1}`, `{"a":1}`}, {`{"a":1.0}`, `{"a":1}`},
@@ -104,14 +109,14 @@ func FuzzFetchLikely(f *testing.F) {
 		body := annotated(object{key: text + "\n"})
 		fetched, err := storage.Fetch(body)
 		if gives(storage, body, now) && (err != nil || !diff.Equal(now, fetched)) {
-			t.Fatalf("%q holds %v, and is read as %v, %v", text, now, fetched, err)
+			t.Fatalf("%q is taken for %v, but is read as %v, %v", text, now, fetched, err)
 		}
 		patch := object{}
 		if err := storage.Store(patch, object{}, now); err != nil {
 			t.Fatal(err)
 		}
 		if fetched, err = storage.Fetch(patch); !gives(storage, patch, now) || err != nil || !diff.Equal(now, fetched) {
-			t.Errorf("what was stored of %v is read as %v, %v", now, fetched, err)
+			t.Errorf("the stored text of %v is read as %v, %v", now, fetched, err)
 		}
 	})
 }

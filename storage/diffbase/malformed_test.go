@@ -11,7 +11,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/vectors"
 )
 
-// What makes Kopf fail by an accident is no reason to block an object.
+// TestOddObjects shows that objects on which Kopf fails by accident do not block the operator.
 func TestOddObjects(t *testing.T) {
 	const stored = `{"spec":{"a":1}}`
 	memory := object{"kopf.zalando.org/last-handled-configuration": stored}
@@ -22,19 +22,19 @@ func TestOddObjects(t *testing.T) {
 		essence, known object
 	}{
 		"NullAnnotations": {
-			reason:  "a null is as good as none",
+			reason:  "null annotations count as absent",
 			body:    object{"metadata": object{"annotations": nil}, "spec": object{}},
 			essence: object{"spec": object{}},
 		},
 		"ScalarStatus": {
-			reason:  "who tracks it gets it as it is",
+			reason:  "a status that is a text is returned if it is tracked",
 			body:    object{"status": "text"},
 			extra:   []diff.Path{{"status"}},
 			essence: object{"status": "text"},
 		},
 		// Deviation D-owner-kind.
 		"OwnerWithoutKind": {
-			reason: "it is no deployment, so nothing is marked as of one",
+			reason: "an owner without a kind is not a Deployment, so the annotation is read",
 			body: object{
 				"kind":     "ReplicaSet",
 				"metadata": object{"ownerReferences": []any{object{"uid": "x"}}, "annotations": memory},
@@ -63,13 +63,13 @@ func TestStoredThatIsNoObject(t *testing.T) {
 	for _, text := range []string{`[1,2]`, `false`, `""`, `5`, `{"a":NaN}`, ``} {
 		body := object{"metadata": object{"annotations": object{"kopf.zalando.org/last-handled-configuration": text}}}
 		if essence, err := (diffbase.Annotations{}).Fetch(body); err == nil {
-			t.Errorf("%q is no essence, and is told at once: got %v", text, essence)
+			t.Errorf("%q is not an essence and must be an error, got %v", text, essence)
 		}
 	}
 }
 
-// FuzzFetch reads whatever an annotation may hold. It is malformed, or absent, or an essence; and then what is stored
-// of that essence is read as an equal one: otherwise, the object would be updated forever.
+// FuzzFetch reads any text of an annotation. The result is an error, absent, or an essence. A stored essence must be
+// read as an equal one: otherwise, the object would be updated forever.
 func FuzzFetch(f *testing.F) {
 	for _, seed := range []string{
 		"", "null", "{}\n", `{"spec":{"a":[1,-2.5,1e21,1.0,null,true,""]}}`, `{"spec":`, `[]`, `5`, `{"a":1e999}`,

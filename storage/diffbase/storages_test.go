@@ -28,19 +28,19 @@ func TestFetchMalformed(t *testing.T) {
 		where   string
 	}{
 		"Cut": {
-			reason:  "Half an essence would be a change of the other half.",
+			reason:  "an incomplete essence is an error",
 			storage: diffbase.Annotations{},
 			body:    annotated(object{"kopf.zalando.org/last-handled-configuration": `{"spec":`}),
 			where:   "annotation kopf.zalando.org/last-handled-configuration",
 		},
 		"List": {
-			reason:  "It is no essence: Kopf fails on it a little later.",
+			reason:  "a list is an error, on which Kopf fails later",
 			storage: diffbase.Annotations{Prefix: "example.org", Key: "seen"},
 			body:    annotated(object{"example.org/seen": `[]`}),
 			where:   "annotation example.org/seen",
 		},
 		"NotFirst": {
-			reason:  "A malformed one is not passed over in favour of another one.",
+			reason:  "a malformed essence is an error even if another storage has a valid one",
 			storage: diffbase.Multi{diffbase.Status{}, diffbase.Annotations{}},
 			body: object{
 				"metadata": object{"annotations": object{"kopf.zalando.org/last-handled-configuration": `{}`}},
@@ -49,13 +49,13 @@ func TestFetchMalformed(t *testing.T) {
 			where: "field status.kopf.last-handled-configuration",
 		},
 		"Native": {
-			reason:  "In the status, it is text, too.",
+			reason:  "an object in place of a text in the status is an error",
 			storage: diffbase.Status{},
 			body:    inStatus(object{"spec": object{}}),
 			where:   "field status.kopf.last-handled-configuration",
 		},
 		"CustomField": {
-			reason:  "The message helps to find it.",
+			reason:  "the error names a custom field",
 			storage: diffbase.Status{Field: diff.Path{"status", "x.y"}},
 			body:    object{"status": object{"x.y": true}},
 			where:   "field status.x.y",
@@ -72,18 +72,19 @@ func TestFetchMalformed(t *testing.T) {
 				t.Errorf("%s\n-want, +got:\n%s", tc.reason, delta)
 			}
 			if !errors.Is(err, malformed.Err) || !strings.Contains(err.Error(), tc.where) {
-				t.Errorf("the error %q does not tell %q because of %q", err, tc.where, malformed.Err)
+				t.Errorf("the error %q does not name %q because of %q", err, tc.where, malformed.Err)
 			}
 		})
 	}
 }
 
-// An object that is no object is not one with a malformed diff-base: its deletion would not work either.
+// TestFetchFromBrokenObject shows that malformed metadata is not a MalformedError: the record could not be removed
+// either.
 func TestFetchFromBrokenObject(t *testing.T) {
 	_, err := diffbase.Annotations{}.Fetch(object{"metadata": "x"})
 	var malformed *diffbase.MalformedError
 	if err == nil || errors.As(err, &malformed) {
-		t.Errorf("got error %v, want another one", err)
+		t.Errorf("want an error other than MalformedError, got %v", err)
 	}
 }
 
@@ -97,26 +98,30 @@ func TestStoreErrors(t *testing.T) {
 		names   string
 	}{
 		"NoEssence": {
-			reason: "What is not there cannot have been handled.", storage: diffbase.Annotations{}, patch: object{},
+			reason: "storing a nil essence is an error", storage: diffbase.Annotations{}, patch: object{},
 			names: "no essence",
 		},
 		"NoEssenceInStatus": {
-			reason: "It is the same in all storages.", storage: diffbase.Status{}, patch: object{}, names: "no essence",
+			reason:  "storing a nil essence in the status is an error",
+			storage: diffbase.Status{}, patch: object{}, names: "no essence",
 		},
 		"Unencodable": {
-			reason: "It is not JSON.", storage: diffbase.Annotations{}, patch: object{}, essence: unencodable,
+			reason:  "an essence that is not JSON is an error",
+			storage: diffbase.Annotations{}, patch: object{}, essence: unencodable,
 			names: "spec: ratio",
 		},
 		"UnencodableOfMany": {
-			reason: "None of them can.", storage: diffbase.Multi{diffbase.Status{}}, patch: object{},
+			reason:  "an essence that is not JSON is an error of several storages, too",
+			storage: diffbase.Multi{diffbase.Status{}}, patch: object{},
 			essence: unencodable, names: "spec: ratio",
 		},
 		"NoPlace": {
-			reason: "The patch removes all annotations.", storage: diffbase.Annotations{},
+			reason: "a patch that removes all annotations is an error", storage: diffbase.Annotations{},
 			patch: object{"metadata": object{"annotations": nil}}, essence: diffbase.Essence{}, names: "annotations",
 		},
 		"NoPlaceInStatus": {
-			reason: "The patch replaces the status.", storage: diffbase.Status{}, patch: object{"status": "x"},
+			reason:  "a patch that replaces the status is an error",
+			storage: diffbase.Status{}, patch: object{"status": "x"},
 			essence: diffbase.Essence{}, names: "status",
 		},
 	}
@@ -131,7 +136,8 @@ func TestStoreErrors(t *testing.T) {
 	}
 }
 
-// Whatever is stored must be fetched as the same, and must not be a part of the essence next time.
+// TestStoredIsFetched shows that a stored essence is fetched unchanged, and that the stored copy is not a part of the
+// next essence.
 func TestStoredIsFetched(t *testing.T) {
 	long := strings.Repeat("k", 70)
 	storages := map[string]diffbase.Storage{
@@ -178,7 +184,7 @@ func TestStoredIsFetched(t *testing.T) {
 	}
 }
 
-// merged is the object after the merge-patch: one that adds mappings and values only.
+// merged returns the object after the merge-patch, which only adds mappings and values.
 func merged(body, patch object) object {
 	result := object{}
 	for key, value := range body {

@@ -44,7 +44,7 @@ func TestVectorsDiffbaseStore(t *testing.T) {
 			if essence, err = storage.Build(body, diffbasetest.Paths(v.List("extra_fields"))); err != nil {
 				return nil, err
 			}
-			essence = cleared(essence) // what is stored is what is compared
+			essence = cleared(essence) // the essence is compared in the stored form
 		}
 		if err := storage.Store(patch, body, essence); err != nil {
 			return nil, err
@@ -68,8 +68,8 @@ func TestVectorsDiffbaseFetch(t *testing.T) {
 	})
 }
 
-// recorded is an essence as the family of storing has it: floats were recorded with six decimals there. What was put
-// into the patch was not touched, so that nothing is lost by this.
+// recorded returns an essence in the form of the vectors, which hold floats with six decimals. The patch is not
+// changed, so the test loses nothing.
 func recorded(value any) any {
 	return vectors.Leaves(value, func(leaf any) any {
 		if number, ok := leaf.(float64); ok && math.Abs(number) < 1<<32 {

@@ -19,7 +19,7 @@ func decodedObject(t *testing.T, text string) *jsontext.Object {
 	return o
 }
 
-// same tells whether two mappings are one.
+// same returns whether two mappings are the same map.
 func same(a, b any) bool { return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer() }
 
 func TestAfterShares(t *testing.T) {
@@ -28,7 +28,7 @@ func TestAfterShares(t *testing.T) {
 	later := jsontext.After([]byte(`{"kind":"K","metadata":{"labels":{"a":"b"},"name":"n","resourceVersion":"2"},`+
 		`"spec":{"x":{"y":[1,2.5]}},"status":{"z":2}}`), former)
 	if !later.Decoded() {
-		t.Error("it has to be decoded yet")
+		t.Error("a later state with a decoded former one must count as decoded")
 	}
 	was, err := former.Value()
 	if err != nil {
@@ -40,7 +40,7 @@ func TestAfterShares(t *testing.T) {
 	}
 	metadata := func(value map[string]any) map[string]any { m, _ := value["metadata"].(map[string]any); return m }
 	if !same(was["spec"], is["spec"]) || !same(metadata(was)["labels"], metadata(is)["labels"]) {
-		t.Error("what has not changed was decoded again")
+		t.Error("unchanged parts were decoded again")
 	}
 	want := map[string]any{
 		"kind": "K", "spec": map[string]any{"x": map[string]any{"y": []any{int64(1), 2.5}}},
@@ -55,29 +55,35 @@ func TestAfterShares(t *testing.T) {
 	}
 }
 
-// pairs are a former state and a later one. Whatever they have in common, the later one is what its text says.
+// pairs are former and later states. The later state must equal its text, whatever the two have in common.
 var pairs = map[string]struct{ reason, former, later string }{
-	"Same":       {"nothing has changed", `{"a":{"b":1}}`, `{"a":{"b":1}}`},
-	"Escaped":    {"a key may be there twice, once with escapes", `{"a":1,"\u0061":2}`, `{"a":1}`},
-	"EscapedMid": {"and others come after it", `{"a":1,"\u0062":2,"c":3}`, `{"a":1,"\u0062":2,"c":4}`},
-	"EscapedNow": {"the same in the later one", `{"a":1}`, `{"a":1,"\u0061":2}`},
-	"Twice":      {"the last one counts", `{"a":{"x":1},"a":{"y":2}}`, `{"a":{"x":1}}`},
-	"TwiceNow":   {"the last one counts", `{"a":{"x":1}}`, `{"a":{"x":1},"a":{"y":2}}`},
-	"Within":     {"the same further below", `{"a":{"b":{"c":1},"b":{"c":2}}}`, `{"a":{"b":{"c":1}}}`},
-	"Spaces":     {"the text may differ where the value does not", `{"a":{"b":1}}`, ` { "a" : { "b" : 1 } } `},
-	"Types":      {"a mapping becomes something else", `{"a":{"b":1},"c":1}`, `{"a":[{"b":1}],"c":{"d":{}}}`},
-	"Null":       {"null is not nothing", `{"a":null,"b":{"c":null}}`, `{"a":null,"b":{"c":null,"d":null}}`},
-	"Numbers":    {"one and the same text is one type", `{"a":{"b":1},"c":1e3}`, `{"a":{"b":1.0},"c":1e3}`},
-	"Huge":       {"no integer has room for it", `{"a":1}`, `{"a":18446744073709551615}`},
-	"TooHuge":    {"no number has room for it", `{"a":1}`, `{"a":{"b":1e999}}`},
-	"Broken":     {"text that is no UTF-8 is mended", "{\"a\":{\"\xff\":1}}", "{\"a\":{\"\xff\":1,\"b\":2}}"},
-	"Wide":       {"more keys than are compared", wide(1, 40), wide(2, 40)},
-	"WideNow":    {"the same in the later one", wide(1, 20), wide(1, 40)},
-	"NoObject":   {"there is nothing to compare", `{"a":1}`, `null`},
-	"Deep":       {"what is below is decoded as a whole", `{"a":{"b":{"c":{"d":1}}}}`, `{"a":{"b":{"c":{"d":2}}}}`},
+	"Same":    {"an unchanged text gives the same value", `{"a":{"b":1}}`, `{"a":{"b":1}}`},
+	"Escaped": {"a key that occurs a second time with escapes is read correctly", `{"a":1,"\u0061":2}`, `{"a":1}`},
+	"EscapedMid": {"keys after an escaped key are read correctly",
+		`{"a":1,"\u0062":2,"c":3}`, `{"a":1,"\u0062":2,"c":4}`},
+	"EscapedNow": {"a key that occurs a second time with escapes in the later text is read correctly",
+		`{"a":1}`, `{"a":1,"\u0061":2}`},
+	"Twice":    {"the last of repeated keys of the former text counts", `{"a":{"x":1},"a":{"y":2}}`, `{"a":{"x":1}}`},
+	"TwiceNow": {"the last of repeated keys of the later text counts", `{"a":{"x":1}}`, `{"a":{"x":1},"a":{"y":2}}`},
+	"Within": {"the last of repeated keys counts at any depth",
+		`{"a":{"b":{"c":1},"b":{"c":2}}}`, `{"a":{"b":{"c":1}}}`},
+	"Spaces": {"white space does not change the value", `{"a":{"b":1}}`, ` { "a" : { "b" : 1 } } `},
+	"Types": {"a mapping can become a value of another type",
+		`{"a":{"b":1},"c":1}`, `{"a":[{"b":1}],"c":{"d":{}}}`},
+	"Null": {"a null is a value", `{"a":null,"b":{"c":null}}`, `{"a":null,"b":{"c":null,"d":null}}`},
+	"Numbers": {"a number with another text can have another type",
+		`{"a":{"b":1},"c":1e3}`, `{"a":{"b":1.0},"c":1e3}`},
+	"Huge":     {"an integer beyond int64 is read", `{"a":1}`, `{"a":18446744073709551615}`},
+	"TooHuge":  {"a number beyond float64 is an error", `{"a":1}`, `{"a":{"b":1e999}}`},
+	"Broken":   {"invalid UTF-8 is replaced", "{\"a\":{\"\xff\":1}}", "{\"a\":{\"\xff\":1,\"b\":2}}"},
+	"Wide":     {"an object with too many keys to compare is read correctly", wide(1, 40), wide(2, 40)},
+	"WideNow":  {"a later object with too many keys to compare is read correctly", wide(1, 20), wide(1, 40)},
+	"NoObject": {"a later text without an object is read correctly", `{"a":1}`, `null`},
+	"Deep": {"levels below those that are compared are decoded as a whole",
+		`{"a":{"b":{"c":{"d":1}}}}`, `{"a":{"b":{"c":{"d":2}}}}`},
 }
 
-// wide is an object with that many keys.
+// wide returns an object with the given number of keys.
 func wide(value, keys int) string {
 	text := `{"a":1`
 	for i := range keys {
@@ -118,7 +124,7 @@ func FuzzAfter(f *testing.F) {
 	f.Fuzz(func(t *testing.T, former, later []byte) {
 		for _, text := range [][]byte{former, later} {
 			if _, err := jsontext.New(text).Value(); err != nil {
-				t.Skip("objects are made of texts that are well-formed")
+				t.Skip("objects have well-formed texts")
 			}
 		}
 		checkAfter(t, "fuzzed", former, later)

@@ -14,7 +14,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/benchmarks/objects"
 )
 
-// all have what makes texts different from others.
+// all are texts with all parts of the syntax.
 var all = slices.Concat(values, numbers, strung, broken)
 
 var (
@@ -44,7 +44,7 @@ var (
 	}
 )
 
-// sameAsKubernetes compares with what the decoder of sigs.k8s.io/json says.
+// sameAsKubernetes compares the result with that of the decoder of sigs.k8s.io/json.
 func sameAsKubernetes(t *testing.T, text string) {
 	t.Helper()
 	var want any
@@ -87,7 +87,7 @@ func FuzzDecoding(f *testing.F) {
 	f.Fuzz(sameAsKubernetes)
 }
 
-// Whoever has a value may do with it as he likes, and so may whoever has the text.
+// TestValuesShareNothing shows that a caller may change a value or its text without an effect on other values.
 func TestValuesShareNothing(t *testing.T) {
 	text := []byte(`{"name":{"name":["name"]},"other":"a\"b"}`)
 	first, err := jsontext.DecodeObject(text)
@@ -103,7 +103,8 @@ func TestValuesShareNothing(t *testing.T) {
 	}
 }
 
-// Nearly all texts are plain ones, and those are to cost less: it must not be all the same to a test whether they do.
+// TestPlainTextsAllocateLess shows that plain texts, which nearly all objects have, take fewer allocations than with
+// the other decoder.
 func TestPlainTextsAllocateLess(t *testing.T) {
 	for _, o := range objects.All {
 		plain := testing.AllocsPerRun(100, func() { _, _ = jsontext.DecodeObject(o.Text) })

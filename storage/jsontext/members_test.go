@@ -18,37 +18,42 @@ func TestMembersAndElements(t *testing.T) {
 		list         bool
 	}{
 		"Object": {
-			"values of all types, with spaces anywhere",
+			"an object with values of all types and white space anywhere is whole",
 			" { \"a\" : 1 ,\"b\":\"x\\\"}\",\n\"c\":{\"d\":[{}]},\t\"e\":[\"]\"],\"f\":null,\r\"g\\\"\":-1.5e3 } ",
 			[]string{`a=1`, `b="x\"}"`, `c={"d":[{}]}`, `e=["]"]`, `f=null`, `g\"=-1.5e3`}, true, nil, false,
 		},
-		"Empty": {"there may be none", `{ }`, nil, true, nil, false},
+		"Empty": {"an empty object is whole", `{ }`, nil, true, nil, false},
 		"List": {
-			"the same of a list", ` [1,"x" , {"a":[2]},[ ]]`, nil, false,
+			"a list with values and white space is whole", ` [1,"x" , {"a":[2]},[ ]]`, nil, false,
 			[]string{`1`, `"x"`, `{"a":[2]}`, `[ ]`}, true,
 		},
-		"EmptyList":  {"there may be none", `[ ]`, nil, false, nil, true},
-		"Nothing":    {"it is none of both", ``, nil, false, nil, false},
-		"Space":      {"it is none of both", ` `, nil, false, nil, false},
-		"Text":       {"it is none of both", `"a"`, nil, false, nil, false},
-		"Open":       {"it does not end", `{`, nil, false, nil, false},
-		"OpenKey":    {"it ends within a key", `{"a`, nil, false, nil, false},
-		"Escape":     {"it ends within an escape", `{"a\`, nil, false, nil, false},
-		"KeyAlone":   {"it ends after a key", `{"a"`, nil, false, nil, false},
-		"NoColon":    {"there is none", `{"a" 1}`, nil, false, nil, false},
-		"NoValue":    {"it ends after the colon", `{"a":`, nil, false, nil, false},
-		"Missing":    {"there is no value", `{"a":}`, nil, false, nil, false},
-		"OpenText":   {"it ends within a text", `{"a":"x`, nil, false, nil, false},
-		"OpenInside": {"it ends within an object", `{"a":{"b":1`, nil, false, nil, false},
-		"TextInside": {"it ends within a text of an object", `{"a":{"b":"c`, nil, false, nil, false},
-		"Number":     {"it ends after a number", `{"a":12`, []string{`a=12`}, false, nil, false},
-		"Second":     {"it ends after a comma", `{"a":12, `, []string{`a=12`}, false, nil, false},
-		"OtherKey":   {"a key is no number", `{"a":1,2:3}`, []string{`a=1`}, false, nil, false},
-		"OpenList":   {"it does not end", `[`, nil, false, nil, false},
-		"OneElement": {"it ends after one", `[1`, nil, false, []string{`1`}, false},
-		"Comma":      {"it ends after a comma", `[1,`, nil, false, []string{`1`}, false},
-		"NoElement":  {"there is none", `[,]`, nil, false, nil, false},
-		"Broken":     {"it ends within one", `[1,{"a"`, nil, false, []string{`1`}, false},
+		"EmptyList":  {"an empty list is whole", `[ ]`, nil, false, nil, true},
+		"Nothing":    {"an empty text is neither an object nor a list", ``, nil, false, nil, false},
+		"Space":      {"white space is neither an object nor a list", ` `, nil, false, nil, false},
+		"Text":       {"a string is neither an object nor a list", `"a"`, nil, false, nil, false},
+		"Open":       {"an object without an end is not whole", `{`, nil, false, nil, false},
+		"OpenKey":    {"an object that ends within a key is not whole", `{"a`, nil, false, nil, false},
+		"Escape":     {"an object that ends within an escape is not whole", `{"a\`, nil, false, nil, false},
+		"KeyAlone":   {"an object that ends after a key is not whole", `{"a"`, nil, false, nil, false},
+		"NoColon":    {"an object without a colon is not whole", `{"a" 1}`, nil, false, nil, false},
+		"NoValue":    {"an object that ends after a colon is not whole", `{"a":`, nil, false, nil, false},
+		"Missing":    {"an object without a value is not whole", `{"a":}`, nil, false, nil, false},
+		"OpenText":   {"an object that ends within a string is not whole", `{"a":"x`, nil, false, nil, false},
+		"OpenInside": {"an object that ends within another one is not whole", `{"a":{"b":1`, nil, false, nil, false},
+		"TextInside": {"an object that ends within a nested string is not whole",
+			`{"a":{"b":"c`, nil, false, nil, false},
+		"Number": {"an object that ends after a number gives its first member",
+			`{"a":12`, []string{`a=12`}, false, nil, false},
+		"Second": {"an object that ends after a comma gives its first member",
+			`{"a":12, `, []string{`a=12`}, false, nil, false},
+		"OtherKey":   {"a number as a key ends the members", `{"a":1,2:3}`, []string{`a=1`}, false, nil, false},
+		"OpenList":   {"a list without an end is not whole", `[`, nil, false, nil, false},
+		"OneElement": {"a list that ends after an element gives that element", `[1`, nil, false, []string{`1`}, false},
+		"Comma": {"a list that ends after a comma gives its first element",
+			`[1,`, nil, false, []string{`1`}, false},
+		"NoElement": {"a list without an element before a comma is not whole", `[,]`, nil, false, nil, false},
+		"Broken": {"a list that ends within an element gives the elements before",
+			`[1,{"a"`, nil, false, []string{`1`}, false},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -56,13 +61,13 @@ func TestMembersAndElements(t *testing.T) {
 			whole := jsontext.Members([]byte(tc.text), func(m jsontext.Member) {
 				members = append(members, string(m.Key)+"="+string(m.Value))
 				if tc.text[m.At] != '"' || tc.text[m.End-len(m.Value):m.End] != string(m.Value) {
-					t.Errorf("%s: %s is said to be from %d to %d", tc.reason, m.Key, m.At, m.End)
+					t.Errorf("%s: the range of %s is %d to %d", tc.reason, m.Key, m.At, m.End)
 				}
 			})
 			list := jsontext.Elements([]byte(tc.text), func(m jsontext.Member) {
 				elements = append(elements, string(m.Value))
 				if tc.text[m.At:m.End] != string(m.Value) {
-					t.Errorf("%s: %s is said to be from %d to %d", tc.reason, m.Value, m.At, m.End)
+					t.Errorf("%s: the range of %s is %d to %d", tc.reason, m.Value, m.At, m.End)
 				}
 			})
 			if d := cmp.Diff(tc.members, members); d != "" || whole != tc.whole {
@@ -75,7 +80,7 @@ func TestMembersAndElements(t *testing.T) {
 	}
 }
 
-// Long strings are searched for their ends: whatever stands anywhere in them, they end where they do.
+// TestLongStrings shows that the end of a long string is found, whatever it contains.
 func TestLongStrings(t *testing.T) {
 	for _, within := range []string{``, `\"`, `\\`, `\\\"`, `\"\"`, `\\\\`, `{\"}`, `\u0022`, `]`} {
 		for before := range 80 {
@@ -92,7 +97,7 @@ func TestLongStrings(t *testing.T) {
 			open := `{"a":"` + long
 			for _, cut := range []string{open, open + `\`, open + `\"`, `{"a":{"` + long} {
 				if jsontext.Members([]byte(cut), func(m jsontext.Member) { t.Errorf("%s has %s", cut, m.Value) }) {
-					t.Errorf("%s does not end", cut)
+					t.Errorf("%s counts as whole, but does not end", cut)
 				}
 			}
 		}

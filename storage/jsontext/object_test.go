@@ -14,17 +14,21 @@ import (
 func TestStrings(t *testing.T) {
 	path := []string{"metadata", "uid"}
 	tests := map[string]struct{ reason, text, want string }{
-		"plain":      {"it is there", `{"metadata":{"uid":"u"}}`, "u"},
-		"last":       {"others go before", `{"a":[{"metadata":1}],"metadata":{"b":{"uid":"x"},"uid":"u"}}`, "u"},
-		"spaces":     {"who writes by hand has some", " \n{ \"a\" : 1e3 ,\t\"metadata\" : { \"uid\" : \"u\" } } ", "u"},
-		"escapes":    {"texts may have quotes", `{"a\"{":"}\\\"","metadata":{"x":"\\","uid":"\"u\u0021"}}`, `"u!`},
-		"twice":      {"decoders take the last one", `{"metadata":{"uid":"a"},"metadata":{"uid":"b"}}`, "b"},
-		"none":       {"it has no metadata", `{"spec":{"uid":"u"}}`, ""},
-		"empty":      {"it has nothing", `{}`, ""},
-		"other type": {"it is no text", `{"metadata":{"uid":5}}`, ""},
-		"a list":     {"it is no object", `{"metadata":[{"uid":"u"}]}`, ""},
-		"null":       {"it is nothing", `{"metadata":null}`, ""},
-		"inside":     {"a text is not looked into", `{"metadata":{"a":"\"uid\":\"x\""}}`, ""},
+		"plain": {"a string at the path is found", `{"metadata":{"uid":"u"}}`, "u"},
+		"last": {"a string after other members is found",
+			`{"a":[{"metadata":1}],"metadata":{"b":{"uid":"x"},"uid":"u"}}`, "u"},
+		"spaces": {"a string in a text with white space is found",
+			" \n{ \"a\" : 1e3 ,\t\"metadata\" : { \"uid\" : \"u\" } } ", "u"},
+		"escapes": {"escapes in strings are decoded",
+			`{"a\"{":"}\\\"","metadata":{"x":"\\","uid":"\"u\u0021"}}`, `"u!`},
+		"twice": {"the last of repeated keys counts, as for decoders",
+			`{"metadata":{"uid":"a"},"metadata":{"uid":"b"}}`, "b"},
+		"none":       {"an object without metadata gives an empty string", `{"spec":{"uid":"u"}}`, ""},
+		"empty":      {"an empty object gives an empty string", `{}`, ""},
+		"other type": {"a number gives an empty string", `{"metadata":{"uid":5}}`, ""},
+		"a list":     {"a list in place of an object gives an empty string", `{"metadata":[{"uid":"u"}]}`, ""},
+		"null":       {"a null gives an empty string", `{"metadata":null}`, ""},
+		"inside":     {"the contents of a string are not searched", `{"metadata":{"a":"\"uid\":\"x\""}}`, ""},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -37,30 +41,30 @@ func TestStrings(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got := jsontext.Of(value).String(path...); got != tc.want {
-				t.Errorf("%s: the value says %q, want %q", tc.reason, got, tc.want)
+				t.Errorf("%s: the value gives %q, want %q", tc.reason, got, tc.want)
 			}
 		})
 	}
 }
 
-// Nobody need decode what somebody has decoded, or what never was a text.
+// TestDecoded shows that an object counts as decoded after its first use, or if it was created from a value.
 func TestDecoded(t *testing.T) {
 	object := jsontext.New([]byte(`{"a":1}`))
 	if object.Decoded() || !jsontext.Of(map[string]any{"a": 1}).Decoded() {
-		t.Error("a text was decoded by nobody, and a value has no text")
+		t.Error("a new text must not count as decoded, and a value must")
 	}
 	if _, err := object.Value(); err != nil || !object.Decoded() {
-		t.Errorf("it was decoded: %v", err)
+		t.Errorf("a text must count as decoded after its value was read: %v", err)
 	}
 }
 
 func TestIntoMaps(t *testing.T) {
 	var object, broken map[string]any
 	if !jsontext.New([]byte(`{"a":1}`)).Into(&object) || object["a"] != int64(1) {
-		t.Errorf("got %v", object)
+		t.Errorf("want the decoded object, got %v", object)
 	}
 	if jsontext.New([]byte(`{"a":1e999}`)).Into(&broken) {
-		t.Errorf("no float64 is that large, but it was decoded into %v", broken)
+		t.Errorf("a number beyond float64 must not be decoded, got %v", broken)
 	}
 }
 
@@ -70,23 +74,23 @@ func TestValues(t *testing.T) {
 	if d := cmp.Diff(map[string]any{"a": int64(1), "b": []any{1.5, nil}}, first); d != "" || err != nil {
 		t.Errorf("-want, +got, %v:\n%s", err, d)
 	}
-	first["c"] = true // only to see whose it is
+	first["c"] = true // to find out whether the value is shared
 	if second, _ := object.Value(); len(second) != len(first) {
-		t.Errorf("it was decoded again: %v", second)
+		t.Errorf("the value must be decoded once, got another one: %v", second)
 	}
 	if _, err := jsontext.New([]byte(`{"a":1e999}`)).Value(); err == nil {
-		t.Error("no float64 is that large, but there is no error")
+		t.Error("a number beyond float64 must be an error")
 	}
 	var none *jsontext.Object
 	if value, err := none.Value(); value != nil || err != nil || none.Text() != nil || none.String("a") != "" {
-		t.Errorf("there is nothing, but got %v, %v", value, err)
+		t.Errorf("a nil object must be empty, got %v, %v", value, err)
 	}
 	if jsontext.Of(nil) != nil {
-		t.Error("no value is an object")
+		t.Error("a nil value must give a nil object")
 	}
 }
 
-// source is an object with a number, and metadata that can be had sooner.
+// source is an object with a number, whose metadata is available separately.
 type source struct {
 	asked  []string
 	broken bool
@@ -118,40 +122,43 @@ func (s *source) Into(into any) bool {
 	return is && !s.broken
 }
 
-// A source makes JSON for those only who cannot do without, and once for all of them.
+// TestSources shows that a source encodes its object only for callers that need JSON, and only once.
 func TestSources(t *testing.T) {
 	tests := map[string]struct {
 		reason string
 		ask    func(*jsontext.Object) any
 		want   any
 		asked  []string
-		broken any // what a broken source gives
+		broken any // the result with a broken source
 	}{
-		"Encoded": {"nobody need be asked", func(o *jsontext.Object) any { return o.Encoded() }, true, nil, true},
-		"Into": {"it knows the type", func(o *jsontext.Object) any {
+		"Encoded": {"Encoded does not need the source",
+			func(o *jsontext.Object) any { return o.Encoded() }, true, nil, true},
+		"Into": {"a known type is filled without JSON", func(o *jsontext.Object) any {
 			var number int
 			return [2]any{o.Into(&number), number}
 		}, [2]any{true, 1}, nil, [2]any{false, 0}},
-		"IntoAnother": {"it does not know the type", func(o *jsontext.Object) any {
+		"IntoAnother": {"an unknown type is decoded from JSON", func(o *jsontext.Object) any {
 			var found struct {
 				A int `json:"a"`
 			}
 			return [2]any{o.Into(&found), found.A}
 		}, [2]any{true, 1}, []string{"JSON"}, [2]any{false, 0}},
 		"UID": {
-			"it is in the metadata", func(o *jsontext.Object) any { return o.String("metadata", "uid") }, "u",
+			"the uid is read from the metadata alone",
+			func(o *jsontext.Object) any { return o.String("metadata", "uid") }, "u",
 			[]string{"metadata"}, "",
 		},
-		"Labels": {"they are, too", func(o *jsontext.Object) any {
+		"Labels": {"labels are read from the metadata alone", func(o *jsontext.Object) any {
 			return o.Mapping("metadata", "labels")
 		}, map[string]any{"a": "b"}, []string{"metadata"}, map[string]any(nil)},
 		"Elsewhere": {
-			"metadata do not have it", func(o *jsontext.Object) any { return o.Mapping("b") }, map[string]any(nil),
+			"a field outside of the metadata is read from JSON",
+			func(o *jsontext.Object) any { return o.Mapping("b") }, map[string]any(nil),
 			[]string{"JSON"}, map[string]any(nil),
 		},
-		"Whole": {"the metadata are not all", func(o *jsontext.Object) any { return len(o.Mapping()) }, 2,
+		"Whole": {"the whole object is read from JSON", func(o *jsontext.Object) any { return len(o.Mapping()) }, 2,
 			[]string{"JSON"}, 0},
-		"Value": {"all who ask share it", func(o *jsontext.Object) any {
+		"Value": {"the value is decoded once for all callers", func(o *jsontext.Object) any {
 			first, err := o.Value()
 			_, _ = o.Value()
 			return [2]any{first["a"], err}
@@ -168,13 +175,13 @@ func TestSources(t *testing.T) {
 			}
 			got := tc.ask(jsontext.From(&source{broken: true}))
 			if d := cmp.Diff(tc.broken, got, cmpopts.EquateErrors()); d != "" {
-				t.Errorf("%s: of a broken source: -want, +got:\n%s", tc.reason, d)
+				t.Errorf("%s: with a broken source: -want, +got:\n%s", tc.reason, d)
 			}
 		})
 	}
 }
 
-// What is found of a text or of a value is the same.
+// TestMappings shows that a mapping is found in a text like in its value.
 func TestMappings(t *testing.T) {
 	for text, want := range map[string]map[string]any{
 		`{"a":{"b":{"c":1}}}`: {"c": int64(1)}, `{"a":{"b":{}}}`: {}, `{"a":{"b":5}}`: nil, `{"a":[]}`: nil, `{}`: nil,
@@ -194,11 +201,11 @@ func TestMappings(t *testing.T) {
 	}
 	var none *jsontext.Object
 	if none.Mapping("a") != nil || none.Encoded() || none.Into(new(any)) {
-		t.Error("there is nothing")
+		t.Error("a nil object must not have a mapping or an encoding")
 	}
 }
 
-// FuzzString finds in any object what a decoder finds there.
+// FuzzString compares the string of a text with that of the standard decoder.
 func FuzzString(f *testing.F) {
 	for _, seed := range []string{
 		`{"a":{"b":"c"}}`, `{"a":[{}],"b":"\\"}`, ` { "a" : { "b" : "\u0041" } }`, `{"a":1}`,
@@ -208,14 +215,14 @@ func FuzzString(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		var decoded map[string]json.RawMessage
 		if json.Unmarshal(text, &decoded) != nil || decoded == nil {
-			t.Skip("it is no object")
+			t.Skip("the text is not an object")
 		}
 		var inner map[string]json.RawMessage
 		_ = json.Unmarshal(decoded["a"], &inner)
 		var want string
 		_ = json.Unmarshal(inner["b"], &want)
 		if got := jsontext.New(text).String("a", "b"); got != want {
-			// A key with escapes is passed over, so another one of the same name counts.
+			// A key with escapes is skipped, so another key with the same name counts.
 			if !containsEscape(text) {
 				t.Errorf("%s: got %q, want %q", text, got, want)
 			}

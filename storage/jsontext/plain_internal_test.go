@@ -9,7 +9,7 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// Texts as encoders write them must not go to the slower decoder: nobody else would notice.
+// TestPlain shows that texts in the usual form do not need the slower decoder, which no other test would notice.
 func TestPlain(t *testing.T) {
 	long := strings.Repeat("twenty-five characters ä ", 3)
 	for _, text := range []string{
@@ -32,30 +32,31 @@ func TestPlain(t *testing.T) {
 		}
 	}
 	for reason, text := range map[string]string{
-		"too deep":            strings.Repeat("[", deepest+1) + strings.Repeat("]", deepest+1),
-		"a surrogate":         `"\ud83d\ude00"`,
-		"no UTF-8":            "\"\xff\"",
-		"no UTF-8, the last":  "\"eight...\x80\"",
-		"a control":           "\"\x1f\"",
-		"an early control":    "\"AB\x1fDEFGHIJK\"",
-		"a control far on":    "\"eight...ä\x1f\"",
-		"no float64":          `1e999`,
-		"cut":                 `"\u00`,
-		"nothing":             ``,
-		"more than one":       `1 2`,
-		"a word cut":          `tru`,
-		"another word":        `trua`,
-		"no end":              `"eight...and more`,
-		"no end of a list":    `[1`,
-		"no end of an escape": `"\`,
+		"nesting beyond the limit":                   strings.Repeat("[", deepest+1) + strings.Repeat("]", deepest+1),
+		"a surrogate pair":                           `"\ud83d\ude00"`,
+		"invalid UTF-8":                              "\"\xff\"",
+		"invalid UTF-8 at the end":                   "\"eight...\x80\"",
+		"a control character":                        "\"\x1f\"",
+		"a control character within the first eight": "\"AB\x1fDEFGHIJK\"",
+		"a control character after eight":            "\"eight...ä\x1f\"",
+		"a number beyond float64":                    `1e999`,
+		"an incomplete escape":                       `"\u00`,
+		"an empty text":                              ``,
+		"two values":                                 `1 2`,
+		"an incomplete word":                         `tru`,
+		"an unknown word":                            `trua`,
+		"a string without an end":                    `"eight...and more`,
+		"a list without an end":                      `[1`,
+		"an escape without an end":                   `"\`,
 	} {
 		if value, plain := decodePlain([]byte(text)); plain {
-			t.Errorf("%s: %s is %#v", reason, text, value)
+			t.Errorf("%s must not count as plain: %s is %#v", reason, text, value)
 		}
 	}
 }
 
-// Integers are what numbers are in most objects.
+// TestIntegersAllocateNothingButTheirValue shows that decoding an integer allocates its value only. Most numbers in
+// objects are integers.
 func TestIntegersAllocateNothingButTheirValue(t *testing.T) {
 	d := &decoder{}
 	for _, written := range []string{`300`, `-300`, `999999999999999999`, `-100000000000000000`, `1900 `} {
@@ -66,7 +67,7 @@ func TestIntegersAllocateNothingButTheirValue(t *testing.T) {
 	}
 }
 
-// A decoder is used again: what one text leaves in it must not get into the values of the next.
+// TestDecodersForget shows that a decoder, which is reused, does not keep keys or values of an earlier text.
 func TestDecodersForget(t *testing.T) {
 	d := &decoder{}
 	whole := `{"a":["b",{"c":1}],"d":"e"}`
@@ -92,11 +93,11 @@ func TestNames(t *testing.T) {
 	} {
 		first, second := at(name), at(name)
 		if known.of([]byte(name)) != name || (first == second) != shared {
-			t.Errorf("%s: one string serves for all: want %v", name, shared)
+			t.Errorf("%s: two strings of the name share memory: want %v", name, shared)
 		}
 	}
 	if known.of(nil) != "" {
-		t.Error("the empty name is another one")
+		t.Error("the empty name must stay empty")
 	}
 	fields := strings.Fields("apiVersion kind metadata name namespace labels annotations spec status uid finalizers " +
 		"resourceVersion generation creationTimestamp containers image env value ports volumeMounts mountPath data")
@@ -114,12 +115,12 @@ func TestNames(t *testing.T) {
 		}
 	}
 	if kept < len(fields)-3 {
-		t.Errorf("of %d names, only %d are kept: they have the same places", len(fields), kept)
+		t.Errorf("of %d names, only %d are kept: the others collide", len(fields), kept)
 	}
 	for range fields {
 		for _, name := range fields {
 			if known.of([]byte(name)) != name {
-				t.Errorf("%s is another name", name)
+				t.Errorf("%s becomes another name", name)
 			}
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
-// pastString steps through the string, for comparison.
+// pastString steps through the string byte by byte, for comparison.
 func pastString(text string, at int) int {
 	for at++; at < len(text); at++ {
 		switch text[at] {
@@ -20,7 +20,7 @@ func pastString(text string, at int) int {
 	return 0
 }
 
-// Whatever a string begins with, and however long it is, it ends where it does: all endings of some characters.
+// TestPastString shows that the end of a string is found for all endings of some characters, whatever is before them.
 func TestPastString(t *testing.T) {
 	endings := []string{""}
 	for range 6 {

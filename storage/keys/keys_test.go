@@ -22,32 +22,32 @@ func TestNames(t *testing.T) {
 		want        []string
 	}{
 		"BrokenUTF8": {
-			reason: "JSON cannot carry broken bytes; what is written must be what is read",
+			reason: "invalid UTF-8 is replaced, as JSON cannot hold it",
 			prefix: "a.org", key: "fn\xff",
 			want: []string{"a.org/fn\uFFFD"},
 		},
 		"CharactersNotBytes": {
-			reason: "63 characters are not long, however many bytes they take",
+			reason: "the limit counts characters, not bytes",
 			prefix: "a.org", key: long[2:],
 			want: []string{"a.org/" + long[2:]},
 		},
 		"CutBetweenCharacters": {
-			reason: "56 whole characters stay, none is cut in halves",
+			reason: "a long name is cut between characters and gets a digest",
 			prefix: "a.org", key: long,
 			want: []string{"a.org/" + long[:112] + "-L1FX4A"},
 		},
 		"LegacyOff": {
-			reason: "without v1 there is one key, even if the legacy one differs",
+			reason: "without v1, only the current form is returned",
 			prefix: keys.KopfPrefix, key: strings.Repeat("x", 47),
 			want: []string{"kopf.zalando.org/" + strings.Repeat("x", 47)},
 		},
 		"LegacySame": {
-			reason: "the same key is not listed twice",
+			reason: "a legacy form that equals the current one is not repeated",
 			prefix: keys.KopfPrefix, key: "fn", v1: true,
 			want: []string{"kopf.zalando.org/fn"},
 		},
 		"LegacyDiffers": {
-			reason: "the current form is read first",
+			reason: "the current form comes before the legacy one",
 			prefix: keys.KopfPrefix, key: strings.Repeat("x", 47), v1: true,
 			want: []string{
 				"kopf.zalando.org/" + strings.Repeat("x", 47),
@@ -117,10 +117,10 @@ func FuzzNames(f *testing.F) {
 	f.Fuzz(func(t *testing.T, prefix, key string) {
 		names := keys.Names(prefix, key, true)
 		if names[0] != keys.V2(prefix, key) || names[len(names)-1] != keys.V1(prefix, key) {
-			t.Fatalf("Names(%q, %q) = %q: not the current, then the legacy form", prefix, key, names)
+			t.Fatalf("Names(%q, %q) = %q: not the current form first and the legacy form last", prefix, key, names)
 		}
 		if len(names) > 2 || len(names) == 2 && names[0] == names[1] {
-			t.Fatalf("Names(%q, %q) = %q: not one or two different ones", prefix, key, names)
+			t.Fatalf("Names(%q, %q) = %q: not one or two different names", prefix, key, names)
 		}
 		if again := keys.Names(prefix, key, true); !slices.Equal(names, again) {
 			t.Fatalf("Names(%q, %q) = %q, then %q", prefix, key, names, again)

@@ -21,17 +21,20 @@ func TestMark(t *testing.T) {
 		body   map[string]any
 		want   string
 	}{
-		"NilBody":    {reason: "no object, no owner", want: "fn"},
-		"NoMetadata": {reason: "no owners at all", body: map[string]any{"kind": "ReplicaSet"}, want: "fn"},
-		"Malformed":  {reason: "not a mapping is no owner", body: owned("Deployment", nil), want: "fn"},
+		"NilBody": {reason: "a nil object is not marked", want: "fn"},
+		"NoMetadata": {reason: "an object without metadata is not marked",
+			body: map[string]any{"kind": "ReplicaSet"}, want: "fn"},
+		"Malformed": {reason: "a malformed owner does not mark the object",
+			body: owned("Deployment", nil), want: "fn"},
 		"OtherOwner": {
-			reason: "only deployments copy annotations", body: owned(map[string]any{"kind": "Rollout"}), want: "fn",
+			reason: "an owner of another kind does not mark the object",
+			body:   owned(map[string]any{"kind": "Rollout"}), want: "fn",
 		},
 		"SecondOwner": {
-			reason: "any owner counts, of any API version", body: owned(nil, deployment), want: "fn-ofDRS",
+			reason: "any Deployment among the owners marks the object", body: owned(nil, deployment), want: "fn-ofDRS",
 		},
 		"KindMalformed": {
-			reason: "a kind of another type is no kind", body: map[string]any{"kind": int64(1)}, want: "fn",
+			reason: "a malformed kind does not mark the object", body: map[string]any{"kind": int64(1)}, want: "fn",
 		},
 	}
 	for name, tc := range tests {
@@ -57,44 +60,47 @@ func TestMarkBound(t *testing.T) {
 		bound  string
 		want   string
 	}{
-		"NilBody":  {reason: "no object, no kind", bound: bound, want: "fn"},
-		"NoMemory": {reason: "a new object has the usual keys", body: object("A", nil), bound: bound, want: "fn"},
+		"NilBody": {reason: "a nil object has the usual key", bound: bound, want: "fn"},
+		"NoMemory": {reason: "an object without records has the usual key",
+			body: object("A", nil), bound: bound, want: "fn"},
 		"Own": {
-			reason: "so has a handled one", bound: bound, want: "fn",
+			reason: "an object with its own uid has the usual key", bound: bound, want: "fn",
 			body: object("A", map[string]any{bound: "1"}),
 		},
 		"Copied": {
-			reason: "and a copy", bound: bound, want: "fn",
+			reason: "a copy with the uid of the original has the usual key", bound: bound, want: "fn",
 			body: object("A", map[string]any{bound: "2"}),
 		},
 		"KeptApart": {
-			reason: "the annotation with the kind decides", bound: bound, want: "fn-ofA",
+			reason: "an own uid under a key with the kind selects the key with the kind", bound: bound, want: "fn-ofA",
 			body: object("A", map[string]any{bound: "2", bound + "-ofA": "1"}),
 		},
 		"CopyRemoved": {
-			reason: "memory kept apart does not depend on the copy", bound: bound, want: "fn-ofA",
+			reason: "the key with the kind does not depend on the copied uid", bound: bound, want: "fn-ofA",
 			body: object("A", map[string]any{bound + "-ofA": "1"}),
 		},
 		"Both": {
-			reason: "the usual keys win: a release that does not read the others has written them", bound: bound,
-			want: "fn",
-			body: object("A", map[string]any{bound: "1", bound + "-ofA": "1"}),
+			reason: "the usual key wins if both have the own uid, as a release without the other key has written it",
+			bound:  bound,
+			want:   "fn",
+			body:   object("A", map[string]any{bound: "1", bound + "-ofA": "1"}),
 		},
 		"BothCopied": {
-			reason: "memory that another object of the kind keeps apart is not believed", bound: bound, want: "fn",
+			reason: "a foreign uid under the key with the kind does not count", bound: bound, want: "fn",
 			body: object("A", map[string]any{bound: "2", bound + "-ofA": "2"}),
 		},
 		"OtherKind": {
-			reason: "nor that of another kind", bound: bound, want: "fn",
+			reason: "the uid under a key with another kind does not count", bound: bound, want: "fn",
 			body: object("A", map[string]any{bound: "2", bound + "-ofB": "1"}),
 		},
 		"Off": {
-			reason: "Kopf's formats do not have such keys", want: "fn",
+			reason: "without a bound annotation, as in Kopf's formats, the usual key is used", want: "fn",
 			body: object("A", map[string]any{bound: "2", bound + "-ofA": "1"}),
 		},
-		"ReplicaSet": {reason: "both marks are used", bound: bound, want: "fn-ofDRS-ofReplicaSet", body: set},
+		"ReplicaSet": {reason: "a ReplicaSet of a Deployment gets both marks",
+			bound: bound, want: "fn-ofDRS-ofReplicaSet", body: set},
 		"LongKind": {
-			reason: "the name of the annotation fits", bound: bound, want: "fn-of" + long,
+			reason: "a long kind is shortened in the bound annotation only", bound: bound, want: "fn-of" + long,
 			body: object(long, map[string]any{keys.V2("a.org", "handled-uid-of"+long): "1"}),
 		},
 	}
@@ -113,34 +119,34 @@ func TestMarkedPrefixes(t *testing.T) {
 		annotations map[string]any
 		want        keys.Prefixes
 	}{
-		"Nil": {reason: "no annotations, no prefixes"},
+		"Nil": {reason: "nil annotations have no prefixes"},
 		"NoSlash": {
 			reason:      "a key without a slash has no prefix",
 			annotations: map[string]any{"kopf-managed": "yes", "kopf.zalando.org": "x"},
 		},
 		"OtherName": {
-			reason:      "the name is to be exactly the marker",
+			reason:      "only the exact name of the marker counts",
 			annotations: map[string]any{"a.org/kopf-managed-x": "", "a.org/x/kopf-managed": ""},
 		},
 		"LookAlike": {
-			reason:      "a domain that only ends alike is someone else's",
+			reason:      "a domain that only ends like Kopf's does not count",
 			annotations: map[string]any{"xkopf.zalando.org/fn": ""},
 		},
 		"AnyValue": {
-			reason: "the marker's value is irrelevant", annotations: map[string]any{"a.org/kopf-managed": nil},
+			reason: "the value of the marker does not matter", annotations: map[string]any{"a.org/kopf-managed": nil},
 			want: keys.Prefixes{"a.org"},
 		},
 		"EmptyPrefix": {
-			reason: "what is before the slash may be nothing", annotations: map[string]any{"/kopf-managed": ""},
+			reason: "the prefix of a marker may be empty", annotations: map[string]any{"/kopf-managed": ""},
 			want: keys.Prefixes{""},
 		},
 		"KnownDomains": {
-			reason:      "Kopf's own domain needs no marker",
+			reason:      "Kopf's own domain and its subdomains do not need a marker",
 			annotations: map[string]any{"kopf.zalando.org/a": "", "x.kopf.zalando.org/b": ""},
 			want:        keys.Prefixes{"kopf.zalando.org", "x.kopf.zalando.org"},
 		},
 		"SortedOnce": {
-			reason: "each prefix is there once, in order",
+			reason: "each prefix is returned once, in order",
 			annotations: map[string]any{
 				"b.org/kopf-managed": "", "a.org/kopf-managed": "", "kopf.zalando.org/a": "", "kopf.zalando.org/b": "",
 			},
@@ -159,7 +165,7 @@ func TestMarkedPrefixes(t *testing.T) {
 func TestMarkedPrefixesAllocatesNothing(t *testing.T) {
 	annotations := map[string]any{"a.org/x": "", "b.org/y": "", "z": "", "example.org/contact": "x"}
 	if got := testing.AllocsPerRun(100, func() { keys.MarkedPrefixes(annotations) }); got != 0 {
-		t.Errorf("looking for marks in vain made %v allocations, want none", got)
+		t.Errorf("a search without a result made %v allocations, want none", got)
 	}
 }
 
@@ -169,12 +175,12 @@ func TestPrefixesCover(t *testing.T) {
 		key    string
 		want   bool
 	}{
-		"NoSlash":   {reason: "keys without a slash are never covered", key: "a.org"},
-		"Subdomain": {reason: "subdomains are not covered", key: "x.a.org/fn"},
-		"Longer":    {reason: "the prefix ends at the slash", key: "a.org.uk/fn"},
-		"Other":     {reason: "not in the set", key: "b.org/fn"},
-		"Exact":     {reason: "all names under the prefix are covered", key: "a.org/fn", want: true},
-		"Nameless":  {reason: "even the empty name", key: "a.org/", want: true},
+		"NoSlash":   {reason: "a key without a slash is not covered", key: "a.org"},
+		"Subdomain": {reason: "a subdomain is not covered", key: "x.a.org/fn"},
+		"Longer":    {reason: "a longer domain is not covered", key: "a.org.uk/fn"},
+		"Other":     {reason: "another prefix is not covered", key: "b.org/fn"},
+		"Exact":     {reason: "a name below the prefix is covered", key: "a.org/fn", want: true},
+		"Nameless":  {reason: "the empty name below the prefix is covered", key: "a.org/", want: true},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -194,13 +200,13 @@ func TestNeedsMarker(t *testing.T) {
 		prefix string
 		want   bool
 	}{
-		"Kopf":      {reason: "everyone knows Kopf's own prefix", prefix: "kopf.zalando.org"},
-		"Subdomain": {reason: "only exactly that prefix is left out", prefix: "x.kopf.zalando.org", want: true},
+		"Kopf":      {reason: "Kopf's own prefix does not need a marker", prefix: "kopf.zalando.org"},
+		"Subdomain": {reason: "a subdomain of Kopf's prefix needs a marker", prefix: "x.kopf.zalando.org", want: true},
 		"KopfDomain": {
-			reason: "unlike in Kopf, such prefixes are marked, as nobody knows them", prefix: "kopf.example.com",
+			reason: "a prefix that only begins with kopf needs a marker, unlike in Kopf", prefix: "kopf.example.com",
 			want: true,
 		},
-		"Custom": {reason: "custom prefixes are marked", prefix: "example.com", want: true},
+		"Custom": {reason: "a custom prefix needs a marker", prefix: "example.com", want: true},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -211,7 +217,8 @@ func TestNeedsMarker(t *testing.T) {
 	}
 }
 
-// Anybody who may annotate an object can mark any number of prefixes.
+// TestMarkedPrefixesLinear shows that the cost is linear in the number of markers. Everybody who may annotate an
+// object can add any number.
 func TestMarkedPrefixesLinear(t *testing.T) {
 	growth.Linear(t, 4000, func(size int) func() {
 		annotations := make(map[string]any, size)

@@ -9,7 +9,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/keys"
 )
 
-// check compares an error with what is expected of its text; an empty text means no error.
+// check compares an error with a part of its expected text; an empty text means no error.
 func check(t *testing.T, reason string, err error, want string) {
 	t.Helper()
 	switch {
@@ -28,48 +28,53 @@ func TestValidateID(t *testing.T) {
 		id     string
 		want   string
 	}{
-		"Empty":         {reason: "there is nothing to persist under", id: "", want: "it is empty"},
-		"Slash":         {reason: "URL paths have no empty segments", id: "/fn", want: `its part ""`},
-		"TrailingSlash": {reason: "URL paths have no empty segments", id: "fn/", want: `its part ""`},
-		"DoubleSlash":   {reason: "routers collapse empty segments", id: "a//b", want: `its part ""`},
-		"Parent":        {reason: "routers resolve dots", id: "a/../b", want: `its part ".."`},
-		"Self":          {reason: "routers resolve dots", id: "a/./b", want: `its part "."`},
-		"BrokenUTF8":    {reason: "JSON cannot carry it", id: "a\xff", want: "UTF-8"},
+		"Empty":         {reason: "an empty id is an error", id: "", want: "it is empty"},
+		"Slash":         {reason: "an id that begins with a slash is an error", id: "/fn", want: `its part ""`},
+		"TrailingSlash": {reason: "an id that ends with a slash is an error", id: "fn/", want: `its part ""`},
+		"DoubleSlash":   {reason: "an id with two slashes in a row is an error", id: "a//b", want: `its part ""`},
+		"Parent": {reason: "a part of two dots is an error, as routers resolve it",
+			id: "a/../b", want: `its part ".."`},
+		"Self": {reason: "a part of one dot is an error, as routers resolve it",
+			id: "a/./b", want: `its part "."`},
+		"BrokenUTF8": {reason: "invalid UTF-8 is an error, as JSON cannot hold it", id: "a\xff", want: "UTF-8"},
 		"Control": {
-			reason: "unreadable, even after the cut", id: strings.Repeat("x", 64) + "\n", want: "control",
+			reason: "a control character is an error, even behind the cut",
+			id:     strings.Repeat("x", 64) + "\n", want: "control",
 		},
-		"Lambda":      {reason: "a colon is not allowed", id: "lambda:/srv/app.py:12", want: "':' at position 6"},
-		"Space":       {reason: "a space is not allowed", id: "my fn", want: "' ' at position 2"},
-		"Letter":      {reason: "only ASCII is allowed", id: "über", want: "'ü' at position 0"},
-		"Underscored": {reason: "Kubernetes wants a letter or a digit first", id: "_private", want: "begins or ends"},
+		"Lambda":      {reason: "a colon is an error", id: "lambda:/srv/app.py:12", want: "':' at position 6"},
+		"Space":       {reason: "a space is an error", id: "my fn", want: "' ' at position 2"},
+		"Letter":      {reason: "a character outside of ASCII is an error", id: "über", want: "'ü' at position 0"},
+		"Underscored": {reason: "an underscore at the beginning is an error", id: "_private", want: "begins or ends"},
 		"EndsWithSign": {
-			reason: "the bracket becomes an underscore, and that cannot be last", id: "Class.<lambda>",
+			reason: "an id whose key ends with an underscore is an error", id: "Class.<lambda>",
 			want: "begins or ends",
 		},
 		"DiffBase": {
-			reason: "the record would overwrite the diff-base", id: "last-handled-configuration",
+			reason: "the id of the last-handled configuration is reserved", id: "last-handled-configuration",
 			want: "framework's own",
 		},
 		"Apart": {
-			reason: "the record would bind the memory", id: "handled-uid-ofSecret", want: "framework's own",
+			reason: "an id like a bound annotation is reserved", id: "handled-uid-ofSecret", want: "framework's own",
 		},
-		"Marker": {reason: "the record would overwrite the marker", id: "kopf-managed", want: "framework's own"},
-		"Touch":  {reason: "the record would be touched", id: "touch-dummy", want: "framework's own"},
+		"Marker": {reason: "the id of the marker is reserved", id: "kopf-managed", want: "framework's own"},
+		"Touch":  {reason: "the id of the touch annotation is reserved", id: "touch-dummy", want: "framework's own"},
 		"Children": {
-			reason: "the record would be taken for a list of children", id: "children-of.fn", want: "framework's own",
+			reason: "an id like a record of children is reserved", id: "children-of.fn", want: "framework's own",
 		},
 		"DeclaredIn": {
-			reason: "a child that has handlers would lose what names its record", id: "declared-in",
+			reason: "the id of the annotation that names a child's record is reserved", id: "declared-in",
 			want: "framework's own",
 		},
-		"RunChildren": {reason: "so would this one", id: "children-of-run.fn", want: "framework's own"},
-		"LastDigit":   {reason: "digits may be last", id: "step-9"},
-		"Remedy":      {reason: "the text says what to do", id: "a b", want: "choose an id of letters"},
-		"Simple":      {reason: "a usual id", id: "create_fn"},
-		"Field":       {reason: "a handler of a field", id: "fn/spec.field"},
-		"Nested":      {reason: "a local function of Python", id: "outer.<locals>.fn"},
-		"Long":        {reason: "the digest makes it short enough", id: strings.Repeat("handler/", 30) + "fn"},
-		"LongTail":    {reason: "what the cut removes cannot be refused", id: strings.Repeat("x", 64) + "_"},
+		"RunChildren": {reason: "an id like a record of runs of children is reserved",
+			id: "children-of-run.fn", want: "framework's own"},
+		"LastDigit": {reason: "a digit at the end is valid", id: "step-9"},
+		"Remedy":    {reason: "the error suggests a valid id", id: "a b", want: "choose an id of letters"},
+		"Simple":    {reason: "a usual id is valid", id: "create_fn"},
+		"Field":     {reason: "the id of a field handler is valid", id: "fn/spec.field"},
+		"Nested":    {reason: "the id of a local Python function is valid", id: "outer.<locals>.fn"},
+		"Long": {reason: "a long id is valid, as its key is shortened",
+			id: strings.Repeat("handler/", 30) + "fn"},
+		"LongTail": {reason: "an underscore behind the cut is valid", id: strings.Repeat("x", 64) + "_"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -84,18 +89,20 @@ func TestValidatePrefix(t *testing.T) {
 		prefix string
 		want   string
 	}{
-		"Empty":      {reason: "annotations without a prefix are the user's", prefix: "", want: "empty"},
-		"Slash":      {reason: "the slash is what follows", prefix: "a.org/x", want: "other characters"},
-		"UpperCase":  {reason: "finalizers do not allow it", prefix: "Example.org", want: "other characters"},
-		"Underscore": {reason: "not a domain", prefix: "my_op.org", want: "other characters"},
-		"Letters":    {reason: "only ASCII is allowed", prefix: "bücher.org", want: "other characters"},
-		"EmptyPart":  {reason: "not a domain", prefix: "a..org", want: `the part ""`},
-		"Dash":       {reason: "not a domain", prefix: "a-.org", want: `the part "a-"`},
-		"LongOne":    {reason: "longer than a domain", prefix: strings.Repeat("a", 254), want: "more than 253"},
-		"Remedy":     {reason: "the text says what to do", prefix: "", want: "use a domain name"},
-		"Longest":    {reason: "as long as a domain", prefix: strings.Repeat("a", 253)},
-		"Kopf":       {reason: "the default of Kopf", prefix: keys.KopfPrefix},
-		"OneWord":    {reason: "a domain without dots", prefix: "my-operator2"},
+		"Empty": {reason: "an empty prefix is an error", prefix: "", want: "empty"},
+		"Slash": {reason: "a slash is an error", prefix: "a.org/x", want: "other characters"},
+		"UpperCase": {reason: "an upper-case letter is an error, as for finalizers",
+			prefix: "Example.org", want: "other characters"},
+		"Underscore": {reason: "an underscore is an error", prefix: "my_op.org", want: "other characters"},
+		"Letters":    {reason: "a letter outside of ASCII is an error", prefix: "bücher.org", want: "other characters"},
+		"EmptyPart":  {reason: "an empty part is an error", prefix: "a..org", want: `the part ""`},
+		"Dash":       {reason: "a part that ends with a dash is an error", prefix: "a-.org", want: `the part "a-"`},
+		"LongOne": {reason: "a prefix longer than a domain is an error",
+			prefix: strings.Repeat("a", 254), want: "more than 253"},
+		"Remedy":  {reason: "the error suggests a domain name", prefix: "", want: "use a domain name"},
+		"Longest": {reason: "a prefix as long as a domain is valid", prefix: strings.Repeat("a", 253)},
+		"Kopf":    {reason: "the prefix of Kopf is valid", prefix: keys.KopfPrefix},
+		"OneWord": {reason: "a prefix without dots is valid", prefix: "my-operator2"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -111,21 +118,21 @@ func TestValidateKey(t *testing.T) {
 		key    string
 		want   string
 	}{
-		"NoPrefix":   {reason: "ours always have one", key: "fn", want: "no prefix"},
-		"NoName":     {reason: "the name is mandatory", key: "a.org/", want: "name is empty"},
-		"TwoSlashes": {reason: "the name has no slashes", key: "a.org/b/c", want: "'/' at position 1"},
-		"BadPrefix":  {reason: "both sides are checked", key: "-/fn", want: "the prefix"},
+		"NoPrefix":   {reason: "a key without a prefix is an error", key: "fn", want: "no prefix"},
+		"NoName":     {reason: "a key without a name is an error", key: "a.org/", want: "name is empty"},
+		"TwoSlashes": {reason: "a slash in the name is an error", key: "a.org/b/c", want: "'/' at position 1"},
+		"BadPrefix":  {reason: "an invalid prefix is an error", key: "-/fn", want: "the prefix"},
 		"LegacyDash": {
-			reason: "the legacy form is nothing but a digest with such prefixes",
+			reason: "a legacy key that is only a digest is an error",
 			key:    keys.V1(strings.Repeat("a", 55), "update-fn"), want: "begins or ends",
 		},
 		"LegacyLong": {
-			reason: "the legacy form exceeds the limit with such prefixes", key: keys.V1(long, strings.Repeat("x", 64)),
+			reason: "a legacy key over the limit is an error", key: keys.V1(long, strings.Repeat("x", 64)),
 			want: "more than 63",
 		},
-		"Marker": {reason: "what the framework writes is accepted", key: keys.MarkerKey("a.org")},
+		"Marker": {reason: "the key of the marker is valid", key: keys.MarkerKey("a.org")},
 		"Current": {
-			reason: "the current form is accepted with any prefix", key: keys.V2(long, strings.Repeat("x", 64)),
+			reason: "the current form is valid with a long prefix", key: keys.V2(long, strings.Repeat("x", 64)),
 		},
 	}
 	for name, tc := range tests {
@@ -135,7 +142,7 @@ func TestValidateKey(t *testing.T) {
 	}
 }
 
-// The rules are re-stated in this package to keep it light; here they are held against the genuine ones.
+// FuzzValidateKey compares the rules with those of Kubernetes, which this package repeats to stay small.
 func FuzzValidateKey(f *testing.F) {
 	for _, key := range []string{"", "/", "a.org/fn", "a.org/-x", "A.org/fn", "a..b/x_y.z", "a-b.c/Fn0", "a/é", "é/a"} {
 		f.Add(key)
@@ -144,11 +151,13 @@ func FuzzValidateKey(f *testing.F) {
 		prefix, _, found := strings.Cut(key, "/")
 		genuine := found && len(validation.IsQualifiedName(key)) == 0
 		if err := keys.ValidateKey(key); (err == nil) != genuine {
-			t.Errorf("ValidateKey(%q) = %v, Kubernetes says %v", key, err, validation.IsQualifiedName(key))
+			t.Errorf("ValidateKey(%q) = %v, the rules of Kubernetes return %v",
+				key, err, validation.IsQualifiedName(key))
 		}
 		genuine = len(validation.IsDNS1123Subdomain(prefix)) == 0
 		if err := keys.ValidatePrefix(prefix); (err == nil) != genuine {
-			t.Errorf("ValidatePrefix(%q) = %v, Kubernetes says %v", prefix, err, validation.IsDNS1123Subdomain(prefix))
+			t.Errorf("ValidatePrefix(%q) = %v, the rules of Kubernetes return %v",
+				prefix, err, validation.IsDNS1123Subdomain(prefix))
 		}
 	})
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
-// TestAwaited is about the keys of waits for children, which Kopf does not know.
+// TestAwaited shows that the keys of waits for children, which are unknown to Kopf, are stored and compared.
 func TestAwaited(t *testing.T) {
 	type m = map[string]any
 	until := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -30,10 +30,10 @@ func TestAwaited(t *testing.T) {
 	without := waiting
 	without.Awaited = nil
 	if without.Equal(waiting) {
-		t.Error("a record with a child is the same as one without")
+		t.Error("a record with a child must differ from one without")
 	}
 	if without.Awaited, without.Until = waiting.Awaited, nil; without.Equal(waiting) {
-		t.Error("a record with an end is the same as one without")
+		t.Error("a record with an end must differ from one without")
 	}
 	held := m{"status": m{"kopf": m{"progress": m{"fn": m{"awaited": "ConfigMap a"}}}}}
 	patch := m{}
@@ -44,6 +44,6 @@ func TestAwaited(t *testing.T) {
 	_, awaited := record["awaited"]
 	_, ended := record["until"]
 	if d := cmp.Diff([]bool{true, false}, []bool{awaited, ended}); d != "" {
-		t.Errorf("a merge-patch must remove what is there, and nothing else: -want, +got:\n%s", d)
+		t.Errorf("a merge-patch must remove the present keys only: -want, +got:\n%s", d)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
-// realistic is an object of about 2 KiB in JSON with one handler in progress.
+// realistic returns an object of about 2 KiB in JSON with one handler in progress.
 func realistic(b *testing.B, storage progress.Storage, record progress.Record) object {
 	b.Helper()
 	patch := object{}

@@ -10,8 +10,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
-// A handler has failed for the first time, and is to be retried. Its record is written, read after a restart, and
-// purged once all is done.
+// Example stores the record of a failed attempt, reads it after a restart, and removes it at the end.
 func Example() {
 	storage := progress.Annotations{Prefix: "databases.example.org"}
 	started := time.Date(2024, 5, 6, 7, 8, 9, 123_456_000, time.UTC)

@@ -12,44 +12,44 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/vectors"
 )
 
-// Something else than a mapping on the way to the records makes Kopf fail, by an accident (deviations D-clear-scalar,
-// D-purge-scalar).
+// TestOddWays shows that a value other than a mapping on the path to the records is not an error, unlike in Kopf
+// (deviations D-clear-scalar, D-purge-scalar).
 func TestOddWays(t *testing.T) {
 	storage := progress.Status{}
 	for _, odd := range []any{nil, "text", list{int64(1)}, int64(5)} {
 		essence := object{"status": object{"kopf": odd}, "spec": object{}}
 		vectors.Unchanged(t, essence)
 		if delta := cmp.Diff(essence, storage.Clear(essence)); delta != "" {
-			t.Errorf("there is nothing to be cleared from %v: -want, +got:\n%s", odd, delta)
+			t.Errorf("nothing must be cleared from %v: -want, +got:\n%s", odd, delta)
 		}
 	}
 	body := object{"status": object{"kopf": object{"progress": object{"fn": object{"retries": int64(1)}}}}}
 	patch := object{"status": object{"kopf": "text"}}
 	storage.Purge(patch, body, "fn")
 	if delta := cmp.Diff(object{"status": object{"kopf": "text"}}, patch); delta != "" {
-		t.Errorf("what the patch sets goes over the record: -want, +got:\n%s", delta)
+		t.Errorf("a purge must not change a patch that replaces the record: -want, +got:\n%s", delta)
 	}
 	value := "2024-05-06T07:08:09+00:00"
 	storage.Touch(patch, body, &value)
 	if delta := cmp.Diff(object{"status": object{"kopf": "text"}}, patch); delta != "" {
-		t.Errorf("there is no place to be touched: -want, +got:\n%s", delta)
+		t.Errorf("a touch must not change a patch that replaces its field: -want, +got:\n%s", delta)
 	}
 }
 
-// Deviation D-no-object.
+// TestRecordsThatAreNoObjects shows that a record that is not an object is an error: deviation D-no-object.
 func TestRecordsThatAreNoObjects(t *testing.T) {
 	for name, body := range map[string]object{
 		"annotation": {"metadata": object{"annotations": object{"kopf.zalando.org/fn": "5"}}},
 		"status":     {"status": object{"kopf": object{"progress": object{"fn": `{"retries":1}`}}}},
 	} {
 		if record, err := (progress.Smart{}).Fetch(body, "fn"); err == nil {
-			t.Errorf("%s: it is no record, and is told at once: got %v", name, record)
+			t.Errorf("%s: a record that is not an object must be an error, got %v", name, record)
 		}
 	}
 }
 
-// FuzzFetch reads whatever an annotation may hold. It is malformed, or absent, or a record; and then what is stored of
-// that record is read as an equal one, to the last unknown key and null.
+// FuzzFetch reads any text of an annotation. The result is an error, absent, or a record. A stored record must be
+// read as an equal one, including unknown keys and nulls.
 func FuzzFetch(f *testing.F) {
 	for _, seed := range []string{
 		"", "null", "{}", "{", "[]", `{"retries":"three"}`, `{"retries":1e2,"started":"2020","subrefs":[]}`,
@@ -78,7 +78,7 @@ func FuzzFetch(f *testing.F) {
 			}
 			again, err := storage.Fetch(patch, "fn")
 			if err != nil {
-				t.Fatalf("cannot fetch what was stored: %v", err)
+				t.Fatalf("cannot fetch the stored record: %v", err)
 			}
 			if delta := cmp.Diff(fetched, again); delta != "" || !diff.Equal(fetched.Fields(), again.Fields()) {
 				t.Errorf("stored %v, fetched %v", fetched.Fields(), again.Fields())
@@ -96,28 +96,28 @@ func TestFetchMalformed(t *testing.T) {
 		names   string
 	}{
 		"Cut": {
-			reason:  "It is not JSON.",
+			reason:  "a record that is not JSON is an error",
 			storage: progress.Annotations{},
 			body:    annotated(object{"kopf.zalando.org/fn": "{"}),
 			where:   "annotation kopf.zalando.org/fn",
 			names:   "JSON",
 		},
 		"List": {
-			reason:  "It is no record: Kopf fails on it a little later.",
+			reason:  "a list is an error, on which Kopf fails later",
 			storage: progress.Annotations{Prefix: "example.org"},
 			body:    annotated(object{"example.org/fn": "[]"}),
 			where:   "annotation example.org/fn",
 			names:   "a list",
 		},
 		"Key": {
-			reason:  "The message helps to find it.",
+			reason:  "the error names the malformed key",
 			storage: progress.Smart{},
 			body:    annotated(object{"kopf.zalando.org/fn": `{"retries":"three"}`}),
 			where:   "annotation kopf.zalando.org/fn",
 			names:   "key retries",
 		},
 		"NotFirst": {
-			reason:  "A malformed one is not passed over in favour of another one.",
+			reason:  "a malformed record is an error even if another storage has a valid one",
 			storage: progress.Multi{progress.Annotations{}, progress.Status{}},
 			body: object{
 				"metadata": annotated(object{"kopf.zalando.org/fn": ""})["metadata"],
@@ -127,21 +127,21 @@ func TestFetchMalformed(t *testing.T) {
 			names: "empty",
 		},
 		"NoRecords": {
-			reason:  "There is no telling whether there was a record.",
+			reason:  "a text in place of the records is an error",
 			storage: progress.Status{},
 			body:    inStatus("text"),
 			where:   "field status.kopf.progress",
 			names:   "not a mapping",
 		},
 		"NoRecord": {
-			reason:  "Something is there, but no record.",
+			reason:  "a text in place of a record is an error",
 			storage: progress.Smart{},
 			body:    inStatus(object{"fn": "{}"}),
 			where:   "field status.kopf.progress, key fn",
 			names:   "not a mapping",
 		},
 		"KeyInStatus": {
-			reason:  "Types are the same everywhere.",
+			reason:  "the types of keys are checked in the status, too",
 			storage: progress.Status{Field: diff.Path{"status", "x.y"}},
 			body:    object{"status": object{"x.y": object{"fn": object{"success": int64(1)}}}},
 			where:   "field status.x.y, key fn",
@@ -161,7 +161,7 @@ func TestFetchMalformed(t *testing.T) {
 			if !errors.Is(err, malformed.Err) || !strings.Contains(
 				err.Error(), tc.where,
 			) || !strings.Contains(err.Error(), tc.names) {
-				t.Errorf("%s\nthe error %q does not tell %q and %q", tc.reason, err, tc.where, tc.names)
+				t.Errorf("%s\nthe error %q does not name %q and %q", tc.reason, err, tc.where, tc.names)
 			}
 		})
 	}

@@ -29,21 +29,22 @@ func TestDecodeRecordErrors(t *testing.T) {
 		key    string
 		value  any
 	}{
-		"TimeAsNumber":     {reason: "The unit would be a guess.", key: "started", value: int64(1)},
-		"TimeAsGarbage":    {reason: "It is no time.", key: "stopped", value: "yesterday"},
-		"EmptyTime":        {reason: "It is no time.", key: "delayed", value: ""},
-		"PurposeAsNumber":  {reason: "Purposes are words.", key: "purpose", value: int64(1)},
-		"RetriesAsText":    {reason: "It could be anything.", key: "retries", value: "three"},
-		"RetriesAsBoolean": {reason: "True is not 1 here.", key: "retries", value: true},
-		"RetriesHalf":      {reason: "An attempt is made or not.", key: "retries", value: 1.5},
-		"RetriesNegative":  {reason: "There are never less than none.", key: "retries", value: int64(-1)},
-		"RetriesNaN":       {reason: "It is no number.", key: "retries", value: math.NaN()},
-		"RetriesHuge":      {reason: "It does not fit.", key: "retries", value: 1e300},
-		"SuccessAsNumber":  {reason: "1 is not true here.", key: "success", value: int64(1)},
-		"FailureAsText":    {reason: "It could be anything.", key: "failure", value: "false"},
-		"MessageAsObject":  {reason: "It is to be shown.", key: "message", value: object{}},
-		"SubrefsAsText":    {reason: "It would be one id, or many.", key: "subrefs", value: "fn/a"},
-		"SubrefsAsNumbers": {reason: "Ids are text.", key: "subrefs", value: list{"fn/a", int64(1)}},
+		"TimeAsNumber":     {reason: "a time as a number is an error", key: "started", value: int64(1)},
+		"TimeAsGarbage":    {reason: "a text that is not a time is an error", key: "stopped", value: "yesterday"},
+		"EmptyTime":        {reason: "an empty time is an error", key: "delayed", value: ""},
+		"PurposeAsNumber":  {reason: "a purpose as a number is an error", key: "purpose", value: int64(1)},
+		"RetriesAsText":    {reason: "retries as a text are an error", key: "retries", value: "three"},
+		"RetriesAsBoolean": {reason: "retries as a boolean are an error", key: "retries", value: true},
+		"RetriesHalf":      {reason: "a fraction of retries is an error", key: "retries", value: 1.5},
+		"RetriesNegative":  {reason: "negative retries are an error", key: "retries", value: int64(-1)},
+		"RetriesNaN":       {reason: "NaN retries are an error", key: "retries", value: math.NaN()},
+		"RetriesHuge":      {reason: "retries beyond int64 are an error", key: "retries", value: 1e300},
+		"SuccessAsNumber":  {reason: "success as a number is an error", key: "success", value: int64(1)},
+		"FailureAsText":    {reason: "failure as a text is an error", key: "failure", value: "false"},
+		"MessageAsObject":  {reason: "a message as an object is an error", key: "message", value: object{}},
+		"SubrefsAsText":    {reason: "subrefs as a text are an error", key: "subrefs", value: "fn/a"},
+		"SubrefsAsNumbers": {reason: "a number among subrefs is an error",
+			key: "subrefs", value: list{"fn/a", int64(1)}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -61,15 +62,15 @@ func TestDecodeRecord(t *testing.T) {
 		fields object
 		want   progress.Record
 	}{
-		"Empty": {reason: "Every key is optional.", fields: object{}},
+		"Empty": {reason: "an empty record is valid", fields: object{}},
 		"Nulls": {
-			reason: "A null says nothing.",
+			reason: "null keys count as absent",
 			fields: object{
 				"started": nil, "purpose": nil, "retries": nil, "success": nil, "message": nil, "subrefs": nil,
 			},
 		},
 		"Full": {
-			reason: "All keys are known.",
+			reason: "all keys of Kopf are decoded",
 			fields: object{
 				"started": "2024-05-06T07:08:09.123456+00:00", "stopped": "2024-05-06T09:08:09.123456+02:00",
 				"delayed": "2024-05-06T07:08:09.123456", "purpose": "create", "retries": int64(3), "success": true,
@@ -84,12 +85,12 @@ func TestDecodeRecord(t *testing.T) {
 			},
 		},
 		"Float": {
-			reason: "It is a whole number, whoever wrote it.",
+			reason: "a float without a fraction counts as an integer",
 			fields: object{"retries": 3.0},
 			want:   progress.Record{Retries: ptr.To(int64(3))},
 		},
 		"Zeroes": {
-			reason: "They are there, unlike absent keys.",
+			reason: "zero values are not absent",
 			fields: object{"retries": int64(0), "success": false, "purpose": "", "message": "", "subrefs": list{}},
 			want: progress.Record{
 				Retries: ptr.To(int64(0)), Success: ptr.To(false), Purpose: ptr.To(""), Message: ptr.To(""),
@@ -97,7 +98,7 @@ func TestDecodeRecord(t *testing.T) {
 			},
 		},
 		"Unknown": {
-			reason: "What others add does not matter.",
+			reason: "unknown keys are ignored",
 			fields: object{"retries": int64(1), "color": "red"},
 			want:   progress.Record{Retries: ptr.To(int64(1))},
 		},
@@ -116,14 +117,15 @@ func TestDecodeRecord(t *testing.T) {
 	}
 }
 
-// A record is stored as it came, but a new one replaces all of what was there.
+// TestRecordFields shows that a decoded record keeps its form, while a new one has a null for each absent key to
+// replace all former keys.
 func TestRecordFields(t *testing.T) {
 	nulls := object{
 		"started": nil, "stopped": nil, "delayed": nil, "purpose": nil, "retries": nil, "success": nil, "failure": nil,
 		"message": nil, "subrefs": nil,
 	}
 	if delta := cmp.Diff(nulls, progress.Record{}.Fields()); delta != "" {
-		t.Errorf("a new record has a null for every nil field, -want, +got:\n%s", delta)
+		t.Errorf("a new record must have a null for each nil field, -want, +got:\n%s", delta)
 	}
 	read := object{"retries": int64(1), "message": nil, "color": "red"}
 	record, err := progress.DecodeRecord(read)
@@ -131,17 +133,18 @@ func TestRecordFields(t *testing.T) {
 		t.Fatalf("cannot decode: %v", err)
 	}
 	if delta := cmp.Diff(read, record.Fields()); delta != "" {
-		t.Errorf("a record that was read is as it came, -want, +got:\n%s", delta)
+		t.Errorf("a decoded record must keep its form, -want, +got:\n%s", delta)
 	}
 	local := moment.In(time.FixedZone("east", 2*60*60)).Add(999)
 	if delta := cmp.Diff(
 		"2024-05-06T07:08:09.123456+00:00", (progress.Record{Started: &local}).Fields()["started"],
 	); delta != "" {
-		t.Errorf("times are in UTC, to the microsecond, -want, +got:\n%s", delta)
+		t.Errorf("times must be in UTC with microseconds, -want, +got:\n%s", delta)
 	}
 }
 
-// What was read in a form of its own is written anew even if nothing has changed: others read our form alone.
+// TestForeign shows that a record in another form than ours must be written again, even if its contents are
+// unchanged.
 func TestForeign(t *testing.T) {
 	const own, respelled = "2024-05-06T07:08:09.123456+00:00", "2024-05-06T07:08:09.123456"
 	cases := map[string]struct {
@@ -149,17 +152,17 @@ func TestForeign(t *testing.T) {
 		record          string
 		inText, inField bool
 	}{
-		"Own": {reason: "It is as we write it.", record: `{"started":"` + own + `","retries":1}`},
+		"Own": {reason: "a record in our form is not foreign", record: `{"started":"` + own + `","retries":1}`},
 		"Respelled": {
-			reason: "The same time is written otherwise.", record: `{"started":"` + respelled + `"}`,
+			reason: "a time in another notation makes a record foreign", record: `{"started":"` + respelled + `"}`,
 			inText: true, inField: true,
 		},
 		"OneOfTwo": {
-			reason: "One time is enough, wherever it stands.",
+			reason: "one time in another notation is enough",
 			record: `{"started":"` + respelled + `","stopped":"` + own + `"}`, inText: true, inField: true,
 		},
 		"UnknownKey": {
-			reason: "A text is replaced as a whole, and is to have no other keys; fields are merged.",
+			reason: "an unknown key makes a text foreign, but not fields, which are merged",
 			record: `{"retries":1,"color":"red"}`, inText: true,
 		},
 	}
@@ -197,44 +200,46 @@ func TestRecordEqual(t *testing.T) {
 		want   bool
 	}{
 		"Started": {
-			reason: "It tells when time is up.", a: progress.Record{Started: &moment},
+			reason: "records with different starts differ", a: progress.Record{Started: &moment},
 			b: progress.Record{Started: &later},
 		},
-		"NoStarted": {reason: "Absent is now.", a: progress.Record{Started: &moment}},
-		"Stopped":   {reason: "It is told.", a: progress.Record{Stopped: &moment}, b: progress.Record{Stopped: &later}},
+		"NoStarted": {reason: "a record with a start differs from one without", a: progress.Record{Started: &moment}},
+		"Stopped": {reason: "records with different stops differ",
+			a: progress.Record{Stopped: &moment}, b: progress.Record{Stopped: &later}},
 		"Delayed": {
-			reason: "The call is at another time.", a: progress.Record{Delayed: &moment},
+			reason: "records with different delays differ", a: progress.Record{Delayed: &moment},
 			b: progress.Record{Delayed: &later},
 		},
 		"Purpose": {
-			reason: "It is another cause.", a: progress.Record{Purpose: ptr.To("create")},
+			reason: "records with different purposes differ", a: progress.Record{Purpose: ptr.To("create")},
 			b: progress.Record{Purpose: ptr.To("update")},
 		},
 		"Retries": {
-			reason: "There was an attempt.", a: progress.Record{Retries: ptr.To(int64(1))},
+			reason: "records with different retries differ", a: progress.Record{Retries: ptr.To(int64(1))},
 			b: progress.Record{Retries: ptr.To(int64(2))},
 		},
-		"NoRetries": {reason: "A default is not absent.", a: progress.Record{Retries: ptr.To(int64(0))}},
+		"NoRetries": {reason: "zero retries differ from absent ones", a: progress.Record{Retries: ptr.To(int64(0))}},
 		"Success": {
-			reason: "It is done.", a: progress.Record{Success: ptr.To(false)},
+			reason: "records with different success differ", a: progress.Record{Success: ptr.To(false)},
 			b: progress.Record{Success: ptr.To(true)},
 		},
 		"Failure": {
-			reason: "It is given up.", a: progress.Record{Failure: ptr.To(false)},
+			reason: "records with different failure differ", a: progress.Record{Failure: ptr.To(false)},
 			b: progress.Record{Failure: ptr.To(true)},
 		},
 		"Message": {
-			reason: "It is told.", a: progress.Record{Message: ptr.To("a")}, b: progress.Record{Message: ptr.To("b")},
+			reason: "records with different messages differ",
+			a:      progress.Record{Message: ptr.To("a")}, b: progress.Record{Message: ptr.To("b")},
 		},
 		"Subrefs": {
-			reason: "There is more to be purged.", a: progress.Record{Subrefs: []string{"a"}},
+			reason: "records with different subrefs differ", a: progress.Record{Subrefs: []string{"a"}},
 			b: progress.Record{Subrefs: []string{"a", "b"}},
 		},
-		"NoSubrefs": {reason: "An empty list is not absent.", a: progress.Record{Subrefs: []string{}}},
-		"Nothing":   {reason: "Neither says anything.", want: true},
-		"Unknown":   {reason: "What is unknown, or null, says nothing.", a: unknown, want: true},
+		"NoSubrefs": {reason: "empty subrefs differ from absent ones", a: progress.Record{Subrefs: []string{}}},
+		"Nothing":   {reason: "empty records are equal", want: true},
+		"Unknown":   {reason: "unknown and null keys do not make a difference", a: unknown, want: true},
 		"Nearly": {
-			reason: "What is below a microsecond is not stored, and the offset means nothing.",
+			reason: "times are equal up to a microsecond, in any time zone",
 			a:      progress.Record{Started: &moment}, b: progress.Record{Started: &nearly}, want: true,
 		},
 	}
@@ -247,7 +252,7 @@ func TestRecordEqual(t *testing.T) {
 	}
 }
 
-// TestCloneSharesNothing looks at every field, also at those that are added some day.
+// TestCloneSharesNothing checks each field by reflection, including future ones.
 func TestCloneSharesNothing(t *testing.T) {
 	record := progress.Record{
 		Started: &moment, Stopped: &moment, Delayed: &moment, Purpose: ptr.To("create"), Retries: ptr.To(int64(1)),
@@ -266,13 +271,13 @@ func TestCloneSharesNothing(t *testing.T) {
 			continue
 		}
 		if of.Field(i).IsZero() {
-			t.Errorf("%s: the test does not fill it", field.Name)
+			t.Errorf("%s: the test must set the field", field.Name)
 		}
 		if field.Type.Kind() == reflect.String {
 			continue // it cannot be changed in place
 		}
 		if of.Field(i).Pointer() == other.Field(i).Pointer() {
-			t.Errorf("%s is shared", field.Name)
+			t.Errorf("%s is shared with the clone", field.Name)
 		}
 	}
 }

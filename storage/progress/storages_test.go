@@ -22,12 +22,13 @@ func inStatus(value any) object {
 	return object{"status": object{"kopf": object{"progress": value}}}
 }
 
-// An object that is no object is not one with a malformed record: its deletion would not work either.
+// TestFetchFromBrokenObject shows that malformed metadata is not a MalformedError: the record could not be removed
+// either.
 func TestFetchFromBrokenObject(t *testing.T) {
 	_, err := progress.Annotations{}.Fetch(object{"metadata": "x"}, "fn")
 	var malformed *progress.MalformedError
 	if err == nil || errors.As(err, &malformed) {
-		t.Errorf("got error %v, want another one", err)
+		t.Errorf("want an error other than MalformedError, got %v", err)
 	}
 }
 
@@ -41,19 +42,22 @@ func TestStoreErrors(t *testing.T) {
 		names   string
 	}{
 		"Unencodable": {
-			reason: "It is not JSON.", storage: progress.Annotations{}, patch: object{}, record: unencodable,
+			reason:  "a record that is not JSON is an error",
+			storage: progress.Annotations{}, patch: object{}, record: unencodable,
 			names: "ratio",
 		},
 		"OneOfMany": {
-			reason: "One place fails, so all do.", storage: progress.Multi{progress.Smart{}}, patch: object{},
+			reason:  "an error of one storage is an error of several",
+			storage: progress.Multi{progress.Smart{}}, patch: object{},
 			record: unencodable, names: "ratio",
 		},
 		"NoPlace": {
-			reason: "The patch removes all annotations.", storage: progress.Annotations{},
+			reason: "a patch that removes all annotations is an error", storage: progress.Annotations{},
 			patch: object{"metadata": object{"annotations": nil}}, names: "annotations",
 		},
 		"NoPlaceInStatus": {
-			reason: "The patch replaces the status.", storage: progress.Status{}, patch: object{"status": "x"},
+			reason:  "a patch that replaces the status is an error",
+			storage: progress.Status{}, patch: object{"status": "x"},
 			names: "status",
 		},
 	}
@@ -68,7 +72,7 @@ func TestStoreErrors(t *testing.T) {
 	}
 }
 
-// What cannot be purged or touched is left alone: the patch makes an end of it anyway.
+// TestPatchWithoutPlace shows that Purge and Touch do not change a patch that replaces the record anyway.
 func TestPatchWithoutPlace(t *testing.T) {
 	body := object{
 		"metadata": object{"annotations": object{"example.org/fn": "{}"}},
@@ -83,7 +87,8 @@ func TestPatchWithoutPlace(t *testing.T) {
 	}
 }
 
-// Whatever is stored must be fetched as the same, must be gone from essences, and must be gone once it is purged.
+// TestStoredIsFetched shows that a stored record is fetched unchanged, is cleared from essences, and is gone after a
+// purge.
 func TestStoredIsFetched(t *testing.T) {
 	storages := map[string]progress.Storage{
 		"Annotations": progress.Annotations{Prefix: "example.org"},
@@ -120,18 +125,18 @@ func TestStoredIsFetched(t *testing.T) {
 				storage.Purge(removal, patch, id)
 				for path, value := range leaves(removal, nil) {
 					if value != nil {
-						t.Errorf("purging puts %v at %s", value, path)
+						t.Errorf("the purge puts %v at %s", value, path)
 					}
 				}
 				if len(removal) == 0 {
-					t.Error("purging does nothing")
+					t.Error("the purge changes nothing")
 				}
 			})
 		}
 	}
 }
 
-// leaves are the values that are no mappings, by their paths.
+// leaves returns the values that are not mappings, by path.
 func leaves(tree object, path diff.Path) map[string]any {
 	found := map[string]any{}
 	for key, value := range tree {
@@ -163,8 +168,8 @@ func TestMultiTouchesAllAndReadsTheFirst(t *testing.T) {
 		id   string
 		want *progress.Record
 	}{
-		"The second storage has it.": {id: "fn", want: &progress.Record{Retries: ptr.To(int64(2))}},
-		"None of them has it.":       {id: "other"},
+		"the record of the second storage is read": {id: "fn", want: &progress.Record{Retries: ptr.To(int64(2))}},
+		"a record that no storage has is absent":   {id: "other"},
 	} {
 		got, err := storage.Fetch(body, tc.id)
 		if delta := cmp.Diff(tc.want, got); delta != "" || err != nil {
@@ -173,7 +178,9 @@ func TestMultiTouchesAllAndReadsTheFirst(t *testing.T) {
 	}
 }
 
-// Who may write the status alone must not skip a deletion, nor undo what was handled (deviation D-status-rights).
+// TestStatusIsBelievedOnlyOfNewObjects shows that a record in the status counts for new objects only. A client that
+// may write only the status must not be able to skip a deletion or to undo handled changes (deviation
+// D-status-rights).
 func TestStatusIsBelievedOnlyOfNewObjects(t *testing.T) {
 	const own = "kopf.zalando.org/fn"
 	cases := map[string]struct {
@@ -181,21 +188,21 @@ func TestStatusIsBelievedOnlyOfNewObjects(t *testing.T) {
 		metadata object
 		want     bool
 	}{
-		"New": {reason: "Nothing says that it was handled.", want: true},
+		"New": {reason: "a record in the status counts for a new object", want: true},
 		"Deleted": {
-			reason:   "A deletion would be skipped.",
+			reason:   "a record in the status does not count for a deleted object",
 			metadata: object{"deletionTimestamp": "2024-05-06T07:08:09Z"},
 		},
 		"Remembered": {
-			reason:   "It was handled since Kopf has moved to annotations.",
+			reason:   "a record in the status does not count for an object that was handled",
 			metadata: object{"annotations": object{"kopf.zalando.org/last-handled-configuration": "{}"}},
 		},
 		"OwnIsNull": {
-			reason:   "The handler's own annotation says nothing, and nothing of other handlers.",
+			reason:   "an annotation of null does not count against the status",
 			metadata: object{"annotations": object{own: "null"}}, want: true,
 		},
 		"OtherPrefix": {
-			reason:   "It is of an operator whose prefix only begins as ours.",
+			reason:   "an annotation with a longer prefix does not count against the status",
 			metadata: object{"annotations": object{"kopf.zalando.organic/fn": "{}"}}, want: true,
 		},
 	}
@@ -213,7 +220,8 @@ func TestStatusIsBelievedOnlyOfNewObjects(t *testing.T) {
 	}
 }
 
-// A status that was patched keeps what the patch does not name: a new record names everything.
+// TestStatusForgetsFormerKeys shows that a new record in the status has a null for each absent key, because a
+// merge-patch keeps keys that it does not name.
 func TestStatusForgetsFormerKeys(t *testing.T) {
 	patch := object{}
 	if err := (progress.Status{}).Store(patch, object{}, "fn", progress.Record{Retries: ptr.To(int64(1))}); err != nil {
@@ -248,7 +256,7 @@ func TestClearOfNil(t *testing.T) {
 		"Multi": progress.Multi{},
 	} {
 		if got := storage.Clear(nil); got != nil {
-			t.Errorf("%s: got %v, but what was never handled has no essence", name, got)
+			t.Errorf("%s: got %v, want nil for a nil essence", name, got)
 		}
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
-// TestSucceeded is about the one key of records that Kopf does not know.
+// TestSucceeded shows that the names of succeeded sub-handlers, which are unknown to Kopf, are stored and compared.
 func TestSucceeded(t *testing.T) {
 	type m = map[string]any
 	named := m{"status": m{"kopf": m{"progress": m{"fn": m{"purpose": "create", "succeeded": []any{"a", "b"}}}}}}
@@ -29,7 +29,7 @@ func TestSucceeded(t *testing.T) {
 			if err := storage.Store(
 				empty, m{}, "fn", without,
 			); err != nil || cmp.Equal(patch, empty) || without.Equal(*read) {
-				t.Errorf("a record with names is the same as one without: %v", err)
+				t.Errorf("a record with names must differ from one without: %v", err)
 			}
 		})
 	}
@@ -38,8 +38,8 @@ func TestSucceeded(t *testing.T) {
 		body   m
 		want   bool
 	}{
-		"Stale": {"a merge-patch must remove them", named, true},
-		"Never": {"Kopf's records do not have the key, not even with a null", m{}, false},
+		"Stale": {"a merge-patch removes former names", named, true},
+		"Never": {"a record without names does not have the key, not even with a null", m{}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			patch := m{}

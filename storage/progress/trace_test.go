@@ -11,7 +11,7 @@ import (
 
 const span = "00-0123456789abcdef0123456789abcdef-0123456789abcdef-01"
 
-// TestTrace is about the key of traces, which Kopf does not know: see D-traceparent.
+// TestTrace shows that the trace, whose key is unknown to Kopf, is stored and compared: see D-traceparent.
 func TestTrace(t *testing.T) {
 	traced := progress.Record{Trace: span}
 	for name, storage := range map[string]progress.Storage{
@@ -29,14 +29,14 @@ func TestTrace(t *testing.T) {
 		}
 	}
 	if traced.Equal(progress.Record{}) {
-		t.Error("a record with a trace is the same as one without")
+		t.Error("a record with a trace must differ from one without")
 	}
 	if _, written := (progress.Record{}).Fields()["traceparent"]; written {
-		t.Error("those who do not trace have another record than before")
+		t.Error("a record without a trace must not have the key")
 	}
 }
 
-// In the status, a merge-patch must remove what is there.
+// TestTraceIsRemoved shows that in the status, a merge-patch removes the former trace.
 func TestTraceIsRemoved(t *testing.T) {
 	held := object{"status": object{"kopf": object{"progress": object{"fn": object{"traceparent": span}}}}}
 	patch := object{}
@@ -49,24 +49,25 @@ func TestTraceIsRemoved(t *testing.T) {
 	}
 }
 
-// Nothing that handlers do depends on a trace, so a malformed one is as good as none.
+// TestMalformedTraces shows that a malformed trace is ignored, as no handler depends on it.
 func TestMalformedTraces(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		value  any
 	}{
-		"Number":    {"it is no text", int64(7)},
-		"Object":    {"it is no text", object{"a": "b"}},
-		"Empty":     {"it says nothing", ""},
-		"Garbage":   {"anybody may write it", "red"},
-		"Upper":     {"the format is in lower case", strings.ToUpper(span)},
-		"NoTrace":   {"zeros are no trace", "00-" + strings.Repeat("0", 32) + "-0123456789abcdef-01"},
-		"NoSpan":    {"zeros are no span", "00-0123456789abcdef0123456789abcdef-" + strings.Repeat("0", 16) + "-01"},
-		"Short":     {"a digit is missing", span[:len(span)-1]},
-		"Long":      {"it has more than version 00 has", span + "-00"},
-		"Version":   {"nobody knows what a later version means", "01" + span[2:]},
-		"Forbidden": {"there is no version ff", "ff" + span[2:]},
-		"Letters":   {"they are no digits", strings.Replace(span, "a", "g", 1)},
+		"Number":  {"a number is ignored", int64(7)},
+		"Object":  {"an object is ignored", object{"a": "b"}},
+		"Empty":   {"an empty text is ignored", ""},
+		"Garbage": {"an arbitrary text is ignored, as any client can write it", "red"},
+		"Upper":   {"upper-case digits are ignored", strings.ToUpper(span)},
+		"NoTrace": {"a trace id of zeros is ignored", "00-" + strings.Repeat("0", 32) + "-0123456789abcdef-01"},
+		"NoSpan": {"a span id of zeros is ignored",
+			"00-0123456789abcdef0123456789abcdef-" + strings.Repeat("0", 16) + "-01"},
+		"Short":     {"a text that is too short is ignored", span[:len(span)-1]},
+		"Long":      {"a text longer than version 00 is ignored", span + "-00"},
+		"Version":   {"a later version is ignored", "01" + span[2:]},
+		"Forbidden": {"the invalid version ff is ignored", "ff" + span[2:]},
+		"Letters":   {"letters that are not digits are ignored", strings.Replace(span, "a", "g", 1)},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -75,7 +76,7 @@ func TestMalformedTraces(t *testing.T) {
 				t.Errorf("%s: got %q, error %v", tc.reason, record.Trace, err)
 			}
 			if d := cmp.Diff(object{"retries": int64(1)}, record.Fields()); d != "" {
-				t.Errorf("it is written again: -want, +got:\n%s", d)
+				t.Errorf("the malformed trace is written again: -want, +got:\n%s", d)
 			}
 		})
 	}

@@ -27,7 +27,7 @@ func TestVectorsProgressFetch(t *testing.T) {
 	})
 }
 
-// The default of Kopf writes to annotations only: K-progress-annotations.
+// TestVectorsProgressStore shows that Kopf's default storage writes to annotations only: K-progress-annotations.
 func TestVectorsProgressStore(t *testing.T) {
 	vectors.Play(t, "progress_store", normalMoment, func(t *testing.T, v vectors.Fields) (any, error) {
 		vectors.Known(t, v, "storage", "key", "body", "patch", "record")
@@ -107,7 +107,7 @@ func TestVectorsTimestamps(t *testing.T) {
 	})
 }
 
-// text is a string of the input; nil for a null.
+// text returns a string of the input, or nil for a null.
 func text(t *testing.T, input vectors.Fields, key string) *string {
 	t.Helper()
 	switch value := input[key].(type) {
@@ -121,7 +121,7 @@ func text(t *testing.T, input vectors.Fields, key string) *string {
 	}
 }
 
-// toSeconds reads a duration of so many seconds, to the microsecond, as Python does.
+// toSeconds returns a number of seconds as a duration, rounded to microseconds as in Python.
 func toSeconds(value any) (time.Duration, error) {
 	switch value := value.(type) {
 	case int64:
@@ -129,7 +129,7 @@ func toSeconds(value any) (time.Duration, error) {
 	case float64:
 		return time.Duration(math.RoundToEven(value*1e6)) * time.Microsecond, nil
 	}
-	return 0, fmt.Errorf("%v are no seconds", value)
+	return 0, fmt.Errorf("%v is not a number of seconds", value)
 }
 
 func formatted(text *string, later time.Duration) (any, error) {
@@ -140,7 +140,7 @@ func formatted(text *string, later time.Duration) (any, error) {
 	return map[string]any{"text": progress.FormatTimestamp(moment.Add(later))}, err
 }
 
-// parsed has no naive times: there are none in Go. Absent ones are those of a record.
+// parsed returns the parsed time, or the absent time of a record for a nil text. Go does not have naive times.
 func parsed(text *string) (any, error) {
 	if text == nil {
 		record, err := progress.DecodeRecord(map[string]any{"started": nil})
@@ -150,7 +150,8 @@ func parsed(text *string) (any, error) {
 	return map[string]any{"utc": progress.FormatTimestamp(moment.UTC()), "naive": false}, err
 }
 
-// normalMoment writes the times of records as records do. A record is of times, not of their texts.
+// normalMoment returns the times of records in the form of records, because the vectors are about times, not about
+// their texts.
 func normalMoment(key string, value any) any {
 	if text, ok := value.(string); ok && slices.Contains([]string{"started", "stopped", "delayed"}, key) {
 		if moment, err := progress.ParseTimestamp(text); err == nil {

@@ -40,28 +40,29 @@ func TestOneIDForTwoKinds(t *testing.T) {
 			}
 		}
 		if status, denied := r.ask(t, "/ops/validate/name", gadgets); status != http.StatusOK || denied != "" {
-			t.Errorf("the id of one kind stands alone: got %d %q", status, denied)
+			t.Errorf("an id that only one kind has must not need the kind in its path: got %d %q", status, denied)
 		}
 		if status, _ := r.ask(t, "/ops/validate/quota", gadgets); status != http.StatusNotFound {
-			t.Errorf("nobody is there: got %d", status)
+			t.Errorf("the path of a shared id without a kind must not be served: got %d", status)
 		}
 		all := entries(t, server, validating)
 		entry := all["widget.v1.example.org.quota.ops.example.org"]
 		url := entry.ClientConfig.URL
 		if url == nil || *url != "https://here/ops/validate/widget.v1.example.org/quota" {
-			t.Errorf("the cluster is told the same: got %+v", all)
+			t.Errorf("the entry must have the path with the kind: got %+v", all)
 		}
 		if len(entry.Rules) != 1 || entry.Rules[0].Resources[0] != "widgets" {
-			t.Errorf("for its own resource: got %+v", entry.Rules)
+			t.Errorf("the entry must have the rule of its own kind: got %+v", entry.Rules)
 		}
 		r.stop(t)
 		if all := entries(t, server, validating); len(all) != 0 {
-			t.Errorf("nothing is left: got %v", all)
+			t.Errorf("all entries must be removed: got %v", all)
 		}
 	})
 }
 
-// A selector of namespaces of one selection must not hide the Namespaces that another one is for.
+// TestOneFunctionForObjectsAndNamespaces shows that the namespace selector of one selection does not apply to
+// Namespaces of another one.
 func TestOneFunctionForObjectsAndNamespaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		places := memapi.Resource{Version: "v1", Kind: "Namespace", Plural: "namespaces"}
@@ -75,13 +76,14 @@ func TestOneFunctionForObjectsAndNamespaces(t *testing.T) {
 		r := start(t, o)
 		entry := entries(t, server, validating)["v.ops.example.org"]
 		if len(entry.Rules) != 2 || entry.NamespaceSelector != nil {
-			t.Errorf("Namespaces are not sent: got %+v with the selector %v", entry.Rules, entry.NamespaceSelector)
+			t.Errorf("Namespaces must be sent: got %+v with the selector %v", entry.Rules, entry.NamespaceSelector)
 		}
 		r.stop(t)
 	})
 }
 
-// One function that several selections register under one id has one endpoint and one entry for all of them.
+// TestOneFunctionForTwoSelections shows that one function with the same id in several selections has one endpoint and
+// one entry.
 func TestOneFunctionForTwoSelections(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := cluster(widgets, gadgets)
@@ -101,7 +103,7 @@ func TestOneFunctionForTwoSelections(t *testing.T) {
 		all := entries(t, server, validating)
 		entry := all["quota.ops.example.org"]
 		if len(all) != 2 || len(entry.Rules) != 2 || entry.ObjectSelector != nil {
-			t.Fatalf("one entry has the rules of all selections, and no filter of one of them: got %+v", all)
+			t.Fatalf("want one entry with the rules of all selections, without the filter of one of them: got %+v", all)
 		}
 		for i, want := range []string{"[CREATE] [widgets]", "[*] [gadgets]"} {
 			if got := fmt.Sprint(entry.Rules[i].Operations, " ", entry.Rules[i].Resources); got != want {
@@ -120,29 +122,29 @@ func TestResourcesComeAndGo(t *testing.T) {
 		r := start(t, options(server, registration))
 		defer r.stop(t)
 		if status, _ := r.ask(t, "/ops/validate/quota", widgets); status != http.StatusNotFound {
-			t.Errorf("there are no such objects: got %d", status)
+			t.Errorf("an unknown resource must not be served: got %d", status)
 		}
 		entry := entries(t, server, validating)["quota.ops.example.org"]
 		if len(entry.Rules) != 0 || entry.ObjectSelector == nil {
-			t.Errorf("no request is asked for: got %+v", entry)
+			t.Errorf("an entry without a resource must have its filter and no rules: got %+v", entry)
 		}
 		server.Put(definitions, definition())
 		time.Sleep(30 * time.Second)
 		if rules := entries(t, server, validating)["quota.ops.example.org"].Rules; len(rules) != 1 {
-			t.Errorf("the resource has come: got %v", rules)
+			t.Errorf("a new resource must get a rule: got %v", rules)
 		}
 		if status, denied := r.ask(t, "/ops/validate/quota", widgets); status != http.StatusOK || denied != "no" {
-			t.Errorf("it is reviewed: got %d %q", status, denied)
+			t.Errorf("a new resource must be reviewed: got %d %q", status, denied)
 		}
 		server.Delete(definitions, "", "widgets.example.org")
 		time.Sleep(30 * time.Second)
 		if rules := entries(t, server, validating)["quota.ops.example.org"].Rules; len(rules) != 0 {
-			t.Errorf("it has gone: got %v", rules)
+			t.Errorf("a removed resource must lose its rule: got %v", rules)
 		}
 	})
 }
 
-// The cluster must not send requests before they are answered.
+// TestOrderOfStart shows that the entries are written only when requests can be answered.
 func TestOrderOfStart(t *testing.T) {
 	const indices, server, certificate = 0, 1, 2
 	for name, order := range map[string][3]int{
@@ -163,12 +165,12 @@ func TestOrderOfStart(t *testing.T) {
 				defer r.stop(t)
 				for _, next := range order {
 					if all := entries(t, api, validating); len(all) != 0 {
-						t.Errorf("the cluster is told too early, before %d: got %v", next, all)
+						t.Errorf("an entry is written too early, before %d: got %v", next, all)
 					}
 					unready := r.Check(nil) != nil
 					status, _ := r.ask(t, "/ops/validate/quota", widgets)
 					if closed := checked(ready[indices]) != nil; unready != closed || (status == 503) != closed {
-						t.Errorf("the indices decide on requests, before %d: got %d", next, status)
+						t.Errorf("only the indices must decide about requests, before %d: got %d", next, status)
 					}
 					close(ready[next])
 					time.Sleep(time.Second)
@@ -176,14 +178,15 @@ func TestOrderOfStart(t *testing.T) {
 				told := entries(t, api, validating)["quota.ops.example.org"].ClientConfig.CABundle
 				dumped, err := os.ReadFile(o.Dump)
 				if err != nil || string(told) != "bundle" || string(dumped) != "bundle" {
-					t.Errorf("cluster and file have the bundle: got %q, %q and the error %v", told, dumped, err)
+					t.Errorf("the entry and the file must have the bundle: got %q, %q and the error %v",
+						told, dumped, err)
 				}
 			})
 		})
 	}
 }
 
-// checked is an error until the channel is closed.
+// checked returns an error until the channel is closed.
 func checked(ready <-chan struct{}) error {
 	select {
 	case <-ready:
@@ -193,7 +196,7 @@ func checked(ready <-chan struct{}) error {
 	}
 }
 
-// late is a source that has its certificate when the channel is closed.
+// late is a certificate source that has its certificate as soon as the channel is closed.
 type late struct{ ready <-chan struct{} }
 
 func (l late) Run(ctx context.Context, told func(bundle []byte)) error {
@@ -212,7 +215,7 @@ func (late) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return nil, errors.New("none")
 }
 
-// renewing is a source of which only the bundles are known.
+// renewing is a certificate source that only reports bundles.
 type renewing chan string
 
 func (r renewing) Run(ctx context.Context, told func(bundle []byte)) error {
@@ -241,23 +244,23 @@ func TestAsKopf(t *testing.T) {
 		defer r.stop(t)
 		entry, there := entries(t, server, validating)["Quota.shared"]
 		if !there || *entry.ClientConfig.URL != "https://here/ops/Quota" {
-			t.Errorf("names and paths are Kopf's: got %+v", entry)
+			t.Errorf("the name and the path must be those of Kopf: got %+v", entry)
 		}
 		if status, denied := r.ask(t, "/Quota", widgets); status != http.StatusOK || denied != "no" {
-			t.Errorf("it is served there: got %d %q", status, denied)
+			t.Errorf("the path must be served: got %d %q", status, denied)
 		}
 		if status, denied := r.ask(t, "/", widgets); status != http.StatusOK || denied != "no" {
-			t.Errorf("the root calls all handlers: got %d %q", status, denied)
+			t.Errorf("the root must call all handlers: got %d %q", status, denied)
 		}
 		for _, path := range []string{"/unknown", "/validate/Quota", "/Quota/"} {
 			if status, denied := r.ask(t, path, widgets); status != http.StatusNotFound {
-				t.Errorf("an unknown id is refused: got %d %q for %s", status, denied, path)
+				t.Errorf("an unknown id must not be found: got %d %q for %s", status, denied, path)
 			}
 		}
 	})
 }
 
-// Configurations that were written for Kopf are served where it can be done.
+// TestKopfsPaths shows that the paths of configurations that were written for Kopf are served, if AtRoot is set.
 func TestKopfsPaths(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := cluster(widgets)
@@ -276,7 +279,7 @@ func TestKopfsPaths(t *testing.T) {
 			}
 		}
 		if status, denied := r.ask(t, "/quote", widgets); status != http.StatusNotFound {
-			t.Errorf("an unknown id is refused: got %d %q", status, denied)
+			t.Errorf("an unknown id must not be found: got %d %q", status, denied)
 		}
 	})
 }
@@ -284,12 +287,12 @@ func TestKopfsPaths(t *testing.T) {
 func TestMistakes(t *testing.T) {
 	server := cluster()
 	for name, change := range map[string]func(o *admission.Options){
-		"it is not known where the server is": func(o *admission.Options) { o.Reach = nil },
-		"the path is none":                    func(o *admission.Options) { o.Path = "ops/" },
-		"two handlers have one path": func(o *admission.Options) {
+		"a missing way to the server": func(o *admission.Options) { o.Reach = nil },
+		"an invalid path":             func(o *admission.Options) { o.Path = "ops/" },
+		"two handlers with one path": func(o *admission.Options) {
 			o.Registrations = append(o.Registrations, of(widgets, "quota", ""))
 		},
-		"two entries have one name": func(o *admission.Options) {
+		"two entries with one name": func(o *admission.Options) {
 			o.Registrations = append(o.Registrations, of(widgets, "a_b", ""), of(widgets, "a-b", ""))
 		},
 	} {
@@ -301,7 +304,8 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// An operator that only looks for entries of a former version does not end the other controllers of its process.
+// TestForbiddenWithoutHandlers shows that an operator without handlers, which only looks for entries of a former
+// version, does not end its process if that is forbidden.
 func TestForbiddenWithoutHandlers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, verb := range []string{"get", "watch"} {
@@ -344,7 +348,7 @@ func TestForbidden(t *testing.T) {
 		connection.Before = forbidding("patch")
 		r := start(t, options(connection, of(widgets, "quota", "")))
 		if err := <-r.ended; err == nil || !strings.Contains(err.Error(), "may not manage") {
-			t.Errorf("no retry can help: got the error %v", err)
+			t.Errorf("a forbidden write must end the operator: got the error %v", err)
 		}
 	})
 }

@@ -38,12 +38,12 @@ var (
 	}
 )
 
-// definitions are CRDs.
+// definitions is the kind of CRDs.
 var definitions = memapi.Resource{
 	Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition", Plural: "customresourcedefinitions",
 }
 
-// definition is that of widgets.
+// definition returns the CRD of widgets.
 func definition() map[string]any {
 	return map[string]any{
 		"metadata": map[string]any{"name": "widgets.example.org", "uid": "1"},
@@ -55,7 +55,7 @@ func definition() map[string]any {
 	}
 }
 
-// cluster is an API server that has webhook configurations and these resources.
+// cluster returns an API server with webhook configurations and the given resources.
 func cluster(resources ...memapi.Resource) *memapi.Server {
 	server := memapi.New()
 	for _, resource := range append(resources, validating, mutating) {
@@ -64,7 +64,7 @@ func cluster(resources ...memapi.Resource) *memapi.Server {
 	return server
 }
 
-// of is a handler for a resource that denies with this text; with none, it allows.
+// of returns a handler for a resource that denies with the text. It allows if the text is empty.
 func of(r memapi.Resource, id, denies string) admission.Registration {
 	handler := &handlers.Handler{ID: id, Family: handlers.Admitting}
 	handler.Call = func(context.Context, *handlers.Invocation) error {
@@ -81,7 +81,7 @@ type refused string
 
 func (r refused) Error() string { return string(r) }
 
-// options are those of an operator that is found at a URL.
+// options returns the options of an operator that is available at a URL.
 func options(server http.RoundTripper, all ...admission.Registration) admission.Options {
 	return admission.Options{
 		Operator: "ops.example.org", Registrations: all, Config: memapi.Config(server),
@@ -92,7 +92,7 @@ func options(server http.RoundTripper, all ...admission.Registration) admission.
 	}
 }
 
-// running is one that runs.
+// running is a running admission component.
 type running struct {
 	*admission.Admission
 	mux   *http.ServeMux
@@ -100,7 +100,7 @@ type running struct {
 	ended chan error
 }
 
-// start runs it in a bubble.
+// start starts the admission component in a bubble.
 func start(t *testing.T, o admission.Options) running {
 	t.Helper()
 	made, err := admission.New(o)
@@ -122,11 +122,11 @@ func (r running) stop(t *testing.T) {
 	t.Helper()
 	r.end()
 	if err := <-r.ended; err != nil {
-		t.Errorf("the end is no error: got %v", err)
+		t.Errorf("the stop must not return an error: got %v", err)
 	}
 }
 
-// ask sends a review of a creation, and gives the status and why it is denied.
+// ask sends a review of a creation and returns the status and the reason of a denial.
 func (r running) ask(t *testing.T, path string, resource memapi.Resource) (status int, denied string) {
 	t.Helper()
 	body, err := json.Marshal(map[string]any{
@@ -158,7 +158,7 @@ func (r running) ask(t *testing.T, path string, resource memapi.Resource) (statu
 	return answer.Code, said.Response.Status.Message
 }
 
-// entries are those of an object, by name.
+// entries returns the entries of a configuration, by name.
 func entries(
 	t *testing.T, server *memapi.Server, of memapi.Resource,
 ) map[string]admissionregistrationv1.ValidatingWebhook {
@@ -178,7 +178,7 @@ func entries(
 	return all
 }
 
-// forbidding refuses requests of a verb.
+// forbidding returns a function that refuses requests with the verb.
 func forbidding(verb string) func(context.Context, memapi.Request) error {
 	return func(_ context.Context, r memapi.Request) error {
 		if r.Verb == verb {

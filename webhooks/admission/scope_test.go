@@ -14,8 +14,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/webhooks/admission"
 )
 
-// Labels of namespaces are only in the entries: an entry that is for Namespaces and for other objects keeps them, and
-// the API server compares them with those of a Namespace itself. All requirements for a key count.
+// TestLabelsOfNamespacesInEntries shows the namespace selectors of entries. An entry for Namespaces and other objects
+// keeps it, and the API server compares it with the labels of a Namespace itself. All requirements for a key apply.
 func TestLabelsOfNamespacesInEntries(t *testing.T) {
 	places := memapi.Resource{Version: "v1", Kind: "Namespace", Plural: "namespaces"}
 	both := of(places, "v", "no")
@@ -35,22 +35,23 @@ func TestLabelsOfNamespacesInEntries(t *testing.T) {
 		want   string
 	}{
 		"OneSelection": {
-			"its other objects must not be sent from everywhere",
+			"a selection of Namespaces and other objects keeps the labels",
 			[]admission.Registration{both}, "*", "team=x", "team in [x]",
 		},
 		"TwoSelections": {
-			"one entry is for both",
+			"an entry of two selections keeps the labels",
 			[]admission.Registration{twin(widgets), twin(places)}, "*", "team=x", "team in [x]",
 		},
 		"Names": {
-			"names would hide Namespaces; the operator checks them",
+			"names of namespaces are left out, as they would hide Namespaces",
 			[]admission.Registration{twin(widgets), twin(places)}, "team-a", "team=x", "team in [x]",
 		},
 		"NamespacesAlone": {
-			"all of them are reviewed", []admission.Registration{of(places, "v", "no")}, "*", "team=x", "",
+			"a selection of Namespaces alone does not get a selector",
+			[]admission.Registration{of(places, "v", "no")}, "*", "team=x", "",
 		},
 		"OneKey": {
-			"no namespace has both labels",
+			"all requirements for one key are kept",
 			[]admission.Registration{of(widgets, "v", "no")}, "*", "team=x,team=y,!paused",
 			"paused doesnotexist [], team in [x], team in [y]",
 		},

@@ -16,7 +16,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/webhooks/tunnels"
 )
 
-// A tunnel moves, and the certificate is renewed: the cluster is told of both.
+// TestTunnel shows that a moved tunnel and a renewed certificate are written to the entries.
 func TestTunnel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := cluster(widgets)
@@ -44,7 +44,7 @@ func TestTunnel(t *testing.T) {
 	})
 }
 
-// moving is a tunnel that says where it is, and to what it leads.
+// moving is a tunnel that reports each address it receives, with the address of the server.
 type moving chan string
 
 func (m moving) Run(
@@ -60,8 +60,8 @@ func (m moving) Run(
 	}
 }
 
-// A tunnel that ends, in whichever way, is opened again, at growing intervals until it works (D-tunnel-exit), unless it
-// says that this is of no use.
+// TestTunnelFails shows that a tunnel that ends for any reason is opened again, at growing intervals until it works
+// (D-tunnel-exit). The exception is a terminal error.
 func TestTunnelFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := cluster(widgets)
@@ -93,7 +93,7 @@ func TestTunnelFails(t *testing.T) {
 		time.Sleep(time.Minute)
 		if got := entries(t, api, validating)["quota.ops.example.org"].ClientConfig.URL; got == nil ||
 			*got != "https://elsewhere/validate/quota" {
-			t.Errorf("the last one counts: got %v", got)
+			t.Errorf("the last address must be written: got %v", got)
 		}
 		r.stop(t)
 		want := []time.Duration{0, time.Second, 3 * time.Second, 7 * time.Second, 8 * time.Second}
@@ -118,12 +118,13 @@ func TestTunnelIsOfNoUse(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := made.Start(t.Context()); err == nil || !strings.Contains(err.Error(), "the token is wrong") {
-			t.Errorf("it ends the operator: got the error %v", err)
+			t.Errorf("a terminal error must end the operator: got the error %v", err)
 		}
 	})
 }
 
-// Requests that were sent on their way before the entries went must arrive.
+// TestTunnelOutlivesTheEntries shows that a tunnel stays open until its entries are removed, so that requests on
+// their way arrive.
 func TestTunnelOutlivesTheEntries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := cluster(widgets)
@@ -140,11 +141,11 @@ func TestTunnelOutlivesTheEntries(t *testing.T) {
 		r := start(t, o)
 		time.Sleep(time.Second)
 		if len(entries(t, api, validating)) != 1 {
-			t.Error("the cluster is told")
+			t.Error("the entry must be written")
 		}
 		r.stop(t)
 		if left != 0 {
-			t.Errorf("the tunnel is closed while %d entries lead there", left)
+			t.Errorf("the tunnel is closed while %d entries lead to it", left)
 		}
 	})
 }

@@ -15,7 +15,7 @@ import (
 
 func TestForeign(t *testing.T) {
 	if _, err := certificates.Foreign("/nowhere", nil); err == nil || !strings.Contains(err.Error(), "/nowhere") {
-		t.Errorf("it is told at once: got the error %v", err)
+		t.Errorf("a missing file must be an error: got %v", err)
 	}
 	synctest.Test(t, func(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "ca.crt")
@@ -45,21 +45,21 @@ func TestForeign(t *testing.T) {
 		time.Sleep(5 * time.Minute)
 		cancel()
 		if err := <-ended; err != nil || !slices.Equal(told, []string{one, two}) {
-			t.Errorf("each bundle is told once: got %q and the error %v", told, err)
+			t.Errorf("each bundle must be reported once: got %q and the error %v", told, err)
 		}
 		if _, err := source.GetCertificate(nil); err == nil {
-			t.Error("there is no certificate")
+			t.Error("a foreign source must not have a certificate")
 		}
 	})
 }
 
-// certificateOf is a certificate of the host, in PEM.
+// certificateOf returns a certificate of the host, in PEM.
 func certificateOf(t *testing.T, host string) string {
 	t.Helper()
 	return string(write(t, t.TempDir(), host))
 }
 
-// Only certificates are published, whatever else the file has.
+// TestBundleHasOnlyCertificates shows that only the certificates of a file are published.
 func TestBundleHasOnlyCertificates(t *testing.T) {
 	folder := t.TempDir()
 	cert := string(write(t, folder, "host"))
@@ -69,11 +69,13 @@ func TestBundleHasOnlyCertificates(t *testing.T) {
 	}
 	key := string(data)
 	for name, tc := range map[string]struct{ reason, given, want, fault string }{
-		"Combined":  {"a proxy may have both in one file", key + cert + "# a comment\n" + cert, cert + cert, ""},
-		"Key":       {"a key is not a CA", key, "", "there is no certificate"},
-		"Text":      {"it is not PEM", "a CA", "", "there is no certificate"},
-		"Malformed": {"it is not a CA", cert + strings.Replace(cert, "MII", "AAA", 1), "", "certificate 2"},
-		"Truncated": {"it is being written", cert + cert[:len(cert)-40], "", "one of its certificates is not PEM"},
+		"Combined": {"a private key and comments are left out", key + cert + "# a comment\n" + cert, cert + cert, ""},
+		"Key":      {"a key without a certificate is an error", key, "", "there is no certificate"},
+		"Text":     {"a text without PEM is an error", "a CA", "", "there is no certificate"},
+		"Malformed": {"a malformed certificate is an error",
+			cert + strings.Replace(cert, "MII", "AAA", 1), "", "certificate 2"},
+		"Truncated": {"a truncated certificate is an error",
+			cert + cert[:len(cert)-40], "", "one of its certificates is not PEM"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(folder, name)
@@ -116,7 +118,7 @@ func TestBundleHasOnlyCertificates(t *testing.T) {
 	}
 }
 
-// Without CAs, nobody could be told from anybody.
+// TestClientsWithoutCAs shows that a missing or empty file of client CAs is an error.
 func TestClientsWithoutCAs(t *testing.T) {
 	empty := filepath.Join(t.TempDir(), "clients.crt")
 	if err := os.WriteFile(empty, []byte("nothing\n"), 0o600); err != nil {

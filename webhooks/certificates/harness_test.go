@@ -17,7 +17,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/webhooks/certificates"
 )
 
-// running is a source that runs, and what it has told.
+// running is a running source and the bundles that it has reported.
 type running struct {
 	certificates.Source
 	end   context.CancelFunc
@@ -48,20 +48,21 @@ func run(t *testing.T, source certificates.Source, told ...func(bundle []byte)) 
 	return r
 }
 
-// stop ends the source, and gives its error.
+// stop ends the source and returns its error.
 func (r *running) stop() error {
 	r.end()
 	return <-r.ended
 }
 
-// last is the bundle that was told last, and how many were told.
+// last returns the bundle that was reported last, and how many were reported.
 func (r *running) last() (bundle []byte, times int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.bundle, r.times
 }
 
-// connect is what a client does that knows the bundle: it gives the certificate of the server, if it trusts it.
+// connect acts as a client that trusts the bundle: it returns the certificate of the server if it is valid for the
+// host.
 func connect(source certificates.Source, bundle []byte, host string) (*x509.Certificate, error) {
 	used, err := source.GetCertificate(&tls.ClientHelloInfo{ServerName: host})
 	if err != nil {
@@ -82,7 +83,7 @@ func keyOf(t *testing.T, key any) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: data})
 }
 
-// issued is a certificate that another one vouches for, and its key, as a Secret has them.
+// issued returns a certificate of a CA and its key, in the form of a Secret.
 func issued(t *testing.T) (cert, key string) {
 	t.Helper()
 	source, err := certificates.SelfSigned("ca")

@@ -14,7 +14,7 @@ import (
 
 func TestSelfSigned(t *testing.T) {
 	if _, err := certificates.SelfSigned(); err == nil {
-		t.Error("a certificate is for somebody")
+		t.Error("a certificate without hosts must be an error")
 	}
 	source, err := certificates.SelfSigned("host.example.org", "127.0.0.1", "::1", "more")
 	if err != nil {
@@ -31,11 +31,11 @@ func TestSelfSigned(t *testing.T) {
 			t.Errorf("connecting to %s: got the error %v", host, err)
 		}
 		if fine && certificate.Subject.CommonName != "host.example.org" {
-			t.Errorf("the first host is the common name: got %s", certificate.Subject.CommonName)
+			t.Errorf("the first host must be the common name: got %s", certificate.Subject.CommonName)
 		}
 	}
 	if err := r.stop(); err != nil {
-		t.Errorf("the end is no error: got %v", err)
+		t.Errorf("the stop must not return an error: got %v", err)
 	}
 }
 
@@ -50,14 +50,14 @@ func TestDump(t *testing.T) {
 		}
 	}
 	if left, err := os.ReadDir(filepath.Dir(path)); err != nil || len(left) != 1 {
-		t.Errorf("nothing else is left behind: got %v and the error %v", left, err)
+		t.Errorf("no other file must be left: got %v and the error %v", left, err)
 	}
 	if err := certificates.Dump(filepath.Join(t.TempDir(), "no", "ca.crt"), nil); err == nil {
-		t.Error("there is no such folder")
+		t.Error("a missing folder must be an error")
 	}
 }
 
-// write puts a new certificate of the host into files, and gives it in PEM.
+// write writes a new certificate of the host into files and returns it in PEM.
 func write(t *testing.T, folder, host string) []byte {
 	t.Helper()
 	source, err := certificates.SelfSigned(host)
@@ -90,21 +90,21 @@ func TestFiles(t *testing.T) {
 	bundles := make(chan []byte, 10)
 	r := run(t, source, func(bundle []byte) { bundles <- bundle })
 	if got := <-bundles; !bytes.Equal(got, first) {
-		t.Errorf("the bundle is the certificate itself: got %s", got)
+		t.Errorf("the bundle must be the certificate itself: got %s", got)
 	}
 	if _, err := connect(source, first, "first"); err != nil {
-		t.Errorf("the certificate is used: got the error %v", err)
+		t.Errorf("the certificate must be served: got the error %v", err)
 	}
 	second := renewed(t, folder, bundles)
 	if _, err := connect(source, second, "second"); err != nil {
-		t.Errorf("and used: got the error %v", err)
+		t.Errorf("the new certificate must be served: got the error %v", err)
 	}
 	if err := r.stop(); err != nil {
-		t.Errorf("the end is no error: got %v", err)
+		t.Errorf("the stop must not return an error: got %v", err)
 	}
 }
 
-// renewed writes certificates until one is noticed, as the first one may come before the files are watched.
+// renewed writes certificates until one is noticed, as the first one may be written before the files are watched.
 func renewed(t *testing.T, folder string, bundles <-chan []byte) []byte {
 	t.Helper()
 	for {
@@ -116,7 +116,7 @@ func renewed(t *testing.T, folder string, bundles <-chan []byte) []byte {
 			}
 		case <-time.After(100 * time.Millisecond):
 		case <-t.Context().Done():
-			t.Fatal("a new certificate is not noticed")
+			t.Fatal("a new certificate was not noticed")
 		}
 	}
 }
@@ -129,13 +129,13 @@ func TestFilesBundle(t *testing.T) {
 		Certificate: filepath.Join(folder, "tls.crt"), Key: filepath.Join(folder, "tls.key"), CA: ca,
 	}
 	if _, err := given.Open(); err == nil {
-		t.Error("there is no file of the bundle")
+		t.Error("a missing file of the bundle must be an error")
 	}
 	if err := os.WriteFile(ca, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := given.Open(); err == nil || !strings.Contains(err.Error(), ca+" is empty") {
-		t.Errorf("API servers would trust the CAs of their system instead: got the error %v", err)
+		t.Errorf("an empty bundle must be an error, as API servers would trust the CAs of their system: got %v", err)
 	}
 	fromFile, fromData := certificateOf(t, "file"), certificateOf(t, "data")
 	if err := os.WriteFile(ca, []byte(fromFile), 0o600); err != nil {
@@ -158,6 +158,6 @@ func TestFilesBundle(t *testing.T) {
 	}
 	given.Key = filepath.Join(folder, "none")
 	if _, err := given.Open(); err == nil {
-		t.Error("there is no key")
+		t.Error("a missing key must be an error")
 	}
 }

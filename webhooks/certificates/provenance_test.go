@@ -17,7 +17,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/webhooks/certificates"
 )
 
-// ledger is one in memory.
+// ledger is a ledger in memory.
 type ledger struct {
 	mu        sync.Mutex
 	recorded  []string
@@ -41,14 +41,14 @@ func (l *ledger) Record(_ context.Context, fingerprints []string) error {
 	return nil
 }
 
-// publish is what a webhook configuration does with a bundle.
+// publish stores a bundle, as a webhook configuration does.
 func (l *ledger) publish(bundle []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.published = bundle
 }
 
-// recorded is a rotation with a ledger.
+// recorded returns a rotation with a ledger.
 func recorded(t *testing.T, transport http.RoundTripper, l *ledger) certificates.Rotation {
 	t.Helper()
 	r := rotation(t, transport)
@@ -56,7 +56,7 @@ func recorded(t *testing.T, transport http.RoundTripper, l *ledger) certificates
 	return r
 }
 
-// selfSigned is a foreign pair for the host of the operator, in PEM.
+// selfSigned returns a foreign pair for the host of the operator, in PEM.
 func selfSigned(t *testing.T) (cert, key []byte) {
 	t.Helper()
 	source, err := certificates.SelfSigned("ops.ns.svc")
@@ -70,7 +70,7 @@ func selfSigned(t *testing.T) (cert, key []byte) {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: made.Certificate[0]}), keyOf(t, made.PrivateKey)
 }
 
-// putSecret writes keys of the Secret as a tenant does.
+// putSecret writes keys of the Secret, as a tenant can do.
 func putSecret(server *memapi.Server, data map[string][]byte) {
 	encoded := map[string]any{}
 	if object := server.Object(secrets, "ns", "webhooks"); object != nil {
@@ -84,7 +84,7 @@ func putSecret(server *memapi.Server, data map[string][]byte) {
 	})
 }
 
-// secretData is one key of the Secret.
+// secretData returns one key of the Secret.
 func secretData(server *memapi.Server, key string) []byte {
 	data, _ := server.Object(secrets, "ns", "webhooks")["data"].(map[string]any)
 	text, _ := data[key].(string)
@@ -135,7 +135,7 @@ func TestForeignSecretIsNotServed(t *testing.T) {
 					bundle, _ := r.last()
 					certificate, err := connect(r, bundle, "ops.ns.svc")
 					if err != nil || !certificate.Equal(served.Leaf) {
-						t.Errorf("the operator serves its own certificate, and the same one as before: got %v", err)
+						t.Errorf("the operator must keep serving its own certificate: got %v", err)
 					}
 					if bytes.Contains(bundle, foreign) {
 						t.Error("the bundle has the foreign certificate")
@@ -151,7 +151,8 @@ func TestForeignSecretIsNotServed(t *testing.T) {
 	}
 }
 
-// A record does not help a certificate that lasts longer than those of the operator.
+// TestLifetimesAreBounded shows that a certificate that lasts longer than those of the operator is replaced even if
+// it is recorded.
 func TestLifetimesAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, records := memapi.New(), &ledger{}
@@ -167,12 +168,13 @@ func TestLifetimesAreBounded(t *testing.T) {
 		bundle, _ := r.last()
 		certificate, err := connect(r, bundle, "ops.ns.svc")
 		if err != nil || time.Until(certificate.NotAfter) > time.Hour || strings.Count(string(bundle), "BEGIN") != 1 {
-			t.Errorf("a certificate of 100 years is replaced: got %v and the bundle %s", err, bundle)
+			t.Errorf("a certificate of 100 years must be replaced: got %v and the bundle %s", err, bundle)
 		}
 	})
 }
 
-// A version without a ledger has left a Secret: its certificate is published, and is replaced like one that is old.
+// TestPublishedCertificateIsReplacedLater shows that a published certificate of a version without a ledger is
+// replaced like an old one, without a failed connection.
 func TestPublishedCertificateIsReplacedLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, records, known := memapi.New(), &ledger{}, &trust{}
@@ -190,7 +192,7 @@ func TestPublishedCertificateIsReplacedLater(t *testing.T) {
 		}
 		bundle, _ := after.last()
 		if bytes.Contains(bundle, former) || bytes.Equal(former, secretData(server, "tls.crt")) {
-			t.Error("the certificate without a record is gone after two overlaps")
+			t.Error("the certificate without a record must be gone after two overlaps")
 		}
 	})
 }
@@ -217,12 +219,12 @@ func TestClockAhead(t *testing.T) {
 			synctest.Wait()
 			bundle, _ := r.last()
 			if _, err := connect(r, bundle, "ops.ns.svc"); err != nil {
-				t.Errorf("a certificate that is not valid yet is replaced: got %v", err)
+				t.Errorf("a certificate that is not valid yet must be replaced: got %v", err)
 			}
 			server.Put(secrets, secret)
 			time.Sleep(2 * time.Minute)
 			if _, err := connect(r, bundle, "ops.ns.svc"); err != nil {
-				t.Errorf("a certificate in use is not replaced by one that is not valid yet: got %v", err)
+				t.Errorf("a certificate in use must not be replaced by one that is not valid yet: got %v", err)
 			}
 			if err := r.stop(); err != nil {
 				t.Error(err)
@@ -247,7 +249,7 @@ func TestDeletedSecret(t *testing.T) {
 				second := run(t, open(t, recorded(t, server, records)), known.tell, records.publish)
 				synctest.Wait()
 				if err := second.Check(); err == nil {
-					t.Error("a replica is not ready before its new certificate is known")
+					t.Error("a replica must not be ready before its new certificate is known")
 				}
 				for range 15 * 60 {
 					time.Sleep(time.Second)
@@ -259,14 +261,15 @@ func TestDeletedSecret(t *testing.T) {
 					}
 				}
 				if bytes.Equal(former, secretData(server, "tls.crt")) {
-					t.Error("a certificate whose Secret was deleted gets a successor")
+					t.Error("a certificate whose Secret was deleted must get a successor")
 				}
 			})
 		})
 	}
 }
 
-// The certificate for the new host is served to clients of the new host alone, and at once.
+// TestHostChangeRefusesNobody shows that the certificate for a new host is served at once, and only to clients of the
+// new host.
 func TestHostChangeRefusesNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, records, known := memapi.New(), &ledger{}, &trust{}
@@ -279,7 +282,7 @@ func TestHostChangeRefusesNobody(t *testing.T) {
 		bundle, _ := after.last()
 		for range 15 * 60 {
 			if _, err := connect(after, bundle, "new.ns.svc"); err != nil {
-				t.Fatalf("the new host is served with the bundle that comes with it: %v", err)
+				t.Fatalf("the new host must be served with the new bundle: %v", err)
 			}
 			for i, replica := range []*running{before, after} {
 				if _, err := connect(replica, known.known(), "ops.ns.svc"); err != nil {
@@ -292,7 +295,8 @@ func TestHostChangeRefusesNobody(t *testing.T) {
 	})
 }
 
-// Without a ledger, a pair of another CA ends a process that has nothing to serve, and no other.
+// TestOtherCAAtWork shows that without a ledger, a pair of another CA does not end a process that has a valid
+// certificate to serve.
 func TestOtherCAAtWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
@@ -305,25 +309,26 @@ func TestOtherCAAtWork(t *testing.T) {
 		putSecret(server, map[string][]byte{"tls.crt": plain, "tls.key": private})
 		time.Sleep(10 * time.Minute)
 		if _, err := connect(r, bundle, "ops.ns.svc"); err != nil || r.Check() != nil {
-			t.Errorf("the former certificate is served: got %v", err)
+			t.Errorf("the former certificate must be served: got %v", err)
 		}
 		time.Sleep(time.Hour)
 		if err := r.Check(); err == nil || !strings.Contains(err.Error(), "another CA") {
-			t.Errorf("a process without a valid certificate is not ready, and says why: got %v", err)
+			t.Errorf("a process without a valid certificate must not be ready, and must give the reason: got %v", err)
 		}
 		server.Delete(secrets, "ns", "webhooks")
 		time.Sleep(2 * time.Minute)
 		bundle, _ = r.last()
 		if _, err := connect(r, bundle, "ops.ns.svc"); err != nil || r.Check() != nil {
-			t.Errorf("the process continues when the Secret is gone: got %v", err)
+			t.Errorf("the process must continue when the Secret is deleted: got %v", err)
 		}
 		if err := r.stop(); err != nil {
-			t.Errorf("the process did not end: got %v", err)
+			t.Errorf("the process must not end: got %v", err)
 		}
 	})
 }
 
-// An attacker who deletes the Secret again and again makes neither the bundle nor the ledger grow.
+// TestDeletionsDoNotFillTheBundle shows that repeated deletions of the Secret make neither the bundle nor the ledger
+// grow.
 func TestDeletionsDoNotFillTheBundle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, records := memapi.New(), &ledger{}
@@ -333,10 +338,10 @@ func TestDeletionsDoNotFillTheBundle(t *testing.T) {
 			server.Delete(secrets, "ns", "webhooks")
 		}
 		if bundle, _ := r.last(); strings.Count(string(bundle), "BEGIN") > 8 {
-			t.Errorf("the bundle has at most 8 certificates: got %d", strings.Count(string(bundle), "BEGIN"))
+			t.Errorf("want at most 8 certificates in the bundle, got %d", strings.Count(string(bundle), "BEGIN"))
 		}
 		if kept, _, _ := records.Read(t.Context()); len(kept) > 50 {
-			t.Errorf("new certificates keep their distance: got %d records", len(kept))
+			t.Errorf("want at most 50 records, got %d", len(kept))
 		}
 	})
 }

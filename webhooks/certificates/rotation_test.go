@@ -15,7 +15,7 @@ import (
 
 var secrets = memapi.Resource{Version: "v1", Kind: "Secret", Plural: "secrets", Namespaced: true}
 
-// rotation is that of an operator whose certificates last an hour.
+// rotation returns the rotation of an operator whose certificates last an hour.
 func rotation(t *testing.T, transport http.RoundTripper) certificates.Rotation {
 	t.Helper()
 	client, err := certificates.NewClient(memapi.Config(transport), nil)
@@ -37,7 +37,7 @@ func open(t *testing.T, r certificates.Rotation) certificates.Source {
 	return source
 }
 
-// trust is what an API server knows: what any replica has told, some time later.
+// trust is the knowledge of an API server: the bundle that any replica reported, a minute later.
 type trust struct {
 	mu     sync.Mutex
 	bundle []byte
@@ -63,7 +63,7 @@ func TestRotationRefusesNobody(t *testing.T) {
 		began, late := time.Now(), server.Connect()
 		late.Before = func(context.Context, memapi.Request) error {
 			if age := time.Since(began); age > 39*time.Minute && age < 58*time.Minute {
-				return memapi.Refusal(http.StatusServiceUnavailable) // so this replica uses the former certificate on
+				return memapi.Refusal(http.StatusServiceUnavailable) // so this replica keeps the former certificate
 			}
 			return nil
 		}
@@ -90,10 +90,10 @@ func TestRotationRefusesNobody(t *testing.T) {
 			}
 		}
 		if len(seen) < 8 || len(seen) > 10 {
-			t.Errorf("in 6 hours, certificates of an hour are renewed after 40 minutes: got %d of them", len(seen))
+			t.Errorf("in 6 hours, certificates of an hour must be renewed each 40 minutes: got %d of them", len(seen))
 		}
 		if n := strings.Count(string(known.known()), "BEGIN"); n > 3 {
-			t.Errorf("those that have expired are forgotten: got %d in the bundle", n)
+			t.Errorf("expired certificates must be removed from the bundle: got %d certificates", n)
 		}
 		for _, replica := range replicas {
 			if err := replica.stop(); err != nil {
@@ -118,7 +118,7 @@ func TestRotationGoesOnWithoutServer(t *testing.T) {
 		r := run(t, open(t, rotation(t, connection)))
 		synctest.Wait()
 		if _, err := r.GetCertificate(nil); err == nil {
-			t.Error("there is no certificate yet")
+			t.Error("a source without a certificate must return an error")
 		}
 		away.Delete("away")
 		time.Sleep(2 * time.Minute)
@@ -126,13 +126,13 @@ func TestRotationGoesOnWithoutServer(t *testing.T) {
 		away.Store("away", true)
 		time.Sleep(45 * time.Minute)
 		if _, err := connect(r, bundle, "ops.ns.svc"); err != nil {
-			t.Errorf("it cannot be renewed, but has not expired: got the error %v", err)
+			t.Errorf("a certificate that cannot be renewed must be served until it expires: got the error %v", err)
 		}
 		away.Delete("away")
 		time.Sleep(time.Hour)
 		bundle, _ = r.last()
 		if _, err := connect(r, bundle, "ops.ns.svc"); err != nil {
-			t.Errorf("it is renewed later: got the error %v", err)
+			t.Errorf("the certificate must be renewed later: got the error %v", err)
 		}
 	})
 }
@@ -151,7 +151,7 @@ func TestRotationOfOtherHosts(t *testing.T) {
 			for _, replica := range []*running{before, after} {
 				bundle, _ := replica.last()
 				if _, err := connect(replica, bundle, host); err != nil {
-					t.Errorf("both versions are served while there are both: %s: %v", host, err)
+					t.Errorf("both versions must be served while both run: %s: %v", host, err)
 				}
 			}
 		}
@@ -162,15 +162,15 @@ func TestRotationOfOtherHosts(t *testing.T) {
 			}
 		}
 		if writes != 3 {
-			t.Errorf("the Secret is made, has a successor, and has changed over: got %d writes", writes)
+			t.Errorf("want three writes of the Secret, for its creation, its successor and the change: got %d", writes)
 		}
 	})
 }
 
 func TestRotationMistakes(t *testing.T) {
 	for name, change := range map[string]func(r *certificates.Rotation){
-		"no hosts":                  func(r *certificates.Rotation) { r.Hosts = nil },
-		"hardly any time to use it": func(r *certificates.Rotation) { r.Overlap = 20 * time.Minute },
+		"no hosts":                               func(r *certificates.Rotation) { r.Hosts = nil },
+		"an overlap that leaves hardly any time": func(r *certificates.Rotation) { r.Overlap = 20 * time.Minute },
 	} {
 		r := rotation(t, memapi.New())
 		change(&r)
@@ -186,7 +186,7 @@ func TestRotationForbidden(t *testing.T) {
 		connection.Before = func(context.Context, memapi.Request) error { return memapi.Refusal(http.StatusForbidden) }
 		r := run(t, open(t, rotation(t, connection)))
 		if err := <-r.ended; err == nil || !strings.Contains(err.Error(), "grant") {
-			t.Errorf("no retry can help: got the error %v", err)
+			t.Errorf("a forbidden write must end the source: got the error %v", err)
 		}
 	})
 }
@@ -201,7 +201,7 @@ func TestRotationLeavesOthersAlone(t *testing.T) {
 		})
 		r := run(t, open(t, rotation(t, server)))
 		if err := <-r.ended; err == nil || !strings.Contains(err.Error(), "another CA") {
-			t.Errorf("a certificate of others is not replaced: got the error %v", err)
+			t.Errorf("a foreign certificate must not be replaced: got the error %v", err)
 		}
 	})
 }

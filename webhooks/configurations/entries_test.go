@@ -26,17 +26,17 @@ func TestNames(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason, id, suffix, want string
 	}{
-		"Taken":       {"a name that the API server takes is Kopf's", "a.b-c_d/e", "x.y", "a.b-c-d.e.x.y"},
-		"Hex":         {"so is one with other characters", "a b", "x.y", "a20b.x.y"},
-		"Short":       {"names have three parts at least", "v", "ops", "v.ops.admission"},
-		"Bare":        {"that is so without a suffix, too", "v", "", "v.admission.admission"},
-		"Upper":       {"small letters only, and no other id has the name", "Upper", "x.y", "upper-ada6d7a6.x.y"},
-		"Lower":       {"its small sister has another one", "upper", "x.y", "upper.x.y"},
-		"UpperSuffix": {"names of objects are small already", "v", "X.Y", "v.x.y"},
-		"Script":      {"letters of ASCII only", "größe", "x.y", "gre-d353a267.x.y"},
-		"NoLatin":     {"nothing is left but the digest", "Ω", "x.y", "e3c622e5.x.y"},
-		"Dashes":      {"no part begins or ends with a dash", "_a_/-b", "x.y", "a.b-73d11cf2.x.y"},
-		"Dots":        {"no part is empty", "a//b", "x.y", "a.b-7a9acf33.x.y"},
+		"Taken":       {"a valid name is that of Kopf", "a.b-c_d/e", "x.y", "a.b-c-d.e.x.y"},
+		"Hex":         {"other characters are encoded as in Kopf", "a b", "x.y", "a20b.x.y"},
+		"Short":       {"a name gets a third part if it has only two", "v", "ops", "v.ops.admission"},
+		"Bare":        {"a name without a suffix gets two more parts", "v", "", "v.admission.admission"},
+		"Upper":       {"upper-case letters become lower case with a digest", "Upper", "x.y", "upper-ada6d7a6.x.y"},
+		"Lower":       {"a lower-case id does not get a digest", "upper", "x.y", "upper.x.y"},
+		"UpperSuffix": {"a suffix becomes lower case", "v", "X.Y", "v.x.y"},
+		"Script":      {"letters outside of ASCII are left out, with a digest", "größe", "x.y", "gre-d353a267.x.y"},
+		"NoLatin":     {"an id without ASCII letters becomes its digest", "Ω", "x.y", "e3c622e5.x.y"},
+		"Dashes":      {"dashes at the ends of parts are left out, with a digest", "_a_/-b", "x.y", "a.b-73d11cf2.x.y"},
+		"Dots":        {"empty parts are left out, with a digest", "a//b", "x.y", "a.b-7a9acf33.x.y"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := one(t, configurations.Hook{ID: tc.id}, configurations.Form{Suffix: tc.suffix}).Name
@@ -50,23 +50,23 @@ func TestNames(t *testing.T) {
 	checkName(t, one(t, configurations.Hook{ID: long, Name: strings.Repeat("x", 240)}, ours).Name)
 }
 
-// checkName is the rule of the API server.
+// checkName checks a name by the rule of the API server.
 func checkName(t *testing.T, name string) {
 	t.Helper()
 	if wrong := validation.IsFullyQualifiedName(field.NewPath("name"), name); len(wrong) > 0 {
-		t.Errorf("the API server would not take the name %q: %v", name, wrong)
+		t.Errorf("the API server refuses the name %q: %v", name, wrong)
 	}
 }
 
 func TestSameName(t *testing.T) {
 	hooks := []configurations.Hook{{ID: "a_b"}, {ID: "a-b", Mutating: true}}
 	if _, err := configurations.Validating(hooks, here, ours); err != nil {
-		t.Errorf("the two objects have names of their own: %v", err)
+		t.Errorf("the same name in two objects must be valid: %v", err)
 	}
 	hooks[1].Mutating = false
 	_, err := configurations.Validating(hooks, here, ours)
 	if err == nil || !strings.Contains(err.Error(), `"a_b"`) || !strings.Contains(err.Error(), `"a-b"`) {
-		t.Errorf("the API server refuses two entries of one name: got the error %v", err)
+		t.Errorf("two entries of one name must be an error: got %v", err)
 	}
 }
 
@@ -81,14 +81,14 @@ func TestEntries(t *testing.T) {
 	entry := one(t, hook, ours)
 	got, named := *entry.ClientConfig.URL, entry.Name
 	if got != "https://here/base/validate/widgets/v" || named != "widgets.v.ops.example.org" {
-		t.Errorf("another name is in name, another path in the URL: got %q and %q", got, named)
+		t.Errorf("the entry must have the other name and the URL the other path: got %q and %q", got, named)
 	}
 	if len(entry.MatchConditions) != 0 {
-		t.Error("conditions are not asked for")
+		t.Error("conditions must be left out by default")
 	}
 	withConditions := configurations.Form{Suffix: "ops.example.org", Conditions: true}
 	if got := one(t, hook, withConditions).MatchConditions; len(got) != 1 || got[0] != condition {
-		t.Errorf("conditions are asked for: got %v", got)
+		t.Errorf("conditions must be kept if enabled: got %v", got)
 	}
 	hook.Mutating = true
 	entries, err := configurations.Mutating([]configurations.Hook{hook}, here, withConditions)
@@ -97,13 +97,13 @@ func TestEntries(t *testing.T) {
 	}
 	want := []admissionregistrationv1.OperationType{"CREATE", "UPDATE", "CONNECT"}
 	if delta := cmp.Diff(want, entries[0].Rules[0].Operations); delta != "" {
-		t.Errorf("mutating handlers are not called for deletions: -want, +got:\n%s", delta)
+		t.Errorf("mutating handlers must not be called for deletions: -want, +got:\n%s", delta)
 	}
 	if got := entries[0].MatchConditions; len(got) != 1 {
-		t.Errorf("conditions are of both types: got %v", got)
+		t.Errorf("conditions must be kept for mutating handlers, too: got %v", got)
 	}
 	if *here.URL != "https://here/base" {
-		t.Errorf("what comes in is changed to %s", *here.URL)
+		t.Errorf("the given client configuration was changed to %s", *here.URL)
 	}
 }
 
@@ -119,16 +119,16 @@ func TestRequirements(t *testing.T) {
 		{Key: "f", Operator: "DoesNotExist"},
 	}
 	if delta := cmp.Diff(want, configurations.Requirements(selector)); delta != "" {
-		t.Errorf("all but the comparison can be said: -want, +got:\n%s", delta)
+		t.Errorf("want all requirements but the comparison: -want, +got:\n%s", delta)
 	}
 }
 
-// one is the entry of a validating handler.
+// one returns the entry of a validating handler.
 func one(t *testing.T, hook configurations.Hook, form configurations.Form) admissionregistrationv1.ValidatingWebhook {
 	t.Helper()
 	entries, err := configurations.Validating([]configurations.Hook{hook}, here, form)
 	if err != nil || len(entries) != 1 {
-		t.Fatalf("got %v and the error %v", entries, err)
+		t.Fatalf("want one entry, got %v and the error %v", entries, err)
 	}
 	return entries[0]
 }

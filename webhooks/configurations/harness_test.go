@@ -25,7 +25,7 @@ var (
 	}
 )
 
-// cluster is an API server that has webhook configurations.
+// cluster returns an API server with webhook configurations.
 func cluster() *memapi.Server {
 	server := memapi.New()
 	server.Install(validatingResource)
@@ -41,7 +41,7 @@ type process struct {
 	ended      chan error
 }
 
-// options are those of an operator whose process has this name, and started at this second.
+// options returns the options of an operator whose process has this name and started at this second.
 func options(name string, second int64) configurations.Options {
 	return configurations.Options{
 		Name: "shared", Operator: "ops.example.org", Form: ours, Identity: name, Started: time.Unix(second, 0),
@@ -80,7 +80,7 @@ func (p *process) run(t *testing.T, hooks ...configurations.Hook) {
 	synctest.Wait()
 }
 
-// stop ends a process as a signal does, and waits for it.
+// stop ends a process as a signal does, and waits for the end.
 func (p *process) stop(t *testing.T) {
 	t.Helper()
 	p.end()
@@ -90,7 +90,7 @@ func (p *process) stop(t *testing.T) {
 	synctest.Wait()
 }
 
-// writes is how many writes a process has sent that the API server took.
+// writes returns the number of successful writes since the last call.
 func (p *process) writes() int {
 	count := 0
 	for _, request := range p.connection.Drain() {
@@ -101,13 +101,13 @@ func (p *process) writes() int {
 	return count
 }
 
-// version is the resource version of the validating object.
+// version returns the resource version of the validating object.
 func version(t *testing.T, server *memapi.Server) string {
 	t.Helper()
 	return read(t, server.Object(validatingResource, "", "shared")).ResourceVersion
 }
 
-// names are those of the entries of an object; nil if there is no object.
+// names returns the names of the entries of an object; nil if there is no object.
 func names(t *testing.T, server *memapi.Server, of memapi.Resource) []string {
 	t.Helper()
 	object := server.Object(of, "", "shared")

@@ -88,7 +88,7 @@ func (o other) inject(t *testing.T, bundle string) {
 	})
 }
 
-// entry is one at a URL, with further fields.
+// entry returns an entry at a URL, with more fields.
 func entry(name, url string, more map[string]any) map[string]any {
 	fields := map[string]any{
 		"name": name, "clientConfig": map[string]any{"url": url}, "sideEffects": "None",
@@ -121,7 +121,7 @@ func writeAsFormer(t *testing.T, server *memapi.Server, mark string, entries ...
 	})
 }
 
-// markOf is the mark of a process with entries.
+// markOf returns the mark of a process with entries.
 func markOf(t *testing.T, writer string, second int64, entries ...string) string {
 	t.Helper()
 	text, err := json.Marshal(map[string]any{"writer": writer, "started": time.Unix(second, 0), "entries": entries})
@@ -131,7 +131,7 @@ func markOf(t *testing.T, writer string, second int64, entries ...string) string
 	return string(text)
 }
 
-// ownManagers are the entries of the operator in the managedFields.
+// ownManagers returns the operations of the operator in the managedFields.
 func ownManagers(t *testing.T, server *memapi.Server, of memapi.Resource) (all []string) {
 	t.Helper()
 	for _, one := range read(t, server.Object(of, "", "shared")).ManagedFields {
@@ -142,7 +142,7 @@ func ownManagers(t *testing.T, server *memapi.Server, of memapi.Resource) (all [
 	return all
 }
 
-// stored is an entry of the validating object.
+// stored returns an entry of the validating object.
 func stored(t *testing.T, server *memapi.Server, name string) (found admissionregistrationv1.ValidatingWebhook) {
 	t.Helper()
 	for _, one := range read(t, server.Object(validatingResource, "", "shared")).Webhooks {
@@ -153,7 +153,8 @@ func stored(t *testing.T, server *memapi.Server, name string) (found admissionre
 	return found
 }
 
-// A process that is killed at any request leaves nothing that the next one does not find.
+// TestKilledProcesses shows that a process can be killed at any request: the next process finds and removes its
+// entries.
 func TestKilledProcesses(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
@@ -188,30 +189,31 @@ func TestKilledProcesses(t *testing.T) {
 		before.stop(t)
 		want(t, "one entry for each handler", server, "theirs.example.com", "v.ops.example.org")
 		if got := names(t, server, mutatingResource); !cmp.Equal(got, []string{"m.ops.example.org"}) {
-			t.Errorf("one entry for each handler: got %v", got)
+			t.Errorf("want one entry for each handler, got %v", got)
 		}
 		for _, resource := range []memapi.Resource{validatingResource, mutatingResource} {
 			if all := ownManagers(t, server, resource); len(all) > 2 {
-				t.Errorf("%s: the operator is a field manager by apply, and by update for its records: got %v",
+				t.Errorf("%s: the operator must be a field manager by apply, and by update for its records: got %v",
 					resource.Kind, all)
 			}
 		}
 		if delta := cmp.Diff(theirs, stored(t, server, "theirs.example.com")); delta != "" {
-			t.Errorf("the entries of others stay as they are: -want, +got:\n%s", delta)
+			t.Errorf("the entries of others must stay unchanged: -want, +got:\n%s", delta)
 		}
 		if got := stored(t, server, "v.ops.example.org").ClientConfig.CABundle; string(got) != "CA" {
-			t.Errorf("the bundle of an injector stays: got %q", got)
+			t.Errorf("the bundle of an injector must stay: got %q", got)
 		}
 		if *missing > 0 {
 			t.Errorf("the entry was missing %d times", *missing)
 		}
 		after.stop(t)
-		want(t, "the last one removes the entries", server, "theirs.example.com")
+		want(t, "the last process must remove the entries", server, "theirs.example.com")
 		wantRecords(t, records(t, server, false, false), "a")
 	})
 }
 
-// Releases before server-side apply have updated the object as a whole.
+// TestUpgradeAndRollback shows that entries of releases before server-side apply, which updated the whole object, are
+// taken over, and that such a release can take them back.
 func TestUpgradeAndRollback(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := cluster()
@@ -226,33 +228,33 @@ func TestUpgradeAndRollback(t *testing.T) {
 			writeAsFormer(t, server, both, former, stale)
 			connectOther(t, server, "injector").inject(t, "Q0E=")
 			upgraded := start(t, server, options("upgraded", second+1), validate)
-			want(t, "the upgrade removes the stale entry", server, "theirs.example.com", "v.ops.example.org")
+			want(t, "the upgrade must remove the stale entry", server, "theirs.example.com", "v.ops.example.org")
 			got := stored(t, server, "v.ops.example.org")
 			if len(got.MatchConditions) > 0 || *got.ClientConfig.URL != "https://here/v" {
-				t.Errorf("also within an entry: got %+v", got)
+				t.Errorf("the upgrade must remove former fields of an entry: got %+v", got)
 			}
 			if string(got.ClientConfig.CABundle) != "CA" {
-				t.Errorf("the bundle of an injector stays: got %q", got.ClientConfig.CABundle)
+				t.Errorf("the bundle of an injector must stay: got %q", got.ClientConfig.CABundle)
 			}
 			if all := ownManagers(t, server, validatingResource); len(all) > 2 {
-				t.Errorf("the operator is a field manager by apply, and by update for its records: got %v", all)
+				t.Errorf("the operator must be a field manager by apply, and by update for its records: got %v", all)
 			}
-			// The process of a rollback is younger.
+			// The process of a rollback has a later start.
 			writeAsFormer(t, server, markOf(t, "back", second+2, "v.ops.example.org"), former)
 			upgraded.stop(t)
-			want(t, "the former release has its entries", server, "theirs.example.com", "v.ops.example.org")
+			want(t, "the former release must keep its entries after a rollback",
+				server, "theirs.example.com", "v.ops.example.org")
 			if got := stored(t, server, "v.ops.example.org"); *got.ClientConfig.URL != "https://former/v" {
-				t.Errorf("as it has written them: got %+v", got)
+				t.Errorf("the entries of the former release must be unchanged: got %+v", got)
 			}
 			writeAsFormer(t, server, "")
-			want(t, "and can remove them", server, "theirs.example.com")
+			want(t, "the former release must be able to remove its entries", server, "theirs.example.com")
 		}
 		wantRecords(t, records(t, server, false, false), "a")
 	})
 }
 
-// The entries of the operator are its own, whatever other clients write into them. Only CA bundles may be those of
-// others.
+// TestClaims shows that other clients cannot change the operator's entries, except for their CA bundles.
 func TestClaims(t *testing.T) {
 	selector := map[string]any{"objectSelector": map[string]any{"matchLabels": map[string]any{"a": "b"}}}
 	printed := entry("v.ops.example.org", "https://before/v", selector)
@@ -262,22 +264,23 @@ func TestClaims(t *testing.T) {
 		before, during func(t *testing.T, server *memapi.Server)
 		bundle         string
 	}{
-		"Applied": {"printed configurations were applied before", func(t *testing.T, server *memapi.Server) {
+		"Applied": {"an applied printed configuration is replaced", func(t *testing.T, server *memapi.Server) {
 			connectOther(t, server, "kubectl").apply(t, printed)
 		}, nothing, ""},
-		"Edited": {"it is restored", nothing, func(t *testing.T, server *memapi.Server) {
+		"Edited": {"an edited entry is restored", nothing, func(t *testing.T, server *memapi.Server) {
 			connectOther(t, server, "kubectl-edit").update(t, func(object map[string]any) {
 				object["webhooks"].([]any)[1] = printed
 			})
 		}, ""},
-		"Injected": {"the bundle is that of an injector", nothing, func(t *testing.T, server *memapi.Server) {
+		"Injected": {"the CA bundle of an injector stays", nothing, func(t *testing.T, server *memapi.Server) {
 			connectOther(t, server, "injector").inject(t, "Q0E=")
 		}, "CA"},
-		"InjectedByApply": {"injectors may apply it, too", nothing, func(t *testing.T, server *memapi.Server) {
-			connectOther(t, server, "injector").apply(t, map[string]any{
-				"name": "v.ops.example.org", "clientConfig": map[string]any{"caBundle": "Q0E="},
-			})
-		}, "CA"},
+		"InjectedByApply": {"the CA bundle of an injector that applies it stays",
+			nothing, func(t *testing.T, server *memapi.Server) {
+				connectOther(t, server, "injector").apply(t, map[string]any{
+					"name": "v.ops.example.org", "clientConfig": map[string]any{"caBundle": "Q0E="},
+				})
+			}, "CA"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -297,16 +300,17 @@ func TestClaims(t *testing.T) {
 				p.writes()
 				time.Sleep(time.Hour)
 				if n := p.writes(); n > 0 {
-					t.Errorf("%s: the operator and the other client write in turn: %d writes", tc.reason, n)
+					t.Errorf("%s: the operator and the other client keep writing in turn: %d writes", tc.reason, n)
 				}
 				p.stop(t)
-				want(t, "the entry goes with the operator", server, "theirs.example.com")
+				want(t, "the operator must remove its entry at the end", server, "theirs.example.com")
 			})
 		})
 	}
 }
 
-// Mutating handlers are called in the order of their entries.
+// TestOrderOfEntries shows that the entries keep the order of the handlers, in which the API server calls mutating
+// handlers.
 func TestOrderOfEntries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := cluster()

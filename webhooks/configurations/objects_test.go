@@ -15,11 +15,11 @@ func TestObjects(t *testing.T) {
 		want   []string
 	}{
 		"Both": {
-			"there are handlers of both types", []configurations.Hook{mutate, validate},
+			"handlers of both types give two objects", []configurations.Hook{mutate, validate},
 			kinds("Validating", "Mutating"),
 		},
-		"One":    {"an object without entries is for nothing", []configurations.Hook{mutate}, kinds("Mutating")},
-		"Nobody": {"there are no handlers", nil, nil},
+		"One":    {"an object without entries is left out", []configurations.Hook{mutate}, kinds("Mutating")},
+		"Nobody": {"no handlers give no objects", nil, nil},
 	} {
 		objects, err := configurations.Objects("shared", tc.hooks, here, ours)
 		if err != nil {
@@ -36,7 +36,7 @@ func TestObjects(t *testing.T) {
 	}
 	for _, twice := range [][]configurations.Hook{{validate, validate}, {mutate, mutate}} {
 		if _, err := configurations.Objects("shared", twice, here, ours); err == nil {
-			t.Errorf("the API server would refuse them: %v", twice)
+			t.Errorf("duplicate entries must be an error, as the API server refuses them: %v", twice)
 		}
 	}
 }

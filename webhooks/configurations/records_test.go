@@ -47,7 +47,7 @@ func TestRecords(t *testing.T) {
 	server := cluster()
 	connection := server.Connect()
 	connection.Before = func(_ context.Context, r memapi.Request) error {
-		return refuse(r.Verb == "update", http.StatusForbidden) // roles need not allow it
+		return refuse(r.Verb == "update", http.StatusForbidden) // a role need not allow it
 	}
 	r := records(t, connection, false, false)
 	wantRecords(t, r)
@@ -64,26 +64,28 @@ func TestRecords(t *testing.T) {
 	wantRecords(t, r, append(many, "b", "c")...)
 }
 
-// The records stay when the operator exits, and go with the last handler of admission.
+// TestRecordsAndEntries shows that the records stay when the operator exits, and are removed by an operator without
+// admission handlers.
 func TestRecordsAndEntries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := cluster()
 		r := records(t, server, false, false)
 		recordAll(t, r, "a")
 		p := start(t, server, options("a", 1), validate)
-		want(t, "entries join the records", server, "v.ops.example.org")
+		want(t, "entries must be added to the object with the records", server, "v.ops.example.org")
 		p.stop(t)
 		wantRecords(t, r, "a")
 		last := start(t, server, options("b", 2))
 		last.stop(t)
 		wantRecords(t, r)
 		if annotations := read(t, server.Object(validatingResource, "", "shared")).Annotations; len(annotations) > 0 {
-			t.Errorf("an operator without handlers leaves no annotation: got %v", annotations)
+			t.Errorf("an operator without handlers must remove the annotation: got %v", annotations)
 		}
 	})
 }
 
-// Only the bundles of the operator's own entries say which certificates are trusted already.
+// TestPublishedBundles shows that only the bundles of the operator's own entries count as published, unless all
+// entries are its own, as in Kopf.
 func TestPublishedBundles(t *testing.T) {
 	for asKopf, want := range map[bool]string{false: "ours", true: "ours" + "theirs"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -110,6 +112,6 @@ func TestRecordsForbidden(t *testing.T) {
 	r := records(t, connection, false, false)
 	_, _, err := r.Read(t.Context())
 	if err == nil || !strings.Contains(err.Error(), "grant it get, create, patch and watch") {
-		t.Errorf("the error names the permissions: got %v", err)
+		t.Errorf("the error must name the permissions: got %v", err)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/webhooks/configurations"
 )
 
-// gaps counts the writes after which the entry is not there, from when it was there first.
+// gaps counts the writes that leave the entry out after it was there.
 func gaps(server *memapi.Server, entry string) *int {
 	count, seen := 0, false
 	server.Admit(memapi.Admission{Mutate: func(of memapi.Resource, object map[string]any) {
@@ -37,26 +37,28 @@ func TestRollingUpdate(t *testing.T) {
 		reason string
 		play   func(t *testing.T, server *memapi.Server)
 	}{
-		"OneByOne": {"the new one has written when the old one goes", func(t *testing.T, server *memapi.Server) {
-			before := start(t, server, options("old", 1), validate)
-			after := start(t, server, options("new", 2), validate, lasting)
-			before.stop(t)
-			want(t, "the old one is not the last writer", server, "v.ops.example.org", "p.ops.example.org")
-			after.stop(t)
-		}},
-		"OldWritesLast": {"the youngest wins, as it is of the new version", func(t *testing.T, server *memapi.Server) {
-			before := start(t, server, options("old", 1), validate)
-			after := start(t, server, options("new", 2), validate, lasting)
-			before.Serve([]configurations.Hook{validate}) // as a CRD has come
-			synctest.Wait()
-			want(t, "the new one writes anew", server, "v.ops.example.org", "p.ops.example.org")
-			if n := after.writes(); n != 2 {
-				t.Errorf("it does so once: got %d writes, with that of the beginning", n)
-			}
-			before.stop(t)
-			after.stop(t)
-		}},
-		"Killed": {"the new one goes on with what is there", func(t *testing.T, server *memapi.Server) {
+		"OneByOne": {"the entry stays if the new process writes before the old one leaves",
+			func(t *testing.T, server *memapi.Server) {
+				before := start(t, server, options("old", 1), validate)
+				after := start(t, server, options("new", 2), validate, lasting)
+				before.stop(t)
+				want(t, "the old process must not remove the entries", server, "v.ops.example.org", "p.ops.example.org")
+				after.stop(t)
+			}},
+		"OldWritesLast": {"the entries of the youngest process win, as it has the new version",
+			func(t *testing.T, server *memapi.Server) {
+				before := start(t, server, options("old", 1), validate)
+				after := start(t, server, options("new", 2), validate, lasting)
+				before.Serve([]configurations.Hook{validate}) // as after a new CRD
+				synctest.Wait()
+				want(t, "the new process must write again", server, "v.ops.example.org", "p.ops.example.org")
+				if n := after.writes(); n != 2 {
+					t.Errorf("the new process must write again once: got %d writes, with the first one", n)
+				}
+				before.stop(t)
+				after.stop(t)
+			}},
+		"Killed": {"a new process continues with the entry of a killed one", func(t *testing.T, server *memapi.Server) {
 			before := start(t, server, options("old", 1), validate)
 			before.connection.Cut()
 			after := start(t, server, options("new", 2), validate)
@@ -64,14 +66,14 @@ func TestRollingUpdate(t *testing.T) {
 			<-before.ended
 			after.stop(t)
 		}},
-		"FewerReplicas": {"the one that stays takes over", func(t *testing.T, server *memapi.Server) {
+		"FewerReplicas": {"the remaining process takes over the entry", func(t *testing.T, server *memapi.Server) {
 			stays := start(t, server, options("stays", 1), validate)
 			goes := start(t, server, options("goes", 2), validate)
 			goes.stop(t)
-			want(t, "it is told before", server, "v.ops.example.org")
+			want(t, "the entry must stay for the remaining process", server, "v.ops.example.org")
 			stays.stop(t)
 		}},
-		"Once": {"nobody else is there", func(t *testing.T, server *memapi.Server) {
+		"Once": {"a single process removes its entry at the end", func(t *testing.T, server *memapi.Server) {
 			p := start(t, server, options("a", 1), validate)
 			p.stop(t)
 		}},
@@ -82,18 +84,18 @@ func TestRollingUpdate(t *testing.T) {
 				count := gaps(server, "v.ops.example.org")
 				tc.play(t, server)
 				if got := names(t, server, validatingResource); slices.Contains(got, "v.ops.example.org") {
-					t.Errorf("the last one takes the entries away: got %v", got)
+					t.Errorf("the last process must remove the entries: got %v", got)
 				}
 				if *count != 1 {
-					t.Errorf("%s: the entry was taken away %d times, want once", tc.reason, *count)
+					t.Errorf("%s: the entry was removed %d times, want once", tc.reason, *count)
 				}
 			})
 		})
 	}
 }
 
-// All processes are one field manager, so an apply without a condition would remove the entries of a process that takes
-// over meanwhile.
+// TestTakenOverWhileLeaving shows that a leaving process does not remove the entries of a process that takes over
+// meanwhile. All processes are one field manager, so an apply without a condition would remove them.
 func TestTakenOverWhileLeaving(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := cluster()
@@ -109,23 +111,24 @@ func TestTakenOverWhileLeaving(t *testing.T) {
 		}
 		p.run(t, validate)
 		p.stop(t)
-		want(t, "another process is responsible for it", server, "v.ops.example.org")
+		want(t, "the entry of another process must stay", server, "v.ops.example.org")
 	})
 }
 
-// A process that exits must serve while it waits for another one, but not for ever.
+// TestHandOverEnds shows that a process that exits serves while it waits for another one, but not longer than the
+// hand-over takes.
 func TestHandOverEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := start(t, cluster(), options("a", 1), validate)
 		began := time.Now()
 		p.stop(t)
 		if took := time.Since(began); took < time.Second || took > 2*time.Second {
-			t.Errorf("nobody takes over: it took %s to end", took)
+			t.Errorf("want a wait of one to two seconds for a successor, got %s", took)
 		}
 	})
 }
 
-// An API server that does not answer must not hold the exit up for ever.
+// TestLeaveEnds shows that an API server that does not answer does not block the exit.
 func TestLeaveEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := prepare(t, cluster(), options("a", 1))
@@ -142,7 +145,7 @@ func TestLeaveEnds(t *testing.T) {
 		began := time.Now()
 		p.stop(t)
 		if took := time.Since(began); took > time.Minute {
-			t.Errorf("it took %s to end", took)
+			t.Errorf("the exit took %s", took)
 		}
 	})
 }
@@ -154,12 +157,12 @@ func TestTwoOperators(t *testing.T) {
 		o := options("b", 2)
 		o.Operator, o.Form.Suffix = "example.org", "example.org"
 		other := start(t, server, o, validate)
-		want(t, "both have their entries", server, "v.ops.example.org", "v.example.org")
+		want(t, "both operators must have their entries", server, "v.ops.example.org", "v.example.org")
 		p.writes()
 		other.stop(t)
-		want(t, "one leaves those of the other", server, "v.ops.example.org")
+		want(t, "the entries of the other operator must stay", server, "v.ops.example.org")
 		if n := p.writes(); n > 2 {
-			t.Errorf("the other applies its own after each of two changes, to no effect: got %d writes", n)
+			t.Errorf("want at most two writes without effect, one after each change: got %d", n)
 		}
 		p.stop(t)
 	})

@@ -35,7 +35,7 @@ func TestVectorsAdmissionConfiguration(t *testing.T) {
 	})
 }
 
-// play gives the entries of the type that is asked for, as they go to the API server.
+// play returns the entries of the requested type in the form of the API server.
 func play(t *testing.T, input vectors.Fields) ([]any, error) {
 	d := vectors.Known(t, map[string]any(input),
 		"client_config", "handlers", "persistent_only", "reason", "resources", "suffix")
@@ -61,7 +61,7 @@ func play(t *testing.T, input vectors.Fields) ([]any, error) {
 	}
 }
 
-// hooksOf reads the handlers, for all the resources of the case.
+// hooksOf reads the handlers for all resources of the case.
 func hooksOf(t *testing.T, d vectors.Fields) ([]configurations.Hook, error) {
 	t.Helper()
 	resources := []discovery.Resource{declared.Resource(t, nil)}
@@ -100,7 +100,7 @@ func hook(t *testing.T, of declared.Declared) configurations.Hook {
 	}
 }
 
-// requirements are what the API server can check of the labels: not what functions say.
+// requirements returns the label requirements that the API server can check, without those of functions.
 func requirements(t *testing.T, patterns vectors.Fields) []metav1.LabelSelectorRequirement {
 	t.Helper()
 	var all []metav1.LabelSelectorRequirement
@@ -125,8 +125,8 @@ func requirements(t *testing.T, patterns vectors.Fields) []metav1.LabelSelectorR
 	return all
 }
 
-// normal leaves out what says nothing, as Go's types do: nulls, an empty list of rules, a service's name if it has
-// none. The order of what has none is that of the alphabet.
+// normal leaves out empty values, as Go's types do: nulls, an empty list of rules, an empty name of a service. It
+// sorts lists whose order does not matter.
 func normal(t *testing.T, entry map[string]any) {
 	t.Helper()
 	if entry["objectSelector"] == nil {
@@ -166,7 +166,7 @@ func text(t *testing.T, value any) string {
 	return string(encoded)
 }
 
-// decode reads what another type has written.
+// decode converts a value to another type through JSON.
 func decode[T any](t *testing.T, from any) T {
 	t.Helper()
 	var to T

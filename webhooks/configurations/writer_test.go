@@ -25,7 +25,7 @@ var (
 	lasting  = configurations.Hook{ID: "p", Persistent: true}
 )
 
-// foreign is what another operator has in the object.
+// foreign returns an entry of another operator.
 func foreign() map[string]any {
 	return map[string]any{"name": "theirs.example.com", "clientConfig": map[string]any{"url": "https://there"}}
 }
@@ -48,23 +48,24 @@ func TestWriterKeepsToItself(t *testing.T) {
 		server := cluster()
 		server.Put(validatingResource, shared(map[string]any{"theirs": "x"}, foreign()))
 		p := start(t, server, options("a", 1), validate, mutate, lasting)
-		want(t, "entries are added", server, "theirs.example.com", "v.ops.example.org", "p.ops.example.org")
+		want(t, "the entries must be added", server, "theirs.example.com", "v.ops.example.org", "p.ops.example.org")
 		if got := names(t, server, mutatingResource); !cmp.Equal(got, []string{"m.ops.example.org"}) {
-			t.Errorf("the other object is made: got %v", got)
+			t.Errorf("the object for mutating handlers must be created: got %v", got)
 		}
 		object := server.Object(validatingResource, "", "shared")
 		if delta := cmp.Diff(any(foreign()), object["webhooks"].([]any)[0]); delta != "" {
-			t.Errorf("the entries of others are not touched: -want, +got:\n%s", delta)
+			t.Errorf("the entries of others must not change: -want, +got:\n%s", delta)
 		}
 		p.stop(t)
-		want(t, "what is persistent stays", server, "theirs.example.com", "p.ops.example.org")
+		want(t, "the persistent entry must stay", server, "theirs.example.com", "p.ops.example.org")
 		p = start(t, server, options("b", 2), validate)
-		want(t, "what is not wanted any more goes", server, "theirs.example.com", "v.ops.example.org")
+		want(t, "entries that are no longer declared must be removed",
+			server, "theirs.example.com", "v.ops.example.org")
 		p.stop(t)
-		want(t, "nothing is left", server, "theirs.example.com")
+		want(t, "the last process must remove its entries", server, "theirs.example.com")
 		got := read(t, server.Object(validatingResource, "", "shared")).Annotations
 		if delta := cmp.Diff(map[string]string{"theirs": "x"}, got); delta != "" {
-			t.Errorf("nor is an annotation: -want, +got:\n%s", delta)
+			t.Errorf("want the annotations of others alone: -want, +got:\n%s", delta)
 		}
 	})
 }
@@ -80,14 +81,14 @@ func TestWriterFollowsChanges(t *testing.T) {
 		synctest.Wait()
 		entries := read(t, server.Object(validatingResource, "", "shared")).Webhooks
 		if len(entries) != 2 || entries[0].Rules[0].Resources[0] != "widgets" {
-			t.Errorf("a CRD has come: got %+v", entries)
+			t.Errorf("a new resource must get its entry: got %+v", entries)
 		}
 		p.Serve([]configurations.Hook{validate})
 		p.Reach(admissionregistrationv1.WebhookClientConfig{URL: ptr.To("https://there")})
 		synctest.Wait()
 		entries = read(t, server.Object(validatingResource, "", "shared")).Webhooks
 		if len(entries) != 1 || len(entries[0].Rules) != 0 || *entries[0].ClientConfig.URL != "https://there/v" {
-			t.Errorf("it has gone, and the server has moved: got %+v", entries)
+			t.Errorf("the entry must lose the removed resource and follow the server: got %+v", entries)
 		}
 	})
 }
@@ -97,14 +98,14 @@ func TestWriterMakesNoEmptyObjects(t *testing.T) {
 		server := cluster()
 		p := start(t, server, options("a", 1), validate)
 		if got := names(t, server, mutatingResource); got != nil {
-			t.Errorf("there are no mutating handlers: got %v", got)
+			t.Errorf("an object without entries must not be created: got %v", got)
 		}
 		p.Serve([]configurations.Hook{mutate})
 		synctest.Wait()
 		if got := names(t, server, mutatingResource); len(got) != 1 {
-			t.Errorf("there is one: got %v", got)
+			t.Errorf("the object must be created for its first entry: got %v", got)
 		}
-		want(t, "the other one has gone", server, []string{}...)
+		want(t, "the entry of the former handler must be removed", server, []string{}...)
 		p.stop(t)
 	})
 }
@@ -118,11 +119,11 @@ func TestWriterRestores(t *testing.T) {
 		server.Edit(validatingResource, "", "shared", func(o map[string]any) { first(o)["failurePolicy"] = "Ignore" })
 		synctest.Wait()
 		if got := first(server.Object(validatingResource, "", "shared"))["failurePolicy"]; got != "Fail" {
-			t.Errorf("what somebody has changed by hand is restored: got %v", got)
+			t.Errorf("an edited field must be restored: got %v", got)
 		}
 		server.Discard(validatingResource, "", "shared")
 		synctest.Wait()
-		want(t, "and what somebody has deleted", server, "v.ops.example.org")
+		want(t, "a deleted object must be restored", server, "v.ops.example.org")
 		server.Edit(validatingResource, "", "shared", func(o map[string]any) {
 			first(o)["clientConfig"].(map[string]any)["caBundle"] = "Q0E="
 			o["webhooks"] = append(o["webhooks"].([]any), foreign())
@@ -130,13 +131,13 @@ func TestWriterRestores(t *testing.T) {
 		edited := version(t, server)
 		synctest.Wait()
 		if now := version(t, server); now != edited {
-			t.Errorf("the changes of others stay: want version %s, got %s", edited, now)
+			t.Errorf("the changes of other clients must stay: want version %s, got %s", edited, now)
 		}
 		p.Serve([]configurations.Hook{validate, lasting})
 		synctest.Wait()
 		client := first(server.Object(validatingResource, "", "shared"))["clientConfig"]
 		if got := client.(map[string]any)["caBundle"]; got != "Q0E=" {
-			t.Errorf("the bundle of somebody else stays: got %v", got)
+			t.Errorf("the bundle of another client must stay: got %v", got)
 		}
 	})
 }
@@ -145,29 +146,31 @@ func TestWriterFailures(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
 		asKopf bool
-		// fails tells whether a request fails, given how many came before.
+		// fails returns the error of a request, given the number of earlier requests.
 		fails func(r memapi.Request, before int) error
 		says  string
 	}{
-		"Forbidden": {"no retry can help", false, func(r memapi.Request, _ int) error {
+		"Forbidden": {"a forbidden patch is a permanent error", false, func(r memapi.Request, _ int) error {
 			return refuse(r.Verb == "patch", http.StatusForbidden)
 		}, "may not manage"},
-		"ForbiddenToRead": {"no retry can help", false, func(r memapi.Request, _ int) error {
+		"ForbiddenToRead": {"a forbidden get is a permanent error", false, func(r memapi.Request, _ int) error {
 			return refuse(r.Verb == "get", http.StatusForbidden)
 		}, "may not manage"},
-		"ForbiddenAsKopf": {"no retry can help", true, func(r memapi.Request, _ int) error {
-			return refuse(r.Verb == "create", http.StatusForbidden)
-		}, "may not manage"},
-		"Broken": {"the next attempt works", false, func(_ memapi.Request, before int) error {
+		"ForbiddenAsKopf": {"a forbidden create in Kopf's format is a permanent error",
+			true, func(r memapi.Request, _ int) error {
+				return refuse(r.Verb == "create", http.StatusForbidden)
+			}, "may not manage"},
+		"Broken": {"failed requests are retried", false, func(_ memapi.Request, before int) error {
 			return refuse(before < 8, http.StatusInternalServerError)
 		}, ""},
-		"BrokenAsKopf": {"the next attempt works", true, func(_ memapi.Request, before int) error {
-			return refuse(before < 8, http.StatusInternalServerError)
-		}, ""},
-		"WithoutUpdates": {"roles need not allow them", false, func(r memapi.Request, _ int) error {
+		"BrokenAsKopf": {"failed requests in Kopf's format are retried",
+			true, func(_ memapi.Request, before int) error {
+				return refuse(before < 8, http.StatusInternalServerError)
+			}, ""},
+		"WithoutUpdates": {"the right to update is not needed", false, func(r memapi.Request, _ int) error {
 			return refuse(r.Verb == "update", http.StatusForbidden)
 		}, ""},
-		"Unwatched": {"it works all the same", false, func(r memapi.Request, _ int) error {
+		"Unwatched": {"the right to watch is not needed", false, func(r memapi.Request, _ int) error {
 			return refuse(r.Verb == "watch", http.StatusForbidden)
 		}, ""},
 	} {
@@ -198,7 +201,7 @@ func TestWriterFailures(t *testing.T) {
 	}
 }
 
-// refuse is an error of the API server if there is one.
+// refuse returns an error of the API server if fails is true.
 func refuse(fails bool, code int) error {
 	if !fails {
 		return nil
@@ -210,7 +213,7 @@ func TestWriterMistake(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := start(t, cluster(), options("a", 1), validate, validate)
 		if err := <-p.ended; err == nil || !strings.Contains(err.Error(), "another id") {
-			t.Errorf("two entries of one name are refused by any API server: got the error %v", err)
+			t.Errorf("two entries of one name must be an error, as the API server refuses them: got %v", err)
 		}
 	})
 }
@@ -233,7 +236,7 @@ func TestWriterConflict(t *testing.T) {
 		}
 		p.run(t, validate)
 		defer p.stop(t)
-		want(t, "what came in between is not lost", server, "theirs.example.com", "v.ops.example.org")
+		want(t, "a change before the write must not be lost", server, "theirs.example.com", "v.ops.example.org")
 	})
 }
 
@@ -248,7 +251,7 @@ func TestWriterUnwatched(t *testing.T) {
 		defer p.stop(t)
 		server.Discard(validatingResource, "", "shared")
 		time.Sleep(10 * time.Minute)
-		want(t, "changes are found in the end", server, "v.ops.example.org")
+		want(t, "changes must be found without a watch", server, "v.ops.example.org")
 	})
 }
 
@@ -259,21 +262,21 @@ func TestWriterAsKopf(t *testing.T) {
 		o := options("a", 1)
 		o.Form.AsKopf = true
 		p := start(t, server, o, validate, lasting)
-		want(t, "all entries are replaced", server, "v.ops.example.org", "p.ops.example.org")
+		want(t, "all entries must be replaced in Kopf's format", server, "v.ops.example.org", "p.ops.example.org")
 		if got := names(t, server, mutatingResource); got == nil || len(got) != 0 {
-			t.Errorf("the other object is there, with no entries: got %v", got)
+			t.Errorf("the other object must exist without entries: got %v", got)
 		}
 		if got := read(t, server.Object(validatingResource, "", "shared")).Annotations; len(got) != 1 {
-			t.Errorf("nothing else is changed: got %v", got)
+			t.Errorf("other fields must not change: got %v", got)
 		}
 		p.Serve([]configurations.Hook{lasting})
 		synctest.Wait()
-		want(t, "at every change", server, "p.ops.example.org")
+		want(t, "all entries must be replaced at each change", server, "p.ops.example.org")
 		server.Discard(validatingResource, "", "shared")
 		p.Serve([]configurations.Hook{lasting, validate})
 		time.Sleep(time.Minute)
-		want(t, "also when somebody has deleted it", server, "p.ops.example.org", "v.ops.example.org")
+		want(t, "a deleted object must be restored", server, "p.ops.example.org", "v.ops.example.org")
 		p.stop(t)
-		want(t, "what is persistent stays", server, "p.ops.example.org")
+		want(t, "the persistent entry must stay", server, "p.ops.example.org")
 	})
 }

@@ -11,17 +11,19 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/webhooks/review"
 )
 
-// A review ends at the next step when the client has left.
+// TestClientLeaves shows that a review ends at the next step after the client has disconnected.
 func TestClientLeaves(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
 		after  int // steps
 		want   []string
 	}{
-		"at once":        {"no handler is called", 0, nil},
-		"in a handler":   {"the next handler is not called", 1, []string{"first"}},
-		"in the last":    {"the change is not made for the patch", 2, []string{"first", "second", "change"}},
-		"in the compare": {"the patch is not sent", 4, []string{"first", "second", "change", "change"}},
+		"at once":      {"after a disconnection at the beginning, no handler is called", 0, nil},
+		"in a handler": {"after a disconnection in a handler, the next one is not called", 1, []string{"first"}},
+		"in the last": {"after a disconnection in the last handler, no patch is made",
+			2, []string{"first", "second", "change"}},
+		"in the compare": {"after a disconnection while the patch is made, no answer is sent",
+			4, []string{"first", "second", "change", "change"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx, leave := context.WithCancel(t.Context())
@@ -46,7 +48,7 @@ func TestClientLeaves(t *testing.T) {
 			)
 			_, err := reviewer.Review(ctx, review.Request{Body: asked(nil)})
 			if err == nil || review.StatusOf(err) != http.StatusServiceUnavailable {
-				t.Errorf("got the error %v, status %d", err, review.StatusOf(err))
+				t.Errorf("want the status 503, got the error %v, status %d", err, review.StatusOf(err))
 			}
 			if d := cmp.Diff(tc.want, steps); d != "" {
 				t.Errorf("%s: -want, +got:\n%s", tc.reason, d)

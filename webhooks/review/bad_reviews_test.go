@@ -12,8 +12,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/webhooks/review"
 )
 
-// asked is a review that is as it must be, with changes: of the review, or, under "request", of its request. A nil
-// takes the key away.
+// asked returns a valid review with changes: of the review, or, under "request", of its request. A nil removes the
+// key.
 func asked(changes map[string]any) []byte {
 	request := map[string]any{
 		"uid": "u", "operation": "CREATE", "userInfo": map[string]any{"username": "ann"},
@@ -33,7 +33,7 @@ func asked(changes map[string]any) []byte {
 	}
 	text, err := json.Marshal(whole)
 	if err != nil {
-		panic(err) // it is made of what has a JSON form
+		panic(err) // the review has a JSON form
 	}
 	return text
 }
@@ -44,12 +44,12 @@ func set(mapping map[string]any, key string, value any) {
 	}
 }
 
-// inRequest changes one field of the request.
+// inRequest returns a review with one changed field of the request.
 func inRequest(key string, value any) []byte {
 	return asked(map[string]any{"request": map[string]any{key: value}})
 }
 
-// serving is a reviewer of kopfexamples, with handlers.
+// serving returns a reviewer of kopfexamples with the given handlers.
 func serving(all ...*handlers.Handler) *review.Reviewer {
 	served := review.Served{}
 	served.Resource.Group, served.Resource.Version, served.Resource.Plural = "kopf.dev", "v1", "kopfexamples"
@@ -67,43 +67,62 @@ func TestBadReviews(t *testing.T) {
 		status int
 		says   string
 	}{
-		"nothing":    {"there is no review", nil, 400, "not a JSON object"},
-		"no JSON":    {"it was sent by another client", []byte("kind: AdmissionReview"), 400, "not a JSON object"},
-		"cut off":    {"the rest may be anything", asked(nil)[:100], 400, "not a JSON object"},
-		"two":        {"which one is meant", append(asked(nil), asked(nil)...), 400, "not a JSON object"},
-		"null":       {"it is not a review", []byte("null"), 400, "not a JSON object"},
-		"a list":     {"it is not a review", []byte("[]"), 400, "not a JSON object"},
-		"other kind": {"it may mean anything", asked(map[string]any{"kind": "Pod"}), 400, "no AdmissionReview"},
-		"odd kind":   {"it may mean anything", asked(map[string]any{"kind": 5}), 400, "no AdmissionReview"},
-		"other version": {"its form is not known", asked(map[string]any{"apiVersion": "admission.k8s.io/v2"}), 400,
+		"nothing": {"an empty body is an error", nil, 400, "not a JSON object"},
+		"no JSON": {"a body that is not JSON is an error",
+			[]byte("kind: AdmissionReview"), 400, "not a JSON object"},
+		"cut off": {"an incomplete body is an error", asked(nil)[:100], 400, "not a JSON object"},
+		"two": {"two reviews in one body are an error",
+			append(asked(nil), asked(nil)...), 400, "not a JSON object"},
+		"null":   {"a null is an error", []byte("null"), 400, "not a JSON object"},
+		"a list": {"a list is an error", []byte("[]"), 400, "not a JSON object"},
+		"other kind": {"a review of another kind is an error",
+			asked(map[string]any{"kind": "Pod"}), 400, "no AdmissionReview"},
+		"odd kind": {"a kind that is not a text is an error",
+			asked(map[string]any{"kind": 5}), 400, "no AdmissionReview"},
+		"other version": {"a review of an unknown version is an error",
+			asked(map[string]any{"apiVersion": "admission.k8s.io/v2"}), 400,
 			"no AdmissionReview of admission.k8s.io/v1 or admission.k8s.io/v1beta1"},
-		"no request": {"nothing is asked", asked(map[string]any{"request": nil}), 400, "no request"},
+		"no request": {"a review without a request is an error",
+			asked(map[string]any{"request": nil}), 400, "no request"},
 		"odd request": {
-			"nothing is asked", asked(map[string]any{"request": "x"}), 400, "must be an object, not a text",
+			"a request that is not an object is an error",
+			asked(map[string]any{"request": "x"}), 400, "must be an object, not a text",
 		},
-		"no uid":    {"the answer could not be matched", inRequest("uid", nil), 400, "has no uid"},
-		"empty uid": {"the answer could not be matched", inRequest("uid", ""), 400, "has no uid"},
+		"no uid":    {"a request without a uid is an error", inRequest("uid", nil), 400, "has no uid"},
+		"empty uid": {"a request with an empty uid is an error", inRequest("uid", ""), 400, "has no uid"},
 		"odd uid": {
-			"it is a text", inRequest("uid", 5), 400, "uid of the review's request must be a text, not a number",
+			"a uid that is not a text is an error",
+			inRequest("uid", 5), 400, "uid of the review's request must be a text, not a number",
 		},
-		"no resource": {"whose handlers?", inRequest("resource", nil), 400, "has no version"},
-		"no version": {"of what?", inRequest("resource", map[string]any{"group": "", "resource": "pods"}), 400,
+		"no resource": {"a request without a resource is an error", inRequest("resource", nil), 400, "has no version"},
+		"no version": {"a resource without a version is an error",
+			inRequest("resource", map[string]any{"group": "", "resource": "pods"}), 400,
 			"resource of the review's request has no version"},
-		"odd operation":   {"it is a text", inRequest("operation", []any{"CREATE"}), 400, "must be a text, not a list"},
-		"odd subresource": {"it is a text", inRequest("subResource", true), 400, "must be a text, not a boolean"},
-		"odd dry run":     {"it is a boolean", inRequest("dryRun", "yes"), 400, "must be a boolean, not a text"},
-		"no user":         {"who asks?", inRequest("userInfo", nil), 400, "has no userInfo"},
-		"odd user":        {"who asks?", inRequest("userInfo", "ann"), 400, "must be an object, not a text"},
-		"no objects":      {"about what?", inRequest("object", nil), 400, "no object, and no oldObject either"},
-		"null objects":    {"about what?", inRequest("object", none), 400, "no object, and no oldObject either"},
+		"odd operation": {"an operation that is not a text is an error",
+			inRequest("operation", []any{"CREATE"}), 400, "must be a text, not a list"},
+		"odd subresource": {"a subresource that is not a text is an error",
+			inRequest("subResource", true), 400, "must be a text, not a boolean"},
+		"odd dry run": {"a dry run that is not a boolean is an error",
+			inRequest("dryRun", "yes"), 400, "must be a boolean, not a text"},
+		"no user": {"a request without a user is an error", inRequest("userInfo", nil), 400, "has no userInfo"},
+		"odd user": {"a user that is not an object is an error",
+			inRequest("userInfo", "ann"), 400, "must be an object, not a text"},
+		"no objects": {"a request without an object is an error",
+			inRequest("object", nil), 400, "no object, and no oldObject either"},
+		"null objects": {"a request with a null object is an error",
+			inRequest("object", none), 400, "no object, and no oldObject either"},
 		"two objects": {
-			"the last one counts", bytes.Replace(asked(nil), []byte(`"uid":"u"`), []byte(`"uid":"u","object":null`), 1),
+			"the last of repeated keys counts",
+			bytes.Replace(asked(nil), []byte(`"uid":"u"`), []byte(`"uid":"u","object":null`), 1),
 			400, "no object, and no oldObject either",
 		},
-		"odd object":     {"it is not an object", inRequest("object", []any{1}), 400, "must be an object, not a list"},
-		"odd old object": {"it is not an object", inRequest("oldObject", 1.5), 400, "must be an object, not a number"},
+		"odd object": {"an object that is a list is an error",
+			inRequest("object", []any{1}), 400, "must be an object, not a list"},
+		"odd old object": {"an old object that is a number is an error",
+			inRequest("oldObject", 1.5), 400, "must be an object, not a number"},
 		"unknown resource": {
-			"nobody is asked about it", inRequest("resource", map[string]any{"version": "v1", "resource": "pods"}), 404,
+			"a resource without a handler is not found",
+			inRequest("resource", map[string]any{"version": "v1", "resource": "pods"}), 404,
 			"no handler reviews the resource /v1/pods",
 		},
 	}
@@ -124,11 +143,11 @@ func TestAmbiguousReview(t *testing.T) {
 	}
 	_, err := (&review.Reviewer{Served: twice}).Review(t.Context(), review.Request{Body: asked(nil)})
 	if err == nil || review.StatusOf(err) != http.StatusConflict {
-		t.Errorf("got %v, status %d", err, review.StatusOf(err))
+		t.Errorf("a resource that is served twice must be a conflict, got %v, status %d", err, review.StatusOf(err))
 	}
 }
 
-// What is not there has its default.
+// TestSparseReviews shows that missing fields of a review have defaults.
 func TestSparseReviews(t *testing.T) {
 	for name, body := range map[string][]byte{
 		"no envelope":  asked(map[string]any{"apiVersion": nil, "kind": nil}),

@@ -9,8 +9,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/webhooks/review"
 )
 
-// FuzzReview sends anything at all: it is answered, or refused with a status, and never ends the process. Whoever
-// answers has understood who asks, and about what.
+// FuzzReview sends arbitrary bodies. Each one is answered, or refused with a status. An answer requires a user and an
+// object.
 func FuzzReview(f *testing.F) {
 	for _, seed := range [][]byte{
 		nil, []byte("null"), []byte("[]"), []byte(`"x"`), []byte(`{"request":[]}`), asked(nil),
@@ -28,7 +28,7 @@ func FuzzReview(f *testing.F) {
 			ID: "fn", Mutating: true, Subresource: "*", Call: func(_ context.Context, call *handlers.Invocation) error {
 				calls++
 				if call.Object == nil || call.Cause.Body() == nil || call.Admission.User == nil {
-					t.Errorf("there is no object, or no user: %+v", call)
+					t.Errorf("a handler was called without an object or a user: %+v", call)
 				}
 				call.Admission.Warn(call.Admission.Name)
 				return call.Writes.Remember(func(object map[string]any) error { object["a/~b"] = "x"; return nil })

@@ -22,7 +22,7 @@ const (
 	ownUser      = "system:serviceaccount:ns:op"
 )
 
-// guarded is a reviewer of an operator with a handler that denies every request.
+// guarded returns a reviewer of an operator with a handler that denies every request.
 func guarded(user string) *review.Reviewer {
 	h := &handlers.Handler{ID: "guard", Family: handlers.Admitting, ReadsText: true, Subresource: "*"}
 	h.Call = func(context.Context, *handlers.Invocation) error { return errors.New("no") }
@@ -35,7 +35,7 @@ func guarded(user string) *review.Reviewer {
 	return reviewer
 }
 
-// kept is an object with these changes; a nil takes a field away.
+// kept returns an object with changes; a nil removes a field.
 func kept(metadata, fields map[string]any) map[string]any {
 	own := map[string]any{"name": "kex1", "resourceVersion": "1", "annotations": map[string]any{"user": "a"}}
 	object := map[string]any{"apiVersion": "kopf.dev/v1", "kind": "KopfExample", "spec": map[string]any{"a": 1}}
@@ -67,7 +67,8 @@ func held(deleting bool, finalizers ...any) map[string]any {
 
 func status(value any) map[string]any { return map[string]any{"status": map[string]any{"a": value}} }
 
-// The mark is D-own-writes.
+// TestOwnWrites shows which updates count as the operator's own, so that its handlers do not judge them:
+// D-own-writes.
 func TestOwnWrites(t *testing.T) {
 	const person, operator = "ann", ownUser
 	type object = map[string]any
@@ -81,7 +82,7 @@ func TestOwnWrites(t *testing.T) {
 			kept(nil, nil), kept(nil, nil), false},
 		"managed fields": {"the API server sets them for any update", operator,
 			kept(nil, nil), kept(object{"managedFields": []any{}, "resourceVersion": "2"}, nil), false},
-		"our annotations": {"the memory of the operator is saved", person,
+		"our annotations": {"a change of the operator's annotations is admitted", person,
 			kept(annotated(ownPrefix+"/a"), nil), kept(annotated(ownPrefix+"/b"), nil), true},
 		"all annotations": {"a missing mapping is an empty one", person,
 			kept(object{"annotations": nil}, nil),
@@ -92,13 +93,13 @@ func TestOwnWrites(t *testing.T) {
 			kept(nil, nil), kept(annotated(ownPrefix+"/a", "b"), nil), false},
 		"changed annotation": {"the user's annotation has another value", operator,
 			kept(nil, nil), kept(object{"annotations": object{"user": "b", ownPrefix + "/a": "x"}}, nil), false},
-		"our finalizer": {"the operator holds the object", person,
+		"our finalizer": {"adding the operator's finalizer is admitted", person,
 			kept(nil, nil), kept(held(false, ownFinalizer), nil), true},
-		"our finalizer goes": {"the operator releases the object", person,
+		"our finalizer goes": {"removing the operator's finalizer is admitted", person,
 			kept(held(false, "a/b", ownFinalizer), nil), kept(held(false, "a/b"), nil), true},
 		"other finalizer": {"another finalizer is not the operator's", operator,
 			kept(nil, nil), kept(held(false, "a/b"), nil), false},
-		"other finalizer goes": {"without a deletion, the handler may object", person,
+		"other finalizer goes": {"removing another finalizer without a deletion is judged", person,
 			kept(held(false, "a/b"), nil), kept(held(false), nil), false},
 		"deleted": {"finalizers of an object that is being deleted can always be removed", person,
 			kept(held(true, "a/b", "c/d"), nil), kept(held(true, "c/d"), nil), true},
@@ -111,20 +112,22 @@ func TestOwnWrites(t *testing.T) {
 			kept(held(true, "a/b"), nil), kept(held(true), object{"spec": object{"a": 2}}), false},
 		"odd finalizers": {"a list of other values is not understood", operator,
 			kept(held(true, object{}, "b"), nil), kept(held(true, object{}), nil), false},
-		"labels": {"labels are the user's", operator,
+		"labels": {"a change of labels is judged", operator,
 			kept(nil, nil), kept(object{"labels": object{"a": "b"}}, nil), false},
-		"spec": {"the spec is the user's", operator,
+		"spec": {"a change of the spec is judged", operator,
 			kept(nil, nil), kept(annotated(ownPrefix+"/a"), object{"spec": object{"a": 2}}), false},
 		"new field": {"an added field is a change", operator,
 			kept(nil, nil), kept(annotated(ownPrefix+"/a"), object{"data": object{}}), false},
 		"removed field": {"a removed field is a change", operator,
 			kept(nil, nil), kept(annotated(ownPrefix+"/a"), object{"spec": nil}), false},
-		"our status": {"results of handlers are saved", operator, kept(nil, nil), kept(nil, status(1)), true},
-		"our status and memory": {"without a subresource, both come in one write", operator,
+		"our status": {"a change of the status by the operator is admitted",
+			operator, kept(nil, nil), kept(nil, status(1)), true},
+		"our status and memory": {"a change of the status with annotations by the operator is admitted", operator,
 			kept(nil, status(1)), kept(annotated(ownPrefix+"/a"), status(2)), true},
-		"our status and labels": {"labels are the user's", operator,
+		"our status and labels": {"a change of the status with labels is judged", operator,
 			kept(nil, status(1)), kept(object{"labels": object{"a": "b"}}, status(2)), false},
-		"their status": {"a status of another user is judged", person, kept(nil, nil), kept(nil, status(1)), false},
+		"their status": {"a change of the status by another user is judged",
+			person, kept(nil, nil), kept(nil, status(1)), false},
 	}
 	for name, tc := range tests {
 		for form, kind := range map[string]any{"text": "AdmissionReview", "value": nil} {
@@ -146,7 +149,7 @@ func TestOwnWrites(t *testing.T) {
 	}
 }
 
-// Only updates are compared: everything else is for the handlers.
+// TestOwnWritesAreUpdates shows that only updates count as own writes: all other requests are judged.
 func TestOwnWritesAreUpdates(t *testing.T) {
 	for reason, request := range map[string]map[string]any{
 		"an object that is created with our annotations is judged": {
@@ -164,7 +167,7 @@ func TestOwnWritesAreUpdates(t *testing.T) {
 	}
 }
 
-// Without the user, the operator's changes of the status are judged like those of everyone.
+// TestOwnWritesOfAnUnknownUser shows that changes of the status are judged if the operator's user is unknown.
 func TestOwnWritesOfAnUnknownUser(t *testing.T) {
 	body := asked(map[string]any{"request": map[string]any{
 		"operation": "UPDATE", "oldObject": kept(nil, nil), "object": kept(nil, status(1)),
@@ -172,11 +175,12 @@ func TestOwnWritesOfAnUnknownUser(t *testing.T) {
 	}})
 	out, err := guarded("").Review(t.Context(), review.Request{Body: body})
 	if err != nil || out.Response.Allowed {
-		t.Errorf("an empty name is no user: got %+v, %v", out.Response, err)
+		t.Errorf("an empty name must not count as the operator's user: got %+v, %v", out.Response, err)
 	}
 }
 
-// The log names the handler of the operator that refuses its write: its error names a webhook.
+// TestRefusedOwnWrite shows that the log names the handler that refuses a write of its own operator, as the error
+// names a webhook only.
 func TestRefusedOwnWrite(t *testing.T) {
 	for sender, logged := range map[string]bool{ownUser: true, "ann": false} {
 		var out bytes.Buffer

@@ -39,7 +39,7 @@ func TestVectorsAdmissionReview(t *testing.T) {
 	})
 }
 
-// statusIn is where a result says why the request is denied; empty if it is not.
+// statusIn returns the status of a denial in a result; empty without a denial.
 func statusIn(result any) map[string]any {
 	found, _ := diff.Resolve(result, diff.Path{"response", "response", "status"})
 	if status, denied := found.(map[string]any); denied {
@@ -48,8 +48,8 @@ func statusIn(result any) map[string]any {
 	return map[string]any{}
 }
 
-// significant is what comes out of a review without what says nothing: the operations of a patch, of which the result
-// counts, and the order of a diff.
+// significant returns the result of a review without differences that do not matter: the operations of a patch, whose
+// effect counts, and the order of a diff.
 func significant(value any) any {
 	out, _ := vectors.Normal(value, func(key string, value any) any {
 		if items, is := value.([]any); is && key == "diff" {
@@ -93,7 +93,7 @@ func played(t *testing.T, input vectors.Fields) (map[string]any, error) {
 	return got, nil
 }
 
-// servedBy are the resources of the case, each with the handlers that select it.
+// servedBy returns the resources of the case, each with the handlers that select it.
 func servedBy(t *testing.T, input vectors.Fields, calls *calls) (all []review.Served) {
 	resources := input.List("resources")
 	if input["resources"] == nil {
@@ -118,10 +118,10 @@ func servedBy(t *testing.T, input vectors.Fields, calls *calls) (all []review.Se
 	return all
 }
 
-// calls are those of the handlers of a case.
+// calls records the calls of the handlers of a case.
 type calls struct{ list []any }
 
-// recording is the function of a handler: it tells what it gets, and behaves as it must.
+// recording returns the function of a handler: it records its arguments and behaves as the case says.
 func (c *calls) recording(t *testing.T, d vectors.Fields) handlers.Func {
 	behave := vectors.Fields{}
 	if d["behave"] != nil {
@@ -151,7 +151,7 @@ func (c *calls) recording(t *testing.T, d vectors.Fields) handlers.Func {
 	}
 }
 
-// seen is what a function gets, by Kopf's names.
+// seen returns the arguments of a function under Kopf's names.
 func seen(d vectors.Fields, call *handlers.Invocation) map[string]any {
 	asked := call.Admission
 	headers := map[string]any{}
@@ -196,7 +196,7 @@ func itemsOf(c *cause.Cause) []any {
 	return list
 }
 
-// denial is Kopf's AdmissionError.
+// denial is an error like Kopf's AdmissionError.
 type denial struct {
 	error
 	code int32
@@ -215,7 +215,7 @@ func raised(t *testing.T, behave vectors.Fields) error {
 	return d
 }
 
-// encoded is a response as it is sent.
+// encoded returns a response as it is sent.
 func encoded(t *testing.T, response review.Response) (out map[string]any) {
 	text, err := response.JSON()
 	if err == nil {
@@ -227,7 +227,7 @@ func encoded(t *testing.T, response review.Response) (out map[string]any) {
 	return out
 }
 
-// patched is what the API server makes of the object.
+// patched returns the object as the API server patches it.
 func patched(t *testing.T, input vectors.Fields, operations []byte) (out map[string]any) {
 	asked := input.Mapping("request").Mapping("request")
 	object := asked["object"]

@@ -26,7 +26,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/webhooks/tunnels"
 )
 
-// elsewhere is a way from any cluster.
+// elsewhere is a tunnel that works from any cluster.
 var elsewhere = tunnels.Fixed("https://tunnel.example.org/")
 
 func TestDetecting(t *testing.T) {
@@ -38,16 +38,20 @@ func TestDetecting(t *testing.T) {
 		otherwise tunnels.Tunnel
 		want      string
 	}{
-		"K3d":        {"its certificate says so", []string{"k3s"}, old, elsewhere, "https://host.k3d.internal:9443/s"},
-		"K3sVersion": {"its version says so", []string{"api"}, k3s, elsewhere, "https://host.k3d.internal:9443/s"},
+		"K3d": {"a certificate of k3s is that of k3d",
+			[]string{"k3s"}, old, elsewhere, "https://host.k3d.internal:9443/s"},
+		"K3sVersion": {"a version of k3s is that of k3d",
+			[]string{"api"}, k3s, elsewhere, "https://host.k3d.internal:9443/s"},
 		"Minikube": {
-			"its certificate says so", []string{"minikube"}, old, nil, "https://host.minikube.internal:9443/s",
+			"a certificate of minikube is detected",
+			[]string{"minikube"}, old, nil, "https://host.minikube.internal:9443/s",
 		},
 		"Docker": {
-			"one of its hosts says so", []string{"api", "docker-desktop"}, old, nil,
+			"a host of Docker Desktop in the certificate is detected", []string{"api", "docker-desktop"}, old, nil,
 			"https://host.docker.internal:9443/s",
 		},
-		"Other": {"there is another way", []string{"kube-apiserver"}, old, elsewhere, "https://tunnel.example.org/s"},
+		"Other": {"another cluster uses the other tunnel",
+			[]string{"kube-apiserver"}, old, elsewhere, "https://tunnel.example.org/s"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			told, err := detect(t, tc.names, tc.version, tc.otherwise)
@@ -56,7 +60,7 @@ func TestDetecting(t *testing.T) {
 			}
 			host := strings.TrimPrefix(strings.Split(tc.want, ":9443")[0], "https://")
 			if name != "Other" && !slices.Contains(tunnels.DetectableHosts(), host) {
-				t.Errorf("no certificate would be for %s", host)
+				t.Errorf("the hosts of self-signed certificates must include %s", host)
 			}
 		})
 	}
@@ -70,14 +74,17 @@ func TestDetectingFails(t *testing.T) {
 		want            string
 	}{
 		"Unknown": {
-			"nobody knows a way", `{"gitVersion": "v1"}`, nil, true, "none of k3d, minikube and Docker Desktop",
+			"an unknown cluster without another tunnel is a permanent error",
+			`{"gitVersion": "v1"}`, nil, true, "none of k3d, minikube and Docker Desktop",
 		},
-		"NoVersion": {"it may be back soon", "", elsewhere, false, "asking for the version"},
-		"NoJSON":    {"there is something else, for now", "<html>", elsewhere, false, "reading the version"},
+		"NoVersion": {"a server without a version is a temporary error",
+			"", elsewhere, false, "asking for the version"},
+		"NoJSON": {"a version that is not JSON is a temporary error",
+			"<html>", elsewhere, false, "reading the version"},
 	} {
 		told, err := detect(t, []string{"kube-apiserver"}, tc.version, tc.otherwise)
 		if err == nil || !strings.Contains(err.Error(), tc.want) || len(told) > 0 {
-			t.Errorf("%s: %s: told %q, got the error %v", name, tc.reason, told, err)
+			t.Errorf("%s: %s: reported %q, got the error %v", name, tc.reason, told, err)
 		}
 		if got := errors.Is(err, reconcile.TerminalError(nil)); got != tc.forever {
 			t.Errorf("%s: %s: terminal: %t", name, tc.reason, got)
@@ -85,7 +92,7 @@ func TestDetectingFails(t *testing.T) {
 	}
 }
 
-// detect asks an API server with these names in its certificate, and gives the URLs that are told.
+// detect detects an API server with these names in its certificate and returns the reported URLs.
 func detect(t *testing.T, names []string, version string, otherwise tunnels.Tunnel) (urls []string, err error) {
 	t.Helper()
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -109,7 +116,7 @@ func detect(t *testing.T, names []string, version string, otherwise tunnels.Tunn
 	err = tunnels.Detecting{Config: config, HTTPClient: client, Otherwise: otherwise}.Run(
 		ctx, local, func(way admissionregistrationv1.WebhookClientConfig) {
 			if string(way.CABundle) != "CA" {
-				t.Errorf("the bundle is that of the server: got %q", way.CABundle)
+				t.Errorf("the bundle must be that of the server: got %q", way.CABundle)
 			}
 			urls = append(urls, *way.URL)
 			cancel()
@@ -117,7 +124,7 @@ func detect(t *testing.T, names []string, version string, otherwise tunnels.Tunn
 	return urls, err
 }
 
-// named is a certificate for these names.
+// named returns a certificate for these names.
 func named(t *testing.T, names []string) tls.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -21,7 +21,7 @@ import (
 
 const prefix = "test.example.org"
 
-// owner is an object that is a child itself, with a label of its own.
+// owner returns a Pod that is itself a child of "p" and has the label a=b.
 func owner() *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{
@@ -41,20 +41,25 @@ func TestAdopt(t *testing.T) {
 		fails  bool
 	}{
 		"Labels": {
-			"those of the owner, but not as a child", &children.Keeper{Prefix: prefix}, "",
+			"a child gets the labels of its owner, except the parent label", &children.Keeper{Prefix: prefix}, "",
 			map[string]string{"a": "b"}, 0, false,
 		},
-		"NoLabels": {"the settings say it", &children.Keeper{Prefix: prefix, NoLabels: true}, "", nil, 0, false},
+		"NoLabels": {"with NoLabels, the child gets no labels",
+			&children.Keeper{Prefix: prefix, NoLabels: true}, "", nil, 0, false},
 		"LikeKopf": {
-			"all of the owner", &children.Keeper{Prefix: prefix, LikeKopf: true}, "",
+			"with LikeKopf, the child gets all labels of its owner",
+			&children.Keeper{Prefix: prefix, LikeKopf: true}, "",
 			map[string]string{"a": "b", prefix + "/parent-uid": "p"}, 0, false,
 		},
 		"NoKeeper": {
-			"there are no settings", nil, "", map[string]string{"a": "b", prefix + "/parent-uid": "p"}, 0, false,
+			"a nil Keeper copies all labels of the owner",
+			nil, "", map[string]string{"a": "b", prefix + "/parent-uid": "p"}, 0, false,
 		},
-		"OtherSpace": {"the owner cannot own it", &children.Keeper{Prefix: prefix}, "other", nil, 0, true},
+		"OtherSpace": {"a child in another namespace is an error",
+			&children.Keeper{Prefix: prefix}, "other", nil, 0, true},
 		"KopfElsewhere": {
-			"Kopf lets it pass", &children.Keeper{Prefix: prefix, LikeKopf: true}, "other",
+			"with LikeKopf, a child in another namespace only logs a line",
+			&children.Keeper{Prefix: prefix, LikeKopf: true}, "other",
 			map[string]string{"a": "b", prefix + "/parent-uid": "p"}, 1, false,
 		},
 	} {
@@ -110,9 +115,9 @@ func TestAwait(t *testing.T) {
 		isPending   bool
 		describedAs string
 	}{
-		"First": {"the time begins now", progress.Wait{}, true, "child ConfigMap c"},
+		"First": {"the first call starts the timeout", progress.Wait{}, true, "child ConfigMap c"},
 		"Over": {
-			"it counts from the former wait",
+			"the timeout counts from the former wait",
 			progress.Wait{Child: "ConfigMap c", Until: time.Now().Add(-time.Second)}, false, "child ConfigMap c",
 		},
 		"Longer": {
@@ -120,7 +125,8 @@ func TestAwait(t *testing.T) {
 			"child ConfigMap c",
 		},
 		"Other": {
-			"the former wait was for another child", progress.Wait{Child: "ConfigMap d", Until: time.Now()}, true,
+			"a former wait for another child does not count",
+			progress.Wait{Child: "ConfigMap d", Until: time.Now()}, true,
 			"child ConfigMap c",
 		},
 	} {

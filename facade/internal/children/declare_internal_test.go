@@ -26,30 +26,37 @@ func TestDeclare(t *testing.T) {
 		want   []string // the names
 		wrong  string
 	}{
-		"Nil":        {reason: "a nil is an error", given: []any{plain, nil}, wrong: "child 1: it is nil"},
-		"TypedNil":   {reason: "with a type", given: []any{(*corev1.Pod)(nil)}, wrong: "child 0: it is nil"},
-		"NilInAList": {reason: "in a list", given: []any{[]any{plain, nil}}, wrong: "child 1: it is nil"},
+		"Nil": {reason: "a nil is an error", given: []any{plain, nil}, wrong: "child 1: it is nil"},
+		"TypedNil": {reason: "a typed nil is an error",
+			given: []any{(*corev1.Pod)(nil)}, wrong: "child 0: it is nil"},
+		"NilInAList": {reason: "a nil in a list is an error",
+			given: []any{[]any{plain, nil}}, wrong: "child 1: it is nil"},
 		"Several": {
-			reason: "each has the index of the child, and the others are returned", want: []string{"a", "a"},
-			given: []any{[]any{nil, plain}, slices.Values([]any{5, plain})},
-			wrong: "child 0: it is nil: leave it out, or pass an object\nchild 2: a int is not an object",
+			reason: "each error has the index of its child, and the valid children are returned",
+			want:   []string{"a", "a"},
+			given:  []any{[]any{nil, plain}, slices.Values([]any{5, plain})},
+			wrong:  "child 0: it is nil: leave it out, or pass an object\nchild 2: a int is not an object",
 		},
-		"NoObject":    {reason: "a number", given: []any{plain, 5}, wrong: "child 1: a int is not an object"},
-		"OtherStruct": {reason: "a pointer to one", given: []any{&struct{ A int }{}}, wrong: "is not an object"},
+		"NoObject": {reason: "a number is not an object",
+			given: []any{plain, 5}, wrong: "child 1: a int is not an object"},
+		"OtherStruct": {reason: "a pointer to a struct without metadata is not an object",
+			given: []any{&struct{ A int }{}}, wrong: "is not an object"},
 		"NoKind": {
-			reason: "nobody knows where to send it", given: []any{map[string]any{"metadata": plain["metadata"]}},
+			reason: "an object without a kind is an error", given: []any{map[string]any{"metadata": plain["metadata"]}},
 			wrong: "child 0: it has no kind",
 		},
 		"UnknownType": {
-			reason: "the scheme does not say the kind", scheme: runtime.NewScheme(),
+			reason: "a type that is not in the scheme is an error", scheme: runtime.NewScheme(),
 			given: []any{&corev1.Pod{ObjectMeta: named}}, wrong: "AddToScheme",
 		},
 		"NoName": {
-			reason: "it would be made anew by each call", wrong: "child 0: ConfigMap: it has no name",
-			given: []any{&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "a-"}}},
+			reason: "a child with a generated name is an error, as each call would create another one",
+			wrong:  "child 0: ConfigMap: it has no name",
+			given:  []any{&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "a-"}}},
 		},
 		"AllForms": {
-			reason: "whatever Go has for objects", want: []string{"a", "a", "a", "b", "a", "a"},
+			reason: "pointers, maps, apply configurations, list objects and slices are accepted",
+			want:   []string{"a", "a", "a", "b", "a", "a"},
 			given: []any{
 				&corev1.ConfigMap{ObjectMeta: named}, plain, &unstructured.Unstructured{Object: plain},
 				corev1apply.ConfigMap("b", "default"),
@@ -57,7 +64,7 @@ func TestDeclare(t *testing.T) {
 				[]corev1.ConfigMap{{ObjectMeta: named}},
 			},
 		},
-		"Nothing": {reason: "there may be no children", given: []any{[]any{}}},
+		"Nothing": {reason: "an empty list of children is valid", given: []any{[]any{}}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -80,7 +87,7 @@ func TestDeclare(t *testing.T) {
 				names = append(names, one.object.GetName())
 				if one.object.GetKind() != "ConfigMap" || one.object.GetUID() != "" ||
 					one.object.GetResourceVersion() != "" {
-					t.Errorf("what is applied is %v", one.object.Object)
+					t.Errorf("the applied object is %v", one.object.Object)
 				}
 			}
 			if d := cmp.Diff(tc.want, names); d != "" || err != nil {
@@ -90,7 +97,7 @@ func TestDeclare(t *testing.T) {
 	}
 }
 
-// Nobody declares that a field is absent, or what only the API server sets.
+// TestDeclareLeavesOut shows that null fields and fields of the API server are not declared.
 func TestDeclareLeavesOut(t *testing.T) {
 	all, err := declare(scheme.Scheme, []any{map[string]any{
 		"apiVersion": "v1", "kind": "X", "metadata": map[string]any{"name": "a", "creationTimestamp": nil},

@@ -13,21 +13,21 @@ func TestOutcomeOf(t *testing.T) {
 		spec, status map[string]any
 		want         outcome
 	}{
-		"complete":                 {"Job", nil, condition("Complete", "True"), succeeded},
-		"failed":                   {"Job", nil, condition("Failed", "True"), failed},
-		"about to fail":            {"Job", nil, condition("FailureTarget", "True"), ""},
-		"not failed":               {"Job", nil, condition("Failed", "False"), ""},
-		"a task that has failed":   {"TaskRun", nil, condition("Succeeded", "False"), failed},
-		"a task that runs":         {"TaskRun", nil, condition("Succeeded", "Unknown"), ""},
-		"a phase":                  {"Pod", nil, map[string]any{"phase": "Succeeded"}, succeeded},
-		"a phase of failure":       {"Pod", nil, map[string]any{"phase": "Failed"}, failed},
-		"another phase":            {"Pod", nil, map[string]any{"phase": "Running"}, ""},
-		"one completion":           {"Job", nil, one, succeeded},
-		"some of the completions":  {"Job", map[string]any{"completions": int64(2)}, one, ""},
-		"a queue of work":          {"Job", map[string]any{"parallelism": int64(2)}, one, ""},
-		"what only looks like it":  {"TaskRun", nil, one, ""},
-		"no status":                {"Job", nil, nil, ""},
-		"a status of another form": {"Job", nil, map[string]any{"conditions": "none", "phase": int64(1)}, ""},
+		"complete":                            {"Job", nil, condition("Complete", "True"), succeeded},
+		"failed":                              {"Job", nil, condition("Failed", "True"), failed},
+		"about to fail":                       {"Job", nil, condition("FailureTarget", "True"), ""},
+		"not failed":                          {"Job", nil, condition("Failed", "False"), ""},
+		"a task that has failed":              {"TaskRun", nil, condition("Succeeded", "False"), failed},
+		"a task that runs":                    {"TaskRun", nil, condition("Succeeded", "Unknown"), ""},
+		"a phase":                             {"Pod", nil, map[string]any{"phase": "Succeeded"}, succeeded},
+		"a phase of failure":                  {"Pod", nil, map[string]any{"phase": "Failed"}, failed},
+		"another phase":                       {"Pod", nil, map[string]any{"phase": "Running"}, ""},
+		"one completion":                      {"Job", nil, one, succeeded},
+		"some of the completions":             {"Job", map[string]any{"completions": int64(2)}, one, ""},
+		"a queue of work":                     {"Job", map[string]any{"parallelism": int64(2)}, one, ""},
+		"a TaskRun with a count of successes": {"TaskRun", nil, one, ""},
+		"no status":                           {"Job", nil, nil, ""},
+		"a status of another form":            {"Job", nil, map[string]any{"conditions": "none", "phase": int64(1)}, ""},
 	} {
 		object := map[string]any{"apiVersion": "batch/v1", "kind": c.kind, "spec": c.spec, "status": c.status}
 		if got := outcomeOf(object); got != c.want {
@@ -36,7 +36,8 @@ func TestOutcomeOf(t *testing.T) {
 	}
 }
 
-// An upgrade of the packages of the types does not run anything again.
+// TestDigestLeavesOutEmptyFields shows that a new empty field, as from an upgraded API package, does not run a job
+// again.
 func TestDigestLeavesOutEmptyFields(t *testing.T) {
 	t.Parallel()
 	job := func(resources any, command ...any) map[string]any {
@@ -45,9 +46,9 @@ func TestDigestLeavesOutEmptyFields(t *testing.T) {
 		}}}
 	}
 	if a, b := digestOf(job(map[string]any{})), digestOf(job(nil)); a != b || len(a) != 16 {
-		t.Errorf("empty fields count: %q, %q", a, b)
+		t.Errorf("empty fields change the digest: %q, %q", a, b)
 	}
 	if a, b := digestOf(job(nil, "a", "")), digestOf(job(nil, "", "a")); a == b {
-		t.Error("the order of a list does not count")
+		t.Error("the order of a list does not change the digest")
 	}
 }

@@ -25,17 +25,21 @@ func TestFixedFieldsAreTold(t *testing.T) {
 		want   string
 	}{
 		"fixed": {
-			"the fields are named, and not their values", invalid(template, address),
+			"the error names the immutable fields without their values", invalid(template, address),
 			"its spec.template, spec.clusterIPs[0] cannot be changed: declare it as it is, or delete it",
 		},
-		"also wrong":  {"what can be mended must be told", invalid(template, field.Required(spec, "")), ""},
-		"only wrong":  {"as the API server says it", invalid(field.Required(spec, "")), ""},
-		"another":     {"it is not the object", invalid(uid), ""},
-		"forbidden":   {"there are no fields in it", apierrors.NewForbidden(schema.GroupResource{}, "j", nil), ""},
-		"no answer":   {"of the API server", errors.New("field is immutable"), ""},
-		"no error":    {"there is nothing to tell", nil, ""},
-		"no causes":   {"as above", invalid(), ""},
-		"its refusal": {"which may say so in a text alone", apierrors.NewBadRequest("field is immutable"), ""},
+		"also wrong": {"an answer that also has a fixable error stays as it is",
+			invalid(template, field.Required(spec, "")), ""},
+		"only wrong": {"an answer without an immutable field stays as it is", invalid(field.Required(spec, "")), ""},
+		"another":    {"an immutable uid means another object, so the answer stays as it is", invalid(uid), ""},
+		"forbidden": {"a Forbidden answer stays as it is",
+			apierrors.NewForbidden(schema.GroupResource{}, "j", nil), ""},
+		"no answer": {"an error that is not an answer of the API server stays as it is",
+			errors.New("field is immutable"), ""},
+		"no error":  {"no error stays no error", nil, ""},
+		"no causes": {"an Invalid answer without causes stays as it is", invalid(), ""},
+		"its refusal": {"a BadRequest answer stays as it is, even with the same text",
+			apierrors.NewBadRequest("field is immutable"), ""},
 	} {
 		got := fixedIn(c.err)
 		switch {
@@ -44,7 +48,7 @@ func TestFixedFieldsAreTold(t *testing.T) {
 		case c.want != "" && (got == nil || !strings.Contains(got.Error(), c.want) || len(got.Error()) > 300):
 			t.Errorf("%s: %s: got %v", name, c.reason, got)
 		case got != nil && !apierrors.IsInvalid(got):
-			t.Errorf("%s: the answer itself is lost", name)
+			t.Errorf("%s: the error no longer is the Invalid answer of the API server", name)
 		}
 	}
 }

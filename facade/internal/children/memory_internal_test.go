@@ -8,7 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// A parent that is forgotten during a call keeps its turn: a second call must wait for the end of the first one.
+// TestForgottenParentKeepsItsTurn shows that a second call for a parent waits for the first one, even if Forget was
+// called between the two.
 func TestForgottenParentKeepsItsTurn(t *testing.T) {
 	t.Parallel()
 	const parent, name = types.UID("u"), "a.org/children-of.create"
@@ -21,13 +22,13 @@ func TestForgottenParentKeepsItsTurn(t *testing.T) {
 	k.memory.addApplied(parent, name, &application{child: declared{identity: web}, uid: "1"})
 	k.Forget(parent)
 	if proven, drifted := k.memory.proven(parent), k.memory.drifted(parent); len(proven) > 0 || len(drifted) > 0 {
-		t.Errorf("children are known after Forget: %v, %v", proven, drifted)
+		t.Errorf("children are still known after Forget: %v, %v", proven, drifted)
 	}
 	over := errors.New("the call is over")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(over)
 	if _, err := k.memory.awaitTurn(ctx, parent); !errors.Is(err, over) {
-		t.Fatalf("a second call works beside the first one: %v", err)
+		t.Fatalf("a second call runs at the same time as the first one: %v", err)
 	}
 	leave()
 	if leave, err = k.memory.awaitTurn(t.Context(), parent); err != nil {
@@ -39,7 +40,8 @@ func TestForgottenParentKeepsItsTurn(t *testing.T) {
 	}
 }
 
-// Proofs and applications of a handler are dropped independently of each other, and of those of other handlers.
+// TestMemoryIsDroppedWhenItIsEmpty shows that proofs and applications of a handler are dropped independently of each
+// other, and of those of other handlers.
 func TestMemoryIsDroppedWhenItIsEmpty(t *testing.T) {
 	t.Parallel()
 	const parent, first, second = types.UID("u"), "a.org/children-of.a", "a.org/children-of.b"
@@ -52,7 +54,7 @@ func TestMemoryIsDroppedWhenItIsEmpty(t *testing.T) {
 	}
 	m.keepDeclared(parent, second, nil)
 	if got := m.dropApplied(parent, second, web); got != nil {
-		t.Errorf("another handler has applied %v", got)
+		t.Errorf("dropping for the second handler returned %v, which the first one applied", got)
 	}
 	if got := m.dropApplied(parent, first, web); got != one {
 		t.Errorf("got %v, want the application", got)
@@ -61,6 +63,6 @@ func TestMemoryIsDroppedWhenItIsEmpty(t *testing.T) {
 		t.Errorf("kept are %v, want only the proof of the second handler", sets)
 	}
 	if m.prove(parent, "default", second, nil); m.hasHeld(parent) || len(m.parents) > 0 {
-		t.Errorf("kept are %v, want none", m.parents)
+		t.Errorf("kept are %v, want an empty memory", m.parents)
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage"
 )
 
-// many returns children whose names differ by a number and a random text.
+// many returns n children whose names differ by a number and a random text.
 func many(n int) set {
 	all, random := set{}, rand.New(rand.NewPCG(1, 2))
 	for i := range n {
@@ -27,7 +27,8 @@ func many(n int) set {
 	return all
 }
 
-// A large record fits, and is read as it was written, but for the uids.
+// TestLargeRecordIsPacked shows that a record of 10000 children fits into the annotations and reads back without
+// uids.
 func TestLargeRecordIsPacked(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
@@ -50,22 +51,23 @@ func TestLargeRecordIsPacked(t *testing.T) {
 		t.Errorf("the record takes %d bytes", len(text))
 	}
 	if !strings.HasPrefix(text, `{"parent":"u","children":{},"packed":"`) {
-		t.Errorf("a former version does not read it as an empty record: %.100s", text)
+		t.Errorf("a former version cannot read it as an empty record: %.100s", text)
 	}
 	got, err := recorded(body, name)
 	if d := cmp.Diff(want, got, cmp.AllowUnexported(identity{}, entry{}, run{})); d != "" || err != nil {
 		t.Errorf("%v, -want, +got:\n%.2000s", err, d)
 	}
 	if other, err := recorded(bodyOf("copy", name, text), name); err != nil || len(other) > 0 {
-		t.Errorf("the record of the original came along: %v, %d children", err, len(other))
+		t.Errorf("a copy uses the record of the original: %v, %d children", err, len(other))
 	}
 }
 
-// A small record stays as former versions and people read it, and uids as this process has proven them.
+// TestSmallRecordIsNotPacked shows that a small record stays readable for former versions and people, and that the
+// memory keeps the uids.
 func TestSmallRecordIsNotPacked(t *testing.T) {
 	text, err := storedForm("u", set{web: {version: "v1", uid: "1"}})
 	if want := `{"parent":"u","children":{"apps/v1/Deployment/default/web":"1"}}`; text != want || err != nil {
-		t.Errorf("got %s, %v", text, err)
+		t.Errorf("want a readable record, got %s, %v", text, err)
 	}
 	var m memory
 	m.prove("u", "default", "a", many(1000))
@@ -74,7 +76,8 @@ func TestSmallRecordIsNotPacked(t *testing.T) {
 	}
 }
 
-// Everybody who may annotate the parent can write a record.
+// TestForgedPacking shows that an oversized or broken packed record is an error. Everybody who may annotate the
+// parent can write one.
 func TestForgedPacking(t *testing.T) {
 	var bomb bytes.Buffer
 	compressor := zlib.NewWriter(&bomb)
@@ -102,13 +105,13 @@ func TestRecordThatDoesNotFit(t *testing.T) {
 	const name = "a.org/children-of.create"
 	body := bodyOf("u", name, strings.Repeat("x", 200<<10))
 	if err := checkFits(body, name, 5); err != nil {
-		t.Errorf("it fits: %v", err)
+		t.Errorf("a record below the limit must fit: %v", err)
 	}
 	body["metadata"].(map[string]any)["annotations"].(map[string]any)["other"] = strings.Repeat("x", 56<<10)
 	err := checkFits(body, name, 5)
 	var limit *limitError
 	if !errors.As(err, &limit) || !limit.Permanent() {
-		t.Fatalf("got %v", err)
+		t.Fatalf("want a permanent error about the limit, got %v", err)
 	}
 	for _, want := range []string{"5 children", "204824 bytes", "262173 bytes", "262144 bytes"} {
 		if !strings.Contains(err.Error(), want) {
@@ -117,7 +120,8 @@ func TestRecordThatDoesNotFit(t *testing.T) {
 	}
 }
 
-// Each child takes memory, however well its name is compressed.
+// TestNumberOfPackedChildrenIsLimited shows the limit on children. Each child takes memory, however well its name is
+// compressed.
 func TestNumberOfPackedChildrenIsLimited(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")

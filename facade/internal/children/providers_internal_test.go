@@ -16,7 +16,7 @@ type withoutKinds struct{ client.Client }
 
 func (withoutKinds) RESTMapper() meta.RESTMapper { return meta.NewDefaultRESTMapper(nil) }
 
-// unserved are children of a kind that is not served, and the keeper of their parent, which has applied them before.
+// unserved returns children of a kind that is not served, and the keeper of their parent, which applied them before.
 func unserved(count int) (k *Keeper, parent map[string]any, all []declared) {
 	k, before := &Keeper{Client: withoutKinds{}, Prefix: "example.org"}, set{}
 	parent = map[string]any{"metadata": map[string]any{"name": "home", "namespace": "default", "uid": "1"}}
@@ -31,7 +31,7 @@ func unserved(count int) (k *Keeper, parent map[string]any, all []declared) {
 	return k, parent, all
 }
 
-// The cost of children that fail is linear in their number.
+// TestMarkManyUnservedChildren shows that the cost of failing children is linear in their number.
 func TestMarkManyUnservedChildren(t *testing.T) {
 	allocations := func(count int) float64 {
 		k, parent, all := unserved(count)
@@ -47,7 +47,7 @@ func TestMarkManyUnservedChildren(t *testing.T) {
 	}
 }
 
-// A call whose context has ended marks no more children.
+// TestMarkStopsWithItsContext shows that a call whose context has ended marks no more children.
 func TestMarkStopsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	over := errors.New("the handler is stopped")
@@ -58,7 +58,8 @@ func TestMarkStopsWithItsContext(t *testing.T) {
 	}
 }
 
-// A child that lacks a kind or a namespace is retried if the parent declares that, in this call or before.
+// TestAwaitedProviders shows that a child whose kind is not served is retried if the parent declares its definition,
+// in this call or before.
 func TestAwaitedProviders(t *testing.T) {
 	definition := identity{"apiextensions.k8s.io", "CustomResourceDefinition", "", "lamps.example.org"}
 	other := identity{"apiextensions.k8s.io", "CustomResourceDefinition", "", "lamps.example.com"}

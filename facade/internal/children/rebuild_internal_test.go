@@ -7,8 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// A former version prunes the labelled objects whose annotation is exactly the name of a record that it restores. It
-// must not find retained children. This version finds both kinds.
+// TestFormerVersionFindsNoRetainedChild shows that a former version cannot find retained children, while this version
+// finds both kinds.
+// A former version prunes the labelled objects whose annotation is exactly the name of a record that it restores.
 func TestFormerVersionFindsNoRetainedChild(t *testing.T) {
 	const key = "children-of.create"
 	body := bodyOf("u", "a.org/other", "")

@@ -30,25 +30,25 @@ func TestRecord(t *testing.T) {
 		wrong  string
 	}{
 		"NoJSON": {
-			reason: "what was declared is not known, so nothing may be pruned", uid: "u", text: "{",
+			reason: "a record that is not JSON is an error, so nothing is pruned", uid: "u", text: "{",
 			wrong: "annotation " + name,
 		},
 		"NoChild": {
-			reason: "so it is for what nobody writes", uid: "u", wrong: "apps/v1/Deployment/default/web",
+			reason: "a malformed name of a child is an error", uid: "u", wrong: "apps/v1/Deployment/default/web",
 			text: `{"parent":"u","children":{"web":""}}`,
 		},
 		"OfACopy": {
-			reason: "the record of the original came along; its children are not those of the copy", uid: "copy",
+			reason: "the record of the original is ignored in a copy", uid: "copy",
 			text: `{"parent":"u","children":{"v1/ConfigMap/default/config":"1"}}`, want: set{},
 		},
 		"OfAll": {
-			reason: "with a group, with none, and without a namespace", uid: "u",
+			reason: "children with a group, of the core group, and without a namespace are read", uid: "u",
 			text: `{"parent":"u","children":{"apps/v1/Deployment/default/web":"1","v1/ConfigMap/default/config":"",` +
 				`"rbac.authorization.k8s.io/v1/ClusterRole//reader":"2"}}`,
 			want: set{web: {version: "v1", uid: "1"}, config: {version: "v1"}, role: {version: "v1", uid: "2"}},
 		},
 		"WithRules": {
-			reason: "those that stay, and how the others have ended", uid: "u",
+			reason: "retained children and the outcomes of runs are read", uid: "u",
 			text: `{"parent":"u","children":{"apps/v1/Deployment/default/web":"1"},` +
 				`"retained":{"v1/ConfigMap/default/config":"2"},` +
 				`"runs":{"apps/v1/Deployment/default/web":"d1 succeeded","v1/ConfigMap/default/config":"d2"}}`,
@@ -93,7 +93,7 @@ func TestRecordIsReadAsItWasWritten(t *testing.T) {
 	}
 	left := body["metadata"].(map[string]any)["annotations"].(map[string]any)
 	if d := cmp.Diff(map[string]any{"a.org/kopf-managed": "yes"}, left); d != "" {
-		t.Errorf("an empty record is none: -want, +got:\n%s", d)
+		t.Errorf("an empty record must be removed, -want, +got:\n%s", d)
 	}
 }
 
@@ -102,13 +102,16 @@ func TestSets(t *testing.T) {
 	wanted := set{web: {version: "v2"}, role: {version: "v1"}}
 	union := set{web: {version: "v2", uid: "1"}, config: {version: "v1", uid: "2"}, role: {version: "v1"}}
 	for reason, tc := range map[string]struct{ want, got set }{
-		"a uid stays known, a version is the new one": {union, before.with(wanted)},
-		"undeclared children":                         {set{config: {version: "v1", uid: "2"}}, before.without(wanted)},
-		"a parent with a namespace":                   {set{role: {version: "v1"}}, union.held("default")},
-		"a parent elsewhere":                          {union, union.held("other")},
-		"a parent without a namespace owns all":       {set{}, union.held("")},
-		"nothing is known of none":                    {wanted, set(nil).with(wanted)},
-		"what stays holds no parent":                  {set{}, set{role: {retained: true}}.held("default")},
+		"with keeps the uid and takes the new version": {union, before.with(wanted)},
+		"without returns the children that are not declared": {set{config: {version: "v1",
+			uid: "2"}}, before.without(wanted)},
+		"held returns the cluster-scoped child of a namespaced parent": {set{role: {version: "v1"}},
+			union.held("default")},
+		"held returns all children of a parent in another namespace": {union,
+			union.held("other")},
+		"held returns nothing for a cluster-scoped parent": {set{}, union.held("")},
+		"with on a nil set returns the other set":          {wanted, set(nil).with(wanted)},
+		"held leaves out retained children":                {set{}, set{role: {retained: true}}.held("default")},
 		"a forged record changes nothing that is proven": {
 			set{role: {version: "v1", uid: "2"}},
 			set{role: {version: "v9", uid: "1", retained: true}}.proven(set{role: {version: "v1", uid: "2"}}),
@@ -117,18 +120,18 @@ func TestSets(t *testing.T) {
 			set{role: {version: "v9", retained: true}},
 			set{role: {version: "v9", uid: "1", retained: true}}.proven(nil),
 		},
-		"uids are those that are proven": {
+		"the proven uid replaces the recorded one": {
 			set{web: {uid: "2"}}, set{web: {uid: "1"}}.proven(set{web: {uid: "2"}}),
 		},
-		"the record is right about the end": {
+		"the recorded outcome of a run replaces the proven one": {
 			set{web: {run: run{"new", failed}}},
 			set{web: {run: run{"new", failed}}}.proven(set{web: {run: run{"old", succeeded}}}),
 		},
-		"an end stays known": {
+		"the outcome of a run stays known without a new declaration": {
 			set{web: {run: run{"d", succeeded}}},
 			set{web: {run: run{"d", succeeded}}}.with(set{web: {run: run{digest: "d"}}}).with(set{web: {}}),
 		},
-		"another declaration has not ended": {
+		"a changed declaration drops the former outcome": {
 			set{web: {run: run{digest: "e"}}},
 			set{web: {run: run{"d", succeeded}}}.with(set{web: {run: run{digest: "e"}}}),
 		},
@@ -138,10 +141,10 @@ func TestSets(t *testing.T) {
 		}
 	}
 	if before.has(wanted) || !union.has(wanted) {
-		t.Error("has tells whether all are there")
+		t.Error("has must report whether all children are in the set")
 	}
 	var uid types.UID = "1"
 	if before[web].uid != uid {
-		t.Error("a set was changed by another one")
+		t.Error("with or without changed the set itself")
 	}
 }

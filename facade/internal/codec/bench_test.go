@@ -18,7 +18,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/benchmarks/objects"
 )
 
-// database is the Go type of the custom resource, with most of its fields, as a project has it.
+// database is the Go type of the custom resource with most of its fields, as a typical project declares it.
 type database struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -63,7 +63,7 @@ type databaseStatus struct {
 	Conditions         []metav1.Condition `json:"conditions"`
 }
 
-// decoding is each door of a codec that gives a typed object, with the object to measure with.
+// decoding holds each method of a codec that returns a typed object, and the object to measure with.
 type decoding struct {
 	name   string
 	object objects.Object
@@ -88,7 +88,7 @@ func decodingBy[T client.Object](name string, o objects.Object, typ reflect.Type
 
 var errUndecodable = errors.New("the object does not decode")
 
-// found tells whether something has been decoded.
+// found returns an error if the decoded object does not have a uid.
 func found[T client.Object](object T, err error) error {
 	if err == nil && object.GetUID() == "" {
 		err = errUndecodable
@@ -96,7 +96,7 @@ func found[T client.Object](object T, err error) error {
 	return err
 }
 
-// BenchmarkCodec is what a handler and a filter pay for a Go type, and for the raw object.
+// BenchmarkCodec measures the cost of decoding for a handler and a filter, with a Go type and with the raw object.
 func BenchmarkCodec(b *testing.B) {
 	raw := reflect.TypeFor[unstructured.Unstructured]()
 	for _, d := range []decoding{

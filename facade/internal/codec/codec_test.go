@@ -40,7 +40,7 @@ func TestDecodeErrors(t *testing.T) {
 				"into a Go string",
 		},
 		"TooLarge": {
-			reason: "a number that the field cannot hold does not fit, either",
+			reason: "a number that the field cannot hold does not fit",
 			spec:   object{"priority": int64(1) << 40},
 			want:   "field spec.priority",
 		},
@@ -55,7 +55,7 @@ func TestDecodeErrors(t *testing.T) {
 				t.Errorf("%s: got %v, want %q", tc.reason, err, tc.want)
 			}
 			if old, err := pods().DecodeOld(body); err == nil || old.Name != "p" {
-				t.Errorf("the rest of an old state is there: got %q, %v", old.Name, err)
+				t.Errorf("the other fields of an old state must be decoded: got %q, %v", old.Name, err)
 			}
 		})
 	}
@@ -70,7 +70,7 @@ func TestDecodeForFilterGivesCopies(t *testing.T) {
 	first.Spec.NodeName, first.Spec.NodeSelector["k"] = "changed", "changed"
 	second, err := c.DecodeForFilter(what)
 	if err != nil || second.Spec.NodeName != "n" || second.Spec.NodeSelector["k"] != "v" {
-		t.Errorf("one filter sees what another has changed: %+v, %v", second.Spec, err)
+		t.Errorf("one filter sees the changes of another: %+v, %v", second.Spec, err)
 	}
 }
 
@@ -82,16 +82,16 @@ func TestTransform(t *testing.T) {
 		err    string
 	}{
 		"Field": {
-			reason: "fields that the type does not have survive, and the identity stays",
+			reason: "unknown fields survive, and the name and uid do not change",
 			change: func(p *corev1.Pod) { p.Spec.NodeName, p.Name, p.UID = "n", "other", "other" },
 			want:   pod(object{"future": true, "nodeName": "n"}),
 		},
 		"Nothing": {
-			reason: "the encoding of the type adds nothing", change: func(*corev1.Pod) {},
+			reason: "an empty change adds no fields", change: func(*corev1.Pod) {},
 			want: pod(object{"future": true}),
 		},
 		"Panic": {
-			reason: "the object stays as it was", change: func(*corev1.Pod) { panic("boo") },
+			reason: "a panic is an error and leaves the object unchanged", change: func(*corev1.Pod) { panic("boo") },
 			want: pod(object{"future": true}), err: "panic: boo",
 		},
 	}
@@ -109,7 +109,7 @@ func TestTransform(t *testing.T) {
 	}
 }
 
-// stateful is an object with state that only its own package can copy, as generated code has it.
+// stateful is an object with private state that only its own package can copy, as with generated code.
 type stateful struct {
 	corev1.ConfigMap
 
@@ -126,7 +126,7 @@ func (s *stateful) DeepCopyObject() runtime.Object {
 	return &copied
 }
 
-// promoted has the method of a type that it is made of, which copies a part of it.
+// promoted inherits DeepCopyObject from an embedded type, which copies only that part.
 type promoted struct {
 	corev1.ConfigMap
 
@@ -139,7 +139,7 @@ func TestCopySharesNothing(t *testing.T) {
 	copied := codec.New[*stateful](reflect.TypeFor[stateful]()).Copy(object)
 	copied.Spec.Hosts[0] = "b"
 	if object.Spec.Hosts[0] != "a" || copied.Spec.state[0] != "x" {
-		t.Errorf("a type with private state knows how to copy itself: got %v, %v", object.Spec, copied.Spec)
+		t.Errorf("a type with private state must be copied with its own method: got %v, %v", object.Spec, copied.Spec)
 	}
 	part := &promoted{Hosts: []string{"a"}}
 	codec.New[*promoted](reflect.TypeFor[promoted]()).Copy(part).Hosts[0] = "b"
@@ -148,6 +148,6 @@ func TestCopySharesNothing(t *testing.T) {
 		Copy(raw).Object["l"].([]any)
 	list[0] = "b"
 	if raw.Object["l"].([]any)[0] != "a" || part.Hosts[0] != "a" {
-		t.Errorf("got %v, %v", part, raw)
+		t.Errorf("a change of the copy changes the original: %v, %v", part, raw)
 	}
 }

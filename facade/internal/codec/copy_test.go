@@ -21,7 +21,7 @@ type copiedTree struct {
 	Amount resource.Quantity
 }
 
-// locked has state of its own.
+// locked has private state: a mutex.
 type locked struct {
 	sync.Mutex
 	Names []string
@@ -53,9 +53,10 @@ func TestCopyShares(t *testing.T) {
 		reason string
 		value  any
 	}{
-		"Private": {reason: "only its own package can copy a lock", value: &locked{Names: []string{"a"}}},
-		"Nil":     {reason: "there is nothing to copy", value: (*copiedTree)(nil)},
-		"Number":  {reason: "an assignment is a copy", value: 7},
+		"Private": {reason: "a value with a lock is not copied, as only its own package can",
+			value: &locked{Names: []string{"a"}}},
+		"Nil":    {reason: "a nil pointer is returned unchanged", value: (*copiedTree)(nil)},
+		"Number": {reason: "a number is returned unchanged", value: 7},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -70,7 +71,7 @@ func TestCopyOfCyclesEnds(t *testing.T) {
 	loop := &copiedTree{Name: "loop"}
 	loop.Next = loop
 	if copied := codec.DeepCopy(loop); copied == loop || copied.Next.Next.Name != "loop" {
-		t.Errorf("got %p of %p", copied, loop)
+		t.Errorf("the copy of a cycle must be another cycle, got %p of %p", copied, loop)
 	}
 }
 
@@ -80,11 +81,11 @@ func TestComplete(t *testing.T) {
 		value  any
 		want   bool
 	}{
-		"Locked":   {reason: "the lock stays shared", value: locked{}},
-		"Behind":   {reason: "however deep the lock is", value: map[string][]*locked{}},
-		"Tree":     {reason: "types may contain themselves", value: copiedTree{}, want: true},
-		"Pod":      {reason: "Kubernetes objects copy themselves", value: corev1.Pod{}, want: true},
-		"Quantity": {reason: "so do quantities", value: ptr.To(resource.MustParse("1")), want: true},
+		"Locked":   {reason: "a type with a lock is not complete", value: locked{}},
+		"Behind":   {reason: "a type with a deeply nested lock is not complete", value: map[string][]*locked{}},
+		"Tree":     {reason: "a recursive type is complete", value: copiedTree{}, want: true},
+		"Pod":      {reason: "a Kubernetes object copies itself completely", value: corev1.Pod{}, want: true},
+		"Quantity": {reason: "a quantity copies itself completely", value: ptr.To(resource.MustParse("1")), want: true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -19,23 +19,25 @@ func TestErased(t *testing.T) {
 		into   client.Object
 		want   []string
 	}{
-		"Known":  {"nothing is lost", object{"nodeName": "n", "containers": list(object{"name": "c"})}, nil, nil},
-		"Absent": {"the type does not have the field", object{"novel": object{"a": "b"}}, nil, []string{"spec.novel"}},
-		"Zero": {"an unknown field may be there for its zero value", object{"novel": false, "other": object{}}, nil,
+		"Known": {"known fields are not reported",
+			object{"nodeName": "n", "containers": list(object{"name": "c"})}, nil, nil},
+		"Absent": {"a field that the type does not have is reported",
+			object{"novel": object{"a": "b"}}, nil, []string{"spec.novel"}},
+		"Zero": {"an unknown field is reported even with a zero value", object{"novel": false, "other": object{}}, nil,
 			[]string{"spec.novel", "spec.other"}},
-		"OmitEmpty": {"a field with omitempty may be zero", object{
+		"OmitEmpty": {"a known omitempty field with a zero value is not reported", object{
 			"hostNetwork": false, "nodeName": "", "securityContext": object{}, "tolerations": list(), "volumes": nil,
 		}, nil, nil},
-		"Items": {"in items of lists, named once", object{"containers": list(
+		"Items": {"an unknown field in list items is reported once", object{"containers": list(
 			object{"name": "c", "novel": "x"}, object{"name": "d", "novel": "y", "tty": false},
 		)}, nil, []string{"spec.containers.novel"}},
-		"Dotted": {"a key with dots is in quotes", object{"a.b": "c"}, nil, []string{`spec."a.b"`}},
-		"Canonical": {"a quantity is written in another way", object{"containers": list(object{
+		"Dotted": {"a key with dots is quoted", object{"a.b": "c"}, nil, []string{`spec."a.b"`}},
+		"Canonical": {"a quantity in another notation is not reported", object{"containers": list(object{
 			"name": "c", "resources": object{"limits": object{"cpu": "1000m"}},
 		})}, nil, nil},
-		"Misfit": {"a value that does not fit is left out of the object", object{"nodeName": int64(1)}, nil,
+		"Misfit": {"a value that does not fit into its field is reported", object{"nodeName": int64(1)}, nil,
 			[]string{"spec.nodeName"}},
-		"Unstructured": {"no Go type, no loss", object{"novel": "x"}, &unstructured.Unstructured{},
+		"Unstructured": {"an unstructured object loses nothing", object{"novel": "x"}, &unstructured.Unstructured{},
 			nil},
 	} {
 		t.Run(name, func(t *testing.T) {

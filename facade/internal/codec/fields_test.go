@@ -14,7 +14,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
 )
 
-// unusual has what few API types have, though encoding/json knows it all.
+// unusual has kinds of fields that are rare in API types but that encoding/json supports.
 type unusual struct {
 	corev1.ConfigMap
 
@@ -57,7 +57,8 @@ type (
 
 func unusuals() *codec.Codec[*unusual] { return codec.New[*unusual](reflect.TypeFor[unusual]()) }
 
-// An error in spite of a field that objects have would keep a program from running.
+// TestFieldsThatThereAre shows that CheckField accepts every kind of field. A wrong error would keep a program from
+// starting.
 func TestFieldsThatThereAre(t *testing.T) {
 	for _, text := range []string{
 		"data.a", "metadata.labels.a", "spec.count", "spec.Texts.a", "spec.Level", "spec.Inline.count", "spec.-",

@@ -11,13 +11,13 @@ func TestOddListItems(t *testing.T) {
 	one, two := int64(1), int64(2)
 	for name, tc := range map[string]listCase{
 		"NullAmongNamed": {
-			reason: "a null is an item without a name, and the others keep theirs", field: "named",
+			reason: "a null is an item without a name, and named items keep their fields", field: "named",
 			items:  []any{object{"name": "a", "novel": one}, nil, object{"name": "b", "novel": two}},
 			change: func(s *listingSpec) { s.Named[2].Size = 9; s.Named = s.Named[1:] },
 			want:   []any{nil, object{"name": "b", "novel": two, "size": int64(9)}},
 		},
 		"NamedTwiceBefore": {
-			reason: "a name that is there twice identifies nothing, so the place counts", field: "named",
+			reason: "a duplicate name identifies nothing, so the position counts", field: "named",
 			items:  []any{object{"name": "a", "novel": one}, object{"name": "a", "novel": two}},
 			change: func(s *listingSpec) { s.Named[1].Size = 9 },
 			want: []any{
@@ -25,23 +25,23 @@ func TestOddListItems(t *testing.T) {
 			},
 		},
 		"NamedTwiceAndRemoved": {
-			reason: "nothing says which of the two is left", field: "named",
+			reason: "the fields are lost if one of two items with the same name is removed", field: "named",
 			items:  []any{object{"name": "a", "novel": one}, object{"name": "a", "novel": two}},
 			change: func(s *listingSpec) { s.Named = []named{{Name: "a", Size: 9}} },
 			want:   []any{object{"name": "a", "size": int64(9)}}, lost: []string{"spec.named.novel"},
 		},
 		"Emptied": {
-			reason: "an empty list has no items to keep anything", field: "named",
+			reason: "an emptied list does not keep anything", field: "named",
 			items: []any{object{"name": "a", "novel": one}}, change: func(s *listingSpec) { s.Named = nil },
 		},
 		"OddSchema": {
-			reason: "keys that no item has identify nothing", field: "typed",
+			reason: "the type identifies an item if the schema has no keys", field: "typed",
 			items:  []any{object{"type": "a", "novel": one}, object{"type": "b", "novel": two}},
 			change: func(s *listingSpec) { s.Typed[1].Size = 9; s.Typed = s.Typed[1:] },
 			want:   []any{object{"type": "b", "novel": two, "size": int64(9)}},
 		},
 		"DeepFields": {
-			reason: "fields below fields that the type does not have stay whole", field: "named",
+			reason: "nested values of unknown fields stay whole", field: "named",
 			items: []any{
 				object{"name": "a", "novel": object{"list": []any{object{"name": "x"}, nil}}},
 				object{"name": "b", "novel": []any{[]any{one}, object{}}},

@@ -9,12 +9,12 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/codec"
 )
 
-// edited is a list after random edits, with the numbers that the items had at first: -1 for a new one.
+// edited is a list after random edits, with the original position of each item: -1 for a new one.
 type edited struct {
 	random   *rand.Rand
 	items    []named
 	numbers  []int
-	moved    bool // items were added, removed or moved
+	moved    bool // whether items were added, removed or moved
 	nextName int
 }
 
@@ -52,7 +52,7 @@ func (e *edited) step(keyed bool) {
 	}
 }
 
-// randomItems are items with a field that the Go type does not have, whose value is the number of the item.
+// randomItems returns items with a field that the Go type does not have. Its value is the position of the item.
 func randomItems(random *rand.Rand, keyed bool, depth int) (items []any) {
 	items = []any{}
 	for i := range random.IntN(5 + depth) {
@@ -96,7 +96,8 @@ func TestRandomEditsNeverMixItems(t *testing.T) {
 	}
 }
 
-// checkItem finds fields of other items. An item with a key, or in a list in which none has moved, has its own.
+// checkItem reports fields that belong to other items. An item with a key, or in a list without moves, keeps its own
+// fields.
 func checkItem(t *testing.T, where string, item any, e *edited, at int, items []any, keyed bool) {
 	t.Helper()
 	mapping, _ := item.(object)
@@ -105,13 +106,13 @@ func checkItem(t *testing.T, where string, item any, e *edited, at int, items []
 	sameLength := len(items) == len(e.items)
 	switch {
 	case mapping["size"] != any(int64(e.items[at].Size)) && e.items[at].Size != 0:
-		t.Errorf("%s: the size is not that of the change", where)
+		t.Errorf("%s: the size is not the changed one", where)
 	case number < 0 && has && (keyed || !sameLength):
 		t.Errorf("%s: a new item has inherited %v", where, novel)
 	case number >= 0 && has && novel != int64(number) && (keyed || !sameLength):
 		t.Errorf("%s: it has the field of item %v", where, novel)
 	case number >= 0 && !has && (keyed || !e.moved):
-		t.Errorf("%s: its field is lost", where)
+		t.Errorf("%s: it lost its field", where)
 	}
 	if number < 0 {
 		return
@@ -120,7 +121,7 @@ func checkItem(t *testing.T, where string, item any, e *edited, at int, items []
 	checkParts(t, where, before["parts"], mapping["parts"])
 }
 
-// checkParts finds inner items that do not have what the item of that name had.
+// checkParts reports inner items whose field differs from that of the former item with the same name.
 func checkParts(t *testing.T, where string, before, after any) {
 	t.Helper()
 	former := map[any]object{}

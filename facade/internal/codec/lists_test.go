@@ -13,7 +13,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
-// listing is an object of an older version: items have fields in the cluster that these types do not have.
+// listing is an object of an older version: in the cluster, its items have fields that these types do not have.
 type listing struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -68,7 +68,7 @@ type port struct {
 
 func listings() *codec.Codec[*listing] { return codec.New[*listing](reflect.TypeFor[listing]()) }
 
-// changeList changes an object that has nothing but one list in its spec.
+// changeList changes an object with one list in its spec, as a patch and in place, and returns the changed list.
 func changeList(t *testing.T, field string, items []any, change func(s *listingSpec), lists codec.Lists) any {
 	t.Helper()
 	body := object{"metadata": object{"name": "l"}, "spec": object{field: items}}
@@ -101,7 +101,7 @@ func changeList(t *testing.T, field string, items []any, change func(s *listingS
 		}
 	}
 	if !diff.Equal(body, old) {
-		t.Errorf("a change in place is the same as a patch: -patch, +in place:\n%s", cmp.Diff(body, old))
+		t.Errorf("a change in place must equal a patch, -patch, +in place:\n%s", cmp.Diff(body, old))
 	}
 	return changed
 }
@@ -135,7 +135,7 @@ func (tc listCase) run(t *testing.T) {
 		t.Errorf("%s: lost fields: -want, +got:\n%s", tc.reason, d)
 	}
 	if tc.field == "tagged" && asked {
-		t.Errorf("%s: the tag says enough, but the schema was read", tc.reason)
+		t.Errorf("%s: the schema was read despite the tag", tc.reason)
 	}
 }
 
@@ -149,13 +149,13 @@ func TestIdentifiedListItems(t *testing.T) {
 			want:   []any{object{"name": "b", "novel": two, "size": int64(9)}},
 		},
 		"Renamed": {
-			reason: "an item with another name is a new one", field: "named",
+			reason: "a renamed item is a new item", field: "named",
 			items:  []any{object{"name": "a", "novel": one}},
 			change: func(s *listingSpec) { s.Named[0].Name = "b" },
 			want:   []any{object{"name": "b"}},
 		},
 		"Duplicated": {
-			reason: "only the item that is as it was keeps its fields", field: "named",
+			reason: "of two items with the same name, the unchanged one keeps its fields", field: "named",
 			items:  []any{object{"name": "a", "novel": one}, object{"name": "b", "novel": two}},
 			change: func(s *listingSpec) { s.Named = append([]named{{Name: "a", Size: 9}}, s.Named...) },
 			want: []any{
@@ -164,14 +164,14 @@ func TestIdentifiedListItems(t *testing.T) {
 			},
 		},
 		"DuplicatedAndChanged": {
-			reason: "of two changed items with one name, nothing says which one is new", field: "named",
+			reason: "the fields are lost if both items with the same name are changed", field: "named",
 			items:  []any{object{"name": "a", "novel": one}, object{"name": "b", "novel": two}},
 			change: func(s *listingSpec) { s.Named = []named{{Name: "a", Size: 8}, {Name: "a", Size: 9}} },
 			want:   []any{object{"name": "a", "size": int64(8)}, object{"name": "a", "size": int64(9)}},
 			lost:   []string{"spec.named.novel"},
 		},
 		"Inner": {
-			reason: "lists in items of lists are treated alike", field: "named",
+			reason: "lists within items are merged by the same rules", field: "named",
 			items: []any{object{"name": "a", "parts": []any{
 				object{"name": "x", "novel": one}, object{"name": "y", "novel": two},
 			}}},
@@ -179,7 +179,7 @@ func TestIdentifiedListItems(t *testing.T) {
 			want:   []any{object{"name": "a", "parts": []any{object{"name": "y", "novel": two, "size": int64(9)}}}},
 		},
 		"Tagged": {
-			reason: "the tag goes before the name", field: "tagged",
+			reason: "the merge key of the tag wins over the name", field: "tagged",
 			items: []any{
 				object{"name": "a", "port": one, "novel": one}, object{"name": "b", "port": two, "novel": two},
 			},
@@ -187,7 +187,7 @@ func TestIdentifiedListItems(t *testing.T) {
 			want:   []any{object{"name": "a", "port": two, "novel": two}},
 		},
 		"TaggedTwice": {
-			reason: "the same port of another protocol is another item", field: "tagged",
+			reason: "items with the same port and different protocols are different items", field: "tagged",
 			items: []any{
 				object{"port": one, "protocol": "TCP", "novel": one},
 				object{"port": one, "protocol": "UDP", "novel": two},
@@ -196,7 +196,7 @@ func TestIdentifiedListItems(t *testing.T) {
 			want:   []any{object{"name": "b", "port": one, "protocol": "UDP", "novel": two}},
 		},
 		"Schema": {
-			reason: "the keys of the schema identify the items together", field: "routes",
+			reason: "the keys of the schema identify an item together", field: "routes",
 			items: []any{
 				object{"host": "h", "path": "a", "novel": one}, object{"host": "h", "path": "b", "novel": two},
 			},
@@ -204,7 +204,7 @@ func TestIdentifiedListItems(t *testing.T) {
 			want:   []any{object{"host": "h", "path": "b", "novel": two, "size": int64(9)}},
 		},
 		"Port": {
-			reason: "a protocol may be missing", field: "ports",
+			reason: "an item without a protocol is identified, too", field: "ports",
 			items:  []any{object{"port": one, "novel": one}, object{"port": one, "protocol": "UDP", "novel": two}},
 			change: func(s *listingSpec) { s.Ports[0].Size, s.Ports[1].Size = 8, 9; slices.Reverse(s.Ports) },
 			want: []any{
@@ -224,45 +224,45 @@ func TestListItemsWithoutKeys(t *testing.T) {
 	equal := []any{object{"size": one, "novel": one}, object{"size": one, "novel": two}}
 	for name, tc := range map[string]listCase{
 		"InPlace": {
-			reason: "while the length stays, the place identifies an item", items: pair,
+			reason: "an unchanged length identifies items by their position", items: pair,
 			change: func(s *listingSpec) { s.Plain[0].Size, s.Plain[1].Size = 8, 9 },
 			want:   []any{object{"size": int64(8), "novel": one}, object{"size": int64(9), "novel": two}},
 		},
 		"Removed": {
-			reason: "an item that is as it was keeps its fields", items: pair,
+			reason: "an unchanged item keeps its fields when another one is removed", items: pair,
 			change: func(s *listingSpec) { s.Plain = s.Plain[1:] },
 			want:   []any{object{"size": two, "novel": two}},
 		},
 		"RemovedAndChanged": {
-			reason: "the changed item can be any of the two", items: pair,
+			reason: "the fields are lost if the changed item can be either of two", items: pair,
 			change: func(s *listingSpec) { s.Plain[1].Size = 9; s.Plain = s.Plain[1:] },
 			want:   []any{object{"size": int64(9)}}, lost: []string{"spec.plain.novel"},
 		},
 		"Shifted": {
-			reason: "the other item has moved, so the place says nothing", items: pair,
+			reason: "a moved item makes positions unreliable, so the changed item loses its fields", items: pair,
 			change: func(s *listingSpec) { s.Plain = []plain{{Size: 2}, {Size: 9}} },
 			want:   []any{object{"size": two, "novel": two}, object{"size": int64(9)}},
 			lost:   []string{"spec.plain.novel"},
 		},
 		"Added": {
-			reason: "a new item has nothing of the others", items: pair,
+			reason: "an added item does not inherit fields", items: pair,
 			change: func(s *listingSpec) { s.Plain = append([]plain{{Size: 9}}, s.Plain...) },
 			want: []any{
 				object{"size": int64(9)}, object{"size": one, "novel": one}, object{"size": two, "novel": two},
 			},
 		},
 		"OneOfEqual": {
-			reason: "nothing says which of two equal items was removed", items: equal,
+			reason: "the fields are lost if one of two equal items is removed", items: equal,
 			change: func(s *listingSpec) { s.Plain = s.Plain[1:] },
 			want:   []any{object{"size": one}}, lost: []string{"spec.plain.novel"},
 		},
 		"Nothing": {
-			reason: "a field that is zero is not lost", items: []any{object{"size": int64(0)}, object{"size": two}},
+			reason: "a zero field is not reported as lost", items: []any{object{"size": int64(0)}, object{"size": two}},
 			change: func(s *listingSpec) { s.Plain[1].Size = 9; s.Plain = s.Plain[1:] },
 			want:   []any{object{"size": int64(9)}},
 		},
 		"Null": {
-			reason: "a null is an item, too", items: []any{nil, object{"size": two, "novel": two}},
+			reason: "a null in a list counts as an item", items: []any{nil, object{"size": two, "novel": two}},
 			change: func(s *listingSpec) { s.Plain[1].Size = 9 },
 			want:   []any{nil, object{"size": int64(9), "novel": two}},
 		},
@@ -271,7 +271,7 @@ func TestListItemsWithoutKeys(t *testing.T) {
 		t.Run(name, tc.run)
 	}
 	t.Run("Nested", listCase{
-		reason: "lists of lists have places only", field: "nested", items: []any{pair, equal},
+		reason: "items of nested lists are identified by their position", field: "nested", items: []any{pair, equal},
 		change: func(s *listingSpec) { s.Nested[0][1].Size = 9 },
 		want: []any{
 			[]any{object{"size": one, "novel": one}, object{"size": int64(9), "novel": two}}, equal,

@@ -12,7 +12,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
-// fragile has a value that can be neither encoded nor decoded.
+// fragile has a field that panics when it is encoded or decoded.
 type fragile struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
@@ -27,17 +27,18 @@ type broken struct{}
 func (broken) MarshalJSON() ([]byte, error)     { panic("no encoder") }
 func (*broken) UnmarshalJSON(text []byte) error { panic("no decoder of " + string(text)) }
 
-// Methods of users' types that panic end neither the registration nor a handler that works without them.
+// TestTypesThatPanic shows that a panic of a user's type ends neither the registration nor a handler that works
+// without it.
 func TestTypesThatPanic(t *testing.T) {
 	c := codec.New[*fragile](reflect.TypeFor[fragile]())
 	err := c.CheckValue(diff.Path{"size"}, "large")
 	if err == nil || !strings.Contains(err.Error(), `field size of codec_test.fragile`) ||
 		!strings.Contains(err.Error(), `panic: no decoder of "large"`) {
-		t.Errorf("the error names the field and the panic: got %v", err)
+		t.Errorf("the error must name the field and the panic: got %v", err)
 	}
 	original := c.NewOriginal(&fragile{})
-	lost := original.Lost(func() (map[string]any, error) { t.Error("there is nothing to compare"); return nil, nil })
+	lost := original.Lost(func() (map[string]any, error) { t.Error("Lost must not read the object"); return nil, nil })
 	if lost != nil {
-		t.Errorf("nothing is known of lost changes: got %v", lost)
+		t.Errorf("a type that cannot be encoded must not report lost changes: got %v", lost)
 	}
 }

@@ -17,29 +17,38 @@ func TestCheckField(t *testing.T) {
 	cases := map[string]struct {
 		reason, path, want string
 	}{
-		"Unknown":    {reason: "a slip", path: "spec.nodeNumber", want: `v1.Pod has no "spec.nodeNumber"`},
-		"Missing":    {reason: "a letter is missing", path: "spec.nodName", want: "did you mean spec.nodeName?"},
-		"Swapped":    {reason: "two changed places", path: "spec.ndoeName", want: "did you mean spec.nodeName?"},
-		"Ending":     {reason: "this is no guess", path: "spec.hostnaming", want: `has no "spec.hostnaming"`},
-		"Participle": {reason: "another ending", path: "spec.hostnameing", want: "did you mean spec.hostname?"},
-		"Capitals":   {reason: "JSON's names are not Go's", path: "spec.HostIPC", want: "did you mean spec.hostIPC?"},
-		"Above":      {reason: "the rest of the path stays", path: "sepc.nodeName", want: "mean spec.nodeName?"},
-		"List":       {reason: "no key leads into a list", path: "spec.containers.0", want: "compared as a whole"},
-		"Quotes":     {reason: "they have to end", path: `metadata.labels."a.b`, want: "double quotes"},
-		"Escape":     {reason: "the quote is a part of the key", path: `spec."a\"`, want: "double quotes"},
-		"Empty":      {reason: "a key has at least one character", path: "spec..x", want: "a key is empty"},
-		"EmptyQuote": {reason: "the same in quotes", path: `spec.""`, want: "a key is empty"},
+		"Unknown": {reason: "an unknown field is an error",
+			path: "spec.nodeNumber", want: `v1.Pod has no "spec.nodeNumber"`},
+		"Missing": {reason: "a missing letter suggests the right field",
+			path: "spec.nodName", want: "did you mean spec.nodeName?"},
+		"Swapped": {reason: "two swapped letters suggest the right field",
+			path: "spec.ndoeName", want: "did you mean spec.nodeName?"},
+		"Ending": {reason: "a name that differs too much gets no suggestion",
+			path: "spec.hostnaming", want: `has no "spec.hostnaming"`},
+		"Participle": {reason: "a wrong ending suggests the right field",
+			path: "spec.hostnameing", want: "did you mean spec.hostname?"},
+		"Capitals": {reason: "a Go name suggests the JSON name",
+			path: "spec.HostIPC", want: "did you mean spec.hostIPC?"},
+		"Above": {reason: "a wrong key above suggests the path with the rest unchanged",
+			path: "sepc.nodeName", want: "mean spec.nodeName?"},
+		"List": {reason: "a path into a list is an error",
+			path: "spec.containers.0", want: "compared as a whole"},
+		"Quotes":     {reason: "an unclosed quote is an error", path: `metadata.labels."a.b`, want: "double quotes"},
+		"Escape":     {reason: "an escaped quote does not close the key", path: `spec."a\"`, want: "double quotes"},
+		"Empty":      {reason: "an empty key is an error", path: "spec..x", want: "a key is empty"},
+		"EmptyQuote": {reason: "an empty key in quotes is an error", path: `spec.""`, want: "a key is empty"},
 		"DottedLabel": {
-			reason: "labels are texts, so a path into one means its key",
+			reason: "a path into a label suggests to quote its key",
 			path:   "metadata.labels.app.kubernetes.io/name",
 			want:   `quote keys with dots: metadata.labels."app.kubernetes.io/name"`,
 		},
 		"DottedKey": {
-			reason: "the same in any mapping of texts", path: "spec.nodeSelector.kubernetes.io/os",
-			want: `its type is string; quote keys with dots: spec.nodeSelector."kubernetes.io/os"`,
+			reason: "a path into a text of any mapping suggests to quote its key",
+			path:   "spec.nodeSelector.kubernetes.io/os",
+			want:   `its type is string; quote keys with dots: spec.nodeSelector."kubernetes.io/os"`,
 		},
-		"Mapping":  {reason: "a mapping has any keys", path: `metadata.labels."a.b/c"`},
-		"Embedded": {reason: "embedded fields are fields of the object", path: "kind"},
+		"Mapping":  {reason: "a mapping accepts any key", path: `metadata.labels."a.b/c"`},
+		"Embedded": {reason: "an embedded field is a field of the object", path: "kind"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -55,21 +64,21 @@ func TestCheckField(t *testing.T) {
 	secrets := codec.New[*corev1.Secret](reflect.TypeFor[corev1.Secret]())
 	err := secrets.CheckField(diff.Path{"data", "tls", "crt"})
 	if err == nil || !strings.Contains(err.Error(), `quote keys with dots: data."tls.crt"`) {
-		t.Errorf("bytes are texts in JSON: %v", err)
+		t.Errorf("a path into bytes must suggest to quote the key: %v", err)
 	}
 	raw := codec.New[*unstructured.Unstructured](reflect.TypeFor[unstructured.Unstructured]())
 	if err := raw.CheckField([]string{"any", "thing"}); err != nil {
-		t.Errorf("objects without a Go type have any fields: %v", err)
+		t.Errorf("objects without a Go type must accept any field: %v", err)
 	}
 }
 
 func TestCheckPart(t *testing.T) {
 	pods := codec.New[*corev1.Pod](reflect.TypeFor[corev1.Pod]())
 	if err := pods.CheckPart(diff.Path{"spec", "containers", "env"}); err != nil {
-		t.Errorf("a path through a list means the list: %v", err)
+		t.Errorf("a path through a list must mean the list: %v", err)
 	}
 	if err := pods.CheckPart(diff.Path{"spec", "contaners", "env"}); err == nil {
-		t.Error("a slip is found nevertheless, but there is no error")
+		t.Error("an unknown field above a list is not an error")
 	}
 }
 
@@ -80,21 +89,29 @@ func TestCheckValue(t *testing.T) {
 		value  any
 		want   string
 	}{
-		"TextForNumber": {"it never matches", diff.Path{"spec", "priority"}, "10",
+		"TextForNumber": {"a text never matches a number", diff.Path{"spec", "priority"}, "10",
 			"field spec.priority of v1.Pod never has this value: string cannot be decoded into a Go int32"},
-		"Fraction":      {"the field holds integers", diff.Path{"spec", "priority"}, 1.5, "never has this value"},
-		"TooLarge":      {"it has 32 bits", diff.Path{"spec", "priority"}, int64(1) << 40, "never has this value"},
-		"NumberInText":  {"they are texts", diff.Path{"metadata", "labels", "a"}, int64(1), "never has this value"},
-		"TextForBool":   {"it never matches", diff.Path{"spec", "hostIPC"}, "true", "never has this value"},
-		"TextForList":   {"it never matches", diff.Path{"spec", "containers"}, "a", "never has this value"},
-		"NoTime":        {"the type says so itself", diff.Path{"status", "startTime"}, "today", "never has this value"},
-		"Number":        {"it can be", diff.Path{"spec", "priority"}, int64(10), ""},
-		"WholeFraction": {"JSON has one type of numbers", diff.Path{"spec", "priority"}, 10.0, ""},
-		"Text":          {"it can be", diff.Path{"spec", "nodeName"}, "10", ""},
-		"Mapping":       {"it can be", diff.Path{"spec", "securityContext"}, map[string]any{"runAsUser": int64(1)}, ""},
-		"Time":          {"the type says so itself", diff.Path{"status", "startTime"}, "2026-01-01T00:00:00Z", ""},
-		"Quantity":      {"it is a text", diff.Path{"spec", "overhead", "cpu"}, "10m", ""},
-		"NoField":       {"that is for CheckField", diff.Path{"spec", "nothing"}, "10", ""},
+		"Fraction": {"a fraction never matches an integer",
+			diff.Path{"spec", "priority"}, 1.5, "never has this value"},
+		"TooLarge": {"a number beyond 32 bits never matches an int32",
+			diff.Path{"spec", "priority"}, int64(1) << 40, "never has this value"},
+		"NumberInText": {"a number never matches a label",
+			diff.Path{"metadata", "labels", "a"}, int64(1), "never has this value"},
+		"TextForBool": {"a text never matches a boolean",
+			diff.Path{"spec", "hostIPC"}, "true", "never has this value"},
+		"TextForList": {"a text never matches a list", diff.Path{"spec", "containers"}, "a", "never has this value"},
+		"NoTime": {"a text that is not a time never matches a time",
+			diff.Path{"status", "startTime"}, "today", "never has this value"},
+		"Number": {"an integer can match an integer field", diff.Path{"spec", "priority"}, int64(10), ""},
+		"WholeFraction": {"a float without a fraction can match an integer field",
+			diff.Path{"spec", "priority"}, 10.0, ""},
+		"Text": {"a text can match a text field", diff.Path{"spec", "nodeName"}, "10", ""},
+		"Mapping": {"a mapping can match a struct field",
+			diff.Path{"spec", "securityContext"}, map[string]any{"runAsUser": int64(1)}, ""},
+		"Time": {"an RFC 3339 text can match a time",
+			diff.Path{"status", "startTime"}, "2026-01-01T00:00:00Z", ""},
+		"Quantity": {"a text can match a quantity", diff.Path{"spec", "overhead", "cpu"}, "10m", ""},
+		"NoField":  {"an unknown field is not an error of CheckValue", diff.Path{"spec", "nothing"}, "10", ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

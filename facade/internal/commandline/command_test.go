@@ -20,7 +20,7 @@ import (
 
 var errSetUp = errors.New("it is set up")
 
-// fakeOperator ends the run when it is set up.
+// fakeOperator records its settings and ends the run when it is set up.
 type fakeOperator struct {
 	own     []string
 	served  []string
@@ -46,7 +46,7 @@ func (f *fakeOperator) Around(_ context.Context, given commandline.Given, serve 
 
 func (f *fakeOperator) SetupWithManager(ctrl.Manager, func() string) error { return errSetUp }
 
-// nowhere is the configuration of a cluster that nobody serves.
+// nowhere is the kubeconfig of a cluster that does not exist.
 const nowhere = "testdata/nowhere.yaml"
 
 func TestNamespacesOfFlagsWin(t *testing.T) {
@@ -56,10 +56,12 @@ func TestNamespacesOfFlagsWin(t *testing.T) {
 		args   []string
 		want   []string
 	}{
-		"All":     {reason: "the flag takes back what the program says", own: []string{"a"}, args: []string{"-A"}},
-		"Chosen":  {reason: "each is served once", args: []string{"-nb", "-n", "a", "-nb"}, want: []string{"a", "b"}},
-		"Program": {reason: "no flag says otherwise", own: []string{"a"}, want: []string{"a"}},
-		"Neither": {reason: "the whole cluster is the default"},
+		"All": {reason: "-A overrides the namespaces of the program", own: []string{"a"}, args: []string{"-A"}},
+		"Chosen": {reason: "a namespace that is given twice is served once",
+			args: []string{"-nb", "-n", "a", "-nb"}, want: []string{"a", "b"}},
+		"Program": {reason: "the namespaces of the program apply without a flag",
+			own: []string{"a"}, want: []string{"a"}},
+		"Neither": {reason: "the default is the whole cluster"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -76,13 +78,13 @@ func TestNamespacesOfFlagsWin(t *testing.T) {
 				t.Errorf("%s: want %v, got %v", tc.reason, tc.want, op.served)
 			}
 			if hint := strings.Contains(out.String(), "Neither -n nor -A"); hint != (name == "Neither") {
-				t.Errorf("%s: the hint is there: %t", tc.reason, hint)
+				t.Errorf("%s: the hint is printed: %t", tc.reason, hint)
 			}
 		})
 	}
 }
 
-// An operator that cannot run says so whatever the flags are.
+// TestOperatorThatCannotRun shows that the error of an operator that cannot run comes before errors of flags.
 func TestOperatorThatCannotRun(t *testing.T) {
 	broken := errors.New("there is no operator")
 	cmd := commandline.New(commandline.Program{Err: broken})
@@ -90,6 +92,6 @@ func TestOperatorThatCannotRun(t *testing.T) {
 	cmd.SetArgs([]string{"-A", "-n", "a"})
 	err := cmd.ExecuteContext(t.Context())
 	if !errors.Is(err, broken) || commandline.ExitCode(err) != 1 {
-		t.Errorf("got %v, exit code %d", err, commandline.ExitCode(err))
+		t.Errorf("want the error of the operator and exit code 1, got %v, exit code %d", err, commandline.ExitCode(err))
 	}
 }

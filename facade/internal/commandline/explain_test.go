@@ -19,12 +19,12 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
 )
 
-// standing is an operator that stands like this.
+// standing is an operator with a fixed standing.
 type standing journal.Standing
 
 func (s standing) Standing() journal.Standing { return journal.Standing(s) }
 
-// explaining is an operator of this name that answers questions, and has met widget ns/w1; asked is the last question.
+// explaining starts an operator that explains widget ns/w1. It stores the query of the last request in asked.
 func explaining(t *testing.T, name string, asked *url.Values) (address string) {
 	t.Helper()
 	j := journal.New(journal.Limits{})
@@ -47,7 +47,7 @@ func answering(t *testing.T, handler http.HandlerFunc) (address string) {
 	return server.Listener.Addr().String()
 }
 
-// explain runs the command, and gives the exit code, what it has printed, and what it has told of errors.
+// explain runs the command and returns its exit code, its output, and its error output.
 func explain(t *testing.T, args ...string) (code int, out, errs string) {
 	t.Helper()
 	cmd := commandline.New(commandline.Program{Name: "test.example.org", Operator: &fakeOperator{}})
@@ -59,7 +59,8 @@ func explain(t *testing.T, args ...string) (code int, out, errs string) {
 	return code, stdout.String(), stderr.String()
 }
 
-// What is wrong with the command line is told before anybody is asked: nobody answers here.
+// TestExplainFlags shows that errors of the command line are reported before a request is sent: the server never
+// answers.
 func TestExplainFlags(t *testing.T) {
 	type environment map[string]string
 	nobody := answering(t, nil)
@@ -69,23 +70,30 @@ func TestExplainFlags(t *testing.T) {
 		args        string
 		want        []string
 	}{
-		"nothing": {"it is told what it needs", nil, "",
+		"nothing": {"a missing kind and name are an error that names both", nil, "",
 			[]string{`0 arguments are given: it needs a kind and a name, such as "widget default/my-widget"`}},
-		"no name":   {"it is told what it needs", nil, "widget", []string{"1 arguments are given: it needs"}},
-		"two names": {"they are asked one by one", nil, "widget a b", []string{"3 arguments are given: it needs"}},
-		"no name in it": {"something is to be told of", nil, "widget ns/",
+		"no name": {"a missing name is an error that names the required arguments",
+			nil, "widget", []string{"1 arguments are given: it needs"}},
+		"two names": {"two names are an error that names the required arguments",
+			nil, "widget a b", []string{"3 arguments are given: it needs"}},
+		"no name in it": {"an empty name after the namespace is an error", nil, "widget ns/",
 			[]string{`"ns/" is neither NAME nor`}},
-		"no namespace in it": {"it is a slip", nil, "widget /w1", []string{`"/w1" is neither NAME nor`}},
-		"a slip":             {"there is no such flag", nil, "widget ns/w1 --addr x", []string{"unknown flag: --addr"}},
-		"format": {"the right ones are told", nil, "widget ns/w1 -o yaml",
+		"no namespace in it": {"an empty namespace before the name is an error",
+			nil, "widget /w1", []string{`"/w1" is neither NAME nor`}},
+		"a slip": {"an unknown flag is an error",
+			nil, "widget ns/w1 --addr x", []string{"unknown flag: --addr"}},
+		"format": {"a wrong output format is an error that lists the valid ones", nil, "widget ns/w1 -o yaml",
 			[]string{`"yaml" is neither text nor json`}},
-		"no format":  {"it is none", nil, "widget ns/w1 --output=", []string{`"" is neither text nor json`}},
-		"namespaces": {"one of them is wrong", nil, "widget ns/w1 -n other", []string{"two namespaces: other and ns"}},
-		"no address": {"a URL is none", nil, "widget ns/w1 --address http://localhost:1", []string{"--address: "}},
-		"format of the environment": {"it is told where it comes from",
+		"no format": {"an empty output format is an error",
+			nil, "widget ns/w1 --output=", []string{`"" is neither text nor json`}},
+		"namespaces": {"two different namespaces are an error",
+			nil, "widget ns/w1 -n other", []string{"two namespaces: other and ns"}},
+		"no address": {"a URL as the address is an error",
+			nil, "widget ns/w1 --address http://localhost:1", []string{"--address: "}},
+		"format of the environment": {"the error of a wrong format names its variable",
 			environment{"KOPF_EXPLAIN_OUTPUT": "yaml"}, "widget ns/w1",
 			[]string{`"yaml" is neither text nor json`, "Of the environment come --output (KOPF_EXPLAIN_OUTPUT)"}},
-		"namespace of the environment": {"it is told where it comes from",
+		"namespace of the environment": {"the error of a conflicting namespace names its variable",
 			environment{"KOPF_EXPLAIN_NAMESPACES": "other"}, "widget ns/w1",
 			[]string{"two namespaces: other and ns", "come --namespace (KOPF_EXPLAIN_NAMESPACES)"}},
 	}
@@ -96,7 +104,7 @@ func TestExplainFlags(t *testing.T) {
 			}
 			code, out, errs := explain(t, append([]string{"--address", nobody}, strings.Fields(c.args)...)...)
 			if code != 2 || out != "" {
-				t.Errorf("%s: want exit code 2 and nothing printed, got %d and %q", c.reason, code, out)
+				t.Errorf("%s: want exit code 2 and no output, got %d and %q", c.reason, code, out)
 			}
 			for _, want := range append(c.want, "explain --help' to see what there is") {
 				if !strings.Contains(errs, want) {
@@ -107,7 +115,7 @@ func TestExplainFlags(t *testing.T) {
 	}
 }
 
-// An operator is asked about the object that is meant, wherever its namespace and the address are given.
+// TestExplainAsks shows that the request names the right object, wherever the namespace and the address are given.
 func TestExplainAsks(t *testing.T) {
 	var asked url.Values
 	address := explaining(t, "test.example.org", &asked)
@@ -119,25 +127,26 @@ func TestExplainAsks(t *testing.T) {
 		namespace   string
 		name        string
 	}{
-		"before the name": {"it is short", nil, []string{"--address", address, "widget", "ns/w1"}, "ns", "w1"},
-		"flag": {"kubectl has it so", nil,
+		"before the name": {"the namespace can precede the name",
+			nil, []string{"--address", address, "widget", "ns/w1"}, "ns", "w1"},
+		"flag": {"the namespace can be a flag, as in kubectl", nil,
 			[]string{"--address", address, "widget", "w1", "-n", "ns"}, "ns", "w1"},
-		"both": {"they agree", nil,
+		"both": {"the same namespace can be given twice", nil,
 			[]string{"--address", address, "widget", "ns/w1", "--namespace=ns"}, "ns", "w1"},
-		"environment": {"each flag has a variable",
+		"environment": {"each flag can be a variable",
 			environment{
 				"KOPF_EXPLAIN_ADDRESS": address, "KOPF_EXPLAIN_NAMESPACES": "ns", "KOPF_EXPLAIN_OUTPUT": "text",
 			},
 			[]string{"widget", "w1"}, "ns", "w1"},
-		"flags win": {"they are more recent",
+		"flags win": {"flags override variables",
 			environment{
 				"KOPF_EXPLAIN_ADDRESS": "localhost:1", "KOPF_EXPLAIN_OUTPUT": "yaml", "KOPF_EXPLAIN_NAMESPACES": "x",
 			},
 			[]string{"--address", address, "-o", "text", "-n", "ns", "widget", "w1"}, "ns", "w1"},
-		"names of others": {"variables of another command are not meant",
+		"names of others": {"variables of the run command are ignored",
 			environment{"KOPF_RUN_ADDRESS": "localhost:1", "KOPF_RUN_NAMESPACE": "x"},
 			[]string{"--address", address, "widget", "ns/w1"}, "ns", "w1"},
-		"strange names": {"they are names all the same", nil,
+		"strange names": {"special characters of a name are escaped in the request", nil,
 			[]string{"--address", address, "widget", "ns/a&name=b c"}, "ns", "a&name=b c"},
 	}
 	for name, c := range cases {
@@ -159,7 +168,7 @@ func TestExplainAsks(t *testing.T) {
 	}
 }
 
-// For programs, there is what the operator has answered.
+// TestExplainAsJSON shows that the output for programs is the answer of the operator.
 func TestExplainAsJSON(t *testing.T) {
 	var asked url.Values
 	address := explaining(t, "test.example.org", &asked)
@@ -169,11 +178,11 @@ func TestExplainAsJSON(t *testing.T) {
 		t.Fatalf("exit code %d, %s, and %v in: %s", code, errs, err, out)
 	}
 	if got.UID != "u1" || len(got.History) != 1 || !strings.HasPrefix(out, "{\n  \"operator\"") {
-		t.Errorf("want what the operator knows, in lines, got %s", out)
+		t.Errorf("want the answer of the operator, indented, got %s", out)
 	}
 }
 
-// Whoever does not get an answer is told what to do.
+// TestExplainWithoutAnswer shows that an error without an answer says what to do.
 func TestExplainWithoutAnswer(t *testing.T) {
 	closed := httptest.NewServer(nil)
 	closed.Close()
@@ -193,34 +202,34 @@ func TestExplainWithoutAnswer(t *testing.T) {
 		reason, address, object string
 		want                    []string
 	}{
-		"nobody": {"it may be elsewhere", nobody, "ns/w1", []string{
+		"nobody": {"the error without an answer says where to look", nobody, "ns/w1", []string{
 			"no operator answers at " + nobody, "is it running, and here?", "'kubectl exec'", "see --address",
 			"connection refused",
 		}},
-		"another operator": {"its answer is not the one that is wanted",
+		"another operator": {"an explanation of another operator is an error",
 			explaining(t, "other.example.org", &asked), "ns/w1",
 			[]string{`is operator "other.example.org", not "test.example.org"`, "--debug-bind-address of run"}},
-		"another operator that refuses": {"its error is about other kinds than those of this operator",
+		"another operator that refuses": {"an error of another operator is replaced by the hint at the wrong operator",
 			explaining(t, "other.example.org", &asked), "w1",
 			[]string{`is operator "other.example.org", not "test.example.org"`}},
-		"no namespace": {"the operator says what is missing",
+		"no namespace": {"the error of the operator is printed",
 			explaining(t, "test.example.org", &asked), "w1", []string{"use widget NAMESPACE/w1"}},
-		"some page": {"it is some server", with(404, "404 page not found"), "ns/w1",
+		"some page": {"a 404 of another server is an error", with(404, "404 page not found"), "ns/w1",
 			[]string{"is not an operator that serves explanations: it responds with 404 Not Found; see --address"}},
-		"some JSON": {"it is some server", with(500, `{"message": "no"}`), "ns/w1",
+		"some JSON": {"JSON with a status of 500 is an error", with(500, `{"message": "no"}`), "ns/w1",
 			[]string{"is not an operator that serves explanations: it responds with 500 Internal Server Error"}},
-		"a welcome": {"it is some server", with(200, "<html>Welcome</html>"), "ns/w1",
+		"a welcome": {"an HTML page is an error", with(200, "<html>Welcome</html>"), "ns/w1",
 			[]string{"is not an operator that serves explanations: invalid character '<'"}},
-		"JSON of others": {"it is no operator", with(200, "{}"), "ns/w1",
+		"JSON of others": {"JSON without the operator's name is an error", with(200, "{}"), "ns/w1",
 			[]string{`is operator "", not "test.example.org"`}},
-		"half": {"it has ended meanwhile", broken, "ns/w1",
+		"half": {"an incomplete answer is an error", broken, "ns/w1",
 			[]string{"reading the answer of " + broken, "unexpected EOF"}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			code, out, errs := explain(t, "widget", c.object, "--address", c.address)
 			if code != 1 || out != "" {
-				t.Errorf("%s: want exit code 1 and nothing printed, got %d and %q", c.reason, code, out)
+				t.Errorf("%s: want exit code 1 and no output, got %d and %q", c.reason, code, out)
 			}
 			for _, want := range c.want {
 				if !strings.Contains(errs, want) {
@@ -231,7 +240,7 @@ func TestExplainWithoutAnswer(t *testing.T) {
 	}
 }
 
-// A program that cannot run says why, whatever is asked.
+// TestExplainOfABrokenProgram shows that a program that cannot run returns its own error.
 func TestExplainOfABrokenProgram(t *testing.T) {
 	broken := errors.New("there is no operator")
 	cmd := commandline.New(commandline.Program{Err: broken})
@@ -242,7 +251,8 @@ func TestExplainOfABrokenProgram(t *testing.T) {
 	}
 }
 
-// An operator serves explanations at the default address if that is free, and at another one only if it can be had.
+// TestDebugBindAddress shows that only the default address is optional: an address or a part that was requested must
+// be served.
 func TestDebugBindAddress(t *testing.T) {
 	type environment map[string]string
 	cases := map[string]struct {
@@ -251,18 +261,21 @@ func TestDebugBindAddress(t *testing.T) {
 		args        []string
 		want        commandline.Inspection
 	}{
-		"default": {"it was not requested", nil, nil,
+		"default": {"the default address is optional", nil, nil,
 			commandline.Inspection{Address: "localhost:8082", Optional: true}},
-		"chosen": {"it was requested", nil, []string{"--debug-bind-address", "localhost:9000"},
+		"chosen": {"a chosen address is not optional", nil, []string{"--debug-bind-address", "localhost:9000"},
 			commandline.Inspection{Address: "localhost:9000"}},
-		"as usual": {"it was requested", nil, []string{"--debug-bind-address", "localhost:8082"},
+		"as usual": {"the default address as a flag is not optional",
+			nil, []string{"--debug-bind-address", "localhost:8082"},
 			commandline.Inspection{Address: "localhost:8082"}},
-		"off": {"it was switched off", nil, []string{"--debug-bind-address=0"}, commandline.Inspection{Address: "0"}},
-		"environment": {"it was requested", environment{"KOPF_RUN_DEBUG_BIND_ADDRESS": ":9000"}, nil,
+		"off": {"the address 0 switches the server off",
+			nil, []string{"--debug-bind-address=0"}, commandline.Inspection{Address: "0"}},
+		"environment": {"an address in the environment is not optional",
+			environment{"KOPF_RUN_DEBUG_BIND_ADDRESS": ":9000"}, nil,
 			commandline.Inspection{Address: ":9000"}},
-		"console": {"a part was requested", nil, []string{"--console"},
+		"console": {"the console makes the default address mandatory", nil, []string{"--console"},
 			commandline.Inspection{Address: "localhost:8082", Console: true}},
-		"profiles": {"a part was requested", environment{"KOPF_RUN_PROFILING": "1"}, nil,
+		"profiles": {"profiling makes the default address mandatory", environment{"KOPF_RUN_PROFILING": "1"}, nil,
 			commandline.Inspection{Address: "localhost:8082", Profiling: true}},
 	}
 	for name, c := range cases {

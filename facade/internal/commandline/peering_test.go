@@ -10,7 +10,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/commandline"
 )
 
-// What flags and variables say of peers gets to the operator, and nothing else does.
+// TestPeering shows that only the given flags and variables of peering reach the operator.
 func TestPeering(t *testing.T) {
 	cases := map[string]struct {
 		reason      string
@@ -18,26 +18,33 @@ func TestPeering(t *testing.T) {
 		args        string
 		want        commandline.Peering
 	}{
-		"nothing": {"the settings count", nil, "", commandline.Peering{}},
-		"name":    {"Kopf's letter", nil, "-P a.b", commandline.Peering{Name: "a.b"}},
-		"priority": {"Kopf's letter; it is decimal",
+		"nothing": {"nothing is set without flags", nil, "", commandline.Peering{}},
+		"name":    {"-P sets the peering, as in Kopf", nil, "-P a.b", commandline.Peering{Name: "a.b"}},
+		"priority": {"-p sets a decimal priority, as in Kopf",
 			nil, "-p 010", commandline.Peering{Priority: ptr.To(10)}},
-		"no priority": {"zero is one, too",
+		"no priority": {"a priority of zero is set",
 			nil, "run --priority=0", commandline.Peering{Priority: ptr.To(0)}},
-		"low":   {"Kopf takes any", nil, "-p -5", commandline.Peering{Priority: ptr.To(-5)}},
-		"dev":   {"it wins, as in Kopf", nil, "--dev -p 5", commandline.Peering{Priority: ptr.To(666)}},
-		"alone": {"it is said", nil, "--standalone", commandline.Peering{Standalone: ptr.To(true)}},
-		"not alone": {"it is said, too",
+		"low": {"a negative priority is accepted, as in Kopf",
+			nil, "-p -5", commandline.Peering{Priority: ptr.To(-5)}},
+		"dev": {"--dev overrides the priority, as in Kopf",
+			nil, "--dev -p 5", commandline.Peering{Priority: ptr.To(666)}},
+		"alone": {"--standalone makes the operator stand alone",
+			nil, "--standalone", commandline.Peering{Standalone: ptr.To(true)}},
+		"not alone": {"a negative variable makes the operator not stand alone",
 			map[string]string{"KOPF_RUN_STANDALONE": "no"}, "", commandline.Peering{Standalone: ptr.To(false)}},
-		"variables": {"Kopf has them", map[string]string{"KOPF_RUN_PEERING": "a", "KOPF_RUN_PRIORITY": "5"}, "run",
+		"variables": {"the variables of Kopf set peering and priority",
+			map[string]string{"KOPF_RUN_PEERING": "a", "KOPF_RUN_PRIORITY": "5"}, "run",
 			commandline.Peering{Name: "a", Priority: ptr.To(5)}},
-		"longer name": {"Kopf has both", map[string]string{"KOPF_RUN_PEERING_NAME": "a"}, "",
+		"longer name": {"KOPF_RUN_PEERING_NAME sets the peering, as in Kopf",
+			map[string]string{"KOPF_RUN_PEERING_NAME": "a"}, "",
 			commandline.Peering{Name: "a"}},
-		"developer": {"flags win", map[string]string{"KOPF_RUN_DEV": "1"}, "--dev=false -p 5",
+		"developer": {"the flag --dev=false overrides the variable",
+			map[string]string{"KOPF_RUN_DEV": "1"}, "--dev=false -p 5",
 			commandline.Peering{Priority: ptr.To(5)}},
-		"before the command": {"as after it", nil, "-P a -p 1 --dev run", commandline.Peering{
-			Name: "a", Priority: ptr.To(666),
-		}},
+		"before the command": {"flags before the command work like flags after it",
+			nil, "-P a -p 1 --dev run", commandline.Peering{
+				Name: "a", Priority: ptr.To(666),
+			}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -53,23 +60,29 @@ func TestPeering(t *testing.T) {
 	}
 }
 
-// A wrong command line is told, and nothing is started.
+// TestWrongFlags shows that a wrong command line is an error and does not start the operator.
 func TestWrongFlags(t *testing.T) {
 	cases := map[string]struct{ reason, args, want string }{
-		"peering": {"nothing can have the name", "-P a_b", `-P (--peering): "a_b" is not the name of a peering object`},
-		"priority": {"it is a number",
+		"peering": {"an invalid name of a peering object is an error",
+			"-P a_b", `-P (--peering): "a_b" is not the name of a peering object`},
+		"priority": {"a priority that is not a whole number is an error",
 			"-p 1.5", `invalid argument "1.5" for "-p, --priority" flag: it is not a whole number`},
-		"module": {"there is no Python", "-m a.b", "-m (--module): the handlers are in this program already"},
-		"files": {"there is no Python",
+		"module": {"a Python module is an error", "-m a.b", "-m (--module): the handlers are in this program already"},
+		"files": {"a Python file is an error",
 			"run a.py", `unknown argument "a.py": the handlers are in this program already`},
-		"command":         {"a slip", "rum", `unknown command or argument "rum"; did you mean run?`},
-		"beginning":       {"a command has a longer name", "web", `"web"; did you mean webhooks?`},
-		"other argument":  {"no command is like it", "handlers.py", "argument \"handlers.py\"\nRun "},
-		"shell":           {"it is a mistake", "completion xsh", `argument "xsh"; did you mean bash or fish or zsh?`},
-		"shell and more":  {"it has no arguments", "completion bash more", `unknown command or argument "more"`},
-		"flag of a shell": {"there is none", "completion bash --more", "unknown flag: --more"},
-		"topic":           {"there is no help", "help rum", `unknown command or argument "rum"; did you mean run?`},
-		"version":         {"it has no arguments", "version 1", `unknown command or argument "1"`},
+		"command": {"a misspelled command suggests the right one",
+			"rum", `unknown command or argument "rum"; did you mean run?`},
+		"beginning": {"the beginning of a command suggests that command", "web", `"web"; did you mean webhooks?`},
+		"other argument": {"an argument that resembles no command gets no suggestion",
+			"handlers.py", "argument \"handlers.py\"\nRun "},
+		"shell": {"an unknown shell suggests the known ones",
+			"completion xsh", `argument "xsh"; did you mean bash or fish or zsh?`},
+		"shell and more": {"a shell with an argument is an error",
+			"completion bash more", `unknown command or argument "more"`},
+		"flag of a shell": {"an unknown flag of a shell is an error", "completion bash --more", "unknown flag: --more"},
+		"topic": {"help on an unknown command suggests the right one",
+			"help rum", `unknown command or argument "rum"; did you mean run?`},
+		"version": {"version with an argument is an error", "version 1", `unknown command or argument "1"`},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -18,12 +18,16 @@ func TestSignals(t *testing.T) {
 		signals []sent
 		exits   bool
 	}{
-		"One":     {"one signal stops gracefully", []sent{{0, syscall.SIGTERM}}, false},
-		"AtOnce":  {"timeout and tini -g send two", []sent{{0, syscall.SIGTERM}, {0, syscall.SIGTERM}}, false},
-		"Soon":    {"the same within a second", []sent{{0, os.Interrupt}, {time.Second, os.Interrupt}}, false},
-		"Later":   {"an impatient user", []sent{{0, os.Interrupt}, {1100 * time.Millisecond, os.Interrupt}}, true},
-		"Another": {"another signal is not the same one", []sent{{0, os.Interrupt}, {0, syscall.SIGTERM}}, true},
-		"ThirdLate": {"the time since the first one counts", []sent{
+		"One": {"one signal stops gracefully", []sent{{0, syscall.SIGTERM}}, false},
+		"AtOnce": {"two signals at once count as one, as timeout and tini -g send two",
+			[]sent{{0, syscall.SIGTERM}, {0, syscall.SIGTERM}}, false},
+		"Soon": {"two signals within a second count as one",
+			[]sent{{0, os.Interrupt}, {time.Second, os.Interrupt}}, false},
+		"Later": {"a second signal after more than a second exits at once",
+			[]sent{{0, os.Interrupt}, {1100 * time.Millisecond, os.Interrupt}}, true},
+		"Another": {"a second signal of another kind exits at once",
+			[]sent{{0, os.Interrupt}, {0, syscall.SIGTERM}}, true},
+		"ThirdLate": {"a third signal over a second after the first one exits at once", []sent{
 			{0, syscall.SIGTERM}, {0, syscall.SIGTERM}, {2 * time.Second, syscall.SIGTERM},
 		}, true},
 	} {

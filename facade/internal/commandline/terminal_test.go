@@ -11,7 +11,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/commandline"
 )
 
-// A terminal gets colours, unless somebody wants none, or the format is for machines.
+// TestColoursOnATerminal shows that a terminal gets colours, except with NO_COLOR or a format for machines.
 func TestColoursOnATerminal(t *testing.T) {
 	cases := map[string]struct {
 		reason  string
@@ -19,15 +19,15 @@ func TestColoursOnATerminal(t *testing.T) {
 		args    []string
 		want    bool
 	}{
-		"people":   {"warnings are yellow", "", nil, true},
-		"NO_COLOR": {"somebody has said so", "1", nil, false},
-		"machines": {"it is no JSON with colours in it", "", []string{"--log-format=json"}, false},
+		"people":   {"warnings on a terminal are yellow", "", nil, true},
+		"NO_COLOR": {"NO_COLOR switches colours off", "1", nil, false},
+		"machines": {"JSON does not have colours", "", []string{"--log-format=json"}, false},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("TERM", "xterm")
 			t.Setenv("NO_COLOR", c.noColor)
-			// What is written to this side of a pseudo-terminal comes back, as if somebody had typed it.
+			// Text that is written to this side of a pseudo-terminal comes back as if it had been typed.
 			terminal, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
 			if err != nil {
 				t.Skipf("this system has no pseudo-terminals here: %v", err)

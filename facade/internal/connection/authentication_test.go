@@ -11,7 +11,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/credentials"
 )
 
-// kubeconfig has the user "me" for the cluster, with more of the cluster if there is.
+// kubeconfig writes a kubeconfig with the user "me" for the cluster and returns its path. more is added to the
+// cluster.
 func (c *cluster) kubeconfig(user, more string) string {
 	c.t.Helper()
 	return c.file("config", fmt.Appendf(nil, `{apiVersion: v1, kind: Config, current-context: here,
@@ -25,22 +26,24 @@ func (c *cluster) kubeconfig(user, more string) string {
 
 func encoded(data []byte) string { return base64.StdEncoding.EncodeToString(data) }
 
-// Whatever a kubeconfig says, the server takes the program for whom it is meant to be: by login handlers, and without.
+// TestUsersOfKubeconfigs shows that each kind of credentials in a kubeconfig logs in as the right user, with login
+// handlers and with the built-in login.
 func TestUsersOfKubeconfigs(t *testing.T) {
 	basic := "Basic " + encoded([]byte("ann:secret"))
 	c := newCluster(t, "Bearer a", "Bearer in a file", basic, "ann", "Bearer of a plugin")
 	certificate, key := c.certificate("ann")
 	cases := map[string]struct{ reason, user, want string }{
-		"Token":     {"as most have it", `token: a`, "Bearer a"},
-		"TokenFile": {"as pods have it", `tokenFile: ` + c.file("token", []byte("in a file\n")), "Bearer in a file"},
-		"Basic":     {"old clusters, and proxies", `username: ann, password: secret`, basic},
-		"Certificate": {"as administrators have it", fmt.Sprintf(
+		"Token": {"a token logs in", `token: a`, "Bearer a"},
+		"TokenFile": {"a file with a token logs in",
+			`tokenFile: ` + c.file("token", []byte("in a file\n")), "Bearer in a file"},
+		"Basic": {"a name and password log in", `username: ann, password: secret`, basic},
+		"Certificate": {"a client certificate logs in", fmt.Sprintf(
 			"client-certificate-data: %s, client-key-data: %s", encoded(certificate), encoded(key),
 		), "ann"},
-		"CertificateFiles": {"as minikube has it", fmt.Sprintf(
+		"CertificateFiles": {"files with a client certificate log in", fmt.Sprintf(
 			"client-certificate: %s, client-key: %s", c.file("crt", certificate), c.file("key", key),
 		), "ann"},
-		"Plugin": {"as clouds have it", c.plugin("of a plugin"), "Bearer of a plugin"},
+		"Plugin": {"a credential plugin logs in", c.plugin("of a plugin"), "Bearer of a plugin"},
 	}
 	for name, tc := range cases {
 		for how, login := range map[string]func(string, string) (*credentials.Info, error){
@@ -56,17 +59,17 @@ func TestUsersOfKubeconfigs(t *testing.T) {
 					t.Errorf("%s: want %q, got %q, error %v", tc.reason, tc.want, got, err)
 				}
 				if got := p.streamingUser(t); got != tc.want {
-					t.Errorf("%s: streams have the same credentials: want %q, got %q", tc.reason, tc.want, got)
+					t.Errorf("%s: streams must use the same credentials: want %q, got %q", tc.reason, tc.want, got)
 				}
 				if info, err := login(path, ""); err != nil || info.DefaultNamespace != "ours" {
-					t.Errorf("it is the context that is current, got %+v, error %v", info, err)
+					t.Errorf("the namespace must be that of the current context, got %+v, error %v", info, err)
 				}
 			})
 		}
 	}
 }
 
-// plugin has the program ask a command for its token: what the file "plugged" has at that time.
+// plugin returns a user whose token comes from a command: the contents of the file "plugged" at that time.
 func (c *cluster) plugin(token string) string {
 	c.t.Helper()
 	path := c.file("plugged", []byte(token))
@@ -77,7 +80,7 @@ func (c *cluster) plugin(token string) string {
 		script + "]}"
 }
 
-// Client-go asks the plugin again by itself: there is no need for a login, or there is for the same credentials.
+// TestPluginWhoseTokenExpires shows that client-go calls a plugin again, so an expired token does not need a login.
 func TestPluginWhoseTokenExpires(t *testing.T) {
 	c := newCluster(t, "Bearer first")
 	path := c.kubeconfig(c.plugin("first"), "")
@@ -98,11 +101,11 @@ func TestPluginWhoseTokenExpires(t *testing.T) {
 	}
 	c.welcome()
 	if got, err := p.user(t); err == nil || !strings.Contains(err.Error(), "those that the API server has refused") {
-		t.Errorf("a plugin without good tokens ends the program, got %q, error %v", got, err)
+		t.Errorf("a plugin without valid tokens must fail, got %q, error %v", got, err)
 	}
 }
 
-// A file of a token that changes is read again before its time when the server refuses what it had.
+// TestTokenFileThatChanges shows that a token file is read again early if the server refuses the token.
 func TestTokenFileThatChanges(t *testing.T) {
 	for how, login := range map[string]func(string, string) (*credentials.Info, error){
 		"Handler": connection.Kubeconfig, "BuiltIn": connection.Login,
@@ -128,7 +131,7 @@ func TestTokenFileThatChanges(t *testing.T) {
 	}
 }
 
-// The proxy of a kubeconfig, or of a handler, is on the way to the server.
+// TestConnectionThroughProxy shows that the proxy of a kubeconfig or of a handler is used.
 func TestConnectionThroughProxy(t *testing.T) {
 	withoutCluster(t)
 	c := newCluster(t, "Bearer a")
@@ -143,7 +146,7 @@ func TestConnectionThroughProxy(t *testing.T) {
 			return &credentials.Info{Server: c.server.URL, CAData: c.ca, Token: "a", ProxyURL: proxy}, nil
 		},
 		"TrustEnv": func(string) (*credentials.Info, error) {
-			// The proxy of the environment does not exist, and nobody asks it for this machine.
+			// The proxy of the environment does not exist, and is not used for this machine.
 			return &credentials.Info{Server: c.server.URL, CAData: c.ca, Token: "a", TrustEnv: true}, nil
 		},
 	} {

@@ -10,7 +10,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/credentials"
 )
 
-// nowhere is the configuration of a cluster that nobody serves.
+// nowhere is the kubeconfig of a cluster that does not exist.
 const nowhere = "testdata/nowhere.yaml"
 
 func withoutCluster(t *testing.T) {
@@ -35,15 +35,16 @@ func TestFilesThatAreMissing(t *testing.T) {
 		want, not string
 	}{
 		"Variable": {
-			"a slip in the environment", []string{missing}, "",
+			"the error names the missing file of the variable", []string{missing}, "",
 			"KUBECONFIG names files that do not exist: " + missing, another,
 		},
 		"Several": {
-			"those that exist are no matter", []string{missing, empty, another}, "", missing + ", " + another, empty,
+			"the error names only the files that do not exist",
+			[]string{missing, empty, another}, "", missing + ", " + another, empty,
 		},
-		"Exists": {"it has no cluster in it", []string{empty}, "", "no cluster is configured", empty},
-		"None":   {"there is nothing to be named", nil, "", "no cluster is configured", "does not exist"},
-		"Flag":   {"the flag wins", []string{missing}, another, another, missing},
+		"Exists": {"a file without a cluster is an error", []string{empty}, "", "no cluster is configured", empty},
+		"None":   {"without files, the error names none", nil, "", "no cluster is configured", "does not exist"},
+		"Flag":   {"the flag overrides the variable", []string{missing}, another, another, missing},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -56,7 +57,8 @@ func TestFilesThatAreMissing(t *testing.T) {
 	}
 }
 
-// What is said goes before what is there, and nobody goes on with another cluster when it is wrong: D-login-order.
+// TestWhatIsSaidIsTaken shows that explicit settings come before the pod's own cluster, and that an invalid setting
+// does not fall back to another cluster: D-login-order.
 func TestWhatIsSaidIsTaken(t *testing.T) {
 	withoutCluster(t)
 	broken := filepath.Join(t.TempDir(), "broken")
@@ -67,10 +69,10 @@ func TestWhatIsSaidIsTaken(t *testing.T) {
 	t.Setenv("KUBERNETES_SERVICE_HOST", "10.0.0.2")
 	t.Setenv("KUBERNETES_SERVICE_PORT", "443")
 	cases := map[string]struct{ reason, flag, variable, want string }{
-		"Flag":       {"it goes before all", nowhere, broken, "http://127.0.0.1:1"},
-		"BrokenFlag": {"its slip is told", broken, nowhere, ""},
-		"Variable":   {"it goes before the pod", "", nowhere, "http://127.0.0.1:1"},
-		"BrokenOne":  {"its slip is told", "", broken, ""},
+		"Flag":       {"the flag comes before the variable and the pod", nowhere, broken, "http://127.0.0.1:1"},
+		"BrokenFlag": {"a broken file of the flag is an error", broken, nowhere, ""},
+		"Variable":   {"the variable comes before the pod", "", nowhere, "http://127.0.0.1:1"},
+		"BrokenOne":  {"a broken file of the variable is an error", "", broken, ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -83,17 +85,17 @@ func TestWhatIsSaidIsTaken(t *testing.T) {
 	}
 }
 
-// The context that is said counts, not the current one, whoever reads the files, in a pod as well.
+// TestContext shows that a requested context overrides the current one, in a pod as well.
 func TestContext(t *testing.T) {
 	withoutCluster(t)
 	t.Setenv("KUBERNETES_SERVICE_HOST", "10.0.0.2")
 	t.Setenv("KUBERNETES_SERVICE_PORT", "443")
 	const file = "testdata/contexts.yaml"
 	cases := map[string]struct{ reason, path, context, host, namespace string }{
-		"None":    {"the current one counts", file, "", "http://127.0.0.1:1", "ours"},
-		"Other":   {"it is said", file, "other", "http://127.0.0.1:2", "theirs"},
-		"Default": {"the files of the environment have contexts, too", "", "other", "http://127.0.0.1:2", "theirs"},
-		"Unknown": {"nobody wants another cluster instead", file, "unknown", "", ""},
+		"None":    {"the current context applies by default", file, "", "http://127.0.0.1:1", "ours"},
+		"Other":   {"a requested context overrides the current one", file, "other", "http://127.0.0.1:2", "theirs"},
+		"Default": {"a context is found in the files of the environment", "", "other", "http://127.0.0.1:2", "theirs"},
+		"Unknown": {"an unknown context is an error", file, "unknown", "", ""},
 	}
 	for name, tc := range cases {
 		for how, login := range map[string]func(string, string) (*credentials.Info, error){

@@ -6,7 +6,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/credentials"
 )
 
-// ServiceAccountOf is ServiceAccount in a pod that has this configuration, and its namespace in this file.
+// ServiceAccountOf returns the credentials of a pod with the given configuration, whose namespace is in the given
+// file.
 func ServiceAccountOf(config func() (*rest.Config, error), namespace string) (*credentials.Info, error) {
 	return pod{config, namespace}.serviceAccount()
 }

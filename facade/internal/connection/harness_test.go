@@ -26,11 +26,11 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/credentials"
 )
 
-// cluster is an API server with TLS, which says whom it takes a client for.
+// cluster is an API server with TLS that answers with the name of the authenticated user.
 type cluster struct {
 	t      *testing.T
 	server *httptest.Server
-	ca     []byte // who vouches for the server, in PEM
+	ca     []byte // the CA of the server, in PEM
 	folder string
 
 	mu    sync.Mutex
@@ -49,7 +49,7 @@ func newCluster(t *testing.T, users ...string) *cluster {
 	return c
 }
 
-// welcome has the server know these users, and no others.
+// welcome sets the users that the server accepts.
 func (c *cluster) welcome(users ...string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -73,7 +73,7 @@ func (c *cluster) answer(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, user)
 }
 
-// file writes a file, and gives its path.
+// file writes a file and returns its path.
 func (c *cluster) file(name string, data []byte) string {
 	c.t.Helper()
 	path := filepath.Join(c.folder, name)
@@ -83,7 +83,7 @@ func (c *cluster) file(name string, data []byte) string {
 	return path
 }
 
-// certificate makes a client certificate of the user, with its key.
+// certificate creates a client certificate of the user, with its key.
 func (c *cluster) certificate(user string) (certificate, key []byte) {
 	c.t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -105,7 +105,7 @@ func (c *cluster) certificate(user string) (certificate, key []byte) {
 		pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: encoded})
 }
 
-// proxy is a proxy for connections to anywhere. It counts them.
+// proxy starts a proxy for connections to any host. It counts them.
 func (c *cluster) proxy() (url string, connections func() int) {
 	var mu sync.Mutex
 	var count int
@@ -123,7 +123,7 @@ func (c *cluster) proxy() (url string, connections func() int) {
 	return server.URL, func() int { mu.Lock(); defer mu.Unlock(); return count }
 }
 
-// tunnel hands on what comes, both ways.
+// tunnel copies data in both directions.
 func tunnel(w http.ResponseWriter, host string) {
 	there, err := net.Dial("tcp", host)
 	if err != nil {
@@ -144,14 +144,14 @@ func tunnel(w http.ResponseWriter, host string) {
 	}
 }
 
-// program is what uses the connection.
+// program is a client of the cluster.
 type program struct {
 	client *http.Client
 	config *rest.Config
 	logins int
 }
 
-// connect logs in, and again when it has to.
+// connect logs in, and again whenever credentials are refused.
 func connect(t *testing.T, login func() (*credentials.Info, error)) (*program, error) {
 	t.Helper()
 	p := &program{}
@@ -174,7 +174,7 @@ func connect(t *testing.T, login func() (*credentials.Info, error)) (*program, e
 	return p, err
 }
 
-// user is whom the server takes the program for.
+// user returns the user that the server authenticates.
 func (p *program) user(t *testing.T) (string, error) {
 	t.Helper()
 	return p.userBy(t, p.client.Transport)
@@ -183,7 +183,7 @@ func (p *program) user(t *testing.T) (string, error) {
 // streamer makes connections for streams, as packages for commands in pods do.
 type streamer struct{ http.RoundTripper }
 
-// streamingUser is whom it is for the server where a connection becomes a stream.
+// streamingUser returns the user that the server authenticates on a connection that becomes a stream.
 func (p *program) streamingUser(t *testing.T) string {
 	t.Helper()
 	config, err := rest.TLSConfigFor(p.config)

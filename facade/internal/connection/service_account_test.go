@@ -14,7 +14,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/credentials"
 )
 
-// mounted is what client-go reads in a pod with this token.
+// mounted returns the configuration that client-go reads in a pod with this token.
 func (c *cluster) mounted(token string) func() (*rest.Config, error) {
 	return func() (*rest.Config, error) {
 		return &rest.Config{
@@ -35,18 +35,18 @@ func TestServiceAccount(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, err := p.user(t); got != "Bearer mounted" || err != nil {
-		t.Errorf("got %q, error %v", got, err)
+		t.Errorf("want the mounted token, got %q, error %v", got, err)
 	}
 	c.file("token", []byte("renewed"))
 	c.welcome("Bearer renewed")
 	if got, err := p.user(t); got != "Bearer renewed" || err != nil || p.logins != 2 {
-		t.Errorf("the kubelet renews it: got %q after %d logins, error %v", got, p.logins, err)
+		t.Errorf("a renewed token must be read: got %q after %d logins, error %v", got, p.logins, err)
 	}
 	info, err := connection.ServiceAccountOf(c.mounted("renewed"), namespace)
-	// D-login-server: it is what client-go finds in the environment.
+	// D-login-server: the address is that of client-go in the environment.
 	if err != nil || info.Server != c.server.URL || info.Token != "" || info.Priority != 20 ||
 		info.DefaultNamespace != "operators" {
-		t.Errorf("got %+v, error %v", info, err)
+		t.Errorf("want the credentials of the pod, got %+v, error %v", info, err)
 	}
 }
 
@@ -56,11 +56,12 @@ func TestPodsWithoutServiceAccount(t *testing.T) {
 		err    error
 		want   string
 	}{
-		"Elsewhere": {"it is no pod", rest.ErrNotInCluster, ""},
+		"Elsewhere": {"outside of a pod, there are no credentials and no error", rest.ErrNotInCluster, ""},
 		"NotMounted": {
-			"a pod may have another way to log in", &fs.PathError{Op: "open", Path: "token", Err: fs.ErrNotExist}, "",
+			"a pod without a mounted token has no credentials and no error",
+			&fs.PathError{Op: "open", Path: "token", Err: fs.ErrNotExist}, "",
 		},
-		"Unreadable": {"somebody has to look after it", &fs.PathError{
+		"Unreadable": {"an unreadable token is an error", &fs.PathError{
 			Op: "open", Path: "/var/run/token", Err: fs.ErrPermission,
 		}, "reading the service account: open /var/run/token"},
 	}
@@ -75,22 +76,22 @@ func TestPodsWithoutServiceAccount(t *testing.T) {
 	}
 }
 
-// The built-in login has the namespace of what it takes, and no other.
+// TestDefaultNamespaces shows that the built-in login takes the default namespace of the context, and no other.
 func TestDefaultNamespaces(t *testing.T) {
 	withoutCluster(t)
 	const form = "{apiVersion: v1, kind: Config, current-context: a, contexts: [{name: a, context: %s}], " +
 		`clusters: [{name: a, cluster: {server: "http://127.0.0.1:1"}}]}`
 	for name, tc := range map[string]struct{ reason, context, want string }{
-		"Said":    {"as kubectl takes it", "{cluster: a, namespace: ours}", "ours"},
-		"Default": {"it may be said", "{cluster: a, namespace: default}", "default"},
-		"None":    {"it is for those who need one", "{cluster: a}", ""},
+		"Said":    {"the namespace of the context is the default", "{cluster: a, namespace: ours}", "ours"},
+		"Default": {"an explicit namespace \"default\" is kept", "{cluster: a, namespace: default}", "default"},
+		"None":    {"a context without a namespace does not have a default", "{cluster: a}", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := t.TempDir() + "/config"
 			if err := os.WriteFile(path, fmt.Appendf(nil, form, tc.context), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			t.Setenv("POD_NAMESPACE", "another") // is that of the process, not of the cluster
+			t.Setenv("POD_NAMESPACE", "another") // is the namespace of the process, not of the cluster
 			info, err := connection.Login(path, "")
 			if err != nil || info.DefaultNamespace != tc.want {
 				t.Errorf("%s: want %q, got %+v, error %v", tc.reason, tc.want, info, err)
@@ -99,7 +100,7 @@ func TestDefaultNamespaces(t *testing.T) {
 	}
 }
 
-// A context that is asked for counts, whatever the file has as its current one.
+// TestContextBesideAMissingCurrentOne shows that a requested context works even if the current one does not exist.
 func TestContextBesideAMissingCurrentOne(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "config")
 	text := "{apiVersion: v1, kind: Config, current-context: gone, " +

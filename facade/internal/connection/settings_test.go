@@ -20,7 +20,7 @@ import (
 
 const proxies = "HTTP_PROXY"
 
-// TestMain sets what the libraries read once in the life of a process.
+// TestMain sets variables that libraries read once per process.
 func TestMain(m *testing.M) {
 	if err := os.Setenv(proxies, "http://environment.example.org:3128"); err != nil {
 		panic(err)
@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// hang makes no connection, until the operating system gives up.
+// hang waits for the context or two hours and returns an error.
 func hang(ctx context.Context, _, _ string) (net.Conn, error) {
 	select {
 	case <-ctx.Done():
@@ -37,7 +37,8 @@ func hang(ctx context.Context, _, _ string) (net.Conn, error) {
 	return nil, errors.New("no connection")
 }
 
-// The handshake never ends: what takes the request its time is the limit.
+// TestConnectTimeouts shows the timeouts of a connection that never comes up: the error arrives when the timeout is
+// over.
 func TestConnectTimeouts(t *testing.T) {
 	const short, long = 5 * time.Second, time.Minute
 	tests := map[string]struct {
@@ -46,11 +47,15 @@ func TestConnectTimeouts(t *testing.T) {
 		read, watch time.Duration
 	}{
 		"Both": {
-			"each has its own", connection.Settings{ConnectTimeout: short, WatchConnectTimeout: long}, short, long,
+			"requests and watches have separate timeouts",
+			connection.Settings{ConnectTimeout: short, WatchConnectTimeout: long}, short, long,
 		},
-		"OfAll":     {"watches are requests", connection.Settings{ConnectTimeout: short}, short, short},
-		"OfWatches": {"the rest is as ever", connection.Settings{WatchConnectTimeout: long}, 30 * time.Second, long},
-		"None":      {"who asks gives up first", connection.Settings{ConnectTimeout: -1}, time.Hour, time.Hour},
+		"OfAll": {"the timeout of requests applies to watches by default",
+			connection.Settings{ConnectTimeout: short}, short, short},
+		"OfWatches": {"a timeout of watches does not change the default of requests",
+			connection.Settings{WatchConnectTimeout: long}, 30 * time.Second, long},
+		"None": {"without a timeout, the context of the request decides",
+			connection.Settings{ConnectTimeout: -1}, time.Hour, time.Hour},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -76,14 +81,14 @@ func TestConnectTimeouts(t *testing.T) {
 					if response != nil {
 						_ = response.Body.Close()
 					}
-					time.Sleep(2 * time.Hour) // nobody waits for the dialer
+					time.Sleep(2 * time.Hour) // the dialer ends only now
 				})
 			}
 		})
 	}
 }
 
-// Proxies of the environment are taken if they are trusted, that of the kubeconfig in any case.
+// TestProxies shows that proxies of the environment need TrustEnv, while the proxy of the kubeconfig is always used.
 func TestProxies(t *testing.T) {
 	withoutCluster(t)
 	for name, tc := range map[string]struct {
@@ -125,7 +130,8 @@ func TestProxies(t *testing.T) {
 	}
 }
 
-// Client-go asks each transport for the one below, to close what credentials leave behind that are not used any more.
+// TestIdleConnectionsAreClosed shows that client-go can close idle connections of former credentials through our
+// transport.
 func TestIdleConnectionsAreClosed(t *testing.T) {
 	closed := make(chan struct{}, 1)
 	server := httptest.NewUnstartedServer(http.NotFoundHandler())

@@ -41,7 +41,7 @@ func TestVectorsKubeconfig(t *testing.T) {
 	})
 }
 
-// described are the fields that are set, as Kopf has them.
+// described returns the set fields under Kopf's names.
 func described(info *credentials.Info) map[string]any {
 	fields := map[string]any{"priority": int64(info.Priority), "trust_env": info.TrustEnv}
 	for key, value := range map[string]string{

@@ -20,7 +20,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/console"
 )
 
-// writes keeps what each call has written, without any lock: whoever writes has to care for that.
+// writes keeps the text of each call. It does not lock: the caller must write from one goroutine at a time.
 type writes struct{ all []string }
 
 func (w *writes) Write(text []byte) (int, error) {
@@ -28,7 +28,8 @@ func (w *writes) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// Lines of many goroutines never interleave: each is one write, and there is one at a time, however long it is.
+// TestLinesOfManyGoroutines shows that lines of many goroutines never interleave: each is one write, one at a time,
+// however long it is.
 func TestLinesOfManyGoroutines(t *testing.T) {
 	const goroutines, each = 100, 20
 	for _, format := range []console.Format{console.Full, console.Plain, console.JSON} {
@@ -48,13 +49,14 @@ func TestLinesOfManyGoroutines(t *testing.T) {
 		}
 		for _, line := range out.all {
 			if strings.Count(line, "\n") != 1 || strings.Count(line, "Line") != 1 || !strings.HasSuffix(line, "\n") {
-				t.Fatalf("%s: no line of its own: %.200q", format, line)
+				t.Fatalf("%s: not a separate line: %.200q", format, line)
 			}
 		}
 	}
 }
 
-// What cannot be logged as it is appears as something else, and nothing ends because of it.
+// TestValuesThatCannotBeShown shows that a value that cannot be logged is replaced by a description and never stops
+// the program.
 func TestValuesThatCannotBeShown(t *testing.T) {
 	self := map[string]any{}
 	self["self"] = self
@@ -73,15 +75,18 @@ func TestValuesThatCannotBeShown(t *testing.T) {
 		value  any
 		want   string
 	}{
-		"mapping in itself":   {"package fmt would never end", self, "a map[string]interface {}" + cycle},
-		"list in itself":      {"package fmt would never end", list, "a []interface {}" + cycle},
-		"structure in itself": {"the type says what it is", ring, "a *console_test.node" + cycle},
-		"function inside": {"the type says what it is", struct{ F func() }{},
+		"mapping in itself": {"a mapping that contains itself is described by its type",
+			self, "a map[string]interface {}" + cycle},
+		"list in itself": {"a list that contains itself is described by its type",
+			list, "a []interface {}" + cycle},
+		"structure in itself": {"a struct that points to itself is described by its type",
+			ring, "a *console_test.node" + cycle},
+		"function inside": {"a struct with a function is described by its type", struct{ F func() }{},
 			"a struct { F func() }: json: unsupported type"},
-		"not a number": {"JSON has no such numbers", math.NaN(), "NaN"},
-		"no pod":       {"a nil is no reason to panic", (*corev1.Pod)(nil), "nil"},
-		"no mapping":   {"a nil is a value", map[string]any(nil), "null"},
-		"very deep":    {"nobody can read it, nor is it a reason to end", deep, ""},
+		"not a number": {"NaN is logged as text, as JSON does not have it", math.NaN(), "NaN"},
+		"no pod":       {"a nil pod is logged as nil", (*corev1.Pod)(nil), "nil"},
+		"no mapping":   {"a nil mapping is logged as null", map[string]any(nil), "null"},
+		"very deep":    {"a very deep value does not stop the program", deep, ""},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -98,7 +103,7 @@ func TestValuesThatCannotBeShown(t *testing.T) {
 	}
 }
 
-// Nothing is cut: who wants less of a value logs less.
+// TestLongValues shows that long values are not cut.
 func TestLongValues(t *testing.T) {
 	long := strings.Repeat("x", 1<<20)
 	for _, format := range []console.Format{console.Plain, console.JSON} {
@@ -110,7 +115,8 @@ func TestLongValues(t *testing.T) {
 	}
 }
 
-// Nothing of what objects, errors and handlers say is obeyed by a terminal, or looks like another line.
+// FuzzNothingControlsATerminal shows that values of objects, errors and handlers neither control a terminal nor look
+// like another line.
 func FuzzNothingControlsATerminal(f *testing.F) {
 	f.Add("\x1b]0;owned\x07\x1b[2J\x1b[31m\r\nINFO forged\u009b2J\u202e\xff\x00", "plain")
 	f.Add("\n\n", "a] [b")
@@ -132,22 +138,23 @@ func FuzzNothingControlsATerminal(f *testing.F) {
 	})
 }
 
-// checkLine checks that a line of the log, with all that belongs to it, is for the eyes alone.
+// checkLine checks that an entry of the log has printable characters only.
 func checkLine(t *testing.T, format console.Format, line string) {
 	t.Helper()
 	inner, ended := strings.CutSuffix(line, "\n")
 	if format != console.JSON {
 		inner = strings.ReplaceAll(strings.ReplaceAll(inner, "\n\t", ""), "\t", "")
 	} else if !json.Valid([]byte(line)) {
-		t.Errorf("no JSON: %q", line)
+		t.Errorf("not JSON: %q", line)
 	}
 	hidden := strings.ContainsFunc(inner, func(r rune) bool { return !unicode.IsPrint(r) })
 	if !ended || hidden || !utf8.ValidString(line) {
-		t.Errorf("%s: a terminal would obey %q", format, line)
+		t.Errorf("%s: the line controls a terminal: %q", format, line)
 	}
 }
 
-// A key of the framework keeps its value, whatever a handler says under it, also in groups and at any depth.
+// TestReservedKeys shows that a key of the framework keeps its value if a handler logs the same key, also in groups
+// and at any depth.
 func TestReservedKeys(t *testing.T) {
 	out := &writes{}
 	options := console.Options{Format: console.JSON, ReferenceKey: "it"}
@@ -169,7 +176,7 @@ func TestReservedKeys(t *testing.T) {
 	}
 }
 
-// A writer that fails stops nobody who logs.
+// TestClosedOutput shows that a failing writer does not stop the caller.
 func TestClosedOutput(t *testing.T) {
 	reader, writer, err := os.Pipe()
 	if err != nil {
@@ -181,7 +188,7 @@ func TestClosedOutput(t *testing.T) {
 	log.Error(io.ErrClosedPipe, "Lost as well")
 }
 
-// Colours are for terminals that know them.
+// TestOnTerminal shows that only terminals with support for colours count.
 func TestOnTerminal(t *testing.T) {
 	terminal, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0) // for a program, its own side is a terminal as well
 	if err != nil {
@@ -199,11 +206,11 @@ func TestOnTerminal(t *testing.T) {
 		noColor, of string
 		want        bool
 	}{
-		"terminal":       {"people look at it", terminal, "", "xterm-256color", true},
-		"NO_COLOR":       {"somebody has said so", terminal, "1", "xterm", false},
-		"dumb terminal":  {"it would show the codes", terminal, "", "dumb", false},
-		"pipe":           {"another program reads it", pipe, "", "xterm", false},
-		"no file at all": {"a test, or another program", &writes{}, "", "xterm", false},
+		"terminal":       {"a terminal with colours counts", terminal, "", "xterm-256color", true},
+		"NO_COLOR":       {"NO_COLOR switches colours off", terminal, "1", "xterm", false},
+		"dumb terminal":  {"a dumb terminal does not count", terminal, "", "dumb", false},
+		"pipe":           {"a pipe does not count", pipe, "", "xterm", false},
+		"no file at all": {"a writer that is not a file does not count", &writes{}, "", "xterm", false},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -216,7 +223,7 @@ func TestOnTerminal(t *testing.T) {
 	}
 }
 
-// What is in which colour, for people alone.
+// TestColours shows the colour of each level, and that JSON does not have any.
 func TestColours(t *testing.T) {
 	for format, want := range map[console.Format]string{
 		console.Plain: "\x1b[2m[w] a\x1b[0m n=1\n" + "[w] b n=1\n" + "\x1b[31m[w] c\x1b[0m n=1\n", console.JSON: "",

@@ -19,10 +19,10 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/console"
 )
 
-// word is a string of a type of its own, such as a reason.
+// word is a string type, such as a reason.
 type word string
 
-// newLogger is a logger of a format at the usual level.
+// newLogger returns a logger with the format at the default level.
 func newLogger(out io.Writer, format console.Format) logr.Logger {
 	return console.New(out, console.Options{Format: format, Operator: "test.example.org"})
 }
@@ -33,24 +33,24 @@ func TestLogForPeople(t *testing.T) {
 		log    func(log logr.Logger)
 		want   string
 	}{
-		"message": {"the least", func(log logr.Logger) { log.Info("Hello") }, "Hello\n"},
-		"object first": {"it is what one looks for",
+		"message": {"a message without values is logged alone", func(log logr.Logger) { log.Info("Hello") }, "Hello\n"},
+		"object first": {"the object comes before the message",
 			func(log logr.Logger) {
 				log.WithValues(
 					"kind", "Widget", "namespace", "ns", "name", "w1",
 				).WithValues("handler", "fn").Info("Handled", "after", "5s")
 			},
 			"[ns/w1] Handled after=5s handler=fn\n"},
-		"object without a namespace": {"clusters have such objects",
+		"object without a namespace": {"an object without a namespace is shown by its name",
 			func(log logr.Logger) { log.WithValues("name", "w1").Info("Handled") }, "[w1] Handled\n"},
 		"error": {
-			"it is a value like others", func(log logr.Logger) { log.Error(errors.New("it broke"), "Failed") },
+			"an error is logged as a value", func(log logr.Logger) { log.Error(errors.New("it broke"), "Failed") },
 			"Failed error=\"it broke\"\n",
 		},
-		"forged lines": {"values of objects must not look like lines of ours",
+		"forged lines": {"line breaks in values are escaped, so a value cannot forge a line",
 			func(log logr.Logger) { log.Info("Got", "value", "x\n2024-01-01 INFO forged", "key with=signs", 1) },
 			"Got value=\"x\\n2024-01-01 INFO forged\" \"key with=signs\"=1\n"},
-		"values": {"each in its shortest form",
+		"values": {"each value has its shortest form",
 			func(log logr.Logger) {
 				log.Info(
 					"Got", "text", "a b", "empty", "", "reason", word("create"), "n", 1, "tree",
@@ -58,38 +58,38 @@ func TestLogForPeople(t *testing.T) {
 				)
 			},
 			"Got text=\"a b\" empty=\"\" reason=create n=1 tree={\"a\":[1]} nil=null ratio=NaN\n"},
-		"values of HTML": {"differences and errors have such signs, and a log is no page",
+		"values of HTML": {"HTML characters are not escaped",
 			func(log logr.Logger) { log.Info("Got", "changes", []string{"spec.nodes: 2 -> 3 & <b>"}) },
 			"Got changes=[\"spec.nodes: 2 -> 3 & <b>\"]\n"},
-		"stack": {"nobody can read one on a line", func(log logr.Logger) {
+		"stack": {"a stack follows the line, indented", func(log logr.Logger) {
 			log.Error(nil, "Panicked", "stack", "one\n\ttwo\n", "n", 1)
 		},
 			"Panicked n=1\n\tone\n\t\ttwo\n"},
-		"odd identity": {"some kinds may have any names, also those that look like the end of an identity",
+		"odd identity": {"an odd name is quoted, so it cannot look like the end of the identity",
 			func(log logr.Logger) { log.WithValues("name", "a] [kube-system/b\x1b[2J").Info("Handled") },
 			"[\"a] [kube-system/b\\x1b[2J\"] Handled\n"},
-		"identity is the framework's": {"what comes later is the handler's own word",
+		"identity is the framework's": {"a handler cannot override the identity: its values get a prefix",
 			func(log logr.Logger) {
 				log = log.WithValues("kind", "Widget", "namespace", "ns", "name", "w1", "handler", "fn", "attempt", 1)
 				log.WithValues("name", "w2", "handler", "other").Info("Got", "namespace", "kube-system", "attempt", 9)
 			},
 			"[ns/w1] Got extra.namespace=kube-system extra.attempt=9 " +
 				"handler=fn attempt=1 extra.name=w2 extra.handler=other\n"},
-		"identity without a namespace is the framework's": {"an empty namespace is one",
+		"identity without a namespace is the framework's": {"an empty namespace counts as part of the identity",
 			func(log logr.Logger) {
 				log.WithValues("namespace", "", "name", "w1").Info("Got", "namespace", "kube-system", "name", "w2")
 			},
 			"[w1] Got extra.namespace=kube-system extra.name=w2\n"},
-		"message with control characters": {"terminals obey them",
+		"message with control characters": {"control characters of a message are escaped",
 			func(log logr.Logger) { log.Info("a\rb\x1b[31m\u009b2J\u202ec\u2028d\x85e\x7f\x00\xff\u200b\u2066") },
 			"a\\rb\\x1b[31m\\u009b2J\\u202ec\\u2028d\\x85e\\x7f\\x00\\xff\\u200b\\u2066\n"},
-		"message of many lines": {"none of them may look like the beginning of another message",
+		"message of many lines": {"the lines of a message are indented, so none looks like another entry",
 			func(log logr.Logger) { log.Info("one\n2024-01-01 INFO two\n\tthree\r\nfour") },
 			"one\n\t2024-01-01 INFO two\n\t\tthree\n\tfour\n"},
-		"stack with control characters": {"it may be anybody's value",
+		"stack with control characters": {"control characters of a stack are escaped",
 			func(log logr.Logger) { log.Error(nil, "Panicked", "stack", "one\x1b[2J\r\n2024-01-01\rtwo\u2029three") },
 			"Panicked\n\tone\\x1b[2J\n\t2024-01-01\\rtwo\\u2029three\n"},
-		"values with control characters": {"however deep",
+		"values with control characters": {"control characters of values are escaped at any depth",
 			func(log logr.Logger) {
 				log.Info(
 					"Got", "bytes", "a\xffb", "tree", map[string]any{"a\u202e": "\x7f\u009b\u2066\U000e0041\x1b"},
@@ -98,12 +98,13 @@ func TestLogForPeople(t *testing.T) {
 			},
 			`Got bytes="a\xffb" tree={"a\u202e":"\u007f\u009b\u2066\udb40\udc41\u001b"} "key\u202e\x9b"=1` +
 				"\n"},
-		"letters of all kinds": {"are no danger",
+		"letters of all kinds": {"letters of all languages are printed unchanged",
 			func(log logr.Logger) {
 				log.WithValues("name", "größe").Info("über", "value", "日本", "tree", []string{"é"})
 			},
 			"[größe] über value=日本 tree=[\"é\"]\n"},
-		"verbose message": {"not asked for", func(log logr.Logger) { log.V(1).Info("Thinking") }, ""},
+		"verbose message": {"a verbose message is not logged by default",
+			func(log logr.Logger) { log.V(1).Info("Thinking") }, ""},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -120,7 +121,7 @@ func TestLogForPeople(t *testing.T) {
 	}
 }
 
-// head is what the format "full" has in front of what "plain" has.
+// head is the part of a line by which the format "full" differs from "plain".
 var head = regexp.MustCompile(`(?m)^\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}\] (.{20}) \[[A-Z]+ *\] `)
 
 func TestNamesOfLoggers(t *testing.T) {
@@ -130,25 +131,25 @@ func TestNamesOfLoggers(t *testing.T) {
 		log    func(log logr.Logger) logr.Logger
 		want   string
 	}{
-		"operator": {"it is what speaks",
+		"operator": {"the operator is the logger of its own lines",
 			func(log logr.Logger) logr.Logger { return log.WithName(operator) }, "test.example.org"},
-		"object": {"as in Kopf",
+		"object": {"lines about an object have Kopf's logger",
 			func(log logr.Logger) logr.Logger { return log.WithName(operator).WithValues("name", "w1") },
 			"kopf.objects"},
-		"own name": {"it says more",
+		"own name": {"a logger's own name comes before that of the object",
 			func(log logr.Logger) logr.Logger {
 				return log.WithName(operator).WithName("backup").WithValues("name", "w1")
 			},
 			"backup"},
-		"activity": {"as in Kopf",
+		"activity": {"lines about an activity have Kopf's logger, cut to the column",
 			func(log logr.Logger) logr.Logger { return log.WithName(operator).WithValues("activity", "cleanup") },
 			"kopf.activities.clea"},
-		"forged": {"it may be made of the name of an object",
+		"forged": {"control characters of a name are escaped",
 			func(log logr.Logger) logr.Logger { return log.WithName(operator).WithName("a\nb c\x1b[0m") },
 			`a\nb c\x1b[0m`},
-		"alike": {"it only begins like the operator's",
+		"alike": {"a name that begins like the operator's is a name of its own",
 			func(log logr.Logger) logr.Logger { return log.WithName(operator + "x") }, "test.example.orgx"},
-		"long": {"the column has an end",
+		"long": {"a long name is cut to the column",
 			func(log logr.Logger) logr.Logger { return log.WithName("a.very.long.name.of.a.logger") },
 			"a.very.long.name.of."},
 	}
@@ -174,7 +175,7 @@ func TestLogForMachines(t *testing.T) {
 		t.Fatalf("%v: %s", err, out.String())
 	}
 	if stamp, ok := got["timestamp"].(string); !ok || !strings.HasSuffix(stamp, "+00:00") {
-		t.Errorf("no time in UTC: %v", got["timestamp"])
+		t.Errorf("the time is not in UTC: %v", got["timestamp"])
 	}
 	delete(got, "timestamp")
 	want := map[string]any{
@@ -184,11 +185,12 @@ func TestLogForMachines(t *testing.T) {
 		t.Errorf("-want, +got:\n%s", d)
 	}
 	if strings.Count(out.String(), "\n") != 1 {
-		t.Errorf("more than a line: %s", out.String())
+		t.Errorf("more than one line: %s", out.String())
 	}
 }
 
-// What machines read, people look at in terminals; and a key that stands twice is read as the last one.
+// TestLogForMachinesCannotBeForged shows that JSON lines have printable characters only, as people read them in
+// terminals, and no duplicate keys, as parsers take the last one.
 func TestLogForMachinesCannotBeForged(t *testing.T) {
 	var out bytes.Buffer
 	log := newLogger(&out, console.JSON).WithValues(
@@ -203,7 +205,7 @@ func TestLogForMachinesCannotBeForged(t *testing.T) {
 	if strings.Count(line, "\n") != 1 || strings.ContainsFunc(
 		strings.TrimSuffix(line, "\n"), func(r rune) bool { return !unicode.IsPrint(r) },
 	) {
-		t.Errorf("what a terminal would obey: %q", line)
+		t.Errorf("the line controls a terminal: %q", line)
 	}
 	var got map[string]any
 	if err := json.Unmarshal(out.Bytes(), &got); err != nil {
@@ -222,12 +224,12 @@ func TestLogForMachinesCannotBeForged(t *testing.T) {
 	}
 	for _, key := range []string{"object", "handler", "severity", "message", "timestamp", "logger"} {
 		if n := strings.Count(line, `"`+key+`":`); n != 1 {
-			t.Errorf("%q stands %d times in %s", key, n, line)
+			t.Errorf("%q occurs %d times in %s", key, n, line)
 		}
 	}
 }
 
-// evil panics whatever it is asked.
+// evil panics in each of its methods.
 type evil struct{ err error }
 
 func (e *evil) Error() string                { return e.err.Error() }
@@ -261,7 +263,7 @@ func TestLogSurvivesValuesThatPanic(t *testing.T) {
 	}
 }
 
-// The logger of controller-runtime drops messages that come too often.
+// TestLogDropsNothing shows that repeated messages are not dropped, unlike by the logger of controller-runtime.
 func TestLogDropsNothing(t *testing.T) {
 	for _, format := range []console.Format{console.Full, console.JSON} {
 		var out bytes.Buffer
@@ -294,7 +296,7 @@ func TestLogOfClientLibraries(t *testing.T) {
 	}
 }
 
-// Who reads a line of JSON sees the last of several values under one key only.
+// TestNoKeyTwiceInALine shows that a line never has a key twice: readers of JSON would see only the last value.
 func TestNoKeyTwiceInALine(t *testing.T) {
 	for name, log := range map[string]func(log logr.Logger){
 		"in one call": func(log logr.Logger) { log.Info("Got", "a", 1, "a", 2, "a", 3) },
@@ -322,7 +324,7 @@ func TestNoKeyTwiceInALine(t *testing.T) {
 	}
 }
 
-// topKeys are the keys of an object in JSON, in order, with those that stand twice.
+// topKeys returns the top-level keys of a JSON object in order, including duplicates.
 func topKeys(t *testing.T, line string) (keys []string) {
 	t.Helper()
 	for decoder, depth, key := json.NewDecoder(strings.NewReader(line)), 0, true; ; {

@@ -33,8 +33,8 @@ func (cutOff) Decode() (watch.EventType, runtime.Object, error) { return "", nil
 
 func (cutOff) Close() {}
 
-// What libraries say of themselves is shown when debugging, however they say it. What they warn of, and their errors,
-// are shown in any case.
+// TestChatterOfLibraries shows that messages of libraries need the level Debug, while their warnings and errors are
+// always shown.
 func TestChatterOfLibraries(t *testing.T) {
 	const always, debugging = true, false
 	cases := map[string]struct {
@@ -42,21 +42,22 @@ func TestChatterOfLibraries(t *testing.T) {
 		log    func(log logr.Logger)
 		shown  bool
 	}{
-		"watch": {"a watch ends now and then", func(log logr.Logger) {
+		"watch": {"the end of a watch is shown when debugging", func(log logr.Logger) {
 			reporter := apierrors.NewClientErrorReporter(500, "GET", "watch")
 			for range watch.NewStreamWatcherWithLogger(log, cutOff{}, reporter).ResultChan() {
 				t.Error("an event")
 			}
 		}, debugging},
-		"request for an object": {"client-go takes loggers from contexts", func(log logr.Logger) {
-			ctx := klog.NewContext(t.Context(), log.WithName("op").WithValues("name", "w1"))
-			backoff := &rest.URLBackoff{Backoff: flowcontrol.NewBackOff(time.Second, time.Second)}
-			backoff.UpdateBackoffWithContext(ctx, &url.URL{Host: "server"}, nil, http.StatusNotFound)
-		}, debugging},
-		"error": {"somebody has to know", func(log logr.Logger) {
+		"request for an object": {"a message with a logger from the context is shown when debugging",
+			func(log logr.Logger) {
+				ctx := klog.NewContext(t.Context(), log.WithName("op").WithValues("name", "w1"))
+				backoff := &rest.URLBackoff{Backoff: flowcontrol.NewBackOff(time.Second, time.Second)}
+				backoff.UpdateBackoffWithContext(ctx, &url.URL{Host: "server"}, nil, http.StatusNotFound)
+			}, debugging},
+		"error": {"an error of a library is always shown", func(log logr.Logger) {
 			utilruntime.HandleErrorWithLogger(log, io.ErrUnexpectedEOF, "text")
 		}, always},
-		"warning of the API server": {"of what is deprecated, or dropped", func(log logr.Logger) {
+		"warning of the API server": {"a warning of the API server is always shown", func(log logr.Logger) {
 			ctx := logf.IntoContext(t.Context(), log)
 			logf.NewKubeAPIWarningLogger(logf.KubeAPIWarningLoggerOptions{}).HandleWarningHeaderWithContext(
 				ctx, 299, "", "unknown field",
@@ -82,8 +83,8 @@ func TestChatterOfLibraries(t *testing.T) {
 	}
 }
 
-// All lines of klog count as lines of libraries, also those of the program. Klog has one logger per process, so this is
-// one test.
+// TestLinesOfKlog shows that all lines of klog count as lines of libraries, also those of the program. Klog has one
+// logger per process, so this is one test.
 func TestLinesOfKlog(t *testing.T) {
 	var out bytes.Buffer
 	console.ForwardKlog(console.New(&out, console.Options{Format: console.Plain, Verbosity: console.Verbose}), false)
@@ -99,12 +100,13 @@ func TestLinesOfKlog(t *testing.T) {
 	}
 }
 
-// librariesOutput outlives a test: controller-runtime takes the first logger that it is given, and no other.
+// librariesOutput outlives a test: controller-runtime keeps the first logger that is set.
 var librariesOutput bytes.Buffer
 
-// A failed health check is told with its name, though the type in which controller-runtime has it shows none.
+// TestFailedHealthChecks shows that a failed health check is logged with its name, which the type of
+// controller-runtime does not show.
 func TestFailedHealthChecks(t *testing.T) {
-	logf.SetLogger(console.New(&librariesOutput, console.Options{})) // for good: this package has no other use for it
+	logf.SetLogger(console.New(&librariesOutput, console.Options{})) // permanently: this package needs no other
 	librariesOutput.Reset()
 	checks := &healthz.Handler{Checks: map[string]healthz.Checker{
 		"shop/watches": func(*http.Request) error { return io.ErrUnexpectedEOF },

@@ -16,7 +16,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 )
 
-// ownText is a program's handler that writes text without times.
+// ownText returns a program's handler that writes text without times.
 func ownText(out *bytes.Buffer, level slog.Level) slog.Handler {
 	return slog.NewTextHandler(out, &slog.HandlerOptions{
 		Level: level, ReplaceAttr: func(groups []string, a slog.Attr) slog.Attr {
@@ -28,7 +28,7 @@ func ownText(out *bytes.Buffer, level slog.Level) slog.Handler {
 	})
 }
 
-// What a program's handler gets: levels, values and groups, as far as the flags and itself want them.
+// TestOwnHandlerIsServed shows the levels, values and groups that a program's handler receives.
 func TestOwnHandlerIsServed(t *testing.T) {
 	const debug, info, warn, failure = "level=DEBUG msg=debug\n", "level=INFO msg=info\n", "level=WARN msg=warn\n",
 		"level=ERROR msg=error error=boo\n"
@@ -45,17 +45,20 @@ func TestOwnHandlerIsServed(t *testing.T) {
 		log       func(log logr.Logger)
 		want      string
 	}{
-		"its level": {"it decides", slog.LevelWarn, console.Normal, levels, warn + failure},
-		"lowest level": {"flags hide nothing from it", slog.LevelDebug, console.Normal, levels,
+		"its level": {"the level of the handler decides", slog.LevelWarn, console.Normal, levels, warn + failure},
+		"lowest level": {"the default verbosity hides nothing from the handler",
+			slog.LevelDebug, console.Normal, levels,
 			debug + info + warn + failure},
-		"verbose": {"it decides nevertheless", slog.LevelInfo, console.Debug, levels, info + warn + failure},
-		"quiet":   {"it cannot know the flag", slog.LevelDebug, console.Quiet, levels, warn + failure},
-		"levels of logr": {"there are many, which log/slog has no names for", slog.LevelDebug, console.Normal,
+		"verbose": {"a verbose flag does not lower the level of the handler",
+			slog.LevelInfo, console.Debug, levels, info + warn + failure},
+		"quiet": {"the quiet flag hides information from the handler",
+			slog.LevelDebug, console.Quiet, levels, warn + failure},
+		"levels of logr": {"a high level of logr becomes the debug level", slog.LevelDebug, console.Normal,
 			func(log logr.Logger) { log.V(3).Info("debug") }, debug},
-		"values": {"of the logger, and of the line", slog.LevelInfo, console.Normal,
+		"values": {"values of the logger and of the line are passed", slog.LevelInfo, console.Normal,
 			func(log logr.Logger) { log.WithName("op").WithValues("uid", "u1").Info("info", "n", 1) },
 			"level=INFO msg=info uid=u1 logger=op n=1\n"},
-		"groups": {"log/slog works on the same logger", slog.LevelInfo, console.Normal,
+		"groups": {"groups of log/slog are passed", slog.LevelInfo, console.Normal,
 			func(log logr.Logger) {
 				slog.New(logr.ToSlogHandler(log.WithValues("uid", "u1"))).WithGroup("disk").With("free", 1).
 					Info("info", slog.Group("of", "all", 2))
@@ -73,7 +76,7 @@ func TestOwnHandlerIsServed(t *testing.T) {
 	}
 }
 
-// faulty is a handler with one method that does not work.
+// faulty is a handler with one failing method.
 type faulty struct {
 	method string
 	fault  func() error
@@ -108,7 +111,8 @@ func (f *faulty) with(method, key string) slog.Handler {
 	return &derived
 }
 
-// A handler that fails, or panics, stops nobody who logs; and somebody is told of it, once.
+// TestOwnHandlerThatFails shows that a failing or panicking handler does not stop the caller, and that the failure is
+// logged once.
 func TestOwnHandlerThatFails(t *testing.T) {
 	panicking := func() error { panic("no disk") }
 	failing := func() error { return errors.New("no disk") }
@@ -118,13 +122,17 @@ func TestOwnHandlerThatFails(t *testing.T) {
 		fault  func() error
 		want   []string
 	}{
-		"Handle panics":  {"each line is tried", "Handle", panicking, []string{"a g one", "a g two"}},
-		"Handle fails":   {"each line is tried", "Handle", failing, []string{"a g one", "a g two"}},
-		"Enabled panics": {"lines are not lost by that", "Enabled", panicking, []string{"a g one", "a g two"}},
-		"WithAttrs panics": {"the line is worth more than its values", "WithAttrs", panicking,
+		"Handle panics": {"each line is tried after a panic of Handle",
+			"Handle", panicking, []string{"a g one", "a g two"}},
+		"Handle fails": {"each line is tried after an error of Handle",
+			"Handle", failing, []string{"a g one", "a g two"}},
+		"Enabled panics": {"a panic of Enabled loses no lines", "Enabled", panicking, []string{"a g one", "a g two"}},
+		"WithAttrs panics": {"a panic of WithAttrs loses the values, but not the line", "WithAttrs", panicking,
 			[]string{"g one", "g two"}},
-		"no WithAttrs": {"nil is no handler", "WithAttrs", failing, []string{"g one", "g two"}},
-		"no WithGroup": {"nil is no handler", "WithGroup", failing, []string{"a one", "a two"}},
+		"no WithAttrs": {"a nil handler of WithAttrs loses the values, but not the line",
+			"WithAttrs", failing, []string{"g one", "g two"}},
+		"no WithGroup": {"a nil handler of WithGroup loses the group, but not the line",
+			"WithGroup", failing, []string{"a one", "a two"}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -141,7 +149,7 @@ func TestOwnHandlerThatFails(t *testing.T) {
 			}
 			const told = "Log handler of the program failed; lines of the log may be missing; logged once error="
 			if n := strings.Count(errs.String(), "Log handler"); n != 1 || !strings.HasPrefix(errs.String(), told) {
-				t.Errorf("told %d times: %s", n, errs.String())
+				t.Errorf("logged %d times: %s", n, errs.String())
 			}
 		})
 	}

@@ -12,7 +12,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/console"
 )
 
-// The loggers of the standard library write lines in the format of the log. They are process-wide, so this is one test.
+// TestStandardLoggers shows that the loggers of the standard library write lines in the format of the log. They are
+// process-wide, so this is one test.
 func TestStandardLoggers(t *testing.T) {
 	before, flags := slog.Default(), stdlog.Flags()
 	defer func() {
@@ -50,6 +51,6 @@ func TestStandardLoggers(t *testing.T) {
 	console.ForwardStandard(console.New(&out, console.Options{Format: console.JSON}))
 	stdlog.Print("kept")
 	if !strings.Contains(own.String(), "kept") {
-		t.Error("a logger that the program has set up itself was replaced")
+		t.Error("a logger that the program has set up was replaced")
 	}
 }

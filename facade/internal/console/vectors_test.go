@@ -20,10 +20,10 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/vectors"
 )
 
-// recorded is when Kopf's lines were recorded.
+// recorded is the time at which Kopf's lines were recorded.
 var recorded = time.Date(2024, 5, 6, 7, 8, 9, 123456000, time.UTC)
 
-// What Kopf logs, the log of a program has with the same keys and the same texts.
+// TestVectors shows that the log has the keys and texts of Kopf's log.
 func TestVectors(t *testing.T) {
 	local := time.Local
 	time.Local = time.UTC
@@ -34,7 +34,7 @@ func TestVectors(t *testing.T) {
 			time.Sleep(time.Until(recorded))
 			format := console.Format(in.Text("format", ""))
 			if !format.Valid() {
-				// D-log-format: who wants another format has a handler of log/slog.
+				// D-log-format: other formats need a handler of log/slog.
 				t.Skip("deviates: D-log-format")
 			}
 			var out bytes.Buffer
@@ -79,7 +79,7 @@ func logLine(log logr.Logger, in vectors.Fields) {
 	slog.New(logr.ToSlogHandler(log)).Log(context.Background(), level, message, values...)
 }
 
-// decoded is a line as the cases have it.
+// decoded returns a line in the form of the test vectors.
 func decoded(t *testing.T, format console.Format, line string) any {
 	t.Helper()
 	if format != console.JSON {

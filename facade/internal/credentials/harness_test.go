@@ -15,16 +15,16 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/credentials"
 )
 
-// server is an API server that knows some tokens. It takes a second for each answer.
+// server is an API server that accepts some tokens. Each answer takes a second.
 type server struct {
 	mu     sync.Mutex
 	tokens map[string]bool
-	odd    string // a path that is refused whatever the token is
+	odd    string // a path that is refused with any token
 	slow   string // a path whose answers take an hour to arrive
 	seen   []string
 	down   error
 
-	unknown error // instead of an answer whether a token is known
+	unknown error // returned instead of an answer of /api
 }
 
 func knowing(tokens ...string) *server {
@@ -42,11 +42,11 @@ func (s *server) allow(tokens ...string) {
 	}
 }
 
-// RoundTrip answers with what was sent, or with 401.
+// RoundTrip answers with the body of the request, or with 401.
 func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
 	time.Sleep(time.Second)
 	if r.URL.Path == s.slow {
-		defer time.Sleep(time.Hour) // the lock is not held then
+		defer time.Sleep(time.Hour) // without holding the lock
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -81,12 +81,12 @@ func (s *server) requests() []string {
 	return append([]string{}, s.seen...)
 }
 
-// info are credentials for the server.
+// info returns credentials for the server.
 func (s *server) info(token string) *credentials.Info {
 	return &credentials.Info{Server: "http://api", Token: token, Config: &rest.Config{Transport: s}}
 }
 
-// program is what uses the connection.
+// program is a client of the server.
 type program struct {
 	t      *testing.T
 	client *http.Client
@@ -97,7 +97,7 @@ type program struct {
 	namespace func() string // the default one
 }
 
-// start logs in with what the function gives for the n-th login.
+// start logs in with the credentials that give returns for the n-th login.
 func start(
 	ctx context.Context, t *testing.T, give func(n int) (map[string]*credentials.Info, error),
 ) (*program, error) {
@@ -118,14 +118,14 @@ func start(
 	return p, err
 }
 
-// one gives one token after another, and the last one again.
+// one returns a login function that gives one token after another, and then the last one.
 func one(s *server, tokens ...string) func(int) (map[string]*credentials.Info, error) {
 	return func(n int) (map[string]*credentials.Info, error) {
 		return map[string]*credentials.Info{"fn": s.info(tokens[min(n, len(tokens))-1])}, nil
 	}
 }
 
-// send gives the code of the answer and its body.
+// send returns the code and the body of the answer.
 func (p *program) send(ctx context.Context, path, body string) (int, string, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPut, p.host+path, strings.NewReader(body))
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/credentials"
 )
 
-// However many requests wait, and however long, there is one login, and none of them fails.
+// TestManyWaitForSlowLogin shows that many waiting requests cause one login, and that none of them fails.
 func TestManyWaitForSlowLogin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := knowing("a")
@@ -47,7 +47,7 @@ func TestManyWaitForSlowLogin(t *testing.T) {
 	})
 }
 
-// A refusal of credentials that are gone says nothing about those that have come since.
+// TestLateRefusal shows that a refusal of former credentials does not affect newer ones.
 func TestLateRefusal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := knowing("b")
@@ -60,26 +60,26 @@ func TestLateRefusal(t *testing.T) {
 		for range 5 {
 			late.Go(func() {
 				if code, _, err := p.send(t.Context(), "/slow", ""); code != http.StatusOK || err != nil {
-					t.Errorf("it is sent again: %d, error %v", code, err)
+					t.Errorf("a late request must be sent again: %d, error %v", code, err)
 				}
 			})
 		}
 		time.Sleep(2 * time.Second)
 		for range 5 {
 			if code, _, err := p.send(t.Context(), "/apis", ""); code != http.StatusOK || err != nil {
-				t.Errorf("%d, error %v", code, err)
+				t.Errorf("a request after the login: %d, error %v", code, err)
 			}
 		}
 		late.Wait()
 		refused := slices.DeleteFunc(s.requests(), func(r string) bool { return strings.HasSuffix(r, " b") })
 		want := append(slices.Repeat([]string{"api/slow a"}, 5), "api/apis a", "api/api a")
 		if d := cmp.Diff(want, refused); d != "" || p.logins != 2 {
-			t.Errorf("%d logins; the new credentials stay, -want, +got:\n%s", p.logins, d)
+			t.Errorf("%d logins; the new credentials must stay in use, -want, +got:\n%s", p.logins, d)
 		}
 	})
 }
 
-// Who may read, but is refused all that it writes, is told so each time, and nothing else changes.
+// TestRefusedWrites shows that a user without the right to write gets each refusal as an answer, without a new login.
 func TestRefusedWrites(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := knowing("a")
@@ -103,7 +103,8 @@ func TestRefusedWrites(t *testing.T) {
 	})
 }
 
-// Credentials that are outdated when they come end the program like those that are refused.
+// TestExpiredLater shows that credentials of a second login that have already expired end the program like refused
+// ones.
 func TestExpiredLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := knowing("a", "b")
@@ -120,16 +121,17 @@ func TestExpiredLater(t *testing.T) {
 		synctest.Wait()
 		for _, err := range []error{err, p.failed} {
 			if err == nil || !strings.Contains(err.Error(), `handler "fn": the credentials have expired at `) {
-				t.Errorf("got %v", err)
+				t.Errorf("want an error about the expiration, got %v", err)
 			}
 		}
 		if p.logins != 2 {
-			t.Errorf("%d logins: there is no loop", p.logins)
+			t.Errorf("%d logins, want 2", p.logins)
 		}
 	})
 }
 
-// A server that does not answer whether it knows the credentials has not refused them.
+// TestRefusedByServerThatGoesDown shows that a refusal whose check gets no answer is returned and does not cause a
+// login.
 func TestRefusedByServerThatGoesDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := knowing("a")

@@ -31,7 +31,7 @@ func TestRequestsOutliveTheirToken(t *testing.T) {
 				all.Go(func() {
 					body := fmt.Sprintf("%d of round %d", i, round)
 					if code, got, err := p.send(t.Context(), "/apis", body); code != 200 || got != body || err != nil {
-						t.Errorf("want the body again, got %d, %q, error %v", code, got, err)
+						t.Errorf("want the body of the request, got %d, %q, error %v", code, got, err)
 					}
 				})
 			}
@@ -42,7 +42,7 @@ func TestRequestsOutliveTheirToken(t *testing.T) {
 		}
 		checks := slices.DeleteFunc(s.requests(), func(r string) bool { return !strings.HasPrefix(r, "api/api ") })
 		if want := []string{"api/api a", "api/api b"}; !slices.Equal(want, checks) {
-			t.Errorf("tokens are checked once: %v", checks)
+			t.Errorf("each refused token must be checked once, got %v", checks)
 		}
 	})
 }
@@ -55,12 +55,13 @@ func TestCredentialsThatNeverWork(t *testing.T) {
 		logins int
 	}{
 		"Same": {
-			"a token in a file does not get better", func(s *server) func(int) (map[string]*credentials.Info, error) {
+			"the login fails if it returns the refused credentials again",
+			func(s *server) func(int) (map[string]*credentials.Info, error) {
 				return one(s, "x")
 			}, `handler "fn": the credentials are those that the API server has refused`, 2,
 		},
 		"AlwaysOthers": { // D-login-limit
-			"who makes tokens may make wrong ones for ever", func(
+			"the login fails after four logins with different refused credentials", func(
 				s *server,
 			) func(int) (map[string]*credentials.Info, error) {
 				return func(n int) (map[string]*credentials.Info, error) {
@@ -69,12 +70,14 @@ func TestCredentialsThatNeverWork(t *testing.T) {
 			}, "has refused the credentials of 4 logins in a row", 4,
 		},
 		"TheLastThree": {
-			"they are taken in turns", func(s *server) func(int) (map[string]*credentials.Info, error) {
+			"the login fails if it returns formerly refused credentials",
+			func(s *server) func(int) (map[string]*credentials.Info, error) {
 				return one(s, "x", "y", "z", "x")
 			}, `handler "fn": the credentials are those that the API server has refused`, 4,
 		},
 		"Failing": {
-			"the second login fails", func(s *server) func(int) (map[string]*credentials.Info, error) {
+			"an error of the second login is returned",
+			func(s *server) func(int) (map[string]*credentials.Info, error) {
 				return func(n int) (map[string]*credentials.Info, error) {
 					if n > 1 {
 						return nil, errors.New("boo")
@@ -104,14 +107,15 @@ func TestCredentialsThatNeverWork(t *testing.T) {
 				}
 				before := len(s.requests())
 				if _, _, err := p.send(t.Context(), "/apis", ""); err == nil || len(s.requests()) != before {
-					t.Errorf("%s: nothing can be sent any more, got error %v", tc.reason, err)
+					t.Errorf("%s: no request must be sent after the failure, got error %v", tc.reason, err)
 				}
 			})
 		})
 	}
 }
 
-// A refusal that is not for the credentials is an answer as any other: D-login-check.
+// TestRefusalsOfOthers shows that a refusal of one path with valid credentials is an answer like any other:
+// D-login-check.
 func TestRefusalsOfOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := knowing("a")
@@ -151,12 +155,13 @@ func TestExpiration(t *testing.T) {
 		}
 		want := []string{"api/apis a", "api/apis b", "api/apis b"}
 		if d := cmp.Diff(want, s.requests()); d != "" || p.logins != 3 {
-			t.Errorf("%d logins; nobody has to be refused, -want, +got:\n%s", p.logins, d)
+			t.Errorf("%d logins, want 3 without a refused request, -want, +got:\n%s", p.logins, d)
 		}
 	})
 }
 
-// A server that cannot be reached says nothing about credentials, however often they expire meanwhile.
+// TestExpirationWhileTheServerIsDown shows that an unreachable server does not count against the credentials, however
+// often they expire.
 func TestExpirationWhileTheServerIsDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := knowing("a")
@@ -194,22 +199,23 @@ func TestPriorities(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := p.namespace(); got != "high" {
-			t.Errorf("the default namespace is that of the credentials in use, got %q", got)
+			t.Errorf("the default namespace must be that of the credentials in use, got %q", got)
 		}
 		if code, _, err := p.send(t.Context(), "/apis", ""); code != 200 || err != nil || p.logins != 1 {
-			t.Errorf("got %d, error %v, %d logins", code, err, p.logins)
+			t.Errorf("want success without a login, got %d, error %v, %d logins", code, err, p.logins)
 		}
 		if got := p.namespace(); got != "low" {
-			t.Errorf("the default namespace is that of the credentials in use, got %q", got)
+			t.Errorf("the default namespace must be that of the credentials in use, got %q", got)
 		}
 		want := []string{"api/apis high", "api/api high", "other/path/apis low"}
 		if d := cmp.Diff(want, s.requests()); d != "" {
-			t.Errorf("what else there is comes before a login, at its own server; -want, +got:\n%s", d)
+			t.Errorf("credentials of lower priority must be used before a login, at their own server; -want, +got:\n%s",
+				d)
 		}
 	})
 }
 
-// A request waits as long as it may, a login as long as the program runs.
+// TestEndsWhileWaiting shows that a waiting request ends with its own context, and a login with that of the program.
 func TestEndsWhileWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := knowing("a")
@@ -228,15 +234,15 @@ func TestEndsWhileWaiting(t *testing.T) {
 		asked, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		if _, _, err := p.send(asked, "/apis", ""); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("the request has an end of its own: %v", err)
+			t.Errorf("the request must end at its own deadline: %v", err)
 		}
 		time.AfterFunc(time.Minute, exit)
 		if _, _, err := p.send(t.Context(), "/apis", ""); !errors.Is(err, context.Canceled) {
-			t.Errorf("the program exits: %v", err)
+			t.Errorf("the request must end when the program exits: %v", err)
 		}
 		synctest.Wait()
 		if p.logins != 2 || p.failed != nil {
-			t.Errorf("%d logins; an exit is no failure: %v", p.logins, p.failed)
+			t.Errorf("%d logins; an exit must not be a failure: %v", p.logins, p.failed)
 		}
 	})
 }

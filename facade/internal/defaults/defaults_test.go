@@ -25,14 +25,16 @@ func TestDuration(t *testing.T) {
 		given, value time.Duration
 		want         string
 	}{
-		"Default": {"zero is the default", 0, time.Minute, ""},
-		"Given":   {"a given value stays", time.Hour, time.Hour, ""},
-		"Named":   {"the field accepts this name", defaults.Never, defaults.Never, ""},
+		"Default": {"zero becomes the default", 0, time.Minute, ""},
+		"Given":   {"a given value does not change", time.Hour, time.Hour, ""},
+		"Named":   {"a special value that the field accepts does not change", defaults.Never, defaults.Never, ""},
 		"OtherName": {
-			"the field does not accept it", defaults.Immediately, defaults.Immediately, "kopf.Immediately: it must be",
+			"a special value that the field does not accept is an error",
+			defaults.Immediately, defaults.Immediately, "kopf.Immediately: it must be",
 		},
-		"NoUnit":   {"a bare number is nanoseconds", 60, 60, "field: 60ns: did you mean 60*time.Second?"},
-		"Negative": {"there is no such time", -1, -1, "or zero for the default of 1m0s, or kopf.Never"},
+		"NoUnit": {"a bare number is an error, as it would be nanoseconds",
+			60, 60, "field: 60ns: did you mean 60*time.Second?"},
+		"Negative": {"a negative duration is an error", -1, -1, "or zero for the default of 1m0s, or kopf.Never"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -63,7 +65,7 @@ func TestNumberAndDelays(t *testing.T) {
 		"c[2]: 5ns: did you mean 5*time.Second?",
 	}
 	if d := cmp.Diff(strings.Join(want, "\n"), errors.Join(got...).Error()); d != "" || none != 7 {
-		t.Errorf("the default is %d; -want, +got:\n%s", none, d)
+		t.Errorf("the default is %d, want 7; -want, +got:\n%s", none, d)
 	}
 }
 
@@ -73,7 +75,7 @@ func TestNamespaceScope(t *testing.T) {
 	}
 	problems := s.Check()
 	if len(problems) != 3 || s.Labels != "" {
-		t.Errorf("Check(): %v, labels %q; want a name, an expression and the labels", problems, s.Labels)
+		t.Errorf("Check(): %v, labels %q; want errors about a name, an expression and the labels", problems, s.Labels)
 	}
 	if d := cmp.Diff([]string{"Team_A", "a", "b"}, s.Names); d != "" {
 		t.Errorf("Check(): names -want, +got:\n%s", d)
@@ -92,13 +94,15 @@ func TestPeering(t *testing.T) {
 		wrong  int
 		idle   bool
 	}{
-		"Default": {"the name of the operator", defaults.Peering{}, operator, 0, false},
+		"Default": {"the default name is that of the operator", defaults.Peering{}, operator, 0, false},
 		"KopfRules": {
-			"Kopf's name; the rules alone ask for nothing", defaults.Peering{KopfRules: true}, "default", 0, false,
+			"KopfRules alone sets Kopf's name and does not need a peering",
+			defaults.Peering{KopfRules: true}, "default", 0, false,
 		},
-		"Priority": {"it has no effect without a peering", defaults.Peering{Priority: 1}, operator, 0, true},
-		"Lifetime": {"records have whole seconds", defaults.Peering{Name: "p", Lifetime: time.Second}, "p", 1, false},
-		"Name":     {"it is the name of an object", defaults.Peering{Name: "P_"}, "P_", 1, false},
+		"Priority": {"a priority without a peering has no effect", defaults.Peering{Priority: 1}, operator, 0, true},
+		"Lifetime": {"a lifetime of a second is an error",
+			defaults.Peering{Name: "p", Lifetime: time.Second}, "p", 1, false},
+		"Name": {"an invalid name of an object is an error", defaults.Peering{Name: "P_"}, "P_", 1, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := tc.given.Idle(); got != tc.idle {
@@ -120,7 +124,7 @@ func TestPersistence(t *testing.T) {
 		wrong  string
 	}{
 		"Defaults": {
-			"copies of objects are not trusted",
+			"by default, records are bound to the uid of their object",
 			defaults.Persistence{},
 			defaults.Persistence{
 				DiffbaseStorage: diffbase.Annotations{Prefix: operator, WithoutV1: true, Bound: bound},
@@ -128,7 +132,7 @@ func TestPersistence(t *testing.T) {
 			}, bound, "",
 		},
 		"AsKopf": {
-			"Kopf reads all of it",
+			"Kopf's formats with trusted copies use Kopf's storages",
 			defaults.Persistence{KopfFormats: true, TrustCopies: true},
 			defaults.Persistence{
 				DiffbaseStorage: diffbase.Annotations{Prefix: operator},
@@ -136,7 +140,7 @@ func TestPersistence(t *testing.T) {
 			}, "", "",
 		},
 		"FormerKeys": {
-			"they were followed by another one",
+			"former digest keys without a present one are an error",
 			defaults.Persistence{TrustCopies: true, FormerDigestKeys: [][]byte{{1}}},
 			defaults.Persistence{
 				DiffbaseStorage: diffbase.Annotations{Prefix: operator, WithoutV1: true},

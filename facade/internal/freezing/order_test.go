@@ -22,7 +22,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
 )
 
-// ofCluster and ofNamespace are the kinds of one group.
+// ofCluster returns the cluster-scoped kind of the group.
 func ofCluster(group string) memapi.Resource {
 	return memapi.Resource{Group: group, Version: "v1", Kind: "ClusterKopfPeering", Plural: "clusterkopfpeerings"}
 }
@@ -33,7 +33,7 @@ func ofNamespace(group string) memapi.Resource {
 	}
 }
 
-// bench is a cluster with peering objects, and what is logged about them.
+// bench is a cluster with peering objects, and the log about them.
 type bench struct {
 	server     *memapi.Server
 	connection *memapi.Connection
@@ -48,7 +48,7 @@ func newBench(kinds ...memapi.Resource) *bench {
 	return &bench{server: server, connection: server.Connect()}
 }
 
-// put makes an object, with the records of others.
+// put creates a peering object with the given records.
 func (b *bench) put(kind memapi.Resource, namespace string, status map[string]any) {
 	metadata := map[string]any{"name": "default"}
 	if namespace != "" {
@@ -57,7 +57,7 @@ func (b *bench) put(kind memapi.Resource, namespace string, status map[string]an
 	b.server.Put(kind, map[string]any{"metadata": metadata, "status": status})
 }
 
-// identities are those that have records in the object.
+// identities returns the identities with a record in the object.
 func (b *bench) identities(t *testing.T, kind memapi.Resource, namespace string) []string {
 	t.Helper()
 	records, err := peering.Decode(b.server.Object(kind, namespace, "default"), time.Now())
@@ -72,7 +72,7 @@ func (b *bench) identities(t *testing.T, kind memapi.Resource, namespace string)
 	return all
 }
 
-// carry carries an order of the identity "me", with a lifetime or none, and gives its error as a text.
+// carry carries out an order of the identity "me" and returns its error as a text. A lifetime of zero resumes.
 func (b *bench) carry(lifetime time.Duration, texts ...string) string {
 	log := logr.FromSlogHandler(slog.NewTextHandler(&b.log, nil))
 	var patterns namespaces.Patterns
@@ -89,14 +89,14 @@ func (b *bench) carry(lifetime time.Duration, texts ...string) string {
 	return ""
 }
 
-// other is the record of an operator that is alive.
+// other returns the record of an operator that is alive.
 func other(priority int) map[string]any {
 	return map[string]any{
 		"priority": int64(priority), "lifetime": int64(3600), "lastseen": time.Now().UTC().Format(time.RFC3339),
 	}
 }
 
-// What a freeze writes is obeyed up to its priority, until a resume.
+// TestFreezeAndResume shows that a freeze pauses operators up to its priority, until a resume.
 func TestFreezeAndResume(t *testing.T) {
 	apart := ofCluster("kopf.dev")
 	apart.StatusSubresource = true
@@ -111,7 +111,7 @@ func TestFreezeAndResume(t *testing.T) {
 			}
 			records, err := peering.Decode(b.server.Object(kind, "", "default"), time.Now())
 			if err != nil || records["me"].Runtime != "" {
-				t.Errorf("nobody may be elected instead of it: %+v, error %v", records["me"], err)
+				t.Errorf("the record must not take part in elections: %+v, error %v", records["me"], err)
 			}
 			for priority, paused := range map[int]bool{0: true, 100: true, 101: false} {
 				delete(records, "high")
@@ -129,20 +129,20 @@ func TestFreezeAndResume(t *testing.T) {
 				t.Fatal(err)
 			}
 			if d := cmp.Diff([]string{"high", "low"}, b.identities(t, kind, "")); d != "" {
-				t.Errorf("the records that are left (-want, +got):\n%s", d)
+				t.Errorf("the remaining records (-want, +got):\n%s", d)
 			}
 		})
 	}
 }
 
-// Where both groups are served, operators look into both, or into the one that has the object.
+// TestBothGroups shows that a freeze writes to the objects of both API groups, or to the only one that exists.
 func TestBothGroups(t *testing.T) {
 	for name, c := range map[string]struct {
 		reason  string
 		objects []string
 	}{
-		"both": {"operators of any age look", []string{"kopf.dev", "zalando.org"}},
-		"old":  {"the object was not moved", []string{"zalando.org"}},
+		"both": {"objects of both groups get the record", []string{"kopf.dev", "zalando.org"}},
+		"old":  {"the object of the old group gets the record if it is the only one", []string{"zalando.org"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(ofCluster("kopf.dev"), ofCluster("zalando.org"))
@@ -166,7 +166,7 @@ var errForbidden = apierrors.NewForbidden(
 	errors.New("it is not for you"),
 )
 
-// Whatever keeps operators from pausing is told, with what to do about it: D-freeze.
+// TestFreezesInVain shows that each reason why operators cannot be paused is an error that says what to do: D-freeze.
 func TestFreezesInVain(t *testing.T) {
 	pruning := ofCluster("kopf.dev")
 	pruning.StatusFields = []string{"nothing"}
@@ -178,19 +178,21 @@ func TestFreezesInVain(t *testing.T) {
 		resume bool
 		want   []string
 	}{
-		"no CRD": {"it has to be installed", ofNamespace("kopf.dev"), false, "", false,
+		"no CRD": {"a missing CRD is an error that names its manifest", ofNamespace("kopf.dev"), false, "", false,
 			[]string{"this cluster has no clusterkopfpeerings", "config/crd/peerings.yaml"}},
-		"no object": {"it has to be made", ofCluster("kopf.dev"), true, "", false,
+		"no object": {"a missing peering object is an error that names the flag",
+			ofCluster("kopf.dev"), true, "", false,
 			[]string{`there is no ClusterKopfPeering "default"`, "-P (--peering)"}},
-		"no object to resume": {"a slip in its name", ofCluster("kopf.dev"), true, "", true,
+		"no object to resume": {"a missing peering object is an error of resume, too",
+			ofCluster("kopf.dev"), true, "", true,
 			[]string{`there is no ClusterKopfPeering "default"`}},
-		"no right": {"somebody else has it", ofCluster("kopf.dev"), false, "patch", false,
+		"no right": {"a forbidden freeze is an error that names the role", ofCluster("kopf.dev"), false, "patch", false,
 			[]string{"is forbidden", "it is not for you", "config/rbac/peering_role.yaml"}},
-		"no right to resume": {"somebody else has it", ofCluster("kopf.dev"), false, "patch", true,
+		"no right to resume": {"a forbidden resume is an error", ofCluster("kopf.dev"), false, "patch", true,
 			[]string{"is forbidden"}},
-		"no room": {"the record is dropped in silence", pruning, false, "", false,
+		"no room": {"a record that the API server prunes is an error", pruning, false, "", false,
 			[]string{"has not kept the record", "x-kubernetes-preserve-unknown-fields"}},
-		"other version": {"Kopf looks for v1", memapi.Resource{
+		"other version": {"a CRD without the version v1 counts as missing", memapi.Resource{
 			Group: "kopf.dev", Version: "v2", Kind: "ClusterKopfPeering", Plural: "clusterkopfpeerings",
 		}, false, "", false, []string{"this cluster has no clusterkopfpeerings"}},
 	} {
@@ -216,13 +218,14 @@ func TestFreezesInVain(t *testing.T) {
 				}
 			}
 			if strings.Contains(b.log.String(), "Wrote") || strings.Contains(b.log.String(), "Removed") {
-				t.Errorf("it says to be done: %s", &b.log)
+				t.Errorf("the log reports success: %s", &b.log)
 			}
 		})
 	}
 }
 
-// A resume works without the right to read, and one in vain says whose records there are.
+// TestResumeOfNothing shows that a resume works without the right to read, and that one without effect names the
+// existing records.
 func TestResumeOfNothing(t *testing.T) {
 	kind := ofCluster("kopf.dev")
 	b := newBench(kind)
@@ -231,7 +234,7 @@ func TestResumeOfNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	if text := b.log.String(); !strings.Contains(text, "level=WARN") || !strings.Contains(text, "peers=[you]") {
-		t.Errorf("nobody is told of the identity: %s", text)
+		t.Errorf("the log does not name the existing record: %s", text)
 	}
 	b.put(kind, "", map[string]any{"me": other(100)})
 	b.connection.Before = func(_ context.Context, r memapi.Request) error {

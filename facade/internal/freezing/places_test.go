@@ -14,7 +14,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// Namespaces that are named must have the object; of those that match a pattern, some must.
+// TestNamespaces shows that a named namespace must have the object, while at least one match of a pattern must.
 func TestNamespaces(t *testing.T) {
 	kind := ofNamespace("kopf.dev")
 	for name, c := range map[string]struct {
@@ -24,20 +24,25 @@ func TestNamespaces(t *testing.T) {
 		frozen     []string
 		err, log   string
 	}{
-		"one":     {"it is named", []string{"a"}, false, []string{"a"}, "", "namespace=a"},
-		"several": {"all are named", []string{"a", "b"}, false, []string{"a", "b"}, "", ""},
-		"one lacks": {"the other pauses nevertheless", []string{"a", "empty"}, false, []string{"a"},
+		"one":     {"a named namespace is frozen", []string{"a"}, false, []string{"a"}, "", "namespace=a"},
+		"several": {"all named namespaces are frozen", []string{"a", "b"}, false, []string{"a", "b"}, "", ""},
+		"one lacks": {"a named namespace without the object is an error, and the others are frozen",
+			[]string{"a", "empty"}, false, []string{"a"},
 			`there is no KopfPeering "default" in the namespace "empty"`, ""},
-		"pattern":   {"those without the object have no operators", []string{"*"}, false, []string{"a", "b"}, "", ""},
-		"exception": {"as of a whole run", []string{"*,!b"}, false, []string{"a"}, "", ""},
-		"brackets":  {"they are patterns", []string{"[ab]"}, false, []string{"a", "b"}, "", ""},
-		"both":      {"it is named", []string{"empty", "a*"}, false, []string{"a"}, `"empty"`, ""},
-		"no match":  {"a slip", []string{"x*"}, false, nil, "no namespace matches the patterns [x*]", ""},
-		"no object": {"nobody is told", []string{"e*"}, false, nil,
+		"pattern": {"a pattern skips namespaces without the object",
+			[]string{"*"}, false, []string{"a", "b"}, "", ""},
+		"exception": {"a pattern with an exception leaves out that namespace",
+			[]string{"*,!b"}, false, []string{"a"}, "", ""},
+		"brackets": {"brackets make a pattern", []string{"[ab]"}, false, []string{"a", "b"}, "", ""},
+		"both": {"a named namespace without the object is an error beside a pattern",
+			[]string{"empty", "a*"}, false, []string{"a"}, `"empty"`, ""},
+		"no match": {"a pattern without a match is an error",
+			[]string{"x*"}, false, nil, "no namespace matches the patterns [x*]", ""},
+		"no object": {"a pattern whose namespaces lack the object is an error", []string{"e*"}, false, nil,
 			`no namespace of e* has a KopfPeering "default"`, ""},
-		"unlisted": {"the pattern cannot be told", []string{"*"}, true, nil,
+		"unlisted": {"a pattern is an error if namespaces cannot be listed", []string{"*"}, true, nil,
 			"listing the namespaces for the patterns [*]", ""},
-		"named but unlisted": {"it needs no list, and the others are told of", []string{"a", "b*"}, true,
+		"named but unlisted": {"a named namespace is frozen even if patterns are left out", []string{"a", "b*"}, true,
 			[]string{"a"}, "", "Patterns of namespaces are left out"},
 	} {
 		t.Run(name, func(t *testing.T) {

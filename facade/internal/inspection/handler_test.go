@@ -19,12 +19,12 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
 )
 
-// live is an operator that stands like this.
+// live is an operator with a fixed standing.
 type live journal.Standing
 
 func (l live) Standing() journal.Standing { return journal.Standing(l) }
 
-// told is the journal of an operator that serves widgets, and has met one.
+// told returns the journal of an operator that serves widgets and has seen one.
 func told() *journal.Journal {
 	j := journal.New(journal.Limits{})
 	widget := schema.GroupVersionKind{Group: "example.org", Version: "v1", Kind: "Widget"}
@@ -36,7 +36,7 @@ func told() *journal.Journal {
 	return j
 }
 
-// failing is a journal that cannot answer, for no fault of the question.
+// failing is a journal that fails for every question.
 type failing struct{ *journal.Journal }
 
 func (failing) Explain(string, types.NamespacedName) (journal.Explanation, error) {
@@ -53,7 +53,7 @@ const askedFor = "/explain?kind=widget&namespace=ns&name=w1"
 
 const jsonType, textType = "application/json; charset=utf-8", "text/plain; charset=utf-8"
 
-// Each request has a status that programs understand, and an answer that people do.
+// TestAnswersToRequests shows that each answer has a status for programs and a text for people.
 func TestAnswersToRequests(t *testing.T) {
 	const question = "give the kind and the name of an object: /explain?kind=KIND&namespace=NAMESPACE&name=NAME"
 	cases := map[string]struct {
@@ -64,32 +64,40 @@ func TestAnswersToRequests(t *testing.T) {
 		contentType    string
 		want           string
 	}{
-		"no question": {"it is told how to ask", told(), "GET", "/explain", 400, jsonType, question},
-		"no name": {"it is told how to ask", told(), "GET", "/explain?kind=widget&namespace=ns", 400,
+		"no question": {"a request without parameters is answered with the required ones",
+			told(), "GET", "/explain", 400, jsonType, question},
+		"no name": {"a missing name is answered with the required parameters",
+			told(), "GET", "/explain?kind=widget&namespace=ns", 400,
 			jsonType, question},
-		"no kind": {"it is told how to ask", told(), "GET", "/explain?namespace=ns&name=w1", 400,
+		"no kind": {"a missing kind is answered with the required parameters",
+			told(), "GET", "/explain?namespace=ns&name=w1", 400,
 			jsonType, question},
-		"no namespace": {"widgets have one", told(), "GET", "/explain?kind=widget&name=w1", 404, jsonType,
+		"no namespace": {"a missing namespace of a namespaced kind is an error",
+			told(), "GET", "/explain?kind=widget&name=w1", 404, jsonType,
 			"kind Widget.example.org is namespaced: use widget NAMESPACE/w1"},
-		"unknown kind": {"it is told what there is", told(), "GET", "/explain?kind=gadget&name=w1", 404, jsonType,
+		"unknown kind": {"an unknown kind is an error that names the served kinds",
+			told(), "GET", "/explain?kind=gadget&name=w1", 404, jsonType,
 			`operator "test.example.org" does not serve kind "gadget": it serves Widget.example.org`},
-		"errors as JSON": {"also for those who want text", told(), "GET", "/explain?output=text", 400,
+		"errors as JSON": {"an error is JSON even if text is requested", told(), "GET", "/explain?output=text", 400,
 			jsonType, question},
-		"fault": {"it is not the question that is wrong", failing{told()}, "GET", "/explain?kind=widget&name=w1", 500,
+		"fault": {"an error of the journal has the status 500",
+			failing{told()}, "GET", "/explain?kind=widget&name=w1", 500,
 			jsonType, "out of paper"},
-		"other page": {"there is no such page", told(), "GET", "/explain/more", 404,
+		"other page": {"an unknown page below /explain is not found", told(), "GET", "/explain/more", 404,
 			textType, "404 page not found\n"},
-		"first page":    {"there is no such page", told(), "GET", "/", 404, textType, "404 page not found\n"},
-		"post":          {"nothing can be changed", told(), "POST", "/explain?kind=widget&name=w1", 405, textType, ""},
-		"post standing": {"nothing can be changed", told(), "DELETE", "/standing", 405, textType, ""},
-		"json":          {"it is the default", told(), "GET", askedFor, 200, jsonType, ""},
-		"json by name": {"it may be asked for", told(),
+		"first page": {"the first page is not found without a console",
+			told(), "GET", "/", 404, textType, "404 page not found\n"},
+		"post": {"POST is not allowed for explanations",
+			told(), "POST", "/explain?kind=widget&name=w1", 405, textType, ""},
+		"post standing": {"DELETE is not allowed for the standing", told(), "DELETE", "/standing", 405, textType, ""},
+		"json":          {"JSON is the default output", told(), "GET", askedFor, 200, jsonType, ""},
+		"json by name": {"JSON can be requested", told(),
 			"GET", askedFor + "&output=json", 200, jsonType, ""},
-		"text": {"people ask for it", told(),
+		"text": {"text can be requested", told(),
 			"GET", askedFor + "&output=text", 200, textType, ""},
-		"head":          {"it is a question, too", told(), "HEAD", askedFor, 200, jsonType, ""},
-		"standing":      {"it needs no question", told(), "GET", "/standing", 200, jsonType, ""},
-		"head standing": {"it is a question, too", told(), "HEAD", "/standing", 200, jsonType, ""},
+		"head":          {"HEAD is answered for explanations", told(), "HEAD", askedFor, 200, jsonType, ""},
+		"standing":      {"the standing does not need parameters", told(), "GET", "/standing", 200, jsonType, ""},
+		"head standing": {"HEAD is answered for the standing", told(), "HEAD", "/standing", 200, jsonType, ""},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -100,7 +108,7 @@ func TestAnswersToRequests(t *testing.T) {
 			}
 			if got.Header().Get("X-Content-Type-Options") != "nosniff" ||
 				got.Header().Get("Cache-Control") != "no-store" {
-				t.Errorf("%s: browsers guess, or keep it: %v", c.reason, got.Header())
+				t.Errorf("%s: the headers must forbid guessing types and caching: %v", c.reason, got.Header())
 			}
 			if c.want == "" {
 				return
@@ -117,7 +125,7 @@ func TestAnswersToRequests(t *testing.T) {
 	}
 }
 
-// An explanation is the same as JSON, for programs, and as text, for people.
+// TestExplanationsInBothForms shows that an explanation has the same contents as JSON and as text.
 func TestExplanationsInBothForms(t *testing.T) {
 	j := told()
 	want, err := j.Explain("widget", types.NamespacedName{Namespace: "ns", Name: "w1"})
@@ -135,11 +143,11 @@ func TestExplanationsInBothForms(t *testing.T) {
 	text := answered(j, "GET", askedFor+"&output=text").Body.String()
 	if !strings.HasPrefix(text, "Widget.example.org ns/w1, as seen by operator test.example.org at ") ||
 		!strings.Contains(text, "event ADDED, version 7\n") {
-		t.Errorf("want it as text, got %s", text)
+		t.Errorf("want the explanation as text, got %s", text)
 	}
 }
 
-// The standing is JSON, in lines, so that people can read it without a tool.
+// TestStanding shows that the standing is indented JSON, which people can read without a tool.
 func TestStanding(t *testing.T) {
 	const want = `{
   "operator": "test.example.org",
@@ -164,14 +172,14 @@ func TestStanding(t *testing.T) {
 	}
 }
 
-// Whoever wants to change something is told what there is instead.
+// TestAllowedMethods shows that a request to change something is answered with the allowed methods.
 func TestAllowedMethods(t *testing.T) {
 	if got := answered(told(), http.MethodPut, "/explain").Header().Get("Allow"); got != "GET, HEAD" {
 		t.Errorf("want GET, HEAD allowed, got %q", got)
 	}
 }
 
-// The console and the profiles are served beside the answers, if they are asked for.
+// TestParts shows that the console and the profiles are served if they are enabled.
 func TestParts(t *testing.T) {
 	page := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = w.Write([]byte(r.URL.Path)) })
 	console, profiling := inspection.Parts{Console: page}, inspection.Parts{Profiling: true}
@@ -179,29 +187,31 @@ func TestParts(t *testing.T) {
 		reason, path string
 		parts        inspection.Parts
 		status       int
-		want         string // in the answer, or the place it redirects to
+		want         string // part of the answer, or the target of a redirect
 	}{
-		"console":      {"it is asked for", "/console", console, 200, "/console"},
-		"its parts":    {"they are below it", "/console/script.js", console, 200, "/console/script.js"},
-		"beside it":    {"the path only begins alike", "/consoles", console, 404, ""},
-		"first page":   {"it leads to the console", "/", console, 302, "/console"},
-		"other pages":  {"only the first page leads there", "/index.html", console, 404, ""},
-		"no console":   {"it is off", "/console", profiling, 404, ""},
-		"no parts":     {"it is off", "/console/script.js", profiling, 404, ""},
-		"nothing":      {"there is nothing to lead to", "/", profiling, 404, ""},
-		"profiles":     {"they are asked for", "/debug/pprof/", profiling, 200, "full goroutine stack dump"},
-		"goroutines":   {"it is a profile", "/debug/pprof/goroutine?debug=1", profiling, 200, "goroutine profile: "},
-		"command line": {"pprof shows it", "/debug/pprof/cmdline", profiling, 200, ".test"},
-		"symbols":      {"pprof asks for them", "/debug/pprof/symbol", profiling, 200, "num_symbols: 1"},
-		"CPU":          {"it ends with its client", "/debug/pprof/profile?seconds=60", profiling, 200, ""},
-		"trace":        {"it ends with its client", "/debug/pprof/trace?seconds=60", profiling, 200, ""},
-		"no profiles":  {"they are off", "/debug/pprof/", console, 404, ""},
-		"no symbols":   {"they are off", "/debug/pprof/symbol", console, 404, ""},
+		"console": {"an enabled console is served", "/console", console, 200, "/console"},
+		"its parts": {"paths below the console are served",
+			"/console/script.js", console, 200, "/console/script.js"},
+		"beside it":   {"a path that only begins like the console is not found", "/consoles", console, 404, ""},
+		"first page":  {"the first page redirects to the console", "/", console, 302, "/console"},
+		"other pages": {"other pages do not redirect to the console", "/index.html", console, 404, ""},
+		"no console":  {"a disabled console is not found", "/console", profiling, 404, ""},
+		"no parts":    {"paths below a disabled console are not found", "/console/script.js", profiling, 404, ""},
+		"nothing":     {"the first page is not found without a console", "/", profiling, 404, ""},
+		"profiles":    {"enabled profiles are listed", "/debug/pprof/", profiling, 200, "full goroutine stack dump"},
+		"goroutines": {"a single profile is served",
+			"/debug/pprof/goroutine?debug=1", profiling, 200, "goroutine profile: "},
+		"command line": {"the command line is served for pprof", "/debug/pprof/cmdline", profiling, 200, ".test"},
+		"symbols":      {"symbols are served for pprof", "/debug/pprof/symbol", profiling, 200, "num_symbols: 1"},
+		"CPU":          {"a CPU profile ends with its client", "/debug/pprof/profile?seconds=60", profiling, 200, ""},
+		"trace":        {"a trace ends with its client", "/debug/pprof/trace?seconds=60", profiling, 200, ""},
+		"no profiles":  {"disabled profiles are not found", "/debug/pprof/", console, 404, ""},
+		"no symbols":   {"disabled symbols are not found", "/debug/pprof/symbol", console, 404, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			recorder := httptest.NewRecorder()
 			ctx, cancel := context.WithCancel(t.Context())
-			cancel() // so that profiles do not take their time
+			cancel() // so that profiles end at once
 			request := httptest.NewRequest(http.MethodGet, c.path, nil).WithContext(ctx)
 			inspection.Handler(told(), c.parts).ServeHTTP(recorder, request)
 			got := recorder.Header().Get("Location") + recorder.Body.String()

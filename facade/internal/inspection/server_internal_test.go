@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// pipes is a listener that has one connection, on virtual time.
+// pipes is a listener with a single connection, on virtual time.
 type pipes struct {
 	only   chan net.Conn
 	closed chan struct{}
@@ -29,14 +29,16 @@ func (p pipes) Close() error { close(p.closed); return nil }
 
 func (p pipes) Addr() net.Addr { return &net.TCPAddr{} }
 
-// Whoever takes long to ask is not waited for: there is no end to the connections that others may open.
+// TestSlowRequests shows that a client that sends its request slowly is disconnected. Otherwise, the number of open
+// connections would not be limited.
 func TestSlowRequests(t *testing.T) {
 	cases := map[string]struct {
 		reason, begin string
 		want          time.Duration
 	}{
-		"half a header": {"the rest does not come", "GET /explain HTTP/1.1\r\nHost: ", 10 * time.Second},
-		"nothing":       {"not even a beginning comes", "", 10 * time.Second},
+		"half a header": {"an incomplete header ends the connection after ten seconds",
+			"GET /explain HTTP/1.1\r\nHost: ", 10 * time.Second},
+		"nothing": {"a silent client is disconnected after ten seconds", "", 10 * time.Second},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -47,13 +49,13 @@ func TestSlowRequests(t *testing.T) {
 				server := limited(http.NotFoundHandler())
 				go func() { _ = server.Serve(listener) }()
 				begin := time.Now()
-				time.AfterFunc(time.Hour, func() { _ = theirs.Close() }) // the test ends in any case
+				time.AfterFunc(time.Hour, func() { _ = theirs.Close() }) // the test always ends
 				if _, err := io.WriteString(own, c.begin); err != nil {
 					t.Fatal(err)
 				}
 				_, _ = io.Copy(io.Discard, own)
 				if got := time.Since(begin).Round(time.Second); got != c.want {
-					t.Errorf("%s: want it ended after %s, got %s", c.reason, c.want, got)
+					t.Errorf("%s: want the end after %s, got %s", c.reason, c.want, got)
 				}
 				_ = server.Close()
 			})
@@ -61,7 +63,7 @@ func TestSlowRequests(t *testing.T) {
 	}
 }
 
-// A profile takes as long as its client says, which may be longer than a request may take to arrive.
+// TestLongProfiles shows that a profile can take longer than a request may take to arrive.
 func TestLongProfiles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		own, theirs := net.Pipe()

@@ -11,7 +11,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/inspection"
 )
 
-// served is a server at an address, which ends with the test.
+// served starts a server at an address and closes it at the end of the test.
 func served(t *testing.T, address string, handler http.Handler) *inspection.Server {
 	t.Helper()
 	s, err := inspection.Serve(address, handler)
@@ -22,7 +22,7 @@ func served(t *testing.T, address string, handler http.Handler) *inspection.Serv
 	return s
 }
 
-// asked asks a server for its standing, by some name of its.
+// asked requests the standing under the given host name.
 func asked(t *testing.T, address, host string) (status int, text string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address+"/standing", nil)
@@ -42,29 +42,31 @@ func asked(t *testing.T, address, host string) (status int, text string) {
 	return response.StatusCode, string(body)
 }
 
-// A server of this machine answers to no other name, which somebody may have made point here: a page of theirs in a
-// browser must not be able to read it.
+// TestNamesOfThisMachine shows that a local server refuses foreign host names. A foreign page in a browser could
+// otherwise read it through a name that points to this machine.
 func TestNamesOfThisMachine(t *testing.T) {
 	s := served(t, "127.0.0.1:0", inspection.Handler(told(), inspection.Parts{}))
 	cases := map[string]struct {
 		reason, host string
 		own          bool
 	}{
-		"name":              {"it is the usual one", "localhost:8082", true},
-		"name alone":        {"browsers leave out the port 80", "localhost", true},
-		"address":           {"it is its own", "127.0.0.1:8082", true},
-		"address alone":     {"browsers leave out the port 80", "127.0.0.1", true},
-		"another loopback":  {"it is one of this machine, too", "127.1.2.3:8082", true},
-		"IPv6":              {"it is its own", "[::1]:8082", true},
-		"IPv6 alone":        {"browsers leave out the port 80", "[::1]", true},
-		"other name":        {"it may point here", "evil.example.org:8082", false},
-		"other name alone":  {"it may point here", "evil.example.org", false},
-		"within":            {"it is not ours", "localhost.example.org:8082", false},
-		"behind":            {"it is not ours", "evil.localhost:8082", false},
-		"number of others":  {"it may be redirected here", "10.0.0.1:8082", false},
-		"IPv6 of others":    {"it may be redirected here", "[2001:db8::1]:8082", false},
-		"all addresses":     {"browsers have let pages of others use it", "0.0.0.0:8082", false},
-		"beginning like it": {"it is a name", "127.0.0.1.example.org", false},
+		"name":             {"the name localhost is accepted", "localhost:8082", true},
+		"name alone":       {"localhost without a port is accepted", "localhost", true},
+		"address":          {"the loopback address is accepted", "127.0.0.1:8082", true},
+		"address alone":    {"the loopback address without a port is accepted", "127.0.0.1", true},
+		"another loopback": {"another loopback address is accepted", "127.1.2.3:8082", true},
+		"IPv6":             {"the IPv6 loopback address is accepted", "[::1]:8082", true},
+		"IPv6 alone":       {"the IPv6 loopback address without a port is accepted", "[::1]", true},
+		"other name": {"a foreign name is refused, as it can point to this machine",
+			"evil.example.org:8082", false},
+		"other name alone": {"a foreign name without a port is refused", "evil.example.org", false},
+		"within":           {"a domain below a name like localhost is refused", "localhost.example.org:8082", false},
+		"behind":           {"a foreign subdomain of localhost is refused", "evil.localhost:8082", false},
+		"number of others": {"a foreign IPv4 address is refused", "10.0.0.1:8082", false},
+		"IPv6 of others":   {"a foreign IPv6 address is refused", "[2001:db8::1]:8082", false},
+		"all addresses": {"the unspecified address is refused, as browsers let foreign pages use it",
+			"0.0.0.0:8082", false},
+		"beginning like it": {"a name that begins like an address is refused", "127.0.0.1.example.org", false},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -74,13 +76,13 @@ func TestNamesOfThisMachine(t *testing.T) {
 			}
 			if !c.own && (status != http.StatusForbidden || strings.Contains(text, "test.example.org") ||
 				!strings.Contains(text, "call it localhost, not ")) {
-				t.Errorf("%s: want it refused, got %d: %s", c.reason, status, text)
+				t.Errorf("%s: want a refusal, got %d: %s", c.reason, status, text)
 			}
 		})
 	}
 }
 
-// Whoever has it listen elsewhere knows by which names it is called there.
+// TestNamesOfOtherListeners shows that a server at another address accepts any host name.
 func TestNamesOfOtherListeners(t *testing.T) {
 	s := served(t, ":0", inspection.Handler(told(), inspection.Parts{}))
 	_, port, err := net.SplitHostPort(s.Address())
@@ -92,20 +94,20 @@ func TestNamesOfOtherListeners(t *testing.T) {
 	}
 }
 
-// An address that cannot be had is told with its cause.
+// TestAddressesThatCannotBeHad shows that the error of an unusable address names its cause.
 func TestAddressesThatCannotBeHad(t *testing.T) {
 	s := served(t, "127.0.0.1:0", http.NotFoundHandler())
 	cases := map[string]struct{ reason, address, want string }{
-		"taken":    {"somebody else has it", s.Address(), "address already in use"},
-		"no port":  {"it is not said where", "localhost", "missing port in address"},
-		"no place": {"there is no such port", "localhost:99999", "invalid port"},
+		"taken":    {"an address in use is an error", s.Address(), "address already in use"},
+		"no port":  {"an address without a port is an error", "localhost", "missing port in address"},
+		"no place": {"a port out of range is an error", "localhost:99999", "invalid port"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			other, err := inspection.Serve(c.address, http.NotFoundHandler())
 			if err == nil {
 				other.Close()
-				t.Fatalf("%s: it is served", c.reason)
+				t.Fatalf("%s: the address is served", c.reason)
 			}
 			for _, want := range []string{"serving at the debug address " + c.address + ": ", c.want} {
 				if !strings.Contains(err.Error(), want) {
@@ -116,7 +118,7 @@ func TestAddressesThatCannotBeHad(t *testing.T) {
 	}
 }
 
-// The end does not wait for anybody who asks.
+// TestCloseEndsRequests shows that Close does not wait for open requests.
 func TestCloseEndsRequests(t *testing.T) {
 	begun, ended := make(chan struct{}), make(chan error, 1)
 	s := served(t, "127.0.0.1:0", http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -139,13 +141,13 @@ func TestCloseEndsRequests(t *testing.T) {
 	<-begun
 	s.Close()
 	if err := <-failed; err == nil {
-		t.Error("the request has an answer, though nobody gave one")
+		t.Error("the request must fail after Close, but it has an answer")
 	}
 	if err := <-ended; err == nil {
-		t.Error("whoever answers is not told of the end")
+		t.Error("the context of the request must end with the server")
 	}
 	if again, err := inspection.Serve(s.Address(), http.NotFoundHandler()); err != nil {
-		t.Errorf("the address is not free: %v", err)
+		t.Errorf("the address must be free after Close: %v", err)
 	} else {
 		again.Close()
 	}

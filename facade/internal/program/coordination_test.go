@@ -22,20 +22,23 @@ func TestDescribe(t *testing.T) {
 		want      string
 	}{
 		"Program": {
-			"it looks for peers", true, defaults.Peering{}, `peering "test.example.org" with priority 0, if it exists`,
+			"a program looks for the default peering",
+			true, defaults.Peering{}, `peering "test.example.org" with priority 0, if it exists`,
 		},
 		"Standalone": {
-			"the settings forbid it", true, defaults.Peering{Standalone: true}, "none: run one replica",
+			"a standalone program does not look for peers",
+			true, defaults.Peering{Standalone: true}, "none: run one replica",
 		},
 		"Manager": {
-			"a manager has its own way", false, defaults.Peering{}, "leader election of the manager, if enabled",
+			"a manager relies on its own leader election",
+			false, defaults.Peering{}, "leader election of the manager, if enabled",
 		},
 		"Named": {
-			"the settings name a peering", false, defaults.Peering{Name: "p", Priority: 7},
+			"a named peering makes a manager look for it", false, defaults.Peering{Name: "p", Priority: 7},
 			`peering "p" with priority 7, if it exists`,
 		},
 		"Mandatory": {
-			"it waits for the peering", false, defaults.Peering{Mandatory: true},
+			"a mandatory peering is described without a condition", false, defaults.Peering{Mandatory: true},
 			`peering "test.example.org" with priority 0`,
 		},
 	} {

@@ -24,7 +24,7 @@ import (
 
 const operator = "test.example.org"
 
-// recorder is an operator that records what the process asks of it.
+// recorder is an operator that records the calls of the process.
 type recorder struct {
 	steps   []string
 	ready   bool
@@ -69,9 +69,12 @@ func TestAround(t *testing.T) {
 		failure error
 		want    []string
 	}{
-		"Ready":   {"the cleanup follows", true, nil, []string{"apply 8080", "client", "startup", "serve", "cleanup"}},
-		"Stopped": {"nothing is served", false, nil, []string{"apply 8080", "client", "startup"}},
-		"Failed":  {"there is nothing to clean up", false, failed, []string{"apply 8080", "client", "startup"}},
+		"Ready": {"a ready operator is served and then cleaned up",
+			true, nil, []string{"apply 8080", "client", "startup", "serve", "cleanup"}},
+		"Stopped": {"an operator that is stopped during startup is not served",
+			false, nil, []string{"apply 8080", "client", "startup"}},
+		"Failed": {"an operator whose startup fails is neither served nor cleaned up",
+			false, failed, []string{"apply 8080", "client", "startup"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := &recorder{ready: tc.ready, failure: tc.failure}
@@ -108,10 +111,11 @@ func TestRunFails(t *testing.T) {
 		want   string
 	}{
 		"NoCluster": {
-			"a login is needed", program.RunSettings{}, "there is no cluster",
+			"without a Config, the error of the login is returned", program.RunSettings{}, "there is no cluster",
 		},
 		"Liveness": {
-			"it is a URL", program.RunSettings{Liveness: "8080"}, `running operator "test.example.org": Liveness:`,
+			"a liveness address that is not a URL is an error",
+			program.RunSettings{Liveness: "8080"}, `running operator "test.example.org": Liveness:`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -132,11 +136,14 @@ func TestResolveRunSettings(t *testing.T) {
 		want   string
 	}{
 		"Nothing": {"all fields are optional", program.RunSettings{}, true, ""},
-		"Console": {"it has no address", program.RunSettings{Console: true}, false, "Console: it is served at"},
+		"Console": {"a console without an address is an error",
+			program.RunSettings{Console: true}, false, "Console: it is served at"},
 		"TwoConfigs": {
-			"which one counts", program.RunSettings{Config: &rest.Config{}, Context: "a"}, false, "Config says",
+			"a Config and a Context exclude each other",
+			program.RunSettings{Config: &rest.Config{}, Context: "a"}, false, "Config says",
 		},
-		"Login": {"which one counts", program.RunSettings{Config: &rest.Config{}}, true, "Config says"},
+		"Login": {"a Config and a login handler exclude each other",
+			program.RunSettings{Config: &rest.Config{}}, true, "Config says"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := tc.given.Resolve(nil, tc.logsIn)

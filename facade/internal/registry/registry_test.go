@@ -25,7 +25,7 @@ func newRegistry(lines *[]string) *registry.HandlerRegistry {
 	}}
 }
 
-// selected is a selection of the resource.
+// selected returns a selection of the resource.
 func selected(r *registry.HandlerRegistry, resource string) *registry.SelectedKind {
 	selector, err := discovery.Spelled(resource)
 	return &registry.SelectedKind{
@@ -35,7 +35,7 @@ func selected(r *registry.HandlerRegistry, resource string) *registry.SelectedKi
 	}
 }
 
-// creating is a handler of creations, with a function of its own.
+// creating returns a create handler with its own function.
 func creating(of *registry.SelectedKind, id string, formerIDs ...string) registry.HandlerEntry {
 	return registry.HandlerEntry{Kind: of, Verb: "OnCreate", Handler: &handlers.Handler{
 		ID: id, Family: handlers.Changing, Reason: cause.Create, Location: "main.go:3", Function: new(int),
@@ -48,35 +48,35 @@ func TestPlan(t *testing.T) {
 	cases := map[string]struct {
 		reason   string
 		register func(r *registry.HandlerRegistry)
-		want     string // nothing without a mistake
+		want     string // empty without a mistake
 	}{
 		"OneHandler": {
-			"one handler is correct",
+			"a single handler is valid",
 			func(r *registry.HandlerRegistry) { r.Register(creating(selected(r, "widgets"), "a")) }, "",
 		},
 		"OneID": {
-			"two functions would share one record",
+			"the same id for two functions of a kind is an error",
 			func(r *registry.HandlerRegistry) {
 				r.Register(creating(selected(r, "widgets"), "a"))
 				r.Register(creating(selected(r, "widgets"), "a"))
 			}, `main.go:3: OnCreate("a"): the id is taken by OnCreate at main.go:3 for another function`,
 		},
 		"OneIDForTwoKinds": {
-			"the records are on different objects",
+			"the same id for two kinds is valid",
 			func(r *registry.HandlerRegistry) {
 				r.Register(creating(selected(r, "widgets.example.org"), "a"))
 				r.Register(creating(selected(r, "gadgets.example.org"), "a"))
 			}, "",
 		},
 		"FormerIDInUse": {
-			"the record belongs to the other handler",
+			"a former id that another handler uses is an error",
 			func(r *registry.HandlerRegistry) {
 				r.Register(creating(selected(r, "widgets"), "a"))
 				r.Register(creating(selected(r, "widgets"), "b", "a"))
 			}, `OnCreate("b"): the former id "a" belongs to OnCreate("a") at main.go:3`,
 		},
 		"UnknownType": {
-			"one error for all handlers of the selection",
+			"an unknown type is one error for all handlers of the selection",
 			func(r *registry.HandlerRegistry) {
 				of := selected(r, "widgets")
 				of.Find = func(*runtime.Scheme) (discovery.Selector, error) { return discovery.Selector{}, missing }
@@ -127,6 +127,6 @@ func TestErrorsWithoutOperator(t *testing.T) {
 		t.Errorf("TakeOwnerless(): %v, want both errors with their places", taken)
 	}
 	if again := registry.TakeOwnerless(); len(again) > 0 {
-		t.Errorf("TakeOwnerless() again: %v, want none", again)
+		t.Errorf("second TakeOwnerless(): %v, want no errors", again)
 	}
 }

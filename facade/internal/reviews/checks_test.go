@@ -24,108 +24,122 @@ func TestCheck(t *testing.T) {
 		want   string
 	}{
 		"nowhere": {
-			"the API server does not have an address", reviews.ReviewSettings{Managed: "shared", SelfSigned: true},
+			"managed configurations without an address of the server are an error",
+			reviews.ReviewSettings{Managed: "shared", SelfSigned: true},
 			"Admission.Managed: it is not known where",
 		},
 		"name": {
-			"the API server takes no such name", reviews.ReviewSettings{Managed: "Shared!", URL: here},
+			"an invalid name of a managed configuration is an error",
+			reviews.ReviewSettings{Managed: "Shared!", URL: here},
 			`Admission.Managed: "Shared!" cannot be`,
 		},
 		"two ways": {
-			"it takes one", reviews.ReviewSettings{URL: here, Service: "a/b"},
+			"a Service and a URL exclude each other", reviews.ReviewSettings{URL: here, Service: "a/b"},
 			"Admission.Service, Admission.URL: each of them is a way",
 		},
 		"tunnel unmanaged": {
-			"the API server needs the address", reviews.ReviewSettings{Tunnel: tunnels.Fixed(here)},
+			"a tunnel without a managed configuration is an error", reviews.ReviewSettings{Tunnel: tunnels.Fixed(here)},
 			"Admission.Tunnel: the API server would not get the address",
 		},
 		"tunnel and URL": {
-			"one of them would not be used", reviews.ReviewSettings{
+			"a tunnel and a URL exclude each other", reviews.ReviewSettings{
 				Managed: "shared", URL: here, Tunnel: tunnels.Fixed(here),
 			}, "Admission.URL, Admission.Tunnel: each",
 		},
 		"detection in the cluster": {
-			"there is nothing to detect", reviews.ReviewSettings{
+			"the detection of the cluster is an error with a Service", reviews.ReviewSettings{
 				Managed: "shared", Service: "a/b", DetectCluster: true,
 			}, "Admission.DetectCluster: with a Service",
 		},
 		"insecure detection": {
-			"the API server always uses TLS", reviews.ReviewSettings{
+			"the detection of the cluster is an error without TLS", reviews.ReviewSettings{
 				Managed: "shared", DetectCluster: true, Insecure: true,
 			}, "Admission.Insecure: the API server",
 		},
 		"extra URL": {
-			"a certificate is for hosts", reviews.ReviewSettings{
+			"a URL as an extra host is an error", reviews.ReviewSettings{
 				URL: here, SelfSigned: true, ExtraHosts: []string{"*.example.org", "::1", "https://proxy:8443"},
 			}, `Admission.ExtraHosts: "https://proxy:8443" is not a host`,
 		},
 		"extra host of files": {
-			"the certificate is there already", reviews.ReviewSettings{
+			"extra hosts are an error with a given certificate", reviews.ReviewSettings{
 				URL: here, CertificateDir: "x", ExtraHosts: []string{"proxy"},
 			}, "Admission.ExtraHosts: with Admission.CertificateDir",
 		},
 		"TLS of another server": {
-			"the options would have no effect", reviews.ReviewSettings{
+			"TLS options without TLS are an error", reviews.ReviewSettings{
 				URL: here, Insecure: true, TLSOpts: []func(*tls.Config){func(*tls.Config) {}},
 			}, "Admission.TLSOpts: with Admission.Insecure",
 		},
 		"insecure certificate": {
-			"it has no effect", reviews.ReviewSettings{Insecure: true, CertificateDir: "x"},
+			"a certificate without TLS is an error", reviews.ReviewSettings{Insecure: true, CertificateDir: "x"},
 			"Admission.Insecure: there is no TLS, so no client sees the certificate of Admission.CertificateDir",
 		},
 		"insecure clients": {
-			"they cannot show any", reviews.ReviewSettings{Insecure: true, ClientCA: "x"},
+			"a client CA without TLS is an error", reviews.ReviewSettings{Insecure: true, ClientCA: "x"},
 			"Admission.ClientCA: without",
 		},
 		"clients of another server": {
-			"it would not be used", reviews.ReviewSettings{Server: otherServer{}, ClientCA: "x"},
+			"a client CA is an error with a server of the user",
+			reviews.ReviewSettings{Server: otherServer{}, ClientCA: "x"},
 			"Admission.ClientCA: Server decides",
 		},
 		"address of another server": {
-			"it would not be used", reviews.ReviewSettings{Server: otherServer{}, Address: "127.0.0.1"},
+			"an address is an error with a server of the user",
+			reviews.ReviewSettings{Server: otherServer{}, Address: "127.0.0.1"},
 			"Admission.Address: Server decides",
 		},
 		"unknown clients": {
-			"none could be served", reviews.ReviewSettings{RequireClientCertificate: true},
+			"required client certificates without a client CA are an error",
+			reviews.ReviewSettings{RequireClientCertificate: true},
 			"Admission.RequireClientCertificate: it is not known",
 		},
 		"two CAs": {
-			"one would not be used", reviews.ReviewSettings{CertificateDir: "x", CABundle: []byte("y")},
+			"a CA bundle and a certificate directory exclude each other",
+			reviews.ReviewSettings{CertificateDir: "x", CABundle: []byte("y")},
 			"Admission.CABundle: the CA is that of Admission.CertificateDir",
 		},
 		"address": {
-			"a name may be of several", reviews.ReviewSettings{Address: "localhost:9443"},
+			"an address that is not an IP address is an error", reviews.ReviewSettings{Address: "localhost:9443"},
 			`Admission.Address: "localhost:9443" is not an IP address`,
 		},
 		"HTTP": {
-			"it must be TLS", reviews.ReviewSettings{URL: "http://here"}, `Admission.URL: "http://here" cannot`,
+			"a URL without TLS is an error",
+			reviews.ReviewSettings{URL: "http://here"}, `Admission.URL: "http://here" cannot`,
 		},
 		"no scheme": {
-			"it must be TLS", reviews.ReviewSettings{URL: "here:9443"}, `Admission.URL: "here:9443" cannot`,
+			"a URL without a scheme is an error",
+			reviews.ReviewSettings{URL: "here:9443"}, `Admission.URL: "here:9443" cannot`,
 		},
 		"query": {
-			"it would be refused", reviews.ReviewSettings{URL: here + "?a"}, `Admission.URL: "https://here?a" has`,
+			"a URL with a query is an error",
+			reviews.ReviewSettings{URL: here + "?a"}, `Admission.URL: "https://here?a" has`,
 		},
 		"no namespace": {
-			"a Service is somewhere", reviews.ReviewSettings{Service: "webhook"}, `Admission.Service: "webhook" is not`,
+			"a Service without a namespace is an error",
+			reviews.ReviewSettings{Service: "webhook"}, `Admission.Service: "webhook" is not`,
 		},
 		"no port": {
-			"it is a number", reviews.ReviewSettings{Service: "a/b:https"}, `Admission.Service: "https" is not a port`,
+			"a port of a Service that is not a number is an error",
+			reviews.ReviewSettings{Service: "a/b:https"}, `Admission.Service: "https" is not a port`,
 		},
 		"Secret": {
-			"it is somewhere, too", reviews.ReviewSettings{Secret: "b", URL: here}, `Admission.Secret: "b" is not`,
+			"a Secret without a namespace is an error",
+			reviews.ReviewSettings{Secret: "b", URL: here}, `Admission.Secret: "b" is not`,
 		},
 		"no hosts": {
-			"a certificate is for hosts", reviews.ReviewSettings{Secret: "a/b"},
+			"a Secret without hosts for the certificate is an error", reviews.ReviewSettings{Secret: "a/b"},
 			"Admission.Secret: it is not known which",
 		},
-		"port": {"there is none", reviews.ReviewSettings{Port: 70000}, "Admission.Port: 70000"},
+		"port": {"a port out of range is an error", reviews.ReviewSettings{Port: 70000}, "Admission.Port: 70000"},
 		"two certificates": {
-			"one would not be used", reviews.ReviewSettings{CertificateDir: "x", SelfSigned: true},
+			"a certificate directory and a self-signed certificate exclude each other",
+			reviews.ReviewSettings{CertificateDir: "x", SelfSigned: true},
 			"Admission.CertificateDir, Admission.SelfSigned: each",
 		},
 		"self-signed replicas": {
-			"each has another one", reviews.ReviewSettings{Service: "a/b", SelfSigned: true},
+			"a self-signed certificate behind a Service is an error, as each replica has its own",
+			reviews.ReviewSettings{Service: "a/b", SelfSigned: true},
 			"Admission.SelfSigned: behind a Service",
 		},
 	}
@@ -142,29 +156,36 @@ func TestCheckServer(t *testing.T) {
 	tests := map[string]struct {
 		reason           string
 		given            reviews.ReviewSettings
-		program, manager string // the mistakes; empty is none
+		program, manager string // the mistakes; empty without one
 	}{
 		"None": {
-			"a manager has a server of its own", reviews.ReviewSettings{}, "no certificate to serve them with", "",
+			"a program needs a certificate, while a manager has its own server",
+			reviews.ReviewSettings{}, "no certificate to serve them with", "",
 		},
 		"Finalizer": {
-			"the handler is the operator's", reviews.ReviewSettings{FinalizerOnCreate: true},
+			"the handler of FinalizerOnCreate needs a certificate, too",
+			reviews.ReviewSettings{FinalizerOnCreate: true},
 			"that of FinalizerOnCreate among them", "",
 		},
-		"Service":    {"the certificate is in a Secret", reviews.ReviewSettings{Service: "a/b"}, "", ""},
-		"SelfSigned": {"the certificate is in memory", reviews.ReviewSettings{SelfSigned: true}, "", ""},
-		"Insecure":   {"a proxy terminates TLS", reviews.ReviewSettings{Insecure: true}, "", ""},
-		"Server":     {"it is configured by itself", reviews.ReviewSettings{Server: otherServer{}}, "", ""},
+		"Service": {"a Service is valid, as the certificate is in a Secret",
+			reviews.ReviewSettings{Service: "a/b"}, "", ""},
+		"SelfSigned": {"a self-signed certificate is valid", reviews.ReviewSettings{SelfSigned: true}, "", ""},
+		"Insecure":   {"a server without TLS is valid", reviews.ReviewSettings{Insecure: true}, "", ""},
+		"Server": {"a server of the user is valid without a certificate",
+			reviews.ReviewSettings{Server: otherServer{}}, "", ""},
 		"Dump": {
-			"the certificate of a server is unknown", reviews.ReviewSettings{DumpCA: "x", Server: otherServer{}},
+			"dumping the CA is an error with a server of the user",
+			reviews.ReviewSettings{DumpCA: "x", Server: otherServer{}},
 			"Admission.DumpCA: only the webhook server", "Admission.DumpCA: only the webhook server",
 		},
 		"OtherCA": {
-			"the certificate is of the Secret", reviews.ReviewSettings{Service: "a/b", CAFile: "x"},
+			"a CA file is an error with the operator's own certificate",
+			reviews.ReviewSettings{Service: "a/b", CAFile: "x"},
 			"Admission.CAFile: the CA is that of the operator's own", "",
 		},
 		"NoClientCA": {
-			"the file is missing", reviews.ReviewSettings{SelfSigned: true, ClientCA: "/nowhere"},
+			"a missing file of the client CA is an error",
+			reviews.ReviewSettings{SelfSigned: true, ClientCA: "/nowhere"},
 			"Admission.ClientCA: reading", "",
 		},
 	}

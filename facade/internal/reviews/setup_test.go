@@ -42,7 +42,7 @@ func (s muxServer) Start(ctx context.Context) error            { <-ctx.Done(); r
 func (s muxServer) StartedChecker() healthz.Checker            { return healthz.Ping }
 func (s muxServer) WebhookMux() *http.ServeMux                 { return s.mux }
 
-// newServer returns the server of an operator with these settings.
+// newServer returns the review server of an operator with these settings.
 func newServer(settings reviews.ReviewSettings, kept defaults.Persistence) *reviews.ReviewServer {
 	r := reviews.NewReviewServer(operator, "main.go:1")
 	r.Settle(&settings, defaults.NamespaceScope{}, kept, true)
@@ -61,7 +61,7 @@ func planOf(t *testing.T, all ...*handlers.Handler) (plan []reconcilers.Registra
 	return plan
 }
 
-// guard denies nothing.
+// guard returns an admission handler that allows everything.
 func guard() *handlers.Handler {
 	return &handlers.Handler{
 		ID: "guard", Family: handlers.Admitting,
@@ -74,17 +74,18 @@ func TestAdd(t *testing.T) {
 		reason string
 		asKopf bool
 		plan   []reconcilers.Registration
-		want   map[string]int // codes of paths
+		want   map[string]int // status codes by path
 	}{
 		"OneHandler": {
-			"the path has the names of the operator and the handler", false, planOf(t, guard()),
+			"the path consists of the operator, the kind of review and the handler", false, planOf(t, guard()),
 			map[string]int{"/test.example.org/validate/guard": http.StatusOK, "/elsewhere": http.StatusNotFound},
 		},
 		"AsKopf": {
-			"the path has the id alone", true, planOf(t, guard()), map[string]int{"/guard": http.StatusOK},
+			"the path in Kopf's format is the id alone",
+			true, planOf(t, guard()), map[string]int{"/guard": http.StatusOK},
 		},
 		"NoHandlers": {
-			"handlers of changes are not served", false,
+			"change handlers are not served", false,
 			planOf(t, &handlers.Handler{ID: "made", Family: handlers.Changing, Reason: cause.Create}),
 			map[string]int{"/test.example.org/validate/made": http.StatusNotFound},
 		},
@@ -174,10 +175,11 @@ func TestWithOperations(t *testing.T) {
 		h      *handlers.Handler
 		want   []string
 	}{
-		"Validating": {"an invalid object can be deleted", own, guard(), []string{"CREATE", "UPDATE", "CONNECT"}},
-		"Mutating":   {"the configuration has the defaults", own, mutating, nil},
-		"Chosen":     {"the option wins", own, chosen, []string{"DELETE"}},
-		"AsKopf":     {"Kopf asks for deletions, too", kopf, guard(), nil},
+		"Validating": {"a validating handler does not review deletions by default",
+			own, guard(), []string{"CREATE", "UPDATE", "CONNECT"}},
+		"Mutating": {"a mutating handler keeps the defaults of the configuration", own, mutating, nil},
+		"Chosen":   {"chosen operations override the defaults", own, chosen, []string{"DELETE"}},
+		"AsKopf":   {"in Kopf's format, a validating handler reviews deletions, too", kopf, guard(), nil},
 	} {
 		if d := cmp.Diff(tc.want, tc.by.WithOperations(tc.h).Operations); d != "" {
 			t.Errorf("%s: %s\n-want, +got:\n%s", name, tc.reason, d)

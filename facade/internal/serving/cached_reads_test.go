@@ -24,18 +24,18 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
 )
 
-// program is a manager on a connection of which the requests for config maps are counted, and can be refused.
+// program is a manager that counts requests for config maps and can refuse them.
 type program struct {
 	client.Client
 	t       *testing.T
 	people  client.Client
 	reads   atomic.Int64
 	watches atomic.Int64
-	refused atomic.Bool // lists and watches are
-	secret  string      // a namespace in which they always are
+	refused atomic.Bool // whether lists and watches are refused
+	secret  string      // a namespace whose lists and watches are always refused
 }
 
-// run plays with a program that reads these kinds from its cache, which has these namespaces.
+// run runs play with a program that reads the given kinds from a cache of the given namespaces.
 func run(t *testing.T, cached []client.Object, namespaces []string, play func(t *testing.T, p *program)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -101,7 +101,7 @@ func (p *program) create(namespace, name string) {
 	}
 }
 
-// get reads a config map, and gives up after an hour.
+// get reads a config map with a timeout of an hour.
 func (p *program) get(namespace, name string) (took time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
 	defer cancel()
@@ -115,7 +115,8 @@ func TestLiveReads(t *testing.T) {
 		for _, namespace := range []string{"mine", "other"} {
 			p.create(namespace, "a")
 			if took, err := p.get(namespace, "a"); err != nil || took != 0 {
-				t.Errorf("%s: what was just written is there, in every namespace: %v after %s", namespace, err, took)
+				t.Errorf("%s: a new object must be readable at once, in every namespace: %v after %s",
+					namespace, err, took)
 			}
 		}
 		var typed corev1.ConfigMapList
@@ -129,13 +130,13 @@ func TestLiveReads(t *testing.T) {
 		}
 		if len(typed.Items) != 2 || len(untyped.Items) != 2 || p.reads.Load() != 4 || p.watches.Load() != 0 {
 			t.Errorf(
-				"%d and %d objects in lists; %d requests and %d watches: each read is a request, nothing is watched",
+				"%d and %d objects in lists; %d requests and %d watches: want one request per read and no watch",
 				len(typed.Items), len(untyped.Items), p.reads.Load(), p.watches.Load(),
 			)
 		}
 		p.refused.Store(true)
 		if err := p.List(t.Context(), &typed); !apierrors.IsForbidden(err) {
-			t.Errorf("what may not be listed is an error: %v", err)
+			t.Errorf("a forbidden list must be an error: %v", err)
 		}
 	})
 }
@@ -150,22 +151,23 @@ func TestCachedReads(t *testing.T) {
 			}
 			var list corev1.ConfigMapList
 			if err := p.List(t.Context(), &list); err != nil || len(list.Items) != 1 {
-				t.Errorf("%d objects, error %v", len(list.Items), err)
+				t.Errorf("want one object in the list, got %d, error %v", len(list.Items), err)
 			}
 		}
 		if p.reads.Load() != 0 || p.watches.Load() != 1 {
-			t.Errorf("%d requests and %d watches: all is read from one watch", p.reads.Load(), p.watches.Load())
+			t.Errorf("%d requests and %d watches: want all reads from one watch", p.reads.Load(), p.watches.Load())
 		}
 		if _, err := p.get("mine", "b"); !apierrors.IsNotFound(err) {
-			t.Errorf("what is not there: %v", err)
+			t.Errorf("a missing object must be a NotFound error: %v", err)
 		}
 		if took, err := p.get("other", "a"); err == nil || took != 0 || !strings.Contains(err.Error(), "other") {
-			t.Errorf("a namespace that is not cached is an error: %v after %s", err, took)
+			t.Errorf("a namespace outside of the cache must be an error: %v after %s", err, took)
 		}
 	})
 }
 
-// A kind that may not be listed must not stop a handler for ever.
+// TestCachesThatCannotBeFilled shows that a read of a kind that cannot be listed fails within a second instead of
+// blocking a handler.
 func TestCachesThatCannotBeFilled(t *testing.T) {
 	run(t, []client.Object{&corev1.ConfigMap{}}, nil, func(t *testing.T, p *program) {
 		p.create("mine", "a")
@@ -181,17 +183,18 @@ func TestCachesThatCannotBeFilled(t *testing.T) {
 		p.refused.Store(false)
 		time.Sleep(time.Minute)
 		if took, err := p.get("mine", "a"); err != nil || took != 0 {
-			t.Errorf("it may be listed now: %v after %s", err, took)
+			t.Errorf("a read must succeed as soon as the kind can be listed: %v after %s", err, took)
 		}
 		p.refused.Store(true)
 		time.Sleep(time.Hour)
 		if took, err := p.get("mine", "a"); err != nil || took != 0 {
-			t.Errorf("what was read once can be read: %v after %s", err, took)
+			t.Errorf("a filled cache must stay readable: %v after %s", err, took)
 		}
 	})
 }
 
-// There is a cache for each namespace and each form of an object: one of them says nothing of the others.
+// TestCachesOfSomeNamespaces shows that each namespace and each form of an object has its own cache, whose failure
+// does not affect the others.
 func TestCachesOfSomeNamespaces(t *testing.T) {
 	run(t, []client.Object{&corev1.ConfigMap{}}, []string{"mine", "other"}, func(t *testing.T, p *program) {
 		p.secret = "other"
@@ -199,23 +202,23 @@ func TestCachesOfSomeNamespaces(t *testing.T) {
 		p.create("other", "a")
 		for range 2 {
 			if took, err := p.get("mine", "a"); err != nil || took > time.Second {
-				t.Errorf("a namespace that can be listed: %v after %s", err, took)
+				t.Errorf("a namespace that can be listed must be readable: %v after %s", err, took)
 			}
 			if took, err := p.get("other", "a"); !apierrors.IsForbidden(err) || took > time.Second {
-				t.Errorf("another one was read before: %v after %s", err, took)
+				t.Errorf("a namespace that cannot be listed must be an error: %v after %s", err, took)
 			}
 		}
 		untyped := &unstructured.Unstructured{}
 		untyped.SetAPIVersion("v1")
 		untyped.SetKind("ConfigMap")
 		if err := p.Get(t.Context(), client.ObjectKey{Namespace: "mine", Name: "a"}, untyped); err != nil {
-			t.Errorf("another one failed before: %v", err)
+			t.Errorf("a read of another form must succeed after a failure: %v", err)
 		}
 	})
 }
 
 func TestKindsThatNobodyKnows(t *testing.T) {
 	if _, err := serving.NewCachedReads(scheme.Scheme, []client.Object{&unstructured.Unstructured{}}); err == nil {
-		t.Error("an object without a kind names none")
+		t.Error("an object without a kind must be an error")
 	}
 }

@@ -43,14 +43,19 @@ func TestHandler(t *testing.T) {
 		code                 int
 		want                 string
 	}{
-		"Failure": {"what is wrong is told", http.MethodGet, "/healthz", gives(nil, errors.New("boo")), 500, "boo\n"},
-		"NoJSON": {"who returns it is named", http.MethodGet, "/healthz", gives(map[string]any{"a": func() {}}, nil),
+		"Failure": {"the error of a probe is the answer",
+			http.MethodGet, "/healthz", gives(nil, errors.New("boo")), 500, "boo\n"},
+		"NoJSON": {"a result that is not JSON is an error that names the handler",
+			http.MethodGet, "/healthz", gives(map[string]any{"a": func() {}}, nil),
 			500, "probe: the result of handler \"a\": json: unsupported type: func()\n"},
-		"OtherPath":  {"exactly that path", http.MethodGet, "/healthz/", fine, 404, "404 page not found\n"},
-		"OtherVerb":  {"nothing is changed here", http.MethodPost, "/healthz", fine, 405, "405 method not allowed\n"},
-		"NoProbes":   {"the process answers", http.MethodGet, "/healthz", gives(nil, nil), 200, "{}"},
-		"Results":    {"by their ids", http.MethodGet, "/healthz", fine, 200, `{"db":"up","now":1}`},
-		"HeadersToo": {"who only looks", http.MethodHead, "/healthz", fine, 200, ""},
+		"OtherPath": {"another path is not found", http.MethodGet, "/healthz/", fine, 404, "404 page not found\n"},
+		"OtherVerb": {"a method other than GET and HEAD is not allowed",
+			http.MethodPost, "/healthz", fine, 405, "405 method not allowed\n"},
+		"NoProbes": {"without probes, the answer is an empty object",
+			http.MethodGet, "/healthz", gives(nil, nil), 200, "{}"},
+		"Results": {"results are returned by handler id",
+			http.MethodGet, "/healthz", fine, 200, `{"db":"up","now":1}`},
+		"HeadersToo": {"HEAD returns the status alone", http.MethodHead, "/healthz", fine, 200, ""},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -92,6 +97,6 @@ func TestAddressInUse(t *testing.T) {
 	}
 	_, err = serving.ServeLiveness(at, nil)
 	if err == nil || !strings.Contains(err.Error(), "serving the probes at "+taken+": ") {
-		t.Errorf("got %v", err)
+		t.Errorf("want an error that names the address, got %v", err)
 	}
 }

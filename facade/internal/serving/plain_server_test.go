@@ -11,7 +11,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
 )
 
-// What has come is answered, also at the end; nothing comes after it.
+// TestPlainServer shows that a stopping server answers the requests that have arrived, and accepts no others.
 func TestPlainServer(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -20,10 +20,10 @@ func TestPlainServer(t *testing.T) {
 	address := listener.Addr().String()
 	taken := serving.NewPlainServer(address)
 	if err := taken.Start(t.Context()); err == nil || !strings.Contains(err.Error(), address) {
-		t.Errorf("the port is taken: got the error %v", err)
+		t.Errorf("a taken port must be an error, got %v", err)
 	}
 	if taken.StartedChecker()(nil) == nil {
-		t.Error("it does not listen")
+		t.Error("a server that does not listen must not count as started")
 	}
 	_ = listener.Close()
 
@@ -50,17 +50,17 @@ func TestPlainServer(t *testing.T) {
 	stop()
 	close(finish)
 	if got := <-answers; got != "here" {
-		t.Errorf("got %q", got)
+		t.Errorf("want the answer of the open request, got %q", got)
 	}
 	if err := <-ended; err != nil {
-		t.Errorf("the end is no error: got %v", err)
+		t.Errorf("a stop must not be an error, got %v", err)
 	}
 	if got := get("http://" + address + "/v"); !strings.Contains(got, "refused") {
-		t.Errorf("nobody listens: got %q", got)
+		t.Errorf("a stopped server must not listen, got %q", got)
 	}
 }
 
-// get gives the answer, or the error.
+// get returns the answer or the error as a text.
 func get(url string) string {
 	transport := &http.Transport{}
 	defer transport.CloseIdleConnections()

@@ -36,7 +36,7 @@ func (p *pipes) connect() net.Conn {
 	return client
 }
 
-// Clients that take their time are not waited for, and keep nobody away.
+// TestSlowClients shows that slow clients are disconnected and do not block others.
 func TestSlowClients(t *testing.T) {
 	const head = "GET / HTTP/1.1\r\nHost: h\r\n"
 	tests := map[string]struct {
@@ -46,13 +46,13 @@ func TestSlowClients(t *testing.T) {
 		read   bool
 		within time.Duration
 	}{
-		"Silent":  {"it never says what it wants", "", false, true, 10 * time.Second},
-		"Headers": {"its headers never end", head, true, true, 10 * time.Second},
-		"Body": {"nor does a body that nobody wants", head + "Content-Length: 1000\r\n\r\n", true, true,
+		"Silent":  {"a silent client is disconnected", "", false, true, 10 * time.Second},
+		"Headers": {"a client with endless headers is disconnected", head, true, true, 10 * time.Second},
+		"Body": {"a client with an endless body is disconnected", head + "Content-Length: 1000\r\n\r\n", true, true,
 			10 * time.Second},
-		"Idle": {"it asks no more", head + "\r\n", false, true,
+		"Idle": {"an idle client is disconnected after a minute", head + "\r\n", false, true,
 			time.Minute + time.Second},
-		"Reader": {"it does not read the answer", head + "\r\n", false, false, time.Minute},
+		"Reader": {"a client that does not read the answer is disconnected", head + "\r\n", false, false, time.Minute},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -72,25 +72,25 @@ func TestSlowClients(t *testing.T) {
 					go func() { _, _ = io.Copy(io.Discard, slow); ended <- time.Now() }()
 				}
 				if answer := ask(t, p.connect()); answer != "{}" {
-					t.Errorf("somebody else is kept waiting: %q", answer)
+					t.Errorf("another client must get its answer, got %q", answer)
 				}
 				if tc.read {
 					if took := (<-ended).Sub(began); took > tc.within {
-						t.Errorf("%s: it was given %s", tc.reason, took)
+						t.Errorf("%s: the connection was open for %s", tc.reason, took)
 					}
 					return
 				}
 				time.Sleep(tc.within)
 				synctest.Wait()
 				if _, err := slow.Write([]byte("x")); err == nil {
-					t.Errorf("%s: it is still there after %s", tc.reason, tc.within)
+					t.Errorf("%s: the connection is still open after %s", tc.reason, tc.within)
 				}
 			})
 		})
 	}
 }
 
-// ask sends one request by the connection, and closes it.
+// ask sends one request over the connection and closes it.
 func ask(t *testing.T, c net.Conn) string {
 	t.Helper()
 	defer func() { _ = c.Close() }()

@@ -23,7 +23,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
-// stub is the handler of a creation that succeeds.
+// stub returns an invocation of a create handler.
 func stub() *handlers.Invocation {
 	return &handlers.Invocation{
 		Handler: &handlers.Handler{ID: "fn"},
@@ -34,7 +34,7 @@ func stub() *handlers.Invocation {
 	}
 }
 
-// observe makes one attempt, and gives its span.
+// observe makes one attempt and returns its span.
 func observe(
 	ctx context.Context, t *testing.T, apart bool, call *handlers.Invocation, outcome string, err error,
 ) sdktrace.ReadOnlySpan {
@@ -72,26 +72,27 @@ func TestAttempts(t *testing.T) {
 			with(widget, fields{"kopf.reason": "create", "kopf.retry": "2"}),
 		},
 		"Sub": {
-			"there may be any number of them, so their ids are in no name",
+			"the name of a span leaves out the ids of sub-handlers, as their number is not limited",
 			func(c *handlers.Invocation) { c.Handler.ID, c.Handler.Root = "fn/a/b", "fn" }, "Widget fn/*",
 			with(widget, fields{"kopf.reason": "create", "kopf.handler": "fn/a/b"}),
 		},
 		"Event": {
-			"it has a type", func(c *handlers.Invocation) {
+			"the reason of an event is its type", func(c *handlers.Invocation) {
 				c.Cause.Reason, c.Cause.Type = "", "MODIFIED"
 			}, "Widget fn",
 			with(widget, fields{"kopf.reason": "MODIFIED"}),
 		},
 		"Daemon": {
-			"it has no reason", func(c *handlers.Invocation) { c.Cause.Reason = "" }, "Widget fn", with(widget, nil),
+			"a span of a daemon does not have a reason",
+			func(c *handlers.Invocation) { c.Cause.Reason = "" }, "Widget fn", with(widget, nil),
 		},
 		"Activity": {
-			"it has no object", func(c *handlers.Invocation) {
+			"a span of an activity does not have an object", func(c *handlers.Invocation) {
 				c.Handler.Activity, c.Cause = "startup", &cause.Cause{Reason: "startup"}
 			}, "startup fn", with(nil, fields{"kopf.reason": "startup"}),
 		},
 		"Admission": {
-			"the request may have anything for a kind, and no name yet", func(c *handlers.Invocation) {
+			"a span of an admission has the kind of its resource, and no name", func(c *handlers.Invocation) {
 				c.Admission = &handlers.Admission{Operation: "CREATE", Namespace: "ns"}
 				c.Resource, c.Cause = &discovery.Resource{}, nil
 				c.Resource.Kind = "Widget"
@@ -117,16 +118,21 @@ func TestErrorsOfAttempts(t *testing.T) {
 		status          codes.Code
 		kind            string
 	}{
-		"Success": {"there is no error", "success", nil, codes.Unset, ""},
-		"Ignored": {"it counts as a success", "ignored", nil, codes.Unset, ""},
-		"Retry":   {"the text may have anything", "retry", hidden, codes.Error, "*errors.errorString"},
+		"Success": {"a successful attempt does not have an error", "success", nil, codes.Unset, ""},
+		"Ignored": {"an ignored error is not recorded", "ignored", nil, codes.Unset, ""},
+		"Retry": {"an error is recorded by its type without its text",
+			"retry", hidden, codes.Error, "*errors.errorString"},
 		"Wrapped": {
-			"what is innermost says most", "failure", fmt.Errorf("hidden: %w", &fs.PathError{Err: fs.ErrExist}),
+			"a wrapped error is recorded by the type of its innermost error",
+			"failure", fmt.Errorf("hidden: %w", &fs.PathError{Err: fs.ErrExist}),
 			codes.Error, "*errors.errorString",
 		},
-		"Panic":   {"its value may be anything", "failure", &panics.Error{Value: "hidden"}, codes.Error, "panic"},
-		"Waiting": {"it is no error", "retry", &execution.PendingError{}, codes.Unset, ""},
-		"Aborted": {"it does not count", "aborted", hidden, codes.Unset, "*errors.errorString"},
+		"Panic": {"a panic is recorded without its value",
+			"failure", &panics.Error{Value: "hidden"}, codes.Error, "panic"},
+		"Waiting": {"a pending handler is not recorded as an error",
+			"retry", &execution.PendingError{}, codes.Unset, ""},
+		"Aborted": {"an aborted attempt has the type of its error, but not the error status",
+			"aborted", hidden, codes.Unset, "*errors.errorString"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			span := observe(t.Context(), t, false, stub(), tc.outcome, tc.err)
@@ -140,7 +146,8 @@ func TestErrorsOfAttempts(t *testing.T) {
 
 const before progress.Trace = "00-0123456789abcdef0123456789abcdef-0123456789abcdef-01"
 
-// An attempt joins those before it, or tells of the first of them; what surrounds the operator is not joined.
+// TestTracesOfAttempts shows that an attempt joins the trace of earlier attempts, or links to the first one. It does
+// not join the trace around the operator.
 func TestTracesOfAttempts(t *testing.T) {
 	surrounding, _ := recorded()
 	ctx, around := surrounding.Tracer("test").Start(t.Context(), "around")
@@ -150,23 +157,26 @@ func TestTracesOfAttempts(t *testing.T) {
 		reason string
 		apart  bool
 		change func(*handlers.Invocation)
-		trace  string // empty is one of its own
+		trace  string // empty for its own trace
 		links  int
 	}{
-		"First":     {"it begins a trace", false, func(*handlers.Invocation) {}, "", 0},
-		"Next":      {"it joins", false, func(c *handlers.Invocation) { c.Trace = before }, joined, 0},
-		"Malformed": {"anybody may write it", false, func(c *handlers.Invocation) { c.Trace = "00-x" }, "", 0},
-		"Apart":     {"it has a link", true, func(c *handlers.Invocation) { c.Trace = before }, "", 1},
+		"First": {"the first attempt begins a trace", false, func(*handlers.Invocation) {}, "", 0},
+		"Next": {"the next attempt joins the trace of the first one",
+			false, func(c *handlers.Invocation) { c.Trace = before }, joined, 0},
+		"Malformed": {"a malformed trace is ignored, as any client can write it",
+			false, func(c *handlers.Invocation) { c.Trace = "00-x" }, "", 0},
+		"Apart": {"a separate attempt links to the first one",
+			true, func(c *handlers.Invocation) { c.Trace = before }, "", 1},
 		"ApartFirst": {
-			"there is none to link to", true, func(*handlers.Invocation) {}, "", 0,
+			"a first separate attempt does not have a link", true, func(*handlers.Invocation) {}, "", 0,
 		},
 		"Sub": {
-			"it is a part of the attempt around", false, func(c *handlers.Invocation) {
+			"a sub-handler joins the trace of the surrounding attempt", false, func(c *handlers.Invocation) {
 				c.Handler.Root = "fn"
 			}, program, 0,
 		},
 		"Admission": {
-			"its server may trace requests", false,
+			"an admission handler joins the trace of its request", false,
 			func(c *handlers.Invocation) { c.Admission = &handlers.Admission{} }, program, 0,
 		},
 	} {
@@ -185,36 +195,37 @@ func TestTracesOfAttempts(t *testing.T) {
 	}
 }
 
-// What is kept for the next attempts is the span of the first one.
+// TestKeptTraces shows that the span of the first attempt is kept for the next attempts.
 func TestKeptTraces(t *testing.T) {
 	call := stub()
 	span := observe(t.Context(), t, false, call, "retry", nil)
 	want := fmt.Sprintf("00-%s-%s-01", span.SpanContext().TraceID(), span.SpanContext().SpanID())
 	if string(call.Trace) != want || !call.Trace.Valid() {
-		t.Errorf("kept is %q, not %q", call.Trace, want)
+		t.Errorf("kept is %q, want %q", call.Trace, want)
 	}
 	for _, apart := range []bool{false, true} {
 		call.Trace = before
 		if observe(t.Context(), t, apart, call, "retry", nil); call.Trace != before {
-			t.Errorf("the second attempt takes the place of the first: %q", call.Trace)
+			t.Errorf("the second attempt replaces the trace of the first: %q", call.Trace)
 		}
 	}
 	call = stub()
 	call.Handler.Root = "root"
 	if observe(t.Context(), t, false, call, "retry", nil); call.Trace != "" {
-		t.Errorf("a sub-handler has a trace of its own: %q", call.Trace)
+		t.Errorf("a sub-handler must not keep a trace: %q", call.Trace)
 	}
 	call = stub()
 	tracing.Attempts{Provider: noop.NewTracerProvider()}.Observer()(t.Context(), call)
 	if call.Trace != "" {
-		t.Errorf("there is no trace to be kept: %q", call.Trace)
+		t.Errorf("a provider that does not trace must not keep a trace: %q", call.Trace)
 	}
 	if (tracing.Attempts{}).Observer() != nil {
-		t.Error("without a provider, attempts are observed")
+		t.Error("without a provider, attempts must not be observed")
 	}
 }
 
-// A trace that is not sampled is not either at the next attempt, or it would begin in the middle.
+// TestSampling shows that a trace that is not sampled stays so at the next attempt. Otherwise, it would begin in the
+// middle.
 func TestSampling(t *testing.T) {
 	recorder := tracetest.NewSpanRecorder()
 	for i, sampler := range []sdktrace.Sampler{sdktrace.NeverSample(), sdktrace.AlwaysSample()} {
@@ -228,7 +239,7 @@ func TestSampling(t *testing.T) {
 			sampler = sdktrace.AlwaysSample()
 		}
 		if got := len(recorder.Ended()); got != 2*i {
-			t.Errorf("%d spans are recorded, not %d", got, 2*i)
+			t.Errorf("%d spans are recorded, want %d", got, 2*i)
 		}
 	}
 }

@@ -18,14 +18,14 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// server is an API server that answers all requests the same.
+// server is an API server that gives the same answer to all requests.
 type server struct {
 	status int
 	err    error
 	seen   http.Header // of the last request
 }
 
-// RoundTrip answers.
+// RoundTrip records the headers and returns the answer.
 func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
 	s.seen = r.Header
 	if s.err != nil {
@@ -34,19 +34,19 @@ func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: s.status, Body: io.NopCloser(strings.NewReader("hidden")), Request: r}, nil
 }
 
-// recorded makes a provider of which the spans are seen.
+// recorded returns a provider with a recorder of its spans.
 func recorded() (*sdktrace.TracerProvider, *tracetest.SpanRecorder) {
 	recorder := tracetest.NewSpanRecorder()
 	return sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(recorder)), recorder
 }
 
-// attempt is the context of an attempt, and its end.
+// attempt begins an attempt and returns its context and the function that ends it.
 func attempt(ctx context.Context, provider *sdktrace.TracerProvider) (context.Context, func(string, error)) {
 	call := &handlers.Invocation{Handler: &handlers.Handler{ID: "fn"}, Cause: &cause.Cause{}}
 	return tracing.Attempts{Provider: provider, Operator: "op"}.Observer()(ctx, call)
 }
 
-// told are the attributes of a span as text.
+// told returns the attributes of a span as text.
 func told(span sdktrace.ReadOnlySpan) map[string]string {
 	all := map[string]string{}
 	for _, one := range span.Attributes() {
@@ -64,58 +64,66 @@ func TestRequests(t *testing.T) {
 		want                       fields
 	}{
 		"Get": {
-			"names are not told", "GET", "/api/v1/namespaces/ns/secrets/hidden", "get secrets",
+			"the span does not contain names of objects", "GET", "/api/v1/namespaces/ns/secrets/hidden", "get secrets",
 			fields{"kopf.verb": "get", "kopf.resource": "secrets"},
 		},
 		"List": {
-			"nor are selectors", "GET", "/apis/apps/v1/deployments?labelSelector=a%3Dhidden", "list deployments.apps",
+			"the span does not contain selectors",
+			"GET", "/apis/apps/v1/deployments?labelSelector=a%3Dhidden", "list deployments.apps",
 			fields{"kopf.verb": "list", "kopf.resource": "deployments.apps"},
 		},
 		"Watch": {
-			"it is another verb", "GET", "/api/v1/namespaces/ns/pods?watch=true", "watch pods",
+			"a watch has its own verb", "GET", "/api/v1/namespaces/ns/pods?watch=true", "watch pods",
 			fields{"kopf.verb": "watch", "kopf.resource": "pods"},
 		},
 		"Create": {
-			"the verb is not the method", "POST", "/api/v1/namespaces/ns/pods", "create pods",
+			"POST is the verb create", "POST", "/api/v1/namespaces/ns/pods", "create pods",
 			fields{"kopf.verb": "create", "kopf.resource": "pods"},
 		},
 		"Update": {
-			"the verb is not the method", "PUT", "/apis/example.org/v1/namespaces/ns/widgets/hidden/status",
+			"PUT on a status is the verb update with a subresource",
+			"PUT", "/apis/example.org/v1/namespaces/ns/widgets/hidden/status",
 			"update widgets.example.org/status",
 			fields{"kopf.verb": "update", "kopf.resource": "widgets.example.org", "kopf.subresource": "status"},
 		},
 		"Patch": {
-			"a cluster-wide object has no namespace", "PATCH", "/apis/example.org/v1/widgets/hidden",
+			"a cluster-scoped object is recognized", "PATCH", "/apis/example.org/v1/widgets/hidden",
 			"patch widgets.example.org", fields{"kopf.verb": "patch", "kopf.resource": "widgets.example.org"},
 		},
 		"Delete": {
-			"one object", "DELETE", "/api/v1/namespaces/ns/pods/hidden", "delete pods",
+			"DELETE of one object is the verb delete", "DELETE", "/api/v1/namespaces/ns/pods/hidden", "delete pods",
 			fields{"kopf.verb": "delete", "kopf.resource": "pods"},
 		},
 		"DeleteAll": {
-			"many objects", "DELETE", "/api/v1/namespaces/ns/pods", "deletecollection pods",
+			"DELETE of a list is the verb deletecollection",
+			"DELETE", "/api/v1/namespaces/ns/pods", "deletecollection pods",
 			fields{"kopf.verb": "deletecollection", "kopf.resource": "pods"},
 		},
 		"Namespace": {
-			"it is an object, too", "GET", "/api/v1/namespaces/hidden", "get namespaces",
+			"a namespace is a resource", "GET", "/api/v1/namespaces/hidden", "get namespaces",
 			fields{"kopf.verb": "get", "kopf.resource": "namespaces"},
 		},
 		"NamespaceStatus": {
-			"its status is nothing in it", "PATCH", "/api/v1/namespaces/hidden/status", "patch namespaces/status",
+			"the status of a namespace is a subresource",
+			"PATCH", "/api/v1/namespaces/hidden/status", "patch namespaces/status",
 			fields{"kopf.verb": "patch", "kopf.resource": "namespaces", "kopf.subresource": "status"},
 		},
 		"Proxied": {
-			"a proxy has a path of its own", "GET", "/k8s/clusters/hidden/api/v1/pods", "list pods",
+			"the path of a proxy before the API is skipped", "GET", "/k8s/clusters/hidden/api/v1/pods", "list pods",
 			fields{"kopf.verb": "list", "kopf.resource": "pods"},
 		},
 		"Subpath": {
-			"what a service is asked for is not told", "GET", "/api/v1/namespaces/ns/services/web/proxy/hidden?a=b",
+			"the path behind a proxied service is left out",
+			"GET", "/api/v1/namespaces/ns/services/web/proxy/hidden?a=b",
 			"get services/proxy", fields{"kopf.verb": "get", "kopf.resource": "services", "kopf.subresource": "proxy"},
 		},
-		"Discovery": {"it has no resource", "GET", "/apis/example.org/v1", "get", fields{"kopf.verb": "get"}},
-		"Group":     {"it has no resource", "GET", "/apis", "get", fields{"kopf.verb": "get"}},
-		"Elsewhere": {"it is no part of the API", "POST", "/hidden", "post", fields{"kopf.verb": "post"}},
-		"Root":      {"it is no part of the API", "GET", "", "get", fields{"kopf.verb": "get"}},
+		"Discovery": {"a request for the resources of a group does not have a resource",
+			"GET", "/apis/example.org/v1", "get", fields{"kopf.verb": "get"}},
+		"Group": {"a request for all groups does not have a resource",
+			"GET", "/apis", "get", fields{"kopf.verb": "get"}},
+		"Elsewhere": {"a path outside of the API does not have a resource",
+			"POST", "/hidden", "post", fields{"kopf.verb": "post"}},
+		"Root": {"the root path does not have a resource", "GET", "", "get", fields{"kopf.verb": "get"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -143,7 +151,7 @@ func TestRequests(t *testing.T) {
 				t.Errorf("%s: %q, want %q; -want, +got:\n%s", tc.reason, spans[0].Name(), tc.name, d)
 			}
 			if s.seen.Get("traceparent") == "" || r.Header.Get("traceparent") != "" {
-				t.Error("the server must be told of the span, and the request must stay as it is")
+				t.Error("the server must get the trace, and the caller's request must stay unchanged")
 			}
 		})
 	}
@@ -155,8 +163,9 @@ func TestRequestsThatFail(t *testing.T) {
 		server server
 		want   string
 	}{
-		"Refused": {"the status says all", server{status: http.StatusConflict}, "409"},
-		"Lost":    {"the text may have anything", server{err: errors.New("hidden")}, "*errors.errorString"},
+		"Refused": {"a refused request is recorded by its status", server{status: http.StatusConflict}, "409"},
+		"Lost": {"a failed request is recorded by the type of its error without the text",
+			server{err: errors.New("hidden")}, "*errors.errorString"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			provider, recorder := recorded()
@@ -167,7 +176,7 @@ func TestRequestsThatFail(t *testing.T) {
 				_ = answer.Body.Close()
 			}
 			if !errors.Is(err, tc.server.err) {
-				t.Errorf("%s: the client gets %v", tc.reason, err)
+				t.Errorf("%s: the client gets the error %v", tc.reason, err)
 			}
 			span := recorder.Ended()[0]
 			if got := told(span)["error.type"]; got != tc.want ||
@@ -178,7 +187,8 @@ func TestRequestsThatFail(t *testing.T) {
 	}
 }
 
-// Requests of others are none of ours, and a request is traced once.
+// TestRequestsOfOthers shows that requests outside of handlers are not traced, and that a request through two
+// transports is traced once.
 func TestRequestsOfOthers(t *testing.T) {
 	provider, recorder := recorded()
 	s := &server{status: http.StatusOK}
@@ -196,7 +206,7 @@ func TestRequestsOfOthers(t *testing.T) {
 	send(other, traced)
 	span.End()
 	if got := recorder.Ended(); len(got) != 1 || s.seen.Get("traceparent") != "" {
-		t.Errorf("requests that are not of handlers are traced: %v", got)
+		t.Errorf("requests outside of handlers are traced: %v", got)
 	}
 	ctx, _ := attempt(t.Context(), provider)
 	send(ctx, tracing.Requests(provider, traced))
@@ -204,10 +214,10 @@ func TestRequestsOfOthers(t *testing.T) {
 		t.Errorf("a request through two transports has %d spans", len(got)-1)
 	}
 	if got := tracing.Requests(nil, s); got != http.RoundTripper(s) {
-		t.Error("without a provider, requests take another way")
+		t.Error("without a provider, the transport must stay the same")
 	}
 	if below, ok := traced.(interface{ WrappedRoundTripper() http.RoundTripper }); !ok ||
 		below.WrappedRoundTripper() != http.RoundTripper(s) {
-		t.Error("client-go does not find the transport below, of which it closes idle connections")
+		t.Error("client-go must find the wrapped transport to close its idle connections")
 	}
 }

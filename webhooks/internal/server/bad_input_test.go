@@ -37,15 +37,19 @@ func TestBadInput(t *testing.T) {
 		body                 io.Reader
 		status               int
 	}{
-		"NoJSON":     {"the review says so", http.MethodPost, "/ops/validate/v", strings.NewReader("<"), 400},
-		"NoBody":     {"that is no JSON, either", http.MethodPost, "/ops/validate/v", nil, 400},
-		"NoHandler":  {"no handler has this id", http.MethodPost, "/ops/validate/w", strings.NewReader("{}"), 404},
-		"Root":       {"the root is not an endpoint here", http.MethodPost, "/ops", strings.NewReader("{}"), 404},
-		"KopfsPath":  {"neither is the path of Kopf", http.MethodPost, "/v", strings.NewReader("{}"), 404},
-		"Elsewhere":  {"it is another operator's", http.MethodPost, "/ops2/validate/v", strings.NewReader("{}"), 404},
-		"Get":        {"reviews are posted", http.MethodGet, "/ops/validate/v", nil, 405},
-		"Large":      {"it is announced so", http.MethodPost, "/ops/validate/v", strings.NewReader(large), 413},
-		"Unmeasured": {"it has no end", http.MethodPost, "/ops/validate/v", endless{}, 413},
+		"NoJSON": {"a body that is not JSON is an error of the review",
+			http.MethodPost, "/ops/validate/v", strings.NewReader("<"), 400},
+		"NoBody": {"an empty body is an error of the review", http.MethodPost, "/ops/validate/v", nil, 400},
+		"NoHandler": {"an unknown handler is not found",
+			http.MethodPost, "/ops/validate/w", strings.NewReader("{}"), 404},
+		"Root":      {"the root of the operator is not found", http.MethodPost, "/ops", strings.NewReader("{}"), 404},
+		"KopfsPath": {"the path in Kopf's format is not found", http.MethodPost, "/v", strings.NewReader("{}"), 404},
+		"Elsewhere": {"the path of another operator is not found",
+			http.MethodPost, "/ops2/validate/v", strings.NewReader("{}"), 404},
+		"Get": {"a method other than POST is not allowed", http.MethodGet, "/ops/validate/v", nil, 405},
+		"Large": {"a body with a large announced size is refused",
+			http.MethodPost, "/ops/validate/v", strings.NewReader(large), 413},
+		"Unmeasured": {"a body without an end is refused", http.MethodPost, "/ops/validate/v", endless{}, 413},
 	} {
 		t.Run(name, func(t *testing.T) {
 			request, err := http.NewRequestWithContext(t.Context(), tc.method, s.URL+tc.path, tc.body)
@@ -57,18 +61,18 @@ func TestBadInput(t *testing.T) {
 				t.Errorf("%s: got %d %q, want %d with a reason", tc.reason, got.status, got.text, tc.status)
 			}
 			if tc.status == http.StatusMethodNotAllowed && got.header.Get("Allow") != http.MethodPost {
-				t.Errorf("it is said what is allowed: got %q", got.header.Get("Allow"))
+				t.Errorf("the answer must name the allowed method: got %q", got.header.Get("Allow"))
 			}
 			next(t, s)
 		})
 	}
 }
 
-// next is the request after a bad one.
+// next sends a valid request after a bad one.
 func next(t *testing.T, s *httptest.Server) {
 	t.Helper()
 	if got := post(t, s, "/ops/validate/v", "{}"); got.status != http.StatusOK {
-		t.Errorf("the next request is served: got %d %s", got.status, got.text)
+		t.Errorf("the next request must be served: got %d %s", got.status, got.text)
 	}
 }
 
@@ -93,7 +97,7 @@ func TestSlowClient(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got := send(t, s.Client(), request); got.status != http.StatusRequestTimeout {
-				t.Errorf("a request that does not come is given up: got %d %q", got.status, got.text)
+				t.Errorf("a request that does not arrive must time out: got %d %q", got.status, got.text)
 			}
 			next(t, s)
 		})
@@ -112,10 +116,10 @@ func TestNoTLS(t *testing.T) {
 	}
 	answer, err := io.ReadAll(connection)
 	if err != nil || !strings.Contains(string(answer), " 400 ") {
-		t.Errorf("a request without TLS has a clear answer: got %q and the error %v", answer, err)
+		t.Errorf("a request without TLS must get a clear answer: got %q and the error %v", answer, err)
 	}
 	if got := post(t, s, "/v", "{}"); got.status != http.StatusOK {
-		t.Errorf("the next request is served: got %d", got.status)
+		t.Errorf("the next request must be served: got %d", got.status)
 	}
 }
 
@@ -124,15 +128,15 @@ func TestPanic(t *testing.T) {
 	s := serve(t, server.Options{Reviewer: double})
 	got := post(t, s, "/v", "{}")
 	if got.status != http.StatusInternalServerError || !strings.Contains(got.text, "broken") {
-		t.Errorf("a panic is answered: got %d %s", got.status, got.text)
+		t.Errorf("a panic must be an internal error: got %d %s", got.status, got.text)
 	}
 	double.panics, double.err = nil, errors.New("no status")
 	if got := post(t, s, "/v", "{}"); got.status != http.StatusInternalServerError {
-		t.Errorf("so is an error of no known status: got %d", got.status)
+		t.Errorf("an error without a status must be an internal error: got %d", got.status)
 	}
 }
 
-// Many requests at once must not fill the memory, either, each of which is small enough.
+// TestMemoryOfAll shows that concurrent requests that would exceed the memory together are refused.
 func TestMemoryOfAll(t *testing.T) {
 	const size = 1000
 	double := &waiting{asked: make(chan struct{}), answer: make(chan struct{})}
@@ -142,19 +146,19 @@ func TestMemoryOfAll(t *testing.T) {
 	go func() { first <- post(t, s, "/v", body) }()
 	<-double.asked
 	if got := post(t, s, "/v", body); got.status != http.StatusServiceUnavailable {
-		t.Errorf("there is no room for both: got %d %s", got.status, got.text)
+		t.Errorf("the second request must be refused for lack of memory: got %d %s", got.status, got.text)
 	}
 	double.answer <- struct{}{}
 	if got := <-first; got.status != http.StatusOK {
-		t.Errorf("the first one is answered: got %d %s", got.status, got.text)
+		t.Errorf("the first request must be answered: got %d %s", got.status, got.text)
 	}
 	go func() { <-double.asked; double.answer <- struct{}{} }()
 	if got := post(t, s, "/v", body); got.status != http.StatusOK {
-		t.Errorf("then there is room for the next: got %d %s", got.status, got.text)
+		t.Errorf("the memory must be free for the next request: got %d %s", got.status, got.text)
 	}
 }
 
-// waiting answers when it is told to.
+// waiting is a reviewer that answers when the test allows it.
 type waiting struct{ asked, answer chan struct{} }
 
 func (w *waiting) Review(context.Context, review.Request) (review.Response, error) {
@@ -163,7 +167,7 @@ func (w *waiting) Review(context.Context, review.Request) (review.Response, erro
 	return review.Response{}, nil
 }
 
-// Requests that are too large must not fill the memory, however many there are.
+// TestMemoryIsBounded shows that requests that are too large do not fill the memory, however many there are.
 func TestMemoryIsBounded(t *testing.T) {
 	const limit, clients = 1 << 20, 8
 	s := serve(t, server.Options{BodyLimit: limit})
@@ -180,7 +184,7 @@ func TestMemoryIsBounded(t *testing.T) {
 				return
 			}
 			if got := send(t, s.Client(), request); got.status != http.StatusRequestEntityTooLarge {
-				t.Errorf("got %d", got.status)
+				t.Errorf("want a refusal of the large body, got %d", got.status)
 			}
 		})
 	}

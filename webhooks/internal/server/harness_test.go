@@ -14,14 +14,14 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/webhooks/review"
 )
 
-// reviewer is a double: it allows what is JSON, and remembers what it was asked.
+// reviewer is a test double that allows each valid JSON and records the requests.
 type reviewer struct {
 	mu    sync.Mutex
 	asked []review.Request
-	// err is what it ends with instead; panics what it panics with.
+	// err is returned instead of an answer; panics is the value of a panic.
 	err    error
 	panics any
-	// deadline tells whether there was one.
+	// deadline is whether the context had a deadline.
 	deadline bool
 }
 
@@ -39,18 +39,18 @@ func (r *reviewer) Review(ctx context.Context, request review.Request) (review.R
 	return review.Response{Response: review.Verdict{Allowed: true}}, r.err
 }
 
-// last is the request that was asked last.
+// last returns the last request.
 func (r *reviewer) last(t *testing.T) review.Request {
 	t.Helper()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.asked) == 0 {
-		t.Fatal("no review was asked for")
+		t.Fatal("the server has not requested a review")
 	}
 	return r.asked[len(r.asked)-1]
 }
 
-// failure is an error of a review, with a text of its own.
+// failure is an error of a review with its own text.
 type failure struct{ of *review.Error }
 
 func (f failure) Error() string { return "the review fails" }
@@ -77,7 +77,7 @@ func serve(t *testing.T, o server.Options) *httptest.Server {
 	return s
 }
 
-// answer is what a client gets.
+// answer is the answer of the server to a client.
 type answer struct {
 	status int
 	header http.Header

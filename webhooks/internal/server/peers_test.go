@@ -16,7 +16,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/webhooks/internal/server"
 )
 
-// Who a client is counts only if somebody vouches for it.
+// TestPeerCertificates shows that only a verified client certificate reaches the handlers.
 func TestPeerCertificates(t *testing.T) {
 	known, stranger := clientPair(t, "known"), clientPair(t, "stranger")
 	for name, tc := range map[string]struct {
@@ -25,9 +25,9 @@ func TestPeerCertificates(t *testing.T) {
 		pair   *tls.Certificate
 		want   string
 	}{
-		"Verified":  {"it is known", tls.VerifyClientCertIfGiven, known, "known"},
-		"None":      {"nobody has to show one", tls.VerifyClientCertIfGiven, nil, ""},
-		"Unchecked": {"anybody could show it", tls.RequestClientCert, stranger, ""},
+		"Verified":  {"a verified certificate is passed on", tls.VerifyClientCertIfGiven, known, "known"},
+		"None":      {"a request without a certificate is served without one", tls.VerifyClientCertIfGiven, nil, ""},
+		"Unchecked": {"a certificate that was not verified is left out", tls.RequestClientCert, stranger, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			double := &reviewer{}
@@ -61,19 +61,19 @@ func TestStrangersAreRefused(t *testing.T) {
 		}
 		if answer, err := s.Client().Do(request); err == nil {
 			_ = answer.Body.Close()
-			t.Error("who is not known gets no answer")
+			t.Error("an unknown client must not get an answer")
 		}
 	}
 	if len(double.asked) > 0 {
-		t.Error("nothing of it is asked")
+		t.Error("an unknown client must not reach the reviewer")
 	}
 	present(t, s, known)
 	if got := post(t, s, "/v", "{}"); got.status != 200 {
-		t.Errorf("the next client is served: got %d %s", got.status, got.text)
+		t.Errorf("the next client must be served: got %d %s", got.status, got.text)
 	}
 }
 
-// demanding starts a server that demands certificates of clients.
+// demanding starts a server with the given policy for client certificates.
 func demanding(t *testing.T, double *reviewer, demand tls.ClientAuthType, known *tls.Certificate) *httptest.Server {
 	t.Helper()
 	handler, err := server.New(server.Options{
@@ -91,7 +91,7 @@ func demanding(t *testing.T, double *reviewer, demand tls.ClientAuthType, known 
 	return s
 }
 
-// clientPair is a certificate of a client that vouches for itself.
+// clientPair returns a self-signed client certificate.
 func clientPair(t *testing.T, name string) *tls.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -113,12 +113,12 @@ func clientPair(t *testing.T, name string) *tls.Certificate {
 	return &tls.Certificate{Certificate: [][]byte{data}, PrivateKey: key, Leaf: leaf}
 }
 
-// present has the client show a certificate from now on, whatever the server asks for.
+// present makes the client send a certificate with each handshake.
 func present(t *testing.T, s *httptest.Server, pair *tls.Certificate) {
 	t.Helper()
 	transport, is := s.Client().Transport.(*http.Transport)
 	if !is {
-		t.Fatalf("the client has a transport of another kind: %T", s.Client().Transport)
+		t.Fatalf("the client must have an http.Transport, got %T", s.Client().Transport)
 	}
 	transport.CloseIdleConnections()
 	transport.TLSClientConfig.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {

@@ -16,15 +16,15 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/webhooks/review"
 )
 
-// large is a review of about 100 KB that takes more than a megabyte once it is decoded.
+// large returns a review of about 100 KB that takes more than a megabyte once it is decoded.
 func large(operation string) string {
 	return `{"request":{"operation":"` + operation + `","object":[1` + strings.Repeat(",1", 50_000) + `]}}`
 }
 
-// holding answers the reviews of creations when it is let go, and all others at once.
+// holding answers reviews of creations when the channel is closed, and all others at once.
 type holding struct {
 	mu       sync.Mutex
-	now, top int // how many creations are being answered, and were at most
+	now, top int // the creations in progress, now and at most
 	letGo    chan struct{}
 }
 
@@ -43,7 +43,7 @@ func (h *holding) Review(_ context.Context, request review.Request) (review.Resp
 	return review.Response{}, nil
 }
 
-// pooled is a server that has memory for three large reviews, and for the bodies of 26.
+// pooled returns a server with memory for three large reviews, and for the bodies of 26.
 func pooled(t *testing.T, reviewer server.Reviewer) *server.Server {
 	t.Helper()
 	s, err := server.New(server.Options{
@@ -55,14 +55,14 @@ func pooled(t *testing.T, reviewer server.Reviewer) *server.Server {
 	return s
 }
 
-// sent is the answer to a review without a connection, and when it came.
+// sent sends a review without a connection and returns the answer with its delay.
 func sent(by http.Handler, body io.Reader) (status int, header http.Header, after time.Duration) {
 	began, answer := time.Now(), httptest.NewRecorder()
 	by.ServeHTTP(answer, httptest.NewRequest(http.MethodPost, "/v", body))
 	return answer.Code, answer.Header(), time.Since(began)
 }
 
-// heaviest is a creation that weighs a little less than all of the memory.
+// heaviest returns a creation that weighs a little less than all of the memory.
 func heaviest() (body string) {
 	for n := 1000; ; n += 500 {
 		next := `{"request":{"operation":"CREATE","object":[1` + strings.Repeat(",1", n) + `]}}`
@@ -73,7 +73,8 @@ func heaviest() (body string) {
 	}
 }
 
-// A review that is larger than the share of its class leaves the memory that is reserved for others.
+// TestOneHeavyReviewLeavesTheReserve shows that a review that is larger than the share of its class does not use the
+// memory that is reserved for other classes.
 func TestOneHeavyReviewLeavesTheReserve(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
@@ -117,29 +118,30 @@ func TestOverload(t *testing.T) {
 				statuses[status]++
 				later := after > time.Second || header.Get("Retry-After") != "1"
 				if status == http.StatusServiceUnavailable && later {
-					t.Errorf("a review is refused within a second, and is to be repeated: got %s, %v", after, header)
+					t.Errorf("a review must be refused within a second, with a time to retry: got %s, %v",
+						after, header)
 				}
 			})
 		}
 		synctest.Wait()
 		for name, body := range map[string]string{"small": `{"request":{}}`, "deletion": large("DELETE")} {
 			if status, _, after := sent(s, strings.NewReader(body)); status != http.StatusOK || after > 0 {
-				t.Errorf("%s reviews do not wait for large ones: got %d after %s", name, status, after)
+				t.Errorf("%s reviews must not wait for large ones: got %d after %s", name, status, after)
 			}
 		}
 		time.Sleep(time.Second + time.Millisecond)
 		close(double.letGo)
 		all.Wait()
 		if double.top != 3 || statuses[http.StatusOK] != 3 || statuses[http.StatusServiceUnavailable] != 61 {
-			t.Errorf("3 of 64 reviews are answered, all others refused: got %d at once, %v", double.top, statuses)
+			t.Errorf("want 3 of 64 reviews answered and all others refused: got %d at once, %v", double.top, statuses)
 		}
 		if status, _, _ := sent(s, strings.NewReader(large("CREATE"))); status != http.StatusOK {
-			t.Errorf("the next review is answered: got %d", status)
+			t.Errorf("the next review must be answered: got %d", status)
 		}
 	})
 }
 
-// Reviews that wait are answered in the order in which they came.
+// TestWaiting shows that waiting reviews are answered as soon as earlier ones end.
 func TestWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		double := &holding{letGo: make(chan struct{})}
@@ -148,7 +150,7 @@ func TestWaiting(t *testing.T) {
 		for range 10 {
 			all.Go(func() {
 				if status, _, _ := sent(s, strings.NewReader(large("CREATE"))); status != http.StatusOK {
-					t.Errorf("a review waits for those before it: got %d", status)
+					t.Errorf("a review must wait for earlier ones: got %d", status)
 				}
 			})
 		}
@@ -161,7 +163,7 @@ func TestWaiting(t *testing.T) {
 	})
 }
 
-// Clients that send a part of their reviews and wait do not keep others from being answered.
+// TestSlowClientsHoldNoPlace shows that clients that send a part of their reviews and wait do not block others.
 func TestSlowClientsHoldNoPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := pooled(t, &holding{})
@@ -178,7 +180,7 @@ func TestSlowClientsHoldNoPlace(t *testing.T) {
 		time.Sleep(1500 * time.Millisecond)
 		for range 3 {
 			if status, _, after := sent(s, strings.NewReader(body)); status != http.StatusOK || after > 0 {
-				t.Errorf("a complete review is answered: got %d after %s", status, after)
+				t.Errorf("a complete review must be answered: got %d after %s", status, after)
 			}
 		}
 		for _, into := range slow {
@@ -188,7 +190,7 @@ func TestSlowClientsHoldNoPlace(t *testing.T) {
 	})
 }
 
-// A review that would take all memory and more is refused, whatever else there is.
+// TestTooHeavy shows that a review that would take more than all memory is marked as too heavy.
 func TestTooHeavy(t *testing.T) {
 	double := &reviewer{}
 	s := pooled(t, double)
@@ -196,6 +198,6 @@ func TestTooHeavy(t *testing.T) {
 	_, _, _ = sent(s, strings.NewReader(body))
 	_, _, _ = sent(s, strings.NewReader(`{"request":{"object":{}}}`))
 	if len(double.asked) != 2 || !double.asked[0].TooHeavy || double.asked[1].TooHeavy {
-		t.Errorf("a review of %d bytes must not be decoded: got %d reviews", len(body), len(double.asked))
+		t.Errorf("a review of %d bytes must be too heavy: got %d reviews", len(body), len(double.asked))
 	}
 }

@@ -17,18 +17,19 @@ func TestMistakes(t *testing.T) {
 		options server.Options
 		says    string
 	}{
-		"NoSlash":  {"a path begins with one", server.Options{Path: "hooks"}, `"hooks"`},
-		"EndSlash": {"it does not end with one", server.Options{Path: "/hooks/"}, `"/hooks/"`},
-		"Wildcard": {"multiplexers would take it for a pattern", server.Options{Path: "/{hooks}"}, `"/{hooks}"`},
+		"NoSlash":  {"a path without a slash at the beginning is an error", server.Options{Path: "hooks"}, `"hooks"`},
+		"EndSlash": {"a path with a slash at the end is an error", server.Options{Path: "/hooks/"}, `"/hooks/"`},
+		"Wildcard": {"a path with a pattern of multiplexers is an error",
+			server.Options{Path: "/{hooks}"}, `"/{hooks}"`},
 		"Twice": {
-			"one of the handlers would never be called",
+			"two handlers with one path are an error",
 			server.Options{Endpoints: []server.Endpoint{{Path: "a", Handler: "x"}, {Path: "a", Handler: "y"}}}, `"y"`,
 		},
 		"NoPath": {
-			"the root is for all handlers", server.Options{Endpoints: []server.Endpoint{{Handler: "x"}}}, `"x"`,
+			"a handler at the root is an error", server.Options{Endpoints: []server.Endpoint{{Handler: "x"}}}, `"x"`,
 		},
 		"Redirected": {
-			"the API server does not follow", server.Options{Endpoints: []server.Endpoint{
+			"a path that a multiplexer would redirect is an error", server.Options{Endpoints: []server.Endpoint{
 				{Path: "a//b", Handler: "x"},
 			}}, `"x"`,
 		},
@@ -46,11 +47,11 @@ func TestRegister(t *testing.T) {
 		reason, path string
 		refused      bool
 	}{
-		{"webhooks of the project are elsewhere", "/ops.example.org", false},
-		{"two operators would answer for each other", "/ops.example.org", true},
-		{"another operator has another name", "/more.example.org", false},
-		{"the root takes what is left", "", false},
-		{"once", "", true},
+		{"a path beside the project's webhooks is registered", "/ops.example.org", false},
+		{"a second operator at the same path is an error", "/ops.example.org", true},
+		{"a second operator at another path is registered", "/more.example.org", false},
+		{"the root is registered beside other paths", "", false},
+		{"a second operator at the root is an error", "", true},
 	} {
 		s, err := server.New(server.Options{Operator: "ops", Path: tc.path, Reviewer: &reviewer{}})
 		if err != nil {
@@ -62,7 +63,7 @@ func TestRegister(t *testing.T) {
 	}
 }
 
-// hiding is a webhook server that does not show what is registered.
+// hiding is a webhook server that does not show its registered paths.
 type hiding struct{ webhook.Server }
 
 func (hiding) WebhookMux() *http.ServeMux { return nil }
@@ -75,7 +76,7 @@ func TestRegisterPanics(t *testing.T) {
 	on := hiding{webhook.NewServer(webhook.Options{})}
 	on.Register("/x/", http.NotFoundHandler())
 	if err := s.Register(on); err == nil || !strings.Contains(err.Error(), "/x/") {
-		t.Errorf("the panic of the webhook server is an error: got %v", err)
+		t.Errorf("the panic of the webhook server must be an error: got %v", err)
 	}
 }
 
@@ -91,37 +92,39 @@ func TestEndpoints(t *testing.T) {
 		got := post(t, s, path+"?timeout=5s", "{}")
 		asked := double.last(t)
 		if got.status != http.StatusOK || *asked.Hint != "a b/c" || asked.Type != wanted {
-			t.Errorf("%s: got %d %s, and asked for %q, %q", path, got.status, got.text, *asked.Hint, asked.Type)
+			t.Errorf("%s: got %d %s, with the requested id %q and type %q",
+				path, got.status, got.text, *asked.Hint, asked.Type)
 		}
 		if string(asked.Body) != "{}" || asked.Headers.Get("User-Agent") == "" {
-			t.Errorf("%s: body and headers arrive: got %q, %v", path, asked.Body, asked.Headers)
+			t.Errorf("%s: the body and the headers must arrive: got %q, %v", path, asked.Body, asked.Headers)
 		}
 		if !double.deadline {
-			t.Errorf("%s: the API server does not wait for ever", path)
+			t.Errorf("%s: the context must have a deadline", path)
 		}
 	}
 }
 
-// The root is for all handlers, and the status of an unknown id is 404 (deviation D-admission-root).
+// TestKopfsPaths shows that the root calls all handlers, and that an unknown id is not found (deviation
+// D-admission-root).
 func TestKopfsPaths(t *testing.T) {
 	all := []server.Endpoint{{}, {Path: "fn/spec.a", Handler: "fn/spec.a"}, {Path: "validate/fn", Handler: "fn"}}
 	for _, tc := range []struct {
 		reason, path string
 		atRoot       bool
-		post, want   string // want is the id that is asked for; "all" is all handlers, empty is the status 404
+		post, want   string // want is the requested id; "all" means all handlers, and an empty text the status 404
 	}{
 		{"the root of Kopf calls all handlers", "", false, "/", "all"},
 		{"an id may have slashes", "", false, "/fn/spec.a", "fn/spec.a"},
 		{"an id may be escaped", "", false, "/fn%2Fspec.a", "fn/spec.a"},
-		{"an unknown id is refused", "", false, "/fm", ""},
+		{"an unknown id is not found", "", false, "/fm", ""},
 		{"the root of the operator calls all handlers", "/ops", false, "/ops", "all"},
 		{"a slash at the end is the same", "/ops", false, "/ops/", "all"},
-		{"the root of the server is for others", "/ops", false, "/", ""},
-		{"an id is below the operator alone", "/ops", false, "/fn/spec.a", ""},
-		{"the root is served as well", "/ops", true, "/", "all"},
-		{"an id is served below the root as well", "/ops", true, "/fn/spec.a", "fn/spec.a"},
-		{"the operator's own path is served as before", "/ops", true, "/ops/validate/fn", "fn"},
-		{"an unknown id is refused there, too", "/ops", true, "/fm", ""},
+		{"the root of the server is not found", "/ops", false, "/", ""},
+		{"an id is served below the operator only", "/ops", false, "/fn/spec.a", ""},
+		{"with AtRoot, the root of the server calls all handlers", "/ops", true, "/", "all"},
+		{"with AtRoot, an id is served below the root", "/ops", true, "/fn/spec.a", "fn/spec.a"},
+		{"with AtRoot, the operator's own path is still served", "/ops", true, "/ops/validate/fn", "fn"},
+		{"with AtRoot, an unknown id is not found", "/ops", true, "/fm", ""},
 	} {
 		double := &reviewer{}
 		s := serve(t, server.Options{Path: tc.path, AtRoot: tc.atRoot, Endpoints: all, Reviewer: double})
@@ -137,7 +140,7 @@ func TestKopfsPaths(t *testing.T) {
 	}
 }
 
-// Where others serve the root, only the operator's own path is served.
+// TestRootOfOthers shows that only the operator's own path is served if another handler serves the root.
 func TestRootOfOthers(t *testing.T) {
 	on := webhook.NewServer(webhook.Options{})
 	on.Register("/", http.NotFoundHandler())
@@ -161,7 +164,7 @@ func TestHost(t *testing.T) {
 	s := serve(t, server.Options{Reviewer: double})
 	post(t, s, "/v", "{}")
 	if got := double.last(t).Headers; got.Get("Host") != s.Listener.Addr().String() || got.Get("User-Agent") == "" {
-		t.Errorf("the host is among the headers, as in Kopf: got %v", got)
+		t.Errorf("the host must be among the headers, as in Kopf: got %v", got)
 	}
 }
 
@@ -173,16 +176,16 @@ func TestGate(t *testing.T) {
 	}
 	s := serve(t, server.Options{Operator: "ops", Open: open})
 	if got := post(t, s, "/v", "{}"); got.status != http.StatusServiceUnavailable {
-		t.Errorf("indices are not filled: got %d %s", got.status, got.text)
+		t.Errorf("requests must be refused until the indices are filled: got %d %s", got.status, got.text)
 	}
 	if handler.Check(nil) == nil {
-		t.Error("who is not ready must not get requests")
+		t.Error("the server must not be ready until the indices are filled")
 	}
 	close(open)
 	if got := post(t, s, "/v", "{}"); got.status != http.StatusOK {
-		t.Errorf("indices are filled: got %d %s", got.status, got.text)
+		t.Errorf("requests must be answered when the indices are filled: got %d %s", got.status, got.text)
 	}
 	if err := handler.Check(nil); err != nil {
-		t.Errorf("it is ready: got the error %v", err)
+		t.Errorf("the server must be ready when the indices are filled: got the error %v", err)
 	}
 }

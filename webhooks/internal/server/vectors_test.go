@@ -11,7 +11,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/webhooks/internal/server"
 )
 
-// statuses are those of Kopf's errors, as webhooks/review has them.
+// statuses are the status codes of Kopf's errors, as in package webhooks/review.
 var statuses = map[string]int{
 	"AmbiguousResourceError": http.StatusConflict, "UnknownResourceError": http.StatusNotFound,
 	"MissingDataError": http.StatusBadRequest, "WebhookError": http.StatusBadRequest,
@@ -28,7 +28,8 @@ func TestVectorsAdmissionServer(t *testing.T) {
 			}
 			double.err = unanswered(status)
 		}
-		// The root has no id here, as it is for all handlers; Kopf has an empty one, which is that of none.
+		// Here, the root calls all handlers, so it does not have an id. In Kopf, it has an empty id, which no handler
+		// has.
 		id := d.Text("id", "")
 		s := serve(t, server.Options{Reviewer: double, Endpoints: []server.Endpoint{{Path: id, Handler: id}}})
 		answer := post(t, s, "/"+url.PathEscape(id), d.Text("body", ""))

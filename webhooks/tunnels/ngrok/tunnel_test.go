@@ -20,7 +20,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/webhooks/tunnels/ngrok"
 )
 
-// agent is a service on this machine.
+// agent is an agent of ngrok that listens on this machine.
 type agent struct {
 	refuses      error
 	listener     net.Listener
@@ -36,9 +36,9 @@ func (a *agent) Listen(context.Context, ...sdk.EndpointOption) (sdk.EndpointList
 
 func (a *agent) Disconnect() error { a.disconnected = true; return nil }
 
-// endpoint is a port of this machine.
+// endpoint is an endpoint on a port of this machine.
 type endpoint struct {
-	sdk.EndpointListener // for methods that nobody calls
+	sdk.EndpointListener // for methods that are not called
 	listener             net.Listener
 }
 
@@ -50,7 +50,7 @@ func (e endpoint) Close() error { return e.listener.Close() }
 
 func (endpoint) URL() *url.URL { return &url.URL{Scheme: "https", Host: "databases.ngrok.app"} }
 
-// opened is a tunnel that is open, to a server that says which path it was asked for.
+// opened is an open tunnel to a server that answers with the path of the request.
 type opened struct {
 	*agent
 	told  string
@@ -71,7 +71,7 @@ func open(t *testing.T, local tunnels.Local) opened {
 	go func() {
 		o.ended <- tunnel.Run(ctx, local, func(way admissionregistrationv1.WebhookClientConfig) {
 			if way.CABundle != nil {
-				t.Errorf("everybody knows the CA of ngrok: got %q", way.CABundle)
+				t.Errorf("the CA of ngrok must not be in the bundle: got %q", way.CABundle)
 			}
 			told <- *way.URL
 		})
@@ -84,7 +84,7 @@ func open(t *testing.T, local tunnels.Local) opened {
 	return o
 }
 
-// ask sends a request into the public end.
+// ask sends a request to the public end of the tunnel.
 func (o opened) ask(t *testing.T) (answer string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(
@@ -117,31 +117,31 @@ func TestTunnel(t *testing.T) {
 		bundle      []byte
 		want        string
 	}{
-		"Plain":     {"ngrok has ended TLS", plain.URL, nil, "200 OK /secret/v"},
-		"Certified": {"the certificate is in memory", secure.URL, bundle, "200 OK /secret/v"},
-		"Stranger":  {"anybody may listen at that port", secure.URL, nil, "502 Bad Gateway "},
+		"Plain":     {"a server without TLS is reached", plain.URL, nil, "200 OK /secret/v"},
+		"Certified": {"a server with a certificate of the bundle is reached", secure.URL, bundle, "200 OK /secret/v"},
+		"Stranger":  {"a server with an unknown certificate is a bad gateway", secure.URL, nil, "502 Bad Gateway "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			scheme, address, _ := strings.Cut(tc.url, "://")
 			o := open(t, tunnels.Local{Scheme: scheme, Address: address, Path: "/secret", Bundle: tc.bundle})
 			if o.told != "https://databases.ngrok.app/secret" {
-				t.Errorf("the cluster is told %q", o.told)
+				t.Errorf("the reported URL is %q", o.told)
 			}
 			if got := o.ask(t); got != tc.want {
 				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
 			}
 			o.stop()
 			if err := <-o.ended; err != nil || !o.disconnected {
-				t.Errorf("the end is no error, and the service is told: got %v, %t", err, o.disconnected)
+				t.Errorf("a stop must not be an error and must disconnect: got %v, %t", err, o.disconnected)
 			}
 			if got := o.ask(t); !strings.Contains(got, "refused") {
-				t.Errorf("the tunnel is closed: got %q", got)
+				t.Errorf("the tunnel must be closed: got %q", got)
 			}
 		})
 	}
 }
 
-// What the service ends can be opened again.
+// TestTunnelIsClosed shows that the end of an endpoint is a temporary error, so that it is opened again.
 func TestTunnelIsClosed(t *testing.T) {
 	o := open(t, tunnels.Local{Scheme: "http", Address: "127.0.0.1:1"})
 	defer o.stop()
@@ -149,14 +149,14 @@ func TestTunnelIsClosed(t *testing.T) {
 	err := <-o.ended
 	if err == nil || errors.Is(err, reconcile.TerminalError(nil)) ||
 		!strings.Contains(err.Error(), "databases.ngrok.app") {
-		t.Errorf("got %v", err)
+		t.Errorf("want a temporary error that names the endpoint, got %v", err)
 	}
 	if !o.disconnected {
-		t.Error("nothing is left open")
+		t.Error("the agent must be disconnected")
 	}
 }
 
-// refusal is one of the service.
+// refusal is an error of the service.
 type refusal string
 
 func (r refusal) Error() string { return "refused: " + string(r) }
@@ -176,20 +176,24 @@ func TestTunnelFails(t *testing.T) {
 		forever bool
 		want    string
 	}{
-		"NoToken":  {"nobody can log in", ngrok.Tunnel{}, local, true, "set NGROK_AUTHTOKEN"},
-		"BadToken": {"it stays bad", ngrok.Tunnel{NewAgent: refusing(refusal("ERR_NGROK_105"))}, local, true, "_105"},
+		"NoToken": {"a missing token is a permanent error", ngrok.Tunnel{}, local, true, "set NGROK_AUTHTOKEN"},
+		"BadToken": {"a bad token is a permanent error",
+			ngrok.Tunnel{NewAgent: refusing(refusal("ERR_NGROK_105"))}, local, true, "_105"},
 		"TooMany": {
-			"another one may end", ngrok.Tunnel{NewAgent: refusing(refusal("ERR_NGROK_108"))}, local, false, "_108",
+			"too many sessions are a temporary error",
+			ngrok.Tunnel{NewAgent: refusing(refusal("ERR_NGROK_108"))}, local, false, "_108",
 		},
-		"NoNetwork": {"it may be back", ngrok.Tunnel{NewAgent: refusing(io.EOF)}, local, false, "EOF"},
-		"BadURL":    {"the API server demands TLS", ngrok.Tunnel{URL: "http://a"}, local, true, `"http://a" cannot be`},
+		"NoNetwork": {"a network error is a temporary error",
+			ngrok.Tunnel{NewAgent: refusing(io.EOF)}, local, false, "EOF"},
+		"BadURL": {"a URL without TLS is a permanent error",
+			ngrok.Tunnel{URL: "http://a"}, local, true, `"http://a" cannot be`},
 		"NoBundle": {
-			"it may be written just now", ngrok.Tunnel{NewAgent: refusing(nil)},
+			"a bundle without a certificate is a temporary error", ngrok.Tunnel{NewAgent: refusing(nil)},
 			tunnels.Local{Scheme: "https", Bundle: []byte("?")}, false, "there is no certificate",
 		},
 	} {
 		err := tc.tunnel.Run(t.Context(), tc.local, func(admissionregistrationv1.WebhookClientConfig) {
-			t.Errorf("%s: nothing is told", name)
+			t.Errorf("%s: a URL was reported", name)
 		})
 		if err == nil || !strings.Contains(err.Error(), tc.want) ||
 			errors.Is(err, reconcile.TerminalError(nil)) != tc.forever {
@@ -198,5 +202,5 @@ func TestTunnelFails(t *testing.T) {
 	}
 }
 
-// The SDK has what is needed of it.
+// The agent of the SDK implements Agent.
 var _ interface{ ngrok.Agent } = sdk.Agent(nil)

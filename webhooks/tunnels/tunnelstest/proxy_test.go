@@ -35,12 +35,12 @@ func TestProxy(t *testing.T) {
 	get(t, server.Client(), first, false)
 	stop()
 	if err := <-ended; err != nil {
-		t.Errorf("the end is no error: got %v", err)
+		t.Errorf("the stop must not return an error: got %v", err)
 	}
 	get(t, server.Client(), second, false)
 }
 
-// get asks the server by the tunnel.
+// get sends a request through the tunnel.
 func get(t *testing.T, client *http.Client, url string, open bool) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+"/v", nil)
@@ -56,6 +56,6 @@ func get(t *testing.T, client *http.Client, url string, open bool) {
 	}
 	defer answer.Body.Close()
 	if text, err := io.ReadAll(answer.Body); err != nil || string(text) != "/secret/v" {
-		t.Errorf("got %q and the error %v", text, err)
+		t.Errorf("want the path behind the tunnel, got %q and the error %v", text, err)
 	}
 }
