@@ -79,8 +79,8 @@ func startWriter(name string, number int64, k *killer, hooks ...configurations.H
 		defer close(p.ended)
 		Expect(writer.Run(ctx)).To(Succeed())
 	}()
-	writer.Serve(hooks)
-	writer.Reach(admissionregistrationv1.WebhookClientConfig{URL: ptr.To("https://applying.invalid")})
+	writer.SetHooks(hooks)
+	writer.SetClientConfig(admissionregistrationv1.WebhookClientConfig{URL: ptr.To("https://applying.invalid")})
 	return p
 }
 

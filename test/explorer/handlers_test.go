@@ -47,7 +47,7 @@ func (l *life) spoils(takes time.Duration, refusals int) kopf.ChangeFunc[*unstru
 // unspoiled refuses such a status.
 func unspoiled(object map[string]any) error {
 	if id, spoiled, _ := unstructured.NestedString(object, "status", "spoiled"); spoiled {
-		return memapi.Refusal(http.StatusUnprocessableEntity, "status.spoiled of "+id)
+		return memapi.NewRefusal(http.StatusUnprocessableEntity, "status.spoiled of "+id)
 	}
 	return nil
 }
