@@ -95,9 +95,10 @@ func (op *Operator) registerActivity(
 func (op *Operator) OnStartup(
 	id string, fn func(ctx context.Context, a *Activity) error, opts ...activityOption,
 ) {
-	op.registerActivity("OnStartup", activities.Startup, id, opts, fn == nil, func(ctx context.Context, a *Activity) (any, error) {
-		return nil, fn(ctx, a)
-	})
+	op.registerActivity("OnStartup", activities.Startup, id, opts, fn == nil,
+		func(ctx context.Context, a *Activity) (any, error) {
+			return nil, fn(ctx, a)
+		})
 }
 
 // OnCleanup registers a handler that is called when all others have ended; not after a failed startup, a crash or a
@@ -105,9 +106,10 @@ func (op *Operator) OnStartup(
 func (op *Operator) OnCleanup(
 	id string, fn func(ctx context.Context, a *Activity) error, opts ...activityOption,
 ) {
-	op.registerActivity("OnCleanup", activities.Cleanup, id, opts, fn == nil, func(ctx context.Context, a *Activity) (any, error) {
-		return nil, fn(ctx, a)
-	})
+	op.registerActivity("OnCleanup", activities.Cleanup, id, opts, fn == nil,
+		func(ctx context.Context, a *Activity) (any, error) {
+			return nil, fn(ctx, a)
+		})
 }
 
 // OnProbe registers a handler whose result is served as JSON at --liveness. Results are kept for 10 seconds. A
@@ -116,13 +118,14 @@ func (op *Operator) OnCleanup(
 func (op *Operator) OnProbe(
 	id string, fn func(ctx context.Context, a *Activity) (any, error), opts ...activityOption,
 ) {
-	op.registerActivity("OnProbe", activities.Probe, id, opts, fn == nil, func(ctx context.Context, a *Activity) (any, error) {
-		return encodeResult(fn(ctx, a))
-	})
+	op.registerActivity("OnProbe", activities.Probe, id, opts, fn == nil,
+		func(ctx context.Context, a *Activity) (any, error) {
+			return encodeResult(fn(ctx, a))
+		})
 }
 
-// encodeResult encodes the result of a probe to JSON, once for all requests. An encoding error is a permanent error of the
-// probe, not an error of the requests.
+// encodeResult encodes the result of a probe to JSON, once for all requests. An encoding error is a permanent error of
+// the probe, not an error of the requests.
 func encodeResult(result any, err error) (any, error) {
 	if result == nil || err != nil {
 		return nil, err
@@ -182,14 +185,15 @@ type ConnectionInfo struct {
 func (op *Operator) OnLogin(
 	id string, fn func(ctx context.Context, a *Activity) (*ConnectionInfo, error), opts ...activityOption,
 ) {
-	op.registerActivity("OnLogin", activities.Login, id, opts, fn == nil, func(ctx context.Context, a *Activity) (any, error) {
-		// A nil pointer in an interface is not nil: return an untyped nil.
-		info, err := fn(ctx, a)
-		if info == nil {
-			return nil, err
-		}
-		return (*credentials.Info)(info), err
-	})
+	op.registerActivity("OnLogin", activities.Login, id, opts, fn == nil,
+		func(ctx context.Context, a *Activity) (any, error) {
+			// A nil pointer in an interface is not nil: return an untyped nil.
+			info, err := fn(ctx, a)
+			if info == nil {
+				return nil, err
+			}
+			return (*credentials.Info)(info), err
+		})
 }
 
 // LoginWithKubeconfig returns the credentials of --kubeconfig, $KUBECONFIG or ~/.kube/config and of --context, with
@@ -209,7 +213,8 @@ func LoginWithServiceAccount(context.Context, *Activity) (*ConnectionInfo, error
 	return newConnectionInfo(connection.FromServiceAccount())
 }
 
-// newConnectionInfo converts credentials to the exported type. Errors are permanent, because a retry would read the same file.
+// newConnectionInfo converts credentials to the exported type. Errors are permanent, because a retry would read the
+// same file.
 func newConnectionInfo(info *credentials.Info, err error) (*ConnectionInfo, error) {
 	if err != nil {
 		return nil, Permanent(err)

@@ -205,8 +205,8 @@ func (a *Admission[T]) Diff() Diff {
 	return Diff(diff.Compute(orNull(before), orNull(after)))
 }
 
-// ownedValue returns an object that the handler may modify. If the text is available, it is decoded again: a copy of the
-// shared value would keep both in memory.
+// ownedValue returns an object that the handler may modify. If the text is available, it is decoded again: a copy of
+// the shared value would keep both in memory.
 func (a *Admission[T]) ownedValue(of *jsontext.LazyObject) map[string]any {
 	if of.IsEncoded() {
 		return a.requestValue(jsontext.New(of.Text()).Value)

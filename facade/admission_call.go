@@ -28,7 +28,8 @@ func (fn admissionRegistration[T]) newAdmission(
 	a := &Admission[T]{
 		HasOld: asked.Old != nil, Operation: admissionv1.Operation(asked.Operation), Subresource: asked.Subresource,
 		Name: asked.Name, Namespace: asked.Namespace, DryRun: asked.DryRun,
-		Headers: asked.Headers.Clone(), PeerCertificates: cloneCertificates(asked.PeerCertificates), ID: call.Handler.ID,
+		Headers: asked.Headers.Clone(), PeerCertificates: cloneCertificates(asked.PeerCertificates),
+		ID:     call.Handler.ID,
 		Client: cluster.client, APIReader: cluster.live, log: logf.FromContext(ctx), codec: s.codec, call: call,
 		keys: cluster.keys, finalizer: cluster.finalizer, mistakes: said, mutating: call.Handler.Mutating,
 	}
@@ -58,8 +59,8 @@ func cloneCertificates(certificates []*x509.Certificate) (own []*x509.Certificat
 	return own
 }
 
-// decodeObjects decodes the objects into T. A requested object must decode. In a stored object, fields that do not fit are
-// dropped: the object could not be deleted or repaired otherwise.
+// decodeObjects decodes the objects into T. A requested object must decode. In a stored object, fields that do not fit
+// are dropped: the object could not be deleted or repaired otherwise.
 func (a *Admission[T]) decodeObjects() (err error) {
 	asked := a.call.Admission
 	a.Object, err = a.codec.DecodeFrom(a.call.Given, a.rawObject)
@@ -161,8 +162,8 @@ func (a *Admission[T]) checkChangeable() error {
 	}
 }
 
-// runLocked runs one method call at a time. It keeps the error until the handler returns, because these methods do not return
-// errors.
+// runLocked runs one method call at a time. It keeps the error until the handler returns, because these methods do not
+// return errors.
 func (a *Admission[T]) runLocked(act func() error) {
 	a.mustHaveCall()
 	a.mu.Lock()
@@ -176,8 +177,8 @@ func (a *Admission[T]) runLocked(act func() error) {
 	}
 }
 
-// finishCall finishes the call after the function has returned: it rejects later method calls, joins the errors of earlier
-// ones with err, and saves the changes of a mutating handler.
+// finishCall finishes the call after the function has returned: it rejects later method calls, joins the errors of
+// earlier ones with err, and saves the changes of a mutating handler.
 func (a *Admission[T]) finishCall(err error) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -67,8 +67,8 @@ func certificate(t *testing.T) *x509.Certificate {
 	return made
 }
 
-// tamperingHandlers records the arguments of its functions. If it is active, its functions also change every value that they
-// can reach.
+// tamperingHandlers records the arguments of its functions. If it is active, its functions also change every value that
+// they can reach.
 type tamperingHandlers struct {
 	active bool
 	op     *kopf.Operator

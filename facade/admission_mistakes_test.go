@@ -154,7 +154,8 @@ func TestOptionsOfAdmission(t *testing.T) {
 	op := kopf.New("test.example.org")
 	widgets := kopf.For(op, &Widget{})
 	widgets.Validate("plain", registerAdmission)
-	widgets.Mutate("all", registerAdmission, kopf.SideEffects(), kopf.IgnoreFailures(), kopf.Persistent(), kopf.Subresource("*"))
+	widgets.Mutate("all", registerAdmission, kopf.SideEffects(), kopf.IgnoreFailures(), kopf.Persistent(),
+		kopf.Subresource("*"))
 	plan, err := kopf.Plan(op, newScheme(t))
 	if err != nil {
 		t.Fatal(err)

@@ -175,7 +175,8 @@ func (s AdmissionSelection[T]) When(matches func(ctx context.Context, object T) 
 
 // Validate is [Selection.Validate] for the subresource.
 func (s AdmissionSelection[T]) Validate(id string, fn AdmissionFunc[T], opts ...admissionOption) {
-	registerAdmission(s.objects, admissionRegistration[T]{verb: "Validate", id: id, call: fn, subresource: s.subresource}, opts)
+	registerAdmission(s.objects, admissionRegistration[T]{verb: "Validate", id: id, call: fn,
+		subresource: s.subresource}, opts)
 }
 
 // Mutate is [Selection.Mutate] for the subresource.

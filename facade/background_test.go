@@ -100,7 +100,8 @@ func TestBackgroundMistakes(t *testing.T) {
 			`Timer("t"): the function is nil`,
 		},
 		"NegativeInterval": {
-			"a negative interval is an error", func(w kopf.Selection[*Widget]) { w.Timer("t", -time.Second, succeedTask) },
+			"a negative interval is an error",
+			func(w kopf.Selection[*Widget]) { w.Timer("t", -time.Second, succeedTask) },
 			"the interval -1s is negative",
 		},
 		"SharpOnce": {
@@ -211,7 +212,8 @@ func TestRun(t *testing.T) {
 		a.Call.Object = nil // as the engine leaves it
 	})
 	if a.Outcome.Err != nil || a.ResultToWrite() != int64(7) || len(a.AllTransforms()) != 1 {
-		t.Errorf("unexpected outcome %+v, result %v, %d patch functions", a.Outcome, a.ResultToWrite(), len(a.AllTransforms()))
+		t.Errorf("unexpected outcome %+v, result %v, %d patch functions", a.Outcome, a.ResultToWrite(),
+			len(a.AllTransforms()))
 	}
 	if host, _, _ := unstructured.NestedString(a.Call.Object, "status", "host"); host != "here" {
 		t.Errorf("the patch changes the copy that is written: got %v", a.Call.Object)

@@ -72,7 +72,8 @@ func BenchmarkFilters(b *testing.B) {
 	object := body(largeSpec())
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, ok, err := handler.MatchesObject(b.Context(), &cause.Cause{Object: jsontext.NewFromValue(object)}); !ok || err != nil {
+		if _, ok, err := handler.MatchesObject(b.Context(), &cause.Cause{Object: jsontext.NewFromValue(object)}); !ok ||
+			err != nil {
 			b.Fatal(ok, err)
 		}
 	}

@@ -12,8 +12,8 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-// TestArgumentsWithoutOperator shows that methods of arguments that a test creates itself fail with a message that names the test
-// kit.
+// TestArgumentsWithoutOperator shows that methods of arguments that a test creates itself fail with a message that
+// names the test kit.
 func TestArgumentsWithoutOperator(t *testing.T) {
 	type (
 		run        = kopf.Task[*Widget]

@@ -60,8 +60,8 @@ func (c *Change[T]) Latest() T {
 	return object
 }
 
-// newestObject returns the newest known state in its stored form. A daemon or timer sees its live object; any other handler
-// sees the cache and the operator's own writes, and a filter only the cause.
+// newestObject returns the newest known state in its stored form. A daemon or timer sees its live object; any other
+// handler sees the cache and the operator's own writes, and a filter only the cause.
 func (c *Change[T]) newestObject() *jsontext.LazyObject {
 	var newest *jsontext.LazyObject
 	switch {
@@ -106,8 +106,8 @@ var errByHand = errors.New("kopf: only an operator creates a Change, Task, Watch
 // hasNoCall reports whether the value does not come from an operator.
 func (c *Change[T]) hasNoCall() bool { return c == nil || c.call == nil }
 
-// mustHaveCall panics for a value that does not come from an operator, in methods that cannot return an error. A bare nil
-// dereference would not explain the mistake.
+// mustHaveCall panics for a value that does not come from an operator, in methods that cannot return an error. A bare
+// nil dereference would not explain the mistake.
 func (c *Change[T]) mustHaveCall() {
 	if c.hasNoCall() {
 		panic(errByHand)

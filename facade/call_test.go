@@ -128,7 +128,8 @@ func TestHandlingIsOfAllVerbs(t *testing.T) {
 			}
 			events, _ := a.Call.Events.(*recorder)
 			if len(a.AllTransforms()) != 2 || a.ResultToWrite() != "done" || len(*events) != 3 {
-				t.Errorf("unexpected outcome: %d changes, result %v, events %v", len(a.AllTransforms()), a.ResultToWrite(), events)
+				t.Errorf("unexpected outcome: %d changes, result %v, events %v", len(a.AllTransforms()),
+					a.ResultToWrite(), events)
 			}
 		})
 	}

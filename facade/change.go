@@ -128,8 +128,8 @@ func newChange[T client.Object](
 
 var errReturned = errors.New("the handler has returned: its object cannot be changed any more")
 
-// runLocked runs one method call at a time, because goroutines of the handler may share it. It keeps the error until the
-// handler returns, because these methods do not return errors.
+// runLocked runs one method call at a time, because goroutines of the handler may share it. It keeps the error until
+// the handler returns, because these methods do not return errors.
 func (c *Change[T]) runLocked(act func() error) {
 	c.lockCalls()
 	defer c.mu.Unlock()
@@ -142,8 +142,8 @@ func (c *Change[T]) runLocked(act func() error) {
 	}
 }
 
-// pruneAfterSuccess deletes undeclared children after a function that returned nil. After a failure, the declarations may be
-// incomplete, so nothing is deleted.
+// pruneAfterSuccess deletes undeclared children after a function that returned nil. After a failure, the declarations
+// may be incomplete, so nothing is deleted.
 func (c *Change[T]) pruneAfterSuccess(ctx context.Context, err error) error {
 	c.lockCalls()
 	// The lock is released before requests are sent.
@@ -155,8 +155,8 @@ func (c *Change[T]) pruneAfterSuccess(ctx context.Context, err error) error {
 	return c.pruneChildren(ctx, declared)
 }
 
-// finishCall finishes the call after the function has returned: it rejects later method calls, and joins the errors of earlier
-// ones with err.
+// finishCall finishes the call after the function has returned: it rejects later method calls, and joins the errors of
+// earlier ones with err.
 func (c *Change[T]) finishCall(err error) error {
 	c.lockCalls()
 	defer c.mu.Unlock()
@@ -204,9 +204,9 @@ func (c *Change[T]) RawResult(id string) (any, error) {
 	return value, nil
 }
 
-// storedResult returns a result from the status. It reads the working copy, which contains results of earlier handlers in the
-// pass, and a background function the newest state. It locks, because other goroutines of the handler may patch the
-// copy.
+// storedResult returns a result from the status. It reads the working copy, which contains results of earlier handlers
+// in the pass, and a background function the newest state. It locks, because other goroutines of the handler may patch
+// the copy.
 func (c *Change[T]) storedResult(id string) (any, error) {
 	c.lockCalls()
 	defer c.mu.Unlock()

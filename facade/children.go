@@ -72,7 +72,8 @@ func (c *Change[T]) addChildren(ctx context.Context, working func() (map[string]
 	return c.ensureError(declared.Ensure(ctx, given))
 }
 
-// currentDeclaration returns the declaration of the current call of the handler, and begins it at the first call of Ensure.
+// currentDeclaration returns the declaration of the current call of the handler, and begins it at the first call of
+// Ensure.
 func (c *Change[T]) currentDeclaration(working func() (map[string]any, error)) (*children.Declaration, error) {
 	c.lockCalls()
 	defer c.mu.Unlock()
@@ -89,8 +90,8 @@ func (c *Change[T]) currentDeclaration(working func() (map[string]any, error)) (
 	return c.declared, nil
 }
 
-// asParent returns the handled object as the owner of children. The argument own is the working copy; nil stands for the
-// newest state, in background functions.
+// asParent returns the handled object as the owner of children. The argument own is the working copy; nil stands for
+// the newest state, in background functions.
 func (c *Change[T]) asParent(own map[string]any) children.Parent {
 	return children.Parent{Newest: c.newestBody, Own: own, Writes: c.call.Writes}
 }
@@ -100,8 +101,8 @@ func (c *Change[T]) asDeclarer(own map[string]any) children.Handler {
 	return children.Handler{ID: c.ID, FormerIDs: c.call.Handler.FormerIDs, Background: own == nil}
 }
 
-// pruneChildren deletes children that the handler no longer declares. Sub-handlers run first, because they may declare some of
-// these children. While sub-handlers are unfinished, their error ends this call, and nothing is deleted.
+// pruneChildren deletes children that the handler no longer declares. Sub-handlers run first, because they may declare
+// some of these children. While sub-handlers are unfinished, their error ends this call, and nothing is deleted.
 func (c *Change[T]) pruneChildren(ctx context.Context, declared *children.Declaration) error {
 	if c.call.Subs != nil {
 		if err := c.call.Subs.Run(ctx, nil); err != nil {

@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-// TestOptionsAreCheckedByTheCompiler shows that the compiler rejects invalid options with a helpful message and accepts valid ones.
+// TestOptionsAreCheckedByTheCompiler shows that the compiler rejects invalid options with a helpful message and accepts
+// valid ones.
 func TestOptionsAreCheckedByTheCompiler(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")

@@ -147,7 +147,8 @@ func TestOwnConditionsInFilters(t *testing.T) {
 		})
 		defer stop()
 		e.build(nil)
-		if d := cmp.Diff([]string{"observed 0 of 1"}, e.summary()); d != "" || len(log.with("a filter can neither")) == 0 {
+		if d := cmp.Diff([]string{"observed 0 of 1"}, e.summary()); d != "" ||
+			len(log.with("a filter can neither")) == 0 {
 			t.Errorf("a condition set by a filter is logged and not written: -want, +got:\n%s", d)
 		}
 	})

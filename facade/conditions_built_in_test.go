@@ -41,7 +41,8 @@ func TestConditionsOfBuiltInKinds(t *testing.T) {
 			"observed 1 of 1",
 		},
 	} {
-		for how, register := range map[string]func(s houseSel){"selection": registerFailingWithConditions, "settings": registerFailing} {
+		for how, register := range map[string]func(s houseSel){"selection": registerFailingWithConditions,
+			"settings": registerFailing} {
 			t.Run(name+" by the "+how, func(t *testing.T) {
 				inConditional(t, func(r *memapi.Resource) {
 					r.Group, r.Kind, r.Plural = c.group, c.kind, c.plural

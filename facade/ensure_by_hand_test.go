@@ -18,8 +18,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// handWrittenReconciler is a reconciler as written with plain controller-runtime: it applies the children, deletes former
-// children, and keeps the names of the children in the status.
+// handWrittenReconciler is a reconciler as written with plain controller-runtime: it applies the children, deletes
+// former children, and keeps the names of the children in the status.
 type handWrittenReconciler struct{ client.Client }
 
 // runByHand returns a function that runs this reconciler. It watches children of the given kinds.

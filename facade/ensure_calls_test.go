@@ -41,8 +41,8 @@ func (h household) existingRooms(names ...string) (there []string) {
 	return there
 }
 
-// TestEnsureInSeveralCalls shows that the set consists of the children of all Ensure calls in one handler call: children
-// after an obstacle are not deleted before they are declared, and undeclared children are deleted only after a
+// TestEnsureInSeveralCalls shows that the set consists of the children of all Ensure calls in one handler call:
+// children after an obstacle are not deleted before they are declared, and undeclared children are deleted only after a
 // complete call.
 func TestEnsureInSeveralCalls(t *testing.T) {
 	if testing.Short() {
@@ -90,7 +90,8 @@ func TestEnsureInSeveralCalls(t *testing.T) {
 					t.Errorf("a complete call deletes undeclared children: got %v", got)
 				}
 				h.remodel("go on")
-				if got := h.existingRooms("a", "b", "c"); len(got) > 0 || h.house().GetAnnotations()[houseRecord] != "" {
+				if got := h.existingRooms("a", "b", "c"); len(got) > 0 ||
+					h.house().GetAnnotations()[houseRecord] != "" {
 					t.Errorf("no child and no record is left: got %v, %v", got, h.house().GetAnnotations())
 				}
 			})

@@ -17,9 +17,10 @@ import (
 // changed. Kopf: field=.
 func InField(path string) filterOption {
 	parsed, err := codec.ParsePath(path)
-	return optionOf[filterOption](inField, withOptionName("InField("+strconv.Quote(path)+")", err), func(h *handlers.Handler) {
-		h.Field = parsed
-	})
+	return optionOf[filterOption](inField, withOptionName("InField("+strconv.Quote(path)+")", err),
+		func(h *handlers.Handler) {
+			h.Field = parsed
+		})
 }
 
 // Value requires that the field of [InField] matches a pattern: [Present], [Absent], a value that is equal in JSON, or
@@ -101,7 +102,8 @@ func FieldChange[V any, T client.Object](c *Change[T]) (before, after *V) {
 		}
 		if err != nil {
 			return fmt.Errorf(
-				"reading field %s of object %s for handler %q: %w", codec.FormatPath(h.Field), c.objectName(), c.ID, err,
+				"reading field %s of object %s for handler %q: %w", codec.FormatPath(h.Field), c.objectName(), c.ID,
+				err,
 			)
 		}
 		return nil
@@ -169,7 +171,8 @@ func (d Diff) Touches(path string) bool {
 	for _, item := range d {
 		// Either the difference is inside of the value at the path, or the value is inside of one that was added,
 		// removed or replaced as a whole.
-		if item.Path.HasPrefix(field...) || field.HasPrefix(item.Path...) && isPartChanged(item, field[len(item.Path):]) {
+		if item.Path.HasPrefix(field...) || field.HasPrefix(item.Path...) &&
+			isPartChanged(item, field[len(item.Path):]) {
 			return true
 		}
 	}

@@ -23,8 +23,8 @@ type (
 	houseHandler   = kopf.ChangeFunc[*kopf.Unstructured]
 )
 
-// renamedHandlers has the handlers of a former version, which wait for longer than that version runs, and of the present
-// version, which succeed. Both record their calls as "id attempt".
+// renamedHandlers has the handlers of a former version, which wait for longer than that version runs, and of the
+// present version, which succeed. Both record their calls as "id attempt".
 type renamedHandlers struct{ calls []string }
 
 func (r *renamedHandlers) failLater(_ context.Context, c *houseChange) error {
@@ -224,7 +224,8 @@ func TestFormerIDsBesidePresentOnes(t *testing.T) {
 				if tc.fails {
 					fn = r.failLater
 				}
-				r.runVersion(h, kopf.Settings{}, func(s houseSelection) { s.OnCreate("new", fn, kopf.FormerIDs("old")) })
+				r.runVersion(h, kopf.Settings{},
+					func(s houseSelection) { s.OnCreate("new", fn, kopf.FormerIDs("old")) })
 				if d := cmp.Diff(tc.want, r.calls); d != "" {
 					t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
 				}
@@ -363,42 +364,4 @@ func TestFormerIDsOfResults(t *testing.T) {
 			t.Errorf("a new result must replace the former one: -want, +got:\n%s", d)
 		}
 	})
-}
-
-// TestFormerIDsOnTheWayBack shows that a former version begins again, and that one with the ids exchanged continues.
-func TestFormerIDsOnTheWayBack(t *testing.T) {
-	for name, tc := range map[string]struct {
-		reason  string
-		back    func(s houseSelection, r *renamedHandlers)
-		want    string
-		records []string
-	}{
-		"the same binary": {
-			"without the new id, attempts count from zero, and the record of the new id stays",
-			func(s houseSelection, r *renamedHandlers) { s.OnCreate("old", r.returnResult) }, "old 0", []string{"new"},
-		},
-		"with the ids exchanged": {
-			"with the ids exchanged, the handler takes over the record of the new id",
-			func(s houseSelection, r *renamedHandlers) { s.OnCreate("old", r.returnResult, kopf.FormerIDs("new")) }, "old 2", nil,
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			inHousehold(t, func(h household) {
-				var r renamedHandlers
-				h.begin()
-				r.runVersion(h, kopf.Settings{}, func(s houseSelection) { s.OnCreate("old", r.failLater) })
-				r.runVersion(h, kopf.Settings{}, func(s houseSelection) {
-					s.OnCreate("new", r.failLater, kopf.FormerIDs("old"))
-				})
-				h.settle()
-				r.runVersion(h, kopf.Settings{}, func(s houseSelection) { tc.back(s, &r) })
-				if d := cmp.Diff([]string{"old 0", "new 1", tc.want}, r.calls); d != "" {
-					t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
-				}
-				if d := cmp.Diff(tc.records, h.recordIDs()); d != "" {
-					t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
-				}
-			})
-		})
-	}
 }

@@ -111,7 +111,8 @@ func ForResourceAs[T client.Object](op *Operator, spelling ...string) Selection[
 	return selectResource[T](op, "kopf.ForResourceAs", spelling)
 }
 
-// selectResource selects a resource by its spelling. The parameter by is the name of the calling function, for messages.
+// selectResource selects a resource by its spelling. The parameter by is the name of the calling function, for
+// messages.
 func selectResource[T client.Object](op *Operator, by string, spelling []string) Selection[T] {
 	selector, err := discovery.ParseSpelling(spelling...)
 	if typ := reflect.TypeFor[T](); typ.Kind() != reflect.Pointer || typ.Elem().Kind() != reflect.Struct {

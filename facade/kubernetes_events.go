@@ -64,14 +64,16 @@ func (e EventRecorder) Event(eventType, reason, message string) {
 	}
 }
 
-// postAtLevel posts an event unless its level is below the configured one. Event does not have a level, so it always posts.
+// postAtLevel posts an event unless its level is below the configured one. Event does not have a level, so it always
+// posts.
 func (e EventRecorder) postAtLevel(level slog.Level, eventType, reason, message string) {
 	if e.poster != nil && e.poster.Takes(level) {
 		e.Event(eventType, reason, message)
 	}
 }
 
-// eventRecorder returns a recorder for the handled object. In a filter, it records an error and returns an empty recorder.
+// eventRecorder returns a recorder for the handled object. In a filter, it records an error and returns an empty
+// recorder.
 func (c *Change[T]) eventRecorder() EventRecorder {
 	c.mustHaveCall()
 	if c.call.Events == nil {
@@ -124,8 +126,8 @@ func (c *Change[T]) clientScheme() *runtime.Scheme {
 	return c.Client.Scheme()
 }
 
-// referenceBodies returns the reference fields of the objects, as far as posting an event needs them. After an error, it
-// returns the objects before it, which still get their events.
+// referenceBodies returns the reference fields of the objects, as far as posting an event needs them. After an error,
+// it returns the objects before it, which still get their events.
 func referenceBodies(objects []any, scheme *runtime.Scheme) (bodies []map[string]any, err error) {
 	for object, err := range hierarchies.Objects(objects) {
 		if err != nil {

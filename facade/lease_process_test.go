@@ -28,7 +28,8 @@ var leaders = map[string]func() error{
 	"leads, unseen": func() error { return runLeadingManager(false, ctrl.Options{}) },
 	"leads, seen": func() error {
 		duration, deadline, retry := 2*time.Second, time.Second, 200*time.Millisecond
-		return runLeadingManager(true, ctrl.Options{LeaseDuration: &duration, RenewDeadline: &deadline, RetryPeriod: &retry})
+		return runLeadingManager(true, ctrl.Options{LeaseDuration: &duration, RenewDeadline: &deadline,
+			RetryPeriod: &retry})
 	},
 }
 

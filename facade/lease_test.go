@@ -185,7 +185,9 @@ func writeAfterEnd(c *Change, seen *journal, over func() bool) {
 }
 
 // newElectingManager returns a manager with leader election and the operator, on virtual time.
-func newElectingManager(t *testing.T, server http.RoundTripper, lock resourcelock.Interface, op *kopf.Operator) ctrl.Manager {
+func newElectingManager(
+	t *testing.T, server http.RoundTripper, lock resourcelock.Interface, op *kopf.Operator,
+) ctrl.Manager {
 	t.Helper()
 	m := newEmptyManager(t, server, lock)
 	if err := op.SetupWithManager(m); err != nil {

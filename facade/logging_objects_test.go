@@ -70,8 +70,8 @@ func registerLoggingHandlers(op *kopf.Operator, selected kopf.Selection[*kopf.Un
 	})
 }
 
-// TestLogLinesNameTheirObject shows that each log line about an object has the reference of the object, from its creation
-// to its deletion.
+// TestLogLinesNameTheirObject shows that each log line about an object has the reference of the object, from its
+// creation to its deletion.
 func TestLogLinesNameTheirObject(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")

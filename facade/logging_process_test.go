@@ -110,8 +110,8 @@ func (hangingLog) Handle(_ context.Context, record slog.Record) error {
 func (l hangingLog) WithAttrs([]slog.Attr) slog.Handler { return l }
 func (l hangingLog) WithGroup(string) slog.Handler      { return l }
 
-// newLoggingOperator returns an operator whose parts all log. One of its handlers fails once, in a way that the framework warns
-// of.
+// newLoggingOperator returns an operator whose parts all log. One of its handlers fails once, in a way that the
+// framework warns of.
 func newLoggingOperator(settings kopf.Settings) *kopf.Operator {
 	settings.AddToScheme = runtime.SchemeBuilder{addWidgets}
 	op := kopf.New("test.example.org", settings)

@@ -34,9 +34,9 @@ type clientSet struct {
 	watches func(owner discovery.Resource, kind schema.GroupKind) (children, objects bool)
 }
 
-// newClientSet returns clients that write as the operator. Under the project's manager, writes fail as soon as the manager
-// stops waiting for the operator, such as after a lost lease: another process may already handle the objects. A program
-// keeps its client for the cleanup, and has no lease to lose.
+// newClientSet returns clients that write as the operator. Under the project's manager, writes fail as soon as the
+// manager stops waiting for the operator, such as after a lost lease: another process may already handle the objects. A
+// program keeps its client for the cleanup, and has no lease to lose.
 func (op *Operator) newClientSet(writing client.Client, live client.Reader) clientSet {
 	if !op.started && op.fence != nil {
 		writing = op.fence.WrapClient(writing)
@@ -48,8 +48,8 @@ func (op *Operator) newClientSet(writing client.Client, live client.Reader) clie
 	}
 }
 
-// newChildrenKeeper returns the keeper of children for the current settings. A startup handler may change these, so it is called
-// again after the startup.
+// newChildrenKeeper returns the keeper of children for the current settings. A startup handler may change these, so it
+// is called again after the startup.
 func (op *Operator) newChildrenKeeper(writing client.Client, live client.Reader) *children.Keeper {
 	kept := op.settings.values.Persistence
 	keeper := &children.Keeper{
@@ -131,7 +131,8 @@ func (op *Operator) coordinationSettings() program.CoordinationSettings {
 // init makes the handlers of operators available to package facadetest, which this package cannot import.
 func init() { kit.PartsOf = prepareParts }
 
-// prepareParts prepares the handlers of an operator for package facadetest, which calls them without running the operator.
+// prepareParts prepares the handlers of an operator for package facadetest, which calls them without running the
+// operator.
 func prepareParts(operator any, scheme *runtime.Scheme, cluster client.Client) (kit.Parts, error) {
 	op, _ := operator.(*Operator)
 	if !op.isValid() {

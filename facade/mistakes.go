@@ -21,8 +21,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
-// loggedMistakes holds the mistakes of one handler in its use of this package that are already logged. Each is logged once,
-// not for each call. Nil is for functions that are not handlers, such as filters.
+// loggedMistakes holds the mistakes of one handler in its use of this package that are already logged. Each is logged
+// once, not for each call. Nil is for functions that are not handlers, such as filters.
 type loggedMistakes struct {
 	looked  atomic.Int32 // number of calls that were checked for changes in place
 	inPlace atomic.Bool  // the copy of the object was changed without Patch
@@ -133,8 +133,8 @@ func newListKeys(m ctrl.Manager) (*listKeys, error) {
 	return &listKeys{server: discovery.Limited{Getter: api, Timeout: schemaTimeout}}, nil
 }
 
-// keysOfList returns the keys of one list; nil if it does not have keys, or if the schema cannot be read. Without keys, list
-// items are matched by common fields.
+// keysOfList returns the keys of one list; nil if it does not have keys, or if the schema cannot be read. Without keys,
+// list items are matched by common fields.
 func (l *listKeys) keysOfList(kind schema.GroupVersionKind, list diff.Path, log logr.Logger) []string {
 	known, _ := l.kinds.LoadOrStore(kind, &keysOfKind{})
 	found, _ := known.(*keysOfKind)
@@ -158,8 +158,8 @@ func (l *listKeys) keysOfList(kind schema.GroupVersionKind, list diff.Path, log 
 	return found.keys(list)
 }
 
-// listRules returns the rules by which a changed list is merged into the raw object. Fields of list items that T does not
-// have can only be kept if the items are recognized.
+// listRules returns the rules by which a changed list is merged into the raw object. Fields of list items that T does
+// not have can only be kept if the items are recognized.
 func (l *listKeys) listRules(kind *discovery.Resource, said *loggedMistakes, log logr.Logger) (lists codec.Lists) {
 	if l != nil && kind != nil {
 		lists.Keys = func(list diff.Path) []string { return l.keysOfList(kind.GroupVersionKind, list, log) }

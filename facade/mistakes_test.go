@@ -297,7 +297,8 @@ func TestMistakesInTheBackground(t *testing.T) {
 			a.Call.Live, a.Call.Object, a.Account.Retries = &fakeLive{object: body(nil)}, nil, retry
 		})
 	}
-	if len(linesWith(lines, "changed its copy")) != 0 || len(linesWith(lines, "60ns: did you mean 60*time.Second?")) != 1 {
+	if len(linesWith(lines, "changed its copy")) != 0 ||
+		len(linesWith(lines, "60ns: did you mean 60*time.Second?")) != 1 {
 		t.Errorf("want one line about the delay, got: %v", lines)
 	}
 }
@@ -324,7 +325,8 @@ func TestMistakesOfSubHandlers(t *testing.T) {
 			}
 		}
 	}
-	said := strings.Join(append(linesWith(lines, "changed its copy"), linesWith(lines, "too short to be meant")...), "\n")
+	said := strings.Join(append(linesWith(lines, "changed its copy"), linesWith(lines, "too short to be meant")...),
+		"\n")
 	for id, want := range map[string]int{"a": 1, "b": 0, "c": 1, "d": 1} {
 		text := fmt.Sprintf(`"handler"=%q`, id)
 		if got := strings.Count(said, text); got != want {

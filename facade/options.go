@@ -233,8 +233,8 @@ func asOptions[O Option](opts []O) verbOptions {
 	return verbOptions{given: wide, takes: []reflect.Type{reflect.TypeFor[O]()}, whose: "this verb"}
 }
 
-// resolveOptions returns the effective options. Options in JoinOptions come first, so that options beside it override them.
-// The same option twice in one place is an error, because the intent is unclear.
+// resolveOptions returns the effective options. Options in JoinOptions come first, so that options beside it override
+// them. The same option twice in one place is an error, because the intent is unclear.
 func (c verbOptions) resolveOptions() (chosen []option, problems []error) {
 	var own []option
 	for _, opt := range c.given {

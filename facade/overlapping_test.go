@@ -37,7 +37,8 @@ func (c *callCounter) all() map[string]int {
 	return maps.Clone(c.calls)
 }
 
-// registerOverlapping registers the same functions, one of each family, for each of the selections, and returns the indices.
+// registerOverlapping registers the same functions, one of each family, for each of the selections, and returns the
+// indices.
 func registerOverlapping(
 	calls *callCounter, selections ...kopf.Selection[*kopf.Unstructured],
 ) (indices []*kopf.Index[string, string]) {

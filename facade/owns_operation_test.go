@@ -128,8 +128,8 @@ func watchesOf(all []memapi.Request) (found []memapi.Request) {
 	return found
 }
 
-// TestRepairsAreReported shows that each repair is reported by a Kubernetes event about the owner, and counted. An edit of an
-// undeclared field is not repaired.
+// TestRepairsAreReported shows that each repair is reported by a Kubernetes event about the owner, and counted. An edit
+// of an undeclared field is not repaired.
 func TestRepairsAreReported(t *testing.T) {
 	inHousehold(t, func(h household) {
 		way, stop := h.run(func(s houseSel) {

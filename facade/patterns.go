@@ -142,7 +142,8 @@ func (s Selection[T]) WithAnnotation(key string, pattern any) Selection[T] {
 	return s
 }
 
-// fieldRequirement returns the requirement for a presence or a value; nil for functions, which the API server cannot evaluate.
+// fieldRequirement returns the requirement for a presence or a value; nil for functions, which the API server cannot
+// evaluate.
 func fieldRequirement(path diff.Path, pattern, equals any) *requirements.Requirement {
 	switch presence, _ := pattern.(Presence); {
 	case presence == Present:

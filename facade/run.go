@@ -124,7 +124,8 @@ func (op *Operator) prepareRun(all []RunSettings) (given program.RunSettings, er
 	case len(all) == 1:
 		given = program.RunSettings(all[0])
 	}
-	if err := given.ResolveDefaults(op.given.LogHandler, op.registry.HasActivityHandlers(activities.Login)); err != nil {
+	if err := given.ResolveDefaults(op.given.LogHandler,
+		op.registry.HasActivityHandlers(activities.Login)); err != nil {
 		return given, fmt.Errorf("running operator %q: %w", op.name, err)
 	}
 	op.coordination.Embedded, op.embedded = true, given

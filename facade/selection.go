@@ -107,7 +107,8 @@ func fitsObjectSelector(r labels.Requirement) bool {
 	return r.Operator() != selection.GreaterThan && r.Operator() != selection.LessThan
 }
 
-// withRequirements adds the requirements of a selector. They only reduce requests of the API server; the filter decides.
+// withRequirements adds the requirements of a selector. They only reduce requests of the API server; the filter
+// decides.
 func (s Selection[T]) withRequirements(name string, all labels.Requirements) Selection[T] {
 	s.requires = slices.Clip(s.requires)
 	for _, one := range all {
@@ -116,8 +117,8 @@ func (s Selection[T]) withRequirements(name string, all labels.Requirements) Sel
 	return s
 }
 
-// withSelectorFilter narrows the selection by a selector over the field metadata.<of>, and returns the requirements of the
-// selector.
+// withSelectorFilter narrows the selection by a selector over the field metadata.<of>, and returns the requirements of
+// the selector.
 func (s Selection[T]) withSelectorFilter(
 	method, of, text string, filter func(labels.Selector) handlers.Filter,
 ) (Selection[T], labels.Requirements) {
@@ -146,7 +147,8 @@ func selectorCriterion(method, of, text string) requirements.Criterion {
 	return requirements.Criterion{Text: fmt.Sprintf("%s(%q)", method, text), Path: diff.Path{"metadata", of}}
 }
 
-// labelSelector returns the requirements of all filters on labels, as far as a selector can express them; nil without any.
+// labelSelector returns the requirements of all filters on labels, as far as a selector can express them; nil without
+// any.
 func (s Selection[T]) labelSelector() labels.Selector {
 	if len(s.labels) == 0 {
 		return nil
@@ -154,8 +156,8 @@ func (s Selection[T]) labelSelector() labels.Selector {
 	return labels.NewSelector().Add(s.labels...)
 }
 
-// withFilter returns the selection with one more filter. It clips the slices before it appends: otherwise, two selections
-// that are derived from one would write into the same array.
+// withFilter returns the selection with one more filter. It clips the slices before it appends: otherwise, two
+// selections that are derived from one would write into the same array.
 func (s Selection[T]) withFilter(words requirements.Criterion, filter handlers.Filter) Selection[T] {
 	s.filters, s.words = append(slices.Clip(s.filters), filter), append(slices.Clip(s.words), words)
 	return s

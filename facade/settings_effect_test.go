@@ -37,7 +37,9 @@ func (l *objectHistory) add(line string) {
 }
 
 // observeObjectLife creates an object, deletes it after an hour, and waits for another hour.
-func observeObjectLife(t *testing.T, settings kopf.Settings, register func(kopf.Selection[*Widget], func())) *objectHistory {
+func observeObjectLife(
+	t *testing.T, settings kopf.Settings, register func(kopf.Selection[*Widget], func()),
+) *objectHistory {
 	t.Helper()
 	seen, server := &objectHistory{}, memapi.New()
 	server.Install(served)

@@ -15,7 +15,8 @@ func TestSettingsClone(t *testing.T) {
 	})
 	cloned := given.deepCopySlices()
 	shared := map[uintptr]bool{}
-	eachSlice(reflect.ValueOf(&given).Elem(), "", func(_ string, field reflect.Value) { shared[field.Pointer()] = true })
+	eachSlice(reflect.ValueOf(&given).Elem(), "",
+		func(_ string, field reflect.Value) { shared[field.Pointer()] = true })
 	eachSlice(reflect.ValueOf(&cloned).Elem(), "", func(name string, field reflect.Value) {
 		if shared[field.Pointer()] {
 			t.Errorf("the clone shares the slice %s with the given settings", name)

@@ -28,7 +28,8 @@ type resolvedSettings struct {
 	conditions conditions.Types        // types of the conditions that report outcomes of handlers
 }
 
-// deepCopySlices returns settings whose slices do not change with those of the caller, which may continue to use its own.
+// deepCopySlices returns settings whose slices do not change with those of the caller, which may continue to use its
+// own.
 func (s Settings) deepCopySlices() Settings {
 	s.Namespaces, s.AddToScheme = slices.Clone(s.Namespaces), slices.Clone(s.AddToScheme)
 	s.NamespacePatterns, s.CachedReads = slices.Clone(s.NamespacePatterns), slices.Clone(s.CachedReads)
@@ -69,7 +70,8 @@ func resolveSettings(operator string, given Settings) (s resolvedSettings, probl
 		problems = append(problems, fmt.Errorf("Execution.Lifecycle: %w", err))
 	}
 	// Each of these fills in defaults and returns mistakes.
-	problems = slices.Concat(problems, v.resolveDurations(), v.resolveDelays(), v.Admission.asReviewSettings().CheckFields(),
+	problems = slices.Concat(problems, v.resolveDurations(), v.resolveDelays(),
+		v.Admission.asReviewSettings().CheckFields(),
 		(*defaults.Peering)(&v.Peering).ResolveDefaults(operator))
 	// Kopf's names of webhooks do not contain the kind, so there can only be one.
 	if v.Admission.FinalizerOnCreate && v.Persistence.KopfFormats {
@@ -133,7 +135,8 @@ func (s *Settings) resolveNumbers() []error {
 		defaults.ResolveNumber("Queueing.WorkerLimit", &s.Queueing.WorkerLimit, settings.DefaultWorkers),
 		defaults.ResolveNumber("Background.MaxConcurrentDaemons", &s.Background.MaxConcurrentDaemons, 0),
 		defaults.ResolveNumber("Posting.PerSecond", &s.Posting.PerSecond, reconcilers.DefaultEventsPerSecond),
-		defaults.ResolveNumber("Background.MaxConcurrentTicks", &s.Background.MaxConcurrentTicks, settings.DefaultTicks),
+		defaults.ResolveNumber("Background.MaxConcurrentTicks", &s.Background.MaxConcurrentTicks,
+			settings.DefaultTicks),
 		defaults.ResolveNumber("JournalObjects", &s.JournalObjects, journal.DefaultObjects),
 		defaults.ResolveNumber("JournalEntries", &s.JournalEntries, journal.DefaultEntries),
 	)

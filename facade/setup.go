@@ -167,18 +167,20 @@ func (op *Operator) fillScheme(scheme *runtime.Scheme) error {
 	return nil
 }
 
-// buildPlan returns the handlers for the engine, with handlers of the operator itself, or an error that lists all mistakes.
-// The caller holds the lock.
+// buildPlan returns the handlers for the engine, with handlers of the operator itself, or an error that lists all
+// mistakes. The caller holds the lock.
 func (op *Operator) buildPlan(scheme *runtime.Scheme) ([]reconcilers.Registration, error) {
 	// Take the errors without an operator only once, so that another operator does not return them again.
 	found := slices.Concat(op.registry.Mistakes, op.resolveGivenSettings(scheme), registry.TakeOwnerless())
 	// Both need the settings that were just resolved.
 	op.observeHandlers()
-	op.registry.RequireEnsuredLabel((&children.Keeper{Prefix: op.settings.values.Persistence.AnnotationPrefix}).ParentLabel())
+	keeper := &children.Keeper{Prefix: op.settings.values.Persistence.AnnotationPrefix}
+	op.registry.RequireEnsuredLabel(keeper.ParentLabel())
 	all, wrong := op.registry.BuildPlan(scheme, registry.PlanRules{
 		KopfFormats: op.given.Persistence.KopfFormats, IgnoredFields: op.given.Persistence.IgnoredFields,
-		Progress: op.settings.values.Persistence.ProgressStorage,
-		Places:   func() ([]string, error) { return op.engineOptions(nil).StoragePointers() }, Add: op.reviews.FinalizerHandlers,
+		Progress:   op.settings.values.Persistence.ProgressStorage,
+		Places:     func() ([]string, error) { return op.engineOptions(nil).StoragePointers() },
+		Add:        op.reviews.FinalizerHandlers,
 		Conditions: op.settings.values.Conditions, ConditionTypes: op.settings.conditions.TypeNames(),
 	})
 	if err := append(found, wrong...).JoinedError(op.name); err != nil {
@@ -234,7 +236,8 @@ func (op *Operator) checkProgramOnly() error {
 // engineOptions converts the settings to options of the engine. The plan may be nil if only the places are needed.
 func (op *Operator) engineOptions(plan []reconcilers.Registration) reconcilers.Options {
 	s := op.settings
-	kept, limits, watch, watched := s.values.Persistence, s.values.Background, s.values.Watching, reviews.WatchingHandlers(plan)
+	kept, limits, watch, watched := s.values.Persistence, s.values.Background, s.values.Watching,
+		reviews.WatchingHandlers(plan)
 	op.journal.SetLimits(journal.Limits{Objects: s.values.JournalObjects, Entries: s.values.JournalEntries})
 	// Without NamespaceLabels, namespaces do not have to be watched for their labels.
 	var matching *namespaces.Live
@@ -251,14 +254,16 @@ func (op *Operator) engineOptions(plan []reconcilers.Registration) reconcilers.O
 			Workers: s.values.Queueing.WorkerLimit, ErrorDelays: s.values.Queueing.ErrorDelays,
 			Backoff:   defaults.NegativeIfImmediate(s.values.Execution.DefaultBackoff),
 			Lifecycle: s.values.Execution.Lifecycle.own, Checkpoint: s.values.Execution.Checkpoint,
-			Daemons: limits.MaxConcurrentDaemons, Ticks: limits.MaxConcurrentTicks, CancelPolling: s.cancelPollingInterval(),
-			InstantExit: limits.InstantExitTimeout, ExitTimeout: s.values.Queueing.ExitTimeout,
+			Daemons: limits.MaxConcurrentDaemons, Ticks: limits.MaxConcurrentTicks,
+			CancelPolling: s.cancelPollingInterval(),
+			InstantExit:   limits.InstantExitTimeout, ExitTimeout: s.values.Queueing.ExitTimeout,
 			PauseTimeout: s.values.Peering.PauseTimeout,
 		},
 		Matching: matching, Registrations: watched, Namespaces: s.scope.ServedPatterns(), Metrics: op.metricsRegistry(),
 		Journal: op.journal, APIBackoffs: s.values.Networking.ErrorBackoffs,
 		ObeyRetryAfter: s.values.Networking.EnforceRetryAfter, NoPosting: s.values.Posting.Disabled,
-		Forget: op.registry.MemoForgetter(), Filled: op.reviews.ReviewOpener(plan), EveryReplica: len(watched) < len(plan),
+		Forget: op.registry.MemoForgetter(), Filled: op.reviews.ReviewOpener(plan),
+		EveryReplica: len(watched) < len(plan),
 		Watching: reconcilers.Watching{
 			ServerTimeout: watch.ServerTimeout, ClientTimeout: watch.ClientTimeout,
 			InactivityTimeout: watch.InactivityTimeout, ReconnectBackoff: watch.ReconnectBackoff,
@@ -275,8 +280,8 @@ func (op *Operator) engineOptions(plan []reconcilers.Registration) reconcilers.O
 	return options
 }
 
-// markRunning marks the operator as running when the manager starts. It stops the manager if a handler was registered after
-// the set-up: a program must not run silently without some of its handlers.
+// markRunning marks the operator as running when the manager starts. It stops the manager if a handler was registered
+// after the set-up: a program must not run silently without some of its handlers.
 func (op *Operator) markRunning(context.Context) error {
 	op.registry.Lock()
 	defer op.registry.Unlock()

@@ -19,8 +19,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// labelWatcher is an operator with an event handler and an index for objects of production, on an API server that records
-// requests.
+// labelWatcher is an operator with an event handler and an index for objects of production, on an API server that
+// records requests.
 type labelWatcher struct {
 	t          *testing.T
 	server     *memapi.Server
@@ -46,7 +46,9 @@ func newSelective(t *testing.T, register func(v *labelWatcher, op *kopf.Operator
 }
 
 // registerForLabels registers an event handler and an index for a narrower selection.
-func registerForLabels(narrow func(kopf.Selection[*Widget]) kopf.Selection[*Widget]) func(*labelWatcher, *kopf.Operator) {
+func registerForLabels(
+	narrow func(kopf.Selection[*Widget]) kopf.Selection[*Widget],
+) func(*labelWatcher, *kopf.Operator) {
 	return func(v *labelWatcher, op *kopf.Operator) {
 		widgets := narrow(kopf.For(op, &Widget{}))
 		v.index = kopf.NewIndex(widgets, "index", func(_ context.Context, w *Widget) (map[string]string, error) {

@@ -161,8 +161,8 @@ func (c *Change[T]) Outcome(id string) SubOutcome {
 	}
 }
 
-// subHandlerRecord returns the record of a sub-handler. It also works after the function has returned, because its sub-handlers
-// can call Outcome of their parent.
+// subHandlerRecord returns the record of a sub-handler. It also works after the function has returned, because its
+// sub-handlers can call Outcome of their parent.
 func (c *Change[T]) subHandlerRecord(id string) (progress.Record, error) {
 	if codec.IsInCall() {
 		panic(errInPatch) // the engine may be writing this patch, and only the engine has the record

@@ -211,9 +211,9 @@ func setFunction[F any](h *handlers.Handler, fn F) {
 	h.Instance = reflect.NewAt(reflect.TypeFor[uintptr](), reflect.ValueOf(&fn).UnsafePointer()).Elem().Uint()
 }
 
-// prepareHandler completes a handler of any verb from the selection and the options, and records all mistakes. It returns the
-// effective options, and false if the handler must not be registered. The parameter missing is true if the user's
-// function is nil.
+// prepareHandler completes a handler of any verb from the selection and the options, and records all mistakes. It
+// returns the effective options, and false if the handler must not be registered. The parameter missing is true if the
+// user's function is nil.
 func prepareHandler[T client.Object](
 	s Selection[T], h *handlers.Handler, verb string, missing bool, opts verbOptions, problems []error,
 ) ([]option, bool) {

@@ -278,7 +278,8 @@ func TestWaitForSubHandlers(t *testing.T) {
 	})
 }
 
-// TestWaitForUndeclaredSub shows that a sub-handler that is not declared any more leaves nothing that calls its handler.
+// TestWaitForUndeclaredSub shows that a sub-handler that is not declared any more leaves nothing that calls its
+// handler.
 func TestWaitForUndeclaredSub(t *testing.T) {
 	inHousehold(t, func(h household) {
 		var told childCalls

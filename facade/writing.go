@@ -73,8 +73,8 @@ func (c *Change[T]) TryPatch(change func(object T) error) {
 	})
 }
 
-// rememberPatch keeps a change of the object for the next write. The change cannot remove the operator's finalizer, which
-// holds the object for delete handlers.
+// rememberPatch keeps a change of the object for the next write. The change cannot remove the operator's finalizer,
+// which holds the object for delete handlers.
 func (c *Change[T]) rememberPatch(change patching.Transform) error {
 	return c.call.Writes.AddTransform(patching.GuardFinalizers(c.cluster.finalizer, change))
 }
@@ -204,8 +204,8 @@ func (c *Change[T]) noteErasedFields(object client.Object, status bool, update f
 	return nil
 }
 
-// erasedFields returns the fields that an update erases. It needs the handled object in exactly the version that the update
-// replaces, and returns nothing otherwise.
+// erasedFields returns the fields that an update erases. It needs the handled object in exactly the version that the
+// update replaces, and returns nothing otherwise.
 func (c *Change[T]) erasedFields(object client.Object, status bool) []string {
 	for _, known := range []*jsontext.LazyObject{c.newestObject(), c.call.Cause.Object} {
 		if known.StringAt("metadata", "uid") != string(object.GetUID()) ||

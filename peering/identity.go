@@ -23,9 +23,9 @@ type Person struct {
 	Random string
 }
 
-// OperatorIdentity returns the name of an operator among its peers: $POD_ID, or a text from the person. A record that is
-// written by hand, such as to pause all operators, does not have a process, so its identity is always the same. Kopf:
-// detect_own_id.
+// OperatorIdentity returns the name of an operator among its peers: $POD_ID, or a text from the person. A record that
+// is written by hand, such as to pause all operators, does not have a process, so its identity is always the same.
+// Kopf: detect_own_id.
 func OperatorIdentity(pod string, p Person, byHand bool) string {
 	switch who := p.User + "@" + p.Host; {
 	case pod != "":
@@ -54,8 +54,8 @@ func CurrentProcess(ctx context.Context) Person {
 	return p
 }
 
-// randomText returns a text of random characters from the alphabet. It only has to differ between processes that one user
-// starts in the same second, so the small bias of the modulo does not matter.
+// randomText returns a text of random characters from the alphabet. It only has to differ between processes that one
+// user starts in the same second, so the small bias of the modulo does not matter.
 func randomText(length int) string {
 	bytes := make([]byte, length)
 	_, _ = rand.Read(bytes) // it does not fail
@@ -65,8 +65,8 @@ func randomText(length int) string {
 	return string(bytes)
 }
 
-// lookUpHostnames returns the names that the resolver has for a host, and nil if it fails. Names of one address can be missing:
-// an identity must never prevent the start of an operator.
+// lookUpHostnames returns the names that the resolver has for a host, and nil if it fails. Names of one address can be
+// missing: an identity must never prevent the start of an operator.
 func lookUpHostnames(ctx context.Context, name string) (names []string) {
 	// A cluster without reverse DNS can let a look-up hang. The operator waits for its identity before it joins.
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
@@ -87,8 +87,8 @@ func lookUpHostnames(ctx context.Context, name string) (names []string) {
 	return names
 }
 
-// specificHostname returns the most specific name of a host, by Kopf's rules: the first known name with dots, else the first
-// one without dots, else its own name. IP addresses, names of reverse DNS and "localhost" do not count.
+// specificHostname returns the most specific name of a host, by Kopf's rules: the first known name with dots, else the
+// first one without dots, else its own name. IP addresses, names of reverse DNS and "localhost" do not count.
 func specificHostname(own string, known []string) string {
 	dotted := slices.IndexFunc(known, func(name string) bool {
 		return strings.Contains(name, ".") && !strings.HasSuffix(name, ".arpa") && net.ParseIP(name) == nil

@@ -37,8 +37,8 @@ type Self struct {
 	Elects bool
 }
 
-// JudgeRecords returns the demands of all records in a peering object. The result depends only on the records and the time, so
-// all operators reach the same decision from the same records.
+// JudgeRecords returns the demands of all records in a peering object. The result depends only on the records and the
+// time, so all operators reach the same decision from the same records.
 func JudgeRecords(self Self, records map[string]PeerRecord, now time.Time) (v PeerVerdict) {
 	// The order makes the lists comparable: callers detect changes by them.
 	for _, identity := range slices.Sorted(maps.Keys(records)) {
@@ -64,8 +64,8 @@ func JudgeRecords(self Self, records map[string]PeerRecord, now time.Time) (v Pe
 	return v
 }
 
-// addYieldingPeer adds a peer that must pause for the operator, unless it reports that it is idle already. Records of Kopf
-// do not have the fields for that.
+// addYieldingPeer adds a peer that must pause for the operator, unless it reports that it is idle already. Records of
+// Kopf do not have the fields for that.
 func (v *PeerVerdict) addYieldingPeer(identity string, record PeerRecord) {
 	switch {
 	case record.Runtime == "" || record.Busy == nil:

@@ -26,8 +26,9 @@ const (
 // Lease closes a gate when the process may have lost the lease of its manager unnoticed, such as after a suspension: an
 // elector may need until its RenewDeadline to notice that another process leads.
 //
-// With [Lease.WrapLock], the gate follows the renewals of the lease. Otherwise, [Lease.WatchForSuspensions] closes the gate when the
-// process was suspended for longer than the slack of a manager's default timing, until its elector has decided.
+// With [Lease.WrapLock], the gate follows the renewals of the lease. Otherwise, [Lease.WatchForSuspensions] closes the
+// gate when the process was suspended for longer than the slack of a manager's default timing, until its elector has
+// decided.
 type Lease struct {
 	mu    sync.Mutex
 	lock  resourcelock.Interface // nil unless a lock is wrapped
@@ -61,7 +62,8 @@ func (l *Lease) allowWritesUntil(until time.Time) {
 	}
 }
 
-// WatchForSuspensions detects suspensions of the process until the context ends. It returns at once if the lease wraps a lock.
+// WatchForSuspensions detects suspensions of the process until the context ends. It returns at once if the lease wraps
+// a lock.
 func (l *Lease) WatchForSuspensions(ctx context.Context) {
 	l.mu.Lock()
 	seen := l.lock != nil
@@ -95,8 +97,9 @@ func (l *Lease) WatchForSuspensions(ctx context.Context) {
 	l.allowWritesUntil(time.Time{})
 }
 
-// elapsedBetween returns the time between two readings of the clock. It takes the larger of the two clocks: the monotonic
-// clock can stop while the machine is suspended, but the wall clock continues. Round(0) removes the monotonic reading.
+// elapsedBetween returns the time between two readings of the clock. It takes the larger of the two clocks: the
+// monotonic clock can stop while the machine is suspended, but the wall clock continues. Round(0) removes the monotonic
+// reading.
 func elapsedBetween(from, to time.Time) time.Duration {
 	return max(to.Sub(from), to.Round(0).Sub(from.Round(0)))
 }

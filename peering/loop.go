@@ -26,9 +26,9 @@ func (m *Membership) Run(ctx context.Context) {
 	m.leavePeering(context.WithoutCancel(ctx))
 }
 
-// processDueWork makes the one request that is due, or waits until the next one is. Writing the own record has priority: peers
-// treat the operator as dead if it is late. A removal after a write uses the version of its answer, so the two do not
-// conflict.
+// processDueWork makes the one request that is due, or waits until the next one is. Writing the own record has
+// priority: peers treat the operator as dead if it is late. A removal after a write uses the version of its answer, so
+// the two do not conflict.
 func (m *Membership) processDueWork(ctx context.Context) {
 	m.mu.Lock()
 	s, now := &m.state, time.Now()
@@ -49,8 +49,8 @@ func (m *Membership) processDueWork(ctx context.Context) {
 	}
 }
 
-// waitForWork waits until the limit, or until an observation or a decision wakes the loop. With orIdle, it also returns when
-// all attempts have ended.
+// waitForWork waits until the limit, or until an observation or a decision wakes the loop. With orIdle, it also returns
+// when all attempts have ended.
 func (m *Membership) waitForWork(ctx context.Context, limit time.Duration, orIdle bool) {
 	var idle <-chan struct{}
 	if orIdle && m.state.member.Idle != nil {

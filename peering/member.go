@@ -15,7 +15,8 @@ type Object interface {
 	PatchStatus(ctx context.Context, status map[string]any, resourceVersion string) (map[string]any, error)
 }
 
-// WriteGate is closed while the operator must not act. Its methods are called with locks held, so they must return quickly.
+// WriteGate is closed while the operator must not act. Its methods are called with locks held, so they must return
+// quickly.
 type WriteGate interface {
 	// Set closes the gate, or opens it. It may be called again with the same value.
 	Set(closed bool)
@@ -112,8 +113,8 @@ type Membership struct {
 	logged map[string]string // by matter, to log each state once
 }
 
-// JoinObject returns a membership in the object. Its gate is closed until the operator may act, unless it is already acting.
-// The membership makes requests only in [Membership.Run].
+// JoinObject returns a membership in the object. Its gate is closed until the operator may act, unless it is already
+// acting. The membership makes requests only in [Membership.Run].
 func (m Member) JoinObject(ctx context.Context, object Object, gate WriteGate) *Membership {
 	joined := &Membership{
 		object: object, gate: gate, log: logf.FromContext(ctx).WithValues("peering", m.Name),

@@ -19,7 +19,8 @@ var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 // record returns the record of a live operator.
 func record(priority int, runtime string) peering.PeerRecord {
-	return peering.PeerRecord{Priority: priority, Lifetime: time.Minute, LastSeen: now.Add(-time.Second), Runtime: runtime}
+	return peering.PeerRecord{Priority: priority, Lifetime: time.Minute, LastSeen: now.Add(-time.Second),
+		Runtime: runtime}
 }
 
 func TestJudgeAmongEquals(t *testing.T) {

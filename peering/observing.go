@@ -15,8 +15,8 @@ func (m *Membership) ObserveObject(object map[string]any) {
 	m.applyDecision(now)
 }
 
-// evaluateObject evaluates the records of the object; the caller holds the lock. Objects with other names are ignored. Of an
-// object that is older than the newest one, only the last content of removed records is used.
+// evaluateObject evaluates the records of the object; the caller holds the lock. Objects with other names are ignored.
+// Of an object that is older than the newest one, only the last content of removed records is used.
 func (m *Membership) evaluateObject(object map[string]any, now time.Time) {
 	metadata, _ := object["metadata"].(map[string]any)
 	if metadata["name"] != m.state.member.Name {

@@ -124,7 +124,8 @@ func TestAnswerAfterSuspension(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		gate := &testGate{}
-		m := Member{Self: testSelf, Name: "default", Acting: true}.JoinObject(t.Context(), &answers{isAlone: true}, gate)
+		m := Member{Self: testSelf, Name: "default", Acting: true}.JoinObject(t.Context(), &answers{isAlone: true},
+			gate)
 		if err := m.writeOwnRecord(t.Context()); err != nil || gate.isClosed.Load() {
 			t.Fatalf("the operator does not act with its record: %v", err)
 		}

@@ -25,8 +25,8 @@ type peerEntry struct {
 	isRemoved bool      // newer objects do not have it
 }
 
-// replaceRecords stores the records of a newer object, and returns the identities of records that were newly removed while
-// their operators acted.
+// replaceRecords stores the records of a newer object, and returns the identities of records that were newly removed
+// while their operators acted.
 //
 // An operator of this framework reports that it is idle before it removes its record. If the record of an acting
 // operator is missing, another client has removed it, and the operator can be alive. Such a record stays valid until it
@@ -35,7 +35,8 @@ func (p *peerTable) replaceRecords(records map[string]PeerRecord, version string
 	kept := make(map[string]peerEntry, len(records))
 	for identity, record := range records {
 		entry, found := p.all[identity]
-		if !found || !entry.record.hasSameContent(record) && !(p.datesUndated && entry.record.hasSameUndatedContent(record)) {
+		if !found || !entry.record.hasSameContent(record) &&
+			!(p.datesUndated && entry.record.hasSameUndatedContent(record)) {
 			// A changed record shows that its operator is alive now, whatever time it has.
 			entry = peerEntry{record: record, firstSeen: now}
 		}
@@ -70,7 +71,8 @@ func (p *peerTable) applyOlder(records map[string]PeerRecord, version string) {
 	}
 }
 
-// validRecords returns the newest records with their ends by the local clock, including removed ones that are still valid.
+// validRecords returns the newest records with their ends by the local clock, including removed ones that are still
+// valid.
 func (p *peerTable) validRecords(now time.Time) map[string]PeerRecord {
 	known := make(map[string]PeerRecord, len(p.all))
 	for identity, entry := range p.all {

@@ -18,7 +18,8 @@ import (
 // DefaultLifetime is the lifetime of records without one, as in Kopf.
 const DefaultLifetime = 60 * time.Second
 
-// PeerRecord is the report of one operator about itself, under its identity in the status of a peering object. Kopf: Peer.
+// PeerRecord is the report of one operator about itself, under its identity in the status of a peering object. Kopf:
+// Peer.
 type PeerRecord struct {
 	// Priority decides which operator acts: the one with the highest priority.
 	Priority int
@@ -56,8 +57,8 @@ func (r PeerRecord) hasSameContent(other PeerRecord) bool {
 		r.Runtime == other.Runtime && ptr.Equal(r.Busy, other.Busy)
 }
 
-// hasSameUndatedContent reports whether both records lack a time, and are equal otherwise. Decoding gives such records the
-// current time, which would make each observation look like a renewal.
+// hasSameUndatedContent reports whether both records lack a time, and are equal otherwise. Decoding gives such records
+// the current time, which would make each observation look like a renewal.
 func (r PeerRecord) hasSameUndatedContent(other PeerRecord) bool {
 	other.LastSeen = r.LastSeen
 	return r.undated && other.undated && r.hasSameContent(other)
@@ -83,8 +84,8 @@ func (r PeerRecord) encodeFields() any {
 	return fields
 }
 
-// DecodeRecords returns the records in the status of a peering object by identity. Missing fields have defaults: priority 0,
-// the [DefaultLifetime], and now as the time.
+// DecodeRecords returns the records in the status of a peering object by identity. Missing fields have defaults:
+// priority 0, the [DefaultLifetime], and now as the time.
 //
 // # Errors
 //
@@ -145,8 +146,8 @@ func decodeRecord(value any, now time.Time) (r PeerRecord, err error) {
 	return r, nil
 }
 
-// parseInteger accepts whole numbers only. JSON decoders return floats for numbers such as 1.0; above 2^53, floats are not
-// exact.
+// parseInteger accepts whole numbers only. JSON decoders return floats for numbers such as 1.0; above 2^53, floats are
+// not exact.
 func parseInteger(value any) (int64, error) {
 	switch value := value.(type) {
 	case int64:

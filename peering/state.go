@@ -35,8 +35,8 @@ const (
 	openGate
 )
 
-// memberState has the observations and writes of a member, and makes the decisions that follow. Its methods make no requests,
-// do not wait and do not read the clock, so tests can call them with any time.
+// memberState has the observations and writes of a member, and makes the decisions that follow. Its methods make no
+// requests, do not wait and do not read the clock, so tests can call them with any time.
 type memberState struct {
 	member  Member
 	peers   peerTable
@@ -75,8 +75,8 @@ func newState(m Member) memberState {
 	}
 }
 
-// isYielding reports whether the operator stops acting, or has stopped. Otherwise it acts or is about to, and its record
-// reports one attempt more than those that are running.
+// isYielding reports whether the operator stops acting, or has stopped. Otherwise it acts or is about to, and its
+// record reports one attempt more than those that are running.
 func (s *memberState) isYielding() bool {
 	return s.hasLeft || s.step == pauseForPeers || s.step == stopActing
 }
@@ -162,8 +162,11 @@ func (s *memberState) nextDecision(now time.Time) (next time.Time) {
 	return next
 }
 
-// storeObservation stores the records of the newest object. It returns the peers whose records were removed while they acted.
-func (s *memberState) storeObservation(records map[string]PeerRecord, version string, now time.Time) (removed []string) {
+// storeObservation stores the records of the newest object. It returns the peers whose records were removed while they
+// acted.
+func (s *memberState) storeObservation(
+	records map[string]PeerRecord, version string, now time.Time,
+) (removed []string) {
 	s.version = version
 	removed = s.peers.replaceRecords(records, version, now)
 	if s.record != recordUnknown && !s.hasLeft {
@@ -196,12 +199,13 @@ func (s *memberState) composeRecord(now time.Time) PeerRecord {
 		s.reported = 0
 	}
 	return PeerRecord{
-		Priority: s.member.Self.Priority, Lifetime: s.member.recordLifetime(), LastSeen: now, Runtime: Runtime, Busy: &busy,
+		Priority: s.member.Self.Priority, Lifetime: s.member.recordLifetime(), LastSeen: now, Runtime: Runtime,
+		Busy: &busy,
 	}
 }
 
-// extendRestoreDelay increases the delay of restoring a missing record. Kopf removes a record several times, once for each pending
-// event; the delay limits the requests if another client removes it repeatedly.
+// extendRestoreDelay increases the delay of restoring a missing record. Kopf removes a record several times, once for
+// each pending event; the delay limits the requests if another client removes it repeatedly.
 func (s *memberState) extendRestoreDelay(now time.Time) {
 	// After ten seconds without a loss, the delay starts small again.
 	if now.After(s.restored.Add(10 * retryDelay)) {
@@ -210,7 +214,8 @@ func (s *memberState) extendRestoreDelay(now time.Time) {
 	s.restored, s.restoreDelay = now, min(2*s.restoreDelay, retryDelay)
 }
 
-// confirmPublished stores that the API server has confirmed the record. It returns false if the record counts as lost already.
+// confirmPublished stores that the API server has confirmed the record. It returns false if the record counts as lost
+// already.
 //
 // The end counts from when the request was sent. The settling time counts from now: a slow request may have stored the
 // record just before the answer.

@@ -15,7 +15,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/vectors"
 )
 
-// operatorSimulation runs several operators that share one peering object. It checks that no two of them act at the same time.
+// operatorSimulation runs several operators that share one peering object. It checks that no two of them act at the
+// same time.
 type operatorSimulation struct {
 	t      *testing.T
 	bench  *bench

@@ -14,8 +14,8 @@ import (
 var errDropped = errors.New("the API server did not keep it: the schema of the kind must have " +
 	"x-kubernetes-preserve-unknown-fields in its status")
 
-// writeOwnRecord writes the record of the operator as of now, and evaluates the object in the answer. Only one call may run at a
-// time, because the answers of concurrent calls can arrive in another order.
+// writeOwnRecord writes the record of the operator as of now, and evaluates the object in the answer. Only one call may
+// run at a time, because the answers of concurrent calls can arrive in another order.
 //
 // # Errors
 //

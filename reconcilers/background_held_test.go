@@ -116,7 +116,8 @@ func TestBackgroundWaitsForTheFinalizer(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server := memapi.New()
 				w := &heldObject{
-					directClient: newDirectClient(t, server), wire: server.Connect(), gate: &reconcilers.Gate{}, began: time.Now(),
+					directClient: newDirectClient(t, server), wire: server.Connect(), gate: &reconcilers.Gate{},
+					began: time.Now(),
 				}
 				w.create("ConfigMap", "c")
 				tc.play(w)

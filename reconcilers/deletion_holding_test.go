@@ -33,7 +33,8 @@ func holdingHandlers() map[string]*handlers.Handler {
 	}
 }
 
-// recordedHandler returns the handler with a function that records its calls. On a deletion, it returns the errors first.
+// recordedHandler returns the handler with a function that records its calls. On a deletion, it returns the errors
+// first.
 func (j *journal) recordedHandler(h handlers.Handler, errs ...error) handlers.Handler {
 	h.Call = func(_ context.Context, c *handlers.Invocation) error {
 		j.add(string(c.Cause.Reason) + " " + h.ID)

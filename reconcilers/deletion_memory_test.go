@@ -102,7 +102,8 @@ func (u unfinished) registrations(t *testing.T, holder handlers.Handler) []recon
 	return all
 }
 
-// annotationsAfterDeletion returns the names of our annotations on an object that another client holds during its deletion.
+// annotationsAfterDeletion returns the names of our annotations on an object that another client holds during its
+// deletion.
 func (u unfinished) annotationsAfterDeletion(t *testing.T, holder handlers.Handler) string {
 	server := memapi.New()
 	p := newDirectClient(t, server)

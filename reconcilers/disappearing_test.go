@@ -142,7 +142,8 @@ func TestOptionalDeletionsOfWhatDisappears(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				j, server := &journal{began: time.Now()}, memapi.New()
-				optional := j.recordedHandler(handlers.Handler{ID: "o", Reason: cause.Delete, Optional: true}, tc.errs...)
+				optional := j.recordedHandler(handlers.Handler{ID: "o", Reason: cause.Delete, Optional: true},
+					tc.errs...)
 				d := &deletionRun{directClient: newDirectClient(t, server), server: server, own: tc.own}
 				d.all = append(d.all, to(t, "configmaps", &optional))
 				for _, h := range tc.others {

@@ -209,7 +209,8 @@ func TestReadyWithoutWork(t *testing.T) {
 		m.requireFailingChecks("in a pause without the API server", m.ready)
 		gate.Set(false)
 		time.Sleep(time.Minute)
-		m.requireFailingChecks("after the pause, without the API server", m.ready, "caches: configmaps: not listed yet: ")
+		m.requireFailingChecks("after the pause, without the API server", m.ready,
+			"caches: configmaps: not listed yet: ")
 	})
 }
 
@@ -244,7 +245,8 @@ func TestReadyWithoutLeading(t *testing.T) {
 		stop := operateIn(t, m, reconcilers.Options{}, created(t))
 		defer stop()
 		synctest.Wait()
-		m.requireFailingChecks("directly after the start of the manager", m.ready, "startup: the operator is not started yet")
+		m.requireFailingChecks("directly after the start of the manager", m.ready,
+			"startup: the operator is not started yet")
 		time.Sleep(10 * time.Second)
 		m.requireFailingChecks("while another process is the leader", m.ready)
 	})

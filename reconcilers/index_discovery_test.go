@@ -75,7 +75,8 @@ func TestIndexedKindsThatAreNotKnownYet(t *testing.T) {
 						return nil
 					},
 				}
-				way := unreachableUntil{delaying(server, "things", steady(time.Second)), tc.paths, began.Add(6 * time.Minute)}
+				way := unreachableUntil{delaying(server, "things", steady(time.Second)), tc.paths,
+					began.Add(6 * time.Minute)}
 				stop := operateAll(t, way, reconcilers.Options{ScanOnce: tc.once}, to(t, "configmaps", h),
 					to(t, "things.v1.x.io", filling))
 				time.Sleep(20 * time.Minute)

@@ -192,7 +192,8 @@ func (o *operator) Run(ctx context.Context, a orchestration.Assignment) {
 		err = checkIDs(a)
 	}
 	if err != nil {
-		o.log.Error(err, "Not serving a resource; its handlers are not called", "handlers", adapters.HandlerIDs(a.Handlers))
+		o.log.Error(err, "Not serving a resource; its handlers are not called", "handlers",
+			adapters.HandlerIDs(a.Handlers))
 		o.refuseResource(a.Resource)
 		return
 	}

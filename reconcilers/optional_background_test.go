@@ -73,9 +73,10 @@ func TestOptionalBackground(t *testing.T) {
 					return nil
 				})
 				optional.Optional, optional.Filters = true, []handlers.Filter{unlessOff}
-				d := &deletionRun{directClient: newDirectClient(t, server), server: server, all: []reconcilers.Registration{
-					to(t, "configmaps", optional), to(t, "configmaps", optionalTimer()),
-				}}
+				d := &deletionRun{directClient: newDirectClient(t, server), server: server,
+					all: []reconcilers.Registration{
+						to(t, "configmaps", optional), to(t, "configmaps", optionalTimer()),
+					}}
 				d.own.Watching.ServerTimeout = 10 * time.Second
 				for _, h := range tc.others {
 					own := j.recordedHandler(h)

@@ -117,7 +117,8 @@ func TestOutcomesOfBeforeAPause(t *testing.T) {
 		"Nobody": {"without another operator, the outcome is written after the pause", nil, `{}`, "first", []int{0}},
 		"Edited": {"an edit by a user does not drop the outcome, and is handled afterwards", nil,
 			`{"data":{"more":"x"}}`, "first", []int{0}},
-		"Handled": {"the outcome of the other operator is kept", writeWord("second", 0, new(atomic.Int64)), `{}`, "second",
+		"Handled": {"the outcome of the other operator is kept", writeWord("second", 0, new(atomic.Int64)), `{}`,
+			"second",
 			[]int{0}},
 		"Tried": {"the attempts of both operators count", fail, `{}`, "first", []int{0, 1}},
 	}

@@ -122,7 +122,8 @@ func (x *indexing) Run(ctx context.Context, a orchestration.Assignment) {
 		return
 	}
 	if err := checkIDs(a); err != nil {
-		x.log.Error(err, "Not indexing a resource; its index functions are not called", "handlers", adapters.HandlerIDs(own))
+		x.log.Error(err, "Not indexing a resource; its index functions are not called", "handlers",
+			adapters.HandlerIDs(own))
 		x.updateLedger(x.recordRefusal, a.Resource)
 		return
 	}

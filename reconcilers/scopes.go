@@ -184,8 +184,8 @@ func (s *scopes) unfilledScopes() []string {
 	return s.readiness.WaitingFor()
 }
 
-// AnnounceAssignments records the resources that are about to be served. All handlers wait for their indices, and the operator is
-// not ready before all of them are served. It also records which kinds may own objects of the resources.
+// AnnounceAssignments records the resources that are about to be served. All handlers wait for their indices, and the
+// operator is not ready before all of them are served. It also records which kinds may own objects of the resources.
 func (o *operator) AnnounceAssignments(
 	_ context.Context, all []orchestration.Assignment, unanswered []discovery.Selector,
 ) {

@@ -47,7 +47,8 @@ func (l namespaceClient) createContent(name string) {
 	}
 }
 
-// terminateNamespace marks a namespace for deletion, with a condition. The finalizer replaces that in the spec of real namespaces.
+// terminateNamespace marks a namespace for deletion, with a condition. The finalizer replaces that in the spec of real
+// namespaces.
 func (l namespaceClient) terminateNamespace(name, remaining string) {
 	l.t.Helper()
 	namespace := l.object("Namespace", name)

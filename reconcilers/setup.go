@@ -70,7 +70,8 @@ func newOperator(m manager.Manager, o Options, state *health.Health, f *Fence) (
 	config := m.GetConfig()
 	// All clients share the metrics, the limits and the fence. Only the transport for writes, below, repeats failed
 	// requests, with the delays of APIBackoffs.
-	connection := transport.Wrap(m.GetHTTPClient(), measured.WrapRoundTrip, o.transportLimits().WrapRoundTrip, f.WrapRoundTrip)
+	connection := transport.Wrap(m.GetHTTPClient(), measured.WrapRoundTrip, o.transportLimits().WrapRoundTrip,
+		f.WrapRoundTrip)
 	lister, err := clientdiscovery.NewDiscoveryClientForConfigAndClient(config, connection)
 	if err != nil {
 		return nil, fmt.Errorf("making the discovery client of operator %q: %w", o.Name, err)
@@ -80,7 +81,8 @@ func newOperator(m manager.Manager, o Options, state *health.Health, f *Fence) (
 	if err := corev1.AddToScheme(scheme); err != nil {
 		return nil, fmt.Errorf("making the client of operator %q: %w", o.Name, err)
 	}
-	writes := transport.Wrap(connection, transport.Attempts{Backoffs: o.APIBackoffs, Obey: o.ObeyRetryAfter}.WrapRoundTrip)
+	attempts := transport.Attempts{Backoffs: o.APIBackoffs, Obey: o.ObeyRetryAfter}
+	writes := transport.Wrap(connection, attempts.WrapRoundTrip)
 	direct, err := client.New(config, client.Options{HTTPClient: writes, Scheme: scheme, Mapper: m.GetRESTMapper()})
 	if err != nil {
 		return nil, fmt.Errorf("making the client of operator %q: %w", o.Name, err)
@@ -93,8 +95,7 @@ func newOperator(m manager.Manager, o Options, state *health.Health, f *Fence) (
 		manager: m, fence: f, options: o, log: m.GetLogger().WithName(o.Name), poster: o.newPoster(direct, measured),
 		health: state, metrics: measured, scopes: newScopes(o, lookout), beginning: make(chan struct{}, 1),
 	}
-	// The journal can show the operator before it runs.
-	o.Journal.SetLive(own)
+	o.Journal.SetLive(own) // the journal can show the operator before it runs
 	state.SetLimits(health.Limits{Silence: o.Watching.InactivityTimeout, Stuck: o.StuckTimeout})
 	own.orchestrator = o.newOrchestrator(lister.RESTClient(), own, measured)
 	own.controllers = &controller.Dependencies{
@@ -111,7 +112,6 @@ func newOperator(m manager.Manager, o Options, state *health.Health, f *Fence) (
 			f.LimitWrites(o.Gate.mayWrite)
 		}
 	}
-	// Without an index, the other replicas have nothing to watch.
 	if o.EveryReplica && slices.ContainsFunc(o.distinctSelectors(), o.hasIndices) {
 		own.indexing = newIndexing(own, lister.RESTClient())
 	}

@@ -11,8 +11,8 @@ import (
 
 var _ journal.Live = (*operator)(nil)
 
-// OperatorState returns the present state of the operator for the journal. It never sends requests to the API server, so it
-// also works while that is unreachable.
+// OperatorState returns the present state of the operator for the journal. It never sends requests to the API server,
+// so it also works while that is unreachable.
 func (o *operator) OperatorState() journal.Standing {
 	s := journal.Standing{
 		Operator: o.options.Name, Running: o.running.Load(), Paused: !o.options.Gate.Open(),

@@ -69,8 +69,8 @@ func gauges(t *testing.T, registry *prometheus.Registry, name string) map[string
 	return values
 }
 
-// TestOccupiedWorkersAreLogged shows that the handlers that hold the workers are logged once when other objects wait for
-// them, and that the end of the wait is logged.
+// TestOccupiedWorkersAreLogged shows that the handlers that hold the workers are logged once when other objects wait
+// for them, and that the end of the wait is logged.
 func TestOccupiedWorkersAreLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, h, registry := memapi.New(), &stallLog{}, prometheus.NewRegistry()

@@ -8,8 +8,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
-// AnnotationsOf returns the annotations of a body. The result is shared with the body and must not be modified. It is nil
-// if the metadata or the annotations are absent, or if the annotations are null.
+// AnnotationsOf returns the annotations of a body. The result is shared with the body and must not be modified. It is
+// nil if the metadata or the annotations are absent, or if the annotations are null.
 //
 // # Errors
 //
@@ -51,8 +51,8 @@ func AnnotationsSize(annotations, changed map[string]any) (size int) {
 	return size
 }
 
-// SetAnnotations sets one value for each of the names, which are full annotation keys, in the annotations of a merge-patch.
-// Nil removes the annotation. The patch is changed in place.
+// SetAnnotations sets one value for each of the names, which are full annotation keys, in the annotations of a
+// merge-patch. Nil removes the annotation. The patch is changed in place.
 //
 // # Errors
 //
@@ -67,8 +67,8 @@ func SetAnnotations(patch map[string]any, names []string, value any) error {
 	return nil
 }
 
-// SetAnnotationOnce sets the annotation like [SetAnnotations], unless the body or the patch already has it with any value,
-// including a null in the patch. It is for markers, for which only the presence matters.
+// SetAnnotationOnce sets the annotation like [SetAnnotations], unless the body or the patch already has it with any
+// value, including a null in the patch. It is for markers, for which only the presence matters.
 func SetAnnotationOnce(patch, body map[string]any, name string, value any) error {
 	for _, holder := range []map[string]any{body, patch} {
 		// Malformed metadata does not have a marker. If the patch is malformed, the write below returns the error.
@@ -123,9 +123,9 @@ func TextExcerpt(text string) string {
 	return strings.ToValidUTF8(text[:excerptLength], "") + "…"
 }
 
-// ParseObject decodes a JSON object from the value of an annotation or of a field that contains JSON as text. It returns nil
-// if the value is absent, nil, or the text "null". Integers are int64 and all other numbers are float64, as in
-// apimachinery's unstructured objects.
+// ParseObject decodes a JSON object from the value of an annotation or of a field that contains JSON as text. It
+// returns nil if the value is absent, nil, or the text "null". Integers are int64 and all other numbers are float64, as
+// in apimachinery's unstructured objects.
 //
 // # Errors
 //

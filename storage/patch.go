@@ -45,9 +45,9 @@ func nestedValue(path []string, value any) any {
 	return value
 }
 
-// DropValue undoes [PutValue]: it removes the value at the path from a merge-patch in place, and then the mappings along the path
-// that became empty. If there is no value at the path, the patch does not change, and mappings that were empty before
-// remain.
+// DropValue undoes [PutValue]: it removes the value at the path from a merge-patch in place, and then the mappings
+// along the path that became empty. If there is no value at the path, the patch does not change, and mappings that were
+// empty before remain.
 func DropValue(patch map[string]any, path []string) {
 	if len(path) == 0 {
 		return
@@ -70,16 +70,17 @@ func DropValue(patch map[string]any, path []string) {
 // pointerEscapes escapes one key of a JSON pointer (RFC 6901).
 var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
 
-// PatchLeaves returns the places that a merge-patch writes to, with their values, including removals. The places are JSON
-// pointers, such as "/metadata/annotations/example.org~1key". To find out where a storage keeps a value, let it store
-// the value in an empty patch.
+// PatchLeaves returns the places that a merge-patch writes to, with their values, including removals. The places are
+// JSON pointers, such as "/metadata/annotations/example.org~1key". To find out where a storage keeps a value, let it
+// store the value in an empty patch.
 func PatchLeaves(patch map[string]any) map[string]any {
 	leaves := map[string]any{}
 	collectLeaves(leaves, "", patch)
 	return leaves
 }
 
-// collectLeaves adds the places of a value to the leaves. An empty mapping has no places, because it does not write anything.
+// collectLeaves adds the places of a value to the leaves. An empty mapping has no places, because it does not write
+// anything.
 func collectLeaves(leaves map[string]any, at string, value any) {
 	mapping, ok := value.(map[string]any)
 	if !ok {

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// WithValue returns the tree with the value at the path. It does not modify the tree: it copies the mappings along the path,
-// and shares the rest. A value along the path that is not a mapping is replaced by one. With an empty path, it returns
-// the tree unchanged.
+// WithValue returns the tree with the value at the path. It does not modify the tree: it copies the mappings along the
+// path, and shares the rest. A value along the path that is not a mapping is replaced by one. With an empty path, it
+// returns the tree unchanged.
 func WithValue(tree map[string]any, path []string, value any) map[string]any {
 	if len(path) == 0 {
 		return tree
@@ -25,9 +25,9 @@ func WithValue(tree map[string]any, path []string, value any) map[string]any {
 	return changed
 }
 
-// WithoutValue returns the tree without the value at the path, and without the mappings along the path that are empty after
-// that, including those that were empty before. It does not modify the tree: it copies the mappings along the path, and
-// shares the rest. If there is nothing to remove, it returns the tree itself and does not allocate.
+// WithoutValue returns the tree without the value at the path, and without the mappings along the path that are empty
+// after that, including those that were empty before. It does not modify the tree: it copies the mappings along the
+// path, and shares the rest. If there is nothing to remove, it returns the tree itself and does not allocate.
 //
 // # Errors
 //
@@ -72,10 +72,10 @@ func removePath(tree map[string]any, path []string) (map[string]any, bool, error
 	return copied, true, nil
 }
 
-// TrimEssence returns an essence without the system places that do not mean anything when they are empty: metadata.annotations
-// and metadata.labels if empty or null, then metadata if empty, and status if it is false in Python (null, false, 0,
-// "", {} or []). Other places remain, even if empty. It does not modify the essence. If there is nothing to trim, it
-// returns the essence itself and does not allocate.
+// TrimEssence returns an essence without the system places that do not mean anything when they are empty:
+// metadata.annotations and metadata.labels if empty or null, then metadata if empty, and status if it is false in
+// Python (null, false, 0, "", {} or []). Other places remain, even if empty. It does not modify the essence. If there
+// is nothing to trim, it returns the essence itself and does not allocate.
 func TrimEssence(essence map[string]any) map[string]any {
 	if metadata, ok := essence["metadata"].(map[string]any); ok {
 		// The annotations and labels go first, as the metadata can be empty only after that.

@@ -73,9 +73,11 @@ func (a *Admission[T]) Mutate(
 	)
 }
 
-// reviewWithHandler registers the handler and runs one review with the operator's own reviewer, so that options, defaults and errors
-// behave as in an operator.
-func (a *Admission[T]) reviewWithHandler(ctx context.Context, kind string, register func(kopf.Selection[T])) Verdict[T] {
+// reviewWithHandler registers the handler and runs one review with the operator's own reviewer, so that options,
+// defaults and errors behave as in an operator.
+func (a *Admission[T]) reviewWithHandler(
+	ctx context.Context, kind string, register func(kopf.Selection[T]),
+) Verdict[T] {
 	absent, r := &missingClient{}, &recorder{}
 	h := a.trial.registerHandler(absent, register)
 	out := Verdict[T]{Object: a.trial.subject.withMergePatch(nil)}
@@ -119,8 +121,8 @@ func captureHandlerError(h *handlers.Handler, r *recorder, into *error) *handler
 	return &own
 }
 
-// encodeReview returns the AdmissionReview, as JSON, that an API server would send. It fills in all fields that the test has
-// not set.
+// encodeReview returns the AdmissionReview, as JSON, that an API server would send. It fills in all fields that the
+// test has not set.
 func (a *Admission[T]) encodeReview() []byte {
 	w, r := a.trial.wishes, a.trial.subject.servedResource()
 	asked := admissionv1.AdmissionRequest{}
@@ -155,8 +157,8 @@ func (a *Admission[T]) encodeReview() []byte {
 	return text
 }
 
-// setReviewedObjects sets the object and the old object of the request, as the API server does for each operation: a creation has
-// no old object, and a deletion has only the old one. It panics if the options do not fit the operation.
+// setReviewedObjects sets the object and the old object of the request, as the API server does for each operation: a
+// creation has no old object, and a deletion has only the old one. It panics if the options do not fit the operation.
 func (a *Admission[T]) setReviewedObjects(asked *admissionv1.AdmissionRequest, object map[string]any) {
 	switch old := a.trial.wishes.isGiven(optOld); {
 	case asked.Operation == admissionv1.Delete && old:

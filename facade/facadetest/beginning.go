@@ -35,8 +35,8 @@ func lensOf(h *handlers.Handler) *cause.Lens {
 	return lens
 }
 
-// resolveReason returns the reason for which the handler is called. [Reason] takes precedence; otherwise the object and the
-// other options decide. It panics if the options contradict each other.
+// resolveReason returns the reason for which the handler is called. [Reason] takes precedence; otherwise the object and
+// the other options decide. It panics if the options contradict each other.
 func (t *trial[T]) resolveReason() kopf.Reason {
 	w := t.wishes
 	// An operator only finds an update if a last-handled configuration exists.
@@ -45,7 +45,8 @@ func (t *trial[T]) resolveReason() kopf.Reason {
 	case w.reason == kopf.ReasonUpdate && !known:
 		panicMisuse("%s: an update needs the former object: pass Old or Field", t.by)
 	case w.reason == kopf.ReasonCreate && (w.isGiven(optOld) || w.before != nil):
-		panicMisuse("%s: there is nothing old in a creation: leave out Old and the value before in Field, or Reason", t.by)
+		panicMisuse("%s: there is nothing old in a creation: leave out Old and the value before in Field, or Reason",
+			t.by)
 	case w.reason != "":
 	case t.isDeleting():
 		return kopf.ReasonDelete
@@ -76,8 +77,8 @@ func (t *trial[T]) applyField() {
 	t.subject.given = t.withFieldValue(t.subject.given, path, w.after)
 }
 
-// withFieldValue returns the object with the value in the field; a nil value removes the field. It panics if the value does not
-// fit the Go type.
+// withFieldValue returns the object with the value in the field; a nil value removes the field. It panics if the value
+// does not fit the Go type.
 func (t *trial[T]) withFieldValue(object map[string]any, path diff.Path, value any) map[string]any {
 	var into patching.Patch
 	into.SetIn(path, value)
@@ -91,8 +92,8 @@ func (t *trial[T]) withFieldValue(object map[string]any, path diff.Path, value a
 	return after
 }
 
-// seedCluster creates the cluster with the object and the operator's stored state: the last-handled configuration, the record
-// of the handler, and for a deletion, the finalizers.
+// seedCluster creates the cluster with the object and the operator's stored state: the last-handled configuration, the
+// record of the handler, and for a deletion, the finalizers.
 func (t *trial[T]) seedCluster(h *handlers.Handler, reason kopf.Reason) {
 	body := t.subject.bodyAsStored()
 	metadata, _ := body["metadata"].(map[string]any)
@@ -116,8 +117,8 @@ func (t *trial[T]) seedCluster(h *handlers.Handler, reason kopf.Reason) {
 	t.cluster = newCluster(t.subject.servedResource(), body)
 }
 
-// addOperatorState adds the last-handled configuration and the record of previous attempts to the patch. An object that is
-// being created has no last-handled configuration.
+// addOperatorState adds the last-handled configuration and the record of previous attempts to the patch. An object that
+// is being created has no last-handled configuration.
 func (t *trial[T]) addOperatorState(
 	patch *patching.Patch, h *handlers.Handler, reason kopf.Reason, body map[string]any,
 ) error {
@@ -146,7 +147,8 @@ func (t *trial[T]) addOperatorState(
 	})
 }
 
-// lastHandledBody returns the object as it was last handled. By default it equals the object itself, but for the field of [Field].
+// lastHandledBody returns the object as it was last handled. By default it equals the object itself, but for the field
+// of [Field].
 func (t *trial[T]) lastHandledBody(body map[string]any) map[string]any {
 	w, old := t.wishes, body
 	if w.isGiven(optOld) {
@@ -178,8 +180,8 @@ func (t *trial[T]) encodeOld() map[string]any {
 	return body
 }
 
-// detectReason returns the reason that an operator detects for the stored object. A test can request another reason than the
-// engine finds; the handler is not called then.
+// detectReason returns the reason that an operator detects for the stored object. A test can request another reason
+// than the engine finds; the handler is not called then.
 func (t *trial[T]) detectReason(h *handlers.Handler) kopf.Reason {
 	body, lens := t.cluster.storedBody(), lensOf(h)
 	now, err := lens.New(body)

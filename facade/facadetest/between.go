@@ -39,8 +39,9 @@ func (c *Change[T]) Delete() {
 	c.updateReason()
 }
 
-// updateReason sets the reason of the next call to the one that an operator detects. It keeps the present reason if the object
-// does not differ. The handler is not known here, so its extra fields, such as fields in the status, are not compared.
+// updateReason sets the reason of the next call to the one that an operator detects. It keeps the present reason if the
+// object does not differ. The handler is not known here, so its extra fields, such as fields in the status, are not
+// compared.
 func (c *Change[T]) updateReason() {
 	switch found := c.trial.detectReason(&handlers.Handler{}); found {
 	case kopf.ReasonCreate, kopf.ReasonUpdate, kopf.ReasonDelete:

@@ -135,8 +135,8 @@ func newHandlerCall(call *handlers.Invocation) *HandlerCall {
 	return noted
 }
 
-// copyCalls returns copies of all calls in their present state. It computes their moments only now, because time zero may
-// have been unknown when they started.
+// copyCalls returns copies of all calls in their present state. It computes their moments only now, because time zero
+// may have been unknown when they started.
 func (c *calls) copyCalls() []HandlerCall {
 	zero := c.zeroTime()
 	c.mu.Lock()

@@ -64,7 +64,8 @@ func (c *Change[T]) Call(ctx context.Context, fn kopf.ChangeFunc[T], options ...
 	// The reason is only needed to explain why the function was not called. The pass detects it again.
 	found := c.trial.detectReason(h)
 	r := &recorder{about: string(c.trial.subject.uid)}
-	next, err := c.newHandling(h, r).Reconcile(withListener(ctx, r), jsontext.NewFromValue(c.trial.cluster.storedBody()), &c.memory)
+	next, err := c.newHandling(h, r).Reconcile(withListener(ctx, r),
+		jsontext.NewFromValue(c.trial.cluster.storedBody()), &c.memory)
 	if err != nil {
 		err = fmt.Errorf("handling the object: %w", err)
 	}
@@ -82,8 +83,8 @@ func (c *Change[T]) Call(ctx context.Context, fn kopf.ChangeFunc[T], options ...
 	return o
 }
 
-// registerFunction registers the function with the verb that a user would choose for these options. OnField does not cover
-// deletion and resumption, so a field is a filter for these reasons.
+// registerFunction registers the function with the verb that a user would choose for these options. OnField does not
+// cover deletion and resumption, so a field is a filter for these reasons.
 func (c *Change[T]) registerFunction(s kopf.Selection[T], fn kopf.ChangeFunc[T], options []kopf.Option) {
 	w, all := c.trial.wishes, kopf.JoinOptions(options...)
 	switch {

@@ -53,22 +53,31 @@ func (n *missingClient) usageError() error {
 	return errNoClient
 }
 
-// interceptorFuncs returns interceptors that fail all requests. They run before the client looks up the kind of the object:
-// for a kind that is not in the scheme, the test would otherwise get an error about the scheme.
+// interceptorFuncs returns interceptors that fail all requests. They run before the client looks up the kind of the
+// object: for a kind that is not in the scheme, the test would otherwise get an error about the scheme.
 func (n *missingClient) interceptorFuncs() interceptor.Funcs {
 	type (
 		ctx  = context.Context
 		with = client.WithWatch
 	)
 	return interceptor.Funcs{
-		Get:         func(ctx, with, client.ObjectKey, client.Object, ...client.GetOption) error { return n.refuseRequest() },
+		Get: func(ctx, with, client.ObjectKey, client.Object,
+			...client.GetOption) error {
+			return n.refuseRequest()
+		},
 		List:        func(ctx, with, client.ObjectList, ...client.ListOption) error { return n.refuseRequest() },
 		Create:      func(ctx, with, client.Object, ...client.CreateOption) error { return n.refuseRequest() },
 		Delete:      func(ctx, with, client.Object, ...client.DeleteOption) error { return n.refuseRequest() },
 		DeleteAllOf: func(ctx, with, client.Object, ...client.DeleteAllOfOption) error { return n.refuseRequest() },
 		Update:      func(ctx, with, client.Object, ...client.UpdateOption) error { return n.refuseRequest() },
-		Patch:       func(ctx, with, client.Object, client.Patch, ...client.PatchOption) error { return n.refuseRequest() },
-		Apply:       func(ctx, with, runtime.ApplyConfiguration, ...client.ApplyOption) error { return n.refuseRequest() },
+		Patch: func(ctx, with, client.Object, client.Patch,
+			...client.PatchOption) error {
+			return n.refuseRequest()
+		},
+		Apply: func(ctx, with, runtime.ApplyConfiguration,
+			...client.ApplyOption) error {
+			return n.refuseRequest()
+		},
 		SubResourceGet: func(
 			ctx, client.Client, string, client.Object, client.Object, ...client.SubResourceGetOption,
 		) error {

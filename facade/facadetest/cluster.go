@@ -60,8 +60,8 @@ func (c *cluster) beginCall() {
 	c.before = withoutSystemFields(c.storedBody())
 }
 
-// editObject changes the stored object like another client. It also changes the state at the start of the call: the patch of
-// the call must not contain changes of others.
+// editObject changes the stored object like another client. It also changes the state at the start of the call: the
+// patch of the call must not contain changes of others.
 func (c *cluster) editObject(transform patching.Transform) (err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -92,8 +92,8 @@ func (c *cluster) writtenPatches() (now, all map[string]any) {
 	return now, all
 }
 
-// withoutSystemFields returns a copy of the object without the fields of the API server and the operator's stored state. The original
-// is not modified.
+// withoutSystemFields returns a copy of the object without the fields of the API server and the operator's stored
+// state. The original is not modified.
 func withoutSystemFields(body map[string]any) map[string]any {
 	own := maps.Clone(body)
 	metadata, _ := body["metadata"].(map[string]any)
@@ -116,8 +116,8 @@ func withoutSystemFields(body map[string]any) map[string]any {
 	return own
 }
 
-// setOrDelete sets the field, or removes it if the value is empty: an object without annotations must equal one with an empty
-// map.
+// setOrDelete sets the field, or removes it if the value is empty: an object without annotations must equal one with an
+// empty map.
 func setOrDelete(metadata map[string]any, field string, value any, size int) {
 	if metadata[field] = value; size == 0 {
 		delete(metadata, field)

@@ -105,7 +105,10 @@ func TestVirtualDayFigures(t *testing.T) {
 	var walls, allocs []float64
 	for range rounds {
 		without := measure(t, shops, (*day).startByHand)
-		with := measure(t, shops, func(d *day, server *memapi.Server, calls *callCounter) { d.startWithKit(server, calls) })
+		with := measure(t, shops, func(d *day, server *memapi.Server,
+			calls *callCounter) {
+			d.startWithKit(server, calls)
+		})
 		if diff := cmp.Diff(without.calls, with.calls); diff != "" {
 			t.Errorf("the calls must be the same with and without the kit (-without, +with):\n%s", diff)
 		}

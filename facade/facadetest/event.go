@@ -90,14 +90,16 @@ func (e *ChildEvent[T, C]) Call(
 	r := &recorder{about: string(e.trial.subject.uid)}
 	// The filter runs before the attempt, as in the engine. A panic in it becomes an error.
 	if h.Wants != nil {
-		wants, err := h.CallCriterion("filter of children", func() (bool, error) { return h.Wants(ctx, e.child.bodyAsStored()) })
+		wants, err := h.CallCriterion("filter of children",
+			func() (bool, error) { return h.Wants(ctx, e.child.bodyAsStored()) })
 		if !wants || err != nil {
 			return e.trial.newOutcome(r, absent, err)
 		}
 	}
 	body := c.storedBody()
 	// The cause has the parent as its object; the child is an argument of the call.
-	a := execution.NewAttempt(r.wrapHandler(h), &cause.Cause{Type: string(e.kind), Object: jsontext.NewFromValue(body)}, body)
+	a := execution.NewAttempt(r.wrapHandler(h), &cause.Cause{Type: string(e.kind), Object: jsontext.NewFromValue(body)},
+		body)
 	a.Call.Child, a.Call.Newest = e.child.bodyAsStored(), c
 	err := e.trial.runAttempt(withListener(ctx, r), a, r)
 	return e.trial.newOutcome(r, absent, err)

@@ -35,8 +35,8 @@ func (m moment) compareTime(other moment) int {
 	return cmp.Compare(m.since, other.since)
 }
 
-// formatLine returns the text with the time in front of its first line, if known. Further lines are indented by the same
-// width.
+// formatLine returns the text with the time in front of its first line, if known. Further lines are indented by the
+// same width.
 func (m moment) formatLine(text string) string {
 	margin := 0
 	if m.known {
@@ -54,7 +54,8 @@ func (p page) formatCalls(calls []HandlerCall) string {
 	slices.SortStableFunc(calls, func(a, b HandlerCall) int {
 		return cmp.Or(
 			a.moment.compareTime(b.moment), cmp.Compare(a.sortStage(), b.sortStage()), cmp.Compare(a.Kind, b.Kind),
-			cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(p.names.NormalizeText(a.Name), p.names.NormalizeText(b.Name)),
+			cmp.Compare(a.Namespace, b.Namespace),
+			cmp.Compare(p.names.NormalizeText(a.Name), p.names.NormalizeText(b.Name)),
 			cmp.Compare(a.lane, b.lane),
 		)
 	})
@@ -88,17 +89,19 @@ func (c HandlerCall) sortStage() int {
 // sorted together.
 func (w Write) objectPath() string { return strings.TrimSuffix(w.Path, "/status") }
 
-// formatWrites formats write requests, one line for each, followed by the body. Kubernetes events, keep-alives and leases are
-// left out.
+// formatWrites formats write requests, one line for each, followed by the body. Kubernetes events, keep-alives and
+// leases are left out.
 func (p page) formatWrites(writes []Write) string {
 	writes = slices.DeleteFunc(slices.Clone(writes), Write.isOperatorState)
 	slices.SortStableFunc(writes, func(a, b Write) int {
-		return cmp.Or(a.moment.compareTime(b.moment), cmp.Compare(p.names.NormalizeText(a.objectPath()), p.names.NormalizeText(b.objectPath())))
+		return cmp.Or(a.moment.compareTime(b.moment),
+			cmp.Compare(p.names.NormalizeText(a.objectPath()), p.names.NormalizeText(b.objectPath())))
 	})
 	var text strings.Builder
 	text.WriteString("# writes\n")
 	for _, w := range writes {
-		text.WriteString(w.moment.formatLine(strings.TrimRight(p.names.NormalizeText(w.String())+"\n"+p.formatBody(w.Body), "\n ")))
+		write := p.names.NormalizeText(w.String()) + "\n" + p.formatBody(w.Body)
+		text.WriteString(w.moment.formatLine(strings.TrimRight(write, "\n ")))
 	}
 	return text.String()
 }

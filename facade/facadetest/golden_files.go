@@ -14,8 +14,8 @@ import (
 // comparedText is the text that a test has compared with a golden file.
 type comparedText struct{ test, text string }
 
-// goldenFileSet records the golden files that tests of this process have used, by absolute path: tests can change the working
-// directory. Parallel tests use it at once.
+// goldenFileSet records the golden files that tests of this process have used, by absolute path: tests can change the
+// working directory. Parallel tests use it at once.
 type goldenFileSet struct {
 	mu  sync.Mutex
 	all map[string]comparedText

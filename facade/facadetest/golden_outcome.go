@@ -51,8 +51,8 @@ func (o Outcome[T]) stateText() string {
 	}
 }
 
-// goldenRows returns the fields of the verdict in the order of the struct. The JSON patch becomes YAML. Empty fields are
-// dropped later.
+// goldenRows returns the fields of the verdict in the order of the struct. The JSON patch becomes YAML. Empty fields
+// are dropped later.
 func (v Verdict[T]) goldenRows() (title string, rows []row, object client.Object, err error) {
 	var patch any
 	if len(v.Patch) > 0 {

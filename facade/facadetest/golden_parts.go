@@ -35,8 +35,8 @@ type row struct {
 	value any // left out if empty
 }
 
-// formatParts returns the content of a golden file with the parts. It collects the objects of all parts first, so that names
-// and uids are replaced in the same way in each part.
+// formatParts returns the content of a golden file with the parts. It collects the objects of all parts first, so that
+// names and uids are replaced in the same way in each part.
 func formatParts(parts []any) (string, error) {
 	if len(parts) == 0 {
 		return "", errors.New("there is nothing to compare: give it calls, writes, objects, or an outcome")
@@ -118,8 +118,8 @@ func objectsInPart(part any) (all []map[string]any, err error) {
 	}
 }
 
-// encodeBody returns the object as JSON values, with its kind if the scheme of client-go has its type. For other types, the
-// kind is the name of the Go type, without an apiVersion.
+// encodeBody returns the object as JSON values, with its kind if the scheme of client-go has its type. For other types,
+// the kind is the name of the Go type, without an apiVersion.
 func encodeBody(object client.Object) (body map[string]any, err error) {
 	// The JSON decoder of Kubernetes keeps integers, which encoding/json would decode to floats.
 	data, err := json.Marshal(object)

@@ -17,9 +17,10 @@ import (
 // NewIndex returns an index with these values under each key, for handlers that use an index.
 func NewIndex[K comparable, V any](entries map[K][]V) *kopf.Index[K, V] {
 	op := kopf.New(operator)
-	index := kopf.NewIndex(placeholderSelection(op), "index", func(context.Context, *unstructured.Unstructured) (map[K]V, error) {
-		return nil, nil
-	})
+	index := kopf.NewIndex(placeholderSelection(op), "index",
+		func(context.Context, *unstructured.Unstructured) (map[K]V, error) {
+			return nil, nil
+		})
 	into := indexTarget(op)
 	count := 0
 	for key, values := range entries {
@@ -66,7 +67,8 @@ func NewMemo[V any](values map[client.Object]*V, fresh ...func() *V) *kopf.Memo[
 	return memo
 }
 
-// placeholderSelection returns a selection for the constructors of indices and memos. No object is ever matched with it.
+// placeholderSelection returns a selection for the constructors of indices and memos. No object is ever matched with
+// it.
 func placeholderSelection(op *kopf.Operator) kopf.Selection[*kopf.Unstructured] {
 	return kopf.ForResource(op, "v1", "configmaps")
 }

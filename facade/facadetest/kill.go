@@ -60,8 +60,8 @@ func (g *gate) isShut() bool {
 	}
 }
 
-// waitIfShut returns nil at once unless the operator was killed. In that case, it blocks until the release and returns an
-// error.
+// waitIfShut returns nil at once unless the operator was killed. In that case, it blocks until the release and returns
+// an error.
 func (g *gate) waitIfShut() error {
 	if !g.isShut() {
 		return nil
@@ -70,8 +70,8 @@ func (g *gate) waitIfShut() error {
 	return errKilled
 }
 
-// wrapRoundTrip returns a transport that blocks writes before and after the request, and the events of watches. Plain reads
-// pass: their caller can hold a mutex, and waiting for a mutex would stop virtual time.
+// wrapRoundTrip returns a transport that blocks writes before and after the request, and the events of watches. Plain
+// reads pass: their caller can hold a mutex, and waiting for a mutex would stop virtual time.
 func (g *gate) wrapRoundTrip(next http.RoundTripper) http.RoundTripper {
 	return roundTrip(func(r *http.Request) (*http.Response, error) {
 		if writeVerbOf(r) == "" {
@@ -97,8 +97,8 @@ func (g *gate) wrapRoundTrip(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// wrapLogWriter returns a writer that discards the lines of a killed operator. It does not block: loggers hold a mutex while they
-// write.
+// wrapLogWriter returns a writer that discards the lines of a killed operator. It does not block: loggers hold a mutex
+// while they write.
 func (g *gate) wrapLogWriter(to io.Writer) io.Writer {
 	return writerFunc(func(p []byte) (int, error) {
 		if g.isShut() {

@@ -41,7 +41,8 @@ func (d *handlerNotes) list() []string {
 	return slices.Clone(d.told)
 }
 
-// newLabellingOperator returns an operator that labels config maps twice, with a minute in between, and notes each step.
+// newLabellingOperator returns an operator that labels config maps twice, with a minute in between, and notes each
+// step.
 func newLabellingOperator(told *handlerNotes) *kopf.Operator {
 	op := kopf.New("labeller.example.org")
 	maps := kopf.For(op, &corev1.ConfigMap{})
@@ -130,8 +131,8 @@ func TestRestartAfterKill(t *testing.T) {
 	})
 }
 
-// killingTransport is a connection that kills the operator when it discovers an API group. Controller-runtime holds a lock of
-// its RESTMapper during that request.
+// killingTransport is a connection that kills the operator when it discovers an API group. Controller-runtime holds a
+// lock of its RESTMapper during that request.
 type killingTransport struct {
 	through http.RoundTripper
 	group   string
@@ -145,7 +146,8 @@ func (k *killingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return k.through.RoundTrip(r)
 }
 
-// newCreatingOperator returns an operator that creates a deployment for the config map "one", and a second later a role for "two".
+// newCreatingOperator returns an operator that creates a deployment for the config map "one", and a second later a role
+// for "two".
 func newCreatingOperator(told *handlerNotes) *kopf.Operator {
 	op := kopf.New("creators.example.org")
 	maps := kopf.For(op, &corev1.ConfigMap{})

@@ -9,8 +9,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// schemeMappedClient is a client that also maps the kinds of its scheme. The mapper of controller-runtime's fake client only maps
-// kinds that were added to it, so it cannot report whether other kinds are namespaced.
+// schemeMappedClient is a client that also maps the kinds of its scheme. The mapper of controller-runtime's fake client
+// only maps kinds that were added to it, so it cannot report whether other kinds are namespaced.
 type schemeMappedClient struct {
 	client.Client
 

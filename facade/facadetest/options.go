@@ -63,8 +63,8 @@ func newOptionValues(by string, given []Option, takes ...string) *optionValues {
 // isGiven reports whether the test has passed the option, also with a zero value.
 func (w *optionValues) isGiven(name string) bool { return slices.Contains(w.given, name) }
 
-// panicMisuse panics with a message about a misuse of the kit. It does not need a testing.TB, and no test can take it for a
-// failure of the handler.
+// panicMisuse panics with a message about a misuse of the kit. It does not need a testing.TB, and no test can take it
+// for a failure of the handler.
 func panicMisuse(format string, args ...any) { panic("facadetest: " + fmt.Sprintf(format, args...)) }
 
 // The names of the options, as they appear in messages.

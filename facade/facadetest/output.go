@@ -36,8 +36,8 @@ func (o *output) streamText(of *bytes.Buffer) string {
 	return of.String()
 }
 
-// containsText reports whether the output contains the text. It also returns a channel that is closed by the next write. Both
-// are taken under one lock, so that no write between the check and the wait is missed.
+// containsText reports whether the output contains the text. It also returns a channel that is closed by the next
+// write. Both are taken under one lock, so that no write between the check and the wait is missed.
 func (o *output) containsText(text string) (bool, <-chan struct{}) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

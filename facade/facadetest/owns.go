@@ -55,8 +55,8 @@ func emptyObjectOf(kind schema.GroupVersionKind) *unstructured.Unstructured {
 	return empty
 }
 
-// unwatchedKindHint returns a hint for the test if the error is about an unwatched kind, else nil. The error has no exported
-// value to compare with, so its text is searched.
+// unwatchedKindHint returns a hint for the test if the error is about an unwatched kind, else nil. The error has no
+// exported value to compare with, so its text is searched.
 func unwatchedKindHint(err error) error {
 	if err == nil || !strings.Contains(err.Error(), unwatchedMessage) {
 		return nil

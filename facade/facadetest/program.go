@@ -65,7 +65,8 @@ func StartProgram(t testing.TB, program string, options ...RunnerOption) *Runner
 	return r
 }
 
-// killWithStacks sends SIGQUIT, so that a Go program prints its goroutines, and kills the process if it still runs after that.
+// killWithStacks sends SIGQUIT, so that a Go program prints its goroutines, and kills the process if it still runs
+// after that.
 func (r *Runner) killWithStacks(process *os.Process) string {
 	_ = process.Signal(syscall.SIGQUIT)
 	timer := time.NewTimer(lastWords)
@@ -79,8 +80,8 @@ func (r *Runner) killWithStacks(process *os.Process) string {
 	return "killed; its last words are at the end of its output, all goroutines if it is a program of Go"
 }
 
-// writeKubeconfig writes a kubeconfig file for the connection and returns its path. The file is removed at the end of the
-// test.
+// writeKubeconfig writes a kubeconfig file for the connection and returns its path. The file is removed at the end of
+// the test.
 func writeKubeconfig(t testing.TB, config *rest.Config) string {
 	t.Helper()
 	// A transport is a Go value of this process, such as the API server in memory.

@@ -62,8 +62,8 @@ type mark struct{ calls, writes int }
 // currentMark returns the present position.
 func (r *Runner) currentMark() mark { return mark{len(r.Calls()), len(r.Writes())} }
 
-// activitySince returns the activity after the mark, one line for each call or write. A call that started before the mark and
-// still runs is activity, too, unless it is a daemon.
+// activitySince returns the activity after the mark, one line for each call or write. A call that started before the
+// mark and still runs is activity, too, unless it is a daemon.
 func (r *Runner) activitySince(m mark) (news []string) {
 	for i, c := range r.Calls() {
 		if i >= m.calls || c.Ended.IsZero() && !c.lasting {

@@ -75,9 +75,10 @@ func (r *recorder) recordInPlaceFields(fields []string) {
 	r.inPlace = append(r.inPlace, fields...)
 }
 
-// copyRecorded returns copies of everything recorded so far: goroutines of the handler can still record events after its
-// return.
-func (r *recorder) copyRecorded() (called bool, attempt *execution.Attempt, posted []Posted, all []Sub, inPlace []string) {
+// copyRecorded returns copies of everything recorded so far: goroutines of the handler can still record events after
+// its return.
+func (r *recorder) copyRecorded() (called bool, attempt *execution.Attempt, posted []Posted, all []Sub,
+	inPlace []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, one := range r.subs {

@@ -14,8 +14,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// newNotingOperator returns an operator that handles all changes of config maps. An operator runs only once, so each start needs
-// another one.
+// newNotingOperator returns an operator that handles all changes of config maps. An operator runs only once, so each
+// start needs another one.
 func newNotingOperator(settings ...kopf.Settings) *kopf.Operator {
 	op := kopf.New("clerk.example.org", settings...)
 	maps := kopf.For(op, &corev1.ConfigMap{})

@@ -87,7 +87,8 @@ func Start(t testing.TB, op *kopf.Operator, options ...RunnerOption) *Runner {
 		o.settings.Config.Wrap(r.writes.wrapRoundTrip)
 		o.settings.Config.Wrap(r.gate.wrapRoundTrip)
 	}
-	observe := r.gate.wrapObserver(handlers.Observer(r.calls.observeAttempt).WithInner(kit.HooksFromContext(t.Context()).Observer))
+	inner := kit.HooksFromContext(t.Context()).Observer
+	observe := r.gate.wrapObserver(handlers.Observer(r.calls.observeAttempt).WithInner(inner))
 	hooks := newWebhooks(o.settings.Config, r.gate)
 	// The context of a test is cancelled before its cleanups run. The operator must run until Stop, so it does not
 	// inherit that.
@@ -128,8 +129,8 @@ func newRunner(t testing.TB, name string, o runnerOptions) *Runner {
 	return r
 }
 
-// recordEnd publishes the result and closes ended. It is called once, after all of the operator has ended. The error of a
-// killed operator replaces that of its remaining goroutines.
+// recordEnd publishes the result and closes ended. It is called once, after all of the operator has ended. The error of
+// a killed operator replaces that of its remaining goroutines.
 func (r *Runner) recordEnd(code int, err error) {
 	if r.code, r.err = code, err; r.gate.isShut() {
 		r.code, r.err = -1, errKilled
@@ -195,8 +196,8 @@ func (r *Runner) endError() error {
 	return r.err
 }
 
-// stopAndWait stops the operator and waits for its end, up to the limit. The release comes after the request to stop: the
-// remaining goroutines of a killed operator then end without further work.
+// stopAndWait stops the operator and waits for its end, up to the limit. The release comes after the request to stop:
+// the remaining goroutines of a killed operator then end without further work.
 func (r *Runner) stopAndWait() {
 	r.ask()
 	r.gate.releaseBlocked()

@@ -97,8 +97,8 @@ func (s *subject[T]) newPrototype() T {
 	return object
 }
 
-// bodyAsStored returns the object as an API server would store it. Missing system fields have fixed values, so that they are
-// the same in each run.
+// bodyAsStored returns the object as an API server would store it. Missing system fields have fixed values, so that
+// they are the same in each run.
 func (s *subject[T]) bodyAsStored() map[string]any {
 	body, _ := diff.DeepCopy(s.given).(map[string]any)
 	body["apiVersion"], body["kind"] = s.kind.ToAPIVersionAndKind()
@@ -117,8 +117,8 @@ func (s *subject[T]) bodyAsStored() map[string]any {
 	return body
 }
 
-// withMergePatch returns the object of the test with the merge-patch applied. It does not have the made-up fields of the
-// stored object.
+// withMergePatch returns the object of the test with the merge-patch applied. It does not have the made-up fields of
+// the stored object.
 func (s *subject[T]) withMergePatch(merge map[string]any) T {
 	patch := patching.Patch{Merge: merge}
 	after, err := patch.ApplyTo(s.given)
@@ -132,8 +132,8 @@ func (s *subject[T]) withMergePatch(merge map[string]any) T {
 	return object
 }
 
-// withoutAddedFields returns the object of the test with the changes that the text has in comparison to the stored object. In
-// this way, the made-up fields are removed again.
+// withoutAddedFields returns the object of the test with the changes that the text has in comparison to the stored
+// object. In this way, the made-up fields are removed again.
 func (s *subject[T]) withoutAddedFields(text []byte) T {
 	var after map[string]any
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(text, &after); err != nil {
@@ -143,8 +143,8 @@ func (s *subject[T]) withoutAddedFields(text []byte) T {
 	return s.withMergePatch(merge)
 }
 
-// servedResource returns the resource under which the API server in memory stores the object. The plural is guessed. The
-// object's own namespace decides whether the resource is namespaced.
+// servedResource returns the resource under which the API server in memory stores the object. The plural is guessed.
+// The object's own namespace decides whether the resource is namespaced.
 func (s *subject[T]) servedResource() memapi.Resource {
 	plural, singular := meta.UnsafeGuessKindToResource(s.kind)
 	return memapi.Resource{

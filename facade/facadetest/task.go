@@ -61,7 +61,8 @@ func (r *Task[T]) Call(ctx context.Context, fn kopf.TaskFunc[T], options ...kopf
 	}
 	r.trial.cluster.beginCall()
 	seen := &recorder{about: string(r.trial.subject.uid)}
-	a := execution.NewAttempt(seen.wrapHandler(h), &cause.Cause{Object: jsontext.NewFromValue(r.trial.cluster.storedBody())}, nil)
+	a := execution.NewAttempt(seen.wrapHandler(h),
+		&cause.Cause{Object: jsontext.NewFromValue(r.trial.cluster.storedBody())}, nil)
 	r.life.cluster, a.Call.Live = r.trial.cluster, r.life
 	err := r.trial.runAttempt(withListener(ctx, seen), a, seen)
 	o := r.trial.newOutcome(seen, absent, err)
@@ -84,7 +85,8 @@ type taskLifetime struct {
 
 var _ handlers.Live = (*taskLifetime)(nil)
 
-// requestStop closes the channel with the first reason. The check under the lock prevents a second close, which would panic.
+// requestStop closes the channel with the first reason. The check under the lock prevents a second close, which would
+// panic.
 func (l *taskLifetime) requestStop(reason error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -34,8 +34,8 @@ func newTrial[T client.Object](by string, object T, options []Option, takes ...s
 	return trial[T]{by: by, wishes: w, subject: newSubject(by, object, w)}
 }
 
-// registerHandler registers the function with a new operator and returns the handler that the engine would run. It is repeated
-// for each call, as calls can have other functions and options.
+// registerHandler registers the function with a new operator and returns the handler that the engine would run. It is
+// repeated for each call, as calls can have other functions and options.
 func (t *trial[T]) registerHandler(absent *missingClient, register func(s kopf.Selection[T])) *handlers.Handler {
 	op := kopf.New(operator)
 	selection := kopf.For(op, t.subject.newPrototype())
@@ -68,7 +68,8 @@ func (t *trial[T]) registerHandler(absent *missingClient, register func(s kopf.S
 // engineKind returns the settings and clients that all handlers of the object's kind share.
 func (t *trial[T]) engineKind(r *recorder) kind.Kind {
 	return kind.Kind{
-		Settings: settings.Settings{}.WithDefaults(), Resource: t.subject.discoveredResource(), Cache: t.cluster, Place: r,
+		Settings: settings.Settings{}.WithDefaults(), Resource: t.subject.discoveredResource(), Cache: t.cluster,
+		Place:  r,
 		Writer: t.cluster.writer, StatusSubresource: true, Events: r,
 	}
 }
@@ -78,7 +79,8 @@ func (t *trial[T]) newOutcome(r *recorder, absent *missingClient, failed error) 
 	now, sinceThen := t.cluster.writtenPatches()
 	called, attempt, posted, all, inPlace := r.copyRecorded()
 	o := Outcome[T]{
-		Called: called, Object: t.subject.withMergePatch(sinceThen), Patch: now, Events: posted, Subs: all, InPlace: inPlace,
+		Called: called, Object: t.subject.withMergePatch(sinceThen), Patch: now, Events: posted, Subs: all,
+		InPlace: inPlace,
 	}
 	o.applyAttempt(attempt)
 	o.joinError(failed)
@@ -90,8 +92,8 @@ func (t *trial[T]) newOutcome(r *recorder, absent *missingClient, failed error) 
 	return o
 }
 
-// runAttempt makes an attempt of a handler without a record on the object, and writes its changes. The number of retries and
-// the start come from the options instead of a record.
+// runAttempt makes an attempt of a handler without a record on the object, and writes its changes. The number of
+// retries and the start come from the options instead of a record.
 func (t *trial[T]) runAttempt(ctx context.Context, a *execution.Attempt, r *recorder) error {
 	a.Account = execution.Account{Retries: t.wishes.retry, Started: t.wishes.started}
 	a.Call.Events, a.Call.Resource = r, t.subject.discoveredResource()
@@ -102,12 +104,13 @@ func (t *trial[T]) runAttempt(ctx context.Context, a *execution.Attempt, r *reco
 	return t.writeAttempt(ctx, a)
 }
 
-// writeAttempt writes the changes that are not written yet. After the end of the attempt, it also writes the result. The
-// function can call it while it runs, to flush its changes.
+// writeAttempt writes the changes that are not written yet. After the end of the attempt, it also writes the result.
+// The function can call it while it runs, to flush its changes.
 func (t *trial[T]) writeAttempt(ctx context.Context, a *execution.Attempt) error {
 	remembered := a.UnwrittenTransforms()
 	patch := patching.Patch{Transforms: patching.ContainPanics(remembered)}
-	if err := patch.AddResult(a.Call.Handler.ID, a.ResultToWrite(), a.Call.Handler.FormerIDs...); err != nil || patch.IsEmpty() {
+	if err := patch.AddResult(a.Call.Handler.ID, a.ResultToWrite(), a.Call.Handler.FormerIDs...); err != nil ||
+		patch.IsEmpty() {
 		return err
 	}
 	target := patching.Target{Body: t.cluster.storedBody(), StatusSubresource: true}

@@ -27,7 +27,8 @@ type childInformers struct {
 	failed error
 }
 
-// syncChildren lists the children and reports them, and those that have disappeared since the last listing, to the engine.
+// syncChildren lists the children and reports them, and those that have disappeared since the last listing, to the
+// engine.
 func (w *childInformers) syncChildren(ctx context.Context) {
 	if w == nil || len(w.kinds) == 0 {
 		return

@@ -95,8 +95,8 @@ func (w *webhooks) StartedChecker() healthz.Checker { return healthz.Ping }
 // WebhookMux returns the handlers of all paths.
 func (w *webhooks) WebhookMux() *http.ServeMux { return w.mux }
 
-// reviewRequest sends a request to all hooks that match it, one after the other. The lock is released first: a hook can call
-// the API server, which can send another review.
+// reviewRequest sends a request to all hooks that match it, one after the other. The lock is released first: a hook can
+// call the API server, which can send another review.
 func (w *webhooks) reviewRequest(
 	ctx context.Context, mutating bool, request *admissionv1.AdmissionRequest,
 ) (object []byte, warnings []string, err error) {

@@ -22,8 +22,8 @@ type (
 	mapAdmission = kopf.Admission[*corev1.ConfigMap]
 )
 
-// newAdmissionOperator returns an operator with admission handlers: they set a default, read a quota with the client, wait, and
-// deny.
+// newAdmissionOperator returns an operator with admission handlers: they set a default, read a quota with the client,
+// wait, and deny.
 func newAdmissionOperator(settings kopf.Settings) *kopf.Operator {
 	op := kopf.New("admitting.example.org", settings)
 	maps := kopf.For(op, &corev1.ConfigMap{}).MatchingLabels("!quota")
@@ -154,7 +154,8 @@ func TestAdmissionOfAKilledOperator(t *testing.T) {
 			if !apierrors.IsInternalError(err) || !strings.Contains(err.Error(), "failed calling webhook") {
 				t.Errorf("the webhooks of a killed operator must fail: %v", err)
 			}
-			second := facadetest.Start(t, newAdmissionOperator(kopf.Settings{}), facadetest.Against(memapi.Config(server)))
+			second := facadetest.Start(t, newAdmissionOperator(kopf.Settings{}),
+				facadetest.Against(memapi.Config(server)))
 			second.Ready()
 			if err := cluster.Create(t.Context(), configMap("one")); err != nil {
 				t.Errorf("the next operator must answer: %v", err)

@@ -70,8 +70,8 @@ func (c child) checkOwner(owner string, s settings) error {
 	return err
 }
 
-// inheritedLabels returns the labels that the child gets from its owner. LikeKopf passes all labels on, as Kopf does, even to
-// Namespaces.
+// inheritedLabels returns the labels that the child gets from its owner. LikeKopf passes all labels on, as Kopf does,
+// even to Namespaces.
 func (c child) inheritedLabels(labels map[string]string, s settings) map[string]string {
 	switch {
 	case s.warn != nil && !s.noLabels:

@@ -18,7 +18,10 @@ func Label(children any, labels map[string]string, opts ...LabelOption) error {
 	if err != nil {
 		return err
 	}
-	if err := eachObject(children, func(c child) error { return c.labelWithNested(labels, s.forced, paths) }); err != nil {
+	if err := eachObject(children, func(c child) error {
+		return c.labelWithNested(labels, s.forced,
+			paths)
+	}); err != nil {
 		return err
 	}
 	return missingPathsError(paths)
@@ -58,8 +61,8 @@ func parsePaths(texts []string) (paths []*nestedPath, err error) {
 	return paths, nil
 }
 
-// missingPathsError returns an error for each path that no object has: a typing error in a path would otherwise go unnoticed. A
-// mapping does not cause this error, because its fields are optional.
+// missingPathsError returns an error for each path that no object has: a typing error in a path would otherwise go
+// unnoticed. A mapping does not cause this error, because its fields are optional.
 func missingPathsError(paths []*nestedPath) error {
 	var failed []error
 	for _, one := range paths {

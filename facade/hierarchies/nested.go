@@ -14,8 +14,8 @@ import (
 // absentError reports that the Go type of an object does not have a path, in contrast to a path without a value.
 type absentError struct{ error }
 
-// childAtPath returns the object at a path inside of the child. For a typed child, there is false if a pointer on the path
-// is nil, and the error is an absentError if its type lacks the path.
+// childAtPath returns the object at a path inside of the child. For a typed child, there is false if a pointer on the
+// path is nil, and the error is an absentError if its type lacks the path.
 func (c child) childAtPath(path diff.Path) (found child, there bool, err error) {
 	if c.typed == nil {
 		return rawChildAtPath(c.raw, path)
@@ -51,8 +51,8 @@ func (c child) childAtPath(path diff.Path) (found child, there bool, err error) 
 	return child{typed: typed, whole: typed}, true, nil
 }
 
-// rawChildAtPath returns the object at a path inside of a mapping. A value other than a mapping on the path is an error, as
-// in Kopf.
+// rawChildAtPath returns the object at a path inside of a mapping. A value other than a mapping on the path is an
+// error, as in Kopf.
 func rawChildAtPath(at map[string]any, path diff.Path) (found child, there bool, err error) {
 	for i, key := range path {
 		value, there := at[key]

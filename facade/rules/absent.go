@@ -112,8 +112,8 @@ func literalValue(literal ref.Val) known {
 	}
 }
 
-// readNonNull returns the belief of a part that fails if its operand is null, such as a field selection. If the operand may
-// contain the null object, the result may be that object, or contain it.
+// readNonNull returns the belief of a part that fails if its operand is null, such as a field selection. If the operand
+// may contain the null object, the result may be that object, or contain it.
 func readNonNull(e ast.Expr, operand belief) belief {
 	if operand.fails == nil && operand.absent {
 		return belief{fails: e}
@@ -121,8 +121,9 @@ func readNonNull(e ast.Expr, operand belief) belief {
 	return belief{fails: operand.fails, absent: operand.holds, holds: operand.holds}
 }
 
-// evaluateCall evaluates operators and functions. Comparisons accept null, and so does the function type; all others may fail
-// for it. Some of the others accept null in the present version of CEL, such as has, but that is not documented.
+// evaluateCall evaluates operators and functions. Comparisons accept null, and so does the function type; all others
+// may fail for it. Some of the others accept null in the present version of CEL, such as has, but that is not
+// documented.
 func (a absence) evaluateCall(e ast.Expr) belief {
 	call := e.AsCall()
 	args := call.Args()
@@ -159,8 +160,8 @@ func (a absence) evaluateCall(e ast.Expr) belief {
 	return readNonNull(e, a.evaluateParts(args))
 }
 
-// combineLogical combines the operands of && or ||. The decisive value is false for && and true for ||. In CEL, a decisive
-// operand decides the result even if the other one fails, on either side.
+// combineLogical combines the operands of && or ||. The decisive value is false for && and true for ||. In CEL, a
+// decisive operand decides the result even if the other one fails, on either side.
 func combineLogical(left, right belief, decisive, other known) belief {
 	for _, side := range []belief{left, right} {
 		if side.value == decisive && side.fails == nil {
@@ -188,8 +189,8 @@ func negateBelief(b belief) belief {
 	return b
 }
 
-// compareBeliefs returns the belief of a comparison. Only a comparison of null with null has a certain result; null with any
-// other value stays open, since the value may be null as well.
+// compareBeliefs returns the belief of a comparison. Only a comparison of null with null has a certain result; null
+// with any other value stays open, since the value may be null as well.
 func compareBeliefs(left, right belief) belief {
 	result := belief{fails: firstFailingPart(left.fails, right.fails)}
 	if left.value == null && right.value == null {
@@ -198,8 +199,8 @@ func compareBeliefs(left, right belief) belief {
 	return result
 }
 
-// evaluateConditional evaluates the conditional operator. With a certain condition, only the chosen side is evaluated, which makes a
-// guard effective. Otherwise, either side is possible.
+// evaluateConditional evaluates the conditional operator. With a certain condition, only the chosen side is evaluated,
+// which makes a guard effective. Otherwise, either side is possible.
 func (a absence) evaluateConditional(args []ast.Expr) belief {
 	condition := a.evaluateNode(args[0])
 	switch {

@@ -6,8 +6,8 @@ import (
 	"github.com/google/cel-go/common/ast"
 )
 
-// evaluateLoop evaluates a comprehension, to which CEL expands macros such as all and map. The number of iterations is unknown,
-// so the result has no certain value.
+// evaluateLoop evaluates a comprehension, to which CEL expands macros such as all and map. The number of iterations is
+// unknown, so the result has no certain value.
 func (a absence) evaluateLoop(e ast.Expr) belief {
 	loop := e.AsComprehension()
 	// The range must not be null. Its elements may be the null object if the range may contain it.

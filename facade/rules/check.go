@@ -57,8 +57,8 @@ func (r *Rule) checkType(typ reflect.Type) error {
 	return nil
 }
 
-// nearestName returns the name with the smallest edit distance, for a suggestion. The distance is at most two, and at most
-// half of the name's length; otherwise, it returns an empty string.
+// nearestName returns the name with the smallest edit distance, for a suggestion. The distance is at most two, and at
+// most half of the name's length; otherwise, it returns an empty string.
 func nearestName(name string, names []string) (meant string) {
 	least := min(2, len(name)/2) + 1
 	for _, other := range names {
@@ -69,8 +69,8 @@ func nearestName(name string, names []string) (meant string) {
 	return meant
 }
 
-// editDistance returns the edit distance: the number of bytes that must be inserted, removed or replaced. It keeps only one
-// row of the usual table.
+// editDistance returns the edit distance: the number of bytes that must be inserted, removed or replaced. It keeps only
+// one row of the usual table.
 func editDistance(a, b string) int {
 	row := make([]int, len(b)+1)
 	// An empty text differs from the first j bytes of b by j insertions.

@@ -33,8 +33,8 @@ var policies = sync.OnceValue(func() plugincel.ConditionCompiler { return plugin
 // untyped is the environment for objects of any type.
 var untyped = sync.OnceValues(func() (*cel.Env, error) { return newEnvironment(nil) })
 
-// newEnvironment returns an environment with object and oldObject of the type and no other variables; nil is for any type. The
-// API server's environment has more variables, such as request, which do not exist in an operator.
+// newEnvironment returns an environment with object and oldObject of the type and no other variables; nil is for any
+// type. The API server's environment has more variables, such as request, which do not exist in an operator.
 func newEnvironment(object *apiservercel.DeclType) (*cel.Env, error) {
 	// The options apply to all versions: 1.0 precedes every version of Kubernetes in use.
 	options := environment.VersionedOptions{IntroducedVersion: version.MajorMinor(1, 0)}
@@ -63,8 +63,8 @@ func (s *source) GetExpression() string { return s.text }
 // ReturnTypes returns the allowed result types.
 func (s *source) ReturnTypes() []*cel.Type { return []*cel.Type{s.typ} }
 
-// compileExpressions compiles the expressions, so that the rule can be evaluated. It reports variables that only exist in API
-// servers.
+// compileExpressions compiles the expressions, so that the rule can be evaluated. It reports variables that only exist
+// in API servers.
 func (r *Rule) compileExpressions() (err error) {
 	env, err := untyped()
 	if err != nil {

@@ -106,8 +106,8 @@ func (r *Rule) evaluateRequest(ctx context.Context, request *admission.Versioned
 	return Verdict{Message: r.denialMessage(ctx, request, left), Reason: r.reason, Code: codes[r.reason]}, nil
 }
 
-// denialMessage returns the message for a denied request: the result of the message expression if it is valid, else the fixed
-// message. The conditions are those of the API server. The budget is what remains after the condition.
+// denialMessage returns the message for a denied request: the result of the message expression if it is valid, else the
+// fixed message. The conditions are those of the API server. The budget is what remains after the condition.
 func (r *Rule) denialMessage(ctx context.Context, request *admission.VersionedAttributes, budget int64) string {
 	if r.text != nil {
 		made, _, err := evaluateExpression(ctx, r.text, request, budget)
@@ -131,8 +131,8 @@ func (r *Rule) fixedMessage() string {
 	return "failed expression: " + strings.TrimSpace(r.expression)
 }
 
-// evaluateExpression returns the single result of an expression, and the remaining cost budget. An error of the expression is
-// part of the result. The error result is about objects that cannot be encoded.
+// evaluateExpression returns the single result of an expression, and the remaining cost budget. An error of the
+// expression is part of the result. The error result is about objects that cannot be encoded.
 func evaluateExpression(
 	ctx context.Context, expression plugincel.ConditionEvaluator, request *admission.VersionedAttributes, budget int64,
 ) (found plugincel.EvaluationResult, left int64, err error) {

@@ -32,8 +32,8 @@ var (
 	untypedObject = reflect.TypeFor[unstructured.Unstructured]()
 )
 
-// declTypeOf returns the CEL type of the JSON encoding. CEL identifies object types by name, so each has its unique path as the
-// name.
+// declTypeOf returns the CEL type of the JSON encoding. CEL identifies object types by name, so each has its unique
+// path as the name.
 func (s *schema) declTypeOf(typ reflect.Type, name string) *apiservercel.DeclType {
 	for typ.Kind() == reflect.Pointer {
 		typ = typ.Elem()
@@ -63,7 +63,8 @@ func (s *schema) declTypeOf(typ reflect.Type, name string) *apiservercel.DeclTyp
 	}
 }
 
-// scalarDeclType returns the CEL type of a bool, string or number. Unsigned integers are int: JSON does not distinguish them.
+// scalarDeclType returns the CEL type of a bool, string or number. Unsigned integers are int: JSON does not distinguish
+// them.
 func scalarDeclType(kind reflect.Kind) *apiservercel.DeclType {
 	switch kind {
 	case reflect.Bool:

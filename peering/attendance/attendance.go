@@ -84,24 +84,24 @@ func New(config *rest.Config, http *http.Client, member peering.Member, gate pee
 	return a, nil
 }
 
-// NamespaceScope is the set of namespaces to which an operator is restricted. Current returns nil while they are unknown; the
-// operator does not act until they are known. The channel is closed when the namespaces change.
+// NamespaceScope is the set of namespaces to which an operator is restricted. Current returns nil while they are
+// unknown; the operator does not act until they are known. The channel is closed when the namespaces change.
 type NamespaceScope interface {
 	Current() (names []string, changed <-chan struct{})
 }
 
-// JoinNamespaces makes the operator join the KopfPeering of each namespace of the scope. If it already acts when a namespace is
-// added, it continues unless a peer there demands a pause.
+// JoinNamespaces makes the operator join the KopfPeering of each namespace of the scope. If it already acts when a
+// namespace is added, it continues unless a peer there demands a pause.
 func (a *Attendance) JoinNamespaces(scope NamespaceScope) { a.kind, a.scope = namespacedKind, scope }
 
-// OnAdmittedNamespaces sets a function that is called with the namespaces in which the demands of the peers are known. Unless each
-// namespace has a gate of its own, the first call comes when they are known in all namespaces. It always comes before
-// the operator's gate opens. A namespace that is added later is reported when its demands are known; the operator must
-// not begin there before that.
+// OnAdmittedNamespaces sets a function that is called with the namespaces in which the demands of the peers are known.
+// Unless each namespace has a gate of its own, the first call comes when they are known in all namespaces. It always
+// comes before the operator's gate opens. A namespace that is added later is reported when its demands are known; the
+// operator must not begin there before that.
 func (a *Attendance) OnAdmittedNamespaces(admit func(namespaces []string)) { a.admit = admit }
 
-// OnMissingIdentity sets a function that returns the identity of a member without one. It is called once, when the first peering
-// kind is found: an operator without peering does not look up its host.
+// OnMissingIdentity sets a function that returns the identity of a member without one. It is called once, when the
+// first peering kind is found: an operator without peering does not look up its host.
 func (a *Attendance) OnMissingIdentity(identify func(context.Context) string) { a.identify = identify }
 
 // cluster is the scope of a ClusterKopfPeering, which never changes.
@@ -110,8 +110,8 @@ type cluster struct{}
 // Current returns the empty namespace of cluster-scoped objects.
 func (cluster) Current() (names []string, changed <-chan struct{}) { return []string{""}, nil }
 
-// BeginSearch marks the start of the search for peers: from now on, [Attendance.CheckReady] fails until they are known. It returns
-// a function that runs the attendance until the context ends.
+// BeginSearch marks the start of the search for peers: from now on, [Attendance.CheckReady] fails until they are known.
+// It returns a function that runs the attendance until the context ends.
 func (a *Attendance) BeginSearch(ctx context.Context) (run func()) {
 	a.begun.Store(true)
 	return func() { a.Run(ctx) }
@@ -151,8 +151,8 @@ func (a *Attendance) Run(ctx context.Context) {
 	}
 }
 
-// waitForAnswer waits for an answer of a place, for a change of the namespaces, or for the end of the interval. It returns false
-// after an answer, and true if the kinds must be searched again.
+// waitForAnswer waits for an answer of a place, for a change of the namespaces, or for the end of the interval. It
+// returns false after an answer, and true if the kinds must be searched again.
 func (a *Attendance) waitForAnswer(ctx context.Context, changed <-chan struct{}, end <-chan time.Time) (isOver bool) {
 	select {
 	case <-ctx.Done():
@@ -164,8 +164,9 @@ func (a *Attendance) waitForAnswer(ctx context.Context, changed <-chan struct{},
 	return true
 }
 
-// CheckReady returns an error until a search has found whether there are peers. An operator that pauses for them is ready,
-// and so is one that has not begun to search: a rolling update would otherwise wait for the pod that it replaces.
+// CheckReady returns an error until a search has found whether there are peers. An operator that pauses for them is
+// ready, and so is one that has not begun to search: a rolling update would otherwise wait for the pod that it
+// replaces.
 func (a *Attendance) CheckReady() error {
 	if a.ready.Load() || !a.begun.Load() {
 		return nil
@@ -211,8 +212,8 @@ func (a *Attendance) searchKinds(ctx context.Context, namespaces []string) bool 
 	return true
 }
 
-// isNewProblem reports whether a text differs from the one that was logged last, and stores it. Searches repeat, so each
-// problem is logged once.
+// isNewProblem reports whether a text differs from the one that was logged last, and stores it. Searches repeat, so
+// each problem is logged once.
 func (a *Attendance) isNewProblem(text string) bool {
 	before := a.logged
 	a.logged = text

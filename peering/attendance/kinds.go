@@ -27,8 +27,8 @@ type peeringKind struct {
 	subresource bool // it has /status
 }
 
-// newStaticMapper returns a mapper that has all kinds, including those that the API server does not serve yet. A static mapper
-// avoids the discovery of all groups.
+// newStaticMapper returns a mapper that has all kinds, including those that the API server does not serve yet. A static
+// mapper avoids the discovery of all groups.
 func newStaticMapper() meta.RESTMapper {
 	all := meta.NewDefaultRESTMapper(nil)
 	for _, of := range versions {
@@ -43,8 +43,8 @@ func newStaticMapper() meta.RESTMapper {
 	return all
 }
 
-// findServedKinds requests the peering kinds with this name in all groups. It uses one small request per group instead of full
-// discovery.
+// findServedKinds requests the peering kinds with this name in all groups. It uses one small request per group instead
+// of full discovery.
 func findServedKinds(ctx context.Context, api rest.Interface, name string) (found []peeringKind, err error) {
 	for _, of := range versions {
 		var list metav1.APIResourceList

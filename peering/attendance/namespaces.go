@@ -6,7 +6,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/peering"
 )
 
-// AttemptGate is the gate of one namespace. It also counts the running attempts behind it, as described at [peering.Member].
+// AttemptGate is the gate of one namespace. It also counts the running attempts behind it, as described at
+// [peering.Member].
 type AttemptGate interface {
 	peering.WriteGate
 	Busy() int
@@ -54,8 +55,8 @@ func (n *namespaceGates) acquireGate(namespace string) *namespaceGate {
 	return one
 }
 
-// releasePart removes the part of one peering object, and undoes [namespaceGates.acquireGate]. With a nil receiver, it only
-// removes the part.
+// releasePart removes the part of one peering object, and undoes [namespaceGates.acquireGate]. With a nil receiver, it
+// only removes the part.
 func (n *namespaceGates) releasePart(namespace string, part *peering.GatePart) {
 	if n == nil {
 		part.Remove()

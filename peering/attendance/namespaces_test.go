@@ -56,7 +56,9 @@ func (o *attendingOperator) until() time.Time {
 }
 
 // attendAll starts an operator with attendance in all namespaces of the scope.
-func attendAll(t *testing.T, server *memapi.Connection, scope attendance.NamespaceScope) (h *operatorGates, stop func()) {
+func attendAll(
+	t *testing.T, server *memapi.Connection, scope attendance.NamespaceScope,
+) (h *operatorGates, stop func()) {
 	t.Helper()
 	h = &operatorGates{t: t, rooms: map[string]*testNamespaceGate{}}
 	member := peering.Member{Self: peering.Self{Identity: "me"}, Name: "default"}

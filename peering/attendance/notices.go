@@ -20,8 +20,8 @@ import (
 // event is a write.
 const eventInterval = time.Minute
 
-// replaceNotice puts a notice into the channel, and discards an older one that was not posted yet: only the latest state is
-// worth an event.
+// replaceNotice puts a notice into the channel, and discards an older one that was not posted yet: only the latest
+// state is worth an event.
 func replaceNotice(notices chan []string, peers []string) {
 	select {
 	case <-notices:
@@ -31,8 +31,8 @@ func replaceNotice(notices chan []string, peers []string) {
 	notices <- peers
 }
 
-// postEvents creates an event on the peering object for each pause and each resumption, until the context ends. Events are a
-// service to users: a failure is logged and the event is lost.
+// postEvents creates an event on the peering object for each pause and each resumption, until the context ends. Events
+// are a service to users: a failure is logged and the event is lost.
 func (a *Attendance) postEvents(ctx context.Context, at place, notices <-chan []string) {
 	for {
 		select {

@@ -64,8 +64,8 @@ func (a *Attendance) leaveAll() {
 	a.present.Wait()
 }
 
-// joinPlace starts a presence. It continues after the end of the context, and ends by its own function, because the record
-// must be removed after the context of the operator has ended.
+// joinPlace starts a presence. It continues after the end of the context, and ends by its own function, because the
+// record must be removed after the context of the operator has ended.
 func (a *Attendance) joinPlace(ctx context.Context, at place) presence {
 	if at.namespace != "" {
 		ctx = logf.IntoContext(ctx, logf.FromContext(ctx).WithValues("namespace", at.namespace))

@@ -25,8 +25,8 @@ const (
 	watchDuration  = 5 * time.Minute
 )
 
-// followObject forwards each state of the object to the membership until the context ends. Without a watch, the membership
-// still notices changes, but later: each write of its own record returns the object.
+// followObject forwards each state of the object to the membership until the context ends. Without a watch, the
+// membership still notices changes, but later: each write of its own record returns the object.
 func (a *Attendance) followObject(ctx context.Context, at place, m *peering.Membership) {
 	pause, logged := time.Second, ""
 	for ctx.Err() == nil {
@@ -89,8 +89,8 @@ func (a *Attendance) listAndWatch(ctx context.Context, at place, m *peering.Memb
 	}
 }
 
-// listObject forwards the object to the membership, and returns the version from which to watch. It lists by name instead of
-// getting the object, because only a list has a version if the object is missing.
+// listObject forwards the object to the membership, and returns the version from which to watch. It lists by name
+// instead of getting the object, because only a list has a version if the object is missing.
 func (a *Attendance) listObject(ctx context.Context, at place, m *peering.Membership) (version string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -137,8 +137,8 @@ func (a *Attendance) newObjectList(at place) *unstructured.UnstructuredList {
 	return list
 }
 
-// ownObjectOptions returns the options that select the one peering object of a place. The API server filters by name, so the
-// operator may have rights for this name only.
+// ownObjectOptions returns the options that select the one peering object of a place. The API server filters by name,
+// so the operator may have rights for this name only.
 func (a *Attendance) ownObjectOptions(at place, raw metav1.ListOptions) []client.ListOption {
 	return []client.ListOption{
 		&client.ListOptions{Raw: &raw}, client.InNamespace(at.namespace),

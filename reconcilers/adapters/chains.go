@@ -138,7 +138,8 @@ var chains = map[handlers.Family]chain{
 			{"Labels", labels},
 		},
 	},
-	handlers.Reporting: {call, []listed{{"Filters", filtersAdapter}, {"Answer", answerAdapter}}}, // only asked, never called
+	handlers.Reporting: {call, []listed{{"Filters", filtersAdapter}, {"Answer", answerAdapter}}},
+	// only asked, never called
 }
 
 // chain is the list of adapters of one family, around the innermost step.

@@ -72,7 +72,8 @@ func TestFieldCriteria(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			c := withReason(&cause.Cause{Object: jsontext.NewFromValue(tc.body), Old: tc.before, New: tc.now}, cause.Update)
+			c := withReason(&cause.Cause{Object: jsontext.NewFromValue(tc.body), Old: tc.before, New: tc.now},
+				cause.Update)
 			h := &handlers.Handler{ID: "fn", Family: tc.family, Field: diff.Path{"spec", "a"}, NeedsChange: true}
 			_, present, err := h.MatchesObject(t.Context(), c)
 			if err != nil || present != tc.present {
@@ -92,7 +93,8 @@ func TestMatchingTakesAFunctionOnce(t *testing.T) {
 		{ID: "a", Family: handlers.Spawning, Function: 1}, {ID: "a", Family: handlers.Spawning, Function: 2},
 		{ID: "c", Family: handlers.Spawning}, {ID: "c", Family: handlers.Spawning},
 	}
-	matching, err := adapters.MatchingHandlers(t.Context(), made(all...), &cause.Cause{Object: jsontext.NewFromValue(object{})}, nil)
+	matching, err := adapters.MatchingHandlers(t.Context(), made(all...),
+		&cause.Cause{Object: jsontext.NewFromValue(object{})}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

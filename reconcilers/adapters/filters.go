@@ -26,7 +26,8 @@ func filtersAdapter(h *Handler) Adapter {
 			// Matches needs the whole invocation. It counts as the filter after all others.
 			if ok && description.Matches != nil {
 				filter = len(description.Filters)
-				ok, err = description.CallCriterion("filter", func() (bool, error) { return description.Matches(ctx, &a.Call) })
+				ok, err = description.CallCriterion("filter",
+					func() (bool, error) { return description.Matches(ctx, &a.Call) })
 			}
 			switch {
 			case err != nil:

@@ -115,8 +115,8 @@ func withReason(c *cause.Cause, reason cause.Reason) *cause.Cause {
 	return c
 }
 
-// wholeChain returns the chain of the attempt's own handler. The limits and the former attempts of the attempt become those
-// of the handler.
+// wholeChain returns the chain of the attempt's own handler. The limits and the former attempts of the attempt become
+// those of the handler.
 func wholeChain(measured *metrics.OperatorMetrics) adapters.Reconciler {
 	return adapters.Func(func(ctx context.Context, a *execution.Attempt) (reconcile.Result, error) {
 		return setUp(a, measured).Reconcile(ctx, a)

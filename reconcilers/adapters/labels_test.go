@@ -101,7 +101,8 @@ func TestLabelsOfSeveralKinds(t *testing.T) {
 	h := &handlers.Handler{ID: "fn", Family: handlers.Watching, Call: look}
 	reconciler := adapters.New(h, nil)
 	for _, kind := range []string{"Pod", "Secret", "Pod"} {
-		reconciler.RunAttempt(t.Context(), execution.NewAttempt(h, &cause.Cause{Object: jsontext.NewFromValue(object{"kind": kind})}, nil))
+		reconciler.RunAttempt(t.Context(), execution.NewAttempt(h,
+			&cause.Cause{Object: jsontext.NewFromValue(object{"kind": kind})}, nil))
 	}
 	if strings.Join(got, " ") != "Pod Secret Pod" {
 		t.Errorf("the kinds are %v, want Pod, Secret and Pod", got)

@@ -131,7 +131,8 @@ func isCalledOften(h *handlers.Handler) bool {
 func withNames(log logr.Logger, a *execution.Attempt) logr.Logger {
 	values := append(make([]any, 0, 8), "handler", a.Call.Handler.ID)
 	if asked := a.Call.Admission; asked != nil {
-		return logging.WithFormattedValues(log, append(values, "operation", asked.Operation, "subresource", asked.Subresource)...)
+		return logging.WithFormattedValues(log,
+			append(values, "operation", asked.Operation, "subresource", asked.Subresource)...)
 	}
 	// Event handlers are called once, so they do not have an attempt number.
 	switch h := a.Call.Handler; h.Family {

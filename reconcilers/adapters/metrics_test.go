@@ -91,7 +91,8 @@ func TestMetricsCountOutcomes(t *testing.T) {
 					a.Outcome = tc.outcome
 					return nil
 				}
-				attempt(t.Context(), t, adapters.ChainAdapters(calling(), adapters.MeasuringAdapter(newMetrics(t, "op", registry))), a)
+				attempt(t.Context(), t, adapters.ChainAdapters(calling(),
+					adapters.MeasuringAdapter(newMetrics(t, "op", registry))), a)
 				want := map[string]float64{
 					"kopf_handler_attempts_total handler=fn kind=KopfExample operator=op outcome=" + tc.want +
 						" reason=create": 1,
@@ -188,7 +189,8 @@ func TestNoMetrics(t *testing.T) {
 	for name, measured := range map[string]*metrics.OperatorMetrics{"Nil": nil, "Zero": {}} {
 		t.Run(name, func(t *testing.T) {
 			if got := attempt(
-				t.Context(), t, adapters.ChainAdapters(calling(), adapters.ErrorClasses, adapters.MeasuringAdapter(measured)),
+				t.Context(), t, adapters.ChainAdapters(calling(), adapters.ErrorClasses,
+					adapters.MeasuringAdapter(measured)),
 				attemptOf(returning(nil)),
 			); !got.Final {
 				t.Errorf("without metrics, the function must be called: %+v", got)

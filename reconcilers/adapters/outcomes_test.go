@@ -152,8 +152,12 @@ func TestWholeChain(t *testing.T) {
 		"LastExit": {
 			reason: "an exit interrupts even the last attempt, and one with a permanent error", exits: time.Second,
 			change: retries(1),
-			call:   func(ctx context.Context, _ *handlers.Invocation) error { <-ctx.Done(); return permanent{ctx.Err()} },
-			want:   outcome{Aborted: true, Delay: -1, Err: "context canceled"},
+			call: func(ctx context.Context,
+				_ *handlers.Invocation) error {
+				<-ctx.Done()
+				return permanent{ctx.Err()}
+			},
+			want: outcome{Aborted: true, Delay: -1, Err: "context canceled"},
 		},
 		"ExitBeforeDeadline": {
 			reason: "an exit before the deadline aborts the attempt", call: waiting, exits: time.Second,

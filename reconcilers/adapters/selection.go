@@ -130,7 +130,8 @@ func isPanic(err error) bool { return err != nil && panics.StackFields(err) != n
 
 // isAmong reports whether the same function under the same id is already chosen, for whatever reason.
 func (h *Handler) isAmong(chosen []*Handler) bool {
-	return slices.ContainsFunc(chosen, func(other *Handler) bool { return h.Description.RepeatsFunction(other.Description) })
+	return slices.ContainsFunc(chosen,
+		func(other *Handler) bool { return h.Description.RepeatsFunction(other.Description) })
 }
 
 // HasTwin reports whether the others contain another registration of the handler, by another selection of the kind.

@@ -94,7 +94,8 @@ func TestStopped(t *testing.T) {
 		},
 		"Filter": {
 			handler: handlers.Handler{
-				Family: handlers.Watching, Filters: []handlers.Filter{verdictAdapter(true), verdictAdapter(false), failing},
+				Family: handlers.Watching, Filters: []handlers.Filter{verdictAdapter(true), verdictAdapter(false),
+					failing},
 			},
 			question: execution.Selection,
 			want:     execution.Stop{By: "Filters", Why: execution.FilteredOut, Filter: 1},

@@ -28,8 +28,8 @@ func (h *answerLog) addAnswer(handler *handlers.Handler, stop execution.Stop) {
 	*h = append(*h, line)
 }
 
-// TestSelectReportsHandlers shows that Select and Matching report each handler in order, with the reason if its function would
-// not be called.
+// TestSelectReportsHandlers shows that Select and Matching report each handler in order, with the reason if its
+// function would not be called.
 func TestSelectReportsHandlers(t *testing.T) {
 	no, broken := []handlers.Filter{verdictAdapter(false)}, []handlers.Filter{failing}
 	changing := []*handlers.Handler{

@@ -35,7 +35,8 @@ func TestDeletion(t *testing.T) {
 			false},
 		"Unmatched": {
 			"a handler that does not match does not hold the object",
-			func(w *stoppableWorld) { w.letGo(); synctest.Wait(); w.forget(); w.unmatched = errUnmatched }, false, false,
+			func(w *stoppableWorld) { w.letGo(); synctest.Wait(); w.forget(); w.unmatched = errUnmatched }, false,
+			false,
 		},
 		"Broken": {
 			"a filter that fails does not hold the object",

@@ -66,7 +66,8 @@ func TestDeliveries(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := newStoppableWorld(t, with(settings.Settings{PauseTimeout: 25 * second}), tick, returnResult("made"))
+				s := newStoppableWorld(t, with(settings.Settings{PauseTimeout: 25 * second}), tick,
+					returnResult("made"))
 				s.refuse = slices.Repeat([]error{errors.New("no connection")}, tc.fails)
 				s.runPass()
 				synctest.Wait()
@@ -99,9 +100,11 @@ func TestNewestState(t *testing.T) {
 			"7"},
 		"Write": {"the answer to a write is used if the cache is older", []patching.WriteResult{{Body: version("5")}},
 			version("3"), "5"},
-		"Gone":    {"a cache without the object counts as late", []patching.WriteResult{{Body: version("5")}}, nil, "5"},
+		"Gone": {"a cache without the object counts as late", []patching.WriteResult{{Body: version("5")}}, nil,
+			"5"},
 		"Nothing": {"without an answer, the cache is used", []patching.WriteResult{{}}, version("3"), "3"},
-		"Deleted": {"an answer about a gone object is not used", []patching.WriteResult{{Body: version("5"), Gone: true}},
+		"Deleted": {"an answer about a gone object is not used",
+			[]patching.WriteResult{{Body: version("5"), Gone: true}},
 			version("3"), "3"},
 		"Released": {"an answer that released the object is not used",
 			[]patching.WriteResult{{Body: version("5"), Released: true}}, version("3"), "3"},
@@ -121,7 +124,10 @@ func TestNewestState(t *testing.T) {
 				w = newWorld(t, spawning(&w, handlers.Background{Daemon: true},
 					func(ctx context.Context, call *handlers.Invocation) error {
 						for range tc.answers {
-							_ = call.Writes.AddTransform(func(body map[string]any) error { body["spec"] = 1; return nil })
+							_ = call.Writes.AddTransform(func(body map[string]any) error {
+								body["spec"] = 1
+								return nil
+							})
 							if err := call.Writes.Flush(ctx); err != nil {
 								return err
 							}

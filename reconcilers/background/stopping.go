@@ -114,7 +114,8 @@ func (t *task) cancelContext() {
 func (t *task) releaseDeletion() {
 	t.overdue = true
 	if t.reason&Deleted != 0 && t.object.awaited {
-		logging.Warn(t.taskLogger(), "Handler does not stop; calling the deletion handlers of its object beside it", "after",
+		logging.Warn(t.taskLogger(), "Handler does not stop; calling the deletion handlers of its object beside it",
+			"after",
 			DefaultDeletionWait.String())
 		t.requestReconcile()
 	}
@@ -130,7 +131,8 @@ func (t *task) logReminder() {
 	if t.reason&(Exiting|Pausing) != 0 {
 		return // it is about to be abandoned
 	}
-	logging.Warn(t.taskLogger(), "Handler does not stop, and its object waits for it; a cancellation timeout would limit that",
+	logging.Warn(t.taskLogger(),
+		"Handler does not stop, and its object waits for it; a cancellation timeout would limit that",
 		"reason", t.reason.String())
 	time.AfterFunc(t.pollingInterval(), t.whileRunning(t.logReminder))
 }

@@ -81,7 +81,8 @@ func TestWritesInTheBackground(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var w *world
 		w = newWorld(
-			t, spawning(&w, handlers.Background{Interval: time.Minute}, returnResult("first"), returnResult("second"), returnResult("third")),
+			t, spawning(&w, handlers.Background{Interval: time.Minute}, returnResult("first"), returnResult("second"),
+				returnResult("third")),
 		)
 		w.refuse = []error{
 			errors.New("no connection"), errors.New("no connection"), nil,

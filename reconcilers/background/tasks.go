@@ -49,18 +49,19 @@ type task struct {
 	due     time.Time      // next tick of a timer, without the idle time; zero while it runs or if it is unknown
 	ended   time.Time      // end of the last tick of a timer that only has an idle time
 
-	writing   chan struct{} // a semaphore: full during a write
-	running   bool          // between beginRun and endRun
-	calling   bool          // the function is being called
-	gate      kind.Gate     // gate that counts the run; nil if there is none
-	reason    Reason
-	stopping  chan struct{} // closed when the function must stop
-	cancel    context.CancelCauseFunc
-	settle    func() bool // unsubscribes from the end of the permission to write
-	released  bool        // [Supervisor.StopAndWait] does not wait for the task any more: it has ended, or was abandoned
-	cancelDue bool        // the cancellation backoff is over
-	lingers   bool        // it did not stop within the instant exit time
-	overdue   bool        // deletion handlers do not wait for it any more
+	writing  chan struct{} // a semaphore: full during a write
+	running  bool          // between beginRun and endRun
+	calling  bool          // the function is being called
+	gate     kind.Gate     // gate that counts the run; nil if there is none
+	reason   Reason
+	stopping chan struct{} // closed when the function must stop
+	cancel   context.CancelCauseFunc
+	settle   func() bool // unsubscribes from the end of the permission to write
+	// [Supervisor.StopAndWait] does not wait for the task any more: it has ended, or was abandoned
+	released  bool
+	cancelDue bool // the cancellation backoff is over
+	lingers   bool // it did not stop within the instant exit time
+	overdue   bool // deletion handlers do not wait for it any more
 }
 
 // handlerID returns the id of the handler.
@@ -126,7 +127,8 @@ func (t *task) initialDelay() time.Duration {
 		delay, err = t.backgroundOptions().InitialDelay(body)
 	}
 	if err != nil {
-		t.taskLogger().Error(err, "Initial delay of a handler failed; starting it without a delay", panics.StackFields(err)...)
+		t.taskLogger().Error(err, "Initial delay of a handler failed; starting it without a delay",
+			panics.StackFields(err)...)
 		return 0
 	}
 	return max(delay, 0)

@@ -73,7 +73,8 @@ func TestJournalOfBackground(t *testing.T) {
 			func(w *world) {
 				metadata, _ := w.body["metadata"].(map[string]any)
 				metadata["deletionTimestamp"] = "2000-01-01T00:00:00Z"
-				_, _, _ = w.Supervise(w.t.Context(), &cause.Cause{Object: jsontext.NewFromValue(w.body), Deleting: true})
+				_, _, _ = w.Supervise(w.t.Context(),
+					&cause.Cause{Object: jsontext.NewFromValue(w.body), Deleting: true})
 			}, nil,
 		},
 	} {

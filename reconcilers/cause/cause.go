@@ -106,8 +106,9 @@ func (r Reason) HasHandlers() bool {
 // because a new object is not resumed.
 func Detect(o Observation) *Cause {
 	c := &Cause{
-		Object: cmp.Or(o.Object, jsontext.NewFromValue(o.Body)), Old: o.Old, New: o.New, Veiled: o.Veiled, Initial: o.Initial,
-		Gone: o.Gone, Deleting: isDeleting(o.Body), Held: hasFinalizer(o.Body, o.Finalizer), Handled: o.Old != nil,
+		Object: cmp.Or(o.Object, jsontext.NewFromValue(o.Body)), Old: o.Old, New: o.New, Veiled: o.Veiled,
+		Initial: o.Initial,
+		Gone:    o.Gone, Deleting: isDeleting(o.Body), Held: hasFinalizer(o.Body, o.Finalizer), Handled: o.Old != nil,
 	}
 	// Usually nothing has changed: one pointer comparison replaces the diff of two equal essences.
 	if !isSame(o.Old, o.New) {

@@ -23,7 +23,7 @@ var (
 	whole = cause.Redaction{Paths: []diff.Path{nil}}
 )
 
-// forms returns all forms in which an essence can be stored, as JSON texts and as they are read back from the object.
+// forms returns all stored forms of an essence, as JSON texts and as they are read back from the object.
 func forms(t *testing.T, r cause.Redaction, essence diffbase.Essence) (texts []string, stored []diffbase.Essence) {
 	t.Helper()
 	for form, err := range r.StoredForms(body, essence) {
@@ -48,7 +48,6 @@ func parsed(t *testing.T, text string) diffbase.Essence {
 	return essence
 }
 
-// seen returns the cause for handlers: the difference between the stored essence and the present one.
 func seen(r cause.Redaction, stored, present diffbase.Essence) *cause.Cause {
 	old, veiled := r.RestoreEssence(body, stored, present)
 	return cause.Detect(cause.Observation{Body: body, Old: old, New: present, Veiled: veiled})

@@ -75,8 +75,9 @@ func TestLens(t *testing.T) {
 		"LegacyProgress": {
 			reason: "progress in the status is removed, even if handlers use the status",
 			lens:   newLens(diff.Path{"status"}),
-			body:   object{"spec": spec, "status": object{"x": "y", "kopf": object{"progress": object{"fn": object{}}}}},
-			now:    object{"spec": spec, "status": object{"x": "y"}},
+			body: object{"spec": spec, "status": object{"x": "y",
+				"kopf": object{"progress": object{"fn": object{}}}}},
+			now: object{"spec": spec, "status": object{"x": "y"}},
 		},
 		"Extra": {
 			reason: "of the status, only fields used by handlers are in the essence",

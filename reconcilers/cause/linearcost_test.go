@@ -58,7 +58,8 @@ func TestLinear(t *testing.T) {
 		"UselessDigests": {"paths to absent fields do not multiply the cost", 3000,
 			func(size int) (cause.Redaction, diffbase.Essence, diffbase.Essence) {
 				stored := wide(size, "x")
-				stored["$digests"] = essenceSealer(size, func(i int) []any { return []any{"spec", fmt.Sprint("other", i)} })
+				stored["$digests"] = essenceSealer(size,
+					func(i int) []any { return []any{"spec", fmt.Sprint("other", i)} })
 				return cause.Redaction{}, stored, wide(size, "y")
 			}},
 		"LongPaths": {"the length of one path does not multiply the cost", 20_000,

@@ -45,7 +45,8 @@ func (r *Redaction) StoredForms(
 ) func(yield func(diffbase.Essence, error) bool) {
 	return func(yield func(diffbase.Essence, error) bool) {
 		d := r.objectDigests(body)
-		_ = yield(r.sealByRules(d, essence)) && yield(sealPaths(d, essence, []diff.Path{nil})) && yield(d.sealWhole(essence))
+		_ = yield(r.sealByRules(d, essence)) && yield(sealPaths(d, essence, []diff.Path{nil})) &&
+			yield(d.sealWhole(essence))
 	}
 }
 

@@ -13,8 +13,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// crashTest is the life of one object under an operator that crashes repeatedly: the object is created, edited during that,
-// updated, and deleted.
+// crashTest is the life of one object under an operator that crashes repeatedly: the object is created, edited during
+// that, updated, and deleted.
 type crashTest struct {
 	*world
 	mu     sync.Mutex
@@ -131,7 +131,8 @@ func (s *crashTest) runWholeLife() {
 	s.wantExplainedCalls()
 }
 
-// wantExplainedCalls checks that every handler succeeded and that no handler was called more often than the crashes explain.
+// wantExplainedCalls checks that every handler succeeded and that no handler was called more often than the crashes
+// explain.
 func (s *crashTest) wantExplainedCalls() {
 	usual := map[string]int{ // number of calls without crashes
 		"create a": 1, "create b": 2, "create c": 1,

@@ -181,7 +181,8 @@ func TestDependencyMistakes(t *testing.T) {
 		}, `sub-handlers of handler "p" wait for one another: "a" after "b" after "c" after "a"`},
 		"Undeclared": {"a dependency that is not declared is an error", []*handlers.Handler{
 			sub("a", ok), sub("b", ok, afterSuccess("a", "aa")),
-		}, `sub-handler "b" of handler "p" comes after "aa", which is not declared: declare it before they are run`},
+		}, `sub-handler "b" of handler "p" comes after "aa", which is not declared: declare it before they are ` +
+			`run`},
 		"UndeclaredOfUnmatching": {"an undeclared dependency is an error even if its dependent does not match",
 			[]*handlers.Handler{
 				sub("b", ok, afterEnd("aa"), never),

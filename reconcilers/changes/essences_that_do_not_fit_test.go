@@ -12,8 +12,8 @@ import (
 // applied is an annotation outside of the essence.
 const applied = "kubectl.kubernetes.io/last-applied-configuration"
 
-// fillAnnotations fills the annotations until the given number of bytes is left. A negative number means that later writes must
-// remove that many bytes.
+// fillAnnotations fills the annotations until the given number of bytes is left. A negative number means that later
+// writes must remove that many bytes.
 func (w *world) fillAnnotations(room int) {
 	w.set(strings.Repeat("y", annotationsLimit-room-w.size()-len(applied)), "metadata", "annotations", applied)
 }

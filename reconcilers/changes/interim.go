@@ -49,7 +49,8 @@ func NewInterim(prefix, bound string) Interim {
 
 // annotationKeys returns the keys of the annotations in which the essence can be stored.
 func (i Interim) annotationKeys(body map[string]any) []string {
-	return keys.AnnotationKeys(i.annotations.Prefix, keys.MarkForObject(body, i.annotations.Bound, i.annotations.Key), false)
+	return keys.AnnotationKeys(i.annotations.Prefix, keys.MarkForObject(body, i.annotations.Bound, i.annotations.Key),
+		false)
 }
 
 // Build returns the essence of the object, as the storage of last-handled configurations in annotations does.

@@ -10,8 +10,8 @@ import (
 
 const apart = "-ofExample"
 
-// wantSeparateMemory compares the separate memory of the object, and checks that the memory copied from another object is
-// unchanged.
+// wantSeparateMemory compares the separate memory of the object, and checks that the memory copied from another object
+// is unchanged.
 func (w *world) wantSeparateMemory(when, essence string) {
 	w.t.Helper()
 	w.wantAt(when, essence+"\n", "metadata", "annotations", handled+apart)

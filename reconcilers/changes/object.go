@@ -240,7 +240,8 @@ func (o *object) readRecord(ctx context.Context, id string) (*progress.Record, e
 // binding does so on purpose, to have the object handled again. One that replaces the metadata removes the binding,
 // too.
 func (o *object) isBound() bool {
-	return o.handling.BoundTo != "" && annotationsOf(o.body)[o.handling.bindingKey(o.body)] == patching.ObjectUID(o.body)
+	return o.handling.BoundTo != "" &&
+		annotationsOf(o.body)[o.handling.bindingKey(o.body)] == patching.ObjectUID(o.body)
 }
 
 // hasLostRecords reports whether all records are missing that our last write left.
@@ -389,8 +390,7 @@ func (o *object) removeSeparateMemory(patch *patching.Patch, binding string) err
 	return err
 }
 
-// unbindMemory removes the binding of an object without memory. Memory that was copied from another object stays bound
-// to that.
+// unbindMemory removes the binding of an object without memory. Copied memory stays bound to the other object.
 func (o *object) unbindMemory(patch *patching.Patch) {
 	key := o.handling.bindingKey(o.kept)
 	if o.foreign == nil && o.handling.BoundTo != "" && annotationsOf(o.body)[key] != nil {

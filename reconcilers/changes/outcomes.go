@@ -60,7 +60,8 @@ func (p *pass) retryUnwritten(ctx context.Context, seen *observation, busy bool)
 	p.outcomes = kept
 	err := p.retryWrite(ctx, kept, seen, busy)
 	if err == nil {
-		p.memory.Initial = p.memory.Initial || kept.cause.Initial && !kept.state.AllFinished() // the resume is unfinished
+		// the resume is unfinished
+		p.memory.Initial = p.memory.Initial || kept.cause.Initial && !kept.state.AllFinished()
 		// The metrics count the end of the change in this pass.
 		if kept.canClose() {
 			p.closed = kept.cause.Reason
@@ -247,7 +248,8 @@ func (p *pass) reopenAncestors(handled *outcomes, root string, sub *execution.At
 		// These are the registered handler, and the sub-handlers between the two.
 		runs := id == root || a.Call.Handler.Root == root && strings.HasPrefix(sub.Call.Handler.ID, id+"/")
 		if runs && a != sub && a.Call.Cause == sub.Call.Cause && a.Outcome.Final && a.Outcome.Err == nil {
-			p.reviseOutcome(handled, a, a.Limits.PendingOutcome(&execution.PendingError{Delay: ptr.Deref(sub.Outcome.Delay, 0)}))
+			p.reviseOutcome(handled, a,
+				a.Limits.PendingOutcome(&execution.PendingError{Delay: ptr.Deref(sub.Outcome.Delay, 0)}))
 		}
 	}
 }

@@ -114,7 +114,9 @@ func (p *pass) recordDecisions(selected []*adapters.Handler, due, picked []*exec
 }
 
 // dueHandlers returns the states of the handlers that can be called now, each once, in the order of registration.
-func (r *runner) dueHandlers(ctx context.Context, selected []*adapters.Handler) (due []*execution.HandlerState, err error) {
+func (r *runner) dueHandlers(
+	ctx context.Context, selected []*adapters.Handler,
+) (due []*execution.HandlerState, err error) {
 	for _, handler := range selected {
 		state := r.outcomes.state.StateOf(handler.Description.ID)
 		ok, err := handler.IsDue(ctx, state.Account(), r.pass.handling.Now, r.pass.look.VerdictFunc())
@@ -173,7 +175,8 @@ func (r *runner) concludeAttempt(a *execution.Attempt) error {
 // here: the write reports them.
 func (r *runner) adoptChanges(a *execution.Attempt, transforms []patching.Transform) {
 	patch := patching.Patch{Transforms: patching.ContainPanics(transforms)}
-	if err := patch.AddResult(a.Call.Handler.ID, a.ResultToWrite(), a.Call.Handler.FormerIDs...); err != nil || patch.IsEmpty() {
+	if err := patch.AddResult(a.Call.Handler.ID, a.ResultToWrite(), a.Call.Handler.FormerIDs...); err != nil ||
+		patch.IsEmpty() {
 		return
 	}
 	if changed, err := patch.ApplyTo(r.working); err == nil {
@@ -188,7 +191,8 @@ func (i *invocation) runFunction(ctx context.Context) error {
 	i.requests, i.over = make(chan func()), make(chan struct{})
 	defer close(i.over)
 	i.interval = pass.handling.Checkpoint
-	running, cancel := adapters.FunctionContext(ctx) // separate from [invocation.serveUntilDone], which can be busy with a write
+	// separate from [invocation.serveUntilDone], which can be busy with a write
+	running, cancel := adapters.FunctionContext(ctx)
 	defer cancel(nil)
 	i.cancel, i.log = cancel, logf.FromContext(ctx)
 	i.prepareCall(i.handler, i.attempt, nil)

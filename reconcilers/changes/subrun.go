@@ -63,7 +63,8 @@ func (r *subRun) callDue(ctx context.Context) error {
 		}
 		place := r.queue[0]
 		r.queue = r.queue[1:]
-		if err := r.subs.makeAttempt(ctx, r.all[place], func() execution.Account { return r.accountOf(place) }); err != nil {
+		if err := r.subs.makeAttempt(ctx, r.all[place],
+			func() execution.Account { return r.accountOf(place) }); err != nil {
 			return err
 		}
 		if err := r.releaseDependents(ctx, place); err != nil {

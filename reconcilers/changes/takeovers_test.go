@@ -60,8 +60,8 @@ func recordDifferences(into *[]string, ids ...string) (all []*handlers.Handler) 
 	return all
 }
 
-// interruptUpdate returns the state after an update from one to two during which the operator was killed: u has seen two, v has
-// not.
+// interruptUpdate returns the state after an update from one to two during which the operator was killed: u has seen
+// two, v has not.
 func interruptUpdate(w *world) otherOperator {
 	p := w.start(onUpdate("u", ok), onUpdate("v", fails(9, temporaryError{10 * time.Second})))
 	p.settle()
@@ -190,7 +190,8 @@ func TestTakeovers(t *testing.T) {
 	})
 }
 
-// closeUpdate produces the state after an update that u has seen as two and v as three; the update for u has not begun yet.
+// closeUpdate produces the state after an update that u has seen as two and v as three; the update for u has not begun
+// yet.
 func closeUpdate(w *world) {
 	interruptUpdate(w)
 	w.set("three", "spec", "field")
@@ -199,8 +200,8 @@ func closeUpdate(w *world) {
 	w.want("interim", "three", at(w.annotation(interim), "spec", "field"))
 }
 
-// revertUpdate produces the state after the revert of an update that u had seen: the revert is stored as an update, but no
-// handler has succeeded for it yet.
+// revertUpdate produces the state after the revert of an update that u had seen: the revert is stored as an update, but
+// no handler has succeeded for it yet.
 func revertUpdate(w *world) {
 	interruptUpdate(w)
 	w.set("one", "spec", "field")

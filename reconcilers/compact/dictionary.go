@@ -33,8 +33,8 @@ func unpackTexts(objects []*CachedObject) (texts [][]byte) {
 	return texts
 }
 
-// chooseDictionary returns the dictionary with which the texts take the least memory. It returns nil unless that is much less
-// than with the current dictionary.
+// chooseDictionary returns the dictionary with which the texts take the least memory. It returns nil unless that is
+// much less than with the current dictionary.
 func chooseDictionary(texts [][]byte, before *s2.Dict) (best *s2.Dict) {
 	if len(texts) == 0 {
 		return nil

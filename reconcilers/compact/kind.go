@@ -46,7 +46,8 @@ func hasTaggedField(typ, field reflect.Type, tag string) bool {
 	return is && len(found.Index) == 1 && found.Type == field && strings.HasPrefix(found.Tag.Get("protobuf"), tag)
 }
 
-// MatchesType reports whether a Go type, or a pointer to it, is the type of the kind's objects. It is false for a nil kind.
+// MatchesType reports whether a Go type, or a pointer to it, is the type of the kind's objects. It is false for a nil
+// kind.
 func (k *MessageKind) MatchesType(typ reflect.Type) bool {
 	if k == nil || typ == nil {
 		return false

@@ -57,8 +57,8 @@ func (p *Packer) NewFromMessage(message []byte) (*CachedObject, error) {
 	return &o, nil
 }
 
-// readMessageMetadata stores the metadata that is kept outside of the compressed message, and appends the metadata without the
-// managed fields.
+// readMessageMetadata stores the metadata that is kept outside of the compressed message, and appends the metadata
+// without the managed fields.
 func (o *CachedObject) readMessageMetadata(metadata, to []byte) (kept []byte, whole bool) {
 	var name, namespace, uid, version []byte
 	whole = EachField(metadata, func(f MessageField) {

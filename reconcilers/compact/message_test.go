@@ -167,7 +167,8 @@ func TestKinds(t *testing.T) {
 				t.Errorf("%s is a %s: %v", name, typ, !want)
 			}
 		}
-		if kind.MatchesType(nil) || kind.MatchesType(reflect.TypeFor[corev1.Node]()) || kind.MatchesType(reflect.TypeFor[*corev1.Node]()) {
+		if kind.MatchesType(nil) || kind.MatchesType(reflect.TypeFor[corev1.Node]()) ||
+			kind.MatchesType(reflect.TypeFor[*corev1.Node]()) {
 			t.Errorf("%s is taken for another type", name)
 		}
 	}

@@ -131,9 +131,9 @@ func (o *CachedObject) Open() (*jsontext.LazyObject, error) {
 	return jsontext.New(unpacked), nil
 }
 
-// MayMention reports whether any of the words can occur in the object, as a string or as part of one. It does not decode
-// the object. If the object cannot be unpacked, it returns true, so that the caller decodes the object and gets the
-// error.
+// MayMention reports whether any of the words can occur in the object, as a string or as part of one. It does not
+// decode the object. If the object cannot be unpacked, it returns true, so that the caller decodes the object and gets
+// the error.
 func (o *CachedObject) MayMention(words ...string) bool {
 	unpacked, err := o.unpackContent()
 	return err != nil || slices.ContainsFunc(words, func(word string) bool {

@@ -74,8 +74,8 @@ type dictionaryChoice struct {
 	from []*CachedObject // collected in the packed form, because the next choice may never be made
 }
 
-// learnFrom collects an object that has been packed. It returns the dictionary to use from now on, and nil if the current
-// one stays.
+// learnFrom collects an object that has been packed. It returns the dictionary to use from now on, and nil if the
+// current one stays.
 func (c *dictionaryChoice) learnFrom(o *CachedObject) *s2.Dict {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -103,8 +103,8 @@ func New(text []byte, typ metav1.TypeMeta) (*CachedObject, error) {
 	return o, err
 }
 
-// OpenTrimmed returns an opened object without its managed fields, for a caller that does not cache it. The text can be reused
-// afterwards. The former state may be nil: see [jsontext.NewAfter].
+// OpenTrimmed returns an opened object without its managed fields, for a caller that does not cache it. The text can be
+// reused afterwards. The former state may be nil: see [jsontext.NewAfter].
 func OpenTrimmed(text []byte, former *jsontext.LazyObject) (*jsontext.LazyObject, error) {
 	s, _ := scratches.Get().(*scratch)
 	defer scratches.Put(s)
@@ -114,8 +114,8 @@ func OpenTrimmed(text []byte, former *jsontext.LazyObject) (*jsontext.LazyObject
 	return jsontext.NewAfter(slices.Clone(s.text), former), nil
 }
 
-// takeText copies the text of an object without its managed fields into the scratch. It returns an object that has only the
-// metadata outside of the compressed text.
+// takeText copies the text of an object without its managed fields into the scratch. It returns an object that has only
+// the metadata outside of the compressed text.
 func (s *scratch) takeText(text []byte, typ metav1.TypeMeta) (*CachedObject, error) {
 	var metadata jsontext.RawMember
 	typed, isEmpty := typ.Kind == "", true
@@ -151,8 +151,8 @@ func (s *scratch) takeText(text []byte, typ metav1.TypeMeta) (*CachedObject, err
 	return &o, nil
 }
 
-// readMetadata stores the metadata that is kept outside of the text. It returns the member with the managed fields, whose value
-// is nil if there are none.
+// readMetadata stores the metadata that is kept outside of the text. It returns the member with the managed fields,
+// whose value is nil if there are none.
 func (o *CachedObject) readMetadata(metadata []byte) (managed jsontext.RawMember, whole bool) {
 	var name, namespace, uid, version []byte
 	whole = jsontext.EachMember(metadata, func(m jsontext.RawMember) {

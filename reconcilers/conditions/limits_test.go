@@ -71,8 +71,10 @@ func TestTold(t *testing.T) {
 		want   conditions.ReportedState
 		beside conditions.ReportedState // for an operator beside another one
 	}{
-		"none": {"an object without a status has no report", nil, conditions.ReportedState{}, conditions.ReportedState{}},
-		"odd":  {"a status that is not a mapping has no report", "up", conditions.ReportedState{}, conditions.ReportedState{}},
+		"none": {"an object without a status has no report", nil, conditions.ReportedState{},
+			conditions.ReportedState{}},
+		"odd": {"a status that is not a mapping has no report", "up", conditions.ReportedState{},
+			conditions.ReportedState{}},
 		"ready": {
 			"a Ready condition counts, whatever its status", with(item("Ready", "False", "Failed", "", before)),
 			conditions.ReportedState{Ready: true, Generation: 2}, conditions.ReportedState{},
@@ -103,7 +105,8 @@ func TestTold(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := []conditions.ReportedState{defaultTypes(t).ReadReported(object(c.status)), beside.ReadReported(object(c.status))}
+			got := []conditions.ReportedState{defaultTypes(t).ReadReported(object(c.status)),
+				beside.ReadReported(object(c.status))}
 			if d := cmp.Diff([]conditions.ReportedState{c.want, c.beside}, got); d != "" {
 				t.Errorf("%s: -want, +got:\n%s", c.reason, d)
 			}

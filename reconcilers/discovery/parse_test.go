@@ -75,7 +75,8 @@ func TestEmptyVersionMatchesNothing(t *testing.T) {
 
 func TestEmptyNames(t *testing.T) {
 	for _, keyword := range []string{"kind", "plural", "singular", "shortcut", "category"} {
-		if err := (&discovery.Selector{}).SetKeyword(keyword, ""); err == nil || !strings.Contains(err.Error(), keyword) {
+		if err := (&discovery.Selector{}).SetKeyword(keyword, ""); err == nil ||
+			!strings.Contains(err.Error(), keyword) {
 			t.Errorf("want an error that names the empty %s, got %v", keyword, err)
 		}
 	}
@@ -86,7 +87,8 @@ func TestParseFails(t *testing.T) {
 	for want, args := range map[string][]any{
 		"too many arguments: 4": {"a", "b", "c", "d"}, "a function stands alone: 1 arguments follow": {mine, "pods"},
 	} {
-		if _, err := discovery.ParseSelector(args, discovery.Selector{}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := discovery.ParseSelector(args, discovery.Selector{}); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("got the error %v, want %q", err, want)
 		}
 	}

@@ -90,7 +90,10 @@ func (p *Plan) dropUnable(patched []Resource) {
 	})
 	// Progress cannot be stored on such objects.
 	unpatchable := func(r Resource) bool { return !r.HasVerbs("patch") }
-	if !slices.ContainsFunc(p.Watched, func(r Resource) bool { return unpatchable(r) && containsResource(patched, r) }) {
+	if !slices.ContainsFunc(p.Watched, func(r Resource) bool {
+		return unpatchable(r) &&
+			containsResource(patched, r)
+	}) {
 		return
 	}
 	p.Watched = dropResources(p.Watched, func(r Resource) bool {

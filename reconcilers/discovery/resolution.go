@@ -45,7 +45,8 @@ func resolveDirect(s Selector, list []Resource, writes bool) (Resolution, error)
 	found := s.SelectFrom(list)
 	switch {
 	case len(found) == 0:
-		return Resolution{}, &unservedError{fmt.Sprintf("%s has no resource named %q", s.groupVersion(), s.singleName())}
+		return Resolution{}, &unservedError{fmt.Sprintf("%s has no resource named %q", s.groupVersion(),
+			s.singleName())}
 	case len(found) > 1:
 		return Resolution{Ambiguous: found}, &unservedError{
 			fmt.Sprintf("%s is ambiguous: it may be %q or %q", s, found[0].Plural, found[1].Plural),

@@ -93,7 +93,8 @@ func TestResolve(t *testing.T) {
 		"AmbiguousName": {
 			reason: "a name that is a plural and another singular is ambiguous", name: "widgets",
 			list: served(
-				discoverytest.WithResource(metav1.APIResource{Name: "widgetses", SingularName: "widgets", Kind: "Widgets"}),
+				discoverytest.WithResource(metav1.APIResource{Name: "widgetses", SingularName: "widgets",
+					Kind: "Widgets"}),
 			),
 			wantError: `example.org/v1 widgets is ambiguous: it may be "widgets" or "widgetses"`,
 		},

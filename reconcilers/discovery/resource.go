@@ -69,7 +69,8 @@ func (r Resource) isEvents() bool {
 // and delete, but it still accepts patches. They are necessary: the CRD waits for its objects, and these wait for their
 // finalizers.
 func (r Resource) isTerminating() bool {
-	return r.HasVerbs("delete", "deletecollection", "list", "watch") && !r.HasVerbs("create") && !r.HasVerbs("update") &&
+	return r.HasVerbs("delete", "deletecollection", "list", "watch") && !r.HasVerbs("create") &&
+		!r.HasVerbs("update") &&
 		!r.HasVerbs("patch")
 }
 

@@ -181,7 +181,8 @@ func (s Selector) MayMean(other Selector) bool {
 		return s == other || s.Everything && other.Func == nil || other.Everything && s.Func == nil
 	}
 	// Compare all names that the kind may have.
-	return slices.ContainsFunc(s.possibleNames(), func(name string) bool { return slices.Contains(other.possibleNames(), name) })
+	return slices.ContainsFunc(s.possibleNames(),
+		func(name string) bool { return slices.Contains(other.possibleNames(), name) })
 }
 
 // ContradictsVersion reports whether two selectors of one kind require different versions. Selectors of several kinds

@@ -142,7 +142,8 @@ func (h *Handling) WriteChanges(ctx context.Context, body map[string]any, patch 
 	result, err := h.Kind.WritePatch(ctx, "event handlers", patching.Target{Body: body}, patch, nil)
 	if err = errors.Join(err, result.StatusRefused); err != nil {
 		logf.FromContext(ctx).Error(
-			err, "Failed to write the changes of event handlers; dropping them", "handlers", adapters.HandlerIDs(h.Handlers),
+			err, "Failed to write the changes of event handlers; dropping them", "handlers",
+			adapters.HandlerIDs(h.Handlers),
 		)
 	}
 	return result

@@ -73,7 +73,8 @@ func TestAdopt(t *testing.T) {
 			object{"refuses": true},
 		},
 	} {
-		a := execution.NewAttempt(&handlers.Handler{ID: "fn"}, &cause.Cause{Object: jsontext.NewFromValue(tc.body)}, tc.body)
+		a := execution.NewAttempt(&handlers.Handler{ID: "fn"}, &cause.Cause{Object: jsontext.NewFromValue(tc.body)},
+			tc.body)
 		a.AdoptChanges(tc.other)
 		if d := cmp.Diff(tc.want, a.Call.Object); d != "" {
 			t.Errorf("%s: %s: -want, +got:\n%s", name, tc.reason, d)

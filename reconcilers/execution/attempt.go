@@ -193,7 +193,8 @@ func (a *Attempt) AllTransforms() []patching.Transform {
 func (a *Attempt) MarkWritten(n int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.Call.Live != nil { // daemons can run for days, and [Attempt.AllTransforms] is not used for them: free the memory
+	// daemons can run for days, and [Attempt.AllTransforms] is not used for them: free the memory
+	if a.Call.Live != nil {
 		a.transforms = slices.Clone(a.transforms[n:])
 		return
 	}

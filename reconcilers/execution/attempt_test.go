@@ -61,7 +61,8 @@ func TestAttemptRefuses(t *testing.T) {
 				t.Errorf("%s: got no error", tc.reason)
 			}
 			a.Outcome = execution.Outcome{Final: true}
-			if a.CloseForChanges(); len(a.UnwrittenTransforms()) > 0 || a.ResultToWrite() != nil || a.Call.Object["late"] != nil {
+			if a.CloseForChanges(); len(a.UnwrittenTransforms()) > 0 || a.ResultToWrite() != nil ||
+				a.Call.Object["late"] != nil {
 				t.Errorf("%s: want no trace of it, got %v, %v", tc.reason, a.Call.Object, a.ResultToWrite())
 			}
 		})

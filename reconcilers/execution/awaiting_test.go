@@ -30,7 +30,8 @@ func TestAwaiting(t *testing.T) {
 			execution.Limits{}.PendingOutcome(&wait), true, 0, time.Hour, "ConfigMap a"},
 		"a limit": {
 			"a wait ends with the timeout of the handler",
-			execution.Limits{Policy: handlers.Policy{Timeout: &limit}}.PendingOutcome(&wait), true, 0, limit, "ConfigMap a",
+			execution.Limits{Policy: handlers.Policy{Timeout: &limit}}.PendingOutcome(&wait), true, 0, limit,
+			"ConfigMap a",
 		},
 		"the rest of a limit": {
 			"a wait ends with the rest of the timeout",
@@ -68,7 +69,8 @@ func TestAwaiting(t *testing.T) {
 				t.Errorf("%s: awaits %t, retries %d, delay %s, waited %+v", c.reason, h.AwaitsChild(), h.Retries,
 					h.NextDelay(at), account.Waited)
 			}
-			if h.MarkAwake(); c.awaits && (h.NextDelay(at) != 0 || h.Account().Until.After(at) || h.AsRecord().Delayed == nil) {
+			if h.MarkAwake(); c.awaits && (h.NextDelay(at) != 0 || h.Account().Until.After(at) ||
+				h.AsRecord().Delayed == nil) {
 				t.Error("an awakened handler is not due, or its record has lost the delay")
 			}
 		})

@@ -236,8 +236,9 @@ func mergeIDs(a, b []string) []string {
 func (e *HandlerState) AsRecord() progress.Record {
 	started, retries, success, failure, purpose := e.Started, int64(e.Retries), e.Success, e.Failure, e.Purpose
 	r := progress.Record{Started: &started, Stopped: e.Stopped, Delayed: e.Delayed, Retries: &retries,
-		Success: &success, Failure: &failure, Message: e.Message, Subrefs: e.recordedSubrefs(), Succeeded: e.successesToRecord(),
-		Awaited: e.Awaited, Until: e.Until, Trace: e.Trace}
+		Success: &success, Failure: &failure, Message: e.Message, Subrefs: e.recordedSubrefs(),
+		Succeeded: e.successesToRecord(),
+		Awaited:   e.Awaited, Until: e.Until, Trace: e.Trace}
 	if purpose != "" {
 		r.Purpose = &purpose
 	}

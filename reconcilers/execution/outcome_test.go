@@ -117,7 +117,8 @@ func TestLimitsExceeded(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			err := execution.Limits{ID: "fn", Policy: tc.policy, Retries: tc.retries, Runtime: tc.runtime}.ExceededError()
+			err := execution.Limits{ID: "fn", Policy: tc.policy, Retries: tc.retries,
+				Runtime: tc.runtime}.ExceededError()
 			got := ""
 			if err != nil {
 				got = err.Error()

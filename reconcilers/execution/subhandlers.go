@@ -175,7 +175,8 @@ func (s *State) FetchRecord(id string) (*progress.Record, error) {
 		return e.loaded, nil
 	}
 	record, known := s.others[id]
-	if known || slices.Contains(s.owned, id) { // owned records were read by [RestoreState]: without a state, there is none
+	// owned records were read by [RestoreState]: without a state, there is none
+	if known || slices.Contains(s.owned, id) {
 		return record, nil
 	}
 	record, err := s.read(id)

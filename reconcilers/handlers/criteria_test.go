@@ -26,7 +26,8 @@ func TestPatterns(t *testing.T) {
 		"Equals": {"a pattern of a value matches only this value",
 			handlers.EqualTo("x"), []bool{true, false, false, false}},
 		"Null": {
-			"a pattern of null does not match a missing value", handlers.EqualTo(nil), []bool{false, false, true, false},
+			"a pattern of null does not match a missing value", handlers.EqualTo(nil),
+			[]bool{false, false, true, false},
 		},
 	} {
 		got := []bool{tc.pattern("x", true), tc.pattern("y", true), tc.pattern(nil, true), tc.pattern(nil, false)}

@@ -40,7 +40,8 @@ func TestKind(t *testing.T) {
 		"Activity": {"an activity has no kind", &handlers.Invocation{}, ""},
 		"Unknown": {
 			"an object with a malformed kind has no kind",
-			&handlers.Invocation{Cause: &cause.Cause{Object: jsontext.NewFromValue(map[string]any{"kind": int64(1)})}}, "",
+			&handlers.Invocation{Cause: &cause.Cause{Object: jsontext.NewFromValue(map[string]any{"kind": int64(1)})}},
+			"",
 		},
 		"Admission": {
 			"an admission request has no kind, because clients can send any",

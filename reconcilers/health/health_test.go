@@ -205,7 +205,8 @@ func TestAtWork(t *testing.T) {
 			h.Scope("a").ReportSynced()
 		}()
 		began := time.Now()
-		if at := h.WaitUntilReady(t.Context()); !at || time.Since(began) < minute || time.Since(began) > minute+time.Second {
+		if at := h.WaitUntilReady(t.Context()); !at || time.Since(began) < minute ||
+			time.Since(began) > minute+time.Second {
 			t.Errorf("got %v after %v, want it as soon as all is listed", at, time.Since(began))
 		}
 	})

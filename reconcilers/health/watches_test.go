@@ -109,9 +109,11 @@ func TestOverlappingWatches(t *testing.T) {
 		time.Sleep(minute)
 		want(t, "within the limit for a third watch", h.ReadyChecks())
 		time.Sleep(minute)
-		want(t, "the error of the watch is reported", h.ReadyChecks(), "watches: a: not watched for 2m0s: connection refused")
+		want(t, "the error of the watch is reported", h.ReadyChecks(),
+			"watches: a: not watched for 2m0s: connection refused")
 		h.Scope("a").ReportStart()
-		want(t, "a scope that starts again is reported only as not listed", h.ReadyChecks(), "caches: a: not listed yet")
+		want(t, "a scope that starts again is reported only as not listed", h.ReadyChecks(),
+			"caches: a: not listed yet")
 	})
 }
 

@@ -88,7 +88,8 @@ func (x *Indexer) runIndexFunction(ctx context.Context, first *adapters.Handler,
 	h, err := x.firstDue(ctx, first, c, past)
 	switch {
 	case err != nil:
-		log.Error(err, "Filter of an index function failed; keeping the entries of the object", panics.StackFields(err)...)
+		log.Error(err, "Filter of an index function failed; keeping the entries of the object",
+			panics.StackFields(err)...)
 		return
 	// No selection matches, or the handler waits for its next attempt: the object does not belong into the index.
 	case h == nil:

@@ -92,7 +92,8 @@ func (d *Draft) AddVerdict(h *handlers.Handler, stop execution.Stop) {
 	d.look.Verdicts = append(d.look.Verdicts, v)
 }
 
-// VerdictFunc returns [Draft.AddVerdict] as a function, or nil if nothing is recorded, so that adapters can skip the work.
+// VerdictFunc returns [Draft.AddVerdict] as a function, or nil if nothing is recorded, so that adapters can skip the
+// work.
 func (d *Draft) VerdictFunc() func(h *handlers.Handler, stop execution.Stop) {
 	if d == nil {
 		return nil
@@ -107,8 +108,8 @@ func (d *Draft) ClearVerdicts() {
 	}
 }
 
-// AddToJournal adds the look to the journal, once. The look at a raw event is only added if a handler was not called: each call
-// is recorded as an attempt anyway.
+// AddToJournal adds the look to the journal, once. The look at a raw event is only added if a handler was not called:
+// each call is recorded as an attempt anyway.
 func (d *Draft) AddToJournal() {
 	// An object can have many raw events, so looks that led to calls only are not worth an entry each.
 	refused := func(v Verdict) bool { return v.Why != "" }
@@ -163,8 +164,8 @@ func requiredChange(w requirements.Words) string {
 	return strings.Join(parts, ", ")
 }
 
-// describeFilter describes the filter that did not match, in the words of the registration. Only a filter with a path has a
-// value that can be shown.
+// describeFilter describes the filter that did not match, in the words of the registration. Only a filter with a path
+// has a value that can be shown.
 func (d *Draft) describeFilter(v *Verdict, h *handlers.Handler, place int) {
 	// There may be fewer words than filters: such a filter is named by its position.
 	if place >= len(h.Words.Filters) {
@@ -182,8 +183,8 @@ func (d *Draft) describeFilter(v *Verdict, h *handlers.Handler, place int) {
 	d.describeField(v, criterion.Path, criterion.Text, found)
 }
 
-// describeField describes the value at the field, unless it is secret. A value that a registration requires of a secret field
-// is hidden as well, because a match would reveal the secret.
+// describeField describes the value at the field, unless it is secret. A value that a registration requires of a secret
+// field is hidden as well, because a match would reveal the secret.
 func (d *Draft) describeField(v *Verdict, field diff.Path, expected string, found any) {
 	v.Field = field.String()
 	if d.object.kind.hidesPath(field) {
@@ -239,8 +240,8 @@ func shortenText(text string) string {
 	return text[:end] + "…"
 }
 
-// changedPaths returns the first paths of a diff, and the number of further ones. Paths are shortened, because keys can have
-// any length.
+// changedPaths returns the first paths of a diff, and the number of further ones. Paths are shortened, because keys can
+// have any length.
 func changedPaths(all diff.Diff) (paths []string, more int) {
 	for i, item := range all {
 		if i == mostChanged {

@@ -83,8 +83,9 @@ func (j *Journal) Explain(kind string, object types.NamespacedName) (Explanation
 	// The history is copied once, so that all answers are based on the same entries.
 	uid, history := j.historyOf(Key{Kind: served.GroupKind(), Object: object})
 	e := Explanation{
-		Operator: standing.Operator, At: currentTime(), Kind: served.String(), Namespace: object.Namespace, Name: object.Name,
-		UID: uid, Handlers: make([]Answer, 0, len(served.Handlers)), History: history,
+		Operator: standing.Operator, At: currentTime(), Kind: served.String(), Namespace: object.Namespace,
+		Name: object.Name,
+		UID:  uid, Handlers: make([]Answer, 0, len(served.Handlers)), History: history,
 	}
 	// Facts about the whole operator come first, because they explain the state of all handlers.
 	e.Now = append(standing.factsFor(object.Namespace), j.factsAbout(served, e)...)
@@ -150,8 +151,8 @@ func (j *Journal) factsAbout(served Served, e Explanation) (all []string) {
 	return append(all, lastFact(e.History)...)
 }
 
-// lastFact says what blocks the object, or why its last pass called no handlers. It returns nothing if a later entry makes
-// that obsolete.
+// lastFact says what blocks the object, or why its last pass called no handlers. It returns nothing if a later entry
+// makes that obsolete.
 func lastFact(history []Entry) []string {
 	for _, entry := range slices.Backward(history) {
 		switch {
@@ -163,8 +164,8 @@ func lastFact(history []Entry) []string {
 		case entry.Look == nil || !entry.Look.IsOfChange():
 			// Events, writes, and calls outside of changes say nothing about this: look further back.
 		case entry.Look.Reason == string(cause.Noop):
-			return []string{"The last evaluation, " + formatTime(entry.At) + ", found no essential change: the status, " +
-				"and metadata of Kubernetes and other operators, do not count."}
+			return []string{"The last evaluation, " + formatTime(entry.At) + ", found no essential change: the " +
+				"status, and metadata of Kubernetes and other operators, do not count."}
 		case entry.Look.Reason == string(cause.Free):
 			return []string{"The object is being deleted, and this operator does not block that. Last evaluated " +
 				formatTime(entry.At) + "."}
@@ -253,7 +254,8 @@ func (n *news) answerText() string {
 	switch {
 	case n.verdict != nil && n.verdict.Why != "" && !n.looked.Before(n.called):
 		// Times can be equal, because they are truncated: the verdict is then the later one.
-		parts = append(parts, "Not called "+formatTime(n.looked)+", for "+n.look.causeText()+": "+n.verdict.whyNotCalled()+".")
+		parts = append(parts,
+			"Not called "+formatTime(n.looked)+", for "+n.look.causeText()+": "+n.verdict.whyNotCalled()+".")
 		if n.attempt != nil {
 			parts = append(parts, "Called before, "+formatTime(n.called)+": "+n.attempt.outcomeText()+".")
 		}
@@ -262,7 +264,8 @@ func (n *news) answerText() string {
 		parts = append(parts, "Called "+formatTime(n.called)+": "+n.attempt.outcomeText()+".")
 	case n.verdict != nil:
 		// It was selected, and no call has ended yet.
-		parts = append(parts, "Selected "+formatTime(n.looked)+", for "+n.look.causeText()+": it is running, or is next.")
+		parts = append(parts,
+			"Selected "+formatTime(n.looked)+", for "+n.look.causeText()+": it is running, or is next.")
 	default:
 		parts = append(parts, "Not evaluated yet.")
 	}

@@ -107,7 +107,8 @@ func TestNamespaces(t *testing.T) {
 	if !errors.As(err, &question) || err.Error() != want {
 		t.Errorf("without a namespace: want %q, got %v", want, err)
 	}
-	j.ForKind(schema.GroupKind{Kind: "Node"}, nil).ForObject(types.NamespacedName{Name: "n1"}, "u1").RecordEvent("ADDED", "1")
+	j.ForKind(schema.GroupKind{Kind: "Node"}, nil).ForObject(types.NamespacedName{Name: "n1"},
+		"u1").RecordEvent("ADDED", "1")
 	e, err := j.Explain("node", types.NamespacedName{Namespace: "ns", Name: "n1"})
 	if err != nil || e.Namespace != "" || e.Name != "n1" || len(e.History) != 1 {
 		t.Errorf("a cluster-scoped object must ignore the namespace: got %+v with error %v", e, err)

@@ -108,9 +108,9 @@ func (j *Journal) addEntry(key Key, uid types.UID, e Entry) {
 	p.addEntry(e, j.limits.Entries)
 }
 
-// VisitObjects calls visit for every object with entries, the newest first, with the number of its last entry. Numbers grow
-// with each entry of any object. The journal is locked meanwhile, so visit must be quick. Each returns the number of
-// the last entry; with a nil visit, it only does that.
+// VisitObjects calls visit for every object with entries, the newest first, with the number of its last entry. Numbers
+// grow with each entry of any object. The journal is locked meanwhile, so visit must be quick. Each returns the number
+// of the last entry; with a nil visit, it only does that.
 func (j *Journal) VisitObjects(visit func(of Key, changed uint64)) (changes uint64) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -124,8 +124,8 @@ func (j *Journal) VisitObjects(visit func(of Key, changed uint64)) (changes uint
 	return j.changes
 }
 
-// EntriesOf returns the entries of one object, the oldest first. It also returns whether the object is gone, and whether
-// it existed before this process, so that there are no entries of its earlier history.
+// EntriesOf returns the entries of one object, the oldest first. It also returns whether the object is gone, and
+// whether it existed before this process, so that there are no entries of its earlier history.
 func (j *Journal) EntriesOf(of Key) (entries []Entry, gone, listed bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -136,7 +136,8 @@ func (j *Journal) EntriesOf(of Key) (entries []Entry, gone, listed bool) {
 	return slices.Clone(p.entries), p.gone, p.listed
 }
 
-// newestPage returns the page of the object, creates it if necessary, and makes it the newest. The caller holds the lock.
+// newestPage returns the page of the object, creates it if necessary, and makes it the newest. The caller holds the
+// lock.
 func (j *Journal) newestPage(key Key) *page {
 	p, known := j.pages[key]
 	switch {

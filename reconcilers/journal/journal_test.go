@@ -60,7 +60,8 @@ func explained(t *testing.T, j *journal.Journal, object types.NamespacedName) jo
 	return e
 }
 
-// historyLines returns the history in short: each entry with its count, and its first and last time in seconds of virtual time.
+// historyLines returns the history in short: each entry with its count, and its first and last time in seconds of
+// virtual time.
 func historyLines(t *testing.T, j *journal.Journal, object types.NamespacedName) []string {
 	t.Helper()
 	begin := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)

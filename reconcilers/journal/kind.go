@@ -96,8 +96,9 @@ func (o Object) RecordAttempt(a *execution.Attempt) {
 	}
 	// Retry counts from 0, as in Kopf; users see attempts from 1.
 	called := &Attempt{
-		Handler: a.Call.Handler.ID, On: a.Call.Handler.VerbName(), Number: a.Call.Retry + 1, Outcome: outcomeOf(a.Outcome),
-		Took: a.Took.Round(time.Microsecond).Seconds(),
+		Handler: a.Call.Handler.ID, On: a.Call.Handler.VerbName(), Number: a.Call.Retry + 1,
+		Outcome: outcomeOf(a.Outcome),
+		Took:    a.Took.Round(time.Microsecond).Seconds(),
 	}
 	if err := failureOf(a.Outcome); err != nil {
 		called.Error = o.kind.errorText(err)

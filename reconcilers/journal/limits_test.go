@@ -59,7 +59,8 @@ func TestObjectsByDefault(t *testing.T) {
 	for _, limit := range []int{0, -1} {
 		j := kept(journal.Limits{Objects: limit})
 		for i := range journal.DefaultObjects + 1 {
-			widgetsOf(j).ForObject(types.NamespacedName{Namespace: "ns", Name: fmt.Sprint(i)}, "").RecordEvent("ADDED", "1")
+			widgetsOf(j).ForObject(types.NamespacedName{Namespace: "ns", Name: fmt.Sprint(i)}, "").RecordEvent("ADDED",
+				"1")
 		}
 		for name, want := range map[string]int{"0": 0, "1": 1, fmt.Sprint(journal.DefaultObjects): 1} {
 			if n := len(explained(t, j, types.NamespacedName{Namespace: "ns", Name: name}).History); n != want {

@@ -96,8 +96,8 @@ func (k *Kind) ServedKind(r discovery.Resource, own []*handlers.Handler) Served 
 	return s
 }
 
-// demandsOf describes the required properties of objects. Values required of secret fields are hidden, because they would
-// reveal the secret.
+// demandsOf describes the required properties of objects. Values required of secret fields are hidden, because they
+// would reveal the secret.
 func (k *Kind) demandsOf(h *handlers.Handler) (all []string) {
 	if h.Field != nil {
 		all = append(all, "field "+h.Field.String())
@@ -128,8 +128,8 @@ func (s Served) GroupKind() schema.GroupKind { return schema.GroupKind{Group: s.
 // String returns the kind with its group.
 func (s Served) String() string { return s.GroupKind().String() }
 
-// isNamed reports whether the word names the kind: by kind, resource, singular or short name, optionally followed by its
-// group or version and group, as in kubectl.
+// isNamed reports whether the word names the kind: by kind, resource, singular or short name, optionally followed by
+// its group or version and group, as in kubectl.
 func (s Served) isNamed(word string) bool {
 	word = strings.ToLower(word)
 	return slices.ContainsFunc(s.words, func(own string) bool {

@@ -57,7 +57,8 @@ func eventful(t *testing.T) journal.Explanation {
 	d.AddToJournal()
 	for _, kind := range []string{"", "MODIFIED"} {
 		d = o.StartEventLook(&cause.Cause{Type: kind})
-		d.AddVerdict(&handlers.Handler{ID: "hear", Family: handlers.Watching}, execution.Stop{Why: execution.FilteredOut})
+		d.AddVerdict(&handlers.Handler{ID: "hear", Family: handlers.Watching},
+			execution.Stop{Why: execution.FilteredOut})
 		d.AddToJournal()
 	}
 	o.StartBackgroundLook(&cause.Cause{}).AddToJournal()

@@ -11,9 +11,11 @@ import (
 // mostPlaces limits the paths that are kept of one write.
 const mostPlaces = 12
 
-// RecordWrite records a write of a patch of the object, or its failure. The first argument is empty for the write at the end
-// of a pass, or names the origin otherwise. Nothing is recorded if no request was necessary.
-func (o Object) RecordWrite(by string, patch patching.Patch, before map[string]any, result patching.WriteResult, err error) {
+// RecordWrite records a write of a patch of the object, or its failure. The first argument is empty for the write at
+// the end of a pass, or names the origin otherwise. Nothing is recorded if no request was necessary.
+func (o Object) RecordWrite(
+	by string, patch patching.Patch, before map[string]any, result patching.WriteResult, err error,
+) {
 	// Without an error or a response, no request was sent.
 	if o.kind == nil || err == nil && result.Body == nil && !result.Gone {
 		return
@@ -63,8 +65,8 @@ func patchedPaths(all, at []string, merge map[string]any) []string {
 	return all
 }
 
-// countFinalizers returns the number of finalizers. Counting is enough, because one write never replaces one finalizer by
-// another.
+// countFinalizers returns the number of finalizers. Counting is enough, because one write never replaces one finalizer
+// by another.
 func countFinalizers(body map[string]any) int {
 	metadata, _ := body["metadata"].(map[string]any)
 	list, _ := metadata["finalizers"].([]any)

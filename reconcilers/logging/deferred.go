@@ -43,8 +43,8 @@ func (d *deferred) formatValues() *deferred {
 	return d
 }
 
-// appendValues returns a sink with more deferred values. slices.Concat copies, so sinks that have the same parent do not share
-// the array that they append to.
+// appendValues returns a sink with more deferred values. slices.Concat copies, so sinks that have the same parent do
+// not share the array that they append to.
 func (d *deferred) appendValues(keysAndValues []any) *deferred {
 	return &deferred{base: d.base, values: slices.Concat(d.values, keysAndValues), all: d.all}
 }

@@ -117,7 +117,8 @@ func TestValuesAreFormattedOnce(t *testing.T) {
 	formatted := 0
 	sink := funcr.New(func(string, string) {}, funcr.Options{}).GetSink()
 	of := logr.New(counting{forgetful{sink}, &formatted})
-	log := logging.WithDeferredValues(logging.WithDeferredValues(logging.DeferAllValues(of), "a", 1), "b", 2).WithValues("c", 3)
+	log := logging.WithDeferredValues(logging.WithDeferredValues(logging.DeferAllValues(of), "a", 1), "b",
+		2).WithValues("c", 3)
 	log.V(1).Info("too detailed")
 	if formatted != 0 {
 		t.Errorf("values were formatted %d times without a line", formatted)
@@ -188,7 +189,8 @@ func TestValuesOfOthersAreFormattedAtOnce(t *testing.T) {
 			t.Errorf("%s: found zap: %t, logged %s", name, is, out.String())
 		}
 	}
-	if logging.WithFormattedValues(logr.Discard(), "a", 1).Enabled() || logging.DeferAllValues(logr.Discard()).Enabled() {
+	if logging.WithFormattedValues(logr.Discard(), "a", 1).Enabled() ||
+		logging.DeferAllValues(logr.Discard()).Enabled() {
 		t.Error("a discarding logger is enabled")
 	}
 }

@@ -12,10 +12,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// WithDeferredValues returns a logger with more values, like log.WithValues. The values must not change afterwards, because they are
-// formatted with the first line. Many loggers format values when they get them, which is a considerable part of the
-// cost of a pass; most loggers never log a line. Formatting is deferred only if the sink supports log/slog, as those of
-// zap and of the facade do. Code that adds values to the returned logger gets an ordinary logger.
+// WithDeferredValues returns a logger with more values, like log.WithValues. The values must not change afterwards,
+// because they are formatted with the first line. Many loggers format values when they get them, which is a
+// considerable part of the cost of a pass; most loggers never log a line. Formatting is deferred only if the sink
+// supports log/slog, as those of zap and of the facade do. Code that adds values to the returned logger gets an
+// ordinary logger.
 func WithDeferredValues(log logr.Logger, keysAndValues ...any) logr.Logger {
 	switch sink := log.GetSink().(type) {
 	case *deferred:
@@ -28,8 +29,8 @@ func WithDeferredValues(log logr.Logger, keysAndValues ...any) logr.Logger {
 	}
 }
 
-// DeferAllValues returns a logger that also defers the values which other code adds with WithValues. controller-runtime adds
-// an id to the logger of each request, and few lines ever contain it.
+// DeferAllValues returns a logger that also defers the values which other code adds with WithValues. controller-runtime
+// adds an id to the logger of each request, and few lines ever contain it.
 func DeferAllValues(log logr.Logger) logr.Logger {
 	log = WithDeferredValues(log)
 	if sink, is := log.GetSink().(*deferred); is {
@@ -38,8 +39,8 @@ func DeferAllValues(log logr.Logger) logr.Logger {
 	return log
 }
 
-// WithFormattedValues is [WithDeferredValues] for the loggers that users' functions receive. The values are formatted at once, and the sink is
-// that of the user's logger, so functions may convert it to its concrete type.
+// WithFormattedValues is [WithDeferredValues] for the loggers that users' functions receive. The values are formatted
+// at once, and the sink is that of the user's logger, so functions may convert it to its concrete type.
 func WithFormattedValues(log logr.Logger, keysAndValues ...any) logr.Logger {
 	if sink, is := log.GetSink().(*deferred); is {
 		return log.WithSink(sink.base.WithValues(slices.Concat(sink.values, keysAndValues)...))

@@ -11,8 +11,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
-// ObjectState is the state of one object in memory. An object without any state does not have an entry. The running pass is
-// its only user, so it does not have a lock. Between passes, [Objects] changes it under its own lock.
+// ObjectState is the state of one object in memory. An object without any state does not have an entry. The running
+// pass is its only user, so it does not have a lock. Between passes, [Objects] changes it under its own lock.
 type ObjectState struct {
 	// Changes is the state that passes leave for later ones: the initial mark, and outcomes that are not written yet.
 	Changes changes.Memory
@@ -26,8 +26,9 @@ type ObjectState struct {
 	blocked  string // the last logged reason of a block by malformed memory
 	panicked string // the last logged text of a panic
 
-	read   *compact.CachedObject // the cached state that [ObjectState.NewestState] decoded in this pass; nil without one
-	opened *jsontext.LazyObject  // that state, decoded
+	// the cached state that [ObjectState.NewestState] decoded in this pass; nil without one
+	read   *compact.CachedObject
+	opened *jsontext.LazyObject // that state, decoded
 }
 
 // write is the API server's answer to a write. It is decoded during a pass and compressed between passes: where objects
@@ -43,8 +44,8 @@ func (o *ObjectState) IsEmpty() bool {
 		o.Throttle.failures == 0 && o.blocked == "" && o.panicked == ""
 }
 
-// NewestState returns the newer of the cached state and our own last write. It decodes that state once in a pass. The result
-// is shared: callers must not modify it. It returns an error if the object cannot be decoded.
+// NewestState returns the newer of the cached state and our own last write. It decodes that state once in a pass. The
+// result is shared: callers must not modify it. It returns an error if the object cannot be decoded.
 func (o *ObjectState) NewestState(cached *compact.CachedObject) (*jsontext.LazyObject, error) {
 	o.dropCachedWrite(cached)
 	switch {
@@ -86,8 +87,8 @@ func (o *ObjectState) IsEcho(cached *compact.CachedObject) bool {
 	return has == settled
 }
 
-// ApplyPassResult stores the result of a pass over the cached object. Latest is the cached state at the end of the pass. It may
-// differ from the one that the pass began with, and is nil if the cache does not have the object.
+// ApplyPassResult stores the result of a pass over the cached object. Latest is the cached state at the end of the
+// pass. It may differ from the one that the pass began with, and is nil if the cache does not have the object.
 func (o *ObjectState) ApplyPassResult(cached *compact.CachedObject, next changes.Next, latest *compact.CachedObject) {
 	if next.Written != nil {
 		o.written = write{opened: next.Written}
@@ -107,9 +108,9 @@ func (o *ObjectState) ApplyPassResult(cached *compact.CachedObject, next changes
 	}
 }
 
-// NoteWrite stores the API server's answer to a write outside of the handling of changes, such as one for event handlers.
-// The body is nil if there was no write. Released reports whether the write removed the last finalizer of a deleted
-// object; its answer is then not kept.
+// NoteWrite stores the API server's answer to a write outside of the handling of changes, such as one for event
+// handlers. The body is nil if there was no write. Released reports whether the write removed the last finalizer of a
+// deleted object; its answer is then not kept.
 func (o *ObjectState) NoteWrite(body map[string]any, released bool) {
 	if body != nil && !released {
 		o.written, o.settled = write{opened: jsontext.NewFromValue(body)}, ""
@@ -117,8 +118,8 @@ func (o *ObjectState) NoteWrite(body map[string]any, released bool) {
 	o.released = o.released || released
 }
 
-// HasEnded reports whether the object has ended and the cache has not caught up: we removed its last finalizer, or the API
-// server returned "not found". The cache may still deliver our own earlier writes before the deletion.
+// HasEnded reports whether the object has ended and the cache has not caught up: we removed its last finalizer, or the
+// API server returned "not found". The cache may still deliver our own earlier writes before the deletion.
 func (o *ObjectState) HasEnded(cached *compact.CachedObject) bool {
 	has := cached.GetResourceVersion()
 	return o.released || o.gone != "" && (has == o.gone || patching.IsNewerVersion(o.gone, has))
@@ -132,14 +133,15 @@ func (o *ObjectState) newestVersion(cached *compact.CachedObject) string {
 	return o.written.resourceVersion()
 }
 
-// dropCachedWrite drops our own write as soon as the cache has it or a newer state; the cache is authoritative from then on.
-// Comparing versions of one object is sufficient, because a watch eventually delivers each state of an object or a
-// newer one. A deleted object loses its memory as a whole.
+// dropCachedWrite drops our own write as soon as the cache has it or a newer state; the cache is authoritative from
+// then on. Comparing versions of one object is sufficient, because a watch eventually delivers each state of an object
+// or a newer one. A deleted object loses its memory as a whole.
 func (o *ObjectState) dropCachedWrite(cached *compact.CachedObject) {
 	if o.written.isEmpty() {
 		return
 	}
-	if own, has := o.written.resourceVersion(), cached.GetResourceVersion(); has == own || patching.IsNewerVersion(has, own) {
+	if own, has := o.written.resourceVersion(), cached.GetResourceVersion(); has == own ||
+		patching.IsNewerVersion(has, own) {
 		o.written = write{}
 	}
 }
@@ -147,8 +149,8 @@ func (o *ObjectState) dropCachedWrite(cached *compact.CachedObject) {
 // isEmpty reports whether there is no write.
 func (w *write) isEmpty() bool { return w.opened == nil && w.packed == nil }
 
-// resourceVersion returns the resource version of the answer, or an empty one if it cannot be decoded. An empty version is
-// never newer than another one, so such a write stays until the next write or deletion.
+// resourceVersion returns the resource version of the answer, or an empty one if it cannot be decoded. An empty version
+// is never newer than another one, so such a write stays until the next write or deletion.
 func (w *write) resourceVersion() string {
 	if w.packed != nil {
 		return w.packed.GetResourceVersion()
@@ -160,8 +162,8 @@ func (w *write) resourceVersion() string {
 	return patching.ResourceVersion(body)
 }
 
-// packAnswer compresses the answer at the end of a pass. An answer that cannot be encoded stays decoded: it costs memory
-// only.
+// packAnswer compresses the answer at the end of a pass. An answer that cannot be encoded stays decoded: it costs
+// memory only.
 func (w *write) packAnswer() {
 	if w.opened == nil {
 		return
@@ -175,15 +177,16 @@ func (w *write) packAnswer() {
 // RequirePass makes the next pass handle the object even if its event is an echo of our own write.
 func (o *ObjectState) RequirePass() { o.settled = "" }
 
-// NoteBlocked records why the object is blocked. It reports whether the reason is new, because each reason is logged once.
+// NoteBlocked records why the object is blocked. It reports whether the reason is new, because each reason is logged
+// once.
 func (o *ObjectState) NoteBlocked(reason string) (news bool) {
 	news = o.blocked != reason
 	o.blocked = reason
 	return news
 }
 
-// IsRepeatedPanic reports whether the error is the same panic as that of the previous failure. Retries can repeat it without
-// limit, so its stack is logged once.
+// IsRepeatedPanic reports whether the error is the same panic as that of the previous failure. Retries can repeat it
+// without limit, so its stack is logged once.
 func (o *ObjectState) IsRepeatedPanic(err error) bool {
 	told := o.panicked
 	if o.panicked = ""; panics.StackFields(err) != nil {
@@ -207,10 +210,12 @@ type Throttle struct {
 // RemainingDelay returns the time until the next pass may begin, or zero.
 func (t *Throttle) RemainingDelay(now time.Time) time.Duration { return max(0, t.until.Sub(now)) }
 
-// CountFailure counts a failure and returns the delay before the next pass. It takes the next of the delays, or the last one
-// when all are used. A longer delay from the API server takes precedence. With neither, again is false, and the object
-// waits for its next event.
-func (t *Throttle) CountFailure(delays []time.Duration, asked time.Duration, now time.Time) (delay time.Duration, again bool) {
+// CountFailure counts a failure and returns the delay before the next pass. It takes the next of the delays, or the
+// last one when all are used. A longer delay from the API server takes precedence. With neither, again is false, and
+// the object waits for its next event.
+func (t *Throttle) CountFailure(
+	delays []time.Duration, asked time.Duration, now time.Time,
+) (delay time.Duration, again bool) {
 	if len(delays) == 0 && asked == 0 {
 		return 0, false
 	}

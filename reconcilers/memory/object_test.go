@@ -115,7 +115,8 @@ func TestPast(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			o := &memory.ObjectState{}
-			o.ApplyPassResult(cached(body("5")), changes.Next{Gone: true, Written: jsontext.NewFromValue(tc.written)}, cached(tc.now))
+			o.ApplyPassResult(cached(body("5")), changes.Next{Gone: true, Written: jsontext.NewFromValue(tc.written)},
+				cached(tc.now))
 			if got := o.HasEnded(cached(body(tc.cached))); got != tc.want {
 				t.Errorf("%s: past: %v", tc.reason, got)
 			}
@@ -143,7 +144,8 @@ func TestProceedBesideTheCache(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			o := &memory.ObjectState{}
-			o.ApplyPassResult(cached(body("u1", "5")), changes.Next{Written: jsontext.NewFromValue(body("u1", "9"))}, cached(tc.now))
+			o.ApplyPassResult(cached(body("u1", "5")), changes.Next{Written: jsontext.NewFromValue(body("u1", "9"))},
+				cached(tc.now))
 			if kept := keepsWrite(o); kept != tc.kept {
 				t.Errorf("%s: kept: %v", tc.reason, kept)
 			}
@@ -203,11 +205,12 @@ func TestEchoes(t *testing.T) {
 		want   bool
 		left   bool // memory is kept afterwards
 	}{
-		"Echo":      {"the event of the own write is an echo, and ends the memory", nil, "9", true, false},
-		"Before":    {"an event from before the own write is an echo, and keeps the memory", nil, "8", true, true},
-		"Ahead":     {"an event with a later write by others is not an echo", nil, "10", false, false},
-		"NoNumber":  {"an event with an incomparable version is not an echo", nil, "x", false, true},
-		"Unsettled": {"a requested pass ends the suppression of echoes", (*memory.ObjectState).RequirePass, "9", false, true},
+		"Echo":     {"the event of the own write is an echo, and ends the memory", nil, "9", true, false},
+		"Before":   {"an event from before the own write is an echo, and keeps the memory", nil, "8", true, true},
+		"Ahead":    {"an event with a later write by others is not an echo", nil, "10", false, false},
+		"NoNumber": {"an event with an incomparable version is not an echo", nil, "x", false, true},
+		"Unsettled": {"a requested pass ends the suppression of echoes", (*memory.ObjectState).RequirePass, "9", false,
+			true},
 		"Written": {
 			"a write without a pass after it ends the suppression of echoes",
 			func(o *memory.ObjectState) { o.NoteWrite(body("10"), false) }, "9", false, true,

@@ -25,8 +25,8 @@ type Objects struct {
 	woken     map[types.NamespacedName]bool        // passes that were requested without an event
 }
 
-// PendingEvent is the last state that the informer delivered during a pass. Since is when the first one arrived. The zero value
-// means that there was none.
+// PendingEvent is the last state that the informer delivered during a pass. Since is when the first one arrived. The
+// zero value means that there was none.
 type PendingEvent struct {
 	Object source.Object
 	Since  time.Time
@@ -35,13 +35,14 @@ type PendingEvent struct {
 // NewObjects returns an empty memory.
 func NewObjects() *Objects {
 	return &Objects{
-		byUID: map[types.UID]*ObjectState{}, handled: map[types.UID]changes.Handled{}, passing: map[types.UID]PendingEvent{},
+		byUID: map[types.UID]*ObjectState{}, handled: map[types.UID]changes.Handled{},
+		passing: map[types.UID]PendingEvent{},
 	}
 }
 
-// BeginRun starts a run of a controller of the scope. With the first run that has resume handlers, MarkInitial begins to
-// mark listed objects. Deletions that the previous run did not take are moved to the objects that [Objects.ForgetMissing]
-// compares with the next listing.
+// BeginRun starts a run of a controller of the scope. With the first run that has resume handlers, MarkInitial begins
+// to mark listed objects. Deletions that the previous run did not take are moved to the objects that
+// [Objects.ForgetMissing] compares with the next listing.
 func (s *Objects) BeginRun(resuming bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -78,8 +79,8 @@ func (s *Objects) MarkInitial(uid types.UID) {
 	o.Changes.Initial = true
 }
 
-// NoteDeletion drops the memory of an object that the informer reports as deleted. It keeps the uid for [Objects.WasDeleted] and
-// [Objects.TakeDeletions].
+// NoteDeletion drops the memory of an object that the informer reports as deleted. It keeps the uid for
+// [Objects.WasDeleted] and [Objects.TakeDeletions].
 func (s *Objects) NoteDeletion(obj source.Object) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -91,8 +92,8 @@ func (s *Objects) NoteDeletion(obj source.Object) {
 	s.deletions[key] = append(s.deletions[key], obj.GetUID())
 }
 
-// WasDeleted reports whether the informer has reported the object as deleted since the last TakeDeletions. The cache may
-// have the object again, because a list can be older than the previous one.
+// WasDeleted reports whether the informer has reported the object as deleted since the last TakeDeletions. The cache
+// may have the object again, because a list can be older than the previous one.
 func (s *Objects) WasDeleted(key types.NamespacedName, uid types.UID) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -108,8 +109,8 @@ func (s *Objects) TakeDeletions(key types.NamespacedName) []types.UID {
 	return gone
 }
 
-// EndRun ends the run of a controller whose listing was complete. It stores which objects are cached now: until the next
-// run, deletions are not reported.
+// EndRun ends the run of a controller whose listing was complete. It stores which objects are cached now: until the
+// next run, deletions are not reported.
 func (s *Objects) EndRun(cached []any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -127,8 +128,8 @@ func (s *Objects) markLeft(uid types.UID) {
 	s.left[uid] = true
 }
 
-// ForgetMissing drops the objects that were deleted between two runs, or since a listing that never completed, and returns
-// their uids. The cached objects must be those of a complete listing, or live objects would be dropped.
+// ForgetMissing drops the objects that were deleted between two runs, or since a listing that never completed, and
+// returns their uids. The cached objects must be those of a complete listing, or live objects would be dropped.
 func (s *Objects) ForgetMissing(cached []any) (gone []types.UID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -166,7 +167,8 @@ func uidsOf(cached []any) map[types.UID]bool {
 	return uids
 }
 
-// RequestPass requests a pass without an event. That pass handles the object even if its state is an echo of our own write.
+// RequestPass requests a pass without an event. That pass handles the object even if its state is an echo of our own
+// write.
 func (s *Objects) RequestPass(key types.NamespacedName) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -185,8 +187,8 @@ func (s *Objects) TakePassRequest(key types.NamespacedName) bool {
 	return woken
 }
 
-// BeginPass returns the memory of an object for a pass. Every caller must call [Objects.EndPass] at the end of the pass, also
-// after an error: until then, events of the object are held back.
+// BeginPass returns the memory of an object for a pass. Every caller must call [Objects.EndPass] at the end of the
+// pass, also after an error: until then, events of the object are held back.
 func (s *Objects) BeginPass(uid types.UID) *ObjectState {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -199,8 +201,8 @@ func (s *Objects) BeginPass(uid types.UID) *ObjectState {
 	return o
 }
 
-// NoteEvent drops our own write if the informer has delivered it or a newer state. The object may wait long for its next
-// pass, and so may many others, each with a write in memory. A running pass does this itself.
+// NoteEvent drops our own write if the informer has delivered it or a newer state. The object may wait long for its
+// next pass, and so may many others, each with a write in memory. A running pass does this itself.
 func (s *Objects) NoteEvent(obj source.Object) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -211,8 +213,8 @@ func (s *Objects) NoteEvent(obj source.Object) {
 }
 
 // CheckEcho is [Objects.NoteEvent] for events that would request a pass. It reports whether the pass is unnecessary, as
-// [ObjectState.IsEcho] does. During a pass, it always returns true and keeps the event for [Objects.EndPass]: the pass may be
-// about to receive the answer to the very write that caused the event.
+// [ObjectState.IsEcho] does. During a pass, it always returns true and keeps the event for [Objects.EndPass]: the pass
+// may be about to receive the answer to the very write that caused the event.
 func (s *Objects) CheckEcho(obj source.Object) (echo bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -234,16 +236,16 @@ func (s *Objects) CheckEcho(obj source.Object) (echo bool) {
 	return echo
 }
 
-// dropCachedWrite drops our own write if the cache has it, and the entry if nothing else is in it. The caller holds the lock,
-// and no pass over the object is running.
+// dropCachedWrite drops our own write if the cache has it, and the entry if nothing else is in it. The caller holds the
+// lock, and no pass over the object is running.
 func (s *Objects) dropCachedWrite(o *ObjectState, obj source.Object) {
 	if o.dropCachedWrite(obj); o.IsEmpty() {
 		delete(s.byUID, obj.GetUID())
 	}
 }
 
-// EndPass ends a pass: it stores the memory unless it is empty. It returns the last event that arrived during the pass, or
-// the zero value if there was none or it is an echo. The caller must request a pass for it.
+// EndPass ends a pass: it stores the memory unless it is empty. It returns the last event that arrived during the pass,
+// or the zero value if there was none or it is an echo. The caller must request a pass for it.
 func (s *Objects) EndPass(uid types.UID, o *ObjectState) (news PendingEvent) {
 	// Compression is expensive and needs no lock: the pass still owns the object.
 	o.written.packAnswer()
@@ -284,8 +286,8 @@ func (s *Objects) ForgetObject(uid types.UID) {
 	s.forgetLocked(uid)
 }
 
-// forgetLocked drops the memory of an object. The caller holds the lock. A running pass stores its memory again at its end,
-// so its caller has to call [Objects.ForgetObject] then.
+// forgetLocked drops the memory of an object. The caller holds the lock. A running pass stores its memory again at its
+// end, so its caller has to call [Objects.ForgetObject] then.
 func (s *Objects) forgetLocked(uid types.UID) {
 	delete(s.byUID, uid)
 	delete(s.handled, uid)

@@ -115,7 +115,8 @@ func object(uid types.UID) *compact.CachedObject {
 
 // version returns one state of the object.
 func version(uid types.UID, version string) *compact.CachedObject {
-	return compacttest.NewObject(map[string]any{"metadata": map[string]any{"uid": string(uid), "resourceVersion": version}})
+	return compacttest.NewObject(map[string]any{"metadata": map[string]any{"uid": string(uid),
+		"resourceVersion": version}})
 }
 
 // TestHandledObjects shows that the knowledge of a handled object outlives its entry, and is removed with the object.

@@ -66,8 +66,8 @@ func (r *Registry) MemoryOf(s Scope) ScopeMemory {
 	return known
 }
 
-// KnownNamespaces returns the namespaces for which the resource has memory, in no order. An empty name stands for a scope of
-// all namespaces.
+// KnownNamespaces returns the namespaces for which the resource has memory, in no order. An empty name stands for a
+// scope of all namespaces.
 func (r *Registry) KnownNamespaces(of schema.GroupResource) (names []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -86,8 +86,8 @@ func (r *Registry) AllScopes() map[Scope]ScopeMemory {
 	return maps.Clone(r.scopes)
 }
 
-// DropScope removes a scope that does not have a running controller. Callers that already hold its memory can continue to
-// use it, but a later [Registry.MemoryOf] returns a new one.
+// DropScope removes a scope that does not have a running controller. Callers that already hold its memory can continue
+// to use it, but a later [Registry.MemoryOf] returns a new one.
 func (r *Registry) DropScope(s Scope) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -81,7 +81,8 @@ func (u *Unhandled) KeepOpen(uid types.UID, started time.Time, waiting []changes
 	u.setWaiting(uid, waiting)
 }
 
-// FinishChange records that a pass finished all work for the object. It returns the time since the first event of the change.
+// FinishChange records that a pass finished all work for the object. It returns the time since the first event of the
+// change.
 func (u *Unhandled) FinishChange(uid types.UID) (took time.Duration) {
 	if u == nil {
 		return 0
@@ -167,7 +168,8 @@ type Late struct {
 	Waiting map[string]int
 }
 
-// CurrentLate returns the unfinished work at this moment. It visits all objects, so it is for the collection of metrics.
+// CurrentLate returns the unfinished work at this moment. It visits all objects, so it is for the collection of
+// metrics.
 func (u *Unhandled) CurrentLate() (late Late) {
 	if u == nil {
 		return late

@@ -213,7 +213,12 @@ func TestUnhandledIsCheap(t *testing.T) {
 		if others != "" {
 			u.NoteEvent(others, time.Now())
 		}
-		if n := testing.AllocsPerRun(100, func() { u.NoteEvent("a", time.Now()); u.BeginPass("a"); u.FinishChange("a") }); n != 0 {
+		if n := testing.AllocsPerRun(100, func() {
+			u.NoteEvent("a",
+				time.Now())
+			u.BeginPass("a")
+			u.FinishChange("a")
+		}); n != 0 {
 			t.Errorf("with others %q: %v allocations", others, n)
 		}
 	}

@@ -7,7 +7,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// OperatorMetrics has the metrics of one operator. It is safe for concurrent use. The zero value and nil measure nothing.
+// OperatorMetrics has the metrics of one operator. It is safe for concurrent use. The zero value and nil measure
+// nothing.
 type OperatorMetrics struct {
 	name  string      // value of the label "operator"
 	ended atomic.Bool // stops gauges that would otherwise return after the end
@@ -59,8 +60,8 @@ func New(name string, registry prometheus.Registerer) (*OperatorMetrics, error) 
 // isDisabled reports whether nothing is measured. It is true for nil and for the zero value.
 func (o *OperatorMetrics) isDisabled() bool { return o == nil || o.states == nil }
 
-// InitializeAttempts creates the counters of attempts with these outcomes, at 0 if they do not exist. Otherwise the first failure
-// in a process would create a new series, whose increase is 0 for Prometheus.
+// InitializeAttempts creates the counters of attempts with these outcomes, at 0 if they do not exist. Otherwise the
+// first failure in a process would create a new series, whose increase is 0 for Prometheus.
 func (o *OperatorMetrics) InitializeAttempts(kind, handler, reason string, outcomes ...string) {
 	if o.isDisabled() {
 		return
@@ -70,8 +71,8 @@ func (o *OperatorMetrics) InitializeAttempts(kind, handler, reason string, outco
 	}
 }
 
-// CountAttempt counts an attempt and records its duration. The outcome is one of success, ignored, retry, failure, denied,
-// aborted. Here and below, a kind includes its group: "Database.example.org".
+// CountAttempt counts an attempt and records its duration. The outcome is one of success, ignored, retry, failure,
+// denied, aborted. Here and below, a kind includes its group: "Database.example.org".
 func (o *OperatorMetrics) CountAttempt(kind, handler, reason, outcome string, took time.Duration) {
 	if o.isDisabled() {
 		return
@@ -128,8 +129,8 @@ func (o *OperatorMetrics) CountRepair(kind, child string) {
 	}
 }
 
-// OccupiedGauge returns a function that adds to the number of workers of a kind that a handler occupies. It returns nil if
-// nothing is measured.
+// OccupiedGauge returns a function that adds to the number of workers of a kind that a handler occupies. It returns nil
+// if nothing is measured.
 func (o *OperatorMetrics) OccupiedGauge(kind string) func(handler string, more float64) {
 	if o.isDisabled() {
 		return nil
@@ -142,8 +143,8 @@ func (o *OperatorMetrics) OccupiedGauge(kind string) func(handler string, more f
 	}
 }
 
-// WaitingGauge returns a function that adds to the number of requests of a kind that wait for a worker. It returns nil if
-// nothing is measured.
+// WaitingGauge returns a function that adds to the number of requests of a kind that wait for a worker. It returns nil
+// if nothing is measured.
 func (o *OperatorMetrics) WaitingGauge(kind string) func(more int) {
 	if o.isDisabled() {
 		return nil
@@ -159,9 +160,9 @@ func (o *OperatorMetrics) AddSource(s StateSource) {
 	}
 }
 
-// RemoveStates removes all series that describe a state, because the state ends with the operator. Counters and histograms stay:
-// their last values may not have been collected yet, and an operator of the same name continues from there. Only the
-// first call has an effect.
+// RemoveStates removes all series that describe a state, because the state ends with the operator. Counters and
+// histograms stay: their last values may not have been collected yet, and an operator of the same name continues from
+// there. Only the first call has an effect.
 func (o *OperatorMetrics) RemoveStates() {
 	if o.isDisabled() || o.ended.Swap(true) {
 		return

@@ -22,12 +22,14 @@ func withOperatorLabel(labels []string) []string { return append([]string{operat
 
 // newCounter registers a family of counters with the label of the operator.
 func (r *registrar) newCounter(name, help string, labels ...string) *prometheus.CounterVec {
-	return registerOrFind(r, prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, withOperatorLabel(labels)))
+	return registerOrFind(r, prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help},
+		withOperatorLabel(labels)))
 }
 
 // newGauge registers a family of gauges with the label of the operator.
 func (r *registrar) newGauge(name, help string, labels ...string) *prometheus.GaugeVec {
-	return registerOrFind(r, prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, withOperatorLabel(labels)))
+	return registerOrFind(r, prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help},
+		withOperatorLabel(labels)))
 }
 
 // newHistogram registers a family of histograms with the label of the operator.
@@ -37,8 +39,8 @@ func (r *registrar) newHistogram(name, help string, buckets []float64, labels ..
 	))
 }
 
-// registerOrFind registers the collector, or returns the one that another operator of this process has registered. After an
-// error, it returns the collector unregistered; [New] then discards it.
+// registerOrFind registers the collector, or returns the one that another operator of this process has registered.
+// After an error, it returns the collector unregistered; [New] then discards it.
 func registerOrFind[C prometheus.Collector](r *registrar, collector C) C {
 	if r.err != nil {
 		return collector

@@ -9,8 +9,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/transport"
 )
 
-// WrapRoundTrip counts the requests that the transport sends, by Kubernetes' verb and by the class of the status code: 2xx,
-// 4xx, 5xx and so on. A request without a response counts as "error".
+// WrapRoundTrip counts the requests that the transport sends, by Kubernetes' verb and by the class of the status code:
+// 2xx, 4xx, 5xx and so on. A request without a response counts as "error".
 func (o *OperatorMetrics) WrapRoundTrip(next transport.RoundTripFunc) transport.RoundTripFunc {
 	if o.isDisabled() {
 		return next

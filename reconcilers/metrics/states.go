@@ -39,7 +39,8 @@ const (
 // is the highest of ages, and the sum of counts.
 type Emit func(s State, value float64, labels ...string)
 
-// StateSource emits the current values. Any goroutine may call it. It should be fast, because the collection waits for it.
+// StateSource emits the current values. Any goroutine may call it. It should be fast, because the collection waits for
+// it.
 type StateSource func(emit Emit)
 
 // familyDescription describes a family. If age is true, equal labels are merged by the highest value.

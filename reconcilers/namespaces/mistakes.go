@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// CheckPattern returns an error for a pattern that [ParsePattern] accepts but that probably is a mistake: it cannot match any
-// namespace, or an item after a comma has no effect.
+// CheckPattern returns an error for a pattern that [ParsePattern] accepts but that probably is a mistake: it cannot
+// match any namespace, or an item after a comma has no effect.
 func CheckPattern(text string) error {
 	if strings.TrimSpace(text) == "" {
 		return fmt.Errorf("%q is the name of no namespace; to serve the whole cluster, name none at all", text)

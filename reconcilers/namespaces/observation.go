@@ -27,8 +27,8 @@ type observation struct {
 
 var _ toolscache.ResourceEventHandler = (*observation)(nil)
 
-// startReporting reports the names for the first time, after the first listing. Earlier events only collect them: a partial list
-// would stop controllers of namespaces that are not listed yet.
+// startReporting reports the names for the first time, after the first listing. Earlier events only collect them: a
+// partial list would stop controllers of namespaces that are not listed yet.
 func (o *observation) startReporting() {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -18,10 +18,10 @@ type Pattern struct {
 	labels     labels.Selector // that namespaces must match in addition; nil matches all
 }
 
-// ParsePattern reads a comma-separated list of globs, such as "myapp-*, !*-pr-*, *-pr-123". The first glob selects names. A
-// glob with "!" removes names. Any other glob restores removed names that the first glob selects. Thus "a,b" never
-// matches b, as in Kopf. If the first glob has a "!", it removes names from all namespaces. Globs match whole names;
-// the syntax is *, ?, [abc], [a-z] and [!abc].
+// ParsePattern reads a comma-separated list of globs, such as "myapp-*, !*-pr-*, *-pr-123". The first glob selects
+// names. A glob with "!" removes names. Any other glob restores removed names that the first glob selects. Thus "a,b"
+// never matches b, as in Kopf. If the first glob has a "!", it removes names from all namespaces. Globs match whole
+// names; the syntax is *, ?, [abc], [a-z] and [!abc].
 func ParsePattern(text string) Pattern {
 	p := Pattern{text: text}
 	for part := range strings.SplitSeq(text, ",") {
@@ -90,8 +90,8 @@ func (p Patterns) MatchesName(name string) bool {
 	return slices.ContainsFunc(p, func(one Pattern) bool { return one.MatchesName(name) })
 }
 
-// PlainNames returns the names, sorted, if all patterns are plain names. The operator then does not need to list namespaces.
-// Unlike [Pattern.IsExactName], it treats brackets as syntax.
+// PlainNames returns the names, sorted, if all patterns are plain names. The operator then does not need to list
+// namespaces. Unlike [Pattern.IsExactName], it treats brackets as syntax.
 func (p Patterns) PlainNames() (names []string, ok bool) {
 	for _, one := range p {
 		if one.expression != nil || one.labels != nil || strings.ContainsAny(one.text, "!*?,[") {
@@ -103,8 +103,8 @@ func (p Patterns) PlainNames() (names []string, ok bool) {
 	return slices.Compact(names), true
 }
 
-// ExactNames returns the names that can be served without listing namespaces, sorted. It leaves out patterns that are not
-// valid names.
+// ExactNames returns the names that can be served without listing namespaces, sorted. It leaves out patterns that are
+// not valid names.
 func (p Patterns) ExactNames() (names []string) {
 	names = p.exactPatterns().Texts()
 	slices.Sort(names)

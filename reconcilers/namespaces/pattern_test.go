@@ -19,8 +19,10 @@ func TestPatternsAreEqualByFormAndText(t *testing.T) {
 		want   bool
 	}{
 		{"Patterns with the same text are equal.", namespaces.ParsePattern("a*"), namespaces.ParsePattern("a*"), true},
-		{"Patterns with different texts are not equal.", namespaces.ParsePattern("a*"), namespaces.ParsePattern("b*"), false},
-		{"Expressions with the same text are equal.", expression, namespaces.PatternFromRegexp(regexp.MustCompile("a")), true},
+		{"Patterns with different texts are not equal.", namespaces.ParsePattern("a*"), namespaces.ParsePattern("b*"),
+			false},
+		{"Expressions with the same text are equal.", expression, namespaces.PatternFromRegexp(regexp.MustCompile("a")),
+			true},
 		{"An expression is not equal to a pattern of the same text.", expression, namespaces.ParsePattern("a"), false},
 	} {
 		if c.a.Equal(c.b) != c.want || c.b.Equal(c.a) != c.want {
@@ -33,7 +35,8 @@ func TestPatternsAreEqualByFormAndText(t *testing.T) {
 func TestNamed(t *testing.T) {
 	t.Parallel()
 	patterns := namespaces.Patterns{
-		namespaces.ParsePattern("b"), namespaces.ParsePattern("a"), namespaces.ParsePattern("b"), namespaces.ParsePattern("Not_A_Name"),
+		namespaces.ParsePattern("b"), namespaces.ParsePattern("a"), namespaces.ParsePattern("b"),
+		namespaces.ParsePattern("Not_A_Name"),
 		namespaces.ParsePattern("c*"), namespaces.PatternFromRegexp(regexp.MustCompile("d")),
 	}
 	if delta := cmp.Diff([]string{"a", "b"}, patterns.ExactNames()); delta != "" {

@@ -34,8 +34,8 @@ func (s Scope) effectivePatterns() Patterns {
 	return s.Served.exactPatterns()
 }
 
-// SplitByName splits the scope into lists for queries that can only compare names. The first list contains all names of the
-// scope, unless it is empty. The second list contains excluded names. The rest has the patterns that need
+// SplitByName splits the scope into lists for queries that can only compare names. The first list contains all names of
+// the scope, unless it is empty. The second list contains excluded names. The rest has the patterns that need
 // [Scope.MatchExpression]; hasRest is false if there are none.
 func (s Scope) SplitByName() (in, notIn []string, rest Scope, hasRest bool) {
 	served := s.effectivePatterns()

@@ -50,9 +50,9 @@ func (s *Served) ApplyEvent(event watch.EventType, object map[string]any) {
 	}
 }
 
-// isContentGone reports whether a namespace has no content left. This is Kopf's rule: no condition is "True", and the namespace
-// is deleted, or is terminating with at least one condition. Conditions such as NamespaceContentRemaining are "True"
-// while there is content. Unlike Kopf, a deletion event always counts.
+// isContentGone reports whether a namespace has no content left. This is Kopf's rule: no condition is "True", and the
+// namespace is deleted, or is terminating with at least one condition. Conditions such as NamespaceContentRemaining are
+// "True" while there is content. Unlike Kopf, a deletion event always counts.
 func isContentGone(event watch.EventType, object map[string]any) bool {
 	if event == watch.Deleted {
 		return true

@@ -81,8 +81,8 @@ func (w *Watcher) runOnce(ctx context.Context) {
 	<-ctx.Done()
 }
 
-// handleError logs an error of the informer, and returns whether this run must end because the listing is forbidden. It logs
-// an equal error again only if the informer made progress in between. Namespaces that were listed before are still
+// handleError logs an error of the informer, and returns whether this run must end because the listing is forbidden. It
+// logs an equal error again only if the informer made progress in between. Namespaces that were listed before are still
 // served.
 func (w *Watcher) handleError(ctx context.Context, err error, version string) (end bool) {
 	// The end of the context is not an error. After an expired version, the informer lists again at once.
@@ -129,8 +129,8 @@ func (w *Watcher) newListWatch() *toolscache.ListWatch {
 	}
 }
 
-// keepEssentials reduces a namespace to the fields that [Served] reads, and those that the informer needs. Other fields of a
-// namespace never influence the set.
+// keepEssentials reduces a namespace to the fields that [Served] reads, and those that the informer needs. Other fields
+// of a namespace never influence the set.
 func keepEssentials(object any) (any, error) {
 	namespace, ok := object.(*unstructured.Unstructured)
 	if !ok {

@@ -41,8 +41,8 @@ func (c *Children) removeTarget(w *pendingWait) {
 	}
 }
 
-// routesOfWaits returns functions that request passes over the owners whose handlers wait for the object, child or not. The
-// caller holds the lock, and must call the functions without it.
+// routesOfWaits returns functions that request passes over the owners whose handlers wait for the object, child or not.
+// The caller holds the lock, and must call the functions without it.
 func (c *Children) routesOfWaits(s *ChildSource, object *compact.CachedObject) (routes []func()) {
 	if s.lookup == nil {
 		return nil
@@ -60,8 +60,8 @@ func (c *Children) routesOfWaits(s *ChildSource, object *compact.CachedObject) (
 	return routes
 }
 
-// findAnyObject is [Children.findAwaited] for waits for any object: it returns the object unless it is missing, deleting, or
-// outdated. It reads caches, so the caller must not hold the lock.
+// findAnyObject is [Children.findAwaited] for waits for any object: it returns the object unless it is missing,
+// deleting, or outdated. It reads caches, so the caller must not hold the lock.
 func (c *Children) findAnyObject(w *pendingWait) *compact.CachedObject {
 	c.mu.Lock()
 	// A run may end meanwhile, which modifies the slice.

@@ -20,23 +20,24 @@ import (
 // Author declares children for their owners, and repairs them. Most methods run on the goroutines of informers while
 // the lock of [Children] is held, so they must not send requests.
 type Author interface { //nolint:interfacebloat // all of it is about the operator's own declarations
-	// IsOwnWrite reports whether the operator itself wrote this version of a child. Handlers are not called for own writes.
+	// IsOwnWrite reports whether the operator itself wrote this version of a child. Handlers are not called for own
+	// writes.
 	IsOwnWrite(child types.UID, version string) bool
 	// IsOutdated reports whether the operator itself has applied the child of the owner after this state. The child has
 	// only its kind, namespace, name, uid and version.
 	IsOutdated(owner types.UID, child *unstructured.Unstructured) bool
-	// DeclaredMatcher returns a function that reports whether the owner has declared a child: in this process, or by a record
-	// in the body of the owner. It considers only the kind, namespace and name of the child.
+	// DeclaredMatcher returns a function that reports whether the owner has declared a child: in this process, or by a
+	// record in the body of the owner. It considers only the kind, namespace and name of the child.
 	DeclaredMatcher(owner types.UID, body map[string]any) func(child *unstructured.Unstructured) bool
 	// NeedsRepair reports whether the next repair must handle the child, because it is deleted or differs from its
 	// declaration. A deleted child is passed in its last known state; unseen means that it may have changed before its
 	// deletion.
 	NeedsRepair(owner types.UID, child *unstructured.Unstructured, gone, unseen bool) bool
-	// UnsavedRecords returns the change of the owner that stores how its children have ended, and the names of the annotations
-	// that it changes. It returns nil if everything is stored.
+	// UnsavedRecords returns the change of the owner that stores how its children have ended, and the names of the
+	// annotations that it changes. It returns nil if everything is stored.
 	UnsavedRecords(owner map[string]any) (change patching.Transform, annotations []string)
-	// RepairChildren applies the drifted children of an owner again. It returns the delay of the next repair, or nil if there
-	// is none to do.
+	// RepairChildren applies the drifted children of an owner again. It returns the delay of the next repair, or nil if
+	// there is none to do.
 	RepairChildren(ctx context.Context, owner map[string]any, events handlers.Poster) (again *time.Duration)
 	// ForgetChild is called when a child is deleted.
 	ForgetChild(child types.UID)
@@ -130,8 +131,8 @@ type Route struct {
 	enqueue  func(key types.NamespacedName)                               // requests a pass over an owner
 }
 
-// StartRoute starts a run of the controller of owners of this kind. The cache is that of the owners. Enqueue must request a
-// pass over an owner; it is called when something happens to a child that a handler is registered for.
+// StartRoute starts a run of the controller of owners of this kind. The cache is that of the owners. Enqueue must
+// request a pass over an owner; it is called when something happens to a child that a handler is registered for.
 func (c *Children) StartRoute(
 	kind schema.GroupKind, tending []*handlers.Handler, cache kind.Cache, enqueue func(key types.NamespacedName),
 ) *Route {
@@ -176,8 +177,8 @@ func (r *Route) EndRun() {
 	}
 }
 
-// resetOwner removes the progress of all handlers of the owner, and its waits. Its children stay, because their informer
-// still runs. They are marked as listed: a later run has not seen them appear. The caller holds the lock.
+// resetOwner removes the progress of all handlers of the owner, and its waits. Its children stay, because their
+// informer still runs. They are marked as listed: a later run has not seen them appear. The caller holds the lock.
 func (c *Children) resetOwner(uid types.UID, known *owner) {
 	known.route, known.saving = nil, saveBackoff{}
 	c.dropWaits(uid, func(*pendingWait) bool { return true })

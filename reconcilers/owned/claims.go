@@ -25,8 +25,8 @@ func ReferenceOf(reference metav1.OwnerReference) Reference {
 	return Reference{schema.GroupKind{Group: version.Group, Kind: reference.Kind}, reference.Name}
 }
 
-// NamesOwner reports whether the reference, in an object of this namespace, names an owner of this kind and key. As for the
-// garbage collector, a namespaced owner can only own objects of its own namespace.
+// NamesOwner reports whether the reference, in an object of this namespace, names an owner of this kind and key. As for
+// the garbage collector, a namespaced owner can only own objects of its own namespace.
 func (r Reference) NamesOwner(kind schema.GroupKind, owner types.NamespacedName, namespace string) bool {
 	return r.Kind == kind && r.Name == owner.Name && (owner.Namespace == "" || owner.Namespace == namespace)
 }
@@ -63,8 +63,8 @@ func (c *Children) claimsOf(object *unstructured.Unstructured) (all []claim) {
 	return all
 }
 
-// isOwnerOf reports whether an owner reference of the child names this owner. If only the label names it, undecided is true:
-// the owner must have declared the child, which [Children.isDeclared] finds out. The caller holds the lock.
+// isOwnerOf reports whether an owner reference of the child names this owner. If only the label names it, undecided is
+// true: the owner must have declared the child, which [Children.isDeclared] finds out. The caller holds the lock.
 func (o *owner) isOwnerOf(one *child) (owns, undecided bool) {
 	if o.route == nil {
 		return false, false

@@ -35,8 +35,8 @@ type ChildResult struct {
 	After *time.Duration
 }
 
-// ReconcileChildren calls the handlers for the children that changed since their last call, stores how children have ended, and
-// repairs drifted children. Changes that a handler makes to the owner are written when it returns.
+// ReconcileChildren calls the handlers for the children that changed since their last call, stores how children have
+// ended, and repairs drifted children. Changes that a handler makes to the owner are written when it returns.
 func (h *ChildHandling) ReconcileChildren(ctx context.Context, body map[string]any) (result ChildResult) {
 	result.Body = body
 	for _, handler := range h.Handlers {
@@ -81,8 +81,8 @@ func (h *ChildHandling) callForPending(ctx context.Context, handler *adapters.Ha
 	}
 }
 
-// mayContinue reports whether another step may begin for the owner. It is false after the release of the owner, during a
-// pause, and when the operator exits.
+// mayContinue reports whether another step may begin for the owner. It is false after the release of the owner, during
+// a pause, and when the operator exits.
 func (h *ChildHandling) mayContinue(ctx context.Context, result ChildResult) bool {
 	return !result.Released && h.MayBegin(ctx)
 }
@@ -97,7 +97,8 @@ func (r *ChildResult) retryWithin(delay time.Duration) {
 
 // matchesOwner evaluates the filters of the handler for the owner. A filter that fails counts as not matching.
 func (h *ChildHandling) matchesOwner(ctx context.Context, handler *adapters.Handler, body map[string]any) bool {
-	ok, err := handler.MatchesCause(ctx, &cause.Cause{Object: jsontext.NewFromValue(body), Deleting: patching.IsBeingDeleted(body)}, nil)
+	ok, err := handler.MatchesCause(ctx, &cause.Cause{Object: jsontext.NewFromValue(body),
+		Deleting: patching.IsBeingDeleted(body)}, nil)
 	if err != nil {
 		logf.FromContext(ctx).Error(err, "Filter of a handler failed; not calling it for children",
 			append(panics.StackFields(err), "handler", handler.Description.ID)...)
@@ -105,8 +106,8 @@ func (h *ChildHandling) matchesOwner(ctx context.Context, handler *adapters.Hand
 	return ok
 }
 
-// matchesChild evaluates the handler's filter for children. A filter that fails counts as not matching: the error is logged,
-// and the child is skipped until its next change.
+// matchesChild evaluates the handler's filter for children. A filter that fails counts as not matching: the error is
+// logged, and the child is skipped until its next change.
 func (h *ChildHandling) matchesChild(ctx context.Context, handler *adapters.Handler, one pendingChild) bool {
 	filter := handler.Description.Wants
 	if filter == nil {
@@ -127,7 +128,9 @@ func (h *ChildHandling) matchesChild(ctx context.Context, handler *adapters.Hand
 }
 
 // callForChild calls the handler for one child.
-func (h *ChildHandling) callForChild(ctx context.Context, handler *adapters.Handler, one pendingChild, result *ChildResult) {
+func (h *ChildHandling) callForChild(
+	ctx context.Context, handler *adapters.Handler, one pendingChild, result *ChildResult,
+) {
 	body := result.Body
 	child, err := one.object.Body()
 	if err != nil {

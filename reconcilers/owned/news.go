@@ -26,7 +26,8 @@ type pendingChild struct {
 	identity *unstructured.Unstructured // set if it is undecided whether the object is a child
 }
 
-// pendingChildren returns the children of an owner with changes that the handler has not handled, sorted by namespace and name.
+// pendingChildren returns the children of an owner with changes that the handler has not handled, sorted by namespace
+// and name.
 func (c *Children) pendingChildren(owner map[string]any, h *handlers.Handler) (all []pendingChild) {
 	var undecided []pendingChild
 	c.mu.Lock()
@@ -76,10 +77,11 @@ func (c *Children) pendingFor(uid types.UID, one *child, h *handlers.Handler) (p
 	return item, unknown
 }
 
-// compareChild compares a child with the progress of a handler. It returns false if there is no unhandled change. The caller
-// holds the lock.
+// compareChild compares a child with the progress of a handler. It returns false if there is no unhandled change. The
+// caller holds the lock.
 func (c *Children) compareChild(uid types.UID, one *child, known *handlerProgress) (pendingChild, bool) {
-	item := pendingChild{child: one, uid: uid, version: one.object.GetResourceVersion(), object: one.object, kind: Modified}
+	item := pendingChild{child: one, uid: uid, version: one.object.GetResourceVersion(), object: one.object,
+		kind: Modified}
 	before := ""
 	if known != nil {
 		before, item.account = known.version, known.account
@@ -109,8 +111,8 @@ func (c *Children) noteRetry(h *handlers.Handler, one pendingChild, outcome exec
 	return known.account
 }
 
-// beginCall marks that a call runs. The child then stays in memory until [Children.endCall], so that a deletion during the call
-// is reported afterwards.
+// beginCall marks that a call runs. The child then stays in memory until [Children.endCall], so that a deletion during
+// the call is reported afterwards.
 func (c *Children) beginCall(h *handlers.Handler, one pendingChild) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -131,7 +133,8 @@ func (c *Children) endCall(of types.UID, h *handlers.Handler, one pendingChild) 
 	}
 }
 
-// noteHandled records that the handler has handled the change. The account is reset, so the next change has all its attempts.
+// noteHandled records that the handler has handled the change. The account is reset, so the next change has all its
+// attempts.
 func (c *Children) noteHandled(of types.UID, h *handlers.Handler, one pendingChild) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -141,8 +144,8 @@ func (c *Children) noteHandled(of types.UID, h *handlers.Handler, one pendingChi
 	}
 }
 
-// removeProgress removes the progress of the handler with a child. It also removes the child if it is deleted and no other
-// handler has progress. The caller holds the lock.
+// removeProgress removes the progress of the handler with a child. It also removes the child if it is deleted and no
+// other handler has progress. The caller holds the lock.
 func (c *Children) removeProgress(of types.UID, h *handlers.Handler, one pendingChild) {
 	delete(one.child.progressByID, h.ID)
 	known := c.owners[of]

@@ -192,7 +192,8 @@ func TestEventsOfChildren(t *testing.T) {
 	}
 }
 
-// TestObjectsWithoutOwners shows that objects without owners request no pass: most objects of a kind may be without one.
+// TestObjectsWithoutOwners shows that objects without owners request no pass: most objects of a kind may be without
+// one.
 func TestObjectsWithoutOwners(t *testing.T) {
 	w := newWorld(t, recordingHandler("h"))
 	for _, event := range []string{owned.Listed, owned.Modified, owned.Deleted} {
@@ -271,8 +272,8 @@ func TestDeletedDuringFirstCall(t *testing.T) {
 	}
 }
 
-// TestDeletionForOneHandler shows that a deletion is reported to a handler that got the child, even if other handlers did
-// not.
+// TestDeletionForOneHandler shows that a deletion is reported to a handler that got the child, even if other handlers
+// did not.
 func TestDeletionForOneHandler(t *testing.T) {
 	never := func(context.Context, *cause.Cause) (bool, error) { return false, nil }
 	w := newWorld(t, withOwnerFilter(recordingHandler("deaf"), never), recordingHandler("h"))

@@ -23,8 +23,8 @@ type saveBackoff struct {
 	after time.Time     // no write may begin before
 }
 
-// saveEndedChildren writes how children have ended to the annotations of their owner, so that they are not created again after a
-// restart. An error is logged and delays the next write, but the pass continues.
+// saveEndedChildren writes how children have ended to the annotations of their owner, so that they are not created
+// again after a restart. An error is logged and delays the next write, but the pass continues.
 func (h *ChildHandling) saveEndedChildren(ctx context.Context, result *ChildResult) {
 	unsaved, annotations := h.Children.Author.UnsavedRecords(result.Body)
 	if unsaved == nil {

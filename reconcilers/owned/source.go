@@ -22,7 +22,8 @@ const (
 	Vanished = source.Vanished // deleted; the object is an earlier state of the child
 )
 
-// ChildSource receives the events of one kind of children, in one namespace or in all, from their controller while it runs.
+// ChildSource receives the events of one kind of children, in one namespace or in all, from their controller while it
+// runs.
 type ChildSource struct {
 	children *Children
 	kinds    []*handlers.Handler     // the owning handlers of the kind
@@ -53,8 +54,8 @@ func (s *ChildSource) servesHandler(kind *handlers.Handler) bool {
 	return slices.Contains(s.kinds, kind)
 }
 
-// HandleEvent handles one event of a child: it updates the entries and requests passes over the owners. It returns an error if
-// the object cannot be decoded; its owners are then not notified.
+// HandleEvent handles one event of a child: it updates the entries and requests passes over the owners. It returns an
+// error if the object cannot be decoded; its owners are then not notified.
 func (s *ChildSource) HandleEvent(eventType string, object *compact.CachedObject) error {
 	decoded, err := object.Unstructured()
 	if err != nil {
@@ -110,16 +111,17 @@ func (s *ChildSource) HandleEvent(eventType string, object *compact.CachedObject
 	return nil
 }
 
-// childState is one observation of a child. Only the compact form is kept; the decoded form is for use during the event.
+// childState is one observation of a child. Only the compact form is kept; the decoded form is for use during the
+// event.
 type childState struct {
 	object  *compact.CachedObject
 	decoded *unstructured.Unstructured
 	missed  bool // deleted, after changes that the informer may have missed
 }
 
-// passRequest returns a function that requests a pass over the owner. If it is undecided whether the object is a child, the
-// function first finds that out, without the lock. Seen is nil for an object that was a child before. The caller holds
-// the lock.
+// passRequest returns a function that requests a pass over the owner. If it is undecided whether the object is a child,
+// the function first finds that out, without the lock. Seen is nil for an object that was a child before. The caller
+// holds the lock.
 func (c *Children) passRequest(of types.UID, seen *unstructured.Unstructured) func() {
 	known := c.owners[of]
 	route, key, undecided := known.route, known.key, false
@@ -133,7 +135,8 @@ func (c *Children) passRequest(of types.UID, seen *unstructured.Unstructured) fu
 	}
 }
 
-// updateChild stores the current state of a child. It reports whether the owner may need a pass. The caller holds the lock.
+// updateChild stores the current state of a child. It reports whether the owner may need a pass. The caller holds the
+// lock.
 func (c *Children) updateChild(s *ChildSource, claimed claim, seen childState, listed bool) bool {
 	uid := claimed.uid
 	known := c.ownerEntry(uid)
@@ -146,12 +149,13 @@ func (c *Children) updateChild(s *ChildSource, claimed claim, seen childState, l
 	// Author must see every event, also if a handler needs the pass anyway.
 	drifted := c.Author.NeedsRepair(uid, seen.decoded, false, false)
 	owns, undecided := known.isOwnerOf(one)
-	return known.route != nil && (drifted || (owns || undecided) && (known.route.servesSource(s) || c.hasWaitFor(uid, one)))
+	return known.route != nil && (drifted || (owns || undecided) &&
+		(known.route.servesSource(s) || c.hasWaitFor(uid, one)))
 }
 
-// removeChild records that the object is no longer a child of the owner, and reports whether the owner needs a pass. It is
-// called only for owners in Children.of, so both entries exist. The child keeps the last state in which it was a child:
-// for other objects, the informer may cache only their identity. The caller holds the lock.
+// removeChild records that the object is no longer a child of the owner, and reports whether the owner needs a pass. It
+// is called only for owners in Children.of, so both entries exist. The child keeps the last state in which it was a
+// child: for other objects, the informer may cache only their identity. The caller holds the lock.
 func (c *Children) removeChild(s *ChildSource, uid types.UID, seen childState, wasChild bool) bool {
 	known := c.owners[uid]
 	one := known.children[seen.object.GetUID()]

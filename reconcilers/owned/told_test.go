@@ -17,7 +17,8 @@ import (
 func TestJournalOfOwners(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		told := journaltest.NewReader(t, schema.GroupKind{Group: "example.org", Kind: "Owner"})
-		w := newWorld(t, recordingHandler("h", fail(errBad), set("fine")), recordingHandler("picky", set("once"), set("twice")))
+		w := newWorld(t, recordingHandler("h", fail(errBad), set("fine")),
+			recordingHandler("picky", set("once"), set("twice")))
 		w.handling.Journal = told.Kind
 		w.route.NoteEvent(ownerIdentity("o"))
 		w.seen(w.pods, owned.Added, child("c", 1, "o"))

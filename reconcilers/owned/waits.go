@@ -45,8 +45,8 @@ type pendingWait struct {
 	woke    bool   // it has made the handler due, or the parent of the sub-handler
 }
 
-// StartWait evaluates the condition for the object as it is cached. If it is not reached, the wait is kept: events of the
-// object, including those during this call, request a pass over the owner, which then calls [Children.Awake].
+// StartWait evaluates the condition for the object as it is cached. If it is not reached, the wait is kept: events of
+// the object, including those during this call, request a pass over the owner, which then calls [Children.Awake].
 func (c *Children) StartWait(w Wait) (found, reached bool, err error) {
 	entry := &pendingWait{Wait: w}
 	c.mu.Lock()
@@ -94,8 +94,8 @@ func (c *Children) Awake(owner types.UID, h *handlers.Handler, change string) bo
 	return awake
 }
 
-// isWaitOver reports whether the wait has ended, and records that it has. It calls the user's function only if the version
-// of the object has changed.
+// isWaitOver reports whether the wait has ended, and records that it has. It calls the user's function only if the
+// version of the object has changed.
 func (c *Children) isWaitOver(w *pendingWait, change string) bool {
 	object := c.findAwaited(w)
 	c.mu.Lock()
@@ -147,8 +147,8 @@ func (c *Children) hasWaitFor(owner types.UID, one *child) bool {
 	return slices.ContainsFunc(c.waits[owner], func(w *pendingWait) bool { return w.isFor(one) })
 }
 
-// findAwaited returns the awaited object from the cache. It returns nil if the object is missing, deleting, or older than
-// the operator's own apply. It reads caches, so the caller must not hold the lock.
+// findAwaited returns the awaited object from the cache. It returns nil if the object is missing, deleting, or older
+// than the operator's own apply. It reads caches, so the caller must not hold the lock.
 func (c *Children) findAwaited(w *pendingWait) *compact.CachedObject {
 	if w.Any {
 		return c.findAnyObject(w)
@@ -212,8 +212,8 @@ func (w *pendingWait) isSameWait(other *pendingWait) bool {
 		w.Name == other.Name
 }
 
-// evaluateCondition evaluates the condition. It contains panics of the user's function. For an absent child, it uses the operator's
-// records.
+// evaluateCondition evaluates the condition. It contains panics of the user's function. For an absent child, it uses
+// the operator's records.
 func (w *pendingWait) evaluateCondition(object *compact.CachedObject) (reached bool, err error) {
 	if object == nil && w.Ended == nil {
 		return false, nil

@@ -18,8 +18,8 @@ type Error struct {
 // Error returns only the value: the stack belongs into the log, not on the object.
 func (e *Error) Error() string { return "panic: " + TextOf(e.Value) }
 
-// StackFields returns the stack of a panic in the chain of the error, as a key and a value for a logger. It returns nil if
-// the chain does not have any.
+// StackFields returns the stack of a panic in the chain of the error, as a key and a value for a logger. It returns nil
+// if the chain does not have any.
 func StackFields(err error) []any {
 	var panicked *Error
 	if !errors.As(err, &panicked) {
@@ -111,8 +111,8 @@ func (t *safeError) As(target any) (found bool) {
 	return errors.As(t.err, target)
 }
 
-// InnermostType returns the Go type of the innermost error of the chain, as far as the chain can be followed. It returns an
-// empty text for nil.
+// InnermostType returns the Go type of the innermost error of the chain, as far as the chain can be followed. It
+// returns an empty text for nil.
 func InnermostType(err error) (name string) {
 	// The name that was found before a panic is the result.
 	defer func() { _ = recover() }()

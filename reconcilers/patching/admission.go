@@ -14,9 +14,9 @@ import (
 // pointerEscapes escapes one key of a JSON pointer (RFC 6901).
 var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
 
-// jsonPatchOperations returns the JSON-patch (RFC 6902) that turns the first body into the second, in the order of paths, and
-// nil if they are equal. Lists are replaced as a whole, because all users of the operations know the exact list to
-// which they apply.
+// jsonPatchOperations returns the JSON-patch (RFC 6902) that turns the first body into the second, in the order of
+// paths, and nil if they are equal. Lists are replaced as a whole, because all users of the operations know the exact
+// list to which they apply.
 //
 // Only the type of the jsonpatch module is used. Its function that compares documents reads numbers as floats, so it
 // overlooks changes of large integers and rounds the ones that it copies.

@@ -57,7 +57,8 @@ func statusCauses(err error) []metav1.StatusCause {
 	return status.Status().Details.Causes
 }
 
-// unclassifiedError returns the API server's error without its class, so that the caller can wrap it with another class.
+// unclassifiedError returns the API server's error without its class, so that the caller can wrap it with another
+// class.
 func unclassifiedError(err error) error {
 	var answer *apierrors.StatusError
 	if errors.As(err, &answer) {
@@ -76,9 +77,9 @@ func namesField(causes []metav1.StatusCause, field string) bool {
 	return false
 }
 
-// IsTooLarge reports whether the object or the patch exceeds a limit of the API server or of its database. This is a 413,
-// or a 500 with the message of etcd or of its client. The same patch will exceed it again. A database that is full or
-// overloaded answers with other messages, and can recover.
+// IsTooLarge reports whether the object or the patch exceeds a limit of the API server or of its database. This is a
+// 413, or a 500 with the message of etcd or of its client. The same patch will exceed it again. A database that is full
+// or overloaded answers with other messages, and can recover.
 func IsTooLarge(err error) bool {
 	if err == nil || apierrors.IsRequestEntityTooLargeError(err) {
 		return err != nil
@@ -93,8 +94,8 @@ func IsTooLarge(err error) bool {
 		strings.Contains(text, "ResourceExhausted") && strings.Contains(text, "larger than max")
 }
 
-// IsContentRefused reports whether a write failed because of its content or of a transformation function. The same write
-// would fail again, and only the author of the content can correct it.
+// IsContentRefused reports whether a write failed because of its content or of a transformation function. The same
+// write would fail again, and only the author of the content can correct it.
 func IsContentRefused(err error) bool {
 	var transform *TransformError
 	switch {

@@ -104,7 +104,8 @@ func withHalfTimeout(ctx context.Context) (context.Context, context.CancelFunc) 
 	return context.WithTimeout(ctx, time.Until(deadline)/2)
 }
 
-// foldTransforms returns one merge-patch with the effect of the merge-patch and then of the transformations on the body.
+// foldTransforms returns one merge-patch with the effect of the merge-patch and then of the transformations on the
+// body.
 func foldTransforms(body, merge map[string]any, transforms []Transform) (map[string]any, error) {
 	if len(transforms) == 0 {
 		return merge, nil
@@ -121,8 +122,8 @@ func foldTransforms(body, merge map[string]any, transforms []Transform) (map[str
 	return composeMerges(body, merge, change), nil
 }
 
-// sendMerge sends one merge-patch with its guards: the uid for the main resource, as /status ignores it, and the resource
-// version if byVersion is true.
+// sendMerge sends one merge-patch with its guards: the uid for the main resource, as /status ignores it, and the
+// resource version if byVersion is true.
 func (x *exchange) sendMerge(
 	ctx context.Context, status bool, payload map[string]any, byVersion bool,
 ) (proceed bool, err error) {
@@ -147,18 +148,19 @@ func (x *exchange) sendMerge(
 	return proceed, err
 }
 
-// guardVersion returns the version of the newest known state. A body without one cannot be guarded, which is an error of the
-// caller.
+// guardVersion returns the version of the newest known state. A body without one cannot be guarded, which is an error
+// of the caller.
 func (x *exchange) guardVersion() (string, error) {
 	version := ResourceVersion(x.current)
 	if version == "" {
-		return "", fmt.Errorf("patching %s: the body has no resource version to guard with", describeObject(x.target.Body))
+		return "", fmt.Errorf("patching %s: the body has no resource version to guard with",
+			describeObject(x.target.Body))
 	}
 	return version, nil
 }
 
-// sendTolerantly sends a request and interprets its failure. If it returns false, the exchange ends, with an error or because
-// the object does not exist any more.
+// sendTolerantly sends a request and interprets its failure. If it returns false, the exchange ends, with an error or
+// because the object does not exist any more.
 func (x *exchange) sendTolerantly(ctx context.Context, r request) (proceed bool, err error) {
 	err = x.sendRequest(ctx, r)
 	switch {
@@ -210,7 +212,8 @@ func (x *exchange) sendRequest(ctx context.Context, r request) error {
 	return nil
 }
 
-// decodeAnswer returns the object of an answer without its managed fields, which are a large part of it and are not used.
+// decodeAnswer returns the object of an answer without its managed fields, which are a large part of it and are not
+// used.
 func decodeAnswer(text []byte, former *jsontext.LazyObject) (*jsontext.LazyObject, map[string]any, error) {
 	opened, err := compact.OpenTrimmed(text, former)
 	if err != nil {
@@ -220,9 +223,9 @@ func decodeAnswer(text []byte, former *jsontext.LazyObject) (*jsontext.LazyObjec
 	return opened, body, err
 }
 
-// confirmAnswer returns an error unless the answer is an object with this kind and uid. An empty kind or uid is not compared.
-// If another object is returned, the outcome of the write is unknown: a proxy may have answered, or the answer may
-// belong to another request.
+// confirmAnswer returns an error unless the answer is an object with this kind and uid. An empty kind or uid is not
+// compared. If another object is returned, the outcome of the write is unknown: a proxy may have answered, or the
+// answer may belong to another request.
 func confirmAnswer(answer map[string]any, kind, uid string) error {
 	shown, _ := answer["kind"].(string)
 	switch held := ObjectUID(answer); {
@@ -242,8 +245,8 @@ func (r request) describeAction() string {
 	return "patching"
 }
 
-// checkMissingStatus reads the object after a 404 of /status, to distinguish an object that does not exist from a resource
-// without the subresource.
+// checkMissingStatus reads the object after a 404 of /status, to distinguish an object that does not exist from a
+// resource without the subresource.
 func (x *exchange) checkMissingStatus(ctx context.Context, missing error) (proceed bool, err error) {
 	live, err := x.writer.readAgain(ctx, x.target.Body)
 	switch {
@@ -253,7 +256,8 @@ func (x *exchange) checkMissingStatus(ctx context.Context, missing error) (proce
 	case err != nil:
 		return false, err
 	case !sameObject(x.target.Body, live):
-		return false, fmt.Errorf("patching the status of %s: %w: %w", describeObject(x.target.Body), ErrReplaced, missing)
+		return false, fmt.Errorf("patching the status of %s: %w: %w", describeObject(x.target.Body), ErrReplaced,
+			missing)
 	default:
 		x.result.StatusRefused = fmt.Errorf(
 			"%w: the object exists, but has no /status subresource: %w", ErrRefused, missing,
@@ -262,8 +266,8 @@ func (x *exchange) checkMissingStatus(ctx context.Context, missing error) (proce
 	}
 }
 
-// droppedFields returns the fields of a merge-patch that are missing in the answer: the API server silently drops fields that
-// the schema of a CRD does not have. The metadata is ignored, as the server manages it.
+// droppedFields returns the fields of a merge-patch that are missing in the answer: the API server silently drops
+// fields that the schema of a CRD does not have. The metadata is ignored, as the server manages it.
 func droppedFields(payload, answer map[string]any) []diff.Path {
 	var lost []diff.Path
 	for _, key := range slices.Sorted(maps.Keys(payload)) {
@@ -274,8 +278,8 @@ func droppedFields(payload, answer map[string]any) []diff.Path {
 	return lost
 }
 
-// restoredFields returns the fields that a merge-patch removes, and that have the same value as before in the answer, because
-// a default of the schema restored them. The metadata is ignored.
+// restoredFields returns the fields that a merge-patch removes, and that have the same value as before in the answer,
+// because a default of the schema restored them. The metadata is ignored.
 func restoredFields(payload, before, answer map[string]any) (paths []diff.Path) {
 	for _, key := range slices.Sorted(maps.Keys(payload)) {
 		value, then, now := payload[key], before[key], answer[key]
@@ -295,8 +299,8 @@ func restoredFields(payload, before, answer map[string]any) (paths []diff.Path) 
 	return paths
 }
 
-// appendMissing appends the paths of set values that the answer does not have. For an absent mapping, it appends only the
-// path of the mapping.
+// appendMissing appends the paths of set values that the answer does not have. For an absent mapping, it appends only
+// the path of the mapping.
 //
 // The path is copied only for the result. So a deeply nested patch costs no more than the number of its keys.
 func appendMissing(lost []diff.Path, at diff.Path, wanted any, within map[string]any) []diff.Path {
@@ -317,8 +321,8 @@ func appendMissing(lost []diff.Path, at diff.Path, wanted any, within map[string
 	return lost
 }
 
-// setsNoValues reports whether a merge-patch sets no values: it has only nulls, and mappings without values. Such a mapping is
-// not lost if the answer does not have it.
+// setsNoValues reports whether a merge-patch sets no values: it has only nulls, and mappings without values. Such a
+// mapping is not lost if the answer does not have it.
 func setsNoValues(payload map[string]any) bool {
 	for _, value := range payload {
 		inner, mapping := value.(map[string]any)

@@ -88,8 +88,8 @@ func applyMerge(value any, merge map[string]any) map[string]any {
 	return out
 }
 
-// composeMerges returns one merge-patch with the effect of the first and then of the second on the body. It keeps values that
-// the body already has, because the server's body may differ from this one.
+// composeMerges returns one merge-patch with the effect of the first and then of the second on the body. It keeps
+// values that the body already has, because the server's body may differ from this one.
 func composeMerges(body any, first, second map[string]any) map[string]any {
 	held, _ := body.(map[string]any)
 	out := make(map[string]any, len(first)+len(second))

@@ -32,8 +32,8 @@ func ResourceVersion(body map[string]any) string {
 	return version
 }
 
-// IsNewerVersion reports whether resource version a is later than b. It is false for versions that cannot be compared: empty
-// ones, and those of an aggregated API server that does not use numbers.
+// IsNewerVersion reports whether resource version a is later than b. It is false for versions that cannot be compared:
+// empty ones, and those of an aggregated API server that does not use numbers.
 func IsNewerVersion(a, b string) bool {
 	order, err := resourceversion.CompareResourceVersion(a, b)
 	return err == nil && order > 0
@@ -59,8 +59,8 @@ func trimmedKey(object *unstructured.Unstructured) string {
 	return client.ObjectKeyFromObject(object).String()
 }
 
-// releasesFinalizers reports whether the merge-patch removes finalizers from an object that is being deleted. A merge-patch of
-// them cannot add any then, as the API server refuses that.
+// releasesFinalizers reports whether the merge-patch removes finalizers from an object that is being deleted. A
+// merge-patch of them cannot add any then, as the API server refuses that.
 func releasesFinalizers(body, merge map[string]any) bool {
 	_, touched := diff.ResolvePath(merge, finalizersPath)
 	return touched && IsBeingDeleted(body)

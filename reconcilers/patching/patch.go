@@ -194,8 +194,8 @@ func (e *TransformError) Error() string { return e.err.Error() }
 // Unwrap returns the function's error.
 func (e *TransformError) Unwrap() error { return e.err }
 
-// ContainPanics returns the transformations with their errors and panics turned into a [TransformError]. They are called
-// after the adapter of their handler, which would recover from a panic, has returned.
+// ContainPanics returns the transformations with their errors and panics turned into a [TransformError]. They are
+// called after the adapter of their handler, which would recover from a panic, has returned.
 func ContainPanics(transforms []Transform) []Transform {
 	out := make([]Transform, len(transforms))
 	for i, transform := range transforms {

@@ -20,8 +20,8 @@ import (
 // new state.
 const maxAttempts = 5
 
-// A Client sends the requests of a [PatchWriter] for the objects of one resource. The text of an answer is valid only during
-// the call of take.
+// A Client sends the requests of a [PatchWriter] for the objects of one resource. The text of an answer is valid only
+// during the call of take.
 type Client interface {
 	// Get reads an object from the API server, not from a cache.
 	Get(ctx context.Context, key types.NamespacedName, take func(text []byte) error) error
@@ -136,7 +136,9 @@ func (w *PatchWriter) Apply(ctx context.Context, target Target, p Patch) (WriteR
 
 // Get reads the object from the API server, without its managed fields. If the object does not exist, it returns an
 // error for apierrors.IsNotFound.
-func (w *PatchWriter) Get(ctx context.Context, gvk schema.GroupVersionKind, key client.ObjectKey) (map[string]any, error) {
+func (w *PatchWriter) Get(
+	ctx context.Context, gvk schema.GroupVersionKind, key client.ObjectKey,
+) (map[string]any, error) {
 	var body map[string]any
 	err := w.Client.Get(ctx, key, func(text []byte) (err error) {
 		if _, body, err = decodeAnswer(text, nil); err == nil {
@@ -194,8 +196,8 @@ func (w *PatchWriter) ApplyRetrying(ctx context.Context, target Target, p Patch,
 	}
 }
 
-// rereadAfterConflict reads the object again after a conflict. A nil body without an error means that the object does not exist any
-// more.
+// rereadAfterConflict reads the object again after a conflict. A nil body without an error means that the object does
+// not exist any more.
 func rereadAfterConflict(
 	ctx context.Context, seen map[string]any, refetch Refetch, conflict error,
 ) (map[string]any, error) {

@@ -124,8 +124,8 @@ func (c *Client) forObject(request *rest.Request, key types.NamespacedName) *res
 // returned.
 var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
-// streamAnswer sends the request and passes its answer to take. It reads the stream into a reused buffer, while client-go
-// would allocate a new one that grows with the answer.
+// streamAnswer sends the request and passes its answer to take. It reads the stream into a reused buffer, while
+// client-go would allocate a new one that grows with the answer.
 func streamAnswer(ctx context.Context, request *rest.Request, take func([]byte) error) error {
 	body, err := request.Stream(ctx)
 	if err != nil {

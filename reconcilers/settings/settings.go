@@ -114,8 +114,8 @@ type Digests struct {
 	Keys [][]byte
 }
 
-// WithDefaults returns the settings with their defaults. Other zero values, such as that of Backoff, are interpreted where
-// they are used.
+// WithDefaults returns the settings with their defaults. Other zero values, such as that of Backoff, are interpreted
+// where they are used.
 func (s Settings) WithDefaults() Settings {
 	if s.ErrorDelays == nil {
 		s.ErrorDelays = DefaultErrorDelays

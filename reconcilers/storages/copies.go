@@ -27,8 +27,8 @@ func containPanic(storage any, method string, call func() error) error {
 	return err
 }
 
-// applyToCopies calls a method with copies of the patch and of the body. Only if the method succeeds, its changes are applied
-// to the patch, so a failed method never leaves a partial write.
+// applyToCopies calls a method with copies of the patch and of the body. Only if the method succeeds, its changes are
+// applied to the patch, so a failed method never leaves a partial write.
 func applyToCopies(patch, body map[string]any, add func(patch, body map[string]any) error) error {
 	own := copyTree(patch)
 	if err := add(own, copyTree(body)); err != nil {

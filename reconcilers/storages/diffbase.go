@@ -7,7 +7,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 )
 
-// IsolateDiffbase isolates the storage from the engine if it is the user's own. It isolates each member of a [diffbase.Multi].
+// IsolateDiffbase isolates the storage from the engine if it is the user's own. It isolates each member of a
+// [diffbase.Multi].
 func IsolateDiffbase(of diffbase.Storage) diffbase.Storage {
 	switch of := of.(type) {
 	case nil, diffbase.Annotations, diffbase.Status, foreignDiffbase:

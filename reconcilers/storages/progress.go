@@ -6,7 +6,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
-// IsolateProgress isolates the storage from the engine if it is the user's own. It isolates each member of a [progress.Multi].
+// IsolateProgress isolates the storage from the engine if it is the user's own. It isolates each member of a
+// [progress.Multi].
 func IsolateProgress(of progress.Storage) progress.Storage {
 	switch of := of.(type) {
 	case nil, progress.Annotations, progress.Status, progress.Smart, foreignProgress:
@@ -64,5 +65,9 @@ func (f foreignProgress) Touch(patch, body map[string]any, value *string) {
 	if value != nil {
 		value = ptr.To(*value)
 	}
-	_ = applyToCopies(patch, body, func(patch, body map[string]any) error { f.of.Touch(patch, body, value); return nil })
+	_ = applyToCopies(patch, body, func(patch,
+		body map[string]any) error {
+		f.of.Touch(patch, body, value)
+		return nil
+	})
 }

@@ -11,9 +11,9 @@ import (
 // ids of all handlers, those without former ids included.
 type Renamed map[string][]string
 
-// FormerIDs returns the former ids of a handler. For a sub-handler, it derives them from those of the nearest registered
-// handler in its path. A registered handler whose id contains a slash, such as one for a field, is not a part of
-// another handler.
+// FormerIDs returns the former ids of a handler. For a sub-handler, it derives them from those of the nearest
+// registered handler in its path. A registered handler whose id contains a slash, such as one for a field, is not a
+// part of another handler.
 func (r Renamed) FormerIDs(id string) (former []string) {
 	for owner := id; ; owner = owner[:strings.LastIndexByte(owner, '/')] {
 		if olds, isRegistered := r[owner]; isRegistered {

@@ -10,7 +10,8 @@ import (
 
 // TestFormerIDsOf shows that sub-handlers get their former ids from their handler.
 func TestFormerIDsOf(t *testing.T) {
-	renamed := storages.Renamed{}.AddFormerIDs("new", []string{"old"}).AddFormerIDs("new/spec.x", nil).AddFormerIDs("other", nil)
+	renamed := storages.Renamed{}.AddFormerIDs("new", []string{"old"}).AddFormerIDs("new/spec.x",
+		nil).AddFormerIDs("other", nil)
 	cases := map[string]struct {
 		reason, id string
 		want       []string

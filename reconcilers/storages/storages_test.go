@@ -183,7 +183,8 @@ func TestStoragesOfUsersAreKeptApart(t *testing.T) {
 // dropped.
 func TestStoragesThatPanicChangeNothing(t *testing.T) {
 	c := &careless{Annotations: diffbase.Annotations{Prefix: "x.org"}, panics: true}
-	d, p := storages.IsolateDiffbase(c), storages.IsolateProgress(carelessProgress{c, progress.Annotations{Prefix: "x.org"}})
+	d, p := storages.IsolateDiffbase(c), storages.IsolateProgress(carelessProgress{c,
+		progress.Annotations{Prefix: "x.org"}})
 	patch := object{}
 	_, built := d.Build(body(), nil)
 	_, fetched := d.Fetch(body())
@@ -218,7 +219,8 @@ func TestTrustedStoragesStayAsTheyAre(t *testing.T) {
 			t.Error(d)
 		}
 	}
-	if multi, ok := storages.IsolateDiffbase(diffbase.Multi{diffbase.Status{}}).(diffbase.Multi); !ok || len(multi) != 1 {
+	if multi, ok := storages.IsolateDiffbase(diffbase.Multi{diffbase.Status{}}).(diffbase.Multi); !ok ||
+		len(multi) != 1 {
 		t.Error("a storage of several storages is wrapped, but the engine inspects it")
 	}
 }

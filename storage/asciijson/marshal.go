@@ -11,8 +11,8 @@ import (
 )
 
 // Marshal returns the JSON text of a value: nil, bool, string, []any, map[string]any, or one of the numbers of
-// [AppendValue]. The text has no spaces and no newline at the end. Keys are sorted by their bytes, and strings are encoded
-// by [AppendString].
+// [AppendValue]. The text has no spaces and no newline at the end. Keys are sorted by their bytes, and strings are
+// encoded by [AppendString].
 //
 // # Errors
 //
@@ -78,8 +78,8 @@ func acquireEncoder() *encoder {
 // permanently.
 const maxReused = 64 << 10
 
-// returnToPool returns the encoder to the pool, unless its buffer is too large. It clears the keys, which would otherwise
-// keep the encoded object in memory.
+// returnToPool returns the encoder to the pool, unless its buffer is too large. It clears the keys, which would
+// otherwise keep the encoded object in memory.
 func (e *encoder) returnToPool() {
 	if cap(e.text) > maxReused {
 		return
@@ -207,8 +207,8 @@ func (e *encoder) appendFloat(float float64) error {
 	return nil
 }
 
-// isNumberLiteral reports whether a literal is exactly one JSON number. Other JSON values begin differently; surrounding
-// spaces are excluded by the check of both ends.
+// isNumberLiteral reports whether a literal is exactly one JSON number. Other JSON values begin differently;
+// surrounding spaces are excluded by the check of both ends.
 func isNumberLiteral(literal json.Number) bool {
 	if literal == "" || literal[0] != '-' && !isDigit(literal[0]) || !isDigit(literal[len(literal)-1]) {
 		return false

@@ -149,8 +149,8 @@ type comparison struct {
 	items         Diff
 }
 
-// comparesKeyByKey reports whether mappings at this depth are compared key by key. It counts the keys only if the values are
-// deep, because that traverses both of them.
+// comparesKeyByKey reports whether mappings at this depth are compared key by key. It counts the keys only if the
+// values are deep, because that traverses both of them.
 func (c *comparison) comparesKeyByKey(depth int) bool {
 	if depth < shallow {
 		return true
@@ -161,8 +161,8 @@ func (c *comparison) comparesKeyByKey(depth int) bool {
 	return depth < c.deepest
 }
 
-// countNestedKeys returns the number of keys in a mapping and in all nested mappings, without those inside of lists. Lists are
-// compared as a whole, so their keys have no paths.
+// countNestedKeys returns the number of keys in a mapping and in all nested mappings, without those inside of lists.
+// Lists are compared as a whole, so their keys have no paths.
 func countNestedKeys(value any) int {
 	mapping, _ := value.(map[string]any)
 	count := len(mapping)

@@ -33,7 +33,8 @@ func (p Path) HasPrefix(prefix ...string) bool {
 	return true
 }
 
-// withoutFirst returns the path without its first n keys. It returns nil if no key remains, so that the root has one form only.
+// withoutFirst returns the path without its first n keys. It returns nil if no key remains, so that the root has one
+// form only.
 func (p Path) withoutFirst(n int) Path {
 	if len(p) <= n {
 		return nil
@@ -41,9 +42,9 @@ func (p Path) withoutFirst(n int) Path {
 	return p[n:]
 }
 
-// ResolvePath returns the value at a path. It returns false if there is no such place: a key is absent, or the path leads
-// through a value that is not a mapping (a list, a scalar, null). For a null at the path, it returns (nil, true); the
-// caller decides whether that differs from absence.
+// ResolvePath returns the value at a path. It returns false if there is no such place: a key is absent, or the path
+// leads through a value that is not a mapping (a list, a scalar, null). For a null at the path, it returns (nil, true);
+// the caller decides whether that differs from absence.
 func ResolvePath(value any, path Path) (any, bool) {
 	for _, key := range path {
 		mapping, ok := value.(map[string]any)

@@ -127,8 +127,8 @@ func isExactly(float float64, integer int64) bool {
 	return float >= math.MinInt64 && float < -math.MinInt64 && math.Trunc(float) == float && int64(float) == integer
 }
 
-// DeepCopy returns a deep copy: it shares no mapping and no list with the value, so either can be modified. Nil mappings
-// and lists become nulls. Values of types that JSON does not have are not copied.
+// DeepCopy returns a deep copy: it shares no mapping and no list with the value, so either can be modified. Nil
+// mappings and lists become nulls. Values of types that JSON does not have are not copied.
 func DeepCopy(value any) any {
 	switch value := value.(type) {
 	case map[string]any:

@@ -56,8 +56,8 @@ func userMetadata(metadata, annotations map[string]any) map[string]any {
 	return identity
 }
 
-// configurationAnnotations returns the annotations without those of operators and of kubectl. If there are no such annotations, it
-// returns the same mapping and does not allocate.
+// configurationAnnotations returns the annotations without those of operators and of kubectl. If there are no such
+// annotations, it returns the same mapping and does not allocate.
 func configurationAnnotations(annotations map[string]any, own []string) map[string]any {
 	marked := keys.MarkedPrefixes(annotations)
 	_, applied := annotations[lastApplied]
@@ -76,8 +76,8 @@ func configurationAnnotations(annotations map[string]any, own []string) map[stri
 	return remaining
 }
 
-// addExtraFields adds the extra fields of the body to its essence, unfiltered: if a handler selects all annotations, the
-// essence has all annotations.
+// addExtraFields adds the extra fields of the body to its essence, unfiltered: if a handler selects all annotations,
+// the essence has all annotations.
 func addExtraFields(essence Essence, body map[string]any, extra []diff.Path) (Essence, error) {
 	for _, field := range extra {
 		value, ok, err := resolveExtraField(body, field)
@@ -103,8 +103,8 @@ func isAlwaysIncluded(key string) bool {
 // errWholeObject is the error of an empty path.
 var errWholeObject = errors.New("a field of an essence cannot be the object as a whole")
 
-// resolveExtraField returns the value of an extra field. It is stricter than [diff.ResolvePath], as Kopf is: a field inside of a
-// string is an error and not an absent field. Otherwise, the essence would silently lack it.
+// resolveExtraField returns the value of an extra field. It is stricter than [diff.ResolvePath], as Kopf is: a field
+// inside of a string is an error and not an absent field. Otherwise, the essence would silently lack it.
 func resolveExtraField(body map[string]any, field diff.Path) (any, bool, error) {
 	if len(field) == 0 {
 		return nil, false, fmt.Errorf("tracking a field: %w", errWholeObject)
@@ -122,8 +122,8 @@ func resolveExtraField(body map[string]any, field diff.Path) (any, bool, error) 
 	return value, true, nil
 }
 
-// removeIgnoredFields removes fields from an essence. A field inside of a value that is not a mapping does not exist, so it needs no
-// removal.
+// removeIgnoredFields removes fields from an essence. A field inside of a value that is not a mapping does not exist,
+// so it needs no removal.
 func removeIgnoredFields(essence Essence, fields []diff.Path) (Essence, error) {
 	for _, field := range fields {
 		if len(field) == 0 {

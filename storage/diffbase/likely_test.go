@@ -115,7 +115,8 @@ func FuzzFetchLikely(f *testing.F) {
 		if err := storage.Store(patch, object{}, now); err != nil {
 			t.Fatal(err)
 		}
-		if fetched, err = storage.Fetch(patch); !returnsEssence(storage, patch, now) || err != nil || !diff.Equal(now, fetched) {
+		if fetched, err = storage.Fetch(patch); !returnsEssence(storage, patch, now) || err != nil ||
+			!diff.Equal(now, fetched) {
 			t.Errorf("the stored text of %v is read as %v, %v", now, fetched, err)
 		}
 	})

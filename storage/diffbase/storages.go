@@ -79,8 +79,8 @@ func (a Annotations) fetchLikely(body map[string]any, likely Essence) (Essence, 
 	return nil, nil
 }
 
-// isOwnEncoding reports whether the annotation is exactly the text that Store writes for the essence. Other operators can
-// write the same essence differently; it is decoded then.
+// isOwnEncoding reports whether the annotation is exactly the text that Store writes for the essence. Other operators
+// can write the same essence differently; it is decoded then.
 func isOwnEncoding(annotation any, essence Essence) bool {
 	text, _ := annotation.(string)
 	text, ended := strings.CutSuffix(text, "\n")
@@ -104,7 +104,8 @@ func (a Annotations) Store(patch, body map[string]any, essence Essence) error {
 
 // annotationNames returns the full keys of the annotations for this object, the preferred one first.
 func (a Annotations) annotationNames(body map[string]any) []string {
-	return keys.AnnotationKeys(a.prefixOrDefault(), keys.MarkForObject(body, a.Bound, cmp.Or(a.Key, keys.LastHandled)), !a.WithoutV1)
+	return keys.AnnotationKeys(a.prefixOrDefault(), keys.MarkForObject(body, a.Bound, cmp.Or(a.Key, keys.LastHandled)),
+		!a.WithoutV1)
 }
 
 // prefixOrDefault returns the prefix with its default.

@@ -9,9 +9,9 @@ import (
 // its keys, and the values of their keys. Each level scans the text again, so the number must be small.
 const comparedLevels = 3
 
-// NewAfter returns a decoded object for a new state of an object. Parts whose text equals that of the former state share
-// its values and are not decoded again. So neither value may be modified, which holds for all objects. If the former
-// state is nil or not decoded, the result is that of [New].
+// NewAfter returns a decoded object for a new state of an object. Parts whose text equals that of the former state
+// share its values and are not decoded again. So neither value may be modified, which holds for all objects. If the
+// former state is nil or not decoded, the result is that of [New].
 func NewAfter(text []byte, former *LazyObject) *LazyObject {
 	o := New(text)
 	// Decoding the former state only for this would cost more than it saves.

@@ -97,7 +97,8 @@ func TestAfterIsWhatTheTextSays(t *testing.T) {
 		t.Run(name, func(t *testing.T) { checkAfter(t, tc.reason, []byte(tc.former), []byte(tc.later)) })
 	}
 	for name, former := range map[string]*jsontext.LazyObject{
-		"None": nil, "Value": jsontext.NewFromValue(map[string]any{"a": int64(2)}), "NotDecoded": jsontext.New([]byte(`{"a":1}`)),
+		"None": nil, "Value": jsontext.NewFromValue(map[string]any{"a": int64(2)}),
+		"NotDecoded": jsontext.New([]byte(`{"a":1}`)),
 	} {
 		o := jsontext.NewAfter([]byte(`{"a":1}`), former)
 		if value, err := o.Value(); err != nil || cmp.Diff(map[string]any{"a": int64(1)}, value) != "" {

@@ -79,15 +79,16 @@ func (d *decoder) returnToPool() {
 	decoders.Put(d)
 }
 
-// truncateStacks removes the keys and values from these positions on. It clears them, because a pooled decoder would otherwise
-// keep them in memory.
+// truncateStacks removes the keys and values from these positions on. It clears them, because a pooled decoder would
+// otherwise keep them in memory.
 func (d *decoder) truncateStacks(keys, values int) {
 	clear(d.keys[keys:])
 	clear(d.values[values:])
 	d.keys, d.values = d.keys[:keys], d.values[:values]
 }
 
-// decodeValue decodes the value at a position, and returns the position after it, or zero if the text is not plain there.
+// decodeValue decodes the value at a position, and returns the position after it, or zero if the text is not plain
+// there.
 func (d *decoder) decodeValue(text []byte, at int) (value any, after int) {
 	if at >= len(text) {
 		return nil, 0
@@ -206,8 +207,8 @@ func (d *decoder) decodeElements(text []byte, at int) (after int) {
 	}
 }
 
-// pushValue decodes and pushes a value, and returns the position of the next character after white space. It returns zero at
-// the end of the text, because a member or an element cannot be the last part of it.
+// pushValue decodes and pushes a value, and returns the position of the next character after white space. It returns
+// zero at the end of the text, because a member or an element cannot be the last part of it.
 func (d *decoder) pushValue(text []byte, at int) (next int) {
 	value, at := d.decodeValue(text, at)
 	if at == 0 {
@@ -241,14 +242,15 @@ func decodeNumber(text []byte, at int) (value any, after int) {
 	return found, ifPlain(err == nil, end)
 }
 
-// decodeOtherNumber decodes any other number. It is a function of its own because its variable escapes to the heap, which would
-// otherwise cost an allocation for every number.
+// decodeOtherNumber decodes any other number. It is a function of its own because its variable escapes to the heap,
+// which would otherwise cost an allocation for every number.
 func decodeOtherNumber(number []byte) (value any, err error) {
 	err = kjson.UnmarshalCaseSensitivePreserveInts(number, &value)
 	return value, err
 }
 
-// isPlainInteger reports whether the number is an integer as encoders write it, without leading zeros. It can exceed int64.
+// isPlainInteger reports whether the number is an integer as encoders write it, without leading zeros. It can exceed
+// int64.
 func isPlainInteger(number []byte) bool {
 	number = bytes.TrimPrefix(number, []byte("-"))
 	for _, c := range number {

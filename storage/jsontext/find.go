@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 )
 
-// StringAt returns the string at a path of keys, and an empty one if there is none. It skips the rest of the text without
-// decoding it. Keys with escapes are not found.
+// StringAt returns the string at a path of keys, and an empty one if there is none. It skips the rest of the text
+// without decoding it. Keys with escapes are not found.
 func (o *LazyObject) StringAt(path ...string) (found string) {
 	if !o.IsEncoded() {
 		found, _ = o.valueAt(path).(string)
@@ -24,8 +24,8 @@ func decodedString(text []byte) (found string) {
 	return found
 }
 
-// MappingAt is like [LazyObject.StringAt] for an object within the object; it returns nil if there is none. The mapping is
-// shared: callers must not modify it.
+// MappingAt is like [LazyObject.StringAt] for an object within the object; it returns nil if there is none. The mapping
+// is shared: callers must not modify it.
 func (o *LazyObject) MappingAt(path ...string) (found map[string]any) {
 	if !o.IsEncoded() {
 		found, _ = o.valueAt(path).(map[string]any)
@@ -65,8 +65,8 @@ func (o *LazyObject) textAt(path []string) []byte {
 	return value
 }
 
-// textForPath returns a text that includes the path if the object does. Most callers need the metadata only, which a source
-// provides faster than the whole object.
+// textForPath returns a text that includes the path if the object does. Most callers need the metadata only, which a
+// source provides faster than the whole object.
 func (o *LazyObject) textForPath(path []string) []byte {
 	if o.from == nil || len(path) == 0 || path[0] != "metadata" {
 		return o.Text()
@@ -79,8 +79,8 @@ func (o *LazyObject) textForPath(path []string) []byte {
 	return text
 }
 
-// memberValue returns the text of the value under a key of an object, and nil if the text is not an object or does not have
-// the key. As in decoders, the last one of duplicates counts.
+// memberValue returns the text of the value under a key of an object, and nil if the text is not an object or does not
+// have the key. As in decoders, the last one of duplicates counts.
 func memberValue(text []byte, key string) (found []byte) {
 	EachMember(text, func(m RawMember) {
 		if string(m.Key) == key {

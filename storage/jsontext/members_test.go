@@ -96,7 +96,8 @@ func TestLongStrings(t *testing.T) {
 			}
 			open := `{"a":"` + long
 			for _, cut := range []string{open, open + `\`, open + `\"`, `{"a":{"` + long} {
-				if jsontext.EachMember([]byte(cut), func(m jsontext.RawMember) { t.Errorf("%s has %s", cut, m.Value) }) {
+				if jsontext.EachMember([]byte(cut),
+					func(m jsontext.RawMember) { t.Errorf("%s has %s", cut, m.Value) }) {
 					t.Errorf("%s counts as whole, but does not end", cut)
 				}
 			}

@@ -28,8 +28,8 @@ type ObjectSource interface {
 	JSON() ([]byte, error)
 	// MetadataJSON returns a text of an object with at least the field metadata. It can have more fields of the object.
 	MetadataJSON() ([]byte, error)
-	// DecodeInto decodes the object into the empty Go value to which the argument points. It returns false if it can decode
-	// only by means of JSON.
+	// DecodeInto decodes the object into the empty Go value to which the argument points. It returns false if it can
+	// decode only by means of JSON.
 	DecodeInto(into any) bool
 }
 
@@ -66,8 +66,8 @@ func (o *LazyObject) Text() []byte {
 	return o.text
 }
 
-// DecodeInto decodes the object into the empty Go value to which the argument points. It returns false if that fails or is
-// not possible directly; the caller then uses [LazyObject.Value], which returns the error.
+// DecodeInto decodes the object into the empty Go value to which the argument points. It returns false if that fails or
+// is not possible directly; the caller then uses [LazyObject.Value], which returns the error.
 func (o *LazyObject) DecodeInto(into any) bool {
 	// A nil object cannot be decoded, but a source may decode without JSON.
 	if o == nil || o.from != nil && o.from.DecodeInto(into) {

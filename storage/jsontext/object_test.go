@@ -156,7 +156,8 @@ func TestSources(t *testing.T) {
 			func(o *jsontext.LazyObject) any { return o.MappingAt("b") }, map[string]any(nil),
 			[]string{"JSON"}, map[string]any(nil),
 		},
-		"Whole": {"the whole object is read from JSON", func(o *jsontext.LazyObject) any { return len(o.MappingAt()) }, 2,
+		"Whole": {"the whole object is read from JSON", func(o *jsontext.LazyObject) any { return len(o.MappingAt()) },
+			2,
 			[]string{"JSON"}, 0},
 		"Value": {"the value is decoded once for all callers", func(o *jsontext.LazyObject) any {
 			first, err := o.Value()

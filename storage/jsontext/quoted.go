@@ -47,8 +47,8 @@ func SkipString(text []byte, at int) int {
 	return 0
 }
 
-// endsInEscape reports whether the text ends with an odd number of backslashes, so that the next character belongs to an
-// escape.
+// endsInEscape reports whether the text ends with an odd number of backslashes, so that the next character belongs to
+// an escape.
 func endsInEscape(text []byte) (odd bool) {
 	for end := len(text); end > 0 && text[end-1] == '\\'; end-- {
 		odd = !odd
@@ -80,8 +80,8 @@ func isPrintable(text []byte) bool {
 	return !others || utf8.Valid(rest)
 }
 
-// unescapeString returns the decoded form of a string. The result is valid until the next call. It returns false for unknown
-// escapes and for surrogates, which the other decoder handles.
+// unescapeString returns the decoded form of a string. The result is valid until the next call. It returns false for
+// unknown escapes and for surrogates, which the other decoder handles.
 func (d *decoder) unescapeString(raw []byte, escapes bool) (found []byte, plain bool) {
 	if !escapes {
 		return raw, true
@@ -103,8 +103,8 @@ func (d *decoder) unescapeString(raw []byte, escapes bool) (found []byte, plain 
 	}
 }
 
-// decodeEscape decodes the escape at the beginning of the text, and returns its length. The length is zero if the escape is
-// invalid or a surrogate.
+// decodeEscape decodes the escape at the beginning of the text, and returns its length. The length is zero if the
+// escape is invalid or a surrogate.
 func decodeEscape(text []byte) (found rune, length int) {
 	switch text[1] {
 	case '"', '\\', '/':
@@ -135,8 +135,8 @@ func decodeEscape(text []byte) (found rune, length int) {
 // longest is the longest name of a field that is cached, in bytes. Longer keys rarely occur twice.
 const longest = 32
 
-// keyCache is a cache of decoded keys, so that equal keys of all objects share one string. A key replaces another one with
-// the same hash.
+// keyCache is a cache of decoded keys, so that equal keys of all objects share one string. A key replaces another one
+// with the same hash.
 type keyCache [256]string
 
 // internKey returns the key as a string, from the cache if possible.

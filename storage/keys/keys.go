@@ -49,9 +49,9 @@ var (
 		WithPadding(base64.NoPadding)
 )
 
-// AnnotationKeys returns the full annotation keys, "<prefix>/<name>", of a key: a handler id, or one of the keys above. The key
-// has been adapted to the object by [MarkReplicaSet]. The order is that of reading: first the [CurrentKey] form, then the [LegacyKey] form if v1
-// is true and the form differs. All of them must be written and purged.
+// AnnotationKeys returns the full annotation keys, "<prefix>/<name>", of a key: a handler id, or one of the keys above.
+// The key has been adapted to the object by [MarkReplicaSet]. The order is that of reading: first the [CurrentKey]
+// form, then the [LegacyKey] form if v1 is true and the form differs. All of them must be written and purged.
 func AnnotationKeys(prefix, key string, v1 bool) []string {
 	current := CurrentKey(prefix, key)
 	if v1 {
@@ -62,9 +62,9 @@ func AnnotationKeys(prefix, key string, v1 bool) []string {
 	return []string{current}
 }
 
-// CurrentKey returns the full annotation key in the current form. The name is the key, with "/" replaced by ".", and "<" and
-// ">" by "_". A key that is longer than 63 characters is cut to 56, followed by "-" and 6 characters of its digest. The
-// name does not depend on the prefix. Keys that differ only in replaced characters have the same name.
+// CurrentKey returns the full annotation key in the current form. The name is the key, with "/" replaced by ".", and
+// "<" and ">" by "_". A key that is longer than 63 characters is cut to 56, followed by "-" and 6 characters of its
+// digest. The name does not depend on the prefix. Keys that differ only in replaced characters have the same name.
 func CurrentKey(prefix, key string) string {
 	key = toValidUTF8(key)
 	name := safe.Replace(key)
@@ -86,14 +86,14 @@ func LegacyKey(prefix, key string) string {
 	return prefix + "/" + name
 }
 
-// toValidUTF8 replaces invalid UTF-8 in the way JSON encoders do. Otherwise, the annotation would be written under one key
-// and read under another.
+// toValidUTF8 replaces invalid UTF-8 in the way JSON encoders do. Otherwise, the annotation would be written under one
+// key and read under another.
 func toValidUTF8(key string) string {
 	return strings.ToValidUTF8(key, "\uFFFD")
 }
 
-// cutName returns the first n characters. If n is negative, it removes that many characters from the end instead, at most
-// all. This is an accident of Kopf with long prefixes, and such names are stored in clusters.
+// cutName returns the first n characters. If n is negative, it removes that many characters from the end instead, at
+// most all. This is an accident of Kopf with long prefixes, and such names are stored in clusters.
 func cutName(name string, n int) string {
 	if n < 0 {
 		n = max(0, n+utf8.RuneCountInString(name))
@@ -107,8 +107,8 @@ func cutName(name string, n int) string {
 	return name
 }
 
-// digestSuffix returns the digest that makes long keys unique after the cut. It always ends with a letter, as annotation
-// names must: only two of the last character's six bits are ever set.
+// digestSuffix returns the digest that makes long keys unique after the cut. It always ends with a letter, as
+// annotation names must: only two of the last character's six bits are ever set.
 func digestSuffix(key string) string {
 	// New fails only for an invalid size or key, and both are constants here.
 	hash, err := blake2b.New(digestSize, nil)
@@ -145,8 +145,8 @@ func MarkerKey(prefix string) string {
 	return prefix + "/" + ManagedMarker
 }
 
-// MarkReplicaSet returns the key to use on the object: with "-ofDRS" appended for a ReplicaSet that is owned by a Deployment, and
-// otherwise unchanged. A malformed body counts as not owned.
+// MarkReplicaSet returns the key to use on the object: with "-ofDRS" appended for a ReplicaSet that is owned by a
+// Deployment, and otherwise unchanged. A malformed body counts as not owned.
 func MarkReplicaSet(body map[string]any, key string) string {
 	if kind, _ := body["kind"].(string); kind != "ReplicaSet" {
 		return key
@@ -162,9 +162,9 @@ func MarkReplicaSet(body map[string]any, key string) string {
 	return key
 }
 
-// MarkForObject returns the key like [MarkReplicaSet]. For an object that separates its memory from a copy of another object's
-// memory, it appends "-of" and the kind, such as "create-ofSecret". Bound is the annotation with the uid of the object
-// to which the memory belongs, "<prefix>/handled-uid"; an empty one disables this.
+// MarkForObject returns the key like [MarkReplicaSet]. For an object that separates its memory from a copy of another
+// object's memory, it appends "-of" and the kind, such as "create-ofSecret". Bound is the annotation with the uid of
+// the object to which the memory belongs, "<prefix>/handled-uid"; an empty one disables this.
 //
 // An object separates its memory if the annotation with the kind has the object's uid, and the annotation without the
 // kind does not. On all other objects, operators that do not support keys with kinds find the same memory as this one.

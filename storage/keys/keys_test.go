@@ -149,9 +149,10 @@ func checkForm(t *testing.T, prefix, key, full string) {
 	}
 }
 
-func ExampleNames() {
+func ExampleAnnotationKeys() {
 	fmt.Println(keys.AnnotationKeys("databases.example.org", "create/users", false))
-	for _, name := range keys.AnnotationKeys(keys.KopfPrefix, "handler_fn/spec.nested.nested.nested.nested.nested", true) {
+	for _, name := range keys.AnnotationKeys(keys.KopfPrefix, "handler_fn/spec.nested.nested.nested.nested.nested",
+		true) {
 		fmt.Println(name)
 	}
 	// Output:

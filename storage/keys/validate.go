@@ -29,12 +29,13 @@ func ValidatePrefix(prefix string) error {
 }
 
 // ValidateID returns an error if a handler id cannot be stored or served, with the reason and a remedy. The id cannot
-// be stored if Kubernetes would refuse its annotation name in the form of [CurrentKey], or if the framework uses that name. It
-// cannot be served if a part between slashes is empty, "." or "..", because such a part cannot be the segment of a URL
-// path.
+// be stored if Kubernetes would refuse its annotation name in the form of [CurrentKey], or if the framework uses that
+// name. It cannot be served if a part between slashes is empty, "." or "..", because such a part cannot be the segment
+// of a URL path.
 //
 // Ids that Kopf generates are valid, such as "create_fn", "fn/spec.field", "outer.<locals>.fn", except for those of
-// lambdas. The legacy form also depends on the prefix and is not checked here: use [ValidateKey] with each of [AnnotationKeys].
+// lambdas. The legacy form also depends on the prefix and is not checked here: use [ValidateKey] with each of
+// [AnnotationKeys].
 func ValidateID(id string) error {
 	if err := checkID(id); err != nil {
 		return fmt.Errorf("invalid handler id %q: %w", id, err)

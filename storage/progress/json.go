@@ -12,8 +12,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/asciijson"
 )
 
-// JSONFields returns the record as a JSON object, which is its form in the status. Nil fields are nulls, except for keys
-// that were absent when the record was read. Times are in UTC.
+// JSONFields returns the record as a JSON object, which is its form in the status. Nil fields are nulls, except for
+// keys that were absent when the record was read. Times are in UTC.
 func (r Record) JSONFields() map[string]any {
 	object := make(map[string]any, len(fields)+len(r.Unknown))
 	maps.Copy(object, r.Unknown)

@@ -77,8 +77,8 @@ func (s keySet) hasField(place int) bool {
 	return s&(1<<place) != 0
 }
 
-// recordField is a key of a record. The function in returns a pointer to the struct field, whose type decides how the value
-// is encoded.
+// recordField is a key of a record. The function in returns a pointer to the struct field, whose type decides how the
+// value is encoded.
 type recordField struct {
 	key string
 	in  func(*Record) any

@@ -12,8 +12,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/keys"
 )
 
-// Annotations stores each record in an annotation, "<prefix>/<id>" as described at [keys.AnnotationKeys], as JSON in ASCII
-// without spaces and without a newline. Kopf: AnnotationsProgressStorage.
+// Annotations stores each record in an annotation, "<prefix>/<id>" as described at [keys.AnnotationKeys], as JSON in
+// ASCII without spaces and without a newline. Kopf: AnnotationsProgressStorage.
 type Annotations struct {
 	// Prefix is the prefix of the annotations' keys: the operator's domain. Default: "kopf.zalando.org". With any other
 	// prefix, the marker "<prefix>/kopf-managed" is written, too. Kopf: prefix.
@@ -126,7 +126,8 @@ func (a Annotations) ownsAnnotation(name string) bool {
 	return ok && strings.HasPrefix(rest, "/")
 }
 
-// hasOtherAnnotations reports whether the object has any annotation with the prefix, record or not, except those of the id.
+// hasOtherAnnotations reports whether the object has any annotation with the prefix, record or not, except those of the
+// id.
 func (a Annotations) hasOtherAnnotations(body map[string]any, id string) bool {
 	annotations, _ := storage.AnnotationsOf(body)
 	own := a.annotationNames(body, id)

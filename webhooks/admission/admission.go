@@ -119,7 +119,8 @@ func (a *Admission) createWriter() error {
 	form := a.options.entryForm()
 	// Names do not depend on the resources, so duplicate names are an error of the set-up, not of the first write.
 	_, err := configurations.ConfigurationObjects(
-		a.options.Managed, a.options.configurationHooks(resources{}), admissionregistrationv1.WebhookClientConfig{}, form,
+		a.options.Managed, a.options.configurationHooks(resources{}), admissionregistrationv1.WebhookClientConfig{},
+		form,
 	)
 	if err != nil {
 		return err
@@ -139,8 +140,8 @@ func (a *Admission) createWriter() error {
 // Register adds the paths to a webhook server, such as that of the manager.
 func (a *Admission) Register(on webhook.Server) error { return a.server.Register(on) }
 
-// CheckReadiness is a readiness check. It fails until reviews are answered, and while there is no certificate that clients
-// trust.
+// CheckReadiness is a readiness check. It fails until reviews are answered, and while there is no certificate that
+// clients trust.
 func (a *Admission) CheckReadiness(r *http.Request) error {
 	if err := a.server.CheckReadiness(r); err != nil || a.options.Certificates == nil {
 		return err
@@ -162,8 +163,8 @@ func (a *Admission) GetCertificate(hello *tls.ClientHelloInfo) (*tls.Certificate
 // NeedLeaderElection returns false, because every replica serves reviews.
 func (a *Admission) NeedLeaderElection() bool { return false }
 
-// maintainConfigurations maintains the configurations. Without handlers, an error is only logged: there is nothing to serve, and the
-// other controllers of the process must continue.
+// maintainConfigurations maintains the configurations. Without handlers, an error is only logged: there is nothing to
+// serve, and the other controllers of the process must continue.
 func (a *Admission) maintainConfigurations(ctx context.Context) error {
 	err := a.writer.Run(ctx)
 	if err == nil || len(a.options.Registrations) > 0 {

@@ -25,7 +25,8 @@ import (
 func TestOneIDForTwoKinds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := cluster(widgets, gadgets)
-		r := start(t, options(server, newRegistration(widgets, "quota", "no widgets"), newRegistration(gadgets, "quota", "no gadgets"),
+		r := start(t, options(server, newRegistration(widgets, "quota", "no widgets"),
+			newRegistration(gadgets, "quota", "no gadgets"),
 			newRegistration(gadgets, "name", "")))
 		for path, want := range map[string]string{
 			"/ops/validate/widget.v1.example.org/quota": "no widgets",
@@ -94,7 +95,8 @@ func TestOneFunctionForTwoSelections(t *testing.T) {
 		}
 		again := same(widgets, "CREATE")
 		again.Handler.Labels = labels.SelectorFromSet(labels.Set{"tier": "prod"})
-		r := start(t, options(server, same(widgets, "CREATE"), again, same(gadgets), newRegistration(widgets, "other", "")))
+		r := start(t, options(server, same(widgets, "CREATE"), again, same(gadgets),
+			newRegistration(widgets, "other", "")))
 		for _, resource := range []memapi.Resource{widgets, gadgets} {
 			if status, denied := r.ask(t, "/ops/validate/quota", resource); status != http.StatusOK || denied != "no" {
 				t.Errorf("%s: got %d %q", resource.Plural, status, denied)
@@ -266,7 +268,8 @@ func TestKopfsPaths(t *testing.T) {
 		server := cluster(widgets)
 		mutate := newRegistration(widgets, "quota", "")
 		mutate.Handler.Mutating = true
-		o := options(server, mutate, newRegistration(widgets, "quota", "no"), newRegistration(widgets, "other", "never"))
+		o := options(server, mutate, newRegistration(widgets, "quota", "no"),
+			newRegistration(widgets, "other", "never"))
 		o.AtRoot = true
 		r := start(t, o)
 		defer r.stop(t)
@@ -293,7 +296,8 @@ func TestMistakes(t *testing.T) {
 			o.Registrations = append(o.Registrations, newRegistration(widgets, "quota", ""))
 		},
 		"two entries with one name": func(o *admission.Options) {
-			o.Registrations = append(o.Registrations, newRegistration(widgets, "a_b", ""), newRegistration(widgets, "a-b", ""))
+			o.Registrations = append(o.Registrations, newRegistration(widgets, "a_b", ""),
+				newRegistration(widgets, "a-b", ""))
 		},
 	} {
 		o := options(server, newRegistration(widgets, "quota", ""))

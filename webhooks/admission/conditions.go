@@ -10,7 +10,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// reservedConditions is the number of conditions that do not come from filters: [ownWriteCondition] and [namespaceCondition].
+// reservedConditions is the number of conditions that do not come from filters: [ownWriteCondition] and
+// [namespaceCondition].
 const reservedConditions = 2
 
 // maxConditions is the number of filter conditions: the API server accepts 64 conditions in a webhook. maxText limits

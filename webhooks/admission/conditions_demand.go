@@ -48,8 +48,8 @@ func expressRequirement(r requirements.Requirement) (text string, ok bool) {
 	}
 }
 
-// pathExpressions returns an expression that reports whether the path exists, and one for its value. A value that is not a
-// mapping has no keys. Both use the index operator, because has(x.y) and x.y are not possible for all keys.
+// pathExpressions returns an expression that reports whether the path exists, and one for its value. A value that is
+// not a mapping has no keys. Both use the index operator, because has(x.y) and x.y are not possible for all keys.
 func pathExpressions(path diff.Path) (there, value string, ok bool) {
 	if len(path) == 0 || len(path) > maxDepth {
 		return "", "", false
@@ -88,9 +88,9 @@ func equalsAnyOf(value string, all []any) (string, bool) {
 	return "(" + strings.Join(texts, " || ") + ")", true
 }
 
-// integerComparison returns an expression that is true if a text is an integer on the right side of the bound. It is also true
-// for integers that may not fit into 64 bits, because CEL would fail, and for texts that are too long for a cheap
-// regular expression. The operator's filters decide about these.
+// integerComparison returns an expression that is true if a text is an integer on the right side of the bound. It is
+// also true for integers that may not fit into 64 bits, because CEL would fail, and for texts that are too long for a
+// cheap regular expression. The operator's filters decide about these.
 func integerComparison(value, operator string, r requirements.Requirement) (string, bool) {
 	if len(r.Values) != 1 || !r.Texts {
 		return "", false

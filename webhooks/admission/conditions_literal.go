@@ -13,8 +13,8 @@ import (
 // exact limits numbers to those that CEL compares exactly: it converts integers to floats to compare the two types.
 const exact = 1 << 53
 
-// celLiteral returns a JSON value as a CEL literal. It returns false if the value is nested too deeply, or if a comparison
-// would not be exact.
+// celLiteral returns a JSON value as a CEL literal. It returns false if the value is nested too deeply, or if a
+// comparison would not be exact.
 func celLiteral(value any, depth int) (string, bool) {
 	if depth == 0 {
 		return "", false
@@ -69,8 +69,8 @@ func celMapping(values map[string]any, depth int) (string, bool) {
 	return "{" + strings.Join(members, ", ") + "}", true
 }
 
-// quoteCEL returns a CEL string literal that consists of ASCII characters. Go's escapes mean the same in CEL, except for
-// bytes that are not valid UTF-8, which objects do not contain.
+// quoteCEL returns a CEL string literal that consists of ASCII characters. Go's escapes mean the same in CEL, except
+// for bytes that are not valid UTF-8, which objects do not contain.
 func quoteCEL(text string) (string, bool) {
 	return strconv.QuoteToASCII(text), utf8.ValidString(text)
 }

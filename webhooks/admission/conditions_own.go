@@ -10,10 +10,10 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// ownWriteCondition returns a condition that is false for requests that look like the operator's own writes: updates that
-// only change annotations with these prefixes and the finalizer, and updates that remove finalizers from an object that
-// is being deleted. The operator makes the same comparison and further ones, so it admits such requests if they are
-// sent. It returns false for handlers that cannot get such requests.
+// ownWriteCondition returns a condition that is false for requests that look like the operator's own writes: updates
+// that only change annotations with these prefixes and the finalizer, and updates that remove finalizers from an object
+// that is being deleted. The operator makes the same comparison and further ones, so it admits such requests if they
+// are sent. It returns false for handlers that cannot get such requests.
 //
 // Without the condition, each write of the engine would be a request to the operator's own webhooks.
 func ownWriteCondition(
@@ -47,7 +47,8 @@ func ownWriteCondition(
 			`oldObject == null || !(` + sizesAtMost(widest, "object", "oldObject"),
 		equalExceptKeys("object", "oldObject", `k == "metadata"`),
 		equalExceptKeys(`object["metadata"]`, `oldObject["metadata"]`, otherMetadata),
-		fmt.Sprintf("[[%s, %s, %s, %s]].all(v, ", annotationsOf("object"), annotationsOf("oldObject"), finalizersOf("object"),
+		fmt.Sprintf("[[%s, %s, %s, %s]].all(v, ", annotationsOf("object"), annotationsOf("oldObject"),
+			finalizersOf("object"),
 			finalizersOf("oldObject")) + sizesAtMost(widest, "v[0]", "v[1]", "v[2]", "v[3]"),
 		"(v[0] != v[1] || v[2] != v[3])",
 		equalExceptKeys("v[0]", "v[1]", ours),
@@ -73,8 +74,8 @@ func sizesAtMost(limit int, all ...string) string {
 // otherMetadata contains the fields of the metadata that are compared separately, or that the API server sets.
 const otherMetadata = `k in ["annotations", "finalizers", "generation", "managedFields", "resourceVersion"]`
 
-// equalExceptKeys returns an expression that is true if two mappings have the same values, except for keys k for which the
-// exception is true.
+// equalExceptKeys returns an expression that is true if two mappings have the same values, except for keys k for which
+// the exception is true.
 func equalExceptKeys(a, b, exception string) string {
 	return fmt.Sprintf("%[1]s.all(k, %[3]s || k in %[2]s && %[1]s[k] == %[2]s[k]) && %[2]s.all(k, %[3]s || k in %[1]s)",
 		a, b, exception)
@@ -86,8 +87,8 @@ func annotationsOf(object string) string { return metadataOrEmpty(object, "annot
 // finalizersOf returns the finalizers of an object.
 func finalizersOf(object string) string { return metadataOrEmpty(object, "finalizers", "[]") }
 
-// metadataOrEmpty returns a field of the metadata, or an empty value for a missing one. The type must be dyn, because the
-// branches of a conditional expression have to agree.
+// metadataOrEmpty returns a field of the metadata, or an empty value for a missing one. The type must be dyn, because
+// the branches of a conditional expression have to agree.
 func metadataOrEmpty(object, field, empty string) string {
 	return fmt.Sprintf(`("%[2]s" in %[1]s["metadata"] && %[1]s["metadata"]["%[2]s"] != null ? `+
 		`%[1]s["metadata"]["%[2]s"] : dyn(%[3]s))`, object, field, empty)

@@ -14,8 +14,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/webhooks/internal/server"
 )
 
-// uniqueHandlerName returns the name of a handler, which is unique for its type: its id. If handlers for other resources have the
-// same id, it is the resource and the id.
+// uniqueHandlerName returns the name of a handler, which is unique for its type: its id. If handlers for other
+// resources have the same id, it is the resource and the id.
 func uniqueHandlerName(r Registration, all []Registration) string {
 	for _, other := range all {
 		alike := other.Handler.ID == r.Handler.ID && other.Handler.Mutating == r.Handler.Mutating
@@ -53,8 +53,8 @@ func handlerPath(r Registration, all []Registration) string {
 	return "validate/" + uniqueHandlerName(r, all)
 }
 
-// handlerEndpoints returns the endpoints of all handlers. Without AsKopf, each handler has its own path. The paths of Kopf are
-// always served, for configurations that users have written: one for each id, and the root for all handlers.
+// handlerEndpoints returns the endpoints of all handlers. Without AsKopf, each handler has its own path. The paths of
+// Kopf are always served, for configurations that users have written: one for each id, and the root for all handlers.
 func (o Options) handlerEndpoints() (made []server.Endpoint) {
 	// known contains the used paths. A path of Kopf must not replace that of a handler.
 	known := map[string]bool{}
@@ -83,8 +83,8 @@ func (o Options) handlerEndpoints() (made []server.Endpoint) {
 	return append(made, server.Endpoint{})
 }
 
-// indexOfFirstTwin returns the index of the first registration of the same function under the same id. All of them share one
-// endpoint and one entry.
+// indexOfFirstTwin returns the index of the first registration of the same function under the same id. All of them
+// share one endpoint and one entry.
 func indexOfFirstTwin(r Registration, all []Registration) int {
 	return slices.IndexFunc(all, func(other Registration) bool { return other.Handler.IsTwin(r.Handler) })
 }
@@ -127,8 +127,8 @@ func (o Options) configurationHooks(known resources) []configurations.Hook {
 	return all
 }
 
-// restrictHook limits the requests that are sent to a hook, as far as selectors and CEL can express that. onlyNamespaces is
-// true if the entry of the hook only matches Namespaces.
+// restrictHook limits the requests that are sent to a hook, as far as selectors and CEL can express that.
+// onlyNamespaces is true if the entry of the hook only matches Namespaces.
 func (o Options) restrictHook(hook *configurations.Hook, h *handlers.Handler, onlyNamespaces bool) {
 	hook.Conditions = matchConditions(h)
 	// Handlers are not called for own writes, so these need not be sent.
@@ -178,8 +178,8 @@ func isNotNamespace(r discovery.Resource) bool { return !isNamespace(r) }
 // isNamespace reports whether the resource is Namespace.
 func isNamespace(r discovery.Resource) bool { return r.Group == "" && r.Plural == "namespaces" }
 
-// entryForm returns the form of the entries. Their names end with the name of the operator, because several operators can
-// share the objects. Kopf uses the name of the objects.
+// entryForm returns the form of the entries. Their names end with the name of the operator, because several operators
+// can share the objects. Kopf uses the name of the objects.
 func (o Options) entryForm() configurations.Form {
 	suffix := o.Operator
 	if o.AsKopf {

@@ -32,8 +32,8 @@ func (r scanRequests) RequestResync() {
 	}
 }
 
-// followResources scans the resources, and updates the served handlers and the entries when they change. A scan follows each
-// change of a CRD, each error, and each interval.
+// followResources scans the resources, and updates the served handlers and the entries when they change. A scan follows
+// each change of a CRD, each error, and each interval.
 func (a *Admission) followResources(ctx context.Context) error {
 	// The watch of CRDs ends with the context, and is waited for.
 	changed := make(scanRequests, 1)
@@ -88,8 +88,8 @@ func (a *Admission) followResources(ctx context.Context) error {
 	return nil
 }
 
-// updateServedHandlers updates the served handlers, and then the entries. The order matters: entries must not lead to handlers that
-// are not served yet.
+// updateServedHandlers updates the served handlers, and then the entries. The order matters: entries must not lead to
+// handlers that are not served yet.
 func (a *Admission) updateServedHandlers(known resources) {
 	served := []review.Served{}
 	for _, resource := range known.reviewed {
@@ -110,8 +110,8 @@ func (a *Admission) updateServedHandlers(known resources) {
 	a.announceHooks(&known)
 }
 
-// announceHooks passes the hooks to the writer. A nil argument means the resources of the last call: the namespaces of the
-// operator may have changed in the startup.
+// announceHooks passes the hooks to the writer. A nil argument means the resources of the last call: the namespaces of
+// the operator may have changed in the startup.
 func (a *Admission) announceHooks(now *resources) {
 	// The lock includes the transfer, so that older hooks never replace newer ones.
 	a.hooking.Lock()

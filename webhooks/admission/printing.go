@@ -10,9 +10,9 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/webhooks/configurations"
 )
 
-// ConfigurationObjects returns the webhook configurations as they would be managed, for users who apply them by other means. It
-// calls the API server to find the current resources. absent contains the ids of handlers without resources, whose
-// entries have no rules.
+// ConfigurationObjects returns the webhook configurations as they would be managed, for users who apply them by other
+// means. It calls the API server to find the current resources. absent contains the ids of handlers without resources,
+// whose entries have no rules.
 func (o Options) ConfigurationObjects(
 	ctx context.Context, server admissionregistrationv1.WebhookClientConfig,
 ) (objects []client.Object, absent []string, err error) {

@@ -37,8 +37,8 @@ func (a *Admission) updateBundle(ctx context.Context, bundle []byte) {
 	a.publishAddress()
 }
 
-// publishAddress passes the current address of the server to the writer, unless it is not reachable yet. A tunnel that was opened
-// with a former CA bundle gets the current one.
+// publishAddress passes the current address of the server to the writer, unless it is not reachable yet. A tunnel that
+// was opened with a former CA bundle gets the current one.
 func (a *Admission) publishAddress() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -56,8 +56,8 @@ func (a *Admission) publishAddress() {
 	}
 }
 
-// publishWhenReachable waits until reviews are answered and the webhook server is reachable, and then publishes the address. Entries
-// that lead nowhere would block requests.
+// publishWhenReachable waits until reviews are answered and the webhook server is reachable, and then publishes the
+// address. Entries that lead nowhere would block requests.
 func (a *Admission) publishWhenReachable(ctx context.Context) error {
 	select {
 	case <-ctx.Done():

@@ -23,7 +23,8 @@ func (k resources) isReviewedBy(r Registration, resource discovery.Resource) boo
 	if !r.Handler.Sparing {
 		return r.Selector.Matches(resource)
 	}
-	return slices.ContainsFunc(k.spared[r.Selector], func(one discovery.Resource) bool { return sameResource(one, resource) })
+	return slices.ContainsFunc(k.spared[r.Selector],
+		func(one discovery.Resource) bool { return sameResource(one, resource) })
 }
 
 // reviewedBy returns the resources of a handler.
@@ -47,8 +48,8 @@ func sameResource(a, b discovery.Resource) bool {
 	return a.IsInterchangeable(b) && a.Preferred == b.Preferred
 }
 
-// scanResources returns the current resources, or nil if nothing is known. For groups that the API server cannot list at
-// present, it keeps the resources of the former scan. In this case, it also returns an error.
+// scanResources returns the current resources, or nil if nothing is known. For groups that the API server cannot list
+// at present, it keeps the resources of the former scan. In this case, it also returns an error.
 func (a *Admission) scanResources(ctx context.Context, before *resources) (*resources, error) {
 	if len(a.options.Registrations) == 0 {
 		return &resources{}, nil // there is nothing to look for
@@ -68,7 +69,8 @@ func (a *Admission) scanResources(ctx context.Context, before *resources) (*reso
 		wants = append(wants, discovery.Want{Selector: r.Selector, Use: discovery.Reviewing})
 		// Controllers can handle fewer resources than can be reviewed: they need to list, watch and patch.
 		if r.Handler.Sparing {
-			handled := discovery.PlanServed([]discovery.Want{{Selector: r.Selector, Use: discovery.Patching}}, all).Watched
+			handled := discovery.PlanServed([]discovery.Want{{Selector: r.Selector, Use: discovery.Patching}},
+				all).Watched
 			known.spared[r.Selector] = keepUnlistedResources(handled, before.spared[r.Selector], incomplete)
 		}
 	}
@@ -78,7 +80,9 @@ func (a *Admission) scanResources(ctx context.Context, before *resources) (*reso
 }
 
 // keepUnlistedResources adds the former resources of groups that could not be listed.
-func keepUnlistedResources(now, before []discovery.Resource, incomplete *discovery.IncompleteError) []discovery.Resource {
+func keepUnlistedResources(
+	now, before []discovery.Resource, incomplete *discovery.IncompleteError,
+) []discovery.Resource {
 	for _, former := range before {
 		unknown := incomplete != nil && incomplete.AffectsGroup(former.Group)
 		if unknown && !slices.ContainsFunc(now, func(r discovery.Resource) bool { return sameResource(r, former) }) {
@@ -88,7 +92,8 @@ func keepUnlistedResources(now, before []discovery.Resource, incomplete *discove
 	return now
 }
 
-// selectedGroups returns the API groups of the resources, or nil for all. With explicit groups, a scan needs fewer requests.
+// selectedGroups returns the API groups of the resources, or nil for all. With explicit groups, a scan needs fewer
+// requests.
 func (a *Admission) selectedGroups() (groups []string) {
 	for _, r := range a.options.Registrations {
 		if !r.Selector.Group.Given {

@@ -65,7 +65,8 @@ func TestLabelsOfNamespacesInEntries(t *testing.T) {
 				server := cluster(widgets, places)
 				o := options(server, tc.served...)
 				o.Scope = func() namespaces.Scope {
-					return namespaces.Scope{Served: namespaces.Patterns{namespaces.ParsePattern(tc.names)}.WithLabels(by)}
+					served := namespaces.Patterns{namespaces.ParsePattern(tc.names)}
+					return namespaces.Scope{Served: served.WithLabels(by)}
 				}
 				r := start(t, o)
 				var got []string

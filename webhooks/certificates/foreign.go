@@ -14,9 +14,10 @@ type foreign struct {
 	data []byte
 }
 
-// ForeignSource returns a source that only provides the bundle: from a file that is read again every minute or, without a
-// path, from the data. The certificate belongs to another component, such as a proxy in front of the server. The bundle
-// consists of the CERTIFICATE blocks only. It is an error if there are none, or if one of them is not a certificate.
+// ForeignSource returns a source that only provides the bundle: from a file that is read again every minute or, without
+// a path, from the data. The certificate belongs to another component, such as a proxy in front of the server. The
+// bundle consists of the CERTIFICATE blocks only. It is an error if there are none, or if one of them is not a
+// certificate.
 func ForeignSource(path string, data []byte) (Source, error) {
 	source := foreign{path: path, data: data}
 	_, err := source.currentBundle()

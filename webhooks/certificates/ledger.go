@@ -68,8 +68,8 @@ func parseCertificates(bundle []byte) (all []*x509.Certificate) {
 	}
 }
 
-// sortNewestFirst sorts certificates. All replicas must write them in the same order: otherwise, they would overwrite each
-// other's bundles forever.
+// sortNewestFirst sorts certificates. All replicas must write them in the same order: otherwise, they would overwrite
+// each other's bundles forever.
 func sortNewestFirst(all []*x509.Certificate) {
 	slices.SortFunc(all, func(a, b *x509.Certificate) int {
 		return cmp.Or(b.NotBefore.Compare(a.NotBefore), cmp.Compare(fingerprintOf(a), fingerprintOf(b)))

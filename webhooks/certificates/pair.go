@@ -87,8 +87,8 @@ func parsePair(cert, key []byte) (*pair, error) {
 // issuedAt returns the time when the certificate was created.
 func (p *pair) issuedAt() time.Time { return p.leaf.NotBefore.Add(skew) }
 
-// isValidAt reports whether clients accept the certificate at this time. A replica with a fast clock creates certificates
-// that start in the future.
+// isValidAt reports whether clients accept the certificate at this time. A replica with a fast clock creates
+// certificates that start in the future.
 func (p *pair) isValidAt(now time.Time) bool {
 	return p != nil && !now.Before(p.leaf.NotBefore) && now.Before(p.leaf.NotAfter)
 }
@@ -141,8 +141,8 @@ type selfSigned struct {
 	*pair
 }
 
-// SelfSignedSource creates a certificate in memory for these names and addresses. The first one is the common name. It is for
-// development: other processes have different certificates, and the certificate is lost with the process.
+// SelfSignedSource creates a certificate in memory for these names and addresses. The first one is the common name. It
+// is for development: other processes have different certificates, and the certificate is lost with the process.
 func SelfSignedSource(hosts ...string) (Source, error) {
 	made, err := newPair(hosts, developing)
 	if err != nil {

@@ -268,8 +268,8 @@ func TestDeletedSecret(t *testing.T) {
 	}
 }
 
-// TestHostChangeServesAllClients shows that the certificate for a new host is served at once, and only to clients of the
-// new host.
+// TestHostChangeServesAllClients shows that the certificate for a new host is served at once, and only to clients of
+// the new host.
 func TestHostChangeServesAllClients(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, records, known := memapi.New(), &ledger{}, &trust{}

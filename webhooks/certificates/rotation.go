@@ -189,8 +189,8 @@ func (r *rotation) Run(ctx context.Context, told func(bundle []byte)) error {
 	return nil
 }
 
-// permanentError returns the error of the first read if retries cannot help. Later, the process has a certificate to serve
-// with, so it continues.
+// permanentError returns the error of the first read if retries cannot help. Later, the process has a certificate to
+// serve with, so it continues.
 func (r *rotation) permanentError(err error) error {
 	if errors.Is(err, errForeign) || apierrors.IsForbidden(err) {
 		return err
@@ -207,8 +207,8 @@ func (r *rotation) explainError(doing string, err error) error {
 	return fmt.Errorf("%s the Secret %s/%s: %w", doing, r.given.Namespace, r.given.Name, err)
 }
 
-// syncSecret reads the Secret, decides about its new content, writes that if it differs, and starts to use it. It starts
-// again if another replica has written the Secret in the meantime.
+// syncSecret reads the Secret, decides about its new content, writes that if it differs, and starts to use it. It
+// starts again if another replica has written the Secret in the meantime.
 func (r *rotation) syncSecret(ctx context.Context) error {
 	for {
 		secret, err := r.getSecret(ctx)
@@ -250,8 +250,8 @@ func (r *rotation) syncSecret(ctx context.Context) error {
 	}
 }
 
-// isSuddenReplacement reports whether a new pair replaces published ones that this process cannot serve with, such as after the
-// loss of the Secret. API servers do not trust the new pair yet.
+// isSuddenReplacement reports whether a new pair replaces published ones that this process cannot serve with, such as
+// after the loss of the Secret. API servers do not trust the new pair yet.
 func (r *rotation) isSuddenReplacement(current *pair) bool {
 	now := time.Now()
 	return r.known.servingPair(now, r.given.Overlap, r.given.Hosts[0], r.held) == nil && len(r.by.published) > 0 &&
@@ -287,9 +287,11 @@ func (r *rotation) readLedger(ctx context.Context, found secretContent) error {
 	return nil
 }
 
-// decideContent returns the content that the Secret should have, and the pairs to serve with. New certificates are recorded
-// before other replicas can read them: a replica replaces pairs that it does not find in the ledger.
-func (r *rotation) decideContent(ctx context.Context, found secretContent, missing bool) (secretContent, []*pair, error) {
+// decideContent returns the content that the Secret should have, and the pairs to serve with. New certificates are
+// recorded before other replicas can read them: a replica replaces pairs that it does not find in the ledger.
+func (r *rotation) decideContent(
+	ctx context.Context, found secretContent, missing bool,
+) (secretContent, []*pair, error) {
 	now, by := time.Now(), &r.by
 	// First, drop the pairs that must not be used, and add those that only this process still has.
 	by.closed = false
@@ -319,8 +321,8 @@ func (r *rotation) decideContent(ctx context.Context, found secretContent, missi
 	return wanted, held, nil
 }
 
-// recordIssued adds new certificates to the ledger, together with those in use. So the ledger, which drops the last ones,
-// keeps all that matter.
+// recordIssued adds new certificates to the ledger, together with those in use. So the ledger, which drops the last
+// ones, keeps all that matter.
 func (r *rotation) recordIssued(ctx context.Context, wanted secretContent) error {
 	var fingerprints []string
 	isNew := false
@@ -376,7 +378,8 @@ func (r *rotation) getSecret(ctx context.Context) (*corev1.Secret, error) {
 	return secret, nil
 }
 
-// writeSecret creates or updates the Secret. The resource version of an update makes a write of another replica a conflict.
+// writeSecret creates or updates the Secret. The resource version of an update makes a write of another replica a
+// conflict.
 func (r *rotation) writeSecret(ctx context.Context, secret *corev1.Secret) error {
 	if secret.ResourceVersion == "" {
 		return r.given.Client.Create(ctx, secret, client.FieldOwner(r.given.Operator))

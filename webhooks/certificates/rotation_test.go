@@ -183,7 +183,10 @@ func TestRotationMistakes(t *testing.T) {
 func TestRotationForbidden(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		connection := memapi.New().Connect()
-		connection.Before = func(context.Context, memapi.Request) error { return memapi.NewRefusal(http.StatusForbidden) }
+		connection.Before = func(context.Context,
+			memapi.Request) error {
+			return memapi.NewRefusal(http.StatusForbidden)
+		}
 		r := run(t, open(t, rotation(t, connection)))
 		if err := <-r.ended; err == nil || !strings.Contains(err.Error(), "grant") {
 			t.Errorf("a forbidden write must end the source: got the error %v", err)

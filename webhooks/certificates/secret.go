@@ -21,8 +21,9 @@ const (
 	mostTrusted = 8
 )
 
-// secretContent is the content of the Secret, which all replicas share. The current pair is in use. The next pair, if any, is
-// published before it is used. The bundle contains the certificates of both, and former ones that have not expired.
+// secretContent is the content of the Secret, which all replicas share. The current pair is in use. The next pair, if
+// any, is published before it is used. The bundle contains the certificates of both, and former ones that have not
+// expired.
 type secretContent struct {
 	current, next *pair
 	bundle        []byte
@@ -67,8 +68,8 @@ func (s secretContent) allCertificates() []*x509.Certificate {
 	return all
 }
 
-// withAcceptedPairs removes the pairs that are not valid now, or that the operator has not issued. A current pair that a version
-// without a ledger has published stays until its successor is in use.
+// withAcceptedPairs removes the pairs that are not valid now, or that the operator has not issued. A current pair that
+// a version without a ledger has published stays until its successor is in use.
 func (s secretContent) withAcceptedPairs(now time.Time, by provenance) secretContent {
 	if !s.current.isValidAt(now) || !by.isAccepted(s.current.leaf) {
 		s.current = nil
@@ -80,8 +81,8 @@ func (s secretContent) withAcceptedPairs(now time.Time, by provenance) secretCon
 	return s
 }
 
-// withKnownPairs adds the pairs of this process that are missing in the Secret, because the Secret was deleted or damaged.
-// Clients already trust them, but not a new certificate.
+// withKnownPairs adds the pairs of this process that are missing in the Secret, because the Secret was deleted or
+// damaged. Clients already trust them, but not a new certificate.
 func (s secretContent) withKnownPairs(known secretContent) secretContent {
 	if s.current == nil {
 		s.current = known.current
@@ -97,8 +98,8 @@ func (s secretContent) withKnownPairs(known secretContent) secretContent {
 	return s
 }
 
-// advancePairs returns the content that the Secret should have now. All replicas compute the same result, except for new
-// pairs: the first replica that writes its pair wins. If renew is set, the current pair gets a successor at once. A
+// advancePairs returns the content that the Secret should have now. All replicas compute the same result, except for
+// new pairs: the first replica that writes its pair wins. If renew is set, the current pair gets a successor at once. A
 // successor keeps waiting as the next pair until all clients trust it. Only a missing current pair is replaced without
 // that delay.
 func (s secretContent) advancePairs(now time.Time, o Rotation, renew bool) (secretContent, error) {
@@ -127,8 +128,8 @@ func (s secretContent) advancePairs(now time.Time, o Rotation, renew bool) (secr
 	return s, err
 }
 
-// mergeHosts returns all hosts of both lists. During an update, replicas of two versions can have different hosts, and each
-// needs all of its own.
+// mergeHosts returns all hosts of both lists. During an update, replicas of two versions can have different hosts, and
+// each needs all of its own.
 func mergeHosts(hosts, more []string) []string {
 	all := slices.Clone(hosts)
 	for _, host := range more {
@@ -144,8 +145,8 @@ func (p *pair) isKnownToClients(now time.Time, overlap time.Duration) bool {
 	return !now.Before(p.issuedAt().Add(overlap))
 }
 
-// servingPair returns the pair to serve a host with: the newest one of the Secret that all clients trust, or else the one that
-// this process has held for the longest time. It returns nil if no valid pair covers the host.
+// servingPair returns the pair to serve a host with: the newest one of the Secret that all clients trust, or else the
+// one that this process has held for the longest time. It returns nil if no valid pair covers the host.
 func (s secretContent) servingPair(now time.Time, overlap time.Duration, host string, held []*pair) *pair {
 	for _, p := range []*pair{s.next, s.current} {
 		if p.isValidAt(now) && p.coversHosts(host) && p.isKnownToClients(now, overlap) {
@@ -161,10 +162,12 @@ func (s secretContent) servingPair(now time.Time, overlap time.Duration, host st
 	return nil
 }
 
-// trustedBundle returns the bundle: the certificates of both pairs, of those that this process serves, and former ones that
-// have not expired. It also returns the certificates that it drops from the Secret, because the operator has not issued
-// them.
-func (s secretContent) trustedBundle(now time.Time, by provenance, held []*pair) (bundle []byte, dropped []*x509.Certificate) {
+// trustedBundle returns the bundle: the certificates of both pairs, of those that this process serves, and former ones
+// that have not expired. It also returns the certificates that it drops from the Secret, because the operator has not
+// issued them.
+func (s secretContent) trustedBundle(
+	now time.Time, by provenance, held []*pair,
+) (bundle []byte, dropped []*x509.Certificate) {
 	listed := parseCertificates(s.bundle)
 	former := slices.Concat(listed, by.published)
 	all := []*x509.Certificate{s.current.leaf}
@@ -192,8 +195,8 @@ func (s secretContent) trustedBundle(now time.Time, by provenance, held []*pair)
 	return bundle, dropped
 }
 
-// heldPairs returns the pairs that this process may serve with, in the order in which it got them: former ones, then those
-// of the Secret.
+// heldPairs returns the pairs that this process may serve with, in the order in which it got them: former ones, then
+// those of the Secret.
 func (s secretContent) heldPairs(now time.Time, by provenance, former []*pair) []*pair {
 	isUseless := func(p *pair) bool { return !p.isValidAt(now) || !by.isAccepted(p.leaf) }
 	kept := slices.DeleteFunc(slices.Clone(former), isUseless)
@@ -204,7 +207,10 @@ func (s secretContent) heldPairs(now time.Time, by provenance, former []*pair) [
 	}
 	// Each pair takes a place in the bundle, so the oldest are removed. The pairs of the Secret always stay.
 	for len(kept) > mostTrusted/2 {
-		oldest := slices.IndexFunc(kept, func(p *pair) bool { return !p.hasSameCertificate(s.current) && !p.hasSameCertificate(s.next) })
+		oldest := slices.IndexFunc(kept, func(p *pair) bool {
+			return !p.hasSameCertificate(s.current) &&
+				!p.hasSameCertificate(s.next)
+		})
 		kept = slices.Delete(kept, oldest, oldest+1)
 	}
 	return kept

@@ -26,8 +26,8 @@ type alwaysReady struct{}
 // Check implements Source.
 func (alwaysReady) Check() error { return nil }
 
-// DumpBundle writes a bundle to a file, for clients such as curl with --cacert. Readers of the file never see a half-written
-// bundle. Kopf: cadump.
+// DumpBundle writes a bundle to a file, for clients such as curl with --cacert. Readers of the file never see a
+// half-written bundle. Kopf: cadump.
 func DumpBundle(path string, bundle []byte) error {
 	// The temporary file is in the same directory, because a rename is only atomic within a file system.
 	file, err := os.CreateTemp(filepath.Dir(path), ".ca-*")

@@ -13,9 +13,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// claimEntries makes the operator the only field manager of its entries. Server-side apply only removes fields that no other
-// manager owns. Other managers own such fields after updates by a former release of this operator, or if a client has
-// written entries of the same names. CA bundles that others have injected into the wanted entries stay theirs.
+// claimEntries makes the operator the only field manager of its entries. Server-side apply only removes fields that no
+// other manager owns. Other managers own such fields after updates by a former release of this operator, or if a client
+// has written entries of the same names. CA bundles that others have injected into the wanted entries stay theirs.
 func (k *managedObject) claimEntries(ctx context.Context, d document, wanted []any) error {
 	const claimant = "claimed" // a temporary field manager for csaupgrade
 	own, injected := ownedFields(d, wanted)
@@ -80,8 +80,8 @@ func encodeFields(fields *fieldpath.Set) *metav1.FieldsV1 {
 	return &metav1.FieldsV1{Raw: data}
 }
 
-// patchChanges writes the changes since a former state of the object. It is a conflict if others have changed the object
-// in the meantime.
+// patchChanges writes the changes since a former state of the object. It is a conflict if others have changed the
+// object in the meantime.
 func (k *managedObject) patchChanges(ctx context.Context, before client.Object, d document) error {
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 	return k.options.Client.Patch(ctx, d.object, patch, client.FieldOwner(k.options.Operator))

@@ -65,7 +65,8 @@ func (d document) allEntries() []any {
 // entries, because another client may have written entries of the same names.
 func (d document) ownEntryNames(wanted []any) (names []string) {
 	own := append(d.readMark().Entries, namesOfEntries(wanted)...)
-	return slices.DeleteFunc(namesOfEntries(d.allEntries()), func(name string) bool { return !slices.Contains(own, name) })
+	return slices.DeleteFunc(namesOfEntries(d.allEntries()),
+		func(name string) bool { return !slices.Contains(own, name) })
 }
 
 // declareEntries sets the entries and the mark in an object for server-side apply. The object must have neither.

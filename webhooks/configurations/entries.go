@@ -28,9 +28,9 @@ type Form struct {
 	PersistentOnly bool
 }
 
-// ValidatingEntries returns the entries of the validating handlers among the hooks, in their order, and never nil. The client
-// configuration is the address of the server. The path of each handler is appended to its URL or to the path of its
-// Service. Two entries with the same name are an error, because the API server rejects them.
+// ValidatingEntries returns the entries of the validating handlers among the hooks, in their order, and never nil. The
+// client configuration is the address of the server. The path of each handler is appended to its URL or to the path of
+// its Service. Two entries with the same name are an error, because the API server rejects them.
 func ValidatingEntries(
 	hooks []Hook, client admissionregistrationv1.WebhookClientConfig, f Form,
 ) ([]admissionregistrationv1.ValidatingWebhook, error) {

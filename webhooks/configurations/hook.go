@@ -30,7 +30,8 @@ type Hook struct {
 	Subresource string
 	// Labels are the requirements for the labels of objects that a selector can express. See [SelectorRequirements].
 	Labels []metav1.LabelSelectorRequirement
-	// Namespaces are the requirements for the labels of namespaces that a selector can express. See [NamespaceRequirements].
+	// Namespaces are the requirements for the labels of namespaces that a selector can express. See
+	// [NamespaceRequirements].
 	Namespaces []metav1.LabelSelectorRequirement
 	// Conditions are further conditions for requests, in CEL. Kopf does not have them.
 	Conditions []admissionregistrationv1.MatchCondition
@@ -76,8 +77,8 @@ func (h Hook) baseName() string { return cmp.Or(h.Name, h.ID) }
 // pathOrID returns the path below that of the server.
 func (h Hook) pathOrID() string { return cmp.Or(h.Path, h.ID) }
 
-// ruleOperations returns the operations of the rules. Kopf also sends deletions for mutating handlers, which it then does
-// not call. That is left out here, because a server that is down would block deletions without need.
+// ruleOperations returns the operations of the rules. Kopf also sends deletions for mutating handlers, which it then
+// does not call. That is left out here, because a server that is down would block deletions without need.
 func (h Hook) ruleOperations(f Form) []admissionregistrationv1.OperationType {
 	given := h.Operations
 	if len(given) == 0 && h.Mutating && !f.AsKopf {

@@ -60,8 +60,8 @@ func (k *managedObject) applyIfDue(ctx context.Context, wanted []any, version in
 	})
 }
 
-// isApplyDue reports whether the entries must be applied: they have changed here, no process is responsible for them any
-// more, an older process has written its own, or others have changed the object, possibly in these entries.
+// isApplyDue reports whether the entries must be applied: they have changed here, no process is responsible for them
+// any more, an older process has written its own, or others have changed the object, possibly in these entries.
 func (k *managedObject) isApplyDue(d document, version int) bool {
 	m := d.readMark()
 	switch {
@@ -105,8 +105,8 @@ func (k *managedObject) readObject(ctx context.Context) (document, error) {
 	return d, explainForbidden(err, k.written > 0)
 }
 
-// applyEntries replaces the operator's entries and its mark. All processes of the operator are one field manager, so apply
-// alone does not detect their conflicts. The resource version does: a concurrent write of another process is a
+// applyEntries replaces the operator's entries and its mark. All processes of the operator are one field manager, so
+// apply alone does not detect their conflicts. The resource version does: a concurrent write of another process is a
 // conflict.
 func (k *managedObject) applyEntries(ctx context.Context, d document, entries []any, m mark) error {
 	former := d.object.GetResourceVersion()
@@ -174,8 +174,8 @@ func (k *managedObject) patchEntries(ctx context.Context, wanted []any) error {
 		client.FieldOwner(k.options.Operator))
 }
 
-// watchChanges triggers a check of the object whenever it changes, until the context ends. Without the permission to watch,
-// changes by others are only found at intervals.
+// watchChanges triggers a check of the object whenever it changes, until the context ends. Without the permission to
+// watch, changes by others are only found at intervals.
 func (k *managedObject) watchChanges(ctx context.Context) {
 	// A missing permission is logged once.
 	said := false

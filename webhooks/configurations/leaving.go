@@ -9,8 +9,8 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// removeTransientEntries removes the entries that are not persistent when the process exits. It keeps them if another process of the
-// operator has written them, or takes over after this process has announced its exit.
+// removeTransientEntries removes the entries that are not persistent when the process exits. It keeps them if another
+// process of the operator has written them, or takes over after this process has announced its exit.
 func (w *Writer) removeTransientEntries(ctx context.Context) error {
 	// The context has ended, but the cleanup must still reach the API server.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTimeout+w.options.HandOver)
@@ -56,8 +56,8 @@ func (w *Writer) announceExit(ctx context.Context) bool {
 	return isLast
 }
 
-// awaitSuccessor blocks until other processes have taken over both objects, or the time for that is over. The entries stay
-// valid meanwhile, so this process must still serve.
+// awaitSuccessor blocks until other processes have taken over both objects, or the time for that is over. The entries
+// stay valid meanwhile, so this process must still serve.
 func (w *Writer) awaitSuccessor(ctx context.Context) {
 	over := time.After(w.options.HandOver)
 	for w.isLastWriter(ctx) {
@@ -92,8 +92,8 @@ func (k *managedObject) keepOnlyPersistent(ctx context.Context, persistent []any
 	return err
 }
 
-// replaceIfLast applies the entries and the mark if this process was the last writer of the object. It reports whether it
-// was.
+// replaceIfLast applies the entries and the mark if this process was the last writer of the object. It reports whether
+// it was.
 func (k *managedObject) replaceIfLast(ctx context.Context, entries []any, m mark) (isLast bool, err error) {
 	if k.written == 0 {
 		return false, nil

@@ -228,7 +228,8 @@ func TestUpgradeAndRollback(t *testing.T) {
 			writeAsFormer(t, server, both, former, stale)
 			connectOther(t, server, "injector").inject(t, "Q0E=")
 			upgraded := start(t, server, options("upgraded", second+1), validate)
-			requireEntries(t, "the upgrade must remove the stale entry", server, "theirs.example.com", "v.ops.example.org")
+			requireEntries(t, "the upgrade must remove the stale entry", server, "theirs.example.com",
+				"v.ops.example.org")
 			got := stored(t, server, "v.ops.example.org")
 			if len(got.MatchConditions) > 0 || *got.ClientConfig.URL != "https://here/v" {
 				t.Errorf("the upgrade must remove former fields of an entry: got %+v", got)

@@ -6,8 +6,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// ConfigurationObjects returns the two objects with only these hooks, for users who apply them by other means. An object without
-// entries is left out.
+// ConfigurationObjects returns the two objects with only these hooks, for users who apply them by other means. An
+// object without entries is left out.
 func ConfigurationObjects(
 	name string, hooks []Hook, server admissionregistrationv1.WebhookClientConfig, f Form,
 ) ([]client.Object, error) {

@@ -84,8 +84,8 @@ func (d document) recordedFingerprints() []string {
 	return strings.Fields(d.object.GetAnnotations()[d.fingerprintsKey()])
 }
 
-// setFingerprints replaces the fingerprints in the object, and creates the object if necessary. An empty list removes the
-// annotation.
+// setFingerprints replaces the fingerprints in the object, and creates the object if necessary. An empty list removes
+// the annotation.
 func (k *managedObject) setFingerprints(ctx context.Context, d document, fingerprints []string) error {
 	before, path := d.object.DeepCopy(), []string{"metadata", "annotations", d.fingerprintsKey()}
 	unstructured.RemoveNestedField(d.object.Object, path...)

@@ -95,7 +95,8 @@ func TestPublishedBundles(t *testing.T) {
 			}))
 			p := prepare(t, server, options("a", 1))
 			p.run(t, validate)
-			p.SetClientConfig(admissionregistrationv1.WebhookClientConfig{URL: ptr.To("https://here"), CABundle: []byte("ours")})
+			p.SetClientConfig(admissionregistrationv1.WebhookClientConfig{URL: ptr.To("https://here"),
+				CABundle: []byte("ours")})
 			synctest.Wait()
 			published := wantRecords(t, records(t, server, false, asKopf))
 			if len(published) != len(want) || !strings.Contains(published, "ours") {

@@ -42,7 +42,8 @@ func TestRollingUpdate(t *testing.T) {
 				before := start(t, server, options("old", 1), validate)
 				after := start(t, server, options("new", 2), validate, lasting)
 				before.stop(t)
-				requireEntries(t, "the old process must not remove the entries", server, "v.ops.example.org", "p.ops.example.org")
+				requireEntries(t, "the old process must not remove the entries", server, "v.ops.example.org",
+					"p.ops.example.org")
 				after.stop(t)
 			}},
 		"OldWritesLast": {"the entries of the youngest process win, as it has the new version",

@@ -15,8 +15,8 @@ var operators = map[selection.Operator]metav1.LabelSelectorOperator{
 	selection.DoesNotExist: metav1.LabelSelectorOpDoesNotExist,
 }
 
-// SelectorRequirements returns the requirements of the selector that an objectSelector can express, for [Hook.Labels]. Without
-// the others, the API server sends more requests, but the handler's own filters still apply.
+// SelectorRequirements returns the requirements of the selector that an objectSelector can express, for [Hook.Labels].
+// Without the others, the API server sends more requests, but the handler's own filters still apply.
 func SelectorRequirements(selector labels.Selector) []metav1.LabelSelectorRequirement {
 	given, _ := selector.Requirements()
 	var all []metav1.LabelSelectorRequirement
@@ -34,8 +34,8 @@ func SelectorRequirements(selector labels.Selector) []metav1.LabelSelectorRequir
 	return all
 }
 
-// NamespaceRequirements returns the requirements for [Hook.Namespaces]: the namespace has one of the names in the first list, if
-// it is not empty, and none of those in the second.
+// NamespaceRequirements returns the requirements for [Hook.Namespaces]: the namespace has one of the names in the first
+// list, if it is not empty, and none of those in the second.
 func NamespaceRequirements(in, notIn []string) (all []metav1.LabelSelectorRequirement) {
 	if len(in) > 0 {
 		all = append(all, metav1.LabelSelectorRequirement{

@@ -68,7 +68,8 @@ type Writer struct {
 // NewWriter returns a Writer. It does not write before [Writer.SetHooks] and [Writer.SetClientConfig] have been called.
 func NewWriter(o Options) *Writer {
 	w := &Writer{options: o, news: make(chan struct{}, 1)}
-	w.objects = [2]*managedObject{{writer: w, options: o, kind: validatingKind}, {writer: w, options: o, kind: mutatingKind}}
+	w.objects = [2]*managedObject{{writer: w, options: o, kind: validatingKind},
+		{writer: w, options: o, kind: mutatingKind}}
 	return w
 }
 
@@ -161,8 +162,8 @@ func (w *Writer) checkObjects(ctx context.Context) error {
 	return errors.Join(failed...)
 }
 
-// wantedEntries returns the entries for an object and their version. The version is zero if the hooks or the address are not
-// known yet.
+// wantedEntries returns the entries for an object and their version. The version is zero if the hooks or the address
+// are not known yet.
 func (w *Writer) wantedEntries(of *managedObject, persistentOnly bool) (entries []any, version int, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -186,8 +187,8 @@ func (w *Writer) isWithdrawn() bool {
 	return w.hooks != nil && len(w.hooks) == 0
 }
 
-// isOlderProcess reports whether the process with this mark started before this one. If both started at the same time, the
-// identity decides, so that all processes agree.
+// isOlderProcess reports whether the process with this mark started before this one. If both started at the same time,
+// the identity decides, so that all processes agree.
 func (w *Writer) isOlderProcess(m mark) bool {
 	return cmp.Or(m.Started.Compare(w.options.Started), cmp.Compare(m.Writer, w.options.Identity)) < 0
 }
@@ -199,14 +200,14 @@ func (h *permanentError) Error() string { return h.err.Error() }
 
 func (h *permanentError) Unwrap() error { return h.err }
 
-// explainForbidden returns a hopeless error if the API server denies a request and nothing was written before: the operator
-// lacks permissions. After the first write, the Writer retries even then.
+// explainForbidden returns a hopeless error if the API server denies a request and nothing was written before: the
+// operator lacks permissions. After the first write, the Writer retries even then.
 func explainForbidden(err error, before bool) error {
 	if before || !apierrors.IsForbidden(err) {
 		return err
 	}
-	return &permanentError{fmt.Errorf("the operator may not manage webhook configurations: grant it get, create, patch "+
-		"and watch of them, or turn their management off: %w", err)}
+	return &permanentError{fmt.Errorf("the operator may not manage webhook configurations: grant it get, create, "+
+		"patch and watch of them, or turn their management off: %w", err)}
 }
 
 // retryBackoff returns the delays between retries: from one second up to half a minute.

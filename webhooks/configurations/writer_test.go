@@ -48,7 +48,8 @@ func TestWriterKeepsToItself(t *testing.T) {
 		server := cluster()
 		server.Put(validatingResource, shared(map[string]any{"theirs": "x"}, foreign()))
 		p := start(t, server, options("a", 1), validate, mutate, lasting)
-		requireEntries(t, "the entries must be added", server, "theirs.example.com", "v.ops.example.org", "p.ops.example.org")
+		requireEntries(t, "the entries must be added", server, "theirs.example.com", "v.ops.example.org",
+			"p.ops.example.org")
 		if got := names(t, server, mutatingResource); !cmp.Equal(got, []string{"m.ops.example.org"}) {
 			t.Errorf("the object for mutating handlers must be created: got %v", got)
 		}
@@ -236,7 +237,8 @@ func TestWriterConflict(t *testing.T) {
 		}
 		p.run(t, validate)
 		defer p.stop(t)
-		requireEntries(t, "a change before the write must not be lost", server, "theirs.example.com", "v.ops.example.org")
+		requireEntries(t, "a change before the write must not be lost", server, "theirs.example.com",
+			"v.ops.example.org")
 	})
 }
 
@@ -262,7 +264,8 @@ func TestWriterAsKopf(t *testing.T) {
 		o := options("a", 1)
 		o.Form.AsKopf = true
 		p := start(t, server, o, validate, lasting)
-		requireEntries(t, "all entries must be replaced in Kopf's format", server, "v.ops.example.org", "p.ops.example.org")
+		requireEntries(t, "all entries must be replaced in Kopf's format", server, "v.ops.example.org",
+			"p.ops.example.org")
 		if got := names(t, server, mutatingResource); got == nil || len(got) != 0 {
 			t.Errorf("the other object must exist without entries: got %v", got)
 		}

@@ -41,8 +41,8 @@ func (r *request) objectLogger(log logr.Logger, of discovery.Resource) logr.Logg
 	return logging.OfKindAndObject(log, of.GroupVersionKind, key, types.UID(uid))
 }
 
-// decodeReview decodes and validates a review. All fields that handlers rely on must be present, with the right type. The
-// objects stay texts, because few handlers need them as maps.
+// decodeReview decodes and validates a review. All fields that handlers rely on must be present, with the right type.
+// The objects stay texts, because few handlers need them as maps.
 func decodeReview(in Request) (*request, error) {
 	// The decoder below assumes valid JSON.
 	if !json.Valid(in.Body) {
@@ -100,9 +100,9 @@ type field struct {
 // problems collects the errors of a review.
 type problems []error
 
-// readFields decodes fields of a JSON object. The name of the object is for errors. The text must be valid JSON, or empty. It
-// returns false if the text is not an object. A null counts as a missing field. If a field occurs several times, the
-// last one counts, as in encoding/json.
+// readFields decodes fields of a JSON object. The name of the object is for errors. The text must be valid JSON, or
+// empty. It returns false if the text is not an object. A null counts as a missing field. If a field occurs several
+// times, the last one counts, as in encoding/json.
 func (p *problems) readFields(text []byte, name string, all []field) (isObject bool) {
 	return jsontext.EachMember(text, func(m jsontext.RawMember) {
 		i := slices.IndexFunc(all, func(f field) bool { return f.key == string(m.Key) })
@@ -140,7 +140,8 @@ func (p *problems) requireField(name, what string, is bool) {
 	}
 }
 
-// jsonTypeOf returns the type of a JSON value by its first byte. Errors contain the type only, because values can be large.
+// jsonTypeOf returns the type of a JSON value by its first byte. Errors contain the type only, because values can be
+// large.
 func jsonTypeOf(first byte) string {
 	switch first {
 	case 'n':

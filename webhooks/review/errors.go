@@ -23,8 +23,8 @@ func (e *Error) Error() string { return e.err.Error() }
 // Unwrap returns the wrapped error.
 func (e *Error) Unwrap() error { return e.err }
 
-// checkStillAwaited returns an error if the client no longer waits for the response. Call it before each step that may take long:
-// its result would be discarded.
+// checkStillAwaited returns an error if the client no longer waits for the response. Call it before each step that may
+// take long: its result would be discarded.
 func checkStillAwaited(ctx context.Context) error {
 	if ctx.Err() == nil {
 		return nil

@@ -31,9 +31,9 @@ type OwnWrites struct {
 // systemFields are fields of the metadata that only the API server sets.
 var systemFields = []string{"generation", "managedFields", "resourceVersion"}
 
-// isOwnWrite reports whether a request is an own write. There are three cases: an update of only the operator's annotations
-// and finalizer, by any user; an update of these and the status, by the operator's user; and an update that removes
-// finalizers from an object that is being deleted. An update without changes is not an own write.
+// isOwnWrite reports whether a request is an own write. There are three cases: an update of only the operator's
+// annotations and finalizer, by any user; an update of these and the status, by the operator's user; and an update that
+// removes finalizers from an object that is being deleted. An update without changes is not an own write.
 func (o OwnWrites) isOwnWrite(ctx context.Context, asked *handlers.Admission) bool {
 	covered := asked.Subresource == "" || asked.Subresource == "status" // others do not change the metadata
 	if asked.Operation != "UPDATE" || !covered || asked.Object == nil || asked.Old == nil {
@@ -79,8 +79,8 @@ func (o OwnWrites) logRefusals(ctx context.Context, r *activeReview) {
 	}
 }
 
-// countOwnChanges returns how many annotations and finalizers of the operator have changed. It returns false if anything else
-// has changed.
+// countOwnChanges returns how many annotations and finalizers of the operator have changed. It returns false if
+// anything else has changed.
 func (o OwnWrites) countOwnChanges(now, old map[string]any) (count int, own bool) {
 	for _, key := range differingKeys(now, old) {
 		switch {

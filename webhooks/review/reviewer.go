@@ -106,7 +106,8 @@ func (r *Reviewer) findServed(asked schema.GroupVersionResource) (found Served, 
 	}
 	switch count {
 	case 0:
-		return Served{}, &Error{http.StatusNotFound, fmt.Errorf("no handler reviews the resource %s", resourceName(asked))}
+		return Served{}, &Error{http.StatusNotFound,
+			fmt.Errorf("no handler reviews the resource %s", resourceName(asked))}
 	case 1:
 		return found, nil
 	default:

@@ -97,9 +97,11 @@ func (r *activeReview) newAttempt(h *handlers.Handler) (*execution.Attempt, erro
 	return a, nil
 }
 
-// chooseHandlers returns the handlers of the request, in the order of registration. The same function under the same id is
-// called once. An error comes from a filter.
-func (r *activeReview) chooseHandlers(ctx context.Context, all []*adapters.Handler) (chosen []*adapters.Handler, err error) {
+// chooseHandlers returns the handlers of the request, in the order of registration. The same function under the same id
+// is called once. An error comes from a filter.
+func (r *activeReview) chooseHandlers(
+	ctx context.Context, all []*adapters.Handler,
+) (chosen []*adapters.Handler, err error) {
 	// The filters of all handlers see the same call.
 	question := execution.Attempt{Call: handlers.Invocation{
 		Cause: &r.cause, Admission: r.request.admission, Resource: &r.resource,

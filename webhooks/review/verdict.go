@@ -52,9 +52,9 @@ type denial struct {
 	status Status
 }
 
-// foremostDenial returns the denial to report, or nil. The API only has room for one. As in Kopf, an error that is meant for
-// the user goes first, then a permanent one, then a temporary one, then all others. Within a rank, the first one
-// counts.
+// foremostDenial returns the denial to report, or nil. The API only has room for one. As in Kopf, an error that is
+// meant for the user goes first, then a permanent one, then a temporary one, then all others. Within a rank, the first
+// one counts.
 func (r *activeReview) foremostDenial() (told *denial) {
 	for _, a := range r.attempts {
 		// A strict comparison keeps the first denial of a rank.

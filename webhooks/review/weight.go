@@ -15,8 +15,8 @@ const (
 	weightOfString = 32 // in addition to its characters
 )
 
-// EstimateMemory estimates how many bytes the values of a review take once they are decoded, by its text alone. Usually, the
-// estimate is too high, which is safe. A text of many small objects takes fifty times its size.
+// EstimateMemory estimates how many bytes the values of a review take once they are decoded, by its text alone.
+// Usually, the estimate is too high, which is safe. A text of many small objects takes fifty times its size.
 func EstimateMemory(body []byte) int64 {
 	var objects, lists, members, commas, strings, characters int64
 	for at := 0; at < len(body); at++ {

@@ -47,8 +47,8 @@ func HostFor(certificate *x509.Certificate, version string) string {
 	return ""
 }
 
-// certificateWords returns the names of the certificate and its issuer in lower case. For names of k3s, it adds the first word,
-// such as that of "k3s-server-ca@1700000000".
+// certificateWords returns the names of the certificate and its issuer in lower case. For names of k3s, it adds the
+// first word, such as that of "k3s-server-ca@1700000000".
 func certificateWords(certificate *x509.Certificate) []string {
 	names := append([]string{certificate.Subject.CommonName, certificate.Issuer.CommonName}, certificate.DNSNames...)
 	names = append(append(names, certificate.Subject.Organization...), certificate.Issuer.Organization...)

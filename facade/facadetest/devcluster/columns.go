@@ -70,7 +70,8 @@ var printed = map[string][]column{
 	"batch/Job": {{"Status", 0, jobStatus}, {"Completions", 0, jobCompletions}, {"Duration", 0, jobDuration}, age},
 	"batch/CronJob": {
 		text("Schedule", "spec", "schedule"), text("Timezone", "spec", "timeZone"), {"Suspend", 0, suspendedCell},
-		{"Active", 0, lengthCell("status", "active")}, {"Last Schedule", 0, elapsedCell("status", "lastScheduleTime")}, age,
+		{"Active", 0, lengthCell("status", "active")}, {"Last Schedule", 0, elapsedCell("status", "lastScheduleTime")},
+		age,
 	},
 	"networking.k8s.io/Ingress": {
 		text("Class", "spec", "ingressClassName"), {"Hosts", 0, ingressHosts}, {"Address", 0, emptyCell},

@@ -132,8 +132,8 @@ func giveAddress(service map[string]any) {
 	spec["clusterIP"], spec["clusterIPs"] = address, []any{address}
 }
 
-// isRollingUpdate reports whether a Deployment uses rolling updates. With another strategy, it must not have parameters of a
-// rolling update.
+// isRollingUpdate reports whether a Deployment uses rolling updates. With another strategy, it must not have parameters
+// of a rolling update.
 func isRollingUpdate(object map[string]any) bool {
 	strategy, _, _ := unstructured.NestedString(object, "spec", "strategy", "type")
 	return strategy == "RollingUpdate"

@@ -25,8 +25,8 @@ import (
 // errNoObject is the error for a document that is not an object.
 var errNoObject = errors.New("a document is not an object: it has no apiVersion or no kind")
 
-// loadObjects stores the objects of dumps and manifests, and the namespaces that every cluster has. It also creates missing
-// namespaces of the objects, because a dump of one namespace does not contain the namespace itself.
+// loadObjects stores the objects of dumps and manifests, and the namespaces that every cluster has. It also creates
+// missing namespaces of the objects, because a dump of one namespace does not contain the namespace itself.
 func (c *Cluster) loadObjects(paths []string) error {
 	var objects []map[string]any
 	for _, path := range paths {

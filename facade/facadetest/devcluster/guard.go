@@ -19,8 +19,8 @@ import (
 // adminName is the user name in the kubeconfig.
 const adminName = "devcluster-admin"
 
-// authenticateRequest authenticates a request. It refuses requests that a web page in the user's browser could send: those without
-// the token, and those with a host name that merely resolves to this machine (DNS rebinding).
+// authenticateRequest authenticates a request. It refuses requests that a web page in the user's browser could send:
+// those without the token, and those with a host name that merely resolves to this machine (DNS rebinding).
 func (h *handler) authenticateRequest(r *http.Request) (user string, err error) {
 	// A Host header without a port is refused; clients omit the port only if it is 443.
 	host, port, err := net.SplitHostPort(r.Host)

@@ -144,8 +144,8 @@ func (h *handler) serveResource(w http.ResponseWriter, r *http.Request, user str
 // isWrite contains the verbs of requests with an object in their body.
 var isWrite = map[string]bool{"create": true, "update": true, "patch": true}
 
-// absentError returns the error for a request that the server in memory does not support: a list of a former state, which
-// the real server discards after some time, or a path that is not served.
+// absentError returns the error for a request that the server in memory does not support: a list of a former state,
+// which the real server discards after some time, or a path that is not served.
 func absentError(request memapi.Request, former bool) error {
 	if former {
 		return apierrors.NewResourceExpired("The provided resource version is too old: no former state is kept.")

@@ -180,8 +180,8 @@ func wholeDocument(definitions []*apiextensionsv1.CustomResourceDefinition) (*sp
 	return builder.MergeSpecs(builtIn, custom...)
 }
 
-// documentIndex returns the list of OpenAPI 3 documents. Its hashes change with any definition, because clients cache documents
-// by their hash.
+// documentIndex returns the list of OpenAPI 3 documents. Its hashes change with any definition, because clients cache
+// documents by their hash.
 func (h *handler) documentIndex(r *http.Request) (map[string]any, error) {
 	paths := map[string]any{}
 	// All documents get the same hash. A change of one definition invalidates the others as well, which is correct but

@@ -144,7 +144,8 @@ func (c *Cluster) prepareMemory() error {
 	return c.loadObjects(c.options.Load)
 }
 
-// serveUntilDone waits for the end of ctx or a failure of the server, then saves the objects and removes temporary files.
+// serveUntilDone waits for the end of ctx or a failure of the server, then saves the objects and removes temporary
+// files.
 func (c *Cluster) serveUntilDone(ctx context.Context, failed <-chan error) {
 	defer close(c.done)
 	var problems []error
@@ -185,8 +186,8 @@ func (c *Cluster) Memory() *memapi.Server { return c.memory }
 // Loaded returns the objects that were loaded, except for custom resource definitions.
 func (c *Cluster) Loaded() []*unstructured.Unstructured { return slices.Clone(c.loaded) }
 
-// listenLoopback opens the listener. It refuses addresses that other machines can reach, because the cluster does not restrict
-// its users.
+// listenLoopback opens the listener. It refuses addresses that other machines can reach, because the cluster does not
+// restrict its users.
 func listenLoopback(ctx context.Context, address string) (net.Listener, error) {
 	if address == "" {
 		address = "127.0.0.1:0"

@@ -15,8 +15,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// renderTable converts an object or a list to the rows that kubectl prints. The columns are described only if headers is set:
-// in a watch, that is the first event.
+// renderTable converts an object or a list to the rows that kubectl prints. The columns are described only if headers
+// is set: in a watch, that is the first event.
 func (h *handler) renderTable(data []byte, form answerForm, of memapi.Resource, headers bool) ([]byte, error) {
 	object := &unstructured.Unstructured{}
 	if err := object.UnmarshalJSON(data); err != nil {

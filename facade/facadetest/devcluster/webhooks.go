@@ -60,8 +60,8 @@ func (w webhookCaller) reviewRequest(
 	)
 }
 
-// webhookConfigurations returns the webhook configurations in the order of their names, in which the real server calls them.
-// Objects that cannot be decoded are skipped.
+// webhookConfigurations returns the webhook configurations in the order of their names, in which the real server calls
+// them. Objects that cannot be decoded are skipped.
 func (w webhookCaller) webhookConfigurations() []client.Object {
 	var all []client.Object
 	for _, content := range w.cluster.memory.ObjectsOf(mutatingWebhooks) {

@@ -49,8 +49,8 @@ func (a *attempt) String() string {
 	return fmt.Sprintf("%s #%d%s", a.handler, a.retry+1, about)
 }
 
-// observeAttempt records an attempt of this life. The returned function records its end, which is a point where the life can
-// be cut.
+// observeAttempt records an attempt of this life. The returned function records its end, which is a point where the
+// life can be cut.
 func (l *Life) observeAttempt(ctx context.Context, call *handlers.Invocation) (context.Context, func(string, error)) {
 	// The operator can call handlers before the world has its runner, and a cut needs the runner.
 	<-l.started
@@ -58,8 +58,8 @@ func (l *Life) observeAttempt(ctx context.Context, call *handlers.Invocation) (c
 	return context.WithValue(ctx, attemptKey{}, a), func(outcome string, err error) { l.endAttempt(a, outcome, err) }
 }
 
-// beginAttempt records the start of an attempt. Attempts of a dead life are not recorded: handlers may run on after the kill,
-// as their goroutines cannot be stopped.
+// beginAttempt records the start of an attempt. Attempts of a dead life are not recorded: handlers may run on after the
+// kill, as their goroutines cannot be stopped.
 func (l *Life) beginAttempt(call *handlers.Invocation) *attempt {
 	w := l.world
 	w.mu.Lock()

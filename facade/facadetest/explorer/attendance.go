@@ -55,8 +55,8 @@ func countAttempt(of map[change]map[int]int, a *attempt) {
 	of[a.change][a.retry]++
 }
 
-// explainedRepeats returns the number of additional attempts that an attempt explains: it was cut off, its outcome was possibly
-// not written, or it waits for something.
+// explainedRepeats returns the number of additional attempts that an attempt explains: it was cut off, its outcome was
+// possibly not written, or it waits for something.
 func (r *run) explainedRepeats(a *attempt) (n int) {
 	// Waiting is not a failure: the handler runs again by design.
 	if a.err != nil && strings.HasPrefix(a.err.Error(), "waits for ") {

@@ -101,8 +101,8 @@ func (e *exploration) playCourse(c course) *run {
 	return r
 }
 
-// isRepeatable reports whether a second uncut run equals the first. If it does not, the differences on courses would not
-// prove anything.
+// isRepeatable reports whether a second uncut run equals the first. If it does not, the differences on courses would
+// not prove anything.
 func (e *exploration) isRepeatable(again *run) bool {
 	again.judgeAll(e.uncut, e.settings)
 	// The violations of a comparison are all reported in one class.

@@ -77,8 +77,9 @@ func (r *run) judgeLeaks(s settings) {
 		lines[i] = strings.Replace(line, " in the uncut run", " at the beginning", 1)
 	}
 	if len(lines) > 0 {
-		r.addViolation(Leaked, "outside", "it is not as at the beginning when all is deleted that people have created:\n"+
-			strings.Join(lines, "\n"))
+		r.addViolation(Leaked, "outside",
+			"it is not as at the beginning when all is deleted that people have created:\n"+
+				strings.Join(lines, "\n"))
 	}
 }
 
@@ -96,9 +97,9 @@ func (r *run) judgeLost(uncut *run) {
 	}
 }
 
-// missingResult returns a description of how a result of the uncut run is missing in this run, or an empty text. A result for
-// a later state of the object is accepted, because several changes are handled as one if the operator was down in
-// between.
+// missingResult returns a description of how a result of the uncut run is missing in this run, or an empty text. A
+// result for a later state of the object is accepted, because several changes are handled as one if the operator was
+// down in between.
 func (r *run) missingResult(want *attempt, later []*attempt) string {
 	// The states that the uncut run has seen from this attempt on.
 	states := map[string]bool{}

@@ -10,8 +10,8 @@ import (
 // lateLimit is the maximum delay of an event if no later ones arrive.
 const lateLimit = 3 * time.Second
 
-// delayedBody returns the body of a watch that delays each line until the given number of later lines has arrived, or the time
-// limit has passed.
+// delayedBody returns the body of a watch that delays each line until the given number of later lines has arrived, or
+// the time limit has passed.
 func delayedBody(ctx context.Context, body io.ReadCloser, by int) io.ReadCloser {
 	out, in := io.Pipe()
 	// The buffer lets the reader continue while lines are held back.
@@ -37,7 +37,8 @@ type heldLine struct {
 	due  time.Time
 }
 
-// forwardDelayed forwards lines with the delay. At the end of the watch, delayed lines are lost, as with a broken connection.
+// forwardDelayed forwards lines with the delay. At the end of the watch, delayed lines are lost, as with a broken
+// connection.
 func forwardDelayed(ctx context.Context, lines <-chan []byte, out io.Writer, by int) error {
 	var waiting []heldLine
 	for {

@@ -50,7 +50,8 @@ func (l *Life) Do(name string, effect func()) {
 	<-l.world.over
 }
 
-// performEffect performs an effect when no other one runs. It reports false, without performing it, if the life is dead.
+// performEffect performs an effect when no other one runs. It reports false, without performing it, if the life is
+// dead.
 func (l *Life) performEffect(name string, effect func()) bool {
 	w := l.world
 	w.effects <- struct{}{}
@@ -91,7 +92,8 @@ func (l *Life) reachPoint(p point) error {
 	// An operator that never becomes idle would run forever in virtual time.
 	if len(w.run.points) > mostPoints && !w.run.exhausted {
 		w.run.exhausted = true
-		w.run.addViolation(Restless, "", fmt.Sprintf("something still happens after %d requests and effects", mostPoints))
+		w.run.addViolation(Restless, "", fmt.Sprintf("something still happens after %d requests and effects",
+			mostPoints))
 	} else if at.place != nextLife && !w.strikesOnce(at) {
 		return nil
 	}

@@ -47,8 +47,8 @@ func (l *Life) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// beforeRequest runs before a request is sent. It reaches the point before the request, and disturbs a write if the course
-// says so.
+// beforeRequest runs before a request is sent. It reaches the point before the request, and disturbs a write if the
+// course says so.
 func (l *Life) beforeRequest(ctx context.Context, r memapi.Request) error {
 	e, _ := ctx.Value(exchangeKey{}).(*exchange)
 	if e == nil || isOperatorResource(r.Resource.Plural) {
@@ -60,7 +60,8 @@ func (l *Life) beforeRequest(ctx context.Context, r memapi.Request) error {
 			return nil
 		}
 		e.shown = r.Verb + " " + subject
-		_ = l.reachPoint(point{place: "before-" + l.world.nextPlace("read", courseLabel(subject))}) // a dead life may still read
+		_ = l.reachPoint(point{place: "before-" + l.world.nextPlace("read",
+			courseLabel(subject))}) // a dead life may still read
 		return nil
 	}
 	e.shown, e.place = shownAs(r, subject), l.world.nextPlace("write", courseLabel(subject))
@@ -116,8 +117,8 @@ func canConflict(r memapi.Request) bool {
 	return r.Verb == "update" || r.Verb == "patch" && r.ContentType != string(types.ApplyYAMLPatchType)
 }
 
-// isOperatorResource reports whether a resource is about the operator itself rather than about its objects. Its requests are
-// neither points nor compared.
+// isOperatorResource reports whether a resource is about the operator itself rather than about its objects. Its
+// requests are neither points nor compared.
 func isOperatorResource(plural string) bool {
 	return slices.Contains([]string{
 		"events", "leases", "kopfpeerings", "clusterkopfpeerings", "selfsubjectaccessreviews",

@@ -85,8 +85,8 @@ func shortPath(path string) string {
 	return strings.Join(parts, "/")
 }
 
-// sendRequest sends a request of the play without a body, and returns the object of the answer. The object is empty if the
-// request fails.
+// sendRequest sends a request of the play without a body, and returns the object of the answer. The object is empty if
+// the request fails.
 func (w *world) sendRequest(method, path string) *unstructured.Unstructured {
 	object := &unstructured.Unstructured{}
 	r, err := http.NewRequestWithContext(w.bench.Context(), method, "http://mem"+path, nil)

@@ -46,8 +46,8 @@ func disturbedCourses(points []point) (all []course) {
 	return append(all, course{{what: lateOne}}, course{{what: lateThree}})
 }
 
-// combinedCourses returns the courses with a cut and a disturbance: of the last write before the cut, or of the first write in
-// the next life. Failures close to the restart are the ones most likely to matter.
+// combinedCourses returns the courses with a cut and a disturbance: of the last write before the cut, or of the first
+// write in the next life. Failures close to the restart are the ones most likely to matter.
 func combinedCourses(points []point) (all []course) {
 	// The last write before the cut is the one whose outcome the restarted process must find out.
 	var last *write
@@ -69,7 +69,8 @@ func combinedCourses(points []point) (all []course) {
 	return all
 }
 
-// plannedCourses returns the courses for a run with these points, simple ones first, and the number of possible courses.
+// plannedCourses returns the courses for a run with these points, simple ones first, and the number of possible
+// courses.
 func plannedCourses(s settings, points []point) (some []course, possible int) {
 	random := rand.New(rand.NewPCG(s.seed, 0)) //nolint:gosec // it is no secret
 	// The groups are ordered by their complexity.

@@ -63,8 +63,8 @@ func (p *Play) Delete(objects ...client.Object) {
 	}
 }
 
-// retryWhileDown repeats a request as long as it fails because the operator's admission webhook does not answer, up to a
-// minute. A killed operator does not serve webhooks until its restart.
+// retryWhileDown repeats a request as long as it fails because the operator's admission webhook does not answer, up to
+// a minute. A killed operator does not serve webhooks until its restart.
 func (p *Play) retryWhileDown(request func() error) error {
 	for begun := time.Now(); ; time.Sleep(restart) {
 		err := request()
@@ -117,8 +117,8 @@ func (w *world) remainingCalm(begun time.Time) time.Duration {
 	return max(0, w.settings.calm-time.Since(last))
 }
 
-// noteWrite records a write of the operator as activity. Writes of daemons and timers do not count, because they continue
-// forever.
+// noteWrite records a write of the operator as activity. Writes of daemons and timers do not count, because they
+// continue forever.
 func (w *world) noteWrite() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -133,8 +133,8 @@ func (w *world) noteWrite() {
 	}
 }
 
-// deleteCreated deletes the objects of the play in reverse order, and waits for each. An object that does not disappear is
-// reported as leaked.
+// deleteCreated deletes the objects of the play in reverse order, and waits for each. An object that does not disappear
+// is reported as leaked.
 func (w *world) deleteCreated(p *Play) {
 	for i := len(w.run.created) - 1; i >= 0; i-- {
 		one := w.run.created[i]
@@ -146,7 +146,8 @@ func (w *world) deleteCreated(p *Play) {
 		p.Settle()
 		if uid, finalizers := w.objectState(one.path); uid == one.uid {
 			w.mu.Lock()
-			w.run.addViolation(Leaked, one.label, fmt.Sprintf("it was deleted, and is still there: %q hold it", finalizers))
+			w.run.addViolation(Leaked, one.label,
+				fmt.Sprintf("it was deleted, and is still there: %q hold it", finalizers))
 			w.mu.Unlock()
 		}
 	}

@@ -147,8 +147,8 @@ func (w *world) playAndRecord() {
 	}
 }
 
-// restartIfNeeded restarts the operator if a start calls functions or writes anything. Each kill leads to such a start, so every
-// course needs one before its state can be compared. The uncut run determines whether that is so.
+// restartIfNeeded restarts the operator if a start calls functions or writes anything. Each kill leads to such a start,
+// so every course needs one before its state can be compared. The uncut run determines whether that is so.
 func (w *world) restartIfNeeded(p *Play) {
 	// An exhausted operator is not started again.
 	if w.isExhausted() || !w.settings.resumes && len(w.run.course) > 0 {
@@ -201,8 +201,8 @@ func (w *world) nextPlace(what, subject string) string {
 	return fmt.Sprintf("%s-%d-of-%s", what, w.counts[what+" "+subject], subject)
 }
 
-// strikesOnce reports whether the course has the trouble and it has not occurred yet, and marks it as occurred. The caller
-// holds the lock.
+// strikesOnce reports whether the course has the trouble and it has not occurred yet, and marks it as occurred. The
+// caller holds the lock.
 func (w *world) strikesOnce(t trouble) bool {
 	if !slices.Contains(w.run.course, t) || slices.Contains(w.run.struck, t) {
 		return false

@@ -47,8 +47,8 @@ func (s *Server) admitObject(t target, object, before map[string]any) error {
 	return s.validateObject(t, object, before)
 }
 
-// mutateObject calls the admission's Mutate. Stored objects do not have an apiVersion and a kind, so both are added for the
-// call only.
+// mutateObject calls the admission's Mutate. Stored objects do not have an apiVersion and a kind, so both are added for
+// the call only.
 func (s *Server) mutateObject(t target, object map[string]any) error {
 	if s.admission.Mutate == nil {
 		return nil

@@ -21,8 +21,8 @@ func newDocumentResponse(r *http.Request, code int, document any) *http.Response
 	return newResponse(r, code, io.NopCloser(bytes.NewReader(data)), int64(len(data)))
 }
 
-// newResponse returns a response with a body that is already encoded. A length of -1 means that the length is unknown, as
-// for a watch.
+// newResponse returns a response with a body that is already encoded. A length of -1 means that the length is unknown,
+// as for a watch.
 func newResponse(r *http.Request, code int, body io.ReadCloser, length int64) *http.Response {
 	return &http.Response{
 		StatusCode: code, Status: http.StatusText(code), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: r,
@@ -30,8 +30,8 @@ func newResponse(r *http.Request, code int, body io.ReadCloser, length int64) *h
 	}
 }
 
-// newErrorResponse returns an error as a response with a Status object. An error without an API status becomes an internal server
-// error.
+// newErrorResponse returns an error as a response with a Status object. An error without an API status becomes an
+// internal server error.
 func newErrorResponse(r *http.Request, err error) *http.Response {
 	var known apierrors.APIStatus
 	status := metav1.Status{
@@ -45,8 +45,8 @@ func newErrorResponse(r *http.Request, err error) *http.Response {
 	return newDocumentResponse(r, int(status.Code), status)
 }
 
-// NewRefusal returns an API error with the HTTP code and the reason that belongs to it, for hooks. Fields, if given, are
-// listed as invalid in its details, as in a rejection of an invalid object.
+// NewRefusal returns an API error with the HTTP code and the reason that belongs to it, for hooks. Fields, if given,
+// are listed as invalid in its details, as in a rejection of an invalid object.
 func NewRefusal(code int, fields ...string) *apierrors.StatusError {
 	err := apierrors.NewGenericServerResponse(code, "", schema.GroupResource{}, "", http.StatusText(code), 0, false)
 	// Replace the generic message, which describes an unexpected answer of a server.

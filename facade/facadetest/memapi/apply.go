@@ -15,9 +15,9 @@ import (
 // applying is the content type of a server-side apply.
 const applying = "application/apply-patch+yaml"
 
-// applyDeclaration merges the fields that a field manager declares into the object, or creates the object. Lists and maps are
-// merged as the schema says, and for built-in kinds as client-go's types say. For a kind without a schema, a list is
-// one atomic value.
+// applyDeclaration merges the fields that a field manager declares into the object, or creates the object. Lists and
+// maps are merged as the schema says, and for built-in kinds as client-go's types say. For a kind without a schema, a
+// list is one atomic value.
 func (s *Server) applyDeclaration(t target, query url.Values, data []byte) (map[string]any, error) {
 	declared, err := decodeYAML(data)
 	if err != nil {

@@ -64,8 +64,11 @@ func BuiltIn() []Resource {
 	all := []Resource{definitionsResource}
 	for _, n := range natives {
 		r := Resource{
-			Kind: n.kind, Plural: n.plural, Namespaced: !n.hasProperty("cluster"), StatusSubresource: n.hasProperty("status"),
-			Plain: !n.hasProperty("counted"), Group: n.groupVersion().Group, Version: n.groupVersion().Version,
+			Kind: n.kind, Plural: n.plural, Namespaced: !n.hasProperty("cluster"),
+			StatusSubresource: n.hasProperty("status"),
+			Plain:             !n.hasProperty("counted"),
+			Group:             n.groupVersion().Group,
+			Version:           n.groupVersion().Version,
 		}
 		if n.short != "" {
 			r.ShortNames = []string{n.short}

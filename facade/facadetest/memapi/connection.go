@@ -175,8 +175,8 @@ func (c *Connection) isCut() bool {
 	}
 }
 
-// hookResponse turns a hook's error into a response of the API, or returns it as the error of a broken connection. Code 0
-// marks a request without an answer in the record.
+// hookResponse turns a hook's error into a response of the API, or returns it as the error of a broken connection. Code
+// 0 marks a request without an answer in the record.
 func hookResponse(r *http.Request, request *Request, err error) (*http.Response, error) {
 	request.Code = 0
 	var status apierrors.APIStatus

@@ -9,7 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 )
 
-// cloneObject returns a deep copy. Stored objects are never changed in place: the history and running watches share them.
+// cloneObject returns a deep copy. Stored objects are never changed in place: the history and running watches share
+// them.
 func cloneObject(object map[string]any) map[string]any { return runtime.DeepCopyJSON(object) }
 
 // metadataOf returns the metadata of the object, not a copy. It adds an empty map if the object does not have any.
@@ -22,8 +23,8 @@ func metadataOf(object map[string]any) map[string]any {
 	return metadata
 }
 
-// parseObject decodes the body of a write and checks its kind and version, as the server's decoder does. The result does not
-// have an apiVersion and a kind.
+// parseObject decodes the body of a write and checks its kind and version, as the server's decoder does. The result
+// does not have an apiVersion and a kind.
 func (t target) parseObject(data []byte) (map[string]any, error) {
 	var object map[string]any
 	if err := json.Unmarshal(data, &object); err != nil || object == nil {
@@ -121,8 +122,8 @@ func (s *Server) createObject(t target, data []byte) (map[string]any, error) {
 // label of 63 characters.
 const longestPrefix = 58
 
-// setGeneratedName sets the name of an object that only has a generateName. The suffix is a counter, not random, so that tests are
-// repeatable.
+// setGeneratedName sets the name of an object that only has a generateName. The suffix is a counter, not random, so
+// that tests are repeatable.
 func (s *Server) setGeneratedName(t target, metadata map[string]any) {
 	prefix, _ := metadata["generateName"].(string)
 	if name, _ := metadata["name"].(string); name == "" && prefix != "" {
@@ -147,8 +148,8 @@ func (s *Server) setResourceVersion(t target, metadata map[string]any) {
 	}
 }
 
-// storeObject stores an object and does everything that follows from the change: it records it for watches, updates the served
-// definitions, collects garbage and handles namespaces.
+// storeObject stores an object and does everything that follows from the change: it records it for watches, updates the
+// served definitions, collects garbage and handles namespaces.
 func (s *Server) storeObject(t target, before, after map[string]any) {
 	if t.dry {
 		return

@@ -105,8 +105,8 @@ func (t target) checkPreconditions(was map[string]any, p *metav1.Preconditions) 
 	return nil
 }
 
-// propagationFinalizers returns the finalizers of an object that is being deleted. The propagation policy is stored as a finalizer
-// of the garbage collector, which it processes later.
+// propagationFinalizers returns the finalizers of an object that is being deleted. The propagation policy is stored as
+// a finalizer of the garbage collector, which it processes later.
 func propagationFinalizers(finalizers []any, options *metav1.DeleteOptions) []any {
 	former := options.OrphanDependents //nolint:staticcheck // clients may still send it
 	orphan := slices.Contains(finalizers, any(metav1.FinalizerOrphanDependents))

@@ -22,7 +22,8 @@ var serverVersion = apiversion.Info{
 	Platform: runtime.GOOS + "/" + runtime.GOARCH,
 }
 
-// discoveryDocument answers requests for the server itself rather than for objects: its version, groups, resources and schemas.
+// discoveryDocument answers requests for the server itself rather than for objects: its version, groups, resources and
+// schemas.
 func (s *Server) discoveryDocument(parts []string) (document any, ok bool) {
 	switch {
 	case len(parts) == 1 && parts[0] == "version":
@@ -50,7 +51,8 @@ func (s *Server) discoveryDocument(parts []string) (document any, ok bool) {
 	}
 }
 
-// openAPIDocument returns the schemas of one group and version as an OpenAPI 3 document. Kinds without a schema are left out.
+// openAPIDocument returns the schemas of one group and version as an OpenAPI 3 document. Kinds without a schema are
+// left out.
 func (s *Server) openAPIDocument(gv schema.GroupVersion) (document any, ok bool) {
 	all := map[string]any{}
 	for _, r := range s.resources {

@@ -27,8 +27,8 @@ func (t target) defaultDefinition(object map[string]any) {
 	}
 }
 
-// setDefinitionStatus writes the status of a definition before it is stored, because the definition is served at once. The real
-// server writes the same conditions and names a moment later.
+// setDefinitionStatus writes the status of a definition before it is stored, because the definition is served at once.
+// The real server writes the same conditions and names a moment later.
 func (t target) setDefinitionStatus(object map[string]any) {
 	if t.groupResource() != definitionsResource.groupResource() {
 		return

@@ -27,8 +27,8 @@ type collector struct {
 	due   bool // a run is scheduled or in progress
 }
 
-// collectIfNeeded schedules a collection if a change can produce garbage. A collection in progress causes changes itself; it
-// repeats until nothing changes, so these do not schedule another one.
+// collectIfNeeded schedules a collection if a change can produce garbage. A collection in progress causes changes
+// itself; it repeats until nothing changes, so these do not schedule another one.
 func (s *Server) collectIfNeeded(before, after map[string]any) {
 	switch {
 	case s.collector == nil || s.collector.due:
@@ -71,8 +71,8 @@ func (s *Server) collectAll() {
 // allButEvents returns all stored objects in a fixed order, except for Kubernetes events.
 func (s *Server) allButEvents() []target { return s.allTargets(false) }
 
-// allTargets returns all stored objects in a fixed order, each once, although several versions may serve it. Changes to them
-// are attributed to kube-controller-manager.
+// allTargets returns all stored objects in a fixed order, each once, although several versions may serve it. Changes to
+// them are attributed to kube-controller-manager.
 func (s *Server) allTargets(withEvents bool) []target {
 	var all []target
 	seen := map[schema.GroupResource]bool{}
@@ -125,8 +125,8 @@ func (s *Server) collectObject(t target, object map[string]any) bool {
 	}
 }
 
-// collectDependent deletes an object, or removes references from it, depending on the state of its owners. It reports whether it
-// changed anything.
+// collectDependent deletes an object, or removes references from it, depending on the state of its owners. It reports
+// whether it changed anything.
 func (s *Server) collectDependent(t target, object map[string]any) bool {
 	standing := map[any]ownership{}
 	count := map[ownership]int{}

@@ -41,7 +41,8 @@ func stories() map[string]story {
 	}
 	free := func(name string) request {
 		return request{
-			method: "PATCH", kind: configmaps, name: name, form: fieldManagerKey, body: `{"metadata":{"finalizers":null}}`,
+			method: "PATCH", kind: configmaps, name: name, form: fieldManagerKey,
+			body: `{"metadata":{"finalizers":null}}`,
 		}
 	}
 	hold := `"example.org/hold"`

@@ -28,8 +28,8 @@ var builtInTypes = sync.OnceValue(func() managedfields.TypeConverter {
 	return applyconfigurations.NewTypeConverter(scheme.Scheme)
 })
 
-// fieldManager returns the field manager for the target, which computes the managedFields of its objects. Field managers
-// are cached.
+// fieldManager returns the field manager for the target, which computes the managedFields of its objects. Field
+// managers are cached.
 func (s *Server) fieldManager(t target) (*managedfields.FieldManager, error) {
 	key := fieldManagerKey{t.groupVersion().WithKind(t.Kind), t.subresource, t.schema}
 	if known := s.books[key]; known != nil {
@@ -57,7 +57,8 @@ func (s *Server) fieldManager(t target) (*managedfields.FieldManager, error) {
 	return made, nil
 }
 
-// resetFields returns the fields that the path of the request cannot change, so that a manager does not get to own them.
+// resetFields returns the fields that the path of the request cannot change, so that a manager does not get to own
+// them.
 func (t target) resetFields() map[fieldpath.APIVersion]fieldpath.Filter {
 	if !t.StatusSubresource {
 		return nil
@@ -72,8 +73,9 @@ func (t target) resetFields() map[fieldpath.APIVersion]fieldpath.Filter {
 	})
 }
 
-// updateManagedFields updates the managedFields of an object that was applied at least once. Other objects do not have managedFields
-// yet; [Server.reconstructManagedFields] reconstructs them at their first apply. A request may also change or remove the managedFields.
+// updateManagedFields updates the managedFields of an object that was applied at least once. Other objects do not have
+// managedFields yet; [Server.reconstructManagedFields] reconstructs them at their first apply. A request may also
+// change or remove the managedFields.
 func (s *Server) updateManagedFields(t target, before, object map[string]any) error {
 	metadata, was := metadataOf(object), metadataOf(before)["managedFields"]
 	given := metadata["managedFields"]
@@ -132,8 +134,8 @@ func (s *Server) managedFieldsAfter(t target, before, object map[string]any) (an
 	return metadataOf(contentOf(changed))["managedFields"], nil
 }
 
-// withoutUntypedStatus removes the status of built-in kinds whose Go type does not have one. Such a status is only stored by methods
-// that skip validation.
+// withoutUntypedStatus removes the status of built-in kinds whose Go type does not have one. Such a status is only
+// stored by methods that skip validation.
 func (t target) withoutUntypedStatus(object map[string]any) map[string]any {
 	if t.Plain && !t.StatusSubresource {
 		delete(object, "status")
@@ -144,8 +146,9 @@ func (t target) withoutUntypedStatus(object map[string]any) map[string]any {
 // author identifies the source of a change for managedFields: the manager, the subresource and the API version.
 type author struct{ manager, subresource, version string }
 
-// reconstructManagedFields reconstructs the managedFields of an object at its first apply, by replaying its changes from the history. It
-// returns nil if the history no longer has its creation, or if a request has removed the managedFields.
+// reconstructManagedFields reconstructs the managedFields of an object at its first apply, by replaying its changes
+// from the history. It returns nil if the history no longer has its creation, or if a request has removed the
+// managedFields.
 func (s *Server) reconstructManagedFields(t target, object map[string]any) (any, error) {
 	uid := metadataOf(object)["uid"]
 	// The user has removed the managedFields on purpose.

@@ -13,8 +13,8 @@ import (
 // elsewhere lists the first segments of paths of the real server that are not about objects.
 var elsewhere = []string{"healthz", "livez", "readyz", "metrics", "logs", "openapi", ".well-known", "openid"}
 
-// missingPathError returns the error for a path that is not served. It distinguishes features that the real server has from
-// paths that it does not serve either.
+// missingPathError returns the error for a path that is not served. It distinguishes features that the real server has
+// from paths that it does not serve either.
 func (s *Server) missingPathError(t target, parts []string) error {
 	d := s.schemas[t.groupResource()]
 	own := t.Plural != "" && isKubernetesResource(t)

@@ -76,8 +76,8 @@ func (s *Server) beginNamespace(t target, object map[string]any) {
 	labels[corev1.LabelMetadataName] = name
 }
 
-// terminateNamespace starts the deletion of a namespace. It returns false if the target is not a managed namespace, or is one
-// without remaining content; the caller then deletes it like any other object.
+// terminateNamespace starts the deletion of a namespace. It returns false if the target is not a managed namespace, or
+// is one without remaining content; the caller then deletes it like any other object.
 func (s *Server) terminateNamespace(t target, before map[string]any) (shown map[string]any, ok bool) {
 	held, _, _ := unstructured.NestedSlice(before, "spec", "finalizers")
 	switch {

@@ -14,8 +14,8 @@ const mostBytes = 3 << 20
 
 const plainJSON = "application/json"
 
-// negotiateRequest checks the headers and the length of a request. It returns true for partial if the client accepts only the
-// metadata of objects, and an error for features that this server does not have.
+// negotiateRequest checks the headers and the length of a request. It returns true for partial if the client accepts
+// only the metadata of objects, and an error for features that this server does not have.
 func negotiateRequest(r *http.Request, body []byte) (partial bool, err error) {
 	// Impersonation is refused, because the server does not have users.
 	for name := range r.Header {
@@ -40,8 +40,8 @@ func formOf(r *http.Request) string {
 	return strings.TrimSpace(form)
 }
 
-// negotiateAnswer picks the first format of the answer that this server supports. Clients list the formats in the order of
-// their preference.
+// negotiateAnswer picks the first format of the answer that this server supports. Clients list the formats in the order
+// of their preference.
 func negotiateAnswer(r *http.Request) (partial bool, err error) {
 	accepted := strings.Join(r.Header.Values("Accept"), ",")
 	if accepted == "" {

@@ -69,17 +69,19 @@ func referencesOf(object map[string]any) []map[string]any {
 func (s *Server) dependentsOf(owner map[string]any) []target {
 	uid := metadataOf(owner)["uid"]
 	return slices.DeleteFunc(s.allButEvents(), func(t target) bool {
-		return !slices.ContainsFunc(referencesOf(s.objects[t.groupResource()][t.objectKey()]), func(ref map[string]any) bool {
-			return ref["uid"] == uid
-		})
+		return !slices.ContainsFunc(referencesOf(s.objects[t.groupResource()][t.objectKey()]),
+			func(ref map[string]any) bool {
+				return ref["uid"] == uid
+			})
 	})
 }
 
 // blocksDeletion reports whether the deletion of the owner in the foreground must wait for the dependent.
 func (s *Server) blocksDeletion(t target, owner map[string]any) bool {
-	return slices.ContainsFunc(referencesOf(s.objects[t.groupResource()][t.objectKey()]), func(ref map[string]any) bool {
-		return ref["uid"] == metadataOf(owner)["uid"] && ref["blockOwnerDeletion"] == true
-	})
+	return slices.ContainsFunc(referencesOf(s.objects[t.groupResource()][t.objectKey()]),
+		func(ref map[string]any) bool {
+			return ref["uid"] == metadataOf(owner)["uid"] && ref["blockOwnerDeletion"] == true
+		})
 }
 
 // unblockOwners clears blockOwnerDeletion of an object whose own dependents wait for their dependents. Such a circle of

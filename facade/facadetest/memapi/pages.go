@@ -43,8 +43,8 @@ func listOptions(query url.Values, watching bool) (*internalversion.ListOptions,
 	return options, nil
 }
 
-// checkVersionReached refuses a read at a version that does not exist yet. The real server waits a few seconds for that version
-// before it does so.
+// checkVersionReached refuses a read at a version that does not exist yet. The real server waits a few seconds for that
+// version before it does so.
 func (s *Server) checkVersionReached(wanted string) error {
 	if wanted == "" {
 		return nil
@@ -82,7 +82,8 @@ func (s *Server) firstPage(t target, wanted interest, options *internalversion.L
 	exact := options.ResourceVersionMatch == metav1.ResourceVersionMatchExact
 	// Only the current state exists.
 	if exact && options.ResourceVersion != s.currentVersion() {
-		return nil, unsupportedError("lists of a former state (resourceVersionMatch=Exact): it does not keep former states")
+		return nil,
+			unsupportedError("lists of a former state (resourceVersionMatch=Exact): it does not keep former states")
 	}
 	limit := options.Limit
 	if options.ResourceVersion == "0" && !exact {

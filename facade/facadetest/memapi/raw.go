@@ -54,8 +54,8 @@ func (s *Server) putObject(r Resource, object map[string]any) {
 	s.storeObject(t, before, after)
 }
 
-// encodedCopy returns the object as a client would receive it: encoded to JSON and decoded, so that its numbers and lists
-// have the usual types. The result is a deep copy.
+// encodedCopy returns the object as a client would receive it: encoded to JSON and decoded, so that its numbers and
+// lists have the usual types. The result is a deep copy.
 func encodedCopy(object map[string]any) map[string]any {
 	data, err := json.Marshal(object)
 	if err != nil {

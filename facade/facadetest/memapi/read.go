@@ -86,7 +86,8 @@ var builtInFields = map[string][]string{
 	},
 }
 
-// selectorPath returns the path of a field in stored objects, or nil if the kind does not support the field in selectors.
+// selectorPath returns the path of a field in stored objects, or nil if the kind does not support the field in
+// selectors.
 func (t target) selectorPath(name string) []string {
 	// Events are stored in the form of the core API, so the field names of the newer API are translated.
 	if first, rest, _ := strings.Cut(name, "."); t.isNewEvent() && eventFields[first] != "" {
@@ -102,8 +103,8 @@ func (t target) selectorPath(name string) []string {
 	}
 }
 
-// unselectableError returns the error for an unsupported field. The messages of the real server differ for kinds without any
-// selectable field.
+// unselectableError returns the error for an unsupported field. The messages of the real server differ for kinds
+// without any selectable field.
 func (t target) unselectableError(name string) error {
 	if t.Plain && builtInFields[t.Kind] == nil {
 		return apierrors.NewBadRequest(fmt.Sprintf(

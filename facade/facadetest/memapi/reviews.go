@@ -85,8 +85,8 @@ type missingReview struct {
 // errMissingReview ends an attempt to serve a request. Clients never receive it.
 var errMissingReview = errors.New("the request is not reviewed yet")
 
-// reviewObject applies the verdict on an object before it is stored, or on its deletion if object is nil. It returns the
-// changed object, or nil if the verdict does not change it.
+// reviewObject applies the verdict on an object before it is stored, or on its deletion if object is nil. It returns
+// the changed object, or nil if the verdict does not change it.
 func (s *Server) reviewObject(t target, mutating bool, object, before map[string]any) (map[string]any, error) {
 	// The server's own changes are not reviewed.
 	if t.reviews == nil || len(s.reviewers) == 0 {
@@ -170,8 +170,8 @@ func (t target) admissionRequest(object, before map[string]any) (*admissionv1.Ad
 	return request, nil
 }
 
-// askReviewers calls the reviewers in their order; each gets the object as changed by the former ones. The server must not be
-// locked.
+// askReviewers calls the reviewers in their order; each gets the object as changed by the former ones. The server must
+// not be locked.
 func (m *missingReview) askReviewers(ctx context.Context, reviewers []*reviewer) (v verdict) {
 	for _, one := range reviewers {
 		// A review stops at the first refusal.
@@ -237,8 +237,8 @@ func (s *Server) askUnlocked(ctx context.Context, missing *missingReview) verdic
 	return missing.askReviewers(ctx, reviewers)
 }
 
-// nextNumber returns a number for a name or a uid that no other object has. All attempts to serve a request get the same
-// numbers, because reviewers have already seen the names.
+// nextNumber returns a number for a name or a uid that no other object has. All attempts to serve a request get the
+// same numbers, because reviewers have already seen the names.
 func (s *Server) nextNumber(t target) int {
 	if t.reviews == nil {
 		s.uids++

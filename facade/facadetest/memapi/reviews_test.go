@@ -145,7 +145,8 @@ func TestReviewersChangeWhatThePathPermits(t *testing.T) {
 		},
 		{
 			"a write of the main resource drops a reviewer's status",
-			request{method: http.MethodPatch, kind: widgets, name: "a", form: fieldManagerKey, body: `{"spec":{"size":2}}`},
+			request{method: http.MethodPatch, kind: widgets, name: "a", form: fieldManagerKey,
+				body: `{"spec":{"size":2}}`},
 			"map[by:2] map[by:2] <nil>",
 		},
 		{

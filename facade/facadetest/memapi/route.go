@@ -75,8 +75,8 @@ func (s *Server) RoundTrip(r *http.Request) (*http.Response, error) {
 	return s.serveReviewed(r, parts, partial, body), nil
 }
 
-// serveObjects performs a request for objects. Everything but the name, the method and the subresource is checked by the
-// called methods.
+// serveObjects performs a request for objects. Everything but the name, the method and the subresource is checked by
+// the called methods.
 func (s *Server) serveObjects(r *http.Request, t target, body []byte) *http.Response {
 	var object map[string]any
 	var err error
@@ -131,7 +131,8 @@ func isWatch(query url.Values) bool {
 	return query.Get("watch") != "" && query.Get("watch") != "false"
 }
 
-// findTarget returns the target of a path. It returns false if the path does not belong to a served resource or subresource.
+// findTarget returns the target of a path. It returns false if the path does not belong to a served resource or
+// subresource.
 func (s *Server) findTarget(parts []string) (target, bool) {
 	t, gv, asked := parsePath(parts)
 	if !asked {

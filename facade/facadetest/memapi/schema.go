@@ -23,8 +23,8 @@ type notes struct {
 // warningHeader formats a warning for the Warning header of RFC 7234.
 func warningHeader(warning string) string { return "299 - " + strconv.Quote(warning) }
 
-// applySchema applies the schema to an object of a client: it removes unknown fields, and fills in defaults. Unknown fields
-// are ignored, reported as warnings or refused, depending on the request.
+// applySchema applies the schema to an object of a client: it removes unknown fields, and fills in defaults. Unknown
+// fields are ignored, reported as warnings or refused, depending on the request.
 func (t target) applySchema(object map[string]any) error {
 	t.defaultDefinition(object)
 	if t.schema == nil {

@@ -9,8 +9,8 @@ import (
 	"sigs.k8s.io/json"
 )
 
-// checkUnknownFields checks an object of a built-in kind against its Go type, if the request warns about or refuses unknown
-// fields. Other requests skip the check, because decoding takes time.
+// checkUnknownFields checks an object of a built-in kind against its Go type, if the request warns about or refuses
+// unknown fields. Other requests skip the check, because decoding takes time.
 func (t target) checkUnknownFields(data []byte) error {
 	gvk := t.groupVersion().WithKind(t.Kind)
 	asked := t.validation == metav1.FieldValidationStrict || t.validation == metav1.FieldValidationWarn

@@ -118,8 +118,8 @@ func (t target) applyPatch(form string, document, data []byte) ([]byte, error) {
 	}
 }
 
-// patchTypes returns the content types of patches that the kind supports. Only kinds with a Go type support strategic merge
-// patches.
+// patchTypes returns the content types of patches that the kind supports. Only kinds with a Go type support strategic
+// merge patches.
 func (t target) patchTypes() []string {
 	forms := []string{string(types.JSONPatchType), string(types.MergePatchType)}
 	if _, err := t.goType(); err == nil {
@@ -160,7 +160,8 @@ func (t target) applyStrategicPatch(document, data []byte) ([]byte, error) {
 	return merged, nil
 }
 
-// replaceObject stores a new state of an object after an update, a patch or an apply, with all checks of the real server.
+// replaceObject stores a new state of an object after an update, a patch or an apply, with all checks of the real
+// server.
 func (s *Server) replaceObject(t target, before, object map[string]any) (map[string]any, error) {
 	metadata, was := metadataOf(object), metadataOf(before)
 	// The former object in the version of the request, for comparison and validation.
@@ -193,7 +194,7 @@ func (s *Server) replaceObject(t target, before, object map[string]any) (map[str
 		}
 	}
 	if t.subresource == "" {
-		t.setDefinitionStatus(object) // the validation of a definition requires its storage version to be among the stored ones
+		t.setDefinitionStatus(object) // its validation requires the storage version to be a stored one
 	}
 	if err := s.admitObject(t, object, former); err != nil {
 		return nil, err
@@ -213,8 +214,7 @@ func (s *Server) replaceObject(t target, before, object map[string]any) (map[str
 	if specified {
 		metadata["generation"] = generationOf(before) + 1
 	}
-	// The last finalizer of an object that is being deleted was removed.
-	if s.isReleased(t, object) {
+	if s.isReleased(t, object) { // the last finalizer was removed
 		s.removeObject(t, before)
 		return t.servedObject(object), nil
 	}
@@ -251,8 +251,8 @@ func (s *Server) isReleased(t target, object map[string]any) bool {
 	return metadata["deletionTimestamp"] != nil && len(finalizers) == 0 && grace == 0
 }
 
-// permittedChanges returns the object with only those changes that the path of the request permits: to the status alone, or to
-// everything but the status.
+// permittedChanges returns the object with only those changes that the path of the request permits: to the status
+// alone, or to everything but the status.
 func (t target) permittedChanges(before, object map[string]any) map[string]any {
 	if !t.StatusSubresource {
 		return object
@@ -286,8 +286,8 @@ func dropEmptyMetadata(metadata map[string]any) {
 	}
 }
 
-// changesGeneration reports whether a change increases the generation: any change outside of the metadata and of a status with
-// its own subresource. For a few built-in kinds, one metadata field counts, too.
+// changesGeneration reports whether a change increases the generation: any change outside of the metadata and of a
+// status with its own subresource. For a few built-in kinds, one metadata field counts, too.
 func (t target) changesGeneration(before, object map[string]any) bool {
 	a, b := cloneObject(before), cloneObject(object)
 	counted := ""

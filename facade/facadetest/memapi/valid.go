@@ -38,7 +38,8 @@ func (t target) nameRule() apivalidation.ValidateNameFunc {
 	switch {
 	case n.hasProperty("label"):
 		return apivalidation.NameIsDNSLabel
-	case n.hasProperty("segment") && t.Group == rbacv1.GroupName: // RBAC kinds apply the full rule to a generateName as well
+	case n.hasProperty("segment") &&
+		t.Group == rbacv1.GroupName: // RBAC kinds apply the full rule to a generateName as well
 		return func(name string, _ bool) []string { return path.IsValidPathSegmentName(name) }
 	case n.hasProperty("segment"):
 		return path.ValidatePathSegmentName

@@ -46,8 +46,8 @@ func (s *Server) Compact() {
 	s.history, s.compacted = nil, s.version
 }
 
-// watchEventFor returns the type and the object of the watch event for a change, for a watch with these selectors. The type is
-// empty if the watch does not show the change.
+// watchEventFor returns the type and the object of the watch event for a change, for a watch with these selectors. The
+// type is empty if the watch does not show the change.
 func (e event) watchEventFor(wanted interest) (kind string, object map[string]any) {
 	was, is := wanted.matchesObject(e.before), wanted.matchesObject(e.after)
 	switch {
@@ -137,7 +137,8 @@ func watchTimeout(query url.Values) time.Duration {
 	return time.Duration(seconds) * time.Second
 }
 
-// sendEvents sends the events of a watch until it ends. An io.EOF ends the body without an error, as the real server does.
+// sendEvents sends the events of a watch until it ends. An io.EOF ends the body without an error, as the real server
+// does.
 func (w *stream) sendEvents(ctx context.Context) error {
 	for _, object := range w.initial {
 		if err := w.sendObject("ADDED", object); err != nil {
@@ -184,7 +185,8 @@ func (w *stream) sendEvents(ctx context.Context) error {
 	}
 }
 
-// sendObject sends an object in the version of the watch. If it cannot be converted, the watch ends with an error event.
+// sendObject sends an object in the version of the watch. If it cannot be converted, the watch ends with an error
+// event.
 func (w *stream) sendObject(kind string, object map[string]any) error {
 	shown := w.servedObject(object)
 	if w.notes.failure != nil {
@@ -193,8 +195,8 @@ func (w *stream) sendObject(kind string, object map[string]any) error {
 	return w.sendEvent(kind, shown)
 }
 
-// pendingChanges returns the changes of the resource after the last one that was sent, and the channel that the next change
-// closes. The version is negative if the history no longer has these changes.
+// pendingChanges returns the changes of the resource after the last one that was sent, and the channel that the next
+// change closes. The version is negative if the history no longer has these changes.
 func (w *stream) pendingChanges() (served bool, changed <-chan struct{}, events []event, version int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -51,16 +51,16 @@ func newAppliedChild(child declaredChild, made *unstructured.Unstructured) *appl
 // unnoticed until the next call of Ensure.
 func (k *Keeper) isWatched(kind schema.GroupKind) bool { return k.Watched != nil && k.Watched(kind) }
 
-// IsOwnWrite reports whether this version of a child is the result of our own request (an own write). The informer's event
-// for it is then not passed on to handlers.
+// IsOwnWrite reports whether this version of a child is the result of our own request (an own write). The informer's
+// event for it is then not passed on to handlers.
 func (k *Keeper) IsOwnWrite(child types.UID, version string) bool {
 	k.memory.mu.Lock()
 	defer k.memory.mu.Unlock()
 	return version != "" && k.memory.versions[child] == version
 }
 
-// IsOutdated reports whether this state of a child is stale: the operator has applied the child for the parent since. The
-// informer's cache can lag behind our own request.
+// IsOutdated reports whether this state of a child is stale: the operator has applied the child for the parent since.
+// The informer's cache can lag behind our own request.
 func (k *Keeper) IsOutdated(parent types.UID, child *unstructured.Unstructured) bool {
 	k.memory.mu.Lock()
 	defer k.memory.mu.Unlock()
@@ -73,7 +73,8 @@ func (k *Keeper) IsOutdated(parent types.UID, child *unstructured.Unstructured) 
 	return false
 }
 
-// ForgetChild drops the versions of a watched child that was deleted. Without it, the maps would grow with each deleted child.
+// ForgetChild drops the versions of a watched child that was deleted. Without it, the maps would grow with each deleted
+// child.
 func (k *Keeper) ForgetChild(child types.UID) {
 	k.memory.mu.Lock()
 	defer k.memory.mu.Unlock()
@@ -88,8 +89,8 @@ func (k *Keeper) Forget(parent types.UID) {
 	k.memory.updateParent(parent, func(p *parentMemory) { p.sets = nil })
 }
 
-// DeclaredMatcher returns a function that reports whether the parent has declared a child: this process has applied it for the
-// parent, or a record in the body of the parent lists it. A record that cannot be read lists nothing.
+// DeclaredMatcher returns a function that reports whether the parent has declared a child: this process has applied it
+// for the parent, or a record in the body of the parent lists it. A record that cannot be read lists nothing.
 func (k *Keeper) DeclaredMatcher(parent types.UID, body map[string]any) func(child *unstructured.Unstructured) bool {
 	// The proofs are decoded only if some child is missing in the records, which come from a cache.
 	all := k.latest.childrenIn(body, k.isRecord)
@@ -113,8 +114,8 @@ type recordCache struct {
 	all     childSet
 }
 
-// childrenIn returns the children in all records of a parent. It returns nil if they cannot be read; the next pass of the
-// handler reports that error. The mutex is held while the records are decoded, so concurrent callers for one parent
+// childrenIn returns the children in all records of a parent. It returns nil if they cannot be read; the next pass of
+// the handler reports that error. The mutex is held while the records are decoded, so concurrent callers for one parent
 // share the work.
 func (l *recordCache) childrenIn(body map[string]any, is func(name string) bool) childSet {
 	l.mu.Lock()

@@ -81,8 +81,8 @@ func (k *Keeper) applyOnce(
 	return applied, err
 }
 
-// findChild returns the metadata of the existing object if it is a child of the parent, and nil if there is no such object.
-// An object that is not a child, or that is being deleted, is an error.
+// findChild returns the metadata of the existing object if it is a child of the parent, and nil if there is no such
+// object. An object that is not a child, or that is being deleted, is an error.
 func (k *Keeper) findChild(
 	ctx context.Context, parent map[string]any, child declaredChild,
 ) (*metav1.PartialObjectMetadata, error) {
@@ -102,16 +102,18 @@ func (k *Keeper) findChild(
 	return held, nil
 }
 
-// getMetadata reads the metadata of the existing object from the API server, not from the cache: a stale state could lead to
-// writes to an object of another parent.
-func (k *Keeper) getMetadata(ctx context.Context, child identity, version string) (*metav1.PartialObjectMetadata, error) {
+// getMetadata reads the metadata of the existing object from the API server, not from the cache: a stale state could
+// lead to writes to an object of another parent.
+func (k *Keeper) getMetadata(
+	ctx context.Context, child identity, version string,
+) (*metav1.PartialObjectMetadata, error) {
 	held := &metav1.PartialObjectMetadata{}
 	held.SetGroupVersionKind(child.versionedKind(version))
 	return held, k.Live.Get(ctx, child.namespacedName(), held)
 }
 
-// getAnyVersion reads the metadata like [Keeper.getMetadata], in the given version or in another one that the cluster serves. A
-// record on the parent can name a version that was removed from the API.
+// getAnyVersion reads the metadata like [Keeper.getMetadata], in the given version or in another one that the cluster
+// serves. A record on the parent can name a version that was removed from the API.
 func (k *Keeper) getAnyVersion(
 	ctx context.Context, child identity, version string,
 ) (*metav1.PartialObjectMetadata, error) {
@@ -152,8 +154,8 @@ func isUIDMismatch(err error) bool {
 	return false
 }
 
-// resolveConflicts resolves a conflict over fields. Edits by other managers are overwritten. Fields that another manager applies
-// as well are an error: both managers would overwrite each other forever.
+// resolveConflicts resolves a conflict over fields. Edits by other managers are overwritten. Fields that another
+// manager applies as well are an error: both managers would overwrite each other forever.
 func (k *Keeper) resolveConflicts(
 	ctx context.Context, parent map[string]any, child declaredChild, uid types.UID, applied *unstructured.Unstructured,
 	found conflicts,
@@ -177,9 +179,9 @@ func (k *Keeper) resolveConflicts(
 	return k.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(applied), client.ForceOwnership)
 }
 
-// deleteListed deletes a child that a record of the parent lists, provided that this operator has applied it. An absent child
-// is not an error. The uid of the entry is proven or empty. If it is empty, only the annotation on the child decides
-// whether the child is retained.
+// deleteListed deletes a child that a record of the parent lists, provided that this operator has applied it. An absent
+// child is not an error. The uid of the entry is proven or empty. If it is empty, only the annotation on the child
+// decides whether the child is retained.
 func (k *Keeper) deleteListed(ctx context.Context, parent map[string]any, child identity, known childEntry) error {
 	log := logf.FromContext(ctx).WithValues("child", child.String())
 	held, err := k.getAnyVersion(ctx, child, known.version)
@@ -207,8 +209,8 @@ func (k *Keeper) deleteListed(ctx context.Context, parent map[string]any, child 
 	return nil
 }
 
-// deleteObject deletes exactly this object: the uid is a precondition, so a new object of the same name survives. Background
-// propagation returns without waiting for the dependents.
+// deleteObject deletes exactly this object: the uid is a precondition, so a new object of the same name survives.
+// Background propagation returns without waiting for the dependents.
 func (k *Keeper) deleteObject(ctx context.Context, held *metav1.PartialObjectMetadata) error {
 	return client.IgnoreNotFound(k.Client.Delete(ctx, held, client.Preconditions{UID: &held.UID},
 		client.PropagationPolicy(metav1.DeletePropagationBackground)))

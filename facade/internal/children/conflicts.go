@@ -31,8 +31,8 @@ func conflictsOf(err error) (found conflicts) {
 	return found
 }
 
-// managerFromMessage extracts the manager's name from a message such as: conflict with "kubectl-edit" using v1. The API server
-// has no separate field for it. The whole message is returned if it does not contain a quoted name.
+// managerFromMessage extracts the manager's name from a message such as: conflict with "kubectl-edit" using v1. The API
+// server has no separate field for it. The whole message is returned if it does not contain a quoted name.
 func managerFromMessage(message string) string {
 	_, rest, _ := strings.Cut(message, `"`)
 	name, _, ok := strings.Cut(rest, `"`)
@@ -42,8 +42,8 @@ func managerFromMessage(message string) string {
 	return name
 }
 
-// fromAppliers returns the conflicts with managers that apply the object themselves. All other managers have only edited
-// it.
+// fromAppliers returns the conflicts with managers that apply the object themselves. All other managers have only
+// edited it.
 func (c conflicts) fromAppliers(managed []metav1.ManagedFieldsEntry) (rivals conflicts) {
 	for _, one := range c {
 		// The operation distinguishes a manager that applies from one that only edits.

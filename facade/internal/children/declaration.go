@@ -30,8 +30,8 @@ type Declaration struct {
 	failed   bool                       // some declaration was invalid, so the set is incomplete
 }
 
-// NewDeclaration starts the declaration for one call of a handler. The set is empty at first: if the handler declares nothing,
-// [Declaration.EndCall] deletes its former children.
+// NewDeclaration starts the declaration for one call of a handler. The set is empty at first: if the handler declares
+// nothing, [Declaration.EndCall] deletes its former children.
 func (k *Keeper) NewDeclaration(parent Parent, handler Handler) *Declaration {
 	return &Declaration{
 		keeper: k, parent: parent, handler: handler,
@@ -55,9 +55,11 @@ func (d *Declaration) Ensure(ctx context.Context, given []any) error {
 	}))
 }
 
-// addChildren adds the children to the wanted set and counts them as absent until they are applied. It returns the children to
-// apply: those that no earlier step has declared with another content.
-func (d *Declaration) addChildren(all []declaredChild, wanted childSet, invalid error) ([]declaredChild, childSet, error) {
+// addChildren adds the children to the wanted set and counts them as absent until they are applied. It returns the
+// children to apply: those that no earlier step has declared with another content.
+func (d *Declaration) addChildren(
+	all []declaredChild, wanted childSet, invalid error,
+) ([]declaredChild, childSet, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	// A goroutine of the handler can outlive the call.
@@ -92,9 +94,9 @@ func (d *Declaration) notePresent(present childSet) {
 	d.absent = d.absent.without(present)
 }
 
-// EndCall ends the call after it has succeeded. It deletes the children that the handler declared in an earlier call and
-// not in this one. It deletes nothing if a declared child is invalid or could not be applied, because the set may then
-// be incomplete.
+// EndCall ends the call after it has succeeded. It deletes the children that the handler declared in an earlier call
+// and not in this one. It deletes nothing if a declared child is invalid or could not be applied, because the set may
+// then be incomplete.
 func (d *Declaration) EndCall(ctx context.Context) error {
 	d.mu.Lock()
 	// The flag is set before the set is read, so that a later Ensure fails instead of being ignored.
@@ -130,9 +132,9 @@ func (p *pass) logUndeclared(ctx context.Context, wanted childSet) error {
 // contentDigest is the digest of one child's declaration. Equal digests mean equal declarations.
 type contentDigest [sha256.Size]byte
 
-// computeDigests computes the digests of the handler's declaration, before labels and references of the parent are added: the
-// parent's labels can change between two calls. For a child with Once, all declarations count as equal, because an
-// existing child is never updated.
+// computeDigests computes the digests of the handler's declaration, before labels and references of the parent are
+// added: the parent's labels can change between two calls. For a child with Once, all declarations count as equal,
+// because an existing child is never updated.
 func (d *declaredChild) computeDigests() {
 	object := d.object.Object
 	// This digest is stored in the record, to compare it with later declarations even after a restart.

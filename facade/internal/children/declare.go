@@ -33,9 +33,9 @@ func (d declaredChild) childError(err error) error {
 	return fmt.Errorf("%s, %s: %w", d.place, d.identity, err)
 }
 
-// decodeChildren flattens the arguments of a handler and copies each object into its unstructured form. The copy protects the
-// declaration from later changes by the handler. The error names each invalid child by its index in the flattened
-// order. The valid children are returned as well.
+// decodeChildren flattens the arguments of a handler and copies each object into its unstructured form. The copy
+// protects the declaration from later changes by the handler. The error names each invalid child by its index in the
+// flattened order. The valid children are returned as well.
 func decodeChildren(scheme *runtime.Scheme, given []any) (all []declaredChild, err error) {
 	var failed []error
 	// The index counts invalid children, too: it must match the order in which the user reads the arguments.
@@ -60,8 +60,8 @@ func decodeChildren(scheme *runtime.Scheme, given []any) (all []declaredChild, e
 	return all, errors.Join(failed...)
 }
 
-// toUnstructured converts an object to its JSON form with apiVersion and kind, without the fields that only the API server
-// sets.
+// toUnstructured converts an object to its JSON form with apiVersion and kind, without the fields that only the API
+// server sets.
 func toUnstructured(scheme *runtime.Scheme, object any) (*unstructured.Unstructured, error) {
 	if object, ok := object.(*unstructured.Unstructured); ok {
 		return normalizedCopy(object.Object)

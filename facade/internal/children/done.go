@@ -20,8 +20,8 @@ const (
 	vanished  outcome = "vanished"
 )
 
-// childRun is the stored state of a child with UntilDone: the digest of the applied declaration, and the outcome. The zero
-// value is a child that was not applied yet.
+// childRun is the stored state of a child with UntilDone: the digest of the applied declaration, and the outcome. The
+// zero value is a child that was not applied yet.
 type childRun struct {
 	digest  string
 	outcome outcome
@@ -36,8 +36,8 @@ func parseRun(text string) childRun {
 	return childRun{digest, outcome(ended)}
 }
 
-// mergeLater merges a later state into the run. A later state without an outcome does not remove the outcome of the same
-// declaration: the child was done and stays done, even if it was deleted.
+// mergeLater merges a later state into the run. A later state without an outcome does not remove the outcome of the
+// same declaration: the child was done and stays done, even if it was deleted.
 func (r childRun) mergeLater(later childRun) childRun {
 	if later.digest == "" {
 		return r

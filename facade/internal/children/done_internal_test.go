@@ -27,7 +27,8 @@ func TestOutcomeOf(t *testing.T) {
 		"a queue of work":                     {"Job", map[string]any{"parallelism": int64(2)}, one, ""},
 		"a TaskRun with a count of successes": {"TaskRun", nil, one, ""},
 		"no status":                           {"Job", nil, nil, ""},
-		"a status of another form":            {"Job", nil, map[string]any{"conditions": "none", "phase": int64(1)}, ""},
+		"a status of another form": {"Job", nil, map[string]any{"conditions": "none", "phase": int64(1)},
+			""},
 	} {
 		object := map[string]any{"apiVersion": "batch/v1", "kind": c.kind, "spec": c.spec, "status": c.status}
 		if got := outcomeOf(object); got != c.want {

@@ -14,8 +14,8 @@ import (
 
 var errFailed = errors.New("it has failed, and is gone: it is made again when its declaration changes")
 
-// noteOutcome updates the outcome of a child with UntilDone from its current state. It returns true if the outcome is new.
-// A child that is done is no longer repaired.
+// noteOutcome updates the outcome of a child with UntilDone from its current state. It returns true if the outcome is
+// new. A child that is done is no longer repaired.
 func (one *appliedChild) noteOutcome(child *unstructured.Unstructured) bool {
 	if !one.child.rules.UntilDone || one.outcome != "" {
 		return false
@@ -39,9 +39,9 @@ func (one *appliedChild) runOf(digest string) childRun {
 // isDeleted reports whether the child was deleted before it was done. Such a child is created again.
 func (one *appliedChild) isDeleted() bool { return one != nil && one.drift == deleted }
 
-// UnsavedRecords returns a change of the parent that stores the outcomes of its children, and the annotations that it changes.
-// It returns nil if the records contain all of them. The change fails with a permanent error if the annotations exceed
-// their limit.
+// UnsavedRecords returns a change of the parent that stores the outcomes of its children, and the annotations that it
+// changes. It returns nil if the records contain all of them. The change fails with a permanent error if the
+// annotations exceed their limit.
 func (k *Keeper) UnsavedRecords(parent map[string]any) (change patching.Transform, annotations []string) {
 	ended := k.memory.endedChildren(uidOf(parent))
 	// An unreadable record is skipped here: the next pass of its handler reports the error.
@@ -106,8 +106,8 @@ func (m *memory) endedChildren(parent types.UID) map[string]childSet {
 	return all
 }
 
-// IsDone reports whether an absent child with UntilDone is done, according to the body of the parent or to the memory of
-// this process. A failed child is an error. For a cluster-scoped kind, the namespace is ignored.
+// IsDone reports whether an absent child with UntilDone is done, according to the body of the parent or to the memory
+// of this process. A failed child is an error. For a cluster-scoped kind, the namespace is ignored.
 func (k *Keeper) IsDone(body map[string]any, kind schema.GroupKind, namespace, name string) (bool, error) {
 	// The records in the body are combined with the proofs: a forged or removed record must not hide an applied child.
 	records, err := readRecords(body, k.isRecord)

@@ -27,8 +27,8 @@ const unknownManager = "before-first-apply"
 // replicas is excluded from a takeover of fields of an unknown manager: an autoscaler may have set it.
 var replicas = fieldpath.MakePathOrDie("spec", "replicas")
 
-// formerEntries returns the indices of the managedFields entries that this operator takes over. A manager is a former one if
-// it has set our mark of this parent, or if the settings name it.
+// formerEntries returns the indices of the managedFields entries that this operator takes over. A manager is a former
+// one if it has set our mark of this parent, or if the settings name it.
 //
 // Without a takeover, fields that the former manager has set and that this operator does not declare would stay in the
 // child permanently, and fields that both declare would conflict. Entries of subresources do not concern declared
@@ -111,8 +111,8 @@ func (k *Keeper) applyFirst(
 	return made, err
 }
 
-// dryRunManagers fills in the managedFields of an object without any. A dry run of an empty apply returns the fields that
-// the API server would create. Nothing is written.
+// dryRunManagers fills in the managedFields of an object without any. A dry run of an empty apply returns the fields
+// that the API server would create. Nothing is written.
 func (k *Keeper) dryRunManagers(ctx context.Context, child declaredChild, held *metav1.PartialObjectMetadata) error {
 	empty := &unstructured.Unstructured{}
 	empty.SetGroupVersionKind(child.object.GroupVersionKind())
@@ -125,9 +125,9 @@ func (k *Keeper) dryRunManagers(ctx context.Context, child declaredChild, held *
 	return err
 }
 
-// takeOverFields makes this operator the field manager of the entries' fields, as if it had set them by server-side apply.
-// The paths of fields belong to a version of the API, so entries of one version are merged into ours. Entries of other
-// versions are dropped, because they would conflict with the declaration.
+// takeOverFields makes this operator the field manager of the entries' fields, as if it had set them by server-side
+// apply. The paths of fields belong to a version of the API, so entries of one version are merged into ours. Entries of
+// other versions are dropped, because they would conflict with the declaration.
 func (k *Keeper) takeOverFields(
 	ctx context.Context, child declaredChild, held *metav1.PartialObjectMetadata, entries []int,
 ) error {

@@ -45,8 +45,8 @@ func (i identity) versionedKind(version string) schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: i.group, Version: version, Kind: i.kind}
 }
 
-// formatChild returns the form of a child in records: "apps/v1/Deployment/default/web". A cluster-scoped child has an empty
-// namespace part. Records are persistent, so the form must not change.
+// formatChild returns the form of a child in records: "apps/v1/Deployment/default/web". A cluster-scoped child has an
+// empty namespace part. Records are persistent, so the form must not change.
 func formatChild(i identity, version string) string {
 	kind := i.versionedKind(version)
 	return strings.Join([]string{kind.GroupVersion().String(), i.kind, i.namespace, i.name}, "/")

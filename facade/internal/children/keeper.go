@@ -92,8 +92,8 @@ func (k *Keeper) Ensure(ctx context.Context, parent Parent, handler Handler, giv
 	return errors.Join(invalid, err)
 }
 
-// prepareChildren decodes, marks and sorts the declared children. The error names the invalid children; the valid ones do not
-// depend on them and are returned.
+// prepareChildren decodes, marks and sorts the declared children. The error names the invalid children; the valid ones
+// do not depend on them and are returned.
 func (k *Keeper) prepareChildren(
 	ctx context.Context, parent Parent, given []any,
 ) (all []declaredChild, wanted childSet, err error) {
@@ -140,7 +140,8 @@ func (k *Keeper) Release(ctx context.Context, body map[string]any) error {
 		logf.FromContext(ctx).Error(err, "Leaving children of a deleted object, as they are not known")
 	}
 	// Retention that only a record claims is ignored here; [Keeper.deleteListed] reads it from the child.
-	held := all.withProofs(unionOf(k.memory.provenRecords(uidOf(body)))).withoutUnprovenRetention().notOwnable(namespaceOf(body))
+	proofs := unionOf(k.memory.provenRecords(uidOf(body)))
+	held := all.withProofs(proofs).withoutUnprovenRetention().notOwnable(namespaceOf(body))
 	var failed []error
 	for _, child := range held.without(k.findStrangers(ctx, body, held)).sortedIdentities() {
 		failed = append(failed, k.deleteListed(ctx, body, child, held[child]))

@@ -20,8 +20,8 @@ type childResult struct {
 	run    childRun
 }
 
-// recordEntry returns the entry of the child for the record. A child with Once has no uid, because it was created and not
-// applied. If another rule applies it later, it is read first, and the fields of its creation are taken over.
+// recordEntry returns the entry of the child for the record. A child with Once has no uid, because it was created and
+// not applied. If another rule applies it later, it is read first, and the fields of its creation are taken over.
 func (r childResult) recordEntry(child declaredChild) childEntry {
 	known := childEntry{version: child.object.GroupVersionKind().Version, retained: child.rules.Retain, run: r.run}
 	if r.object != nil && !child.rules.Once {
@@ -30,8 +30,8 @@ func (r childResult) recordEntry(child declaredChild) childEntry {
 	return known
 }
 
-// applyByRules brings one child into its declared state by its rules. Seen is its last application by this process; nil if
-// there is none.
+// applyByRules brings one child into its declared state by its rules. Seen is its last application by this process; nil
+// if there is none.
 func (p *pass) applyByRules(ctx context.Context, child declaredChild, seen *appliedChild) (childResult, error) {
 	if child.rules.UntilDone {
 		return p.makeUntilDone(ctx, child, seen)
@@ -50,8 +50,8 @@ func (k *Keeper) createOrApply(
 	return k.applyChild(ctx, parent, child, uid)
 }
 
-// createOnce creates the child if it is absent, and returns the existing object otherwise. It never overwrites an existing
-// object. A create request, unlike an apply, fails if another process creates the object at the same time.
+// createOnce creates the child if it is absent, and returns the existing object otherwise. It never overwrites an
+// existing object. A create request, unlike an apply, fails if another process creates the object at the same time.
 func (k *Keeper) createOnce(
 	ctx context.Context, parent map[string]any, child declaredChild,
 ) (made *unstructured.Unstructured, former string, err error) {
@@ -76,8 +76,8 @@ func (k *Keeper) createOnce(
 	}
 }
 
-// keepExisting returns the existing object unchanged, or an error if it is not a child of the parent. A child of a former
-// parent gets the label of this one.
+// keepExisting returns the existing object unchanged, or an error if it is not a child of the parent. A child of a
+// former parent gets the label of this one.
 func (k *Keeper) keepExisting(
 	ctx context.Context, parent map[string]any, child declaredChild, held *metav1.PartialObjectMetadata,
 ) (made *unstructured.Unstructured, former string, err error) {
@@ -172,8 +172,8 @@ func (p *pass) replaceDone(
 	if err := p.keeper.deleteObject(ctx, metadata); err != nil {
 		return childResult{}, fmt.Errorf("deleting it, as it is done and declared otherwise now: %w", err)
 	}
-	// The empty uid makes [Keeper.applyChild] check the object that has the name now. If finalizers delay the deletion, that
-	// is a temporary error.
+	// The empty uid makes [Keeper.applyChild] check the object that has the name now. If finalizers delay the deletion,
+	// that is a temporary error.
 	made, former, err := p.keeper.createOrApply(ctx, parent, child, "")
 	if err != nil {
 		return childResult{}, err

@@ -21,8 +21,8 @@ var errNoNamespace = errors.New("it has no namespace, and neither has its parent
 // labelName is the name of the label with the parent's uid, without the prefix.
 const labelName = "parent-uid"
 
-// markChildren turns the declared objects into children of the parent, in the form in which they are applied. It sets a missing
-// namespace to that of the parent, and adds the inherited labels, the label with the parent's uid, and an owner
+// markChildren turns the declared objects into children of the parent, in the form in which they are applied. It sets a
+// missing namespace to that of the parent, and adds the inherited labels, the label with the parent's uid, and an owner
 // reference if the garbage collector accepts it. The error names each invalid child; the valid ones are returned. It
 // stops when the context ends.
 func (k *Keeper) markChildren(
@@ -124,9 +124,9 @@ func (k *Keeper) inheritedLabels(owner *unstructured.Unstructured, child identit
 	return hierarchies.Inherited(owner.GetLabels())
 }
 
-// isChildOf reports whether an object on the server is a child of the parent: it has a valid owner reference, or our label.
-// The label counts only because the callers take the object from a record of the parent, or have added it to the record
-// before.
+// isChildOf reports whether an object on the server is a child of the parent: it has a valid owner reference, or our
+// label. The label counts only because the callers take the object from a record of the parent, or have added it to the
+// record before.
 func (k *Keeper) isChildOf(parent map[string]any, object *metav1.PartialObjectMetadata) bool {
 	owner := &unstructured.Unstructured{Object: parent}
 	kind := owner.GroupVersionKind().GroupKind()

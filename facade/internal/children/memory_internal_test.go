@@ -21,7 +21,8 @@ func TestForgottenParentKeepsItsTurn(t *testing.T) {
 	k.memory.replaceProof(parent, "default", name, childSet{web: {version: "v1", uid: "1"}})
 	k.memory.addApplied(parent, name, &appliedChild{child: declaredChild{identity: web}, uid: "1"})
 	k.Forget(parent)
-	if proven, drifted := k.memory.provenRecords(parent), k.memory.driftedChildren(parent); len(proven) > 0 || len(drifted) > 0 {
+	if proven, drifted := k.memory.provenRecords(parent), k.memory.driftedChildren(parent); len(proven) > 0 ||
+		len(drifted) > 0 {
 		t.Errorf("children are still known after Forget: %v, %v", proven, drifted)
 	}
 	over := errors.New("the call is over")

@@ -24,8 +24,8 @@ const (
 // retainedMark follows the name of a child that is never deleted.
 const retainedMark = "retained"
 
-// packChildren encodes children in a few bytes each: their sorted names, compressed, without uids. A line is the name, a mark
-// for retained children, and the run of a child with UntilDone:
+// packChildren encodes children in a few bytes each: their sorted names, compressed, without uids. A line is the name,
+// a mark for retained children, and the run of a child with UntilDone:
 //
 //	v1/ConfigMap/default/settings
 //	v1/Secret/default/login retained

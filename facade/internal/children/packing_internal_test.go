@@ -71,7 +71,8 @@ func TestSmallRecordIsNotPacked(t *testing.T) {
 	}
 	var m memory
 	m.replaceProof("u", "default", "a", manyChildren(1000))
-	if d := cmp.Diff(manyChildren(1000), m.provenRecords("u")["a"], cmp.AllowUnexported(identity{}, childEntry{}, childRun{})); d != "" {
+	if d := cmp.Diff(manyChildren(1000), m.provenRecords("u")["a"],
+		cmp.AllowUnexported(identity{}, childEntry{}, childRun{})); d != "" {
 		t.Errorf("-want, +got:\n%.2000s", d)
 	}
 }

@@ -34,9 +34,9 @@ type pass struct {
 	missing   []declaredChild       // existing children that name this record but are not in it
 }
 
-// applyAndPrune applies the children. Wanted are the same children as entries for the record. If nothing fails, it then deletes
-// the children that the handler declared before and that are not in the whole set. A nil whole set means that more may
-// be declared later, so nothing is deleted.
+// applyAndPrune applies the children. Wanted are the same children as entries for the record. If nothing fails, it then
+// deletes the children that the handler declared before and that are not in the whole set. A nil whole set means that
+// more may be declared later, so nothing is deleted.
 func (p *pass) applyAndPrune(ctx context.Context, all []declaredChild, wanted, whole childSet) (err error) {
 	if p.stored, err = p.readWithFormer(p.parent.workingCopy()); err != nil {
 		return err
@@ -67,7 +67,8 @@ func (p *pass) applyAndPrune(ctx context.Context, all []declaredChild, wanted, w
 		}
 	}
 	// The proofs are replaced even after a failure: each applied child is proven on its own.
-	p.keeper.memory.replaceProof(uid, namespaceOf(p.parent.workingCopy()), p.name, proven.mergedWith(applied).without(pruned))
+	p.keeper.memory.replaceProof(uid, namespaceOf(p.parent.workingCopy()), p.name,
+		proven.mergedWith(applied).without(pruned))
 	return errors.Join(failed, p.updateRecord(ctx, after, pruned))
 }
 
@@ -104,11 +105,12 @@ func (p *pass) isRenamed() bool {
 
 // isOwnRecord reports whether the key is that of this record or of one under a former id.
 func (p *pass) isOwnRecord(key string) bool {
-	return key == p.recordKey(p.name) || slices.ContainsFunc(p.former, func(name string) bool { return key == p.recordKey(name) })
+	return key == p.recordKey(p.name) || slices.ContainsFunc(p.former,
+		func(name string) bool { return key == p.recordKey(name) })
 }
 
-// recordWanted writes the wanted children into the record before they are applied. If the parent cannot own one of them, it
-// also adds the finalizer. Both are one write: the parent cannot be deleted between them.
+// recordWanted writes the wanted children into the record before they are applied. If the parent cannot own one of
+// them, it also adds the finalizer. Both are one write: the parent cannot be deleted between them.
 func (p *pass) recordWanted(ctx context.Context, wanted childSet) error {
 	finalizer := ""
 	if len(wanted.notOwnable(namespaceOf(p.parent.workingCopy()))) > 0 {
@@ -146,8 +148,8 @@ func (p *pass) recordWanted(ctx context.Context, wanted childSet) error {
 	return p.parent.Writes.Flush(ctx)
 }
 
-// updateRecord updates the record after the pass. It is usually written with the outcome of the handler. Until then, the
-// record lists more children than exist, which is harmless. Background handlers may run forever, so their record is
+// updateRecord updates the record after the pass. It is usually written with the outcome of the handler. Until then,
+// the record lists more children than exist, which is harmless. Background handlers may run forever, so their record is
 // written now.
 func (p *pass) updateRecord(ctx context.Context, after, gone childSet) error {
 	// Without a difference, nothing is written.
@@ -171,8 +173,8 @@ func (p *pass) updateRecord(ctx context.Context, after, gone childSet) error {
 	return nil
 }
 
-// isRecordCurrent reports whether the record on the parent already has exactly the text for these children. A packed record
-// has no uids, so it can be current although the sets differ.
+// isRecordCurrent reports whether the record on the parent already has exactly the text for these children. A packed
+// record has no uids, so it can be current although the sets differ.
 func (p *pass) isRecordCurrent(children childSet) bool {
 	annotations, err := storage.AnnotationsOf(p.parent.workingCopy())
 	if err != nil {

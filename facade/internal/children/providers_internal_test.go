@@ -16,7 +16,8 @@ type withoutKinds struct{ client.Client }
 
 func (withoutKinds) RESTMapper() meta.RESTMapper { return meta.NewDefaultRESTMapper(nil) }
 
-// unservedChildren returns children of a kind that is not served, and the keeper of their parent, which applied them before.
+// unservedChildren returns children of a kind that is not served, and the keeper of their parent, which applied them
+// before.
 func unservedChildren(count int) (k *Keeper, parent map[string]any, all []declaredChild) {
 	k, before := &Keeper{Client: withoutKinds{}, Prefix: "example.org"}, childSet{}
 	parent = map[string]any{"metadata": map[string]any{"name": "home", "namespace": "default", "uid": "1"}}

@@ -43,8 +43,9 @@ func (k *Keeper) recordNames(object *metav1.PartialObjectMetadata) string {
 	return strings.TrimSuffix(object.Annotations[k.Prefix+"/"+keys.DeclaredIn], retainedSuffix)
 }
 
-// findLostChildren returns the children that the record has lost. That happens if a client removes or shortens the annotation
-// while the operator is down. It is detected by a child that names this record although the record does not list it.
+// findLostChildren returns the children that the record has lost. That happens if a client removes or shortens the
+// annotation while the operator is down. It is detected by a child that names this record although the record does not
+// list it.
 //
 // The labelled objects of the same kind and namespace that name only this record are added again. They are used for
 // pruning only: before an apply, the child itself is checked.

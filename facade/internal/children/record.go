@@ -18,8 +18,8 @@ import (
 //
 // Retained children are in "retained" instead, which former versions of the operator ignore. For children with
 // UntilDone, "runs" contains the digest of the declaration and the outcome. A large record has everything in "packed"
-// instead, see [packChildren]. A former version of the operator reads it as an empty record and restores it from the labels of
-// the children.
+// instead, see [packChildren]. A former version of the operator reads it as an empty record and restores it from the
+// labels of the children.
 //
 // A record with the uid of another parent was copied with the object and is ignored. Anyone who may annotate the parent
 // can write a record. So it only lists the children to look at, and proves nothing about them. Its uids are for older
@@ -32,8 +32,8 @@ type record struct {
 	Packed   string               `json:"packed,omitempty"`   // replaces all other fields but Parent
 }
 
-// recordAnnotation returns the annotation for the record of a handler. Handlers in the background have another key, since a
-// daemon can have the id of a change handler. Mark changes the key on the ReplicaSets of a Deployment, because
+// recordAnnotation returns the annotation for the record of a handler. Handlers in the background have another key,
+// since a daemon can have the id of a change handler. Mark changes the key on the ReplicaSets of a Deployment, because
 // Kubernetes copies the Deployment's annotations to them.
 func recordAnnotation(prefix string, body map[string]any, handler Handler) string {
 	key := keys.ChildrenOf + handler.ID
@@ -183,8 +183,8 @@ func unionOf(records map[string]childSet) childSet {
 	return all
 }
 
-// writeRecord writes the record into the body, or removes it if it is empty. It also sets the marker that keeps annotations
-// of the prefix out of the essences of other operators.
+// writeRecord writes the record into the body, or removes it if it is empty. It also sets the marker that keeps
+// annotations of the prefix out of the essences of other operators.
 func writeRecord(body map[string]any, prefix, name string, children childSet) error {
 	metadata, ok := body["metadata"].(map[string]any)
 	if !ok {

@@ -67,7 +67,8 @@ func TestRecord(t *testing.T) {
 				}
 				return
 			}
-			if d := cmp.Diff(tc.want, got, cmp.AllowUnexported(identity{}, childEntry{}, childRun{})); d != "" || err != nil {
+			if d := cmp.Diff(tc.want, got, cmp.AllowUnexported(identity{}, childEntry{}, childRun{})); d != "" ||
+				err != nil {
 				t.Errorf("%s: %v, -want, +got:\n%s", tc.reason, err, d)
 			}
 		})
@@ -111,10 +112,12 @@ func TestSets(t *testing.T) {
 			union.notOwnable("other")},
 		"held returns nothing for a cluster-scoped parent": {childSet{}, union.notOwnable("")},
 		"with on a nil set returns the other set":          {wanted, childSet(nil).mergedWith(wanted)},
-		"held leaves out retained children":                {childSet{}, childSet{role: {retained: true}}.notOwnable("default")},
+		"held leaves out retained children": {childSet{},
+			childSet{role: {retained: true}}.notOwnable("default")},
 		"a forged record changes nothing that is proven": {
 			childSet{role: {version: "v1", uid: "2"}},
-			childSet{role: {version: "v9", uid: "1", retained: true}}.withProofs(childSet{role: {version: "v1", uid: "2"}}),
+			childSet{role: {version: "v9", uid: "1",
+				retained: true}}.withProofs(childSet{role: {version: "v1", uid: "2"}}),
 		},
 		"without a proof, the record counts": {
 			childSet{role: {version: "v9", retained: true}},
@@ -129,7 +132,8 @@ func TestSets(t *testing.T) {
 		},
 		"the outcome of a run stays known without a new declaration": {
 			childSet{web: {run: childRun{"d", succeeded}}},
-			childSet{web: {run: childRun{"d", succeeded}}}.mergedWith(childSet{web: {run: childRun{digest: "d"}}}).mergedWith(childSet{web: {}}),
+			childSet{web: {run: childRun{"d",
+				succeeded}}}.mergedWith(childSet{web: {run: childRun{digest: "d"}}}).mergedWith(childSet{web: {}}),
 		},
 		"a changed declaration drops the former outcome": {
 			childSet{web: {run: childRun{digest: "e"}}},

@@ -32,8 +32,8 @@ const (
 // RepairReason is the reason of the Kubernetes event about a repair.
 const RepairReason = "ChildRepaired"
 
-// NeedsRepair compares an observed state of a child with its last apply, and reports whether Repair must run. Gone means
-// that the child was deleted. Unseen means that its last states before the deletion may have been missed.
+// NeedsRepair compares an observed state of a child with its last apply, and reports whether Repair must run. Gone
+// means that the child was deleted. Unseen means that its last states before the deletion may have been missed.
 func (k *Keeper) NeedsRepair(parent types.UID, child *unstructured.Unstructured, gone, unseen bool) bool {
 	k.memory.mu.Lock()
 	defer k.memory.mu.Unlock()
@@ -76,9 +76,11 @@ func (k *Keeper) NeedsRepair(parent types.UID, child *unstructured.Unstructured,
 	return found
 }
 
-// RepairChildren applies the drifted children of the parent again. It returns the delay until the next repair, or nil if none
-// is necessary.
-func (k *Keeper) RepairChildren(ctx context.Context, parent map[string]any, events handlers.Poster) (again *time.Duration) {
+// RepairChildren applies the drifted children of the parent again. It returns the delay until the next repair, or nil
+// if none is necessary.
+func (k *Keeper) RepairChildren(
+	ctx context.Context, parent map[string]any, events handlers.Poster,
+) (again *time.Duration) {
 	uid := uidOf(parent)
 	// Most calls end here, without waiting for the turn.
 	if patching.IsBeingDeleted(parent) || len(k.memory.driftedChildren(uid)) == 0 {

@@ -10,8 +10,8 @@ import (
 // updateOutcomes.
 type childSet map[identity]childEntry
 
-// mergedWith merges two sets. For a child in both, the entry of the other set wins. Only a uid or an outcome that the other
-// entry lacks is kept.
+// mergedWith merges two sets. For a child in both, the entry of the other set wins. Only a uid or an outcome that the
+// other entry lacks is kept.
 func (s childSet) mergedWith(others childSet) childSet {
 	all := maps.Clone(s)
 	if all == nil {
@@ -25,9 +25,9 @@ func (s childSet) mergedWith(others childSet) childSet {
 	return all
 }
 
-// withProofs returns the children of a record with proven uids only. Children that only this process has applied are added,
-// because their record was lost. Version and retention are the proven ones as well: a forged record must not prevent a
-// deletion. Outcomes in the record are kept, because another process may have observed them.
+// withProofs returns the children of a record with proven uids only. Children that only this process has applied are
+// added, because their record was lost. Version and retention are the proven ones as well: a forged record must not
+// prevent a deletion. Outcomes in the record are kept, because another process may have observed them.
 func (s childSet) withProofs(proven childSet) childSet {
 	all := maps.Clone(proven)
 	if all == nil {
@@ -58,8 +58,8 @@ func (s childSet) without(others childSet) childSet {
 	return rest
 }
 
-// containsAll reports whether the set contains all of the others, with the same retention. A changed retention must be stored
-// before the apply.
+// containsAll reports whether the set contains all of the others, with the same retention. A changed retention must be
+// stored before the apply.
 func (s childSet) containsAll(others childSet) bool {
 	for child, other := range others {
 		if known, ok := s[child]; !ok || known.retained != other.retained {
@@ -79,8 +79,8 @@ func (s childSet) sortedIdentities() []identity {
 	})
 }
 
-// notOwnable returns the children that must be deleted with a parent in this namespace, but that an owner reference cannot
-// hold. A cluster-scoped parent can own every child.
+// notOwnable returns the children that must be deleted with a parent in this namespace, but that an owner reference
+// cannot hold. A cluster-scoped parent can own every child.
 func (s childSet) notOwnable(namespace string) childSet {
 	held := childSet{}
 	for child, known := range s {
@@ -92,8 +92,9 @@ func (s childSet) notOwnable(namespace string) childSet {
 	return held
 }
 
-// withoutUnprovenRetention returns the children without the retention that only a record claims: anyone who may annotate the parent
-// can write it. The uids of the set must be proven. Before a deletion, the annotation of the child itself is checked.
+// withoutUnprovenRetention returns the children without the retention that only a record claims: anyone who may
+// annotate the parent can write it. The uids of the set must be proven. Before a deletion, the annotation of the child
+// itself is checked.
 func (s childSet) withoutUnprovenRetention() childSet {
 	all := maps.Clone(s)
 	for child, known := range all {
@@ -115,8 +116,8 @@ func (s childSet) hasRetained() bool {
 	return false
 }
 
-// canOwn reports whether a parent in this namespace can own the child. The garbage collector deletes children whose owner
-// it cannot find in their own namespace.
+// canOwn reports whether a parent in this namespace can own the child. The garbage collector deletes children whose
+// owner it cannot find in their own namespace.
 func canOwn(namespace string, child identity) bool {
 	return namespace == "" || child.namespace == namespace
 }

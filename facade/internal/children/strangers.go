@@ -13,9 +13,9 @@ import (
 // list request is cheaper.
 const mostReads = 2
 
-// findStrangers returns the listed children that [Keeper.deleteListed] would leave alone: they do not exist or do not have our
-// label. Anyone who may annotate the parent can write a record that lists thousands of objects. Without this check, one
-// such edit would cause thousands of requests. Up to mostReads children per kind are not checked.
+// findStrangers returns the listed children that [Keeper.deleteListed] would leave alone: they do not exist or do not
+// have our label. Anyone who may annotate the parent can write a record that lists thousands of objects. Without this
+// check, one such edit would cause thousands of requests. Up to mostReads children per kind are not checked.
 func (k *Keeper) findStrangers(ctx context.Context, parent map[string]any, listed childSet) childSet {
 	unproven := map[schema.GroupVersionKind]childSet{}
 	for child, known := range listed {
@@ -43,7 +43,8 @@ func (k *Keeper) findStrangers(ctx context.Context, parent map[string]any, liste
 	return found
 }
 
-// labelledChildren returns the existing objects of a kind that have the label of the parent, in the namespaces of the children.
+// labelledChildren returns the existing objects of a kind that have the label of the parent, in the namespaces of the
+// children.
 func (k *Keeper) labelledChildren(
 	ctx context.Context, parent map[string]any, kind schema.GroupVersionKind, children childSet,
 ) (childSet, error) {
@@ -74,8 +75,8 @@ func (k *Keeper) listLabelled(
 	return list.Items, err
 }
 
-// commonNamespace returns the common namespace of all children; empty if they have several, so that a list covers all of
-// them.
+// commonNamespace returns the common namespace of all children; empty if they have several, so that a list covers all
+// of them.
 func (s childSet) commonNamespace() (common string) {
 	first := true
 	for child := range s {

@@ -25,9 +25,11 @@ type Awaited struct {
 	Pending *execution.PendingError
 }
 
-// EvaluateWait checks whether the awaited object satisfies its condition. The timeout starts with the first wait for the same
-// object. That time is stored on the parent, so restarts do not extend the wait.
-func (k *Keeper) EvaluateWait(w owned.Wait, namespace string, former progress.Wait, timeout time.Duration) (Awaited, error) {
+// EvaluateWait checks whether the awaited object satisfies its condition. The timeout starts with the first wait for
+// the same object. That time is stored on the parent, so restarts do not extend the wait.
+func (k *Keeper) EvaluateWait(
+	w owned.Wait, namespace string, former progress.Wait, timeout time.Duration,
+) (Awaited, error) {
 	// Stored times have microseconds, so the current time is truncated for the comparison.
 	name, now := waitName(w, namespace), time.Now().UTC().Truncate(time.Microsecond)
 	a, until := Awaited{Described: "child " + name}, now.Add(timeout)

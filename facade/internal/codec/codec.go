@@ -149,8 +149,8 @@ func (c *Codec[T]) Copy(object T) T {
 	return DeepCopy(object)
 }
 
-// ReplaceContent overwrites the object with the content of another one. The other one must not be used afterwards, because
-// both share their fields.
+// ReplaceContent overwrites the object with the content of another one. The other one must not be used afterwards,
+// because both share their fields.
 func (c *Codec[T]) ReplaceContent(object, by T) {
 	reflect.ValueOf(object).Elem().Set(reflect.ValueOf(by).Elem())
 }
@@ -194,8 +194,8 @@ func DecodeValue(value, into any) error {
 	return nil
 }
 
-// convertByJSON converts one Go value into another by way of JSON. Into a Go struct, field names are matched case-sensitively
-// and integers are preserved, as the API server does.
+// convertByJSON converts one Go value into another by way of JSON. Into a Go struct, field names are matched
+// case-sensitively and integers are preserved, as the API server does.
 func convertByJSON(value, into any) error {
 	// JSON is the common form of all Go types of an object, including users' own encoders.
 	data, err := json.Marshal(value)

@@ -1,7 +1,7 @@
 package codec
 
-// ComparableContent returns the raw form of an object without its identity and without empty values. It is the basis for finding
-// changes: the difference between a nil list, an empty list, null and an absent field is not one.
+// ComparableContent returns the raw form of an object without its identity and without empty values. It is the basis
+// for finding changes: the difference between a nil list, an empty list, null and an absent field is not one.
 func (c *Codec[T]) ComparableContent(object T) (map[string]any, error) {
 	tree, err := c.encodeRaw(object)
 	if err != nil {

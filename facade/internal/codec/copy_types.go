@@ -13,7 +13,8 @@ var (
 	timeType     = reflect.TypeFor[time.Time]()
 )
 
-// IsCompletelyCopied reports whether DeepCopy copies values of the type completely: the type has no part with unexported state.
+// IsCompletelyCopied reports whether DeepCopy copies values of the type completely: the type has no part with
+// unexported state.
 func IsCompletelyCopied(typ reflect.Type) bool { return isComplete(typ, map[reflect.Type]bool{}) }
 
 // isComplete skips the types in met: a recursive type refers to itself.
@@ -79,8 +80,8 @@ func hasField(typ reflect.Type, is func(reflect.StructField) bool) bool {
 	return false
 }
 
-// cachedProperty returns a stored property of a type, and computes it first if necessary. The number of entries is limited by
-// the number of types of the program, so entries are never removed.
+// cachedProperty returns a stored property of a type, and computes it first if necessary. The number of entries is
+// limited by the number of types of the program, so entries are never removed.
 func cachedProperty(known *sync.Map, typ reflect.Type, find func() bool) bool {
 	if is, ok := known.Load(typ); ok {
 		return is == true

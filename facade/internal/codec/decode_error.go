@@ -91,8 +91,8 @@ func (c *Codec[T]) firstMisfit(
 	return "", nil, nil, nil
 }
 
-// childParts iterates over the parts of a map or list. The keys of a map are sorted, so that the reported field is always
-// the same.
+// childParts iterates over the parts of a map or list. The keys of a map are sorted, so that the reported field is
+// always the same.
 func childParts(value any) func(yield func(string, any) bool) {
 	return func(yield func(string, any) bool) {
 		switch value := value.(type) {
@@ -113,8 +113,8 @@ func childParts(value any) func(yield func(string, any) bool) {
 	}
 }
 
-// partPlacement returns the placement for a part of a value that has a placement itself. An item of a list becomes the only
-// item, since its index does not matter for decoding.
+// partPlacement returns the placement for a part of a value that has a placement itself. An item of a list becomes the
+// only item, since its index does not matter for decoding.
 func partPlacement(whole placement, value any, key string) placement {
 	return func(part any) any {
 		if _, isList := value.([]any); isList {

@@ -19,8 +19,8 @@ func (c *Codec[T]) Encode(object T) (tree map[string]any, err error) {
 	return tree, nil
 }
 
-// JSONText returns the JSON text of an object as the starting point for [Codec.EditTransform]. For a large object, the text takes a
-// small fraction of the memory of the raw form.
+// JSONText returns the JSON text of an object as the starting point for [Codec.EditTransform]. For a large object, the
+// text takes a small fraction of the memory of the raw form.
 func (c *Codec[T]) JSONText(object T) (text []byte, err error) {
 	// Encoders can be users' code and may panic.
 	err = Call(func() error {
@@ -37,8 +37,9 @@ func (c *Codec[T]) JSONText(object T) (text []byte, err error) {
 	return text, nil
 }
 
-// EditTransform returns a transformation of the raw object with the changes that were made in a T since former, its text at
-// that time. It returns nil if nothing has changed except the identity, which is always preserved as in Transform.
+// EditTransform returns a transformation of the raw object with the changes that were made in a T since former, its
+// text at that time. It returns nil if nothing has changed except the identity, which is always preserved as in
+// Transform.
 func (c *Codec[T]) EditTransform(
 	former []byte, object T, lists Lists,
 ) (func(body map[string]any) error, error) {

@@ -9,8 +9,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
-// ErasedFields returns the fields of the raw object that are lost if a client replaces the object on the API server by the
-// given one. These are the fields that its Go type cannot hold. Only top-level fields that the function accepts are
+// ErasedFields returns the fields of the raw object that are lost if a client replaces the object on the API server by
+// the given one. These are the fields that its Go type cannot hold. Only top-level fields that the function accepts are
 // compared. The paths have no indices of lists. A zero value that omitempty leaves out does not count as lost.
 func ErasedFields(raw map[string]any, object client.Object, accepts func(key string) bool) (fields []string) {
 	typ := reflect.TypeOf(object)
@@ -59,7 +59,8 @@ func (e *eraser) compareValues(path diff.Path, raw, kept any) {
 	}
 }
 
-// compareParts compares the parts of a map or list. A list of another length is not compared: its items cannot be matched.
+// compareParts compares the parts of a map or list. A list of another length is not compared: its items cannot be
+// matched.
 func (e *eraser) compareParts(path diff.Path, raw, kept any) {
 	switch raw := raw.(type) {
 	case map[string]any:

@@ -75,8 +75,8 @@ func isList(typ reflect.Type) bool {
 	return typ.Kind() == reflect.Array || typ.Kind() == reflect.Slice && typ.Elem().Kind() != reflect.Uint8
 }
 
-// noKeysError returns the error for a path that continues after a value without fields. The remedy depends on the type: a
-// key of a map that contains dots is a frequent mistake.
+// noKeysError returns the error for a path that continues after a value without fields. The remedy depends on the type:
+// a key of a map that contains dots is a frequent mistake.
 func noKeysError(field diff.Path, at, mapping int, typ reflect.Type, list bool) error {
 	// The error names the value that has no keys, not only the whole path.
 	holder := FormatPath(field[:at])

@@ -57,8 +57,8 @@ type (
 
 func unusuals() *codec.Codec[*unusual] { return codec.New[*unusual](reflect.TypeFor[unusual]()) }
 
-// TestCheckFieldAcceptsFields shows that CheckField accepts every kind of field. A wrong error would keep a program from
-// starting.
+// TestCheckFieldAcceptsFields shows that CheckField accepts every kind of field. A wrong error would keep a program
+// from starting.
 func TestCheckFieldAcceptsFields(t *testing.T) {
 	for _, text := range []string{
 		"data.a", "metadata.labels.a", "spec.count", "spec.Texts.a", "spec.Level", "spec.Inline.count", "spec.-",

@@ -43,8 +43,8 @@ func taggedKeys(tag reflect.StructTag) (candidates [][]string) {
 	return candidates
 }
 
-// formerIndices returns the former index of each item, or -1 for a new one. It records the hidden fields of items that could
-// not be matched.
+// formerIndices returns the former index of each item, or -1 for a new one. It records the hidden fields of items that
+// could not be matched.
 func (m *merger) formerIndices(raw, before, after []any) []int {
 	p := newPairing(raw, before, after)
 	// The Go type of the list is known only from the path, since the merger works on raw values.

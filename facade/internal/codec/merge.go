@@ -100,10 +100,10 @@ type merger struct {
 	lost  []string  // hidden fields of items that could not be matched
 }
 
-// mergeValue applies the change from before to after to a raw value, and returns the result. Before and after are encodings
-// of the Go type: they may lack fields of the raw value, and contain fields that only the encoding adds. Both cancel
-// out, so only real differences are applied. The arguments are not modified; the result shares unchanged parts with
-// them.
+// mergeValue applies the change from before to after to a raw value, and returns the result. Before and after are
+// encodings of the Go type: they may lack fields of the raw value, and contain fields that only the encoding adds. Both
+// cancel out, so only real differences are applied. The arguments are not modified; the result shares unchanged parts
+// with them.
 func (m *merger) mergeValue(raw, before, after any) any {
 	// Most values are unchanged, and their raw form is kept as it is.
 	if diff.Equal(before, after) {
@@ -154,8 +154,8 @@ func (m *merger) mergeMap(raw any, before, after map[string]any) map[string]any 
 	return changed
 }
 
-// mergeList merges the items of a list. Matched items keep their raw form at their new position. A new item consists only of
-// the fields that the change sets.
+// mergeList merges the items of a list. Matched items keep their raw form at their new position. A new item consists
+// only of the fields that the change sets.
 func (m *merger) mergeList(raw, before, after []any) []any {
 	items := make([]any, len(after))
 	for i, from := range m.formerIndices(raw, before, after) {

@@ -55,9 +55,9 @@ func (o *Original[T]) DetectChanges() {
 	}
 }
 
-// LostFields returns the fields that the handler has changed in place and that will not be written. Fields that it has also
-// patched, reverted, or written by a client are not lost. Body returns the object as it will be written; it is called
-// only if something has changed.
+// LostFields returns the fields that the handler has changed in place and that will not be written. Fields that it has
+// also patched, reverted, or written by a client are not lost. Body returns the object as it will be written; it is
+// called only if something has changed.
 func (o *Original[T]) LostFields(body func() (map[string]any, error)) (fields []string) {
 	o.DetectChanges()
 	// A new resourceVersion means that the handler has written the object by a client.

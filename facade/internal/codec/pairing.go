@@ -32,9 +32,9 @@ func (p *pairing) recordPair(item, former int) { p.origins[item], p.used[former]
 // identifiedItems holds the indices of items by identity, before and after the change.
 type identifiedItems struct{ before, after map[string][]int }
 
-// chooseKeys identifies the items by the first keys that are unique and present in all former items. Keys that are unique
-// in the new list as well are preferred, since other keys cannot distinguish all of its items. It returns nil without
-// suitable keys.
+// chooseKeys identifies the items by the first keys that are unique and present in all former items. Keys that are
+// unique in the new list as well are preferred, since other keys cannot distinguish all of its items. It returns nil
+// without suitable keys.
 func (p *pairing) chooseKeys(candidates [][]string) (chosen *identifiedItems) {
 	for _, keys := range candidates {
 		before := indicesByIdentity(p.before, keys, true)
@@ -152,8 +152,8 @@ func (p *pairing) haveEqualRaw(places []int) bool {
 	return !slices.ContainsFunc(places, func(i int) bool { return !diff.Equal(p.raw[i], p.raw[places[0]]) })
 }
 
-// indicesByIdentity returns the indices of items by identity. Items without an identity are left out. With all set, one such
-// item makes the result empty.
+// indicesByIdentity returns the indices of items by identity. Items without an identity are left out. With all set, one
+// such item makes the result empty.
 func indicesByIdentity(items []any, keys []string, all bool) map[string][]int {
 	places := map[string][]int{}
 	for i, item := range items {

@@ -47,8 +47,8 @@ func RemovePath(object map[string]any, text string) error {
 	return nil
 }
 
-// setCreatingMaps sets the value and creates missing maps on the path. The caller has checked that nothing but maps or absent
-// values is on the path.
+// setCreatingMaps sets the value and creates missing maps on the path. The caller has checked that nothing but maps or
+// absent values is on the path.
 func setCreatingMaps(object map[string]any, path diff.Path, value any) map[string]any {
 	if object == nil {
 		object = map[string]any{}

@@ -14,8 +14,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 )
 
-// baseCommand is the common part of all commands that work on a cluster. A command adds its flags and calls [baseCommand.finishFlags];
-// when it runs, it calls [baseCommand.readAndCheck] before it uses any of them.
+// baseCommand is the common part of all commands that work on a cluster. A command adds its flags and calls
+// [baseCommand.finishFlags]; when it runs, it calls [baseCommand.readAndCheck] before it uses any of them.
 type baseCommand struct {
 	program     Program
 	environment *environment    // binds the flags to variables
@@ -29,8 +29,8 @@ func newBase(p Program, command string) baseCommand {
 	return baseCommand{program: p, environment: environmentOf(command)}
 }
 
-// addFlags adds the flags of the cluster, the scope and the log. One and all are the help texts of the scope's flags. Kopf
-// has the same flags, except those of the cluster.
+// addFlags adds the flags of the cluster, the scope and the log. One and all are the help texts of the scope's flags.
+// Kopf has the same flags, except those of the cluster.
 func (b *baseCommand) addFlags(cmd *cobra.Command, one, all string) {
 	flags := cmd.Flags()
 	b.addClusterFlags(flags)
@@ -65,8 +65,8 @@ func (b *baseCommand) logIn(settings serving.Settings) (*rest.Config, error) {
 	return config, nil
 }
 
-// finishFlags must be called when the command has all of its flags: it binds them to environment variables and adds shell
-// completion.
+// finishFlags must be called when the command has all of its flags: it binds them to environment variables and adds
+// shell completion.
 func (b *baseCommand) finishFlags(cmd *cobra.Command) {
 	b.environment.bindFlags(cmd.Flags())
 	addCompletion(cmd, b.completeContexts)
@@ -77,8 +77,8 @@ func (b *baseCommand) completeContexts(_ *cobra.Command, _ []string, _ string) (
 	return connection.ContextNames(b.cluster.Kubeconfig), cobra.ShellCompDirectiveNoFileComp
 }
 
-// readAndCheck sets missing flags from the environment and validates all of them. The common flags are checked before those of
-// the command.
+// readAndCheck sets missing flags from the environment and validates all of them. The common flags are checked before
+// those of the command.
 func (b *baseCommand) readAndCheck(cmd *cobra.Command, own func() error) error {
 	// If the operator cannot run, this error is more helpful than one about flags.
 	if b.program.Err != nil {

@@ -66,7 +66,8 @@ func (e *environment) bindFlags(flags *pflag.FlagSet) {
 	})
 }
 
-// setMissingFlags sets the flags that are not in the command line from the environment. An empty variable counts as unset.
+// setMissingFlags sets the flags that are not in the command line from the environment. An empty variable counts as
+// unset.
 func (e *environment) setMissingFlags(cmd *cobra.Command) error {
 	var absent []string // collected before any flag is set, since a set flag counts as given in the command line
 	for _, flag := range e.flags {
@@ -145,8 +146,8 @@ func parseBoolean(value string) (string, error) {
 	}
 }
 
-// listVariables lists the variables that have set flags. A user does not see these in the command line that the error is
-// about.
+// listVariables lists the variables that have set flags. A user does not see these in the command line that the error
+// is about.
 func (e *environment) listVariables(err error) error {
 	// Other errors are not caused by flags.
 	if len(e.used) == 0 || ExitCode(err) != usage {

@@ -79,7 +79,8 @@ func (e *explainer) runExplain(cmd *cobra.Command, args []string) error {
 	}
 	// The flag is checked before the request, so that a typing error does not depend on the operator.
 	if e.output != "text" && e.output != "json" {
-		return e.environment.listVariables(asUsageError(cmd, fmt.Errorf("-o (--output): %q is neither text nor json", e.output)))
+		return e.environment.listVariables(asUsageError(cmd,
+			fmt.Errorf("-o (--output): %q is neither text nor json", e.output)))
 	}
 	// The namespace can be given twice, but then both must agree.
 	namespace, name, both := strings.Cut(args[1], "/")
@@ -96,8 +97,8 @@ func (e *explainer) runExplain(cmd *cobra.Command, args []string) error {
 	return e.printAnswer(cmd.OutOrStdout(), answer)
 }
 
-// requestExplanation returns the operator's answer as JSON. Errors of the connection name the address, because it is the most likely
-// reason.
+// requestExplanation returns the operator's answer as JSON. Errors of the connection name the address, because it is
+// the most likely reason.
 func (e *explainer) requestExplanation(cmd *cobra.Command, about url.Values) ([]byte, error) {
 	at := url.URL{Scheme: "http", Host: e.address, Path: inspection.ExplainPath, RawQuery: about.Encode()}
 	request, err := http.NewRequestWithContext(cmd.Context(), http.MethodGet, at.String(), nil)
@@ -141,8 +142,8 @@ func (e *explainer) otherOperatorError(name string) error {
 		e.address, name, e.program.Name)
 }
 
-// printAnswer prints the answer, after a check that it comes from this operator. JSON is printed unchanged: it may contain
-// fields of a newer version.
+// printAnswer prints the answer, after a check that it comes from this operator. JSON is printed unchanged: it may
+// contain fields of a newer version.
 func (e *explainer) printAnswer(to io.Writer, answer []byte) error {
 	// The text form is made here from JSON, so that both forms need only one kind of request.
 	var found journal.Explanation

@@ -126,15 +126,16 @@ func (f *freezer) writeRecord(cmd *cobra.Command, _ []string) error {
 	}
 	// Package freezing takes its logger from the context.
 	ctx := logf.IntoContext(cmd.Context(), log.WithName(f.base.program.Name))
-	order := freezing.Order{Peering: f.peering, Namespaces: meant, Identity: f.recordIdentity(ctx), Record: f.newRecord()}
+	order := freezing.Order{Peering: f.peering, Namespaces: meant, Identity: f.recordIdentity(ctx),
+		Record: f.newRecord()}
 	if err := order.CarryOut(ctx, config); err != nil {
 		return fmt.Errorf("%s of peering %q: %w", cmd.Name(), f.peering, err)
 	}
 	return nil
 }
 
-// selectedNamespaces returns the namespaces of the selected peering objects; none means the cluster-scoped object. Said is false if
-// neither flags nor settings select anything.
+// selectedNamespaces returns the namespaces of the selected peering objects; none means the cluster-scoped object. Said
+// is false if neither flags nor settings select anything.
 func (f *freezer) selectedNamespaces(settings serving.Settings) (patterns namespaces.Patterns, said bool) {
 	// Without flags, the command means the same namespaces as the operator.
 	if !f.base.scope.isGiven() {
@@ -147,8 +148,8 @@ func (f *freezer) selectedNamespaces(settings serving.Settings) (patterns namesp
 	return patterns, true
 }
 
-// recordIdentity returns the identity of the record. A resume must use the same identity as the freeze. So the default is
-// $POD_ID, or user and host.
+// recordIdentity returns the identity of the record. A resume must use the same identity as the freeze. So the default
+// is $POD_ID, or user and host.
 func (f *freezer) recordIdentity(ctx context.Context) string {
 	if f.identity != "" {
 		return f.identity

@@ -60,7 +60,8 @@ func (l *logFlags) checkFlags(cmd *cobra.Command) error {
 		return asUsageError(cmd, fmt.Errorf("unknown log format %q: it is plain, full or json", l.format))
 	// A taken key would appear twice in each JSON line.
 	case slices.Contains(console.KeysOfLines(), l.referenceKey):
-		return asUsageError(cmd, fmt.Errorf("--log-refkey: %q is the key of something else in each line", l.referenceKey))
+		return asUsageError(cmd, fmt.Errorf("--log-refkey: %q is the key of something else in each line",
+			l.referenceKey))
 	case l.prefix && l.noPrefix:
 		return asUsageError(cmd, errors.New("--log-prefix and --no-log-prefix exclude each other"))
 	}
@@ -111,8 +112,8 @@ func (l *logFlags) consoleOptions(cmd *cobra.Command, operator string, out io.Wr
 	return o
 }
 
-// redirectLibraries makes all libraries log to this logger. With a handler of the program, the standard loggers are left alone: they
-// may write to that handler already.
+// redirectLibraries makes all libraries log to this logger. With a handler of the program, the standard loggers are
+// left alone: they may write to that handler already.
 func (l *logFlags) redirectLibraries(log logr.Logger, ownHandler bool) {
 	ctrl.SetLogger(log)
 	console.ForwardKlog(log, l.debug)

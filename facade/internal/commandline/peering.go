@@ -90,8 +90,8 @@ func (p *peeringFlags) checkFlags(cmd *cobra.Command) error {
 	return checkPeering(cmd, p.name)
 }
 
-// setValues returns the values that are set in the command line or in the environment. As in Kopf, --dev takes precedence
-// over a priority.
+// setValues returns the values that are set in the command line or in the environment. As in Kopf, --dev takes
+// precedence over a priority.
 func (p *peeringFlags) setValues(cmd *cobra.Command) (given Peering) {
 	given.Name = p.name
 	switch {

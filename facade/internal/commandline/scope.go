@@ -46,8 +46,8 @@ func (s *scope) checkFlags(cmd *cobra.Command) error {
 // isGiven reports whether the flags select anything.
 func (s *scope) isGiven() bool { return s.all || len(s.namespaces) > 0 }
 
-// chooseNamespaces returns the namespaces to serve, none for the whole cluster. Flags take precedence over the program's
-// settings. Said is false if neither selects anything.
+// chooseNamespaces returns the namespaces to serve, none for the whole cluster. Flags take precedence over the
+// program's settings. Said is false if neither selects anything.
 func (s *scope) chooseNamespaces(ofProgram []string) (names []string, said bool) {
 	switch {
 	// An explicit -A overrides the namespaces of the program.

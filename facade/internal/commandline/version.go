@@ -20,7 +20,8 @@ func versionCommand(p Program) *cobra.Command {
 	}
 }
 
-// buildVersion returns the version of the program, with the versions of Go and kopf-runtime, which matter for debugging.
+// buildVersion returns the version of the program, with the versions of Go and kopf-runtime, which matter for
+// debugging.
 func buildVersion() string {
 	const module = "github.com/kopf-runtime/kopf-runtime"
 	// Only binaries that were built without module support have no build information.

@@ -62,7 +62,8 @@ func webhooksCommand(p Program, program string) *cobra.Command {
 	return cmd
 }
 
-// printConfigurations prints YAML to the output, and hints to the error output, so that the output can be piped to kubectl.
+// printConfigurations prints YAML to the output, and hints to the error output, so that the output can be piped to
+// kubectl.
 func (w *printer) printConfigurations(cmd *cobra.Command, _ []string) error {
 	if w.base.program.Err != nil {
 		return w.base.program.Err

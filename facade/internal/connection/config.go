@@ -65,8 +65,8 @@ func kubeconfigLoader(path, context string) clientcmd.ClientConfig {
 	)
 }
 
-// ContextNames returns the sorted names of the contexts in a kubeconfig file, or in the files of the environment. It is for
-// shell completion, so unreadable files yield no names and no error.
+// ContextNames returns the sorted names of the contexts in a kubeconfig file, or in the files of the environment. It is
+// for shell completion, so unreadable files yield no names and no error.
 func ContextNames(path string) []string {
 	files, err := kubeconfigLoader(path, "").RawConfig()
 	if err != nil {
@@ -75,8 +75,8 @@ func ContextNames(path string) []string {
 	return slices.Sorted(maps.Keys(files.Contexts))
 }
 
-// missingFilesError returns an error with the files of $KUBECONFIG that do not exist, or nil. Client-go ignores these files
-// silently. A file that is given by path was read before, or its absence is an error already.
+// missingFilesError returns an error with the files of $KUBECONFIG that do not exist, or nil. Client-go ignores these
+// files silently. A file that is given by path was read before, or its absence is an error already.
 func missingFilesError(path string) error {
 	if path != "" {
 		return nil

@@ -57,8 +57,8 @@ func TestMissingFiles(t *testing.T) {
 	}
 }
 
-// TestExplicitSettingsComeFirst shows that explicit settings come before the pod's own cluster, and that an invalid setting
-// does not fall back to another cluster: D-login-order.
+// TestExplicitSettingsComeFirst shows that explicit settings come before the pod's own cluster, and that an invalid
+// setting does not fall back to another cluster: D-login-order.
 func TestExplicitSettingsComeFirst(t *testing.T) {
 	withoutCluster(t)
 	broken := filepath.Join(t.TempDir(), "broken")

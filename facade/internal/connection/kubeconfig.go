@@ -18,9 +18,9 @@ const (
 	serviceAccountPriority = 20
 )
 
-// FromKubeconfig returns the credentials of the file, else of the files in $KUBECONFIG, else of ~/.kube/config. It returns
-// nil if none of them exists. If several files define a name, the first definition wins. Without a context, the current
-// context is used.
+// FromKubeconfig returns the credentials of the file, else of the files in $KUBECONFIG, else of ~/.kube/config. It
+// returns nil if none of them exists. If several files define a name, the first definition wins. Without a context, the
+// current context is used.
 func FromKubeconfig(path, context string) (*credentials.Info, error) {
 	raw, err := kubeconfigLoader(path, context).RawConfig()
 	name := cmp.Or(context, raw.CurrentContext)

@@ -90,12 +90,13 @@ func (o Options) lineComposer() func(*line) []byte {
 		}
 		return jsonFormat{referenceKey: key, prefixed: prefixed}.composeLine
 	}
-	return textFormat{plain: o.Format == Plain, prefixed: prefixed, colours: o.Colours, operator: o.Operator}.composeLine
+	return textFormat{plain: o.Format == Plain, prefixed: prefixed, colours: o.Colours,
+		operator: o.Operator}.composeLine
 }
 
-// NewForHandler returns a logger that passes all records to a handler of the program. The handler decides on levels and form.
-// Only decisions that the handler cannot make are made here: with Quiet, it gets only warnings and errors, and it gets
-// messages of the libraries about themselves only with Debug. All levels below Info become Debug.
+// NewForHandler returns a logger that passes all records to a handler of the program. The handler decides on levels and
+// form. Only decisions that the handler cannot make are made here: with Quiet, it gets only warnings and errors, and it
+// gets messages of the libraries about themselves only with Debug. All levels below Info become Debug.
 //
 // If the handler fails or panics, the first failure is logged to out. The handler must not block, because it runs on
 // the goroutine of the caller.

@@ -13,8 +13,8 @@ import (
 // line, or change the direction of writing.
 func isPrintable(r rune) bool { return unicode.IsPrint(r) }
 
-// quoteIfNeeded returns a text on one line. It is quoted if it contains spaces, control characters or separators, which could
-// make it look like several values.
+// quoteIfNeeded returns a text on one line. It is quoted if it contains spaces, control characters or separators, which
+// could make it look like several values.
 func quoteIfNeeded(text string) string {
 	special := func(r rune) bool { return r == '"' || r == '=' || unicode.IsSpace(r) || !isPrintable(r) }
 	if text == "" || !utf8.ValidString(text) || strings.ContainsFunc(text, special) {
@@ -41,8 +41,8 @@ func quoteInBrackets(text string) string {
 	return quoteIfNeeded(text)
 }
 
-// indentLines returns a text of several lines in which all but the first begin with a tab. So none of them can look like a
-// line of the log.
+// indentLines returns a text of several lines in which all but the first begin with a tab. So none of them can look
+// like a line of the log.
 func indentLines(text string) string {
 	text = strings.ReplaceAll(text, "\r\n", "\n")
 	var safe strings.Builder

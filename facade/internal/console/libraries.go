@@ -47,8 +47,8 @@ func hasAnyPrefix(text string, prefixes ...string) bool {
 	return slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(text, prefix) })
 }
 
-// programLevel returns the level of an info in this program. Libraries mark warnings by the beginning of the message. Their
-// other infos are for their developers.
+// programLevel returns the level of an info in this program. Libraries mark warnings by the beginning of the message.
+// Their other infos are for their developers.
 func (o origin) programLevel(of slog.Level, message string) slog.Level {
 	switch {
 	// Messages of the program and of failed health checks keep their level.
@@ -62,8 +62,8 @@ func (o origin) programLevel(of slog.Level, message string) slog.Level {
 	}
 }
 
-// readableValues returns the values in a form that can be encoded. Health checks of controller-runtime log values in fields
-// that JSON omits.
+// readableValues returns the values in a form that can be encoded. Health checks of controller-runtime log values in
+// fields that JSON omits.
 func (o origin) readableValues(keysAndValues []any) []any {
 	if !hasAnyPrefix(string(o), healthChecks) {
 		return keysAndValues

@@ -71,7 +71,8 @@ func TestLibraryMessages(t *testing.T) {
 			} {
 				var out, own bytes.Buffer
 				c.log(console.New(&out, console.Options{Verbosity: verbosity}))
-				c.log(console.NewForHandler(ownText(&own, slog.LevelDebug), io.Discard, console.Options{Verbosity: verbosity}))
+				c.log(console.NewForHandler(ownText(&own, slog.LevelDebug), io.Discard,
+					console.Options{Verbosity: verbosity}))
 				shown := c.shown || verbosity == console.Debug
 				for _, text := range []string{out.String(), own.String()} {
 					if (strings.TrimSpace(text) != "") != shown {

@@ -86,8 +86,8 @@ func (h *ownHandler) WithGroup(name string) slog.Handler {
 
 var errNoHandler = errors.New("its WithAttrs or WithGroup returned nil")
 
-// deriveHandler returns the derived handler, or a copy of the current one if the derivation fails. Its values are missing
-// then, but lines are still logged.
+// deriveHandler returns the derived handler, or a copy of the current one if the derivation fails. Its values are
+// missing then, but lines are still logged.
 func (h *ownHandler) deriveHandler(derive func() slog.Handler) slog.Handler {
 	// The receiver is shared by other loggers.
 	own := *h

@@ -16,8 +16,8 @@ type reference struct {
 	known  [5]bool
 }
 
-// adoptField adopts the field if it is the first one for its key. A cluster-scoped object has no namespace, so a later one is
-// not adopted.
+// adoptField adopts the field if it is the first one for its key. A cluster-scoped object has no namespace, so a later
+// one is not adopted.
 func (r *reference) adoptField(f field) bool {
 	at := slices.Index(referenceKeys, f.key)
 	if at < 0 || r.hasKey(f.key) {

@@ -24,7 +24,8 @@ type textFormat struct {
 func (t textFormat) composeLine(l *line) []byte {
 	var text strings.Builder
 	if !t.plain {
-		fmt.Fprintf(&text, "[%s] %-20.20s %s ", l.time.Format("2006-01-02 15:04:05,000"), escapeControls(t.loggerName(l)),
+		fmt.Fprintf(&text, "[%s] %-20.20s %s ", l.time.Format("2006-01-02 15:04:05,000"),
+			escapeControls(t.loggerName(l)),
 			t.paintLevel(l.level, fmt.Sprintf("[%-8.8s]", levelNames(l.level).text)))
 	}
 	// The message may have several lines, which stay readable behind a tab.

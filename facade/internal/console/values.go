@@ -13,7 +13,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 )
 
-// logRepresentation returns the log representation of a value that implements logr.Marshaler, and other values as they are.
+// logRepresentation returns the log representation of a value that implements logr.Marshaler, and other values as they
+// are.
 func logRepresentation(value any) any {
 	wanted := value
 	if own, ok := value.(logr.Marshaler); ok {

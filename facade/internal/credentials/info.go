@@ -45,7 +45,8 @@ func (i *Info) contentDigest() [sha256.Size]byte {
 	parts := []any{own, fileContent(i.CertificatePath), fileContent(i.PrivateKeyPath), fileContent(i.CAPath)}
 	// Only the fields that identify the server and the user count.
 	if c := i.Config; c != nil {
-		parts = append(parts, c.Host, c.Username, c.Password, c.BearerToken, fileContent(c.BearerTokenFile), c.Impersonate,
+		parts = append(parts, c.Host, c.Username, c.Password, c.BearerToken, fileContent(c.BearerTokenFile),
+			c.Impersonate,
 			c.CertData, c.KeyData, fileContent(c.CertFile), fileContent(c.KeyFile), c.CAData, fileContent(c.CAFile))
 		// A plugin counts by its command: the same command can return new credentials, which client-go handles on its
 		// own.
@@ -67,8 +68,8 @@ func (i *Info) contentDigest() [sha256.Size]byte {
 	return sha256.Sum256(data)
 }
 
-// fileContent returns the content of a file. It returns nil for files that cannot be read: the user of the file reports the
-// error.
+// fileContent returns the content of a file. It returns nil for files that cannot be read: the user of the file reports
+// the error.
 func fileContent(path string) []byte {
 	if path == "" {
 		return nil

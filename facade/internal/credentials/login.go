@@ -37,8 +37,8 @@ func (v *vault) runLogin() {
 	v.running = nil
 }
 
-// loginVerbosity returns the log verbosity of a login. The first login is normal and logged only with --verbose; later ones
-// mean that credentials were replaced.
+// loginVerbosity returns the log verbosity of a login. The first login is normal and logged only with --verbose; later
+// ones mean that credentials were replaced.
 func loginVerbosity(login int) int {
 	if login == 1 {
 		return 1
@@ -83,8 +83,8 @@ func (v *vault) callHandlers() ([]*session, error) {
 	return good, nil
 }
 
-// delayLogin waits before a login that follows refused credentials: one second, then twice as long each time. It returns an
-// error after maxUnproven logins in a row.
+// delayLogin waits before a login that follows refused credentials: one second, then twice as long each time. It
+// returns an error after maxUnproven logins in a row.
 func (v *vault) delayLogin() error {
 	v.mu.Lock()
 	unproven := v.unproven
@@ -105,8 +105,8 @@ func (v *vault) delayLogin() error {
 	return nil
 }
 
-// acceptCredentials validates the credentials of one handler and returns a session with them. Credentials that were invalidated
-// before are refused: otherwise, a handler that returns the same ones would cause an endless loop.
+// acceptCredentials validates the credentials of one handler and returns a session with them. Credentials that were
+// invalidated before are refused: otherwise, a handler that returns the same ones would cause an endless loop.
 func (v *vault) acceptCredentials(handler string, info *Info) (*session, error) {
 	switch {
 	case info == nil:

@@ -58,8 +58,8 @@ func (s *session) closeIdle() {
 	}
 }
 
-// requestCopy returns a copy of the request for the server of this session. It can be called once per attempt if the body
-// can be read again.
+// requestCopy returns a copy of the request for the server of this session. It can be called once per attempt if the
+// body can be read again.
 func (s *session) requestCopy(r *http.Request, base *url.URL) (*http.Request, error) {
 	// A request of the caller must not be modified, and it is needed again for another attempt.
 	own := r.Clone(r.Context())

@@ -65,8 +65,8 @@ func (t *transport) sendOnce(r *http.Request, s *session) (*http.Response, error
 	return answer, err
 }
 
-// wrapTransport wraps a transport of client-go so that its requests have the current credentials. Transports for streams, such
-// as commands in pods, must keep their own connection, so only their headers are set.
+// wrapTransport wraps a transport of client-go so that its requests have the current credentials. Transports for
+// streams, such as commands in pods, must keep their own connection, so only their headers are set.
 func (v *vault) wrapTransport(base *url.URL, next http.RoundTripper) http.RoundTripper {
 	if isForRequests(next) {
 		return &transport{v, base}
@@ -74,7 +74,8 @@ func (v *vault) wrapTransport(base *url.URL, next http.RoundTripper) http.RoundT
 	return streamTransport{v, next}
 }
 
-// isForRequests reports whether a transport is for normal requests. Client-go may wrap it, for example to reload CA files.
+// isForRequests reports whether a transport is for normal requests. Client-go may wrap it, for example to reload CA
+// files.
 func isForRequests(next http.RoundTripper) bool {
 	for {
 		switch known := next.(type) {
@@ -88,8 +89,8 @@ func isForRequests(next http.RoundTripper) bool {
 	}
 }
 
-// streamTransport adds the credentials to requests of another transport. It repeats nothing, because a stream cannot be sent
-// again.
+// streamTransport adds the credentials to requests of another transport. It repeats nothing, because a stream cannot be
+// sent again.
 type streamTransport struct {
 	vault *vault
 	next  http.RoundTripper

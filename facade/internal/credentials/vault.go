@@ -110,8 +110,8 @@ func Connect(ctx context.Context, o Options) (*Connection, error) {
 	return &Connection{Config: config, vault: v}, nil
 }
 
-// ConnectLazily returns a configuration that logs in before its first request is sent. Errors of the login are errors of
-// that request.
+// ConnectLazily returns a configuration that logs in before its first request is sent. Errors of the login are errors
+// of that request.
 func ConnectLazily(ctx context.Context, o Options) *rest.Config {
 	v := &vault{ctx: ctx, options: o, refused: map[string][][sha256.Size]byte{}}
 	base := &url.URL{Scheme: "http", Host: "api-server"} // a placeholder: each session rewrites it
@@ -141,7 +141,8 @@ func (v *vault) currentSession(ctx context.Context) (*session, error) {
 	}
 }
 
-// sessionOrLogin returns the current session, a final error, or the channel of the running login. It starts a login if necessary.
+// sessionOrLogin returns the current session, a final error, or the channel of the running login. It starts a login if
+// necessary.
 func (v *vault) sessionOrLogin() (s *session, running chan struct{}, err error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -160,8 +161,8 @@ func (v *vault) sessionOrLogin() (s *session, running chan struct{}, err error) 
 	return nil, v.running, nil
 }
 
-// markProven records that the API server has accepted a session, which resets the count of refused logins. The flag avoids
-// the lock for almost all requests.
+// markProven records that the API server has accepted a session, which resets the count of refused logins. The flag
+// avoids the lock for almost all requests.
 func (v *vault) markProven(s *session) {
 	if s.works.Swap(true) {
 		return
@@ -171,8 +172,8 @@ func (v *vault) markProven(s *session) {
 	v.unproven = 0
 }
 
-// verifySession checks a session whose request was refused, and invalidates it if the API server does not accept it. It returns
-// false if the session is still valid.
+// verifySession checks a session whose request was refused, and invalidates it if the API server does not accept it. It
+// returns false if the session is still valid.
 func (v *vault) verifySession(ctx context.Context, s *session, sent time.Time) (changed bool, err error) {
 	if v.isReplaced(s) {
 		return true, nil
@@ -223,8 +224,8 @@ func (v *vault) useSessions(all []*session) {
 	v.defaults = v.current.info.DefaultNamespace
 }
 
-// failPermanently stores the final error, which ends all requests. The caller must hold the lock, so Fail is called in another
-// goroutine.
+// failPermanently stores the final error, which ends all requests. The caller must hold the lock, so Fail is called in
+// another goroutine.
 func (v *vault) failPermanently(err error) {
 	v.err = err
 	if v.logins > 0 && v.ctx.Err() == nil && v.options.Fail != nil {

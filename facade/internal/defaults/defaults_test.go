@@ -81,7 +81,8 @@ func TestNamespaceScope(t *testing.T) {
 		t.Errorf("Check(): names -want, +got:\n%s", d)
 	}
 	labelled := defaults.NamespaceScope{Labels: "team=shop"}
-	if got := labelled.ServedPatterns(); labelled.CheckAndNormalize() != nil || labelled.LabelSelector() == nil || len(got) != 1 {
+	if got := labelled.ServedPatterns(); labelled.CheckAndNormalize() != nil || labelled.LabelSelector() == nil ||
+		len(got) != 1 {
 		t.Errorf("Patterns() by labels alone: %v, want all names with the labels", got.Texts())
 	}
 }

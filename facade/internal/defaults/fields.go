@@ -16,8 +16,8 @@ func NonNilErrors(all ...error) []error {
 	return slices.DeleteFunc(all, func(err error) bool { return err == nil })
 }
 
-// ResolveDuration sets the default of a duration field, or checks the given value. The parameter named is the special value
-// that the field accepts, [Never] or [Immediately], or zero for none.
+// ResolveDuration sets the default of a duration field, or checks the given value. The parameter named is the special
+// value that the field accepts, [Never] or [Immediately], or zero for none.
 func ResolveDuration(name string, value *time.Duration, fallback, named time.Duration) error {
 	if *value == 0 {
 		*value = fallback
@@ -113,8 +113,8 @@ const (
 // Timer("t", 60, fn) compile, although the user means seconds.
 const Shortest = time.Millisecond
 
-// CheckMinimumDuration returns an error for a positive duration below [Shortest], and nil for all others. The text suggests
-// seconds: "60ns: did you mean 60*time.Second?"
+// CheckMinimumDuration returns an error for a positive duration below [Shortest], and nil for all others. The text
+// suggests seconds: "60ns: did you mean 60*time.Second?"
 func CheckMinimumDuration(d time.Duration) error {
 	const day = 24 * 60 * 60 // in seconds, as a bare number would be
 	switch {
@@ -152,8 +152,8 @@ func checkNamedDuration(name string, d time.Duration) error {
 	return nil
 }
 
-// CheckProgramOnly returns an error if a setting is set that only kopf.Main supports. The parameter instead contains the
-// alternative for other operators.
+// CheckProgramOnly returns an error if a setting is set that only kopf.Main supports. The parameter instead contains
+// the alternative for other operators.
 func CheckProgramOnly(name string, isSet bool, instead string) error {
 	if !isSet {
 		return nil
@@ -161,8 +161,8 @@ func CheckProgramOnly(name string, isSet bool, instead string) error {
 	return fmt.Errorf("%s: it is for kopf.Main; here, %s", name, instead)
 }
 
-// IsUnchanged reports whether a field of an interface type has the same value. Values that are not comparable count as equal:
-// Go would panic, and a false difference would stop a valid operator.
+// IsUnchanged reports whether a field of an interface type has the same value. Values that are not comparable count as
+// equal: Go would panic, and a false difference would stop a valid operator.
 func IsUnchanged(one, other any) bool {
 	a, b := reflect.ValueOf(one), reflect.ValueOf(other)
 	if a.IsValid() != b.IsValid() || a.IsValid() && a.Type() != b.Type() {

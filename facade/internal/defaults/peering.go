@@ -32,7 +32,8 @@ const (
 	kopfPeering      = "default"
 )
 
-// ResolveDefaults sets the default name, and returns the invalid fields. The parameter operator is the name of the operator.
+// ResolveDefaults sets the default name, and returns the invalid fields. The parameter operator is the name of the
+// operator.
 func (p *Peering) ResolveDefaults(operator string) (problems []error) {
 	wrong := func(field, format string, args ...any) {
 		problems = append(problems, fmt.Errorf("%s: %w", "Peering."+field, fmt.Errorf(format, args...)))

@@ -43,8 +43,8 @@ type StoredForm struct {
 	Digests settings.Digests
 }
 
-// ResolveDefaults sets the default finalizer, annotation prefix and storages. It returns the stored form and the invalid
-// fields.
+// ResolveDefaults sets the default finalizer, annotation prefix and storages. It returns the stored form and the
+// invalid fields.
 func (p *Persistence) ResolveDefaults(operator string) (s StoredForm, problems []error) {
 	problems = p.resolveNames(operator)
 	if !p.TrustCopies {

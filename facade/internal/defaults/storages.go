@@ -129,8 +129,8 @@ func RecordPlaces(kept progress.Storage, id string) ([]string, error) {
 	return slices.Sorted(maps.Keys(storage.PatchLeaves(patch))), nil
 }
 
-// ShareRecordPlace reports whether the records of two ids overwrite each other. For a storage that fails, it returns false,
-// because RecordPlaces returns the error.
+// ShareRecordPlace reports whether the records of two ids overwrite each other. For a storage that fails, it returns
+// false, because RecordPlaces returns the error.
 func ShareRecordPlace(kept progress.Storage, a, b string) bool {
 	first, err := recordPatch(kept, a)
 	if err != nil {

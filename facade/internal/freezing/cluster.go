@@ -175,8 +175,8 @@ func hasNamespace(all []place, namespace string) bool {
 	return false
 }
 
-// missingObjectError returns the error for a peering object that does not exist. Operators then do not look there either, so a
-// record would have no effect.
+// missingObjectError returns the error for a peering object that does not exist. Operators then do not look there
+// either, so a record would have no effect.
 func (c *cluster) missingObjectError(name, namespace string) error {
 	// All kinds of one scope have the same name, only in different groups.
 	kind := c.kinds[0]

@@ -57,7 +57,10 @@ func NewHandler(from Journal, parts Parts) http.Handler {
 		mux.Handle(ProfilesPath, profilesHandler())
 	}
 	mux.HandleFunc("GET "+ExplainPath, func(w http.ResponseWriter, r *http.Request) { serveExplanation(w, r, from) })
-	mux.HandleFunc("GET "+StandingPath, func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, from.OperatorState()) })
+	mux.HandleFunc("GET "+StandingPath, func(w http.ResponseWriter,
+		_ *http.Request) {
+		writeJSON(w, from.OperatorState())
+	})
 	// A browser must neither guess another content type nor show a stale answer.
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
@@ -66,8 +69,8 @@ func NewHandler(from Journal, parts Parts) http.Handler {
 	})
 }
 
-// profilesHandler returns a handler for net/http/pprof. A separate mux is used, because importing pprof registers its handlers
-// only at http.DefaultServeMux.
+// profilesHandler returns a handler for net/http/pprof. A separate mux is used, because importing pprof registers its
+// handlers only at http.DefaultServeMux.
 func profilesHandler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc(ProfilesPath, pprof.Index)
@@ -83,7 +86,8 @@ func profilesHandler() http.Handler {
 	})
 }
 
-// serveExplanation answers one request for an explanation. An unknown object or kind is "not found", with a text for people.
+// serveExplanation answers one request for an explanation. An unknown object or kind is "not found", with a text for
+// people.
 func serveExplanation(w http.ResponseWriter, r *http.Request, from Journal) {
 	query := r.URL.Query()
 	refuse := func(status int, why string) { writeProblem(w, status, Problem{from.OperatorState().Operator, why}) }

@@ -52,8 +52,8 @@ func (s *Server) Address() string { return s.listener.Addr().String() }
 // Close stops the server immediately, together with all running requests.
 func (s *Server) Close() { _ = s.server.Close() }
 
-// restrictToLocal rejects requests whose host is not a name of the local machine. This protects against DNS rebinding: a web
-// page can make its own name resolve to 127.0.0.1, and a browser then treats the server as part of that page.
+// restrictToLocal rejects requests whose host is not a name of the local machine. This protects against DNS rebinding:
+// a web page can make its own name resolve to 127.0.0.1, and a browser then treats the server as part of that page.
 func restrictToLocal(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host, _, err := net.SplitHostPort(r.Host)

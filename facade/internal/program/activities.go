@@ -78,8 +78,8 @@ func (a *ActivityRunner) buildActivity(name string) activities.Activity {
 	return activity
 }
 
-// describeFailure adds the name of the operator to an error of an activity. It returns nil for an activity that was interrupted
-// because the operator stops: that is not a failure, unless a handler failed or had to be abandoned.
+// describeFailure adds the name of the operator to an error of an activity. It returns nil for an activity that was
+// interrupted because the operator stops: that is not a failure, unless a handler failed or had to be abandoned.
 func (a *ActivityRunner) describeFailure(err error) error {
 	var interrupted *activities.InterruptedError
 	if errors.As(err, &interrupted) && interrupted.RanOutOfTime() {

@@ -27,15 +27,16 @@ type cacheLimits struct {
 	kinds       []schema.GroupVersionKind // kinds of Cache.ByObject with namespaces or selectors
 }
 
-// readCacheLimits reads the restrictions of a cache by reflection, because the caches of controller-runtime do not export
-// their options. Observing them through reads would need an API server and a started cache. For caches of other types,
-// or if controller-runtime renames its fields, the result is empty.
+// readCacheLimits reads the restrictions of a cache by reflection, because the caches of controller-runtime do not
+// export their options. Observing them through reads would need an API server and a started cache. For caches of other
+// types, or if controller-runtime renames its fields, the result is empty.
 func readCacheLimits(given any) (limits cacheLimits) {
 	cache := dereferenceStruct(reflect.ValueOf(given))
 	// With Cache.ByObject, the cache delegates to one cache for each of these kinds, and to a default cache.
 	if byKind := fieldOfKind(cache, "caches", reflect.Map); byKind.IsValid() {
 		for _, key := range byKind.MapKeys() {
-			if own := readUniformLimits(dereferenceStruct(byKind.MapIndex(key))); own.namespaces == nil && !own.hasSelector {
+			if own := readUniformLimits(dereferenceStruct(byKind.MapIndex(key))); own.namespaces == nil &&
+				!own.hasSelector {
 				continue
 			}
 			limits.kinds = append(limits.kinds, schema.GroupVersionKind{
@@ -58,7 +59,8 @@ func readUniformLimits(cache reflect.Value) (limits cacheLimits) {
 	byNamespace := fieldOfKind(cache, "namespaceToCache", reflect.Map)
 	// Without namespaces, this is an informer cache, which has the selectors itself.
 	if !byNamespace.IsValid() {
-		selector := fieldOfKind(dereferenceStruct(fieldOfKind(cache, "Informers", reflect.Pointer)), "selector", reflect.Struct)
+		selector := fieldOfKind(dereferenceStruct(fieldOfKind(cache, "Informers", reflect.Pointer)), "selector",
+			reflect.Struct)
 		limits.hasSelector = isFieldSet(selector, "Label") || isFieldSet(selector, "Field")
 		return limits
 	}

@@ -50,8 +50,8 @@ type CoordinationSettings struct {
 	Served          defaults.NamespaceScope
 }
 
-// PeeringLock returns a lock that makes a manager's leader election follow the peering. All calls return the same one. The
-// caller holds the lock of the registry.
+// PeeringLock returns a lock that makes a manager's leader election follow the peering. All calls return the same one.
+// The caller holds the lock of the registry.
 func (c *Coordination) PeeringLock(given defaults.Peering) resourcelock.Interface {
 	if c.lock == nil {
 		_ = given.ResolveDefaults(c.Operator) // the set-up reports the error
@@ -75,8 +75,8 @@ func (c *Coordination) KnownPeers() []attendance.Peer {
 	return nil
 }
 
-// DescribeMode returns the way in which the operator detects other processes with the same objects, for the log line at the
-// start.
+// DescribeMode returns the way in which the operator detects other processes with the same objects, for the log line at
+// the start.
 func (c *Coordination) DescribeMode(by CoordinationSettings) string {
 	own := by.Resolved
 	switch {
@@ -91,8 +91,8 @@ func (c *Coordination) DescribeMode(by CoordinationSettings) string {
 	}
 }
 
-// defaultIdentity returns the default identity. Operators that share a process also share POD_ID, so the name of the operator
-// is added. A program has one operator, and uses the identity as Kopf makes it.
+// defaultIdentity returns the default identity. Operators that share a process also share POD_ID, so the name of the
+// operator is added. A program has one operator, and uses the identity as Kopf makes it.
 func (c *Coordination) defaultIdentity(ctx context.Context) string {
 	pod := os.Getenv("POD_ID")
 	if pod != "" && (!c.Program || c.Embedded) {
@@ -115,8 +115,8 @@ func (c *Coordination) peersReady(*http.Request) error {
 	return nil
 }
 
-// AddToManager connects the operator to its peering, if it looks for peers, and adds a readiness check. Otherwise, in a manager
-// of the project, the operator follows the lease of the manager.
+// AddToManager connects the operator to its peering, if it looks for peers, and adds a readiness check. Otherwise, in a
+// manager of the project, the operator follows the lease of the manager.
 func (c *Coordination) AddToManager(m ctrl.Manager, options *reconcilers.Options, by CoordinationSettings) error {
 	if !c.HasPeers(by.Given) {
 		// Other peering settings without a name are probably a mistake: the operator would run without peers.
@@ -140,8 +140,8 @@ func (c *Coordination) AddToManager(m ctrl.Manager, options *reconcilers.Options
 	return m.Add(before)
 }
 
-// UpdateRunningOptions updates the options in a running manager of the project, because a startup handler may have changed the
-// settings. Unlike [Coordination.AddToManager], it adds nothing to the manager.
+// UpdateRunningOptions updates the options in a running manager of the project, because a startup handler may have
+// changed the settings. Unlike [Coordination.AddToManager], it adds nothing to the manager.
 func (c *Coordination) UpdateRunningOptions(
 	m ctrl.Manager, options *reconcilers.Options, before reconcilers.Options, by CoordinationSettings,
 ) (err error) {
@@ -157,8 +157,8 @@ func (c *Coordination) UpdateRunningOptions(
 	return err
 }
 
-// connectPeering connects the options to the peering. It returns the part that must run before the manager has a leader, or
-// nil.
+// connectPeering connects the options to the peering. It returns the part that must run before the manager has a
+// leader, or nil.
 func (c *Coordination) connectPeering(
 	m ctrl.Manager, options *reconcilers.Options, by CoordinationSettings,
 ) (manager.Runnable, error) {
@@ -201,7 +201,9 @@ func (c *Coordination) connectPeering(
 		// By Kopf's rules, a peer in one namespace pauses the whole operator. Otherwise, it pauses only this namespace.
 		// An elector has one state for all namespaces.
 		if own := options.Gate; c.lock == nil && !by.Resolved.KopfRules {
-			present.PauseNamespaces(func(namespace string) attendance.AttemptGate { return own.NamespaceGate(namespace) })
+			present.PauseNamespaces(func(namespace string) attendance.AttemptGate {
+				return own.NamespaceGate(namespace)
+			})
 		}
 	}
 	if c.lock != nil {
@@ -212,8 +214,8 @@ func (c *Coordination) connectPeering(
 	return nil, nil
 }
 
-// attendanceRunnable keeps the records of this process in the peering while the manager runs, whether or not the process leads.
-// The manager stops it after everything that needs leader election.
+// attendanceRunnable keeps the records of this process in the peering while the manager runs, whether or not the
+// process leads. The manager stops it after everything that needs leader election.
 type attendanceRunnable struct {
 	present *attendance.Attendance
 	log     logr.Logger
@@ -273,8 +275,8 @@ func electsLeader() bool {
 	return false
 }
 
-// combineBackground combines two functions that run beside the operator. They begin one after the other. The result runs both
-// rests concurrently and returns when both have ended.
+// combineBackground combines two functions that run beside the operator. They begin one after the other. The result
+// runs both rests concurrently and returns when both have ended.
 func combineBackground(first, second func(ctx context.Context) (rest func())) func(ctx context.Context) (rest func()) {
 	if first == nil {
 		return second

@@ -80,8 +80,8 @@ func (p Process) useLateClient(ctx context.Context, settings serving.Settings, t
 	return nil
 }
 
-// runBetweenActivities calls serve between the startup and the cleanup, and calls returned after serve. The cleanup only runs after a
-// successful startup, but also after an error of serve.
+// runBetweenActivities calls serve between the startup and the cleanup, and calls returned after serve. The cleanup
+// only runs after a successful startup, but also after an error of serve.
 func (p Process) runBetweenActivities(ctx context.Context, serve func() error, returned func()) error {
 	ready, err := p.StartUp(ctx)
 	if !ready {
@@ -106,8 +106,8 @@ type RunSettings struct {
 	Liveness           string
 }
 
-// ResolveDefaults returns an error for settings that exclude each other, and sets the default logger: the handler of the
-// settings, or else the logger of controller-runtime.
+// ResolveDefaults returns an error for settings that exclude each other, and sets the default logger: the handler of
+// the settings, or else the logger of controller-runtime.
 func (s *RunSettings) ResolveDefaults(handler slog.Handler, logsIn bool) error {
 	if part := s.inspectionSettings().UnservedPart(); part != "" {
 		return fmt.Errorf("%s: it is served at the DebugBindAddress: set it", part)

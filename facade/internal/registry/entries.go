@@ -49,8 +49,8 @@ type HandlerEntry struct {
 	OnlyEnsured bool
 }
 
-// isOfKind reports whether the entry is for this kind. Only entries that were made from an object can be: their kinds are
-// known without discovery.
+// isOfKind reports whether the entry is for this kind. Only entries that were made from an object can be: their kinds
+// are known without discovery.
 func (e HandlerEntry) isOfKind(kind schema.GroupKind, scheme *runtime.Scheme) bool {
 	selector, err := e.Kind.Find(scheme)
 	return err == nil && selector.Group.Text == kind.Group && selector.Kind == kind.Kind
@@ -63,8 +63,8 @@ type ResolvedEntry struct {
 	Selector discovery.Selector
 }
 
-// IsAdmissionHandler reports whether the handler reviews admission requests. Such handlers store nothing on objects, and do not
-// need watches.
+// IsAdmissionHandler reports whether the handler reviews admission requests. Such handlers store nothing on objects,
+// and do not need watches.
 func IsAdmissionHandler(h *handlers.Handler) bool { return h.Family == handlers.Admitting }
 
 // OnlyWatchesChildren reports whether the handler only makes the operator watch a kind of children. It is never called.
@@ -76,8 +76,8 @@ func ReportsConditions(h *handlers.Handler) bool { return h.Family == handlers.R
 // hasNoRecord reports whether the handler has no record on objects: it is for children, or is never called.
 func hasNoRecord(h *handlers.Handler) bool { return h.Owned != nil }
 
-// RequireEnsuredLabel restricts the watches of entries with OnlyEnsured to objects with the label. It runs with each plan,
-// because the label depends on settings that a startup handler may change.
+// RequireEnsuredLabel restricts the watches of entries with OnlyEnsured to objects with the label. It runs with each
+// plan, because the label depends on settings that a startup handler may change.
 func (r *HandlerRegistry) RequireEnsuredLabel(key string) {
 	for _, e := range r.Entries {
 		if !e.OnlyEnsured {

@@ -19,8 +19,8 @@ var own = []string{
 	"github.com/kopf-runtime/kopf-runtime/facade/rules.",
 }
 
-// CallerLocation returns "folder/file.go:line" of the user's call that led here. It skips all frames of the framework instead
-// of a fixed number: verbs are called directly, through embedding and by each other.
+// CallerLocation returns "folder/file.go:line" of the user's call that led here. It skips all frames of the framework
+// instead of a fixed number: verbs are called directly, through embedding and by each other.
 func CallerLocation() string {
 	// The framework's own frames are few, so 32 frames always reach the user's call.
 	var callers [32]uintptr
@@ -48,8 +48,8 @@ func (s *SetupErrors) AddAt(where string, err error) {
 	*s = append(*s, fmt.Errorf("%s: %w", where, err))
 }
 
-// JoinedError returns all errors as one, with the name of the operator and the address of the manual page; nil if there are
-// no errors.
+// JoinedError returns all errors as one, with the name of the operator and the address of the manual page; nil if there
+// are no errors.
 func (s SetupErrors) JoinedError(operator string) error {
 	switch len(s) {
 	case 0:

@@ -33,8 +33,8 @@ type PlanRules struct {
 	Add func(all []ResolvedEntry) []ResolvedEntry
 }
 
-// BuildPlan resolves all kinds by the scheme, and then checks the handlers. It returns all errors, not only the first one.
-// The caller holds the lock of the registry.
+// BuildPlan resolves all kinds by the scheme, and then checks the handlers. It returns all errors, not only the first
+// one. The caller holds the lock of the registry.
 func (r *HandlerRegistry) BuildPlan(scheme *runtime.Scheme, rules PlanRules) (all []ResolvedEntry, wrong SetupErrors) {
 	all, wrong = r.resolveKinds(scheme)
 	wrong = append(wrong, r.checkIgnored(rules.IgnoredFields)...)
@@ -213,8 +213,8 @@ func NewReporter(where string, filters []handlers.Filter) *handlers.Handler {
 	}
 }
 
-// conditionReporters returns the reporters of an operator with Settings.Conditions. An object has conditions if at least one of
-// its handlers selects it, so each handler needs a reporter with its filters.
+// conditionReporters returns the reporters of an operator with Settings.Conditions. An object has conditions if at
+// least one of its handlers selects it, so each handler needs a reporter with its filters.
 func conditionReporters(all []ResolvedEntry) (more []ResolvedEntry) {
 	// A handler without filters selects all objects of its kind, so further reporters for the kind are redundant.
 	whole := map[discovery.Selector]bool{}

@@ -97,7 +97,8 @@ func (r *HandlerRegistry) AddError(where string, err error) {
 	r.keepError(where, err)
 }
 
-// keepError records an error for the set-up, or for the start after it. In a running operator, the error can only be logged.
+// keepError records an error for the set-up, or for the start after it. In a running operator, the error can only be
+// logged.
 func (r *HandlerRegistry) keepError(where string, err error) {
 	r.Mistakes.AddAt(where, err)
 	if r.Stage == Running {

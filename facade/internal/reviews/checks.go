@@ -185,7 +185,8 @@ func (a *ReviewSettings) checkServerConflicts() (problems []error) {
 // are such handlers. It returns the first error, because the later checks assume that the former ones have passed.
 func (a *ReviewSettings) CheckServer(program bool) error {
 	// In a program, a Service implies a Secret, and development settings imply a certificate in memory.
-	certified := len(a.certificateFields()) > 0 || program && (a.Service != "" || a.isSelfSigned()) && !a.hasForeignTLS()
+	certified := len(a.certificateFields()) > 0 || program && (a.Service != "" || a.isSelfSigned()) &&
+		!a.hasForeignTLS()
 	switch {
 	case program && a.ClientCA != "" && a.clientVerification().CheckFile() != nil:
 		// The file is read here already, so a missing one is found before the first request.

@@ -16,8 +16,8 @@ import (
 // finalizerID is the id of the mutating handlers that set the finalizer. There is one for each selection.
 const finalizerID = "finalizer"
 
-// SetCreations sets the part of the engine that decides about finalizers of new objects. The startup can change the settings,
-// so it is called again after it, while reviews are served.
+// SetCreations sets the part of the engine that decides about finalizers of new objects. The startup can change the
+// settings, so it is called again after it, while reviews are served.
 func (r *ReviewServer) SetCreations(creations *reconcilers.Creations) { r.creations.Store(creations) }
 
 // FinalizerHandlers returns a mutating handler for each selection whose objects need the operator's finalizer. The API
@@ -37,8 +37,11 @@ func (r *ReviewServer) FinalizerHandlers(all []registry.ResolvedEntry) (more []r
 	return more
 }
 
-// newFinalizerHandler returns the handler of one selection. It only blocks requests for objects that need the finalizer.
-func (r *ReviewServer) newFinalizerHandler(one registry.ResolvedEntry, all []registry.ResolvedEntry) registry.ResolvedEntry {
+// newFinalizerHandler returns the handler of one selection. It only blocks requests for objects that need the
+// finalizer.
+func (r *ReviewServer) newFinalizerHandler(
+	one registry.ResolvedEntry, all []registry.ResolvedEntry,
+) registry.ResolvedEntry {
 	selector := one.Selector
 	h := &handlers.Handler{
 		// The handler is an optimization: if it fails, the engine adds the finalizer later, so failures are ignored.
@@ -55,9 +58,11 @@ func (r *ReviewServer) newFinalizerHandler(one registry.ResolvedEntry, all []reg
 	}
 }
 
-// addFinalizerOnCreate adds the finalizer to an object that is being created, if the engine would add it. It never denies a
-// request.
-func (r *ReviewServer) addFinalizerOnCreate(ctx context.Context, of discovery.Selector, call *handlers.Invocation) error {
+// addFinalizerOnCreate adds the finalizer to an object that is being created, if the engine would add it. It never
+// denies a request.
+func (r *ReviewServer) addFinalizerOnCreate(
+	ctx context.Context, of discovery.Selector, call *handlers.Invocation,
+) error {
 	known := r.creations.Load()
 	// The operator is not set up yet.
 	if known == nil {
@@ -82,8 +87,8 @@ func (r *ReviewServer) addFinalizerOnCreate(ctx context.Context, of discovery.Se
 	return call.Writes.AddTransform(hold)
 }
 
-// commonLabelSelector returns the label selector that all handlers with a finalizer of the selection share, or nil. It becomes
-// the objectSelector of the webhook, which may only exclude objects that no handler selects.
+// commonLabelSelector returns the label selector that all handlers with a finalizer of the selection share, or nil. It
+// becomes the objectSelector of the webhook, which may only exclude objects that no handler selects.
 func commonLabelSelector(of discovery.Selector, all []registry.ResolvedEntry) (common labels.Selector) {
 	first := true
 	for _, one := range all {

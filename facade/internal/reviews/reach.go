@@ -22,9 +22,11 @@ import (
 // handOver is how long an exiting process behind a Service waits for another replica to take over its webhook entries.
 const handOver = time.Second
 
-// configureEndpoint sets the certificate, and how the API server finds the handlers. It reports whether the webhook server must use
-// this certificate: a foreign one is only known by its CA.
-func (r *ReviewServer) configureEndpoint(m ctrl.Manager, o *admission.Options, program bool) (certified bool, err error) {
+// configureEndpoint sets the certificate, and how the API server finds the handlers. It reports whether the webhook
+// server must use this certificate: a foreign one is only known by its CA.
+func (r *ReviewServer) configureEndpoint(
+	m ctrl.Manager, o *admission.Options, program bool,
+) (certified bool, err error) {
 	own := r.settings
 	source, foreign, err := own.certificateSource(m, o, program)
 	if err != nil {
@@ -38,9 +40,11 @@ func (r *ReviewServer) configureEndpoint(m ctrl.Manager, o *admission.Options, p
 	return source != nil && !foreign, nil
 }
 
-// clientConfigBuilder returns a function that adds the CA bundle to the address of the operator. It returns nil if only a tunnel or
-// the detection of the cluster can find the address.
-func (a *ReviewSettings) clientConfigBuilder(path string) func(bundle []byte) admissionregistrationv1.WebhookClientConfig {
+// clientConfigBuilder returns a function that adds the CA bundle to the address of the operator. It returns nil if only
+// a tunnel or the detection of the cluster can find the address.
+func (a *ReviewSettings) clientConfigBuilder(
+	path string,
+) func(bundle []byte) admissionregistrationv1.WebhookClientConfig {
 	service, port, _ := a.parseService() // [ReviewSettings.CheckFields] reports the error
 	switch {
 	case a.Service != "":
@@ -55,9 +59,9 @@ func (a *ReviewSettings) clientConfigBuilder(path string) func(bundle []byte) ad
 	return nil
 }
 
-// configureAddress sets how the API server finds the operator. A Service or a URL is a fixed address. DetectCluster finds this
-// machine by a name that the cluster resolves, and uses the URL or the Tunnel only for other clusters. A Tunnel reports
-// its address when it is open.
+// configureAddress sets how the API server finds the operator. A Service or a URL is a fixed address. DetectCluster
+// finds this machine by a name that the cluster resolves, and uses the URL or the Tunnel only for other clusters. A
+// Tunnel reports its address when it is open.
 func (a *ReviewSettings) configureAddress(m ctrl.Manager, o *admission.Options) {
 	// A tunnel overrides Reach: see [admission.Options].
 	o.Reach = a.clientConfigBuilder(o.Path)
@@ -96,8 +100,8 @@ func (a *ReviewSettings) isSelfSigned() bool {
 	return a.SelfSigned || development && len(a.certificateFields()) == 0 && !a.hasForeignTLS()
 }
 
-// certificateSecret returns the Secret that contains the certificate, or an empty name. In a program, the default follows from the
-// name of the Service.
+// certificateSecret returns the Secret that contains the certificate, or an empty name. In a program, the default
+// follows from the name of the Service.
 func (a *ReviewSettings) certificateSecret(program bool) (types.NamespacedName, error) {
 	secret, err := parseNamespacedName(a.Secret)
 	if err != nil {
@@ -111,9 +115,9 @@ func (a *ReviewSettings) certificateSecret(program bool) (types.NamespacedName, 
 	return secret, nil
 }
 
-// certificateSource returns the source of the certificate, or nil if the webhook server has its own. If foreign is true, only the
-// CA bundle is known. An explicit source has priority over the default Secret. The checks of the settings ensure that
-// there is at most one explicit source.
+// certificateSource returns the source of the certificate, or nil if the webhook server has its own. If foreign is
+// true, only the CA bundle is known. An explicit source has priority over the default Secret. The checks of the
+// settings ensure that there is at most one explicit source.
 func (a *ReviewSettings) certificateSource(
 	m ctrl.Manager, o *admission.Options, program bool,
 ) (source certificates.Source, foreign bool, err error) {
@@ -136,13 +140,14 @@ func (a *ReviewSettings) certificateSource(
 	return source, false, err
 }
 
-// foreignBundleFields returns the names of the fields with the CA of a certificate that does not come from these settings.
+// foreignBundleFields returns the names of the fields with the CA of a certificate that does not come from these
+// settings.
 func (a *ReviewSettings) foreignBundleFields() []string {
 	return fieldsGiven("CABundle", len(a.CABundle) > 0, "CAFile", a.CAFile != "")
 }
 
-// selfSignedHosts returns the hosts of a certificate in memory. It includes this machine, so that tunnels and local clients
-// can verify the server.
+// selfSignedHosts returns the hosts of a certificate in memory. It includes this machine, so that tunnels and local
+// clients can verify the server.
 func (a *ReviewSettings) selfSignedHosts() []string {
 	all := slices.Concat(a.certificateHosts(), []string{"localhost", loopback, "::1"})
 	// An unspecified address, such as 0.0.0.0, is not a host that clients use.
@@ -152,8 +157,9 @@ func (a *ReviewSettings) selfSignedHosts() []string {
 	return all
 }
 
-// openSecretRotation returns the certificate in the Secret. If the operator manages webhook configurations, these contain the
-// fingerprints of its certificates: write access to the Secret alone then does not suffice to publish another CA.
+// openSecretRotation returns the certificate in the Secret. If the operator manages webhook configurations, these
+// contain the fingerprints of its certificates: write access to the Secret alone then does not suffice to publish
+// another CA.
 func (a *ReviewSettings) openSecretRotation(
 	m ctrl.Manager, o *admission.Options, secret types.NamespacedName,
 ) (certificates.Source, error) {
@@ -162,7 +168,8 @@ func (a *ReviewSettings) openSecretRotation(
 		return nil, fmt.Errorf("making the client of the Secret %s: %w", secret, err)
 	}
 	rotation := certificates.Rotation{
-		Client: client, Namespace: secret.Namespace, Name: secret.Name, Operator: o.Operator, Hosts: a.certificateHosts(),
+		Client: client, Namespace: secret.Namespace, Name: secret.Name, Operator: o.Operator,
+		Hosts: a.certificateHosts(),
 	}
 	if a.Managed == "" {
 		// Without managed configurations, nothing outside of the Secret can store fingerprints, so the Secret is
@@ -190,7 +197,8 @@ func (a *ReviewSettings) fingerprintRecords(m ctrl.Manager, o *admission.Options
 	}, mutating), nil
 }
 
-// openCertificateFiles returns the certificate in the directory, with the file names of Secrets of the type kubernetes.io/tls.
+// openCertificateFiles returns the certificate in the directory, with the file names of Secrets of the type
+// kubernetes.io/tls.
 func (a *ReviewSettings) openCertificateFiles() (certificates.Source, error) {
 	files := certificates.Files{
 		Certificate: filepath.Join(a.CertificateDir, "tls.crt"), Key: filepath.Join(a.CertificateDir, "tls.key"),

@@ -18,8 +18,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/webhooks/review"
 )
 
-// reviewedNamespaces returns the namespaces whose objects are reviewed. By default, this excludes the operator's own namespace:
-// while the operator is down, its webhooks would reject the objects that start it.
+// reviewedNamespaces returns the namespaces whose objects are reviewed. By default, this excludes the operator's own
+// namespace: while the operator is down, its webhooks would reject the objects that start it.
 func (a *ReviewSettings) reviewedNamespaces(served defaults.NamespaceScope, asKopf bool) *namespaces.Scope {
 	scope := &namespaces.Scope{Served: served.ServedPatterns(), NamedOnly: served.NamedOnly}
 	for _, text := range a.ExcludedNamespaces {
@@ -93,8 +93,8 @@ type ReviewedObjects struct {
 	all map[any]*handlers.Admission
 }
 
-// BeginReview adds the objects of a request. The returned function removes them. Both run for each request, and requests are
-// concurrent.
+// BeginReview adds the objects of a request. The returned function removes them. Both run for each request, and
+// requests are concurrent.
 func (r *ReviewedObjects) BeginReview(of *handlers.Admission, objects ...client.Object) (end func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -46,8 +46,8 @@ type ReviewSettings struct {
 	DumpCA                                    string
 }
 
-// hostOfURL returns the host of the URL, or "" without a URL. The API server only accepts https URLs without user, query and
-// fragment.
+// hostOfURL returns the host of the URL, or "" without a URL. The API server only accepts https URLs without user,
+// query and fragment.
 func (a *ReviewSettings) hostOfURL() (string, error) {
 	if a.URL == "" {
 		return "", nil
@@ -88,8 +88,8 @@ func parseNamespacedName(text string) (types.NamespacedName, error) {
 	return types.NamespacedName{Namespace: namespace, Name: name}, nil
 }
 
-// certificateHosts returns the hosts of the certificate: those that the API server calls, and ExtraHosts. The first one becomes
-// the common name.
+// certificateHosts returns the hosts of the certificate: those that the API server calls, and ExtraHosts. The first one
+// becomes the common name.
 func (a *ReviewSettings) certificateHosts() (hosts []string) {
 	if service, _, _ := a.parseService(); service.Name != "" { // [ReviewSettings.CheckFields] reports the error
 		return slices.Concat(tunnels.ServiceHosts(service.Namespace, service.Name), a.ExtraHosts)

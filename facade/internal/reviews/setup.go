@@ -57,9 +57,9 @@ func NewReviewServer(operator, location string) *ReviewServer {
 	return &ReviewServer{operator: operator, location: location, indexed: make(chan struct{})}
 }
 
-// ApplyPlanSettings sets the settings of a plan. For reviews in the process, it replaces most of them, because there is no port,
-// no certificate and no configuration in the cluster. A Server in the settings has priority over that. A plan is made
-// before the set-up, and again after the startup handlers have changed the settings.
+// ApplyPlanSettings sets the settings of a plan. For reviews in the process, it replaces most of them, because there is
+// no port, no certificate and no configuration in the cluster. A Server in the settings has priority over that. A plan
+// is made before the set-up, and again after the startup handlers have changed the settings.
 func (r *ReviewServer) ApplyPlanSettings(
 	own *ReviewSettings, served defaults.NamespaceScope, kept defaults.Persistence, hasHandlers bool,
 ) {
@@ -84,7 +84,8 @@ func (r *ReviewServer) ApplyPlanSettings(
 	r.settings = *own
 }
 
-// AwaitAnnouncement blocks until admission handlers can be called in the process. It returns false if the operator ends first.
+// AwaitAnnouncement blocks until admission handlers can be called in the process. It returns false if the operator ends
+// first.
 func (r *ReviewServer) AwaitAnnouncement(ctx context.Context) bool {
 	if r.InProcess == nil || !r.added {
 		return true
@@ -105,8 +106,9 @@ func (r *ReviewServer) CheckServer(plan []reconcilers.Registration, program bool
 	return r.settings.CheckServer(program)
 }
 
-// ReviewOpener returns a function that allows calls of admission handlers. The engine calls it when the startup has succeeded
-// and the indices are filled, because handlers may need both. It returns nil if the plan has no such handlers.
+// ReviewOpener returns a function that allows calls of admission handlers. The engine calls it when the startup has
+// succeeded and the indices are filled, because handlers may need both. It returns nil if the plan has no such
+// handlers.
 func (r *ReviewServer) ReviewOpener(plan []reconcilers.Registration) func() {
 	if len(WatchingHandlers(plan)) == len(plan) {
 		return nil
@@ -114,15 +116,17 @@ func (r *ReviewServer) ReviewOpener(plan []reconcilers.Registration) func() {
 	return func() { r.open.Do(func() { close(r.indexed) }) }
 }
 
-// WatchingHandlers returns the handlers for which the engine watches objects. Admission handlers get objects from requests.
+// WatchingHandlers returns the handlers for which the engine watches objects. Admission handlers get objects from
+// requests.
 func WatchingHandlers(plan []reconcilers.Registration) []reconcilers.Registration {
 	return slices.DeleteFunc(slices.Clone(plan), func(r reconcilers.Registration) bool {
 		return registry.IsAdmissionHandler(r.Handler)
 	})
 }
 
-// WithDefaultOperations adds the default operations to a validating handler. A check of the object's content must not prevent
-// the deletion of an invalid object, so DELETE must be explicit. With Kopf's formats, DELETE is included, as in Kopf.
+// WithDefaultOperations adds the default operations to a validating handler. A check of the object's content must not
+// prevent the deletion of an invalid object, so DELETE must be explicit. With Kopf's formats, DELETE is included, as in
+// Kopf.
 func (r *ReviewServer) WithDefaultOperations(h *handlers.Handler) *handlers.Handler {
 	if !registry.IsAdmissionHandler(h) || h.Mutating || len(h.Operations) > 0 || r.asKopf {
 		return h
@@ -143,8 +147,8 @@ type ReviewSetup struct {
 	Metrics      prometheus.Registerer
 }
 
-// AddToManager serves the admission handlers of the plan by the manager's webhook server. A plan without such handlers only
-// removes the entries of former ones.
+// AddToManager serves the admission handlers of the plan by the manager's webhook server. A plan without such handlers
+// only removes the entries of former ones.
 func (r *ReviewServer) AddToManager(m ctrl.Manager, s ReviewSetup) error {
 	options := r.planOptions(s.Plan)
 	// The paths of Kopf are at the root, too, but not in a project's manager or behind a public tunnel.
@@ -204,8 +208,8 @@ func (r *ReviewServer) planOptions(plan []reconcilers.Registration) admission.Op
 	return options
 }
 
-// withdrawEntries removes entries of the operator from the managed configurations when it has no admission handlers any more:
-// persistent ones, and those of a process that was killed. They would still block requests.
+// withdrawEntries removes entries of the operator from the managed configurations when it has no admission handlers any
+// more: persistent ones, and those of a process that was killed. They would still block requests.
 func (r *ReviewServer) withdrawEntries(m ctrl.Manager, options admission.Options) error {
 	options.Managed = r.settings.Managed
 	if options.Managed == "" {
@@ -221,8 +225,8 @@ func (r *ReviewServer) withdrawEntries(m ctrl.Manager, options admission.Options
 	return m.Add(served)
 }
 
-// registerWithManager registers the handlers at the webhook server, and adds the readiness check and the background work to the
-// manager.
+// registerWithManager registers the handlers at the webhook server, and adds the readiness check and the background
+// work to the manager.
 func (r *ReviewServer) registerWithManager(m ctrl.Manager, served *admission.Admission, certified bool) error {
 	on := m.GetWebhookServer()
 	if err := served.Register(on); err != nil {
@@ -248,7 +252,9 @@ type PrintedReviews struct {
 }
 
 // PrintConfigurations returns the webhook configurations of the plan, as the operator would manage them.
-func (r *ReviewServer) PrintConfigurations(plan []reconcilers.Registration, way commandline.Way) (p PrintedReviews, err error) {
+func (r *ReviewServer) PrintConfigurations(
+	plan []reconcilers.Registration, way commandline.Way,
+) (p PrintedReviews, err error) {
 	p.own, p.bundle = r.settings, way.Bundle
 	// The flags replace the way of the settings, so those must not be checked together.
 	if way.Service != "" || way.URL != "" {

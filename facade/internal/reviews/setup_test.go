@@ -99,7 +99,8 @@ func TestAdd(t *testing.T) {
 				t.Fatal(err)
 			}
 			r := newServer(reviews.ReviewSettings{}, defaults.Persistence{KopfFormats: tc.asKopf})
-			if err := r.AddToManager(m, reviews.ReviewSetup{Plan: tc.plan, Metrics: prometheus.NewRegistry()}); err != nil {
+			if err := r.AddToManager(m, reviews.ReviewSetup{Plan: tc.plan,
+				Metrics: prometheus.NewRegistry()}); err != nil {
 				t.Fatal(err)
 			}
 			for path, want := range tc.want {
@@ -208,7 +209,8 @@ func TestReviewedObjects(t *testing.T) {
 	request := &handlers.Admission{}
 	end := objects.BeginReview(request, object)
 	if objects.RequestOf(object) != request || objects.RequestOf(other) != nil {
-		t.Errorf("Of(): %v, %v, want the request of the first object alone", objects.RequestOf(object), objects.RequestOf(other))
+		t.Errorf("Of(): %v, %v, want the request of the first object alone", objects.RequestOf(object),
+			objects.RequestOf(other))
 	}
 	if end(); objects.RequestOf(object) != nil {
 		t.Error("Of() after the review: not nil")

@@ -45,8 +45,8 @@ func (r cachedReader) List(ctx context.Context, list client.ObjectList, opts ...
 	})
 }
 
-// readFromSource chooses the source of the read. It cancels a cached read whose cache cannot be filled, instead of blocking until
-// the caller's context ends.
+// readFromSource chooses the source of the read. It cancels a cached read whose cache cannot be filled, instead of
+// blocking until the caller's context ends.
 func (r cachedReader) readFromSource(
 	ctx context.Context, object runtime.Object, read func(ctx context.Context, from client.Reader) error,
 ) error {

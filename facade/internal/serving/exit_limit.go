@@ -38,8 +38,8 @@ func WatchExit(ctx context.Context, log logr.Logger, limit func() time.Duration)
 	return l
 }
 
-// StartCountdown starts the limit, unless it has started, and applies the current value. It can be called several times: the
-// time counts from the first call.
+// StartCountdown starts the limit, unless it has started, and applies the current value. It can be called several
+// times: the time counts from the first call.
 func (l *ExitLimit) StartCountdown() {
 	// Not under the lock, because limit takes the lock of the operator.
 	limit := l.limit()
@@ -57,7 +57,8 @@ func (l *ExitLimit) StartCountdown() {
 	l.timer = time.AfterFunc(limit-time.Since(l.began), func() { l.killProcess(limit) })
 }
 
-// killProcess ends the process. It takes no lock and waits for the log for at most a second, because either can be stuck.
+// killProcess ends the process. It takes no lock and waits for the log for at most a second, because either can be
+// stuck.
 func (l *ExitLimit) killProcess(limit time.Duration) {
 	logged := make(chan struct{})
 	go func() {

@@ -29,7 +29,8 @@ func ServeLiveness(at LivenessAddress, probe LivenessProbe) (*LivenessEndpoint, 
 	return startLivenessServer(listener, at.path, probe), nil
 }
 
-// startLivenessServer limits the time of clients that send or read slowly, or never finish. The probes have their own limits.
+// startLivenessServer limits the time of clients that send or read slowly, or never finish. The probes have their own
+// limits.
 func startLivenessServer(listener net.Listener, path string, probe LivenessProbe) *LivenessEndpoint {
 	e := &LivenessEndpoint{listener: listener, server: http.Server{
 		Handler: LivenessHandler(path, probe), DisableGeneralOptionsHandler: true, MaxHeaderBytes: 16 << 10,
@@ -73,8 +74,8 @@ func LivenessHandler(path string, probe LivenessProbe) http.Handler {
 	})
 }
 
-// encodeResults returns the results as a JSON object, an empty one without results. Its errors name the handler whose result
-// cannot be encoded.
+// encodeResults returns the results as a JSON object, an empty one without results. Its errors name the handler whose
+// result cannot be encoded.
 func encodeResults(results map[string]any) ([]byte, error) {
 	whole := make(map[string]json.RawMessage, len(results))
 	for id, result := range results {

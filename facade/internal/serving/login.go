@@ -11,8 +11,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/credentials"
 )
 
-// withAuthorizedConnection calls serve with a connection to the cluster. If the credentials expire and cannot be replaced, it cancels
-// the context of serve and returns the reason.
+// withAuthorizedConnection calls serve with a connection to the cluster. If the credentials expire and cannot be
+// replaced, it cancels the context of serve and returns the reason.
 func (o Options) withAuthorizedConnection(
 	ctx context.Context, settings Settings, serve func(ctx context.Context, to *credentials.Connection) error,
 ) error {

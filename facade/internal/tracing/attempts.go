@@ -67,11 +67,13 @@ func (t Attempts) NewObserver() handlers.Observer {
 	}
 }
 
-// parentContext returns the context from which the span of an attempt starts. A sub-handler belongs to the attempt that calls
-// it. An admission request belongs to the trace of the webhook server, if that traces requests. All other attempts
-// continue the trace of the former attempts, or start a new one: a span in the operator's own context concerns the
-// whole program.
-func (t Attempts) parentContext(ctx context.Context, call *handlers.Invocation) (context.Context, []trace.SpanStartOption) {
+// parentContext returns the context from which the span of an attempt starts. A sub-handler belongs to the attempt that
+// calls it. An admission request belongs to the trace of the webhook server, if that traces requests. All other
+// attempts continue the trace of the former attempts, or start a new one: a span in the operator's own context concerns
+// the whole program.
+func (t Attempts) parentContext(
+	ctx context.Context, call *handlers.Invocation,
+) (context.Context, []trace.SpanStartOption) {
 	if call.Handler.Root != "" || call.Admission != nil {
 		return ctx, nil
 	}
@@ -97,8 +99,8 @@ func traceForRecord(ctx context.Context) progress.Trace {
 	return progress.Trace(carrier[header])
 }
 
-// attemptAttributes returns the attributes of an attempt. They contain no content of the object except for its name, namespace
-// and UID.
+// attemptAttributes returns the attributes of an attempt. They contain no content of the object except for its name,
+// namespace and UID.
 func (t Attempts) attemptAttributes(call *handlers.Invocation) []attribute.KeyValue {
 	all := []attribute.KeyValue{
 		attribute.String("kopf.operator", t.Operator), attribute.String("kopf.handler", call.Handler.ID),

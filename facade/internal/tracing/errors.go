@@ -13,8 +13,8 @@ func isPendingError(err error) bool {
 	return errors.As(err, &waits)
 }
 
-// errorTypeOf returns the Go type of the innermost error, or "panic". A span does not contain the text of an error, because
-// the text may quote secrets that the handler has read.
+// errorTypeOf returns the Go type of the innermost error, or "panic". A span does not contain the text of an error,
+// because the text may quote secrets that the handler has read.
 func errorTypeOf(err error) string {
 	var panicked *panics.Error
 	if errors.As(err, &panicked) {

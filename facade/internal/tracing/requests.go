@@ -62,8 +62,8 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// requestAttributes returns the attributes of a request. A request without a resource, such as for /version, lacks some of
-// them.
+// requestAttributes returns the attributes of a request. A request without a resource, such as for /version, lacks some
+// of them.
 func requestAttributes(method string, request metrics.APIRequest) []attribute.KeyValue {
 	all := []attribute.KeyValue{
 		attribute.String("http.request.method", method), attribute.String("kopf.verb", request.Verb),

@@ -58,7 +58,8 @@ func TestAgreementOnNamespaces(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				requireAgreement(t, settings, []filter{{name: name, narrow: whole, conditions: 1}}, namespacedCreations())
+				requireAgreement(t, settings, []filter{{name: name, narrow: whole, conditions: 1}},
+					namespacedCreations())
 			})
 		})
 	}

@@ -97,7 +97,9 @@ func operate(t *testing.T, all []filter, settings kopf.Settings) operatorUnderTe
 }
 
 // isHandlerCalled reports whether the handler of an entry is called for a request.
-func (o operatorUnderTest) isHandlerCalled(t *testing.T, entry admissionregistrationv1.ValidatingWebhook, r request) bool {
+func (o operatorUnderTest) isHandlerCalled(
+	t *testing.T, entry admissionregistrationv1.ValidatingWebhook, r request,
+) bool {
 	t.Helper()
 	address, err := url.Parse(*entry.ClientConfig.URL)
 	if err != nil {

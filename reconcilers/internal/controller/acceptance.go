@@ -70,15 +70,16 @@ func (d *Dependencies) conditionsFor(r discovery.Resource, reporters []*adapters
 // that a refusal is remembered when a controller restarts.
 func (d *Dependencies) acceptanceOf(r discovery.Resource) *acceptance {
 	fresh := &acceptance{
-		server: d.Server, log: logging.OfKind(d.Log, r.GroupVersionKind), resource: r, types: conditionTypesOf(d.Settings, r),
+		server: d.Server, log: logging.OfKind(d.Log, r.GroupVersionKind), resource: r,
+		types: conditionTypesOf(d.Settings, r),
 	}
 	known, _ := d.acceptances.LoadOrStore(r.GroupVersionKind, fresh)
 	found, _ := known.(*acceptance)
 	return found
 }
 
-// conditionTypesOf returns the condition types of the kind. For a built-in kind, it excludes status.observedGeneration, which
-// only the controllers of Kubernetes may set.
+// conditionTypesOf returns the condition types of the kind. For a built-in kind, it excludes status.observedGeneration,
+// which only the controllers of Kubernetes may set.
 func conditionTypesOf(s settings.Settings, r discovery.Resource) conditions.Types {
 	types := s.Conditions
 	types.WholeStatus = types.WholeStatus && !builtIn[r.Group]
@@ -122,8 +123,8 @@ func (a *acceptance) Types(ctx context.Context) (conditions.Types, bool) {
 	return a.types, a.refused.IsZero()
 }
 
-// checkConditionSupport finds out from the discovered resource and its schema whether the kind accepts conditions. A schema that
-// cannot be read is not an error: the kind then counts as accepting, and the answers to the writes decide.
+// checkConditionSupport finds out from the discovered resource and its schema whether the kind accepts conditions. A
+// schema that cannot be read is not an error: the kind then counts as accepting, and the answers to the writes decide.
 func (a *acceptance) checkConditionSupport(ctx context.Context) {
 	a.mu.Lock()
 	resource, types := a.resource, a.types
@@ -157,8 +158,8 @@ const (
 	remedyForObject = "solve the problem that the API server reports for this object"
 )
 
-// conditionMisfit returns why the kind cannot have conditions, and the remedy, without reading its schema. Both are empty if
-// nothing speaks against conditions.
+// conditionMisfit returns why the kind cannot have conditions, and the remedy, without reading its schema. Both are
+// empty if nothing speaks against conditions.
 func conditionMisfit(r discovery.Resource) (why, remedy string) {
 	switch {
 	case builtIn[r.Group] && !builtInWithConditions[r.GroupKind()]:

@@ -22,8 +22,8 @@ import (
 
 const document = "/openapi/v3/apis/example.org/v1"
 
-// conditionFixture is a kind whose objects report the state of their handlers in conditions, with a server that serves its
-// schema.
+// conditionFixture is a kind whose objects report the state of their handlers in conditions, with a server that serves
+// its schema.
 type conditionFixture struct {
 	*Dependencies
 	*acceptance

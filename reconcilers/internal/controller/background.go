@@ -118,8 +118,8 @@ func (c *Controller) Enqueue(key types.NamespacedName, handler string, after tim
 	c.addToQueue(source.Request{NamespacedName: key, Handler: handler}, after, priority)
 }
 
-// addToQueue puts a request into the queue that does not come from an event. It drops the request if no run of the controller
-// has created a queue yet: the first listing then requests a pass over every object.
+// addToQueue puts a request into the queue that does not come from an event. It drops the request if no run of the
+// controller has created a queue yet: the first listing then requests a pass over every object.
 func (c *Controller) addToQueue(request source.Request, after time.Duration, priority int) {
 	if waiting := c.queue.Load(); waiting != nil {
 		waiting.AddWithOpts(priorityqueue.AddOpts{After: after, Priority: &priority}, request)

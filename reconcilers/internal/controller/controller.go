@@ -46,8 +46,8 @@ type store interface {
 }
 
 // Controller handles the objects of one resource in one scope: one namespace, or the whole cluster. It has its own
-// cache and queue. [Controller.runWithRestarts] restarts it after a failure; "one run" in the comments below is the time between
-// two restarts.
+// cache and queue. [Controller.runWithRestarts] restarts it after a failure; "one run" in the comments below is the
+// time between two restarts.
 type Controller struct {
 	deps *Dependencies
 	// turn is the period in which this controller may act; a pause or a new leader ends it.
@@ -61,7 +61,8 @@ type Controller struct {
 	journal  *journal.Kind
 	log      logr.Logger
 	handlers adapters.Families
-	reads    reflect.Type    // the Go type that all handlers decode into, see [commonDecodeType]; nil if their types differ
+	// the Go type that all handlers decode into, see [commonDecodeType]; nil if their types differ
+	reads    reflect.Type
 	selector labels.Selector // selects the objects that are watched; nil selects all
 
 	// The parts that a pass uses. objects, background, indexer and unhandled belong to the memory of the scope: they
@@ -144,8 +145,8 @@ func (c *Controller) beginMemory() {
 	}))
 }
 
-// runWithRestarts serves the kind until the context ends, and restarts after failures. A failure of one kind does not affect
-// others.
+// runWithRestarts serves the kind until the context ends, and restarts after failures. A failure of one kind does not
+// affect others.
 func (c *Controller) runWithRestarts(ctx context.Context) {
 	ctx = logf.IntoContext(ctx, c.log)
 	defer c.health.ReportEnd()
@@ -188,8 +189,8 @@ func (c *Controller) runOnce(ctx context.Context) error {
 	return err
 }
 
-// runQueuedController runs the controller on an informer until the context ends. Its deferred calls stop the parts in the reverse
-// order: passes first, then lookups and rechecks, then children, and background handlers last.
+// runQueuedController runs the controller on an informer until the context ends. Its deferred calls stop the parts in
+// the reverse order: passes first, then lookups and rechecks, then children, and background handlers last.
 func (c *Controller) runQueuedController(ctx context.Context, informer toolscache.SharedIndexInformer) error {
 	defer c.beginBackground(ctx)()
 	defer c.owned.beginChildTracking(c.enqueueOwner)()

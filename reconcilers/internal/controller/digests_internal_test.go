@@ -48,8 +48,8 @@ func (failingDiffbase) Build(map[string]any, []diff.Path) (diffbase.Essence, err
 	return nil, errors.New("spoilt")
 }
 
-// TestHoldingNewObjects shows that a new object needs the finalizer if a handler of deletions exists, and that errors of
-// the storage are returned.
+// TestHoldingNewObjects shows that a new object needs the finalizer if a handler of deletions exists, and that errors
+// of the storage are returned.
 func TestHoldingNewObjects(t *testing.T) {
 	deleting := []*adapters.Handler{adapters.New(&handlers.Handler{
 		ID: "d", Reason: cause.Delete, Call: func(context.Context, *handlers.Invocation) error { return nil },

@@ -34,8 +34,8 @@ func newDisappeared(kopfDeletions bool, changing []*adapters.Handler) *disappear
 	return &disappeared{handled: map[types.UID]bool{}}
 }
 
-// addDeletedObject queues a deleted object for the next pass, which the caller requests. It runs on the informer's goroutine. A nil
-// receiver ignores the object.
+// addDeletedObject queues a deleted object for the next pass, which the caller requests. It runs on the informer's
+// goroutine. A nil receiver ignores the object.
 func (d *disappeared) addDeletedObject(obj source.Object) {
 	if d != nil {
 		d.waiting.Add(events.Event{Type: events.Deleted, Object: obj})

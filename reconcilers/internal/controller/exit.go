@@ -19,7 +19,8 @@ func (c *Controller) beginPasses(ctx context.Context) (end func()) {
 	passing, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	c.passing = passing
 	ended := make(chan struct{})
-	last := grace{ended: ended, abandoned: c.deps.Abandoned, fruitless: c.deps.writePermission(c.scope.Namespace).Done()}
+	last := grace{ended: ended, abandoned: c.deps.Abandoned,
+		fruitless: c.deps.writePermission(c.scope.Namespace).Done()}
 	stop := context.AfterFunc(ctx, func() {
 		cause, exits := context.Cause(ctx), isOperatorExiting(ctx)
 		// ErrPaused first waits for the pause; true means that the operator exits meanwhile.
@@ -45,8 +46,8 @@ type grace struct {
 	ended, abandoned, fruitless <-chan struct{}
 }
 
-// waitForEnd blocks until the grace is over or the timeout has passed. It returns true if the interrupting channel closed
-// first.
+// waitForEnd blocks until the grace is over or the timeout has passed. It returns true if the interrupting channel
+// closed first.
 func (g grace) waitForEnd(timeout time.Duration, interrupted <-chan struct{}) bool {
 	timer := time.NewTimer(timeout)
 	defer timer.Stop()

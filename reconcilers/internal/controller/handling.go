@@ -93,8 +93,8 @@ func lensOf(s settings.Settings, r discovery.Resource, own []*adapters.Handler) 
 // secrets is the kind whose objects are stored as keyed digests, if Settings.Digests demands it.
 var secrets = schema.GroupKind{Kind: "Secret"}
 
-// sharedRedaction returns the redacted paths of one kind. Its handlers share the stored memory, so a path that one of them
-// redacts is redacted for all.
+// sharedRedaction returns the redacted paths of one kind. Its handlers share the stored memory, so a path that one of
+// them redacts is redacted for all.
 func sharedRedaction(d settings.Digests, r discovery.Resource, own []*adapters.Handler) cause.Redaction {
 	kept := cause.Redaction{Limit: d.Limit, Keys: d.Keys}
 	if d.Secrets && r.GroupKind() == secrets {

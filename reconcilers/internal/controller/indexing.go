@@ -17,9 +17,9 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/source"
 )
 
-// RunIndexing keeps the indices of a resource filled until the context ends, in all of the namespaces as they come and go. It
-// is for times when no controller of the resource runs, such as a pause. It reports filled indices to the readiness. It
-// calls index functions but writes nothing, so any replica may run it.
+// RunIndexing keeps the indices of a resource filled until the context ends, in all of the namespaces as they come and
+// go. It is for times when no controller of the resource runs, such as a pause. It reports filled indices to the
+// readiness. It calls index functions but writes nothing, so any replica may run it.
 func RunIndexing(
 	ctx context.Context, deps *Dependencies, readiness *indexes.Readiness, r discovery.Resource, namespaces Namespaces,
 	own []*adapters.Handler,
@@ -118,8 +118,8 @@ func (indexOnly) NoteListed(source.Object) {}
 // NoteDeleted does nothing, because the only memory of the object is its part of the indices.
 func (indexOnly) NoteDeleted(source.Object) {}
 
-// NoteEvent updates the indices, and never requests a pass. It reports the deletion of an object to the dependents itself,
-// because no controller of the scope does it at this time.
+// NoteEvent updates the indices, and never requests a pass. It reports the deletion of an object to the dependents
+// itself, because no controller of the scope does it at this time.
 func (c indexOnly) NoteEvent(eventType string, obj source.Object) (pass bool) {
 	// Only owners of children distinguish a missed deletion from a reported one.
 	if eventType == source.Vanished {

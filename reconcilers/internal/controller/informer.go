@@ -21,8 +21,8 @@ import (
 // controller-runtime would end the controller.
 const syncTimeout = 365 * 24 * time.Hour
 
-// newInformer creates the informer of this kind, and remembers how to read it. The wrapped client reports the health of the
-// scope and outages, and makes the first list consistent.
+// newInformer creates the informer of this kind, and remembers how to read it. The wrapped client reports the health of
+// the scope and outages, and makes the first list consistent.
 func (c *Controller) newInformer() (toolscache.SharedIndexInformer, error) {
 	way := transport.Wrap(c.deps.HTTPClient, c.health.ObserveWatches, forceConsistentList, c.trackReachability)
 	informer, err := informers.New(c.deps.Cluster.GetConfig(), way, c.resource, c.informerInterest())
@@ -36,10 +36,10 @@ func (c *Controller) newInformer() (toolscache.SharedIndexInformer, error) {
 	return informer, nil
 }
 
-// informerInterest returns the smallest watch that serves all handlers. It selects by the labels that all handlers demand. It
-// keeps only the metadata if no handler reads more, and only the identity of objects that are watched as children but
-// are not children. It uses protobuf for kinds with only event handlers and indices whose functions have the Go type of
-// the kind: other handlers would need JSON, made of the messages.
+// informerInterest returns the smallest watch that serves all handlers. It selects by the labels that all handlers
+// demand. It keeps only the metadata if no handler reads more, and only the identity of objects that are watched as
+// children but are not children. It uses protobuf for kinds with only event handlers and indices whose functions have
+// the Go type of the kind: other handlers would need JSON, made of the messages.
 func (c *Controller) informerInterest() informers.Interest {
 	wanted := informers.Interest{
 		Namespace: c.scope.Namespace, Selector: c.selector,
@@ -59,8 +59,8 @@ func (c *Controller) informerInterest() informers.Interest {
 	return wanted
 }
 
-// newDepartureTracker returns the tracker of uncertain deletions. It returns nil without a selector, and without event handlers,
-// because only these need certainty.
+// newDepartureTracker returns the tracker of uncertain deletions. It returns nil without a selector, and without event
+// handlers, because only these need certainty.
 func (c *Controller) newDepartureTracker() *departures {
 	if c.selector == nil || c.events == nil {
 		return nil
@@ -69,8 +69,8 @@ func (c *Controller) newDepartureTracker() *departures {
 	return newDepartures(lookup.CurrentUID, c.forgetUnmatchedObject, c.log)
 }
 
-// commonDecodeType returns the Go type into which all of the handlers decode the object directly. It returns nil if the handlers
-// differ, or if one of them needs the object as a map.
+// commonDecodeType returns the Go type into which all of the handlers decode the object directly. It returns nil if the
+// handlers differ, or if one of them needs the object as a map.
 func commonDecodeType(own []*adapters.Handler) (typ reflect.Type) {
 	for i, h := range own {
 		switch d := h.Description; {

@@ -65,8 +65,8 @@ func newDepartures(
 	}
 }
 
-// forgetUnmatchedObject handles an object that left the watch and may still exist. It removes the object from the indices and from the
-// memory of passes, and records the event in the journal. Event handlers are not called.
+// forgetUnmatchedObject handles an object that left the watch and may still exist. It removes the object from the
+// indices and from the memory of passes, and records the event in the journal. Event handlers are not called.
 func (c *Controller) forgetUnmatchedObject(obj source.Object) {
 	if c.journal != nil {
 		c.journal.ForObject(obj.ObjectKey(), obj.GetUID()).RecordEvent(indexes.Left, obj.GetResourceVersion())
@@ -77,8 +77,8 @@ func (c *Controller) forgetUnmatchedObject(obj source.Object) {
 	c.objects.ForgetObject(obj.GetUID())
 }
 
-// TrackDeparture starts the lookup of an object that left the watch, and returns true. It returns false if the object must be
-// deleted: its deletion had begun, and it had no finalizers left.
+// TrackDeparture starts the lookup of an object that left the watch, and returns true. It returns false if the object
+// must be deleted: its deletion had begun, and it had no finalizers left.
 func (d *departures) TrackDeparture(obj source.Object, gone func()) (doubtful bool) {
 	if obj.IsDeleting() && !hasFinalizers(obj) {
 		return false
@@ -92,15 +92,15 @@ func (d *departures) TrackDeparture(obj source.Object, gone func()) (doubtful bo
 	return true
 }
 
-// hasFinalizers reports whether the object has finalizers. It returns true for an object that cannot be decoded, because only a
-// lookup can then decide.
+// hasFinalizers reports whether the object has finalizers. It returns true for an object that cannot be decoded,
+// because only a lookup can then decide.
 func hasFinalizers(obj source.Object) bool {
 	body, err := obj.Unstructured()
 	return err != nil || len(body.GetFinalizers()) > 0
 }
 
-// TrackReturn ends the lookup of a name when an object with this name matches the selector. It returns true if the object
-// existed all the time. If another object has the name, the former one is reported as deleted.
+// TrackReturn ends the lookup of a name when an object with this name matches the selector. It returns true if the
+// object existed all the time. If another object has the name, the former one is reported as deleted.
 func (d *departures) TrackReturn(obj source.Object) (back bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -147,7 +147,8 @@ func (d *departures) startLookups(ctx context.Context) (end func()) {
 	}
 }
 
-// lookUpDeparture looks up one object by name, and decides whether it was deleted. It returns true if the lookup must be repeated.
+// lookUpDeparture looks up one object by name, and decides whether it was deleted. It returns true if the lookup must
+// be repeated.
 func (d *departures) lookUpDeparture(ctx context.Context, name types.NamespacedName) (again bool) {
 	d.mu.Lock()
 	asked, doubtful := d.waiting[name]

@@ -21,7 +21,8 @@ import (
 
 // owning holds the parent/child wiring of one kind, which may be a parent, a child, or both.
 type owning struct {
-	families adapters.Families   // all handlers of the kind; Owning ones watch children, Tending ones are called for them
+	// all handlers of the kind; Owning ones watch children, Tending ones are called for them
+	families adapters.Families
 	handling owned.ChildHandling // calls the Tending handlers
 	source   *owned.ChildSource  // of one run; nil if the objects are not children
 	route    *owned.Route        // of one run; nil if the objects are not parents
@@ -44,8 +45,8 @@ func (c *Controller) newOwning(of kind.Kind, families adapters.Families) *owning
 	}
 }
 
-// beginChildTracking connects the kind to the tracker of children for one run. The returned function disconnects it. A nil receiver
-// does nothing.
+// beginChildTracking connects the kind to the tracker of children for one run. The returned function disconnects it. A
+// nil receiver does nothing.
 func (o *owning) beginChildTracking(enqueue func(types.NamespacedName)) (end func()) {
 	if o == nil {
 		return func() {}
@@ -112,9 +113,9 @@ func (c *Controller) notifyOwners(eventType string, obj source.Object) {
 // enqueueOwner requests a pass over an owner.
 func (c *Controller) enqueueOwner(key types.NamespacedName) { c.Enqueue(key, "", 0) }
 
-// reconcileChildren calls the child handlers of an object at the end of its pass. It returns the delay until the next pass: the
-// smaller one of the given delay and that of the child handlers. It skips an object that was replaced or released
-// meanwhile.
+// reconcileChildren calls the child handlers of an object at the end of its pass. It returns the delay until the next
+// pass: the smaller one of the given delay and that of the child handlers. It skips an object that was replaced or
+// released meanwhile.
 func (c *Controller) reconcileChildren(
 	ctx context.Context, o *memory.ObjectState, latest *compact.CachedObject, uid types.UID, after *time.Duration,
 ) *time.Duration {

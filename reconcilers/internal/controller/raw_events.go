@@ -36,8 +36,8 @@ func newEventHandling(deps *Dependencies, of kind.Kind, watching []*adapters.Han
 	}
 }
 
-// queueEvent queues an event for the next pass over its object. It runs on the informer's goroutine. If too many events wait,
-// the oldest one of the object is dropped.
+// queueEvent queues an event for the next pass over its object. It runs on the informer's goroutine. If too many events
+// wait, the oldest one of the object is dropped.
 func (e *eventHandling) queueEvent(eventType string, obj source.Object) {
 	if !e.waiting.Add(events.Event{Type: eventType, Object: obj}) {
 		return

@@ -19,8 +19,8 @@ type reach struct {
 	last, seen string // the reason that was logged last, and the informer's resource version at that time
 }
 
-// noteFailure reports whether the reason is new: it was not logged since the scope could be listed or watched. A changed
-// version means that the informer made progress since.
+// noteFailure reports whether the reason is new: it was not logged since the scope could be listed or watched. A
+// changed version means that the informer made progress since.
 func (r *reach) noteFailure(err error, version string) (isNew bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

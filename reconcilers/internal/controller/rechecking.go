@@ -76,13 +76,15 @@ func (c *Controller) beginRechecks(ctx context.Context) (end func()) {
 	}
 }
 
-// requestRechecks requests a pass over each cached object with the lowest priority, so that all other requests go first.
+// requestRechecks requests a pass over each cached object with the lowest priority, so that all other requests go
+// first.
 func (c *Controller) requestRechecks() {
 	// The mark makes passes look at objects whose newest state is our own write.
 	for _, item := range c.store.List() {
 		if object, is := item.(source.Object); is {
 			c.objects.RequestPass(object.ObjectKey())
-			c.addToQueue(source.Request{NamespacedName: object.ObjectKey()}, 0, priorityOf(object, source.PriorityResume))
+			c.addToQueue(source.Request{NamespacedName: object.ObjectKey()}, 0,
+				priorityOf(object, source.PriorityResume))
 		}
 	}
 }

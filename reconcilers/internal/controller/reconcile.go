@@ -25,8 +25,7 @@ import (
 var _ reconcile.TypedReconciler[source.Request] = (*Controller)(nil)
 
 // Reconcile waits until handlers may run, then hands the request over to a goroutine. It never waits for the pass, so
-// the only worker of controller-runtime always waits for the next request with a free slot. The goroutine releases the
-// slot.
+// the only worker of controller-runtime waits for the next request with a free slot. The goroutine releases the slot.
 func (c *Controller) Reconcile(ctx context.Context, request source.Request) (reconcile.Result, error) {
 	// A later run replaces the queue, but the request must be released where it came from.
 	from := c.queue.Load()
@@ -52,8 +51,8 @@ func (c *Controller) Reconcile(ctx context.Context, request source.Request) (rec
 // again when it opens.
 func (c *Controller) enterGate() bool { return c.turn.Gate == nil || c.turn.Gate.Enter() }
 
-// mergeUnwrittenCount ends the separate count of an object whose previous pass left unsaved results. The pass that has just entered
-// counts for both. Timer ticks write nothing, and keep the count.
+// mergeUnwrittenCount ends the separate count of an object whose previous pass left unsaved results. The pass that has
+// just entered counts for both. Timer ticks write nothing, and keep the count.
 func (c *Controller) mergeUnwrittenCount(request source.Request) {
 	if request.Handler != "" {
 		return
@@ -74,8 +73,8 @@ func (c *Controller) leaveGate() {
 	}
 }
 
-// serveRequest runs the request, and adds the next request for the object to the queue. It returns true if results of handlers
-// are not stored yet. An error, including a recovered panic, is retried with the backoff of the queue.
+// serveRequest runs the request, and adds the next request for the object to the queue. It returns true if results of
+// handlers are not stored yet. An error, including a recovered panic, is retried with the backoff of the queue.
 func (c *Controller) serveRequest(ctx context.Context, from *source.PriorityQueue, request source.Request) (left bool) {
 	result, left, err := c.runRequestSafely(ctx, request)
 	switch {
@@ -156,10 +155,12 @@ func (c *Controller) runPass(ctx context.Context, key types.NamespacedName) (res
 	return result, o.Changes.HasUnwrittenOutcomes()
 }
 
-// acquireMemory acquires the memory of an object, then reads the cache again. The order matters: the memory drops our own write
-// when the informer delivers it, so a cache read earlier could be older than both. The object is nil if the cache does
-// not have this uid any more. The caller must return the memory with [Controller.releaseMemory].
-func (c *Controller) acquireMemory(key types.NamespacedName, uid types.UID) (*memory.ObjectState, *compact.CachedObject) {
+// acquireMemory acquires the memory of an object, then reads the cache again. The order matters: the memory drops our
+// own write when the informer delivers it, so a cache read earlier could be older than both. The object is nil if the
+// cache does not have this uid any more. The caller must return the memory with [Controller.releaseMemory].
+func (c *Controller) acquireMemory(
+	key types.NamespacedName, uid types.UID,
+) (*memory.ObjectState, *compact.CachedObject) {
 	o := c.objects.BeginPass(uid)
 	if cached := c.cachedObject(key); cached != nil && cached.GetUID() == uid {
 		return o, cached
@@ -167,9 +168,9 @@ func (c *Controller) acquireMemory(key types.NamespacedName, uid types.UID) (*me
 	return o, nil
 }
 
-// releaseMemory returns the memory after a pass. If the informer brought a state during the pass that is not our own write, it
-// requests another pass. It returns false if the object was deleted: then it drops the memory, which no later event
-// would do.
+// releaseMemory returns the memory after a pass. If the informer brought a state during the pass that is not our own
+// write, it requests another pass. It returns false if the object was deleted: then it drops the memory, which no later
+// event would do.
 func (c *Controller) releaseMemory(key types.NamespacedName, uid types.UID, o *memory.ObjectState) (kept bool) {
 	// Return the memory first: an event from now on requests its own pass.
 	news := c.objects.EndPass(uid, o)
@@ -193,7 +194,9 @@ func (c *Controller) needsNoWork(o *memory.ObjectState, cached *compact.CachedOb
 }
 
 // handleObject handles the changes of the object, then its children, and returns when to look at it again.
-func (c *Controller) handleObject(ctx context.Context, o *memory.ObjectState, cached *compact.CachedObject) reconcile.Result {
+func (c *Controller) handleObject(
+	ctx context.Context, o *memory.ObjectState, cached *compact.CachedObject,
+) reconcile.Result {
 	key, uid := cached.ObjectKey(), cached.GetUID()
 	ctx = logf.IntoContext(ctx, logging.OfObject(c.log, key, uid))
 	next, err := c.handleChanges(ctx, o, cached)
@@ -298,8 +301,8 @@ func (c *Controller) cachedUID(key types.NamespacedName) types.UID {
 	return ""
 }
 
-// requestLogger returns the controller's logger for all requests. Controller-runtime adds an id for each request; the logger
-// defers that work until a line is written, which is rare.
+// requestLogger returns the controller's logger for all requests. Controller-runtime adds an id for each request; the
+// logger defers that work until a line is written, which is rare.
 func (c *Controller) requestLogger(*source.Request) logr.Logger { return logging.DeferAllValues(c.log) }
 
 // cachedObject returns the object from the cache, or nil. The object is shared: callers must not modify it.
@@ -310,9 +313,9 @@ func (c *Controller) cachedObject(key types.NamespacedName) *compact.CachedObjec
 	return object
 }
 
-// wasDeletedMeanwhile reports whether the object was deleted since it was read from the cache. The informer removes an object
-// from the cache first and from the memory second. A pass that acquires or returns memory in between would keep it
-// forever. An older list can bring the object back under the same uid, so the cache is checked as well.
+// wasDeletedMeanwhile reports whether the object was deleted since it was read from the cache. The informer removes an
+// object from the cache first and from the memory second. A pass that acquires or returns memory in between would keep
+// it forever. An older list can bring the object back under the same uid, so the cache is checked as well.
 //
 // Event handlers can run for long, and so can the gap between the informer's two updates; in that case only the cache
 // is authoritative.
@@ -350,8 +353,8 @@ func (c *Controller) concludePass(
 	return reconcile.Result{}
 }
 
-// postponeAfterError delays an object after an error of the framework. Errors of handlers do not come here: they have delays of
-// their own.
+// postponeAfterError delays an object after an error of the framework. Errors of handlers do not come here: they have
+// delays of their own.
 func (c *Controller) postponeAfterError(
 	ctx context.Context, seen, latest *compact.CachedObject, o *memory.ObjectState, err error,
 ) reconcile.Result {
@@ -380,8 +383,8 @@ func withEarlierRequeue(result reconcile.Result, delay time.Duration) reconcile.
 	return result
 }
 
-// retryAfterDelay requeues after the delay, with the priority of a retry, or that of deletions for an object that is being
-// deleted. The delay is positive, because zero would not requeue.
+// retryAfterDelay requeues after the delay, with the priority of a retry, or that of deletions for an object that is
+// being deleted. The delay is positive, because zero would not requeue.
 func retryAfterDelay(cached *compact.CachedObject, delay time.Duration) reconcile.Result {
 	priority := priorityOf(cached, source.PriorityRetry)
 	return reconcile.Result{RequeueAfter: max(delay, time.Nanosecond), Priority: &priority}

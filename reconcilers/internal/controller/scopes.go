@@ -82,7 +82,8 @@ func ForgetResource(deps *Dependencies, r discovery.Resource, own []*adapters.Ha
 	}
 }
 
-// followNamespaces starts and stops controllers until the context ends, as namespaces come and go. It waits for all of them.
+// followNamespaces starts and stops controllers until the context ends, as namespaces come and go. It waits for all of
+// them.
 func (s *scopes) followNamespaces(ctx context.Context, namespaces Namespaces) {
 	defer s.all.Wait()
 	for ctx.Err() == nil {
@@ -126,8 +127,8 @@ func (s *scopes) adjustControllers(ctx context.Context, names []string) {
 	}
 }
 
-// startController runs the controller of a namespace. If an earlier controller of this name is still stopping, it waits for the
-// end of that one, because both use the same memory.
+// startController runs the controller of a namespace. If an earlier controller of this name is still stopping, it waits
+// for the end of that one, because both use the same memory.
 func (s *scopes) startController(ctx context.Context, name string, before <-chan struct{}) {
 	ctx, stop := context.WithCancelCause(ctx)
 	now := scope{stop: stop, done: make(chan struct{})}
@@ -165,8 +166,8 @@ func (s *scopes) serveNamespace(ctx context.Context, name string, turn Turn) {
 	c.runWithRestarts(ctx)
 }
 
-// indexNamespace fills the indices of a namespace until the context ends, and watches nothing else. Handlers of other namespaces
-// use the indices while this one is paused.
+// indexNamespace fills the indices of a namespace until the context ends, and watches nothing else. Handlers of other
+// namespaces use the indices while this one is paused.
 func (s *scopes) indexNamespace(ctx context.Context, name string) {
 	indexing := adapters.ByFamily(s.handlers).Indexing
 	turn := Turn{Readiness: s.turn.Readiness}

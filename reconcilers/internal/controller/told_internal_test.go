@@ -112,7 +112,8 @@ func TestJournalOfRedacted(t *testing.T) {
 			told := journaltest.NewReader(t, widgets.GroupKind())
 			deps := &Dependencies{Journal: told.Journal}
 			own := []*adapters.Handler{adapters.New(&handlers.Handler{ID: "a", Redacted: tc.redacted}, nil)}
-			deps.JournalOf(widgets, own).ForObject(request.NamespacedName, "u").RecordHold("why", unavailable(), time.Time{})
+			deps.JournalOf(widgets, own).ForObject(request.NamespacedName, "u").RecordHold("why", unavailable(),
+				time.Time{})
 			lines := told.EntryLines("ns", "a")
 			if len(lines) != 1 || strings.Contains(lines[0], "out of order") != tc.want {
 				t.Errorf("%s: got %q", tc.reason, lines)

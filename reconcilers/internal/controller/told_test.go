@@ -14,7 +14,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal/journaltest"
 )
 
-// TestPartsShareOneJournal shows that all parts of a controller record their decisions about one object in the same journal.
+// TestPartsShareOneJournal shows that all parts of a controller record their decisions about one object in the same
+// journal.
 func TestPartsShareOneJournal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSite(t)

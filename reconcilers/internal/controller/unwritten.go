@@ -51,8 +51,8 @@ func (u *unwritten) takeRemaining() map[types.NamespacedName]bool {
 	return left
 }
 
-// keepCounted keeps the object counted in the gate until a later pass has stored its results, and returns true. In a pause
-// there is no later pass: then it writes as much as it can, and returns false.
+// keepCounted keeps the object counted in the gate until a later pass has stored its results, and returns true. In a
+// pause there is no later pass: then it writes as much as it can, and returns false.
 func (c *Controller) keepCounted(ctx context.Context, request source.Request) bool {
 	// After the end of the run, the set rejects the object, because no later pass would remove it.
 	if !c.isPaused() && c.unwritten.addKey(request.NamespacedName) {
@@ -62,8 +62,8 @@ func (c *Controller) keepCounted(ctx context.Context, request source.Request) bo
 	return false
 }
 
-// writeRemaining stores the remaining results at the end of a run, when no more passes begin. It does not wait; the caller
-// waits for the passes.
+// writeRemaining stores the remaining results at the end of a run, when no more passes begin. It does not wait; the
+// caller waits for the passes.
 func (c *Controller) writeRemaining() {
 	for key := range c.unwritten.takeRemaining() {
 		c.passes.Go(func() {
@@ -74,11 +74,12 @@ func (c *Controller) writeRemaining() {
 	}
 }
 
-// retryDuringPause repeats passes over an object during a pause, until its results are stored or the permission to run ends.
-// Results that are not stored by that time make the next operator run the same handlers again.
+// retryDuringPause repeats passes over an object during a pause, until its results are stored or the permission to run
+// ends. Results that are not stored by that time make the next operator run the same handlers again.
 func (c *Controller) retryDuringPause(ctx context.Context, request source.Request) {
 	if c.isPaused() {
-		c.objects.ClearThrottle(c.cachedUID(request.NamespacedName)) // a pause is too short for the delays of earlier failures
+		// a pause is too short for the delays of earlier failures
+		c.objects.ClearThrottle(c.cachedUID(request.NamespacedName))
 	}
 	// Stop as well if the gate is open: then a normal pass can store the results.
 	for c.isPaused() && ctx.Err() == nil {

@@ -14,12 +14,13 @@ import (
 
 var _ source.Watcher = (*Controller)(nil)
 
-// NoteListed marks an object of the first listing, which existed before the operator started: resume handlers run for it.
+// NoteListed marks an object of the first listing, which existed before the operator started: resume handlers run for
+// it.
 func (c *Controller) NoteListed(obj source.Object) { c.objects.MarkInitial(obj.GetUID()) }
 
-// NoteEvent updates the indices, queues the event for event handlers, and notifies owners and children. It returns false for
-// our own write if neither events nor children need it. During a pass it cannot decide whether an event is an own
-// write; it defers the decision to the end of the pass, see [Controller.releaseMemory].
+// NoteEvent updates the indices, queues the event for event handlers, and notifies owners and children. It returns
+// false for our own write if neither events nor children need it. During a pass it cannot decide whether an event is an
+// own write; it defers the decision to the end of the pass, see [Controller.releaseMemory].
 func (c *Controller) NoteEvent(eventType string, obj source.Object) (pass bool) {
 	// shown keeps the original type for the owners.
 	shown := eventType
@@ -57,8 +58,8 @@ func (c *Controller) NoteEvent(eventType string, obj source.Object) (pass bool) 
 	return pass
 }
 
-// NoteDeleted drops the memory of passes over the object, and stops its background handlers. It must come before the next
-// pass, which delivers the deletion to handlers and then calls notifyDeleted.
+// NoteDeleted drops the memory of passes over the object, and stops its background handlers. It must come before the
+// next pass, which delivers the deletion to handlers and then calls notifyDeleted.
 func (c *Controller) NoteDeleted(obj source.Object) {
 	// Passes compare with this record, so that they do not store the memory of a deleted object again.
 	c.objects.NoteDeletion(obj)
@@ -72,8 +73,8 @@ func (c *Controller) notifyDeleted(key types.NamespacedName) {
 	c.forgetObjects(c.objects.TakeDeletions(key))
 }
 
-// finishFirstListing runs after the first listing of a run, before any pass. Objects that are missing in it were deleted while no
-// controller was running.
+// finishFirstListing runs after the first listing of a run, before any pass. Objects that are missing in it were
+// deleted while no controller was running.
 func (c *Controller) finishFirstListing() {
 	// WaitForSync also returns when the run ends. An incomplete list must not count as deletions.
 	if !c.hasSynced() {

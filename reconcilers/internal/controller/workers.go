@@ -31,8 +31,8 @@ func newWorkers(deps *Dependencies, r discovery.Resource) *workers {
 	return w
 }
 
-// logStall logs which handlers occupy the workers that other objects wait for, and the remedies. A stall without waiting
-// requests is the end of one.
+// logStall logs which handlers occupy the workers that other objects wait for, and the remedies. A stall without
+// waiting requests is the end of one.
 func (w *workers) logStall(s source.Stall) {
 	what := "objects"
 	if s.Deletions {
@@ -55,9 +55,9 @@ func (w *workers) logStall(s source.Stall) {
 		"occupied", occupied)
 }
 
-// stuckHandlers describes the handlers that have been stuck for at least the limit: those that continue after their timeout,
-// and those that occupy all workers while objects wait. A long-running handler that blocks no other object is not
-// stuck.
+// stuckHandlers describes the handlers that have been stuck for at least the limit: those that continue after their
+// timeout, and those that occupy all workers while objects wait. A long-running handler that blocks no other object is
+// not stuck.
 func (w *workers) stuckHandlers(limit time.Duration) (all []string) {
 	holders := w.occupation.SlotHolders()
 	for _, h := range holders {

@@ -66,8 +66,8 @@ func (d texts) Decode(
 	}
 }
 
-// packObject makes a compact object of its JSON text. The type is used for items of a list, which do not contain their own
-// type.
+// packObject makes a compact object of its JSON text. The type is used for items of a list, which do not contain their
+// own type.
 func (d texts) packObject(text []byte, typ metav1.TypeMeta) (*compact.CachedObject, error) {
 	// Without a fixed type, the object is kept, or reduced to its identity.
 	if d.bare == nil {
@@ -157,8 +157,8 @@ type answer struct {
 	metadata, items []byte
 }
 
-// addMember collects the members of the answer. A malformed kind or version stays empty, and the answer is then decoded as
-// an object, which fails with an error of its own.
+// addMember collects the members of the answer. A malformed kind or version stays empty, and the answer is then decoded
+// as an object, which fails with an error of its own.
 func (a *answer) addMember(m jsontext.RawMember) {
 	switch string(m.Key) {
 	case "kind":

@@ -52,7 +52,8 @@ func New(
 	}
 	// The indexer uses no additional indexes: objects are only found by their key.
 	return toolscache.NewSharedIndexInformerWithOptions(
-		&toolscache.ListWatch{ListWithContextFunc: lists.listObjects, WatchFuncWithContext: lists.watchObjects}, &compact.CachedObject{},
+		&toolscache.ListWatch{ListWithContextFunc: lists.listObjects, WatchFuncWithContext: lists.watchObjects},
+		&compact.CachedObject{},
 		toolscache.SharedIndexInformerOptions{
 			ResyncPeriod: resyncPeriod(), ObjectDescription: resource.GroupVersionKind.String(),
 		},
@@ -107,8 +108,8 @@ func (l *listing) listObjects(ctx context.Context, options metav1.ListOptions) (
 	return l.newRequest(&options, "PartialObjectMetadataList").Do(ctx).Get()
 }
 
-// watchObjects starts a watch; it implements the informer's watch function. The context carries the counter of events to the
-// transport.
+// watchObjects starts a watch; it implements the informer's watch function. The context carries the counter of events
+// to the transport.
 func (l *listing) watchObjects(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	// The informer leaves this option to the watch function.
 	options.Watch = true

@@ -27,9 +27,9 @@ func NewLookup(config *rest.Config, way *http.Client, resource discovery.Resourc
 	})}
 }
 
-// CurrentUID returns the uid of the object with this name, or an empty uid if the object does not exist. It lists the metadata
-// with a field selector instead of getting the object, because an informer needs the permission to list anyway, but not
-// the one to get.
+// CurrentUID returns the uid of the object with this name, or an empty uid if the object does not exist. It lists the
+// metadata with a field selector instead of getting the object, because an informer needs the permission to list
+// anyway, but not the one to get.
 func (l *Lookup) CurrentUID(ctx context.Context, of types.NamespacedName) (types.UID, error) {
 	// The client is created at the first lookup, because a controller may never need one.
 	all, err := l.listing()

@@ -91,7 +91,8 @@ func decodeEventMessage(data []byte, event *metav1.WatchEvent) error {
 	return nil
 }
 
-// openEnvelope removes the envelope. It returns the type of the content and its bytes, and false if the message is malformed.
+// openEnvelope removes the envelope. It returns the type of the content and its bytes, and false if the message is
+// malformed.
 func openEnvelope(data []byte) (of schema.GroupVersionKind, raw []byte, whole bool) {
 	var typ []byte
 	// The envelope contains a runtime.Unknown message: the type, and the encoded object.

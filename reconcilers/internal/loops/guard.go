@@ -26,9 +26,9 @@ type Guard struct {
 	delay   time.Duration   // delay of the next call; zero until a loop is found
 }
 
-// NoteCalls counts one call of these handlers that was caused by an own write. The handlers in wrote have changed the object
-// again. It returns the delay of their next such call, and whether the loop was found by this call; a zero delay means
-// that there is no loop. A loop ends with a call in which no handler writes.
+// NoteCalls counts one call of these handlers that was caused by an own write. The handlers in wrote have changed the
+// object again. It returns the delay of their next such call, and whether the loop was found by this call; a zero delay
+// means that there is no loop. A loop ends with a call in which no handler writes.
 func (g *Guard) NoteCalls(called, wrote []string, now time.Time) (delay time.Duration, isNew bool) {
 	if len(wrote) == 0 {
 		// Without a write, no further call follows. If a member of the loop was among the handlers, the loop is over.

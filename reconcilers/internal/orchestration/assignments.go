@@ -17,8 +17,8 @@ type Assignment struct {
 	Parents []schema.GroupKind
 }
 
-// resolveAssignments returns the resources to serve, each with the handlers of all selectors that match it. A resource that an
-// ambiguous name could mean is left out.
+// resolveAssignments returns the resources to serve, each with the handlers of all selectors that match it. A resource
+// that an ambiguous name could mean is left out.
 func (o *Orchestrator) resolveAssignments() (all []Assignment) {
 	// All handlers of a resource must share one controller, so they must agree on a version first.
 	versions := o.chooseVersions()
@@ -57,8 +57,9 @@ func parentsAmong(all []Assignment, of Assignment) (parents []schema.GroupKind) 
 	return parents
 }
 
-// chooseVersions chooses one version of every resource, because its objects are the same in all versions. Selectors with an
-// explicit version take precedence over those without, and among these, selectors of one resource over those of many.
+// chooseVersions chooses one version of every resource, because its objects are the same in all versions. Selectors
+// with an explicit version take precedence over those without, and among these, selectors of one resource over those of
+// many.
 func (o *Orchestrator) chooseVersions() map[schema.GroupResource]discovery.Resource {
 	chosen := map[schema.GroupResource]discovery.Resource{}
 	for _, rank := range []func(discovery.Selector) bool{

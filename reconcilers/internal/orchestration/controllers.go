@@ -25,8 +25,8 @@ type controllers struct {
 // haveStarted reports whether the controllers exist; it is false for the zero value.
 func (c controllers) haveStarted() bool { return c.stop != nil }
 
-// haveEnded reports whether the controllers have ended. If nothing stopped them, the Runner refused the resource, and the
-// next resync tries again.
+// haveEnded reports whether the controllers have ended. If nothing stopped them, the Runner refused the resource, and
+// the next resync tries again.
 func (c controllers) haveEnded() bool {
 	select {
 	case <-c.done:
@@ -36,8 +36,8 @@ func (c controllers) haveEnded() bool {
 	}
 }
 
-// serveAssignment reports whether the controllers run for the assignment and keep running. Additional parents require a new list,
-// because the cache may only have the identities of their children.
+// serveAssignment reports whether the controllers run for the assignment and keep running. Additional parents require a
+// new list, because the cache may only have the identities of their children.
 func (c controllers) serveAssignment(a Assignment) bool {
 	return c.haveStarted() && !c.stopped && !c.haveEnded() && slices.Equal(c.of.Handlers, a.Handlers) &&
 		!slices.ContainsFunc(a.Parents, func(parent schema.GroupKind) bool {
@@ -45,7 +45,8 @@ func (c controllers) serveAssignment(a Assignment) bool {
 		})
 }
 
-// adjustControllers stops the controllers of resources that changed or disappeared, and starts those of new assignments.
+// adjustControllers stops the controllers of resources that changed or disappeared, and starts those of new
+// assignments.
 func (o *Orchestrator) adjustControllers(ctx context.Context) {
 	all := o.resolveAssignments()
 	// A resource whose definition changed needs new controllers, even if its handlers are the same.
@@ -78,8 +79,8 @@ func (o *Orchestrator) adjustControllers(ctx context.Context) {
 	}
 }
 
-// stopCauseFor returns the cause with which controllers stop. It depends on whether another version of the resource takes
-// over their objects.
+// stopCauseFor returns the cause with which controllers stop. It depends on whether another version of the resource
+// takes over their objects.
 func stopCauseFor(r discovery.Resource, all []Assignment) error {
 	if slices.ContainsFunc(all, func(a Assignment) bool {
 		return a.Resource.GroupResource() == r.GroupResource()
@@ -89,8 +90,8 @@ func stopCauseFor(r discovery.Resource, all []Assignment) error {
 	return controller.ErrRemoved
 }
 
-// startControllers runs the controllers of an assignment on a goroutine. If its objects had controllers before, these end first,
-// because both would handle the same objects.
+// startControllers runs the controllers of an assignment on a goroutine. If its objects had controllers before, these
+// end first, because both would handle the same objects.
 func (o *Orchestrator) startControllers(ctx context.Context, a Assignment) {
 	predecessors := o.predecessorsOf(a.Resource)
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -108,8 +109,8 @@ func (o *Orchestrator) startControllers(ctx context.Context, a Assignment) {
 	})
 }
 
-// predecessorsOf returns the controllers that must end before those of the resource can start: its own, and stopping ones
-// of other versions.
+// predecessorsOf returns the controllers that must end before those of the resource can start: its own, and stopping
+// ones of other versions.
 func (o *Orchestrator) predecessorsOf(r discovery.Resource) (all []controllers) {
 	for key, other := range o.controllers {
 		if key == r.GroupVersionResource() || other.stopped && other.of.Resource.GroupResource() == r.GroupResource() {

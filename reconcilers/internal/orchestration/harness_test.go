@@ -102,7 +102,9 @@ func (c *cluster) answer(ctx context.Context, gv string) (*metav1.APIResourceLis
 	return c.list, nil
 }
 
-func (c *cluster) AnnounceAssignments(_ context.Context, _ []orchestration.Assignment, unanswered []discovery.Selector) {
+func (c *cluster) AnnounceAssignments(
+	_ context.Context, _ []orchestration.Assignment, unanswered []discovery.Selector,
+) {
 	c.change(func() { c.rounds, c.unanswered = c.rounds+1, unanswered })
 }
 

@@ -23,7 +23,8 @@ func TestOnce(t *testing.T) {
 		play   func(c *cluster)
 	}{
 		"Gone": {
-			"without scanning, a kind is served even after its removal", discoverytest.ServedResources(), nil, func(c *cluster) {
+			"without scanning, a kind is served even after its removal", discoverytest.ServedResources(), nil,
+			func(c *cluster) {
 				c.want("after the start", "begin widgets/status a")
 				c.becomes(discoverytest.ServedResources(without("widgets")), nil, 24*time.Hour)
 				c.becomesUnfound(nil, nil)

@@ -19,8 +19,8 @@ const settling = 3
 
 // Runner runs the controllers of resources. Package reconcilers implements it.
 type Runner interface {
-	// AnnounceAssignments receives all assignments before any of them runs, and the selectors for which the API server has not
-	// answered yet.
+	// AnnounceAssignments receives all assignments before any of them runs, and the selectors for which the API server
+	// has not answered yet.
 	AnnounceAssignments(ctx context.Context, all []Assignment, unanswered []discovery.Selector)
 	// Run runs the controllers of a resource until the context ends, and returns when the last handler has returned.
 	// The context ends with the cause controller.ErrRestarting or controller.ErrRemoved, unless the operator as a whole
@@ -147,8 +147,8 @@ func (o *Orchestrator) Run(ctx context.Context) {
 	}
 }
 
-// waitRetryAfter waits for the delay that the API server demanded by Retry-After, even if another resync is requested meanwhile.
-// It returns false if the context ends first.
+// waitRetryAfter waits for the delay that the API server demanded by Retry-After, even if another resync is requested
+// meanwhile. It returns false if the context ends first.
 func (o *Orchestrator) waitRetryAfter(ctx context.Context) bool {
 	if o.delay == 0 {
 		return true
@@ -161,8 +161,8 @@ func (o *Orchestrator) waitRetryAfter(ctx context.Context) bool {
 	}
 }
 
-// resolveAndAdjust resolves the given selectors, and adjusts the controllers to the result. A selector keeps its last resolution
-// while the API server does not answer. It returns true if any resolution has changed.
+// resolveAndAdjust resolves the given selectors, and adjusts the controllers to the result. A selector keeps its last
+// resolution while the API server does not answer. It returns true if any resolution has changed.
 func (o *Orchestrator) resolveAndAdjust(ctx context.Context, asked []discovery.Selector) (changed bool) {
 	// One inquiry per round: it caches discovery documents, which several selectors need.
 	// Selectors with writing handlers need resources with the verb patch.

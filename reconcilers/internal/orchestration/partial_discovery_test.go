@@ -126,7 +126,8 @@ func (h *hanging) Get(ctx context.Context, path string) ([]byte, error) {
 func TestOneGroupHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := beginWith(
-			t, discoverytest.ServedResources(), &hanging{discoverytest.NewZoo(), "/apis/dogs.org/v1"}, on("Widget", "", "a"),
+			t, discoverytest.ServedResources(), &hanging{discoverytest.NewZoo(), "/apis/dogs.org/v1"},
+			on("Widget", "", "a"),
 			to(spelling(t, "category=all"), "b"),
 		)
 		defer c.end()

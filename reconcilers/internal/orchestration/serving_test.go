@@ -159,7 +159,9 @@ func TestServing(t *testing.T) {
 			play: func(c *cluster) {
 				c.want("without the name", "begin widgets/status b")
 				c.becomes(
-					discoverytest.ServedResources(func(l *metav1.APIResourceList) { l.APIResources[1].SingularName = "wheels" }),
+					discoverytest.ServedResources(func(l *metav1.APIResourceList) {
+						l.APIResources[1].SingularName = "wheels"
+					}),
 					nil, time.Second,
 				)
 				c.want("with the name", "end widgets", "begin widgets/status a b")

@@ -35,8 +35,8 @@ func (o *Options) newEvent(about *unstructured.Unstructured, eventType, reason, 
 	}
 }
 
-// shortenMessage removes the middle of a message that exceeds the API's limit of 1024 characters. The beginning says what
-// happened, and the end often says why. The lengths are the same as in Kopf, in code points.
+// shortenMessage removes the middle of a message that exceeds the API's limit of 1024 characters. The beginning says
+// what happened, and the end often says why. The lengths are the same as in Kopf, in code points.
 func shortenMessage(message string) string {
 	const limit, head, tail = 1024, 511, 510
 	runes := []rune(message)

@@ -107,8 +107,8 @@ func (p *Poster) sendLimited(ctx context.Context, next *post) error {
 	return nil
 }
 
-// createOrPatch increases the count of the known event by a patch, or creates a new event. It also creates one if the known
-// event has expired, or if patching is not permitted.
+// createOrPatch increases the count of the known event by a patch, or creates a new event. It also creates one if the
+// known event has expired, or if patching is not permitted.
 func (p *Poster) createOrPatch(ctx context.Context, event *corev1.Event, patch []byte) (Outcome, error) {
 	if event.Name != "" && p.limits.patches {
 		err := p.client.Patch(ctx, event, client.RawPatch(types.MergePatchType, patch))

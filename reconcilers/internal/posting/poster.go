@@ -130,8 +130,8 @@ func (p *Poster) Start(ctx context.Context) error {
 	}
 }
 
-// drainQueue posts the waiting events when the operator exits, because the last event of a handler often says why it failed.
-// An event whose request was interrupted comes first.
+// drainQueue posts the waiting events when the operator exits, because the last event of a handler often says why it
+// failed. An event whose request was interrupted comes first.
 func (p *Poster) drainQueue(ctx context.Context, interrupted ...*post) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
 	defer cancel()
@@ -163,8 +163,8 @@ func (p *Poster) drainQueue(ctx context.Context, interrupted ...*post) {
 	}
 }
 
-// sendEvent posts one event. An event about a cluster-scoped object gets a namespace, also in its reference, because the API
-// server requires both to be equal.
+// sendEvent posts one event. An event about a cluster-scoped object gets a namespace, also in its reference, because
+// the API server requires both to be equal.
 func (p *Poster) sendEvent(ctx context.Context, next *post) error {
 	event := next.event
 	if event.Namespace == "" {

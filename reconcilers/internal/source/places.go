@@ -117,8 +117,8 @@ func (p *Places) hasRoom(s side) bool {
 	return p.taken[s] < p.size-p.reserved && p.taken[deletions]+p.taken[others] < p.size
 }
 
-// nextQueue returns the queue that may hand out a request, and the class of that request. It returns nil if no request may
-// be served now. The caller holds the lock.
+// nextQueue returns the queue that may hand out a request, and the class of that request. It returns nil if no request
+// may be served now. The caller holds the lock.
 func (p *Places) nextQueue() (whose *PriorityQueue, with class) {
 	for c := range classes {
 		q := p.firstWaitingQueue(c)
@@ -135,8 +135,8 @@ func (p *Places) nextQueue() (whose *PriorityQueue, with class) {
 	return whose, with
 }
 
-// firstWaitingQueue returns the queue with the oldest ready request of the class, among the queues where a worker waits. Otherwise
-// a queue without a worker would block all others.
+// firstWaitingQueue returns the queue with the oldest ready request of the class, among the queues where a worker
+// waits. Otherwise a queue without a worker would block all others.
 func (p *Places) firstWaitingQueue(c class) (first *PriorityQueue) {
 	for _, q := range p.queues {
 		if q.getters == 0 || q.ready[c].first == nil {
@@ -149,7 +149,8 @@ func (p *Places) firstWaitingQueue(c class) (first *PriorityQueue) {
 	return first
 }
 
-// acquireSlot uses up a turn of the class, and a slot unless it is for a tick. A class without turns begins a new round.
+// acquireSlot uses up a turn of the class, and a slot unless it is for a tick. A class without turns begins a new
+// round.
 func (p *Places) acquireSlot(c class) {
 	if p.left[c] == 0 {
 		p.left = shares
@@ -179,8 +180,8 @@ func (p *Places) countWaiting(c class, change int) {
 	}
 }
 
-// wakeNextQueue must be called after every change of the slots or of a queue. It wakes the queue that has the next turn, and
-// starts or stops the alarms of stalls. The caller holds the lock.
+// wakeNextQueue must be called after every change of the slots or of a queue. It wakes the queue that has the next
+// turn, and starts or stops the alarms of stalls. The caller holds the lock.
 func (p *Places) wakeNextQueue() {
 	if q, _ := p.nextQueue(); q != nil {
 		q.turn.Signal()
@@ -190,8 +191,8 @@ func (p *Places) wakeNextQueue() {
 	}
 }
 
-// removeQueue removes a queue that was shut down. Its requests were dropped, not served, so it does not report the end of a
-// stall.
+// removeQueue removes a queue that was shut down. Its requests were dropped, not served, so it does not report the end
+// of a stall.
 func (p *Places) removeQueue(gone *PriorityQueue) {
 	p.queues = slices.DeleteFunc(p.queues, func(q *PriorityQueue) bool { return q == gone })
 	for s := range sides {

@@ -187,7 +187,8 @@ func (q *PriorityQueue) NumRequeues(r Request) int { return q.limiter.NumRequeue
 // forever is the longest delay; half of the maximum, so that adding the time of the clock cannot overflow.
 const forever = math.MaxInt64 / 2
 
-// mergeRequest merges the request with its entry, or creates one. The caller holds the lock, as for all functions below.
+// mergeRequest merges the request with its entry, or creates one. The caller holds the lock, as for all functions
+// below.
 func (q *PriorityQueue) mergeRequest(r Request, after time.Duration, c class) {
 	at := q.clockTime() + min(after, forever)
 	e := q.entries.findEntry(r)
@@ -231,8 +232,8 @@ func (q *PriorityQueue) raiseClass(e *entry, c class) {
 	q.enqueueEntry(e)
 }
 
-// becomeReady ends the delay of a request. It waits for its turn, or for the release of the same request if that is being
-// served.
+// becomeReady ends the delay of a request. It waits for its turn, or for the release of the same request if that is
+// being served.
 func (q *PriorityQueue) becomeReady(e *entry) {
 	e.at = 0
 	if _, busy := q.served[e.request]; !busy {

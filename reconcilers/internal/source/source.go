@@ -55,11 +55,11 @@ type Watcher interface {
 
 // Doubts decides about objects that left the cache. With a selector, they may still exist.
 type Doubts interface {
-	// TrackDeparture is called for such an object. It returns false if the object is known to be deleted. Otherwise it calls
-	// gone later, possibly on another goroutine, if the object turns out to be deleted.
+	// TrackDeparture is called for such an object. It returns false if the object is known to be deleted. Otherwise it
+	// calls gone later, possibly on another goroutine, if the object turns out to be deleted.
 	TrackDeparture(obj Object, gone func()) (doubtful bool)
-	// TrackReturn is called before the Watcher for an object that the informer did not have. It returns true if the object is
-	// known to have existed all the time.
+	// TrackReturn is called before the Watcher for an object that the informer did not have. It returns true if the
+	// object is known to have existed all the time.
 	TrackReturn(obj Object) (back bool)
 }
 

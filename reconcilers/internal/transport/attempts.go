@@ -24,7 +24,8 @@ type Attempts struct {
 	Obey bool
 }
 
-// WrapRoundTrip wraps next with repetitions. The wrapped function returns the response or the error of the last attempt.
+// WrapRoundTrip wraps next with repetitions. The wrapped function returns the response or the error of the last
+// attempt.
 func (a Attempts) WrapRoundTrip(next RoundTripFunc) RoundTripFunc {
 	if len(a.Backoffs) == 0 {
 		return next
@@ -115,8 +116,8 @@ var rewording = strings.NewReplacer(
 	"server sent GOAWAY and closed", "server said GOAWAY and closed",
 )
 
-// exhaustedError returns an error whose type and text client-go does not recognize. Otherwise client-go would multiply the
-// attempts by retrying some errors. A single attempt keeps its error, because nothing was repeated here.
+// exhaustedError returns an error whose type and text client-go does not recognize. Otherwise client-go would multiply
+// the attempts by retrying some errors. A single attempt keeps its error, because nothing was repeated here.
 func exhaustedError(attempts int, err error) error {
 	if err == nil || attempts == 1 {
 		return err

@@ -123,7 +123,8 @@ func TestWhatAServerMayAskFor(t *testing.T) {
 				began: time.Now(),
 			}
 			request, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://api/one", nil)
-			response, err := transport.Attempts{Backoffs: []time.Duration{time.Second}}.WrapRoundTrip(s.RoundTrip)(request)
+			attempts := transport.Attempts{Backoffs: []time.Duration{time.Second}}
+			response, err := attempts.WrapRoundTrip(s.RoundTrip)(request)
 			if took := time.Since(s.began); err != nil || took != want {
 				t.Errorf("%s: waited for %s, want %s, error %v", wish, took, want, err)
 				return

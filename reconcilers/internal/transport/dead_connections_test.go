@@ -64,7 +64,8 @@ func TestDeadConnections(t *testing.T) {
 		closed time.Duration
 	}{
 		"NothingComes": {"a connection without any answer is closed", pods(sending(neverAnswer)), 0, minute},
-		"SilentLong":   {"a connection is closed if its other watch is silent, too", pods(&periodicServer{}), 0, minute},
+		"SilentLong": {"a connection is closed if its other watch is silent, too", pods(&periodicServer{}), 0,
+			minute},
 		"EndedBySilence": {
 			"the timeout of another watch is not a sign of life", pods(&periodicServer{}), minute / 2,
 			minute + minute/2,

@@ -51,8 +51,8 @@ func (f *Fence) Start(ctx context.Context) error {
 // cache is.
 func (f *Fence) GetCache() cache.Cache { return f.manager.GetCache() }
 
-// ManagerWaits reports whether the manager waits for the end of the operator. Call it when the context of the operator has
-// ended.
+// ManagerWaits reports whether the manager waits for the end of the operator. Call it when the context of the operator
+// has ended.
 func (f *Fence) ManagerWaits() bool {
 	timer := time.NewTimer(moment)
 	defer timer.Stop()
@@ -67,11 +67,12 @@ func (f *Fence) ManagerWaits() bool {
 // Down returns a channel that is closed when the manager does not wait any more.
 func (f *Fence) Down() <-chan struct{} { return f.down }
 
-// LimitWrites refuses writes to a namespace whenever the function returns false for it, even while the fence stands. The
-// empty namespace stands for cluster-scoped objects. The function can be set at any time.
+// LimitWrites refuses writes to a namespace whenever the function returns false for it, even while the fence stands.
+// The empty namespace stands for cluster-scoped objects. The function can be set at any time.
 func (f *Fence) LimitWrites(mayWrite func(namespace string) bool) { f.mayWrite.Store(&mayWrite) }
 
-// WrapRoundTrip wraps next. The wrapped function refuses all requests when the fence is down, and writes without permission.
+// WrapRoundTrip wraps next. The wrapped function refuses all requests when the fence is down, and writes without
+// permission.
 func (f *Fence) WrapRoundTrip(next RoundTripFunc) RoundTripFunc {
 	return func(request *http.Request) (*http.Response, error) {
 		write := request.Method != http.MethodGet && request.Method != http.MethodHead

@@ -21,8 +21,8 @@ func (f *Fence) sendIfStanding(namespace string, request func() error) error {
 	return request()
 }
 
-// configuredNamespace returns the namespace of an object to apply. It is empty if its type has no method for that: generated
-// configurations return a pointer, unstructured ones a string.
+// configuredNamespace returns the namespace of an object to apply. It is empty if its type has no method for that:
+// generated configurations return a pointer, unstructured ones a string.
 func configuredNamespace(object runtime.ApplyConfiguration) string {
 	switch named := object.(type) {
 	case interface{ GetNamespace() string }:
@@ -61,14 +61,16 @@ func (c fencedClient) Update(ctx context.Context, object client.Object, opts ...
 func (c fencedClient) Patch(
 	ctx context.Context, object client.Object, patch client.Patch, opts ...client.PatchOption,
 ) error {
-	return c.fence.sendIfStanding(object.GetNamespace(), func() error { return c.Client.Patch(ctx, object, patch, opts...) })
+	return c.fence.sendIfStanding(object.GetNamespace(),
+		func() error { return c.Client.Patch(ctx, object, patch, opts...) })
 }
 
 // Apply applies the configuration if the fence stands.
 func (c fencedClient) Apply(
 	ctx context.Context, object runtime.ApplyConfiguration, opts ...client.ApplyOption,
 ) error {
-	return c.fence.sendIfStanding(configuredNamespace(object), func() error { return c.Client.Apply(ctx, object, opts...) })
+	return c.fence.sendIfStanding(configuredNamespace(object),
+		func() error { return c.Client.Apply(ctx, object, opts...) })
 }
 
 // DeleteAllOf deletes the objects of the kind if the fence stands.
@@ -126,5 +128,6 @@ func (c fencedSubResource) Patch(
 func (c fencedSubResource) Apply(
 	ctx context.Context, object runtime.ApplyConfiguration, opts ...client.SubResourceApplyOption,
 ) error {
-	return c.fence.sendIfStanding(configuredNamespace(object), func() error { return c.SubResourceClient.Apply(ctx, object, opts...) })
+	return c.fence.sendIfStanding(configuredNamespace(object),
+		func() error { return c.SubResourceClient.Apply(ctx, object, opts...) })
 }

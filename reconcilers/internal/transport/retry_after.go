@@ -88,7 +88,8 @@ func withoutVainWait(r *http.Request, response *http.Response) *http.Response {
 	return response
 }
 
-// postponedStatus returns the Status of a refusal, with the delay added. A body that is not a Status becomes its message.
+// postponedStatus returns the Status of a refusal, with the delay added. A body that is not a Status becomes its
+// message.
 func postponedStatus(r *http.Request, code int, text []byte, seconds int) metav1.Status {
 	var status metav1.Status
 	if err := json.Unmarshal(text, &status); err != nil || status.Kind != "Status" {

@@ -17,7 +17,8 @@ import (
 
 const watching = "http://api/api/v1/pods?watch=true&timeoutSeconds=400&resourceVersion=7"
 
-// periodicServer is a server that sends a byte at each interval, and then nothing more. It records the requested timeouts.
+// periodicServer is a server that sends a byte at each interval, and then nothing more. It records the requested
+// timeouts.
 type periodicServer struct {
 	every    time.Duration
 	times    int

@@ -72,7 +72,8 @@ func TestStateOfSeveral(t *testing.T) {
 		"skipped it": {
 			reason: "an evaluation that skips a handler for its cause is not shown as the last decision",
 			tell: func(s story) {
-				s.RecordCall(create, 1, succeeded()).RecordLook("update", verdict{Handler: create, Why: execution.OtherReason})
+				s.RecordCall(create, 1, succeeded()).RecordLook("update",
+					verdict{Handler: create, Why: execution.OtherReason})
 			},
 			want: console.Handled, says: "called provision: attempt 1 succeeded",
 		},

@@ -24,7 +24,8 @@ type crowd struct {
 func newCrowd() *crowd {
 	c := &crowd{journal.New(journal.Limits{}), map[string]story{}}
 	for name := range strings.FieldsSeq("retrying-1 failed-1 handled-1 retrying-2 held failed-2 handled-2") {
-		s := journaltest.StartStory(c.journal, widgets, "default", name).RecordEvent("ADDED").RecordLook("create", verdict{Handler: create})
+		s := journaltest.StartStory(c.journal, widgets, "default", name).RecordEvent("ADDED").RecordLook("create",
+			verdict{Handler: create})
 		switch {
 		case strings.HasPrefix(name, "retrying"):
 			s.RecordCall(create, 1, retried(10*time.Second))
@@ -45,7 +46,8 @@ func newCrowd() *crowd {
 func (c *crowd) pass(second int) {
 	for name, s := range c.of {
 		if name != "held" {
-			s.RecordEvent("MODIFIED").RecordCall(event, 1, succeeded()).RecordLook("background").RecordCall(timer, 1, waits(time.Second))
+			s.RecordEvent("MODIFIED").RecordCall(event, 1, succeeded()).RecordLook("background").RecordCall(timer, 1,
+				waits(time.Second))
 		}
 		if strings.HasPrefix(name, "retrying") && second%10 == 0 {
 			s.RecordLook("create", verdict{Handler: create})

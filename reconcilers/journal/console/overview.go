@@ -123,8 +123,8 @@ func (q Query) selectsObject(s *summary) bool {
 		(q.Text == "" || strings.Contains(s.text, q.Text))
 }
 
-// refreshSummaries summarizes the objects with new entries again. It creates new maps and lists, because earlier views may still
-// be in use.
+// refreshSummaries summarizes the objects with new entries again. It creates new maps and lists, because earlier views
+// may still be in use.
 func (o *Overview) refreshSummaries() {
 	if !o.looked.IsZero() && (time.Since(o.looked) < pace || o.journal.VisitObjects(nil) == o.seen) {
 		return
@@ -231,8 +231,8 @@ func (s *summary) keepSince(former *summary) {
 	}
 }
 
-// compareSeverity orders the most severe problems first, then by duration, so that a new problem moves no row above it. Objects
-// without a problem are ordered by their last decision, the newest first.
+// compareSeverity orders the most severe problems first, then by duration, so that a new problem moves no row above it.
+// Objects without a problem are ordered by their last decision, the newest first.
 func (s *summary) compareSeverity(other *summary) int {
 	a, b := &s.object, &other.object
 	since := a.Since.Compare(b.Since)

@@ -62,13 +62,17 @@ func TestState(t *testing.T) {
 		},
 		"running": {
 			reason: "a selected handler without an outcome is running",
-			tell:   func(s story, _ time.Time) { s.RecordEvent("ADDED").RecordLook("create", verdict{Handler: create}) },
-			want:   console.Running, says: "evaluated a creation; selected provision",
+			tell: func(s story, _ time.Time) {
+				s.RecordEvent("ADDED").RecordLook("create",
+					verdict{Handler: create})
+			},
+			want: console.Running, says: "evaluated a creation; selected provision",
 		},
 		"handled": {
 			reason: "the event of an own write does not replace the last call",
 			tell: func(s story, _ time.Time) {
-				s.RecordLook("create", verdict{Handler: create}).RecordCall(create, 1, succeeded()).RecordEvent("MODIFIED").RecordLook("noop")
+				s.RecordLook("create", verdict{Handler: create}).RecordCall(create, 1,
+					succeeded()).RecordEvent("MODIFIED").RecordLook("noop")
 			},
 			want: console.Handled, says: "called provision: attempt 1 succeeded",
 		},
@@ -94,7 +98,8 @@ func TestState(t *testing.T) {
 		"retrying, looked at": {
 			reason: "an evaluation between two attempts does not replace the failure",
 			tell: func(s story, now time.Time) {
-				s.RecordLook("create", verdict{Handler: create}).RecordCall(create, 1, retried(time.Minute)).RecordEvent("MODIFIED")
+				s.RecordLook("create", verdict{Handler: create}).RecordCall(create, 1,
+					retried(time.Minute)).RecordEvent("MODIFIED")
 				s.RecordLook("create", verdict{Handler: create, Why: execution.Asleep, Until: now.Add(time.Minute)})
 			},
 			want: console.Retrying, until: time.Minute, says: "called provision: attempt 1 failed; retrying: no quota",
@@ -133,7 +138,8 @@ func TestState(t *testing.T) {
 		"failed, then quiet": {
 			reason: "a pass without changes does not replace the failure",
 			tell: func(s story, _ time.Time) {
-				s.RecordLook("create", verdict{Handler: create}).RecordCall(create, 1, failed()).RecordEvent("MODIFIED").RecordLook("noop")
+				s.RecordLook("create", verdict{Handler: create}).RecordCall(create, 1,
+					failed()).RecordEvent("MODIFIED").RecordLook("noop")
 			},
 			want: console.Failed, says: "attempt 1 " + journal.Failed + ": no quota",
 		},
@@ -149,7 +155,8 @@ func TestState(t *testing.T) {
 		"retry given up": {
 			reason: "a retry ends if its change was undone",
 			tell: func(s story, _ time.Time) {
-				s.RecordLook("update", verdict{Handler: update}).RecordCall(update, 1, retried(time.Minute)).RecordLook("noop")
+				s.RecordLook("update", verdict{Handler: update}).RecordCall(update, 1,
+					retried(time.Minute)).RecordLook("noop")
 			},
 			want: console.Handled, says: "no essential change",
 		},
@@ -165,7 +172,8 @@ func TestState(t *testing.T) {
 		"sub-handler, over": {
 			reason: "the success of its handler ends the failure of a sub-handler",
 			tell: func(s story, _ time.Time) {
-				s.RecordLook("create", verdict{Handler: create}).RecordCall(sub, 1, failed()).RecordCall(create, 1, succeeded())
+				s.RecordLook("create", verdict{Handler: create}).RecordCall(sub, 1, failed()).RecordCall(create, 1,
+					succeeded())
 				s.RecordLook("noop")
 			},
 			want: console.Handled, says: "no essential change",
@@ -182,7 +190,8 @@ func TestState(t *testing.T) {
 			reason: "periodic calls do not replace the failure",
 			tell: func(s story, _ time.Time) {
 				s.RecordLook("create", verdict{Handler: create}).RecordCall(create, 1, failed())
-				s.RecordLook("background").RecordCall(timer, 1, waits(time.Hour)).RecordEvent("MODIFIED").RecordCall(event, 1, succeeded())
+				s.RecordLook("background").RecordCall(timer, 1,
+					waits(time.Hour)).RecordEvent("MODIFIED").RecordCall(event, 1, succeeded())
 			},
 			want: console.Failed, says: "called provision: attempt 1 " + journal.Failed + ": no quota",
 		},
@@ -190,7 +199,8 @@ func TestState(t *testing.T) {
 			reason: "periodic calls do not replace the last change",
 			tell: func(s story, _ time.Time) {
 				s.RecordLook("create", verdict{Handler: create}).RecordCall(create, 1, succeeded())
-				s.RecordLook("background").RecordCall(timer, 1, waits(time.Hour)).RecordEvent("MODIFIED").RecordCall(event, 1, succeeded())
+				s.RecordLook("background").RecordCall(timer, 1,
+					waits(time.Hour)).RecordEvent("MODIFIED").RecordCall(event, 1, succeeded())
 			},
 			want: console.Handled, says: "called provision: attempt 1 succeeded",
 		},
@@ -205,14 +215,16 @@ func TestState(t *testing.T) {
 		"after a restart": {
 			reason: "after a restart the outcome of the last change is unknown, even if a timer runs",
 			tell: func(s story, _ time.Time) {
-				s.RecordEvent("LISTED").RecordLook("noop").RecordLook("background").RecordCall(timer, 1, waits(time.Hour))
+				s.RecordEvent("LISTED").RecordLook("noop").RecordLook("background").RecordCall(timer, 1,
+					waits(time.Hour))
 			},
 			want: console.Unknown, says: "called backup",
 		},
 		"after a restart, updated": {
 			reason: "after a restart a new change is known",
 			tell: func(s story, _ time.Time) {
-				s.RecordEvent("LISTED").RecordLook("noop").RecordLook("update", verdict{Handler: update}).RecordCall(update, 1, succeeded())
+				s.RecordEvent("LISTED").RecordLook("noop").RecordLook("update",
+					verdict{Handler: update}).RecordCall(update, 1, succeeded())
 				s.RecordLook("background").RecordCall(timer, 1, waits(time.Hour))
 			},
 			want: console.Handled, says: "called resize",
@@ -220,7 +232,8 @@ func TestState(t *testing.T) {
 		"after a restart, failing": {
 			reason: "after a restart an unfinished change continues",
 			tell: func(s story, _ time.Time) {
-				s.RecordEvent("LISTED").RecordLook("create", verdict{Handler: create}).RecordCall(create, 5, retried(time.Minute))
+				s.RecordEvent("LISTED").RecordLook("create", verdict{Handler: create}).RecordCall(create, 5,
+					retried(time.Minute))
 			},
 			want: console.Retrying, until: time.Minute, says: "attempt 5",
 		},
@@ -233,8 +246,11 @@ func TestState(t *testing.T) {
 		},
 		"blocked object": {
 			reason: "an error that waits for a change of the object blocks it",
-			tell:   func(s story, _ time.Time) { s.RecordEvent("").RecordHold(journal.HeldBlocked, errBroken, time.Time{}) },
-			want:   console.Blocked, says: "not handled until it changes: no quota",
+			tell: func(s story, _ time.Time) {
+				s.RecordEvent("").RecordHold(journal.HeldBlocked, errBroken,
+					time.Time{})
+			},
+			want: console.Blocked, says: "not handled until it changes: no quota",
 		},
 		"throttled": {
 			reason: "an error of the framework takes precedence over outcomes of handlers",
@@ -247,7 +263,8 @@ func TestState(t *testing.T) {
 		"throttled no more": {
 			reason: "an evaluation after the error ends the throttling",
 			tell: func(s story, now time.Time) {
-				s.RecordHold(journal.HeldError, errBroken, now.Add(time.Second)).RecordLook("create", verdict{Handler: create})
+				s.RecordHold(journal.HeldError, errBroken, now.Add(time.Second)).RecordLook("create",
+					verdict{Handler: create})
 			},
 			want: console.Running, says: "selected provision",
 		},
@@ -273,7 +290,8 @@ func TestState(t *testing.T) {
 		"gone": {
 			reason: "a deleted object is gone, whatever was due",
 			tell: func(s story, _ time.Time) {
-				s.RecordLook("create", verdict{Handler: create}).RecordCall(create, 1, retried(time.Minute)).RecordEvent("DELETED")
+				s.RecordLook("create", verdict{Handler: create}).RecordCall(create, 1,
+					retried(time.Minute)).RecordEvent("DELETED")
 			},
 			want: console.Gone, says: "retrying",
 		},
@@ -371,23 +389,4 @@ func TestLook(t *testing.T) {
 			})
 		})
 	}
-}
-
-// TestRetries shows that the retries of all objects are listed, the earliest first.
-func TestRetries(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		began := time.Now().UTC()
-		soon, late := began.Add(62*time.Second), began.Add(time.Hour)
-		want := []console.Retry{
-			{Kind: "Widget.example.org", Namespace: "default", Name: "soon", Handler: "provision", On: "create",
-				Attempt: 1, Error: "no quota", Until: &soon},
-			{Kind: "Widget.example.org", Namespace: "default", Name: "late", Handler: "provision", On: "create",
-				Attempt: 2, Error: "no quota", Until: &late},
-		}
-		got := console.NewOverview(sortedJournal()).QueryView(console.Query{Kind: "Gadget", Most: 9}).Retries
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("the retries differ (-want, +got):\n%s", diff)
-		}
-	})
 }

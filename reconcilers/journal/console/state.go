@@ -83,8 +83,8 @@ type handler struct {
 	since time.Time
 }
 
-// changeState sets the state. If the state stays the same, an entry of an attempt is kept as its cause: a later look at the
-// same handler says less, as it has no error text.
+// changeState sets the state. If the state stays the same, an entry of an attempt is kept as its cause: a later look at
+// the same handler says less, as it has no error text.
 func (h *handler) changeState(state State, by *journal.Entry) {
 	if h.state != state {
 		h.since = firstTime(by)
@@ -306,8 +306,8 @@ func (c *course) currentStanding() standing {
 	}
 }
 
-// settledStanding returns the state of an object without pending work. Periodic calls only explain it if there is no decision
-// about a change.
+// settledStanding returns the state of an object without pending work. Periodic calls only explain it if there is no
+// decision about a change.
 func (c *course) settledStanding(state State) standing {
 	switch {
 	case c.decision != nil:

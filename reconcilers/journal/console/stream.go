@@ -32,8 +32,8 @@ type operator struct {
 	Peers []attendance.Peer `json:"peers"`
 }
 
-// serveStream serves server-sent events to one page, at most once a second. The events "operator" and "objects" contain the
-// complete state, and are only sent when it changed; "beat" is sent when nothing changed for long.
+// serveStream serves server-sent events to one page, at most once a second. The events "operator" and "objects" contain
+// the complete state, and are only sent when it changed; "beat" is sent when nothing changed for long.
 func (c *Console) serveStream(w http.ResponseWriter, r *http.Request) {
 	query := Query{
 		Kind: r.URL.Query().Get("kind"), State: State(r.URL.Query().Get("state")),

@@ -43,8 +43,8 @@ func (r *Reader) OperatorState() journal.Standing {
 	return journal.Standing{Running: true, Kinds: []journal.Served{served}}
 }
 
-// EntryLines returns the recorded entries of the object as lines, the oldest first. Times in the past are omitted, so that
-// lines can be compared; future times are shown as durations after the entry.
+// EntryLines returns the recorded entries of the object as lines, the oldest first. Times in the past are omitted, so
+// that lines can be compared; future times are shown as durations after the entry.
 func (r *Reader) EntryLines(namespace, name string) (lines []string) {
 	r.t.Helper()
 	// Read through Explain, as users do.
@@ -68,7 +68,8 @@ func entryLine(e journal.Entry) string {
 		text = lookLine(e)
 	case e.Attempt != nil:
 		a := e.Attempt
-		text = fmt.Sprintf("call %s for %s, attempt %d: %s", a.Handler, a.On, a.Number, a.Outcome) + errorSuffix(a.Error)
+		text = fmt.Sprintf("call %s for %s, attempt %d: %s", a.Handler, a.On, a.Number,
+			a.Outcome) + errorSuffix(a.Error)
 		if a.Next != nil {
 			// A delay, because points in time differ between test runs.
 			text += fmt.Sprintf(", again after %s", a.Next.Sub(e.At))

@@ -47,7 +47,8 @@ func crowded(t *testing.T) *world {
 		}
 		standing.Kinds = append(standing.Kinds, journaltest.ServedKind(w.journal, kind, own...))
 		for n := range manyObjects / manyKinds {
-			s := journaltest.StartStory(w.journal, kind, fmt.Sprintf("namespace-%d", n%50), fmt.Sprintf("object-%05d", n))
+			s := journaltest.StartStory(w.journal, kind, fmt.Sprintf("namespace-%d", n%50),
+				fmt.Sprintf("object-%05d", n))
 			s.RecordEvent("ADDED").RecordLook("create", created...)
 			for h := 0; h < handlersOfKind; h += 2 {
 				s.RecordCall(own[h], 1, execution.Outcome{Final: true})

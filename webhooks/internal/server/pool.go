@@ -37,8 +37,8 @@ var (
 	errSlow = errors.New("the admission review came too slowly, and its memory was needed")
 )
 
-// memoryShare returns how much of the limit the reviews of this class and all lower ones may use together. Ordinary reviews
-// get two thirds, and small reviews have a twelfth that no other class uses.
+// memoryShare returns how much of the limit the reviews of this class and all lower ones may use together. Ordinary
+// reviews get two thirds, and small reviews have a twelfth that no other class uses.
 func (c class) memoryShare(limit int64) int64 {
 	switch c {
 	case ordinary:
@@ -96,8 +96,8 @@ func (p *pool) addBytes(in *requestBody, bytes int64) error {
 	return nil
 }
 
-// dropSlowestBody drops the incomplete body that has taken longest, if that exceeds the grace period. It returns false if
-// there is no such body.
+// dropSlowestBody drops the incomplete body that has taken longest, if that exceeds the grace period. It returns false
+// if there is no such body.
 func (p *pool) dropSlowestBody(but *requestBody) bool {
 	var slowest *requestBody
 	for in := range p.reading {
@@ -141,8 +141,8 @@ func (p *pool) dropBody(in *requestBody) {
 	in.held = 0
 }
 
-// acquireSlot waits for the memory of values. The caller must release the returned permission. Requests that wait too long
-// get errFull, and API servers retry them.
+// acquireSlot waits for the memory of values. The caller must release the returned permission. Requests that wait too
+// long get errFull, and API servers retry them.
 func (p *pool) acquireSlot(ctx context.Context, c class, values int64) (*reviewSlot, error) {
 	// The class was chosen by the body. The estimated size of the values decides whether the review is small.
 	if values <= smallValues {
@@ -192,8 +192,9 @@ func (o *reviewSlot) releaseSlot() {
 	p.grantWaiting()
 }
 
-// grantWaiting admits waiting reviews: higher classes first, and in the order of arrival. If the first review of a class does
-// not fit, lower classes also wait, so that they do not take the memory that it needs. The caller holds the lock.
+// grantWaiting admits waiting reviews: higher classes first, and in the order of arrival. If the first review of a
+// class does not fit, lower classes also wait, so that they do not take the memory that it needs. The caller holds the
+// lock.
 func (p *pool) grantWaiting() {
 	for c := small; c >= ordinary; c-- {
 		for len(p.waiting[c]) > 0 {

@@ -111,11 +111,12 @@ func New(o Options) (*Server, error) {
 // isRooted reports whether the path is empty or begins with a slash.
 func isRooted(of string) bool { return of == "" || strings.HasPrefix(of, "/") }
 
-// isCleanPath reports whether http.ServeMux leaves a path unchanged. It redirects other paths, which the API server does not
-// follow.
+// isCleanPath reports whether http.ServeMux leaves a path unchanged. It redirects other paths, which the API server
+// does not follow.
 func isCleanPath(below string) bool { return below == "" || path.Clean("/"+below) == "/"+below }
 
-// CheckReadiness is a readiness check. It fails until reviews can be answered. It is a healthz.Checker of controller-runtime.
+// CheckReadiness is a readiness check. It fails until reviews can be answered. It is a healthz.Checker of
+// controller-runtime.
 func (s *Server) CheckReadiness(*http.Request) error {
 	select {
 	case <-s.options.Open:

@@ -113,7 +113,8 @@ func headersOf(r *http.Request) http.Header {
 	return all
 }
 
-// responseTimeout returns how long the API server waits for the response. The query parameter timeout contains this time.
+// responseTimeout returns how long the API server waits for the response. The query parameter timeout contains this
+// time.
 func responseTimeout(r *http.Request) time.Duration {
 	said, err := time.ParseDuration(r.URL.Query().Get("timeout"))
 	if err != nil || said <= 0 {
@@ -122,8 +123,8 @@ func responseTimeout(r *http.Request) time.Duration {
 	return min(said, longestReview)
 }
 
-// verifiedCertificates returns the certificates of the client if they were verified. A server can also request certificates without
-// verifying them.
+// verifiedCertificates returns the certificates of the client if they were verified. A server can also request
+// certificates without verifying them.
 func verifiedCertificates(r *http.Request) []*x509.Certificate {
 	if r.TLS == nil || len(r.TLS.VerifiedChains) == 0 {
 		return nil
@@ -131,7 +132,8 @@ func verifiedCertificates(r *http.Request) []*x509.Certificate {
 	return r.TLS.PeerCertificates
 }
 
-// sendRefusal sends an error to the client. It logs errors of this process, and errors of requests only at the debug level.
+// sendRefusal sends an error to the client. It logs errors of this process, and errors of requests only at the debug
+// level.
 func (s *Server) sendRefusal(w http.ResponseWriter, r *http.Request, err error) {
 	status := review.StatusOf(err)
 	var refused *refusal

@@ -102,11 +102,12 @@ func (h *Hook) setPolicies(
 		*effects == admissionregistrationv1.SideEffectClassNoneOnDryRun)
 }
 
-// matchesSelectors reports whether the selectors of the entry match the request. As in the API server, the object selector
-// matches the object or the old object, and the namespace selector does not apply to cluster-scoped objects, except
-// namespaces.
+// matchesSelectors reports whether the selectors of the entry match the request. As in the API server, the object
+// selector matches the object or the old object, and the namespace selector does not apply to cluster-scoped objects,
+// except namespaces.
 func (h Hook) matchesSelectors(r *admissionv1.AdmissionRequest, server *memapi.Server) bool {
-	return (matchesLabels(h.objects, objectLabels(r.Object.Raw)) || matchesLabels(h.objects, objectLabels(r.OldObject.Raw))) &&
+	return (matchesLabels(h.objects, objectLabels(r.Object.Raw)) ||
+		matchesLabels(h.objects, objectLabels(r.OldObject.Raw))) &&
 		(r.Namespace == "" && !isOfNamespace(r) || matchesLabels(h.namespaces, namespaceLabels(r, server)))
 }
 
@@ -139,8 +140,8 @@ func inScope(scope *admissionregistrationv1.ScopeType, r *admissionv1.AdmissionR
 	return inNamespace == (*scope == admissionregistrationv1.NamespacedScope)
 }
 
-// matchesLabels reports whether the labels match the selector. A nil selector matches all objects. Nil labels represent an
-// absent object, which only a nil or an empty selector matches.
+// matchesLabels reports whether the labels match the selector. A nil selector matches all objects. Nil labels represent
+// an absent object, which only a nil or an empty selector matches.
 func matchesLabels(selector *metav1.LabelSelector, of labels.Set) bool {
 	if selector == nil {
 		return true

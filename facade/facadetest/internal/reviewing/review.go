@@ -37,8 +37,8 @@ type review struct {
 	changed  bool
 }
 
-// ReviewRequest sends a request to the matching webhooks, one after the other, like a [memapi.Reviewer]. Mutating webhooks
-// with the reinvocation policy IfNeeded are called a second time if later ones have changed the object.
+// ReviewRequest sends a request to the matching webhooks, one after the other, like a [memapi.Reviewer]. Mutating
+// webhooks with the reinvocation policy IfNeeded are called a second time if later ones have changed the object.
 func (with Reviews) ReviewRequest(
 	ctx context.Context, hooks []Hook, mutating bool, request *admissionv1.AdmissionRequest,
 ) (object []byte, warnings []string, err error) {
@@ -75,8 +75,8 @@ func (with Reviews) ReviewRequest(
 	return object, r.warnings, nil
 }
 
-// callIfMatching calls one webhook if it matches the request. The checks have the order of the API server: selectors and rules,
-// then match conditions, then the support of dry-run requests.
+// callIfMatching calls one webhook if it matches the request. The checks have the order of the API server: selectors
+// and rules, then match conditions, then the support of dry-run requests.
 func (r *review) callIfMatching(ctx context.Context, h Hook) (isCalled, changes bool, err error) {
 	if !h.matchesSelectors(&r.asked, r.Server) {
 		return false, false, nil
@@ -109,8 +109,8 @@ func (r *review) callIfMatching(ctx context.Context, h Hook) (isCalled, changes 
 	return true, changes, err
 }
 
-// requestInRuleVersion returns the request in a version for which the entry has a rule: the client's version, or an equivalent one,
-// to which the objects are converted.
+// requestInRuleVersion returns the request in a version for which the entry has a rule: the client's version, or an
+// equivalent one, to which the objects are converted.
 func (r *review) requestInRuleVersion(h Hook) (asked *admissionv1.AdmissionRequest, matches bool, err error) {
 	if h.hasRule(&r.asked) {
 		return &r.asked, true, nil
@@ -139,7 +139,9 @@ func (r *review) requestInRuleVersion(h Hook) (asked *admissionv1.AdmissionReque
 }
 
 // callAndApply calls the webhook and applies its response to the request.
-func (r *review) callAndApply(ctx context.Context, h Hook, asked *admissionv1.AdmissionRequest) (changes bool, err error) {
+func (r *review) callAndApply(
+	ctx context.Context, h Hook, asked *admissionv1.AdmissionRequest,
+) (changes bool, err error) {
 	// Each call has its own uid, which the response must repeat.
 	one := *asked
 	one.UID = uuid.NewUUID()

@@ -22,8 +22,8 @@ type routine struct {
 	stack string
 }
 
-// stoppedBubble is a bubble whose virtual time has stopped. Two looks with equal signatures have seen the same goroutines in
-// the same states.
+// stoppedBubble is a bubble whose virtual time has stopped. Two looks with equal signatures have seen the same
+// goroutines in the same states.
 type stoppedBubble struct {
 	signature string
 	routines  []routine
@@ -32,8 +32,8 @@ type stoppedBubble struct {
 // headers matches the first line of a stack, whose format is that of the Go runtime.
 var headers = regexp.MustCompile(`^goroutine \d+[^\[\n]* \[(.+)\]:`)
 
-// findStoppedBubbles returns the bubbles whose virtual time has stopped, by id, given the stacks of all goroutines. Such a bubble has
-// no goroutine that can run, and at least one that waits for a mutex.
+// findStoppedBubbles returns the bubbles whose virtual time has stopped, by id, given the stacks of all goroutines.
+// Such a bubble has no goroutine that can run, and at least one that waits for a mutex.
 func findStoppedBubbles(stacks string) map[string]stoppedBubble {
 	found, moving := map[string]stoppedBubble{}, map[string]bool{}
 	for text := range strings.SplitSeq(strings.TrimSpace(stacks), "\n\n") {
@@ -91,8 +91,8 @@ func (r routine) wantsMutex() bool {
 	return strings.HasPrefix(r.state, "sync.Mutex.") || strings.HasPrefix(r.state, "sync.RWMutex.")
 }
 
-// describeWaits returns a message with the goroutines that wait for a mutex, and those that may hold it. The stacks do not
-// show the holder, so the report looks for durable waits within methods of the same type.
+// describeWaits returns a message with the goroutines that wait for a mutex, and those that may hold it. The stacks do
+// not show the holder, so the report looks for durable waits within methods of the same type.
 func (s stoppedBubble) describeWaits() string {
 	var waiting, holding []string
 	owners := map[string]bool{}
@@ -103,7 +103,8 @@ func (s stoppedBubble) describeWaits() string {
 		}
 	}
 	for _, one := range s.routines {
-		if one.isIdle() && slices.ContainsFunc(one.calledFunctions(), func(f string) bool { return owners[ownerOf(f)] }) {
+		if one.isIdle() && slices.ContainsFunc(one.calledFunctions(),
+			func(f string) bool { return owners[ownerOf(f)] }) {
 			holding = append(holding, one.shortenedStack())
 		}
 	}

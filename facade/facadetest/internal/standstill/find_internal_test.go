@@ -88,7 +88,8 @@ func TestFind(t *testing.T) {
 			for _, line := range tc.want {
 				_, after, ok := strings.Cut(rest, line)
 				if !ok {
-					t.Fatalf("%s: %q is missing, or not in this order:\n%s", tc.reason, line, found["7"].describeWaits())
+					t.Fatalf("%s: %q is missing, or not in this order:\n%s", tc.reason, line,
+						found["7"].describeWaits())
 				}
 				rest = after
 			}

@@ -48,9 +48,9 @@ func repeatAfter(after time.Duration, look func()) {
 	})
 }
 
-// GuardBubble watches the bubble of the caller until end is called. If virtual time stops, it calls report once with the
-// reason, on a goroutine outside of the bubble. Outside of a bubble, and in a bubble that is already guarded, it does
-// nothing.
+// GuardBubble watches the bubble of the caller until end is called. If virtual time stops, it calls report once with
+// the reason, on a goroutine outside of the bubble. Outside of a bubble, and in a bubble that is already guarded, it
+// does nothing.
 func GuardBubble(report func(text string)) (end func()) {
 	id := bubbleOf(stackHeader(callerStack()))
 	all.mu.Lock()

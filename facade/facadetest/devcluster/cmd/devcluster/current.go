@@ -45,7 +45,8 @@ func (c *command) runCurrent(ctx context.Context) (code int, err error) {
 	// The user must see the server before agreeing: a context name can be misleading.
 	c.printMessage("the current context of your kubeconfig is %q, its server %s", config.CurrentContext,
 		config.Clusters[current.Cluster].Server)
-	c.printMessage("this applies %s to it, and runs %s on it with the rights of this context", strings.Join(c.Load, ", "),
+	c.printMessage("this applies %s to it, and runs %s on it with the rights of this context",
+		strings.Join(c.Load, ", "),
 		c.program[0])
 	if !c.isConfirmed() {
 		return 1, errDeclined

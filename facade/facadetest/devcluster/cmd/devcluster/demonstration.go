@@ -82,7 +82,8 @@ func (d *demonstration) withConsole() ([]string, error) {
 	return []string{"--console", "--debug-bind-address", address}, listener.Close()
 }
 
-// showCommands prints the commands when the operator is running, so that they appear below the operator's first log lines.
+// showCommands prints the commands when the operator is running, so that they appear below the operator's first log
+// lines.
 func (d *demonstration) showCommands(ctx context.Context) {
 	hasConsole := waitFor(ctx, d.patience, d.consoleAnswers)
 	if ctx.Err() != nil {
@@ -111,7 +112,8 @@ func (d *demonstration) printCommands() {
 		d.printLine("  export KUBECONFIG=%s", d.kubeconfig)
 	}
 	d.printLine("  kubectl get %s -o yaml   # the object, with what the operator has written", d.name)
-	d.printLine("  kubectl label --overwrite %s changed-by=me   # a change: the operator logs its update handlers", d.name)
+	d.printLine("  kubectl label --overwrite %s changed-by=me   # a change: the operator logs its update handlers",
+		d.name)
 	d.printLine("  kubectl delete %s   # the end of the object: the operator logs its delete handlers", d.name)
 }
 
@@ -155,8 +157,8 @@ func (d *demonstration) changeObject(ctx context.Context) {
 		}
 		return last != d.object.GetResourceVersion() && time.Since(since) > changeDelay
 	})
-	d.printLine(`Adding the label changed-by=devcluster to %s: if the operator has handlers for updates, it logs them next.`,
-		d.name)
+	d.printLine(`Adding the label changed-by=devcluster to %s: if the operator has handlers for updates, `+
+		`it logs them next.`, d.name)
 	// Conflicts cannot occur: the patch does not contain a resource version.
 	err = writer.Patch(ctx, current, client.RawPatch(
 		types.MergePatchType, []byte(`{"metadata":{"labels":{"changed-by":"devcluster"}}}`),

@@ -128,7 +128,8 @@ func newLogger(to io.Writer, verbose bool) logr.Logger {
 	return funcr.New(func(_, line string) { _, _ = fmt.Fprintln(to, "devcluster:", line) }, options)
 }
 
-// runCommand executes the command line, and returns the exit code. Code 2 is for wrong arguments, as in the flag package.
+// runCommand executes the command line, and returns the exit code. Code 2 is for wrong arguments, as in the flag
+// package.
 func (c *command) runCommand(arguments []string) (code int, err error) {
 	switch err := c.parseArguments(arguments); {
 	case errors.Is(err, flag.ErrHelp):

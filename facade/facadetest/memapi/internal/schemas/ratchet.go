@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// changedProblems returns the problems with values that the update has changed. An invalid object can be updated as long as its
-// invalid values do not change, as with the ratcheting validation of the real server.
+// changedProblems returns the problems with values that the update has changed. An invalid object can be updated as
+// long as its invalid values do not change, as with the ratcheting validation of the real server.
 func (v *Version) changedProblems(problems field.ErrorList, object, before map[string]any) field.ErrorList {
 	return slices.DeleteFunc(problems, func(problem *field.Error) bool {
 		steps := stepsOf(problem.Field)

@@ -69,8 +69,9 @@ func metadataTypes() map[string]*spec.Schema {
 		"ownerReferences": list(metadataReference("OwnerReference"), spec.Extensions{
 			"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": []any{"uid"},
 		}),
-		"managedFields": list(metadataReference("ManagedFieldsEntry"), spec.Extensions{"x-kubernetes-list-type": "atomic"}),
-		"generation":    *spec.Int64Property(), "deletionGracePeriodSeconds": *spec.Int64Property(),
+		"managedFields": list(metadataReference("ManagedFieldsEntry"),
+			spec.Extensions{"x-kubernetes-list-type": "atomic"}),
+		"generation": *spec.Int64Property(), "deletionGracePeriodSeconds": *spec.Int64Property(),
 	}
 	for _, name := range []string{
 		"name", "generateName", "namespace", "selfLink", "uid", "resourceVersion", "creationTimestamp",

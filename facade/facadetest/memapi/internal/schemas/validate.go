@@ -28,8 +28,8 @@ var blocking = []field.ErrorType{
 	field.ErrorTypeTypeInvalid,
 }
 
-// validateRules evaluates the CEL rules. As in the real server, they are not evaluated if the object has problems that a rule
-// does not expect.
+// validateRules evaluates the CEL rules. As in the real server, they are not evaluated if the object has problems that
+// a rule does not expect.
 func (v *Version) validateRules(problems field.ErrorList, object, before map[string]any) field.ErrorList {
 	switch {
 	case v.rules == nil:
@@ -128,8 +128,8 @@ func translateErrors(at *field.Path, result *validate.Result) field.ErrorList {
 	return problems
 }
 
-// translateError converts one error. The type of the result decides whether rules are evaluated, so it must be that of the real
-// server.
+// translateError converts one error. The type of the result decides whether rules are evaluated, so it must be that of
+// the real server.
 func translateError(at *field.Path, err *openapierrors.Validation) *field.Error {
 	value := err.Value
 	if value == nil {
