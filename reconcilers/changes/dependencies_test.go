@@ -186,7 +186,8 @@ func TestDependencyMistakes(t *testing.T) {
 		"UndeclaredOfUnmatching": {"an undeclared dependency is an error even if its dependent does not match",
 			[]*handlers.Handler{
 				sub("b", ok, afterEnd("aa"), never),
-			}, `sub-handler "b" of handler "p" comes after "aa", which is not declared: declare it before they are run`},
+			}, `sub-handler "b" of handler "p" comes after "aa", which is not declared: declare it before they are ` +
+				`run`},
 	} {
 		run(t, map[string]scenario{name: {tc.reason, func(w *world) {
 			p := w.compact(onCreate("p", w.steps(nil, tc.subs...)), onCreate("q", fails(1, temporaryError{})))

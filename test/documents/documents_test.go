@@ -61,7 +61,7 @@ func TestMessages(t *testing.T) {
 			[]documents.Message{{Level: "info", Text: "Doing", Keys: []string{"a", "b"}, Package: "p"}}, ""},
 		"debug": {"it is shown to those who ask for it", `logf.FromContext(ctx).V(1).Info("Doing" + " so")`,
 			[]documents.Message{{Level: "debug", Text: "Doing so", Package: "p"}}, ""},
-		"error": {"a panic has a stack", `s.log.Error(err, "Failed", append(panics.Stack(err), "a", 1)...)`,
+		"error": {"a panic has a stack", `s.log.Error(err, "Failed", append(panics.StackFields(err), "a", 1)...)`,
 			[]documents.Message{{Level: "error", Text: "Failed", Keys: []string{"a", "stack"}, Package: "p"}}, ""},
 	}
 	for name, c := range cases {

@@ -179,7 +179,7 @@ func keysOf(args []ast.Expr) (keys []string) {
 
 func listed(call *ast.CallExpr) (keys []string) {
 	switch called(call) {
-	case "Stack":
+	case "StackFields":
 		return []string{"stack"}
 	case "append":
 		keys = append(keysOf(call.Args[:1]), keysOf(call.Args[1:])...)

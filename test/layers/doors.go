@@ -25,7 +25,8 @@ var Doors = []Door{
 		"reconcilers/adapters.TestWholeChain"},
 	{"reconcilers/adapters/logging.go", "containPanics", "the logger, for the lines of an attempt",
 		"reconcilers/adapters.TestAttemptsOutliveLogging"},
-	{"reconcilers/execution/outcome.go", "ContainPanic", "methods of errors: RetryAfter, Permanent, Undecodable, Status",
+	{"reconcilers/execution/outcome.go", "ContainPanic",
+		"methods of errors: RetryAfter, Permanent, Undecodable, Status",
 		"reconcilers/adapters.TestErrorsThatPanic"},
 	{"reconcilers/execution/picking.go", "pickByFunction", "lifecycles: Settings.Execution.Lifecycle",
 		"reconcilers/execution.TestPickByFunction"},
@@ -33,7 +34,8 @@ var Doors = []Door{
 		"reconcilers/handlers.TestPrematch"},
 	{"reconcilers/patching/patch.go", "ContainPanics", "functions of Patch, when they are applied for a write",
 		"reconcilers/patching.TestContainedFunctions"},
-	{"reconcilers/owned/waits.go", "pendingWait.evaluateCondition", "conditions of WaitFor", "reconcilers/owned.TestPanicOfAWait"},
+	{"reconcilers/owned/waits.go", "pendingWait.evaluateCondition", "conditions of WaitFor",
+		"reconcilers/owned.TestPanicOfAWait"},
 	{"reconcilers/cause/cause.go", "Lens.withoutProgress", "Clear of progress storages",
 		"reconcilers/changes.TestStoragesThatPanic"},
 	{"reconcilers/storages/copies.go", "containPanic", "methods of storages that return an error",
@@ -68,14 +70,15 @@ var Doors = []Door{
 	{"webhooks/admission/reaching.go", "Admission.keepTunnel", "tunnels", "webhooks/admission.TestTunnelFails"},
 	{"webhooks/internal/server/registration.go", "Server.registerAt", "the webhook server of the project's manager",
 		"webhooks/internal/server.TestRegisterPanics"},
-	{"webhooks/internal/server/serving.go", "Server.callReviewer", "the logger of the project's manager, in all of a review",
+	{"webhooks/internal/server/serving.go", "Server.callReviewer",
+		"the logger of the project's manager, in all of a review",
 		"webhooks/internal/server.TestPanic"},
 }
 
 // guarding is the package of the guards, and guards are its functions that are guards.
 const guarding = "reconcilers/panics"
 
-var guards = []string{"Contain", "Text"}
+var guards = []string{"Contain", "TextOf"}
 
 // guarded lists the functions of the file that use a guard: one of package panics, or recover.
 func guarded(positions *token.FileSet, parsed *ast.File) (found []Func) {
