@@ -60,10 +60,10 @@ func (e panickingError) Unwrap() error { panic(e) }
 func TestContainedFunctions(t *testing.T) {
 	for want, transform := range map[string]patching.Transform{
 		"panic: boo": func(map[string]any) error { panic("boo") },
-		"a patching_test.evil whose text cannot be had, as its method panics": func(map[string]any) error {
+		"a patching_test.panickingError whose text cannot be had, as its method panics": func(map[string]any) error {
 			return panickingError{}
 		},
-		"panic: a patching_test.evil whose text cannot be had, as its method panics": func(map[string]any) error {
+		"panic: a patching_test.panickingError whose text cannot be had, as its method panics": func(map[string]any) error {
 			panic(panickingError{})
 		},
 	} {

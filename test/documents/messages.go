@@ -130,8 +130,8 @@ func isLogger(of ast.Expr) bool {
 	case *ast.CallExpr:
 		name = called(of)
 	}
-	return slices.Contains([]string{
-		"log", "Log", "logger", "Logger", "FromContext", "V", "WithValues", "WithName", "GetLogger",
+	return strings.HasSuffix(name, "Logger") || slices.Contains([]string{
+		"log", "Log", "logger", "FromContext", "V", "WithValues", "WithName", "GetLogger",
 		"OfKind", "OfObject", "OfKindAndObject", "OfHandler",
 	}, name)
 }
