@@ -25,19 +25,19 @@
 //
 //	compact.Packer.New                    stores it as compressed JSON, beside its name, uid and version
 //	source.Events.Create                  receives the event on the informer's goroutine
-//	controller.Controller.Seen            updates the indices and stores the raw event, before anything is queued
+//	controller.Controller.NoteEvent       updates the indices and stores the raw event, before anything is queued
 //	source.PriorityQueue.AddWithOpts      orders requests: deletion, change, retry, resume; timer ticks separately
 //	controller.Controller.Reconcile       gets the request with a slot, and continues on a goroutine of its own
 //	indexes.Readiness.Wait                has blocked it until the indices were filled
-//	controller.Controller.pass            runs one pass over the object, including all steps below
+//	controller.Controller.runPass         runs one pass over the object, including all steps below
 //	controller.Controller.deliverEvents   calls the handlers of raw events
-//	memory.Object.Echoes                  detects an own write that needs no further work; such a pass ends here
-//	memory.Object.Newest                  returns the newer of the cached object and our own last write
-//	compact.Object.Open                   decompresses it; it is decoded for this pass alone
+//	memory.ObjectState.IsEcho             detects an own write that needs no further work; such a pass ends here
+//	memory.ObjectState.NewestState        returns the newer of the cached object and our own last write
+//	compact.CachedObject.Open             decompresses it; it is decoded for this pass alone
 //	changes.Handling.Reconcile            runs rounds until the handlers have no more work in this pass
-//	changes.pass.round                    runs the steps below, in this order
+//	changes.pass.runRound                 runs the steps below, in this order
 //	changes.object.refreshIfUncertain     fetches the object if the answer to our last write was lost
-//	changes.pass.observe                  reads all stored memory of the object
+//	changes.pass.observeObject            reads all stored memory of the object
 //	cause.Lens.New                        builds the essence of the object
 //	cause.Lens.Last                       reads the last-handled essence
 //	cause.Detect                          compares both: old, new, diff, deletion; this gives the reason
@@ -53,28 +53,28 @@
 //	adapters.Select                       selects the handlers: for a creation, update, deletion, resume or field
 //	changes.pass.callDueHandlers          calls the handlers that are due
 //	adapters.Handler.IsDue                decides that for each of them
-//	execution.New                         makes the attempt
+//	execution.NewAttempt                  makes the attempt
 //	adapters.Handler.Start                runs it through the handler's chain, on a goroutine of its own
-//	execution.Attempt.Continue            sets the number of former attempts, and the time since the first one
+//	execution.Attempt.ApplyAccount        sets the number of former attempts, and the time since the first one
 //	adapters.Logging                      adds handler, reason and attempt to the function's logger
 //	adapters.ErrorClasses                 turns the returned error, if any, into an outcome
 //	adapters.SubHandlers                  runs the sub-handlers that the function declares
 //	adapters.Recovery                     turns a panic into an error
 //	adapters.labels                       sets the profiler labels, so that profiles show the cost of each handler
 //	adapters.call                         calls the function
-//	execution.Limits.Judge                decides on success, failure, or a delay before the next attempt
-//	changes.outcomes.conclude             records the outcome
+//	execution.Limits.OutcomeOf            decides on success, failure, or a delay before the next attempt
+//	changes.outcomes.applyOutcome         records the outcome
 //	changes.pass.closeOrContinue          writes the unsaved rest; this closes the cause if all handlers are finished
 //	changes.object.storeHandled           adds the new last-handled configuration to that write
-//	patching.Writer.ApplyRetrying         sends the status first, then one patch, and repeats them after conflicts
-//	changes.outcomes.written              drops the outcomes that have reached the API server
-//	memory.Object.Proceed                 keeps the answer until the cache has it
-//	controller.Controller.conclude        decides when the next pass over the object is due
+//	patching.PatchWriter.ApplyRetrying    sends the status first, then one patch, and repeats them after conflicts
+//	changes.outcomes.markWritten          drops the outcomes that have reached the API server
+//	memory.ObjectState.ApplyPassResult    keeps the answer until the cache has it
+//	controller.Controller.concludePass    decides when the next pass over the object is due
 //	source.PriorityQueue.Release          releases the slot for the next request
 //
-// The informer delivers our own write as an event. Usually memory.Objects.TakeEcho drops it: controller.Controller.Seen
-// calls that before it queues a request. If event handlers need a pass, or the pass that has written is still running,
-// memory.Object.Echoes ends the additional pass instead. If the last pass could not settle the object, such as when a
-// filter may depend on the status that a handler has set, the event gets an ordinary pass, which usually finds nothing
-// to do.
+// The informer delivers our own write as an event. Usually memory.Objects.CheckEcho drops it:
+// controller.Controller.NoteEvent calls that before it queues a request. If event handlers need a pass, or the pass
+// that has written is still running, memory.ObjectState.IsEcho ends the additional pass instead. If the last pass could
+// not settle the object, such as when a filter may depend on the status that a handler has set, the event gets an
+// ordinary pass, which usually finds nothing to do.
 package reconcilers
