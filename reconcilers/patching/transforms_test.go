@@ -58,14 +58,11 @@ func (e panickingError) Unwrap() error { panic(e) }
 // TestContainedFunctions shows that panics of a function, and of the methods of its error, become errors: nothing else
 // recovers them during a write.
 func TestContainedFunctions(t *testing.T) {
+	const noText = "a patching_test.panickingError whose text cannot be had, as its method panics"
 	for want, transform := range map[string]patching.Transform{
-		"panic: boo": func(map[string]any) error { panic("boo") },
-		"a patching_test.panickingError whose text cannot be had, as its method panics": func(map[string]any) error {
-			return panickingError{}
-		},
-		"panic: a patching_test.panickingError whose text cannot be had, as its method panics": func(map[string]any) error {
-			panic(panickingError{})
-		},
+		"panic: boo":       func(map[string]any) error { panic("boo") },
+		noText:             func(map[string]any) error { return panickingError{} },
+		"panic: " + noText: func(map[string]any) error { panic(panickingError{}) },
 	} {
 		patch := patching.Patch{Transforms: patching.ContainPanics([]patching.Transform{transform})}
 		_, err := patch.ApplyTo(map[string]any{})
