@@ -1,0 +1,77 @@
+package main
+
+import (
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestCounts shows each rule of the package comment.
+func TestCounts(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason string
+		source string
+		want   tally
+	}{
+		"Names": {"a word begins with a capital letter after a small one",
+			"package p\n\nfunc removeAPIKey() {}\n\nfunc (T) Get() {}\n",
+			tally{code: 3, functions: 2, words: 3, oneWord: 1}},
+		"Lines": {"a line with code and a comment counts for both",
+			"package p // a\n\n/* b\nc */\nvar x = `\n`\n",
+			tally{code: 3, comments: 3}},
+		"Idioms": {"idioms count in comments only",
+			"package p\n\n// What is here tells more, and what is there was told.\nvar x = \"what is here\"\n",
+			tally{code: 2, comments: 1, what: 2, tells: 2}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got tally
+			if err := got.addFile("p/a.go", []byte(tc.source)); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(tally{})); diff != "" {
+				t.Errorf("%s: -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestReasons shows that the reasons of keyed and unkeyed cases count, and those of named struct types.
+func TestReasons(t *testing.T) {
+	const source = `package p
+
+type scenario struct {
+	first int
+	reason string
+}
+
+var (
+	a = map[string]struct{ reason string }{"x": {"one two three"}, "y": {reason: "a b " + "c d " + "e"}}
+	b = []scenario{{1, "a b c d"}}
+	c = []struct{ other string }{{"not a reason"}}
+)
+`
+	var got tally
+	if err := got.addFile("p/a_test.go", []byte(source)); err != nil {
+		t.Fatal(err)
+	}
+	if got.reasons != 3 || got.short != 2 {
+		t.Errorf("three reasons, two of them short: got %d and %d", got.reasons, got.short)
+	}
+}
+
+// TestDoubledTypes shows that only real types of several packages are doubled.
+func TestDoubledTypes(t *testing.T) {
+	got := tally{types: map[string]map[string]bool{}}
+	for name, file := range (fstest.MapFS{
+		"a/a.go": {Data: []byte("package a\n\ntype (\n\tRecord int\n\tOptions int\n\tAlias = int\n\tunexported int\n)\n")},
+		"b/b.go": {Data: []byte("package b\n\ntype (\n\tRecord int\n\tOptions int\n\tAlias = int\n\tunexported int\n)\n")},
+	}) {
+		if err := got.addFile(name, file.Data); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff([]string{"Record"}, got.doubled()); diff != "" {
+		t.Errorf("-want, +got:\n%s", diff)
+	}
+}
