@@ -87,6 +87,6 @@ func TestScript(t *testing.T) {
 		})
 	}
 	if got, err := session.Script(t.TempDir()); got != nil || err != nil {
-		t.Errorf("no file is no script: got %+v, error %v", got, err)
+		t.Errorf("a missing file is an empty script: got %+v, error %v", got, err)
 	}
 }
