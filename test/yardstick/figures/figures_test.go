@@ -21,12 +21,10 @@ func TestQuantile(t *testing.T) {
 		"none": {reason: "the quantile of no values is not a number", share: 0.5, want: math.NaN()},
 		"one":  {reason: "a single value is every quantile", values: []float64{7}, share: 0.99, want: 7},
 		"odd": {
-			reason: "the order of the values does not matter", values: []float64{9, 1, 5}, share: 0.5, want: 5,
-		},
-		"even": {reason: "the median of an even count is the mean of the middle two", values: []float64{4, 1, 2, 9}, share: 0.5, want: 3},
+			reason: "the order of the values does not matter", values: []float64{9, 1, 5}, share: 0.5, want: 5},
+		"even": {reason: "the mean of the middle two", values: []float64{4, 1, 2, 9}, share: 0.5, want: 3},
 		"interpolated": {
-			reason: "a quantile is interpolated between neighbours", values: []float64{0, 10}, share: 0.99, want: 9.9,
-		},
+			reason: "a quantile is interpolated between neighbours", values: []float64{0, 10}, share: 0.99, want: 9.9},
 		"last": {reason: "the quantile of 1 is the maximum", values: []float64{3, 1, 2}, share: 1, want: 3},
 	}
 	for name, tc := range cases {
@@ -59,8 +57,7 @@ func TestRatio(t *testing.T) {
 			of:     []float64{2, 2}, to: []float64{0, 4}, want: "0.50",
 		},
 		"same": {
-			reason: "equal ratios are printed without a range", of: []float64{1, 2}, to: []float64{1, 2}, want: "1.00",
-		},
+			reason: "equal ratios are printed without a range", of: []float64{1, 2}, to: []float64{1, 2}, want: "1.00"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

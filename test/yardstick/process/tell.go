@@ -24,7 +24,7 @@ func Tell(w io.Writer, word string, value float64) error {
 func TellLatency(w io.Writer, change string, now time.Time) error {
 	sent, err := strconv.ParseInt(change, 10, 64)
 	if err != nil {
-		return nil //nolint:nilerr // the change has no time
+		return nil //nolint:nilerr // it is one of the changes that are not timed
 	}
 	return Tell(w, "latency", float64(now.Sub(time.Unix(0, sent)).Nanoseconds())/1e6)
 }
