@@ -61,7 +61,7 @@ func TestRules(t *testing.T) {
 			},
 		},
 		"NoDocOfCommand": {
-			reason: "the comment of a command may be in its main file",
+			reason: "the comment of a command must be in its code, not in a test",
 			files: map[string]string{
 				"cmd/main.go": "package main\n", "cmd/main_test.go": "// Testing.\npackage main\n",
 			},

@@ -94,7 +94,7 @@ func (c *campaign) tryWith(ctx context.Context, path string) error {
 	return nil
 }
 
-// inParallel runs n tasks on all workers, and calls tell with the number of finished tasks after each.
+// inParallel runs n tasks on all workers, and calls its last argument with the number of finished tasks after each.
 func (c *campaign) inParallel(n int, do, tell func(i int)) {
 	var group sync.WaitGroup
 	var lock sync.Mutex

@@ -95,7 +95,7 @@ func TestAxe(t *testing.T) {
 	dir := alone(t)
 	_, err := programs.Axe(t.Context(), &bytes.Buffer{})
 	if err == nil || !strings.Contains(err.Error(), "npm is needed") {
-		t.Errorf("without npm the error says what is missing: got %v", err)
+		t.Errorf("without npm the error must name npm: got %v", err)
 	}
 	packed := filepath.Join(t.TempDir(), "packed")
 	if err := os.WriteFile(packed, archive(t, "package/axe.min.js", "alert(1)"), 0o600); err != nil {

@@ -96,7 +96,7 @@ func (t *Tally) Counts() Counts {
 	return c
 }
 
-// Await waits until a number reaches the wanted value, and calls tell every two seconds. Calls must not overlap.
+// Await waits until a number reaches the wanted value, and calls its last argument with the present number every two seconds. Calls must not overlap.
 //
 // # Errors
 //

@@ -16,7 +16,7 @@ import (
 // logger writes its values.
 const Fired = `Handler succeeded.*\breason\W+%s\b`
 
-// grace is what the operator has for ending its handlers before it is killed.
+// grace is the time in which the operator must end its handlers before it is killed.
 const grace = 20 * time.Second
 
 // consoleURL matches the line of an operator that serves its console.
