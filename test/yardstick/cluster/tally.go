@@ -96,7 +96,8 @@ func (t *Tally) Counts() Counts {
 	return c
 }
 
-// Await waits until a number reaches the wanted value, and calls its last argument with the present number every two seconds. Calls must not overlap.
+// Await waits until a number reaches the wanted value. It calls its last argument with the present number every two
+// seconds. Calls must not overlap.
 //
 // # Errors
 //
