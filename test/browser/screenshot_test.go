@@ -112,7 +112,7 @@ func TestCompare(t *testing.T) {
 			reason: "one step more than smoothing is a difference",
 			width:  side, spots: side, shade: 0xff - browser.ToleratedShade - 1,
 		},
-		"Equal": {reason: "nothing differs", width: side, tolerable: true},
+		"Equal": {reason: "equal pictures have no difference", width: side, tolerable: true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
