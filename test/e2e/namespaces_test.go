@@ -13,7 +13,7 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-// another makes a namespace of this name.
+// another creates a namespace of this name.
 func another(ctx context.Context, name string) *corev1.Namespace {
 	GinkgoHelper()
 	made := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
@@ -21,7 +21,7 @@ func another(ctx context.Context, name string) *corev1.Namespace {
 	return made
 }
 
-// vanish does what controllers do that are not there: an empty namespace goes when nothing holds it any more.
+// vanish finalizes a namespace like the namespace controller, which does not run here.
 func vanish(ctx context.Context, ns *corev1.Namespace) {
 	GinkgoHelper()
 	Expect(api.Get(ctx, client.ObjectKeyFromObject(ns), ns)).To(Succeed())
@@ -30,7 +30,7 @@ func vanish(ctx context.Context, ns *corev1.Namespace) {
 }
 
 var _ = Describe("Patterns of namespaces", func() {
-	It("are served as namespaces appear and vanish", func(ctx context.Context) {
+	It("follow namespaces that appear and vanish", func(ctx context.Context) {
 		prefix, seen := namespace(ctx), &calls{}
 		another(ctx, prefix+"-a")
 		another(ctx, prefix+"-b")
@@ -48,13 +48,13 @@ var _ = Describe("Patterns of namespaces", func() {
 			Eventually(annotation(ctx, obj, "patterns.example.org"+lastHandled)).ShouldNot(BeNil())
 			Expect(api.Delete(ctx, late)).To(Succeed())
 			remove(ctx, obj)
-			Eventually(now(ctx, obj)).Should(BeNil(), "a namespace that is being deleted is served")
+			Eventually(now(ctx, obj)).Should(BeNil(), "objects in a terminating namespace are handled")
 			vanish(ctx, late)
 			Eventually(running.logs).Should(gbytes.Say(`Namespaces appeared or vanished.*"vanished":\["` + late.Name))
 		}
 		Expect(seen.list()).To(HaveExactElements(HavePrefix("create first"), HavePrefix("create once"),
 			HavePrefix("delete once"), HavePrefix("create twice"), HavePrefix("delete twice"),
-		), "and none of what is left out")
+		), "objects in excluded namespaces are not handled")
 	})
 })
 

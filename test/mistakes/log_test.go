@@ -9,8 +9,8 @@ import (
 	"github.com/go-logr/logr"
 )
 
-// told keeps what a log says of handlers, as people read it: the message, the error, and the values that do not name
-// the object and the attempt.
+// told records the log lines of handlers as users read them: the message, the error, and the values other than the
+// object and the attempt.
 type told struct {
 	mu    *sync.Mutex
 	lines *strings.Builder
@@ -24,7 +24,7 @@ var _ logr.LogSink = told{}
 // Init needs nothing.
 func (told) Init(logr.RuntimeInfo) {}
 
-// Enabled leaves out what is only for those who ask for more.
+// Enabled leaves out debug lines.
 func (told) Enabled(level int) bool { return level == 0 }
 
 // Info keeps a line.

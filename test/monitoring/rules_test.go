@@ -18,7 +18,7 @@ const (
 	runbooks = manual.Alerts + "#"
 )
 
-// The parts of an expression that name something. They are no grammar: Prometheus checks that.
+// The parts of an expression that contain names. They are not a full grammar: Prometheus checks that.
 var (
 	name     = regexp.MustCompile(`\bkopf_[a-z_]+`)
 	matcher  = regexp.MustCompile(`([a-z_]+)\s*(?:=~|!~|!=|=)\s*"([^"]*)"`)
@@ -26,13 +26,13 @@ var (
 	template = regexp.MustCompile(`\$labels\.([a-z_]+)`)
 )
 
-// judge hears what is wrong.
+// judge gets the failures.
 type judge interface {
 	Helper()
 	Errorf(format string, args ...any)
 }
 
-// heard counts that.
+// heard counts the failures.
 type heard int
 
 func (*heard) Helper()                 {}
@@ -104,7 +104,8 @@ func read(t *testing.T, path string) string {
 	return string(text)
 }
 
-// Alerts name metrics, labels and values that there are, say what is wrong by labels that are left, and have a section.
+// TestAlerts checks that alerts use existing metrics, labels and values, describe the problem by remaining labels, and
+// have a section.
 func TestAlerts(t *testing.T) {
 	var file struct {
 		Groups []struct {
@@ -153,7 +154,7 @@ func TestAlerts(t *testing.T) {
 	}
 }
 
-// What is wrong is found.
+// TestWrongExpressionsAreFound shows that wrong expressions fail the checks.
 func TestWrongExpressionsAreFound(t *testing.T) {
 	families, text := table(t), read(t, page)
 	for reason, expression := range map[string]string{

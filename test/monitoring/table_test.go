@@ -27,7 +27,7 @@ type family struct {
 	Labels []string
 }
 
-// recording is a registry that keeps what is registered: families without any value cannot be collected.
+// recording is a registry that records the registered metrics: families without a value cannot be collected.
 type recording struct {
 	*prometheus.Registry
 
@@ -122,7 +122,8 @@ func whole() *kopf.Operator {
 	return op
 }
 
-// What an operator registers is what the page says, and what it tells is as Prometheus wants it.
+// TestTheTableHasEveryMetric shows that the page lists every registered metric, and that the values follow the rules of
+// Prometheus.
 func TestTheTableHasEveryMetric(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, registry := memapi.New(), &recording{Registry: prometheus.NewRegistry()}
@@ -142,7 +143,7 @@ func TestTheTableHasEveryMetric(t *testing.T) {
 			silent := []string{"kopf_children_repaired_total", "kopf_memory_losses_total", "kopf_handler_loops_total"}
 			if !slices.Contains(waiting, name) && !slices.Contains(told(t, registry), name) &&
 				!slices.Contains(silent, name) {
-				t.Errorf("%s is never told", name)
+				t.Errorf("%s never has a value", name)
 			}
 		}
 		if err := r.Stop(); err != nil {
@@ -151,7 +152,7 @@ func TestTheTableHasEveryMetric(t *testing.T) {
 	})
 }
 
-// told are the names of the families with values. All are checked.
+// told returns the names of the families with values, and checks all of them.
 func told(t *testing.T, registry *recording) (names []string) {
 	t.Helper()
 	families, err := registry.Gather()

@@ -13,8 +13,8 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-// die runs the operator until it is about to write the rest of an object whose status it has just written. There it
-// kills its own process, as nobody else could do it in time.
+// die runs the operator until it is about to send the main patch of an object whose status patch it has just sent.
+// There it kills its own process, because an external kill would be too late.
 func die(op *kopf.Operator) error {
 	config, err := ctrl.GetConfig()
 	if err != nil {
@@ -35,7 +35,7 @@ func die(op *kopf.Operator) error {
 
 type deadly struct {
 	next   http.RoundTripper
-	status atomic.Bool // it was written
+	status atomic.Bool // a status patch succeeded
 }
 
 func (d *deadly) RoundTrip(request *http.Request) (*http.Response, error) {

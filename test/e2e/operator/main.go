@@ -1,5 +1,5 @@
-// Command operator is what the end-to-end tests kill: an operator in a process of its own. Each call of a handler is a
-// line on its standard output.
+// Command operator is an operator in its own process, which the end-to-end tests kill. It prints one line for each call
+// of a handler.
 package main
 
 import (
@@ -37,10 +37,10 @@ func newOperator(namespaces ...string) *kopf.Operator {
 	return op
 }
 
-// quiet is longer than a checkpoint takes.
+// quiet is longer than saving a result takes.
 const quiet = 5 * time.Second
 
-// slowness is how long the second handler takes: E2E_SLOW, or no time.
+// slowness returns how long the second handler runs: E2E_SLOW, or zero.
 func slowness() time.Duration {
 	slow, _ := time.ParseDuration(os.Getenv("E2E_SLOW"))
 	return slow

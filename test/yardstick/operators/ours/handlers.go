@@ -13,13 +13,13 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/yardstick/process"
 )
 
-// interval is that of the timers.
+// interval is the interval of the timers.
 const interval = 5 * time.Second
 
-// handlers have what is counted over all objects.
+// handlers counts timer calls over all objects.
 type handlers struct{ ticks atomic.Int64 }
 
-// register has the same handlers for objects with a Go type and without.
+// register registers the same handlers for objects with and without a Go type.
 func register[T client.Object](h *handlers, examples kopf.Selection[T], scenario string, field func(T) string) {
 	examples.OnCreate("create_fn", func(_ context.Context, c *kopf.Change[T]) error {
 		c.SetResult(map[string]any{"message": "created " + c.Object.GetName()})
@@ -49,7 +49,7 @@ func (h *handlers) tellTicks() error {
 	return process.Tell(os.Stdout, "ticks", float64(h.ticks.Load()))
 }
 
-// registerPods has an index of the pods by node, and tells when it has seen so many.
+// registerPods maintains an index of the pods by node, and prints a line when it has seen count pods.
 func registerPods(op *kopf.Operator, count int) {
 	pods := kopf.For(op, &corev1.Pod{})
 	kopf.NewIndex(pods, "by-node", func(_ context.Context, p *corev1.Pod) (map[string]string, error) {
