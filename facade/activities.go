@@ -43,14 +43,14 @@ type Activity struct {
 	cluster serving.Cluster // as the flags select it, for LoginWithKubeconfig
 }
 
-// activityOf returns the argument of a handler. In a program, the startup has a client of its own, because the manager
+// newActivity returns the argument of a handler. In a program, the startup has a client of its own, because the manager
 // does not exist before the settings are final.
-func (op *Operator) activityOf(activity string, call *handlers.Invocation) *Activity {
+func (op *Operator) newActivity(activity string, call *handlers.Invocation) *Activity {
 	op.registry.Lock()
 	defer op.registry.Unlock()
 	// A copy, because handlers run concurrently with the operator. Only the startup gets the settings that will be
 	// used.
-	settings := op.settings.values.clone()
+	settings := op.settings.values.deepCopySlices()
 	a := &Activity{
 		ID: call.Handler.ID, Retry: call.Retry, Started: call.Started, Settings: &settings, cluster: op.flags.Cluster,
 	}
@@ -67,12 +67,12 @@ func (op *Operator) activityOf(activity string, call *handlers.Invocation) *Acti
 	return a
 }
 
-// act registers a handler of an activity. The parameter missing is true if the user's function is nil.
-func (op *Operator) act(
+// registerActivity registers a handler of an activity. The parameter missing is true if the user's function is nil.
+func (op *Operator) registerActivity(
 	verb, activity, id string, opts []activityOption, missing bool,
 	fn func(ctx context.Context, a *Activity) (any, error),
 ) {
-	where := registry.Location()
+	where := registry.CallerLocation()
 	// There is no registry to keep the error. The set-up of the next operator returns it.
 	if op == nil {
 		registry.AddOwnerless(fmt.Errorf("%s(%q): %w", verb, id, errNoOperator))
@@ -82,7 +82,7 @@ func (op *Operator) act(
 	h := &handlers.Handler{
 		ID: id, Family: handlers.Acting, Location: where, Activity: activity, Often: activity == activities.Probe,
 		Act: func(ctx context.Context, call *handlers.Invocation) (any, error) {
-			return fn(ctx, op.activityOf(activity, call))
+			return fn(ctx, op.newActivity(activity, call))
 		},
 	}
 	_, wrong := applyOptions(h, asOptions(opts))
@@ -95,7 +95,7 @@ func (op *Operator) act(
 func (op *Operator) OnStartup(
 	id string, fn func(ctx context.Context, a *Activity) error, opts ...activityOption,
 ) {
-	op.act("OnStartup", activities.Startup, id, opts, fn == nil, func(ctx context.Context, a *Activity) (any, error) {
+	op.registerActivity("OnStartup", activities.Startup, id, opts, fn == nil, func(ctx context.Context, a *Activity) (any, error) {
 		return nil, fn(ctx, a)
 	})
 }
@@ -105,7 +105,7 @@ func (op *Operator) OnStartup(
 func (op *Operator) OnCleanup(
 	id string, fn func(ctx context.Context, a *Activity) error, opts ...activityOption,
 ) {
-	op.act("OnCleanup", activities.Cleanup, id, opts, fn == nil, func(ctx context.Context, a *Activity) (any, error) {
+	op.registerActivity("OnCleanup", activities.Cleanup, id, opts, fn == nil, func(ctx context.Context, a *Activity) (any, error) {
 		return nil, fn(ctx, a)
 	})
 }
@@ -116,14 +116,14 @@ func (op *Operator) OnCleanup(
 func (op *Operator) OnProbe(
 	id string, fn func(ctx context.Context, a *Activity) (any, error), opts ...activityOption,
 ) {
-	op.act("OnProbe", activities.Probe, id, opts, fn == nil, func(ctx context.Context, a *Activity) (any, error) {
-		return encoded(fn(ctx, a))
+	op.registerActivity("OnProbe", activities.Probe, id, opts, fn == nil, func(ctx context.Context, a *Activity) (any, error) {
+		return encodeResult(fn(ctx, a))
 	})
 }
 
-// encoded encodes the result of a probe to JSON, once for all requests. An encoding error is a permanent error of the
+// encodeResult encodes the result of a probe to JSON, once for all requests. An encoding error is a permanent error of the
 // probe, not an error of the requests.
-func encoded(result any, err error) (any, error) {
+func encodeResult(result any, err error) (any, error) {
 	if result == nil || err != nil {
 		return nil, err
 	}
@@ -182,7 +182,7 @@ type ConnectionInfo struct {
 func (op *Operator) OnLogin(
 	id string, fn func(ctx context.Context, a *Activity) (*ConnectionInfo, error), opts ...activityOption,
 ) {
-	op.act("OnLogin", activities.Login, id, opts, fn == nil, func(ctx context.Context, a *Activity) (any, error) {
+	op.registerActivity("OnLogin", activities.Login, id, opts, fn == nil, func(ctx context.Context, a *Activity) (any, error) {
 		// A nil pointer in an interface is not nil: return an untyped nil.
 		info, err := fn(ctx, a)
 		if info == nil {
@@ -200,17 +200,17 @@ func LoginWithKubeconfig(_ context.Context, a *Activity) (*ConnectionInfo, error
 	if a != nil {
 		of = a.cluster
 	}
-	return given(connection.Kubeconfig(of.Kubeconfig, of.Context))
+	return newConnectionInfo(connection.FromKubeconfig(of.Kubeconfig, of.Context))
 }
 
 // LoginWithServiceAccount returns the credentials of the pod with priority 20; nil outside of a cluster. Kopf:
 // login_with_service_account.
 func LoginWithServiceAccount(context.Context, *Activity) (*ConnectionInfo, error) {
-	return given(connection.ServiceAccount())
+	return newConnectionInfo(connection.FromServiceAccount())
 }
 
-// given converts credentials to the exported type. Errors are permanent, because a retry would read the same file.
-func given(info *credentials.Info, err error) (*ConnectionInfo, error) {
+// newConnectionInfo converts credentials to the exported type. Errors are permanent, because a retry would read the same file.
+func newConnectionInfo(info *credentials.Info, err error) (*ConnectionInfo, error) {
 	if err != nil {
 		return nil, Permanent(err)
 	}

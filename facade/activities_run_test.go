@@ -57,7 +57,7 @@ func (j *journal) count() int {
 	return len(j.lines)
 }
 
-func (j *journal) want(t *testing.T, lines ...string) {
+func (j *journal) requireLines(t *testing.T, lines ...string) {
 	t.Helper()
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -66,8 +66,8 @@ func (j *journal) want(t *testing.T, lines ...string) {
 	}
 }
 
-// embed sets the operator up in a new manager and starts that manager. The returned function stops it.
-func embed(t *testing.T, server http.RoundTripper, op *kopf.Operator) (stop func() error) {
+// startInManager sets the operator up in a new manager and starts that manager. The returned function stops it.
+func startInManager(t *testing.T, server http.RoundTripper, op *kopf.Operator) (stop func() error) {
 	t.Helper()
 	m, err := ctrl.NewManager(memapi.Config(server), ctrl.Options{
 		Scheme: newScheme(t), Metrics: metricsserver.Options{BindAddress: "0"}, Logger: logr.Discard(),
@@ -78,11 +78,11 @@ func embed(t *testing.T, server http.RoundTripper, op *kopf.Operator) (stop func
 	if err != nil {
 		t.Fatal(err)
 	}
-	return embedded(t, m)
+	return startManager(t, m)
 }
 
-// embedded starts a manager. The returned function stops it and returns the error of Start.
-func embedded(t *testing.T, m ctrl.Manager) (stop func() error) {
+// startManager starts a manager. The returned function stops it and returns the error of Start.
+func startManager(t *testing.T, m ctrl.Manager) (stop func() error) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var ended error
 	done := make(chan struct{})
@@ -127,7 +127,7 @@ func TestActivitiesInAManager(t *testing.T) {
 			seen.add("cleanup")
 			return nil
 		})
-		stop := embed(t, server, op)
+		stop := startInManager(t, server, op)
 		time.Sleep(24 * time.Hour)
 		exited := time.Now()
 		go func() {
@@ -140,7 +140,7 @@ func TestActivitiesInAManager(t *testing.T) {
 		if took := time.Since(exited).Round(time.Second); took != 10*time.Second {
 			t.Errorf("handlers get the exit timeout that the startup handler has set: the exit took %s", took)
 		}
-		seen.want(t, "startup first", "startup first", "create", "exiting", "created", "cleanup")
+		seen.requireLines(t, "startup first", "startup first", "create", "exiting", "created", "cleanup")
 	})
 }
 
@@ -211,7 +211,7 @@ func TestStartupFailsAManager(t *testing.T) {
 					t.Error("cleanup handlers do not run after a failed startup")
 					return nil
 				})
-				stop := embed(t, server, op)
+				stop := startInManager(t, server, op)
 				time.Sleep(time.Hour)
 				err := stop()
 				if err == nil || slices.ContainsFunc(c.want, func(want string) bool {
@@ -243,7 +243,7 @@ func TestExitDuringStartupInAManager(t *testing.T) {
 					}
 					return context.Cause(ctx)
 				})
-				stop := embed(t, server, op)
+				stop := startInManager(t, server, op)
 				time.Sleep(time.Minute)
 				began := time.Now()
 				if err := stop(); err != nil {

@@ -107,7 +107,7 @@ func TestClientsOfActivities(t *testing.T) {
 			t.Error(err)
 		}
 		const rest = " by activities.example.org, <nil>, limit 7, finalizer activities.example.org/finalizer"
-		seen.want(t, "probe"+rest, "cleanup"+rest)
+		seen.requireLines(t, "probe"+rest, "cleanup"+rest)
 	})
 }
 
@@ -122,13 +122,13 @@ func TestClientOfStartupInAManager(t *testing.T) {
 			seen.add(fmt.Sprintf("by %s, %v", server.by.Load(), err))
 			return err
 		}, kopf.Retries(1))
-		stop := embed(t, server, op)
+		stop := startInManager(t, server, op)
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		if err := stop(); err != nil {
 			t.Error(err)
 		}
-		seen.want(t, "by activities.example.org, <nil>")
+		seen.requireLines(t, "by activities.example.org, <nil>")
 	})
 }
 

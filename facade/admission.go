@@ -59,7 +59,7 @@ type Admission[T client.Object] struct {
 	keys  *listKeys
 	// finalizer is the name of the operator's finalizer, which handlers cannot remove.
 	finalizer string
-	mistakes  *mistakes
+	mistakes  *loggedMistakes
 	mutating  bool
 	before    []byte             // JSON of Object before the call; only for mutating handlers
 	original  *codec.Original[T] // Object before the call, to find lost changes; nil unless checked
@@ -86,7 +86,7 @@ type AdmissionFunc[T client.Object] func(ctx context.Context, a *Admission[T]) e
 // Filters apply to Object. Deletions need [Operations]("DELETE") or [AsKopf]. The operator's own writes are not
 // reviewed. The id ends the path of the webhook.
 func (s Selection[T]) Validate(id string, fn AdmissionFunc[T], opts ...admissionOption) {
-	admit(s, admitting[T]{verb: "Validate", id: id, call: fn}, opts)
+	registerAdmission(s, admissionRegistration[T]{verb: "Validate", id: id, call: fn}, opts)
 }
 
 // Mutate registers a handler that may change the object before it is stored, or deny the request. Kopf: on.mutate.
@@ -94,25 +94,25 @@ func (s Selection[T]) Validate(id string, fn AdmissionFunc[T], opts ...admission
 // It changes a.Object in place or by Patch, and must be idempotent. Fields that T does not have survive. Deletions need
 // [Operations]("DELETE") alone.
 func (s Selection[T]) Mutate(id string, fn AdmissionFunc[T], opts ...admissionOption) {
-	admit(s, admitting[T]{verb: "Mutate", id: id, call: fn, mutating: true}, opts)
+	registerAdmission(s, admissionRegistration[T]{verb: "Mutate", id: id, call: fn, mutating: true}, opts)
 }
 
-// admitting holds the arguments of Validate and Mutate.
-type admitting[T client.Object] struct {
+// admissionRegistration holds the arguments of Validate and Mutate.
+type admissionRegistration[T client.Object] struct {
 	verb, id    string
 	call        AdmissionFunc[T]
 	mutating    bool
 	subresource string // with objects of another kind than the selection; see ForSubresource
 }
 
-// admit registers an admission handler.
-func admit[T client.Object](s Selection[T], fn admitting[T], opts []admissionOption) {
+// registerAdmission registers an admission handler.
+func registerAdmission[T client.Object](s Selection[T], fn admissionRegistration[T], opts []admissionOption) {
 	h := handlers.Handler{
 		ID: fn.id, Family: handlers.Admitting, Mutating: fn.mutating, Subresource: fn.subresource, ReadsText: true,
 	}
-	chosen, ok := prepare(s, &h, fn.verb, fn.call == nil, asOptions(opts), nil)
+	chosen, ok := prepareHandler(s, &h, fn.verb, fn.call == nil, asOptions(opts), nil)
 	// These checks need the options of the handler, which are applied at this point.
-	for _, problem := range append(fn.problems(&h), fn.addRequestFilter(s, &h, chosen)) {
+	for _, problem := range append(fn.optionProblems(&h), fn.addRequestFilter(s, &h, chosen)) {
 		if problem == nil {
 			continue
 		}
@@ -124,27 +124,27 @@ func admit[T client.Object](s Selection[T], fn admitting[T], opts []admissionOpt
 	}
 	// The webhook configuration can contain these requirements as matchConditions, so that the API server sends fewer
 	// requests. The filters still decide.
-	h.Requires = append(slices.Clip(s.requires), fieldRequires(h.Field, chosen)...)
+	h.Requires = append(slices.Clip(s.requires), fieldRequirements(h.Field, chosen)...)
 	setFunction(&h, fn.call)
 	// One value for all calls of the handler: each mistake is logged once.
-	said := &mistakes{}
+	said := &loggedMistakes{}
 	h.Call = func(ctx context.Context, call *handlers.Invocation) error {
 		a, err := fn.newAdmission(ctx, s, call, said)
 		if err != nil {
 			return err
 		}
 		// A Memo recognizes the objects of a running review by their pointers.
-		defer s.op.reviewed.Begin(call.Admission, a.Object, a.Old)()
+		defer s.op.reviewed.BeginReview(call.Admission, a.Object, a.Old)()
 		// After the end of ctx, the API server no longer waits. Do not save changes then.
 		err = fn.call(ctx, a)
-		return a.end(cmp.Or(err, context.Cause(ctx)))
+		return a.finishCall(cmp.Or(err, context.Cause(ctx)))
 	}
-	s.kind.Registry.Register(registry.HandlerEntry{Kind: s.kind, Verb: fn.verb, Handler: &h})
+	s.kind.Registry.RegisterHandler(registry.HandlerEntry{Kind: s.kind, Verb: fn.verb, Handler: &h})
 }
 
 // Resource describes the kind of the object, see [Change.Resource].
 func (a *Admission[T]) Resource() Resource {
-	a.needCall()
+	a.mustHaveCall()
 	return resourceOf(*a.call.Resource)
 }
 
@@ -153,7 +153,7 @@ func (a *Admission[T]) GetObject() T { return a.Object }
 
 // Latest returns a copy of a.Object.
 func (a *Admission[T]) Latest() T {
-	a.needCall()
+	a.mustHaveCall()
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.codec.Copy(a.Object)
@@ -162,11 +162,11 @@ func (a *Admission[T]) Latest() T {
 // Warning adds a warning for clients such as kubectl. Kopf: warnings.
 func (a *Admission[T]) Warning(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
-	a.do(func() error {
+	a.runLocked(func() error {
 		if a.call.Writes == nil {
 			return errOnlyReading
 		}
-		a.call.Admission.Warn(text)
+		a.call.Admission.AddWarning(text)
 		return nil
 	})
 }
@@ -181,46 +181,46 @@ func (s Selection[T]) AddError(err error) {
 // Raw returns copies of both objects with fields that T lacks, and with changes of earlier handlers. A deletion has a
 // nil object, a creation a nil old.
 func (a *Admission[T]) Raw() (object, old *Unstructured) {
-	a.needCall()
+	a.mustHaveCall()
 	if asked := a.call.Admission; asked.Object != nil {
-		object = a.dynamic(a.raw)
+		object = a.unstructuredCopy(a.rawObject)
 	}
 	if asked := a.call.Admission; asked.Old != nil {
-		old = a.dynamic(asked.Old.Value)
+		old = a.unstructuredCopy(asked.Old.Value)
 	}
 	return object, old
 }
 
-// dynamic returns a copy of a value for the handler, as an object without a Go type.
-func (a *Admission[T]) dynamic(of func() (map[string]any, error)) *Unstructured {
-	own, _ := diff.Copy(a.valueOf(of)).(map[string]any)
+// unstructuredCopy returns a copy of a value for the handler, as an object without a Go type.
+func (a *Admission[T]) unstructuredCopy(of func() (map[string]any, error)) *Unstructured {
+	own, _ := diff.DeepCopy(a.requestValue(of)).(map[string]any)
 	return &unstructured.Unstructured{Object: own}
 }
 
 // Diff returns the changes from the old object to the new one by raw values, without those of handlers. Kopf: diff.
 func (a *Admission[T]) Diff() Diff {
-	a.needCall()
+	a.mustHaveCall()
 	asked := a.call.Admission
-	before, after := a.ownValue(asked.Old), a.ownValue(asked.Object)
+	before, after := a.ownedValue(asked.Old), a.ownedValue(asked.Object)
 	return Diff(diff.Compute(orNull(before), orNull(after)))
 }
 
-// ownValue returns an object that the handler may modify. If the text is available, it is decoded again: a copy of the
+// ownedValue returns an object that the handler may modify. If the text is available, it is decoded again: a copy of the
 // shared value would keep both in memory.
-func (a *Admission[T]) ownValue(of *jsontext.Object) map[string]any {
-	if of.Encoded() {
-		return a.valueOf(jsontext.New(of.Text()).Value)
+func (a *Admission[T]) ownedValue(of *jsontext.LazyObject) map[string]any {
+	if of.IsEncoded() {
+		return a.requestValue(jsontext.New(of.Text()).Value)
 	}
-	value := a.valueOf(of.Value)
-	own, _ := diff.Copy(value).(map[string]any)
+	value := a.requestValue(of.Value)
+	own, _ := diff.DeepCopy(value).(map[string]any)
 	return own
 }
 
-// valueOf returns a shared value of the request. An error fails the handler when it returns.
-func (a *Admission[T]) valueOf(of func() (map[string]any, error)) (value map[string]any) {
+// requestValue returns a shared value of the request. An error fails the handler when it returns.
+func (a *Admission[T]) requestValue(of func() (map[string]any, error)) (value map[string]any) {
 	value, err := of()
 	if err != nil {
-		a.do(func() error { return err })
+		a.runLocked(func() error { return err })
 	}
 	return value
 }

@@ -31,21 +31,21 @@ const (
 
 var errTooLarge = errors.New("the size must be 100 at most")
 
-// handWritten is the validator of a project without this package.
-type handWritten struct{}
+// plainValidator is the validator of a project without this package.
+type plainValidator struct{}
 
-func (handWritten) ValidateCreate(_ context.Context, w *Widget) (admission.Warnings, error) {
-	return handWritten{}.ValidateUpdate(nil, nil, w) //nolint:staticcheck // no context is needed
+func (plainValidator) ValidateCreate(_ context.Context, w *Widget) (admission.Warnings, error) {
+	return plainValidator{}.ValidateUpdate(nil, nil, w) //nolint:staticcheck // no context is needed
 }
 
-func (handWritten) ValidateUpdate(_ context.Context, _, w *Widget) (admission.Warnings, error) {
+func (plainValidator) ValidateUpdate(_ context.Context, _, w *Widget) (admission.Warnings, error) {
 	if w.Spec.Size > 100 {
 		return nil, errTooLarge
 	}
 	return nil, nil
 }
 
-func (handWritten) ValidateDelete(context.Context, *Widget) (admission.Warnings, error) {
+func (plainValidator) ValidateDelete(context.Context, *Widget) (admission.Warnings, error) {
 	return nil, nil
 }
 
@@ -81,7 +81,7 @@ func serveValidators(t testing.TB) http.Handler {
 	if err := op.SetupWithManager(m); err != nil {
 		t.Fatal(err)
 	}
-	on.Register(byHand, admission.WithValidator(types, handWritten{}))
+	on.Register(byHand, admission.WithValidator(types, plainValidator{}))
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() { done <- m.Start(ctx) }()

@@ -20,15 +20,15 @@ import (
 )
 
 // newAdmission creates the argument of the handler. The filter of WhenRequest also uses it, without mistakes.
-func (fn admitting[T]) newAdmission(
-	ctx context.Context, s Selection[T], call *handlers.Invocation, said *mistakes,
+func (fn admissionRegistration[T]) newAdmission(
+	ctx context.Context, s Selection[T], call *handlers.Invocation, said *loggedMistakes,
 ) (*Admission[T], error) {
 	// All handlers share the request: clone the parts that a handler could modify.
 	asked, cluster := call.Admission, s.op.clients
 	a := &Admission[T]{
 		HasOld: asked.Old != nil, Operation: admissionv1.Operation(asked.Operation), Subresource: asked.Subresource,
 		Name: asked.Name, Namespace: asked.Namespace, DryRun: asked.DryRun,
-		Headers: asked.Headers.Clone(), PeerCertificates: copied(asked.PeerCertificates), ID: call.Handler.ID,
+		Headers: asked.Headers.Clone(), PeerCertificates: cloneCertificates(asked.PeerCertificates), ID: call.Handler.ID,
 		Client: cluster.client, APIReader: cluster.live, log: logf.FromContext(ctx), codec: s.codec, call: call,
 		keys: cluster.keys, finalizer: cluster.finalizer, mistakes: said, mutating: call.Handler.Mutating,
 	}
@@ -41,15 +41,15 @@ func (fn admitting[T]) newAdmission(
 			return nil, err
 		}
 	}
-	if err := a.decode(); err != nil {
+	if err := a.decodeObjects(); err != nil {
 		return nil, err
 	}
 	// After a timeout, the handler is not called.
-	return a, cmp.Or(context.Cause(ctx), a.take())
+	return a, cmp.Or(context.Cause(ctx), a.recordOriginal())
 }
 
-// copied returns copies of the certificates: the handlers of a request share them, and could change them.
-func copied(certificates []*x509.Certificate) (own []*x509.Certificate) {
+// cloneCertificates returns copies of the certificates: the handlers of a request share them, and could change them.
+func cloneCertificates(certificates []*x509.Certificate) (own []*x509.Certificate) {
 	for _, one := range certificates {
 		if again, err := x509.ParseCertificate(slices.Clone(one.Raw)); err == nil {
 			own = append(own, again)
@@ -58,11 +58,11 @@ func copied(certificates []*x509.Certificate) (own []*x509.Certificate) {
 	return own
 }
 
-// decode decodes the objects into T. A requested object must decode. In a stored object, fields that do not fit are
+// decodeObjects decodes the objects into T. A requested object must decode. In a stored object, fields that do not fit are
 // dropped: the object could not be deleted or repaired otherwise.
-func (a *Admission[T]) decode() (err error) {
+func (a *Admission[T]) decodeObjects() (err error) {
 	asked := a.call.Admission
-	a.Object, err = a.codec.DecodeFrom(a.call.Given, a.raw)
+	a.Object, err = a.codec.DecodeFrom(a.call.Given, a.rawObject)
 	// Without a requested object, Given is the stored object.
 	if err != nil && asked.Object != nil {
 		return err
@@ -80,12 +80,12 @@ func (a *Admission[T]) decode() (err error) {
 	return nil
 }
 
-// raw returns the object with the changes of earlier handlers. It is shared: callers must not modify it.
-func (a *Admission[T]) raw() (map[string]any, error) {
+// rawObject returns the object with the changes of earlier handlers. It is shared: callers must not modify it.
+func (a *Admission[T]) rawObject() (map[string]any, error) {
 	if a.call.Object != nil {
 		return a.call.Object, nil
 	}
-	return a.call.Admission.Body().Value()
+	return a.call.Admission.ReviewedObject().Value()
 }
 
 // checkKind rejects objects of a subresource with its own kind, such as a Scale. Decoded into T, such an object would
@@ -94,7 +94,7 @@ func (a *Admission[T]) checkKind() error {
 	if _, dynamic := any(a.Object).(*Unstructured); dynamic || a.Subresource == "" {
 		return nil
 	}
-	object, err := a.raw()
+	object, err := a.rawObject()
 	if err != nil {
 		return err
 	}
@@ -110,11 +110,11 @@ func (a *Admission[T]) checkKind() error {
 // comparison keeps another copy and decodes the object again, which a warning is not worth for larger objects.
 const mostLooked = 256 << 10
 
-// take keeps the object as it is before the call, to find the changes of the handler afterwards.
-func (a *Admission[T]) take() (err error) {
+// recordOriginal keeps the object as it is before the call, to find the changes of the handler afterwards.
+func (a *Admission[T]) recordOriginal() (err error) {
 	if a.mutating {
-		a.before, err = a.codec.Text(a.Object)
-	} else if len(a.call.Admission.Body().Text()) <= mostLooked && a.mistakes.looks() {
+		a.before, err = a.codec.JSONText(a.Object)
+	} else if len(a.call.Admission.ReviewedObject().Text()) <= mostLooked && a.mistakes.shouldCheckCall() {
 		a.original = a.codec.NewOriginal(a.Object)
 	}
 	return err
@@ -132,8 +132,8 @@ func (a *Admission[T]) Patch(change func(object T)) {
 
 // TryPatch is Patch with a function that can fail; then a.Object is unchanged, and the request is denied.
 func (a *Admission[T]) TryPatch(change func(object T) error) {
-	a.do(func() error {
-		if err := a.changeable(); err != nil {
+	a.runLocked(func() error {
+		if err := a.checkChangeable(); err != nil {
 			return fmt.Errorf("patching the object by handler %q: %w", a.ID, err)
 		}
 		// The function changes a copy, so that a.Object is unchanged if it fails.
@@ -142,13 +142,13 @@ func (a *Admission[T]) TryPatch(change func(object T) error) {
 		if err != nil {
 			return fmt.Errorf("patching the object by handler %q: %w", a.ID, err)
 		}
-		a.codec.Replace(a.Object, tried)
+		a.codec.ReplaceContent(a.Object, tried)
 		return nil
 	})
 }
 
-// changeable returns an error if the handler cannot change the object.
-func (a *Admission[T]) changeable() error {
+// checkChangeable returns an error if the handler cannot change the object.
+func (a *Admission[T]) checkChangeable() error {
 	switch {
 	case a.call.Writes == nil:
 		return errOnlyReading
@@ -161,10 +161,10 @@ func (a *Admission[T]) changeable() error {
 	}
 }
 
-// do runs one method call at a time. It keeps the error until the handler returns, because these methods do not return
+// runLocked runs one method call at a time. It keeps the error until the handler returns, because these methods do not return
 // errors.
-func (a *Admission[T]) do(act func() error) {
-	a.needCall()
+func (a *Admission[T]) runLocked(act func() error) {
+	a.mustHaveCall()
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.returned {
@@ -176,9 +176,9 @@ func (a *Admission[T]) do(act func() error) {
 	}
 }
 
-// end finishes the call after the function has returned: it rejects later method calls, joins the errors of earlier
+// finishCall finishes the call after the function has returned: it rejects later method calls, joins the errors of earlier
 // ones with err, and saves the changes of a mutating handler.
-func (a *Admission[T]) end(err error) error {
+func (a *Admission[T]) finishCall(err error) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.returned = true
@@ -189,34 +189,34 @@ func (a *Admission[T]) end(err error) error {
 		return err
 	}
 	if a.mutating {
-		return a.remember()
+		return a.rememberEdits()
 	}
 	// A validating handler cannot change the object. Warn once if it has tried to.
 	if a.original == nil {
 		return nil
 	}
-	if fields := a.original.Lost(a.raw); len(fields) > 0 && a.mistakes.inPlace.CompareAndSwap(false, true) {
+	if fields := a.original.LostFields(a.rawObject); len(fields) > 0 && a.mistakes.inPlace.CompareAndSwap(false, true) {
 		logging.Warn(a.log, "Validating handler changed its copy of the object, which is stored nowhere; logged once "+
 			"for the handler", "fields", fields, "instead", "Mutate")
 	}
 	return nil
 }
 
-// remember turns all changes to a.Object into one change of the raw object, which may have fields that T lacks.
-func (a *Admission[T]) remember() error {
+// rememberEdits turns all changes to a.Object into one change of the raw object, which may have fields that T lacks.
+func (a *Admission[T]) rememberEdits() error {
 	// The handler may have replaced the field, not only the object that it points to.
 	if object := reflect.ValueOf(a.Object); !object.IsValid() || object.IsNil() {
 		return fmt.Errorf("handler %q has set the object to nil", a.ID)
 	}
 	// Edits returns nil if the handler has changed nothing.
-	edits, err := a.codec.Edits(
-		a.before, a.Object, a.keys.lists(a.call.Resource, a.mistakes, a.log))
+	edits, err := a.codec.EditTransform(
+		a.before, a.Object, a.keys.listRules(a.call.Resource, a.mistakes, a.log))
 	if err != nil || edits == nil {
 		return err
 	}
 	// Check this last: a handler for deletions is valid as long as it does not change the object.
-	if err := a.changeable(); err != nil {
+	if err := a.checkChangeable(); err != nil {
 		return fmt.Errorf("changing the object by handler %q: %w", a.ID, err)
 	}
-	return a.call.Writes.Remember(patching.GuardFinalizers(a.finalizer, edits))
+	return a.call.Writes.AddTransform(patching.GuardFinalizers(a.finalizer, edits))
 }

@@ -36,8 +36,8 @@ func TestMatchConditions(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			tc.settings.Admission.Managed, tc.settings.Admission.Service = "shared.example.org", "team-a/webhook"
-			op, api := kopf.New("test.example.org", tc.settings), cluster()
-			kopf.For(op, &Widget{}).Validate("v", admit, kopf.InField("spec.size"), kopf.Value(5))
+			op, api := kopf.New("test.example.org", tc.settings), newAdmissionAPI()
+			kopf.For(op, &Widget{}).Validate("v", registerAdmission, kopf.InField("spec.size"), kopf.Value(5))
 			p := startProgram(t, api, op)
 			time.Sleep(5 * time.Second)
 			var got map[string]string

@@ -193,7 +193,7 @@ func TestFinalizerOnCreateSparesAWrite(t *testing.T) {
 				widgets.OnDelete("gone", note)
 				on, _, stop := operateServing(t, counted, op)
 				defer stop()
-				server.Admit(webhooks(t, on))
+				server.SetAdmission(webhooks(t, on))
 				time.Sleep(5 * time.Second)
 				createWidget(t, server)
 				time.Sleep(time.Minute)
@@ -240,7 +240,7 @@ func createWidget(t *testing.T, server *memapi.Server) {
 // failures, has rules only for kinds that the operator can resolve, and is removed at the exit.
 func TestFinalizerOnCreateIsManaged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		api := cluster()
+		api := newAdmissionAPI()
 		api.Install(served)
 		for _, group := range []string{"one.example.org", "two.example.org"} {
 			api.Install(memapi.Resource{Group: group, Version: "v1", Kind: "Thing", Plural: "things"})
@@ -276,9 +276,9 @@ func TestFinalizerOnCreateIsManaged(t *testing.T) {
 	})
 }
 
-// TestFinalizerOnCreateIsAsked shows that no webhook is served without the setting or without handlers that need
+// TestFinalizerOnCreateIsOptional shows that no webhook is served without the setting or without handlers that need
 // the finalizer.
-func TestFinalizerOnCreateIsAsked(t *testing.T) {
+func TestFinalizerOnCreateIsOptional(t *testing.T) {
 	for name, tc := range map[string]struct {
 		settings kopf.Settings
 		register func(w kopf.Selection[*Widget])
@@ -316,7 +316,7 @@ func TestFinalizerOnCreateMistakes(t *testing.T) {
 	} {
 		widgets := kopf.For(op, &Widget{})
 		widgets.OnDelete("gone", succeed)
-		widgets.Mutate("finalizer", admit)
+		widgets.Mutate("finalizer", registerAdmission)
 		if _, err := kopf.Plan(op, newScheme(t)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("the conflicting setting or id is an error: got %v, want %q", err, want)
 		}

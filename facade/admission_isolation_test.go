@@ -18,12 +18,12 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/webhooks/review"
 )
 
-// TestHandlersOfAdmissionReachNothing shows that changes which handlers and filters make to their arguments do not
+// TestAdmissionHandlersGetCopies shows that changes which handlers and filters make to their arguments do not
 // reach other handlers, the response or the request.
-func TestHandlersOfAdmissionReachNothing(t *testing.T) {
+func TestAdmissionHandlersGetCopies(t *testing.T) {
 	var notes [2][]string
 	for i, active := range []bool{false, true} {
-		v := &meddler{active: active, op: kopf.New("test.example.org")}
+		v := &tamperingHandlers{active: active, op: kopf.New("test.example.org")}
 		v.register()
 		asked := update("uid-1")
 		text, err := json.Marshal(map[string]any{"request": asked})
@@ -67,20 +67,20 @@ func certificate(t *testing.T) *x509.Certificate {
 	return made
 }
 
-// meddler records the arguments of its functions. If it is active, its functions also change every value that they
+// tamperingHandlers records the arguments of its functions. If it is active, its functions also change every value that they
 // can reach.
-type meddler struct {
+type tamperingHandlers struct {
 	active bool
 	op     *kopf.Operator
 	notes  []string
 }
 
-func (v *meddler) note(values ...any) {
+func (v *tamperingHandlers) note(values ...any) {
 	text, err := json.Marshal(values)
 	v.notes = append(v.notes, fmt.Sprint(string(text), err))
 }
 
-func (v *meddler) tamper(values ...any) {
+func (v *tamperingHandlers) tamper(values ...any) {
 	for _, value := range values {
 		if v.active {
 			tamperWith(reflect.ValueOf(value))
@@ -88,7 +88,7 @@ func (v *meddler) tamper(values ...any) {
 	}
 }
 
-func (v *meddler) register() {
+func (v *tamperingHandlers) register() {
 	widgets := kopf.For(v.op, &Widget{}).When(func(_ context.Context, w *Widget) bool {
 		fine := w.Spec.Owner == "ann"
 		v.tamper(w)

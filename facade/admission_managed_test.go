@@ -93,8 +93,8 @@ func startProgram(t *testing.T, api *memapi.Server, op *kopf.Operator) clusterPr
 	return p
 }
 
-// cluster returns an API server with the resources that admission needs, but without widgets.
-func cluster() *memapi.Server {
+// newAdmissionAPI returns an API server with the resources that admission needs, but without widgets.
+func newAdmissionAPI() *memapi.Server {
 	api := memapi.New()
 	for _, resource := range []memapi.Resource{secrets, validating, mutating, definitions} {
 		api.Install(resource)
@@ -132,24 +132,24 @@ func (p clusterProgram) names(t *testing.T, of memapi.Resource) []string {
 	return slices.Sorted(maps.Keys(p.entries(t, of)))
 }
 
-// theirs returns a validating configuration with an entry of another client.
-func theirs() map[string]any {
+// foreignConfiguration returns a validating configuration with an entry of another client.
+func foreignConfiguration() map[string]any {
 	return map[string]any{
 		"metadata": map[string]any{"name": "shared.example.org"},
 		"webhooks": []any{map[string]any{"name": "their.own.entry"}},
 	}
 }
 
-// managed returns an operator behind a Service with admission handlers of all types.
-func managed() *kopf.Operator {
+// newManagedOperator returns an operator behind a Service with admission handlers of all types.
+func newManagedOperator() *kopf.Operator {
 	op := kopf.New("test.example.org", kopf.Settings{Admission: kopf.AdmissionSettings{
 		Managed: "shared.example.org", Service: "team-a/webhook:8443", ExtraHosts: []string{"proxy.example.org"},
 	}})
 	widgets := kopf.For(op, &Widget{})
 	widgets.Validate("Quota", func(context.Context, *Admission) error { return kopf.Deny(403, "no") })
-	widgets.Validate("guard", admit, kopf.Persistent())
-	widgets.Validate("parts", admit, kopf.Subresource("*"))
-	widgets.Mutate("defaults", admit)
+	widgets.Validate("guard", registerAdmission, kopf.Persistent())
+	widgets.Validate("parts", registerAdmission, kopf.Subresource("*"))
+	widgets.Mutate("defaults", registerAdmission)
 	return op
 }
 
@@ -158,9 +158,9 @@ func managed() *kopf.Operator {
 // D-webhook-names, D-webhook-sharing, D-mutating-rules and D-subresource-star.
 func TestManagedAdmission(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		api := cluster()
-		api.Put(validating, theirs())
-		p := startProgram(t, api, managed())
+		api := newAdmissionAPI()
+		api.Put(validating, foreignConfiguration())
+		p := startProgram(t, api, newManagedOperator())
 		time.Sleep(5 * time.Second)
 		guard := p.entries(t, validating)["guard.test.example.org"]
 		secret := stored[corev1.Secret](t, api, secrets, "team-a", "webhook-certificate")
@@ -239,9 +239,9 @@ func wantEntries(t *testing.T, p clusterProgram) {
 // D-webhook-withdrawal.
 func TestManagedAdmissionWithoutHandlers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		api := cluster()
-		api.Put(validating, theirs())
-		p := startProgram(t, api, managed())
+		api := newAdmissionAPI()
+		api.Put(validating, foreignConfiguration())
+		p := startProgram(t, api, newManagedOperator())
 		time.Sleep(5 * time.Second)
 		if err := p.stop(); err != nil {
 			t.Error(err)

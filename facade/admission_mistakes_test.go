@@ -13,7 +13,7 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-func admit(context.Context, *Admission) error { return nil }
+func registerAdmission(context.Context, *Admission) error { return nil }
 
 func admitRaw(context.Context, *RawAdmission) error { return nil }
 
@@ -33,29 +33,29 @@ func TestMistakesOfAdmission(t *testing.T) {
 			w.Validate("fn", nil)
 		}, `Validate("fn"): the function is nil`},
 		"empty id": {"an empty handler id is an error", func(_ *kopf.Operator, w kopf.Selection[*Widget]) {
-			w.Mutate("", admit)
+			w.Mutate("", registerAdmission)
 		}, `Mutate(""): invalid handler id ""`},
 		"no operation": {"an empty list of operations is an error", func(_ *kopf.Operator, w kopf.Selection[*Widget]) {
-			w.Validate("fn", admit, kopf.Operations())
+			w.Validate("fn", registerAdmission, kopf.Operations())
 		}, `Validate("fn"): Operations: none is given`},
 		"any operation": {
 			"the operation * is an error because it is the default", func(_ *kopf.Operator, w kopf.Selection[*Widget]) {
-				w.Validate("fn", admit, kopf.Operations("*"))
+				w.Validate("fn", registerAdmission, kopf.Operations("*"))
 			}, `Validate("fn"): Operations("*"): there are CREATE, UPDATE, DELETE, CONNECT`},
 		"no subresource": {
 			"an empty subresource is an error because it is the default",
 			func(_ *kopf.Operator, w kopf.Selection[*Widget]) {
-				w.Validate("fn", admit, kopf.Subresource(""))
+				w.Validate("fn", registerAdmission, kopf.Subresource(""))
 			}, `Validate("fn"): Subresource(""): it is one name`},
 		"deletion and more": {
 			"a mutating handler of deletions and other operations is an error",
 			func(_ *kopf.Operator, w kopf.Selection[*Widget]) {
-				w.Mutate("fn", admit, kopf.Operations("UPDATE", "DELETE"))
+				w.Mutate("fn", registerAdmission, kopf.Operations("UPDATE", "DELETE"))
 			}, `Mutate("fn"): Operations: a mutating handler is asked about deletions only if`},
 		"another kind": {
 			"a subresource with another kind requires ForSubresource",
 			func(_ *kopf.Operator, w kopf.Selection[*Widget]) {
-				w.Validate("fn", admit, kopf.Subresource("scale"))
+				w.Validate("fn", registerAdmission, kopf.Subresource("scale"))
 			}, `kopf.ForSubresource[*autoscalingv1.Scale](…, "scale")`},
 		"two subresources": {"a second subresource is an error", func(_ *kopf.Operator, w kopf.Selection[*Widget]) {
 			kopf.ForSubresource[*autoscalingv1.Scale](w, "scale").Validate("fn", admitScale, kopf.Subresource("status"))
@@ -80,15 +80,15 @@ func TestMistakesOfAdmission(t *testing.T) {
 		"field that is none": {
 			"an unknown field is an error that suggests a similar one",
 			func(_ *kopf.Operator, w kopf.Selection[*Widget]) {
-				w.Validate("fn", admit, kopf.InField("spec.sise"))
+				w.Validate("fn", registerAdmission, kopf.InField("spec.sise"))
 			}, "did you mean spec.size?"},
 		"id twice": {
 			"two validating handlers with the same id are an error", func(_ *kopf.Operator, w kopf.Selection[*Widget]) {
-				w.Validate("fn", admit)
+				w.Validate("fn", registerAdmission)
 				w.Validate("fn", func(context.Context, *kopf.Admission[*Widget]) error { return nil })
 			}, `Validate("fn"): the id is taken by Validate at facade/admission_mistakes_test.go:`},
 		"policy": {"an option of another verb is an error", func(_ *kopf.Operator, w kopf.Selection[*Widget]) {
-			w.Validate("fn", admit, kopf.JoinOptions(kopf.Retries(3)))
+			w.Validate("fn", registerAdmission, kopf.JoinOptions(kopf.Retries(3)))
 		}, `Validate("fn"): Retries is not an option of this verb`},
 	}
 	for name, tc := range tests {
@@ -114,8 +114,8 @@ func TestIDsOfAdmission(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			op := kopf.New("test.example.org", tc.settings)
 			widgets := kopf.For(op, &Widget{})
-			widgets.Validate("fn", admit)
-			widgets.Mutate("fn", admit)
+			widgets.Validate("fn", registerAdmission)
+			widgets.Mutate("fn", registerAdmission)
 			widgets.OnCreate("fn", succeed)
 			kopf.ForResource(op, "example.org", "v2", "widgets").Validate("other", admitRaw)
 			kopf.ForResource(op, "others").Validate("fn", admitRaw)
@@ -138,7 +138,7 @@ func TestLabelsOfAdmission(t *testing.T) {
 		},
 	} {
 		op := kopf.New("test.example.org")
-		narrow(kopf.For(op, &Widget{})).Validate("fn", admit)
+		narrow(kopf.For(op, &Widget{})).Validate("fn", registerAdmission)
 		plan, err := kopf.Plan(op, newScheme(t))
 		if err != nil {
 			t.Fatal(err)
@@ -153,8 +153,8 @@ func TestLabelsOfAdmission(t *testing.T) {
 func TestOptionsOfAdmission(t *testing.T) {
 	op := kopf.New("test.example.org")
 	widgets := kopf.For(op, &Widget{})
-	widgets.Validate("plain", admit)
-	widgets.Mutate("all", admit, kopf.SideEffects(), kopf.IgnoreFailures(), kopf.Persistent(), kopf.Subresource("*"))
+	widgets.Validate("plain", registerAdmission)
+	widgets.Mutate("all", registerAdmission, kopf.SideEffects(), kopf.IgnoreFailures(), kopf.Persistent(), kopf.Subresource("*"))
 	plan, err := kopf.Plan(op, newScheme(t))
 	if err != nil {
 		t.Fatal(err)

@@ -88,8 +88,8 @@ var ofOtherKinds = map[string]string{
 	"proxy":       `kopf.ForSubresource[*kopf.Unstructured](…, "proxy")`,
 }
 
-// problems returns errors for options that exclude each other.
-func (fn admitting[T]) problems(h *handlers.Handler) (all []error) {
+// optionProblems returns errors for options that exclude each other.
+func (fn admissionRegistration[T]) optionProblems(h *handlers.Handler) (all []error) {
 	// Objects without a Go type can be of any kind, so only typed selections are restricted.
 	_, dynamic := any(*new(T)).(*Unstructured)
 	instead, other := ofOtherKinds[h.Subresource]
@@ -111,8 +111,8 @@ func (fn admitting[T]) problems(h *handlers.Handler) (all []error) {
 	return all
 }
 
-// fieldRequires returns the requirement of InField and Value. Without a pattern, the field must be present.
-func fieldRequires(field diff.Path, chosen []option) []requirements.Requirement {
+// fieldRequirements returns the requirement of InField and Value. Without a pattern, the field must be present.
+func fieldRequirements(field diff.Path, chosen []option) []requirements.Requirement {
 	if field == nil {
 		return nil
 	}
@@ -123,7 +123,7 @@ func fieldRequires(field diff.Path, chosen []option) []requirements.Requirement 
 			pattern, equals = o.given, o.equals
 		}
 	}
-	if requirement := required(field, pattern, equals); requirement != nil {
+	if requirement := fieldRequirement(field, pattern, equals); requirement != nil {
 		return []requirements.Requirement{*requirement}
 	}
 	return nil
@@ -175,12 +175,12 @@ func (s AdmissionSelection[T]) When(matches func(ctx context.Context, object T) 
 
 // Validate is [Selection.Validate] for the subresource.
 func (s AdmissionSelection[T]) Validate(id string, fn AdmissionFunc[T], opts ...admissionOption) {
-	admit(s.objects, admitting[T]{verb: "Validate", id: id, call: fn, subresource: s.subresource}, opts)
+	registerAdmission(s.objects, admissionRegistration[T]{verb: "Validate", id: id, call: fn, subresource: s.subresource}, opts)
 }
 
 // Mutate is [Selection.Mutate] for the subresource.
 func (s AdmissionSelection[T]) Mutate(id string, fn AdmissionFunc[T], opts ...admissionOption) {
-	admit(s.objects, admitting[T]{
+	registerAdmission(s.objects, admissionRegistration[T]{
 		verb: "Mutate", id: id, call: fn, mutating: true, subresource: s.subresource,
 	}, opts)
 }

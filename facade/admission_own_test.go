@@ -42,16 +42,16 @@ func (i *identified) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// reviewing sends every update of a widget to a path of the operator, as an API server does, and refuses the
+// updateReviewer sends every update of a widget to a path of the operator, as an API server does, and refuses the
 // updates that the operator denies.
-type reviewing struct {
+type updateReviewer struct {
 	on   *socketless
 	path string
 	mu   sync.Mutex
 	last map[string]any
 }
 
-func (r *reviewing) validate(t *testing.T, object map[string]any) error {
+func (r *updateReviewer) validate(t *testing.T, object map[string]any) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.last == nil {
@@ -73,7 +73,7 @@ func (r *reviewing) validate(t *testing.T, object map[string]any) error {
 		"userInfo": map[string]any{"username": operatorUser},
 	}))
 	if status != http.StatusOK || !verdict.Allowed {
-		return memapi.Refusal(http.StatusForbidden)
+		return memapi.NewRefusal(http.StatusForbidden)
 	}
 	r.last = object
 	return nil
@@ -114,8 +114,8 @@ func TestOwnWebhookAdmitsOwnWrites(t *testing.T) {
 				on, _, stop := operateServing(t, api, op)
 				defer stop()
 				time.Sleep(5 * time.Second)
-				webhook := &reviewing{on: on, path: tc.path}
-				server.Admit(memapi.Admission{Validate: func(_ memapi.Resource, object map[string]any) error {
+				webhook := &updateReviewer{on: on, path: tc.path}
+				server.SetAdmission(memapi.Admission{Validate: func(_ memapi.Resource, object map[string]any) error {
 					return webhook.validate(t, object)
 				}})
 				createWidget(t, server)

@@ -49,8 +49,8 @@ func printing(settings kopf.AdmissionSettings) *kopf.Operator {
 		AddToScheme: runtime.SchemeBuilder{addWidgets}, Admission: settings,
 	})
 	widgets := kopf.For(op, &Widget{})
-	widgets.Validate("Quota", admit, kopf.Operations("CREATE"))
-	widgets.MatchingLabels("tier=prod").Mutate("defaults", admit, kopf.IgnoreFailures())
+	widgets.Validate("Quota", registerAdmission, kopf.Operations("CREATE"))
+	widgets.MatchingLabels("tier=prod").Mutate("defaults", registerAdmission, kopf.IgnoreFailures())
 	return op
 }
 
@@ -103,7 +103,7 @@ func TestWebhooksCommand(t *testing.T) {
 	if err := os.WriteFile(ca, slices.Concat(key, cert), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	full, empty := kubeconfigOf(t, widgetsOnly()), kubeconfigOf(t, cluster())
+	full, empty := kubeconfigOf(t, widgetsOnly()), kubeconfigOf(t, newAdmissionAPI())
 	code, out, errs := execute(t, printing(kopf.AdmissionSettings{}),
 		"webhooks", "--kubeconfig", full, "--service", "team-a/webhook", "--ca-file", ca)
 	first, second, _ := strings.Cut(out, "\n---\n")
@@ -156,7 +156,7 @@ func TestWebhooksCommandFails(t *testing.T) {
 			"a missing CA file is an error", api, []string{"--ca-file", "/nowhere"}, 2, "--ca-file: open /nowhere"},
 		"no handlers": {
 			"an operator without admission handlers is an error",
-			scheming(), []string{"--kubeconfig", config, "--url", "https://b"}, 1,
+			newWidgetOperator(), []string{"--kubeconfig", config, "--url", "https://b"}, 1,
 			"has no handlers of admission",
 		},
 		"no cluster": {"a missing cluster is an error", api, nil, 1, "no cluster is configured"},

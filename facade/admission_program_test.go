@@ -41,7 +41,7 @@ func serveUnderMain(t *testing.T, api http.RoundTripper, settings kopf.Admission
 	kopf.For(op, &Widget{}).Validate("quota", func(context.Context, *Admission) error {
 		return kopf.Deny(403, "no more")
 	})
-	end, stopped := commanded(t, op), false
+	end, stopped := startCommand(t, op), false
 	stop = func() {
 		if stopped {
 			return
@@ -145,7 +145,7 @@ func freePort(t *testing.T) int {
 
 // widgetsOnly returns an API server with widgets.
 func widgetsOnly() *memapi.Server {
-	api := cluster()
+	api := newAdmissionAPI()
 	api.Install(served)
 	return api
 }
@@ -194,20 +194,20 @@ func TestInsecureUnderMain(t *testing.T) {
 	}
 }
 
-// mine is a webhook server of the user with its own listener.
-type mine struct {
+// userServer is a webhook server of the user with its own listener.
+type userServer struct {
 	webhook.Server // provides the multiplexer
 	listener       net.Listener
 }
 
-func (m mine) Start(ctx context.Context) error {
+func (m userServer) Start(ctx context.Context) error {
 	server := &http.Server{Handler: m.WebhookMux(), ReadHeaderTimeout: time.Minute}
 	go func() { <-ctx.Done(); _ = server.Close() }()
 	_ = server.Serve(m.listener)
 	return nil
 }
 
-func (mine) StartedChecker() healthz.Checker { return healthz.Ping }
+func (userServer) StartedChecker() healthz.Checker { return healthz.Ping }
 
 // TestOwnServerUnderMain shows that the user's own server receives the reviews and that the entries contain the
 // configured URL and CA.
@@ -224,12 +224,12 @@ func TestOwnServerUnderMain(t *testing.T) {
 	}
 	api := widgetsOnly()
 	serveUnderMain(t, api, kopf.AdmissionSettings{
-		Server: mine{webhook.NewServer(webhook.Options{}), listener}, Managed: "shared.example.org",
+		Server: userServer{webhook.NewServer(webhook.Options{}), listener}, Managed: "shared.example.org",
 		URL: "https://proxy.example.org/here", CAFile: bundle,
 	})
 	wantDenial(t, "http://"+listener.Addr().String()+quotaPath, plainly)
 	eventually(t, func() error {
-		url, ca := quotaWay(t, api)
+		url, ca := quotaEndpoint(t, api)
 		if url != "https://proxy.example.org/here"+quotaPath || !bytes.Equal(ca, ofProxy) {
 			return fmt.Errorf("the entry has URL %q and CA %q", url, ca)
 		}

@@ -267,7 +267,7 @@ func TestValidateChangesNothing(t *testing.T) {
 			var lines []string
 			all := reviewerOf(t, op)
 			for range 2 {
-				verdict := all.ask(logging(t.Context(), &lines), t, request(nil))
+				verdict := all.ask(withLogLines(t.Context(), &lines), t, request(nil))
 				said := ""
 				if verdict.Status != nil {
 					said = verdict.Status.Message
@@ -276,7 +276,7 @@ func TestValidateChangesNothing(t *testing.T) {
 					t.Errorf("a validating handler cannot change the object: got %+v, %q", verdict, said)
 				}
 			}
-			warnings := saying(lines, "Validating handler changed its copy")
+			warnings := linesWith(lines, "Validating handler changed its copy")
 			if told := len(warnings) == 1 && strings.Contains(warnings[0], tc.warned); told != (tc.warned != "") {
 				t.Errorf("an ignored change is logged once: want %q once, got %q", tc.warned, warnings)
 			}

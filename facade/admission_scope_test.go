@@ -81,7 +81,7 @@ func TestNamespacesOfAdmission(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				tc.settings.Admission.Managed, tc.settings.Admission.Service = "shared.example.org", "team-a/webhook"
-				op, api := kopf.New("test.example.org", tc.settings), cluster()
+				op, api := kopf.New("test.example.org", tc.settings), newAdmissionAPI()
 				api.Install(served)
 				for _, name := range []string{"shop", "team-a", "team-b"} {
 					labels := map[string]any{"team": strings.TrimPrefix(name, "team-")}
@@ -140,7 +140,7 @@ func TestNamespacesThemselvesAreReviewed(t *testing.T) {
 		op, api := kopf.New("test.example.org", kopf.Settings{
 			Namespaces: []string{"shop"}, AddToScheme: runtime.SchemeBuilder{corev1.AddToScheme},
 			Admission: kopf.AdmissionSettings{Managed: "shared.example.org", Service: "team-a/webhook"},
-		}), cluster()
+		}), newAdmissionAPI()
 		api.Install(memapi.Resource{Version: "v1", Kind: "Namespace", Plural: "namespaces"})
 		kopf.For(op, &corev1.Namespace{}).Validate("v",
 			func(context.Context, *kopf.Admission[*corev1.Namespace]) error {

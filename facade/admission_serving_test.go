@@ -71,7 +71,7 @@ func (c *countedPath) RoundTrip(r *http.Request) (*http.Response, error) {
 // operateServing is like operate, with a webhook server.
 func operateServing(
 	t *testing.T, server http.RoundTripper, op *kopf.Operator,
-) (on *socketless, ready *asked, stop func()) {
+) (on *socketless, ready *checkedManager, stop func()) {
 	t.Helper()
 	on = &socketless{http.NewServeMux()}
 	m, err := ctrl.NewManager(memapi.Config(server), ctrl.Options{
@@ -81,7 +81,7 @@ func operateServing(
 	if err != nil {
 		t.Fatal(err)
 	}
-	ready = ask(m)
+	ready = newCheckedManager(m)
 	if err := op.SetupWithManager(ready); err != nil {
 		t.Fatal(err)
 	}
@@ -187,7 +187,7 @@ func TestAdmissionWaits(t *testing.T) {
 				op := kopf.New("test.example.org")
 				widgets := kopf.For(op, &Widget{})
 				register(op, widgets)
-				widgets.Validate("fn", admit)
+				widgets.Validate("fn", registerAdmission)
 				on, ready, stop := operateServing(t, server, op)
 				defer stop()
 				time.Sleep(30 * time.Second)

@@ -98,7 +98,7 @@ func TestAdmissionServer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for _, program := range []bool{true, false} {
 				op := kopf.New("test.example.org", kopf.Settings{Admission: tc.given})
-				kopf.For(op, &Widget{}).Validate("fn", admit)
+				kopf.For(op, &Widget{}).Validate("fn", registerAdmission)
 				m, want := newManager(t, newScheme(t)), tc.manager
 				setUp := func() error { return op.SetupWithManager(m) }
 				if program {
@@ -136,7 +136,7 @@ func TestAdmissionServerHasACertificate(t *testing.T) {
 		op := kopf.New("test.example.org", kopf.Settings{Admission: kopf.AdmissionSettings{
 			Service: "a/b", Secret: "a/c",
 		}})
-		kopf.For(op, &Widget{}).Validate("fn", admit)
+		kopf.For(op, &Widget{}).Validate("fn", registerAdmission)
 		if err := op.SetupWithManager(m); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("the webhook server cannot get the certificate: want %q, got %v", want, err)
 		}

@@ -48,12 +48,12 @@ func TestAdmissionOnStandby(t *testing.T) {
 		m, err := ctrl.NewManager(memapi.Config(server), ctrl.Options{
 			Scheme: newScheme(t), Metrics: metricsserver.Options{BindAddress: "0"}, Logger: logr.Discard(),
 			WebhookServer: on, LeaderElection: true, LeaderElectionID: "l",
-			LeaderElectionResourceLockInterface: &held{},
+			LeaderElectionResourceLockInterface: &foreignLease{},
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		ready := ask(m)
+		ready := newCheckedManager(m)
 		if err := op.SetupWithManager(ready); err != nil {
 			t.Fatal(err)
 		}

@@ -29,8 +29,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/webhooks/tunnels/tunnelstest"
 )
 
-// quotaWay returns the URL and the CA of the handler's entry; empty if there is no entry.
-func quotaWay(t *testing.T, api *memapi.Server) (url string, bundle []byte) {
+// quotaEndpoint returns the URL and the CA of the handler's entry; empty if there is no entry.
+func quotaEndpoint(t *testing.T, api *memapi.Server) (url string, bundle []byte) {
 	t.Helper()
 	data, err := json.Marshal(api.Object(validating, "", "shared.example.org"))
 	if err != nil {
@@ -48,11 +48,11 @@ func quotaWay(t *testing.T, api *memapi.Server) (url string, bundle []byte) {
 	return "", nil
 }
 
-// told waits until the URL of the entry differs from the former one.
-func told(t *testing.T, api *memapi.Server, before string) (url string, bundle []byte) {
+// waitForURL waits until the URL of the entry differs from the former one.
+func waitForURL(t *testing.T, api *memapi.Server, before string) (url string, bundle []byte) {
 	t.Helper()
 	eventually(t, func() error {
-		if url, bundle = quotaWay(t, api); url == before {
+		if url, bundle = quotaEndpoint(t, api); url == before {
 			return fmt.Errorf("the entry still has the URL %q", url)
 		}
 		return nil
@@ -67,7 +67,7 @@ func TestTunnelUnderMain(t *testing.T) {
 	stop := serveUnderMain(t, api, kopf.AdmissionSettings{
 		Managed: "shared.example.org", Tunnel: tunnel, Port: freePort(t),
 	})
-	first, bundle := told(t, api, "")
+	first, bundle := waitForURL(t, api, "")
 	wantDenial(t, first, func() (*tls.Config, error) { return trustingIn(bundle), nil })
 	secret := strings.TrimSuffix(strings.SplitN(first, "/", 4)[3], quotaPath)
 	if len(secret) < 32 || strings.Contains(secret, "/") {
@@ -78,21 +78,21 @@ func TestTunnelUnderMain(t *testing.T) {
 		t.Errorf("nothing is served without the secret: got %v", err)
 	}
 	tunnel.Move()
-	second, bundle := told(t, api, first)
+	second, bundle := waitForURL(t, api, first)
 	wantDenial(t, second, func() (*tls.Config, error) { return trustingIn(bundle), nil })
 	stop()
-	if url, _ := quotaWay(t, api); url != "" {
+	if url, _ := quotaEndpoint(t, api); url != "" {
 		t.Errorf("the exit removes the entry of the tunnel: got %q", url)
 	}
 }
 
-// versioned adds a version endpoint to an API server.
-type versioned struct {
+// versionTransport adds a version endpoint to an API server.
+type versionTransport struct {
 	http.RoundTripper
 	version string
 }
 
-func (v versioned) RoundTrip(r *http.Request) (*http.Response, error) {
+func (v versionTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.URL.Path != "/version" {
 		return v.RoundTripper.RoundTrip(r)
 	}
@@ -109,10 +109,10 @@ func TestDetectClusterUnderMain(t *testing.T) {
 		"v1.35.0":      "https://here.example.org" + quotaPath,
 	} {
 		api := widgetsOnly()
-		stop := serveUnderMain(t, versioned{api, version}, kopf.AdmissionSettings{
+		stop := serveUnderMain(t, versionTransport{api, version}, kopf.AdmissionSettings{
 			Managed: "shared.example.org", DetectCluster: true, Port: port, URL: "https://here.example.org",
 		})
-		url, bundle := told(t, api, "")
+		url, bundle := waitForURL(t, api, "")
 		if url != want {
 			t.Errorf("%s: unexpected URL of the entry: want %s, got %s", version, want, url)
 		}
@@ -137,9 +137,9 @@ func TestDetectClusterFails(t *testing.T) {
 		},
 	})
 	op.OnLogin("fn", func(context.Context, *kopf.Activity) (*kopf.ConnectionInfo, error) {
-		return &kopf.ConnectionInfo{Config: memapi.Config(versioned{cluster(), "v1.35.0"})}, nil
+		return &kopf.ConnectionInfo{Config: memapi.Config(versionTransport{newAdmissionAPI(), "v1.35.0"})}, nil
 	})
-	kopf.For(op, &Widget{}).Validate("quota", admit)
+	kopf.For(op, &Widget{}).Validate("quota", registerAdmission)
 	code, _, errs := execute(t, op, "-A")
 	if code != 1 || !strings.Contains(errs, "none of k3d, minikube and Docker Desktop") {
 		t.Errorf("an unknown cluster ends the program: exit code %d: %s", code, errs)

@@ -30,8 +30,8 @@ type TaskFunc[T client.Object] func(ctx context.Context, r *Task[T]) error
 // It must return when Stopping is closed. Kopf: daemon.
 func (s Selection[T]) Daemon(id string, fn TaskFunc[T], opts ...daemonOption) {
 	h := handlers.Handler{ID: id, Family: handlers.Spawning, Background: &handlers.Background{Daemon: true}}
-	if _, ok := prepare(s, &h, "Daemon", fn == nil, asOptions(opts), nil); ok {
-		s.spawn("Daemon", h, fn)
+	if _, ok := prepareHandler(s, &h, "Daemon", fn == nil, asOptions(opts), nil); ok {
+		s.registerBackground("Daemon", h, fn)
 	}
 }
 
@@ -43,29 +43,29 @@ func (s Selection[T]) Timer(id string, interval time.Duration, fn TaskFunc[T], o
 	var problems []error
 	if interval < 0 {
 		problems = append(problems, fmt.Errorf("the interval %s is negative", interval))
-	} else if err := defaults.TooShort(interval); err != nil {
+	} else if err := defaults.CheckMinimumDuration(interval); err != nil {
 		problems = append(problems, fmt.Errorf("the interval %w", err))
 	}
-	if _, ok := prepare(s, &h, "Timer", fn == nil, asOptions(opts), problems); !ok {
+	if _, ok := prepareHandler(s, &h, "Timer", fn == nil, asOptions(opts), problems); !ok {
 		return
 	}
 	if h.Background.Sharp && interval == 0 {
 		s.kind.AddError(fmt.Errorf("Timer(%q): Sharp needs an interval: give one, or leave Sharp out", id))
 		return
 	}
-	s.spawn("Timer", h, fn)
+	s.registerBackground("Timer", h, fn)
 }
 
-// spawn registers a daemon or timer.
-func (s Selection[T]) spawn(verb string, h handlers.Handler, fn TaskFunc[T]) {
+// registerBackground registers a daemon or timer.
+func (s Selection[T]) registerBackground(verb string, h handlers.Handler, fn TaskFunc[T]) {
 	setFunction(&h, fn)
-	said := &mistakes{}
+	said := &loggedMistakes{}
 	h.Call = func(ctx context.Context, call *handlers.Invocation) error {
 		// As for handlers of changes, undeclared children are deleted only after a success.
-		r := newRun(ctx, call, s.codec, s.op.clients, said)
-		return r.change.end(r.change.succeed(ctx, fn(ctx, r)))
+		r := newTask(ctx, call, s.codec, s.op.clients, said)
+		return r.change.finishCall(r.change.pruneAfterSuccess(ctx, fn(ctx, r)))
 	}
-	s.kind.Registry.Register(registry.HandlerEntry{Kind: s.kind, Verb: verb, Handler: &h})
+	s.kind.Registry.RegisterHandler(registry.HandlerEntry{Kind: s.kind, Verb: verb, Handler: &h})
 }
 
 // Task is one call of a daemon or timer. Goroutines may use it until the function returns. The logger is
@@ -88,18 +88,18 @@ type Task[T client.Object] struct {
 	done   <-chan struct{} // of the context of the call, for Sleep
 }
 
-// newRun returns the argument of a background function.
-func newRun[T client.Object](
-	ctx context.Context, call *handlers.Invocation, codec *codec.Codec[T], cluster clients, said *mistakes,
+// newTask returns the argument of a background function.
+func newTask[T client.Object](
+	ctx context.Context, call *handlers.Invocation, codec *codec.Codec[T], cluster clientSet, said *loggedMistakes,
 ) *Task[T] {
 	c := &Change[T]{
 		ID: call.Handler.ID, log: logf.FromContext(ctx), codec: codec, call: call, mistakes: said,
 		cluster: cluster,
 	}
-	c.Client = c.clientOf(cluster)
+	c.Client = c.checkedClient(cluster)
 	// The newest state, not the one at the time when the call was scheduled. A decoding error fails the call.
 	c.Object = c.Latest()
-	if said.looks() {
+	if said.shouldCheckCall() {
 		c.original = codec.NewOriginal(c.Object)
 	}
 	return &Task[T]{
@@ -118,7 +118,7 @@ func (r *Task[T]) Latest() T { return r.change.Latest() }
 func (r *Task[T]) Resource() Resource { return r.change.Resource() }
 
 // Stopping is closed when the function must end; its context ends after the [CancelBackoff]. Kopf: stopped.
-func (r *Task[T]) Stopping() <-chan struct{} { return r.live().Stopping() }
+func (r *Task[T]) Stopping() <-chan struct{} { return r.liveState().Stopping() }
 
 // Sleep waits and returns true, or false once the function must end. Kopf: stopped.wait, inverted.
 //
@@ -127,7 +127,7 @@ func (r *Task[T]) Stopping() <-chan struct{} { return r.live().Stopping() }
 //	}
 func (r *Task[T]) Sleep(d time.Duration) bool {
 	stopping := r.Stopping()
-	if err := defaults.TooShort(d); err != nil {
+	if err := defaults.CheckMinimumDuration(d); err != nil {
 		r.change.mistakes.noteSleep(r.change.log, err)
 		d = unitlessDelay
 	}
@@ -152,30 +152,30 @@ func (r *Task[T]) Sleep(d time.Duration) bool {
 }
 
 // StopReason returns why the function must end, such as [ErrDeleted], or nil. Kopf: stopped.reason.
-func (r *Task[T]) StopReason() error { return r.live().StopReason() }
+func (r *Task[T]) StopReason() error { return r.liveState().StopReason() }
 
-// live returns the running background function, as the engine sees it.
-func (r *Task[T]) live() handlers.Live {
-	r.change.needCall()
+// liveState returns the running background function, as the engine sees it.
+func (r *Task[T]) liveState() handlers.Live {
+	r.change.mustHaveCall()
 	return r.change.call.Live
 }
 
 // Patch is like [Change.Patch], and is also written after an error. Kopf: patch.
 func (r *Task[T]) Patch(change func(object T)) {
-	r.change.needCall()
-	r.remember(r.change.codec.Transform(change, r.change.lists()))
+	r.change.mustHaveCall()
+	r.rememberPatch(r.change.codec.Transform(change, r.change.listRules()))
 }
 
 // TryPatch is like [Change.TryPatch].
 func (r *Task[T]) TryPatch(change func(object T) error) {
-	r.change.needCall()
-	r.remember(r.change.codec.TryTransform(change, r.change.lists()))
+	r.change.mustHaveCall()
+	r.rememberPatch(r.change.codec.TryTransform(change, r.change.listRules()))
 }
 
-// remember keeps a change of the object for the next write. Unlike Change.Patch, it does not change r.Object.
-func (r *Task[T]) remember(transform func(body map[string]any) error) {
+// rememberPatch keeps a change of the object for the next write. Unlike Change.Patch, it does not change r.Object.
+func (r *Task[T]) rememberPatch(transform func(body map[string]any) error) {
 	c := r.change
-	c.do(func() error { return c.patchError(c.remember(transform)) })
+	c.runLocked(func() error { return c.patchError(c.rememberPatch(transform)) })
 }
 
 // RawResult is like [Change.RawResult].

@@ -20,12 +20,12 @@ import (
 
 type Run = kopf.Task[*Widget]
 
-func goOn(context.Context, *Run) error { return nil }
+func succeedTask(context.Context, *Run) error { return nil }
 
 // TestInitialDelayThatPanics shows that a panic of the function for the initial delay is an error.
 func TestInitialDelayThatPanics(t *testing.T) {
 	op := kopf.New("test.example.org")
-	kopf.For(op, &Widget{}).Daemon("d", goOn, kopf.InitialDelay(func(*unstructured.Unstructured) time.Duration {
+	kopf.For(op, &Widget{}).Daemon("d", succeedTask, kopf.InitialDelay(func(*unstructured.Unstructured) time.Duration {
 		panic("no delay")
 	}))
 	plan, err := kopf.Plan(op, newScheme(t))
@@ -42,10 +42,10 @@ func TestBackgroundOptions(t *testing.T) {
 	op := kopf.New("test.example.org")
 	w := kopf.For(op, &Widget{})
 	w.Daemon(
-		"d", goOn, kopf.InitialDelay(time.Second), kopf.CancelBackoff(2*time.Second),
+		"d", succeedTask, kopf.InitialDelay(time.Second), kopf.CancelBackoff(2*time.Second),
 		kopf.CancelTimeout(3*time.Second), kopf.CancelPolling(4*time.Second), kopf.Retries(5),
 	)
-	w.Timer("t", time.Minute, goOn, kopf.Sharp(), kopf.Idle(time.Hour), kopf.Jitter(0.5),
+	w.Timer("t", time.Minute, succeedTask, kopf.Sharp(), kopf.Idle(time.Hour), kopf.Jitter(0.5),
 		kopf.Timeout(time.Second),
 		kopf.InitialDelay(func(o *unstructured.Unstructured) time.Duration {
 			return time.Duration(len(o.GetName()))
@@ -100,49 +100,49 @@ func TestBackgroundMistakes(t *testing.T) {
 			`Timer("t"): the function is nil`,
 		},
 		"NegativeInterval": {
-			"a negative interval is an error", func(w kopf.Selection[*Widget]) { w.Timer("t", -time.Second, goOn) },
+			"a negative interval is an error", func(w kopf.Selection[*Widget]) { w.Timer("t", -time.Second, succeedTask) },
 			"the interval -1s is negative",
 		},
 		"SharpOnce": {
 			"Sharp without an interval is an error",
-			func(w kopf.Selection[*Widget]) { w.Timer("t", 0, goOn, kopf.Sharp()) },
+			func(w kopf.Selection[*Widget]) { w.Timer("t", 0, succeedTask, kopf.Sharp()) },
 			"Sharp needs an interval",
 		},
 		"Jitter": {
 			"a jitter greater than 1 is an error",
-			func(w kopf.Selection[*Widget]) { w.Timer("t", time.Second, goOn, kopf.Jitter(10)) },
+			func(w kopf.Selection[*Widget]) { w.Timer("t", time.Second, succeedTask, kopf.Jitter(10)) },
 			"Jitter(10): it is a share",
 		},
 		"Idle": {
 			"an idle time of zero is an error",
-			func(w kopf.Selection[*Widget]) { w.Timer("t", time.Second, goOn, kopf.Idle(0)) },
+			func(w kopf.Selection[*Widget]) { w.Timer("t", time.Second, succeedTask, kopf.Idle(0)) },
 			"Idle(0s): it must be positive",
 		},
 		"Backoff": {
 			"a negative cancellation backoff is an error",
-			func(w kopf.Selection[*Widget]) { w.Daemon("d", goOn, kopf.CancelBackoff(-1)) },
+			func(w kopf.Selection[*Widget]) { w.Daemon("d", succeedTask, kopf.CancelBackoff(-1)) },
 			"CancelBackoff(-1ns)",
 		},
 		"InitialDelay": {
 			"a negative initial delay is an error", func(w kopf.Selection[*Widget]) {
-				w.Daemon("d", goOn, kopf.InitialDelay(time.Duration(-1)))
+				w.Daemon("d", succeedTask, kopf.InitialDelay(time.Duration(-1)))
 			},
 			"InitialDelay(-1ns)",
 		},
 		"InitialDelayNil": {
 			"a nil function for the initial delay is an error", func(w kopf.Selection[*Widget]) {
 				var none func(*kopf.Unstructured) time.Duration
-				w.Daemon("d", goOn, kopf.InitialDelay(none))
+				w.Daemon("d", succeedTask, kopf.InitialDelay(none))
 			},
 			"InitialDelay: the function is nil",
 		},
 		"SameID": {"two daemons with the same id are an error", func(w kopf.Selection[*Widget]) {
-			w.Daemon("d", goOn)
+			w.Daemon("d", succeedTask)
 			w.Daemon("d", func(context.Context, *kopf.Task[*Widget]) error { return nil })
 		}, "the id is taken by Daemon"},
 		"SameIDForBoth": {"a daemon and a timer with the same id are an error", func(w kopf.Selection[*Widget]) {
-			w.Daemon("d", goOn)
-			w.Timer("d", time.Second, goOn)
+			w.Daemon("d", succeedTask)
+			w.Timer("d", time.Second, succeedTask)
 		}, `Timer("d"): the id is taken by Daemon`},
 		"NoIndex": {
 			"a nil index function is an error",
@@ -180,9 +180,9 @@ type fakeLive struct {
 	reason   error
 }
 
-func (l *fakeLive) Object() *jsontext.Object  { return jsontext.Of(l.object) }
-func (l *fakeLive) Stopping() <-chan struct{} { return l.stopping }
-func (l *fakeLive) StopReason() error         { return l.reason }
+func (l *fakeLive) Object() *jsontext.LazyObject { return jsontext.NewFromValue(l.object) }
+func (l *fakeLive) Stopping() <-chan struct{}    { return l.stopping }
+func (l *fakeLive) StopReason() error            { return l.reason }
 
 // TestRun shows that a task sees the latest object and its stop reason, and that it can patch, return a result and
 // post events.
@@ -207,11 +207,11 @@ func TestRun(t *testing.T) {
 		return nil
 	})
 	a := call(t, op, body(map[string]any{"owner": "old"}), nil, func(a *execution.Attempt) {
-		a.Call.Cause, a.Call.Live = &cause.Cause{Object: jsontext.Of(a.Call.Object)}, l
+		a.Call.Cause, a.Call.Live = &cause.Cause{Object: jsontext.NewFromValue(a.Call.Object)}, l
 		a.Call.Object = nil // as the engine leaves it
 	})
-	if a.Outcome.Err != nil || a.Result() != int64(7) || len(a.Made()) != 1 {
-		t.Errorf("unexpected outcome %+v, result %v, %d patch functions", a.Outcome, a.Result(), len(a.Made()))
+	if a.Outcome.Err != nil || a.ResultToWrite() != int64(7) || len(a.AllTransforms()) != 1 {
+		t.Errorf("unexpected outcome %+v, result %v, %d patch functions", a.Outcome, a.ResultToWrite(), len(a.AllTransforms()))
 	}
 	if host, _, _ := unstructured.NestedString(a.Call.Object, "status", "host"); host != "here" {
 		t.Errorf("the patch changes the copy that is written: got %v", a.Call.Object)
@@ -223,7 +223,7 @@ func TestRunOfAnObjectThatDoesNotDecode(t *testing.T) {
 	op := kopf.New("test.example.org")
 	kopf.For(op, &Widget{}).Daemon("d", func(_ context.Context, r *Run) error { r.Latest(); return nil })
 	a := call(t, op, body(nil), nil, func(a *execution.Attempt) {
-		a.Call.Cause, a.Call.Live = &cause.Cause{Object: jsontext.Of(a.Call.Object)}, &fakeLive{
+		a.Call.Cause, a.Call.Live = &cause.Cause{Object: jsontext.NewFromValue(a.Call.Object)}, &fakeLive{
 			object: body(map[string]any{"size": "three"}),
 		}
 	})

@@ -14,8 +14,8 @@ import (
 
 var maps1 = memapi.Resource{Version: "v1", Kind: "ConfigMap", Plural: "configmaps", Namespaced: true}
 
-// believed runs an operator on one object with labels, calls the function, and compares the recorded calls.
-func believed(
+// runOnObject runs an operator on one object with labels, calls the function, and compares the recorded calls.
+func runOnObject(
 	t *testing.T, labels map[string]any, register func(s kopf.Selection[*kopf.Unstructured], seen *journal),
 	then func(label func(map[string]any)), want ...string,
 ) {
@@ -34,20 +34,20 @@ func believed(
 		})
 		time.Sleep(10 * time.Minute)
 		synctest.Wait()
-		seen.want(t, want...)
+		seen.requireLines(t, want...)
 	})
 }
 
-func noting(seen *journal, what string) kopf.ChangeFunc[*kopf.Unstructured] {
+func recordCall(seen *journal, what string) kopf.ChangeFunc[*kopf.Unstructured] {
 	return func(context.Context, *kopf.Change[*kopf.Unstructured]) error { seen.add(what); return nil }
 }
 
 // TestResumeIsNotMixedIntoACreation shows that a creation does not call resume handlers. Deviation:
 // K-resume-creation.
 func TestResumeIsNotMixedIntoACreation(t *testing.T) {
-	believed(t, nil, func(s kopf.Selection[*kopf.Unstructured], seen *journal) {
-		s.OnResume("r", noting(seen, "resume"))
-		s.OnCreate("c", noting(seen, "create"))
+	runOnObject(t, nil, func(s kopf.Selection[*kopf.Unstructured], seen *journal) {
+		s.OnResume("r", recordCall(seen, "resume"))
+		s.OnCreate("c", recordCall(seen, "create"))
 	}, func(func(map[string]any)) {}, "create")
 }
 
@@ -55,15 +55,15 @@ func TestResumeIsNotMixedIntoACreation(t *testing.T) {
 // label change is an update; a handler of an absent field does not. Deviation: K-dummy-field.
 func TestHandlerThatKeepsObjectsInScope(t *testing.T) {
 	relabel := func(label func(map[string]any)) { label(map[string]any{"on": "1"}) }
-	believed(t, nil, func(s kopf.Selection[*kopf.Unstructured], seen *journal) {
-		s.OnField("keep", "spec.nonexistent", noting(seen, "never"))
-		s.MatchingLabels("on").OnCreate("c", noting(seen, "create"))
-		s.MatchingLabels("on").OnUpdate("u", noting(seen, "update"))
+	runOnObject(t, nil, func(s kopf.Selection[*kopf.Unstructured], seen *journal) {
+		s.OnField("keep", "spec.nonexistent", recordCall(seen, "never"))
+		s.MatchingLabels("on").OnCreate("c", recordCall(seen, "create"))
+		s.MatchingLabels("on").OnUpdate("u", recordCall(seen, "update"))
 	}, relabel, "create")
-	believed(t, nil, func(s kopf.Selection[*kopf.Unstructured], seen *journal) {
-		s.OnUpdate("keep", noting(seen, "keep"))
-		s.MatchingLabels("on").OnCreate("c", noting(seen, "create"))
-		s.MatchingLabels("on").OnUpdate("u", noting(seen, "update"))
+	runOnObject(t, nil, func(s kopf.Selection[*kopf.Unstructured], seen *journal) {
+		s.OnUpdate("keep", recordCall(seen, "keep"))
+		s.MatchingLabels("on").OnCreate("c", recordCall(seen, "create"))
+		s.MatchingLabels("on").OnUpdate("u", recordCall(seen, "update"))
 	}, relabel, "keep", "update")
 }
 
@@ -71,7 +71,7 @@ func TestHandlerThatKeepsObjectsInScope(t *testing.T) {
 // before the former run has ended. Deviation: D-daemon-respawn.
 func TestDaemonThatIsSelectedAgainBeforeItHasExited(t *testing.T) {
 	began := time.Time{}
-	believed(t, map[string]any{"on": "1"}, func(s kopf.Selection[*kopf.Unstructured], seen *journal) {
+	runOnObject(t, map[string]any{"on": "1"}, func(s kopf.Selection[*kopf.Unstructured], seen *journal) {
 		s.MatchingLabels("on").Daemon("d", func(_ context.Context, r *kopf.Task[*kopf.Unstructured]) error {
 			if began.IsZero() {
 				began = time.Now()

@@ -53,7 +53,7 @@ func benchmarkCreation[T client.Object](b *testing.B, selected func(op *kopf.Ope
 	b.ReportAllocs()
 	for b.Loop() {
 		what := cause.Detect(cause.Observation{Body: object, New: map[string]any{"spec": object["spec"]}})
-		a := execution.New(handler, what, object)
+		a := execution.NewAttempt(handler, what, object)
 		if _, err := reconciler.Reconcile(b.Context(), a); err != nil || a.Outcome.Err != nil {
 			b.Fatal(err, a.Outcome.Err)
 		}
@@ -72,7 +72,7 @@ func BenchmarkFilters(b *testing.B) {
 	object := body(largeSpec())
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, ok, err := handler.Prematch(b.Context(), &cause.Cause{Object: jsontext.Of(object)}); !ok || err != nil {
+		if _, ok, err := handler.MatchesObject(b.Context(), &cause.Cause{Object: jsontext.NewFromValue(object)}); !ok || err != nil {
 			b.Fatal(ok, err)
 		}
 	}

@@ -12,9 +12,9 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-// TestMadeByHand shows that methods of arguments that a test creates itself fail with a message that names the test
+// TestArgumentsWithoutOperator shows that methods of arguments that a test creates itself fail with a message that names the test
 // kit.
-func TestMadeByHand(t *testing.T) {
+func TestArgumentsWithoutOperator(t *testing.T) {
 	type (
 		run        = kopf.Task[*Widget]
 		rawEvent   = kopf.WatchEvent[*Widget]

@@ -51,26 +51,26 @@ func (c *Change[T]) GetObject() T { return c.Object }
 // Latest returns a copy of the newest known state, without unwritten patches. If the object is deleted, it returns the
 // last known state, and the context ends with [ErrDeleted]. If the object no longer decodes into T, the handler fails.
 func (c *Change[T]) Latest() T {
-	c.needCall()
-	newest := c.newest()
+	c.mustHaveCall()
+	newest := c.newestObject()
 	object, err := c.codec.DecodeFrom(newest, newest.Value)
 	if err != nil {
-		c.do(func() error { return err })
+		c.runLocked(func() error { return err })
 	}
 	return object
 }
 
-// newest returns the newest known state in its stored form. A daemon or timer sees its live object; any other handler
+// newestObject returns the newest known state in its stored form. A daemon or timer sees its live object; any other handler
 // sees the cache and the operator's own writes, and a filter only the cause.
-func (c *Change[T]) newest() *jsontext.Object {
-	var newest *jsontext.Object
+func (c *Change[T]) newestObject() *jsontext.LazyObject {
+	var newest *jsontext.LazyObject
 	switch {
 	case c.returned.Load(): // a goroutine outlived the handler: the engine's state is no longer valid for this call
 	case c.call.Live != nil:
 		newest = c.call.Live.Object()
 	case c.call.Newest != nil:
 		known := unstructured.Unstructured{Object: c.call.Cause.Body()}
-		newest = jsontext.Of(c.call.Newest.Latest(client.ObjectKeyFromObject(&known), known.GetUID()))
+		newest = jsontext.NewFromValue(c.call.Newest.Latest(client.ObjectKeyFromObject(&known), known.GetUID()))
 	}
 	if newest == nil { // deleted, or replaced by another object: use the state at the start of the call
 		newest = c.call.Cause.Object
@@ -78,9 +78,9 @@ func (c *Change[T]) newest() *jsontext.Object {
 	return newest
 }
 
-// latest returns the newest known state in its raw form. It is shared: callers must not modify it.
-func (c *Change[T]) latest() map[string]any {
-	body, err := c.newest().Value()
+// newestBody returns the newest known state in its raw form. It is shared: callers must not modify it.
+func (c *Change[T]) newestBody() map[string]any {
+	body, err := c.newestObject().Value()
 	if err != nil {
 		panic(err) // fails the handler
 	}
@@ -90,7 +90,7 @@ func (c *Change[T]) latest() map[string]any {
 // Resource returns the kind of the object with group, version, plural and scope; in [WhenChange], only the kind. Kopf:
 // resource.
 func (c *Change[T]) Resource() Resource {
-	c.needCall()
+	c.mustHaveCall()
 	if c.call.Resource == nil {
 		known := unstructured.Unstructured{Object: c.call.Cause.Body()}
 		return Resource{GroupVersionKind: known.GroupVersionKind()}
@@ -103,19 +103,19 @@ var errByHand = errors.New("kopf: only an operator creates a Change, Task, Watch
 	"NewChange, NewTask, NewWatchEvent or NewAdmission of package facadetest " +
 	"(github.com/kopf-runtime/kopf-runtime/facade/facadetest)")
 
-// byHand reports whether the value does not come from an operator.
-func (c *Change[T]) byHand() bool { return c == nil || c.call == nil }
+// hasNoCall reports whether the value does not come from an operator.
+func (c *Change[T]) hasNoCall() bool { return c == nil || c.call == nil }
 
-// needCall panics for a value that does not come from an operator, in methods that cannot return an error. A bare nil
+// mustHaveCall panics for a value that does not come from an operator, in methods that cannot return an error. A bare nil
 // dereference would not explain the mistake.
-func (c *Change[T]) needCall() {
-	if c.byHand() {
+func (c *Change[T]) mustHaveCall() {
+	if c.hasNoCall() {
 		panic(errByHand)
 	}
 }
 
-// needCall panics for a value that does not come from an operator.
-func (a *Admission[T]) needCall() {
+// mustHaveCall panics for a value that does not come from an operator.
+func (a *Admission[T]) mustHaveCall() {
 	if a == nil || a.call == nil {
 		panic(errByHand)
 	}
@@ -126,15 +126,15 @@ var errInPatch = errors.New(
 		"call that before Patch",
 )
 
-// lock waits for other method calls of the handler. In a function of Patch, it panics: the call of Patch holds the
+// lockCalls waits for other method calls of the handler. In a function of Patch, it panics: the call of Patch holds the
 // lock, so the function would wait for itself forever. The panic becomes an error of the patch.
-func (c *Change[T]) lock() {
-	c.needCall()
+func (c *Change[T]) lockCalls() {
+	c.mustHaveCall()
 	// The test for a surrounding Patch walks the stack, so it is only made if the lock is held.
 	if c.mu.TryLock() {
 		return
 	}
-	if codec.Calling() {
+	if codec.IsInCall() {
 		panic(errInPatch)
 	}
 	c.mu.Lock()

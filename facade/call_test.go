@@ -19,8 +19,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
-// used records the values that a function shared by several handlers has seen.
-type used struct {
+// usedCall records the values that a function shared by several handlers has seen.
+type usedCall struct {
 	Current, Latest, Last string
 	Absent                bool
 	Resource              kopf.Resource
@@ -43,7 +43,7 @@ type handling[T client.Object] interface {
 }
 
 // use calls these methods. It serves handlers of all verbs and types.
-func use[T client.Object](h handling[T], ownerOf func(T) string) (used, error) {
+func use[T client.Object](h handling[T], ownerOf func(T) string) (usedCall, error) {
 	last, err := kopf.Result[string](h, "last")
 	_, absent := kopf.Result[string](h, "none")
 	h.Patch(func(object T) { object.SetLabels(map[string]string{"patched": "yes"}) })
@@ -54,16 +54,16 @@ func use[T client.Object](h handling[T], ownerOf func(T) string) (used, error) {
 	h.Event("Other", "Seen", "other")
 	child := &corev1.Pod{}
 	err = errors.Join(err, h.Adopt(child))
-	return used{
+	return usedCall{
 		ownerOf(h.GetObject()), ownerOf(h.Latest()), last, errors.Is(absent, kopf.ErrNoResult), h.Resource(),
 		child.GenerateName + " of " + child.OwnerReferences[0].Kind,
 	}, err
 }
 
-// later returns a newer state of the only object.
-type later map[string]any
+// newerObject returns a newer state of the only object.
+type newerObject map[string]any
 
-func (l later) Latest(key types.NamespacedName, uid types.UID) map[string]any {
+func (l newerObject) Latest(key types.NamespacedName, uid types.UID) map[string]any {
 	if key.String() != "ns/w1" || uid != "uid-1" {
 		panic("unexpected object")
 	}
@@ -80,31 +80,31 @@ func TestHandlingIsOfAllVerbs(t *testing.T) {
 	}
 	cases := map[string]struct {
 		reason   string
-		register func(s kopf.Selection[*Widget], got *used)
+		register func(s kopf.Selection[*Widget], got *usedCall)
 		tune     func(a *execution.Attempt, newer map[string]any)
 		current  string
 	}{
 		"change": {"a change handler keeps the object of its call",
-			func(s kopf.Selection[*Widget], got *used) {
+			func(s kopf.Selection[*Widget], got *usedCall) {
 				s.OnCreate("fn", func(_ context.Context, c *Change) (err error) {
 					*got, err = use(c, owner)
 					c.Resource().Shortcuts[0] = "tampered"
 					return err
 				})
-			}, func(a *execution.Attempt, newer map[string]any) { a.Call.Newest = later(newer) }, "old"},
-		"event": {"an event handler keeps the object of its call", func(s kopf.Selection[*Widget], got *used) {
+			}, func(a *execution.Attempt, newer map[string]any) { a.Call.Newest = newerObject(newer) }, "old"},
+		"event": {"an event handler keeps the object of its call", func(s kopf.Selection[*Widget], got *usedCall) {
 			s.OnEvent("fn", func(_ context.Context, e *kopf.WatchEvent[*Widget]) (err error) {
 				*got, err = use(e, owner)
 				return err
 			})
-		}, func(a *execution.Attempt, newer map[string]any) { a.Call.Newest = later(newer) }, "old"},
-		"run": {"a daemon gets the current object", func(s kopf.Selection[*Widget], got *used) {
+		}, func(a *execution.Attempt, newer map[string]any) { a.Call.Newest = newerObject(newer) }, "old"},
+		"run": {"a daemon gets the current object", func(s kopf.Selection[*Widget], got *usedCall) {
 			s.Daemon("fn", func(_ context.Context, r *Run) (err error) {
 				*got, err = use(r, owner)
 				return err
 			})
 		}, func(a *execution.Attempt, newer map[string]any) {
-			a.Call.Cause = &cause.Cause{Object: jsontext.Of(a.Call.Object)}
+			a.Call.Cause = &cause.Cause{Object: jsontext.NewFromValue(a.Call.Object)}
 			a.Call.Live, a.Call.Object = &fakeLive{object: newer}, nil
 		}, "new"},
 	}
@@ -114,21 +114,21 @@ func TestHandlingIsOfAllVerbs(t *testing.T) {
 			for _, object := range []map[string]any{before, newer} {
 				object["status"] = map[string]any{"last": "result"}
 			}
-			var got used
+			var got usedCall
 			op := kopf.New("test.example.org")
 			tc.register(kopf.For(op, &Widget{}), &got)
 			a := call(t, op, before, nil, func(a *execution.Attempt) {
 				a.Call.Resource = &widgets
 				tc.tune(a, newer)
 			})
-			want := used{tc.current, "new", "result", true, kopf.Resource(widgets), "w1- of Widget"}
+			want := usedCall{tc.current, "new", "result", true, kopf.Resource(widgets), "w1- of Widget"}
 			want.Resource.Shortcuts = []string{"w"}
 			if d := cmp.Diff(want, got); d != "" || a.Outcome.Err != nil {
 				t.Errorf("%s: error %v, -want, +got:\n%s", tc.reason, a.Outcome.Err, d)
 			}
 			events, _ := a.Call.Events.(*recorder)
-			if len(a.Made()) != 2 || a.Result() != "done" || len(*events) != 3 {
-				t.Errorf("unexpected outcome: %d changes, result %v, events %v", len(a.Made()), a.Result(), events)
+			if len(a.AllTransforms()) != 2 || a.ResultToWrite() != "done" || len(*events) != 3 {
+				t.Errorf("unexpected outcome: %d changes, result %v, events %v", len(a.AllTransforms()), a.ResultToWrite(), events)
 			}
 		})
 	}
@@ -160,7 +160,7 @@ func TestLatest(t *testing.T) {
 				return nil
 			})
 			a := call(t, op, body(map[string]any{"owner": "old"}), nil, func(a *execution.Attempt) {
-				a.Call.Newest = later(tc.newest)
+				a.Call.Newest = newerObject(tc.newest)
 			})
 			if latest.Spec.Owner != tc.want || latest.Spec.Big != 0 || a.Outcome.Blocked != tc.failed {
 				t.Errorf("%s: got %+v, outcome %+v", tc.reason, latest.Spec, a.Outcome)
@@ -184,7 +184,7 @@ func TestFiltersKnowTheKind(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, ok, err := plan[0].Handler.Prematch(t.Context(), &cause.Cause{Object: jsontext.Of(body(nil))})
+	_, ok, err := plan[0].Handler.MatchesObject(t.Context(), &cause.Cause{Object: jsontext.NewFromValue(body(nil))})
 	if !ok || err != nil || got.Kind != "Widget" || got.Group != "example.org" || got.Version != "v1" {
 		t.Errorf("a filter gets the resource and the object: got %+v, %v, error %v", got, ok, err)
 	}

@@ -56,8 +56,8 @@ type Change[T client.Object] struct {
 	log      logr.Logger
 	codec    *codec.Codec[T]
 	call     *handlers.Invocation
-	mistakes *mistakes // of the handler, so that each is logged once; nil in filters
-	cluster  clients   // of the operator, as of the start of the call
+	mistakes *loggedMistakes // of the handler, so that each is logged once; nil in filters
+	cluster  clientSet       // of the operator, as of the start of the call
 
 	// mu serializes method calls, which may come from several goroutines of the handler.
 	mu       sync.Mutex
@@ -67,31 +67,31 @@ type Change[T client.Object] struct {
 	returned atomic.Bool           // the handler has returned; atomic, because readers of the newest state do not lock
 }
 
-// call adapts the function to the engine: it creates the argument, and prunes children after a success.
-func (s Selection[T]) call(fn ChangeFunc[T]) handlers.Func {
-	said := &mistakes{}
+// adaptFunction adapts the function to the engine: it creates the argument, and prunes children after a success.
+func (s Selection[T]) adaptFunction(fn ChangeFunc[T]) handlers.Func {
+	said := &loggedMistakes{}
 	return func(ctx context.Context, call *handlers.Invocation) error {
 		c, err := s.newChange(ctx, call, said)
 		if err != nil {
 			return err
 		}
-		return c.end(c.succeed(ctx, fn(ctx, c)))
+		return c.finishCall(c.pruneAfterSuccess(ctx, fn(ctx, c)))
 	}
 }
 
 // newChange creates the argument of a handler of the selection.
 func (s Selection[T]) newChange(
-	ctx context.Context, call *handlers.Invocation, said *mistakes,
+	ctx context.Context, call *handlers.Invocation, said *loggedMistakes,
 ) (*Change[T], error) {
 	return newChange(ctx, call, s.codec, s.op.clients, said)
 }
 
 // newChange creates the argument of a handler or filter. A filter has a call without a Handler.
 func newChange[T client.Object](
-	ctx context.Context, call *handlers.Invocation, codec *codec.Codec[T], cluster clients, said *mistakes,
+	ctx context.Context, call *handlers.Invocation, codec *codec.Codec[T], cluster clientSet, said *loggedMistakes,
 ) (*Change[T], error) {
-	object, err := codec.DecodeFrom(call.Given, call.Working)
-	if call.Cause.Deleting && execution.Undecodable(err) {
+	object, err := codec.DecodeFrom(call.Given, call.WorkingCopy)
+	if call.Cause.Deleting && execution.IsUndecodable(err) {
 		// Usually, an object that does not decode waits until it is changed. A deletion must not wait: the finalizer
 		// would hold the object forever.
 		logging.Warn(logf.FromContext(ctx),
@@ -104,12 +104,12 @@ func newChange[T client.Object](
 		APIReader: cluster.live, log: logf.FromContext(ctx), codec: codec, call: call,
 		mistakes: said, cluster: cluster,
 	}
-	c.Client = c.clientOf(cluster)
+	c.Client = c.checkedClient(cluster)
 	// A handler with a field sees only differences of the field.
 	changes := call.Cause.Diff
 	if call.Handler != nil {
 		c.ID = call.Handler.ID
-		_, _, changes = call.Handler.View(call.Cause)
+		_, _, changes = call.Handler.ViewCause(call.Cause)
 	}
 	c.Diff = Diff(changes.Clone())
 	// The former state cannot be repaired any more, so an incomplete Old is better than a handler that never runs.
@@ -120,7 +120,7 @@ func newChange[T client.Object](
 		)
 	}
 	// The comparison costs time, so it is made for the first calls only, except in tests.
-	if said.looks() {
+	if said.shouldCheckCall() {
 		c.original = codec.NewOriginal(object)
 	}
 	return c, nil
@@ -128,10 +128,10 @@ func newChange[T client.Object](
 
 var errReturned = errors.New("the handler has returned: its object cannot be changed any more")
 
-// do runs one method call at a time, because goroutines of the handler may share it. It keeps the error until the
+// runLocked runs one method call at a time, because goroutines of the handler may share it. It keeps the error until the
 // handler returns, because these methods do not return errors.
-func (c *Change[T]) do(act func() error) {
-	c.lock()
+func (c *Change[T]) runLocked(act func() error) {
+	c.lockCalls()
 	defer c.mu.Unlock()
 	if c.returned.Load() {
 		c.log.Error(errReturned, "Ignoring a call by a goroutine that outlived its handler")
@@ -142,23 +142,23 @@ func (c *Change[T]) do(act func() error) {
 	}
 }
 
-// succeed deletes undeclared children after a function that returned nil. After a failure, the declarations may be
+// pruneAfterSuccess deletes undeclared children after a function that returned nil. After a failure, the declarations may be
 // incomplete, so nothing is deleted.
-func (c *Change[T]) succeed(ctx context.Context, err error) error {
-	c.lock()
+func (c *Change[T]) pruneAfterSuccess(ctx context.Context, err error) error {
+	c.lockCalls()
 	// The lock is released before requests are sent.
 	declared, failed := c.declared, err != nil || len(c.errs) > 0
 	c.mu.Unlock()
 	if failed || declared == nil {
 		return err
 	}
-	return c.prune(ctx, declared)
+	return c.pruneChildren(ctx, declared)
 }
 
-// end finishes the call after the function has returned: it rejects later method calls, and joins the errors of earlier
+// finishCall finishes the call after the function has returned: it rejects later method calls, and joins the errors of earlier
 // ones with err.
-func (c *Change[T]) end(err error) error {
-	c.lock()
+func (c *Change[T]) finishCall(err error) error {
+	c.lockCalls()
 	defer c.mu.Unlock()
 	c.returned.Store(true)
 	if len(c.errs) > 0 {
@@ -167,13 +167,13 @@ func (c *Change[T]) end(err error) error {
 	if err != nil {
 		c.mistakes.noteDelay(c.log, err)
 	} else if c.original != nil {
-		c.noteLost()
+		c.noteLostChanges()
 	}
 	return err
 }
 
-// name returns namespace/name of the object for messages.
-func (c *Change[T]) name() string { return codec.ObjectName(c.call.Cause.Body()) }
+// objectName returns namespace/name of the object for messages.
+func (c *Change[T]) objectName() string { return codec.ObjectName(c.call.Cause.Body()) }
 
 // Result returns the result of any handler in status.<id> as V, see [Change.SetResult]:
 //
@@ -194,40 +194,40 @@ func Result[V any](from Results, id string) (V, error) {
 
 // RawResult returns a copy of a result as JSON values, see [Result].
 func (c *Change[T]) RawResult(id string) (any, error) {
-	if c.byHand() {
+	if c.hasNoCall() {
 		return nil, errByHand
 	}
-	value, err := c.status(id)
+	value, err := c.storedResult(id)
 	if err != nil {
-		return nil, fmt.Errorf("reading the result of handler %q of object %s: %w", id, c.name(), err)
+		return nil, fmt.Errorf("reading the result of handler %q of object %s: %w", id, c.objectName(), err)
 	}
 	return value, nil
 }
 
-// status returns a result from the status. It reads the working copy, which contains results of earlier handlers in the
+// storedResult returns a result from the status. It reads the working copy, which contains results of earlier handlers in the
 // pass, and a background function the newest state. It locks, because other goroutines of the handler may patch the
 // copy.
-func (c *Change[T]) status(id string) (any, error) {
-	c.lock()
+func (c *Change[T]) storedResult(id string) (any, error) {
+	c.lockCalls()
 	defer c.mu.Unlock()
 	if c.returned.Load() {
 		return nil, errReturned
 	}
-	body, err := c.call.Working()
+	body, err := c.call.WorkingCopy()
 	if err != nil {
 		return nil, err
 	}
 	if c.call.Live != nil {
-		body = c.latest()
+		body = c.newestBody()
 	}
 	// The result may be stored under a former id of its handler.
 	ids := []string{id}
 	if c.call.Handler != nil {
-		ids = append(ids, c.call.Handler.Renamed.Of(id)...)
+		ids = append(ids, c.call.Handler.Renamed.FormerIDs(id)...)
 	}
 	for _, id := range ids {
-		if value, _ := diff.Resolve(body, diff.Path{"status", id}); value != nil {
-			return diff.Copy(value), nil
+		if value, _ := diff.ResolvePath(body, diff.Path{"status", id}); value != nil {
+			return diff.DeepCopy(value), nil
 		}
 	}
 	return nil, ErrNoResult

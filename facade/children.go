@@ -37,14 +37,14 @@ var errEnsureInDeletion = errors.New("it was called by a handler of the deletion
 // handler, Ensure fails permanently.
 func (c *Change[T]) Ensure(ctx context.Context, children ...any) error {
 	switch {
-	case c.byHand():
+	case c.hasNoCall():
 		return errByHand
 	case c.call.Writes == nil:
 		return errOnlyReading
 	case c.Reason == ReasonDelete:
 		return c.ensureError(Permanent(errEnsureInDeletion))
 	}
-	return c.ensure(ctx, c.call.Working, children)
+	return c.addChildren(ctx, c.call.WorkingCopy, children)
 }
 
 // Ensure is [Change.Ensure]. The set belongs to this daemon or timer. It spans one tick of a timer, or one call of
@@ -52,29 +52,29 @@ func (c *Change[T]) Ensure(ctx context.Context, children ...any) error {
 func (r *Task[T]) Ensure(ctx context.Context, children ...any) error {
 	c := r.change
 	switch {
-	case c.byHand():
+	case c.hasNoCall():
 		return errByHand
 	case c.returned.Load():
 		return c.ensureError(errReturned)
 	// A daemon has no ticks that would end a set, so each call of Ensure declares the whole set.
 	case c.call.Handler.Background.Daemon:
-		return c.ensureError(c.cluster.children.Ensure(ctx, c.parent(nil), c.declarer(nil), children))
+		return c.ensureError(c.cluster.children.Ensure(ctx, c.asParent(nil), c.asDeclarer(nil), children))
 	}
-	return c.ensure(ctx, func() (map[string]any, error) { return nil, nil }, children)
+	return c.addChildren(ctx, func() (map[string]any, error) { return nil, nil }, children)
 }
 
-// ensure adds children to the declaration of the current call.
-func (c *Change[T]) ensure(ctx context.Context, working func() (map[string]any, error), given []any) error {
-	declared, err := c.declaring(working)
+// addChildren adds children to the declaration of the current call.
+func (c *Change[T]) addChildren(ctx context.Context, working func() (map[string]any, error), given []any) error {
+	declared, err := c.currentDeclaration(working)
 	if err != nil {
 		return c.ensureError(err)
 	}
 	return c.ensureError(declared.Ensure(ctx, given))
 }
 
-// declaring returns the declaration of the current call of the handler, and begins it at the first call of Ensure.
-func (c *Change[T]) declaring(working func() (map[string]any, error)) (*children.Declaration, error) {
-	c.lock()
+// currentDeclaration returns the declaration of the current call of the handler, and begins it at the first call of Ensure.
+func (c *Change[T]) currentDeclaration(working func() (map[string]any, error)) (*children.Declaration, error) {
+	c.lockCalls()
 	defer c.mu.Unlock()
 	if c.returned.Load() {
 		return nil, errReturned
@@ -84,31 +84,31 @@ func (c *Change[T]) declaring(working func() (map[string]any, error)) (*children
 		if err != nil {
 			return nil, err
 		}
-		c.declared = c.cluster.children.Begin(c.parent(own), c.declarer(own))
+		c.declared = c.cluster.children.NewDeclaration(c.asParent(own), c.asDeclarer(own))
 	}
 	return c.declared, nil
 }
 
-// parent returns the handled object as the owner of children. The argument own is the working copy; nil stands for the
+// asParent returns the handled object as the owner of children. The argument own is the working copy; nil stands for the
 // newest state, in background functions.
-func (c *Change[T]) parent(own map[string]any) children.Parent {
-	return children.Parent{Newest: c.latest, Own: own, Writes: c.call.Writes}
+func (c *Change[T]) asParent(own map[string]any) children.Parent {
+	return children.Parent{Newest: c.newestBody, Own: own, Writes: c.call.Writes}
 }
 
-// declarer returns the identity under which the set of children is stored.
-func (c *Change[T]) declarer(own map[string]any) children.Handler {
+// asDeclarer returns the identity under which the set of children is stored.
+func (c *Change[T]) asDeclarer(own map[string]any) children.Handler {
 	return children.Handler{ID: c.ID, FormerIDs: c.call.Handler.FormerIDs, Background: own == nil}
 }
 
-// prune deletes children that the handler no longer declares. Sub-handlers run first, because they may declare some of
+// pruneChildren deletes children that the handler no longer declares. Sub-handlers run first, because they may declare some of
 // these children. While sub-handlers are unfinished, their error ends this call, and nothing is deleted.
-func (c *Change[T]) prune(ctx context.Context, declared *children.Declaration) error {
+func (c *Change[T]) pruneChildren(ctx context.Context, declared *children.Declaration) error {
 	if c.call.Subs != nil {
 		if err := c.call.Subs.Run(ctx, nil); err != nil {
 			return err
 		}
 	}
-	return c.ensureError(declared.End(ctx))
+	return c.ensureError(declared.EndCall(ctx))
 }
 
 // ensureError adds the object and the handler to an error.
@@ -116,7 +116,7 @@ func (c *Change[T]) ensureError(err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("ensuring the children of object %s by handler %q: %w", c.name(), c.ID, err)
+	return fmt.Errorf("ensuring the children of object %s by handler %q: %w", c.objectName(), c.ID, err)
 }
 
 // Once returns children, one or a list, that [Change.Ensure] creates but never updates, such as generated passwords.
@@ -147,7 +147,7 @@ type retainOption struct{ rules children.Rules }
 func Retain(child any, options ...retainOption) any {
 	rules := children.Rules{Retain: true}
 	for _, option := range options {
-		rules = rules.With(option.rules)
+		rules = rules.MergedWith(option.rules)
 	}
 	return &children.Ruled{Given: child, Rules: rules}
 }
@@ -168,12 +168,12 @@ func AdoptFormer() retainOption {
 // A repeated call creates another object if the name is generated. A child that the object cannot own, by its namespace
 // or scope, is an error, and a warning under [AsKopf].
 func (c *Change[T]) Adopt(children ...any) error {
-	if c.byHand() {
+	if c.hasNoCall() {
 		return errByHand
 	}
-	owner := &unstructured.Unstructured{Object: c.latest()}
+	owner := &unstructured.Unstructured{Object: c.newestBody()}
 	if err := c.cluster.children.Adopt(owner, children, c.Client, c.log); err != nil {
-		return fmt.Errorf("object %s: %w", c.name(), err)
+		return fmt.Errorf("object %s: %w", c.objectName(), err)
 	}
 	return nil
 }

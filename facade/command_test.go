@@ -85,16 +85,16 @@ func TestWrongCommandLines(t *testing.T) {
 			"a nil operator is an error", nil, []string{"-A"}, 1, []string{"the operator is nil"},
 		},
 		"no cluster": {
-			"the error for a missing cluster lists the ways to configure one", scheming(), []string{"-A"}, 1,
+			"the error for a missing cluster lists the ways to configure one", newWidgetOperator(), []string{"-A"}, 1,
 			[]string{"no cluster is configured", "--kubeconfig", "KUBECONFIG", "~/.kube/config"},
 		},
 		"no such file in the environment": {
 			"the error names the missing file of KUBECONFIG",
-			scheming(), []string{"-A"}, 1, []string{"KUBECONFIG names files that do not exist: /"},
+			newWidgetOperator(), []string{"-A"}, 1, []string{"KUBECONFIG names files that do not exist: /"},
 		},
 		"no such file": {
 			"the error names the missing file of --kubeconfig",
-			scheming(), []string{"-A", "--kubeconfig", missing}, 1, []string{missing},
+			newWidgetOperator(), []string{"-A", "--kubeconfig", missing}, 1, []string{missing},
 		},
 	}
 	for name, c := range cases {
@@ -115,8 +115,8 @@ func TestWrongCommandLines(t *testing.T) {
 	}
 }
 
-// scheming returns an operator whose types are in its scheme.
-func scheming() *kopf.Operator {
+// newWidgetOperator returns an operator whose types are in its scheme.
+func newWidgetOperator() *kopf.Operator {
 	op := kopf.New("test.example.org", kopf.Settings{AddToScheme: runtime.SchemeBuilder{addWidgets}})
 	kopf.For(op, &Widget{}).OnCreate("fn", succeed)
 	return op
@@ -132,9 +132,9 @@ func TestExitCode(t *testing.T) {
 	}
 }
 
-// TestHelpTeaches shows that the help lists examples and all important flags.
-func TestHelpTeaches(t *testing.T) {
-	code, out, _ := execute(t, scheming(), "--help")
+// TestHelpText shows that the help lists examples and all important flags.
+func TestHelpText(t *testing.T) {
+	code, out, _ := execute(t, newWidgetOperator(), "--help")
 	if code != 0 {
 		t.Errorf("--help has exit code 0: got %d", code)
 	}
@@ -161,7 +161,7 @@ func TestHelpTeaches(t *testing.T) {
 // TestVersion shows that the flag and the command print the version.
 func TestVersion(t *testing.T) {
 	for _, how := range []string{"--version", "version"} {
-		code, out, _ := execute(t, scheming(), how)
+		code, out, _ := execute(t, newWidgetOperator(), how)
 		if code != 0 || !strings.HasPrefix(out, "test.example.org ") || !strings.Contains(out, "go1.") {
 			t.Errorf("%s prints the name and the version of Go: got %d, %q", how, code, out)
 		}

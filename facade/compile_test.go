@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestWhatCompiles shows that the compiler rejects invalid options with a helpful message and accepts valid ones.
-func TestWhatCompiles(t *testing.T) {
+// TestOptionsAreCheckedByTheCompiler shows that the compiler rejects invalid options with a helpful message and accepts valid ones.
+func TestOptionsAreCheckedByTheCompiler(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
 	}

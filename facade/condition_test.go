@@ -50,18 +50,18 @@ func TestOwnConditions(t *testing.T) {
 		})
 		defer stop()
 		e.build(map[string]any{"size": int64(1)})
-		seen.want(t, "False Starts", "False Starts")
-		began := e.moved("Up")
+		seen.requireLines(t, "False Starts", "False Starts")
+		began := e.transitionTime("Up")
 		time.Sleep(2 * time.Minute)
 		e.settle()
-		if e.moved("Up") != began {
+		if e.transitionTime("Up") != began {
 			t.Errorf("the transition time is kept without a change of the status: got %s, then %s",
-				began, e.moved("Up"))
+				began, e.transitionTime("Up"))
 		}
 		time.Sleep(time.Minute)
 		e.settle()
 		e.expect("after the status has changed", "Seen=True Event@1: ", "Up=True Answers@1: ", "observed 0 of 1")
-		if e.moved("Up") == began {
+		if e.transitionTime("Up") == began {
 			t.Error("the transition time changes with the status")
 		}
 		writes(way)
@@ -73,9 +73,9 @@ func TestOwnConditions(t *testing.T) {
 	})
 }
 
-// TestOwnConditionsThatCannotBe shows that an invalid condition fails the handler permanently, with an error that
+// TestInvalidOwnConditions shows that an invalid condition fails the handler permanently, with an error that
 // names the object, the handler and the field.
-func TestOwnConditionsThatCannotBe(t *testing.T) {
+func TestInvalidOwnConditions(t *testing.T) {
 	text := func(field string) string {
 		return `setting a condition of object default/home by handler "create": ` + field
 	}
@@ -147,7 +147,7 @@ func TestOwnConditionsInFilters(t *testing.T) {
 		})
 		defer stop()
 		e.build(nil)
-		if d := cmp.Diff([]string{"observed 0 of 1"}, e.told()); d != "" || len(log.with("a filter can neither")) == 0 {
+		if d := cmp.Diff([]string{"observed 0 of 1"}, e.summary()); d != "" || len(log.with("a filter can neither")) == 0 {
 			t.Errorf("a condition set by a filter is logged and not written: -want, +got:\n%s", d)
 		}
 	})

@@ -25,8 +25,8 @@ func (s Selection[T]) Conditions() {
 	if s.kind.Find == nil {
 		return // the error is already recorded
 	}
-	h := registry.NewReporter(registry.Location(), s.filters)
-	s.kind.Registry.Register(registry.HandlerEntry{Kind: s.kind, Verb: "Conditions", Handler: h})
+	h := registry.NewReporter(registry.CallerLocation(), s.filters)
+	s.kind.Registry.RegisterHandler(registry.HandlerEntry{Kind: s.kind, Verb: "Conditions", Handler: h})
 }
 
 // errNoStatus is the error for kinds without the status subresource. There, each change of a condition would be a
@@ -41,13 +41,13 @@ var errNoStatus = errors.New(`the status of the kind is no subresource: add "sub
 // Invalid arguments, types reserved by Selection.Conditions, and kinds without the status subresource fail the handler
 // permanently. See docs/conditions.md.
 func (c *Change[T]) Condition(conditionType string, status metav1.ConditionStatus, reason, message string) {
-	c.do(func() error {
+	c.runLocked(func() error {
 		if c.call.Writes == nil {
 			return errOnlyReading
 		}
 		wanted := conditions.Condition{Type: conditionType, Status: string(status), Reason: reason, Message: message}
 		if err := c.setCondition(wanted); err != nil {
-			return fmt.Errorf("setting a condition of object %s by handler %q: %w", c.name(), c.ID, err)
+			return fmt.Errorf("setting a condition of object %s by handler %q: %w", c.objectName(), c.ID, err)
 		}
 		return nil
 	})
@@ -61,17 +61,17 @@ func (c *Change[T]) setCondition(wanted conditions.Condition) error {
 	// The condition is about the generation that the handler has seen. A background function sees the newest one.
 	body, now := c.call.Cause.Body(), time.Now()
 	if c.call.Live != nil {
-		body = c.latest()
+		body = c.newestBody()
 	}
 	wanted.Generation = conditions.GenerationOf(body)
 	// The function runs again on the fresh object after a conflict, so it uses one time.
 	set := func(body map[string]any) error {
-		if err := conditions.Set(body, wanted, now); err != nil {
+		if err := conditions.SetCondition(body, wanted, now); err != nil {
 			return Permanent(err)
 		}
 		return nil
 	}
-	if err := c.call.Writes.Remember(set); err != nil {
+	if err := c.call.Writes.AddTransform(set); err != nil {
 		return err
 	}
 	// r.Object of a background function stays as it is.
@@ -79,8 +79,8 @@ func (c *Change[T]) setCondition(wanted conditions.Condition) error {
 		return nil
 	}
 	// Show the condition in c.Object, without taking this change for one without Patch.
-	c.original.Look()
-	object, err := c.call.Working()
+	c.original.DetectChanges()
+	object, err := c.call.WorkingCopy()
 	if err != nil {
 		return err
 	}
@@ -88,14 +88,14 @@ func (c *Change[T]) setCondition(wanted conditions.Condition) error {
 	if err != nil {
 		return err
 	}
-	c.codec.Replace(c.Object, changed)
-	c.original.Take()
+	c.codec.ReplaceContent(c.Object, changed)
+	c.original.RecordContent()
 	return nil
 }
 
 // checkCondition returns an error for an invalid condition.
 func (c *Change[T]) checkCondition(wanted conditions.Condition) error {
-	if err := wanted.Check(); err != nil {
+	if err := wanted.CheckFields(); err != nil {
 		return err
 	}
 	if slices.Contains(c.call.Handler.Reserved, wanted.Type) {

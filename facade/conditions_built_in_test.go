@@ -41,7 +41,7 @@ func TestConditionsOfBuiltInKinds(t *testing.T) {
 			"observed 1 of 1",
 		},
 	} {
-		for how, register := range map[string]func(s houseSel){"selection": retrying, "settings": neverDone} {
+		for how, register := range map[string]func(s houseSel){"selection": registerFailingWithConditions, "settings": registerFailing} {
 			t.Run(name+" by the "+how, func(t *testing.T) {
 				inConditional(t, func(r *memapi.Resource) {
 					r.Group, r.Kind, r.Plural = c.group, c.kind, c.plural
@@ -55,7 +55,7 @@ func TestConditionsOfBuiltInKinds(t *testing.T) {
 					time.Sleep(time.Hour)
 					e.settle()
 					e.checkRefusal("after an hour of retries", c.observed != "", log)
-					n, told := countStatus(way), e.told()
+					n, told := countStatus(way), e.summary()
 					if c.observed == "" && (n > 0 || e.house().Object["status"] != nil) {
 						t.Errorf("%s: %d writes of the status: %q", c.reason, n, told)
 					}

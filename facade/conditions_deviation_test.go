@@ -48,8 +48,8 @@ func TestConditionsInNoEssence(t *testing.T) {
 				_, _, stop = e.run(register)
 				defer stop()
 				for _, held := range c.want {
-					if e.moved(held) == "" {
-						t.Errorf("the condition %s is missing: %q", held, e.told())
+					if e.transitionTime(held) == "" {
+						t.Errorf("the condition %s is missing: %q", held, e.summary())
 					}
 				}
 				for key, value := range e.house().GetAnnotations() {
@@ -57,21 +57,21 @@ func TestConditionsInNoEssence(t *testing.T) {
 						t.Errorf("%s: annotation %s: %s", c.reason, key, value)
 					}
 				}
-				seen.want(t) // nothing
+				seen.requireLines(t) // nothing
 			})
 		})
 	}
 }
 
-// TestConditionsUnasked shows that an operator writes no conditions without the setting, as Kopf. Deviation:
+// TestConditionsAreOffByDefault shows that an operator writes no conditions without the setting, as Kopf. Deviation:
 // D-conditions.
-func TestConditionsUnasked(t *testing.T) {
+func TestConditionsAreOffByDefault(t *testing.T) {
 	for name, given := range map[string]kopf.Settings{"by default": {}, "as Kopf": kopf.AsKopf()} {
 		t.Run(name, func(t *testing.T) {
 			inConditional(t, nil, func(e conditional) {
 				given.Peering.Standalone = true
 				way, _, stop := e.run(func(s houseSel) {
-					s.OnCreate("do", func(_ context.Context, c *dynamicChange) error { return twice(c) })
+					s.OnCreate("do", func(_ context.Context, c *dynamicChange) error { return failTwice(c) })
 				}, given)
 				defer stop()
 				e.build(map[string]any{"size": int64(1)})
@@ -80,7 +80,7 @@ func TestConditionsUnasked(t *testing.T) {
 				if n := countStatus(way); n > 0 && name != "as Kopf" {
 					t.Errorf("without conditions, the status is not written: got %d writes", n)
 				}
-				if d := cmp.Diff([]string{"observed 0 of 1"}, e.told()); d != "" {
+				if d := cmp.Diff([]string{"observed 0 of 1"}, e.summary()); d != "" {
 					t.Errorf("no conditions are written: -want, +got:\n%s", d)
 				}
 			})

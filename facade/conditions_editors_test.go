@@ -14,8 +14,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// retell sets the fields of the condition of the type, or adds the condition.
-func retell(house map[string]any, conditionType string, fields map[string]any) {
+// editCondition sets the fields of the condition of the type, or adds the condition.
+func editCondition(house map[string]any, conditionType string, fields map[string]any) {
 	list, _, _ := unstructured.NestedSlice(house, "status", "conditions")
 	at := slices.IndexFunc(list, func(item any) bool { return item.(map[string]any)["type"] == conditionType })
 	if at < 0 {
@@ -36,7 +36,7 @@ func TestConditionsThatOthersEdit(t *testing.T) {
 		edit   func(house map[string]any)
 	}{
 		"another Ready": {"a changed Ready condition is restored with the next change", func(house map[string]any) {
-			retell(house, "Ready", map[string]any{"status": "False", "reason": "Other", "message": "by hand"})
+			editCondition(house, "Ready", map[string]any{"status": "False", "reason": "Other", "message": "by hand"})
 		}},
 		"no Ready": {"a removed Ready condition is restored with the next change", func(house map[string]any) {
 			_ = unstructured.SetNestedSlice(house, nil, "status", "conditions")
@@ -46,16 +46,16 @@ func TestConditionsThatOthersEdit(t *testing.T) {
 			func(house map[string]any) { delete(house, "status") }},
 		"an old generation": {
 			"a lower observed generation is corrected with the next change", func(house map[string]any) {
-				retell(house, "Ready", map[string]any{"observedGeneration": int64(0)})
+				editCondition(house, "Ready", map[string]any{"observedGeneration": int64(0)})
 				_ = unstructured.SetNestedField(house, int64(0), "status", "observedGeneration")
 			}},
 		"a generation to come": {
 			"a higher observed generation is corrected with the next change", func(house map[string]any) {
-				retell(house, "Ready", map[string]any{"observedGeneration": int64(99)})
+				editCondition(house, "Ready", map[string]any{"observedGeneration": int64(99)})
 				_ = unstructured.SetNestedField(house, int64(99), "status", "observedGeneration")
 			}},
 		"Reconciling": {"a foreign Reconciling condition is removed with the next change", func(house map[string]any) {
-			retell(house, "Reconciling", map[string]any{"status": "True", "reason": "Other"})
+			editCondition(house, "Reconciling", map[string]any{"status": "True", "reason": "Other"})
 		}},
 		"Ready twice": {"a duplicate Ready condition is removed with the next change", func(house map[string]any) {
 			list, _, _ := unstructured.NestedSlice(house, "status", "conditions")
@@ -74,7 +74,7 @@ func TestConditionsThatOthersEdit(t *testing.T) {
 				})
 				defer stop()
 				e.build(map[string]any{"size": int64(1)})
-				way.Drain()
+				way.DrainRequests()
 				stubborn := true
 				way.After = func(_ context.Context, r memapi.Request) error {
 					if stubborn && r.Subresource == "status" {
@@ -94,7 +94,7 @@ func TestConditionsThatOthersEdit(t *testing.T) {
 				if n := countStatus(way); n != 1 {
 					t.Errorf("%s: got %d writes of the status for a change, want one", c.reason, n)
 				}
-				seen.want(t, "resize", "resize")
+				seen.requireLines(t, "resize", "resize")
 			})
 		})
 	}
@@ -119,7 +119,7 @@ func TestOwnConditionsStay(t *testing.T) {
 		way, _, stop := e.run(register)
 		e.build(map[string]any{"size": int64(1)})
 		theirs := map[string]any{"status": "False", "reason": "Other", "message": "theirs", "more": "unknown to us"}
-		e.edit(func(house map[string]any) { retell(house, "Theirs", theirs) })
+		e.edit(func(house map[string]any) { editCondition(house, "Theirs", theirs) })
 		before := e.conditions()
 		for range 2 {
 			stop()
@@ -140,16 +140,16 @@ func TestOwnConditionsStay(t *testing.T) {
 				t.Errorf("the condition %s is kept after a change: -want, +got:\n%s", held, d)
 			}
 		}
-		way.Drain()
+		way.DrainRequests()
 		way.After = func(_ context.Context, r memapi.Request) error {
 			if r.Subresource == "status" {
 				e.api.Edit(e.houses, "default", "home", func(house map[string]any) {
-					retell(house, "Up", map[string]any{"status": "Unknown"})
+					editCondition(house, "Up", map[string]any{"status": "Unknown"})
 				})
 			}
 			return nil
 		}
-		e.edit(func(house map[string]any) { retell(house, "Up", map[string]any{"status": "Unknown"}) })
+		e.edit(func(house map[string]any) { editCondition(house, "Up", map[string]any{"status": "Unknown"}) })
 		time.Sleep(10 * time.Minute)
 		e.settle()
 		if n := countStatus(way); n < 9 || n > 11 {

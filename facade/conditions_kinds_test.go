@@ -17,14 +17,14 @@ import (
 
 const notWritten = "Cannot write conditions to the status of a kind"
 
-// retrying registers a handler that fails every minute, with conditions.
-func retrying(s kopf.Selection[*kopf.Unstructured]) {
+// registerFailingWithConditions registers a handler that fails every minute, with conditions.
+func registerFailingWithConditions(s kopf.Selection[*kopf.Unstructured]) {
 	s.Conditions()
-	neverDone(s)
+	registerFailing(s)
 }
 
-// neverDone registers a handler that fails every minute.
-func neverDone(s kopf.Selection[*kopf.Unstructured]) {
+// registerFailing registers a handler that fails every minute.
+func registerFailing(s kopf.Selection[*kopf.Unstructured]) {
 	s.OnCreate("create", func(context.Context, *dynamicChange) error {
 		return kopf.Temporary(errors.New("later"), time.Minute)
 	})
@@ -53,7 +53,7 @@ func TestConditionsOfKindsWithoutThem(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inConditional(t, c.edit, func(e conditional) {
-				way, log, stop := e.run(retrying)
+				way, log, stop := e.run(registerFailingWithConditions)
 				defer stop()
 				e.build(map[string]any{"size": int64(1)})
 				time.Sleep(time.Hour)
@@ -80,10 +80,10 @@ func TestConditionsOfKindsWithoutThem(t *testing.T) {
 // written for ten minutes, and are written again when the API server keeps them.
 func TestConditionsOfKindsThatDropThem(t *testing.T) {
 	inConditional(t, nil, func(e conditional) {
-		e.api.Admit(memapi.Admission{Mutate: func(_ memapi.Resource, object map[string]any) {
+		e.api.SetAdmission(memapi.Admission{Mutate: func(_ memapi.Resource, object map[string]any) {
 			delete(object, "status")
 		}})
-		way, log, stop := e.run(retrying)
+		way, log, stop := e.run(registerFailingWithConditions)
 		defer stop()
 		e.build(map[string]any{"size": int64(1)})
 		for range 8 {
@@ -96,10 +96,10 @@ func TestConditionsOfKindsThatDropThem(t *testing.T) {
 		if n := countStatus(way); n != 1 {
 			t.Errorf("after one dropped write, the status is not written: got %d writes", n)
 		}
-		e.api.Admit(memapi.Admission{})
+		e.api.SetAdmission(memapi.Admission{})
 		time.Sleep(3 * time.Minute)
 		e.settle()
-		if told := e.told(); len(told) != 3 || !strings.HasPrefix(told[0], "Ready=False Retrying@1") {
+		if told := e.summary(); len(told) != 3 || !strings.HasPrefix(told[0], "Ready=False Retrying@1") {
 			t.Errorf("conditions are written when the API server keeps them: got %q", told)
 		}
 	})
@@ -186,7 +186,7 @@ func TestConditionsOfAnotherShape(t *testing.T) {
 		e.api.Put(e.houses, map[string]any{
 			"metadata": map[string]any{"name": "odd", "namespace": "default"}, "status": odd,
 		})
-		way, log, stop := e.run(retrying)
+		way, log, stop := e.run(registerFailingWithConditions)
 		defer stop()
 		e.build(map[string]any{"size": int64(1)})
 		time.Sleep(time.Hour)
@@ -199,7 +199,7 @@ func TestConditionsOfAnotherShape(t *testing.T) {
 				t.Errorf("conditions of another type are not written: got %s", r.Body)
 			}
 		}
-		if told := e.told(); len(told) != 3 || len(log.with(notWritten)) > 1 {
+		if told := e.summary(); len(told) != 3 || len(log.with(notWritten)) > 1 {
 			t.Errorf("other objects get conditions: got %q, log %q", told, log.with(notWritten))
 		}
 	})

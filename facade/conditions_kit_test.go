@@ -150,8 +150,8 @@ func (e conditional) house() *kopf.Unstructured {
 	return &unstructured.Unstructured{Object: e.api.Object(e.houses, "default", "home")}
 }
 
-// told returns the conditions in short, followed by the observed generation.
-func (e conditional) told() (all []string) {
+// summary returns the conditions in short, followed by the observed generation.
+func (e conditional) summary() (all []string) {
 	house := e.house()
 	list, _, _ := unstructured.NestedSlice(house.Object, "status", "conditions")
 	for _, item := range list {
@@ -165,8 +165,8 @@ func (e conditional) told() (all []string) {
 	return append(all, fmt.Sprintf("observed %d of %d", observed, house.GetGeneration()))
 }
 
-// moved returns the transition time of the condition.
-func (e conditional) moved(conditionType string) string {
+// transitionTime returns the transition time of the condition.
+func (e conditional) transitionTime(conditionType string) string {
 	list, _, _ := unstructured.NestedSlice(e.house().Object, "status", "conditions")
 	for _, item := range list {
 		if held, _ := item.(map[string]any); held["type"] == conditionType {

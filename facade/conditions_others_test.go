@@ -15,9 +15,9 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// TestConditionsCallNobody shows that changes of the framework's conditions call no handler, not even a handler of
+// TestConditionsCallNoHandler shows that changes of the framework's conditions call no handler, not even a handler of
 // that field. Conditions of other clients do. Deviation: D-conditions.
-func TestConditionsCallNobody(t *testing.T) {
+func TestConditionsCallNoHandler(t *testing.T) {
 	inConditional(t, nil, func(e conditional) {
 		seen := &journal{}
 		way, _, stop := e.run(func(s kopf.Selection[*kopf.Unstructured]) {
@@ -36,10 +36,10 @@ func TestConditionsCallNobody(t *testing.T) {
 		time.Sleep(time.Hour)
 		e.settle()
 		e.edit(resize(2))
-		if d := cmp.Diff("observed 2 of 2", e.told()[len(e.told())-1]); d != "" {
+		if d := cmp.Diff("observed 2 of 2", e.summary()[len(e.summary())-1]); d != "" {
 			t.Errorf("the last generation is observed: -want, +got:\n%s", d)
 		}
-		seen.want(t) // nothing
+		seen.requireLines(t) // nothing
 		e.edit(func(house map[string]any) {
 			list, _, _ := unstructured.NestedSlice(house, "status", "conditions")
 			list = append(list, map[string]any{"type": "Other", "status": "True"})
@@ -48,7 +48,7 @@ func TestConditionsCallNobody(t *testing.T) {
 		time.Sleep(time.Hour)
 		e.settle()
 		// Each handler is retried once, and the retry is recorded as well.
-		seen.want(t, "see/status", "see/status.conditions", "see/status", "see/status.conditions")
+		seen.requireLines(t, "see/status", "see/status.conditions", "see/status", "see/status.conditions")
 		if n := len(writes(way)); n > 20 {
 			t.Errorf("conditions cause few writes: got %d", n)
 		}
@@ -146,12 +146,12 @@ func TestConditionsCatchUpAfterErrors(t *testing.T) {
 			e.edit(func(house map[string]any) { house["spec"] = spec })
 			time.Sleep(time.Minute)
 			e.settle()
-			told := e.told()
+			told := e.summary()
 			if want := fmt.Sprintf("observed %[1]d of %[1]d", e.house().GetGeneration()); told[len(told)-1] != want {
 				t.Errorf("the generation is observed after the change to %v: got %q", spec, told)
 			}
 		}
-		seen.want(t, "name")
+		seen.requireLines(t, "name")
 	})
 }
 

@@ -16,7 +16,7 @@ type dynamicChange = kopf.Change[*kopf.Unstructured]
 // expect compares the conditions of the house with the expected ones.
 func (e conditional) expect(when string, want ...string) {
 	e.t.Helper()
-	if d := cmp.Diff(want, e.told()); d != "" {
+	if d := cmp.Diff(want, e.summary()); d != "" {
 		e.t.Errorf("%s: -want, +got:\n%s", when, d)
 	}
 }
@@ -105,7 +105,7 @@ func TestConditionsFollowEveryGeneration(t *testing.T) {
 				way, _, stop := e.run(c.register)
 				defer func() { stop() }()
 				e.build(map[string]any{"size": int64(1)})
-				told := e.told()
+				told := e.summary()
 				writes(way)
 				e.edit(resize(2))
 				status := 0
@@ -114,11 +114,11 @@ func TestConditionsFollowEveryGeneration(t *testing.T) {
 						status++
 					}
 				}
-				after := e.told()
+				after := e.summary()
 				if len(told) != 2 || len(after) != 2 || after[1] != "observed 2 of 2" || status != 1 {
 					t.Errorf("%s: %d writes of the status led from %q to %q", c.reason, status, told, after)
 				}
-				moved := e.moved("Ready")
+				moved := e.transitionTime("Ready")
 				stop()
 				way, _, stop = e.run(c.register)
 				for _, one := range writes(way) {
@@ -126,7 +126,7 @@ func TestConditionsFollowEveryGeneration(t *testing.T) {
 						t.Errorf("%s: an idle restart does not write the status", c.reason)
 					}
 				}
-				if e.moved("Ready") != moved {
+				if e.transitionTime("Ready") != moved {
 					t.Errorf("%s: an idle restart keeps the transition time", c.reason)
 				}
 			})

@@ -18,7 +18,7 @@ func (e conditional) redefine(edit func(r *memapi.Resource)) {
 
 // retried waits for that many retries of the handler and returns how often the status was written.
 func (e conditional) retried(way *memapi.Connection, times int) (written int) {
-	way.Drain()
+	way.DrainRequests()
 	for range times {
 		time.Sleep(time.Minute)
 		e.settle()
@@ -34,7 +34,7 @@ func asItWas(*memapi.Resource)              {}
 // becomes a subresource, and no longer when it stops being one, as each write would be a new generation.
 func TestConditionsFollowTheSubresource(t *testing.T) {
 	inConditional(t, withoutSubresource, func(e conditional) {
-		way, log, stop := e.run(retrying)
+		way, log, stop := e.run(registerFailingWithConditions)
 		defer stop()
 		e.build(map[string]any{"size": int64(1)})
 		for round := 1; round <= 2; round++ {
@@ -44,9 +44,9 @@ func TestConditionsFollowTheSubresource(t *testing.T) {
 			}
 			generation := e.house().GetGeneration()
 			e.redefine(func(r *memapi.Resource) { r.StatusSubresource = true })
-			if n := e.retried(way, 3); n < 3 || n > 4 || len(e.told()) != 3 || len(log.with(notWritten)) != round {
+			if n := e.retried(way, 3); n < 3 || n > 4 || len(e.summary()) != 3 || len(log.with(notWritten)) != round {
 				t.Errorf("round %d, with the subresource: %d writes, %q, log %q",
-					round, n, e.told(), log.with(notWritten))
+					round, n, e.summary(), log.with(notWritten))
 			}
 			e.redefine(asItWas)
 			e.retried(way, 1)
@@ -61,7 +61,7 @@ func TestConditionsFollowTheSubresource(t *testing.T) {
 // dropped write, a restored field by reading the schema every ten minutes.
 func TestConditionsFollowTheSchema(t *testing.T) {
 	inConditional(t, nil, func(e conditional) {
-		way, log, stop := e.run(retrying)
+		way, log, stop := e.run(registerFailingWithConditions)
 		defer stop()
 		e.build(map[string]any{"size": int64(1)})
 		e.redefine(withoutConditions)
@@ -71,16 +71,16 @@ func TestConditionsFollowTheSchema(t *testing.T) {
 		if told := log.with(notWritten); len(told) != 1 || !strings.Contains(told[0], "did not keep them") {
 			t.Errorf("a dropped write is logged once: got %q", told)
 		}
-		if n := e.retried(way, 30); n > 0 || len(e.told()) != 1 {
-			t.Errorf("without the field in the schema, nothing is written: got %d writes, %q", n, e.told())
+		if n := e.retried(way, 30); n > 0 || len(e.summary()) != 1 {
+			t.Errorf("without the field in the schema, nothing is written: got %d writes, %q", n, e.summary())
 		}
 		told := log.with(notWritten)
 		if len(told) != 2 || !strings.Contains(told[1], "the schema has no status.conditions") {
 			t.Errorf("the second log line names the missing field: got %q", told)
 		}
 		e.redefine(asItWas)
-		if n := e.retried(way, 12); n == 0 || n > 12 || len(e.told()) != 3 {
-			t.Errorf("with the field in the schema, conditions are written: got %d writes, %q", n, e.told())
+		if n := e.retried(way, 12); n == 0 || n > 12 || len(e.summary()) != 3 {
+			t.Errorf("with the field in the schema, conditions are written: got %d writes, %q", n, e.summary())
 		}
 		if again := log.with(notWritten); len(again) != len(told) {
 			t.Errorf("with the field in the schema, nothing is logged: got %q", again)

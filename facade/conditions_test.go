@@ -30,13 +30,13 @@ func TestConditionsFollowTheHandlers(t *testing.T) {
 			`Reconciling=True Retrying@1: handler "provision", attempt 1: the quota is used up`,
 			"observed 1 of 1",
 		}
-		if d := cmp.Diff(want, e.told()); d != "" {
+		if d := cmp.Diff(want, e.summary()); d != "" {
 			t.Errorf("after the first attempt: -want, +got:\n%s", d)
 		}
 		if d := cmp.Diff([]string{"patch houses/status", "patch houses"}, writes(way)); d != "" {
 			t.Errorf("writes: -want, +got:\n%s", d)
 		}
-		first := e.moved("Ready")
+		first := e.transitionTime("Ready")
 		time.Sleep(time.Minute)
 		e.settle()
 		want = []string{
@@ -44,12 +44,12 @@ func TestConditionsFollowTheHandlers(t *testing.T) {
 			`Reconciling=True Retrying@1: handler "provision", attempt 2: no answer`,
 			"observed 1 of 1",
 		}
-		if d := cmp.Diff(want, e.told()); d != "" {
+		if d := cmp.Diff(want, e.summary()); d != "" {
 			t.Errorf("after the second attempt: -want, +got:\n%s", d)
 		}
-		if e.moved("Ready") != first {
+		if e.transitionTime("Ready") != first {
 			t.Errorf("the transition time of Ready is kept without a new status: got %s, then %s",
-				first, e.moved("Ready"))
+				first, e.transitionTime("Ready"))
 		}
 		stop()
 
@@ -61,13 +61,13 @@ func TestConditionsFollowTheHandlers(t *testing.T) {
 		time.Sleep(time.Minute)
 		e.settle()
 		want = []string{"Ready=True Succeeded@1: all handlers have succeeded", "observed 1 of 1"}
-		if d := cmp.Diff(want, e.told()); d != "" {
+		if d := cmp.Diff(want, e.summary()); d != "" {
 			t.Errorf("after the success: -want, +got:\n%s", d)
 		}
 		if d := cmp.Diff([]string{"patch houses/status", "patch houses"}, writes(way)); d != "" {
 			t.Errorf("writes at the end: -want, +got:\n%s", d)
 		}
-		if e.moved("Ready") == first {
+		if e.transitionTime("Ready") == first {
 			t.Error("the transition time of Ready changes with its status")
 		}
 		stop()

@@ -13,8 +13,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
-// twice returns a temporary error for the first two attempts of a creation.
-func twice(c *dynamicChange) error {
+// failTwice returns a temporary error for the first two attempts of a creation.
+func failTwice(c *dynamicChange) error {
 	if c.Reason == kopf.ReasonCreate && c.Retry < 2 {
 		return kopf.Temporary(errors.New("later"), time.Minute)
 	}
@@ -34,17 +34,17 @@ func TestConditionsCostOneWriteAtMost(t *testing.T) {
 		more     [6]int // additional writes of the status in each of the acts below
 	}{
 		"nothing in the status": {"each new outcome costs one write of the status", func(s houseSel) {
-			s.On("do", always[:2], func(_ context.Context, c *dynamicChange) error { return twice(c) })
+			s.On("do", always[:2], func(_ context.Context, c *dynamicChange) error { return failTwice(c) })
 		}, kopf.PersistenceSettings{}, [6]int{1, 1, 1, 1, 0, 0}},
 		"several handlers": {"several handlers of a pass share one write of the status", func(s houseSel) {
 			for _, id := range []string{"a", "b", "c"} {
-				s.On(id, always[:2], func(_ context.Context, c *dynamicChange) error { return twice(c) })
+				s.On(id, always[:2], func(_ context.Context, c *dynamicChange) error { return failTwice(c) })
 			}
 		}, kopf.PersistenceSettings{}, [6]int{1, 1, 1, 1, 0, 0}},
 		"sub-handlers": {"sub-handlers of a pass share one write of the status", func(s houseSel) {
 			s.On("do", always[:2], func(ctx context.Context, c *dynamicChange) error {
 				for _, id := range []string{"a", "b"} {
-					c.Sub(id, func(_ context.Context, c *dynamicChange) error { return twice(c) })
+					c.Sub(id, func(_ context.Context, c *dynamicChange) error { return failTwice(c) })
 				}
 				return c.RunSubs(ctx)
 			})
@@ -60,17 +60,17 @@ func TestConditionsCostOneWriteAtMost(t *testing.T) {
 				c.Patch(func(house *kopf.Unstructured) {
 					_ = unstructured.SetNestedField(house.Object, at, "status", "at")
 				})
-				return twice(c)
+				return failTwice(c)
 			})
 		}, kopf.PersistenceSettings{}, [6]int{}},
 		"a condition of the handler's": {"conditions share the write of the handler's own condition", func(s houseSel) {
 			s.On("do", always[:2], func(_ context.Context, c *dynamicChange) error {
 				c.Condition("Size", "True", "Known", time.Now().String())
-				return twice(c)
+				return failTwice(c)
 			})
 		}, kopf.PersistenceSettings{}, [6]int{}},
 		"progress in the status": {"conditions share the writes of progress records in the status", func(s houseSel) {
-			s.On("do", always[:2], func(_ context.Context, c *dynamicChange) error { return twice(c) })
+			s.On("do", always[:2], func(_ context.Context, c *dynamicChange) error { return failTwice(c) })
 		}, kopf.PersistenceSettings{ProgressStorage: progress.Status{}}, [6]int{0, 0, 0, 1, 0, 0}},
 		"no handler": {"a new generation without a handler costs one write of the status", func(s houseSel) {
 			s.OnField("do", "spec.name", func(context.Context, *dynamicChange) error { return nil })

@@ -17,7 +17,7 @@ import (
 )
 
 // address waits for a line in the log and returns the value of the key.
-func (g *guest) address(t *testing.T, message, key string) string {
+func (g *recordingOperator) address(t *testing.T, message, key string) string {
 	t.Helper()
 	pattern := regexp.MustCompile(regexp.QuoteMeta(message) + `.*"` + key + `"="([^"]+)"`)
 	tick := time.NewTicker(5 * time.Millisecond)
@@ -55,7 +55,7 @@ func visit(t *testing.T, url string) (status int, header http.Header, body io.Re
 
 // TestConsole shows that the console has the objects of a running operator and the operator itself.
 func TestConsole(t *testing.T) {
-	server, g := memapi.New(), invite("guest.example.org")
+	server, g := memapi.New(), newRecordingOperator("guest.example.org")
 	g.run(t, kopf.RunSettings{
 		Config: memapi.Config(server), Metrics: prometheus.NewRegistry(),
 		DebugBindAddress: "127.0.0.1:0", Console: true,
@@ -91,7 +91,7 @@ func TestConsole(t *testing.T) {
 
 // TestNoConsole shows that the console is not served without the setting.
 func TestNoConsole(t *testing.T) {
-	g := invite("guest.example.org")
+	g := newRecordingOperator("guest.example.org")
 	g.run(t, kopf.RunSettings{
 		Config: memapi.Config(memapi.New()), Metrics: prometheus.NewRegistry(), DebugBindAddress: "127.0.0.1:0",
 	})
@@ -123,7 +123,7 @@ func TestDebugAddressIsMissing(t *testing.T) {
 
 // TestDebugServer shows that one server has the explanations, the console and the profiles.
 func TestDebugServer(t *testing.T) {
-	server, g := memapi.New(), invite("guest.example.org")
+	server, g := memapi.New(), newRecordingOperator("guest.example.org")
 	g.run(t, kopf.RunSettings{
 		Config: memapi.Config(server), Metrics: prometheus.NewRegistry(),
 		DebugBindAddress: "127.0.0.1:0", Console: true, Profiling: true,
@@ -149,7 +149,7 @@ func TestDebugServer(t *testing.T) {
 
 // TestConsoleHandler shows that a project can serve the console with its own server.
 func TestConsoleHandler(t *testing.T) {
-	cluster, g := memapi.New(), invite("guest.example.org")
+	cluster, g := memapi.New(), newRecordingOperator("guest.example.org")
 	server := httptest.NewServer(g.op.ConsoleHandler())
 	t.Cleanup(server.Close)
 	g.run(t, kopf.RunSettings{Config: memapi.Config(cluster), Metrics: prometheus.NewRegistry()})

@@ -35,7 +35,7 @@ func newRecordStore() *recordStore {
 }
 
 func row(body map[string]any, id string) string {
-	uid, _ := diff.Resolve(body, diff.Path{"metadata", "uid"})
+	uid, _ := diff.ResolvePath(body, diff.Path{"metadata", "uid"})
 	return fmt.Sprint(uid) + "/" + id
 }
 
@@ -128,7 +128,7 @@ func TestProgressInADatabase(t *testing.T) {
 			t.Errorf("the database has the records of the unfinished change only: -want, +got:\n%s", d)
 		}
 		run(10 * time.Minute)
-		calls.want(t, "c/s 0", "c/s 1", "c/s 2")
+		calls.requireLines(t, "c/s 0", "c/s 1", "c/s 2")
 		if keys := kept.keys(); len(keys) > 0 || kept.flushes == 0 {
 			t.Errorf("no record is left after the end of the change: got %v, flushed %d times", keys, kept.flushes)
 		}
@@ -160,12 +160,12 @@ func TestFlushThatFails(t *testing.T) {
 		r := facadetest.Start(t, op, facadetest.Against(memapi.Config(server)))
 		r.Ready()
 		time.Sleep(time.Minute)
-		calls.want(t, "0")
+		calls.requireLines(t, "0")
 		kept.mu.Lock()
 		kept.refuses = nil
 		kept.mu.Unlock()
 		time.Sleep(10 * time.Minute)
 		synctest.Wait()
-		calls.want(t, "0", "1")
+		calls.requireLines(t, "0", "1")
 	})
 }

@@ -19,9 +19,9 @@ import (
 // zones is a cluster-scoped kind.
 var zones = memapi.Resource{Group: "example.org", Version: "v1", Kind: "Zone", Plural: "zones"}
 
-// announcing registers handlers that post an event about each object. Each handler sends another request first,
+// registerAnnouncers registers handlers that post an event about each object. Each handler sends another request first,
 // which triggers a login if needed.
-func announcing(op *kopf.Operator) {
+func registerAnnouncers(op *kopf.Operator) {
 	post := func(ctx context.Context, c *kopf.Change[*kopf.Unstructured]) error {
 		if err := c.APIReader.Get(ctx, client.ObjectKeyFromObject(c.Object), c.Object); err != nil {
 			return err
@@ -33,8 +33,8 @@ func announcing(op *kopf.Operator) {
 	kopf.ForResource(op, "widgets").OnCreate("announce", post)
 }
 
-// announced returns the messages of all events, with their namespaces and the namespaces of their objects.
-func announced(t *testing.T, server *memapi.Server) (all []string) {
+// eventSummaries returns the messages of all events, with their namespaces and the namespaces of their objects.
+func eventSummaries(t *testing.T, server *memapi.Server) (all []string) {
 	t.Helper()
 	for _, event := range eventsOf(t, server) {
 		all = append(all, fmt.Sprintf("%s in %s, said to be in %s",
@@ -59,15 +59,15 @@ func TestDefaultNamespaceOfCredentials(t *testing.T) {
 		server.Install(zones)
 		g, logins := &guard{server: server, token: "1"}, 0
 		namespaces := []string{"first", "second", ""}
-		op := scheming()
+		op := newWidgetOperator()
 		op.OnLogin("token", func(context.Context, *kopf.Activity) (*kopf.ConnectionInfo, error) {
 			logins++
 			info := g.info(fmt.Sprint(logins))
 			info.DefaultNamespace = namespaces[logins-1]
 			return info, nil
 		})
-		announcing(op)
-		stop := commanded(t, op)
+		registerAnnouncers(op)
+		stop := startCommand(t, op)
 		time.Sleep(time.Minute)
 		server.Put(served, body(map[string]any{"size": int64(1)}))
 		for n := range namespaces {
@@ -84,7 +84,7 @@ func TestDefaultNamespaceOfCredentials(t *testing.T) {
 			"of z2 in second, said to be in second",   // the namespace of the next login
 			"of z3 in default, said to be in default", // the credentials have no namespace
 		}
-		if d := cmp.Diff(want, announced(t, server)); d != "" {
+		if d := cmp.Diff(want, eventSummaries(t, server)); d != "" {
 			t.Errorf("unexpected namespaces of events: -want, +got:\n%s", d)
 		}
 	})
@@ -98,12 +98,12 @@ func TestDefaultNamespaceInManager(t *testing.T) {
 		server.Install(served)
 		server.Install(zones)
 		op := kopf.New("test.example.org")
-		announcing(op)
+		registerAnnouncers(op)
 		stop := operate(t, server, op, logr.Discard())
 		server.Put(zones, zone("z"))
 		time.Sleep(time.Minute)
 		stop()
-		if d := cmp.Diff([]string{"of z in default, said to be in default"}, announced(t, server)); d != "" {
+		if d := cmp.Diff([]string{"of z in default, said to be in default"}, eventSummaries(t, server)); d != "" {
 			t.Errorf("unexpected namespaces of events: -want, +got:\n%s", d)
 		}
 	})

@@ -59,13 +59,13 @@ func TestTouches(t *testing.T) {
 
 // with returns a copy in which one key of one section has another value.
 func with(object mapping, section, key string, value any) mapping {
-	changed, _ := diff.Copy(object).(mapping)
+	changed, _ := diff.DeepCopy(object).(mapping)
 	changed[section].(mapping)[key] = value
 	return changed
 }
 
-// TestTouchesOfNoPath shows that an invalid path fails the handler.
-func TestTouchesOfNoPath(t *testing.T) {
+// TestTouchesWithInvalidPath shows that an invalid path fails the handler.
+func TestTouchesWithInvalidPath(t *testing.T) {
 	for path, want := range map[string]string{
 		"spec..nodes":                          "Diff.Touches: invalid path spec..nodes: a key is empty",
 		"metadata.labels.app.kubernetes.io/id": "quote keys with dots",

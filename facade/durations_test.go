@@ -9,9 +9,9 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-// TestDurationsThatCannotBeMeant shows that very short durations are errors: a bare number is a duration in
+// TestDurationsWithoutUnit shows that very short durations are errors: a bare number is a duration in
 // nanoseconds.
-func TestDurationsThatCannotBeMeant(t *testing.T) {
+func TestDurationsWithoutUnit(t *testing.T) {
 	run := func(context.Context, *kopf.Task[*Widget]) error { return nil }
 	cases := map[string]struct {
 		reason   string

@@ -31,8 +31,8 @@ func read[V any](path string) func(o *kopf.Unstructured) (any, error) {
 	return func(o *kopf.Unstructured) (any, error) { return kopf.GetField[V](o, path) }
 }
 
-// TestAt shows that GetField reads a value as many Go types.
-func TestAt(t *testing.T) {
+// TestGetField shows that GetField reads a value as many Go types.
+func TestGetField(t *testing.T) {
 	type part struct {
 		Name  string `json:"name"`
 		Count int    `json:"count"`
@@ -79,8 +79,8 @@ func TestAt(t *testing.T) {
 	}
 }
 
-// TestAtFails shows the errors of GetField, which distinguish absent values from values of other types.
-func TestAtFails(t *testing.T) {
+// TestGetFieldFails shows the errors of GetField, which distinguish absent values from values of other types.
+func TestGetFieldFails(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		read   func(o *kopf.Unstructured) (any, error)
@@ -149,8 +149,8 @@ func TestAtFails(t *testing.T) {
 	}
 }
 
-// TestAtOr shows that GetFieldOr returns the default for absent and invalid values.
-func TestAtOr(t *testing.T) {
+// TestGetFieldOr shows that GetFieldOr returns the default for absent and invalid values.
+func TestGetFieldOr(t *testing.T) {
 	for path, want := range map[string]int{"spec.size": 3, "spec.none": 7, "spec.name": 7, "spec..": 7} {
 		if got := kopf.GetFieldOr(dynamic(), path, 7); got != want {
 			t.Errorf("the value at %s or the default: got %d, want %d", path, got, want)
@@ -158,8 +158,8 @@ func TestAtOr(t *testing.T) {
 	}
 }
 
-// TestAtGivesCopies shows that GetField returns copies.
-func TestAtGivesCopies(t *testing.T) {
+// TestGetFieldGivesCopies shows that GetField returns copies.
+func TestGetFieldGivesCopies(t *testing.T) {
 	object := dynamic()
 	for _, path := range []string{"spec.extra", "spec.empty"} {
 		value, err := kopf.GetField[map[string]any](object, path)

@@ -46,7 +46,7 @@ func TestEnsureAppliesTheOthersBesideABadChild(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			inHousehold(t, func(h household) {
-				heard := &complaints{}
+				heard := &ensureErrors{}
 				h.runUntilEnd(func(s houseSel) {
 					s.On("ensure", always, func(ctx context.Context, c *houseChange) error {
 						if !does(c, "fail") {
@@ -61,13 +61,13 @@ func TestEnsureAppliesTheOthersBesideABadChild(t *testing.T) {
 				})
 				h.build("a=1", "former=1")
 				h.remodel("fail")
-				heard.wantLast(t, tc.want...)
-				got := h.stands("first", "a", "last", "early", "former")
+				heard.requireLast(t, tc.want...)
+				got := h.existingRooms("first", "a", "last", "early", "former")
 				if value, _, _ := nested(h.room("default", "a"), "data", "value"); len(got) < 5 || value != "2" {
 					t.Errorf("an invalid child stops neither updates nor former children: a is %q, got %v", value, got)
 				}
 				h.rebuild("a=1")
-				if got := h.stands("first", "a", "last", "early", "former"); !slices.Equal(got, []string{"a"}) {
+				if got := h.existingRooms("first", "a", "last", "early", "former"); !slices.Equal(got, []string{"a"}) {
 					t.Errorf("a valid set prunes the other children: got %v", got)
 				}
 			})
@@ -79,7 +79,7 @@ func TestEnsureAppliesTheOthersBesideABadChild(t *testing.T) {
 // call declares the whole set.
 func TestEnsureInADaemonBesideABadChild(t *testing.T) {
 	inHousehold(t, func(h household) {
-		heard := &complaints{}
+		heard := &ensureErrors{}
 		h.runUntilEnd(func(s houseSel) {
 			s.Daemon("ensure", func(ctx context.Context, r *kopf.Task[*kopf.Unstructured]) error {
 				for _, all := range [][]any{rooms(house("a=1", "b=1")), {nil, rooms(house("c=1"))}} {
@@ -90,8 +90,8 @@ func TestEnsureInADaemonBesideABadChild(t *testing.T) {
 			})
 		})
 		h.build()
-		heard.wantLast(t, "child 0: it is nil")
-		if got := h.stands("a", "b", "c"); len(got) != 3 {
+		heard.requireLast(t, "child 0: it is nil")
+		if got := h.existingRooms("a", "b", "c"); len(got) != 3 {
 			t.Errorf("an invalid child prevents pruning: got %v", got)
 		}
 	})

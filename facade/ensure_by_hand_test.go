@@ -18,9 +18,9 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// handwritten is a reconciler as written with plain controller-runtime: it applies the children, deletes former
+// handWrittenReconciler is a reconciler as written with plain controller-runtime: it applies the children, deletes former
 // children, and keeps the names of the children in the status.
-type handwritten struct{ client.Client }
+type handWrittenReconciler struct{ client.Client }
 
 // runByHand returns a function that runs this reconciler. It watches children of the given kinds.
 func (h household) runByHand(owned ...client.Object) func(way *memapi.Connection) (stop func() error) {
@@ -37,10 +37,10 @@ func (h household) runByHand(owned ...client.Object) func(way *memapi.Connection
 		for _, kind := range owned {
 			controller.Owns(kind)
 		}
-		if err := controller.Complete(handwritten{m.GetClient()}); err != nil {
+		if err := controller.Complete(handWrittenReconciler{m.GetClient()}); err != nil {
 			h.t.Fatal(err)
 		}
-		return embedded(h.t, m)
+		return startManager(h.t, m)
 	}
 }
 
@@ -55,7 +55,7 @@ func newRoom() *kopf.Unstructured {
 }
 
 // Reconcile does not add context to errors.
-func (b handwritten) Reconcile(ctx context.Context, r ctrl.Request) (ctrl.Result, error) {
+func (b handWrittenReconciler) Reconcile(ctx context.Context, r ctrl.Request) (ctrl.Result, error) {
 	house := newHouse()
 	if err := b.Get(ctx, r.NamespacedName, house); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)

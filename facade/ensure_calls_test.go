@@ -31,8 +31,8 @@ func (h household) remodel(does string, rooms ...any) {
 	h.settle()
 }
 
-// stands returns the names of the rooms that exist.
-func (h household) stands(names ...string) (there []string) {
+// existingRooms returns the names of the rooms that exist.
+func (h household) existingRooms(names ...string) (there []string) {
 	for _, name := range names {
 		if h.room("default", name) != nil {
 			there = append(there, name)
@@ -41,10 +41,10 @@ func (h household) stands(names ...string) (there []string) {
 	return there
 }
 
-// TestEnsureBitByBit shows that the set consists of the children of all Ensure calls in one handler call: children
+// TestEnsureInSeveralCalls shows that the set consists of the children of all Ensure calls in one handler call: children
 // after an obstacle are not deleted before they are declared, and undeclared children are deleted only after a
 // complete call.
-func TestEnsureBitByBit(t *testing.T) {
+func TestEnsureInSeveralCalls(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
 	}
@@ -81,16 +81,16 @@ func TestEnsureBitByBit(t *testing.T) {
 				defer stop()
 				h.build("a=1", "b=2", "c=3")
 				h.remodel("stop", "a=1", "b=2")
-				if got := h.stands("a", "b", "c"); len(got) != 3 {
+				if got := h.existingRooms("a", "b", "c"); len(got) != 3 {
 					t.Errorf("after %s, no child is deleted: got %v", what, got)
 				}
-				way.Drain()
+				way.DrainRequests()
 				h.remodel("go on", "a=1", "b=2")
-				if got := h.stands("a", "b", "c"); !slices.Equal(got, []string{"a", "b"}) {
+				if got := h.existingRooms("a", "b", "c"); !slices.Equal(got, []string{"a", "b"}) {
 					t.Errorf("a complete call deletes undeclared children: got %v", got)
 				}
 				h.remodel("go on")
-				if got := h.stands("a", "b", "c"); len(got) > 0 || h.house().GetAnnotations()[houseRecord] != "" {
+				if got := h.existingRooms("a", "b", "c"); len(got) > 0 || h.house().GetAnnotations()[houseRecord] != "" {
 					t.Errorf("no child and no record is left: got %v, %v", got, h.house().GetAnnotations())
 				}
 			})
@@ -102,7 +102,7 @@ func TestEnsureBitByBit(t *testing.T) {
 // nothing is deleted until they are.
 func TestEnsureTwice(t *testing.T) {
 	inHousehold(t, func(h household) {
-		heard := &complaints{}
+		heard := &ensureErrors{}
 		_, stop := h.run(func(s houseSel) {
 			s.On("ensure", always, func(ctx context.Context, c *houseChange) error {
 				err := c.Ensure(ctx, rooms(house("a=1"))...)
@@ -121,14 +121,14 @@ func TestEnsureTwice(t *testing.T) {
 			t.Errorf("an equal second declaration is not an error: got %v", err)
 		}
 		h.rebuild("a=2")
-		heard.wantLast(t, "child 0 is ConfigMap default/a", "an earlier call", "declare it once", `"ensure"`, "home")
+		heard.requireLast(t, "child 0 is ConfigMap default/a", "an earlier call", "declare it once", `"ensure"`, "home")
 		h.remodel("ignore", "a=2")
 		value, _, _ := nested(h.room("default", "a"), "data", "value")
-		if got := h.stands("a", "b"); len(got) < 2 || value != "1" {
+		if got := h.existingRooms("a", "b"); len(got) < 2 || value != "1" {
 			t.Errorf("a contradiction neither deletes nor changes children: got %v, a is %q", got, value)
 		}
 		h.rebuild("a=1")
-		if got := h.stands("a", "b"); !slices.Equal(got, []string{"a"}) {
+		if got := h.existingRooms("a", "b"); !slices.Equal(got, []string{"a"}) {
 			t.Errorf("equal declarations delete the other child: got %v", got)
 		}
 	})
@@ -137,7 +137,7 @@ func TestEnsureTwice(t *testing.T) {
 // TestEnsureFailsToDelete shows that a failed deletion of a child is an error of the handler, which is retried.
 func TestEnsureFailsToDelete(t *testing.T) {
 	inHousehold(t, func(h household) {
-		var told heard
+		var told childCalls
 		var refuse atomic.Bool
 		way := h.api.Connect()
 		way.Before = func(_ context.Context, r memapi.Request) error {
@@ -160,7 +160,7 @@ func TestEnsureFailsToDelete(t *testing.T) {
 		refuse.Store(false)
 		h.sleep(10 * time.Minute)
 		told.want(t, "the deletion is retried", "call, retry 1")
-		if got := h.stands("a", "b"); !slices.Equal(got, []string{"a"}) {
+		if got := h.existingRooms("a", "b"); !slices.Equal(got, []string{"a"}) {
 			t.Errorf("the retry deletes the child: got %v", got)
 		}
 	})
@@ -190,8 +190,8 @@ func TestEnsureHandsOver(t *testing.T) {
 	})
 }
 
-// TestEnsureInATick shows that all Ensure calls in one call of a timer declare one set.
-func TestEnsureInATick(t *testing.T) {
+// TestEnsureInATimer shows that all Ensure calls in one call of a timer declare one set.
+func TestEnsureInATimer(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
 	}
@@ -212,11 +212,11 @@ func TestEnsureInATick(t *testing.T) {
 		defer stop()
 		h.build("a=1", "b=2")
 		h.rebuild("a=1", "c=3", "d=4")
-		if got := h.stands("a", "b", "c"); len(got) != 3 {
+		if got := h.existingRooms("a", "b", "c"); len(got) != 3 {
 			t.Errorf("a failed call of the timer deletes no child: got %v", got)
 		}
 		h.rebuild("a=1", "c=3")
-		if got := h.stands("a", "b", "c"); !slices.Equal(got, []string{"a", "c"}) {
+		if got := h.existingRooms("a", "b", "c"); !slices.Equal(got, []string{"a", "c"}) {
 			t.Errorf("a complete call of the timer deletes undeclared children: got %v", got)
 		}
 	})

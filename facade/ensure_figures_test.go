@@ -96,7 +96,7 @@ func (h household) runEnsuring(
 	return func(way *memapi.Connection) (stop func() error) {
 		op := kopf.New("test.example.org")
 		register(kopf.ForResource(op, "test.example.org/v1", "houses"))
-		return embed(h.t, way, op)
+		return startInManager(h.t, way, op)
 	}
 }
 
@@ -106,7 +106,7 @@ func (h household) measure(parents int, start func(way *memapi.Connection) (stop
 	way := h.api.Connect()
 	stop := start(way)
 	h.settle()
-	way.Drain()
+	way.DrainRequests()
 	for n := range parents {
 		name := fmt.Sprint("home-", n)
 		house := &unstructured.Unstructured{Object: map[string]any{
@@ -119,7 +119,7 @@ func (h household) measure(parents int, start func(way *memapi.Connection) (stop
 		}
 	}
 	h.settle()
-	f.created = perParent(way.Drain(), parents)
+	f.created = perParent(way.DrainRequests(), parents)
 	h.stop(stop)
 	before := h.versions(parents)
 	if len(before) != 4*parents {
@@ -130,7 +130,7 @@ func (h household) measure(parents int, start func(way *memapi.Connection) (stop
 	way = h.api.Connect()
 	stop = start(way)
 	h.settle()
-	f.restarted = perParent(way.Drain(), parents)
+	f.restarted = perParent(way.DrainRequests(), parents)
 	f.heap = (liveHeap() - heap) / float64(parents)
 	h.stop(stop)
 	if after := h.versions(parents); !maps.Equal(before, after) {

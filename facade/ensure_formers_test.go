@@ -103,7 +103,7 @@ func TestEnsureTakesOverFieldsOfFormerManagers(t *testing.T) {
 			inHousehold(t, func(h household) {
 				h.begin() // no operator runs yet
 				tc.former(h)
-				heard := &complaints{}
+				heard := &ensureErrors{}
 				start := func() func() {
 					_, stop := h.runWith(kopf.Settings{Execution: tc.given}, func(s houseSel) {
 						s.On("ensure", always, func(ctx context.Context, c *houseChange) error {
@@ -184,7 +184,7 @@ func (h household) runFormerly(name string, data map[string]any) {
 			child.Object["data"] = data
 			return c.Ensure(ctx, child)
 		})
-	stop := embed(h.t, h.api.Connect(), op)
+	stop := startInManager(h.t, h.api.Connect(), op)
 	h.settle()
 	h.stop(stop)
 }

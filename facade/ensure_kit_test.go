@@ -96,7 +96,7 @@ func (h household) runOperator(
 	op := kopf.New("test.example.org", given)
 	register(op, kopf.ForResource(op, "test.example.org/v1", "houses"))
 	way := h.api.Connect()
-	stop := embed(h.t, way, op)
+	stop := startInManager(h.t, way, op)
 	return way, func() {
 		if err := stop(); err != nil {
 			h.t.Error(err)
@@ -171,7 +171,7 @@ func (h household) owner(namespace, name string) types.UID {
 
 // writes returns the requests that are not reads, as "verb plural/subresource".
 func writes(way *memapi.Connection) (all []string) {
-	for _, r := range way.Drain() {
+	for _, r := range way.DrainRequests() {
 		switch r.Verb {
 		case "get", "list", "watch":
 		default:

@@ -50,11 +50,11 @@ func TestEnsureForgedRecord(t *testing.T) {
 				stop()
 				way, stop := h.runEnsure()
 				h.settle()
-				way.Drain()
+				way.DrainRequests()
 				h.forgeMany(child, "a=2", "b=1", "yard/d=1")
 				h.settle()
 				count := 0
-				for _, r := range way.Drain() {
+				for _, r := range way.DrainRequests() {
 					isApply := r.Verb == "patch" && r.Resource.Plural == "configmaps"
 					if r.Verb != "watch" && r.Resource.Plural != "events" && !isApply {
 						count++

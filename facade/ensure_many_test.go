@@ -13,7 +13,7 @@ import (
 
 // ensureMany declares as many children as the spec requests: with long similar names, or with random names of 64
 // characters. A record of 10,000 random names does not fit on an object.
-func (c *complaints) ensureMany(ctx context.Context, change *houseChange) error {
+func (c *ensureErrors) ensureMany(ctx context.Context, change *houseChange) error {
 	var all []any
 	for i := range kopf.GetFieldOr(change.Object, "spec.many", 0) {
 		name := fmt.Sprintf("%s-%d", strings.Repeat("room", 50), i)
@@ -43,7 +43,7 @@ func TestEnsureMany(t *testing.T) {
 		t.Skip("takes long: make test-all runs it")
 	}
 	inHousehold(t, func(h household) {
-		heard := &complaints{}
+		heard := &ensureErrors{}
 		run := func() func() {
 			_, stop := h.run(func(s houseSel) { s.On("ensure", always, heard.ensureMany) })
 			return stop
@@ -74,7 +74,7 @@ func TestEnsureMany(t *testing.T) {
 		}
 
 		declare(map[string]any{"many": int64(10_000), "random": true})
-		heard.wantLast(t, "10010 children", "262144 bytes")
+		heard.requireLast(t, "10010 children", "262144 bytes")
 		if n := h.countRooms(); n != 10 || !execution.IsPermanent(heard.last()) {
 			t.Errorf("a record that does not fit is a permanent error: got %d children, error %.300v", n, heard.last())
 		}

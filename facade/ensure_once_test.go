@@ -11,8 +11,8 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-// ruled returns a handler that declares the rooms of the house with the rule.
-func ruled(rule func(child any) any) kopf.ChangeFunc[*kopf.Unstructured] {
+// ensureWith returns a handler that declares the rooms of the house with the rule.
+func ensureWith(rule func(child any) any) kopf.ChangeFunc[*kopf.Unstructured] {
 	return func(ctx context.Context, c *houseChange) error { return c.Ensure(ctx, rule(rooms(c.Object))) }
 }
 
@@ -64,12 +64,12 @@ func TestEnsureOnce(t *testing.T) {
 					t.Errorf("the other child is updated, and the child with Once is owned: got %q, owner %q",
 						got, h.owner("default", "login"))
 				}
-				h.redecorate("default", "login", "edited")
+				h.editRoom("default", "login", "edited")
 				h.rebuild("a=3")
 				if got := h.value("default", "login"); got != "edited" {
 					t.Errorf("an edit of the child is kept: got %q", got)
 				}
-				h.demolish("default", "login")
+				h.deleteRoom("default", "login")
 				if got := h.value("default", "login"); owns && got != "4" {
 					t.Errorf("a deleted child that is watched is created again: got %q", got)
 				}
@@ -90,15 +90,15 @@ func TestEnsureOnce(t *testing.T) {
 // TestEnsureOnceLeavesStrangersAlone shows that an object of another owner is not accepted as a child with Once.
 func TestEnsureOnceLeavesStrangersAlone(t *testing.T) {
 	inHousehold(t, func(h household) {
-		heard := &complaints{}
+		heard := &ensureErrors{}
 		_, stop := h.run(func(s houseSel) {
-			s.On("ensure", always, heard.noting(ruled(kopf.Once)))
+			s.On("ensure", always, heard.noting(ensureWith(kopf.Once)))
 		})
 		defer stop()
 		h.put("b", "theirs")
 		before := h.room("default", "b").GetResourceVersion()
 		h.build("a=1", "b=2")
-		heard.wantLast(t, "child 1", "ConfigMap default/b", "not a child of this parent")
+		heard.requireLast(t, "child 1", "ConfigMap default/b", "not a child of this parent")
 		h.rebuild("a=1")
 		if h.room("default", "b").GetResourceVersion() != before {
 			t.Errorf("the object of another owner is not changed: got %v", h.room("default", "b"))

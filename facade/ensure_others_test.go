@@ -14,31 +14,31 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-// complaints records the errors of Ensure.
-type complaints struct {
+// ensureErrors records the errors of Ensure.
+type ensureErrors struct {
 	mu  sync.Mutex
 	all []error
 }
 
-func (c *complaints) ensure(ctx context.Context, change *kopf.Change[*kopf.Unstructured]) error {
+func (c *ensureErrors) ensure(ctx context.Context, change *kopf.Change[*kopf.Unstructured]) error {
 	return c.note(ensure(ctx, change))
 }
 
 // noting records the errors of a handler.
-func (c *complaints) noting(handler kopf.ChangeFunc[*kopf.Unstructured]) kopf.ChangeFunc[*kopf.Unstructured] {
+func (c *ensureErrors) noting(handler kopf.ChangeFunc[*kopf.Unstructured]) kopf.ChangeFunc[*kopf.Unstructured] {
 	return func(ctx context.Context, change *kopf.Change[*kopf.Unstructured]) error {
 		return c.note(handler(ctx, change))
 	}
 }
 
-func (c *complaints) note(err error) error {
+func (c *ensureErrors) note(err error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.all = append(c.all, err)
 	return err
 }
 
-func (c *complaints) last() error {
+func (c *ensureErrors) last() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.all) == 0 {
@@ -47,7 +47,7 @@ func (c *complaints) last() error {
 	return c.all[len(c.all)-1]
 }
 
-func (c *complaints) wantLast(t *testing.T, parts ...string) {
+func (c *ensureErrors) requireLast(t *testing.T, parts ...string) {
 	t.Helper()
 	err := c.last()
 	if err == nil {
@@ -62,8 +62,8 @@ func (c *complaints) wantLast(t *testing.T, parts ...string) {
 }
 
 // runComplaining runs the usual handler and records its errors.
-func (h household) runComplaining() (*complaints, func()) {
-	heard := &complaints{}
+func (h household) runComplaining() (*ensureErrors, func()) {
+	heard := &ensureErrors{}
 	_, stop := h.run(func(s kopf.Selection[*kopf.Unstructured]) { s.On("ensure", always, heard.ensure) })
 	return heard, stop
 }
@@ -89,7 +89,7 @@ func TestEnsureLeavesStrangersAlone(t *testing.T) {
 		h.put("b", "theirs")
 		before := h.room("default", "b").GetResourceVersion()
 		h.build("a=1", "b=2", "c=3")
-		heard.wantLast(t, "child 1", "ConfigMap default/b", "not a child of this parent")
+		heard.requireLast(t, "child 1", "ConfigMap default/b", "not a child of this parent")
 		if h.room("default", "b").GetResourceVersion() != before {
 			t.Errorf("the object of another owner is not changed: got %v", h.room("default", "b"))
 		}
@@ -107,7 +107,7 @@ func TestEnsureLeavesStrangersAlone(t *testing.T) {
 		h.api.Discard(settings, "default", "a")
 		h.put("a", "theirs")
 		h.rebuild("a=2")
-		heard.wantLast(t, "child 0", "ConfigMap default/a", "not a child of this parent")
+		heard.requireLast(t, "child 0", "ConfigMap default/a", "not a child of this parent")
 		if value, _, _ := nested(h.room("default", "a"), "data", "value"); value != "theirs" {
 			t.Errorf("the object of another owner keeps its value: got %q", value)
 		}
@@ -148,7 +148,7 @@ func TestEnsureSetsBackEditsButNotWhatOthersDeclare(t *testing.T) {
 			t.Fatal(err)
 		}
 		h.rebuild("a=1", "b=2")
-		heard.wantLast(t, "child 0", "ConfigMap default/a", ".data.value", `"rivals.example.org"`)
+		heard.requireLast(t, "child 0", "ConfigMap default/a", ".data.value", `"rivals.example.org"`)
 		if value, _, _ := nested(h.room("default", "a"), "data", "value"); value != "rival" {
 			t.Errorf("the field of the other manager is kept: got %q", value)
 		}
@@ -168,7 +168,7 @@ func TestEnsureAdoptsNothingOfAFormerParent(t *testing.T) {
 		former := h.house().GetUID()
 		h.api.Discard(houses, "default", "home")
 		h.build("a=2") // the garbage collector has not run yet
-		heard.wantLast(t, "child of another object", string(former))
+		heard.requireLast(t, "child of another object", string(former))
 		if h.owner("default", "a") != former {
 			t.Errorf("the former parent still owns the child: got %q", h.owner("default", "a"))
 		}
@@ -218,7 +218,7 @@ func TestEnsureTakesOverOrphansThatAreGivenToIt(t *testing.T) {
 		})
 		h.api.Discard(houses, "default", "home")
 		h.build("a=2")
-		heard.wantLast(t, "child of another object", "give it the label test.example.org/parent-uid")
+		heard.requireLast(t, "child of another object", "give it the label test.example.org/parent-uid")
 		now := h.house().GetUID()
 		h.api.Edit(settings, "default", "a", func(room map[string]any) {
 			ours := map[string]string{"test.example.org/parent-uid": string(now)}

@@ -132,7 +132,7 @@ func TestEnsureNamesAllRecordsOfAChild(t *testing.T) {
 		if now := h.room("default", "a").GetResourceVersion(); now != before {
 			t.Errorf("an unchanged child is not written: got %v", writes(way))
 		}
-		way.Drain()
+		way.DrainRequests()
 		time.Sleep(time.Hour)
 		if got := writes(way); len(got) > 0 {
 			t.Errorf("the handlers do not overwrite each other's child: got %v", got)

@@ -19,7 +19,7 @@ func retain(child any) any { return kopf.Retain(child) }
 // any namespace.
 func TestEnsureRetain(t *testing.T) {
 	inHousehold(t, func(h household) {
-		_, stop := h.run(func(s houseSel) { s.On("ensure", always, ruled(retain)) })
+		_, stop := h.run(func(s houseSel) { s.On("ensure", always, ensureWith(retain)) })
 		h.build("a=1", "yard/d=1", "c=1")
 		if owner, held := h.owner("default", "a"), h.house().GetFinalizers(); owner != "nobody" || len(held) > 0 {
 			t.Errorf("a retained child has no owner and its parent no finalizer: got owner %q, finalizers %v",
@@ -45,10 +45,10 @@ func TestEnsureRetain(t *testing.T) {
 // AdoptFormer, and no other objects.
 func TestEnsureAdoptsRetained(t *testing.T) {
 	inHousehold(t, func(h household) {
-		heard := &complaints{}
+		heard := &ensureErrors{}
 		rule := retain
 		_, stop := h.run(func(s houseSel) {
-			s.On("ensure", always, heard.noting(ruled(func(child any) any { return rule(child) })))
+			s.On("ensure", always, heard.noting(ensureWith(func(child any) any { return rule(child) })))
 		})
 		defer stop()
 		h.build("a=1", "yard/d=1")
@@ -60,7 +60,7 @@ func TestEnsureAdoptsRetained(t *testing.T) {
 			t.Errorf("retained children do not delay the deletion of the parent: got %v", h.house())
 		}
 		h.build("a=2", "yard/d=2")
-		heard.wantLast(t, "ConfigMap default/a", string(former), "kopf.AdoptFormer")
+		heard.requireLast(t, "ConfigMap default/a", string(former), "kopf.AdoptFormer")
 		if got := h.value("default", "a"); got != "1" {
 			t.Errorf("without AdoptFormer, the child is not adopted: got %q", got)
 		}
@@ -72,7 +72,7 @@ func TestEnsureAdoptsRetained(t *testing.T) {
 		rule = retainAdopting
 		h.put("guest", "theirs")
 		h.rebuild("a=3", "yard/d=3", "guest=1")
-		heard.wantLast(t, "ConfigMap default/guest", "not a child of this parent")
+		heard.requireLast(t, "ConfigMap default/guest", "not a child of this parent")
 		h.rebuild("a=3", "yard/d=4")
 		if a, d := h.value("default", "a"), h.value("yard", "d"); a != "3" || d != "4" || heard.last() != nil {
 			t.Errorf("the adopted children are updated: got %q and %q, error %v", a, d, heard.last())
@@ -87,7 +87,7 @@ func TestEnsureAdoptsRetained(t *testing.T) {
 // child for pruning, as its own annotation counts.
 func TestEnsureRetainsWhatTheRecordMisses(t *testing.T) {
 	inHousehold(t, func(h household) {
-		_, stop := h.run(func(s houseSel) { s.On("ensure", always, ruled(retain)) })
+		_, stop := h.run(func(s houseSel) { s.On("ensure", always, ensureWith(retain)) })
 		h.build("a=1", "yard/d=1")
 		stop()
 		h.api.Edit(houses, "default", "home", func(house map[string]any) {
@@ -118,7 +118,7 @@ func TestEnsureRetainsAfterARestart(t *testing.T) {
 				created := []kopf.Reason{kopf.ReasonCreate} // Ensure is not called after the restart
 				start := func() func() {
 					_, stop := h.run(func(s houseSel) {
-						s.On("ensure", created, ruled(retain))
+						s.On("ensure", created, ensureWith(retain))
 						if tc.isHeld {
 							s.OnDelete("bye", func(context.Context, *houseChange) error { return nil })
 						}
@@ -155,7 +155,7 @@ func TestEnsureNoLongerRetains(t *testing.T) {
 	inHousehold(t, func(h household) {
 		rule := retain
 		_, stop := h.run(func(s houseSel) {
-			s.On("ensure", always, ruled(func(child any) any { return rule(child) }))
+			s.On("ensure", always, ensureWith(func(child any) any { return rule(child) }))
 		})
 		defer stop()
 		h.build("a=1", "yard/d=1")
@@ -176,7 +176,7 @@ func TestEnsureRetainsWhatWasMadeOnce(t *testing.T) {
 	inHousehold(t, func(h household) {
 		rule := kopf.Once
 		_, stop := h.run(func(s houseSel) {
-			s.On("ensure", always, ruled(func(child any) any { return rule(child) }))
+			s.On("ensure", always, ensureWith(func(child any) any { return rule(child) }))
 		})
 		defer stop()
 		h.build("a=1", "b=1")

@@ -123,7 +123,7 @@ func TestEnsureInTheBackground(t *testing.T) {
 				h.room("default", "a"), h.room("default", "b"))
 		}
 		before := h.house().GetResourceVersion()
-		way.Drain()
+		way.DrainRequests()
 		h.settle()
 		if now := h.house().GetResourceVersion(); now != before {
 			t.Errorf("without changes, the house is not written: got %v", writes(way))

@@ -58,7 +58,7 @@ func TestEnsureUntilDoneWithoutAMemory(t *testing.T) {
 						return nil
 					}
 					requests.Add(1)
-					return memapi.Refusal(http.StatusForbidden)
+					return memapi.NewRefusal(http.StatusForbidden)
 				}
 				op := kopf.New("test.example.org")
 				s := kopf.ForResource(op, "test.example.org/v1", "houses")

@@ -41,13 +41,13 @@ func hasSucceeded(job *kopf.Unstructured) bool {
 // jobCase configures an operator with a Job.
 type jobCase struct{ owns, waits, once bool }
 
-func (c jobCase) start(h household, heard *complaints) (stop func()) {
+func (c jobCase) start(h household, heard *ensureErrors) (stop func()) {
 	_, stop = c.connect(h, heard)
 	return stop
 }
 
 // connect is like start, and also returns the connection of the operator.
-func (c jobCase) connect(h household, heard *complaints) (way *memapi.Connection, stop func()) {
+func (c jobCase) connect(h household, heard *ensureErrors) (way *memapi.Connection, stop func()) {
 	return h.run(func(s houseSel) {
 		if c.owns {
 			s.Owns(newJob())
@@ -112,7 +112,7 @@ func TestEnsureUntilDone(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inHousehold(t, func(h household) {
-				heard := &complaints{}
+				heard := &ensureErrors{}
 				stop := c.start(h, heard)
 				h.begin()
 				h.pause()
@@ -152,7 +152,7 @@ func TestEnsureUntilDone(t *testing.T) {
 // is recorded without a call of the handler.
 func TestEnsureUntilDoneWatched(t *testing.T) {
 	inHousehold(t, func(h household) {
-		heard := &complaints{}
+		heard := &ensureErrors{}
 		stop := jobCase{owns: true}.start(h, heard)
 		h.begin()
 		h.pause()
@@ -182,11 +182,11 @@ func TestEnsureUntilDoneWatched(t *testing.T) {
 func TestEnsureUntilDoneWithAGapInTheWatch(t *testing.T) {
 	inHousehold(t, func(h household) {
 		var isRefused atomic.Bool
-		heard := &complaints{}
+		heard := &ensureErrors{}
 		way, stop := jobCase{owns: true}.connect(h, heard)
 		way.Before = func(_ context.Context, r memapi.Request) error {
 			if isRefused.Load() && r.Resource.Plural == "jobs" && (r.Verb == "list" || r.Verb == "watch") {
-				return memapi.Refusal(http.StatusServiceUnavailable)
+				return memapi.NewRefusal(http.StatusServiceUnavailable)
 			}
 			return nil
 		}
@@ -215,7 +215,7 @@ func TestEnsureUntilDoneWithAGapInTheWatch(t *testing.T) {
 // permanent error.
 func TestWaitForUntilDoneThatFails(t *testing.T) {
 	inHousehold(t, func(h household) {
-		heard := &complaints{}
+		heard := &ensureErrors{}
 		stop := jobCase{owns: true, waits: true}.start(h, heard)
 		defer stop()
 		h.begin()
@@ -225,7 +225,7 @@ func TestWaitForUntilDoneThatFails(t *testing.T) {
 			t.Errorf("the failure of an existing job is not a permanent error: got %v", err)
 		}
 		h.expire()
-		heard.wantLast(t, "child Job.batch backup", "it has failed, and is gone")
+		heard.requireLast(t, "child Job.batch backup", "it has failed, and is gone")
 		if !execution.IsPermanent(heard.last()) {
 			t.Errorf("the failure of a deleted job is a permanent error: got %v", heard.last())
 		}
@@ -236,7 +236,7 @@ func TestWaitForUntilDoneThatFails(t *testing.T) {
 // declaration.
 func TestEnsureOnceUntilDone(t *testing.T) {
 	inHousehold(t, func(h household) {
-		heard := &complaints{}
+		heard := &ensureErrors{}
 		stop := jobCase{once: true}.start(h, heard)
 		defer stop()
 		h.begin()
@@ -260,7 +260,7 @@ func TestEnsureOnceUntilDone(t *testing.T) {
 // of another owner.
 func TestEnsureUntilDoneReplacesNoStrangers(t *testing.T) {
 	inHousehold(t, func(h household) {
-		heard := &complaints{}
+		heard := &ensureErrors{}
 		h.begin()
 		stranger := backup(&houseChange{Object: house()})
 		stranger.SetNamespace("default")
@@ -276,7 +276,7 @@ func TestEnsureUntilDoneReplacesNoStrangers(t *testing.T) {
 		stop := jobCase{owns: true}.start(h, heard)
 		defer stop()
 		h.settle()
-		heard.wantLast(t, "Job.batch default/backup", "not a child of this parent")
+		heard.requireLast(t, "Job.batch default/backup", "not a child of this parent")
 		if now := h.jobUID(); now != before {
 			t.Errorf("the job of another owner is kept: got %s, want %s", now, before)
 		}

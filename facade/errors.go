@@ -96,7 +96,7 @@ func (e *temporaryError) Unwrap() error { return e.err }
 
 // RetryAfter returns the delay. The engine recognizes a temporary error by this method.
 func (e *temporaryError) RetryAfter() time.Duration {
-	if e.unitless() {
+	if e.lacksUnit() {
 		return unitlessDelay
 	}
 	return e.delay
@@ -106,8 +106,8 @@ func (e *temporaryError) RetryAfter() time.Duration {
 // handler would run again immediately, in a loop.
 const unitlessDelay = time.Second
 
-// unitless reports whether the delay is a number without a unit.
-func (e *temporaryError) unitless() bool { return e.delay > 0 && e.delay < defaults.Shortest }
+// lacksUnit reports whether the delay is a number without a unit.
+func (e *temporaryError) lacksUnit() bool { return e.delay > 0 && e.delay < defaults.Shortest }
 
 // permanentError is the error of Permanent.
 type permanentError struct{ err error }
@@ -125,23 +125,23 @@ func Deny(code int, format string, args ...any) error {
 	if code == 0 {
 		code = http.StatusInternalServerError
 	}
-	return &denial{fmt.Errorf(format, args...), int32(code)}
+	return &denialError{fmt.Errorf(format, args...), int32(code)}
 }
 
-// denial is the error of Deny.
-type denial struct {
+// denialError is the error of Deny.
+type denialError struct {
 	err  error
 	code int32
 }
 
-func (e *denial) Error() string { return e.err.Error() }
+func (e *denialError) Error() string { return e.err.Error() }
 
-func (e *denial) Unwrap() error { return e.err }
+func (e *denialError) Unwrap() error { return e.err }
 
 // Permanent returns true, as in Kopf. The engine recognizes the error by this method.
-func (e *denial) Permanent() bool { return true }
+func (e *denialError) Permanent() bool { return true }
 
 // Status returns the response of API servers to the client.
-func (e *denial) Status() metav1.Status {
+func (e *denialError) Status() metav1.Status {
 	return metav1.Status{Status: metav1.StatusFailure, Message: e.Error(), Code: e.code}
 }

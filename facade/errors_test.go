@@ -17,9 +17,9 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// TestErrorsAreJudgedByTheirWord shows that temporary and permanent errors decide about retries, also if they are
+// TestTemporaryAndPermanentErrors shows that temporary and permanent errors decide about retries, also if they are
 // wrapped.
-func TestErrorsAreJudgedByTheirWord(t *testing.T) {
+func TestTemporaryAndPermanentErrors(t *testing.T) {
 	base := errors.New("base")
 	type verdict struct {
 		Final bool
@@ -68,7 +68,7 @@ func TestErrorsAreJudgedByTheirWord(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			o := execution.Limits{ID: "fn", Policy: c.policy}.Judge(c.err)
+			o := execution.Limits{ID: "fn", Policy: c.policy}.OutcomeOf(c.err)
 			if d := cmp.Diff(c.want, verdict{o.Final, o.Delay, o.Err.Error()}); d != "" {
 				t.Errorf("%s\n-want, +got:\n%s", c.reason, d)
 			}
@@ -84,18 +84,18 @@ func TestErrorsAreJudgedByTheirWord(t *testing.T) {
 	}
 }
 
-// judged is an error type of a user that declares its delay and permanence by methods.
-type judged struct {
+// customError is an error type of a user that declares its delay and permanence by methods.
+type customError struct {
 	delay     time.Duration
 	permanent bool
 }
 
-func (j judged) Error() string             { return "judged" }
-func (j judged) RetryAfter() time.Duration { return j.delay }
-func (j judged) Permanent() bool           { return j.permanent }
+func (j customError) Error() string             { return "judged" }
+func (j customError) RetryAfter() time.Duration { return j.delay }
+func (j customError) Permanent() bool           { return j.permanent }
 
-// TestErrorsCanBeAsked shows that errors are classified as permanent, temporary or ordinary.
-func TestErrorsCanBeAsked(t *testing.T) {
+// TestErrorClassification shows that errors are classified as permanent, temporary or ordinary.
+func TestErrorClassification(t *testing.T) {
 	base := errors.New("base")
 	cases := map[string]struct {
 		reason    string
@@ -117,8 +117,8 @@ func TestErrorsCanBeAsked(t *testing.T) {
 			"a terminal error of controller-runtime is permanent", reconcile.TerminalError(base), true, 0, false},
 		"own": {
 			"an error type with the method RetryAfter is temporary",
-			judged{delay: time.Minute}, false, time.Minute, true},
-		"own both": {"an error that is both counts as permanent", judged{time.Minute, true}, true, 0, false},
+			customError{delay: time.Minute}, false, time.Minute, true},
+		"own both": {"an error that is both counts as permanent", customError{time.Minute, true}, true, 0, false},
 		"allowed": {
 			"a temporary error that wraps a permanent one is temporary",
 			kopf.Temporary(kopf.Permanent(base), 1e9), false, time.Second, true},
@@ -138,7 +138,7 @@ func TestErrorsCanBeAsked(t *testing.T) {
 				t.Errorf("%s: permanent %t, delay %s, temporary %t",
 					tc.reason, execution.IsPermanent(tc.err), delay, temporary)
 			}
-			o := execution.Limits{}.Judge(tc.err)
+			o := execution.Limits{}.OutcomeOf(tc.err)
 			if tc.err != nil && o.Final != tc.permanent || temporary && ptr.Deref(o.Delay, 0) != delay {
 				t.Errorf("%s: the engine decides differently: %+v", tc.reason, o)
 			}

@@ -48,8 +48,8 @@ type WatchEventFunc[T client.Object] func(ctx context.Context, e *WatchEvent[T])
 // order, before its other handlers. Events can repeat; those before the start are lost. Errors are logged, not retried.
 // Of more than 256 waiting events of an object, the oldest changes are dropped. Kopf: on.event.
 func (s Selection[T]) OnEvent(id string, fn WatchEventFunc[T], opts ...watchEventOption) {
-	h := handlers.Handler{ID: id, Family: handlers.Watching, ReadsText: true, Type: s.codec.Type()}
-	chosen, ok := prepare(s, &h, "OnEvent", fn == nil, asOptions(opts), nil)
+	h := handlers.Handler{ID: id, Family: handlers.Watching, ReadsText: true, Type: s.codec.StructType()}
+	chosen, ok := prepareHandler(s, &h, "OnEvent", fn == nil, asOptions(opts), nil)
 	if !ok {
 		return
 	}
@@ -58,19 +58,19 @@ func (s Selection[T]) OnEvent(id string, fn WatchEventFunc[T], opts ...watchEven
 		return
 	}
 	setFunction(&h, fn)
-	said := &mistakes{}
+	said := &loggedMistakes{}
 	h.Call = func(ctx context.Context, call *handlers.Invocation) error {
 		c, err := s.newChange(ctx, call, said)
 		if err != nil {
 			return err
 		}
-		return c.end(fn(ctx, eventOf(c, call.Cause.Type)))
+		return c.finishCall(fn(ctx, newWatchEvent(c, call.Cause.Type)))
 	}
-	s.kind.Registry.Register(registry.HandlerEntry{Kind: s.kind, Verb: "OnEvent", Handler: &h})
+	s.kind.Registry.RegisterHandler(registry.HandlerEntry{Kind: s.kind, Verb: "OnEvent", Handler: &h})
 }
 
-// eventOf returns the argument for one raw event.
-func eventOf[T client.Object](c *Change[T], eventType string) *WatchEvent[T] {
+// newWatchEvent returns the argument for one raw event.
+func newWatchEvent[T client.Object](c *Change[T], eventType string) *WatchEvent[T] {
 	return &WatchEvent[T]{
 		Type: WatchEventType(
 			eventType,

@@ -74,12 +74,12 @@ func TestEventFlood(t *testing.T) {
 
 func attempt(retry int) string { return fmt.Sprint("no server, tried ", retry, " times") }
 
-// waters counts, for a flood, the created events, the requests that count repeated events, and the attempts of the
+// floodCounts counts, for a flood, the created events, the requests that count repeated events, and the attempts of the
 // handler.
-type waters struct{ created, counted, attempts int64 }
+type floodCounts struct{ created, counted, attempts int64 }
 
 // flood runs an operator with a failing handler for some minutes.
-func flood(t *testing.T, objects int, settings kopf.PostingSettings, message func(retry int) string) (f waters) {
+func flood(t *testing.T, objects int, settings kopf.PostingSettings, message func(retry int) string) (f floodCounts) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
@@ -109,10 +109,10 @@ func flood(t *testing.T, objects int, settings kopf.PostingSettings, message fun
 			c.Exception("NoServer", message(c.Retry), err)
 			return err
 		})
-		stop := embed(t, way, op)
+		stop := startInManager(t, way, op)
 		<-op.Ready()
 		time.Sleep(flooded * time.Minute)
-		f = waters{created.Load(), counted.Load(), called.Load()}
+		f = floodCounts{created.Load(), counted.Load(), called.Load()}
 		if err := stop(); err != nil {
 			t.Error(err)
 		}

@@ -22,8 +22,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// puzzle is an operator whose explanation of one object is tested.
-type puzzle struct {
+// explanationCase is an operator whose explanation of one object is tested.
+type explanationCase struct {
 	t       *testing.T
 	server  *memapi.Server
 	connect *memapi.Connection
@@ -32,9 +32,9 @@ type puzzle struct {
 	ask     http.Handler
 }
 
-func newPuzzle(t *testing.T, settings kopf.Settings) *puzzle {
+func newPuzzle(t *testing.T, settings kopf.Settings) *explanationCase {
 	t.Helper()
-	p := &puzzle{t: t, server: memapi.New()}
+	p := &explanationCase{t: t, server: memapi.New()}
 	p.connect = p.server.Connect()
 	p.server.Install(served)
 	p.server.Install(peerings)
@@ -48,7 +48,7 @@ func newPuzzle(t *testing.T, settings kopf.Settings) *puzzle {
 }
 
 // put creates the object with labels.
-func (p *puzzle) put(spec map[string]any, labels ...string) {
+func (p *explanationCase) put(spec map[string]any, labels ...string) {
 	object := body(spec)
 	all := map[string]any{}
 	for i := 0; i+1 < len(labels); i += 2 {
@@ -59,14 +59,16 @@ func (p *puzzle) put(spec map[string]any, labels ...string) {
 	p.server.Put(served, object)
 }
 
-func (p *puzzle) edit(change func(object map[string]any)) { p.server.Edit(served, "ns", "w1", change) }
+func (p *explanationCase) edit(change func(object map[string]any)) {
+	p.server.Edit(served, "ns", "w1", change)
+}
 
-func (p *puzzle) resize(size int64) {
+func (p *explanationCase) resize(size int64) {
 	p.edit(func(object map[string]any) { object["spec"] = map[string]any{"size": size} })
 }
 
 // run starts the operator and waits half an hour.
-func (p *puzzle) run() {
+func (p *explanationCase) run() {
 	p.t.Helper()
 	r := facadetest.Start(p.t, p.op, facadetest.Against(memapi.Config(p.connect)))
 	p.t.Cleanup(func() { _ = r.Stop() })
@@ -75,13 +77,13 @@ func (p *puzzle) run() {
 }
 
 // wait waits some minutes.
-func (p *puzzle) wait(minutes int) {
+func (p *explanationCase) wait(minutes int) {
 	time.Sleep(time.Duration(minutes) * time.Minute)
 	synctest.Wait()
 }
 
 // get requests an explanation and returns the status and the text of the response.
-func (p *puzzle) get(query ...string) (int, string) {
+func (p *explanationCase) get(query ...string) (int, string) {
 	p.t.Helper()
 	values := url.Values{}
 	for i := 0; i+1 < len(query); i += 2 {
@@ -98,7 +100,7 @@ func answerTo(handler http.Handler, target string) (int, string) {
 
 // answers returns the explanation for people, without the history, whose order depends on goroutines, and with
 // times that do not depend on the duration of a start.
-func (p *puzzle) answers() string {
+func (p *explanationCase) answers() string {
 	p.t.Helper()
 	status, text := p.get("kind", "widget", "namespace", "ns", "name", "w1", "output", "text")
 	if status != http.StatusOK {
@@ -112,16 +114,16 @@ func (p *puzzle) answers() string {
 var puzzles = []struct {
 	question string
 	settings kopf.Settings
-	stage    func(p *puzzle)
+	stage    func(p *explanationCase)
 }{
-	{"its label does not match, nor does a function", kopf.Settings{}, func(p *puzzle) {
+	{"its label does not match, nor does a function", kopf.Settings{}, func(p *explanationCase) {
 		p.widgets.WithLabel("tier", "prod").OnCreate("provision", succeed)
 		p.widgets.MatchingLabels("tier in (prod,stage),!paused").OnUpdate("resize", succeed)
 		p.widgets.When(func(context.Context, *Widget) bool { return false }).OnDelete("release", succeed)
 		p.put(map[string]any{"size": int64(1)}, "tier", "test")
 		p.run()
 	}},
-	{"a field does not have the required value, or has not changed", kopf.Settings{}, func(p *puzzle) {
+	{"a field does not have the required value, or has not changed", kopf.Settings{}, func(p *explanationCase) {
 		p.widgets.OnCreate("grown", succeed, kopf.InField("spec.size"), kopf.Value(7))
 		p.widgets.OnField("owned", "spec.owner", succeed)
 		p.widgets.OnUpdate("seven", succeed, kopf.InField("spec.size"), kopf.Value(7))
@@ -131,7 +133,7 @@ var puzzles = []struct {
 		p.edit(func(object map[string]any) { object["spec"] = map[string]any{"size": int64(2), "owner": "ann"} })
 		p.wait(10)
 	}},
-	{"it is for other changes", kopf.Settings{}, func(p *puzzle) {
+	{"it is for other changes", kopf.Settings{}, func(p *explanationCase) {
 		p.widgets.OnCreate("made", succeed)
 		p.widgets.OnUpdate("changed", succeed)
 		p.widgets.OnDelete("gone", succeed, kopf.Optional())
@@ -140,7 +142,7 @@ var puzzles = []struct {
 		p.put(map[string]any{"size": int64(1)})
 		p.wait(10)
 	}},
-	{"nothing essential has changed", kopf.Settings{}, func(p *puzzle) {
+	{"nothing essential has changed", kopf.Settings{}, func(p *explanationCase) {
 		p.widgets.OnCreate("made", succeed)
 		p.widgets.OnUpdate("changed", succeed)
 		p.put(map[string]any{"size": int64(1)})
@@ -149,16 +151,16 @@ var puzzles = []struct {
 		p.wait(10)
 	}},
 	{"the operator is paused", kopf.Settings{Peering: kopf.PeeringSettings{Name: "shared", Identity: "me"}},
-		func(p *puzzle) {
+		func(p *explanationCase) {
 			p.widgets.OnUpdate("changed", succeed)
 			p.put(map[string]any{"size": int64(1)})
 			p.run()
-			(&shared{server: p.server}).stay(3600)
+			(&sharedPeering{server: p.server}).addPeer(3600)
 			p.wait(1)
 			p.resize(2)
 			p.wait(10)
 		}},
-	{"it waits for its next attempt, and others go on", kopf.Settings{}, func(p *puzzle) {
+	{"it waits for its next attempt, and others go on", kopf.Settings{}, func(p *explanationCase) {
 		p.widgets.OnCreate("flaky", func(context.Context, *Change) error {
 			return kopf.Temporary(errors.New("no quota"), time.Hour)
 		})
@@ -168,7 +170,7 @@ var puzzles = []struct {
 		p.edit(func(object map[string]any) { object["status"] = map[string]any{"phase": "Fine"} })
 		p.wait(1)
 	}},
-	{"it failed permanently", kopf.Settings{}, func(p *puzzle) {
+	{"it failed permanently", kopf.Settings{}, func(p *explanationCase) {
 		p.widgets.OnCreate(
 			"strict",
 			func(context.Context, *Change) error { return kopf.Permanent(fmt.Errorf("no such region")) },
@@ -177,7 +179,7 @@ var puzzles = []struct {
 		p.put(map[string]any{"size": int64(1)})
 		p.run()
 	}},
-	{"its change was superseded", kopf.Settings{}, func(p *puzzle) {
+	{"its change was superseded", kopf.Settings{}, func(p *explanationCase) {
 		p.widgets.OnCreate("slow", func(context.Context, *Change) error {
 			return kopf.Temporary(errors.New("not yet"), 2*time.Hour)
 		})
@@ -189,23 +191,23 @@ var puzzles = []struct {
 		p.server.Delete(served, "ns", "w1")
 		p.wait(10)
 	}},
-	{"all wait for an index", kopf.Settings{}, func(p *puzzle) {
+	{"all wait for an index", kopf.Settings{}, func(p *explanationCase) {
 		p.widgets.OnCreate("made", succeed)
 		kopf.NewIndex(kopf.For(p.op, &corev1.ConfigMap{}), "names",
 			func(context.Context, *corev1.ConfigMap) (map[string]string, error) { return nil, nil })
 		p.connect.Before = func(_ context.Context, r memapi.Request) error {
 			if r.Resource.Plural == "configmaps" {
-				return memapi.Refusal(http.StatusInternalServerError)
+				return memapi.NewRefusal(http.StatusInternalServerError)
 			}
 			return nil
 		}
 		p.put(map[string]any{"size": int64(1)})
 		p.run()
 	}},
-	{"the object is throttled, as it cannot be written", kopf.Settings{}, func(p *puzzle) {
+	{"the object is throttled, as it cannot be written", kopf.Settings{}, func(p *explanationCase) {
 		p.connect.Before = func(_ context.Context, r memapi.Request) error {
 			if r.Verb == "patch" {
-				return memapi.Refusal(http.StatusForbidden)
+				return memapi.NewRefusal(http.StatusForbidden)
 			}
 			return nil
 		}
@@ -213,23 +215,23 @@ var puzzles = []struct {
 		p.put(map[string]any{"size": int64(1)})
 		p.run()
 	}},
-	{"the object does not fit into its Go type", kopf.Settings{}, func(p *puzzle) {
+	{"the object does not fit into its Go type", kopf.Settings{}, func(p *explanationCase) {
 		p.widgets.OnCreate("made", succeed)
 		p.put(map[string]any{"size": "large"})
 		p.run()
 	}},
-	{"its namespace is not served", kopf.Settings{Namespaces: []string{"other"}}, func(p *puzzle) {
+	{"its namespace is not served", kopf.Settings{Namespaces: []string{"other"}}, func(p *explanationCase) {
 		p.widgets.OnCreate("made", succeed)
 		p.put(map[string]any{"size": int64(1)})
 		p.run()
 	}},
-	{"its labels are not those that everybody demands", kopf.Settings{}, func(p *puzzle) {
+	{"its labels are not those that everybody demands", kopf.Settings{}, func(p *explanationCase) {
 		hear := func(context.Context, *kopf.WatchEvent[*Widget]) error { return nil }
 		p.widgets.WithLabel("tier", "prod").OnEvent("hears", hear)
 		p.put(map[string]any{"size": int64(1)})
 		p.run()
 	}},
-	{"events, daemons and timers have filters, too", kopf.Settings{}, func(p *puzzle) {
+	{"events, daemons and timers have filters, too", kopf.Settings{}, func(p *explanationCase) {
 		hear := func(context.Context, *kopf.WatchEvent[*Widget]) error { return nil }
 		p.widgets.WithLabel("tier", "prod").OnEvent("hears", hear)
 		run := func(context.Context, *kopf.Task[*Widget]) error { return nil }

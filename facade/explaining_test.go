@@ -14,8 +14,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// explaining is a running operator, with or without a debug address.
-type explaining struct {
+// explainedOperator is a running operator, with or without a debug address.
+type explainedOperator struct {
 	t     *testing.T
 	op    *kopf.Operator
 	lines chan string
@@ -24,11 +24,11 @@ type explaining struct {
 }
 
 // runExplaining runs an operator of config maps and calls the function before the start.
-func runExplaining(t *testing.T, address string, before func(op *kopf.Operator)) *explaining {
+func runExplaining(t *testing.T, address string, before func(op *kopf.Operator)) *explainedOperator {
 	t.Helper()
 	server := memapi.New()
 	createNamed(t, server, "first")
-	e := &explaining{
+	e := &explainedOperator{
 		t: t, op: kopf.New("explained.example.org"), lines: make(chan string, 1000), err: make(chan error, 1),
 	}
 	for _, id := range []string{"provision", "announce"} {
@@ -48,8 +48,8 @@ func runExplaining(t *testing.T, address string, before func(op *kopf.Operator))
 	return e
 }
 
-// says waits for a line of the log that contains the text.
-func (e *explaining) says(text string) string {
+// waitForLine waits for a line of the log that contains the text.
+func (e *explainedOperator) waitForLine(text string) string {
 	e.t.Helper()
 	for {
 		select {
@@ -64,7 +64,7 @@ func (e *explaining) says(text string) string {
 }
 
 // end stops the operator, and returns its remaining log lines about explanations and its error.
-func (e *explaining) end() (said string, err error) {
+func (e *explainedOperator) end() (said string, err error) {
 	e.stop()
 	err = <-e.err
 	for len(e.lines) > 0 {
@@ -80,9 +80,9 @@ func asItIs(*kopf.Operator) {}
 // TestExplainCommandOfARunningOperator shows that the command explain prints the explanation of a running operator.
 func TestExplainCommandOfARunningOperator(t *testing.T) {
 	e := runExplaining(t, "127.0.0.1:0", asItIs)
-	address := regexp.MustCompile(`127\.0\.0\.1:\d+`).FindString(e.says("Serving explanations"))
-	e.says("Handler succeeded")
-	e.says("Handler succeeded") // the second handler runs after the first one is recorded
+	address := regexp.MustCompile(`127\.0\.0\.1:\d+`).FindString(e.waitForLine("Serving explanations"))
+	e.waitForLine("Handler succeeded")
+	e.waitForLine("Handler succeeded") // the second handler runs after the first one is recorded
 	for _, kind := range []string{"configmap", "cm", "configmaps", "ConfigMap"} {
 		code, out, errs := execute(t, e.op, "explain", kind, "default/first", "--address", address)
 		if code != 0 || !strings.Contains(out, "ConfigMap default/first, as seen by operator explained.example.org") ||
@@ -127,7 +127,7 @@ func TestExplainAddressThatIsTaken(t *testing.T) {
 				}
 				return
 			}
-			if line := e.says("explanations"); !strings.Contains(line, "Not serving explanations") ||
+			if line := e.waitForLine("explanations"); !strings.Contains(line, "Not serving explanations") ||
 				!strings.Contains(line, `"level"=0`) || !strings.Contains(line, taken) {
 				t.Errorf("%s: want one log line at the info level, got %s", c.reason, line)
 			}
@@ -139,8 +139,8 @@ func TestExplainAddressThatIsTaken(t *testing.T) {
 	}
 }
 
-// TestExplainNowhere shows that explanations are not served without an address.
-func TestExplainNowhere(t *testing.T) {
+// TestExplainWithoutAddress shows that explanations are not served without an address.
+func TestExplainWithoutAddress(t *testing.T) {
 	for name, address := range map[string]string{"not given": "", "off": "0"} {
 		t.Run(name, func(t *testing.T) {
 			e := runExplaining(t, address, asItIs)
@@ -152,8 +152,8 @@ func TestExplainNowhere(t *testing.T) {
 	}
 }
 
-// TestExplainHandlerOfNobody shows that a nil operator has no explanations.
-func TestExplainHandlerOfNobody(t *testing.T) {
+// TestExplainHandlerOfNilOperator shows that a nil operator has no explanations.
+func TestExplainHandlerOfNilOperator(t *testing.T) {
 	var none *kopf.Operator
 	if status, _ := answerTo(none.ExplainHandler(), "/standing"); status != http.StatusNotFound {
 		t.Errorf("the handler of a nil operator responds with 404: got %d", status)

@@ -17,17 +17,17 @@ import (
 func Plan(op *Operator, scheme *runtime.Scheme) ([]reconcilers.Registration, error) {
 	op.registry.Lock()
 	defer op.registry.Unlock()
-	return op.plan(scheme)
+	return op.buildPlan(scheme)
 }
 
 // EngineOptions returns the operator's settings for the engine.
 func EngineOptions(op *Operator) reconcilers.Options { return op.engineOptions(nil) }
 
 // Connect sets the clients of the operator, as the set-up does.
-func Connect(op *Operator, c client.Client) { op.clients = op.clientsOf(c, c) }
+func Connect(op *Operator, c client.Client) { op.clients = op.newClientSet(c, c) }
 
 // ConnectionOf returns the connection settings of a program of the operator.
-func ConnectionOf(op *Operator) connection.Settings { return op.settings.connection() }
+func ConnectionOf(op *Operator) connection.Settings { return op.settings.connectionSettings() }
 
 // ResolvedSettings returns the operator's settings with their defaults.
 func ResolvedSettings(op *Operator) Settings { return op.settings.values }
@@ -47,18 +47,20 @@ func StartUp(ctx context.Context, op *Operator) error {
 }
 
 // AskProbes calls the probes, as the health endpoint does.
-func AskProbes(ctx context.Context, op *Operator) (any, error) { return op.activities.Probing.Ask(ctx) }
+func AskProbes(ctx context.Context, op *Operator) (any, error) {
+	return op.activities.Probing.AwaitResults(ctx)
+}
 
 // SetUpAsProgram adds the operator to the manager of a program, after [StartUp].
 func SetUpAsProgram(op *Operator, m ctrl.Manager) error { return op.setUp(m, true) }
 
 // WebhookServerOf returns the webhook server of a program of the operator, after [StartUp].
 func WebhookServerOf(op *Operator) webhook.Server {
-	return op.given.Admission.rules().WebhookServer()
+	return op.given.Admission.asReviewSettings().WebhookServer()
 }
 
 // ExplainAt sets the address at which a program of the operator serves explanations. If it is optional, an address
 // that is in use is not an error.
 func ExplainAt(op *Operator, address string, optional bool) {
-	process{op}.Apply(commandline.Given{Inspection: commandline.Inspection{Address: address, Optional: optional}})
+	runnableOperator{op}.Apply(commandline.Given{Inspection: commandline.Inspection{Address: address, Optional: optional}})
 }

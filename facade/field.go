@@ -17,7 +17,7 @@ import (
 // changed. Kopf: field=.
 func InField(path string) filterOption {
 	parsed, err := codec.ParsePath(path)
-	return optionOf[filterOption](inField, named("InField("+strconv.Quote(path)+")", err), func(h *handlers.Handler) {
+	return optionOf[filterOption](inField, withOptionName("InField("+strconv.Quote(path)+")", err), func(h *handlers.Handler) {
 		h.Field = parsed
 	})
 }
@@ -51,14 +51,14 @@ func patternOption[O Option](
 	name string, pattern any, set func(h *handlers.Handler, p handlers.Pattern, text string),
 ) O {
 	matches, equals, err := patternOf(pattern)
-	return inFamily[O](option{
-		name: name, err: named(name, err), given: pattern, equals: equals,
+	return withFamily[O](option{
+		name: name, err: withOptionName(name, err), given: pattern, equals: equals,
 		set: func(h *handlers.Handler) { set(h, matches, patternText(pattern, equals)) },
 	})
 }
 
-// named adds the name of an option to its error.
-func named(name string, err error) error {
+// withOptionName adds the name of an option to its error.
+func withOptionName(name string, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -76,7 +76,7 @@ func (s Selection[T]) OnField(id, path string, fn ChangeFunc[T], opts ...updateO
 	if err != nil {
 		problems = append(problems, err)
 	}
-	registerField(s, function[T]{"OnField", id, fn}, field, asOptions(opts), problems, fieldChange)
+	registerWithField(s, changeRegistration[T]{"OnField", id, fn}, field, asOptions(opts), problems, fieldChange)
 }
 
 // FieldPath joins keys to a path, and quotes those with dots.
@@ -91,17 +91,17 @@ const (
 // FieldChange returns the last-handled and the current value of the handler's field; nil is missing or null. V is
 // explicit: kopf.FieldChange[int](c). A value of another type fails the handler.
 func FieldChange[V any, T client.Object](c *Change[T]) (before, after *V) {
-	c.do(func() (err error) {
+	c.runLocked(func() (err error) {
 		h := c.call.Handler
 		if h == nil || h.Field == nil {
 			return errors.New("kopf.FieldChange: the handler has no field: register it with OnField, or with InField")
 		}
-		if before, err = valueAt[V](c.call.Cause.Old, h.Field); err == nil {
-			after, err = valueAt[V](c.call.Cause.New, h.Field)
+		if before, err = decodeValueAt[V](c.call.Cause.Old, h.Field); err == nil {
+			after, err = decodeValueAt[V](c.call.Cause.New, h.Field)
 		}
 		if err != nil {
 			return fmt.Errorf(
-				"reading field %s of object %s for handler %q: %w", codec.FormatPath(h.Field), c.name(), c.ID, err,
+				"reading field %s of object %s for handler %q: %w", codec.FormatPath(h.Field), c.objectName(), c.ID, err,
 			)
 		}
 		return nil
@@ -109,9 +109,9 @@ func FieldChange[V any, T client.Object](c *Change[T]) (before, after *V) {
 	return before, after
 }
 
-// valueAt decodes the value at a path; nil if it is missing or null.
-func valueAt[V any](essence map[string]any, field diff.Path) (*V, error) {
-	value, present := diff.Resolve(essence, field)
+// decodeValueAt decodes the value at a path; nil if it is missing or null.
+func decodeValueAt[V any](essence map[string]any, field diff.Path) (*V, error) {
+	value, present := diff.ResolvePath(essence, field)
 	if !present || value == nil {
 		return nil, nil
 	}
@@ -169,20 +169,20 @@ func (d Diff) Touches(path string) bool {
 	for _, item := range d {
 		// Either the difference is inside of the value at the path, or the value is inside of one that was added,
 		// removed or replaced as a whole.
-		if item.Path.HasPrefix(field...) || field.HasPrefix(item.Path...) && touches(item, field[len(item.Path):]) {
+		if item.Path.HasPrefix(field...) || field.HasPrefix(item.Path...) && isPartChanged(item, field[len(item.Path):]) {
 			return true
 		}
 	}
 	return false
 }
 
-// touches reports whether a difference of a whole value includes a difference of its part.
-func touches(whole diff.Item, part diff.Path) bool {
+// isPartChanged reports whether a difference of a whole value includes a difference of its part.
+func isPartChanged(whole diff.Item, part diff.Path) bool {
 	// Redacted values are missing in the difference, so any part may have changed.
 	if whole.Old == nil && whole.New == nil {
 		return true
 	}
-	before, _ := diff.Resolve(whole.Old, part)
-	after, _ := diff.Resolve(whole.New, part)
+	before, _ := diff.ResolvePath(whole.Old, part)
+	after, _ := diff.ResolvePath(whole.New, part)
 	return diff.Compute(before, after) != nil
 }

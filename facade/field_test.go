@@ -16,8 +16,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
-// TestMetadataThatCanBe shows that unusual but valid labels and annotations are accepted.
-func TestMetadataThatCanBe(t *testing.T) {
+// TestValidLabelsAndAnnotations shows that unusual but valid labels and annotations are accepted.
+func TestValidLabelsAndAnnotations(t *testing.T) {
 	op := kopf.New("test.example.org")
 	kopf.For(op, &Widget{}).WithLabel("app.kubernetes.io/name", "").WithLabel("a", kopf.Absent).
 		WithAnnotation("Example.org/A", "any text, of any length").OnCreate("fn", succeed)
@@ -154,7 +154,7 @@ func TestSubsInAFieldOfAnUpdate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sub := (&handlers.Handler{ID: "s", Field: diff.Path{"spec", "size"}}).Sub(plan[0].Handler)
+	sub := (&handlers.Handler{ID: "s", Field: diff.Path{"spec", "size"}}).AsSubHandler(plan[0].Handler)
 	spec := func(size, weight int64) map[string]any {
 		return map[string]any{"spec": map[string]any{"size": size, "weight": weight}}
 	}

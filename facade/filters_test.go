@@ -16,25 +16,25 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// called records the ids of handlers in the order of their calls.
-type called struct {
+// handledIDs records the ids of handlers in the order of their calls.
+type handledIDs struct {
 	mu  sync.Mutex
 	ids []string
 }
 
-func (c *called) handle(_ context.Context, change *kopf.Change[*router]) error {
+func (c *handledIDs) handle(_ context.Context, change *kopf.Change[*router]) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.ids = append(c.ids, change.ID)
 	return nil
 }
 
-// story returns the calls of handlers for a router that is created, changed and deleted, and whether the router is
+// runRouter returns the calls of handlers for a router that is created, changed and deleted, and whether the router is
 // gone.
-func story(t *testing.T, register func(s kopf.Selection[*router], calls *called)) (calls []string, gone bool) {
+func runRouter(t *testing.T, register func(s kopf.Selection[*router], calls *handledIDs)) (calls []string, gone bool) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		server, noted := memapi.New(), &called{}
+		server, noted := memapi.New(), &handledIDs{}
 		server.Install(routers)
 		server.Put(routers, map[string]any{
 			"metadata": map[string]any{"namespace": "ns", "name": "r1", "uid": "r1"},
@@ -67,7 +67,7 @@ func TestFieldFiltersLookAtThePresentState(t *testing.T) {
 			return spec["size"] != size
 		}
 	}
-	calls, gone := story(t, func(s kopf.Selection[*router], calls *called) {
+	calls, gone := runRouter(t, func(s kopf.Selection[*router], calls *handledIDs) {
 		s.OnCreate("create-absent", calls.handle, inField, kopf.Value(kopf.Absent))
 		s.OnCreate("create-not", calls.handle, inField, kopf.Value(not(1)))
 		s.OnCreate("create", calls.handle, inField, kopf.Value(func(value any, _ bool) bool {
@@ -86,7 +86,7 @@ func TestFieldFiltersLookAtThePresentState(t *testing.T) {
 // TestPanicsOfFiltersAffectTheirHandlersAlone shows that a panicking filter skips its own handler and no others.
 func TestPanicsOfFiltersAffectTheirHandlersAlone(t *testing.T) {
 	panics := func(context.Context, *router) bool { panic("no such map") }
-	calls, gone := story(t, func(s kopf.Selection[*router], calls *called) {
+	calls, gone := runRouter(t, func(s kopf.Selection[*router], calls *handledIDs) {
 		bad := s.When(panics)
 		bad.OnCreate("bad-create", calls.handle, kopf.Retries(1))
 		s.OnUpdate("bad-update", calls.handle, kopf.Retries(1), kopf.InField("spec"),

@@ -23,31 +23,31 @@ type (
 	houseHandler   = kopf.ChangeFunc[*kopf.Unstructured]
 )
 
-// renaming has the handlers of a former version, which wait for longer than that version runs, and of the present
+// renamedHandlers has the handlers of a former version, which wait for longer than that version runs, and of the present
 // version, which succeed. Both record their calls as "id attempt".
-type renaming struct{ calls []string }
+type renamedHandlers struct{ calls []string }
 
-func (r *renaming) fails(_ context.Context, c *houseChange) error {
+func (r *renamedHandlers) failLater(_ context.Context, c *houseChange) error {
 	r.calls = append(r.calls, fmt.Sprint(c.ID, " ", c.Retry))
 	return kopf.Temporary(errors.New("not yet"), 8*time.Minute)
 }
 
-func (r *renaming) succeeds(_ context.Context, c *houseChange) error {
+func (r *renamedHandlers) returnResult(_ context.Context, c *houseChange) error {
 	r.calls = append(r.calls, fmt.Sprint(c.ID, " ", c.Retry))
 	c.SetResult("of " + c.ID)
 	return nil
 }
 
-// runs starts an operator, waits until the due handlers have been called, and stops the operator.
-func (r *renaming) runs(h household, given kopf.Settings, register func(s houseSelection)) {
+// runVersion starts an operator, waits until the due handlers have been called, and stops the operator.
+func (r *renamedHandlers) runVersion(h household, given kopf.Settings, register func(s houseSelection)) {
 	h.t.Helper()
 	_, stop := h.runWith(given, register)
 	h.settle()
 	stop()
 }
 
-// records returns the ids of the annotations that hold progress records.
-func (h household) records() (ids []string) {
+// recordIDs returns the ids of the annotations that hold progress records.
+func (h household) recordIDs() (ids []string) {
 	for name, value := range h.house().GetAnnotations() {
 		if _, id, _ := strings.Cut(name, "/"); strings.HasPrefix(value, `{"started"`) {
 			ids = append(ids, id)
@@ -57,8 +57,8 @@ func (h household) records() (ids []string) {
 	return ids
 }
 
-// results returns the status of the house, which holds the results of handlers.
-func (h household) results() map[string]any {
+// storedResults returns the status of the house, which holds the results of handlers.
+func (h household) storedResults() map[string]any {
 	status, _ := h.house().Object["status"].(map[string]any)
 	return status
 }
@@ -84,98 +84,102 @@ func TestFormerIDs(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason     string
 		given      kopf.Settings
-		then, now  func(s houseSelection, r *renaming)
+		then, now  func(s houseSelection, r *renamedHandlers)
 		wantRecord []string // of the former version
 		wantCalls  []string
 		want       map[string]any
 	}{
 		"creation": {
 			"the attempts under the former id are counted on", kopf.Settings{},
-			func(s houseSelection, r *renaming) { s.OnCreate("old", r.fails) },
-			func(s houseSelection, r *renaming) { s.OnCreate("new", r.succeeds, kopf.FormerIDs("older", "old")) },
+			func(s houseSelection, r *renamedHandlers) { s.OnCreate("old", r.failLater) },
+			func(s houseSelection, r *renamedHandlers) {
+				s.OnCreate("new", r.returnResult, kopf.FormerIDs("older", "old"))
+			},
 			[]string{"old"}, []string{"old 0", "new 1"}, map[string]any{"new": "of new"},
 		},
 		"several reasons": {
 			"one record serves all reasons of an id", kopf.Settings{},
-			func(s houseSelection, r *renaming) { s.On("old", always, r.fails) },
-			func(s houseSelection, r *renaming) {
-				s.OnUpdate("new", r.succeeds, kopf.FormerIDs("old"))
-				s.OnCreate("new", r.succeeds)
+			func(s houseSelection, r *renamedHandlers) { s.On("old", always, r.failLater) },
+			func(s houseSelection, r *renamedHandlers) {
+				s.OnUpdate("new", r.returnResult, kopf.FormerIDs("old"))
+				s.OnCreate("new", r.returnResult)
 			},
 			[]string{"old"}, []string{"old 0", "new 1"}, map[string]any{"new": "of new"},
 		},
 		"field": {
 			"the former id is given without the field, like the id", kopf.Settings{},
-			func(s houseSelection, r *renaming) { s.OnField("old", "spec.rooms", r.fails) },
-			func(s houseSelection, r *renaming) {
-				s.OnField("new", "spec.rooms", r.succeeds, kopf.FormerIDs("old"))
+			func(s houseSelection, r *renamedHandlers) { s.OnField("old", "spec.rooms", r.failLater) },
+			func(s houseSelection, r *renamedHandlers) {
+				s.OnField("new", "spec.rooms", r.returnResult, kopf.FormerIDs("old"))
 			},
 			[]string{"old.spec.rooms"}, []string{"old/spec.rooms 0", "new/spec.rooms 1"},
 			map[string]any{"new/spec.rooms": "of new/spec.rooms"},
 		},
 		"sub-handler of a renamed handler": {
 			"a renamed handler takes over the records of its sub-handlers", kopf.Settings{},
-			func(s houseSelection, r *renaming) { s.OnCreate("old", withSub("part", r.fails)) },
-			func(s houseSelection, r *renaming) {
-				s.OnCreate("new", withSub("part", r.succeeds), kopf.FormerIDs("old"))
+			func(s houseSelection, r *renamedHandlers) { s.OnCreate("old", withSub("part", r.failLater)) },
+			func(s houseSelection, r *renamedHandlers) {
+				s.OnCreate("new", withSub("part", r.returnResult), kopf.FormerIDs("old"))
 			},
 			[]string{"old", "old.part"}, []string{"old/part 0", "new/part 1"},
 			map[string]any{"new/part": "of new/part"},
 		},
 		"renamed sub-handler": {
 			"the former id of a sub-handler is given without the id of the handler", kopf.Settings{},
-			func(s houseSelection, r *renaming) { s.OnCreate("fn", withSub("old", r.fails)) },
-			func(s houseSelection, r *renaming) { s.OnCreate("fn", withSub("new", r.succeeds, "old")) },
+			func(s houseSelection, r *renamedHandlers) { s.OnCreate("fn", withSub("old", r.failLater)) },
+			func(s houseSelection, r *renamedHandlers) { s.OnCreate("fn", withSub("new", r.returnResult, "old")) },
 			[]string{"fn", "fn.old"}, []string{"fn/old 0", "fn/new 1"}, map[string]any{"fn/new": "of fn/new"},
 		},
 		"renamed sub-handler of a renamed handler": {
 			"a handler and its sub-handler can both be renamed", kopf.Settings{},
-			func(s houseSelection, r *renaming) { s.OnCreate("old", withSub("old", r.fails)) },
-			func(s houseSelection, r *renaming) {
-				s.OnCreate("new", withSub("new", r.succeeds, "old"), kopf.FormerIDs("old"))
+			func(s houseSelection, r *renamedHandlers) { s.OnCreate("old", withSub("old", r.failLater)) },
+			func(s houseSelection, r *renamedHandlers) {
+				s.OnCreate("new", withSub("new", r.returnResult, "old"), kopf.FormerIDs("old"))
 			},
 			[]string{"old", "old.old"}, []string{"old/old 0", "new/new 1"}, map[string]any{"new/new": "of new/new"},
 		},
 		"sub-handler of a renamed sub-handler": {
 			"a renamed sub-handler takes over the records of its own sub-handlers", kopf.Settings{},
-			func(s houseSelection, r *renaming) { s.OnCreate("fn", withSub("old", withSub("part", r.fails))) },
-			func(s houseSelection, r *renaming) {
-				s.OnCreate("fn", withSub("new", withSub("part", r.succeeds), "old"))
+			func(s houseSelection, r *renamedHandlers) {
+				s.OnCreate("fn", withSub("old", withSub("part", r.failLater)))
+			},
+			func(s houseSelection, r *renamedHandlers) {
+				s.OnCreate("fn", withSub("new", withSub("part", r.returnResult), "old"))
 			},
 			[]string{"fn", "fn.old", "fn.old.part"}, []string{"fn/old/part 0", "fn/new/part 1"},
 			map[string]any{"fn/new/part": "of fn/new/part"},
 		},
 		"as Kopf": {
 			"records in Kopf's annotations are taken over", asKopf,
-			func(s houseSelection, r *renaming) { s.OnCreate("old", r.fails) },
-			func(s houseSelection, r *renaming) { s.OnCreate("new", r.succeeds, kopf.FormerIDs("old")) },
+			func(s houseSelection, r *renamedHandlers) { s.OnCreate("old", r.failLater) },
+			func(s houseSelection, r *renamedHandlers) { s.OnCreate("new", r.returnResult, kopf.FormerIDs("old")) },
 			[]string{"old"}, []string{"old 0", "new 1"}, map[string]any{"new": "of new"},
 		},
 		"sub-handlers as Kopf": {
 			"separate records of sub-handlers in Kopf's annotations are taken over", asKopf,
-			func(s houseSelection, r *renaming) { s.OnCreate("old", withSub("old", r.fails)) },
-			func(s houseSelection, r *renaming) {
-				s.OnCreate("new", withSub("new", r.succeeds, "old"), kopf.FormerIDs("old"))
+			func(s houseSelection, r *renamedHandlers) { s.OnCreate("old", withSub("old", r.failLater)) },
+			func(s houseSelection, r *renamedHandlers) {
+				s.OnCreate("new", withSub("new", r.returnResult, "old"), kopf.FormerIDs("old"))
 			},
 			[]string{"old", "old.old"}, []string{"old/old 0", "new/new 1"}, map[string]any{"new/new": "of new/new"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inHousehold(t, func(h household) {
-				var r renaming
+				var r renamedHandlers
 				h.begin()
-				r.runs(h, tc.given, func(s houseSelection) { tc.then(s, &r) })
-				if d := cmp.Diff(tc.wantRecord, h.records()); d != "" {
+				r.runVersion(h, tc.given, func(s houseSelection) { tc.then(s, &r) })
+				if d := cmp.Diff(tc.wantRecord, h.recordIDs()); d != "" {
 					t.Fatalf("the former records: -want, +got:\n%s", d)
 				}
-				r.runs(h, tc.given, func(s houseSelection) { tc.now(s, &r) })
+				r.runVersion(h, tc.given, func(s houseSelection) { tc.now(s, &r) })
 				if d := cmp.Diff(tc.wantCalls, r.calls); d != "" {
 					t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
 				}
-				if records := h.records(); records != nil {
+				if records := h.recordIDs(); records != nil {
 					t.Errorf("records remain: %v", records)
 				}
-				if d := cmp.Diff(tc.want, h.results()); d != "" {
+				if d := cmp.Diff(tc.want, h.storedResults()); d != "" {
 					t.Errorf("%s: results: -want, +got:\n%s", tc.reason, d)
 				}
 			})
@@ -183,8 +187,8 @@ func TestFormerIDs(t *testing.T) {
 	}
 }
 
-// recorded gives the house one record for each id, with the given number of retries.
-func (h household) recorded(retries map[string]int64) {
+// addRecords gives the house one record for each id, with the given number of retries.
+func (h household) addRecords(retries map[string]int64) {
 	h.t.Helper()
 	h.api.Edit(houses, "default", "home", func(house map[string]any) {
 		patch := map[string]any{}
@@ -213,18 +217,18 @@ func TestFormerIDsBesidePresentOnes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inHousehold(t, func(h household) {
-				var r renaming
+				var r renamedHandlers
 				h.begin()
-				h.recorded(map[string]int64{"old": 2, "new": 5})
-				fn := r.succeeds
+				h.addRecords(map[string]int64{"old": 2, "new": 5})
+				fn := r.returnResult
 				if tc.fails {
-					fn = r.fails
+					fn = r.failLater
 				}
-				r.runs(h, kopf.Settings{}, func(s houseSelection) { s.OnCreate("new", fn, kopf.FormerIDs("old")) })
+				r.runVersion(h, kopf.Settings{}, func(s houseSelection) { s.OnCreate("new", fn, kopf.FormerIDs("old")) })
 				if d := cmp.Diff(tc.want, r.calls); d != "" {
 					t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
 				}
-				if d := cmp.Diff(tc.leftover, h.records()); d != "" {
+				if d := cmp.Diff(tc.leftover, h.recordIDs()); d != "" {
 					t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
 				}
 			})
@@ -238,21 +242,21 @@ func TestFormerIDsOfFinishedSubHandlers(t *testing.T) {
 	for name, given := range map[string]kopf.Settings{"own records": {}, "as Kopf": kopf.AsKopf()} {
 		t.Run(name, func(t *testing.T) {
 			inHousehold(t, func(h household) {
-				var r renaming
+				var r renamedHandlers
 				h.begin()
-				r.runs(h, given, func(s houseSelection) {
+				r.runVersion(h, given, func(s houseSelection) {
 					s.OnCreate("old", func(_ context.Context, c *houseChange) error {
-						c.Sub("first", r.succeeds)
-						c.Sub("second", r.fails, kopf.After("first"))
+						c.Sub("first", r.returnResult)
+						c.Sub("second", r.failLater, kopf.After("first"))
 						return nil
 					})
 				})
 				var outcome kopf.SubOutcome
-				r.runs(h, given, func(s houseSelection) {
+				r.runVersion(h, given, func(s houseSelection) {
 					s.OnCreate("new", func(ctx context.Context, c *houseChange) error {
-						c.Sub("begin", r.succeeds, kopf.FormerIDs("first"))
+						c.Sub("begin", r.returnResult, kopf.FormerIDs("first"))
 						outcome = c.Outcome("begin")
-						c.Sub("end", r.succeeds, kopf.After("begin"), kopf.FormerIDs("second"))
+						c.Sub("end", r.returnResult, kopf.After("begin"), kopf.FormerIDs("second"))
 						return c.RunSubs(ctx)
 					}, kopf.FormerIDs("old"))
 				})
@@ -262,7 +266,7 @@ func TestFormerIDsOfFinishedSubHandlers(t *testing.T) {
 				if outcome.State != kopf.SubSucceeded {
 					t.Errorf("the outcome under the former id must be a success: %+v", outcome)
 				}
-				if records := h.records(); records != nil {
+				if records := h.recordIDs(); records != nil {
 					t.Errorf("records remain: %v", records)
 				}
 			})
@@ -273,22 +277,22 @@ func TestFormerIDsOfFinishedSubHandlers(t *testing.T) {
 // TestFormerIDsOfFinishedHandlers shows that an edit after a success under a former id is an update: D-handling-config.
 func TestFormerIDsOfFinishedHandlers(t *testing.T) {
 	inHousehold(t, func(h household) {
-		var r renaming
+		var r renamedHandlers
 		h.begin()
-		r.runs(h, kopf.Settings{}, func(s houseSelection) {
-			s.OnCreate("old", r.succeeds)
-			s.OnCreate("wait", r.fails)
+		r.runVersion(h, kopf.Settings{}, func(s houseSelection) {
+			s.OnCreate("old", r.returnResult)
+			s.OnCreate("wait", r.failLater)
 		})
 		h.rebuild("edited")
-		r.runs(h, kopf.Settings{}, func(s houseSelection) {
-			s.OnCreate("new", r.succeeds, kopf.FormerIDs("old"))
-			s.OnCreate("wait", r.succeeds)
-			s.OnUpdate("sync", r.succeeds)
+		r.runVersion(h, kopf.Settings{}, func(s houseSelection) {
+			s.OnCreate("new", r.returnResult, kopf.FormerIDs("old"))
+			s.OnCreate("wait", r.returnResult)
+			s.OnUpdate("sync", r.returnResult)
 		})
 		if d := cmp.Diff([]string{"old 0", "wait 0", "wait 1", "sync 0"}, r.calls); d != "" {
 			t.Errorf("calls: -want, +got:\n%s", d)
 		}
-		if records := h.records(); records != nil {
+		if records := h.recordIDs(); records != nil {
 			t.Errorf("records remain: %v", records)
 		}
 	})
@@ -297,7 +301,7 @@ func TestFormerIDsOfFinishedHandlers(t *testing.T) {
 // TestFormerIDsInTheStatus shows that records in the status, where early versions of Kopf kept them, are taken over.
 func TestFormerIDsInTheStatus(t *testing.T) {
 	inHousehold(t, func(h household) {
-		var r renaming
+		var r renamedHandlers
 		h.begin()
 		h.api.Edit(houses, "default", "home", func(house map[string]any) {
 			record := map[string]any{"purpose": "create", "retries": int64(2)}
@@ -308,14 +312,14 @@ func TestFormerIDsInTheStatus(t *testing.T) {
 			house["status"] = map[string]any{"kopf": map[string]any{"progress": records}}
 			record["subrefs"] = []any{"old/part"}
 		})
-		r.runs(h, kopf.AsKopf(), func(s houseSelection) {
-			s.OnCreate("new", withSub("part", r.succeeds), kopf.FormerIDs("old"))
+		r.runVersion(h, kopf.AsKopf(), func(s houseSelection) {
+			s.OnCreate("new", withSub("part", r.returnResult), kopf.FormerIDs("old"))
 		})
 		if d := cmp.Diff([]string{"new/part 4"}, r.calls); d != "" {
 			t.Errorf("calls: -want, +got:\n%s", d)
 		}
-		kept, _, _ := unstructured.NestedMap(h.results(), "kopf", "progress")
-		if records := h.records(); records != nil || len(kept) > 0 {
+		kept, _, _ := unstructured.NestedMap(h.storedResults(), "kopf", "progress")
+		if records := h.recordIDs(); records != nil || len(kept) > 0 {
 			t.Errorf("records remain: %v and in the status %v", records, kept)
 		}
 	})
@@ -324,9 +328,9 @@ func TestFormerIDsInTheStatus(t *testing.T) {
 // TestFormerIDsOfResults shows that a former result is read under the present id until it is replaced.
 func TestFormerIDsOfResults(t *testing.T) {
 	inHousehold(t, func(h household) {
-		var r renaming
+		var r renamedHandlers
 		h.begin()
-		r.runs(h, kopf.Settings{}, func(s houseSelection) { s.OnCreate("old", r.succeeds) })
+		r.runVersion(h, kopf.Settings{}, func(s houseSelection) { s.OnCreate("old", r.returnResult) })
 		var mu sync.Mutex
 		read := map[string]string{}
 		readBy := func(family string, c kopf.Results) (err error) {
@@ -335,8 +339,8 @@ func TestFormerIDsOfResults(t *testing.T) {
 			read[family], err = kopf.Result[string](c, "new")
 			return err
 		}
-		r.runs(h, kopf.Settings{}, func(s houseSelection) {
-			s.OnCreate("new", r.succeeds, kopf.FormerIDs("old"))
+		r.runVersion(h, kopf.Settings{}, func(s houseSelection) {
+			s.OnCreate("new", r.returnResult, kopf.FormerIDs("old"))
 			s.OnResume("resume", func(_ context.Context, c *houseChange) error { return readBy("resume", c) })
 			s.Daemon("daemon", func(_ context.Context, task *kopf.Task[*kopf.Unstructured]) error {
 				return readBy("daemon", task)
@@ -349,13 +353,13 @@ func TestFormerIDsOfResults(t *testing.T) {
 		if d := cmp.Diff(want, read); d != "" {
 			t.Errorf("the former result by families of handlers: -want, +got:\n%s", d)
 		}
-		r.runs(h, kopf.Settings{}, func(s houseSelection) {
+		r.runVersion(h, kopf.Settings{}, func(s houseSelection) {
 			s.Timer("tick", time.Minute, func(_ context.Context, task *kopf.Task[*kopf.Unstructured]) error {
 				task.SetResult("of tick")
 				return nil
 			}, kopf.FormerIDs("old"))
 		})
-		if d := cmp.Diff(map[string]any{"tick": "of tick"}, h.results()); d != "" {
+		if d := cmp.Diff(map[string]any{"tick": "of tick"}, h.storedResults()); d != "" {
 			t.Errorf("a new result must replace the former one: -want, +got:\n%s", d)
 		}
 	})
@@ -365,33 +369,33 @@ func TestFormerIDsOfResults(t *testing.T) {
 func TestFormerIDsOnTheWayBack(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason  string
-		back    func(s houseSelection, r *renaming)
+		back    func(s houseSelection, r *renamedHandlers)
 		want    string
 		records []string
 	}{
 		"the same binary": {
 			"without the new id, attempts count from zero, and the record of the new id stays",
-			func(s houseSelection, r *renaming) { s.OnCreate("old", r.succeeds) }, "old 0", []string{"new"},
+			func(s houseSelection, r *renamedHandlers) { s.OnCreate("old", r.returnResult) }, "old 0", []string{"new"},
 		},
 		"with the ids exchanged": {
 			"with the ids exchanged, the handler takes over the record of the new id",
-			func(s houseSelection, r *renaming) { s.OnCreate("old", r.succeeds, kopf.FormerIDs("new")) }, "old 2", nil,
+			func(s houseSelection, r *renamedHandlers) { s.OnCreate("old", r.returnResult, kopf.FormerIDs("new")) }, "old 2", nil,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inHousehold(t, func(h household) {
-				var r renaming
+				var r renamedHandlers
 				h.begin()
-				r.runs(h, kopf.Settings{}, func(s houseSelection) { s.OnCreate("old", r.fails) })
-				r.runs(h, kopf.Settings{}, func(s houseSelection) {
-					s.OnCreate("new", r.fails, kopf.FormerIDs("old"))
+				r.runVersion(h, kopf.Settings{}, func(s houseSelection) { s.OnCreate("old", r.failLater) })
+				r.runVersion(h, kopf.Settings{}, func(s houseSelection) {
+					s.OnCreate("new", r.failLater, kopf.FormerIDs("old"))
 				})
 				h.settle()
-				r.runs(h, kopf.Settings{}, func(s houseSelection) { tc.back(s, &r) })
+				r.runVersion(h, kopf.Settings{}, func(s houseSelection) { tc.back(s, &r) })
 				if d := cmp.Diff([]string{"old 0", "new 1", tc.want}, r.calls); d != "" {
 					t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
 				}
-				if d := cmp.Diff(tc.records, h.records()); d != "" {
+				if d := cmp.Diff(tc.records, h.recordIDs()); d != "" {
 					t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
 				}
 			})

@@ -52,11 +52,11 @@ func TestFreezeAndResume(t *testing.T) {
 			map[string]int{"me": 100}},
 	} {
 		t.Setenv("POD_ID", c.podID)
-		code, _, errs := execute(t, scheming(), append(strings.Fields(c.args), "--kubeconfig", kubeconfig)...)
+		code, _, errs := execute(t, newWidgetOperator(), append(strings.Fields(c.args), "--kubeconfig", kubeconfig)...)
 		if code != c.code || !strings.Contains(errs, c.log) {
 			t.Errorf("%s: %s: exit code %d, want %d, and %q in: %s", c.args, c.reason, code, c.code, c.log, errs)
 		}
-		records, err := peering.Decode(server.Object(kind, "", "team"), time.Now())
+		records, err := peering.DecodeRecords(server.Object(kind, "", "team"), time.Now())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -74,7 +74,7 @@ func TestFreezeAndResume(t *testing.T) {
 	// Outside a pod, the identity is user@host, the same for both commands.
 	for _, args := range []string{"freeze -A -P team -t 60", "resume -A -P team"} {
 		t.Setenv("POD_ID", "")
-		code, _, errs := execute(t, scheming(), append(strings.Fields(args), "--kubeconfig", kubeconfig)...)
+		code, _, errs := execute(t, newWidgetOperator(), append(strings.Fields(args), "--kubeconfig", kubeconfig)...)
 		status, _ := server.Object(kind, "", "team")["status"].(map[string]any)
 		byHand := slices.ContainsFunc(slices.Collect(maps.Keys(status)), func(identity string) bool {
 			return strings.Contains(identity, "@") && !strings.Contains(identity, "/")
@@ -97,7 +97,7 @@ func TestFreezeWithoutPermission(t *testing.T) {
 	connection := server.Connect()
 	connection.Before = func(_ context.Context, r memapi.Request) error {
 		if strings.Contains(r.Path, kind.Plural) {
-			return memapi.Refusal(http.StatusForbidden)
+			return memapi.NewRefusal(http.StatusForbidden)
 		}
 		return nil
 	}
@@ -105,7 +105,7 @@ func TestFreezeWithoutPermission(t *testing.T) {
 	for _, args := range []string{"freeze -A -P team -t 60", "resume -A -P team"} {
 		command, _, _ := strings.Cut(args, " ")
 		want := "Error: " + command + ` of peering "team": `
-		code, _, errs := execute(t, scheming(), append(strings.Fields(args), "--kubeconfig", kubeconfig)...)
+		code, _, errs := execute(t, newWidgetOperator(), append(strings.Fields(args), "--kubeconfig", kubeconfig)...)
 		if code != 1 || !strings.Contains(errs, want) || !strings.Contains(strings.ToLower(errs), "forbidden") {
 			t.Errorf("%s: exit code %d, want 1, and %q in: %s", args, code, want, errs)
 		}

@@ -8,8 +8,8 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-// TestIgnoredFieldsThatNothingHas shows that an ignored field that no kind has is an error of the set-up.
-func TestIgnoredFieldsThatNothingHas(t *testing.T) {
+// TestUnknownIgnoredFields shows that an ignored field that no kind has is an error of the set-up.
+func TestUnknownIgnoredFields(t *testing.T) {
 	settings := kopf.Settings{Persistence: kopf.PersistenceSettings{IgnoredFields: []string{"spec.sise"}}}
 	cases := map[string]struct {
 		reason   string

@@ -29,16 +29,16 @@ type Index[K comparable, V any] struct{ index *indexes.Index }
 var errNoIndex = errors.New("kopf: the index is nil or empty: make it with kopf.NewIndex, before the handlers that " +
 	"use it are called; in a test, with facadetest.NewIndex")
 
-// held returns the engine's index. It panics for the zero value: the methods that use it do not return errors.
-func (i *Index[K, V]) held() *indexes.Index {
+// engineIndex returns the engine's index. It panics for the zero value: the methods that use it do not return errors.
+func (i *Index[K, V]) engineIndex() *indexes.Index {
 	if i == nil || i.index == nil {
 		panic(errNoIndex)
 	}
 	return i.index
 }
 
-// notifier returns the source of notifications about changes of the index; nil for the zero value.
-func (i *Index[K, V]) notifier() handlers.Notifier {
+// changeNotifier returns the source of notifications about changes of the index; nil for the zero value.
+func (i *Index[K, V]) changeNotifier() handlers.Notifier {
 	if i == nil || i.index == nil {
 		return nil
 	}
@@ -62,16 +62,16 @@ func NewIndex[T client.Object, K comparable, V any](
 	// After a registration error, the index is empty but usable, so that the program reaches the set-up, which reports
 	// it.
 	held := indexes.New()
-	h := handlers.Handler{ID: id, Family: handlers.Indexing, ReadsText: true, Type: s.codec.Type()}
-	if _, ok := prepare(s, &h, "NewIndex", fn == nil, asOptions(opts), nil); ok {
-		said := &mistakes{}
+	h := handlers.Handler{ID: id, Family: handlers.Indexing, ReadsText: true, Type: s.codec.StructType()}
+	if _, ok := prepareHandler(s, &h, "NewIndex", fn == nil, asOptions(opts), nil); ok {
+		said := &loggedMistakes{}
 		setFunction(&h, fn)
 		// A further registration of the same function fills the same index.
-		held = s.kind.Registry.IndexOf(indexKey{id, h.Instance, reflect.TypeOf(fn)}, held)
+		held = s.kind.Registry.FindOrAddIndex(indexKey{id, h.Instance, reflect.TypeOf(fn)}, held)
 		h.Index = &handlers.Index{Into: held, Call: func(
 			ctx context.Context, call *handlers.Invocation,
 		) (map[any]any, bool, error) {
-			object, err := s.codec.DecodeFrom(call.Given, call.Working)
+			object, err := s.codec.DecodeFrom(call.Given, call.WorkingCopy)
 			if err != nil {
 				return nil, false, err
 			}
@@ -80,9 +80,9 @@ func NewIndex[T client.Object, K comparable, V any](
 				return nil, true, nil
 			}
 			said.noteDelay(logf.FromContext(ctx), err)
-			return untyped(entries), false, err
+			return untypedEntries(entries), false, err
 		}}
-		s.kind.Registry.Register(registry.HandlerEntry{Kind: s.kind, Verb: "NewIndex", Handler: &h})
+		s.kind.Registry.RegisterHandler(registry.HandlerEntry{Kind: s.kind, Verb: "NewIndex", Handler: &h})
 	}
 	return &Index[K, V]{held}
 }
@@ -94,8 +94,8 @@ type indexKey struct {
 	typ      reflect.Type
 }
 
-// untyped returns the entries in the form in which the engine stores them.
-func untyped[K comparable, V any](entries map[K]V) map[any]any {
+// untypedEntries returns the entries in the form in which the engine stores them.
+func untypedEntries[K comparable, V any](entries map[K]V) map[any]any {
 	all := make(map[any]any, len(entries))
 	for key, value := range entries {
 		all[key] = value
@@ -105,7 +105,7 @@ func untyped[K comparable, V any](entries map[K]V) map[any]any {
 
 // Get returns copies of the values under the key, one per object, unordered. Values with unexported fields are shared.
 func (i *Index[K, V]) Get(key K) []V {
-	found := i.held().Get(key)
+	found := i.engineIndex().Get(key)
 	if len(found) == 0 {
 		return nil
 	}
@@ -120,7 +120,7 @@ func (i *Index[K, V]) Get(key K) []V {
 // Values iterates over the values of Get. Kopf: iter(store).
 func (i *Index[K, V]) Values(key K) iter.Seq[V] {
 	return func(yield func(V) bool) {
-		for _, value := range i.held().Get(key) {
+		for _, value := range i.engineIndex().Get(key) {
 			typed, _ := value.(V)
 			if !yield(codec.DeepCopy(typed)) {
 				return
@@ -145,7 +145,7 @@ func (i *Index[K, V]) All() iter.Seq2[K, V] {
 // Keys iterates over all keys. Kopf: iter(index).
 func (i *Index[K, V]) Keys() iter.Seq[K] {
 	return func(yield func(K) bool) {
-		for _, key := range i.held().Keys() {
+		for _, key := range i.engineIndex().Keys() {
 			typed, _ := key.(K)
 			if !yield(typed) {
 				return
@@ -166,10 +166,10 @@ func (i *Index[K, V]) Counts() iter.Seq2[K, int] {
 }
 
 // Count returns the number of values under the key. Kopf: len(store).
-func (i *Index[K, V]) Count(key K) int { return i.held().Count(key) }
+func (i *Index[K, V]) Count(key K) int { return i.engineIndex().Count(key) }
 
 // Has reports whether the key has values.
-func (i *Index[K, V]) Has(key K) bool { return i.held().Count(key) > 0 }
+func (i *Index[K, V]) Has(key K) bool { return i.engineIndex().Count(key) > 0 }
 
 // Len returns the number of keys. Kopf: len(index).
-func (i *Index[K, V]) Len() int { return i.held().Len() }
+func (i *Index[K, V]) Len() int { return i.engineIndex().Len() }

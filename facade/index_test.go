@@ -50,7 +50,7 @@ func TestNewIndex(t *testing.T) {
 			t.Context(), &handlers.Invocation{Handler: h, Object: body(map[string]any{"owner": owner})},
 		)
 		if err == nil && !keep {
-			h.Index.Into.Replace(types.UID(uid), entries)
+			h.Index.Into.ReplaceEntries(types.UID(uid), entries)
 		}
 		return keep, err
 	}
@@ -102,8 +102,8 @@ func TestNewMemo(t *testing.T) {
 	}
 }
 
-// TestLookupsAllocateTheResultAlone shows that look-ups in an index allocate at most their result.
-func TestLookupsAllocateTheResultAlone(t *testing.T) {
+// TestIndexLookupAllocations shows that look-ups in an index allocate at most their result.
+func TestIndexLookupAllocations(t *testing.T) {
 	op := kopf.New("test.example.org")
 	byOwner := kopf.NewIndex(kopf.For(op, &Widget{}), "by-owner",
 		func(_ context.Context, w *Widget) (map[string]string, error) {
@@ -114,7 +114,7 @@ func TestLookupsAllocateTheResultAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, uid := range []types.UID{"u1", "u2", "u3"} {
-		plan[0].Handler.Index.Into.Replace(uid, map[any]any{"me": "name"})
+		plan[0].Handler.Index.Into.ReplaceEntries(uid, map[any]any{"me": "name"})
 	}
 	key := strings.Repeat("m", 1) + "e"
 	for what, lookup := range map[string]struct {
@@ -150,12 +150,12 @@ func lookup[V any](t *testing.T, value V) (got V) {
 		t.Fatal(err)
 	}
 	h := plan[0].Handler
-	what := &cause.Cause{Object: jsontext.Of(body(nil))}
+	what := &cause.Cause{Object: jsontext.NewFromValue(body(nil))}
 	entries, _, err := h.Index.Call(t.Context(), &handlers.Invocation{Handler: h, Cause: what, Object: what.Body()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.Index.Into.Replace(types.UID("u"), entries)
+	h.Index.Into.ReplaceEntries(types.UID("u"), entries)
 	found := index.Get("k")
 	for all := range index.Values("k") {
 		if !reflect.DeepEqual(all, found[0]) {
@@ -241,8 +241,8 @@ func TestIndexIterators(t *testing.T) {
 	for range index.All() {
 		t.Error("an empty index must not have anything to iterate over")
 	}
-	held.Replace("u1", map[any]any{"a": 1, "b": 2})
-	held.Replace("u2", map[any]any{"a": 3})
+	held.ReplaceEntries("u1", map[any]any{"a": 1, "b": 2})
+	held.ReplaceEntries("u2", map[any]any{"a": 3})
 	pairs, counts := map[string][]int{}, map[string]int{}
 	for key, value := range index.All() {
 		pairs[key] = append(pairs[key], value)
@@ -261,8 +261,8 @@ func TestIndexIterators(t *testing.T) {
 		t.Errorf("counts of single keys: got %d and %d", index.Count("a"), index.Count("c"))
 	}
 	for key := range index.Keys() { // entries that are removed during the iteration do not have values
-		held.Remove("u1")
-		held.Remove("u2")
+		held.RemoveEntries("u1")
+		held.RemoveEntries("u2")
 		for range index.Values(key) {
 			t.Error("Values must not return values of removed objects")
 		}

@@ -35,7 +35,7 @@ func TestSortingADiffChangesNothing(t *testing.T) {
 			v.note(c.ID, c.Object.Object["spec"])
 			for _, item := range c.Diff {
 				tree, _ := item.New.(map[string]any)
-				list, ok := diff.Resolve(tree, diff.Path{"spec", "tags"})
+				list, ok := diff.ResolvePath(tree, diff.Path{"spec", "tags"})
 				if !ok {
 					list = item.New
 				}

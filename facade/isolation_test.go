@@ -148,8 +148,8 @@ func specs(widgets []*Widget) (all []WidgetSpec) {
 	return all
 }
 
-// play runs the operator through one life of an object: creation, edits and deletion.
-func (v *tamperer) play(own bool) {
+// runObjectLife runs the operator through one life of an object: creation, edits and deletion.
+func (v *tamperer) runObjectLife(own bool) {
 	v.server = memapi.New()
 	v.server.Install(served)
 	var err error
@@ -192,9 +192,9 @@ func (v *tamperer) play(own bool) {
 	v.settle("deletion")
 }
 
-// TestNobodyReachesWhatIsNotHisOwn shows that a function that changes its input does not affect other functions, the
+// TestHandlersAreIsolated shows that a function that changes its input does not affect other functions, the
 // stored configuration or the object.
-func TestNobodyReachesWhatIsNotHisOwn(t *testing.T) {
+func TestHandlersAreIsolated(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
 	}
@@ -204,7 +204,7 @@ func TestNobodyReachesWhatIsNotHisOwn(t *testing.T) {
 			for i, active := range []bool{false, true} {
 				synctest.Test(t, func(t *testing.T) {
 					v := &tamperer{t: t, active: active}
-					v.play(own)
+					v.runObjectLife(own)
 					slices.Sort(v.notes)
 					notes[i] = v.notes
 				})

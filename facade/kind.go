@@ -24,7 +24,7 @@ import (
 
 // newKind returns the kind of a selection that the user makes by the current call.
 func newKind(op *Operator) *registry.SelectedKind {
-	k := &registry.SelectedKind{Location: registry.Location()}
+	k := &registry.SelectedKind{Location: registry.CallerLocation()}
 	if op != nil {
 		k.Registry = &op.registry
 	}
@@ -38,11 +38,11 @@ func For[T client.Object](op *Operator, prototype T) Selection[T] {
 	k := newKind(op)
 	typ := reflect.TypeOf(prototype)
 	switch {
-	case !op.valid():
+	case !op.isValid():
 		k.AddError(fmt.Errorf("kopf.For: %w", errNoOperator))
 	case typ == nil || typ.Kind() != reflect.Pointer || reflect.ValueOf(prototype).IsNil():
 		k.AddError(errors.New("kopf.For: the prototype is nil: give it an empty object, such as &v1.Database{}"))
-	case kindless(prototype):
+	case lacksKind(prototype):
 		k.AddError(fmt.Errorf(
 			"kopf.For(%T): the prototype has no apiVersion and kind, and its type does not say them: set both, or "+
 				`select by a name: kopf.ForResource(op, "databases")`, prototype))
@@ -58,8 +58,8 @@ func For[T client.Object](op *Operator, prototype T) Selection[T] {
 	return Selection[T]{op: op, kind: k}
 }
 
-// kindless reports whether the prototype can be of any kind, and lacks its kind.
-func kindless(prototype client.Object) bool {
+// lacksKind reports whether the prototype can be of any kind, and lacks its kind.
+func lacksKind(prototype client.Object) bool {
 	switch prototype.(type) {
 	case *unstructured.Unstructured, *metav1.PartialObjectMetadata:
 		given := prototype.GetObjectKind().GroupVersionKind()
@@ -103,24 +103,24 @@ func selectorOfType(
 //
 // The preferred version is the default. CRDs can come and go. An ambiguous name selects nothing. See docs/selecting.md.
 func ForResource(op *Operator, spelling ...string) Selection[*Unstructured] {
-	return forResource[*Unstructured](op, "kopf.ForResource", spelling)
+	return selectResource[*Unstructured](op, "kopf.ForResource", spelling)
 }
 
 // ForResourceAs is [ForResource] with a Go type: ForResourceAs[*v1.Database](op, name). It need not be in a scheme.
 func ForResourceAs[T client.Object](op *Operator, spelling ...string) Selection[T] {
-	return forResource[T](op, "kopf.ForResourceAs", spelling)
+	return selectResource[T](op, "kopf.ForResourceAs", spelling)
 }
 
-// forResource selects a resource by its spelling. The parameter by is the name of the calling function, for messages.
-func forResource[T client.Object](op *Operator, by string, spelling []string) Selection[T] {
-	selector, err := discovery.Spelled(spelling...)
+// selectResource selects a resource by its spelling. The parameter by is the name of the calling function, for messages.
+func selectResource[T client.Object](op *Operator, by string, spelling []string) Selection[T] {
+	selector, err := discovery.ParseSpelling(spelling...)
 	if typ := reflect.TypeFor[T](); typ.Kind() != reflect.Pointer || typ.Elem().Kind() != reflect.Struct {
 		err = fmt.Errorf("%s is not a pointer to a struct, such as *v1.Database", typ)
 	}
 	if err != nil {
 		err = fmt.Errorf("%s(%s): %w", by, quoteAll(spelling), err)
 	}
-	return selectionOf[T](op, by, selector, err)
+	return newSelection[T](op, by, selector, err)
 }
 
 // ForResourceFunc selects resources for which the function returns true. It is called for each version: check
@@ -132,7 +132,7 @@ func ForResourceFunc(op *Operator, meant func(Resource) bool) Selection[*Unstruc
 	}
 	// The resources whose panic is already logged. The function runs at each discovery, possibly concurrently.
 	var told sync.Map
-	return selectionOf[*Unstructured](op, "kopf.ForResourceFunc", discovery.ByFunc(func(
+	return newSelection[*Unstructured](op, "kopf.ForResourceFunc", discovery.ByFunc(func(
 		r discovery.Resource) (yes bool,
 	) {
 		failed := panics.Contain(func() error { yes = meant(resourceOf(r)); return nil })
@@ -140,19 +140,19 @@ func ForResourceFunc(op *Operator, meant func(Resource) bool) Selection[*Unstruc
 			return yes
 		}
 		if _, known := told.LoadOrStore(r.String(), true); !known {
-			op.logger().Error(failed,
+			op.namedLogger().Error(failed,
 				"The function of kopf.ForResourceFunc panicked; the resource is not selected",
-				append(panics.Stack(failed), "resource", r.String())...)
+				append(panics.StackFields(failed), "resource", r.String())...)
 		}
 		return false
 	}), err)
 }
 
-// selectionOf returns a selection by a selector that does not need the scheme, or records err.
-func selectionOf[T client.Object](op *Operator, by string, selector discovery.Selector, err error) Selection[T] {
+// newSelection returns a selection by a selector that does not need the scheme, or records err.
+func newSelection[T client.Object](op *Operator, by string, selector discovery.Selector, err error) Selection[T] {
 	k := newKind(op)
 	switch {
-	case !op.valid():
+	case !op.isValid():
 		k.AddError(fmt.Errorf("%s: %w", by, errNoOperator))
 	case err != nil:
 		k.AddError(err)

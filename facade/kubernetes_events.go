@@ -40,21 +40,21 @@ type EventRecorder struct {
 
 // Info is [Change.Info].
 func (e EventRecorder) Info(reason, message string) {
-	e.post(slog.LevelInfo, typeNormal, reason, message)
+	e.postAtLevel(slog.LevelInfo, typeNormal, reason, message)
 }
 
 // Warn is [Change.Warn].
 func (e EventRecorder) Warn(reason, message string) {
-	e.post(slog.LevelWarn, typeWarning, reason, message)
+	e.postAtLevel(slog.LevelWarn, typeWarning, reason, message)
 }
 
 // Exception is [Change.Exception].
 func (e EventRecorder) Exception(reason, message string, err error) {
 	if err != nil {
-		reason = cmp.Or(reason, wordFor(err))
+		reason = cmp.Or(reason, eventReasonOf(err))
 		message = strings.TrimSpace(message + " " + err.Error())
 	}
-	e.post(slog.LevelError, typeError, reason, message)
+	e.postAtLevel(slog.LevelError, typeError, reason, message)
 }
 
 // Event is [Change.Event].
@@ -64,39 +64,39 @@ func (e EventRecorder) Event(eventType, reason, message string) {
 	}
 }
 
-// post posts an event unless its level is below the configured one. Event does not have a level, so it always posts.
-func (e EventRecorder) post(level slog.Level, eventType, reason, message string) {
+// postAtLevel posts an event unless its level is below the configured one. Event does not have a level, so it always posts.
+func (e EventRecorder) postAtLevel(level slog.Level, eventType, reason, message string) {
 	if e.poster != nil && e.poster.Takes(level) {
 		e.Event(eventType, reason, message)
 	}
 }
 
-// events returns a recorder for the handled object. In a filter, it records an error and returns an empty recorder.
-func (c *Change[T]) events() EventRecorder {
-	c.needCall()
+// eventRecorder returns a recorder for the handled object. In a filter, it records an error and returns an empty recorder.
+func (c *Change[T]) eventRecorder() EventRecorder {
+	c.mustHaveCall()
 	if c.call.Events == nil {
-		c.do(func() error { return errOnlyReading })
+		c.runLocked(func() error { return errOnlyReading })
 		return EventRecorder{}
 	}
 	return EventRecorder{c.call.Events, c.log, []map[string]any{c.call.Cause.Body()}}
 }
 
 // Info posts a Normal event, unless [PostingSettings].Level is higher. Kopf: info.
-func (c *Change[T]) Info(reason, message string) { c.events().Info(reason, message) }
+func (c *Change[T]) Info(reason, message string) { c.eventRecorder().Info(reason, message) }
 
 // Warn posts a Warning event, unless [PostingSettings].Level is higher. Kopf: warn.
-func (c *Change[T]) Warn(reason, message string) { c.events().Warn(reason, message) }
+func (c *Change[T]) Warn(reason, message string) { c.eventRecorder().Warn(reason, message) }
 
 // Exception posts an Error event with the error, unless [PostingSettings].Level is higher. An empty reason is derived
 // from the error. Kopf: exception.
 func (c *Change[T]) Exception(reason, message string, err error) {
-	c.events().Exception(reason, message, err)
+	c.eventRecorder().Exception(reason, message, err)
 }
 
 // Event posts a Kubernetes event about the object, without waiting. Failures are logged. The reason is a CamelCase
 // word. Messages above 1024 characters are cut. See docs/events.md. Kopf: event.
 func (c *Change[T]) Event(eventType, reason, message string) {
-	c.events().Event(eventType, reason, message)
+	c.eventRecorder().Event(eventType, reason, message)
 }
 
 // EventRecorderFor returns a recorder for other objects. An unknown kind fails the handler. Kopf: the first argument of
@@ -104,29 +104,29 @@ func (c *Change[T]) Event(eventType, reason, message string) {
 //
 //	c.EventRecorderFor(pod, claim).Warn("Evicted", "the node is gone")
 func (c *Change[T]) EventRecorderFor(objects ...any) EventRecorder {
-	about := c.events()
+	about := c.eventRecorder()
 	if about.poster == nil {
 		return about
 	}
-	bodies, err := bodiesOf(objects, c.scheme())
+	bodies, err := referenceBodies(objects, c.clientScheme())
 	if err != nil {
-		c.do(func() error { return fmt.Errorf("posting Kubernetes events by handler %q: %w", c.ID, err) })
+		c.runLocked(func() error { return fmt.Errorf("posting Kubernetes events by handler %q: %w", c.ID, err) })
 	}
 	about.bodies = bodies
 	return about
 }
 
-// scheme returns the scheme of the client; nil without a client.
-func (c *Change[T]) scheme() *runtime.Scheme {
+// clientScheme returns the scheme of the client; nil without a client.
+func (c *Change[T]) clientScheme() *runtime.Scheme {
 	if c.Client == nil {
 		return nil
 	}
 	return c.Client.Scheme()
 }
 
-// bodiesOf returns the reference fields of the objects, as far as posting an event needs them. After an error, it
+// referenceBodies returns the reference fields of the objects, as far as posting an event needs them. After an error, it
 // returns the objects before it, which still get their events.
-func bodiesOf(objects []any, scheme *runtime.Scheme) (bodies []map[string]any, err error) {
+func referenceBodies(objects []any, scheme *runtime.Scheme) (bodies []map[string]any, err error) {
 	for object, err := range hierarchies.Objects(objects) {
 		if err != nil {
 			return bodies, err
@@ -151,9 +151,9 @@ func bodiesOf(objects []any, scheme *runtime.Scheme) (bodies []map[string]any, e
 	return bodies, nil
 }
 
-// wordFor returns the reason of an event about an error: as in Kopf, the name of its type. For errors of the API
+// eventReasonOf returns the reason of an event about an error: as in Kopf, the name of its type. For errors of the API
 // server, it is the reason of the status.
-func wordFor(err error) string {
+func eventReasonOf(err error) string {
 	if _, temporary := execution.RetryAfter(err); temporary {
 		return "TemporaryError"
 	}

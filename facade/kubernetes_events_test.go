@@ -80,7 +80,7 @@ func TestVectorsEventCalls(t *testing.T) {
 			case "event":
 				about.Event(said.Text("type", ""), reason, message)
 			case "exception":
-				about.Exception(reason, message, raised(t, input))
+				about.Exception(reason, message, errorOfCase(t, input))
 			default:
 				t.Fatalf("the case has an unknown function %v", input["fn"])
 			}
@@ -111,8 +111,8 @@ func levelOf(t *testing.T, input vectors.Fields) slog.Level {
 	return slog.LevelInfo
 }
 
-// raised returns the error of a case: the given one, or the one that Kopf handles at the time of the call.
-func raised(t *testing.T, input vectors.Fields) error {
+// errorOfCase returns the error of a case: the given one, or the one that Kopf handles at the time of the call.
+func errorOfCase(t *testing.T, input vectors.Fields) error {
 	t.Helper()
 	for _, key := range []string{"exc", "raised"} {
 		if input[key] == nil {
@@ -234,7 +234,7 @@ func TestPostingSettings(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				seen := live(t, tc.settings, func(widgets kopf.Selection[*Widget], _ func()) {
+				seen := observeObjectLife(t, tc.settings, func(widgets kopf.Selection[*Widget], _ func()) {
 					widgets.OnCreate("fn", func(_ context.Context, c *Change) error {
 						if c.Warn("Again", "as before"); c.Retry < 2 {
 							return kopf.Temporary(fmt.Errorf("not yet"), time.Second)

@@ -25,10 +25,10 @@ import (
 // leaders are programs that run as a leader, and print a line for each renewal of the lease and for each tick of a
 // timer.
 var leaders = map[string]func() error{
-	"leads, unseen": func() error { return lead(false, ctrl.Options{}) },
+	"leads, unseen": func() error { return runLeadingManager(false, ctrl.Options{}) },
 	"leads, seen": func() error {
 		duration, deadline, retry := 2*time.Second, time.Second, 200*time.Millisecond
-		return lead(true, ctrl.Options{LeaseDuration: &duration, RenewDeadline: &deadline, RetryPeriod: &retry})
+		return runLeadingManager(true, ctrl.Options{LeaseDuration: &duration, RenewDeadline: &deadline, RetryPeriod: &retry})
 	},
 }
 
@@ -58,8 +58,8 @@ func (l *printedLock) Update(ctx context.Context, record resourcelock.LeaderElec
 	return l.lease.Update(ctx, record)
 }
 
-// lead runs an operator in a manager with leader election.
-func lead(seen bool, options ctrl.Options) error {
+// runLeadingManager runs an operator in a manager with leader election.
+func runLeadingManager(seen bool, options ctrl.Options) error {
 	memory := memapi.New()
 	memory.Install(served)
 	memory.Put(served, body(map[string]any{"size": int64(1)}))
@@ -88,17 +88,17 @@ func lead(seen bool, options ctrl.Options) error {
 	return m.Start(context.Background())
 }
 
-// frozen is a process that can be stopped and continued by signals.
-type frozen struct {
+// stoppableProcess is a process that can be stopped and continued by signals.
+type stoppableProcess struct {
 	t       *testing.T
 	process *exec.Cmd
 	mu      sync.Mutex
 	lines   []string
 }
 
-func startFrozen(t *testing.T, name string) *frozen {
+func startStoppable(t *testing.T, name string) *stoppableProcess {
 	t.Helper()
-	f := &frozen{t: t, process: exec.CommandContext(t.Context(), os.Args[0])}
+	f := &stoppableProcess{t: t, process: exec.CommandContext(t.Context(), os.Args[0])}
 	f.process.Env = append(os.Environ(), program+"="+name)
 	stdout, err := f.process.StdoutPipe()
 	if err == nil {
@@ -118,8 +118,8 @@ func startFrozen(t *testing.T, name string) *frozen {
 	return f
 }
 
-// since returns the lines after the given number of lines, as soon as they contain enough ticks.
-func (f *frozen) since(lines, ticks int) []string {
+// linesSince returns the lines after the given number of lines, as soon as they contain enough ticks.
+func (f *stoppableProcess) linesSince(lines, ticks int) []string {
 	f.t.Helper()
 	for deadline := time.Now().Add(3 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
 		f.mu.Lock()
@@ -140,7 +140,7 @@ func (f *frozen) since(lines, ticks int) []string {
 	}
 }
 
-func (f *frozen) signal(s syscall.Signal) {
+func (f *stoppableProcess) signal(s syscall.Signal) {
 	f.t.Helper()
 	if err := f.process.Process.Signal(s); err != nil {
 		f.t.Fatal(err)
@@ -162,8 +162,8 @@ func TestFrozenLeader(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := startFrozen(t, c.program)
-			f.since(0, 10)
+			f := startStoppable(t, c.program)
+			f.linesSince(0, 10)
 			f.signal(syscall.SIGSTOP)
 			time.Sleep(c.freeze) // the process has to be stopped in real time
 			f.mu.Lock()
@@ -171,7 +171,7 @@ func TestFrozenLeader(t *testing.T) {
 			f.mu.Unlock()
 			f.signal(syscall.SIGCONT)
 			renewals, ticks := 0, 0
-			for _, line := range f.since(before, 10) {
+			for _, line := range f.linesSince(before, 10) {
 				switch {
 				case line == "renewal":
 					renewals++

@@ -85,8 +85,8 @@ func TestLostLease(t *testing.T) {
 				memory.Put(served, body(map[string]any{"size": int64(1)}))
 				server := &written{next: memory}
 				ended := make(chan struct{})
-				op := leased(seen, func() bool { return server.over.Load() })
-				m := electing(t, server, lock, op)
+				op := leasedOperator(seen, func() bool { return server.over.Load() })
+				m := newElectingManager(t, server, lock, op)
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				go func() {
@@ -110,7 +110,7 @@ func TestLostLease(t *testing.T) {
 				if loses {
 					want = []string{"startup", "first", "second", "second ended after the end", refused}
 				}
-				seen.want(t, want...)
+				seen.requireLines(t, want...)
 				if server.late.Load() != 0 {
 					t.Errorf("%d of %d writes came after the end of the manager, want none", server.late.Load(),
 						server.whole.Load())
@@ -132,7 +132,7 @@ func TestLostLeaseDuringStartup(t *testing.T) {
 		})
 		op.OnStartup("second", func(context.Context, *kopf.Activity) error { seen.add("second"); return nil })
 		op.OnCleanup("third", func(context.Context, *kopf.Activity) error { seen.add("third"); return nil })
-		m, ended := electing(t, memory, lock, op), make(chan error)
+		m, ended := newElectingManager(t, memory, lock, op), make(chan error)
 		go func() { ended <- m.Start(t.Context()) }()
 		time.Sleep(time.Minute)
 		lock.lost.Store(true)
@@ -140,22 +140,22 @@ func TestLostLeaseDuringStartup(t *testing.T) {
 			t.Errorf("the manager: %v", err)
 		}
 		time.Sleep(time.Hour)
-		seen.want(t, "first", kopf.ErrExiting.Error())
+		seen.requireLines(t, "first", kopf.ErrExiting.Error())
 		if n := memory.count.Load(); n != 0 {
 			t.Errorf("%d requests were sent, want none", n)
 		}
 	})
 }
 
-// leased returns an operator with two handlers that run one after the other, and records their calls.
-func leased(seen *journal, over func() bool) *kopf.Operator {
+// leasedOperator returns an operator with two handlers that run one after the other, and records their calls.
+func leasedOperator(seen *journal, over func() bool) *kopf.Operator {
 	op := kopf.New("test.example.org")
 	op.OnStartup("a", func(context.Context, *kopf.Activity) error { seen.add("startup"); return nil })
 	op.OnCleanup("b", func(context.Context, *kopf.Activity) error { seen.add("cleanup"); return nil })
 	widgets := kopf.For(op, &Widget{})
 	widgets.OnCreate("first", func(_ context.Context, c *Change) error {
 		seen.add("first")
-		go intrude(c, seen, over)
+		go writeAfterEnd(c, seen, over)
 		c.Patch(func(w *Widget) { w.Labels = map[string]string{"first": "done"} })
 		return nil
 	})
@@ -173,8 +173,8 @@ func leased(seen *journal, over func() bool) *kopf.Operator {
 	return op
 }
 
-// intrude waits for the end of the manager, and then tries to write with the handler's client.
-func intrude(c *Change, seen *journal, over func() bool) {
+// writeAfterEnd waits for the end of the manager, and then tries to write with the handler's client.
+func writeAfterEnd(c *Change, seen *journal, over func() bool) {
 	for !over() {
 		time.Sleep(time.Second)
 	}
@@ -184,18 +184,18 @@ func intrude(c *Change, seen *journal, over func() bool) {
 	}
 }
 
-// electing returns a manager with leader election and the operator, on virtual time.
-func electing(t *testing.T, server http.RoundTripper, lock resourcelock.Interface, op *kopf.Operator) ctrl.Manager {
+// newElectingManager returns a manager with leader election and the operator, on virtual time.
+func newElectingManager(t *testing.T, server http.RoundTripper, lock resourcelock.Interface, op *kopf.Operator) ctrl.Manager {
 	t.Helper()
-	m := unmanaged(t, server, lock)
+	m := newEmptyManager(t, server, lock)
 	if err := op.SetupWithManager(m); err != nil {
 		t.Fatal(err)
 	}
 	return m
 }
 
-// unmanaged returns a manager with leader election and without an operator.
-func unmanaged(t *testing.T, server http.RoundTripper, lock resourcelock.Interface) ctrl.Manager {
+// newEmptyManager returns a manager with leader election and without an operator.
+func newEmptyManager(t *testing.T, server http.RoundTripper, lock resourcelock.Interface) ctrl.Manager {
 	t.Helper()
 	m, err := ctrl.NewManager(memapi.Config(server), ctrl.Options{
 		Scheme: newScheme(t), Metrics: metricsserver.Options{BindAddress: "0"}, Logger: logr.Discard(),

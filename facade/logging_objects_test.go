@@ -26,8 +26,8 @@ var gadgets = memapi.Resource{Group: "example.org", Version: "v1", Kind: "Gadget
 // deaf is how long a daemon ignores its cancellation: longer than the rest of the test takes.
 const deaf = 9 * time.Hour
 
-// outspoken registers handlers of all families, which log, write, post events, fail and are retried.
-func outspoken(op *kopf.Operator, selected kopf.Selection[*kopf.Unstructured]) {
+// registerLoggingHandlers registers handlers of all families, which log, write, post events, fail and are retried.
+func registerLoggingHandlers(op *kopf.Operator, selected kopf.Selection[*kopf.Unstructured]) {
 	change := func(ctx context.Context, c *Raw) error {
 		logf.FromContext(ctx).Info("Handling", "n", c.Retry)
 		c.Info("Handling", "an event that the server refuses")
@@ -70,9 +70,9 @@ func outspoken(op *kopf.Operator, selected kopf.Selection[*kopf.Unstructured]) {
 	})
 }
 
-// TestEachLineSaysItsObject shows that each log line about an object has the reference of the object, from its creation
+// TestLogLinesNameTheirObject shows that each log line about an object has the reference of the object, from its creation
 // to its deletion.
-func TestEachLineSaysItsObject(t *testing.T) {
+func TestLogLinesNameTheirObject(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
 	}
@@ -92,7 +92,7 @@ func TestEachLineSaysItsObject(t *testing.T) {
 		})
 		for _, r := range []memapi.Resource{served, gadgets} {
 			server.Install(r)
-			outspoken(op, kopf.ForResource(op, r.Plural+".v1."+r.Group))
+			registerLoggingHandlers(op, kopf.ForResource(op, r.Plural+".v1."+r.Group))
 		}
 		kopf.For(op, &Widget{}).OnCreate("typed", succeed)
 		stop := operate(t, connection, op, console.New(out, console.Options{

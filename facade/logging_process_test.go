@@ -26,9 +26,9 @@ import (
 
 // loggingPrograms are operators that log, and print "here" when their object is handled.
 var loggingPrograms = map[string]func() *kopf.Operator{
-	"logs": func() *kopf.Operator { return talking(kopf.Settings{}) },
+	"logs": func() *kopf.Operator { return newLoggingOperator(kopf.Settings{}) },
 	"logs by itself": func() *kopf.Operator {
-		return talking(kopf.Settings{LogHandler: slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{
+		return newLoggingOperator(kopf.Settings{LogHandler: slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{
 			Level: slog.LevelDebug, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
 				if a.Key == slog.TimeKey {
 					return slog.Attr{}
@@ -38,7 +38,7 @@ var loggingPrograms = map[string]func() *kopf.Operator{
 		})})
 	},
 	"logs by the standard library": func() *kopf.Operator {
-		op := talking(kopf.Settings{})
+		op := newLoggingOperator(kopf.Settings{})
 		op.OnStartup("print", func(context.Context, *kopf.Activity) error {
 			log.Print("printed by log")
 			slog.Warn("printed by slog")
@@ -47,11 +47,11 @@ var loggingPrograms = map[string]func() *kopf.Operator{
 		return op
 	},
 	"makes an operator": earlyLog,
-	"log panics":        func() *kopf.Operator { return talking(kopf.Settings{LogHandler: panickingLog{}}) },
+	"log panics":        func() *kopf.Operator { return newLoggingOperator(kopf.Settings{LogHandler: panickingLog{}}) },
 	"log hangs at the end": func() *kopf.Operator {
 		own := kopf.Settings{LogHandler: hangingLog{panickingLog{}}}
 		own.UltimateExitingTimeout = 300 * time.Millisecond
-		op := talking(own)
+		op := newLoggingOperator(own)
 		op.OnCleanup("hang", hanging[*kopf.Activity])
 		return op
 	},
@@ -110,9 +110,9 @@ func (hangingLog) Handle(_ context.Context, record slog.Record) error {
 func (l hangingLog) WithAttrs([]slog.Attr) slog.Handler { return l }
 func (l hangingLog) WithGroup(string) slog.Handler      { return l }
 
-// talking returns an operator whose parts all log. One of its handlers fails once, in a way that the framework warns
+// newLoggingOperator returns an operator whose parts all log. One of its handlers fails once, in a way that the framework warns
 // of.
-func talking(settings kopf.Settings) *kopf.Operator {
+func newLoggingOperator(settings kopf.Settings) *kopf.Operator {
 	settings.AddToScheme = runtime.SchemeBuilder{addWidgets}
 	op := kopf.New("test.example.org", settings)
 	op.OnStartup("open", func(context.Context, *kopf.Activity) error { return nil })

@@ -22,7 +22,7 @@ func TestLoginThatTakesLong(t *testing.T) {
 		server := memapi.New()
 		server.Install(served)
 		g, called, logins := &guard{server: server, token: "1"}, &calls{}, 0
-		op := scheming()
+		op := newWidgetOperator()
 		op.OnLogin("token", func(context.Context, *kopf.Activity) (*kopf.ConnectionInfo, error) {
 			time.Sleep(2 * time.Minute)
 			logins++
@@ -41,7 +41,7 @@ func TestLoginThatTakesLong(t *testing.T) {
 			}
 			return nil
 		})
-		stop := commanded(t, op)
+		stop := startCommand(t, op)
 		time.Sleep(3 * time.Minute)
 		want := map[string]int{}
 		for i := range 20 {
@@ -82,7 +82,7 @@ func TestExitDuringLaterLogin(t *testing.T) {
 				server := memapi.New()
 				server.Install(served)
 				g, logins := &guard{server: server, token: "1"}, 0
-				op := scheming()
+				op := newWidgetOperator()
 				op.OnLogin("token", func(ctx context.Context, _ *kopf.Activity) (*kopf.ConnectionInfo, error) {
 					if logins++; logins > 1 && hangs {
 						time.Sleep(time.Hour)
@@ -92,7 +92,7 @@ func TestExitDuringLaterLogin(t *testing.T) {
 					}
 					return g.info("1"), nil
 				})
-				stop := commanded(t, op)
+				stop := startCommand(t, op)
 				server.Put(served, numbered(500)) // clients discover kinds under locks
 				time.Sleep(time.Minute)
 				g.change("2")

@@ -56,8 +56,8 @@ func (g *guard) info(token string) *kopf.ConnectionInfo {
 	return &kopf.ConnectionInfo{Token: token, Config: memapi.Config(g)}
 }
 
-// commanded runs the operator as Main does, until stop is called.
-func commanded(t *testing.T, op *kopf.Operator) (stop func() (code int, stderr string)) {
+// startCommand runs the operator as Main does, until stop is called.
+func startCommand(t *testing.T, op *kopf.Operator) (stop func() (code int, stderr string)) {
 	t.Helper()
 	var stderr lockedBuffer // a handler that was abandoned may still log when the program has ended
 	cmd := op.Command()
@@ -147,7 +147,7 @@ func TestTokenExpiresAtWork(t *testing.T) {
 			time.Sleep(time.Second)
 			return nil
 		})
-		stop := commanded(t, op)
+		stop := startCommand(t, op)
 		want := map[string]int{"create w500": 1}
 		server.Put(served, numbered(500)) // clients discover kinds under locks, which virtual time cannot wait for
 		time.Sleep(time.Minute)
@@ -255,13 +255,13 @@ func TestLoginsThatFail(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				op, began := scheming(), time.Now()
+				op, began := newWidgetOperator(), time.Now()
 				var called atomic.Int64
 				op.OnLogin("fn", func(ctx context.Context, _ *kopf.Activity) (*kopf.ConnectionInfo, error) {
 					called.Add(1)
 					return c.login(ctx)
 				}, kopf.Retries(1))
-				stop := commanded(t, op)
+				stop := startCommand(t, op)
 				time.Sleep(30 * time.Second)
 				code, stderr := stop()
 				if wrong := c.want != ""; !strings.Contains(stderr, c.want) || (code == 1) != wrong {
@@ -304,7 +304,7 @@ func TestLoginFunctions(t *testing.T) {
 	if err != nil || info == nil || info.Server != "http://127.0.0.1:1" || info.Priority != 10 {
 		t.Errorf("the kubeconfig of the environment must be used: got %+v, error %v", info, err)
 	}
-	op := scheming()
+	op := newWidgetOperator()
 	op.OnLogin("file", kopf.LoginWithKubeconfig, kopf.Retries(1))
 	missing := filepath.Join(t.TempDir(), "missing")
 	if code, _, errs := execute(t, op, "-A", "--kubeconfig", missing); code != 1 || !strings.Contains(errs, missing) {

@@ -91,7 +91,7 @@ func TestWatchOutlivesCredentials(t *testing.T) {
 					called.add(fmt.Sprint(e.Type), fmt.Sprint(e.Object.Name, " ", e.Object.Spec.Size))
 					return nil
 				})
-				stop := commanded(t, op)
+				stop := startCommand(t, op)
 				want := map[string]int{}
 				change := func(size int64) {
 					for i := range 20 {

@@ -21,8 +21,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/owned"
 )
 
-// clients contains the means of handlers to read and write other objects. It is copied into each call.
-type clients struct {
+// clientSet contains the means of handlers to read and write other objects. It is copied into each call.
+type clientSet struct {
 	// client is the client of handlers, and live reads without a cache.
 	client   client.Client
 	live     client.Reader
@@ -34,35 +34,35 @@ type clients struct {
 	watches func(owner discovery.Resource, kind schema.GroupKind) (children, objects bool)
 }
 
-// clientsOf returns clients that write as the operator. Under the project's manager, writes fail as soon as the manager
+// newClientSet returns clients that write as the operator. Under the project's manager, writes fail as soon as the manager
 // stops waiting for the operator, such as after a lost lease: another process may already handle the objects. A program
 // keeps its client for the cleanup, and has no lease to lose.
-func (op *Operator) clientsOf(writing client.Client, live client.Reader) clients {
+func (op *Operator) newClientSet(writing client.Client, live client.Reader) clientSet {
 	if !op.started && op.fence != nil {
-		writing = op.fence.Client(writing)
+		writing = op.fence.WrapClient(writing)
 	}
 	writing = client.WithFieldOwner(writing, op.name)
-	return clients{
-		client: writing, live: live, children: op.keeper(writing, live), watches: op.registry.WatchesFor,
+	return clientSet{
+		client: writing, live: live, children: op.newChildrenKeeper(writing, live), watches: op.registry.WatchesFor,
 		finalizer: op.settings.values.Persistence.Finalizer,
 	}
 }
 
-// keeper returns the keeper of children for the current settings. A startup handler may change these, so it is called
+// newChildrenKeeper returns the keeper of children for the current settings. A startup handler may change these, so it is called
 // again after the startup.
-func (op *Operator) keeper(writing client.Client, live client.Reader) *children.Keeper {
+func (op *Operator) newChildrenKeeper(writing client.Client, live client.Reader) *children.Keeper {
 	kept := op.settings.values.Persistence
 	keeper := &children.Keeper{
 		Client: writing, Live: live, Prefix: kept.AnnotationPrefix, Finalizer: kept.Finalizer,
 		Manager: op.name, FormerManagers: op.settings.values.Execution.FormerManagers,
 		LikeKopf: kept.KopfFormats, NoLabels: op.settings.values.Execution.NoInheritedLabels,
 	}
-	if op.registry.Owns() {
-		keeper.Owned = &owned.Children{Label: keeper.Label(), Author: keeper}
+	if op.registry.WatchesAnyChildren() {
+		keeper.Owned = &owned.Children{Label: keeper.ParentLabel(), Author: keeper}
 		keeper.Watched = op.registry.WatchesChildren
 		// The engine registers the same metrics and reports the error, so nothing is lost by ignoring it here.
 		if measured, err := metrics.New(op.name, op.metricsRegistry()); err == nil {
-			keeper.Repaired = measured.Repaired
+			keeper.Repaired = measured.CountRepair
 		}
 	}
 	return keeper
@@ -71,7 +71,7 @@ func (op *Operator) keeper(writing client.Client, live client.Reader) *children.
 // WithManager registers a function that gets the manager at the set-up, also under [Main]: to add controllers, webhooks
 // or checks. It must not register handlers or read the cache. An error fails the set-up.
 func (op *Operator) WithManager(add func(ctrl.Manager) error) {
-	where := registry.Location()
+	where := registry.CallerLocation()
 	switch {
 	case op == nil:
 		registry.AddOwnerless(fmt.Errorf("WithManager: %w", errNoOperator))
@@ -79,7 +79,7 @@ func (op *Operator) WithManager(add func(ctrl.Manager) error) {
 		op.registry.AddError(where, errors.New("WithManager: the function is nil"))
 	default:
 		late := errors.New("WithManager: called after the operator was set up, so the function never is")
-		op.registry.IfOpen(where, late, func() {
+		op.registry.RunIfOpen(where, late, func() {
 			op.managed = append(op.managed, func(m ctrl.Manager) error {
 				if err := add(m); err != nil {
 					return fmt.Errorf("%s: WithManager: %w", where, err)
@@ -97,13 +97,13 @@ func (op *Operator) WithManager(add func(ctrl.Manager) error) {
 //		LeaderElection: true, LeaderElectionResourceLockInterface: op.PeeringLock(),
 //	})
 func (op *Operator) PeeringLock() resourcelock.Interface {
-	if !op.valid() {
+	if !op.isValid() {
 		registry.AddOwnerless(fmt.Errorf("PeeringLock: %w", errNoOperator))
 		return peering.NewLock("", "")
 	}
 	op.registry.Lock()
 	defer op.registry.Unlock()
-	return op.coordination.Lock(defaults.Peering(op.given.Peering))
+	return op.coordination.PeeringLock(defaults.Peering(op.given.Peering))
 }
 
 // LeaderLock wraps the lock of a manager's leader election. After a suspension, the operator is idle from seven eighths
@@ -113,11 +113,11 @@ func (op *Operator) PeeringLock() resourcelock.Interface {
 //		LeaderElection: true, LeaderElectionResourceLockInterface: op.LeaderLock(lock),
 //	})
 func (op *Operator) LeaderLock(lock resourcelock.Interface) resourcelock.Interface {
-	if !op.valid() {
+	if !op.isValid() {
 		registry.AddOwnerless(fmt.Errorf("LeaderLock: %w", errNoOperator))
 		return lock
 	}
-	return op.coordination.Lease.Around(lock)
+	return op.coordination.Lease.WrapLock(lock)
 }
 
 // coordinationSettings returns the settings of the peering, as of the last plan.
@@ -129,21 +129,21 @@ func (op *Operator) coordinationSettings() program.CoordinationSettings {
 }
 
 // init makes the handlers of operators available to package facadetest, which this package cannot import.
-func init() { kit.PartsOf = rehearse }
+func init() { kit.PartsOf = prepareParts }
 
-// rehearse prepares the handlers of an operator for package facadetest, which calls them without running the operator.
-func rehearse(operator any, scheme *runtime.Scheme, cluster client.Client) (kit.Parts, error) {
+// prepareParts prepares the handlers of an operator for package facadetest, which calls them without running the operator.
+func prepareParts(operator any, scheme *runtime.Scheme, cluster client.Client) (kit.Parts, error) {
 	op, _ := operator.(*Operator)
-	if !op.valid() {
+	if !op.isValid() {
 		return kit.Parts{}, errNoOperator
 	}
 	op.registry.Lock()
 	defer op.registry.Unlock()
-	plan, err := op.plan(scheme)
+	plan, err := op.buildPlan(scheme)
 	if err != nil {
 		return kit.Parts{}, err
 	}
-	op.clients = op.clientsOf(cluster, cluster)
+	op.clients = op.newClientSet(cluster, cluster)
 	parts := kit.Parts{Children: op.clients.children}
 	for _, one := range plan {
 		parts.Handlers = append(parts.Handlers, one.Handler)

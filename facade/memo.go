@@ -47,24 +47,24 @@ func NewMemo[V any, T client.Object](s Selection[T], fresh ...func() *V) *Memo[V
 		s.kind.AddError(
 			fmt.Errorf("NewMemo: one function makes the values, and it is not nil: %d were given", len(fresh)),
 		)
-	case s.op.valid():
+	case s.op.isValid():
 		if len(fresh) == 1 {
 			m.fresh = fresh[0]
 		}
 		m.reviewed = &s.op.reviewed
-		s.kind.Registry.AddMemo(m.forget)
+		s.kind.Registry.AddMemo(m.forgetValue)
 	}
 	return m
 }
 
 // Of returns the value of an object. Handlers can run concurrently, so shared data needs a lock. See docs/indices.md.
 func (m *Memo[V]) Of(object client.Object) *V {
-	m.needFresh()
+	m.mustBeValid()
 	// An object to be created may not have a uid yet. Its value is shared by the handlers of the request, and ends with
 	// it.
-	asked := m.reviewed.Of(object)
+	asked := m.reviewed.RequestOf(object)
 	if asked != nil && asked.Operation == string(admissionv1.Create) {
-		value, _ := asked.Keep(m, func() any { return m.fresh() }).(*V)
+		value, _ := asked.SharedValue(m, func() any { return m.fresh() }).(*V)
 		return value
 	}
 	m.mu.Lock()
@@ -92,21 +92,21 @@ func (m *Memo[V]) Of(object client.Object) *V {
 
 // Len returns the number of values.
 func (m *Memo[V]) Len() int {
-	m.needFresh()
+	m.mustBeValid()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return len(m.byUID) + m.admitted.Len()
 }
 
-// needFresh panics for the zero value of a memo, because Of and Len do not return errors.
-func (m *Memo[V]) needFresh() {
+// mustBeValid panics for the zero value of a memo, because Of and Len do not return errors.
+func (m *Memo[V]) mustBeValid() {
 	if m == nil || m.fresh == nil {
 		panic(errNoMemo)
 	}
 }
 
-// forget removes the value of an object that is gone.
-func (m *Memo[V]) forget(uid types.UID) {
+// forgetValue removes the value of an object that is gone.
+func (m *Memo[V]) forgetValue(uid types.UID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.byUID, uid)

@@ -21,9 +21,9 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
-// mistakes holds the mistakes of one handler in its use of this package that are already logged. Each is logged once,
+// loggedMistakes holds the mistakes of one handler in its use of this package that are already logged. Each is logged once,
 // not for each call. Nil is for functions that are not handlers, such as filters.
-type mistakes struct {
+type loggedMistakes struct {
 	looked  atomic.Int32 // number of calls that were checked for changes in place
 	inPlace atomic.Bool  // the copy of the object was changed without Patch
 	delay   atomic.Bool  // a delay of a temporary error was too short
@@ -32,7 +32,7 @@ type mistakes struct {
 	erased  atomic.Bool  // an update with the client erased fields
 
 	mu   sync.Mutex
-	subs map[uintptr]*mistakes // of sub-handlers, by code pointer: there can be any number of ids
+	subs map[uintptr]*loggedMistakes // of sub-handlers, by code pointer: there can be any number of ids
 }
 
 // firstCalls is the number of calls of a handler that are checked for changes in place. The check encodes the object
@@ -43,8 +43,8 @@ const firstCalls = 3
 // registers its flags after the initialization of packages.
 var everyCall = sync.OnceValue(func() bool { return flag.Lookup("test.v") != nil })
 
-// looks reports whether to check the call that begins for changes in place.
-func (m *mistakes) looks() bool {
+// shouldCheckCall reports whether to check the call that begins for changes in place.
+func (m *loggedMistakes) shouldCheckCall() bool {
 	switch {
 	case m == nil || m.inPlace.Load():
 		return false
@@ -55,8 +55,8 @@ func (m *mistakes) looks() bool {
 	}
 }
 
-// ofSub returns the mistakes of a sub-handler.
-func (m *mistakes) ofSub(function uintptr) *mistakes {
+// forSubHandler returns the mistakes of a sub-handler.
+func (m *loggedMistakes) forSubHandler(function uintptr) *loggedMistakes {
 	if m == nil {
 		return nil
 	}
@@ -64,9 +64,9 @@ func (m *mistakes) ofSub(function uintptr) *mistakes {
 	defer m.mu.Unlock()
 	sub := m.subs[function]
 	if sub == nil {
-		sub = &mistakes{}
+		sub = &loggedMistakes{}
 		if m.subs == nil {
-			m.subs = map[uintptr]*mistakes{}
+			m.subs = map[uintptr]*loggedMistakes{}
 		}
 		m.subs[function] = sub
 	}
@@ -74,28 +74,28 @@ func (m *mistakes) ofSub(function uintptr) *mistakes {
 }
 
 // noteDelay logs a temporary error whose delay is too short, most likely a number without a unit.
-func (m *mistakes) noteDelay(log logr.Logger, err error) {
+func (m *loggedMistakes) noteDelay(log logr.Logger, err error) {
 	if m == nil || err == nil || m.delay.Load() {
 		return
 	}
 	var temporary *temporaryError
-	if errors.As(err, &temporary) && temporary.unitless() && m.delay.CompareAndSwap(false, true) {
+	if errors.As(err, &temporary) && temporary.lacksUnit() && m.delay.CompareAndSwap(false, true) {
 		logging.Warn(log, "Waiting a second after a temporary error: its delay is too short to be meant; logged once "+
-			"for the handler", "delay", defaults.TooShort(temporary.delay).Error())
+			"for the handler", "delay", defaults.CheckMinimumDuration(temporary.delay).Error())
 	}
 }
 
 // noteSleep logs a sleep whose duration is too short, most likely a number without a unit.
-func (m *mistakes) noteSleep(log logr.Logger, err error) {
+func (m *loggedMistakes) noteSleep(log logr.Logger, err error) {
 	if m != nil && m.sleep.CompareAndSwap(false, true) {
 		logging.Warn(log, "Sleeping for a second: the duration is too short to be meant; logged once for the handler",
 			"duration", err.Error())
 	}
 }
 
-// noteLost logs changes in place that are lost, after the handler has succeeded.
-func (c *Change[T]) noteLost() {
-	fields := c.original.Lost(c.call.Working)
+// noteLostChanges logs changes in place that are lost, after the handler has succeeded.
+func (c *Change[T]) noteLostChanges() {
+	fields := c.original.LostFields(c.call.WorkingCopy)
 	if len(fields) > 0 && c.mistakes.inPlace.CompareAndSwap(false, true) {
 		logging.Warn(c.log,
 			"Handler changed its copy of the object, which is written nowhere; logged once for the handler",
@@ -133,9 +133,9 @@ func newListKeys(m ctrl.Manager) (*listKeys, error) {
 	return &listKeys{server: discovery.Limited{Getter: api, Timeout: schemaTimeout}}, nil
 }
 
-// of returns the keys of one list; nil if it does not have keys, or if the schema cannot be read. Without keys, list
+// keysOfList returns the keys of one list; nil if it does not have keys, or if the schema cannot be read. Without keys, list
 // items are matched by common fields.
-func (l *listKeys) of(kind schema.GroupVersionKind, list diff.Path, log logr.Logger) []string {
+func (l *listKeys) keysOfList(kind schema.GroupVersionKind, list diff.Path, log logr.Logger) []string {
 	known, _ := l.kinds.LoadOrStore(kind, &keysOfKind{})
 	found, _ := known.(*keysOfKind)
 	// One request at a time for each kind: other handlers wait for its result.
@@ -158,11 +158,11 @@ func (l *listKeys) of(kind schema.GroupVersionKind, list diff.Path, log logr.Log
 	return found.keys(list)
 }
 
-// lists returns the rules by which a changed list is merged into the raw object. Fields of list items that T does not
+// listRules returns the rules by which a changed list is merged into the raw object. Fields of list items that T does not
 // have can only be kept if the items are recognized.
-func (l *listKeys) lists(kind *discovery.Resource, said *mistakes, log logr.Logger) (lists codec.Lists) {
+func (l *listKeys) listRules(kind *discovery.Resource, said *loggedMistakes, log logr.Logger) (lists codec.Lists) {
 	if l != nil && kind != nil {
-		lists.Keys = func(list diff.Path) []string { return l.of(kind.GroupVersionKind, list, log) }
+		lists.Keys = func(list diff.Path) []string { return l.keysOfList(kind.GroupVersionKind, list, log) }
 	}
 	if said != nil {
 		lists.Lost = func(fields []string) {
@@ -176,7 +176,7 @@ func (l *listKeys) lists(kind *discovery.Resource, said *mistakes, log logr.Logg
 	return lists
 }
 
-// lists returns the rules for lists of the handled object.
-func (c *Change[T]) lists() codec.Lists {
-	return c.cluster.keys.lists(c.call.Resource, c.mistakes, c.log)
+// listRules returns the rules for lists of the handled object.
+func (c *Change[T]) listRules() codec.Lists {
+	return c.cluster.keys.listRules(c.call.Resource, c.mistakes, c.log)
 }

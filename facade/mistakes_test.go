@@ -20,13 +20,13 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
-// logging returns a context whose logger appends to the lines.
-func logging(ctx context.Context, lines *[]string) context.Context {
+// withLogLines returns a context whose logger appends to the lines.
+func withLogLines(ctx context.Context, lines *[]string) context.Context {
 	return logf.IntoContext(ctx, funcr.New(func(_, args string) { *lines = append(*lines, args) }, funcr.Options{}))
 }
 
-// saying returns the lines that contain the text.
-func saying(lines []string, text string) (found []string) {
+// linesWith returns the lines that contain the text.
+func linesWith(lines []string, text string) (found []string) {
 	for _, line := range lines {
 		if strings.Contains(line, text) {
 			found = append(found, line)
@@ -150,9 +150,9 @@ func TestInPlace(t *testing.T) {
 				var lines []string
 				op := one(func(_ context.Context, c *Change) error { return tc.act(c) })
 				for range 2 {
-					callIn(logging(t.Context(), &lines), t, op, body(spec), nil, given...)
+					callIn(withLogLines(t.Context(), &lines), t, op, body(spec), nil, given...)
 				}
-				said := saying(lines, "changed its copy of the object")
+				said := linesWith(lines, "changed its copy of the object")
 				switch {
 				case tc.want == "" && len(said) > 0:
 					t.Errorf("%s, %s: want no line, got: %v", tc.reason, form, said)
@@ -199,8 +199,8 @@ func TestInPlaceUntyped(t *testing.T) {
 					return nil
 				},
 			)
-			callIn(logging(t.Context(), &lines), t, op, body(map[string]any{"size": int64(1)}), nil)
-			if said := saying(lines, "changed its copy of the object"); len(said) != tc.want {
+			callIn(withLogLines(t.Context(), &lines), t, op, body(map[string]any{"size": int64(1)}), nil)
+			if said := linesWith(lines, "changed its copy of the object"); len(said) != tc.want {
 				t.Errorf("%s: want %d lines, got: %v", tc.reason, tc.want, lines)
 			}
 		})
@@ -220,9 +220,9 @@ func TestInPlaceOfManyCalls(t *testing.T) {
 		return nil
 	})
 	for range 6 {
-		callIn(logging(t.Context(), &lines), t, op, body(nil), nil)
+		callIn(withLogLines(t.Context(), &lines), t, op, body(nil), nil)
 	}
-	if said := saying(lines, "changed its copy"); len(said) > 0 {
+	if said := linesWith(lines, "changed its copy"); len(said) > 0 {
 		t.Errorf("outside of tests, only the first calls must be checked: %v", said)
 	}
 }
@@ -247,12 +247,12 @@ func TestShortDelays(t *testing.T) {
 			var lines []string
 			op := one(func(context.Context, *Change) error { return tc.err })
 			for range 2 {
-				a := callIn(logging(t.Context(), &lines), t, op, body(nil), nil)
+				a := callIn(withLogLines(t.Context(), &lines), t, op, body(nil), nil)
 				if a.Outcome.Delay == nil || a.Outcome.Delay.String() != tc.want {
 					t.Errorf("%s: want a delay of %s, got %+v", tc.reason, tc.want, a.Outcome)
 				}
 			}
-			if said := saying(lines, "too short to be meant"); len(said) != tc.lines {
+			if said := linesWith(lines, "too short to be meant"); len(said) != tc.lines {
 				t.Errorf("%s: want %d lines, got: %v", tc.reason, tc.lines, said)
 			}
 		})
@@ -272,10 +272,10 @@ func TestShortDelaysOfIndexFunctions(t *testing.T) {
 	var lines []string
 	h := plan[0].Handler
 	for range 2 {
-		_, _, err = h.Index.Call(logging(t.Context(), &lines), &handlers.Invocation{Handler: h, Object: body(nil)})
+		_, _, err = h.Index.Call(withLogLines(t.Context(), &lines), &handlers.Invocation{Handler: h, Object: body(nil)})
 	}
 	if delay, _ := execution.RetryAfter(err); delay != time.Second ||
-		len(saying(lines, "too short to be meant")) != 1 {
+		len(linesWith(lines, "too short to be meant")) != 1 {
 		t.Errorf("want one line and a second, got %s and %v", delay, lines)
 	}
 }
@@ -293,11 +293,11 @@ func TestMistakesInTheBackground(t *testing.T) {
 	})
 	var lines []string
 	for retry := range 3 {
-		callIn(logging(t.Context(), &lines), t, op, body(nil), nil, func(a *execution.Attempt) {
+		callIn(withLogLines(t.Context(), &lines), t, op, body(nil), nil, func(a *execution.Attempt) {
 			a.Call.Live, a.Call.Object, a.Account.Retries = &fakeLive{object: body(nil)}, nil, retry
 		})
 	}
-	if len(saying(lines, "changed its copy")) != 0 || len(saying(lines, "60ns: did you mean 60*time.Second?")) != 1 {
+	if len(linesWith(lines, "changed its copy")) != 0 || len(linesWith(lines, "60ns: did you mean 60*time.Second?")) != 1 {
 		t.Errorf("want one line about the delay, got: %v", lines)
 	}
 }
@@ -315,16 +315,16 @@ func TestMistakesOfSubHandlers(t *testing.T) {
 	})
 	for range 2 {
 		held := &subs{}
-		ctx := logging(t.Context(), &lines)
+		ctx := withLogLines(t.Context(), &lines)
 		call(t, op, body(nil), nil, func(a *execution.Attempt) { a.Call.Subs = held })
 		for _, sub := range held.declared {
-			a := execution.New(sub, &cause.Cause{Object: jsontext.Of(body(nil))}, body(nil))
+			a := execution.NewAttempt(sub, &cause.Cause{Object: jsontext.NewFromValue(body(nil))}, body(nil))
 			if _, err := adapters.New(sub, nil).Reconcile(ctx, a); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
-	said := strings.Join(append(saying(lines, "changed its copy"), saying(lines, "too short to be meant")...), "\n")
+	said := strings.Join(append(linesWith(lines, "changed its copy"), linesWith(lines, "too short to be meant")...), "\n")
 	for id, want := range map[string]int{"a": 1, "b": 0, "c": 1, "d": 1} {
 		text := fmt.Sprintf(`"handler"=%q`, id)
 		if got := strings.Count(said, text); got != want {

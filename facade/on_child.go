@@ -21,14 +21,14 @@ type childOption interface {
 func (option) childOption() {}
 
 // ownsOption is an option of Owns.
-type ownsOption func(r *owning)
+type ownsOption func(r *ownsOptions)
 
-// owning holds the options of Owns, and whole for Watches: any object of the kind, not only children.
-type owning struct{ onlyEnsured, whole bool }
+// ownsOptions holds the options of Owns, and whole for Watches: any object of the kind, not only children.
+type ownsOptions struct{ onlyEnsured, whole bool }
 
 // OnlyEnsured makes [Selection.Owns] watch only objects with the label <prefix>/parent-uid, which [Change.Ensure] sets.
 // [OnChild] and [WaitFor] do not see others. It has no effect if the kind is watched otherwise, too.
-func OnlyEnsured() ownsOption { return func(r *owning) { r.onlyEnsured = true } }
+func OnlyEnsured() ownsOption { return func(r *ownsOptions) { r.onlyEnsured = true } }
 
 // Owns watches children of one kind, given by an empty object: objects with an owner reference to a selected object,
 // and those declared by [Change.Ensure]. The latter are restored if other clients edit or delete them, without a call
@@ -40,19 +40,19 @@ func OnlyEnsured() ownsOption { return func(r *owning) { r.onlyEnsured = true } 
 // The operator needs the verbs list and watch. Missing permissions or kinds are logged and retried. See
 // docs/children.md.
 func (s Selection[T]) Owns(child client.Object, opts ...ownsOption) {
-	s.watch("Owns", child, opts...)
+	s.registerWatch("Owns", child, opts...)
 }
 
 // Watches watches a kind so that [WaitFor] can wait for any object of it. It restores children as Owns does. All
 // objects of the kind in the operator's namespaces are kept in memory. Kopf: none.
 func (s Selection[T]) Watches(object client.Object) {
-	s.watch("Watches", object, func(r *owning) { r.whole = true })
+	s.registerWatch("Watches", object, func(r *ownsOptions) { r.whole = true })
 }
 
-// watch makes the operator watch the kind of the object on behalf of the selected objects.
-func (s Selection[T]) watch(verb string, child client.Object, opts ...ownsOption) {
-	where := registry.Location()
-	if s.kind == nil || !s.op.valid() {
+// registerWatch makes the operator watch the kind of the object on behalf of the selected objects.
+func (s Selection[T]) registerWatch(verb string, child client.Object, opts ...ownsOption) {
+	where := registry.CallerLocation()
+	if s.kind == nil || !s.op.isValid() {
 		s.kind.AddError(fmt.Errorf("%s(%T): the selection is empty: make it with kopf.For", verb, child))
 		return
 	}
@@ -62,7 +62,7 @@ func (s Selection[T]) watch(verb string, child client.Object, opts ...ownsOption
 	if objects.kind.Find == nil || s.kind.Find == nil {
 		return
 	}
-	var chosen owning
+	var chosen ownsOptions
 	for _, opt := range opts {
 		if opt == nil {
 			s.kind.AddError(fmt.Errorf("%s(%T): an option is nil: leave it out", verb, child))
@@ -75,10 +75,10 @@ func (s Selection[T]) watch(verb string, child client.Object, opts ...ownsOption
 	id := fmt.Sprintf("%s(%T) at %s", verb, child, where)
 	h := &handlers.Handler{ID: id, Family: handlers.Owning, Location: where, Whole: chosen.whole}
 	h.Owned = h
-	op.registry.Register(registry.HandlerEntry{
+	op.registry.RegisterHandler(registry.HandlerEntry{
 		Kind: objects.kind, Verb: verb, Handler: h, OnlyEnsured: chosen.onlyEnsured,
 	})
-	op.registry.Register(registry.HandlerEntry{
+	op.registry.RegisterHandler(registry.HandlerEntry{
 		Kind: s.kind, Verb: verb, Child: reflect.TypeOf(child),
 		Handler: &handlers.Handler{ID: id, Family: handlers.Tending, Owned: h, Location: where},
 	})
@@ -97,7 +97,7 @@ func OnChild[T, C client.Object](
 	s Selection[T], id string, fn func(ctx context.Context, e *ChildEvent[T, C]) error, opts ...childOption,
 ) {
 	h := handlers.Handler{ID: id, Family: handlers.Tending}
-	chosen, ok := prepare(s, &h, "OnChild", fn == nil, asOptions(opts), nil)
+	chosen, ok := prepareHandler(s, &h, "OnChild", fn == nil, asOptions(opts), nil)
 	if !ok {
 		return
 	}
@@ -114,7 +114,7 @@ func OnChild[T, C client.Object](
 		return
 	}
 	setFunction(&h, fn)
-	said := &mistakes{}
+	said := &loggedMistakes{}
 	h.Call = func(ctx context.Context, call *handlers.Invocation) error {
 		child, err := children.Decode(call.Child)
 		if err != nil {
@@ -124,7 +124,7 @@ func OnChild[T, C client.Object](
 		if err != nil {
 			return err
 		}
-		return c.end(fn(ctx, &ChildEvent[T, C]{
+		return c.finishCall(fn(ctx, &ChildEvent[T, C]{
 			Type: WatchEventType(call.Cause.Type), Child: child, Object: c.Object, ID: c.ID, Retry: c.Retry,
 			Client: c.Client, APIReader: c.APIReader, change: c,
 		}))
@@ -133,7 +133,7 @@ func OnChild[T, C client.Object](
 		// Each entry needs a handler of its own, with its own kind of children.
 		own := h
 		own.Owned = owning
-		s.kind.Registry.Register(registry.HandlerEntry{Kind: s.kind, Verb: "OnChild", Handler: &own})
+		s.kind.Registry.RegisterHandler(registry.HandlerEntry{Kind: s.kind, Verb: "OnChild", Handler: &own})
 	}
 }
 

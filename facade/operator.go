@@ -41,7 +41,7 @@ type Operator struct {
 	coordination program.Coordination
 	activities   *program.ActivityRunner
 	matching     *namespaces.Live // namespaces that match Settings.NamespaceLabels
-	clients      clients
+	clients      clientSet
 	late         client.Client              // for the startup of a program, which has no manager yet
 	fence        *reconcilers.Fence         // stops writes when the manager no longer waits; nil before the set-up
 	managed      []func(ctrl.Manager) error // functions of WithManager
@@ -62,28 +62,28 @@ type Operator struct {
 // objects are new. At most one Settings is allowed. The set-up reports mistakes.
 func New(name string, settings ...Settings) *Operator {
 	op := &Operator{name: name, health: health.New(), ready: make(chan struct{})}
-	op.registry.Location, op.registry.Log = registry.Location(), op.logger
+	op.registry.Location, op.registry.Log = registry.CallerLocation(), op.namedLogger
 	op.reviews = reviews.NewReviewServer(name, op.registry.Location)
 	op.matching = namespaces.NewLive()
 	op.coordination.Operator = name
 	// The settings are not resolved yet, so the runner reads them at each call.
 	op.activities = program.NewActivityRunner(name, &op.registry, func() program.ActivityState {
 		return program.ActivityState{
-			Backoff:        defaults.OrNegative(op.settings.values.Execution.DefaultBackoff),
+			Backoff:        defaults.NegativeIfImmediate(op.settings.values.Execution.DefaultBackoff),
 			CleanupTimeout: op.settings.values.CleanupTimeout,
 			Metrics:        op.metricsRegistry(), Started: op.started,
 		}
 	})
 	// New returns no error, so the set-up reports these.
 	if err := validateName(name); err != nil {
-		op.registry.Mistakes.Add(op.registry.Location, err)
+		op.registry.Mistakes.AddAt(op.registry.Location, err)
 	}
 	switch len(settings) {
 	case 0:
 	case 1:
-		op.given = settings[0].clone()
+		op.given = settings[0].deepCopySlices()
 	default:
-		op.registry.Mistakes.Add(op.registry.Location, fmt.Errorf(
+		op.registry.Mistakes.AddAt(op.registry.Location, fmt.Errorf(
 			"kopf.New: %d Settings are given: set all fields in one of them", len(settings),
 		))
 	}

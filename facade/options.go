@@ -111,11 +111,11 @@ type option struct {
 
 // optionOf returns an option of the family O, which is the return type of its constructor.
 func optionOf[O Option](name string, err error, set func(*handlers.Handler)) O {
-	return inFamily[O](option{name: name, err: err, set: set})
+	return withFamily[O](option{name: name, err: err, set: set})
 }
 
-// inFamily records the family of the option, and converts it.
-func inFamily[O Option](o option) O {
+// withFamily records the family of the option, and converts it.
+func withFamily[O Option](o option) O {
 	o.family = reflect.TypeFor[O]()
 	returned, _ := any(o).(O) // always succeeds: option implements all families
 	return returned
@@ -214,28 +214,28 @@ type joinedOption interface {
 //
 //	patient := kopf.JoinOptions(kopf.Retries(10), kopf.Timeout(time.Hour))
 func JoinOptions(opts ...Option) joinedOption {
-	return inFamily[joinedOption](option{name: "JoinOptions", parts: slices.Clone(opts)})
+	return withFamily[joinedOption](option{name: "JoinOptions", parts: slices.Clone(opts)})
 }
 
-// choice holds the options of a call of a verb. The options are of the families takes: On accepts several.
-type choice struct {
+// verbOptions holds the options of a call of a verb. The options are of the families takes: On accepts several.
+type verbOptions struct {
 	given []Option
 	takes []reflect.Type
 	whose string // describes the verb in messages
 }
 
 // asOptions returns the options of a verb that accepts one family.
-func asOptions[O Option](opts []O) choice {
+func asOptions[O Option](opts []O) verbOptions {
 	wide := make([]Option, 0, len(opts))
 	for _, opt := range opts {
 		wide = append(wide, opt)
 	}
-	return choice{given: wide, takes: []reflect.Type{reflect.TypeFor[O]()}, whose: "this verb"}
+	return verbOptions{given: wide, takes: []reflect.Type{reflect.TypeFor[O]()}, whose: "this verb"}
 }
 
-// resolve returns the effective options. Options in JoinOptions come first, so that options beside it override them.
+// resolveOptions returns the effective options. Options in JoinOptions come first, so that options beside it override them.
 // The same option twice in one place is an error, because the intent is unclear.
-func (c choice) resolve() (chosen []option, problems []error) {
+func (c verbOptions) resolveOptions() (chosen []option, problems []error) {
 	var own []option
 	for _, opt := range c.given {
 		o, ok := opt.(option)
@@ -244,9 +244,9 @@ func (c choice) resolve() (chosen []option, problems []error) {
 			problems = append(problems, fmt.Errorf("%T is not an option of package kopf", opt))
 		// Options in JoinOptions have lost their static types, so their families are checked here.
 		case o.set == nil:
-			parts, wrong := choice{o.parts, c.takes, c.whose}.resolve()
+			parts, wrong := verbOptions{o.parts, c.takes, c.whose}.resolveOptions()
 			chosen, problems = append(chosen, parts...), append(problems, wrong...)
-		case !slices.ContainsFunc(c.takes, o.isFor):
+		case !slices.ContainsFunc(c.takes, o.fitsFamily):
 			problems = append(problems, fmt.Errorf("%s is not an option of %s: leave it out", o.name, c.whose))
 		default:
 			own = append(own, o)
@@ -267,14 +267,14 @@ func (c choice) resolve() (chosen []option, problems []error) {
 	return chosen, problems
 }
 
-// isFor reports whether a verb that accepts the family accepts the option.
-func (o option) isFor(family reflect.Type) bool {
+// fitsFamily reports whether a verb that accepts the family accepts the option.
+func (o option) fitsFamily(family reflect.Type) bool {
 	return o.family != nil && o.family.Implements(family)
 }
 
 // applyOptions applies the options to the handler, and returns the effective options.
-func applyOptions(h *handlers.Handler, c choice) (chosen []option, problems []error) {
-	chosen, problems = c.resolve()
+func applyOptions(h *handlers.Handler, c verbOptions) (chosen []option, problems []error) {
+	chosen, problems = c.resolveOptions()
 	for _, o := range chosen {
 		o.set(h)
 	}

@@ -37,8 +37,8 @@ func (c *callCounter) all() map[string]int {
 	return maps.Clone(c.calls)
 }
 
-// overlapping registers the same functions, one of each family, for each of the selections, and returns the indices.
-func overlapping(
+// registerOverlapping registers the same functions, one of each family, for each of the selections, and returns the indices.
+func registerOverlapping(
 	calls *callCounter, selections ...kopf.Selection[*kopf.Unstructured],
 ) (indices []*kopf.Index[string, string]) {
 	event := func(context.Context, *kopf.WatchEvent[*kopf.Unstructured]) error { calls.count("event"); return nil }
@@ -94,7 +94,7 @@ func TestOneFunctionUnderOverlappingSelectionsIsCalledOnce(t *testing.T) {
 				op := kopf.New("overlapping.example.org", kopf.Settings{
 					Peering: kopf.PeeringSettings{Standalone: true},
 				})
-				indices := overlapping(calls, tc.choose(op)...)
+				indices := registerOverlapping(calls, tc.choose(op)...)
 				server.Put(memapi.Resource{Version: "v1", Kind: "ConfigMap", Plural: "configmaps", Namespaced: true},
 					map[string]any{"metadata": map[string]any{"namespace": "ns", "name": "w1", "labels": tc.labels}})
 				r := facadetest.Start(t, op, facadetest.Against(memapi.Config(server)))

@@ -18,11 +18,11 @@ func TestOnChildSeesEditsBeforeEnsure(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inHousehold(t, func(h household) {
-				var told heard
+				var told childCalls
 				var calls atomic.Int64
 				_, stop := h.run(func(s houseSel) {
 					s.Owns(&corev1.ConfigMap{})
-					kopf.OnChild(s, "room", told.listen)
+					kopf.OnChild(s, "room", told.recordEvent)
 					s.On("ensure", always, func(ctx context.Context, c *houseChange) error {
 						if calls.Add(1) == 2 {
 							h.api.Edit(settings, "default", "bath", func(room map[string]any) {

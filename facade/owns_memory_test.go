@@ -19,8 +19,8 @@ const (
 	perStranger  = 2 << 10  // bytes that an operator may hold for a stranger
 )
 
-// populate creates config maps that no house owns.
-func (h household) populate() {
+// createUnownedMaps creates config maps that no house owns.
+func (h household) createUnownedMaps() {
 	h.t.Helper()
 	source := rand.New(rand.NewPCG(1, 2))
 	for i := range strangers {
@@ -60,12 +60,12 @@ func TestOwnsKeepsNoContentOfStrangers(t *testing.T) {
 		t.Skip("takes long: make test-all runs it")
 	}
 	inHousehold(t, func(h household) {
-		h.populate()
-		var told heard
+		h.createUnownedMaps()
+		var told childCalls
 		before := heldBytes()
 		_, stop := h.run(func(s houseSel) {
 			s.Owns(&corev1.ConfigMap{})
-			kopf.OnChild(s, "room", told.listen)
+			kopf.OnChild(s, "room", told.recordEvent)
 		})
 		h.settle()
 		held := heldBytes() - before
@@ -78,8 +78,8 @@ func TestOwnsKeepsNoContentOfStrangers(t *testing.T) {
 	})
 }
 
-// lodge creates a room that no house owns.
-func (h household) lodge(name, value string) {
+// createUnownedRoom creates a room that no house owns.
+func (h household) createUnownedRoom(name, value string) {
 	h.t.Helper()
 	room := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "ConfigMap", "data": map[string]any{"value": value},
@@ -95,13 +95,13 @@ func (h household) lodge(name, value string) {
 // reported as it was before.
 func TestStrangersBecomeChildren(t *testing.T) {
 	inHousehold(t, func(h household) {
-		var told heard
+		var told childCalls
 		_, stop := h.run(func(s houseSel) {
 			s.Owns(&corev1.ConfigMap{})
-			kopf.OnChild(s, "room", told.listen)
+			kopf.OnChild(s, "room", told.recordEvent)
 		})
 		h.build()
-		h.lodge("bath", "1")
+		h.createUnownedRoom("bath", "1")
 		told.want(t, "an object without an owner is not reported")
 		reference := map[string]any{
 			"apiVersion": "test.example.org/v1", "kind": "House", "name": "home", "uid": string(h.house().GetUID()),
@@ -135,7 +135,7 @@ func TestOwnsSharesWholeObjectsWithIndices(t *testing.T) {
 				return map[string]string{room.Data["value"]: room.Name}, nil
 			})
 		})
-		h.lodge("bath", "1")
+		h.createUnownedRoom("bath", "1")
 		if found := byValue.Get("1"); len(found) != 1 {
 			t.Errorf("the index has %q for the value, want the object without an owner", found)
 		}
@@ -147,22 +147,22 @@ func TestOwnsSharesWholeObjectsWithIndices(t *testing.T) {
 // repaired, including a removed label.
 func TestOnlyEnsured(t *testing.T) {
 	inHousehold(t, func(h household) {
-		var told heard
+		var told childCalls
 		way, stop := h.run(func(s houseSel) {
 			s.On("ensure", always, ensure)
 			s.Owns(&corev1.ConfigMap{}, kopf.OnlyEnsured())
-			kopf.OnChild(s, "room", told.listen)
+			kopf.OnChild(s, "room", told.recordEvent)
 		})
 		h.build("bath=1", "other/attic=1")
-		for _, r := range way.Drain() {
+		for _, r := range way.DrainRequests() {
 			if (r.Verb == "list" || r.Verb == "watch") && r.Resource.Plural == "configmaps" &&
 				r.Query.Get("labelSelector") != "test.example.org/parent-uid" {
 				t.Errorf("%s of config maps has the selector %q", r.Verb, r.Query.Get("labelSelector"))
 			}
 		}
-		h.adopt("guest", "1")
+		h.createOwnedRoom("guest", "1")
 		told.want(t, "a child that Ensure has not declared is not reported")
-		h.redecorate("default", "bath", "2")
+		h.editRoom("default", "bath", "2")
 		told.want(t, "an edit of a declared child is reported", "MODIFIED default/bath=2 of home")
 		if value, _, _ := nested(h.room("default", "bath"), "data", "value"); value != "1" {
 			t.Errorf("the edit must be repaired: %q", value)
@@ -176,7 +176,7 @@ func TestOnlyEnsured(t *testing.T) {
 		if label := h.room("default", "bath").GetLabels()["test.example.org/parent-uid"]; label == "" {
 			t.Error("the label of a child must be restored")
 		}
-		h.demolish("other", "attic")
+		h.deleteRoom("other", "attic")
 		if h.room("other", "attic") == nil {
 			t.Error("a deleted child must be restored")
 		}

@@ -22,7 +22,7 @@ import (
 // listed.
 func TestOwnsWithoutTheRight(t *testing.T) {
 	inConditional(t, nil, func(e conditional) {
-		var told heard
+		var told childCalls
 		var forbidden atomic.Bool
 		begin := func(s houseSel) {
 			s.On("ensure", always, func(ctx context.Context, c *dynamicChange) error {
@@ -86,22 +86,22 @@ func TestOwnsInAPause(t *testing.T) {
 	inHousehold(t, func(h household) {
 		h.api.Install(peerings)
 		h.api.Put(peerings, map[string]any{"metadata": map[string]any{"name": "shared"}})
-		var told heard
+		var told childCalls
 		way, stop := h.runWith(kopf.Settings{Peering: kopf.PeeringSettings{Name: "shared", Identity: "me"}}, func(
 			s houseSel,
 		) {
 			s.On("ensure", always, ensure)
 			s.Owns(&corev1.ConfigMap{})
-			kopf.OnChild(s, "room", told.listen)
+			kopf.OnChild(s, "room", told.recordEvent)
 		})
 		h.build("bath=1")
 		told.want(t, "before the pause, a child made by Ensure is not reported")
-		(&shared{t: t, server: h.api}).stay(3600)
+		(&sharedPeering{t: t, server: h.api}).addPeer(3600)
 		h.settle()
-		way.Drain()
-		h.redecorate("default", "bath", "2")
-		h.adopt("guest", "1")
-		if got := watchesOf(way.Drain()); len(got) > 0 {
+		way.DrainRequests()
+		h.editRoom("default", "bath", "2")
+		h.createOwnedRoom("guest", "1")
+		if got := watchesOf(way.DrainRequests()); len(got) > 0 {
 			t.Errorf("a paused operator must not watch children: %v", got)
 		}
 		told.want(t, "a paused operator does not report children")
@@ -110,7 +110,7 @@ func TestOwnsInAPause(t *testing.T) {
 		told.want(t, "after the pause, existing children are reported", "LISTED default/bath=2 of home",
 			"LISTED default/guest=1 of home")
 		h.rebuild("bath=3")
-		h.redecorate("default", "bath", "4")
+		h.editRoom("default", "bath", "4")
 		if got, _, _ := nested(h.room("default", "bath"), "data", "value"); got != "3" {
 			t.Errorf("after the next call of the handler, the edit must be repaired: the child has %q", got)
 		}
@@ -128,23 +128,23 @@ func watchesOf(all []memapi.Request) (found []memapi.Request) {
 	return found
 }
 
-// TestRepairIsTold shows that each repair is reported by a Kubernetes event about the owner, and counted. An edit of an
+// TestRepairsAreReported shows that each repair is reported by a Kubernetes event about the owner, and counted. An edit of an
 // undeclared field is not repaired.
-func TestRepairIsTold(t *testing.T) {
+func TestRepairsAreReported(t *testing.T) {
 	inHousehold(t, func(h household) {
 		way, stop := h.run(func(s houseSel) {
 			s.On("ensure", always, ensure)
 			s.Owns(&corev1.ConfigMap{})
 		})
 		h.build("bath=1")
-		before := repaired(t)
-		way.Drain()
-		h.redecorate("default", "bath", "2")
-		h.demolish("default", "bath")
+		before := repairCount(t)
+		way.DrainRequests()
+		h.editRoom("default", "bath", "2")
+		h.deleteRoom("default", "bath")
 		h.api.Edit(settings, "default", "bath", func(room map[string]any) { room["foreign"] = "stays" })
 		h.settle()
 		var posted []string
-		for _, r := range way.Drain() {
+		for _, r := range way.DrainRequests() {
 			if r.Resource.Plural == "events" && strings.Contains(string(r.Body), "ChildRepaired") {
 				posted = append(posted, string(r.Body))
 			}
@@ -153,15 +153,15 @@ func TestRepairIsTold(t *testing.T) {
 			posted[1], "was deleted") || !strings.Contains(posted[0], string(h.house().GetUID())) {
 			t.Errorf("want an event about the owner for each of the two repairs: %q", posted)
 		}
-		if n := repaired(t) - before; n != 2 {
+		if n := repairCount(t) - before; n != 2 {
 			t.Errorf("the metric counts %v repairs, want 2", n)
 		}
 		stop()
 	})
 }
 
-// repaired returns the number of repairs, by the metric of all houses.
-func repaired(t *testing.T) (total float64) {
+// repairCount returns the number of repairs, by the metric of all houses.
+func repairCount(t *testing.T) (total float64) {
 	t.Helper()
 	families, err := metrics.Registry.Gather()
 	if err != nil {

@@ -20,19 +20,19 @@ type (
 	houseSel  = kopf.Selection[*kopf.Unstructured]
 )
 
-// heard records the calls of child handlers.
-type heard struct {
+// childCalls records the calls of child handlers.
+type childCalls struct {
 	mu  sync.Mutex
 	all []string
 }
 
-func (h *heard) note(format string, args ...any) {
+func (h *childCalls) note(format string, args ...any) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.all = append(h.all, fmt.Sprintf(format, args...))
 }
 
-func (h *heard) take() []string {
+func (h *childCalls) take() []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	all := h.all
@@ -40,15 +40,15 @@ func (h *heard) take() []string {
 	return all
 }
 
-func (h *heard) want(t *testing.T, when string, want ...string) {
+func (h *childCalls) want(t *testing.T, when string, want ...string) {
 	t.Helper()
 	if d := cmp.Diff(want, h.take()); d != "" {
 		t.Errorf("%s: -want, +got:\n%s", when, d)
 	}
 }
 
-// listen is a child handler that records its event.
-func (h *heard) listen(_ context.Context, e *roomEvent) error {
+// recordEvent is a child handler that records its event.
+func (h *childCalls) recordEvent(_ context.Context, e *roomEvent) error {
 	kind := e.Type
 	if kind == kopf.WatchEventListed {
 		kind = "LISTED"
@@ -57,13 +57,13 @@ func (h *heard) listen(_ context.Context, e *roomEvent) error {
 	return nil
 }
 
-// redecorate edits a room as another client.
-func (h household) redecorate(namespace, name, value string) {
+// editRoom edits a room as another client.
+func (h household) editRoom(namespace, name, value string) {
 	h.api.Edit(settings, namespace, name, func(room map[string]any) { room["data"] = map[string]any{"value": value} })
 	h.settle()
 }
 
-func (h household) demolish(namespace, name string) {
+func (h household) deleteRoom(namespace, name string) {
 	room := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap"}}
 	room.SetNamespace(namespace)
 	room.SetName(name)
@@ -73,8 +73,8 @@ func (h household) demolish(namespace, name string) {
 	h.settle()
 }
 
-// adopt creates a room as another client, with the house as its owner.
-func (h household) adopt(name, value string) {
+// createOwnedRoom creates a room as another client, with the house as its owner.
+func (h household) createOwnedRoom(name, value string) {
 	room := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "ConfigMap", "data": map[string]any{"value": value},
 		"metadata": map[string]any{"name": name, "namespace": "default", "ownerReferences": []any{map[string]any{
@@ -90,7 +90,7 @@ func (h household) adopt(name, value string) {
 // TestOnChild shows which changes of children are reported, and that the change handler is not called for them.
 func TestOnChild(t *testing.T) {
 	inHousehold(t, func(h household) {
-		var told heard
+		var told childCalls
 		calls := 0
 		begin := func(s houseSel) {
 			s.On("ensure", always[:2], func(ctx context.Context, c *kopf.Change[*kopf.Unstructured]) error {
@@ -98,19 +98,19 @@ func TestOnChild(t *testing.T) {
 				return ensure(ctx, c)
 			})
 			s.Owns(&corev1.ConfigMap{})
-			kopf.OnChild(s, "room", told.listen)
+			kopf.OnChild(s, "room", told.recordEvent)
 		}
 		_, stop := h.run(begin)
 		h.build("bath=1", "other/attic=1")
 		told.want(t, "creations by Ensure are not reported")
-		h.adopt("guest", "1")
+		h.createOwnedRoom("guest", "1")
 		told.want(t, "a child that another client creates is reported", "ADDED default/guest=1 of home")
-		h.redecorate("default", "guest", "2")
+		h.editRoom("default", "guest", "2")
 		told.want(t, "an edit by another client is reported", "MODIFIED default/guest=2 of home")
-		h.redecorate("other", "attic", "2")
+		h.editRoom("other", "attic", "2")
 		told.want(t, "an edit in another namespace is reported by the label, and its repair is not",
 			"MODIFIED other/attic=2 of home")
-		h.demolish("default", "guest")
+		h.deleteRoom("default", "guest")
 		told.want(t, "a deletion by another client is reported", "DELETED default/guest=2 of home")
 		if calls != 1 {
 			t.Errorf("the handler of changes was called %d times, want once: the object has not changed", calls)
@@ -131,12 +131,12 @@ func TestOnChild(t *testing.T) {
 // TestOnChildFails shows that a failed child handler is retried, and that its patch of the owner is written.
 func TestOnChildFails(t *testing.T) {
 	inHousehold(t, func(h household) {
-		var told heard
+		var told childCalls
 		fails := 2
 		_, stop := h.run(func(s houseSel) {
 			s.Owns(&corev1.ConfigMap{})
 			kopf.OnChild(s, "room", func(ctx context.Context, e *roomEvent) error {
-				_ = told.listen(ctx, e)
+				_ = told.recordEvent(ctx, e)
 				if fails--; fails >= 0 {
 					return kopf.Temporary(errors.New("not yet"), time.Minute)
 				}
@@ -147,7 +147,7 @@ func TestOnChildFails(t *testing.T) {
 			}, kopf.Retries(5))
 		})
 		h.build()
-		h.adopt("guest", "1")
+		h.createOwnedRoom("guest", "1")
 		told.want(t, "a failed call is retried with the same event", "ADDED default/guest=1 of home",
 			"ADDED default/guest=1 of home",
 			"ADDED default/guest=1 of home")
@@ -161,18 +161,18 @@ func TestOnChildFails(t *testing.T) {
 // TestOnChildFilters shows that child handlers are filtered by their owners and by their children.
 func TestOnChildFilters(t *testing.T) {
 	inHousehold(t, func(h household) {
-		var told heard
+		var told childCalls
 		_, stop := h.run(func(s houseSel) {
 			s.Owns(&corev1.ConfigMap{})
-			kopf.OnChild(s.MatchingLabels("street=high"), "room", told.listen, kopf.WhenChild(
+			kopf.OnChild(s.MatchingLabels("street=high"), "room", told.recordEvent, kopf.WhenChild(
 				func(_ context.Context, room *corev1.ConfigMap) bool { return room.Data["value"] != "2" },
 			))
-			kopf.OnChild(s.MatchingLabels("street=low"), "low", told.listen)
+			kopf.OnChild(s.MatchingLabels("street=low"), "low", told.recordEvent)
 		})
 		h.build()
-		h.adopt("guest", "1")
-		h.redecorate("default", "guest", "2")
-		h.redecorate("default", "guest", "3")
+		h.createOwnedRoom("guest", "1")
+		h.editRoom("default", "guest", "2")
+		h.editRoom("default", "guest", "3")
 		told.want(t, "owners and children are filtered",
 			"ADDED default/guest=1 of home", "MODIFIED default/guest=3 of home")
 		stop()
@@ -184,24 +184,24 @@ func TestOnChildFilters(t *testing.T) {
 func TestOwnsSharesTheInformer(t *testing.T) {
 	inHousehold(t, func(h household) {
 		h.api.Remove("", "configmaps")
-		var told heard
+		var told childCalls
 		way, stop := h.run(func(s houseSel) {
 			s.Owns(&corev1.ConfigMap{})
-			kopf.OnChild(s, "one", told.listen)
-			kopf.OnChild(s, "two", told.listen)
+			kopf.OnChild(s, "one", told.recordEvent)
+			kopf.OnChild(s, "two", told.recordEvent)
 		})
 		h.settle()
-		way.Drain()
+		way.DrainRequests()
 		h.api.Install(settings)
 		time.Sleep(time.Minute)
 		watches := 0
-		for _, r := range way.Drain() {
+		for _, r := range way.DrainRequests() {
 			if r.Verb == "watch" && r.Resource.Plural == "configmaps" {
 				watches++
 			}
 		}
 		h.build()
-		h.adopt("guest", "1")
+		h.createOwnedRoom("guest", "1")
 		told.want(t, "both handlers are called", "ADDED default/guest=1 of home", "ADDED default/guest=1 of home")
 		if watches != 1 {
 			t.Errorf("%d watches of one kind, want 1", watches)

@@ -21,7 +21,7 @@ func TestUndecodableChild(t *testing.T) {
 		houses := memapi.Resource{
 			Group: "example.org", Version: "v1", Kind: "House", Plural: "houses", Namespaced: true,
 		}
-		server, noted := memapi.New(), &heard{}
+		server, noted := memapi.New(), &childCalls{}
 		server.Install(served)
 		server.Install(houses)
 		server.Put(houses, map[string]any{

@@ -36,14 +36,14 @@ var errNilPattern = errors.New("the pattern is nil: use kopf.Absent for no value
 func patternOf(pattern any) (matches handlers.Pattern, equals any, err error) {
 	switch p := pattern.(type) {
 	case Presence:
-		matches, err := p.pattern()
+		matches, err := p.enginePattern()
 		return matches, nil, err
 	case func(value any, present bool) bool:
 		if p == nil {
 			return nil, nil, errNilPattern
 		}
 		// The value is shared, and the user's function could modify it.
-		return func(value any, present bool) bool { return p(diff.Copy(value), present) }, nil, nil
+		return func(value any, present bool) bool { return p(diff.DeepCopy(value), present) }, nil, nil
 	}
 	// Values are compared in their JSON form, so the Go type of a number does not matter.
 	value, err := codec.EncodeValue(pattern)
@@ -58,16 +58,16 @@ func patternOf(pattern any) (matches handlers.Pattern, equals any, err error) {
 	if value == nil {
 		return nil, nil, errNilPattern
 	}
-	return handlers.Equals(value), value, nil
+	return handlers.EqualTo(value), value, nil
 }
 
-// pattern returns the engine's pattern for a presence.
-func (p Presence) pattern() (handlers.Pattern, error) {
+// enginePattern returns the engine's pattern for a presence.
+func (p Presence) enginePattern() (handlers.Pattern, error) {
 	switch p {
 	case Present:
-		return handlers.Present, nil
+		return handlers.IsPresent, nil
 	case Absent:
-		return handlers.Absent, nil
+		return handlers.IsAbsent, nil
 	default:
 		return nil, fmt.Errorf("kopf.Presence(%d) is not a pattern: give kopf.Present or kopf.Absent", int(p))
 	}
@@ -106,9 +106,9 @@ func textPatternOf(pattern any) (handlers.Pattern, error) {
 	case nil:
 		return nil, errNilPattern
 	case Presence:
-		return p.pattern()
+		return p.enginePattern()
 	case string:
-		return handlers.Equals(p), nil
+		return handlers.EqualTo(p), nil
 	default:
 		return nil, fmt.Errorf(
 			"%T is not a pattern: give kopf.Present, kopf.Absent, a string, or a func(value string, present "+
@@ -122,8 +122,8 @@ func textPatternOf(pattern any) (handlers.Pattern, error) {
 // Kopf: labels={}.
 func (s Selection[T]) WithLabel(key string, pattern any) Selection[T] {
 	// The filter decides. The requirement can reduce the watch.
-	s = s.byMetadata("WithLabel", "labels", key, pattern)
-	if requirement := requirementOf(key, pattern); requirement != nil {
+	s = s.withMetadataFilter("WithLabel", "labels", key, pattern)
+	if requirement := labelRequirement(key, pattern); requirement != nil {
 		s.labels = append(slices.Clip(s.labels), *requirement)
 	}
 	return s
@@ -131,19 +131,19 @@ func (s Selection[T]) WithLabel(key string, pattern any) Selection[T] {
 
 // WithAnnotation is [Selection.WithLabel] for annotations. Kopf: annotations={}.
 func (s Selection[T]) WithAnnotation(key string, pattern any) Selection[T] {
-	s = s.byMetadata("WithAnnotation", "annotations", key, pattern)
+	s = s.withMetadataFilter("WithAnnotation", "annotations", key, pattern)
 	var equals any
 	if text, is := pattern.(string); is {
 		equals = text
 	}
-	if requirement := required(diff.Path{"metadata", "annotations", key}, pattern, equals); requirement != nil {
+	if requirement := fieldRequirement(diff.Path{"metadata", "annotations", key}, pattern, equals); requirement != nil {
 		s.requires = append(slices.Clip(s.requires), *requirement)
 	}
 	return s
 }
 
-// required returns the requirement for a presence or a value; nil for functions, which the API server cannot evaluate.
-func required(path diff.Path, pattern, equals any) *requirements.Requirement {
+// fieldRequirement returns the requirement for a presence or a value; nil for functions, which the API server cannot evaluate.
+func fieldRequirement(path diff.Path, pattern, equals any) *requirements.Requirement {
 	switch presence, _ := pattern.(Presence); {
 	case presence == Present:
 		return &requirements.Requirement{Path: path, Operator: selection.Exists}
@@ -156,8 +156,8 @@ func required(path diff.Path, pattern, equals any) *requirements.Requirement {
 	}
 }
 
-// byMetadata narrows the selection by a label or an annotation.
-func (s Selection[T]) byMetadata(method, name, key string, pattern any) Selection[T] {
+// withMetadataFilter narrows the selection by a label or an annotation.
+func (s Selection[T]) withMetadataFilter(method, name, key string, pattern any) Selection[T] {
 	// After an error, the selection is not narrowed, but the set-up fails.
 	matches, err := textPatternOf(pattern)
 	if err = errors.Join(checkMetadata(name, key, pattern), err); err != nil {
@@ -168,11 +168,11 @@ func (s Selection[T]) byMetadata(method, name, key string, pattern any) Selectio
 		Text: fmt.Sprintf("%s(%q, %s)", method, key, patternText(pattern, pattern)),
 		Path: diff.Path{"metadata", name, key},
 	}
-	return s.narrowed(words, handlers.Metadata(name, key, matches))
+	return s.withFilter(words, handlers.MatchMetadata(name, key, matches))
 }
 
-// requirementOf returns a pattern of a label as a requirement of a selector; nil for functions and invalid patterns.
-func requirementOf(key string, pattern any) *labels.Requirement {
+// labelRequirement returns a pattern of a label as a requirement of a selector; nil for functions and invalid patterns.
+func labelRequirement(key string, pattern any) *labels.Requirement {
 	// For a function, the operator lacks a value, so NewRequirement returns an error.
 	operator, values := selection.Equals, []string(nil)
 	switch p := pattern.(type) {

@@ -16,8 +16,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// stay adds a peer of a higher priority with the given lifetime.
-func (s *shared) stay(lifetime int64) {
+// addPeer adds a peer of a higher priority with the given lifetime.
+func (s *sharedPeering) addPeer(lifetime int64) {
 	s.server.Edit(peerings, "", "shared", func(object map[string]any) {
 		object["status"] = map[string]any{"him": map[string]any{
 			"priority": int64(9), "lifetime": lifetime, "lastseen": time.Now().UTC().Format(time.RFC3339),
@@ -49,7 +49,7 @@ func TestProbesAndMemosInAPause(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m := ask(made)
+		m := newCheckedManager(made)
 		if err := op.SetupWithManager(m); err != nil {
 			t.Fatal(err)
 		}
@@ -57,7 +57,7 @@ func TestProbesAndMemosInAPause(t *testing.T) {
 		ended := make(chan error, 1)
 		go func() { ended <- m.Start(ctx) }()
 		time.Sleep(time.Minute)
-		s.stay(120)
+		s.addPeer(120)
 		time.Sleep(time.Minute)
 		s.resize(2)
 		time.Sleep(30 * time.Second)
@@ -72,7 +72,7 @@ func TestProbesAndMemosInAPause(t *testing.T) {
 		if count.Load() != 2 {
 			t.Errorf("after the pause: counted %d, want 2", count.Load())
 		}
-		s.stay(120)
+		s.addPeer(120)
 		time.Sleep(time.Second)
 		s.server.Discard(served, "ns", "w1")
 		time.Sleep(time.Minute)
@@ -129,7 +129,7 @@ func TestAdmissionInAPause(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		want("before the pause", "0 of size 2", 1)
-		s.stay(120)
+		s.addPeer(120)
 		time.Sleep(time.Minute)
 		s.resize(2)
 		time.Sleep(30 * time.Second)

@@ -98,7 +98,7 @@ func TestProgramsWithBadPeerings(t *testing.T) {
 }
 
 // acted returns whether any handler was called.
-func (s *shared) acted() bool {
+func (s *sharedPeering) acted() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.calls) > 0

@@ -21,8 +21,8 @@ var namespacePeerings = memapi.Resource{
 	Group: "kopf.dev", Version: "v1", Plural: "kopfpeerings", Kind: "KopfPeering", Namespaced: true,
 }
 
-// estate is a cluster with several namespaces. Some of them have a peering, which answers late.
-type estate struct {
+// namespaceCluster is a cluster with several namespaces. Some of them have a peering, which answers late.
+type namespaceCluster struct {
 	t      *testing.T
 	server *memapi.Server
 
@@ -30,16 +30,16 @@ type estate struct {
 	handled []string // namespaces, in order
 }
 
-// found creates a namespace with one object, and with a peering that has these records.
-func (e *estate) found(name string, records map[string]any) {
+// addPeeredNamespace creates a namespace with one object, and with a peering that has these records.
+func (e *namespaceCluster) addPeeredNamespace(name string, records map[string]any) {
 	e.server.Put(namespacePeerings, map[string]any{
 		"metadata": map[string]any{"namespace": name, "name": "shared"}, "status": records,
 	})
-	e.foundAlone(name)
+	e.addNamespace(name)
 }
 
-// foundAlone creates a namespace with one object and without a peering.
-func (e *estate) foundAlone(name string) {
+// addNamespace creates a namespace with one object and without a peering.
+func (e *namespaceCluster) addNamespace(name string) {
 	object := body(map[string]any{"size": int64(1)})
 	object["metadata"] = map[string]any{"namespace": name, "name": "w1"}
 	e.server.Put(served, object)
@@ -49,7 +49,7 @@ func (e *estate) foundAlone(name string) {
 }
 
 // run runs an operator for all namespaces that match a pattern. Requests for peerings take some time.
-func (e *estate) run(lag time.Duration) (stop func()) {
+func (e *namespaceCluster) run(lag time.Duration) (stop func()) {
 	connection := e.server.Connect()
 	connection.Before = func(ctx context.Context, r memapi.Request) error {
 		if r.Resource.Plural == namespacePeerings.Plural {
@@ -89,7 +89,7 @@ func (e *estate) run(lag time.Duration) (stop func()) {
 	return func() { cancel(); <-done }
 }
 
-func (e *estate) want(when string, handled ...string) {
+func (e *namespaceCluster) want(when string, handled ...string) {
 	e.t.Helper()
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -103,22 +103,22 @@ func (e *estate) want(when string, handled ...string) {
 // soon as its peering has answered, unless a peer has a higher priority. The other namespaces are served meanwhile.
 func TestNamespacesThatComeWaitForTheirPeering(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := &estate{t: t, server: memapi.New()}
+		e := &namespaceCluster{t: t, server: memapi.New()}
 		e.server.Install(served)
 		e.server.Install(namespacePeerings)
-		e.found("team-a", nil)
-		e.foundAlone("team-b")
+		e.addPeeredNamespace("team-a", nil)
+		e.addNamespace("team-b")
 		stop := e.run(5 * time.Second)
 		defer stop()
 		time.Sleep(time.Minute)
 		e.want("existing namespaces are served", "team-a", "team-b")
-		e.found("team-c", nil)
-		e.foundAlone("team-d")
+		e.addPeeredNamespace("team-c", nil)
+		e.addNamespace("team-d")
 		time.Sleep(4 * time.Second)
 		e.want("new namespaces are not served before their peerings have answered", "team-a", "team-b")
 		time.Sleep(time.Minute)
 		e.want("new namespaces are served when their peerings have answered", "team-a", "team-b", "team-c", "team-d")
-		e.found("team-e", map[string]any{"him": map[string]any{
+		e.addPeeredNamespace("team-e", map[string]any{"him": map[string]any{
 			"priority": int64(9), "lifetime": int64(120), "lastseen": time.Now().UTC().Format(time.RFC3339),
 		}})
 		time.Sleep(100 * time.Second)

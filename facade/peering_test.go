@@ -24,8 +24,8 @@ var peerings = memapi.Resource{
 	StatusSubresource: true,
 }
 
-// shared is a cluster with one object, which operators with a common peering handle.
-type shared struct {
+// sharedPeering is a cluster with one object, which operators with a common peering handle.
+type sharedPeering struct {
 	t      *testing.T
 	server *memapi.Server
 
@@ -34,9 +34,9 @@ type shared struct {
 	running map[string]int
 }
 
-func newShared(t *testing.T) *shared {
+func newShared(t *testing.T) *sharedPeering {
 	t.Helper()
-	s := &shared{t: t, server: memapi.New(), running: map[string]int{}}
+	s := &sharedPeering{t: t, server: memapi.New(), running: map[string]int{}}
 	s.server.Install(served)
 	s.server.Install(peerings)
 	s.server.Put(peerings, map[string]any{"metadata": map[string]any{"name": "shared"}})
@@ -46,7 +46,7 @@ func newShared(t *testing.T) *shared {
 
 // operator returns an operator that handles each change of the object for some seconds. All such operators share their
 // records, because they have the same name.
-func (s *shared) operator(identity string, priority int, wrong ...func(*kopf.Settings)) *kopf.Operator {
+func (s *sharedPeering) operator(identity string, priority int, wrong ...func(*kopf.Settings)) *kopf.Operator {
 	settings := kopf.Settings{Peering: kopf.PeeringSettings{Name: "shared", Identity: identity, Priority: priority}}
 	for _, change := range wrong {
 		change(&settings)
@@ -64,7 +64,7 @@ func (s *shared) operator(identity string, priority int, wrong ...func(*kopf.Set
 }
 
 // begin records a call, and fails the test if another operator runs a handler.
-func (s *shared) begin(identity, call string) {
+func (s *sharedPeering) begin(identity, call string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.calls = append(s.calls, call)
@@ -76,13 +76,13 @@ func (s *shared) begin(identity, call string) {
 	}
 }
 
-func (s *shared) end(identity string) {
+func (s *sharedPeering) end(identity string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.running[identity]--
 }
 
-func (s *shared) want(calls ...string) {
+func (s *sharedPeering) want(calls ...string) {
 	s.t.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -92,7 +92,7 @@ func (s *shared) want(calls ...string) {
 }
 
 // resize changes the object.
-func (s *shared) resize(size int64) {
+func (s *sharedPeering) resize(size int64) {
 	s.t.Helper()
 	if !s.server.Edit(served, "ns", "w1", func(object map[string]any) {
 		object["spec"] = map[string]any{"size": size}
@@ -102,13 +102,13 @@ func (s *shared) resize(size int64) {
 }
 
 // records returns the records of the peering, by identity.
-func (s *shared) records() map[string]any {
+func (s *sharedPeering) records() map[string]any {
 	status, _ := s.server.Object(peerings, "", "shared")["status"].(map[string]any)
 	return status
 }
 
 // run runs the operator in a manager. With a lock, the manager uses it for leader election.
-func (s *shared) run(op *kopf.Operator, lock resourcelock.Interface) (stop func() error) {
+func (s *sharedPeering) run(op *kopf.Operator, lock resourcelock.Interface) (stop func() error) {
 	s.t.Helper()
 	m, err := ctrl.NewManager(memapi.Config(http.RoundTripper(s.server)), ctrl.Options{
 		Scheme: newScheme(s.t), Metrics: metricsserver.Options{BindAddress: "0"}, Logger: logr.Discard(),
@@ -169,7 +169,7 @@ func TestPeersUnderLeaderElection(t *testing.T) {
 				for _, identity := range []string{"a", "b"} {
 					var lock resourcelock.Interface = &lease{}
 					if identity != leader {
-						lock = &held{} // by another process
+						lock = &foreignLease{} // by another process
 					}
 					replicas[identity] = s.run(s.operator(identity, 0), lock)
 				}
@@ -307,7 +307,7 @@ func TestAutomaticPeering(t *testing.T) {
 }
 
 // program runs the operator in the way of a program of its own.
-func (s *shared) program(op *kopf.Operator) (stop func() error) {
+func (s *sharedPeering) program(op *kopf.Operator) (stop func() error) {
 	s.t.Helper()
 	m, err := ctrl.NewManager(memapi.Config(s.server), ctrl.Options{
 		Scheme: newScheme(s.t), Metrics: metricsserver.Options{BindAddress: "0"}, Logger: logr.Discard(),

@@ -44,7 +44,7 @@ func TestMisbehavingProbes(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				m, op, called := ask(newManager(t, newScheme(t))), kopf.New("test.example.org"), false
+				m, op, called := newCheckedManager(newManager(t, newScheme(t))), kopf.New("test.example.org"), false
 				op.OnProbe("bad", func(context.Context, *kopf.Activity) (any, error) { return c.result(), nil },
 					kopf.Retries(1))
 				op.OnProbe("good", func(context.Context, *kopf.Activity) (any, error) { called = true; return 1, nil })
@@ -65,8 +65,8 @@ func TestMisbehavingProbes(t *testing.T) {
 // TestCrowdAtTheEndpoint shows that concurrent requests to the endpoint share one call of each probe.
 func TestCrowdAtTheEndpoint(t *testing.T) {
 	withoutCluster(t)
-	url, letGo := taken(t)
-	op, calls, gate := scheming(), &atomic.Int64{}, make(chan struct{})
+	url, letGo := reserveAddress(t)
+	op, calls, gate := newWidgetOperator(), &atomic.Int64{}, make(chan struct{})
 	op.OnProbe("slow", func(context.Context, *kopf.Activity) (any, error) {
 		calls.Add(1)
 		<-gate

@@ -13,8 +13,8 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-// taken returns the URL of an address in use, and a function that releases the address.
-func taken(t *testing.T) (url string, letGo func()) {
+// reserveAddress returns the URL of an address in use, and a function that releases the address.
+func reserveAddress(t *testing.T) (url string, letGo func()) {
 	t.Helper()
 	var config net.ListenConfig
 	listener, err := config.Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -27,9 +27,9 @@ func taken(t *testing.T) (url string, letGo func()) {
 // TestLivenessAddressInUse shows that a liveness address in use ends the program with an error.
 func TestLivenessAddressInUse(t *testing.T) {
 	withoutCluster(t)
-	url, letGo := taken(t)
+	url, letGo := reserveAddress(t)
 	defer letGo()
-	code, _, errs := execute(t, scheming(), "-A", "--kubeconfig", nowhere, "--liveness", url)
+	code, _, errs := execute(t, newWidgetOperator(), "-A", "--kubeconfig", nowhere, "--liveness", url)
 	if code != 1 || !strings.Contains(errs, "serving the probes at "+url+": ") ||
 		!strings.Contains(errs, "address already in use") {
 		t.Errorf("an address in use must be an error: exit code %d: %s", code, errs)
@@ -38,7 +38,7 @@ func TestLivenessAddressInUse(t *testing.T) {
 
 // TestWrongLiveness shows that a wrong liveness address is an error of the command line.
 func TestWrongLiveness(t *testing.T) {
-	code, _, errs := execute(t, scheming(), "-A", "-L", "0.0.0.0:8080")
+	code, _, errs := execute(t, newWidgetOperator(), "-A", "-L", "0.0.0.0:8080")
 	if code != 2 || !strings.Contains(errs, "-L (--liveness): ") {
 		t.Errorf("an address without a scheme must be an error: exit code %d: %s", code, errs)
 	}
@@ -73,8 +73,8 @@ func begin(t *testing.T, op *kopf.Operator, url string, flags ...string) (body s
 // TestLiveness shows that the endpoint answers as long as the operator runs, with or without a cluster.
 func TestLiveness(t *testing.T) {
 	withoutCluster(t)
-	url, letGo := taken(t)
-	op := scheming()
+	url, letGo := reserveAddress(t)
+	op := newWidgetOperator()
 	op.OnProbe("b", func(context.Context, *kopf.Activity) (any, error) { return map[string]int{"size": 3}, nil })
 	op.OnProbe("a", func(_ context.Context, a *kopf.Activity) (any, error) { return a.ID, nil })
 	op.OnProbe("none", func(context.Context, *kopf.Activity) (any, error) { return nil, nil })
@@ -92,8 +92,8 @@ func TestLiveness(t *testing.T) {
 // TestHealthOfPrograms shows that the manager's own endpoints include the checks and the probes of the operator.
 func TestHealthOfPrograms(t *testing.T) {
 	withoutCluster(t)
-	url, letGo := taken(t)
-	op := scheming()
+	url, letGo := reserveAddress(t)
+	op := newWidgetOperator()
 	op.OnProbe("db", func(context.Context, *kopf.Activity) (any, error) {
 		return nil, kopf.Permanent(fmt.Errorf("it is down"))
 	})

@@ -94,7 +94,7 @@ var configMaps = memapi.Resource{Version: "v1", Kind: "ConfigMap", Plural: "conf
 // verbsOf returns the verbs of the requests for config maps since its last call.
 func verbsOf(connection *memapi.Connection) string {
 	var verbs []string
-	for _, r := range connection.Drain() {
+	for _, r := range connection.DrainRequests() {
 		if r.Resource.Plural == configMaps.Plural {
 			verbs = append(verbs, r.Verb)
 		}

@@ -16,7 +16,7 @@ import (
 // TestRecheckOn shows that a filter that reads an index is evaluated again when the index changes, and only then.
 func TestRecheckOn(t *testing.T) {
 	inHousehold(t, func(h household) {
-		var told heard
+		var told childCalls
 		var asked atomic.Int32
 		way, stop := h.runOperator(kopf.Settings{}, func(op *kopf.Operator, s houseSel) {
 			byHouse := kopf.NewIndex(kopf.For(op, &corev1.ConfigMap{}), "by-house", func(
@@ -39,7 +39,7 @@ func TestRecheckOn(t *testing.T) {
 		})
 		h.build()
 		told.want(t, "an object that is not in the index calls no handler")
-		h.lodge("of-home", "1")
+		h.createUnownedRoom("of-home", "1")
 		if got := slices.Sorted(slices.Values(told.take())); !slices.Equal(got, []string{"create", "daemon begins"}) {
 			t.Errorf("an object in the index must call its handlers: got %q", got)
 		}
@@ -47,10 +47,10 @@ func TestRecheckOn(t *testing.T) {
 			t.Errorf("finalizers %v, want the one of the operator", got)
 		}
 		before := asked.Load()
-		way.Drain()
-		h.furnish("of-home", "2")
-		h.lodge("of-other", "1")
-		h.demolish("default", "of-home")
+		way.DrainRequests()
+		h.editUndeclaredField("of-home", "2")
+		h.createUnownedRoom("of-other", "1")
+		h.deleteRoom("default", "of-home")
 		told.want(t, "the daemon ends when the object leaves the index", "daemon ends")
 		if got := h.house().GetFinalizers(); len(got) != 0 {
 			t.Errorf("finalizers %v are left", got)
@@ -93,7 +93,7 @@ func TestRecheckOnOwnIndexEnds(t *testing.T) {
 		})
 		h.build()
 		h.settle()
-		way.Drain()
+		way.DrainRequests()
 		before := asked.Load()
 		h.sleep(time.Hour)
 		if now := asked.Load(); now != before {

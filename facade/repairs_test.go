@@ -25,13 +25,13 @@ func TestRepair(t *testing.T) {
 		h.build("bath=1", "other/attic=1")
 		drain()
 
-		h.redecorate("default", "bath", "2")
+		h.editRoom("default", "bath", "2")
 		if got, _, _ := nested(h.room("default", "bath"), "data", "value"); got != "1" {
 			t.Errorf("the edited child has %q, want the declared value", got)
 		}
 		before := h.room("default", "bath").GetUID()
-		h.demolish("default", "bath")
-		h.demolish("other", "attic")
+		h.deleteRoom("default", "bath")
+		h.deleteRoom("other", "attic")
 		got := h.owner("default", "bath")
 		if got != h.house().GetUID() || h.room("default", "bath").GetUID() == before {
 			t.Errorf("the deleted child must be restored: owner %q", got)
@@ -80,7 +80,7 @@ func TestRepairLeavesOthersAlone(t *testing.T) {
 		}
 		h.settle()
 		drain()
-		h.demolish("default", "bath") // as the garbage collector does
+		h.deleteRoom("default", "bath") // as the garbage collector does
 		if h.room("default", "bath") != nil {
 			t.Error("a child of a deleted parent must not be restored")
 		}

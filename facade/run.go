@@ -44,8 +44,8 @@ func (op *Operator) Command() *cobra.Command {
 	if op == nil {
 		return commandline.New(commandline.Program{Err: errNoOperator})
 	}
-	program := commandline.Program{Name: op.name, Operator: op.process(), Webhooks: op.webhooks}
-	if !op.valid() {
+	program := commandline.Program{Name: op.name, Operator: op.asProcess(), Webhooks: op.webhookConfigurations}
+	if !op.isValid() {
 		program.Err = errNoOperator
 	}
 	return commandline.New(program)
@@ -78,22 +78,22 @@ type RunSettings struct {
 // can run at once; each can run once. The end of the context is not an error. Errors are mistakes of registrations and
 // settings, and all that ends the operator by itself. See docs/embedding.md. Kopf: kopf.operator.
 func (op *Operator) Run(ctx context.Context, settings ...RunSettings) error {
-	if !op.valid() {
+	if !op.isValid() {
 		return errNoOperator
 	}
-	given, err := op.embed(settings)
+	given, err := op.prepareRun(settings)
 	if err != nil {
 		return err
 	}
-	hooks := kit.From(ctx)
+	hooks := kit.HooksFromContext(ctx)
 	op.observed, op.reviews.InProcess = hooks.Observer, hooks.Webhooks
-	return op.process().Run(ctx, given)
+	return op.asProcess().Run(ctx, given)
 }
 
 // Ready is closed after the startup, when all resources are listed and watched, all indices are filled, and the
 // operator is not paused. Kopf: ready_flag.
 func (op *Operator) Ready() <-chan struct{} {
-	if !op.valid() {
+	if !op.isValid() {
 		return nil
 	}
 	return op.ready
@@ -101,14 +101,14 @@ func (op *Operator) Ready() <-chan struct{} {
 
 // awaitWork closes the channel of Ready. It runs in the manager, so that it ends with it.
 func (op *Operator) awaitWork(ctx context.Context) error {
-	if op.health.AtWork(ctx) && op.reviews.Await(ctx) {
+	if op.health.WaitUntilReady(ctx) && op.reviews.AwaitAnnouncement(ctx) {
 		op.atWork.Do(func() { close(op.ready) })
 	}
 	return nil
 }
 
-// embed takes over the settings of Run. It returns an error if the operator was run or set up before.
-func (op *Operator) embed(all []RunSettings) (given program.RunSettings, err error) {
+// prepareRun takes over the settings of Run. It returns an error if the operator was run or set up before.
+func (op *Operator) prepareRun(all []RunSettings) (given program.RunSettings, err error) {
 	op.registry.Lock()
 	defer op.registry.Unlock()
 	switch {
@@ -124,7 +124,7 @@ func (op *Operator) embed(all []RunSettings) (given program.RunSettings, err err
 	case len(all) == 1:
 		given = program.RunSettings(all[0])
 	}
-	if err := given.Resolve(op.given.LogHandler, op.registry.Acts(activities.Login)); err != nil {
+	if err := given.ResolveDefaults(op.given.LogHandler, op.registry.HasActivityHandlers(activities.Login)); err != nil {
 		return given, fmt.Errorf("running operator %q: %w", op.name, err)
 	}
 	op.coordination.Embedded, op.embedded = true, given
@@ -134,19 +134,19 @@ func (op *Operator) embed(all []RunSettings) (given program.RunSettings, err err
 // ExplainHandler serves explanations on a server of the project, which must authenticate or listen on localhost. Call
 // it before the set-up. See docs/explain.md.
 func (op *Operator) ExplainHandler() http.Handler {
-	if !op.valid() {
+	if !op.isValid() {
 		return http.NotFoundHandler()
 	}
-	return inspection.Handler(op.keepJournal(), inspection.Parts{})
+	return inspection.NewHandler(op.keepJournal(), inspection.Parts{})
 }
 
 // ConsoleHandler serves /console and the paths below it on a server of the project, which must authenticate or listen
 // on localhost. Call it before the set-up. See docs/console.md.
 func (op *Operator) ConsoleHandler() http.Handler {
-	if !op.valid() {
+	if !op.isValid() {
 		return http.NotFoundHandler()
 	}
-	return console.New(op.keepJournal(), op.coordination.Peers)
+	return console.New(op.keepJournal(), op.coordination.KnownPeers)
 }
 
 // keepJournal makes the operator record its decisions. They cost memory, so they are only recorded for a reader.
@@ -159,8 +159,8 @@ func (op *Operator) keepJournal() *journal.Journal {
 	return op.journal
 }
 
-// logger returns the logger of the operator, with its name.
-func (op *Operator) logger() logr.Logger { return op.baseLogger().WithName(op.name) }
+// namedLogger returns the logger of the operator, with its name.
+func (op *Operator) namedLogger() logr.Logger { return op.baseLogger().WithName(op.name) }
 
 // baseLogger returns the logger of Run, or that of controller-runtime.
 func (op *Operator) baseLogger() logr.Logger {

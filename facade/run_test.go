@@ -23,8 +23,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/growth"
 )
 
-// guest is an operator in a process with other operators.
-type guest struct {
+// recordingOperator is an operator in a process with other operators.
+type recordingOperator struct {
 	op   *kopf.Operator
 	stop context.CancelFunc
 	err  chan error
@@ -34,21 +34,21 @@ type guest struct {
 	calls []string
 }
 
-func (g *guest) note(what string) {
+func (g *recordingOperator) note(what string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.calls = append(g.calls, what)
 }
 
-func (g *guest) did() string {
+func (g *recordingOperator) did() string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return strings.Join(g.calls, " ")
 }
 
-// invite returns an operator that records its calls.
-func invite(name string, settings ...kopf.Settings) *guest {
-	g := &guest{op: kopf.New(name, settings...), err: make(chan error, 1)}
+// newRecordingOperator returns an operator that records its calls.
+func newRecordingOperator(name string, settings ...kopf.Settings) *recordingOperator {
+	g := &recordingOperator{op: kopf.New(name, settings...), err: make(chan error, 1)}
 	g.op.OnStartup("begin", func(context.Context, *kopf.Activity) error { g.note("startup"); return nil })
 	g.op.OnCleanup("end", func(context.Context, *kopf.Activity) error { g.note("cleanup"); return nil })
 	kopf.ForResource(g.op, "configmaps").OnCreate("c", func(
@@ -61,7 +61,7 @@ func invite(name string, settings ...kopf.Settings) *guest {
 	return g
 }
 
-func (g *guest) run(t *testing.T, settings kopf.RunSettings) {
+func (g *recordingOperator) run(t *testing.T, settings kopf.RunSettings) {
 	t.Helper()
 	settings.Log = funcr.New(func(_, line string) {
 		g.mu.Lock()
@@ -74,7 +74,7 @@ func (g *guest) run(t *testing.T, settings kopf.RunSettings) {
 }
 
 // end stops the operator and returns its error.
-func (g *guest) end() error { g.stop(); return <-g.err }
+func (g *recordingOperator) end() error { g.stop(); return <-g.err }
 
 func createNamed(t *testing.T, server *memapi.Server, name string) {
 	t.Helper()
@@ -121,9 +121,9 @@ func TestRunSeveralOperators(t *testing.T) {
 		for round := range rounds {
 			goroutines = append(goroutines, growth.Goroutines())
 			registries := []*prometheus.Registry{prometheus.NewRegistry(), prometheus.NewRegistry()}
-			var guests []*guest
+			var guests []*recordingOperator
 			for i, server := range servers {
-				g := invite(name)
+				g := newRecordingOperator(name)
 				g.run(t, kopf.RunSettings{Config: memapi.Config(server), Metrics: registries[i]})
 				guests = append(guests, g)
 				<-g.op.Ready()
@@ -175,7 +175,7 @@ func TestRunErrors(t *testing.T) {
 		login := func(context.Context, *kopf.Activity) (*kopf.ConnectionInfo, error) {
 			return &kopf.ConnectionInfo{Config: config}, nil
 		}
-		plain := func() *kopf.Operator { return invite("guest.example.org").op }
+		plain := func() *kopf.Operator { return newRecordingOperator("guest.example.org").op }
 		for name, c := range map[string]struct {
 			op       func() *kopf.Operator
 			settings []kopf.RunSettings
@@ -228,7 +228,7 @@ func TestRunErrors(t *testing.T) {
 func TestRunOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		settings := kopf.RunSettings{Config: memapi.Config(memapi.New())}
-		g := invite("guest.example.org")
+		g := newRecordingOperator("guest.example.org")
 		g.run(t, settings)
 		<-g.op.Ready()
 		for _, when := range []string{"while it runs", "after its end"} {
@@ -252,7 +252,7 @@ func TestRunBesideOneThatFails(t *testing.T) {
 		refusing.Transport = roundTripper(func(r *http.Request) (*http.Response, error) {
 			return &http.Response{StatusCode: http.StatusUnauthorized, Body: http.NoBody, Request: r}, nil
 		})
-		good, bad := invite("good.example.org"), invite("bad.example.org")
+		good, bad := newRecordingOperator("good.example.org"), newRecordingOperator("bad.example.org")
 		good.run(t, kopf.RunSettings{Config: memapi.Config(server)})
 		bad.run(t, kopf.RunSettings{Config: refusing})
 		if err := <-bad.err; err == nil || !strings.Contains(err.Error(), `operator "bad.example.org"`) {

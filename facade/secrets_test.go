@@ -39,8 +39,8 @@ var hidden = map[string]string{
 	inValue: "value", inAnnotation: "annotation", inError: "error", inResult: "result",
 }
 
-// secretive registers handlers that read the values in every way, fail with them, and return them.
-func secretive[T client.Object](s kopf.Selection[T], value func(T) string) {
+// registerSecretHandlers registers handlers that read the values in every way, fail with them, and return them.
+func registerSecretHandlers[T client.Object](s kopf.Selection[T], value func(T) string) {
 	fail := func(context.Context, *kopf.Change[T]) error {
 		return kopf.Temporary(errors.New(inError), time.Minute)
 	}
@@ -62,8 +62,8 @@ func secretive[T client.Object](s kopf.Selection[T], value func(T) string) {
 	s.Timer("ticks", time.Minute, func(context.Context, *kopf.Task[T]) error { return errors.New(inError) })
 }
 
-// telltale is an operator with all its outputs.
-type telltale struct {
+// observedOperator is an operator with all its outputs.
+type observedOperator struct {
 	log      lines
 	metrics  *prometheus.Registry
 	recorder *tracetest.SpanRecorder
@@ -72,8 +72,8 @@ type telltale struct {
 	kind     string
 }
 
-// said returns the texts of all outputs, by output.
-func (w *telltale) said(t *testing.T) map[string]string {
+// outputTexts returns the texts of all outputs, by output.
+func (w *observedOperator) outputTexts(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{"log": strings.Join(w.log.with(""), "\n")}
 	_, all["journal"] = answerTo(w.explain, "/explain?kind="+w.kind+"&namespace=default&name=one")
@@ -100,7 +100,7 @@ func (w *telltale) said(t *testing.T) map[string]string {
 	return all
 }
 
-func (w *telltale) events(t *testing.T) string {
+func (w *observedOperator) events(t *testing.T) string {
 	t.Helper()
 	reader, err := memapi.NewClient(w.server, memapi.BuiltIn()...)
 	if err != nil {
@@ -137,34 +137,34 @@ func TestSecretsStayHidden(t *testing.T) {
 		"Secret": {
 			"all values of Secrets are hidden", secrets, func(op *kopf.Operator) {
 				read := func(s *corev1.Secret) string { return string(s.Data["password"]) }
-				secretive(kopf.For(op, &corev1.Secret{}), read)
+				registerSecretHandlers(kopf.For(op, &corev1.Secret{}), read)
 			}, errorAlone,
 		},
 		"Redacted": {
 			"the values of redacted fields are hidden", settings, func(op *kopf.Operator) {
 				maps := kopf.For(op, &corev1.ConfigMap{}).Redacted("data.password", "metadata.annotations.token")
-				secretive(maps, password)
+				registerSecretHandlers(maps, password)
 			}, errorAlone,
 		},
 		"Plain": {
 			"the journal shows the values that filters found if they are not redacted", settings,
 			func(op *kopf.Operator) {
-				secretive(kopf.For(op, &corev1.ConfigMap{}), password)
+				registerSecretHandlers(kopf.For(op, &corev1.ConfigMap{}), password)
 			}, everywhere,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := &telltale{metrics: prometheus.NewRegistry(), server: memapi.New(), kind: c.kind.Kind}
+				w := &observedOperator{metrics: prometheus.NewRegistry(), server: memapi.New(), kind: c.kind.Kind}
 				w.server.Put(c.kind, map[string]any{
 					"metadata": map[string]any{
 						"namespace": "default", "name": "one", "annotations": map[string]any{"token": inAnnotation},
 					},
 					"data": map[string]any{"password": inValue},
 				})
-				w.tell(t, c.register)
+				w.runObserved(t, c.register)
 				var found []string
-				for teller, text := range w.said(t) {
+				for teller, text := range w.outputTexts(t) {
 					if text == "" {
 						t.Errorf("the output %s is empty", teller)
 					}
@@ -184,8 +184,8 @@ func TestSecretsStayHidden(t *testing.T) {
 	}
 }
 
-// tell runs the operator with all its outputs.
-func (w *telltale) tell(t *testing.T, register func(op *kopf.Operator)) {
+// runObserved runs the operator with all its outputs.
+func (w *observedOperator) runObserved(t *testing.T, register func(op *kopf.Operator)) {
 	t.Helper()
 	traces, recorder := tracer()
 	w.recorder = recorder

@@ -39,16 +39,16 @@ type Selection[T client.Object] struct {
 // MatchingLabels selects objects by a label selector of kubectl, such as "tier=prod,!paused". It can reduce the watch:
 // see docs/watching.md. Kopf: labels=.
 func (s Selection[T]) MatchingLabels(selector string) Selection[T] {
-	s, demanded := s.bySelector("MatchingLabels", "labels", selector, handlers.Labels)
+	s, demanded := s.withSelectorFilter("MatchingLabels", "labels", selector, handlers.MatchLabels)
 	// Requirements that webhook configurations cannot express by an objectSelector are added as expressions.
 	s.labels = append(slices.Clip(s.labels), demanded...)
-	return s.requiring("labels", slices.DeleteFunc(slices.Clone(demanded), saidByObjectSelector))
+	return s.withRequirements("labels", slices.DeleteFunc(slices.Clone(demanded), fitsObjectSelector))
 }
 
 // MatchingAnnotations is [Selection.MatchingLabels] for annotations. Kopf: annotations=.
 func (s Selection[T]) MatchingAnnotations(selector string) Selection[T] {
-	s, requirements := s.bySelector("MatchingAnnotations", "annotations", selector, handlers.Annotations)
-	return s.requiring("annotations", requirements)
+	s, requirements := s.withSelectorFilter("MatchingAnnotations", "annotations", selector, handlers.MatchAnnotations)
+	return s.withRequirements("annotations", requirements)
 }
 
 // When selects objects for which the function returns true. The function must be fast and safe for concurrent use. If
@@ -58,7 +58,7 @@ func (s Selection[T]) When(matches func(ctx context.Context, object T) bool) Sel
 		s.kind.AddError(errors.New("When: the function is nil: without a condition, leave When out"))
 		return s
 	}
-	return s.narrowed(requirements.Criterion{Text: "When"}, func(ctx context.Context, c *cause.Cause) (bool, error) {
+	return s.withFilter(requirements.Criterion{Text: "When"}, func(ctx context.Context, c *cause.Cause) (bool, error) {
 		object, err := s.codec.DecodeForFilter(c)
 		if err != nil {
 			return false, err
@@ -72,17 +72,17 @@ func (s Selection[T]) When(matches func(ctx context.Context, object T) bool) Sel
 func (s Selection[T]) RecheckOn(indices ...anyIndex) Selection[T] {
 	s.rechecks = slices.Clip(s.rechecks)
 	for _, index := range indices {
-		if index == nil || index.notifier() == nil {
+		if index == nil || index.changeNotifier() == nil {
 			s.kind.AddError(errors.New("RecheckOn: an index is nil: make it with kopf.NewIndex before"))
 			continue
 		}
-		s.rechecks = append(s.rechecks, index.notifier())
+		s.rechecks = append(s.rechecks, index.changeNotifier())
 	}
 	return s
 }
 
 // anyIndex is an index of any key and value types.
-type anyIndex interface{ notifier() handlers.Notifier }
+type anyIndex interface{ changeNotifier() handlers.Notifier }
 
 // Redacted stores digests of these fields, as of all Secrets, in the last-handled configuration: c.Diff has no values,
 // c.Old zero values. See docs/storages.md. Kopf: none.
@@ -101,14 +101,14 @@ func (s Selection[T]) Redacted(paths ...string) Selection[T] {
 	return s
 }
 
-// saidByObjectSelector reports whether an objectSelector of a webhook can express the requirement: Kubernetes label
+// fitsObjectSelector reports whether an objectSelector of a webhook can express the requirement: Kubernetes label
 // selectors in objects lack the operators > and <.
-func saidByObjectSelector(r labels.Requirement) bool {
+func fitsObjectSelector(r labels.Requirement) bool {
 	return r.Operator() != selection.GreaterThan && r.Operator() != selection.LessThan
 }
 
-// requiring adds the requirements of a selector. They only reduce requests of the API server; the filter decides.
-func (s Selection[T]) requiring(name string, all labels.Requirements) Selection[T] {
+// withRequirements adds the requirements of a selector. They only reduce requests of the API server; the filter decides.
+func (s Selection[T]) withRequirements(name string, all labels.Requirements) Selection[T] {
 	s.requires = slices.Clip(s.requires)
 	for _, one := range all {
 		s.requires = append(s.requires, requirements.FromSelector(name, one))
@@ -116,9 +116,9 @@ func (s Selection[T]) requiring(name string, all labels.Requirements) Selection[
 	return s
 }
 
-// bySelector narrows the selection by a selector over the field metadata.<of>, and returns the requirements of the
+// withSelectorFilter narrows the selection by a selector over the field metadata.<of>, and returns the requirements of the
 // selector.
-func (s Selection[T]) bySelector(
+func (s Selection[T]) withSelectorFilter(
 	method, of, text string, filter func(labels.Selector) handlers.Filter,
 ) (Selection[T], labels.Requirements) {
 	selector, err := parseSelector(method, text)
@@ -127,7 +127,7 @@ func (s Selection[T]) bySelector(
 		return s, nil
 	}
 	demanded, _ := selector.Requirements()
-	return s.narrowed(selectorWords(method, of, text), filter(selector)), demanded
+	return s.withFilter(selectorCriterion(method, of, text), filter(selector)), demanded
 }
 
 // parseSelector parses a selector in the syntax of kubectl.
@@ -141,22 +141,22 @@ func parseSelector(method, text string) (labels.Selector, error) {
 	return selector, nil
 }
 
-// selectorWords describes a filter over "labels" or "annotations".
-func selectorWords(method, of, text string) requirements.Criterion {
+// selectorCriterion describes a filter over "labels" or "annotations".
+func selectorCriterion(method, of, text string) requirements.Criterion {
 	return requirements.Criterion{Text: fmt.Sprintf("%s(%q)", method, text), Path: diff.Path{"metadata", of}}
 }
 
-// selector returns the requirements of all filters on labels, as far as a selector can express them; nil without any.
-func (s Selection[T]) selector() labels.Selector {
+// labelSelector returns the requirements of all filters on labels, as far as a selector can express them; nil without any.
+func (s Selection[T]) labelSelector() labels.Selector {
 	if len(s.labels) == 0 {
 		return nil
 	}
 	return labels.NewSelector().Add(s.labels...)
 }
 
-// narrowed returns the selection with one more filter. It clips the slices before it appends: otherwise, two selections
+// withFilter returns the selection with one more filter. It clips the slices before it appends: otherwise, two selections
 // that are derived from one would write into the same array.
-func (s Selection[T]) narrowed(words requirements.Criterion, filter handlers.Filter) Selection[T] {
+func (s Selection[T]) withFilter(words requirements.Criterion, filter handlers.Filter) Selection[T] {
 	s.filters, s.words = append(slices.Clip(s.filters), filter), append(slices.Clip(s.words), words)
 	return s
 }

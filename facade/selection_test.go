@@ -21,7 +21,7 @@ func selected(t *testing.T, op *kopf.Operator, what *cause.Cause) (ids []string)
 		t.Fatal(err)
 	}
 	for _, r := range plan {
-		_, ok, err := r.Handler.Prematch(t.Context(), what)
+		_, ok, err := r.Handler.MatchesObject(t.Context(), what)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -49,7 +49,7 @@ func TestDerivedSelectionsDoNotAlias(t *testing.T) {
 	mineChanges.OnCreate("mine-changes", succeed)
 	otherChanges.OnCreate("other-changes", succeed)
 
-	got := selected(t, op, &cause.Cause{Object: jsontext.Of(body(nil))})
+	got := selected(t, op, &cause.Cause{Object: jsontext.NewFromValue(body(nil))})
 	if d := cmp.Diff([]string{"base", "mine", "mine-changes"}, got); d != "" {
 		t.Errorf("a derived selection must not change another one: -want, +got:\n%s", d)
 	}
@@ -76,7 +76,7 @@ func TestFilters(t *testing.T) {
 	metadata["labels"] = map[string]any{"tier": "prod"}
 	metadata["annotations"] = map[string]any{"owner": "ann"}
 	got := selected(t, op, &cause.Cause{
-		Reason: cause.Update, Object: jsontext.Of(object),
+		Reason: cause.Update, Object: jsontext.NewFromValue(object),
 		Old:  map[string]any{"spec": map[string]any{"size": int64(1)}},
 		Diff: diff.Diff{{Op: diff.Change, Path: diff.Path{"spec", "size"}, Old: int64(1), New: int64(3)}},
 	})
@@ -112,8 +112,8 @@ func TestFiltersThatFail(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			wrong := &cause.Cause{Object: jsontext.Of(body(map[string]any{"size": "three"}))}
-			_, _, err = plan[0].Handler.Prematch(t.Context(), wrong)
+			wrong := &cause.Cause{Object: jsontext.NewFromValue(body(map[string]any{"size": "three"}))}
+			_, _, err = plan[0].Handler.MatchesObject(t.Context(), wrong)
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%s\nwant %q in the error, got: %v", c.reason, c.want, err)
 			}
@@ -137,8 +137,8 @@ func TestFiltersOnlyRead(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			nothing := &cause.Cause{Object: jsontext.Of(body(nil))}
-			if _, _, err := plan[0].Handler.Prematch(t.Context(), nothing); err == nil {
+			nothing := &cause.Cause{Object: jsontext.NewFromValue(body(nil))}
+			if _, _, err := plan[0].Handler.MatchesObject(t.Context(), nothing); err == nil {
 				t.Error("a write of a filter, which would be lost, must be an error")
 			}
 		})
@@ -158,7 +158,7 @@ func TestFiltersGetCopies(t *testing.T) {
 	}).OnCreate("b", func(context.Context, *Raw) error { return nil })
 	object := body(nil)
 	object["metadata"].(map[string]any)["labels"] = map[string]any{"tier": "prod"}
-	selected(t, op, &cause.Cause{Object: jsontext.Of(object)})
+	selected(t, op, &cause.Cause{Object: jsontext.NewFromValue(object)})
 	want := map[string]any{"tier": "prod"}
 	if d := cmp.Diff(want, object["metadata"].(map[string]any)["labels"]); d != "" {
 		t.Errorf("filters must not change the object: -want, +got:\n%s", d)

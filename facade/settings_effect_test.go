@@ -20,8 +20,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// lived records what happens to one object with an operator.
-type lived struct {
+// objectHistory records what happens to one object with an operator.
+type objectHistory struct {
 	mu    sync.Mutex
 	lines []string        // of the log
 	calls []time.Duration // since the creation
@@ -30,16 +30,16 @@ type lived struct {
 	events []string // the same events, with all fields
 }
 
-func (l *lived) add(line string) {
+func (l *objectHistory) add(line string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.lines = append(l.lines, line)
 }
 
-// live creates an object, deletes it after an hour, and waits for another hour.
-func live(t *testing.T, settings kopf.Settings, register func(kopf.Selection[*Widget], func())) *lived {
+// observeObjectLife creates an object, deletes it after an hour, and waits for another hour.
+func observeObjectLife(t *testing.T, settings kopf.Settings, register func(kopf.Selection[*Widget], func())) *objectHistory {
 	t.Helper()
-	seen, server := &lived{}, memapi.New()
+	seen, server := &objectHistory{}, memapi.New()
 	server.Install(served)
 	server.Install(memapi.Resource{Version: "v1", Kind: "Event", Plural: "events", Namespaced: true, Plain: true})
 	op, began := kopf.New("test.example.org", settings), time.Time{}
@@ -93,7 +93,7 @@ func TestPostingIsDisabled(t *testing.T) {
 	for _, disabled := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			settings := kopf.Settings{Posting: kopf.PostingSettings{Disabled: disabled}}
-			seen := live(t, settings, func(widgets kopf.Selection[*Widget], called func()) {
+			seen := observeObjectLife(t, settings, func(widgets kopf.Selection[*Widget], called func()) {
 				widgets.OnCreate("c", func(_ context.Context, c *Change) error {
 					called()
 					c.Info("Provisioned", "here it is")
@@ -117,7 +117,7 @@ func TestDefaultBackoff(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			settings := kopf.Settings{Execution: kopf.ExecutionSettings{DefaultBackoff: backoff}}
-			seen := live(t, settings, func(widgets kopf.Selection[*Widget], called func()) {
+			seen := observeObjectLife(t, settings, func(widgets kopf.Selection[*Widget], called func()) {
 				widgets.OnCreate("c", func(_ context.Context, c *Change) error {
 					if called(); c.Retry < 2 {
 						return errors.New("not yet")
@@ -139,7 +139,7 @@ func TestCancellationPolling(t *testing.T) {
 			release := make(chan struct{})
 			time.AfterFunc(2*time.Hour+30*time.Second, func() { close(release) })
 			settings := kopf.Settings{Background: kopf.BackgroundSettings{CancellationPolling: polling}}
-			seen := live(t, settings, func(widgets kopf.Selection[*Widget], called func()) {
+			seen := observeObjectLife(t, settings, func(widgets kopf.Selection[*Widget], called func()) {
 				widgets.Daemon("d", func(context.Context, *kopf.Task[*Widget]) error {
 					called()
 					<-release // without regard to its context

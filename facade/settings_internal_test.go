@@ -13,7 +13,7 @@ func TestSettingsClone(t *testing.T) {
 		field.Set(reflect.MakeSlice(field.Type(), 1, 1))
 		slices = append(slices, name)
 	})
-	cloned := given.clone()
+	cloned := given.deepCopySlices()
 	shared := map[uintptr]bool{}
 	eachSlice(reflect.ValueOf(&given).Elem(), "", func(_ string, field reflect.Value) { shared[field.Pointer()] = true })
 	eachSlice(reflect.ValueOf(&cloned).Elem(), "", func(name string, field reflect.Value) {

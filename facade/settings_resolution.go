@@ -28,8 +28,8 @@ type resolvedSettings struct {
 	conditions conditions.Types        // types of the conditions that report outcomes of handlers
 }
 
-// clone returns settings whose slices do not change with those of the caller, which may continue to use its own.
-func (s Settings) clone() Settings {
+// deepCopySlices returns settings whose slices do not change with those of the caller, which may continue to use its own.
+func (s Settings) deepCopySlices() Settings {
 	s.Namespaces, s.AddToScheme = slices.Clone(s.Namespaces), slices.Clone(s.AddToScheme)
 	s.NamespacePatterns, s.CachedReads = slices.Clone(s.NamespacePatterns), slices.Clone(s.CachedReads)
 	s.Admission.ExcludedNamespaces = slices.Clone(s.Admission.ExcludedNamespaces)
@@ -53,10 +53,10 @@ func (s Settings) clone() Settings {
 func resolveSettings(operator string, given Settings) (s resolvedSettings, problems []error) {
 	var wrong []error
 	// The given settings do not change, so that they can be resolved again after the startup.
-	s.values = given.clone()
+	s.values = given.deepCopySlices()
 	v := &s.values
-	s.scope = v.scope()
-	problems = slices.Concat(defaults.CheckEventNamePrefix(v.Posting.EventNamePrefix), s.scope.Check())
+	s.scope = v.namespaceScope()
+	problems = slices.Concat(defaults.CheckEventNamePrefix(v.Posting.EventNamePrefix), s.scope.CheckAndNormalize())
 	for i, add := range v.AddToScheme {
 		if add == nil {
 			problems = append(problems, fmt.Errorf("AddToScheme[%d]: the function is nil", i))
@@ -69,29 +69,29 @@ func resolveSettings(operator string, given Settings) (s resolvedSettings, probl
 		problems = append(problems, fmt.Errorf("Execution.Lifecycle: %w", err))
 	}
 	// Each of these fills in defaults and returns mistakes.
-	problems = slices.Concat(problems, v.resolveDurations(), v.resolveDelays(), v.Admission.rules().Check(),
-		(*defaults.Peering)(&v.Peering).Resolve(operator))
+	problems = slices.Concat(problems, v.resolveDurations(), v.resolveDelays(), v.Admission.asReviewSettings().CheckFields(),
+		(*defaults.Peering)(&v.Peering).ResolveDefaults(operator))
 	// Kopf's names of webhooks do not contain the kind, so there can only be one.
 	if v.Admission.FinalizerOnCreate && v.Persistence.KopfFormats {
 		problems = append(problems, errors.New("Admission.FinalizerOnCreate: Kopf has no such webhook, and one for "+
 			"each kind would have the same name: leave it out with kopf.AsKopf"))
 	}
 	// Without valid settings, there are no traces, so that later steps do not call the provider.
-	if err := tracing.Check(v.Tracing.Provider, v.Tracing.Apart); err != nil {
+	if err := tracing.CheckSettings(v.Tracing.Provider, v.Tracing.Apart); err != nil {
 		problems = append(problems, err)
 		v.Tracing = TracingSettings{}
 	}
 	// Sections with rules of their own convert to types of package defaults, which have the same fields.
-	s.stored, wrong = (*defaults.Persistence)(&v.Persistence).Resolve(operator)
+	s.stored, wrong = (*defaults.Persistence)(&v.Persistence).ResolveDefaults(operator)
 	var err error
-	if s.conditions, err = conditions.Named(v.ConditionsDomain); err != nil {
+	if s.conditions, err = conditions.NewTypes(v.ConditionsDomain); err != nil {
 		wrong = append(wrong, fmt.Errorf("ConditionsDomain: %w", err))
 	}
 	return s, append(problems, wrong...)
 }
 
-// scope returns the settings that select namespaces.
-func (s *Settings) scope() defaults.NamespaceScope {
+// namespaceScope returns the settings that select namespaces.
+func (s *Settings) namespaceScope() defaults.NamespaceScope {
 	return defaults.NamespaceScope{
 		Names: s.Namespaces, Expressions: s.NamespacePatterns, Labels: s.NamespaceLabels, NamedOnly: s.ScanningDisabled,
 	}
@@ -101,8 +101,8 @@ func (s *Settings) scope() defaults.NamespaceScope {
 // that a field accepts; zero is none.
 func (s *Settings) resolveDurations() []error {
 	// A default of zero leaves the choice to the engine.
-	duration := defaults.Duration
-	return defaults.Problems(
+	duration := defaults.ResolveDuration
+	return defaults.NonNilErrors(
 		duration("UltimateExitingTimeout", &s.UltimateExitingTimeout, serving.DefaultExitLimit, Never),
 		duration("CleanupTimeout", &s.CleanupTimeout, program.DefaultCleanup, Never),
 		duration("Execution.DefaultBackoff", &s.Execution.DefaultBackoff, execution.DefaultBackoff, Immediately),
@@ -129,13 +129,13 @@ func (s *Settings) resolveDurations() []error {
 
 // resolveNumbers fills in the defaults of numbers, and returns the mistakes. A default of zero means no limit.
 func (s *Settings) resolveNumbers() []error {
-	return defaults.Problems(
-		defaults.Number("Queueing.WorkerLimit", &s.Queueing.WorkerLimit, settings.DefaultWorkers),
-		defaults.Number("Background.MaxConcurrentDaemons", &s.Background.MaxConcurrentDaemons, 0),
-		defaults.Number("Posting.PerSecond", &s.Posting.PerSecond, reconcilers.DefaultEventsPerSecond),
-		defaults.Number("Background.MaxConcurrentTicks", &s.Background.MaxConcurrentTicks, settings.DefaultTicks),
-		defaults.Number("JournalObjects", &s.JournalObjects, journal.DefaultObjects),
-		defaults.Number("JournalEntries", &s.JournalEntries, journal.DefaultEntries),
+	return defaults.NonNilErrors(
+		defaults.ResolveNumber("Queueing.WorkerLimit", &s.Queueing.WorkerLimit, settings.DefaultWorkers),
+		defaults.ResolveNumber("Background.MaxConcurrentDaemons", &s.Background.MaxConcurrentDaemons, 0),
+		defaults.ResolveNumber("Posting.PerSecond", &s.Posting.PerSecond, reconcilers.DefaultEventsPerSecond),
+		defaults.ResolveNumber("Background.MaxConcurrentTicks", &s.Background.MaxConcurrentTicks, settings.DefaultTicks),
+		defaults.ResolveNumber("JournalObjects", &s.JournalObjects, journal.DefaultObjects),
+		defaults.ResolveNumber("JournalEntries", &s.JournalEntries, journal.DefaultEntries),
 	)
 }
 
@@ -149,8 +149,8 @@ func (s *Settings) resolveDelays() []error {
 		defaults.CheckDelays("Queueing.ErrorDelays", s.Queueing.ErrorDelays)...)
 }
 
-// connection returns the settings for the connections of a program.
-func (s *resolvedSettings) connection() connection.Settings {
+// connectionSettings returns the settings for the connections of a program.
+func (s *resolvedSettings) connectionSettings() connection.Settings {
 	own := s.values
 	return connection.Settings{
 		ConnectTimeout: own.Networking.ConnectTimeout, WatchConnectTimeout: own.Watching.ConnectTimeout,
@@ -158,8 +158,8 @@ func (s *resolvedSettings) connection() connection.Settings {
 	}
 }
 
-// polling returns the interval in the form of the engine, where the longest duration means never.
-func (s *resolvedSettings) polling() time.Duration {
+// cancelPollingInterval returns the interval in the form of the engine, where the longest duration means never.
+func (s *resolvedSettings) cancelPollingInterval() time.Duration {
 	if s.values.Background.CancellationPolling == Never {
 		return math.MaxInt64
 	}
@@ -168,17 +168,17 @@ func (s *resolvedSettings) polling() time.Duration {
 
 // checkLifecycle returns an error for a lifecycle without a function.
 func checkLifecycle(l Lifecycle) error {
-	if l.own.Valid() {
+	if l.own.IsValid() {
 		return nil
 	}
 	return errors.New("LifecycleFunc: the function is nil: give one, or take another lifecycle, such as kopf.ASAP")
 }
 
-// programOnly returns an error for each setting that only [Main] supports. Zero values must be checked before the
+// checkProgramOnly returns an error for each setting that only [Main] supports. Zero values must be checked before the
 // defaults are filled in.
-func (s *Settings) programOnly() []error {
-	only := defaults.ProgramOnly
-	return append(s.Admission.rules().CheckProgramOnly(), defaults.Problems(
+func (s *Settings) checkProgramOnly() []error {
+	only := defaults.CheckProgramOnly
+	return append(s.Admission.asReviewSettings().CheckProgramOnly(), defaults.NonNilErrors(
 		only("UltimateExitingTimeout", s.UltimateExitingTimeout != 0, "the process is the project's"),
 		only("CachedReads", len(s.CachedReads) > 0,
 			"the client is the manager's: configure there which objects it reads from its cache"),

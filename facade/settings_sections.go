@@ -191,11 +191,11 @@ type TracingSettings struct {
 //
 //	config.Wrap(settings.Tracing.Transport)
 func (s TracingSettings) Transport(next http.RoundTripper) http.RoundTripper {
-	return tracing.Requests(s.Provider, next)
+	return tracing.TraceRequests(s.Provider, next)
 }
 
-// wrapper returns Transport for a rest.Config, or nil without a Provider.
-func (s TracingSettings) wrapper() func(http.RoundTripper) http.RoundTripper {
+// transportWrapper returns Transport for a rest.Config, or nil without a Provider.
+func (s TracingSettings) transportWrapper() func(http.RoundTripper) http.RoundTripper {
 	if s.Provider == nil {
 		return nil
 	}
@@ -262,5 +262,7 @@ type AdmissionSettings struct {
 	DumpCA string
 }
 
-// rules returns the settings with their checks. The types have the same fields.
-func (a *AdmissionSettings) rules() *reviews.ReviewSettings { return (*reviews.ReviewSettings)(a) }
+// asReviewSettings returns the settings with their checks. The types have the same fields.
+func (a *AdmissionSettings) asReviewSettings() *reviews.ReviewSettings {
+	return (*reviews.ReviewSettings)(a)
+}

@@ -91,13 +91,13 @@ func TestSettings(t *testing.T) {
 		"namespaces": {"a namespace that is given twice is served once",
 			kopf.Settings{Namespaces: []string{"b", "a", "b"}},
 			with(func(o *reconcilers.Options) {
-				o.Namespaces = namespaces.Patterns{namespaces.Parse("a"), namespaces.Parse("b")}
+				o.Namespaces = namespaces.Patterns{namespaces.ParsePattern("a"), namespaces.ParsePattern("b")}
 			})},
 		"patterns": {"namespace patterns of both forms reach the engine", kopf.Settings{
 			Namespaces: []string{"a-*"}, NamespacePatterns: []*regexp.Regexp{regexp.MustCompile("b-.+")},
 		}, with(func(o *reconcilers.Options) {
 			o.Namespaces = namespaces.Patterns{
-				namespaces.Parse("a-*"), namespaces.Regexp(regexp.MustCompile("b-.+")),
+				namespaces.ParsePattern("a-*"), namespaces.PatternFromRegexp(regexp.MustCompile("b-.+")),
 			}
 		})},
 		"numbers": {"numbers reach the engine unchanged", kopf.Settings{

@@ -31,7 +31,7 @@ var errNoOperator = errors.New("the operator is nil or empty: make it with kopf.
 // docs/scopes.md. With leader election only the leader calls handlers, except admission; a lost lease ends contexts and
 // writes at once. The error lists all mistakes.
 func (op *Operator) SetupWithManager(m ctrl.Manager) error {
-	if op.valid() {
+	if op.isValid() {
 		if err := op.checkProgramOnly(); err != nil {
 			return err
 		}
@@ -43,7 +43,7 @@ func (op *Operator) SetupWithManager(m ctrl.Manager) error {
 // whose startup is over. After an error, setUp can be called again, unless the operator has been started.
 func (op *Operator) setUp(m ctrl.Manager, started bool) error {
 	switch {
-	case !op.valid():
+	case !op.isValid():
 		return errNoOperator
 	case m == nil:
 		return fmt.Errorf("setting up operator %q: the manager is nil", op.name)
@@ -54,12 +54,12 @@ func (op *Operator) setUp(m ctrl.Manager, started bool) error {
 		before = registry.Starting
 	}
 	op.coordination.Program = started
-	plan, err := op.begin(m, before)
+	plan, err := op.beginSetup(m, before)
 	if err != nil {
 		return err
 	}
 	// Allow another attempt, such as with another manager.
-	if err := op.addTo(m, plan); err != nil {
+	if err := op.addToManager(m, plan); err != nil {
 		op.registry.Lock()
 		defer op.registry.Unlock()
 		op.registry.Stage = before
@@ -68,8 +68,8 @@ func (op *Operator) setUp(m ctrl.Manager, started bool) error {
 	return nil
 }
 
-// begin makes all checks that only need the scheme of the manager, and closes the registration of handlers.
-func (op *Operator) begin(m ctrl.Manager, expected registry.SetupStage) ([]reconcilers.Registration, error) {
+// beginSetup makes all checks that only need the scheme of the manager, and closes the registration of handlers.
+func (op *Operator) beginSetup(m ctrl.Manager, expected registry.SetupStage) ([]reconcilers.Registration, error) {
 	op.registry.Lock()
 	defer op.registry.Unlock()
 	if op.registry.Stage != expected {
@@ -80,18 +80,18 @@ func (op *Operator) begin(m ctrl.Manager, expected registry.SetupStage) ([]recon
 	if err := op.fillScheme(m.GetScheme()); err != nil {
 		return nil, err
 	}
-	plan, err := op.plan(m.GetScheme())
+	plan, err := op.buildPlan(m.GetScheme())
 	if err != nil {
 		return nil, err
 	}
 	// Some settings of the webhook server are only needed if there are admission handlers, so this check needs the
 	// plan.
 	if err := op.reviews.CheckServer(plan, op.coordination.Program); err != nil {
-		return nil, op.settingsMistakes(err).Report(op.name)
+		return nil, op.settingsMistakes(err).JoinedError(op.name)
 	}
 	// The clients use the fence, so it comes first.
 	op.fence = reconcilers.NewFence(m)
-	op.clients = op.clientsOf(m.GetClient(), m.GetAPIReader())
+	op.clients = op.newClientSet(m.GetClient(), m.GetAPIReader())
 	if op.clients.keys, err = newListKeys(m); err != nil {
 		return nil, err
 	}
@@ -99,9 +99,9 @@ func (op *Operator) begin(m ctrl.Manager, expected registry.SetupStage) ([]recon
 	return plan, nil
 }
 
-// addTo adds the functions of WithManager, and then the operator. It does not hold the lock, because the user's
+// addToManager adds the functions of WithManager, and then the operator. It does not hold the lock, because the user's
 // functions may call any method of the operator.
-func (op *Operator) addTo(m ctrl.Manager, plan []reconcilers.Registration) error {
+func (op *Operator) addToManager(m ctrl.Manager, plan []reconcilers.Registration) error {
 	// An error of WithManager already contains its location.
 	for _, add := range op.managed {
 		if err := add(m); err != nil {
@@ -113,9 +113,9 @@ func (op *Operator) addTo(m ctrl.Manager, plan []reconcilers.Registration) error
 	}
 	// The engine has caches of its own, so options of the project's cache do not have the expected effect.
 	if !op.coordination.Program {
-		program.WarnOfCache(m, op.name, op.settings.scope.Patterns(), plan)
+		program.WarnOfCache(m, op.name, op.settings.scope.ServedPatterns(), plan)
 	}
-	if err := m.Add(manager.RunnableFunc(op.start)); err != nil {
+	if err := m.Add(manager.RunnableFunc(op.markRunning)); err != nil {
 		return err
 	}
 	if err := m.Add(manager.RunnableFunc(op.awaitWork)); err != nil {
@@ -124,20 +124,20 @@ func (op *Operator) addTo(m ctrl.Manager, plan []reconcilers.Registration) error
 	options := op.engineOptions(plan)
 	options.Health = op.health
 	// The webhook that adds finalizers decides in the same way as the engine.
-	op.reviews.Learn(options.Creations())
-	if err := op.coordination.Add(m, &options, op.coordinationSettings()); err != nil {
+	op.reviews.SetCreations(options.NewCreations())
+	if err := op.coordination.AddToManager(m, &options, op.coordinationSettings()); err != nil {
 		return err
 	}
 	// In a program, the startup is over. Otherwise, the engine calls it when it begins.
 	if !op.started {
-		op.accompany(m, &options)
+		op.attachActivities(m, &options)
 	}
 	if err := reconcilers.SetupWithManager(m, options); err != nil {
 		return err
 	}
-	if err := op.reviews.Add(m, reviews.ReviewSetup{
+	if err := op.reviews.AddToManager(m, reviews.ReviewSetup{
 		Plan: plan, Program: op.coordination.Program, Metrics: op.metricsRegistry(),
-		AfterStartup: !op.started && op.registry.Acts(activities.Startup),
+		AfterStartup: !op.started && op.registry.HasActivityHandlers(activities.Startup),
 	}); err != nil {
 		return err
 	}
@@ -146,8 +146,8 @@ func (op *Operator) addTo(m ctrl.Manager, plan []reconcilers.Registration) error
 	return op.activities.AddProbes(m, op.coordination.Program)
 }
 
-// valid returns false for nil and for the zero value.
-func (op *Operator) valid() bool { return op != nil && op.registry.Valid() }
+// isValid returns false for nil and for the zero value.
+func (op *Operator) isValid() bool { return op != nil && op.registry.IsValid() }
 
 // fillScheme adds the types of AddToScheme to the scheme, unless they were added before. Adding a type twice can be an
 // error.
@@ -167,40 +167,40 @@ func (op *Operator) fillScheme(scheme *runtime.Scheme) error {
 	return nil
 }
 
-// plan returns the handlers for the engine, with handlers of the operator itself, or an error that lists all mistakes.
+// buildPlan returns the handlers for the engine, with handlers of the operator itself, or an error that lists all mistakes.
 // The caller holds the lock.
-func (op *Operator) plan(scheme *runtime.Scheme) ([]reconcilers.Registration, error) {
+func (op *Operator) buildPlan(scheme *runtime.Scheme) ([]reconcilers.Registration, error) {
 	// Take the errors without an operator only once, so that another operator does not return them again.
-	found := slices.Concat(op.registry.Mistakes, op.settle(scheme), registry.TakeOwnerless())
+	found := slices.Concat(op.registry.Mistakes, op.resolveGivenSettings(scheme), registry.TakeOwnerless())
 	// Both need the settings that were just resolved.
-	op.observe()
-	op.registry.DemandLabel((&children.Keeper{Prefix: op.settings.values.Persistence.AnnotationPrefix}).Label())
-	all, wrong := op.registry.Plan(scheme, registry.PlanRules{
+	op.observeHandlers()
+	op.registry.RequireEnsuredLabel((&children.Keeper{Prefix: op.settings.values.Persistence.AnnotationPrefix}).ParentLabel())
+	all, wrong := op.registry.BuildPlan(scheme, registry.PlanRules{
 		KopfFormats: op.given.Persistence.KopfFormats, IgnoredFields: op.given.Persistence.IgnoredFields,
 		Progress: op.settings.values.Persistence.ProgressStorage,
-		Places:   func() ([]string, error) { return op.engineOptions(nil).Places() }, Add: op.reviews.SetsFinalizers,
-		Conditions: op.settings.values.Conditions, ConditionTypes: op.settings.conditions.All(),
+		Places:   func() ([]string, error) { return op.engineOptions(nil).StoragePointers() }, Add: op.reviews.FinalizerHandlers,
+		Conditions: op.settings.values.Conditions, ConditionTypes: op.settings.conditions.TypeNames(),
 	})
-	if err := append(found, wrong...).Report(op.name); err != nil {
+	if err := append(found, wrong...).JoinedError(op.name); err != nil {
 		return nil, err
 	}
 	registry.ShareFormerIDs(all)
 	// Default operations are added to a copy of the handler, so that the plan can be made again with other settings.
 	plan := make([]reconcilers.Registration, 0, len(all))
 	for _, one := range all {
-		h := op.reviews.WithOperations(one.Handler)
+		h := op.reviews.WithDefaultOperations(one.Handler)
 		plan = append(plan, reconcilers.Registration{Selector: one.Selector, Handler: h})
 	}
 	return plan, nil
 }
 
-// settle resolves the settings, and returns their mistakes.
-func (op *Operator) settle(scheme *runtime.Scheme) registry.SetupErrors {
+// resolveGivenSettings resolves the settings, and returns their mistakes.
+func (op *Operator) resolveGivenSettings(scheme *runtime.Scheme) registry.SetupErrors {
 	var problems []error
 	op.settings, problems = resolveSettings(op.name, op.given)
 	v := &op.settings.values
-	op.reviews.Settle(v.Admission.rules(), op.settings.scope, defaults.Persistence(v.Persistence),
-		op.registry.Admits())
+	op.reviews.ApplyPlanSettings(v.Admission.asReviewSettings(), op.settings.scope, defaults.Persistence(v.Persistence),
+		op.registry.HasAdmissionHandlers())
 	return op.settingsMistakes(append(problems, program.CheckCachedReads(v.CachedReads, scheme)...)...)
 }
 
@@ -208,34 +208,34 @@ func (op *Operator) settle(scheme *runtime.Scheme) registry.SetupErrors {
 // handler.
 func (op *Operator) settingsMistakes(problems ...error) (wrong registry.SetupErrors) {
 	source := "kopf.New"
-	if op.started && op.registry.Acts(activities.Startup) {
+	if op.started && op.registry.HasActivityHandlers(activities.Startup) {
 		source = "kopf.New, changed by OnStartup"
 	}
 	// The text begins with the name of a field.
 	for _, err := range problems {
-		wrong.Add(op.registry.Location, fmt.Errorf("%s: %w", source, err))
+		wrong.AddAt(op.registry.Location, fmt.Errorf("%s: %w", source, err))
 	}
 	return wrong
 }
 
 // checkProgramOnly returns the mistakes of settings and handlers of a connection, which is the project's own here.
 func (op *Operator) checkProgramOnly() error {
-	wrong := op.settingsMistakes(op.given.programOnly()...)
+	wrong := op.settingsMistakes(op.given.checkProgramOnly()...)
 	for _, h := range op.registry.Activities {
 		if h.Activity == activities.Login {
-			wrong.Add(h.Location, fmt.Errorf(
+			wrong.AddAt(h.Location, fmt.Errorf(
 				"OnLogin(%q): only kopf.Main logs in: the connection is the manager's, so give it a rest.Config", h.ID,
 			))
 		}
 	}
-	return wrong.Report(op.name)
+	return wrong.JoinedError(op.name)
 }
 
 // engineOptions converts the settings to options of the engine. The plan may be nil if only the places are needed.
 func (op *Operator) engineOptions(plan []reconcilers.Registration) reconcilers.Options {
 	s := op.settings
-	kept, limits, watch, watched := s.values.Persistence, s.values.Background, s.values.Watching, reviews.Watching(plan)
-	op.journal.Limit(journal.Limits{Objects: s.values.JournalObjects, Entries: s.values.JournalEntries})
+	kept, limits, watch, watched := s.values.Persistence, s.values.Background, s.values.Watching, reviews.WatchingHandlers(plan)
+	op.journal.SetLimits(journal.Limits{Objects: s.values.JournalObjects, Entries: s.values.JournalEntries})
 	// Without NamespaceLabels, namespaces do not have to be watched for their labels.
 	var matching *namespaces.Live
 	if s.scope.LabelSelector() != nil {
@@ -249,24 +249,24 @@ func (op *Operator) engineOptions(plan []reconcilers.Registration) reconcilers.O
 			Digests: s.stored.Digests, Conditions: s.conditions,
 			KopfTexts: kept.KopfFormats, KopfDeletions: kept.KopfFormats,
 			Workers: s.values.Queueing.WorkerLimit, ErrorDelays: s.values.Queueing.ErrorDelays,
-			Backoff:   defaults.OrNegative(s.values.Execution.DefaultBackoff),
+			Backoff:   defaults.NegativeIfImmediate(s.values.Execution.DefaultBackoff),
 			Lifecycle: s.values.Execution.Lifecycle.own, Checkpoint: s.values.Execution.Checkpoint,
-			Daemons: limits.MaxConcurrentDaemons, Ticks: limits.MaxConcurrentTicks, CancelPolling: s.polling(),
+			Daemons: limits.MaxConcurrentDaemons, Ticks: limits.MaxConcurrentTicks, CancelPolling: s.cancelPollingInterval(),
 			InstantExit: limits.InstantExitTimeout, ExitTimeout: s.values.Queueing.ExitTimeout,
 			PauseTimeout: s.values.Peering.PauseTimeout,
 		},
-		Matching: matching, Registrations: watched, Namespaces: s.scope.Patterns(), Metrics: op.metricsRegistry(),
+		Matching: matching, Registrations: watched, Namespaces: s.scope.ServedPatterns(), Metrics: op.metricsRegistry(),
 		Journal: op.journal, APIBackoffs: s.values.Networking.ErrorBackoffs,
 		ObeyRetryAfter: s.values.Networking.EnforceRetryAfter, NoPosting: s.values.Posting.Disabled,
-		Forget: op.registry.ForgetMemos(), Filled: op.reviews.Opener(plan), EveryReplica: len(watched) < len(plan),
+		Forget: op.registry.MemoForgetter(), Filled: op.reviews.ReviewOpener(plan), EveryReplica: len(watched) < len(plan),
 		Watching: reconcilers.Watching{
 			ServerTimeout: watch.ServerTimeout, ClientTimeout: watch.ClientTimeout,
 			InactivityTimeout: watch.InactivityTimeout, ReconnectBackoff: watch.ReconnectBackoff,
 		},
 		ScanOnce: s.values.ScanningDisabled, RequestTimeout: s.values.Networking.RequestTimeout,
-		StuckTimeout: s.values.Queueing.StuckTimeout, Posting: op.posting(), Fence: op.fence,
+		StuckTimeout: s.values.Queueing.StuckTimeout, Posting: op.postingOptions(), Fence: op.fence,
 		Started: program.StartLine(
-			plan, s.scope.Patterns().Texts(), op.coordination.Describe(op.coordinationSettings()), op.flags,
+			plan, s.scope.ServedPatterns().Texts(), op.coordination.DescribeMode(op.coordinationSettings()), op.flags,
 		),
 	}
 	if kept := op.clients.children; kept != nil { // the first plan is made before the operator has clients
@@ -275,17 +275,17 @@ func (op *Operator) engineOptions(plan []reconcilers.Registration) reconcilers.O
 	return options
 }
 
-// start marks the operator as running when the manager starts. It stops the manager if a handler was registered after
+// markRunning marks the operator as running when the manager starts. It stops the manager if a handler was registered after
 // the set-up: a program must not run silently without some of its handlers.
-func (op *Operator) start(context.Context) error {
+func (op *Operator) markRunning(context.Context) error {
 	op.registry.Lock()
 	defer op.registry.Unlock()
 	op.registry.Stage = registry.Running
-	return op.registry.Mistakes.Report(op.name)
+	return op.registry.Mistakes.JoinedError(op.name)
 }
 
-// posting converts the settings of Kubernetes events.
-func (op *Operator) posting() reconcilers.Posting {
+// postingOptions converts the settings of Kubernetes events.
+func (op *Operator) postingOptions() reconcilers.Posting {
 	p := op.settings.values.Posting
 	return reconcilers.Posting{
 		Component: p.ReportingComponent, Instance: p.ReportingInstance, NamePrefix: p.EventNamePrefix,
@@ -294,12 +294,12 @@ func (op *Operator) posting() reconcilers.Posting {
 	}
 }
 
-// observe makes all handlers report their attempts to the observer of the test kit and to the traces.
-func (op *Operator) observe() {
+// observeHandlers makes all handlers report their attempts to the observer of the test kit and to the traces.
+func (op *Operator) observeHandlers() {
 	traces := op.settings.values.Tracing
-	by := op.observed.Around(tracing.Attempts{
+	by := op.observed.WithInner(tracing.Attempts{
 		Provider: traces.Provider, Operator: op.name, Apart: traces.Apart,
-	}.Observer())
+	}.NewObserver())
 	for _, r := range op.registry.Entries {
 		r.Handler.Observe = by
 	}

@@ -19,9 +19,9 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// selective is an operator with an event handler and an index for objects of production, on an API server that records
+// labelWatcher is an operator with an event handler and an index for objects of production, on an API server that records
 // requests.
-type selective struct {
+type labelWatcher struct {
 	t          *testing.T
 	server     *memapi.Server
 	connection *memapi.Connection
@@ -31,8 +31,8 @@ type selective struct {
 	heard []string
 }
 
-func newSelective(t *testing.T, register func(v *selective, op *kopf.Operator)) *selective {
-	v := &selective{t: t, server: memapi.New()}
+func newSelective(t *testing.T, register func(v *labelWatcher, op *kopf.Operator)) *labelWatcher {
+	v := &labelWatcher{t: t, server: memapi.New()}
 	v.server.Install(served)
 	v.connection = v.server.Connect()
 	op := kopf.New("test.example.org")
@@ -45,9 +45,9 @@ func newSelective(t *testing.T, register func(v *selective, op *kopf.Operator)) 
 	return v
 }
 
-// hearing registers an event handler and an index for a narrower selection.
-func hearing(narrow func(kopf.Selection[*Widget]) kopf.Selection[*Widget]) func(*selective, *kopf.Operator) {
-	return func(v *selective, op *kopf.Operator) {
+// registerForLabels registers an event handler and an index for a narrower selection.
+func registerForLabels(narrow func(kopf.Selection[*Widget]) kopf.Selection[*Widget]) func(*labelWatcher, *kopf.Operator) {
+	return func(v *labelWatcher, op *kopf.Operator) {
 		widgets := narrow(kopf.For(op, &Widget{}))
 		v.index = kopf.NewIndex(widgets, "index", func(_ context.Context, w *Widget) (map[string]string, error) {
 			return map[string]string{w.Name: w.Labels["tier"]}, nil
@@ -61,14 +61,14 @@ func hearing(narrow func(kopf.Selection[*Widget]) kopf.Selection[*Widget]) func(
 	}
 }
 
-func (v *selective) put(name, tier string) {
+func (v *labelWatcher) put(name, tier string) {
 	v.server.Put(served, map[string]any{"metadata": map[string]any{
 		"namespace": "ns", "name": name, "uid": "uid-" + name + tier, "labels": map[string]any{"tier": tier},
 	}})
 }
 
 // label changes the label of an object as a client.
-func (v *selective) label(name, tier string) {
+func (v *labelWatcher) label(name, tier string) {
 	v.t.Helper()
 	user, err := memapi.NewClient(v.server, served)
 	if err != nil {
@@ -83,17 +83,17 @@ func (v *selective) label(name, tier string) {
 	}
 }
 
-func (v *selective) settle() { time.Sleep(time.Second) }
+func (v *labelWatcher) settle() { time.Sleep(time.Second) }
 
 // after calls a function, and returns the events, the keys of the index and the requests since its last call.
-func (v *selective) after(what func()) string {
-	v.connection.Drain()
+func (v *labelWatcher) after(what func()) string {
+	v.connection.DrainRequests()
 	what()
 	v.settle()
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	var asked []string
-	for _, r := range v.connection.Drain() {
+	for _, r := range v.connection.DrainRequests() {
 		if r.Resource.Plural == served.Plural {
 			asked = append(asked, fmt.Sprint(r.Verb, " ", r.Query.Get("labelSelector"), r.Query.Get("fieldSelector")))
 		}
@@ -107,7 +107,7 @@ func (v *selective) after(what func()) string {
 // the objects were filtered locally, except for the first time that the labels match: D-shared-labels.
 func TestSharedLabels(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := newSelective(t, hearing(func(s kopf.Selection[*Widget]) kopf.Selection[*Widget] {
+		v := newSelective(t, registerForLabels(func(s kopf.Selection[*Widget]) kopf.Selection[*Widget] {
 			return s.WithLabel("tier", "prod")
 		}))
 		for i, step := range []struct {
@@ -163,15 +163,15 @@ func TestSharedLabelsWithoutAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		var count atomic.Int32
-		v := newSelective(t, func(v *selective, op *kopf.Operator) {
+		v := newSelective(t, func(v *labelWatcher, op *kopf.Operator) {
 			v.connection.Before = func(_ context.Context, r memapi.Request) error {
 				if r.Query.Get("fieldSelector") == "" || time.Since(began) > 10*time.Minute {
 					return nil
 				}
 				count.Add(1)
-				return memapi.Refusal(403)
+				return memapi.NewRefusal(403)
 			}
-			hearing(func(s kopf.Selection[*Widget]) kopf.Selection[*Widget] {
+			registerForLabels(func(s kopf.Selection[*Widget]) kopf.Selection[*Widget] {
 				return s.MatchingLabels("tier=prod")
 			})(v, op)
 		})
@@ -258,7 +258,7 @@ func TestWhichLabelsAreAskedFor(t *testing.T) {
 				stop := operate(t, connection, op, logr.Discard())
 				time.Sleep(time.Second)
 				stop()
-				asked := connection.Drain()
+				asked := connection.DrainRequests()
 				asked = slices.DeleteFunc(asked, func(r memapi.Request) bool {
 					return r.Resource.Plural != served.Plural
 				})
@@ -274,7 +274,7 @@ func TestWhichLabelsAreAskedFor(t *testing.T) {
 // deletions.
 func TestSharedLabelsOfIndices(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := newSelective(t, func(v *selective, op *kopf.Operator) {
+		v := newSelective(t, func(v *labelWatcher, op *kopf.Operator) {
 			v.index = kopf.NewIndex(kopf.For(op, &Widget{}).WithLabel("tier", "prod"), "index",
 				func(_ context.Context, w *Widget) (map[string]string, error) {
 					return map[string]string{w.Name: ""}, nil

@@ -99,7 +99,7 @@ func TestShippedGracePeriods(t *testing.T) {
 				if err := r.Stop(); err == nil {
 					t.Error("an abandoned cleanup must be an error")
 				}
-				seen.want(t, "change interrupted")
+				seen.requireLines(t, "change interrupted")
 				took, limit := time.Since(began), time.Duration(*grace)*time.Second
 				if took > limit || took < 35*time.Second {
 					t.Errorf("the exit takes %s, the pod is killed after %s", took, limit)
@@ -147,6 +147,6 @@ func TestLongExitTimeout(t *testing.T) {
 		if err := r.Stop(); err != nil {
 			t.Error(err)
 		}
-		seen.want(t, "finished")
+		seen.requireLines(t, "finished")
 	})
 }

@@ -201,7 +201,7 @@ func TestForResourceAs(t *testing.T) {
 		r.Ready()
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		seen.want(t, "w1 me")
+		seen.requireLines(t, "w1 me")
 	})
 	op := kopf.New("test.example.org")
 	kopf.ForResourceAs[*Widget](op, "widgets").OnCreate("c", succeed, kopf.InField("spec.sizes"))

@@ -21,14 +21,14 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-// held is a lease that another process renews until that process is dead.
-type held struct {
+// foreignLease is a lease that another process renews until that process is dead.
+type foreignLease struct {
 	lease
 
 	dead atomic.Bool
 }
 
-func (h *held) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+func (h *foreignLease) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	if !h.dead.Load() {
 		h.record = &resourcelock.LeaderElectionRecord{
 			HolderIdentity: "another process", LeaseDurationSeconds: 15, RenewTime: metav1.Now(),
@@ -37,23 +37,23 @@ func (h *held) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []b
 	return h.lease.Get(ctx)
 }
 
-// asked is a manager whose checks a test can call.
-type asked struct {
+// checkedManager is a manager whose checks a test can call.
+type checkedManager struct {
 	ctrl.Manager
 
 	ready, alive map[string]healthz.Checker
 }
 
-func ask(m ctrl.Manager) *asked {
-	return &asked{m, map[string]healthz.Checker{}, map[string]healthz.Checker{}}
+func newCheckedManager(m ctrl.Manager) *checkedManager {
+	return &checkedManager{m, map[string]healthz.Checker{}, map[string]healthz.Checker{}}
 }
 
-func (a *asked) AddReadyzCheck(name string, check healthz.Checker) error {
+func (a *checkedManager) AddReadyzCheck(name string, check healthz.Checker) error {
 	a.ready[name] = check
 	return a.Manager.AddReadyzCheck(name, check)
 }
 
-func (a *asked) AddHealthzCheck(name string, check healthz.Checker) error {
+func (a *checkedManager) AddHealthzCheck(name string, check healthz.Checker) error {
 	a.alive[name] = check
 	return a.Manager.AddHealthzCheck(name, check)
 }
@@ -75,7 +75,7 @@ func TestReadyOnStandby(t *testing.T) {
 		t.Skip("takes long: make test-all runs it")
 	}
 	synctest.Test(t, func(t *testing.T) {
-		lock, server, op := &held{}, servedAPI(), one(succeed)
+		lock, server, op := &foreignLease{}, servedAPI(), one(succeed)
 		op.OnStartup("slow", func(ctx context.Context, _ *kopf.Activity) error {
 			select {
 			case <-ctx.Done():
@@ -83,7 +83,7 @@ func TestReadyOnStandby(t *testing.T) {
 			}
 			return nil
 		})
-		m := ask(unmanaged(t, server, lock))
+		m := newCheckedManager(newEmptyManager(t, server, lock))
 		if err := op.SetupWithManager(m); err != nil {
 			t.Fatal(err)
 		}
@@ -120,7 +120,7 @@ func TestReadyOnStandby(t *testing.T) {
 
 // TestChecksOfTwoOperators shows that an operator that is refused does not replace the checks of another one.
 func TestChecksOfTwoOperators(t *testing.T) {
-	m := ask(newManager(t, newScheme(t)))
+	m := newCheckedManager(newManager(t, newScheme(t)))
 	probing := func(name, text string) *kopf.Operator {
 		op := kopf.New(name)
 		op.OnProbe(

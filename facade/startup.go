@@ -21,7 +21,7 @@ import (
 func (op *Operator) startUp(ctx context.Context) (ready bool, err error) {
 	op.registry.Lock()
 	// Startup handlers run without the lock, and retries continue with the same copy.
-	changing := op.given.clone()
+	changing := op.given.deepCopySlices()
 	op.changing = &changing
 	// In a program, registration ends here. Under the project's manager, it has ended with the set-up.
 	if op.registry.Stage == registry.Registering {
@@ -35,20 +35,20 @@ func (op *Operator) startUp(ctx context.Context) (ready bool, err error) {
 	op.registry.Lock()
 	defer op.registry.Unlock()
 	// The startup has already logged with the former log handler.
-	if !defaults.Same(op.given.LogHandler, changing.LogHandler) {
+	if !defaults.IsUnchanged(op.given.LogHandler, changing.LogHandler) {
 		return false, fmt.Errorf("starting operator %q: a handler of OnStartup changed LogHandler, which is in use "+
 			"already: give it to kopf.New", op.name)
 	}
-	op.given, op.started = changing.clone(), true
+	op.given, op.started = changing.deepCopySlices(), true
 	return true, nil
 }
 
-// accompany lets a manager of the project call the startup and the cleanup when it runs the operator.
-func (op *Operator) accompany(m ctrl.Manager, options *reconcilers.Options) {
-	if op.registry.Acts(activities.Cleanup) {
+// attachActivities lets a manager of the project call the startup and the cleanup when it runs the operator.
+func (op *Operator) attachActivities(m ctrl.Manager, options *reconcilers.Options) {
+	if op.registry.HasActivityHandlers(activities.Cleanup) {
 		options.End = op.activities.CleanUp
 	}
-	if !op.registry.Acts(activities.Startup) {
+	if !op.registry.HasActivityHandlers(activities.Startup) {
 		return
 	}
 	options.Begin = func(ctx context.Context) (reconcilers.Options, error) {
@@ -62,30 +62,30 @@ func (op *Operator) accompany(m ctrl.Manager, options *reconcilers.Options) {
 			return reconcilers.Options{}, fmt.Errorf("setting up operator %q: %s: OnStartup comes too late to change "+
 				"it, as %s: give it to kopf.New", op.name, section, use)
 		}
-		return op.restarted(m, *options)
+		return op.optionsAfterStartup(m, *options)
 	}
 }
 
-// restarted returns the options for the settings that the startup has left.
-func (op *Operator) restarted(m ctrl.Manager, before reconcilers.Options) (reconcilers.Options, error) {
+// optionsAfterStartup returns the options for the settings that the startup has left.
+func (op *Operator) optionsAfterStartup(m ctrl.Manager, before reconcilers.Options) (reconcilers.Options, error) {
 	op.registry.Lock()
 	defer op.registry.Unlock()
 	// The startup may have changed these settings since the set-up.
 	if err := op.checkProgramOnly(); err != nil {
 		return reconcilers.Options{}, err
 	}
-	plan, err := op.plan(m.GetScheme())
+	plan, err := op.buildPlan(m.GetScheme())
 	if err != nil {
 		return reconcilers.Options{}, err
 	}
 	// These depend on the settings; the clients do not.
-	op.clients.children = op.keeper(op.clients.client, op.clients.live)
+	op.clients.children = op.newChildrenKeeper(op.clients.client, op.clients.live)
 	op.clients.finalizer = op.settings.values.Persistence.Finalizer
 	// These options are as of the set-up, except the end, which does not depend on settings.
 	options := op.engineOptions(plan)
 	options.End = before.End
-	op.reviews.Learn(options.Creations())
-	err = op.coordination.Change(m, &options, before, op.coordinationSettings())
+	op.reviews.SetCreations(options.NewCreations())
+	err = op.coordination.UpdateRunningOptions(m, &options, before, op.coordinationSettings())
 	return options, err
 }
 
@@ -93,7 +93,7 @@ func (op *Operator) restarted(m ctrl.Manager, before reconcilers.Options) (recon
 func (op *Operator) givenSettings() Settings {
 	op.registry.Lock()
 	defer op.registry.Unlock()
-	return op.given.clone()
+	return op.given.deepCopySlices()
 }
 
 // lateChange returns a section that the startup has changed although its former value is in use, and its use. With
@@ -108,7 +108,7 @@ func (s *Settings) lateChange(now Settings, elects bool) (section, use string) {
 		return "AddToScheme", "the manager's scheme is in use"
 	case !reflect.DeepEqual(s.Admission, now.Admission):
 		return "Admission", "the manager's webhook server is in use"
-	case s.Tracing.Apart != now.Tracing.Apart || !defaults.Same(s.Tracing.Provider, now.Tracing.Provider):
+	case s.Tracing.Apart != now.Tracing.Apart || !defaults.IsUnchanged(s.Tracing.Provider, now.Tracing.Provider):
 		return "Tracing", "handlers of the manager may be running"
 	case elects && s.Peering != now.Peering:
 		return "Peering", "the manager has elected its leader by it"

@@ -20,7 +20,7 @@ import (
 // without a restart, even after the definition was deleted and created again.
 func TestDefinitionMadeAtStartup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server, noted := memapi.New(), &heard{}
+		server, noted := memapi.New(), &childCalls{}
 		definition := func() *unstructured.Unstructured {
 			crd := &unstructured.Unstructured{}
 			if err := yaml.Unmarshal([]byte(movers), &crd.Object); err != nil {

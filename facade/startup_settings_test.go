@@ -29,8 +29,8 @@ import (
 // widgetKind is shared, so that settings with it can be compared.
 var widgetKind = &Widget{}
 
-// uncommon sets the field to a valid value that is not its default.
-func uncommon(t *testing.T, s *kopf.Settings, name string) {
+// setUncommonValue sets the field to a valid value that is not its default.
+func setUncommonValue(t *testing.T, s *kopf.Settings, name string) {
 	t.Helper()
 	field := fieldsOf(reflect.ValueOf(s).Elem(), "")[name]
 	for _, value := range []any{
@@ -130,7 +130,7 @@ func changing(t *testing.T, name string, kept **kopf.Settings) *kopf.Operator {
 	t.Helper()
 	op := one(succeed)
 	op.OnStartup("a", func(_ context.Context, s *kopf.Activity) error {
-		uncommon(t, s.Settings, name)
+		setUncommonValue(t, s.Settings, name)
 		if kept != nil {
 			*kept = s.Settings
 		}
@@ -151,7 +151,7 @@ func eachSetting(t *testing.T, test func(t *testing.T, name string, given *kopf.
 	for name := range all {
 		t.Run(name, func(t *testing.T) {
 			var s kopf.Settings
-			uncommon(t, &s, name)
+			setUncommonValue(t, &s, name)
 			given := kopf.New("test.example.org", s)
 			kopf.For(given, &Widget{}).OnCreate("fn", succeed)
 			_, err := kopf.Plan(given, newScheme(t))
@@ -212,7 +212,7 @@ func TestStartupChangesEverySettingInAManager(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var kept *kopf.Settings
 			op := changing(t, name, &kept)
-			stop := embed(t, servedAPI(), op)
+			stop := startInManager(t, servedAPI(), op)
 			synctest.Wait()
 			if kept == nil {
 				t.Fatal("the startup handler must be called")

@@ -31,8 +31,8 @@ type stateReads struct {
 }
 
 func (r *stateReads) note(body map[string]any, what string) {
-	version, _ := diff.Resolve(body, diff.Path{"metadata", "resourceVersion"})
-	if name, _ := diff.Resolve(body, diff.Path{"metadata", "name"}); name == "any" {
+	version, _ := diff.ResolvePath(body, diff.Path{"metadata", "resourceVersion"})
+	if name, _ := diff.ResolvePath(body, diff.Path{"metadata", "name"}); name == "any" {
 		return // the object by which storages are checked
 	}
 	r.mu.Lock()

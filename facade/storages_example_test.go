@@ -20,7 +20,7 @@ type Zipped struct{ diffbase.Annotations }
 
 // Fetch implements diffbase.Storage.
 func (z Zipped) Fetch(body map[string]any) (diffbase.Essence, error) {
-	annotations, err := storage.Annotations(body)
+	annotations, err := storage.AnnotationsOf(body)
 	if err != nil || annotations[z.key()] == nil {
 		return nil, err
 	}
@@ -33,7 +33,7 @@ func (z Zipped) Fetch(body map[string]any) (diffbase.Essence, error) {
 	if _, err := raw.ReadFrom(reader); err != nil {
 		return nil, &diffbase.MalformedError{Where: "annotation " + z.key(), Err: err}
 	}
-	return storage.Parse(raw.String()) // with integers as in Kubernetes objects
+	return storage.ParseObject(raw.String()) // with integers as in Kubernetes objects
 }
 
 // Store implements diffbase.Storage. The marker of the prefix shows other operators that the annotations belong to an
@@ -52,10 +52,10 @@ func (z Zipped) Store(patch, body map[string]any, essence diffbase.Essence) erro
 		return err
 	}
 	text := base64.StdEncoding.EncodeToString(packed.Bytes())
-	if err := storage.Annotate(patch, []string{z.key()}, text); err != nil {
+	if err := storage.SetAnnotations(patch, []string{z.key()}, text); err != nil {
 		return err
 	}
-	return storage.AnnotateOnce(patch, body, keys.MarkerKey(z.Prefix), keys.ManagedValue)
+	return storage.SetAnnotationOnce(patch, body, keys.MarkerKey(z.Prefix), keys.ManagedValue)
 }
 
 func (z Zipped) key() string { return z.Prefix + "/handled.gz" }

@@ -272,7 +272,7 @@ func TestHandlersOfDigests(t *testing.T) {
 		map[string]any{"owner": "ann", "size": int64(1)},
 	), body(map[string]any{"owner": "bob", "size": int64(1)})
 	var stored diffbase.Essence
-	for form, err := range redaction.Forms(after, diffbase.Essence{"spec": before["spec"]}) {
+	for form, err := range redaction.StoredForms(after, diffbase.Essence{"spec": before["spec"]}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -280,7 +280,7 @@ func TestHandlersOfDigests(t *testing.T) {
 		break
 	}
 	present := diffbase.Essence{"spec": after["spec"]}
-	old, veiled := redaction.Recall(after, stored, present)
+	old, veiled := redaction.RestoreEssence(after, stored, present)
 	hidden := func(a *execution.Attempt) {
 		a.Call.Cause = cause.Detect(cause.Observation{Body: after, Old: old, New: present, Veiled: veiled})
 	}

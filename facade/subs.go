@@ -29,7 +29,7 @@ var errNoSubs = errors.New(
 // again and must declare them again. Then it succeeds, even if some failed: see [Change.Outcome] and
 // docs/sub-handlers.md.
 func (c *Change[T]) Sub(id string, fn ChangeFunc[T], opts ...subOption) {
-	c.do(func() error {
+	c.runLocked(func() error {
 		if c.call.Subs == nil {
 			return errNoSubs
 		}
@@ -46,31 +46,31 @@ func (c *Change[T]) Sub(id string, fn ChangeFunc[T], opts ...subOption) {
 		}
 		matches, given, err := matcherOf[func(ctx context.Context, c *Change[T]) bool](chosen)
 		if given {
-			h.Filters = append(slices.Clip(h.Filters), changeFilter(c.codec, c.clients(), matches))
+			h.Filters = append(slices.Clip(h.Filters), changeFilter(c.codec, c.subHandlerClients(), matches))
 		}
 		if err = errors.Join(append(problems, err)...); err != nil {
 			return Permanent(fmt.Errorf("sub-handler %q of handler %q: %w", id, c.ID, err))
 		}
 		// Ids of sub-handlers often come from the object, so mistakes are kept by function.
 		function := reflect.ValueOf(fn).Pointer()
-		h.Function, h.Call = function, c.sub(fn, c.mistakes.ofSub(function))
+		h.Function, h.Call = function, c.adaptSubFunction(fn, c.mistakes.forSubHandler(function))
 		return c.call.Subs.Declare(h)
 	})
 }
 
-// sub adapts the function of a sub-handler to the engine.
-func (c *Change[T]) sub(fn ChangeFunc[T], said *mistakes) handlers.Func {
+// adaptSubFunction adapts the function of a sub-handler to the engine.
+func (c *Change[T]) adaptSubFunction(fn ChangeFunc[T], said *loggedMistakes) handlers.Func {
 	return func(ctx context.Context, call *handlers.Invocation) error {
-		own, err := newChange(ctx, call, c.codec, c.clients(), said)
+		own, err := newChange(ctx, call, c.codec, c.subHandlerClients(), said)
 		if err != nil {
 			return err
 		}
-		return own.end(own.succeed(ctx, fn(ctx, own)))
+		return own.finishCall(own.pruneAfterSuccess(ctx, fn(ctx, own)))
 	}
 }
 
-// clients returns the clients of this call for its sub-handlers, including a client that the handler has set.
-func (c *Change[T]) clients() clients {
+// subHandlerClients returns the clients of this call for its sub-handlers, including a client that the handler has set.
+func (c *Change[T]) subHandlerClients() clientSet {
 	cluster := c.cluster
 	cluster.client, cluster.live = c.Client, c.APIReader
 	return cluster
@@ -79,7 +79,7 @@ func (c *Change[T]) clients() clients {
 // RunSubs calls the due sub-handlers now. Return its error at once. Nil means that all are finished. The default
 // lifecycle is that of the operator. Kopf: execute.
 func (c *Change[T]) RunSubs(ctx context.Context, lifecycle ...Lifecycle) error {
-	if c.byHand() {
+	if c.hasNoCall() {
 		return errByHand
 	}
 	if c.call.Subs == nil {
@@ -101,16 +101,16 @@ func (c *Change[T]) RunSubs(ctx context.Context, lifecycle ...Lifecycle) error {
 // After delays a sub-handler until those with these ids have succeeded. If one fails permanently, so does this one.
 // Kopf: none.
 func After(ids ...string) subOption {
-	return dependency("After", ids, func(h *handlers.Handler, ids []string) { h.After = ids })
+	return dependencyOption("After", ids, func(h *handlers.Handler, ids []string) { h.After = ids })
 }
 
 // AfterFinished is [After] for sub-handlers that have succeeded or failed permanently. Kopf: none.
 func AfterFinished(ids ...string) subOption {
-	return dependency("AfterFinished", ids, func(h *handlers.Handler, ids []string) { h.AfterFinished = ids })
+	return dependencyOption("AfterFinished", ids, func(h *handlers.Handler, ids []string) { h.AfterFinished = ids })
 }
 
-// dependency is an option with the ids of other sub-handlers.
-func dependency(name string, ids []string, set func(h *handlers.Handler, ids []string)) subOption {
+// dependencyOption is an option with the ids of other sub-handlers.
+func dependencyOption(name string, ids []string, set func(h *handlers.Handler, ids []string)) subOption {
 	var err error
 	ids = slices.Clone(ids) // the caller may reuse its slice
 	if slices.Contains(ids, "") {
@@ -143,9 +143,9 @@ type SubOutcome struct {
 
 // Outcome returns the outcome of a sub-handler by its id, also after a restart. Kopf: none.
 func (c *Change[T]) Outcome(id string) SubOutcome {
-	record, err := c.record(id)
+	record, err := c.subHandlerRecord(id)
 	if err != nil {
-		c.do(func() error {
+		c.runLocked(func() error {
 			return fmt.Errorf("reading the outcome of sub-handler %q of handler %q: %w", id, c.ID, err)
 		})
 		return SubOutcome{State: SubPending}
@@ -161,25 +161,25 @@ func (c *Change[T]) Outcome(id string) SubOutcome {
 	}
 }
 
-// record returns the record of a sub-handler. It also works after the function has returned, because its sub-handlers
+// subHandlerRecord returns the record of a sub-handler. It also works after the function has returned, because its sub-handlers
 // can call Outcome of their parent.
-func (c *Change[T]) record(id string) (progress.Record, error) {
-	if codec.Calling() {
+func (c *Change[T]) subHandlerRecord(id string) (progress.Record, error) {
+	if codec.IsInCall() {
 		panic(errInPatch) // the engine may be writing this patch, and only the engine has the record
 	}
-	c.lock()
+	c.lockCalls()
 	defer c.mu.Unlock()
 	if c.call.Subs == nil {
 		return progress.Record{}, errNoSubs
 	}
-	return c.call.Subs.Record(id)
+	return c.call.Subs.RecordOf(id)
 }
 
 // pendingMessage removes the message of a handler that only waits for its own sub-handlers. It is not an error of the
 // handler. The message is ours, or Kopf's after a take-over.
 func pendingMessage(text string) string {
 	waits := execution.Outcome{Err: &execution.PendingError{}}
-	if text == waits.Text(false) || text == waits.Text(true) {
+	if text == waits.RecordText(false) || text == waits.RecordText(true) {
 		return ""
 	}
 	return text

@@ -30,7 +30,7 @@ func (s *subs) Run(_ context.Context, lifecycle *handlers.Lifecycle) error {
 	return s.err
 }
 
-func (s *subs) Record(id string) (progress.Record, error) {
+func (s *subs) RecordOf(id string) (progress.Record, error) {
 	record, ok := s.records[id]
 	if !ok {
 		return record, errors.New("not readable")

@@ -131,7 +131,7 @@ func (s tamperingProgress) Purge(patch, body map[string]any, id string) {
 }
 
 func copyOf(tree map[string]any) map[string]any {
-	own, _ := diff.Copy(tree).(map[string]any)
+	own, _ := diff.DeepCopy(tree).(map[string]any)
 	return own
 }
 
@@ -197,7 +197,7 @@ func (v *tamperer) settle(after string) {
 	time.Sleep(30 * time.Second)
 	synctest.Wait()
 	object := v.server.Object(served, "default", "w1")
-	annotations, _ := diff.Resolve(object, diff.Path{"metadata", "annotations"})
+	annotations, _ := diff.ResolvePath(object, diff.Path{"metadata", "annotations"})
 	texts, _ := annotations.(map[string]any)
 	for key := range texts {
 		if key == "test.example.org/handled-uid" {

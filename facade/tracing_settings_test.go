@@ -116,11 +116,11 @@ func costOf(t *testing.T, h *handlers.Handler) float64 {
 	own := *h
 	own.Call = func(context.Context, *handlers.Invocation) error { return nil }
 	chain := adapters.New(&own, nil)
-	about := &cause.Cause{Reason: cause.Create, Object: jsontext.Of(body(nil))}
+	about := &cause.Cause{Reason: cause.Create, Object: jsontext.NewFromValue(body(nil))}
 	return testing.AllocsPerRun(200, func() {
-		a := execution.New(&own, about, nil)
+		a := execution.NewAttempt(&own, about, nil)
 		a.Due = true
-		if chain.Run(t.Context(), a); !a.Outcome.Final {
+		if chain.RunAttempt(t.Context(), a); !a.Outcome.Final {
 			t.Fatalf("the handler was not called: %+v", a.Outcome)
 		}
 	})
@@ -134,7 +134,7 @@ func TestTracesInAManager(t *testing.T) {
 		kopf.For(op, &Widget{}).OnCreate("fn", func(ctx context.Context, c *Change) error {
 			return c.APIReader.Get(ctx, client.ObjectKeyFromObject(c.Object), &Widget{})
 		})
-		stop := embed(t, traces.Transport(servedAPI()), op)
+		stop := startInManager(t, traces.Transport(servedAPI()), op)
 		time.Sleep(time.Minute)
 		if err := stop(); err != nil {
 			t.Fatal(err)

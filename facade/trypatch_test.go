@@ -105,7 +105,7 @@ func TestTryPatchOnAFreshObject(t *testing.T) {
 		return nil
 	}), body(map[string]any{"owner": "ann"}), nil)
 	fresh := body(map[string]any{"owner": "taken"})
-	patch := patching.Patch{Transforms: patching.Contained(a.Remembered())}
+	patch := patching.Patch{Transforms: patching.ContainPanics(a.UnwrittenTransforms())}
 	_, err := patch.ApplyTo(fresh)
 	var failed *patching.TransformError
 	if !errors.As(err, &failed) || !errors.Is(err, errTried) {

@@ -155,7 +155,7 @@ func runUpdates(t *testing.T, register func(s kopf.Selection[*Widget])) (lines [
 		if err := r.Stop(); err != nil {
 			t.Error(err)
 		}
-		lines = saying(strings.Split(r.Output(), "\n"), eraseLine)
+		lines = linesWith(strings.Split(r.Output(), "\n"), eraseLine)
 	})
 	return lines
 }

@@ -37,24 +37,24 @@ type ChangeFunc[T client.Object] func(ctx context.Context, c *Change[T]) error
 // The id names the result, status.<id>, and the stored progress. It is unique for the verb and kind. [FormerIDs]
 // renames it.
 func (s Selection[T]) OnCreate(id string, fn ChangeFunc[T], opts ...changeOption) {
-	register(s, function[T]{"OnCreate", id, fn}, asOptions(opts), ReasonCreate)
+	registerReasons(s, changeRegistration[T]{"OnCreate", id, fn}, asOptions(opts), ReasonCreate)
 }
 
 // OnUpdate registers a handler for objects that differ from the last-handled configuration. Kopf: on.update.
 func (s Selection[T]) OnUpdate(id string, fn ChangeFunc[T], opts ...updateOption) {
-	register(s, function[T]{"OnUpdate", id, fn}, asOptions(opts), ReasonUpdate)
+	registerReasons(s, changeRegistration[T]{"OnUpdate", id, fn}, asOptions(opts), ReasonUpdate)
 }
 
 // OnDelete registers a handler for objects that are being deleted. A finalizer holds them until it has succeeded or
 // failed permanently: see [Optional], [HoldOnFailure]. Kopf: on.delete.
 func (s Selection[T]) OnDelete(id string, fn ChangeFunc[T], opts ...deleteOption) {
-	register(s, function[T]{"OnDelete", id, fn}, asOptions(opts), ReasonDelete)
+	registerReasons(s, changeRegistration[T]{"OnDelete", id, fn}, asOptions(opts), ReasonDelete)
 }
 
 // OnResume registers a handler for each object that was handled before and exists when the operator starts, in addition
 // to other handlers. Kopf: on.resume.
 func (s Selection[T]) OnResume(id string, fn ChangeFunc[T], opts ...resumeOption) {
-	register(s, function[T]{"OnResume", id, fn}, asOptions(opts), ReasonResume)
+	registerReasons(s, changeRegistration[T]{"OnResume", id, fn}, asOptions(opts), ReasonResume)
 }
 
 // Reason is why an object is handled. Kopf: Reason.
@@ -85,7 +85,7 @@ func CreateUpdateResume() []Reason { return []Reason{ReasonCreate, ReasonUpdate,
 //	dbs.On("reconcile", kopf.CreateUpdateResume(), reconcile, kopf.Retries(5))
 func (s Selection[T]) On(id string, reasons []Reason, fn ChangeFunc[T], opts ...onOption) {
 	own := asOptions(opts)
-	own.takes, own.whose = nil, fmt.Sprintf("handlers for %s", listed(reasons))
+	own.takes, own.whose = nil, fmt.Sprintf("handlers for %s", joinReasons(reasons))
 	for _, reason := range reasons {
 		// An option is accepted if any of the verbs has it, and applied to the handlers of those verbs.
 		if family, ok := families[reason]; ok {
@@ -95,7 +95,7 @@ func (s Selection[T]) On(id string, reasons []Reason, fn ChangeFunc[T], opts ...
 	if len(own.takes) == 0 { // report the missing reasons, not each option
 		own.takes = []reflect.Type{reflect.TypeFor[onOption]()}
 	}
-	register(s, function[T]{"On", id, fn}, own, reasons...)
+	registerReasons(s, changeRegistration[T]{"On", id, fn}, own, reasons...)
 }
 
 // verbs contains the verb for each reason. Handlers of On get these verbs, because ids are unique for a verb.
@@ -130,8 +130,8 @@ func checkReasons(reasons []Reason) []error {
 	return problems
 }
 
-// listed returns the reasons as a list for messages.
-func listed(reasons []Reason) string {
+// joinReasons returns the reasons as a list for messages.
+func joinReasons(reasons []Reason) string {
 	names := make([]string, 0, len(reasons))
 	for _, reason := range reasons {
 		names = append(names, string(reason))
@@ -139,24 +139,24 @@ func listed(reasons []Reason) string {
 	return strings.Join(names, ", ")
 }
 
-// function holds the arguments of a verb for changes.
-type function[T client.Object] struct {
+// changeRegistration holds the arguments of a verb for changes.
+type changeRegistration[T client.Object] struct {
 	verb, id string
 	call     ChangeFunc[T]
 }
 
-// register adds a handler for each reason, with the options of the verb for this reason.
-func register[T client.Object](s Selection[T], fn function[T], opts choice, reasons ...Reason) {
-	registerField(s, fn, nil, opts, checkReasons(reasons), reasons...)
+// registerReasons adds a handler for each reason, with the options of the verb for this reason.
+func registerReasons[T client.Object](s Selection[T], fn changeRegistration[T], opts verbOptions, reasons ...Reason) {
+	registerWithField(s, fn, nil, opts, checkReasons(reasons), reasons...)
 }
 
-// registerField adds a handler for each reason, with a field that is not given by InField.
-func registerField[T client.Object](
-	s Selection[T], fn function[T], field diff.Path, opts choice, problems []error, reasons ...Reason,
+// registerWithField adds a handler for each reason, with a field that is not given by InField.
+func registerWithField[T client.Object](
+	s Selection[T], fn changeRegistration[T], field diff.Path, opts verbOptions, problems []error, reasons ...Reason,
 ) {
 	// Apply the options to one handler first: it collects the mistakes, and the id with the field.
 	all := handlers.Handler{ID: fn.id, Family: handlers.Changing, Field: field}
-	chosen, ok := prepare(s, &all, fn.verb, fn.call == nil, opts, problems)
+	chosen, ok := prepareHandler(s, &all, fn.verb, fn.call == nil, opts, problems)
 	if !ok {
 		return
 	}
@@ -174,18 +174,18 @@ func registerField[T client.Object](
 			ID: all.ID, Family: all.Family, Field: field, Filters: all.Filters, Labels: all.Labels,
 			Words: requirements.Words{Filters: s.words}, Redacted: all.Redacted, RecheckOn: s.rechecks,
 			Location: all.Location,
-			Call:     s.call(fn.call),
+			Call:     s.adaptFunction(fn.call),
 		}
 		setFunction(&h, fn.call)
 		for _, o := range chosen {
-			if o.isFor(families[reason]) {
+			if o.fitsFamily(families[reason]) {
 				o.set(&h)
 			}
 		}
 		// The first handler has the former ids with the field; the option sets them without.
 		h.FormerIDs = all.FormerIDs
 		setReason(&h, reason)
-		s.kind.Registry.Register(registry.HandlerEntry{Kind: s.kind, Verb: verbs[reason], Handler: &h})
+		s.kind.Registry.RegisterHandler(registry.HandlerEntry{Kind: s.kind, Verb: verbs[reason], Handler: &h})
 	}
 }
 
@@ -211,16 +211,16 @@ func setFunction[F any](h *handlers.Handler, fn F) {
 	h.Instance = reflect.NewAt(reflect.TypeFor[uintptr](), reflect.ValueOf(&fn).UnsafePointer()).Elem().Uint()
 }
 
-// prepare completes a handler of any verb from the selection and the options, and records all mistakes. It returns the
+// prepareHandler completes a handler of any verb from the selection and the options, and records all mistakes. It returns the
 // effective options, and false if the handler must not be registered. The parameter missing is true if the user's
 // function is nil.
-func prepare[T client.Object](
-	s Selection[T], h *handlers.Handler, verb string, missing bool, opts choice, problems []error,
+func prepareHandler[T client.Object](
+	s Selection[T], h *handlers.Handler, verb string, missing bool, opts verbOptions, problems []error,
 ) ([]option, bool) {
 	id := h.ID
-	h.Filters, h.Labels, h.Redacted, h.Location = s.filters, s.selector(), s.redacted, registry.Location()
+	h.Filters, h.Labels, h.Redacted, h.Location = s.filters, s.labelSelector(), s.redacted, registry.CallerLocation()
 	h.Words.Filters, h.RecheckOn = s.words, s.rechecks
-	chosen, wrong := opts.resolve()
+	chosen, wrong := opts.resolveOptions()
 	problems = append(append(checkHandler(id, missing), problems...), wrong...)
 	// OnField has its field already, so InField is a mistake there.
 	given := h.Field

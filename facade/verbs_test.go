@@ -149,10 +149,10 @@ func TestKinds(t *testing.T) {
 		"resource": {"a resource is selected by group, version and name",
 			func(op *kopf.Operator) { kopf.ForResource(op, "kopf.dev/v1", "kopfexamples").OnCreate("a", ok) },
 			discovery.Selector{
-				Group: discovery.Given("kopf.dev"), Version: discovery.Given("v1"), Name: "kopfexamples"}},
+				Group: discovery.GivenPart("kopf.dev"), Version: discovery.GivenPart("v1"), Name: "kopfexamples"}},
 		"core resource": {"a version without a group selects the core group",
 			func(op *kopf.Operator) { kopf.ForResource(op, "v1", "Pod").OnCreate("a", ok) },
-			discovery.Selector{Group: discovery.Given(""), Version: discovery.Given("v1"), Name: "Pod"}},
+			discovery.Selector{Group: discovery.GivenPart(""), Version: discovery.GivenPart("v1"), Name: "Pod"}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -169,8 +169,8 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// TestFunctionsAreTold shows that registrations of one function are distinguished from those of another one.
-func TestFunctionsAreTold(t *testing.T) {
+// TestFunctionsAreDistinguished shows that registrations of one function are distinguished from those of another one.
+func TestFunctionsAreDistinguished(t *testing.T) {
 	op := kopf.New("test.example.org")
 	w := kopf.For(op, &Widget{})
 	other := func(context.Context, *Change) error { return nil }

@@ -53,7 +53,7 @@ func defineMovers(t *testing.T, server *memapi.Server, unserved string) {
 var mover = memapi.Resource{Group: "example.org", Version: "v1", Kind: "Mover", Plural: "movers", Namespaced: true}
 
 // startMovers runs an operator that records its calls.
-func startMovers(t *testing.T, server *memapi.Server, noted *heard, selector ...string) *facadetest.Runner {
+func startMovers(t *testing.T, server *memapi.Server, noted *childCalls, selector ...string) *facadetest.Runner {
 	t.Helper()
 	op := kopf.New("test.example.org")
 	s := kopf.ForResource(op, selector...)
@@ -101,7 +101,7 @@ func TestVersionCeasesToBeServed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				server, noted := memapi.New(), &heard{}
+				server, noted := memapi.New(), &childCalls{}
 				defineMovers(t, server, "")
 				r := startMovers(t, server, noted, tc.selector...)
 				server.Put(mover, body(map[string]any{"size": int64(1)}))
@@ -138,7 +138,7 @@ func TestVersionCeasesToBeServed(t *testing.T) {
 // handle objects again.
 func TestNextVersion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server, noted := memapi.New(), &heard{}
+		server, noted := memapi.New(), &childCalls{}
 		defineMovers(t, server, "")
 		server.Put(mover, body(map[string]any{"size": int64(1)}))
 		for _, next := range []struct {

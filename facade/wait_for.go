@@ -35,17 +35,17 @@ import (
 // A timeout is a permanent error that wraps [ErrWaitTimeout]; wrap it in [Temporary] to wait again. Invalid arguments
 // and kinds that are not watched are permanent errors.
 func WaitFor[T, C client.Object](c *Change[T], child C, wanted func(child C) bool, timeout time.Duration) error {
-	if c.byHand() {
+	if c.hasNoCall() {
 		return errByHand
 	}
 	w, err := newWait(c, child, wanted, timeout)
 	if err != nil {
-		return fmt.Errorf("waiting for a %T for object %s in handler %q: %w", child, c.name(), c.ID, err)
+		return fmt.Errorf("waiting for a %T for object %s in handler %q: %w", child, c.objectName(), c.ID, err)
 	}
-	seen, err := c.cluster.children.Await(w, c.metadata().GetNamespace(), c.call.Waited, timeout)
+	seen, err := c.cluster.children.EvaluateWait(w, c.objectMetadata().GetNamespace(), c.call.Waited, timeout)
 	switch {
 	case err != nil:
-		return fmt.Errorf("looking at %s for object %s in handler %q: %w", seen.Described, c.name(), c.ID, err)
+		return fmt.Errorf("looking at %s for object %s in handler %q: %w", seen.Described, c.objectName(), c.ID, err)
 	case seen.Reached:
 		return nil
 	case seen.Pending != nil:
@@ -58,10 +58,10 @@ func WaitFor[T, C client.Object](c *Change[T], child C, wanted func(child C) boo
 	case w.Any && !seen.Found:
 		state = "there is no such object in the namespaces that the operator serves"
 	case seen.Found:
-		state = "it is there, but not as the function wants it at " + registry.Location()
+		state = "it is there, but not as the function wants it at " + registry.CallerLocation()
 	}
 	return Permanent(fmt.Errorf("waited %s for %s for object %s in handler %q: %s: %w",
-		timeout, seen.Described, c.name(), c.ID, state, ErrWaitTimeout))
+		timeout, seen.Described, c.objectName(), c.ID, state, ErrWaitTimeout))
 }
 
 // newWait checks the arguments of WaitFor, and returns the wait for the engine. Mistakes are permanent errors, because
@@ -90,13 +90,13 @@ func newWait[T, C client.Object](
 	if !isWatched {
 		return w, Permanent(fmt.Errorf("objects of kind %s are not watched: register Owns(%[2]s) for children, "+
 			"or Watches(%[2]s) for any object, with the selection of the handler",
-			kind.GroupKind(), children.Example(child)))
+			kind.GroupKind(), children.ExampleExpression(child)))
 	}
 	decoder := codec.New[C](reflect.TypeOf(child).Elem())
-	namespace := cmp.Or(child.GetNamespace(), c.metadata().GetNamespace())
+	namespace := cmp.Or(child.GetNamespace(), c.objectMetadata().GetNamespace())
 	return owned.Wait{
-		Owner: c.metadata().GetUID(), Body: c.call.Cause.Body(), Handler: c.call.Handler,
-		Change: c.call.Cause.Fingerprint(), Kind: kind.GroupKind(),
+		Owner: c.objectMetadata().GetUID(), Body: c.call.Cause.Body(), Handler: c.call.Handler,
+		Change: c.call.Cause.ChangeFingerprint(), Kind: kind.GroupKind(),
 		Namespace: namespace, Name: child.GetName(), Any: isWhole,
 		Ended: func() (bool, error) { return c.hasEnded(kind.GroupKind(), namespace, child.GetName()) },
 		Reached: func(raw map[string]any) (bool, error) {
@@ -112,19 +112,19 @@ func newWait[T, C client.Object](
 // hasEnded reports whether an absent child was declared by [UntilDone] and is done: it may be deleted after that. The
 // record is in the annotations of the object. While the handler runs, records that are not written yet count, too.
 func (c *Change[T]) hasEnded(kind schema.GroupKind, namespace, name string) (done bool, err error) {
-	body := c.latest()
+	body := c.newestBody()
 	if !c.returned.Load() {
-		if body, err = c.call.Working(); err != nil {
+		if body, err = c.call.WorkingCopy(); err != nil {
 			return false, err
 		}
 	}
-	if done, err = c.cluster.children.Ended(body, kind, namespace, name); err != nil {
+	if done, err = c.cluster.children.IsDone(body, kind, namespace, name); err != nil {
 		return false, Permanent(err)
 	}
 	return done, nil
 }
 
-// metadata returns the object as of the start of the call, for its metadata.
-func (c *Change[T]) metadata() *unstructured.Unstructured {
+// objectMetadata returns the object as of the start of the call, for its metadata.
+func (c *Change[T]) objectMetadata() *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: c.call.Cause.Body()}
 }

@@ -32,8 +32,8 @@ func (h household) progress(id string) string {
 	return h.house().GetAnnotations()["test.example.org/"+id]
 }
 
-// furnish edits an undeclared field, as a controller of rooms does.
-func (h household) furnish(name, value string) {
+// editUndeclaredField edits an undeclared field, as a controller of rooms does.
+func (h household) editUndeclaredField(name, value string) {
 	h.api.Edit(settings, "default", name, func(room map[string]any) { room["data"] = map[string]any{"value": value} })
 	h.pause()
 }
@@ -47,7 +47,7 @@ func (h household) sleep(d time.Duration) { time.Sleep(d); synctest.Wait() }
 // empty ensures a room whose value is not declared, so that other clients can set it.
 func empty(ctx context.Context, c *houseChange) error { return c.Ensure(ctx, bath()) }
 
-func (h *heard) waits(
+func (h *childCalls) waitHandler(
 	before kopf.ChangeFunc[*kopf.Unstructured], timeout time.Duration,
 ) kopf.ChangeFunc[*kopf.Unstructured] {
 	return func(ctx context.Context, c *houseChange) error {
@@ -68,21 +68,21 @@ func nothing(context.Context, *houseChange) error { return nil }
 // TestWaitFor shows that a handler waits for a child without requests, and is called when the child matches.
 func TestWaitFor(t *testing.T) {
 	inHousehold(t, func(h household) {
-		var told heard
+		var told childCalls
 		way, stop := h.run(func(s houseSel) {
 			s.Owns(&corev1.ConfigMap{})
-			s.On("wait", always[:2], told.waits(empty, time.Hour), kopf.Retries(1))
+			s.On("wait", always[:2], told.waitHandler(empty, time.Hour), kopf.Retries(1))
 		})
 		h.build()
 		told.want(t, "the handler is called once and waits", "call, retry 0")
-		way.Drain()
-		h.furnish("bath", "tiles")
+		way.DrainRequests()
+		h.editUndeclaredField("bath", "tiles")
 		told.want(t, "a child that does not match calls no handler")
 		if got := writes(way); len(got) > 1 { // the apply that repairs nothing
 			t.Errorf("the wait must not send requests: %v", got)
 		}
-		h.demolish("default", "bath")
-		h.furnish("bath", "ready")
+		h.deleteRoom("default", "bath")
+		h.editUndeclaredField("bath", "ready")
 		told.want(t, "a child that returns and matches calls the handler", "call, retry 0", "done")
 		if left := h.progress("wait"); left != "" {
 			t.Errorf("the record must be removed: %s", left)
@@ -94,15 +94,15 @@ func TestWaitFor(t *testing.T) {
 // TestWaitForOthers shows that a handler can wait for a child that another client has created and that is not repaired.
 func TestWaitForOthers(t *testing.T) {
 	inHousehold(t, func(h household) {
-		var told heard
+		var told childCalls
 		_, stop := h.run(func(s houseSel) {
 			s.Owns(&corev1.ConfigMap{})
-			s.On("wait", always[:2], told.waits(nothing, time.Hour))
+			s.On("wait", always[:2], told.waitHandler(nothing, time.Hour))
 		})
 		h.build()
-		h.adopt("bath", "tiles")
+		h.createOwnedRoom("bath", "tiles")
 		told.want(t, "with a child that does not match, the handler is called only at the start", "call, retry 0")
-		h.furnish("bath", "ready")
+		h.editUndeclaredField("bath", "ready")
 		told.want(t, "a child that matches calls the handler", "call, retry 0", "done")
 		stop()
 	})
@@ -111,11 +111,11 @@ func TestWaitForOthers(t *testing.T) {
 // TestWaitForRecord shows that the record of a waiting handler has the awaited child, and the delay that Kopf needs.
 func TestWaitForRecord(t *testing.T) {
 	inHousehold(t, func(h household) {
-		var told heard
+		var told childCalls
 		begun := time.Now().UTC()
 		_, stop := h.run(func(s houseSel) {
 			s.Owns(&corev1.ConfigMap{})
-			s.OnCreate("wait", told.waits(empty, time.Hour))
+			s.OnCreate("wait", told.waitHandler(empty, time.Hour))
 		})
 		h.build()
 		record := h.progress("wait")
@@ -134,11 +134,11 @@ func TestWaitForRecord(t *testing.T) {
 // TestWaitForTimesOut shows that a wait ends with a permanent error that names the child, the handler and the line.
 func TestWaitForTimesOut(t *testing.T) {
 	inHousehold(t, func(h household) {
-		var told heard
+		var told childCalls
 		var failure error
 		_, stop := h.run(func(s houseSel) {
 			s.Owns(&corev1.ConfigMap{})
-			wait := told.waits(empty, time.Hour)
+			wait := told.waitHandler(empty, time.Hour)
 			s.OnCreate("wait", func(ctx context.Context, c *houseChange) error {
 				err := wait(ctx, c)
 				if errors.Is(err, kopf.ErrWaitTimeout) {
@@ -167,10 +167,10 @@ func TestWaitForTimesOut(t *testing.T) {
 // TestWaitForGoesOn shows that restarts and errors do not move the end of the wait.
 func TestWaitForGoesOn(t *testing.T) {
 	inHousehold(t, func(h household) {
-		var told heard
+		var told childCalls
 		begin := func(s houseSel) {
 			s.Owns(&corev1.ConfigMap{})
-			s.OnCreate("wait", told.waits(empty, time.Hour))
+			s.OnCreate("wait", told.waitHandler(empty, time.Hour))
 		}
 		_, stop := h.run(begin)
 		h.build() // 5 minutes
@@ -180,7 +180,7 @@ func TestWaitForGoesOn(t *testing.T) {
 		failed := false
 		_, stop = h.run(func(s houseSel) {
 			s.Owns(&corev1.ConfigMap{})
-			s.OnCreate("wait", told.waits(func(ctx context.Context, c *houseChange) error {
+			s.OnCreate("wait", told.waitHandler(func(ctx context.Context, c *houseChange) error {
 				if !failed {
 					failed = true
 					return kopf.Temporary(errors.New("later"), time.Minute)
@@ -211,15 +211,15 @@ func part(text, mark string) string {
 // the edit.
 func TestWaitForIsOverWithTheChange(t *testing.T) {
 	inHousehold(t, func(h household) {
-		var told heard
+		var told childCalls
 		_, stop := h.run(func(s houseSel) {
 			s.Owns(&corev1.ConfigMap{})
-			s.On("wait", always[:2], told.waits(empty, time.Hour))
+			s.On("wait", always[:2], told.waitHandler(empty, time.Hour))
 		})
 		h.build()
 		h.rebuild("hall")
 		told.want(t, "an edit calls the handler again", "call, retry 0", "call, retry 0")
-		h.furnish("bath", "ready")
+		h.editUndeclaredField("bath", "ready")
 		told.want(t, "a child that matches calls the handler", "call, retry 0", "done")
 		stop()
 	})
@@ -253,12 +253,12 @@ func TestWaitForIsNotMisledByTheCache(t *testing.T) {
 // TestWaitForSubHandlers shows that a sub-handler can wait, and that others can follow it.
 func TestWaitForSubHandlers(t *testing.T) {
 	inHousehold(t, func(h household) {
-		var told heard
+		var told childCalls
 		begin := func(s houseSel) {
 			s.Owns(&corev1.ConfigMap{})
 			s.OnCreate("parent", func(_ context.Context, c *houseChange) error {
 				told.note("parent, retry %d", c.Retry)
-				c.Sub("wait", told.waits(empty, time.Hour), kopf.Retries(1))
+				c.Sub("wait", told.waitHandler(empty, time.Hour), kopf.Retries(1))
 				c.Sub("last", func(context.Context, *houseChange) error { told.note("last"); return nil },
 					kopf.After("wait"))
 				return nil
@@ -271,24 +271,24 @@ func TestWaitForSubHandlers(t *testing.T) {
 		_, stop = h.run(begin)
 		h.settle()
 		told.want(t, "a restart calls the sub-handler again", "parent, retry 0", "call, retry 0")
-		h.furnish("bath", "ready")
+		h.editUndeclaredField("bath", "ready")
 		told.want(t, "a child that matches calls the sub-handler, and then the next one", "parent, retry 0",
 			"call, retry 0", "done", "last")
 		stop()
 	})
 }
 
-// TestWaitForOfNobody shows that a sub-handler that is not declared any more leaves nothing that calls its handler.
-func TestWaitForOfNobody(t *testing.T) {
+// TestWaitForUndeclaredSub shows that a sub-handler that is not declared any more leaves nothing that calls its handler.
+func TestWaitForUndeclaredSub(t *testing.T) {
 	inHousehold(t, func(h household) {
-		var told heard
+		var told childCalls
 		_, stop := h.run(func(s houseSel) {
 			s.Owns(&corev1.ConfigMap{})
 			calls := 0
 			s.OnCreate("parent", func(_ context.Context, c *houseChange) error {
 				told.note("parent")
 				if calls++; calls == 1 {
-					c.Sub("wait", told.waits(empty, time.Hour))
+					c.Sub("wait", told.waitHandler(empty, time.Hour))
 				}
 				c.Sub("other", func(_ context.Context, c *houseChange) error {
 					hall := &corev1.ConfigMap{}
@@ -299,7 +299,7 @@ func TestWaitForOfNobody(t *testing.T) {
 			})
 		})
 		h.build()
-		h.furnish("bath", "ready")
+		h.editUndeclaredField("bath", "ready")
 		h.pause()
 		told.want(t, "the child calls the parent once", "parent", "call, retry 0", "parent")
 		stop()
@@ -342,10 +342,10 @@ func TestWaitForWithoutOwns(t *testing.T) {
 // TestWaitForWithinTheTimeout shows that a wait ends with the timeout of its handler.
 func TestWaitForWithinTheTimeout(t *testing.T) {
 	inHousehold(t, func(h household) {
-		var told heard
+		var told childCalls
 		_, stop := h.run(func(s houseSel) {
 			s.Owns(&corev1.ConfigMap{})
-			s.OnCreate("wait", told.waits(nothing, time.Hour), kopf.Timeout(10*time.Minute))
+			s.OnCreate("wait", told.waitHandler(nothing, time.Hour), kopf.Timeout(10*time.Minute))
 		})
 		h.build()
 		h.sleep(10 * time.Minute)

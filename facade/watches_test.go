@@ -18,15 +18,15 @@ import (
 // does not exist, while it changes, and over a restart.
 func TestWaitForAnyObject(t *testing.T) {
 	inHousehold(t, func(h household) {
-		var told heard
+		var told childCalls
 		begin := func(s houseSel) {
 			s.Watches(&corev1.ConfigMap{})
-			s.On("wait", always[:2], told.waits(nothing, 24*time.Hour), kopf.Retries(1))
+			s.On("wait", always[:2], told.waitHandler(nothing, 24*time.Hour), kopf.Retries(1))
 		}
 		_, stop := h.run(begin)
 		h.build()
 		told.want(t, "without the object, the handler waits", "call, retry 0")
-		h.lodge("bath", "tiles")
+		h.createUnownedRoom("bath", "tiles")
 		told.want(t, "an object that does not match calls no handler")
 		h.sleep(time.Hour)
 		told.want(t, "the wait does not poll")
@@ -35,16 +35,16 @@ func TestWaitForAnyObject(t *testing.T) {
 		way, stop := h.run(begin)
 		h.settle()
 		told.want(t, "a restart calls the handler again", "call, retry 0")
-		way.Drain()
+		way.DrainRequests()
 		h.sleep(time.Hour)
-		h.furnish("bath", "carpet")
-		for _, r := range way.Drain() {
+		h.editUndeclaredField("bath", "carpet")
+		for _, r := range way.DrainRequests() {
 			if r.Verb != "watch" {
 				t.Errorf("the wait must not send a request: %s %s", r.Verb, r.Path)
 			}
 		}
 		told.want(t, "an edit that does not match calls no handler")
-		h.furnish("bath", "ready")
+		h.editUndeclaredField("bath", "ready")
 		told.want(t, "an object that matches calls the handler", "call, retry 0", "done")
 		if left := h.progress("wait"); left != "" {
 			t.Errorf("the record must be removed: %s", left)
@@ -56,7 +56,7 @@ func TestWaitForAnyObject(t *testing.T) {
 // TestWaitForObjectWithoutNamespace shows that an object of a cluster-scoped kind is awaited by its name.
 func TestWaitForObjectWithoutNamespace(t *testing.T) {
 	inHousehold(t, func(h household) {
-		var told heard
+		var told childCalls
 		_, stop := h.run(func(s houseSel) {
 			s.Watches(&corev1.Namespace{})
 			s.OnCreate("wait", func(_ context.Context, c *houseChange) error {
@@ -125,7 +125,7 @@ func TestWaitForErrors(t *testing.T) {
 						return err
 					})
 				})
-				h.lodge("bath", "1")
+				h.createUnownedRoom("bath", "1")
 				h.build()
 				if failure == nil {
 					t.Fatalf("%s: want a failure", tc.reason)

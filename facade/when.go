@@ -38,7 +38,7 @@ func matchesOption[O Option](name string, matches any, missing bool) O {
 	if missing {
 		err = fmt.Errorf("%s: the function is nil: without a condition, leave %s out", name, name)
 	}
-	return inFamily[O](option{name: name, err: err, matches: matches, set: func(h *handlers.Handler) {
+	return withFamily[O](option{name: name, err: err, matches: matches, set: func(h *handlers.Handler) {
 		h.Words.Filters = append(slices.Clip(h.Words.Filters), requirements.Criterion{Text: name, OfChange: true})
 	}})
 }
@@ -72,7 +72,7 @@ func (s Selection[T]) changeFilterOf(chosen []option) (handlers.Filter, error) {
 
 // changeFilter returns a filter by a function that gets the whole change.
 func changeFilter[T client.Object](
-	of *codec.Codec[T], cluster clients, matches func(ctx context.Context, c *Change[T]) bool,
+	of *codec.Codec[T], cluster clientSet, matches func(ctx context.Context, c *Change[T]) bool,
 ) handlers.Filter {
 	return func(ctx context.Context, what *cause.Cause) (bool, error) {
 		c, err := changeOfFilter(ctx, of, cluster, what)
@@ -80,13 +80,13 @@ func changeFilter[T client.Object](
 			return false, err
 		}
 		// The errors of its method calls, such as of Patch, fail the filter.
-		return matches(ctx, c), c.end(nil)
+		return matches(ctx, c), c.finishCall(nil)
 	}
 }
 
 // changeOfFilter returns a change that can only be read: without Writes, methods that write return errors.
 func changeOfFilter[T client.Object](
-	ctx context.Context, of *codec.Codec[T], cluster clients, what *cause.Cause,
+	ctx context.Context, of *codec.Codec[T], cluster clientSet, what *cause.Cause,
 ) (*Change[T], error) {
 	object, err := what.Object.Value()
 	if err != nil {
@@ -108,13 +108,13 @@ func (s Selection[T]) addEventFilter(h *handlers.Handler, chosen []option) error
 			return false, err
 		}
 		c.ID = id // a filter has no handler to take it from
-		return matches(ctx, eventOf(c, what.Type)), c.end(nil)
+		return matches(ctx, newWatchEvent(c, what.Type)), c.finishCall(nil)
 	})
 	return nil
 }
 
 // addRequestFilter turns WhenRequest into a filter of the handler.
-func (fn admitting[T]) addRequestFilter(s Selection[T], h *handlers.Handler, chosen []option) error {
+func (fn admissionRegistration[T]) addRequestFilter(s Selection[T], h *handlers.Handler, chosen []option) error {
 	matches, given, err := matcherOf[func(ctx context.Context, a *Admission[T]) bool](chosen)
 	if !given {
 		return err
@@ -124,7 +124,7 @@ func (fn admitting[T]) addRequestFilter(s Selection[T], h *handlers.Handler, cho
 	h.Matches = func(ctx context.Context, call *handlers.Invocation) (bool, error) {
 		a, err := fn.newAdmission(ctx, s, &handlers.Invocation{
 			Handler: described, Cause: call.Cause, Resource: call.Resource, Admission: call.Admission,
-			Given: call.Admission.Body(),
+			Given: call.Admission.ReviewedObject(),
 		}, nil)
 		if err != nil {
 			return false, err

@@ -162,9 +162,9 @@ func callIn(
 		t.Fatalf("setting up: %v", err)
 	}
 	handler := plan[0].Handler
-	what := &cause.Cause{Reason: handler.Reason, Object: jsontext.Of(body), Old: old}
+	what := &cause.Cause{Reason: handler.Reason, Object: jsontext.NewFromValue(body), Old: old}
 	what.Diff = diff.Compute(toValue(old), body["spec"])
-	a := execution.New(handler, what, body)
+	a := execution.NewAttempt(handler, what, body)
 	a.Account.Started, a.Call.Events = time.Unix(1000, 0), &recorder{}
 	for _, change := range tune {
 		change(a)
@@ -172,7 +172,7 @@ func callIn(
 	if _, err := adapters.New(handler, nil).Reconcile(ctx, a); err != nil {
 		t.Fatalf("calling the handler: %v", err)
 	}
-	a.End()
+	a.CloseForChanges()
 	return a
 }
 

@@ -34,17 +34,17 @@ var errOnlyReading = errors.New("a filter can neither change the object nor post
 // A panic, or an invalid object afterwards, fails the handler when it returns. A status that the API server rejects is
 // logged, and the rest is written.
 func (c *Change[T]) Patch(change func(object T)) {
-	c.do(func() error {
+	c.runLocked(func() error {
 		if c.call.Writes == nil {
 			return errOnlyReading
 		}
-		err := c.remember(c.codec.Transform(change, c.lists()))
+		err := c.rememberPatch(c.codec.Transform(change, c.listRules()))
 		if err == nil {
 			// Show the change in the handler's object, too, which was decoded before. Take it out of the search for
 			// changes without Patch.
-			c.original.Look()
+			c.original.DetectChanges()
 			err = codec.Call(func() error { change(c.Object); return nil })
-			c.original.Take()
+			c.original.RecordContent()
 		}
 		return c.patchError(err)
 	})
@@ -54,29 +54,29 @@ func (c *Change[T]) Patch(change func(object T)) {
 // the function and fails the handler when it returns, [Permanent] ones permanently. A failure after a conflict discards
 // all unwritten patches.
 func (c *Change[T]) TryPatch(change func(object T) error) {
-	c.do(func() error {
+	c.runLocked(func() error {
 		if c.call.Writes == nil {
 			return errOnlyReading
 		}
-		c.original.Look()
+		c.original.DetectChanges()
 		// The function changes a copy, so that c.Object is unchanged if it fails.
 		var tried T
 		err := codec.Call(func() error { tried = c.codec.Copy(c.Object); return change(tried) })
 		if err == nil {
-			err = c.remember(c.codec.TryTransform(change, c.lists()))
+			err = c.rememberPatch(c.codec.TryTransform(change, c.listRules()))
 		}
 		if err == nil {
-			c.codec.Replace(c.Object, tried)
-			c.original.Take()
+			c.codec.ReplaceContent(c.Object, tried)
+			c.original.RecordContent()
 		}
 		return c.patchError(err)
 	})
 }
 
-// remember keeps a change of the object for the next write. The change cannot remove the operator's finalizer, which
+// rememberPatch keeps a change of the object for the next write. The change cannot remove the operator's finalizer, which
 // holds the object for delete handlers.
-func (c *Change[T]) remember(change patching.Transform) error {
-	return c.call.Writes.Remember(patching.GuardFinalizers(c.cluster.finalizer, change))
+func (c *Change[T]) rememberPatch(change patching.Transform) error {
+	return c.call.Writes.AddTransform(patching.GuardFinalizers(c.cluster.finalizer, change))
 }
 
 // patchError adds the object and the handler to an error.
@@ -84,14 +84,14 @@ func (c *Change[T]) patchError(err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("patching object %s by handler %q: %w", c.name(), c.ID, err)
+	return fmt.Errorf("patching object %s by handler %q: %w", c.objectName(), c.ID, err)
 }
 
 // SetResult sets the value for status.<id>, written if the handler succeeds; nil means none. An object is merged into
 // the existing value. The CRD schema must allow the field, or the API server drops it silently. A value that does not
 // encode to JSON fails the handler permanently. Kopf: the function's return value.
 func (c *Change[T]) SetResult(value any) {
-	c.do(func() error {
+	c.runLocked(func() error {
 		if c.call.Writes == nil {
 			return errOnlyReading
 		}
@@ -113,13 +113,13 @@ func (c *Change[T]) SetResult(value any) {
 // server.
 func (c *Change[T]) Flush(ctx context.Context) error {
 	switch {
-	case c.byHand():
+	case c.hasNoCall():
 		return errByHand
 	case c.call.Writes == nil:
 		return errOnlyReading
 	}
 	if err := c.call.Writes.Flush(ctx); err != nil {
-		return fmt.Errorf("flushing object %s by handler %q: %w", c.name(), c.ID, err)
+		return fmt.Errorf("flushing object %s by handler %q: %w", c.objectName(), c.ID, err)
 	}
 	return nil
 }
@@ -166,8 +166,8 @@ func (c handlerStatus) Update(
 	return c.through(object, true, func() error { return c.SubResourceClient.Update(ctx, object, opts...) })
 }
 
-// clientOf returns a client that checks updates of the handled object. Filters get the client itself.
-func (c *Change[T]) clientOf(cluster clients) client.Client {
+// checkedClient returns a client that checks updates of the handled object. Filters get the client itself.
+func (c *Change[T]) checkedClient(cluster clientSet) client.Client {
 	next := cluster.client
 	if c.mistakes == nil || next == nil {
 		return next
@@ -185,14 +185,14 @@ func (c *Change[T]) clientOf(cluster clients) client.Client {
 		if err != nil || c.call.Resource == nil || kind != c.call.Resource.GroupVersionKind {
 			return update()
 		}
-		return c.noteErased(object, status, update)
+		return c.noteErasedFields(object, status, update)
 	}}
 }
 
-// noteErased makes an update, and logs once for the handler if it erased fields of the handled object. An update
+// noteErasedFields makes an update, and logs once for the handler if it erased fields of the handled object. An update
 // without an effect, such as a dry run, does not change the resource version.
-func (c *Change[T]) noteErased(object client.Object, status bool, update func() error) error {
-	version, fields := object.GetResourceVersion(), c.erased(object, status)
+func (c *Change[T]) noteErasedFields(object client.Object, status bool, update func() error) error {
+	version, fields := object.GetResourceVersion(), c.erasedFields(object, status)
 	err := update()
 	if err != nil || len(fields) == 0 || object.GetResourceVersion() == version ||
 		!c.mistakes.erased.CompareAndSwap(false, true) {
@@ -204,12 +204,12 @@ func (c *Change[T]) noteErased(object client.Object, status bool, update func() 
 	return nil
 }
 
-// erased returns the fields that an update erases. It needs the handled object in exactly the version that the update
+// erasedFields returns the fields that an update erases. It needs the handled object in exactly the version that the update
 // replaces, and returns nothing otherwise.
-func (c *Change[T]) erased(object client.Object, status bool) []string {
-	for _, known := range []*jsontext.Object{c.newest(), c.call.Cause.Object} {
-		if known.String("metadata", "uid") != string(object.GetUID()) ||
-			known.String("metadata", "resourceVersion") != object.GetResourceVersion() {
+func (c *Change[T]) erasedFields(object client.Object, status bool) []string {
+	for _, known := range []*jsontext.LazyObject{c.newestObject(), c.call.Cause.Object} {
+		if known.StringAt("metadata", "uid") != string(object.GetUID()) ||
+			known.StringAt("metadata", "resourceVersion") != object.GetResourceVersion() {
 			continue
 		}
 		body, err := known.Value()
@@ -218,7 +218,7 @@ func (c *Change[T]) erased(object client.Object, status bool) []string {
 		}
 		// An update of the main resource ignores the status if it is a subresource, and an update of the status all
 		// other fields.
-		return codec.Erased(body, object, func(key string) bool {
+		return codec.ErasedFields(body, object, func(key string) bool {
 			switch key {
 			case "apiVersion", "kind", "metadata":
 				return false

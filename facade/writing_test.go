@@ -18,7 +18,7 @@ import (
 // applied returns an object after the patches of an attempt.
 func applied(t *testing.T, a *execution.Attempt, to map[string]any) map[string]any {
 	t.Helper()
-	patch := patching.Patch{Transforms: a.Remembered()}
+	patch := patching.Patch{Transforms: a.UnwrittenTransforms()}
 	result, err := patch.ApplyTo(to)
 	if err != nil {
 		t.Fatalf("applying the patch: %v", err)
@@ -205,7 +205,7 @@ func TestPatchesThatFail(t *testing.T) {
 			if d := cmp.Diff(body(map[string]any{"size": int64(1)}), a.Call.Object); d != "" {
 				t.Errorf("the working copy must not be changed\n-want, +got:\n%s", d)
 			}
-			if len(a.Remembered()) > 0 {
+			if len(a.UnwrittenTransforms()) > 0 {
 				t.Error("a failed patch must not be written")
 			}
 		})
@@ -227,7 +227,7 @@ func TestPatchOfFailedAttempt(t *testing.T) {
 		c.Patch(func(w *Widget) { w.Status.Host = "h" })
 		return errors.New("failed afterwards")
 	})
-	if a := call(t, op, body(nil), nil); len(a.Remembered()) != 1 {
+	if a := call(t, op, body(nil), nil); len(a.UnwrittenTransforms()) != 1 {
 		t.Error("the patches of a failed attempt must be written, too")
 	}
 }
@@ -242,7 +242,7 @@ func TestGoroutinesLeftBehind(t *testing.T) {
 	if _, err := kopf.Result[string](c, "fn"); err == nil {
 		t.Error("a handler that has returned must not read results")
 	}
-	if len(a.Remembered()) > 0 || a.Result() != nil || c.Object.Status.Host != "" {
+	if len(a.UnwrittenTransforms()) > 0 || a.ResultToWrite() != nil || c.Object.Status.Host != "" {
 		t.Error("a handler that has returned must not change its object")
 	}
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/vectors"
 )
 
-// TestBurialByStaleView shows that a suspended process that holds a stale object does not remove records of live
+// TestRemovalByStaleView shows that a suspended process that holds a stale object does not remove records of live
 // peers. Otherwise, other operators would act beside them.
-func TestBurialByStaleView(t *testing.T) {
+func TestRemovalByStaleView(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, vectors.Fields{}, peering.Member{})
@@ -23,10 +23,10 @@ func TestBurialByStaleView(t *testing.T) {
 		object := b.existing(api, "", "default")
 		me := peering.Member{
 			Self: peering.Self{Identity: "me", Priority: 9, Elects: true}, Name: "default",
-		}.Join(t.Context(), object, peering.NewLock("me", "default"))
+		}.JoinObject(t.Context(), object, peering.NewLock("me", "default"))
 		write := func() map[string]any {
 			t.Helper()
-			seen, err := object.Put(t.Context(), "him", peering.Record{
+			seen, err := object.WriteRecord(t.Context(), "him", peering.PeerRecord{
 				Lifetime: time.Minute, LastSeen: time.Now(), Runtime: "x",
 			})
 			if err != nil {

@@ -11,28 +11,28 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/peering"
 )
 
-// hurried is a peering object that another client changes, too: the watch reports its change before the answer
+// racingObject is a peering object that another client changes, too: the watch reports its change before the answer
 // arrives.
-type hurried struct{ member *peering.Membership }
+type racingObject struct{ member *peering.Membership }
 
-func (h *hurried) PatchStatus(ctx context.Context, status map[string]any, _ string) (map[string]any, error) {
+func (h *racingObject) PatchStatus(ctx context.Context, status map[string]any, _ string) (map[string]any, error) {
 	version := func(number int) map[string]any {
 		return map[string]any{
 			"metadata": map[string]any{"name": "default", "resourceVersion": strconv.Itoa(number)}, "status": status,
 		}
 	}
-	h.member.Observe(version(2))
+	h.member.ObserveObject(version(2))
 	return version(1), nil
 }
 
-// TestNewsBeforeTheAnswer shows that an event before the answer counts as soon as the record is confirmed, because
+// TestEventBeforeTheAnswer shows that an event before the answer counts as soon as the record is confirmed, because
 // the event is not repeated.
-func TestNewsBeforeTheAnswer(t *testing.T) {
+func TestEventBeforeTheAnswer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		object, gate := &hurried{}, &door{}
+		object, gate := &racingObject{}, &recordingGate{}
 		self := peering.Self{Identity: "me"}
-		object.member = peering.Member{Self: self, Name: "default"}.Join(t.Context(), object, gate)
+		object.member = peering.Member{Self: self, Name: "default"}.JoinObject(t.Context(), object, gate)
 		if err := object.member.Touch(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -46,11 +46,11 @@ func TestNewsBeforeTheAnswer(t *testing.T) {
 	})
 }
 
-// door is a gate that records whether it is closed.
-type door struct{ closed atomic.Bool }
+// recordingGate is a gate that records whether it is closed.
+type recordingGate struct{ closed atomic.Bool }
 
 // Set records whether the gate is closed.
-func (d *door) Set(closed bool) { d.closed.Store(closed) }
+func (d *recordingGate) Set(closed bool) { d.closed.Store(closed) }
 
 // AllowWritesUntil does nothing.
-func (d *door) AllowWritesUntil(time.Time) {}
+func (d *recordingGate) AllowWritesUntil(time.Time) {}

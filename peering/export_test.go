@@ -7,7 +7,7 @@ import (
 )
 
 // Hostname is exported for its test vectors.
-var Hostname = hostname
+var Hostname = specificHostname
 
 // React applies one state of the object as Kopf does: it removes expired records, and writes the own record when the
 // first blocker expires, unless the context ends before.
@@ -15,7 +15,7 @@ func (m *Membership) React(ctx context.Context, object map[string]any) error {
 	if metadata, _ := object["metadata"].(map[string]any); metadata["name"] != m.state.member.Name {
 		return nil
 	}
-	m.Observe(object)
+	m.ObserveObject(object)
 	var err error
 	if len(m.state.expired) > 0 {
 		err = m.removeExpired(ctx)
@@ -27,15 +27,15 @@ func (m *Membership) React(ctx context.Context, object map[string]any) error {
 	case <-ctx.Done():
 		return err
 	case <-time.After(time.Until(m.state.wakeAt)):
-		return errors.Join(err, m.touch(ctx))
+		return errors.Join(err, m.writeOwnRecord(ctx))
 	}
 }
 
 // Touch writes the record. Run must not do so at the same time.
-func (m *Membership) Touch(ctx context.Context) error { return m.touch(ctx) }
+func (m *Membership) Touch(ctx context.Context) error { return m.writeOwnRecord(ctx) }
 
 // Leave removes the own record.
 func (m *Membership) Leave(ctx context.Context) error {
-	_, err := m.patchRecord(ctx, Record{})
+	_, err := m.patchRecord(ctx, PeerRecord{})
 	return err
 }

@@ -46,17 +46,17 @@ func (r *registry) PatchStatus(_ context.Context, status map[string]any, _ strin
 	}, nil
 }
 
-// barrier is a gate that records the end of the permission to write.
-type barrier struct {
+// fencedGate is a gate that records the end of the permission to write.
+type fencedGate struct {
 	closed atomic.Bool
 	end    atomic.Pointer[time.Time]
 }
 
 // Set records whether the gate is closed.
-func (b *barrier) Set(closed bool) { b.closed.Store(closed) }
+func (b *fencedGate) Set(closed bool) { b.closed.Store(closed) }
 
 // AllowWritesUntil records the end.
-func (b *barrier) AllowWritesUntil(end time.Time) { b.end.Store(&end) }
+func (b *fencedGate) AllowWritesUntil(end time.Time) { b.end.Store(&end) }
 
 // TestFenceBeforeTheEndOfTheRecord shows that the gate closes and the permission to write ends two seconds before the
 // record, but not before half of its lifetime. The lifetime counts from when the last confirmed record was sent:
@@ -69,10 +69,10 @@ func TestFenceBeforeTheEndOfTheRecord(t *testing.T) {
 		t.Run(lifetime.String(), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				object, gate, began := &registry{lag: 200 * time.Millisecond}, &barrier{}, time.Now()
+				object, gate, began := &registry{lag: 200 * time.Millisecond}, &fencedGate{}, time.Now()
 				member := peering.Member{
 					Self: peering.Self{Identity: "me"}, Name: "default", Lifetime: lifetime,
-				}.Join(t.Context(), object, gate)
+				}.JoinObject(t.Context(), object, gate)
 				if err := member.Touch(t.Context()); err != nil {
 					t.Fatal(err)
 				}
@@ -124,11 +124,11 @@ func TestExpiredRecords(t *testing.T) {
 				if tc.runtime != nil {
 					him["runtime"], him["busy"] = tc.runtime, int64(1)
 				}
-				object, gate := &registry{others: map[string]any{"him": him}}, &barrier{}
+				object, gate := &registry{others: map[string]any{"him": him}}, &fencedGate{}
 				member := peering.Member{
 					Self: peering.Self{Identity: "me"}, Name: "default", Skew: tc.skew,
 					Lifetime: time.Hour,
-				}.Join(t.Context(), object, gate)
+				}.JoinObject(t.Context(), object, gate)
 				if err := member.Touch(t.Context()); err != nil {
 					t.Fatal(err)
 				}
@@ -156,10 +156,10 @@ func TestRecordsWithoutTime(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				him := map[string]any{"priority": int64(9), "lifetime": int64(60)}
-				object, gate := &registry{others: map[string]any{"him": him}}, &barrier{}
+				object, gate := &registry{others: map[string]any{"him": him}}, &fencedGate{}
 				member := peering.Member{
 					Self: peering.Self{Identity: "me"}, Name: "default", KopfRules: tc.rules,
-				}.Join(t.Context(), object, gate)
+				}.JoinObject(t.Context(), object, gate)
 				ctx, cancel := context.WithCancel(t.Context())
 				done := make(chan struct{})
 				go func() { defer close(done); member.Run(ctx) }()

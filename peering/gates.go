@@ -8,18 +8,18 @@ import (
 // CombinedGate derives the state of one gate from several parts. All methods may be called concurrently.
 type CombinedGate struct {
 	mu    sync.Mutex
-	gate  Gate
+	gate  WriteGate
 	byAll bool // closed only if all parts are closed; otherwise one closed part is enough
 	parts map[*GatePart]struct{}
 }
 
 // ClosedByAny returns a combined gate that is closed while any of its parts is closed. Writes end with the first part.
-func ClosedByAny(gate Gate) *CombinedGate {
+func ClosedByAny(gate WriteGate) *CombinedGate {
 	return &CombinedGate{gate: gate, parts: map[*GatePart]struct{}{}}
 }
 
 // ClosedByAll returns a combined gate that is closed while all of its parts are closed. Writes end with the last part.
-func ClosedByAll(gate Gate) *CombinedGate {
+func ClosedByAll(gate WriteGate) *CombinedGate {
 	return &CombinedGate{gate: gate, parts: map[*GatePart]struct{}{}, byAll: true}
 }
 
@@ -30,8 +30,8 @@ type GatePart struct {
 	end      time.Time // zero has no limit
 }
 
-// Add returns a new part, which is open. It does not change the gate before its first call.
-func (c *CombinedGate) Add() *GatePart {
+// AddPart returns a new part, which is open. It does not change the gate before its first call.
+func (c *CombinedGate) AddPart() *GatePart {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	part := &GatePart{combined: c}
@@ -41,22 +41,22 @@ func (c *CombinedGate) Add() *GatePart {
 
 // Set closes the part, or opens it.
 func (p *GatePart) Set(closed bool) {
-	p.combined.update(func() { p.closed = closed })
+	p.combined.updatePart(func() { p.closed = closed })
 }
 
 // AllowWritesUntil sets the end of the part.
 func (p *GatePart) AllowWritesUntil(end time.Time) {
-	p.combined.update(func() { p.end = end })
+	p.combined.updatePart(func() { p.end = end })
 }
 
 // Remove removes the part from its gate. A gate without parts is open.
 func (p *GatePart) Remove() {
-	p.combined.update(func() { delete(p.combined.parts, p) })
+	p.combined.updatePart(func() { delete(p.combined.parts, p) })
 }
 
-// update changes a part and applies the resulting state to the gate. The lock is held during both, so that the gate
+// updatePart changes a part and applies the resulting state to the gate. The lock is held during both, so that the gate
 // always receives the states in the order of the changes.
-func (c *CombinedGate) update(change func()) {
+func (c *CombinedGate) updatePart(change func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	change()
@@ -83,7 +83,7 @@ func (c *CombinedGate) update(change func()) {
 func endsBefore(a, b time.Time) bool { return !a.IsZero() && (b.IsZero() || a.Before(b)) }
 
 // Gates are several gates that are always set to the same state.
-type Gates []Gate
+type Gates []WriteGate
 
 // Set closes all gates, or opens them.
 func (g Gates) Set(closed bool) {

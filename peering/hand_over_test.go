@@ -21,13 +21,13 @@ import (
 func TestHandOver(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := newTown(t)
+		w := newSimulation(t)
 		defer w.end()
-		low := w.settle("low", 1, 0)
+		low := w.startOperator("low", 1, 0)
 		low.takeLong(30 * time.Second)
 		time.Sleep(5 * time.Second)
 		w.want("an operator alone acts", "low")
-		high := w.settle("high", 2, 0)
+		high := w.startOperator("high", 2, 0)
 		time.Sleep(20 * time.Second)
 		w.want("no operator begins while an attempt is running")
 		time.Sleep(20 * time.Second)
@@ -46,10 +46,10 @@ func TestEquals(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				w := newTown(t)
+				w := newSimulation(t)
 				defer w.end()
 				for _, identity := range order {
-					w.settle(identity, 7, 0)
+					w.startOperator(identity, 7, 0)
 					time.Sleep(10 * time.Second)
 				}
 				w.want("the smaller identity acts", "a")
@@ -67,9 +67,9 @@ func TestLostOperators(t *testing.T) {
 			t.Run(fmt.Sprint(clock, dies), func(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
-					w := newTown(t)
+					w := newSimulation(t)
 					defer w.end()
-					high, _ := w.settle("high", 2, clock), w.settle("low", 1, 0)
+					high, _ := w.startOperator("high", 2, clock), w.startOperator("low", 1, 0)
 					time.Sleep(3*time.Minute + 7*time.Second)
 					w.want("the higher priority acts with any clock", "high")
 					if high.cutOff(true); dies {
@@ -95,10 +95,10 @@ func TestTurbulence(t *testing.T) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				w, random := newTown(t), rand.New(rand.NewPCG(seed, 1))
+				w, random := newSimulation(t), rand.New(rand.NewPCG(seed, 1))
 				defer w.end()
 				for i, priority := range []int{3, 1, 2, 3, random.IntN(5)} {
-					w.settle(fmt.Sprintf("%c-%d", 'e'-rune(i), priority), priority,
+					w.startOperator(fmt.Sprintf("%c-%d", 'e'-rune(i), priority), priority,
 						time.Duration(random.IntN(121)-60)*time.Second)
 				}
 				for range 20 {
@@ -111,9 +111,9 @@ func TestTurbulence(t *testing.T) {
 }
 
 // disturb kills, replaces or cuts off an operator at random. It always leaves one operator alone.
-func (w *town) disturb(random *rand.Rand) {
+func (w *operatorSimulation) disturb(random *rand.Rand) {
 	w.mu.Lock()
-	alive := slices.DeleteFunc(slices.Clone(w.all), func(r *resident) bool { return r.dead })
+	alive := slices.DeleteFunc(slices.Clone(w.all), func(r *simulatedOperator) bool { return r.dead })
 	quiet := time.Since(w.acting)
 	w.mu.Unlock()
 	if most := 2*peering.DefaultLifetime + 20*time.Second; quiet > most {
@@ -123,7 +123,7 @@ func (w *town) disturb(random *rand.Rand) {
 	switch clock := one.clock; random.IntN(3) {
 	case 0:
 		one.die()
-		w.settle(one.name()+"'", one.member.Self.Priority, clock)
+		w.startOperator(one.name()+"'", one.member.Self.Priority, clock)
 	case 1:
 		one.cutOff(true)
 		time.AfterFunc(time.Duration(random.IntN(150))*time.Second, func() { one.cutOff(false) })
@@ -144,14 +144,14 @@ func (w *town) disturb(random *rand.Rand) {
 func TestTakeOverWait(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := newTown(t)
+		w := newSimulation(t)
 		defer w.end()
 		w.bench.server.Edit(w.bench.resource, "", "default", func(object map[string]any) {
 			object["status"] = map[string]any{"python": map[string]any{
 				"priority": int64(1), "lifetime": int64(3600), "lastseen": time.Now().UTC().Format(time.RFC3339),
 			}}
 		})
-		w.settle("high", 2, 0)
+		w.startOperator("high", 2, 0)
 		time.Sleep(4 * time.Second)
 		w.want("no operator acts while a peer of Kopf may act")
 		time.Sleep(2 * time.Second)
@@ -176,7 +176,7 @@ func TestBeats(t *testing.T) {
 				var refused atomic.Bool
 				b.connection.Before = func(context.Context, memapi.Request) error {
 					if refused.Load() {
-						return memapi.Refusal(500)
+						return memapi.NewRefusal(500)
 					}
 					return nil
 				}
@@ -185,13 +185,13 @@ func TestBeats(t *testing.T) {
 				go func() { defer close(done); b.member.Run(ctx) }()
 				time.Sleep(10 * time.Minute)
 				synctest.Wait()
-				if n := len(b.connection.Drain()); n < c.least || n > c.most {
+				if n := len(b.connection.DrainRequests()); n < c.least || n > c.most {
 					t.Errorf("%d records in 10 minutes, want %d to %d", n, c.least, c.most)
 				}
 				refused.Store(true)
 				time.Sleep(2 * time.Minute)
 				synctest.Wait()
-				if n := len(b.connection.Drain()); n < 60 || n > 121 {
+				if n := len(b.connection.DrainRequests()); n < 60 || n > 121 {
 					t.Errorf("%d attempts within two minutes of refusals", n)
 				}
 				cancel()

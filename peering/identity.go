@@ -23,10 +23,10 @@ type Person struct {
 	Random string
 }
 
-// Identity returns the name of an operator among its peers: $POD_ID, or a text from the person. A record that is
+// OperatorIdentity returns the name of an operator among its peers: $POD_ID, or a text from the person. A record that is
 // written by hand, such as to pause all operators, does not have a process, so its identity is always the same. Kopf:
 // detect_own_id.
-func Identity(pod string, p Person, byHand bool) string {
+func OperatorIdentity(pod string, p Person, byHand bool) string {
 	switch who := p.User + "@" + p.Host; {
 	case pod != "":
 		return pod
@@ -40,9 +40,9 @@ func Identity(pod string, p Person, byHand bool) string {
 // alphabet has the characters of the random texts in Kopf's identities. Kopf omits the letter "g", so this does, too.
 const alphabet = "abcdefhijklmnopqrstuvwxyz0123456789"
 
-// Present returns the person of this process. Unknown values are replaced by "unknown".
-func Present(ctx context.Context) Person {
-	p := Person{User: "unknown", Started: time.Now(), Random: random(3)}
+// CurrentProcess returns the person of this process. Unknown values are replaced by "unknown".
+func CurrentProcess(ctx context.Context) Person {
+	p := Person{User: "unknown", Started: time.Now(), Random: randomText(3)}
 	if account, err := user.Current(); err == nil {
 		p.User = account.Username
 	}
@@ -50,13 +50,13 @@ func Present(ctx context.Context) Person {
 	if err != nil {
 		name = "unknown"
 	}
-	p.Host = hostname(name, lookUp(ctx, name))
+	p.Host = specificHostname(name, lookUpHostnames(ctx, name))
 	return p
 }
 
-// random returns a text of random characters from the alphabet. It only has to differ between processes that one user
+// randomText returns a text of random characters from the alphabet. It only has to differ between processes that one user
 // starts in the same second, so the small bias of the modulo does not matter.
-func random(length int) string {
+func randomText(length int) string {
 	bytes := make([]byte, length)
 	_, _ = rand.Read(bytes) // it does not fail
 	for i, b := range bytes {
@@ -65,9 +65,9 @@ func random(length int) string {
 	return string(bytes)
 }
 
-// lookUp returns the names that the resolver has for a host, and nil if it fails. Names of one address can be missing:
+// lookUpHostnames returns the names that the resolver has for a host, and nil if it fails. Names of one address can be missing:
 // an identity must never prevent the start of an operator.
-func lookUp(ctx context.Context, name string) (names []string) {
+func lookUpHostnames(ctx context.Context, name string) (names []string) {
 	// A cluster without reverse DNS can let a look-up hang. The operator waits for its identity before it joins.
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
@@ -87,9 +87,9 @@ func lookUp(ctx context.Context, name string) (names []string) {
 	return names
 }
 
-// hostname returns the most specific name of a host, by Kopf's rules: the first known name with dots, else the first
+// specificHostname returns the most specific name of a host, by Kopf's rules: the first known name with dots, else the first
 // one without dots, else its own name. IP addresses, names of reverse DNS and "localhost" do not count.
-func hostname(own string, known []string) string {
+func specificHostname(own string, known []string) string {
 	dotted := slices.IndexFunc(known, func(name string) bool {
 		return strings.Contains(name, ".") && !strings.HasSuffix(name, ".arpa") && net.ParseIP(name) == nil
 	})

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Verdict is the result of [Judge]: the demands of the peers' records. All lists are sorted by identity.
-type Verdict struct {
+// PeerVerdict is the result of [JudgeRecords]: the demands of the peers' records. All lists are sorted by identity.
+type PeerVerdict struct {
 	// Blockers are the live peers for which the operator must pause.
 	Blockers []string
 	// Equals are the blockers of the same priority, which pause as well.
@@ -23,8 +23,8 @@ type Verdict struct {
 	Wake time.Time
 }
 
-// Paused reports whether the operator must pause for a peer.
-func (v Verdict) Paused() bool { return len(v.Blockers) > 0 }
+// IsPaused reports whether the operator must pause for a peer.
+func (v PeerVerdict) IsPaused() bool { return len(v.Blockers) > 0 }
 
 // Self is the operator in its own view.
 type Self struct {
@@ -37,36 +37,36 @@ type Self struct {
 	Elects bool
 }
 
-// Judge returns the demands of all records in a peering object. The result depends only on the records and the time, so
+// JudgeRecords returns the demands of all records in a peering object. The result depends only on the records and the time, so
 // all operators reach the same decision from the same records.
-func Judge(self Self, records map[string]Record, now time.Time) (v Verdict) {
+func JudgeRecords(self Self, records map[string]PeerRecord, now time.Time) (v PeerVerdict) {
 	// The order makes the lists comparable: callers detect changes by them.
 	for _, identity := range slices.Sorted(maps.Keys(records)) {
 		record := records[identity]
 		switch {
 		// A record ends at its last moment, not after it: Kopf compares in the same way.
-		case !record.Expires().After(now):
+		case !record.ExpiresAt().After(now):
 			v.Expired = append(v.Expired, identity)
 			continue
 		case identity == self.Identity:
 			continue
-		case record.Priority < self.Priority || self.precedes(identity, record):
-			v.addYielding(identity, record)
+		case record.Priority < self.Priority || self.takesPrecedence(identity, record):
+			v.addYieldingPeer(identity, record)
 			continue
 		case record.Priority == self.Priority:
 			v.Equals = append(v.Equals, identity)
 		}
 		v.Blockers = append(v.Blockers, identity)
-		if expires := record.Expires(); v.Wake.IsZero() || expires.Before(v.Wake) {
+		if expires := record.ExpiresAt(); v.Wake.IsZero() || expires.Before(v.Wake) {
 			v.Wake = expires
 		}
 	}
 	return v
 }
 
-// addYielding adds a peer that must pause for the operator, unless it reports that it is idle already. Records of Kopf
+// addYieldingPeer adds a peer that must pause for the operator, unless it reports that it is idle already. Records of Kopf
 // do not have the fields for that.
-func (v *Verdict) addYielding(identity string, record Record) {
+func (v *PeerVerdict) addYieldingPeer(identity string, record PeerRecord) {
 	switch {
 	case record.Runtime == "" || record.Busy == nil:
 		v.Silent = append(v.Silent, identity)
@@ -75,7 +75,7 @@ func (v *Verdict) addYielding(identity string, record Record) {
 	}
 }
 
-// precedes reports whether the operator acts rather than a peer of the same priority.
-func (s Self) precedes(identity string, record Record) bool {
+// takesPrecedence reports whether the operator acts rather than a peer of the same priority.
+func (s Self) takesPrecedence(identity string, record PeerRecord) bool {
 	return s.Elects && record.Runtime != "" && record.Priority == s.Priority && s.Identity < identity
 }

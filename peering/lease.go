@@ -26,34 +26,34 @@ const (
 // Lease closes a gate when the process may have lost the lease of its manager unnoticed, such as after a suspension: an
 // elector may need until its RenewDeadline to notice that another process leads.
 //
-// With [Lease.Around], the gate follows the renewals of the lease. Otherwise, [Lease.Run] closes the gate when the
+// With [Lease.WrapLock], the gate follows the renewals of the lease. Otherwise, [Lease.WatchForSuspensions] closes the gate when the
 // process was suspended for longer than the slack of a manager's default timing, until its elector has decided.
 type Lease struct {
 	mu    sync.Mutex
 	lock  resourcelock.Interface // nil unless a lock is wrapped
-	gate  Gate                   // nil before it is set
+	gate  WriteGate              // nil before it is set
 	until time.Time              // zero has no limit
 }
 
-// Around returns a lock that reports its renewals: the gate allows writes for seven eighths of the duration of each
+// WrapLock returns a lock that reports its renewals: the gate allows writes for seven eighths of the duration of each
 // lease, from when its renewal was sent. The rest is for requests that are under way.
-func (l *Lease) Around(lock resourcelock.Interface) resourcelock.Interface {
+func (l *Lease) WrapLock(lock resourcelock.Interface) resourcelock.Interface {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.lock = lock
-	return seenLock{Interface: lock, lease: l}
+	return observedLock{Interface: lock, lease: l}
 }
 
-// Follow sets the gate that follows the lease, and replaces the one before.
-func (l *Lease) Follow(gate Gate) {
+// SetGate sets the gate that follows the lease, and replaces the one before.
+func (l *Lease) SetGate(gate WriteGate) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.gate = gate
 	gate.AllowWritesUntil(l.until)
 }
 
-// allow sets the time when the permission to write ends.
-func (l *Lease) allow(until time.Time) {
+// allowWritesUntil sets the time when the permission to write ends.
+func (l *Lease) allowWritesUntil(until time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.until = until; l.gate != nil {
@@ -61,8 +61,8 @@ func (l *Lease) allow(until time.Time) {
 	}
 }
 
-// Run detects suspensions of the process until the context ends. It returns at once if the lease wraps a lock.
-func (l *Lease) Run(ctx context.Context) {
+// WatchForSuspensions detects suspensions of the process until the context ends. It returns at once if the lease wraps a lock.
+func (l *Lease) WatchForSuspensions(ctx context.Context) {
 	l.mu.Lock()
 	seen := l.lock != nil
 	l.mu.Unlock()
@@ -77,14 +77,14 @@ func (l *Lease) Run(ctx context.Context) {
 		now := time.Now()
 		// The elector may still believe that it leads. It needs a full lease duration to renew the lease or to end the
 		// process.
-		if stood := between(last, now); stood > slack {
+		if stood := elapsedBetween(last, now); stood > slack {
 			logging.Warn(logf.FromContext(ctx), "Pausing operations, as the process stood still for longer than its "+
 				"lease allows, and another process may lead", "stood", stood.String(), "for", decided.String())
 			reopen = now.Add(decided)
 		}
 		// Until then, the permission is not extended.
 		if last = now; !now.Before(reopen) {
-			l.allow(now.Add(slack))
+			l.allowWritesUntil(now.Add(slack))
 		}
 		select {
 		case <-ctx.Done():
@@ -92,35 +92,35 @@ func (l *Lease) Run(ctx context.Context) {
 		}
 	}
 	// The loop does not extend the permission any more, and the last writes of the process must not be refused.
-	l.allow(time.Time{})
+	l.allowWritesUntil(time.Time{})
 }
 
-// between returns the time between two readings of the clock. It takes the larger of the two clocks: the monotonic
+// elapsedBetween returns the time between two readings of the clock. It takes the larger of the two clocks: the monotonic
 // clock can stop while the machine is suspended, but the wall clock continues. Round(0) removes the monotonic reading.
-func between(from, to time.Time) time.Duration {
+func elapsedBetween(from, to time.Time) time.Duration {
 	return max(to.Sub(from), to.Round(0).Sub(from.Round(0)))
 }
 
-// seenLock is a lock that reports its renewals to the lease. An elector acquires the lock by Create or Update, and
+// observedLock is a lock that reports its renewals to the lease. An elector acquires the lock by Create or Update, and
 // renews it by Update.
-type seenLock struct {
+type observedLock struct {
 	resourcelock.Interface
 
 	lease *Lease
 }
 
 // Create calls the lock.
-func (s seenLock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
-	return s.renew(ctx, record, s.Interface.Create)
+func (s observedLock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	return s.writeLease(ctx, record, s.Interface.Create)
 }
 
 // Update calls the lock.
-func (s seenLock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
-	return s.renew(ctx, record, s.Interface.Update)
+func (s observedLock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	return s.writeLease(ctx, record, s.Interface.Update)
 }
 
-// renew sets the end of the lease, if the API server confirms the write.
-func (s seenLock) renew(
+// writeLease sets the end of the lease, if the API server confirms the write.
+func (s observedLock) writeLease(
 	ctx context.Context, record resourcelock.LeaderElectionRecord,
 	write func(context.Context, resourcelock.LeaderElectionRecord) error,
 ) error {
@@ -132,9 +132,9 @@ func (s seenLock) renew(
 	// The end of the last confirmed renewal remains valid.
 	case err != nil:
 	case record.HolderIdentity == s.Identity():
-		s.lease.allow(sent.Add(duration - duration/8))
+		s.lease.allowWritesUntil(sent.Add(duration - duration/8))
 	default: // the process releases it
-		s.lease.allow(sent)
+		s.lease.allowWritesUntil(sent)
 	}
 	return err
 }

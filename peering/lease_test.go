@@ -37,8 +37,8 @@ func (l *fixedLock) Update(ctx context.Context, record resourcelock.LeaderElecti
 func TestLeaseFollowsRenewals(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		lock, gate, lease := &fixedLock{lag: time.Second}, &barrier{}, &peering.Lease{}
-		seen, began := lease.Around(lock), time.Now()
+		lock, gate, lease := &fixedLock{lag: time.Second}, &fencedGate{}, &peering.Lease{}
+		seen, began := lease.WrapLock(lock), time.Now()
 		record := resourcelock.LeaderElectionRecord{HolderIdentity: "me", LeaseDurationSeconds: 16}
 		wantEnd := func(reason string, want time.Duration) {
 			t.Helper()
@@ -46,7 +46,7 @@ func TestLeaseFollowsRenewals(t *testing.T) {
 				t.Errorf("%s: writes are allowed for %s, want %s", reason, got, want)
 			}
 		}
-		lease.Follow(gate)
+		lease.SetGate(gate)
 		if !gate.end.Load().IsZero() {
 			t.Error("a process that never led must not have a limit")
 		}
@@ -63,8 +63,8 @@ func TestLeaseFollowsRenewals(t *testing.T) {
 			t.Errorf("the elector gets the error %v", err)
 		}
 		wantEnd("a refused renewal does not extend the lease", 15*time.Second)
-		next := &barrier{}
-		lease.Follow(next)
+		next := &fencedGate{}
+		lease.SetGate(next)
 		if got := next.end.Load().Sub(began); got != 15*time.Second {
 			t.Errorf("another gate is allowed to write for %s", got)
 		}
@@ -74,19 +74,19 @@ func TestLeaseFollowsRenewals(t *testing.T) {
 			t.Fatal(err)
 		}
 		wantEnd("a released lease ends at once", 3*time.Second)
-		lease.Run(t.Context()) // which returns, as the renewals are seen
+		lease.WatchForSuspensions(t.Context()) // which returns, as the renewals are seen
 	})
 }
 
 // frozenGate is a gate that can suspend the process once.
 type frozenGate struct {
-	barrier
+	fencedGate
 
 	freeze atomic.Int64 // a duration, applied once
 }
 
 func (g *frozenGate) AllowWritesUntil(end time.Time) {
-	g.barrier.AllowWritesUntil(end)
+	g.fencedGate.AllowWritesUntil(end)
 	time.Sleep(time.Duration(g.freeze.Swap(0)))
 }
 
@@ -113,10 +113,10 @@ func TestLeaseOfProcessThatStoodStill(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				gate, lease := &frozenGate{}, &peering.Lease{}
-				lease.Follow(gate)
+				lease.SetGate(gate)
 				ctx, cancel := context.WithCancel(t.Context())
 				done := make(chan struct{})
-				go func() { defer close(done); lease.Run(ctx) }()
+				go func() { defer close(done); lease.WatchForSuspensions(ctx) }()
 				time.Sleep(10*time.Minute + time.Millisecond)
 				if !gate.mayWrite() {
 					t.Fatal("the process was not suspended and must be allowed to write")

@@ -14,7 +14,7 @@ import (
 )
 
 // Lock makes a manager's leader election follow a peering: the process leads while the lock is open. A membership sets
-// the lock as its [Gate]; before that, it is closed.
+// the lock as its [WriteGate]; before that, it is closed.
 //
 // An elector notices the loss of leadership only after its RenewDeadline, and then ends the process at once. Handlers
 // that must stop in an orderly way need another gate, which is closed at the same time.
@@ -28,7 +28,7 @@ type Lock struct {
 
 var (
 	_ resourcelock.Interface = (*Lock)(nil)
-	_ Gate                   = (*Lock)(nil)
+	_ WriteGate              = (*Lock)(nil)
 )
 
 // NewLock returns the lock of an operator in a peering of this name.

@@ -63,7 +63,7 @@ func TestCombinedGates(t *testing.T) {
 		end    time.Time
 	}
 	tests := map[string]struct {
-		combine func(peering.Gate) *peering.CombinedGate
+		combine func(peering.WriteGate) *peering.CombinedGate
 		parts   []part
 		want    part
 	}{
@@ -82,7 +82,7 @@ func TestCombinedGates(t *testing.T) {
 				combined := tc.combine(g)
 				var all []*peering.GatePart
 				for _, p := range order {
-					one := combined.Add()
+					one := combined.AddPart()
 					one.Set(p.closed)
 					one.AllowWritesUntil(p.end)
 					all = append(all, one)

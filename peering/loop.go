@@ -21,15 +21,15 @@ func KopfJitter() time.Duration {
 func (m *Membership) Run(ctx context.Context) {
 	defer m.removals.Wait()
 	for ctx.Err() == nil {
-		m.work(ctx)
+		m.processDueWork(ctx)
 	}
-	m.leave(context.WithoutCancel(ctx))
+	m.leavePeering(context.WithoutCancel(ctx))
 }
 
-// work makes the one request that is due, or waits until the next one is. Writing the own record has priority: peers
+// processDueWork makes the one request that is due, or waits until the next one is. Writing the own record has priority: peers
 // treat the operator as dead if it is late. A removal after a write uses the version of its answer, so the two do not
 // conflict.
-func (m *Membership) work(ctx context.Context) {
+func (m *Membership) processDueWork(ctx context.Context) {
 	m.mu.Lock()
 	s, now := &m.state, time.Now()
 	// The decision is made under the lock, the request without it: observations must not wait for the API server.
@@ -38,20 +38,20 @@ func (m *Membership) work(ctx context.Context) {
 	m.mu.Unlock()
 	switch {
 	case !write.After(now):
-		m.renew(ctx)
+		m.renewRecord(ctx)
 	case removes && !removal.After(now):
 		m.startRemoval(ctx)
 	default:
 		if removes && removal.Before(write) {
 			write = removal
 		}
-		m.wait(ctx, write.Sub(now), orIdle)
+		m.waitForWork(ctx, write.Sub(now), orIdle)
 	}
 }
 
-// wait waits until the limit, or until an observation or a decision wakes the loop. With orIdle, it also returns when
+// waitForWork waits until the limit, or until an observation or a decision wakes the loop. With orIdle, it also returns when
 // all attempts have ended.
-func (m *Membership) wait(ctx context.Context, limit time.Duration, orIdle bool) {
+func (m *Membership) waitForWork(ctx context.Context, limit time.Duration, orIdle bool) {
 	var idle <-chan struct{}
 	if orIdle && m.state.member.Idle != nil {
 		idle = m.state.member.Idle()
@@ -67,19 +67,19 @@ func (m *Membership) wait(ctx context.Context, limit time.Duration, orIdle bool)
 	}
 }
 
-// renew writes the record and logs that, unless keep-alives are omitted from the log. Errors have been reported
+// renewRecord writes the record and logs that, unless keep-alives are omitted from the log. Errors have been reported
 // already.
-func (m *Membership) renew(ctx context.Context) {
+func (m *Membership) renewRecord(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, m.requestTimeout())
 	defer cancel()
-	if err := m.touch(ctx); err == nil && !m.state.member.Stealth {
+	if err := m.writeOwnRecord(ctx); err == nil && !m.state.member.Stealth {
 		m.log.V(1).Info("Kept the peering record alive")
 	}
 }
 
 // requestTimeout returns how long one request may take. It leaves time for another request before the record is lost.
 func (m *Membership) requestTimeout() time.Duration {
-	return max(retryDelay, min(m.state.member.lifetime()/6, 10*time.Second))
+	return max(retryDelay, min(m.state.member.recordLifetime()/6, 10*time.Second))
 }
 
 // startRemoval removes expired records in the background, one request at a time. The loop does not wait for the answer,
@@ -127,11 +127,11 @@ func (m *Membership) removeExpired(ctx context.Context) error {
 	return nil
 }
 
-// leave closes the gate, waits for running attempts, and removes the record.
+// leavePeering closes the gate, waits for running attempts, and removes the record.
 //
 // Before the removal, the record reports that the operator is idle, because peers ignore the removal of a record that
 // reports attempts. This is written even if it was reported before: the answer may have been lost.
-func (m *Membership) leave(ctx context.Context) {
+func (m *Membership) leavePeering(ctx context.Context) {
 	m.mu.Lock()
 	s := &m.state
 	// From here on, decisions do not open the gate again.
@@ -146,20 +146,20 @@ func (m *Membership) leave(ctx context.Context) {
 	if !hasPlace {
 		return
 	}
-	limited, cancel := context.WithTimeout(ctx, s.member.lifetime())
+	limited, cancel := context.WithTimeout(ctx, s.member.recordLifetime())
 	defer cancel()
 	// The record is renewed while attempts run: peers must not start before they have ended.
 	for s.member.runningAttempts() > 0 {
 		if limited.Err() != nil {
 			return // the record expires by itself
 		}
-		m.work(limited)
+		m.processDueWork(limited)
 	}
 	ctx, stop := context.WithTimeout(ctx, leavingTimeout)
 	defer stop()
-	err := m.touch(ctx)
+	err := m.writeOwnRecord(ctx)
 	if err == nil {
-		_, err = m.patchRecord(ctx, Record{})
+		_, err = m.patchRecord(ctx, PeerRecord{})
 	}
 	if err != nil && !isRecordRefused(err) {
 		m.log.Error(err, "Failed to remove the peering record")

@@ -15,8 +15,8 @@ type Object interface {
 	PatchStatus(ctx context.Context, status map[string]any, resourceVersion string) (map[string]any, error)
 }
 
-// Gate is closed while the operator must not act. Its methods are called with locks held, so they must return quickly.
-type Gate interface {
+// WriteGate is closed while the operator must not act. Its methods are called with locks held, so they must return quickly.
+type WriteGate interface {
 	// Set closes the gate, or opens it. It may be called again with the same value.
 	Set(closed bool)
 	// AllowWritesUntil sets the time after which nothing may be written, because another operator may act then. The
@@ -66,8 +66,8 @@ type Member struct {
 	Stealth bool
 }
 
-// lifetime returns the lifetime of records, with its default.
-func (m Member) lifetime() time.Duration {
+// recordLifetime returns the lifetime of records, with its default.
+func (m Member) recordLifetime() time.Duration {
 	if m.Lifetime == 0 {
 		return DefaultLifetime
 	}
@@ -100,21 +100,21 @@ func (m Member) runningAttempts() int {
 //     not seen it begins no earlier than a second after its own record is published.
 type Membership struct {
 	object Object
-	gate   Gate
+	gate   WriteGate
 	log    logr.Logger
 	wake   chan struct{} // signals the loop that a request may be due; has room for one signal
 
 	removals sync.WaitGroup // of expired records, at most one at a time
 
 	mu     sync.Mutex
-	state  state
+	state  memberState
 	alarm  *time.Timer       // for decisions that change by time alone
 	logged map[string]string // by matter, to log each state once
 }
 
-// Join returns a membership in the object. Its gate is closed until the operator may act, unless it is already acting.
+// JoinObject returns a membership in the object. Its gate is closed until the operator may act, unless it is already acting.
 // The membership makes requests only in [Membership.Run].
-func (m Member) Join(ctx context.Context, object Object, gate Gate) *Membership {
+func (m Member) JoinObject(ctx context.Context, object Object, gate WriteGate) *Membership {
 	joined := &Membership{
 		object: object, gate: gate, log: logf.FromContext(ctx).WithValues("peering", m.Name),
 		wake: make(chan struct{}, 1), state: newState(m), logged: map[string]string{},
@@ -136,10 +136,10 @@ func (m *Membership) IsAnswered() bool {
 // Self returns the operator.
 func (m *Membership) Self() Self { return m.state.member.Self }
 
-// Records returns the newest records by identity, with the operator's own, and with expired ones until they are
+// NewestRecords returns the newest records by identity, with the operator's own, and with expired ones until they are
 // removed.
-func (m *Membership) Records() map[string]Record {
+func (m *Membership) NewestRecords() map[string]PeerRecord {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.state.peers.records(time.Now())
+	return m.state.peers.validRecords(time.Now())
 }

@@ -57,8 +57,8 @@ func (s Stored) PatchStatus(
 	return object.Object, err
 }
 
-// Put writes a record on behalf of a user, or removes it if the record does not have a lifetime. It returns the
+// WriteRecord writes a record on behalf of a user, or removes it if the record does not have a lifetime. It returns the
 // resulting object, and the errors of PatchStatus.
-func (s Stored) Put(ctx context.Context, identity string, record Record) (map[string]any, error) {
-	return s.PatchStatus(ctx, map[string]any{identity: record.encode()}, "")
+func (s Stored) WriteRecord(ctx context.Context, identity string, record PeerRecord) (map[string]any, error) {
+	return s.PatchStatus(ctx, map[string]any{identity: record.encodeFields()}, "")
 }

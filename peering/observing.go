@@ -6,30 +6,30 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
-// Observe evaluates an object from a watch or a list, and sets the gate.
-func (m *Membership) Observe(object map[string]any) {
+// ObserveObject evaluates an object from a watch or a list, and sets the gate.
+func (m *Membership) ObserveObject(object map[string]any) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := time.Now() // not before, because the lock may be held for long
-	m.observe(object, now)
-	m.decide(now)
+	m.evaluateObject(object, now)
+	m.applyDecision(now)
 }
 
-// observe evaluates the records of the object; the caller holds the lock. Objects with other names are ignored. Of an
+// evaluateObject evaluates the records of the object; the caller holds the lock. Objects with other names are ignored. Of an
 // object that is older than the newest one, only the last content of removed records is used.
-func (m *Membership) observe(object map[string]any, now time.Time) {
+func (m *Membership) evaluateObject(object map[string]any, now time.Time) {
 	metadata, _ := object["metadata"].(map[string]any)
 	if metadata["name"] != m.state.member.Name {
 		return
 	}
-	records, err := Decode(object, now)
+	records, err := DecodeRecords(object, now)
 	version, _ := metadata["resourceVersion"].(string)
 	if isOlder(version, m.state.version) {
 		m.state.peers.applyOlder(records, version)
 		return
 	}
 	m.reportMalformed(err)
-	m.reportRemoved(m.state.observe(records, version, now))
+	m.reportRemoved(m.state.storeObservation(records, version, now))
 }
 
 // ObserveAbsence makes the loop write the record, because the object seems to be missing. The answer to that write
@@ -49,14 +49,14 @@ func isOlder(version, than string) bool {
 	return err == nil && order < 0
 }
 
-// decide applies the current decision to the gate; the caller holds the lock.
-func (m *Membership) decide(now time.Time) {
+// applyDecision applies the current decision to the gate; the caller holds the lock.
+func (m *Membership) applyDecision(now time.Time) {
 	s := &m.state
 	if s.hasLeft {
 		return
 	}
 	before := s.record
-	s.step = s.decide(now)
+	s.step = s.nextStep(now)
 	if s.record == recordExpired && before != recordExpired {
 		m.reportExpired()
 	}
@@ -96,7 +96,7 @@ func (m *Membership) setAlarm(now time.Time) {
 		m.alarm = time.AfterFunc(time.Until(next), func() {
 			m.mu.Lock()
 			defer m.mu.Unlock()
-			m.decide(time.Now())
+			m.applyDecision(time.Now())
 		})
 	}
 }

@@ -49,7 +49,7 @@ func (a *answers) PatchStatus(_ context.Context, status map[string]any, _ string
 func TestDecisionWithTheAnswer(t *testing.T) {
 	t.Parallel()
 	gate, isOver, wasReleased := &pendingGate{}, atomic.Bool{}, atomic.Bool{}
-	m := Member{Self: testSelf, Name: "default"}.Join(t.Context(), &answers{}, gate)
+	m := Member{Self: testSelf, Name: "default"}.JoinObject(t.Context(), &answers{}, gate)
 	var others sync.WaitGroup
 	for range 3 {
 		others.Go(func() {
@@ -65,7 +65,7 @@ func TestDecisionWithTheAnswer(t *testing.T) {
 	}
 	time.Sleep(20 * time.Millisecond) // until all of them wait for the lock
 	for range 10 {
-		if err := m.touch(t.Context()); err != nil {
+		if err := m.writeOwnRecord(t.Context()); err != nil {
 			t.Error(err)
 		}
 	}
@@ -80,12 +80,12 @@ func TestDecisionWithTheAnswer(t *testing.T) {
 // wait for the lock. The test runs in real time, because virtual time stops while a goroutine waits for a lock.
 func TestObservationAfterWaiting(t *testing.T) {
 	t.Parallel()
-	m := Member{Self: testSelf, Name: "default"}.Join(t.Context(), nil, &testGate{})
+	m := Member{Self: testSelf, Name: "default"}.JoinObject(t.Context(), nil, &testGate{})
 	m.mu.Lock()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		m.Observe(map[string]any{
+		m.ObserveObject(map[string]any{
 			"metadata": map[string]any{"name": "default", "resourceVersion": "1"},
 			"status":   map[string]any{"him": map[string]any{}},
 		})
@@ -104,10 +104,10 @@ func TestAlarmAfterDelay(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		gate, began := &testGate{}, time.Now()
-		m := Member{Self: testSelf, Name: "default", Acting: true}.Join(t.Context(), nil, gate)
+		m := Member{Self: testSelf, Name: "default", Acting: true}.JoinObject(t.Context(), nil, gate)
 		time.Sleep(50 * time.Second)
 		m.mu.Lock()
-		m.state.publish(Record{Lifetime: time.Minute, LastSeen: began, Busy: ptr.To(1)}, began)
+		m.state.confirmPublished(PeerRecord{Lifetime: time.Minute, LastSeen: began, Busy: ptr.To(1)}, began)
 		m.setAlarm(began.Add(10 * time.Second))
 		m.mu.Unlock()
 		time.Sleep(time.Until(m.state.lostAt))
@@ -124,15 +124,15 @@ func TestAnswerAfterSuspension(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		gate := &testGate{}
-		m := Member{Self: testSelf, Name: "default", Acting: true}.Join(t.Context(), &answers{isAlone: true}, gate)
-		if err := m.touch(t.Context()); err != nil || gate.isClosed.Load() {
+		m := Member{Self: testSelf, Name: "default", Acting: true}.JoinObject(t.Context(), &answers{isAlone: true}, gate)
+		if err := m.writeOwnRecord(t.Context()); err != nil || gate.isClosed.Load() {
 			t.Fatalf("the operator does not act with its record: %v", err)
 		}
 		m.mu.Lock()
 		m.alarm.Stop() // a suspended process has no alarms
 		m.mu.Unlock()
 		time.Sleep(DefaultLifetime)
-		if err := m.touch(t.Context()); err != nil || !gate.isClosed.Load() {
+		if err := m.writeOwnRecord(t.Context()); err != nil || !gate.isClosed.Load() {
 			t.Fatalf("the operator acts at once after its record expired: %v", err)
 		}
 		time.Sleep(settling)

@@ -19,23 +19,23 @@ type peerTable struct {
 
 // peerEntry is one record with its observations.
 type peerEntry struct {
-	record    Record
+	record    PeerRecord
 	firstSeen time.Time // when this content appeared, by the local clock
 	version   string    // of the last object that had the record
 	isRemoved bool      // newer objects do not have it
 }
 
-// replace stores the records of a newer object, and returns the identities of records that were newly removed while
+// replaceRecords stores the records of a newer object, and returns the identities of records that were newly removed while
 // their operators acted.
 //
 // An operator of this framework reports that it is idle before it removes its record. If the record of an acting
 // operator is missing, another client has removed it, and the operator can be alive. Such a record stays valid until it
 // would have expired.
-func (p *peerTable) replace(records map[string]Record, version string, now time.Time) (removed []string) {
+func (p *peerTable) replaceRecords(records map[string]PeerRecord, version string, now time.Time) (removed []string) {
 	kept := make(map[string]peerEntry, len(records))
 	for identity, record := range records {
 		entry, found := p.all[identity]
-		if !found || !entry.record.equals(record) && !(p.datesUndated && entry.record.equalsUndated(record)) {
+		if !found || !entry.record.hasSameContent(record) && !(p.datesUndated && entry.record.hasSameUndatedContent(record)) {
 			// A changed record shows that its operator is alive now, whatever time it has.
 			entry = peerEntry{record: record, firstSeen: now}
 		}
@@ -44,7 +44,7 @@ func (p *peerTable) replace(records map[string]Record, version string, now time.
 	}
 	for identity, entry := range p.all {
 		_, found := records[identity]
-		if found || identity == p.own || !entry.record.acts() || !p.expiry(entry).After(now) {
+		if found || identity == p.own || !entry.record.isActing() || !p.expiryOf(entry).After(now) {
 			continue
 		}
 		if !entry.isRemoved {
@@ -61,21 +61,21 @@ func (p *peerTable) replace(records map[string]Record, version string, now time.
 // applyOlder evaluates an object that is older than the newest one. This happens if the answer to a write overtakes the
 // watch. The older object can have the last content of a record that was removed since: the report that its operator
 // was idle. Then the operator need not be waited for.
-func (p *peerTable) applyOlder(records map[string]Record, version string) {
+func (p *peerTable) applyOlder(records map[string]PeerRecord, version string) {
 	for identity, entry := range p.all {
 		record, found := records[identity]
-		if entry.isRemoved && found && !record.acts() && isOlder(entry.version, version) {
+		if entry.isRemoved && found && !record.isActing() && isOlder(entry.version, version) {
 			delete(p.all, identity)
 		}
 	}
 }
 
-// records returns the newest records with their ends by the local clock, including removed ones that are still valid.
-func (p *peerTable) records(now time.Time) map[string]Record {
-	known := make(map[string]Record, len(p.all))
+// validRecords returns the newest records with their ends by the local clock, including removed ones that are still valid.
+func (p *peerTable) validRecords(now time.Time) map[string]PeerRecord {
+	known := make(map[string]PeerRecord, len(p.all))
 	for identity, entry := range p.all {
 		record := entry.record
-		record.expiry = p.expiry(entry)
+		record.expiry = p.expiryOf(entry)
 		if !entry.isRemoved || record.expiry.After(now) {
 			known[identity] = record
 		}
@@ -83,12 +83,12 @@ func (p *peerTable) records(now time.Time) map[string]Record {
 	return known
 }
 
-// expiry returns when a record ends.
+// expiryOf returns when a record ends.
 //
 // A record of Kopf ends by its own time, because all of Kopf's operators evaluate it in this way. A peer of this
 // framework is alive as long as its record changes: the record ends when it has not changed for its lifetime by the
 // local clock. It ends earlier if it has expired by its own time for longer than clocks may differ.
-func (p *peerTable) expiry(entry peerEntry) time.Time {
+func (p *peerTable) expiryOf(entry peerEntry) time.Time {
 	own := entry.record.LastSeen.Add(entry.record.Lifetime)
 	if entry.record.Runtime == "" {
 		return own

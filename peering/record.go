@@ -18,8 +18,8 @@ import (
 // DefaultLifetime is the lifetime of records without one, as in Kopf.
 const DefaultLifetime = 60 * time.Second
 
-// Record is the report of one operator about itself, under its identity in the status of a peering object. Kopf: Peer.
-type Record struct {
+// PeerRecord is the report of one operator about itself, under its identity in the status of a peering object. Kopf: Peer.
+type PeerRecord struct {
 	// Priority decides which operator acts: the one with the highest priority.
 	Priority int
 	// Lifetime is how long the record is valid after LastSeen, in whole seconds.
@@ -36,8 +36,8 @@ type Record struct {
 	undated bool      // the record does not have a time
 }
 
-// Expires returns when the record ends, by the local clock if the record comes from a membership.
-func (r Record) Expires() time.Time {
+// ExpiresAt returns when the record ends, by the local clock if the record comes from a membership.
+func (r PeerRecord) ExpiresAt() time.Time {
 	if !r.expiry.IsZero() {
 		return r.expiry
 	}
@@ -45,26 +45,26 @@ func (r Record) Expires() time.Time {
 }
 
 // isIdle reports whether the operator has reported that no attempt is running or will start.
-func (r Record) isIdle() bool { return r.Busy != nil && *r.Busy == 0 }
+func (r PeerRecord) isIdle() bool { return r.Busy != nil && *r.Busy == 0 }
 
-// acts reports whether the record is of this framework and its operator does not report that it is idle.
-func (r Record) acts() bool { return r.Runtime != "" && r.Busy != nil && *r.Busy > 0 }
+// isActing reports whether the record is of this framework and its operator does not report that it is idle.
+func (r PeerRecord) isActing() bool { return r.Runtime != "" && r.Busy != nil && *r.Busy > 0 }
 
-// equals reports whether the records have the same content.
-func (r Record) equals(other Record) bool {
+// hasSameContent reports whether the records have the same content.
+func (r PeerRecord) hasSameContent(other PeerRecord) bool {
 	return r.Priority == other.Priority && r.Lifetime == other.Lifetime && r.LastSeen.Equal(other.LastSeen) &&
 		r.Runtime == other.Runtime && ptr.Equal(r.Busy, other.Busy)
 }
 
-// equalsUndated reports whether both records lack a time, and are equal otherwise. Decoding gives such records the
+// hasSameUndatedContent reports whether both records lack a time, and are equal otherwise. Decoding gives such records the
 // current time, which would make each observation look like a renewal.
-func (r Record) equalsUndated(other Record) bool {
+func (r PeerRecord) hasSameUndatedContent(other PeerRecord) bool {
 	other.LastSeen = r.LastSeen
-	return r.undated && other.undated && r.equals(other)
+	return r.undated && other.undated && r.hasSameContent(other)
 }
 
-// encode returns the record as it is stored. Without a lifetime, it returns nil, which removes the record.
-func (r Record) encode() any {
+// encodeFields returns the record as it is stored. Without a lifetime, it returns nil, which removes the record.
+func (r PeerRecord) encodeFields() any {
 	if r.Lifetime <= 0 {
 		return nil
 	}
@@ -83,14 +83,14 @@ func (r Record) encode() any {
 	return fields
 }
 
-// Decode returns the records in the status of a peering object by identity. Missing fields have defaults: priority 0,
+// DecodeRecords returns the records in the status of a peering object by identity. Missing fields have defaults: priority 0,
 // the [DefaultLifetime], and now as the time.
 //
 // # Errors
 //
 // The result omits malformed records. The error joins one error for each of them, with its identity and field.
-func Decode(object map[string]any, now time.Time) (map[string]Record, error) {
-	records, problems := map[string]Record{}, []error(nil)
+func DecodeRecords(object map[string]any, now time.Time) (map[string]PeerRecord, error) {
+	records, problems := map[string]PeerRecord{}, []error(nil)
 	status, ok := object["status"].(map[string]any)
 	if !ok && object["status"] != nil {
 		return records, fmt.Errorf("the status is a %T, not a mapping", object["status"])
@@ -108,7 +108,7 @@ func Decode(object map[string]any, now time.Time) (map[string]Record, error) {
 
 // decodeRecord decodes one record. Unknown fields are ignored. A malformed "busy" counts as absent, because Kopf's
 // operators do not validate it.
-func decodeRecord(value any, now time.Time) (r Record, err error) {
+func decodeRecord(value any, now time.Time) (r PeerRecord, err error) {
 	fields, ok := value.(map[string]any)
 	if !ok {
 		return r, fmt.Errorf("it is a %T, not a mapping", value)
@@ -118,12 +118,12 @@ func decodeRecord(value any, now time.Time) (r Record, err error) {
 	_, dated := fields["lastseen"]
 	r.LastSeen, r.undated = now, !dated
 	if value, given := fields["priority"]; given {
-		if priority, err = integer(value); err != nil {
+		if priority, err = parseInteger(value); err != nil {
 			return r, fmt.Errorf("field priority: %w", err)
 		}
 	}
 	if value, given := fields["lifetime"]; given {
-		if lifetime, err = seconds(value); err != nil {
+		if lifetime, err = parseSeconds(value); err != nil {
 			return r, fmt.Errorf("field lifetime: %w", err)
 		}
 	}
@@ -138,16 +138,16 @@ func decodeRecord(value any, now time.Time) (r Record, err error) {
 	}
 	r.Priority, r.Lifetime = int(priority), time.Duration(lifetime)*time.Second
 	r.Runtime, _ = fields["runtime"].(string)
-	if busy, err := integer(fields["busy"]); err == nil {
+	if busy, err := parseInteger(fields["busy"]); err == nil {
 		count := int(max(0, busy))
 		r.Busy = &count
 	}
 	return r, nil
 }
 
-// integer accepts whole numbers only. JSON decoders return floats for numbers such as 1.0; above 2^53, floats are not
+// parseInteger accepts whole numbers only. JSON decoders return floats for numbers such as 1.0; above 2^53, floats are not
 // exact.
-func integer(value any) (int64, error) {
+func parseInteger(value any) (int64, error) {
 	switch value := value.(type) {
 	case int64:
 		return value, nil
@@ -163,8 +163,8 @@ func integer(value any) (int64, error) {
 // time.Duration.
 const maxLifetime = 100 * 365 * 24 * 60 * 60
 
-// seconds accepts fractions, which are cut off, and texts of whole numbers, as Kopf does.
-func seconds(value any) (int64, error) {
+// parseSeconds accepts fractions, which are cut off, and texts of whole numbers, as Kopf does.
+func parseSeconds(value any) (int64, error) {
 	var number float64
 	switch value := value.(type) {
 	case int64:

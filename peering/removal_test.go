@@ -18,12 +18,12 @@ func TestRemovedRecord(t *testing.T) {
 		t.Run(removed, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				w := newTown(t)
+				w := newSimulation(t)
 				defer w.end()
-				low := w.settle("low", 1, 0)
+				low := w.startOperator("low", 1, 0)
 				low.takeLong(30 * time.Second)
 				time.Sleep(10 * time.Second)
-				high := w.settle("high", 2, 0)
+				high := w.startOperator("high", 2, 0)
 				acting := "low" // runs until 30 s, when the other one comes
 				if removed == "high" {
 					time.Sleep(30 * time.Second)
@@ -56,12 +56,12 @@ func TestRemovedRecordOfLostOperator(t *testing.T) {
 			t.Run(fmt.Sprint(clock, priority), func(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
-					w := newTown(t)
+					w := newSimulation(t)
 					defer w.end()
-					lost := w.settle("lost", 2, clock)
+					lost := w.startOperator("lost", 2, clock)
 					time.Sleep(3 * time.Minute)
 					lost.cutOff(true)
-					w.settle("next", priority, 0)
+					w.startOperator("next", priority, 0)
 					time.Sleep(2 * time.Second)
 					w.remove("lost")
 					time.Sleep(30 * time.Second)
@@ -78,11 +78,11 @@ func TestRemovedRecordOfLostOperator(t *testing.T) {
 func TestRemovedRecordAtRest(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := newTown(t)
+		w := newSimulation(t)
 		defer w.end()
-		high := w.settle("high", 3, 0)
-		w.settle("low", 1, 0)
-		idle := w.settle("idle", 2, 0)
+		high := w.startOperator("high", 3, 0)
+		w.startOperator("low", 1, 0)
+		idle := w.startOperator("idle", 2, 0)
 		time.Sleep(10 * time.Second)
 		idle.cutOff(true)
 		w.remove("idle")
@@ -97,7 +97,7 @@ func TestRemovedRecordAtRest(t *testing.T) {
 func TestRemovedRecordOvertaken(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := newTown(t)
+		w := newSimulation(t)
 		defer w.end()
 		var gate gate
 		api, err := memapi.NewClient(w.bench.server.Connect(), w.bench.resource)
@@ -107,13 +107,13 @@ func TestRemovedRecordOvertaken(t *testing.T) {
 		object := w.bench.existing(api, "", "default")
 		low := peering.Member{
 			Self: peering.Self{Identity: "low", Priority: 1, Elects: true}, Name: "default",
-		}.Join(t.Context(), object, &gate)
+		}.JoinObject(t.Context(), object, &gate)
 		if err := low.Touch(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		put := func(lifetime time.Duration, busy int) map[string]any {
 			t.Helper()
-			state, err := object.Put(t.Context(), "high", peering.Record{
+			state, err := object.WriteRecord(t.Context(), "high", peering.PeerRecord{
 				Priority: 2, Lifetime: lifetime, LastSeen: time.Now(), Runtime: "x", Busy: &busy,
 			})
 			if err != nil {
@@ -126,7 +126,7 @@ func TestRemovedRecordOvertaken(t *testing.T) {
 			state  map[string]any
 			closed bool
 		}{{acting, true}, {removed, true}, {before, true}, {resting, false}} {
-			low.Observe(one.state)
+			low.ObserveObject(one.state)
 			if time.Sleep(2 * time.Second); gate.closed.Load() != one.closed {
 				t.Errorf("after state %d, the gate is closed: %t", i, !one.closed)
 			}

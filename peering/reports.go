@@ -9,16 +9,16 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 )
 
-// isLogged stores the state of a matter, and reports whether it was the same before. So each state is logged once, and
+// wasLogged stores the state of a matter, and reports whether it was the same before. So each state is logged once, and
 // not with every renewal.
-func (m *Membership) isLogged(matter, text string) bool {
+func (m *Membership) wasLogged(matter, text string) bool {
 	before := m.logged[matter]
 	m.logged[matter] = text
 	return before == text
 }
 
-// notify calls the Notify function if there is one.
-func (m *Membership) notify(peers []string) {
+// callNotify calls the Notify function if there is one.
+func (m *Membership) callNotify(peers []string) {
 	if m.state.member.Notify != nil {
 		m.state.member.Notify(peers)
 	}
@@ -29,16 +29,16 @@ func (m *Membership) reportClosed(now time.Time) {
 	verdict := m.state.verdict
 	switch m.state.step {
 	case pauseForPeers:
-		if !m.isLogged("paused", "for peers") {
+		if !m.wasLogged("paused", "for peers") {
 			m.log.Info("Pausing operations in favour of peers", "peers", verdict.Blockers)
-			m.notify(verdict.Blockers)
+			m.callNotify(verdict.Blockers)
 		}
-		if equals := verdict.Equals; len(equals) > 0 && !m.isLogged("equals", "of "+equals[0]) {
+		if equals := verdict.Equals; len(equals) > 0 && !m.wasLogged("equals", "of "+equals[0]) {
 			m.warnEquals()
 		}
 	case awaitPeers:
-		if !m.isLogged("awaited", "peers") {
-			m.log.Info("Waiting until peers of lower rank are idle", "peers", m.state.awaited(now))
+		if !m.wasLogged("awaited", "peers") {
+			m.log.Info("Waiting until peers of lower rank are idle", "peers", m.state.awaitedPeers(now))
 		}
 	}
 }
@@ -59,7 +59,7 @@ func (m *Membership) warnEquals() {
 func (m *Membership) reportResumed() {
 	// Only a pause for peers has been notified, not a mere wait for idle peers.
 	if m.logged["paused"] != "" {
-		m.notify(nil)
+		m.callNotify(nil)
 	}
 	if m.logged["paused"] != "" || m.logged["awaited"] != "" {
 		m.log.Info("Resuming operations after the pause")
@@ -86,28 +86,28 @@ func (m *Membership) reportMalformed(err error) {
 	if err != nil {
 		text = err.Error()
 	}
-	if !m.isLogged("malformed", text) && err != nil {
+	if !m.wasLogged("malformed", text) && err != nil {
 		m.log.Error(err, "Ignored malformed peering records")
 	}
 }
 
 // reportFailed logs an error of writing the record that can be temporary. The write is retried.
 func (m *Membership) reportFailed(err error) {
-	if !m.isLogged("failed", err.Error()) {
+	if !m.wasLogged("failed", err.Error()) {
 		m.log.Error(err, "Failed to keep the peering record alive")
 	}
 }
 
 // reportUnavailable logs that the record cannot be stored, and whether the operator waits, stays paused, or acts alone.
 func (m *Membership) reportUnavailable(err error) {
-	if m.isLogged("alone", err.Error()) {
+	if m.wasLogged("alone", err.Error()) {
 		return
 	}
 	switch member := m.state.member; {
 	case member.Mandatory:
 		logging.Warn(m.log, "Waiting for a peering that can be used, as it is mandatory", "reason", err.Error())
 	// With Kopf's rules, the last known records are kept as they are; otherwise they expire.
-	case m.state.verdict.Paused():
+	case m.state.verdict.IsPaused():
 		until := "it is back"
 		if !member.KopfRules {
 			until = "it is back, or the records of its peers have ended"

@@ -73,22 +73,22 @@ func TestStalledRemoval(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				object, gate := &stalled{registry: registry{others: map[string]any{}}}, &barrier{}
+				object, gate := &stalled{registry: registry{others: map[string]any{}}}, &fencedGate{}
 				member := peering.Member{
 					Self: peering.Self{Identity: "me"}, Name: "default", Jitter: tc.jitter,
-				}.Join(t.Context(), object, gate)
+				}.JoinObject(t.Context(), object, gate)
 				ctx, cancel := context.WithCancel(t.Context())
 				done := make(chan struct{})
 				go func() { defer close(done); member.Run(ctx) }()
 				time.Sleep(54 * time.Second)
 				own := map[string]any{"me": map[string]any{"lifetime": int64(60), "busy": int64(1)}}
-				member.Observe(object.change(own))
+				member.ObserveObject(object.change(own))
 				synctest.Wait()
 				if object.running.Load() != 1 {
 					t.Fatal("an expired record must be removed")
 				}
 				if tc.isRemoved {
-					member.Observe(object.change(nil))
+					member.ObserveObject(object.change(nil))
 				}
 				before := object.writes()
 				time.Sleep(tc.within)
@@ -102,7 +102,7 @@ func TestStalledRemoval(t *testing.T) {
 					t.Errorf("removals must be repeated one by one: got %d, at once %t", object.removals.Load(),
 						object.areParallel.Load())
 				}
-				member.Observe(object.change(own))
+				member.ObserveObject(object.change(own))
 				if time.Sleep(3 * time.Second); object.running.Load() != 1 {
 					t.Fatal("an expired record must still be removed")
 				}

@@ -22,25 +22,25 @@ const (
 	recordExpired                        // the record could not be renewed in time
 )
 
-// step is a decision about the gate.
-type step int
+// gateStep is a decision about the gate.
+type gateStep int
 
 const (
-	keepGate      step = iota // the gate has the right state, or nothing is known yet
-	pauseForPeers             // a peer of a higher rank is alive
-	stopActing                // the peers may treat the operator as dead
-	publishFirst              // the record must report that the operator acts before it does
-	letSettle                 // the record is new
-	awaitPeers                // peers of a lower rank may still act
+	keepGate      gateStep = iota // the gate has the right state, or nothing is known yet
+	pauseForPeers                 // a peer of a higher rank is alive
+	stopActing                    // the peers may treat the operator as dead
+	publishFirst                  // the record must report that the operator acts before it does
+	letSettle                     // the record is new
+	awaitPeers                    // peers of a lower rank may still act
 	openGate
 )
 
-// state has the observations and writes of a member, and makes the decisions that follow. Its methods make no requests,
+// memberState has the observations and writes of a member, and makes the decisions that follow. Its methods make no requests,
 // do not wait and do not read the clock, so tests can call them with any time.
-type state struct {
+type memberState struct {
 	member  Member
 	peers   peerTable
-	verdict Verdict
+	verdict PeerVerdict
 	version string // of the newest object
 
 	record       recordState
@@ -58,7 +58,7 @@ type state struct {
 	isRemoving  bool      // a request that removes such records is running
 	nextRemoval time.Time
 
-	step      step
+	step      gateStep
 	isClosed  bool
 	actsAlone bool // it acts without a record
 	hasLeft   bool
@@ -68,24 +68,24 @@ type state struct {
 
 // newState returns the state before the first answer. An operator that already acts continues until a peer demands a
 // pause.
-func newState(m Member) state {
-	return state{
+func newState(m Member) memberState {
+	return memberState{
 		member: m, peers: peerTable{own: m.Self.Identity, skew: m.Skew, datesUndated: !m.KopfRules},
 		isClosed: !m.Acting, actsAlone: m.Acting,
 	}
 }
 
-// yields reports whether the operator stops acting, or has stopped. Otherwise it acts or is about to, and its record
+// isYielding reports whether the operator stops acting, or has stopped. Otherwise it acts or is about to, and its record
 // reports one attempt more than those that are running.
-func (s *state) yields() bool {
+func (s *memberState) isYielding() bool {
 	return s.hasLeft || s.step == pauseForPeers || s.step == stopActing
 }
 
-// decide updates the verdict and returns the next step for the gate.
-func (s *state) decide(now time.Time) step {
+// nextStep updates the verdict and returns the next step for the gate.
+func (s *memberState) nextStep(now time.Time) gateStep {
 	// With Kopf's rules, the verdict stays as it was while the object is missing: nothing can change it.
 	if s.record != recordUnavailable || !s.member.KopfRules {
-		s.judge(now)
+		s.updateVerdict(now)
 	}
 	if s.record == recordPublished {
 		if !s.lostAt.After(now) {
@@ -93,7 +93,7 @@ func (s *state) decide(now time.Time) step {
 		}
 		// The operator acted without a record, and a peer may have done the same. Its gate closes until that peer is
 		// idle.
-		if s.actsAlone && len(s.awaited(now)) > 0 {
+		if s.actsAlone && len(s.awaitedPeers(now)) > 0 {
 			s.isClosed = true
 		}
 		s.actsAlone = false
@@ -102,7 +102,7 @@ func (s *state) decide(now time.Time) step {
 	// The order is the precedence: a pause for peers comes before everything else, and each step towards opening
 	// requires the ones before it.
 	switch {
-	case s.verdict.Paused():
+	case s.verdict.IsPaused():
 		return pauseForPeers
 	case s.record == recordExpired, s.record == recordUnavailable && s.member.Mandatory:
 		return stopActing
@@ -113,21 +113,21 @@ func (s *state) decide(now time.Time) step {
 		return publishFirst
 	case isPublished && now.Before(s.joined.Add(settling)):
 		return letSettle
-	case len(s.awaited(now)) > 0:
+	case len(s.awaitedPeers(now)) > 0:
 		return awaitPeers
 	default:
 		return openGate
 	}
 }
 
-// judge updates the verdict by the records that are valid now.
-func (s *state) judge(now time.Time) {
-	s.verdict = Judge(s.member.Self, s.peers.records(now), now)
+// updateVerdict updates the verdict by the records that are valid now.
+func (s *memberState) updateVerdict(now time.Time) {
+	s.verdict = JudgeRecords(s.member.Self, s.peers.validRecords(now), now)
 }
 
-// awaited returns the peers of a lower rank that may still act. Silent peers count only for the configured wait,
+// awaitedPeers returns the peers of a lower rank that may still act. Silent peers count only for the configured wait,
 // because they never report that they are idle.
-func (s *state) awaited(now time.Time) []string {
+func (s *memberState) awaitedPeers(now time.Time) []string {
 	peers := s.verdict.Acting
 	if s.record == recordPublished && now.Before(s.joined.Add(s.member.Wait)) {
 		// The capacity is limited, so append copies and does not write into the verdict.
@@ -138,20 +138,20 @@ func (s *state) awaited(now time.Time) []string {
 
 // hasSettled reports whether the demands of the peers are known, and the peers had the time to react to the operator's
 // record. An operator that cannot store its record does not wait for that.
-func (s *state) hasSettled(now time.Time) bool {
+func (s *memberState) hasSettled(now time.Time) bool {
 	return s.record == recordUnavailable ||
 		s.record == recordPublished && !s.isMissing && !now.Before(s.joined.Add(settling))
 }
 
 // nextDecision returns when the decision can change by time alone. Zero means never.
-func (s *state) nextDecision(now time.Time) (next time.Time) {
+func (s *memberState) nextDecision(now time.Time) (next time.Time) {
 	var times []time.Time
 	if s.record == recordPublished {
 		times = append(times, s.lostAt, s.joined.Add(settling), s.joined.Add(s.member.Wait))
 	}
 	if s.isClosed {
-		for _, record := range s.peers.records(now) {
-			times = append(times, record.Expires())
+		for _, record := range s.peers.validRecords(now) {
+			times = append(times, record.ExpiresAt())
 		}
 	}
 	for _, at := range times {
@@ -162,16 +162,16 @@ func (s *state) nextDecision(now time.Time) (next time.Time) {
 	return next
 }
 
-// observe stores the records of the newest object. It returns the peers whose records were removed while they acted.
-func (s *state) observe(records map[string]Record, version string, now time.Time) (removed []string) {
+// storeObservation stores the records of the newest object. It returns the peers whose records were removed while they acted.
+func (s *memberState) storeObservation(records map[string]PeerRecord, version string, now time.Time) (removed []string) {
 	s.version = version
-	removed = s.peers.replace(records, version, now)
+	removed = s.peers.replaceRecords(records, version, now)
 	if s.record != recordUnknown && !s.hasLeft {
 		own, found := records[s.member.Self.Identity]
 		// Another client can have removed the record, or have overwritten it with an older one.
 		s.isMissing = s.record == recordUnavailable || !found || own.Busy == nil || *own.Busy != s.reported
 	}
-	s.judge(now)
+	s.updateVerdict(now)
 	s.wakeAt, s.expired = s.verdict.Wake, nil
 	for _, identity := range s.verdict.Expired {
 		// The own record is renewed instead.
@@ -182,27 +182,27 @@ func (s *state) observe(records map[string]Record, version string, now time.Time
 	return removed
 }
 
-// compose returns the record to write. Its number of attempts includes one while the operator may start more.
-func (s *state) compose(now time.Time) Record {
+// composeRecord returns the record to write. Its number of attempts includes one while the operator may start more.
+func (s *memberState) composeRecord(now time.Time) PeerRecord {
 	if s.isMissing {
-		s.restore(now)
+		s.extendRestoreDelay(now)
 	}
 	busy := s.member.runningAttempts()
-	if !s.yields() {
+	if !s.isYielding() {
 		busy++
 	}
 	if busy == 0 {
 		// The peers may act on this record before its answer arrives, so the operator must not act from now on.
 		s.reported = 0
 	}
-	return Record{
-		Priority: s.member.Self.Priority, Lifetime: s.member.lifetime(), LastSeen: now, Runtime: Runtime, Busy: &busy,
+	return PeerRecord{
+		Priority: s.member.Self.Priority, Lifetime: s.member.recordLifetime(), LastSeen: now, Runtime: Runtime, Busy: &busy,
 	}
 }
 
-// restore increases the delay of restoring a missing record. Kopf removes a record several times, once for each pending
+// extendRestoreDelay increases the delay of restoring a missing record. Kopf removes a record several times, once for each pending
 // event; the delay limits the requests if another client removes it repeatedly.
-func (s *state) restore(now time.Time) {
+func (s *memberState) extendRestoreDelay(now time.Time) {
 	// After ten seconds without a loss, the delay starts small again.
 	if now.After(s.restored.Add(10 * retryDelay)) {
 		s.restoreDelay = retryDelay / 32
@@ -210,11 +210,11 @@ func (s *state) restore(now time.Time) {
 	s.restored, s.restoreDelay = now, min(2*s.restoreDelay, retryDelay)
 }
 
-// publish stores that the API server has confirmed the record. It returns false if the record counts as lost already.
+// confirmPublished stores that the API server has confirmed the record. It returns false if the record counts as lost already.
 //
 // The end counts from when the request was sent. The settling time counts from now: a slow request may have stored the
 // record just before the answer.
-func (s *state) publish(record Record, now time.Time) bool {
+func (s *memberState) confirmPublished(record PeerRecord, now time.Time) bool {
 	lostAt := record.LastSeen.Add(max(record.Lifetime-margin, record.Lifetime/2))
 	if !lostAt.After(now) {
 		return false
@@ -226,23 +226,23 @@ func (s *state) publish(record Record, now time.Time) bool {
 	return true
 }
 
-// withdraw stores that the record cannot be stored.
-func (s *state) withdraw() {
+// markUnavailable stores that the record cannot be stored.
+func (s *memberState) markUnavailable() {
 	s.record, s.isMissing, s.lostAt, s.joined = recordUnavailable, false, time.Time{}, time.Time{}
 }
 
 // scheduleRenewal sets the next renewal after an attempt to write the record.
-func (s *state) scheduleRenewal(now time.Time, isRetrying bool) {
+func (s *memberState) scheduleRenewal(now time.Time, isRetrying bool) {
 	s.isRetrying = isRetrying
 	if s.nextRenewal = now.Add(retryDelay); !isRetrying {
 		// If the answer still has a blocker, its observation sets wakeAt again.
-		s.nextRenewal, s.wakeAt = now.Add(s.interval()), time.Time{}
+		s.nextRenewal, s.wakeAt = now.Add(s.renewalInterval()), time.Time{}
 	}
 }
 
-// interval returns the time between renewals. With a jitter, it is the lifetime less the jitter, as in Kopf.
-func (s *state) interval() time.Duration {
-	lifetime := s.member.lifetime()
+// renewalInterval returns the time between renewals. With a jitter, it is the lifetime less the jitter, as in Kopf.
+func (s *memberState) renewalInterval() time.Duration {
+	lifetime := s.member.recordLifetime()
 	if s.member.Jitter == nil {
 		return max(retryDelay, lifetime/3)
 	}
@@ -250,7 +250,7 @@ func (s *state) interval() time.Duration {
 }
 
 // nextWrite returns when the record must be written next. With orIdle, it must be written earlier if all attempts end.
-func (s *state) nextWrite(now time.Time) (at time.Time, orIdle bool) {
+func (s *memberState) nextWrite(now time.Time) (at time.Time, orIdle bool) {
 	at = s.nextRenewal
 	switch {
 	// After a failure, only the retry delay counts: an outdated record must not cause requests without a pause.
@@ -267,8 +267,8 @@ func (s *state) nextWrite(now time.Time) (at time.Time, orIdle bool) {
 	}
 	// An operator that acts must report at least one attempt. One that yields must report none as soon as its last
 	// attempt has ended.
-	switch isOutdated := s.yields() == (s.reported > 0); {
-	case isOutdated && s.yields() && s.member.runningAttempts() > 0:
+	switch isOutdated := s.isYielding() == (s.reported > 0); {
+	case isOutdated && s.isYielding() && s.member.runningAttempts() > 0:
 		return at, true
 	case isOutdated:
 		return now, false

@@ -14,43 +14,43 @@ var (
 )
 
 // peersOf returns the status of an object with the own record and one peer.
-func peersOf(priority int, runtime string, busy *int) map[string]Record {
-	return map[string]Record{
+func peersOf(priority int, runtime string, busy *int) map[string]PeerRecord {
+	return map[string]PeerRecord{
 		"me":  {Priority: 5, Lifetime: time.Minute, LastSeen: testStart, Runtime: Runtime, Busy: ptr.To(1)},
 		"him": {Priority: priority, Lifetime: time.Minute, LastSeen: testStart, Runtime: runtime, Busy: busy},
 	}
 }
 
 // published returns the state of a busy operator that published its record at the start.
-func published(m Member, records map[string]Record) state {
+func published(m Member, records map[string]PeerRecord) memberState {
 	m.Self = testSelf
 	s := newState(m)
-	s.publish(Record{Lifetime: time.Minute, LastSeen: testStart, Busy: ptr.To(1)}, testStart)
-	s.observe(records, "1", testStart)
+	s.confirmPublished(PeerRecord{Lifetime: time.Minute, LastSeen: testStart, Busy: ptr.To(1)}, testStart)
+	s.storeObservation(records, "1", testStart)
 	return s
 }
 
 // TestDecisions shows how the decision about the gate depends on the record, the peers and the time.
 func TestDecisions(t *testing.T) {
 	t.Parallel()
-	alone := map[string]Record{"me": peersOf(0, "", nil)["me"]}
+	alone := map[string]PeerRecord{"me": peersOf(0, "", nil)["me"]}
 	higher, lower, kopf := peersOf(9, "", nil), peersOf(1, Runtime, ptr.To(2)), peersOf(1, "", nil)
-	idle := func(s *state) {
+	idle := func(s *memberState) {
 		s.step = pauseForPeers
-		s.compose(testStart)
+		s.composeRecord(testStart)
 	}
 	waits := Member{Wait: 5 * time.Second}
 	for name, tc := range map[string]struct {
 		reason  string
 		member  Member
-		records map[string]Record
-		change  func(*state)
+		records map[string]PeerRecord
+		change  func(*memberState)
 		after   time.Duration
-		want    step
+		want    gateStep
 	}{
 		"NoAnswer": {
 			"an unknown record keeps the gate",
-			Member{}, alone, func(s *state) { s.record = recordUnknown }, 0, keepGate,
+			Member{}, alone, func(s *memberState) { s.record = recordUnknown }, 0, keepGate,
 		},
 		"New": {"a new record settles first, as removed records can come back", Member{}, alone, nil, 0, letSettle},
 		"Settled": {"an operator without peers opens the gate after it has settled",
@@ -59,7 +59,7 @@ func TestDecisions(t *testing.T) {
 			Member{Acting: true}, alone, nil, settling, keepGate},
 		"Idle": {
 			"an operator whose record says idle publishes first that it acts",
-			Member{}, alone, func(s *state) { s.reported = 0 }, settling, publishFirst,
+			Member{}, alone, func(s *memberState) { s.reported = 0 }, settling, publishFirst,
 		},
 		"IdleSoon": {"an operator with a pending report of idle publishes first that it acts",
 			Member{}, alone, idle, settling, publishFirst},
@@ -83,16 +83,16 @@ func TestDecisions(t *testing.T) {
 			Member{Acting: true}, alone, nil, time.Minute - margin, stopActing,
 		},
 		"NoObject": {"an operator without a peering object acts alone",
-			Member{}, nil, (*state).withdraw, 0, openGate},
+			Member{}, nil, (*memberState).markUnavailable, 0, openGate},
 		"NoMandatory": {"a missing mandatory object stops the operator",
-			Member{Mandatory: true}, nil, (*state).withdraw, 0, stopActing},
+			Member{Mandatory: true}, nil, (*memberState).markUnavailable, 0, stopActing},
 		"NoObjectAbove": {"a valid peer of a removed object pauses the operator",
-			Member{}, higher, (*state).withdraw, settling, pauseForPeers},
+			Member{}, higher, (*memberState).markUnavailable, settling, pauseForPeers},
 		"NoObjectLater": {"an expired peer of a removed object opens the gate",
-			Member{}, higher, (*state).withdraw, time.Minute, openGate},
+			Member{}, higher, (*memberState).markUnavailable, time.Minute, openGate},
 		"NoObjectRules": {
 			"by Kopf's rules, a peer of a removed object pauses without end",
-			Member{KopfRules: true}, higher, (*state).withdraw, time.Hour, pauseForPeers,
+			Member{KopfRules: true}, higher, (*memberState).markUnavailable, time.Hour, pauseForPeers,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -101,7 +101,7 @@ func TestDecisions(t *testing.T) {
 			if tc.change != nil {
 				tc.change(&s)
 			}
-			if got := s.decide(testStart.Add(tc.after)); got != tc.want {
+			if got := s.nextStep(testStart.Add(tc.after)); got != tc.want {
 				t.Errorf("%s: want step %d, got %d", tc.reason, tc.want, got)
 			}
 		})
@@ -116,11 +116,11 @@ func TestSettlingAfterTheAnswer(t *testing.T) {
 		t.Run(takes.String(), func(t *testing.T) {
 			t.Parallel()
 			s, answered := newState(Member{Self: testSelf}), testStart.Add(takes)
-			s.publish(Record{Lifetime: time.Minute, LastSeen: testStart, Busy: ptr.To(1)}, answered)
-			for after, want := range map[time.Duration]step{
+			s.confirmPublished(PeerRecord{Lifetime: time.Minute, LastSeen: testStart, Busy: ptr.To(1)}, answered)
+			for after, want := range map[time.Duration]gateStep{
 				0: letSettle, settling - 1: letSettle, settling: openGate,
 			} {
-				if got := s.decide(answered.Add(after)); got != want {
+				if got := s.nextStep(answered.Add(after)); got != want {
 					t.Errorf("%s after the answer: want step %d, got %d", after, want, got)
 				}
 			}
@@ -140,19 +140,19 @@ func TestNextWrites(t *testing.T) {
 		OrIdle bool
 	}
 	busy, jitter := Member{Busy: func() int { return 1 }}, func() time.Duration { return 7 * time.Second }
-	retry := func(s *state) { s.scheduleRenewal(testStart, true) }
-	missing := func(s *state) { s.isMissing, s.restored = true, testStart }
-	again := func(s *state) {
+	retry := func(s *memberState) { s.scheduleRenewal(testStart, true) }
+	missing := func(s *memberState) { s.isMissing, s.restored = true, testStart }
+	again := func(s *memberState) {
 		for range 2 {
 			s.isMissing = true
-			s.compose(testStart)
+			s.composeRecord(testStart)
 		}
 	}
-	soon := func(s *state) { s.wakeAt = testStart.Add(time.Second) }
+	soon := func(s *memberState) { s.wakeAt = testStart.Add(time.Second) }
 	for name, tc := range map[string]struct {
 		reason string
 		member Member
-		change func(*state)
+		change func(*memberState)
 		want   due
 	}{
 		"Renewal": {"a record is renewed after a third of its lifetime", Member{}, nil, due{20 * time.Second, false}},
@@ -161,24 +161,24 @@ func TestNextWrites(t *testing.T) {
 		"Retry": {"a failed request is retried after a second", Member{}, retry, due{time.Second, false}},
 		"RetryFirst": {
 			"a missing record does not speed up a retry",
-			Member{}, func(s *state) { retry(s); missing(s) }, due{time.Second, false},
+			Member{}, func(s *memberState) { retry(s); missing(s) }, due{time.Second, false},
 		},
 		"Missing": {"a missing record is written again at once", Member{}, missing, due{0, false}},
 		"MissingMore": {"a record that is removed repeatedly is written with a delay",
 			Member{}, again, due{125 * time.Millisecond, false}},
 		"Acting": {
 			"a record that says idle is updated at once when the operator acts",
-			Member{}, func(s *state) { s.reported = 0 }, due{0, false},
+			Member{}, func(s *memberState) { s.reported = 0 }, due{0, false},
 		},
 		"Pausing": {
 			"a pausing operator writes as soon as its attempts have ended",
-			busy, func(s *state) { s.step = pauseForPeers }, due{20 * time.Second, true},
+			busy, func(s *memberState) { s.step = pauseForPeers }, due{20 * time.Second, true},
 		},
 		"Paused": {"a paused operator without attempts reports at once that it is idle",
-			Member{}, func(s *state) { s.step = pauseForPeers }, due{0, false}},
+			Member{}, func(s *memberState) { s.step = pauseForPeers }, due{0, false}},
 		"Expiry": {"the record is written when the first peer expires", Member{}, soon, due{time.Second, false}},
 		"NoObject": {"without a peering object, the interval of renewals applies",
-			Member{}, (*state).withdraw, due{20 * time.Second, false}},
+			Member{}, (*memberState).markUnavailable, due{20 * time.Second, false}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -200,11 +200,11 @@ func TestNextWrites(t *testing.T) {
 func TestExpiredRecordsToRemove(t *testing.T) {
 	t.Parallel()
 	s := published(Member{}, peersOf(9, "", nil))
-	s.observe(peersOf(9, "", nil), "2", testStart.Add(time.Hour))
+	s.storeObservation(peersOf(9, "", nil), "2", testStart.Add(time.Hour))
 	if want := []string{"him"}; !cmp.Equal(want, s.expired) || s.version != "2" || !s.wakeAt.IsZero() {
 		t.Errorf("want to remove %v, got %v from version %s; wakes up at %s", want, s.expired, s.version, s.wakeAt)
 	}
-	s.observe(peersOf(9, "", nil), "3", testStart)
+	s.storeObservation(peersOf(9, "", nil), "3", testStart)
 	if want := testStart.Add(time.Minute); len(s.expired) > 0 || !s.wakeAt.Equal(want) {
 		t.Errorf("want to wake up at %s, got %s, and to remove %v", want, s.wakeAt, s.expired)
 	}

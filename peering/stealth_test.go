@@ -47,7 +47,7 @@ func TestStealth(t *testing.T) {
 				time.Sleep(10 * time.Minute)
 				cancel()
 				<-done
-				if len(b.connection.Drain()) < 10 {
+				if len(b.connection.DrainRequests()) < 10 {
 					t.Error("the record is not kept alive")
 				}
 				if logs := strings.Contains(log.text.String(), "alive"); logs == stealth {

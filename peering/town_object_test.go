@@ -8,16 +8,18 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/peering"
 )
 
-func (w *town) object() map[string]any { return w.bench.server.Object(w.bench.resource, "", "default") }
+func (w *operatorSimulation) object() map[string]any {
+	return w.bench.server.Object(w.bench.resource, "", "default")
+}
 
-func (w *town) history() []map[string]any {
+func (w *operatorSimulation) history() []map[string]any {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Clip(w.states)
 }
 
 // remove removes a record, as people do, and suspended operators of Kopf.
-func (w *town) remove(identity string) {
+func (w *operatorSimulation) remove(identity string) {
 	w.bench.server.Edit(w.bench.resource, "", "default", func(object map[string]any) {
 		delete(object["status"].(map[string]any), identity)
 	})
@@ -27,7 +29,7 @@ func (w *town) remove(identity string) {
 }
 
 // has returns whether the object has a record of the operator.
-func (w *town) has(identity string) bool {
+func (w *operatorSimulation) has(identity string) bool {
 	status, _ := w.object()["status"].(map[string]any)
 	return status[identity] != nil
 }
@@ -37,7 +39,7 @@ type skewed struct {
 	peering.Object
 
 	ahead time.Duration
-	town  *town
+	town  *operatorSimulation
 }
 
 func (s skewed) PatchStatus(

@@ -15,25 +15,25 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/vectors"
 )
 
-// town runs several operators that share one peering object. It checks that no two of them act at the same time.
-type town struct {
+// operatorSimulation runs several operators that share one peering object. It checks that no two of them act at the same time.
+type operatorSimulation struct {
 	t      *testing.T
 	bench  *bench
 	mu     sync.Mutex
-	all    []*resident
+	all    []*simulatedOperator
 	log    []string
 	acting time.Time        // when an operator acted last
 	states []map[string]any // the states of the object after each write
 }
 
-func newTown(t *testing.T) *town {
+func newSimulation(t *testing.T) *operatorSimulation {
 	t.Helper()
-	return &town{t: t, bench: newBench(t, vectors.Fields{}, peering.Member{}), acting: time.Now()}
+	return &operatorSimulation{t: t, bench: newBench(t, vectors.Fields{}, peering.Member{}), acting: time.Now()}
 }
 
-// resident is one operator: a gate, attempts while it is open, a clock, and a connection.
-type resident struct {
-	town       *town
+// simulatedOperator is one operator: a gate, attempts while it is open, a clock, and a connection.
+type simulatedOperator struct {
+	town       *operatorSimulation
 	member     peering.Member
 	clock      time.Duration // how far its clock is ahead
 	takes      time.Duration // how long an attempt takes
@@ -49,10 +49,10 @@ type resident struct {
 	done    chan struct{}
 }
 
-// settle starts an operator.
-func (w *town) settle(identity string, priority int, clock time.Duration) *resident {
+// startOperator starts an operator.
+func (w *operatorSimulation) startOperator(identity string, priority int, clock time.Duration) *simulatedOperator {
 	w.t.Helper()
-	r := &resident{
+	r := &simulatedOperator{
 		town: w, clock: clock, takes: time.Second, connection: w.bench.server.Connect(), done: make(chan struct{}),
 	}
 	r.connection.Before = func(ctx context.Context, _ memapi.Request) error {
@@ -74,19 +74,19 @@ func (w *town) settle(identity string, priority int, clock time.Duration) *resid
 	w.mu.Unlock()
 	var ctx context.Context
 	ctx, r.stop = context.WithCancel(w.t.Context())
-	go r.live(ctx)
+	go r.runOperator(ctx)
 	return r
 }
 
-// live runs the operator until it is stopped or dies.
-func (r *resident) live(ctx context.Context) {
+// runOperator runs the operator until it is stopped or dies.
+func (r *simulatedOperator) runOperator(ctx context.Context) {
 	defer close(r.done)
 	api, err := memapi.NewClient(r.connection, r.town.bench.resource)
 	if err != nil {
 		r.town.t.Error(err)
 		return
 	}
-	membership := r.member.Join(ctx, skewed{r.town.bench.existing(api, "", "default"), r.clock, r.town}, r)
+	membership := r.member.JoinObject(ctx, skewed{r.town.bench.existing(api, "", "default"), r.clock, r.town}, r)
 	var parts sync.WaitGroup
 	defer parts.Wait()
 	parts.Go(func() { membership.Run(ctx) })
@@ -100,27 +100,27 @@ func (r *resident) live(ctx context.Context) {
 }
 
 // watch passes the states of the object to the operator with a delay, like a watch. Then it passes the present state.
-func (r *resident) watch(ctx context.Context, membership *peering.Membership) {
+func (r *simulatedOperator) watch(ctx context.Context, membership *peering.Membership) {
 	for heard := r.town.history(); ctx.Err() == nil; time.Sleep(300 * time.Millisecond) {
-		if !r.hears() {
+		if !r.isConnected() {
 			continue
 		}
 		all := r.town.history()
 		for _, object := range append(all[len(heard):], r.town.object()) {
-			membership.Observe(shifted(object, -r.clock))
+			membership.ObserveObject(shifted(object, -r.clock))
 		}
 		heard = all
 	}
 }
 
-func (r *resident) hears() bool {
+func (r *simulatedOperator) isConnected() bool {
 	r.town.mu.Lock()
 	defer r.town.mu.Unlock()
 	return !r.cut && !r.dead
 }
 
 // attempt runs an attempt if the gate is open, and reports an error if another operator is running one.
-func (r *resident) attempt() {
+func (r *simulatedOperator) attempt() {
 	r.town.mu.Lock()
 	if r.closed || r.dead || !r.end.IsZero() && !time.Now().Before(r.end) {
 		r.town.mu.Unlock()
@@ -148,15 +148,15 @@ func (r *resident) attempt() {
 }
 
 // takeLong sets how long attempts take.
-func (r *resident) takeLong(takes time.Duration) {
+func (r *simulatedOperator) takeLong(takes time.Duration) {
 	r.town.mu.Lock()
 	defer r.town.mu.Unlock()
 	r.takes = takes
 }
 
-func (r *resident) name() string { return r.member.Self.Identity }
+func (r *simulatedOperator) name() string { return r.member.Self.Identity }
 
-func (r *resident) Set(closed bool) {
+func (r *simulatedOperator) Set(closed bool) {
 	r.town.mu.Lock()
 	defer r.town.mu.Unlock()
 	if r.closed != closed {
@@ -165,19 +165,19 @@ func (r *resident) Set(closed bool) {
 	r.closed = closed
 }
 
-func (r *resident) AllowWritesUntil(end time.Time) {
+func (r *simulatedOperator) AllowWritesUntil(end time.Time) {
 	r.town.mu.Lock()
 	defer r.town.mu.Unlock()
 	r.end = end
 }
 
-func (r *resident) busy() int {
+func (r *simulatedOperator) busy() int {
 	r.town.mu.Lock()
 	defer r.town.mu.Unlock()
 	return r.running
 }
 
-func (r *resident) idling() <-chan struct{} {
+func (r *simulatedOperator) idling() <-chan struct{} {
 	r.town.mu.Lock()
 	defer r.town.mu.Unlock()
 	if r.idle == nil {
@@ -190,7 +190,7 @@ func (r *resident) idling() <-chan struct{} {
 }
 
 // open returns the operators that may act.
-func (w *town) open() (names []string) {
+func (w *operatorSimulation) open() (names []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, r := range w.all {
@@ -201,21 +201,23 @@ func (w *town) open() (names []string) {
 	return names
 }
 
-func (w *town) want(when string, names ...string) {
+func (w *operatorSimulation) want(when string, names ...string) {
 	w.t.Helper()
 	if got := w.open(); !slices.Equal(got, names) {
 		w.t.Errorf("%s, %s: want %v to act, got %v\n%s", w.now(), when, names, got, strings.Join(w.log, "\n"))
 	}
 }
 
-func (w *town) now() string { return time.Since(w.bench.began).Round(time.Millisecond).String() }
+func (w *operatorSimulation) now() string {
+	return time.Since(w.bench.began).Round(time.Millisecond).String()
+}
 
-func (w *town) note(format string, args ...any) {
+func (w *operatorSimulation) note(format string, args ...any) {
 	w.log = append(w.log, w.now()+" "+fmt.Sprintf(format, args...))
 }
 
 // cutOff stops or resumes the answers to the operator.
-func (r *resident) cutOff(cut bool) {
+func (r *simulatedOperator) cutOff(cut bool) {
 	r.town.mu.Lock()
 	defer r.town.mu.Unlock()
 	r.town.note("%s cut off %t", r.name(), cut)
@@ -223,7 +225,7 @@ func (r *resident) cutOff(cut bool) {
 }
 
 // die ends an operator without removing its record.
-func (r *resident) die() {
+func (r *simulatedOperator) die() {
 	r.town.mu.Lock()
 	r.town.note("%s dies", r.name())
 	r.dead, r.cut = true, true
@@ -232,13 +234,13 @@ func (r *resident) die() {
 }
 
 // leave ends an operator, which removes its record.
-func (r *resident) leave() {
+func (r *simulatedOperator) leave() {
 	r.stop()
 	<-r.done
 }
 
 // end ends all operators.
-func (w *town) end() {
+func (w *operatorSimulation) end() {
 	for _, r := range w.all {
 		r.cutOff(false)
 		r.stop()

@@ -66,7 +66,7 @@ func newBenchBefore(
 	}
 	m.Name = input.Mapping("settings").Text("peering.name", "default")
 	b.name = m.Name
-	b.member = m.Join(ctx, b.stored(api, input.Text("namespace", ""), m.Name), &b.gate)
+	b.member = m.JoinObject(ctx, b.stored(api, input.Text("namespace", ""), m.Name), &b.gate)
 	return b
 }
 
@@ -160,7 +160,7 @@ func (b *bench) prepare(t *testing.T, paused bool) {
 		t.Fatal(err)
 	}
 	if paused {
-		b.member.Observe(map[string]any{"metadata": map[string]any{"name": b.name}, "status": map[string]any{
+		b.member.ObserveObject(map[string]any{"metadata": map[string]any{"name": b.name}, "status": map[string]any{
 			"blocker": map[string]any{"priority": int64(1 << 20), "lifetime": int64(3600)},
 		}})
 	}
@@ -281,7 +281,7 @@ func TestVectorsPeeringIdentity(t *testing.T) {
 				User: input.Text("user", ""), Host: input.Text("host", ""), Random: input.Text("random", ""),
 				Started: started,
 			}
-			got["identity"] = peering.Identity(input.Text("pod", ""), person, input.Flag("manual"))
+			got["identity"] = peering.OperatorIdentity(input.Text("pod", ""), person, input.Flag("manual"))
 		}
 		if delta := cmp.Diff(want.Value, any(got)); delta != "" {
 			t.Errorf("-want, +got:\n%s", delta)

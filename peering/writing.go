@@ -14,25 +14,25 @@ import (
 var errDropped = errors.New("the API server did not keep it: the schema of the kind must have " +
 	"x-kubernetes-preserve-unknown-fields in its status")
 
-// touch writes the record of the operator as of now, and evaluates the object in the answer. Only one call may run at a
+// writeOwnRecord writes the record of the operator as of now, and evaluates the object in the answer. Only one call may run at a
 // time, because the answers of concurrent calls can arrive in another order.
 //
 // # Errors
 //
 // It returns the errors of the object, and an error if the API server has dropped the record because of the kind's
 // schema.
-func (m *Membership) touch(ctx context.Context) error {
+func (m *Membership) writeOwnRecord(ctx context.Context) error {
 	m.mu.Lock()
-	record := m.state.compose(time.Now())
+	record := m.state.composeRecord(time.Now())
 	m.mu.Unlock()
 	object, err := m.patchRecord(ctx, record)
-	m.confirm(ctx, record, object, err)
+	m.applyAnswer(ctx, record, object, err)
 	return err
 }
 
 // patchRecord writes the record of the operator. A record without a lifetime removes it.
-func (m *Membership) patchRecord(ctx context.Context, record Record) (map[string]any, error) {
-	identity, encoded := m.Self().Identity, record.encode()
+func (m *Membership) patchRecord(ctx context.Context, record PeerRecord) (map[string]any, error) {
+	identity, encoded := m.Self().Identity, record.encodeFields()
 	object, err := m.object.PatchStatus(ctx, map[string]any{identity: encoded}, "")
 	status, _ := object["status"].(map[string]any)
 	if err == nil && encoded != nil && status[identity] == nil {
@@ -44,10 +44,10 @@ func (m *Membership) patchRecord(ctx context.Context, record Record) (map[string
 	return object, nil
 }
 
-// confirm stores the result of writing the record, and evaluates the object in the answer. It holds the lock
+// applyAnswer stores the result of writing the record, and evaluates the object in the answer. It holds the lock
 // throughout: a decision by the new record without the peers of the same answer could open the gate although they
 // demand a pause.
-func (m *Membership) confirm(ctx context.Context, record Record, object map[string]any, err error) {
+func (m *Membership) applyAnswer(ctx context.Context, record PeerRecord, object map[string]any, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	s, now := &m.state, time.Now()
@@ -57,26 +57,26 @@ func (m *Membership) confirm(ctx context.Context, record Record, object map[stri
 	// The former record may have expired while the process was suspended. This decision closes the gate before the new
 	// record is published.
 	case err == nil:
-		m.decide(now)
-		if s.publish(record, now) {
+		m.applyDecision(now)
+		if s.confirmPublished(record, now) {
 			m.logged["alone"], m.logged["failed"] = "", ""
 			m.gate.AllowWritesUntil(s.lostAt)
 		}
-		m.observe(object, now)
+		m.evaluateObject(object, now)
 	// A canceled request does not say anything about the API server.
 	case isCanceled:
 	// Without a record, peers do not see the operator, so its writes do not end with one. A mandatory peering or a
 	// pause keeps the limit.
 	case isRecordRefused(err):
-		s.withdraw()
-		if !s.member.Mandatory && !s.verdict.Paused() {
+		s.markUnavailable()
+		if !s.member.Mandatory && !s.verdict.IsPaused() {
 			m.gate.AllowWritesUntil(time.Time{})
 		}
 		m.reportUnavailable(err)
 	default:
 		m.reportFailed(err)
 	}
-	m.decide(now)
+	m.applyDecision(now)
 }
 
 // isRecordRefused reports whether the API server has answered that it cannot store a record. Other errors can be

@@ -21,9 +21,9 @@ func TestAdmittedNamespaces(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server, admitted := memapi.New(), namespaces.NewLive()
-				l := landlords{newPeople(t, server)}
+				l := namespaceClient{newDirectClient(t, server)}
 				for _, one := range []string{"a", "b", "c", "d"} {
-					l.open(one)
+					l.createNamespace(one)
 				}
 				var seen visited
 				var lines journal
@@ -45,11 +45,11 @@ func TestAdmittedNamespaces(t *testing.T) {
 					}
 				}
 				want("before any namespace is admitted", "")
-				admitted.Set([]string{"a", "d"})
+				admitted.SetNames([]string{"a", "d"})
 				want("after one of two admitted namespaces matches", "a", `Serving namespaces" "namespaces"=["a"]`)
-				admitted.Set([]string{"b", "d"})
+				admitted.SetNames([]string{"b", "d"})
 				want("after another namespace is admitted instead", "b", `"appeared"=["b"] "vanished"=["a"]`)
-				admitted.Set([]string{"b"})
+				admitted.SetNames([]string{"b"})
 				want("after a namespace that does not match is not admitted any more", "",
 					"Namespaces appeared or vanished")
 			})
@@ -57,8 +57,8 @@ func TestAdmittedNamespaces(t *testing.T) {
 	}
 }
 
-// TestNothingIsToldOfAllNamespaces shows that an operator for all namespaces logs nothing about namespaces.
-func TestNothingIsToldOfAllNamespaces(t *testing.T) {
+// TestAllNamespacesAreNotLogged shows that an operator for all namespaces logs nothing about namespaces.
+func TestAllNamespacesAreNotLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var seen visited
 		var lines journal

@@ -19,9 +19,9 @@ import (
 
 const heldBy = "coming.example.org/finalizer"
 
-// heldWorld holds one object, and records when background functions start.
-type heldWorld struct {
-	people
+// heldObject holds one object, and records when background functions start.
+type heldObject struct {
+	directClient
 	wire *memapi.Connection
 	gate *reconcilers.Gate
 
@@ -32,7 +32,7 @@ type heldWorld struct {
 }
 
 // begin returns a function that records its first call, and whether the object has no finalizer at that time.
-func (w *heldWorld) begin(id string) handlers.Func {
+func (w *heldObject) begin(id string) handlers.Func {
 	first := true
 	return func(context.Context, *handlers.Invocation) error {
 		w.mu.Lock()
@@ -49,15 +49,15 @@ func (w *heldWorld) begin(id string) handlers.Func {
 	}
 }
 
-// before delays each patch, and makes the first ones fail.
-func (w *heldWorld) before(wait time.Duration, failures int) {
+// delayPatches delays each patch, and makes the first ones fail.
+func (w *heldObject) delayPatches(wait time.Duration, failures int) {
 	w.wire.Before = func(_ context.Context, r memapi.Request) error {
 		if r.Verb != "patch" {
 			return nil
 		}
 		time.Sleep(wait)
 		if w.patches++; w.patches <= failures {
-			return memapi.Refusal(403)
+			return memapi.NewRefusal(403)
 		}
 		return nil
 	}
@@ -69,24 +69,24 @@ func TestBackgroundWaitsForTheFinalizer(t *testing.T) {
 	never := 1 << 30
 	for name, tc := range map[string]struct {
 		reason string
-		play   func(w *heldWorld)
+		play   func(w *heldObject)
 		want   []string
 	}{
 		"SlowWrite": {
-			"the functions wait for the answer to the write", func(w *heldWorld) { w.before(5*time.Second, 0) },
+			"the functions wait for the answer to the write", func(w *heldObject) { w.delayPatches(5*time.Second, 0) },
 			[]string{"5s d", "5s t"},
 		},
 		"RefusedAtFirst": {
 			"the functions wait for the successful write, after delays of 1, 1 and 2 seconds",
-			func(w *heldWorld) { w.before(0, 3) }, []string{"4s d", "4s t"},
+			func(w *heldObject) { w.delayPatches(0, 3) }, []string{"4s d", "4s t"},
 		},
 		"Forbidden": {
-			"if the finalizer cannot be added, no function starts", func(w *heldWorld) { w.before(0, never) },
+			"if the finalizer cannot be added, no function starts", func(w *heldObject) { w.delayPatches(0, never) },
 			nil,
 		},
 		"LostAnswer": {
 			"after a lost answer, the functions wait until the object is read again",
-			func(w *heldWorld) {
+			func(w *heldObject) {
 				lost := false
 				w.wire.After = func(_ context.Context, r memapi.Request) error {
 					if r.Verb == "patch" && !lost {
@@ -99,14 +99,14 @@ func TestBackgroundWaitsForTheFinalizer(t *testing.T) {
 		},
 		"HeldFromTheBeginning": {
 			"an object with the finalizer needs no write",
-			func(w *heldWorld) {
-				w.before(0, never)
+			func(w *heldObject) {
+				w.delayPatches(0, never)
 				w.merge("ConfigMap", "c", `{"metadata":{"finalizers":["`+heldBy+`"]}}`)
 			}, []string{"0s d", "0s t"},
 		},
 		"ClosedGate": {
 			"a paused operator adds no finalizer, so no function starts before it is resumed",
-			func(w *heldWorld) {
+			func(w *heldObject) {
 				w.gate.Set(true)
 				time.AfterFunc(20*time.Second, func() { w.gate.Set(false) })
 			}, []string{"20s d", "20s t"},
@@ -115,8 +115,8 @@ func TestBackgroundWaitsForTheFinalizer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server := memapi.New()
-				w := &heldWorld{
-					people: newPeople(t, server), wire: server.Connect(), gate: &reconcilers.Gate{}, began: time.Now(),
+				w := &heldObject{
+					directClient: newDirectClient(t, server), wire: server.Connect(), gate: &reconcilers.Gate{}, began: time.Now(),
 				}
 				w.create("ConfigMap", "c")
 				tc.play(w)

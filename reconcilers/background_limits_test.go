@@ -29,7 +29,7 @@ func TestManyDaemons(t *testing.T) {
 	const many = 1000
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
-		p := newPeople(t, server)
+		p := newDirectClient(t, server)
 		var started, edited, ended atomic.Int64
 		stop := operateAll(t, server, reconcilers.Options{}, to(t, "configmaps", daemon("d",
 			handlers.Background{CancelBackoff: 2 * time.Second, CancelTimeout: 3 * time.Second},
@@ -95,7 +95,7 @@ func TestManyDaemons(t *testing.T) {
 func TestDaemonsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
-		p := newPeople(t, server)
+		p := newDirectClient(t, server)
 		var mu sync.Mutex
 		var began []string
 		stop := operateAll(
@@ -140,7 +140,7 @@ func TestDeletionsAmongTicks(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
-		p := newPeople(t, server)
+		p := newDirectClient(t, server)
 		var mu sync.Mutex
 		var running, most, ticks int
 		var deleted time.Time

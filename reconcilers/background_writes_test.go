@@ -24,7 +24,7 @@ func TestTickWithWriteThatNeverWorks(t *testing.T) {
 		t.Run(fmt.Sprint(code), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server := memapi.New()
-				p := newPeople(t, server)
+				p := newDirectClient(t, server)
 				p.create("ConfigMap", "c")
 				var ticks atomic.Int64
 				stop := operateAll(t, failing(server, func(body string) int {
@@ -37,7 +37,7 @@ func TestTickWithWriteThatNeverWorks(t *testing.T) {
 						func(ctx context.Context, call *handlers.Invocation) error {
 							n := ticks.Add(1)
 							calls := 0
-							return call.Writes.Remember(func(body map[string]any) error {
+							return call.Writes.AddTransform(func(body map[string]any) error {
 								if calls++; code == 0 && n == 1 && calls > 1 {
 									return errors.New("does not fit")
 								}
@@ -61,7 +61,7 @@ func TestTickWithWriteThatNeverWorks(t *testing.T) {
 func TestFlushTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
-		p := newPeople(t, server)
+		p := newDirectClient(t, server)
 		p.create("ConfigMap", "c")
 		slow := failing(server, func(body string) int {
 			if strings.Contains(body, "count") {
@@ -71,7 +71,7 @@ func TestFlushTwice(t *testing.T) {
 		})
 		stop := operateAll(t, slow, reconcilers.Options{},
 			to(t, "configmaps", timer("t", time.Hour, func(ctx context.Context, call *handlers.Invocation) error {
-				_ = call.Writes.Remember(func(body map[string]any) error {
+				_ = call.Writes.AddTransform(func(body map[string]any) error {
 					now, _, _ := unstructured.NestedString(body, "data", "count")
 					return unstructured.SetNestedField(body, now+"x", "data", "count")
 				})
@@ -95,7 +95,7 @@ func TestLastWriteOfADaemon(t *testing.T) {
 		t.Run(fmt.Sprint(pause), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server := memapi.New()
-				p := newPeople(t, server)
+				p := newDirectClient(t, server)
 				p.create("ConfigMap", "c")
 				gate := &reconcilers.Gate{}
 				var flushed atomic.Value
@@ -104,7 +104,7 @@ func TestLastWriteOfADaemon(t *testing.T) {
 						ctx context.Context, call *handlers.Invocation,
 					) error {
 						<-call.Live.Stopping()
-						_ = call.Writes.Remember(
+						_ = call.Writes.AddTransform(
 							func(body map[string]any) error {
 								return unstructured.SetNestedField(body, "x", "data", "bye")
 							},
@@ -134,14 +134,14 @@ func TestLastWriteOfADaemon(t *testing.T) {
 func TestStaleWorkingCopy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
-		p := newPeople(t, server)
+		p := newDirectClient(t, server)
 		p.create("ConfigMap", "c")
 		var got atomic.Value
 		stop := operateAll(t, server, reconcilers.Options{}, to(t, "configmaps", daemon("d", handlers.Background{},
 			func(ctx context.Context, call *handlers.Invocation) error {
 				time.Sleep(time.Minute)
 				live := (&unstructured.Unstructured{Object: liveBody(call)}).GetLabels()["l"]
-				err := call.Writes.Remember(func(body map[string]any) error {
+				err := call.Writes.AddTransform(func(body map[string]any) error {
 					if l := (&unstructured.Unstructured{Object: body}).GetLabels()["l"]; l != live {
 						return fmt.Errorf("patched object has label %q, Live has %q", l, live)
 					}
@@ -167,7 +167,7 @@ func TestStaleWorkingCopy(t *testing.T) {
 func TestFlushLeak(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
-		p := newPeople(t, server)
+		p := newDirectClient(t, server)
 		p.create("ConfigMap", "c")
 		var left, freed atomic.Int64
 		stop := operateAll(t, server, reconcilers.Options{}, to(t, "configmaps", daemon("d", handlers.Background{},
@@ -175,7 +175,7 @@ func TestFlushLeak(t *testing.T) {
 				for n := range 50 {
 					big := make([]byte, 1<<20)
 					runtime.AddCleanup(&big[0], func(int) { freed.Add(1) }, 0)
-					_ = call.Writes.Remember(func(body map[string]any) error {
+					_ = call.Writes.AddTransform(func(body map[string]any) error {
 						_ = big[0]
 						return unstructured.SetNestedField(body, fmt.Sprint(n), "data", "n")
 					})
@@ -197,11 +197,11 @@ func TestFlushLeak(t *testing.T) {
 	})
 }
 
-// TestIdleTimerAfterUnmatch shows that each change of the object is followed by one call of an idle timer.
-func TestIdleTimerAfterUnmatch(t *testing.T) {
+// TestIdleTimerAfterChanges shows that each change of the object is followed by one call of an idle timer.
+func TestIdleTimerAfterChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
-		p := newPeople(t, server)
+		p := newDirectClient(t, server)
 		p.create("ConfigMap", "c")
 		var ticks atomic.Int64
 		h := timer("t", 0, func(ctx context.Context, call *handlers.Invocation) error {

@@ -8,11 +8,11 @@ func (g *Gate) Enter() bool {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.open() && g.begin()
+	return g.isOpenLocked() && g.countStart()
 }
 
-// begin counts a start. The caller holds the lock.
-func (g *Gate) begin() bool {
+// countStart counts a start. The caller holds the lock.
+func (g *Gate) countStart() bool {
 	if g.busy == 0 {
 		// The closed channel belongs to the former idle time: the next call of Idle makes another one.
 		g.idle = nil
@@ -26,13 +26,13 @@ func (g *Gate) Leave() {
 	if g == nil {
 		return
 	}
-	g.change(func() {
+	g.applyChange(func() {
 		if g.busy--; g.busy > 0 {
 			return
 		}
 		// AllowWritesUntil may have extended the permission while old work was still running. That work was the last
 		// obstacle, so writes may be sent again.
-		if g.lapsed = g.lapsed && over(g.until); g.idle != nil {
+		if g.lapsed = g.lapsed && hasPassed(g.until); g.idle != nil {
 			close(g.idle)
 		}
 	})

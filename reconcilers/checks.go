@@ -17,22 +17,22 @@ const election = 2 * time.Second
 
 // addChecks adds the operator's checks to those of the manager, named "<operator>/<check>".
 func (o *operator) addChecks(m manager.Manager) error {
-	for _, check := range o.health.Ready() {
-		if err := m.AddReadyzCheck(o.options.Name+"/"+check.Name, o.asked(check)); err != nil {
+	for _, check := range o.health.ReadyChecks() {
+		if err := m.AddReadyzCheck(o.options.Name+"/"+check.Name, o.loggedCheck(check)); err != nil {
 			return fmt.Errorf("adding a readiness check of operator %q: %w", o.options.Name, err)
 		}
 	}
-	for _, check := range o.health.Alive() {
-		if err := m.AddHealthzCheck(o.options.Name+"/"+check.Name, o.asked(check)); err != nil {
+	for _, check := range o.health.AliveChecks() {
+		if err := m.AddHealthzCheck(o.options.Name+"/"+check.Name, o.loggedCheck(check)); err != nil {
 			return fmt.Errorf("adding a health check of operator %q: %w", o.options.Name, err)
 		}
 	}
 	return m.Add(standby{o.health})
 }
 
-// asked converts a check for the manager. Its reason is in the log, too, because the manager's endpoints only
+// loggedCheck converts a check for the manager. Its reason is in the log, too, because the manager's endpoints only
 // show the reason if the check is requested by its name.
-func (o *operator) asked(check health.Check) func(*http.Request) error {
+func (o *operator) loggedCheck(check health.Check) func(*http.Request) error {
 	return func(*http.Request) error {
 		err := check.Run()
 		if err != nil {
@@ -59,7 +59,7 @@ func (s standby) Start(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 	case <-time.After(election):
-		s.health.Reach(health.StandingBy)
+		s.health.ReachStage(health.StandingBy)
 	}
 	return nil
 }

@@ -75,17 +75,17 @@ func claimsOf(m elected) *claims {
 
 // newClaim claims the name and all kinds of the operator. It claims nothing and returns an error if another operator
 // has claimed one of them. Two spellings of one kind are only recognized as far as that is possible without a cluster;
-// [claim.acquire] decides later, when discovery has resolved them.
+// [claim.acquireResource] decides later, when discovery has resolved them.
 func newClaim(m manager.Manager, o Options) (*claim, error) {
-	places, err := o.Places()
+	places, err := o.StoragePointers()
 	if err != nil {
 		return nil, fmt.Errorf("asking the storages of operator %q for their places: %w", o.Name, err)
 	}
 	own := &claim{
 		manager: m.Elected(), prefix: o.Prefix, operator: o.Name, places: places,
-		selectors: o.selectors(),
+		selectors: o.distinctSelectors(),
 	}
-	if names, plain := o.Namespaces.Plain(); plain {
+	if names, plain := o.Namespaces.PlainNames(); plain {
 		own.namespaces = names
 	}
 	// The order of the locks is: byManager, then the claims of one manager.
@@ -95,7 +95,7 @@ func newClaim(m manager.Manager, o Options) (*claim, error) {
 	own.of.mu.Lock()
 	defer own.of.mu.Unlock()
 	for _, other := range own.of.all {
-		if err := own.clash(other); err != nil {
+		if err := own.checkConflict(other); err != nil {
 			return nil, err
 		}
 		if other.operator == own.operator {
@@ -107,11 +107,11 @@ func newClaim(m manager.Manager, o Options) (*claim, error) {
 	return own, nil
 }
 
-// clash returns an error if the two operators would share memory on one kind. Operators with the same prefix
-// may share kinds if they serve different namespaces; [claim.acquire] rejects cluster-scoped kinds for them.
-func (c *claim) clash(other *claim) error {
-	shared := other.sharing(c.prefix, c.places)
-	if shared == "" || c.prefix == other.prefix && c.apart(other) {
+// checkConflict returns an error if the two operators would share memory on one kind. Operators with the same prefix
+// may share kinds if they serve different namespaces; [claim.acquireResource] rejects cluster-scoped kinds for them.
+func (c *claim) checkConflict(other *claim) error {
+	shared := other.sharedStorage(c.prefix, c.places)
+	if shared == "" || c.prefix == other.prefix && c.isDisjoint(other) {
 		return nil
 	}
 	for _, selector := range c.selectors {
@@ -124,15 +124,15 @@ func (c *claim) clash(other *claim) error {
 	return nil
 }
 
-// apart reports whether no namespace can be served by both operators. Patterns are only matched when the operators
+// isDisjoint reports whether no namespace can be served by both operators. Patterns are only matched when the operators
 // run, so an operator with patterns is never apart from another one.
-func (c *claim) apart(other *claim) bool {
+func (c *claim) isDisjoint(other *claim) bool {
 	return len(c.namespaces) > 0 && len(other.namespaces) > 0 &&
 		!slices.ContainsFunc(c.namespaces, func(name string) bool { return slices.Contains(other.namespaces, name) })
 }
 
-// sharing describes the storage that the operator shares with a prefix and places; empty if they share none.
-func (c *claim) sharing(prefix string, places []string) string {
+// sharedStorage describes the storage that the operator shares with a prefix and places; empty if they share none.
+func (c *claim) sharedStorage(prefix string, places []string) string {
 	if c.prefix == prefix {
 		return samePrefix(prefix)
 	}
@@ -154,8 +154,8 @@ func takenError(operator, shared string) error {
 	return fmt.Errorf("operator %q of this process does already, with %s", operator, shared)
 }
 
-// end removes the claim when the operator has ended, so that another one may take its place.
-func (c *claim) end() {
+// dropClaim removes the claim when the operator has ended, so that another one may take its place.
+func (c *claim) dropClaim() {
 	byManager.mu.Lock()
 	defer byManager.mu.Unlock()
 	c.of.mu.Lock()
@@ -167,10 +167,10 @@ func (c *claim) end() {
 	}
 }
 
-// acquire reserves a resource until release is called. Discovery has resolved the resource here, so different
+// acquireResource reserves a resource until release is called. Discovery has resolved the resource here, so different
 // spellings do not matter. An operator cannot reserve a resource twice either, because all its versions are the same
 // objects.
-func (c *claim) acquire(r discovery.Resource) (release func(), err error) {
+func (c *claim) acquireResource(r discovery.Resource) (release func(), err error) {
 	c.of.mu.Lock()
 	defer c.of.mu.Unlock()
 	at := place{c.prefix, r.GroupResource()}
@@ -179,7 +179,7 @@ func (c *claim) acquire(r discovery.Resource) (release func(), err error) {
 		case held.by.operator == c.operator:
 			return nil, fmt.Errorf("operator %q cannot handle %s: it handles the same objects as %s already",
 				c.operator, r.GroupVersionKind, held.kind)
-		case r.Namespaced && c.apart(held.by): // both serve it, in different namespaces
+		case r.Namespaced && c.isDisjoint(held.by): // both serve it, in different namespaces
 		default:
 			return nil, fmt.Errorf(
 				"operator %q cannot handle %s: %w", c.operator, r.GroupVersionKind,
@@ -188,11 +188,11 @@ func (c *claim) acquire(r discovery.Resource) (release func(), err error) {
 		}
 	}
 	c.of.acquired[at] = append(c.of.acquired[at], occupant{c, r.GroupVersionKind})
-	return func() { c.of.release(at, c) }, nil
+	return func() { c.of.releasePlace(at, c) }, nil
 }
 
-// release ends the reservation of the place for one operator. Other namespaces of it may have other operators.
-func (c *claims) release(at place, by *claim) {
+// releasePlace ends the reservation of the place for one operator. Other namespaces of it may have other operators.
+func (c *claims) releasePlace(at place, by *claim) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	left := slices.DeleteFunc(c.acquired[at], func(held occupant) bool { return held.by == by })

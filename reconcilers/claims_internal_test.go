@@ -34,7 +34,7 @@ func TestAcquire(t *testing.T) {
 		}
 		o := Options{Settings: Settings{Name: name, Prefix: prefix}}
 		for _, text := range in {
-			o.Namespaces = append(o.Namespaces, namespaces.Parse(text))
+			o.Namespaces = append(o.Namespaces, namespaces.ParsePattern(text))
 		}
 		c, err := newClaim(m, o)
 		if err != nil {
@@ -89,13 +89,13 @@ func TestAcquire(t *testing.T) {
 		"OtherManager": {"operators of different managers can handle the same kind", named("one", "p", there), widgets,
 			""},
 	}
-	release, err := one.acquire(widgets)
+	release, err := one.acquireResource(widgets)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			release, err := tc.by.acquire(tc.of)
+			release, err := tc.by.acquireResource(tc.of)
 			switch {
 			case tc.want == "" && err != nil, tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)):
 				t.Errorf("%s: want an error with %q, got %v", tc.reason, tc.want, err)
@@ -105,15 +105,15 @@ func TestAcquire(t *testing.T) {
 		})
 	}
 	release()
-	if release, err = named("two", "p", here).acquire(widgets); err != nil {
+	if release, err = named("two", "p", here).acquireResource(widgets); err != nil {
 		t.Fatalf("a released resource must be free: %v", err)
 	}
 	release()
-	if release, err = one.acquire(spread); err != nil {
+	if release, err = one.acquireResource(spread); err != nil {
 		t.Fatal(err)
 	}
 	defer release()
-	if _, err = named("four", "p", here).acquire(spread); err == nil {
+	if _, err = named("four", "p", here).acquireResource(spread); err == nil {
 		t.Error("a cluster-scoped kind is served by all operators, so it must be an error")
 	}
 }
@@ -126,7 +126,7 @@ func TestReleaseBesideOthers(t *testing.T) {
 			m,
 			Options{
 				Settings:   Settings{Name: name, Prefix: "p"},
-				Namespaces: namespaces.Patterns{namespaces.Parse(name)},
+				Namespaces: namespaces.Patterns{namespaces.ParsePattern(name)},
 			},
 		)
 		if err != nil {
@@ -135,16 +135,16 @@ func TestReleaseBesideOthers(t *testing.T) {
 		return c
 	}
 	a, b := own("a"), own("b")
-	releaseA, errA := a.acquire(widgets)
-	releaseB, errB := b.acquire(widgets)
+	releaseA, errA := a.acquireResource(widgets)
+	releaseB, errB := b.acquireResource(widgets)
 	if errA != nil || errB != nil {
 		t.Fatal(errA, errB)
 	}
 	releaseA()
-	if _, err := b.acquire(widgets); err == nil {
+	if _, err := b.acquireResource(widgets); err == nil {
 		t.Error("the claim of the other operator must remain")
 	}
-	if releaseA, errA = a.acquire(widgets); errA != nil {
+	if releaseA, errA = a.acquireResource(widgets); errA != nil {
 		t.Errorf("a released claim must be free: %v", errA)
 	}
 	releaseA()
@@ -164,10 +164,10 @@ func TestClaimsEndWithTheirOperators(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if first.end(); !claimed(m.channel) {
+	if first.dropClaim(); !claimed(m.channel) {
 		t.Error("the claims must remain while the second operator exists")
 	}
-	if second.end(); claimed(m.channel) {
+	if second.dropClaim(); claimed(m.channel) {
 		t.Error("the claims must be removed with the last operator")
 	}
 }

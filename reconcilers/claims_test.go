@@ -197,7 +197,7 @@ func TestARefusedOperatorLeavesNothing(t *testing.T) {
 func TestTwoOperatorsInNamespacesOfTheirOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
-		p := newPeople(t, server)
+		p := newDirectClient(t, server)
 		for _, namespace := range []string{"a", "b"} {
 			o := p.object("ConfigMap", "c")
 			o.SetNamespace(namespace)

@@ -53,8 +53,8 @@ func (o Options) writeTimeout() time.Duration {
 	return timeout
 }
 
-// limits returns the limits of requests and watches for the transport.
-func (o Options) limits() transport.Limits {
+// transportLimits returns the limits of requests and watches for the transport.
+func (o Options) transportLimits() transport.Limits {
 	return transport.Limits{
 		Request: o.RequestTimeout, Server: o.Watching.ServerTimeout, Client: o.Watching.ClientTimeout,
 		Inactivity: o.Watching.InactivityTimeout, Pause: o.Watching.ReconnectBackoff,

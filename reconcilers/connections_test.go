@@ -82,7 +82,7 @@ func disturbing(server *memapi.Server, refuse func(ctx context.Context, r memapi
 	connection := server.Connect()
 	connection.Before = func(ctx context.Context, r memapi.Request) error {
 		if code := refuse(ctx, r); code != 0 {
-			return memapi.Refusal(code)
+			return memapi.NewRefusal(code)
 		}
 		return nil
 	}

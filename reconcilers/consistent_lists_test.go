@@ -74,7 +74,7 @@ func TestListsAreConsistent(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				connection := &lists{server: memapi.New(), streamed: tc.streamed}
-				p, gate := newPeople(t, connection.server), &reconcilers.Gate{}
+				p, gate := newDirectClient(t, connection.server), &reconcilers.Gate{}
 				p.create("ConfigMap", "c")
 				seen := &journal{began: time.Now()}
 				h := &handlers.Handler{ID: "e", Family: handlers.Watching, Call: noting(seen)}

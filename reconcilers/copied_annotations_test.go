@@ -16,7 +16,7 @@ import (
 )
 
 // copyForAMinute merges the annotations of the config map into the secret for a minute, like another controller.
-func (p people) copyForAMinute(merge func(all, copied map[string]string) map[string]string) {
+func (p directClient) copyForAMinute(merge func(all, copied map[string]string) map[string]string) {
 	p.t.Helper()
 	for range 600 {
 		err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
@@ -36,7 +36,7 @@ func (p people) copyForAMinute(merge func(all, copied map[string]string) map[str
 func TestAnnotationsCopiedBetweenKinds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, registry := memapi.New(), prometheus.NewRegistry()
-		p := newPeople(t, server)
+		p := newDirectClient(t, server)
 		p.create("ConfigMap", "c")
 		p.create("Secret", "s")
 		var sources, copies atomic.Int64
@@ -80,7 +80,7 @@ func TestAnnotationsAddedToAnotherKind(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
-		p := newPeople(t, server)
+		p := newDirectClient(t, server)
 		p.create("ConfigMap", "c")
 		p.create("Secret", "s")
 		var sources, copies, updates atomic.Int64

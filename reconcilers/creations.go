@@ -17,11 +17,11 @@ type Creations struct {
 	handlers map[discovery.Selector][]*adapters.Handler
 }
 
-// Creations returns the predictions for an operator with these options. It works in any process, whether or not the
+// NewCreations returns the predictions for an operator with these options. It works in any process, whether or not the
 // operator runs there.
-func (o Options) Creations() *Creations {
+func (o Options) NewCreations() *Creations {
 	own := &Creations{
-		options: o.resolved(), handlers: map[discovery.Selector][]*adapters.Handler{},
+		options: o.withDefaults(), handlers: map[discovery.Selector][]*adapters.Handler{},
 	}
 	for _, r := range o.Registrations {
 		own.handlers[r.Selector] = append(own.handlers[r.Selector], adapters.New(r.Handler, nil))
@@ -29,13 +29,13 @@ func (o Options) Creations() *Creations {
 	return own
 }
 
-// Hold returns the transformation that adds the operator's finalizer to a new object in the namespace. It
+// FinalizerTransform returns the transformation that adds the operator's finalizer to a new object in the namespace. It
 // returns nil if the operator will not add one for its handlers with this selector, which must match the resource. The
 // error is that of a filter: then the decision is left to the operator.
-func (c *Creations) Hold(
+func (c *Creations) FinalizerTransform(
 	ctx context.Context, s discovery.Selector, r discovery.Resource, namespace string, body map[string]any,
 ) (patching.Transform, error) {
-	if r.Namespaced && !c.options.serves(namespace) {
+	if r.Namespaced && !c.options.servesNamespace(namespace) {
 		return nil, nil
 	}
 	holds, err := controller.HoldsNew(ctx, c.options.Settings, r, c.handlers[s], body)
@@ -45,12 +45,12 @@ func (c *Creations) Hold(
 	return patching.BlockDeletion(c.options.Finalizer), nil
 }
 
-// serves reports whether the operator serves the namespace, or will do so as soon as it sees it.
-func (o Options) serves(namespace string) bool {
+// servesNamespace reports whether the operator serves the namespace, or will do so as soon as it sees it.
+func (o Options) servesNamespace(namespace string) bool {
 	scope := namespaces.Scope{Served: o.Namespaces, NamedOnly: o.ScanOnce}
 	// Label selectors need the labels of the namespace. Only the live set of matching namespaces reflects them.
-	if o.Namespaces.Labels() != nil {
+	if o.Namespaces.LabelSelector() != nil {
 		scope.Live = o.Matching
 	}
-	return scope.Has(namespace)
+	return scope.IncludesNamespace(namespace)
 }

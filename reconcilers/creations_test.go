@@ -81,7 +81,7 @@ func hold(
 		Namespaced: namespaced,
 	}
 	body := map[string]any{"metadata": map[string]any{"name": "x", "namespace": namespace}}
-	return o.Creations().Hold(t.Context(), s, r, namespace, body)
+	return o.NewCreations().FinalizerTransform(t.Context(), s, r, namespace, body)
 }
 
 // TestNoGate shows that a nil gate is always open.

@@ -32,7 +32,7 @@ func TestDeletionsWaitForDaemons(t *testing.T) {
 	tests := map[string]struct {
 		reason     string
 		background handlers.Background
-		meanwhile  func(p people, again func())
+		meanwhile  func(p directClient, again func())
 		want, kopf string
 	}{
 		"Lingering": {
@@ -46,13 +46,13 @@ func TestDeletionsWaitForDaemons(t *testing.T) {
 		},
 		"Edited": {
 			"an edit during the wait changes nothing", handlers.Background{},
-			func(p people, _ func()) { p.label("ConfigMap", "c", "x") },
+			func(p directClient, _ func()) { p.label("ConfigMap", "c", "x") },
 			"40s delete; 40s gone", "10s delete; 40s gone",
 		},
 		"Restarted": {
 			"a restarted operator does not wait for daemons of the former process",
 			handlers.Background{CancelTimeout: time.Second},
-			func(_ people, again func()) { again() }, "20s delete; 20s gone", "10s delete; 20s gone",
+			func(_ directClient, again func()) { again() }, "20s delete; 20s gone", "10s delete; 20s gone",
 		},
 	}
 	for name, tc := range tests {
@@ -60,7 +60,7 @@ func TestDeletionsWaitForDaemons(t *testing.T) {
 			t.Run(fmt.Sprintf("%s/%v", name, kopf), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					server, j := memapi.New(), &journal{}
-					p := newPeople(t, server)
+					p := newDirectClient(t, server)
 					p.create("ConfigMap", "c")
 					j.began = time.Now()
 					start := func() (stop func()) {
@@ -147,7 +147,7 @@ func TestDeletionsWaitForAMinute(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server, j, log := memapi.New(), &journal{}, &journal{}
-				p := newPeople(t, server)
+				p := newDirectClient(t, server)
 				j.began = time.Now()
 				lines := funcr.New(func(_, line string) { log.add(line) }, funcr.Options{})
 				stop := operateLogged(t, server, lines, reconcilers.Options{}, to(t, "configmaps", tc.own),
@@ -219,7 +219,7 @@ func TestDaemonsThatEndLetGo(t *testing.T) {
 			t.Run(name+"/"+when, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					server := memapi.New()
-					p := newPeople(t, server)
+					p := newDirectClient(t, server)
 					p.create("Pod", "c")
 					p.merge("Pod", "c", `{"metadata":{"finalizers":[`+finalizers+`]}}`)
 					defer operateAll(t, server, reconcilers.Options{}, to(t, "pods", tc.own))()
@@ -241,7 +241,7 @@ func TestDaemonsThatEndLetGo(t *testing.T) {
 func TestDaemonsThatEndLeaveOthersAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
-		p := newPeople(t, server)
+		p := newDirectClient(t, server)
 		p.create("ConfigMap", "c")
 		defer operateAll(t, server, reconcilers.Options{},
 			to(t, "configmaps", daemon("d", handlers.Background{}, succeed)),
@@ -258,7 +258,7 @@ func TestDaemonsThatEndLeaveOthersAlone(t *testing.T) {
 func TestDaemonOfGoneObject(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
-		p := newPeople(t, server)
+		p := newDirectClient(t, server)
 		var began atomic.Int64
 		stop := operateAll(t, server, reconcilers.Options{Settings: reconcilers.Settings{Daemons: 1}},
 			to(t, "configmaps", &handlers.Handler{ID: "e", Family: handlers.Watching, Call: func(
@@ -294,7 +294,7 @@ func TestDaemonOfGoneObject(t *testing.T) {
 func TestReleasedWhileDaemonRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
-		p := newPeople(t, server)
+		p := newDirectClient(t, server)
 		var down atomic.Bool
 		var deletes, ended atomic.Int64
 		stop := operateAll(t, failing(server, func(string) int {

@@ -57,7 +57,7 @@ func TestExitWaitsForDaemons(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server := memapi.New()
-				newPeople(t, server).create("ConfigMap", "c")
+				newDirectClient(t, server).create("ConfigMap", "c")
 				stop := operate(t, server, "configmaps", daemon("d", tc.background, tc.call))
 				time.Sleep(5 * time.Second)
 				began := time.Now()
@@ -76,7 +76,7 @@ func TestExitWaitsForDaemons(t *testing.T) {
 func TestExitWhileDeleting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
-		p := newPeople(t, server)
+		p := newDirectClient(t, server)
 		p.create("ConfigMap", "c")
 		release := make(chan struct{})
 		stop := operate(t, server, "configmaps", daemon("d", handlers.Background{}, func(
@@ -102,7 +102,7 @@ func TestExitWhileDeleting(t *testing.T) {
 func TestExitAfterForget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
-		p := newPeople(t, server)
+		p := newDirectClient(t, server)
 		p.create("ConfigMap", "c")
 		stop := operate(t, server, "configmaps", timer("t", time.Minute,
 			func(ctx context.Context, _ *handlers.Invocation) error {
@@ -133,7 +133,7 @@ func TestExitAfterForget(t *testing.T) {
 func TestExitWithWaitingQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
-		p := newPeople(t, server)
+		p := newDirectClient(t, server)
 		var ticks atomic.Int64
 		for n := range 20 {
 			p.create("ConfigMap", fmt.Sprint("c", n))
@@ -167,7 +167,7 @@ func TestRestartInDeletion(t *testing.T) {
 		t.Run(how, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server := memapi.New()
-				p := newPeople(t, server)
+				p := newDirectClient(t, server)
 				var deletes, daemons atomic.Int64
 				gate := &reconcilers.Gate{}
 				start := func() func() {

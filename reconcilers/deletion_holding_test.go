@@ -26,15 +26,15 @@ func (e laterError) Error() string { return "not yet" }
 
 func (e laterError) RetryAfter() time.Duration { return e.delay }
 
-// holders returns background handlers that hold their object until they are stopped.
-func holders() map[string]*handlers.Handler {
+// holdingHandlers returns background handlers that hold their object until they are stopped.
+func holdingHandlers() map[string]*handlers.Handler {
 	return map[string]*handlers.Handler{
 		"Daemon": daemon("b", handlers.Background{}, untilStopped), "Timer": timer("b", time.Hour, succeed),
 	}
 }
 
-// wisher returns the handler with a function that records its calls. On a deletion, it returns the errors first.
-func (j *journal) wisher(h handlers.Handler, errs ...error) handlers.Handler {
+// recordedHandler returns the handler with a function that records its calls. On a deletion, it returns the errors first.
+func (j *journal) recordedHandler(h handlers.Handler, errs ...error) handlers.Handler {
 	h.Call = func(_ context.Context, c *handlers.Invocation) error {
 		j.add(string(c.Cause.Reason) + " " + h.ID)
 		if c.Cause.Reason != cause.Delete || len(errs) == 0 {
@@ -107,11 +107,11 @@ func TestDeletionsHeldInTheBackground(t *testing.T) {
 		},
 	}
 	for name, tc := range tests {
-		for held, holder := range holders() {
+		for held, holder := range holdingHandlers() {
 			t.Run(name+"/"+held, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					j := &journal{began: time.Now()}
-					own := j.wisher(tc.own, tc.errs...)
+					own := j.recordedHandler(tc.own, tc.errs...)
 					deleteHeld(t, j, tc.down, to(t, "configmaps", holder), to(t, "configmaps", &own))
 					if d := cmp.Diff(tc.want, j.String()); d != "" {
 						t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
@@ -125,7 +125,7 @@ func TestDeletionsHeldInTheBackground(t *testing.T) {
 // TestDeletionsHeldInTheBackgroundAlone shows that background handlers release the object without other handlers.
 func TestDeletionsHeldInTheBackgroundAlone(t *testing.T) {
 	for name, down := range map[string]bool{"Live": false, "Down": true} {
-		for held, holder := range holders() {
+		for held, holder := range holdingHandlers() {
 			t.Run(name+"/"+held, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					j := &journal{began: time.Now()}
@@ -144,7 +144,7 @@ func TestDeletionsHeldInTheBackgroundAlone(t *testing.T) {
 func deleteHeld(t *testing.T, j *journal, down bool, registrations ...reconcilers.Registration) {
 	t.Helper()
 	server := memapi.New()
-	p := newPeople(t, server)
+	p := newDirectClient(t, server)
 	p.create("ConfigMap", "c")
 	p.merge("ConfigMap", "c", `{"data":{"k":"one","same":"x"}}`)
 	stop := operateAll(t, server, reconcilers.Options{}, registrations...)

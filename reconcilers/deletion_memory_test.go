@@ -61,10 +61,10 @@ func TestDyingObjectsKeepNoInterimMemory(t *testing.T) {
 		},
 	}
 	for name, tc := range tests {
-		for by, holder := range holders() {
+		for by, holder := range holdingHandlers() {
 			t.Run(name+"/"+by, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					if d := cmp.Diff(tc.want, tc.die(t, *holder)); d != "" {
+					if d := cmp.Diff(tc.want, tc.annotationsAfterDeletion(t, *holder)); d != "" {
 						t.Errorf("%s: what is left: -want, +got:\n%s", tc.reason, d)
 					}
 				})
@@ -102,10 +102,10 @@ func (u unfinished) registrations(t *testing.T, holder handlers.Handler) []recon
 	return all
 }
 
-// die returns the names of our annotations on an object that another client holds during its deletion.
-func (u unfinished) die(t *testing.T, holder handlers.Handler) string {
+// annotationsAfterDeletion returns the names of our annotations on an object that another client holds during its deletion.
+func (u unfinished) annotationsAfterDeletion(t *testing.T, holder handlers.Handler) string {
 	server := memapi.New()
-	p := newPeople(t, server)
+	p := newDirectClient(t, server)
 	p.create("ConfigMap", "c")
 	p.merge("ConfigMap", "c", `{"data":{"k":"one"},"metadata":{"finalizers":["example.org/other"]}}`)
 	start := func() func() {

@@ -17,9 +17,9 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// disappearing runs an operator whose object is going to disappear.
-type disappearing struct {
-	people
+// deletionRun runs an operator whose object is going to disappear.
+type deletionRun struct {
+	directClient
 
 	server *memapi.Server
 	line   *memapi.Connection
@@ -29,7 +29,7 @@ type disappearing struct {
 	stop   func()
 }
 
-func (d *disappearing) start() {
+func (d *deletionRun) start() {
 	d.line = d.server.Connect()
 	d.line.Before = func(context.Context, memapi.Request) error {
 		if d.down.Load() {
@@ -41,15 +41,15 @@ func (d *disappearing) start() {
 }
 
 // hold adds another client's finalizer to the object.
-func (d *disappearing) hold() {
+func (d *deletionRun) hold() {
 	d.merge("ConfigMap", "c", `{"metadata":{"finalizers":["coming.example.org/finalizer","example.org/other"]}}`)
 }
 
 // letGo removes all finalizers.
-func (d *disappearing) letGo() { d.merge("ConfigMap", "c", `{"metadata":{"finalizers":[]}}`) }
+func (d *deletionRun) letGo() { d.merge("ConfigMap", "c", `{"metadata":{"finalizers":[]}}`) }
 
 // writes counts the patches of the operator.
-func (d *disappearing) writes() (n int) {
+func (d *deletionRun) writes() (n int) {
 	for _, r := range d.line.Requests() {
 		if r.Verb == "patch" || r.Verb == "update" {
 			n++
@@ -68,36 +68,36 @@ func TestOptionalDeletionsOfWhatDisappears(t *testing.T) {
 		own    reconcilers.Options
 		errs   []error
 		others []handlers.Handler
-		act    func(d *disappearing)
+		act    func(d *deletionRun)
 		writes int    // by the operator since the deletion
 		want   string // without times in the case of a list, whose time is random
 	}{
 		"Unheld": {"the handler is called when an object without finalizers disappears", reconcilers.Options{}, nil,
-			nil, func(d *disappearing) {
+			nil, func(d *deletionRun) {
 				d.remove("ConfigMap", "c")
 			}, 0, "1m0s delete o"},
 		"Failing": {"the handler is not retried for a gone object", reconcilers.Options{}, failing, nil,
-			func(d *disappearing) {
+			func(d *deletionRun) {
 				d.remove("ConfigMap", "c")
 			}, 0, "1m0s delete o"},
 		"HeldByOthers": {"the handler is called when others release the object", reconcilers.Options{}, nil, nil,
-			func(d *disappearing) {
+			func(d *deletionRun) {
 				d.merge("ConfigMap", "c", `{"metadata":{"finalizers":["example.org/other"]}}`)
 				d.remove("ConfigMap", "c")
 				time.Sleep(time.Minute)
 				d.letGo()
 			}, 0, "2m0s delete o"},
 		"Held": {"a handled deletion calls the handler once", reconcilers.Options{}, nil, []handlers.Handler{deletion},
-			func(d *disappearing) { d.remove("ConfigMap", "c") }, 1, "1m0s delete o; 1m0s delete d"},
+			func(d *deletionRun) { d.remove("ConfigMap", "c") }, 1, "1m0s delete o; 1m0s delete d"},
 		"HeldLonger": {"the handler is not called again when others release the object", reconcilers.Options{}, nil,
-			[]handlers.Handler{deletion}, func(d *disappearing) {
+			[]handlers.Handler{deletion}, func(d *deletionRun) {
 				d.hold()
 				d.remove("ConfigMap", "c")
 				time.Sleep(time.Minute)
 				d.letGo()
 			}, 1, "1m0s delete o; 1m0s delete d"},
 		"HeldLongerThanTheProcess": {"the handler is not called again after a restart", reconcilers.Options{}, nil,
-			[]handlers.Handler{deletion}, func(d *disappearing) {
+			[]handlers.Handler{deletion}, func(d *deletionRun) {
 				d.hold()
 				d.remove("ConfigMap", "c")
 				time.Sleep(time.Minute)
@@ -107,19 +107,19 @@ func TestOptionalDeletionsOfWhatDisappears(t *testing.T) {
 				d.letGo()
 			}, 0, "1m0s delete o; 1m0s delete d"},
 		"Stripped": {"the handler is called for an object removed by force", reconcilers.Options{}, nil,
-			[]handlers.Handler{deletion}, func(d *disappearing) {
+			[]handlers.Handler{deletion}, func(d *deletionRun) {
 				d.server.Discard(memapi.Resource{Version: "v1", Plural: "configmaps"}, "default", "c")
 			}, 0, "1m0s delete o"},
 		"Down": {"the handler is not called for objects that disappear while the operator is down",
 			reconcilers.Options{}, nil, nil,
-			func(d *disappearing) {
+			func(d *deletionRun) {
 				d.stop()
 				d.remove("ConfigMap", "c")
 				d.start()
 			}, 0, ""},
 		"Relisted": {"the handler is called with the last known state after a relist",
 			reconcilers.Options{Watching: reconcilers.Watching{ServerTimeout: 10 * time.Second}}, nil, nil,
-			func(d *disappearing) {
+			func(d *deletionRun) {
 				d.down.Store(true)
 				time.Sleep(30 * time.Second)
 				d.remove("ConfigMap", "c")
@@ -128,7 +128,7 @@ func TestOptionalDeletionsOfWhatDisappears(t *testing.T) {
 				time.Sleep(30 * time.Second)
 			}, 0, "delete o"},
 		"Replaced": {"two objects of one name are two calls", reconcilers.Options{}, nil, nil,
-			func(d *disappearing) {
+			func(d *deletionRun) {
 				d.remove("ConfigMap", "c")
 				d.create("ConfigMap", "c")
 				time.Sleep(time.Minute)
@@ -137,22 +137,22 @@ func TestOptionalDeletionsOfWhatDisappears(t *testing.T) {
 		"Kopf": {
 			"with KopfDeletions, the handler is not called",
 			reconcilers.Options{Settings: reconcilers.Settings{KopfDeletions: true}}, nil, nil,
-			func(d *disappearing) { d.remove("ConfigMap", "c") }, 0, ""},
+			func(d *deletionRun) { d.remove("ConfigMap", "c") }, 0, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				j, server := &journal{began: time.Now()}, memapi.New()
-				optional := j.wisher(handlers.Handler{ID: "o", Reason: cause.Delete, Optional: true}, tc.errs...)
-				d := &disappearing{people: newPeople(t, server), server: server, own: tc.own}
+				optional := j.recordedHandler(handlers.Handler{ID: "o", Reason: cause.Delete, Optional: true}, tc.errs...)
+				d := &deletionRun{directClient: newDirectClient(t, server), server: server, own: tc.own}
 				d.all = append(d.all, to(t, "configmaps", &optional))
 				for _, h := range tc.others {
-					own := j.wisher(h)
+					own := j.recordedHandler(h)
 					d.all = append(d.all, to(t, "configmaps", &own))
 				}
 				d.start()
 				d.create("ConfigMap", "c")
 				time.Sleep(time.Until(j.began.Add(time.Minute)))
-				d.line.Drain()
+				d.line.DrainRequests()
 				tc.act(d)
 				time.Sleep(time.Minute)
 				if writes := d.writes(); writes != tc.writes {

@@ -59,13 +59,13 @@ func TestOptionalDeletionsOfWhatDisappearsUnseen(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				j, server := &journal{began: time.Now()}, memapi.New()
-				optional := j.wisher(handlers.Handler{ID: "o", Reason: cause.Delete, Optional: true})
+				optional := j.recordedHandler(handlers.Handler{ID: "o", Reason: cause.Delete, Optional: true})
 				_, filling := byName()
-				d := &disappearing{people: newPeople(t, server), server: server, own: tc.own}
+				d := &deletionRun{directClient: newDirectClient(t, server), server: server, own: tc.own}
 				d.all = append(d.all, to(t, "configmaps", &optional), to(t, "secrets", filling))
 				for _, own := range tc.others {
 					if own.Reason == cause.Delete {
-						own = j.wisher(own)
+						own = j.recordedHandler(own)
 					}
 					d.all = append(d.all, to(t, "configmaps", &own))
 				}

@@ -18,22 +18,22 @@ import (
 // TestEditsOfFailedDeletions shows that an edit of a kept object calls the failed handler again, whatever else happens
 // (deviation D-hold-failure). The deletion is after 1 minute, the edit after 6 minutes.
 func TestEditsOfFailedDeletions(t *testing.T) {
-	edit := func(d *disappearing) { d.merge("ConfigMap", "c", `{"data":{"k":"two"}}`) }
+	edit := func(d *deletionRun) { d.merge("ConfigMap", "c", `{"data":{"k":"two"}}`) }
 	other := func(e handlers.Handler, errs ...error) func(j *journal) handlers.Handler {
 		e.ID, e.Reason = "e", cause.Delete
-		return func(j *journal) handlers.Handler { return j.wisher(e, errs...) }
+		return func(j *journal) handlers.Handler { return j.recordedHandler(e, errs...) }
 	}
 	waiting := laterError{8 * time.Minute}
-	filtered := handlers.Handler{Filters: []handlers.Filter{handlers.Labels(must(labels.Parse("!orphan")))}}
+	filtered := handlers.Handler{Filters: []handlers.Filter{handlers.MatchLabels(must(labels.Parse("!orphan")))}}
 	for name, tc := range map[string]struct {
 		reason string
 		other  func(j *journal) handlers.Handler
-		act    func(d *disappearing)
+		act    func(d *deletionRun)
 		want   string
 	}{
 		"Unreachable": {
 			"the removal of the record is repeated until it succeeds", other(handlers.Handler{}),
-			func(d *disappearing) {
+			func(d *deletionRun) {
 				d.down.Store(true)
 				edit(d)
 				time.Sleep(5 * time.Second)
@@ -51,7 +51,7 @@ func TestEditsOfFailedDeletions(t *testing.T) {
 		},
 		"FilteredOut": {
 			"a handler that does not match any more is not waited for", other(filtered, waiting),
-			func(d *disappearing) { d.merge("ConfigMap", "c", `{"metadata":{"labels":{"orphan":"yes"}}}`) },
+			func(d *deletionRun) { d.merge("ConfigMap", "c", `{"metadata":{"labels":{"orphan":"yes"}}}`) },
 			"1m0s delete d; 1m0s delete e; 6m0s delete d; gone",
 		},
 		"Patching": {
@@ -62,7 +62,7 @@ func TestEditsOfFailedDeletions(t *testing.T) {
 					j.add("delete e")
 					err, text := errs[0], time.Now().String()
 					errs = errs[1:]
-					return errors.Join(err, c.Writes.Remember(func(body map[string]any) error {
+					return errors.Join(err, c.Writes.AddTransform(func(body map[string]any) error {
 						body["data"] = map[string]any{"called": text}
 						return nil
 					}))
@@ -74,7 +74,7 @@ func TestEditsOfFailedDeletions(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				j := &journal{began: time.Now()}
-				own, e := j.wisher(keeping(handlers.Policy{}), refusal{}), tc.other(j)
+				own, e := j.recordedHandler(keeping(handlers.Policy{}), refusal{}), tc.other(j)
 				deleteFailing(t, j, tc.act, to(t, "configmaps", &own), to(t, "configmaps", &e))
 				if d := cmp.Diff(tc.want, j.String()); d != "" {
 					t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
@@ -89,8 +89,8 @@ func TestEditsOfFailedDeletions(t *testing.T) {
 func TestEditsOfFailedSubHandlers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := &journal{began: time.Now()}
-		failing := j.wisher(handlers.Handler{ID: "bad", Reason: cause.Delete}, refusal{})
-		later := j.wisher(handlers.Handler{ID: "later", Reason: cause.Delete}, laterError{8 * time.Minute})
+		failing := j.recordedHandler(handlers.Handler{ID: "bad", Reason: cause.Delete}, refusal{})
+		later := j.recordedHandler(handlers.Handler{ID: "later", Reason: cause.Delete}, laterError{8 * time.Minute})
 		own := keeping(handlers.Policy{})
 		own.Call = func(_ context.Context, c *handlers.Invocation) error {
 			return errors.Join(
@@ -98,7 +98,7 @@ func TestEditsOfFailedSubHandlers(t *testing.T) {
 				c.Subs.Declare(&handlers.Handler{ID: "later", Call: later.Call}),
 			)
 		}
-		deleteFailing(t, j, func(d *disappearing) { d.merge("ConfigMap", "c", `{"data":{"k":"two"}}`) },
+		deleteFailing(t, j, func(d *deletionRun) { d.merge("ConfigMap", "c", `{"data":{"k":"two"}}`) },
 			to(t, "configmaps", &own))
 		want := "1m0s delete bad; 1m0s delete later; 9m0s delete later; 9m0s delete bad; 9m0s delete later; gone"
 		if d := cmp.Diff(want, j.String()); d != "" {
@@ -112,8 +112,8 @@ func TestEditsOfFailedSubHandlers(t *testing.T) {
 func TestUnwrittenOutcomesBesideFailedDeletions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j, server := &journal{began: time.Now()}, memapi.New()
-		own := j.wisher(keeping(handlers.Policy{}), refusal{})
-		d := &disappearing{people: newPeople(t, server), server: server}
+		own := j.recordedHandler(keeping(handlers.Policy{}), refusal{})
+		d := &deletionRun{directClient: newDirectClient(t, server), server: server}
 		slow := handlers.Handler{ID: "e", Reason: cause.Delete, Call: func(
 			context.Context, *handlers.Invocation,
 		) error {

@@ -22,8 +22,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/growth"
 )
 
-// embedder starts and stops operators in one process.
-type embedder struct {
+// operatorProcess starts and stops operators in one process.
+type operatorProcess struct {
 	t          *testing.T
 	server     *memapi.Server
 	connection *watched
@@ -33,17 +33,17 @@ type embedder struct {
 	running                         atomic.Int64 // daemons that have not returned
 }
 
-func newEmbedder(t *testing.T) *embedder {
+func newOperatorProcess(t *testing.T) *operatorProcess {
 	t.Helper()
 	server := memapi.New()
 	people, err := client.New(memapi.Config(server), client.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &embedder{t: t, server: server, connection: &watched{RoundTripper: server}, people: people}
+	return &operatorProcess{t: t, server: server, connection: &watched{RoundTripper: server}, people: people}
 }
 
-func (e *embedder) manager() ctrl.Manager {
+func (e *operatorProcess) manager() ctrl.Manager {
 	e.t.Helper()
 	m, err := ctrl.NewManager(memapi.Config(e.connection), ctrl.Options{
 		Metrics: metricsserver.Options{BindAddress: "0"}, Logger: logr.Discard(),
@@ -55,7 +55,7 @@ func (e *embedder) manager() ctrl.Manager {
 }
 
 // add sets up an operator with handlers of several families, in two namespaces.
-func (e *embedder) add(m ctrl.Manager, name string) {
+func (e *operatorProcess) add(m ctrl.Manager, name string) {
 	e.t.Helper()
 	_, filling := byName()
 	count := func(calls *atomic.Int64) handlers.Func {
@@ -95,14 +95,14 @@ func (e *embedder) add(m ctrl.Manager, name string) {
 }
 
 // run starts the managers, waits until they have handled an object in each namespace, and stops them.
-func (e *embedder) run(round int, managers ...ctrl.Manager) {
+func (e *operatorProcess) run(round int, managers ...ctrl.Manager) {
 	e.t.Helper()
 	ctx, stop := context.WithCancel(e.t.Context())
 	ended := make(chan error, len(managers))
 	for _, m := range managers {
 		go func() { ended <- m.Start(ctx) }()
 	}
-	people := people{e.people, e.t}
+	people := directClient{e.people, e.t}
 	for _, namespace := range []string{"a", "b"} {
 		made := people.object("ConfigMap", fmt.Sprint("made-in-", round))
 		made.SetNamespace(namespace)
@@ -131,7 +131,7 @@ func TestOperatorsOfOneProcessLeaveNothing(t *testing.T) {
 	}
 	const operators, rounds = 4, 5
 	synctest.Test(t, func(t *testing.T) {
-		e := newEmbedder(t)
+		e := newOperatorProcess(t)
 		var goroutines []int
 		for round := range rounds {
 			goroutines = append(goroutines, growth.Goroutines())

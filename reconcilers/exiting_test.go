@@ -61,7 +61,7 @@ func TestHandlersDuringTheExit(t *testing.T) {
 				)
 				time.Sleep(time.Second)
 				j.began = time.Now()
-				newPeople(t, server).create("ConfigMap", "one")
+				newDirectClient(t, server).create("ConfigMap", "one")
 				time.Sleep(8 * time.Second)
 				began := time.Now()
 				stop()
@@ -95,7 +95,7 @@ func TestHandlersDuringAPause(t *testing.T) {
 		defer stop()
 		time.Sleep(time.Second)
 		j.began = time.Now()
-		newPeople(t, server).create("ConfigMap", "one")
+		newDirectClient(t, server).create("ConfigMap", "one")
 		time.Sleep(8 * time.Second)
 		gate.Set(true)
 		time.Sleep(time.Second)
@@ -134,7 +134,7 @@ func TestExitInTheGraceOfAPause(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server, gate := memapi.New(), &reconcilers.Gate{}
-				newPeople(t, server).create("ConfigMap", "c")
+				newDirectClient(t, server).create("ConfigMap", "c")
 				var ended atomic.Value
 				call := tc.handler.Call
 				tc.handler.Call = func(ctx context.Context, c *handlers.Invocation) error {

@@ -35,15 +35,15 @@ func keeping(policy handlers.Policy) handlers.Handler {
 func TestDeletionsThatFailKeepTheirObjects(t *testing.T) {
 	permanent, again := []error{refusal{}}, laterError{10 * time.Second}
 	filtered := keeping(handlers.Policy{})
-	filtered.Filters = []handlers.Filter{handlers.Labels(must(labels.Parse("!orphan")))}
+	filtered.Filters = []handlers.Filter{handlers.MatchLabels(must(labels.Parse("!orphan")))}
 	letting := keeping(handlers.Policy{})
 	letting.HoldOnFailure = false
-	edit := func(d *disappearing) { d.merge("ConfigMap", "c", `{"data":{"k":"two"}}`) }
+	edit := func(d *deletionRun) { d.merge("ConfigMap", "c", `{"data":{"k":"two"}}`) }
 	for name, tc := range map[string]struct {
 		reason string
 		own    handlers.Handler
 		errs   []error
-		act    func(d *disappearing) // 5 minutes after the deletion
+		act    func(d *deletionRun) // 5 minutes after the deletion
 		want   string
 	}{
 		"Permanent": {"a permanent error keeps the object", keeping(handlers.Policy{}), permanent, nil,
@@ -70,28 +70,28 @@ func TestDeletionsThatFailKeepTheirObjects(t *testing.T) {
 		},
 		"Restarted": {
 			"after a restart, the failed handler is not called again", keeping(handlers.Policy{}), permanent,
-			func(d *disappearing) { d.stop(); d.start() }, "1m0s delete d; held",
+			func(d *deletionRun) { d.stop(); d.start() }, "1m0s delete d; held",
 		},
 		"EditedWhileDown": {
 			"an edit while the operator is down calls the failed handler again", keeping(handlers.Policy{}), permanent,
-			func(d *disappearing) { d.stop(); edit(d); d.start() }, "1m0s delete d; 6m0s delete d; gone",
+			func(d *deletionRun) { d.stop(); edit(d); d.start() }, "1m0s delete d; 6m0s delete d; gone",
 		},
 		"Touched": {
 			"a change of the status does not call the failed handler again", keeping(handlers.Policy{}), permanent,
-			func(d *disappearing) { d.merge("ConfigMap", "c", `{"status":{"a":"b"}}`) }, "1m0s delete d; held",
+			func(d *deletionRun) { d.merge("ConfigMap", "c", `{"status":{"a":"b"}}`) }, "1m0s delete d; held",
 		},
 		"Released": {"a user can release the object by removing the finalizer", keeping(handlers.Policy{}), permanent,
-			(*disappearing).letGo,
+			(*deletionRun).letGo,
 			"1m0s delete d; gone"},
 		"FilteredOut": {
 			"the object is released when the failed handler does not match any more", filtered, permanent,
-			func(d *disappearing) {
+			func(d *deletionRun) {
 				d.merge("ConfigMap", "c", `{"metadata":{"labels":{"orphan":"yes"}}}`)
 			}, "1m0s delete d; gone",
 		},
 		"Forgotten": {
 			"removing the record calls the failed handler again", keeping(handlers.Policy{}), permanent,
-			func(d *disappearing) {
+			func(d *deletionRun) {
 				d.merge("ConfigMap", "c", `{"metadata":{"annotations":{"coming.example.org/d":null}}}`)
 			}, "1m0s delete d; 6m0s delete d; gone",
 		},
@@ -99,7 +99,7 @@ func TestDeletionsThatFailKeepTheirObjects(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				j := &journal{began: time.Now()}
-				own := j.wisher(tc.own, tc.errs...)
+				own := j.recordedHandler(tc.own, tc.errs...)
 				deleteFailing(t, j, tc.act, to(t, "configmaps", &own))
 				if d := cmp.Diff(tc.want, j.String()); d != "" {
 					t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
@@ -112,11 +112,11 @@ func TestDeletionsThatFailKeepTheirObjects(t *testing.T) {
 // deleteFailing deletes an object after a minute, calls act 5 minutes later, and records whether the object is gone
 // another 5 minutes later.
 func deleteFailing(
-	t *testing.T, j *journal, act func(d *disappearing), registrations ...reconcilers.Registration,
+	t *testing.T, j *journal, act func(d *deletionRun), registrations ...reconcilers.Registration,
 ) {
 	t.Helper()
 	server := memapi.New()
-	d := &disappearing{people: newPeople(t, server), server: server, all: registrations}
+	d := &deletionRun{directClient: newDirectClient(t, server), server: server, all: registrations}
 	d.own.BoundTo = ours + "handled-uid"
 	d.start()
 	d.create("ConfigMap", "c")
@@ -147,13 +147,13 @@ func TestDeletionsThatFailWithPatches(t *testing.T) {
 			j.add("delete d")
 			calls++
 			text := fmt.Sprint(calls)
-			return errors.Join(refusal{}, c.Writes.Remember(func(body map[string]any) error {
+			return errors.Join(refusal{}, c.Writes.AddTransform(func(body map[string]any) error {
 				body["data"] = map[string]any{"calls": text}
 				return nil
 			}))
 		}
-		other := j.wisher(handlers.Handler{ID: "e", Reason: cause.Delete})
-		deleteFailing(t, j, func(d *disappearing) {
+		other := j.recordedHandler(handlers.Handler{ID: "e", Reason: cause.Delete})
+		deleteFailing(t, j, func(d *deletionRun) {
 			d.merge("ConfigMap", "c", `{"metadata":{"labels":{"l":"x"}}}`)
 		}, to(t, "configmaps", &own), to(t, "configmaps", &other))
 		if d := cmp.Diff("1m0s delete d; 1m0s delete e; 6m0s delete d; held", j.String()); d != "" {
@@ -167,8 +167,8 @@ func TestDeletionsThatFailWithPatches(t *testing.T) {
 func TestDeletionsWhoseSubHandlersFail(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := &journal{began: time.Now()}
-		failing := j.wisher(handlers.Handler{ID: "bad", Reason: cause.Delete}, refusal{})
-		good := j.wisher(handlers.Handler{ID: "good", Reason: cause.Delete})
+		failing := j.recordedHandler(handlers.Handler{ID: "bad", Reason: cause.Delete}, refusal{})
+		good := j.recordedHandler(handlers.Handler{ID: "good", Reason: cause.Delete})
 		own := keeping(handlers.Policy{})
 		own.Call = func(_ context.Context, c *handlers.Invocation) error {
 			return errors.Join(
@@ -176,7 +176,7 @@ func TestDeletionsWhoseSubHandlersFail(t *testing.T) {
 				c.Subs.Declare(&handlers.Handler{ID: "good", Call: good.Call}),
 			)
 		}
-		deleteFailing(t, j, func(d *disappearing) { d.merge("ConfigMap", "c", `{"data":{"k":"two"}}`) },
+		deleteFailing(t, j, func(d *deletionRun) { d.merge("ConfigMap", "c", `{"data":{"k":"two"}}`) },
 			to(t, "configmaps", &own))
 		want := "1m0s delete bad; 1m0s delete good; 6m0s delete bad; 6m0s delete good; gone"
 		if d := cmp.Diff(want, j.String()); d != "" {

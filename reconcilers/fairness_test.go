@@ -81,7 +81,7 @@ func TestDeletionsBesideHangingCreations(t *testing.T) {
 		t.Run(fmt.Sprint(workers), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server, j := memapi.New(), &timesheet{}
-				p := newPeople(t, server)
+				p := newDirectClient(t, server)
 				p.create("ConfigMap", "honest")
 				stop := operateAll(t, server, reconcilers.Options{Settings: reconcilers.Settings{Workers: workers}},
 					to(t, "configmaps", j.handler("c", cause.Create, nil)),
@@ -113,7 +113,7 @@ func TestDeletionsBesideHangingCreations(t *testing.T) {
 func TestListedDeletionsBesideHangingResumptions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, j := memapi.New(), &timesheet{}
-		p := newPeople(t, server)
+		p := newDirectClient(t, server)
 		p.createMany("ConfigMap", "hanging-r", 130)
 		p.create("ConfigMap", "zoe")
 		hold := to(t, "configmaps", j.handler("d", cause.Delete, nil))
@@ -146,7 +146,7 @@ func TestCreationsBesideHangingDeletions(t *testing.T) {
 		t.Run(fmt.Sprint(workers), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server, j := memapi.New(), &timesheet{}
-				p := newPeople(t, server)
+				p := newDirectClient(t, server)
 				p.createMany("ConfigMap", "hanging-d", 130)
 				stop := operateAll(t, server, reconcilers.Options{Settings: reconcilers.Settings{Workers: workers}},
 					to(t, "configmaps", j.handler("c", cause.Create, nil)),
@@ -168,19 +168,19 @@ func TestCreationsBesideHangingDeletions(t *testing.T) {
 	}
 }
 
-// weather holds the measurements of the honest objects in a storm.
-type weather struct {
+// stormResult holds the measurements of the honest objects in a storm.
+type stormResult struct {
 	deletion,
 	tick time.Duration // the slowest deletion since its request; the longest time between two ticks of one object
 	deleted, ticks int
 }
 
 // storm edits and deletes honest objects with timers of a second, with or without objects that hang and fail.
-func storm(t *testing.T, among bool) (w weather) {
+func storm(t *testing.T, among bool) (w stormResult) {
 	const honest, minute = 30, time.Minute
 	synctest.Test(t, func(t *testing.T) {
 		server, j := memapi.New(), &timesheet{}
-		p := newPeople(t, server)
+		p := newDirectClient(t, server)
 		is := func(name, what string) bool { return strings.HasPrefix(name, what) }
 		act := func(name string, _ int) error {
 			if is(name, "failing") {
@@ -238,8 +238,8 @@ func storm(t *testing.T, among bool) (w weather) {
 	return w
 }
 
-// TestHonestObjectsInAStorm shows that objects that hang or fail hardly delay the deletions and ticks of others.
-func TestHonestObjectsInAStorm(t *testing.T) {
+// TestObjectsBesideFailingOnes shows that objects that hang or fail hardly delay the deletions and ticks of others.
+func TestObjectsBesideFailingOnes(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
 	}

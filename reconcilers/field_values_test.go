@@ -37,7 +37,7 @@ func TestNullsInTheLastHandledConfiguration(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server := memapi.New()
-				p := newPeople(t, server)
+				p := newDirectClient(t, server)
 				registrations := []reconcilers.Registration{
 					to(t, "configmaps", &handlers.Handler{ID: "u", Reason: cause.Update, Call: done}),
 				}
@@ -100,7 +100,7 @@ func TestFieldsInsideOfScalars(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server, j := memapi.New(), &journal{began: time.Now()}
-				p := newPeople(t, server)
+				p := newDirectClient(t, server)
 				note := func(id string) handlers.Func {
 					return func(context.Context, *handlers.Invocation) error { j.add(id); return nil }
 				}

@@ -23,7 +23,7 @@ import (
 func TestGoneObjectsAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
-		p := newPeople(t, server)
+		p := newDirectClient(t, server)
 		var mu sync.Mutex
 		names, forgotten := map[types.UID]string{}, []string{}
 		gate := &reconcilers.Gate{}
@@ -76,7 +76,7 @@ func TestGoneObjectsAreForgotten(t *testing.T) {
 func TestForgottenBeforeDeletedEvent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
-		p := newPeople(t, server)
+		p := newDirectClient(t, server)
 		var order = make(chan string, 10)
 		stop := operateAll(t, server, reconcilers.Options{Forget: func(types.UID) { order <- "forget" }},
 			to(t, "configmaps", &handlers.Handler{ID: "e", Family: handlers.Watching,

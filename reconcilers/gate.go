@@ -35,10 +35,10 @@ type Gate struct {
 	idle       chan struct{} // closed while busy is zero; nil while no caller needs it
 }
 
-// In returns the gate of one namespace, and makes it if necessary. It pauses the operator in that namespace
+// NamespaceGate returns the gate of one namespace, and makes it if necessary. It pauses the operator in that namespace
 // only; the gate of the operator pauses all namespaces. Cluster-scoped objects do not have a gate of their own: In
 // returns nil for the empty namespace.
-func (g *Gate) In(namespace string) *Gate {
+func (g *Gate) NamespaceGate(namespace string) *Gate {
 	if g == nil || namespace == "" {
 		return nil
 	}
@@ -72,7 +72,7 @@ func (g *Gate) pausedNamespaces() (names []string) {
 }
 
 // Set closes or opens the gate. When Set(true) has returned, no new work can start.
-func (g *Gate) Set(closed bool) { g.change(func() { g.closed = closed }) }
+func (g *Gate) Set(closed bool) { g.applyChange(func() { g.closed = closed }) }
 
 // AllowWritesUntil ends the permission to write at the given time, unless a later call extends it first. After the end,
 // no write is sent, neither by the engine nor by the clients of handlers, not even an outcome. Running
@@ -82,26 +82,26 @@ func (g *Gate) Set(closed bool) { g.change(func() { g.closed = closed }) }
 // A new permission takes effect only when all work that was running at the end has returned. That work does not see the
 // changes that other processes have made since, and must not write with its stale state.
 func (g *Gate) AllowWritesUntil(t time.Time) {
-	g.change(func() {
-		g.expire() // the timer may not have fired yet if the process was suspended
+	g.applyChange(func() {
+		g.expirePermission() // the timer may not have fired yet if the process was suspended
 		g.until, g.lapsed = t, g.lapsed && g.busy > 0
 		// The new time may be over already, too.
-		g.expire()
+		g.expirePermission()
 		if g.lapse != nil {
 			g.lapse.Stop()
 			g.lapse = nil
 		}
 		if !t.IsZero() {
-			g.lapse = time.AfterFunc(time.Until(t), func() { g.change(g.expire) })
+			g.lapse = time.AfterFunc(time.Until(t), func() { g.applyChange(g.expirePermission) })
 		}
 	})
 }
 
-// expire takes account of the end of the permission. It cancels the current permission context, and counts as
+// expirePermission takes account of the end of the permission. It cancels the current permission context, and counts as
 // a change of the gate even if there is new permission at once, so that everything restarts with fresh state. The
 // caller holds the lock.
-func (g *Gate) expire() {
-	if g.lapsed || !over(g.until) {
+func (g *Gate) expirePermission() {
+	if g.lapsed || !hasPassed(g.until) {
 		return
 	}
 	g.lapsed = true
@@ -109,22 +109,22 @@ func (g *Gate) expire() {
 		g.withdraw(execution.ErrPaused)
 		g.permission, g.withdraw = nil, nil
 	}
-	g.tell()
+	g.notifyWaiters()
 }
 
-// change applies a change under the lock, and wakes the waiting callers if it opens or closes the gate.
-func (g *Gate) change(apply func()) {
+// applyChange applies a change under the lock, and wakes the waiting callers if it opens or closes the gate.
+func (g *Gate) applyChange(apply func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	before := g.closed || g.lapsed
 	if apply(); (g.closed || g.lapsed) != before {
-		g.tell()
+		g.notifyWaiters()
 	}
 }
 
-// tell starts a new period of the gate and wakes the callers that wait for a change. The caller holds the
+// notifyWaiters starts a new period of the gate and wakes the callers that wait for a change. The caller holds the
 // lock.
-func (g *Gate) tell() {
+func (g *Gate) notifyWaiters() {
 	g.number++
 	if g.changed != nil {
 		close(g.changed)
@@ -132,20 +132,20 @@ func (g *Gate) tell() {
 	}
 }
 
-// Permission returns a context that ends when the present permission to write ends. Its cause is
+// WritePermission returns a context that ends when the present permission to write ends. Its cause is
 // execution.ErrPaused then. Without permission, the returned context has already ended.
-func (g *Gate) Permission() context.Context {
+func (g *Gate) WritePermission() context.Context {
 	from := context.Background()
 	// A namespace depends on the operator's permission, too. Do not hold the own lock for that call: pausedNamespaces
 	// takes both locks in the opposite order.
 	if g.whole != nil {
-		from = g.whole.Permission()
+		from = g.whole.WritePermission()
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.permission == nil || g.permission.Err() != nil {
 		g.permission, g.withdraw = context.WithCancelCause(from)
-		if g.lapsed || over(g.until) {
+		if g.lapsed || hasPassed(g.until) {
 			g.withdraw(execution.ErrPaused)
 			// Do not keep an ended context: the next caller may have permission again.
 			defer func() { g.permission, g.withdraw = nil, nil }()
@@ -154,26 +154,26 @@ func (g *Gate) Permission() context.Context {
 	return g.permission
 }
 
-// over reports whether the time has passed; the zero time never passes. It compares both clocks: while a machine
+// hasPassed reports whether the time has passed; the zero time never passes. It compares both clocks: while a machine
 // is suspended, its wall clock goes on, and its monotonic clock may not.
-func over(t time.Time) bool {
+func hasPassed(t time.Time) bool {
 	now := time.Now()
 	return !t.IsZero() && (!now.Before(t) || !now.Round(0).Before(t.Round(0)))
 }
 
 // permissionIn returns the permission for a namespace; the empty namespace stands for cluster-scoped objects.
 func (g *Gate) permissionIn(namespace string) context.Context {
-	if part := g.In(namespace); part != nil {
-		return part.Permission()
+	if part := g.NamespaceGate(namespace); part != nil {
+		return part.WritePermission()
 	}
-	return g.Permission()
+	return g.WritePermission()
 }
 
 // hasPermission reports whether this gate alone allows writes.
 func (g *Gate) hasPermission() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return !g.lapsed && !over(g.until)
+	return !g.lapsed && !hasPassed(g.until)
 }
 
 // mayWrite reports whether writes to a namespace may be sent; the empty namespace stands for cluster-scoped objects.
@@ -194,15 +194,15 @@ func (g *Gate) Open() bool {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.open()
+	return g.isOpenLocked()
 }
 
-// open is Open for callers that hold the lock. It checks the time itself, because the timer may fire late.
-func (g *Gate) open() bool { return !g.closed && !g.lapsed && !over(g.until) }
+// isOpenLocked is Open for callers that hold the lock. It checks the time itself, because the timer may fire late.
+func (g *Gate) isOpenLocked() bool { return !g.closed && !g.lapsed && !hasPassed(g.until) }
 
-// state returns the present opening, whether the gate is open, and a channel that is closed at the next
+// currentOpening returns the present opening, whether the gate is open, and a channel that is closed at the next
 // change.
-func (g *Gate) state() (now opening, open bool, changed <-chan struct{}) {
+func (g *Gate) currentOpening() (now opening, open bool, changed <-chan struct{}) {
 	if g == nil {
 		return opening{}, true, nil
 	}
@@ -215,12 +215,12 @@ func (g *Gate) state() (now opening, open bool, changed <-chan struct{}) {
 	return opening{gate: g, number: g.number}, !g.closed && !g.lapsed, g.changed
 }
 
-// pass calls run for each opening of the gate and paused for each closing, until ctx ends. The context of the
+// followOpenings calls run for each opening of the gate and paused for each closing, until ctx ends. The context of the
 // call ends with execution.ErrPaused at the next change. The next call waits until the former one has returned, and a
 // call that returns early is not repeated before the next change.
-func (g *Gate) pass(ctx context.Context, run func(context.Context, opening), paused func(context.Context)) {
+func (g *Gate) followOpenings(ctx context.Context, run func(context.Context, opening), paused func(context.Context)) {
 	for ctx.Err() == nil {
-		now, open, changed := g.state()
+		now, open, changed := g.currentOpening()
 		running, end := context.WithCancelCause(ctx)
 		go func() {
 			select {
@@ -238,5 +238,5 @@ func (g *Gate) pass(ctx context.Context, run func(context.Context, opening), pau
 	}
 }
 
-// waiting is the function for pauses in which there is no work to do.
-func waiting(context.Context) {}
+// skipPause is the function for pauses in which there is no work to do.
+func skipPause(context.Context) {}

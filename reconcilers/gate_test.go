@@ -78,7 +78,7 @@ func TestPermissionToWrite(t *testing.T) {
 func TestOutcomeInPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
-		p := newPeople(t, server)
+		p := newDirectClient(t, server)
 		p.create("ConfigMap", "c")
 		gate := &reconcilers.Gate{}
 		var first, second atomic.Int64
@@ -118,7 +118,7 @@ func TestOutcomeInPause(t *testing.T) {
 func TestPauseTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
-		p := newPeople(t, server)
+		p := newDirectClient(t, server)
 		p.create("ConfigMap", "c")
 		gate := &reconcilers.Gate{}
 		var ended []error
@@ -157,7 +157,7 @@ func TestPauseTimeout(t *testing.T) {
 func TestWritesWithoutPermission(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
-		p := newPeople(t, server)
+		p := newDirectClient(t, server)
 		p.create("ConfigMap", "c")
 		gate := &reconcilers.Gate{}
 		var calls atomic.Int64

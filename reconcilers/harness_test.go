@@ -28,13 +28,13 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/logkeys"
 )
 
-// people creates, changes and deletes objects directly on the API server.
-type people struct {
+// directClient creates, changes and deletes objects directly on the API server.
+type directClient struct {
 	client.Client
 	t *testing.T
 }
 
-func (p people) get(kind, name string) *unstructured.Unstructured {
+func (p directClient) get(kind, name string) *unstructured.Unstructured {
 	o := p.object(kind, name)
 	if err := p.Get(context.Background(), types.NamespacedName{Namespace: "default", Name: name}, o); err != nil {
 		return nil
@@ -42,7 +42,7 @@ func (p people) get(kind, name string) *unstructured.Unstructured {
 	return o
 }
 
-func (p people) object(kind, name string) *unstructured.Unstructured {
+func (p directClient) object(kind, name string) *unstructured.Unstructured {
 	return &unstructured.Unstructured{
 		Object: map[string]any{
 			"apiVersion": "v1", "kind": kind, "metadata": map[string]any{"name": name, "namespace": "default"},
@@ -50,21 +50,21 @@ func (p people) object(kind, name string) *unstructured.Unstructured {
 	}
 }
 
-func (p people) create(kind, name string) {
+func (p directClient) create(kind, name string) {
 	p.t.Helper()
 	if err := p.Create(context.Background(), p.object(kind, name)); err != nil {
 		p.t.Fatal(err)
 	}
 }
 
-func (p people) createMany(kind, prefix string, count int) {
+func (p directClient) createMany(kind, prefix string, count int) {
 	p.t.Helper()
 	for n := range count {
 		p.create(kind, fmt.Sprint(prefix, "-", n))
 	}
 }
 
-func (p people) label(kind, name, value string) {
+func (p directClient) label(kind, name, value string) {
 	p.t.Helper()
 	patch := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"labels":{"l":"`+value+`"}}}`))
 	if err := p.Patch(context.Background(), p.object(kind, name), patch); err != nil {
@@ -72,7 +72,7 @@ func (p people) label(kind, name, value string) {
 	}
 }
 
-func (p people) merge(kind, name, patch string) {
+func (p directClient) merge(kind, name, patch string) {
 	p.t.Helper()
 	if err := p.Patch(
 		context.Background(), p.object(kind, name), client.RawPatch("application/merge-patch+json", []byte(patch)),
@@ -81,14 +81,14 @@ func (p people) merge(kind, name, patch string) {
 	}
 }
 
-func (p people) remove(kind, name string) {
+func (p directClient) remove(kind, name string) {
 	p.t.Helper()
 	if err := p.Delete(context.Background(), p.object(kind, name)); err != nil {
 		p.t.Fatal(err)
 	}
 }
 
-func (p people) count(kind string) int {
+func (p directClient) count(kind string) int {
 	p.t.Helper()
 	list := &unstructured.UnstructuredList{}
 	list.SetAPIVersion("v1")
@@ -99,13 +99,13 @@ func (p people) count(kind string) int {
 	return len(list.Items)
 }
 
-func newPeople(t *testing.T, server *memapi.Server) people {
+func newDirectClient(t *testing.T, server *memapi.Server) directClient {
 	t.Helper()
 	direct, err := client.New(memapi.Config(server), client.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return people{direct, t}
+	return directClient{direct, t}
 }
 
 func daemon(id string, b handlers.Background, call handlers.Func) *handlers.Handler {
@@ -160,7 +160,7 @@ func operate(
 
 func to(t *testing.T, spelling string, h *handlers.Handler) reconcilers.Registration {
 	t.Helper()
-	selector, err := discovery.Spelled(spelling)
+	selector, err := discovery.ParseSpelling(spelling)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -219,7 +219,7 @@ func operateIn(
 // named returns patterns or names of namespaces.
 func named(texts ...string) (all namespaces.Patterns) {
 	for _, text := range texts {
-		all = append(all, namespaces.Parse(text))
+		all = append(all, namespaces.ParsePattern(text))
 	}
 	return all
 }

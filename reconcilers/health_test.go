@@ -24,8 +24,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// examined is a manager that records its health checks.
-type examined struct {
+// checkedManager is a manager that records its health checks.
+type checkedManager struct {
 	ctrl.Manager
 
 	t            *testing.T
@@ -33,34 +33,34 @@ type examined struct {
 	ready, alive map[string]healthz.Checker
 }
 
-func examine(t *testing.T, connection http.RoundTripper) *examined {
+func newCheckedManager(t *testing.T, connection http.RoundTripper) *checkedManager {
 	t.Helper()
-	return &examined{
+	return &checkedManager{
 		Manager: managerOn(t, connection, logr.Discard()), t: t,
 		ready: map[string]healthz.Checker{}, alive: map[string]healthz.Checker{},
 	}
 }
 
-func (e *examined) AddReadyzCheck(name string, check healthz.Checker) error {
+func (e *checkedManager) AddReadyzCheck(name string, check healthz.Checker) error {
 	e.ready[name] = check
 	return e.Manager.AddReadyzCheck(name, check)
 }
 
-func (e *examined) AddHealthzCheck(name string, check healthz.Checker) error {
+func (e *checkedManager) AddHealthzCheck(name string, check healthz.Checker) error {
 	e.alive[name] = check
 	return e.Manager.AddHealthzCheck(name, check)
 }
 
 // Add ignores runnables of the leader if another process is the leader.
-func (e *examined) Add(r manager.Runnable) error {
+func (e *checkedManager) Add(r manager.Runnable) error {
 	if own, ok := r.(manager.LeaderElectionRunnable); e.led && ok && own.NeedLeaderElection() {
 		return nil
 	}
 	return e.Manager.Add(r)
 }
 
-// want compares the failing checks, and the beginnings of their messages.
-func (e *examined) want(when string, checks map[string]healthz.Checker, failing ...string) {
+// requireFailingChecks compares the failing checks, and the beginnings of their messages.
+func (e *checkedManager) requireFailingChecks(when string, checks map[string]healthz.Checker, failing ...string) {
 	e.t.Helper()
 	var got []string
 	for _, name := range slices.Sorted(maps.Keys(checks)) {
@@ -91,14 +91,14 @@ func (s *switched) connect(server *memapi.Server, verbs ...string) *memapi.Conne
 	})
 }
 
-// silenced fails all requests, including those of discovery, while it is down.
-type silenced struct {
+// switchableTransport fails all requests, including those of discovery, while it is down.
+type switchableTransport struct {
 	http.RoundTripper
 
 	down atomic.Bool
 }
 
-func (s *silenced) RoundTrip(r *http.Request) (*http.Response, error) {
+func (s *switchableTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if s.down.Load() {
 		return nil, fmt.Errorf("dialling %s: connection refused", r.URL.Host)
 	}
@@ -113,103 +113,103 @@ func created(t *testing.T) reconcilers.Registration {
 func TestReadyOnceAllIsListed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
-		newPeople(t, server).create("Secret", "s")
-		way := &silenced{RoundTripper: delaying(server, "secrets", steady(20*time.Second))}
+		newDirectClient(t, server).create("Secret", "s")
+		way := &switchableTransport{RoundTripper: delaying(server, "secrets", steady(20*time.Second))}
 		way.down.Store(true)
-		m := examine(t, way)
+		m := newCheckedManager(t, way)
 		_, filling := byName()
 		stop := operateIn(t, m, reconcilers.Options{}, created(t), to(t, "secrets", filling))
 		defer stop()
 		synctest.Wait()
-		m.want("while the API server is down", m.ready,
+		m.requireFailingChecks("while the API server is down", m.ready,
 			"discovery: the API server has not answered yet for: configmaps, secrets",
 			"indices: handlers wait until the indexed resources are listed: secrets")
 		time.Sleep(time.Hour)
-		m.want("after an hour", m.ready, "discovery", "indices")
-		m.want("a restart would not help", m.alive)
+		m.requireFailingChecks("after an hour", m.ready, "discovery", "indices")
+		m.requireFailingChecks("a restart would not help", m.alive)
 		way.down.Store(false)
 		time.Sleep(75 * time.Second)
-		m.want("after the API server is back and was asked again", m.ready)
+		m.requireFailingChecks("after the API server is back and was asked again", m.ready)
 	})
 }
 
 func TestReadyOnceListed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
-		newPeople(t, server).create("Secret", "s")
-		m := examine(t, delaying(server, "secrets", steady(20*time.Second)))
+		newDirectClient(t, server).create("Secret", "s")
+		m := newCheckedManager(t, delaying(server, "secrets", steady(20*time.Second)))
 		_, filling := byName()
 		stop := operateIn(t, m, reconcilers.Options{}, created(t), to(t, "secrets", filling))
 		defer stop()
 		time.Sleep(10 * time.Second)
-		m.want("while the secrets are being listed", m.ready, "caches: secrets: not listed yet",
+		m.requireFailingChecks("while the secrets are being listed", m.ready, "caches: secrets: not listed yet",
 			"indices: handlers wait until the indexed resources are listed: secrets")
 		time.Sleep(time.Minute)
-		m.want("after the secrets are listed", m.ready)
+		m.requireFailingChecks("after the secrets are listed", m.ready)
 	})
 }
 
 func TestNotReadyWithoutPermission(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := examine(t, unavailable(memapi.New(), "configmaps", http.StatusForbidden))
+		m := newCheckedManager(t, unavailable(memapi.New(), "configmaps", http.StatusForbidden))
 		stop := operateIn(t, m, reconcilers.Options{}, created(t))
 		defer stop()
 		time.Sleep(time.Hour)
-		m.want("without the permission to list", m.ready, "caches: configmaps: not listed yet: ")
-		m.want("a restart would not help", m.alive)
+		m.requireFailingChecks("without the permission to list", m.ready, "caches: configmaps: not listed yet: ")
+		m.requireFailingChecks("a restart would not help", m.alive)
 	})
 }
 
 // TestReadyWithoutTheKind shows that a kind that does not exist yet does not affect readiness.
 func TestReadyWithoutTheKind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := examine(t, memapi.New())
+		m := newCheckedManager(t, memapi.New())
 		stop := operateIn(t, m, reconcilers.Options{}, to(t, "unknowns.example.org",
 			&handlers.Handler{ID: "c", Reason: cause.Create, Call: succeed}))
 		defer stop()
 		time.Sleep(time.Minute)
-		m.want("while the CRD is not installed", m.ready)
+		m.requireFailingChecks("while the CRD is not installed", m.ready)
 	})
 }
 
 func TestReadyWhileWatched(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var watches switched
-		dead := &dying{RoundTripper: watches.connect(memapi.New(), "watch")}
-		m := examine(t, dead)
+		dead := &mutableTransport{RoundTripper: watches.connect(memapi.New(), "watch")}
+		m := newCheckedManager(t, dead)
 		stop := operateIn(t, m, reconcilers.Options{}, created(t))
 		defer stop()
 		time.Sleep(time.Hour)
-		m.want("while watches end and are renewed", m.ready)
+		m.requireFailingChecks("while watches end and are renewed", m.ready)
 		dead.die()
 		time.Sleep(time.Hour)
-		m.want("after a dead watch was renewed", m.ready)
+		m.requireFailingChecks("after a dead watch was renewed", m.ready)
 		dead.die()
 		watches.code.Store(http.StatusInternalServerError)
 		time.Sleep(3 * time.Minute)
-		m.want("while a dead watch cannot be renewed", m.ready, "watches: configmaps: not watched for ")
-		m.want("a restart would not help", m.alive)
+		m.requireFailingChecks("while a dead watch cannot be renewed", m.ready, "watches: configmaps: not watched for ")
+		m.requireFailingChecks("a restart would not help", m.alive)
 		watches.code.Store(0)
 		time.Sleep(3 * time.Minute)
-		m.want("after the dead watch was renewed", m.ready)
+		m.requireFailingChecks("after the dead watch was renewed", m.ready)
 	})
 }
 
 // TestReadyWithoutWork shows that a paused operator is ready, even without the API server.
 func TestReadyWithoutWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		way := &silenced{RoundTripper: memapi.New()}
-		m, gate := examine(t, way), &reconcilers.Gate{}
+		way := &switchableTransport{RoundTripper: memapi.New()}
+		m, gate := newCheckedManager(t, way), &reconcilers.Gate{}
 		stop := operateIn(t, m, reconcilers.Options{Gate: gate}, created(t))
 		defer stop()
 		time.Sleep(time.Second)
 		gate.Set(true)
 		way.down.Store(true)
 		time.Sleep(time.Hour)
-		m.want("in a pause without the API server", m.ready)
+		m.requireFailingChecks("in a pause without the API server", m.ready)
 		gate.Set(false)
 		time.Sleep(time.Minute)
-		m.want("after the pause, without the API server", m.ready, "caches: configmaps: not listed yet: ")
+		m.requireFailingChecks("after the pause, without the API server", m.ready, "caches: configmaps: not listed yet: ")
 	})
 }
 
@@ -217,7 +217,7 @@ func TestReadyWithoutWork(t *testing.T) {
 // operators.
 func TestTwoOperatorsAreReadyByTheirNames(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := examine(t, unavailable(memapi.New(), "secrets", http.StatusForbidden))
+		m := newCheckedManager(t, unavailable(memapi.New(), "secrets", http.StatusForbidden))
 		second := reconcilers.Options{
 			Settings: reconcilers.Settings{Name: "second.example.org", Prefix: "second.example.org"},
 		}
@@ -229,7 +229,7 @@ func TestTwoOperatorsAreReadyByTheirNames(t *testing.T) {
 		stop := operateIn(t, m, reconcilers.Options{}, created(t))
 		defer stop()
 		time.Sleep(time.Minute)
-		m.want("with permission for the kind of the first operator only", m.ready,
+		m.requireFailingChecks("with permission for the kind of the first operator only", m.ready,
 			"second.example.org/caches: secrets: not listed yet: ")
 		if len(m.ready) != 10 || len(m.alive) != 2 {
 			t.Errorf("each operator must have all checks: %d and %d", len(m.ready), len(m.alive))
@@ -239,14 +239,14 @@ func TestTwoOperatorsAreReadyByTheirNames(t *testing.T) {
 
 func TestReadyWithoutLeading(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := examine(t, memapi.New())
+		m := newCheckedManager(t, memapi.New())
 		m.led = true
 		stop := operateIn(t, m, reconcilers.Options{}, created(t))
 		defer stop()
 		synctest.Wait()
-		m.want("directly after the start of the manager", m.ready, "startup: the operator is not started yet")
+		m.requireFailingChecks("directly after the start of the manager", m.ready, "startup: the operator is not started yet")
 		time.Sleep(10 * time.Second)
-		m.want("while another process is the leader", m.ready)
+		m.requireFailingChecks("while another process is the leader", m.ready)
 	})
 }
 
@@ -295,8 +295,8 @@ func TestAliveUnlessStuck(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server := memapi.New()
-				m := examine(t, server)
-				newPeople(t, server).createMany("ConfigMap", "c", tc.objects)
+				m := newCheckedManager(t, server)
+				newDirectClient(t, server).createMany("ConfigMap", "c", tc.objects)
 				end := make(chan struct{})
 				stop := operateIn(t, m, tc.own, to(t, "configmaps", &handlers.Handler{
 					ID: "c", Reason: cause.Create, Policy: handlers.Policy{Timeout: tc.timeout},
@@ -304,11 +304,11 @@ func TestAliveUnlessStuck(t *testing.T) {
 				}))
 				defer stop()
 				time.Sleep(tc.after)
-				m.want(tc.reason, m.alive, tc.want...)
-				m.want("readiness must not depend on stuck handlers", m.ready)
+				m.requireFailingChecks(tc.reason, m.alive, tc.want...)
+				m.requireFailingChecks("readiness must not depend on stuck handlers", m.ready)
 				close(end)
 				time.Sleep(time.Minute)
-				m.want("after the handler has returned", m.alive)
+				m.requireFailingChecks("after the handler has returned", m.alive)
 			})
 		})
 	}

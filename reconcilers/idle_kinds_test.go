@@ -24,7 +24,7 @@ func TestIdleKindsCostFewGoroutines(t *testing.T) {
 	const kinds, objects, limit = 40, 300, 25
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
-		p := newPeople(t, server)
+		p := newDirectClient(t, server)
 		slow := &handlers.Handler{ID: "c", Reason: cause.Create, Call: func(
 			context.Context, *handlers.Invocation,
 		) error {

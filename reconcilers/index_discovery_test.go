@@ -16,15 +16,15 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// dark is a connection on which some paths cannot be reached before a certain time.
-type dark struct {
+// unreachableUntil is a connection on which some paths cannot be reached before a certain time.
+type unreachableUntil struct {
 	server http.RoundTripper
 	paths  func(path string) bool
 	until  time.Time
 }
 
 // RoundTrip fails for these paths until that time.
-func (d dark) RoundTrip(r *http.Request) (*http.Response, error) {
+func (d unreachableUntil) RoundTrip(r *http.Request) (*http.Response, error) {
 	if time.Now().Before(d.until) && d.paths(r.URL.Path) {
 		return nil, errors.New("connection refused")
 	}
@@ -51,7 +51,7 @@ func TestIndexedKindsThatAreNotKnownYet(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server := memapi.New()
-				p := newPeople(t, server)
+				p := newDirectClient(t, server)
 				things := memapi.Resource{Group: "x.io", Version: "v1", Kind: "Thing", Plural: "things"}
 				server.Install(things)
 				for n := range 60 {
@@ -75,7 +75,7 @@ func TestIndexedKindsThatAreNotKnownYet(t *testing.T) {
 						return nil
 					},
 				}
-				way := dark{delaying(server, "things", steady(time.Second)), tc.paths, began.Add(6 * time.Minute)}
+				way := unreachableUntil{delaying(server, "things", steady(time.Second)), tc.paths, began.Add(6 * time.Minute)}
 				stop := operateAll(t, way, reconcilers.Options{ScanOnce: tc.once}, to(t, "configmaps", h),
 					to(t, "things.v1.x.io", filling))
 				time.Sleep(20 * time.Minute)

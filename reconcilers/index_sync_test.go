@@ -56,7 +56,7 @@ func TestHandlersWaitForIndices(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server := memapi.New()
-				p := newPeople(t, server)
+				p := newDirectClient(t, server)
 				for n := range 20 {
 					p.create("Secret", fmt.Sprint("s", n))
 				}
@@ -97,7 +97,7 @@ func TestHandlersWaitForIndices(t *testing.T) {
 func TestRefusedIndexedKind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
-		p := newPeople(t, server)
+		p := newDirectClient(t, server)
 		p.create("ConfigMap", "c")
 		_, filling := byName()
 		_, again := byName()
@@ -116,7 +116,7 @@ func TestRefusedIndexedKind(t *testing.T) {
 func TestIndexedKindGoes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
-		p := newPeople(t, server)
+		p := newDirectClient(t, server)
 		p.create("ConfigMap", "c")
 		server.Install(memapi.Resource{Group: "x.io", Version: "v1", Kind: "Thing", Plural: "things", Namespaced: true})
 		_, filling := byName()
@@ -143,7 +143,7 @@ func TestIndexedKindGoes(t *testing.T) {
 func TestIndexedKindVanishes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
-		p := newPeople(t, server)
+		p := newDirectClient(t, server)
 		p.create("ConfigMap", "c")
 		server.Install(memapi.Resource{Group: "x.io", Version: "v1", Kind: "Thing", Plural: "things", Namespaced: true})
 		_, filling := byName()
@@ -166,7 +166,7 @@ func TestIndexedKindVanishes(t *testing.T) {
 func TestIndexOfRemovedKind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
-		p := newPeople(t, server)
+		p := newDirectClient(t, server)
 		server.Install(memapi.Resource{Group: "x.io", Version: "v1", Kind: "Thing", Plural: "things", Namespaced: true})
 		index, filling := byName()
 		var forgot atomic.Int64
@@ -197,9 +197,9 @@ func TestNaN(t *testing.T) {
 	i := indexes.New()
 	nan := math.NaN()
 	for range 3 {
-		i.Replace("u", map[any]any{nan: 1})
+		i.ReplaceEntries("u", map[any]any{nan: 1})
 	}
-	i.Remove("u")
+	i.RemoveEntries("u")
 	if i.Len() != 0 {
 		t.Errorf("%d keys remain in the index, want 0", i.Len())
 	}

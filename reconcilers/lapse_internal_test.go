@@ -33,11 +33,11 @@ func TestPermissionAfterItsEnd(t *testing.T) {
 		want("after one of two attempts has ended", false)
 		g.Leave()
 		want("after both attempts have ended", true)
-		permission := g.Permission()
+		permission := g.WritePermission()
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		want("after the second permission", false)
-		if _, open, _ := g.state(); open || permission.Err() == nil {
+		if _, open, _ := g.currentOpening(); open || permission.Err() == nil {
 			t.Errorf("the second end was not signalled: open: %v, its permission: %v", open, permission.Err())
 		}
 	})
@@ -50,18 +50,18 @@ func TestIdleWithoutPermission(t *testing.T) {
 		g.AllowWritesUntil(time.Now().Add(time.Minute))
 		g.Enter()
 		time.Sleep(time.Hour)
-		_, _, changed := g.state()
+		_, _, changed := g.currentOpening()
 		g.Leave()
 		select {
 		case <-changed:
 			t.Error("the gate must not signal that it opens")
 		default:
 		}
-		if _, open, _ := g.state(); open {
+		if _, open, _ := g.currentOpening(); open {
 			t.Error("the gate must stay closed")
 		}
 		g.AllowWritesUntil(time.Now().Add(time.Minute))
-		if _, open, _ := g.state(); !open {
+		if _, open, _ := g.currentOpening(); !open {
 			t.Error("with a permission and without attempts, the gate must be open")
 		}
 	})
@@ -97,7 +97,7 @@ func TestIndexedSelectors(t *testing.T) {
 		{Selector: indexed, Handler: &handlers.Handler{Family: handlers.Indexing, Index: &handlers.Index{}}},
 		{Selector: other, Handler: &handlers.Handler{}},
 	}}
-	if !o.indexes(indexed) || o.indexes(other) {
-		t.Errorf("indexed: %v, want true; the other one: %v, want false", o.indexes(indexed), o.indexes(other))
+	if !o.hasIndices(indexed) || o.hasIndices(other) {
+		t.Errorf("indexed: %v, want true; the other one: %v, want false", o.hasIndices(indexed), o.hasIndices(other))
 	}
 }

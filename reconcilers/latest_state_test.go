@@ -24,8 +24,8 @@ func labelled(c *handlers.Invocation) bool {
 	return (&unstructured.Unstructured{Object: latest}).GetLabels()["l"] != ""
 }
 
-// waiting returns a function that waits for the label, and records how and when the wait ended.
-func waiting(j *journal) handlers.Func {
+// skipPause returns a function that waits for the label, and records how and when the wait ended.
+func skipPause(j *journal) handlers.Func {
 	return func(ctx context.Context, c *handlers.Invocation) error {
 		for !labelled(c) && ctx.Err() == nil {
 			time.Sleep(time.Second)
@@ -43,16 +43,16 @@ func waiting(j *journal) handlers.Func {
 func TestHandlersSeeTheLatestState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
-		p := newPeople(t, server)
+		p := newDirectClient(t, server)
 		p.create("ConfigMap", "c")
 		j := &journal{began: time.Now()}
 		stop := operateAll(t, server, reconcilers.Options{},
-			to(t, "configmaps", &handlers.Handler{ID: "change", Reason: cause.Create, Call: waiting(j)}),
+			to(t, "configmaps", &handlers.Handler{ID: "change", Reason: cause.Create, Call: skipPause(j)}),
 			to(t, "configmaps", &handlers.Handler{ID: "event", Family: handlers.Watching, Call: func(
 				ctx context.Context, c *handlers.Invocation,
 			) error {
 				if c.Cause.Type == "" {
-					return waiting(j)(ctx, c)
+					return skipPause(j)(ctx, c)
 				}
 				return nil
 			}}),
@@ -70,11 +70,11 @@ func TestHandlersSeeTheLatestState(t *testing.T) {
 func TestHandlersSeeThatTheObjectIsGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
-		p := newPeople(t, server)
+		p := newDirectClient(t, server)
 		p.create("ConfigMap", "c")
 		j := &journal{began: time.Now()}
 		stop := operateAll(t, server, reconcilers.Options{}, to(t, "configmaps",
-			&handlers.Handler{ID: "change", Reason: cause.Create, Call: waiting(j)}))
+			&handlers.Handler{ID: "change", Reason: cause.Create, Call: skipPause(j)}))
 		defer stop()
 		time.Sleep(9500 * time.Millisecond)
 		p.remove("ConfigMap", "c")

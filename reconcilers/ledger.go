@@ -21,8 +21,8 @@ type ledger struct {
 	refused    map[schema.GroupResource]bool // resources that are not served, because checkIDs or a claim has failed
 }
 
-// announce records the resources to serve, and the selectors that may match further ones.
-func (l *ledger) announce(all []orchestration.Assignment, unanswered []discovery.Selector) {
+// recordAnnounced records the resources to serve, and the selectors that may match further ones.
+func (l *ledger) recordAnnounced(all []orchestration.Assignment, unanswered []discovery.Selector) {
 	l.announced, l.assigned, l.unanswered = true, all, unanswered
 }
 
@@ -40,26 +40,26 @@ func (l *ledger) awaitIndices(o Options, names []string) {
 		}
 	}
 	for _, selector := range l.unanswered {
-		if o.indexes(selector) {
+		if o.hasIndices(selector) {
 			unknown = append(unknown, selector.String())
 		}
 	}
 	// The namespaces are still unknown, so the listings to wait for are, too.
-	if names == nil && slices.ContainsFunc(o.selectors(), o.indexes) {
+	if names == nil && slices.ContainsFunc(o.distinctSelectors(), o.hasIndices) {
 		unknown = append(unknown, "namespaces")
 	}
-	l.readiness.Begin(filling, unknown)
+	l.readiness.UpdateKinds(filling, unknown)
 }
 
-// refuse records that a resource is not served in any namespace, until the next attempt to serve it.
-func (l *ledger) refuse(r discovery.Resource, names []string) {
+// recordRefusal records that a resource is not served in any namespace, until the next attempt to serve it.
+func (l *ledger) recordRefusal(r discovery.Resource, names []string) {
 	l.refused[r.GroupResource()] = true
-	l.without(r, names)
+	l.stopAwaiting(r, names)
 }
 
-// without stops waiting for the indices of a resource that is not served: handlers would wait for ever.
-func (l *ledger) without(r discovery.Resource, names []string) {
+// stopAwaiting stops waiting for the indices of a resource that is not served: handlers would wait for ever.
+func (l *ledger) stopAwaiting(r discovery.Resource, names []string) {
 	for _, scope := range scopesOf(r, names) {
-		l.readiness.Done(scope)
+		l.readiness.MarkIndexed(scope)
 	}
 }

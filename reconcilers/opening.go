@@ -27,18 +27,18 @@ func (o opening) Open() bool {
 	}
 	o.gate.mu.Lock()
 	defer o.gate.mu.Unlock()
-	return o.open()
+	return o.isOpenLocked()
 }
 
-// open is Open for the own gate alone. The caller holds its lock.
-func (o opening) open() bool { return o.gate.open() && o.gate.number == o.number }
+// isOpenLocked is Open for the own gate alone. The caller holds its lock.
+func (o opening) isOpenLocked() bool { return o.gate.isOpenLocked() && o.gate.number == o.number }
 
 // Enter counts the start of work with the gate and the operator's gate. Both must be open, otherwise neither counts.
 func (o opening) Enter() bool {
 	if o.whole != nil && !o.whole.Enter() {
 		return false
 	}
-	if o.enter() {
+	if o.enterOwnGate() {
 		return true
 	}
 	// Take back the count of the operator's gate.
@@ -48,15 +48,15 @@ func (o opening) Enter() bool {
 	return false
 }
 
-// enter is Enter for the own gate alone. Checking and counting need one lock: after Set(true), no work may
+// enterOwnGate is Enter for the own gate alone. Checking and counting need one lock: after Set(true), no work may
 // start.
-func (o opening) enter() bool {
+func (o opening) enterOwnGate() bool {
 	if o.gate == nil {
 		return true
 	}
 	o.gate.mu.Lock()
 	defer o.gate.mu.Unlock()
-	return o.open() && o.gate.begin()
+	return o.isOpenLocked() && o.gate.countStart()
 }
 
 // Leave counts the end of work with both gates, open or not.
@@ -67,12 +67,12 @@ func (o opening) Leave() {
 	}
 }
 
-// in serves a namespace whenever its own gate is open within this opening, and calls paused while it is
+// serveNamespace serves a namespace whenever its own gate is open within this opening, and calls paused while it is
 // closed.
-func (o opening) in(
+func (o opening) serveNamespace(
 	ctx context.Context, namespace string, serve func(context.Context, kind.Gate), paused func(context.Context),
 ) {
-	o.gate.In(namespace).pass(ctx, func(ctx context.Context, now opening) {
+	o.gate.NamespaceGate(namespace).followOpenings(ctx, func(ctx context.Context, now opening) {
 		now.whole = &o
 		serve(ctx, now)
 	}, paused)

@@ -30,7 +30,7 @@ func TestNothingBeginsInALaterOpening(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				g := &Gate{}
 				g.AllowWritesUntil(time.Now().Add(time.Minute))
-				before, _, _ := g.state()
+				before, _, _ := g.currentOpening()
 				tc.between(g)
 				entered := before.Enter()
 				if entered != tc.goesOn || before.Open() != tc.goesOn {
@@ -39,7 +39,7 @@ func TestNothingBeginsInALaterOpening(t *testing.T) {
 				if entered {
 					before.Leave()
 				}
-				if now, open, _ := g.state(); !open || !now.Open() || !now.Enter() || g.Busy() != 1 {
+				if now, open, _ := g.currentOpening(); !open || !now.Open() || !now.Enter() || g.Busy() != 1 {
 					t.Errorf("%s: the present opening must permit attempts", tc.reason)
 				}
 				g.AllowWritesUntil(time.Time{})

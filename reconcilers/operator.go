@@ -33,7 +33,7 @@ type operator struct {
 	claim        *claim
 	poster       *posting.Poster
 	health       *health.Health
-	metrics      *metrics.Operator
+	metrics      *metrics.OperatorMetrics
 	assigned     sync.Map // the last orchestration.Assignment of each schema.GroupResource
 	controllers  *controller.Dependencies
 	orchestrator *orchestration.Orchestrator
@@ -70,37 +70,37 @@ func (o *operator) Start(ctx context.Context) error {
 		return nil // the replica has already ended: the manager is stopping
 	}
 	ctx = logf.IntoContext(ctx, o.log)
-	own, err := o.begun(ctx)
+	own, err := o.beginOnce(ctx)
 	if err != nil {
-		o.claim.end()
+		o.claim.dropClaim()
 		return err
 	}
-	defer own.claim.end()
+	defer own.claim.dropClaim()
 	// The metrics and the journal read the state of the operator that runs, which may be another one than o.
-	own.metrics.Show(own.states)
-	defer own.metrics.End()
-	own.options.Journal.Watch(own)
+	own.metrics.AddSource(own.emitStates)
+	defer own.metrics.RemoveStates()
+	own.options.Journal.SetLive(own)
 	own.running.Store(true)
 	defer own.running.Store(false)
 	own.log.Info("Operator started", own.options.Started...)
-	own.run(ctx)
+	own.runControllers(ctx)
 	own.log.Info("Operator stopped")
-	return own.end(ctx)
+	return own.callEnd(ctx)
 }
 
-// end calls Options.End, unless the manager has stopped waiting for the operator, such as after a lost lease.
+// callEnd calls Options.End, unless the manager has stopped waiting for the operator, such as after a lost lease.
 // Another process may be the leader then, and must not be disturbed.
-func (o *operator) end(ctx context.Context) error {
-	if o.options.End == nil || !o.fence.Holds() {
+func (o *operator) callEnd(ctx context.Context) error {
+	if o.options.End == nil || !o.fence.ManagerWaits() {
 		return nil
 	}
 	return o.options.End(ctx)
 }
 
-// begun returns the operator with the options that Options.Begin returns. Begin is called once in the process,
+// beginOnce returns the operator with the options that Options.Begin returns. Begin is called once in the process,
 // although both Start and the replica need its result. A caller waits only until its own context ends, because the
 // manager ends the contexts of its groups one after another.
-func (o *operator) begun(ctx context.Context) (*operator, error) {
+func (o *operator) beginOnce(ctx context.Context) (*operator, error) {
 	select {
 	case o.beginning <- struct{}{}:
 		defer func() { <-o.beginning }()
@@ -108,18 +108,18 @@ func (o *operator) begun(ctx context.Context) (*operator, error) {
 		return nil, ctx.Err()
 	}
 	if o.beginner == nil && o.failure == nil {
-		o.beginner, o.failure = o.begin(ctx)
+		o.beginner, o.failure = o.callBegin(ctx)
 	}
 	return o.beginner, o.failure
 }
 
-// begin calls Options.Begin and builds the operator for the returned options. Without a Begin, the options cannot
+// callBegin calls Options.Begin and builds the operator for the returned options. Without a Begin, the options cannot
 // have changed, so it returns o itself.
-func (o *operator) begin(ctx context.Context) (*operator, error) {
+func (o *operator) callBegin(ctx context.Context) (*operator, error) {
 	if o.options.Begin == nil {
 		return o, nil
 	}
-	o.health.Reach(health.Starting)
+	o.health.ReachStage(health.Starting)
 	changed, err := o.options.Begin(ctx)
 	if err != nil {
 		return nil, err
@@ -130,19 +130,19 @@ func (o *operator) begin(ctx context.Context) (*operator, error) {
 	}
 	// The name, the prefix and the selectors may have changed: claim them again. The old claim must go first, or it
 	// would conflict with the new one.
-	o.claim.end()
+	o.claim.dropClaim()
 	if own.claim, err = newClaim(o.manager, changed); err != nil {
 		return nil, err
 	}
 	return own, nil
 }
 
-// run runs the controllers until the context ends.
-func (o *operator) run(ctx context.Context) {
+// runControllers runs the controllers until the context ends.
+func (o *operator) runControllers(ctx context.Context) {
 	if o.options.NeedsGate != nil && o.options.NeedsGate() {
 		// Startup handlers decide whether there is any peering, so the gate is only known to be needed now.
 		o.scopes.gated = true
-		o.fence.Limit(o.options.Gate.mayWrite)
+		o.fence.LimitWrites(o.options.Gate.mayWrite)
 	}
 	// Handlers that finish during the exit can still post events: the poster outlives ctx, and ends after the
 	// orchestrator has returned.
@@ -157,8 +157,8 @@ func (o *operator) run(ctx context.Context) {
 	o.controllers.Exiting = ctx.Done()
 	// Register the gate with Health before the stage Started. Otherwise the operator would be ready for a moment, as
 	// there is nothing to check yet.
-	o.health.Serve(ctx, o.options.Gate.Open, o.scopes.waiting)
-	o.health.Reach(health.Started)
+	o.health.ReportServing(ctx, o.options.Gate.Open, o.scopes.unfilledScopes)
+	o.health.ReachStage(health.Started)
 	// The namespaces are watched also while the gate is closed: the peering of each namespace depends on them, and
 	// controllers can start without a delay when the gate opens.
 	if watch := o.beginScopes(ctx); watch != nil {
@@ -166,18 +166,18 @@ func (o *operator) run(ctx context.Context) {
 	}
 	// Each opening of the gate has its own readiness. The first one that is complete calls Options.Filled.
 	background.Go(func() {
-		o.options.Gate.pass(ctx, func(ctx context.Context, now opening) {
-			readiness := o.turn(now).Readiness
-			readiness.Remind(ctx)
-			o.fill(ctx, readiness)
-		}, waiting)
+		o.options.Gate.followOpenings(ctx, func(ctx context.Context, now opening) {
+			readiness := o.turnFor(now).Readiness
+			readiness.LogReminders(ctx)
+			o.reportFilled(ctx, readiness)
+		}, skipPause)
 	})
 	o.orchestrator.Run(ctx)
 }
 
-// fill calls Options.Filled when the indices are filled. The controllers and the replica both call it; the
+// reportFilled calls Options.Filled when the indices are filled. The controllers and the replica both call it; the
 // first one that is complete wins.
-func (o *operator) fill(ctx context.Context, readiness *indexes.Readiness) {
+func (o *operator) reportFilled(ctx context.Context, readiness *indexes.Readiness) {
 	if o.options.Filled != nil && readiness.Wait(ctx) {
 		o.filling.Do(o.options.Filled)
 	}
@@ -186,28 +186,28 @@ func (o *operator) fill(ctx context.Context, readiness *indexes.Readiness) {
 // Run serves one resource in all its namespaces, whenever the gate is open, until the context ends. It returns at once
 // if the resource is refused, because another operator has claimed it or handler ids clash.
 func (o *operator) Run(ctx context.Context, a orchestration.Assignment) {
-	release, err := o.claim.acquire(a.Resource)
+	release, err := o.claim.acquireResource(a.Resource)
 	if err == nil {
 		defer release()
 		err = checkIDs(a)
 	}
 	if err != nil {
-		o.log.Error(err, "Not serving a resource; its handlers are not called", "handlers", adapters.IDs(a.Handlers))
-		o.refuse(a.Resource)
+		o.log.Error(err, "Not serving a resource; its handlers are not called", "handlers", adapters.HandlerIDs(a.Handlers))
+		o.refuseResource(a.Resource)
 		return
 	}
 	// Metrics look up the handlers of a scope here. The entry stays after the end, so that late counts have their kind.
 	o.assigned.Store(a.Resource.GroupResource(), a)
 	o.expectFailures(a)
 	namespaces := o.namespacesOf(a.Resource)
-	o.options.Gate.pass(ctx, func(ctx context.Context, now opening) {
-		controller.Run(ctx, o.controllers, o.turn(now), a.Resource, namespaces, a.Handlers)
-	}, waiting)
+	o.options.Gate.followOpenings(ctx, func(ctx context.Context, now opening) {
+		controller.Run(ctx, o.controllers, o.turnFor(now), a.Resource, namespaces, a.Handlers)
+	}, skipPause)
 	// A removed resource has no objects any more. Controllers that a pause has ended did not forget theirs, because
 	// they expected to continue.
 	if errors.Is(context.Cause(ctx), controller.ErrRemoved) {
-		controller.Forget(o.controllers, a.Resource, a.Handlers)
-		o.removed(a.Resource)
+		controller.ForgetResource(o.controllers, a.Resource, a.Handlers)
+		o.noteRemoved(a.Resource)
 	}
 }
 
@@ -216,7 +216,7 @@ func (o *operator) Run(ctx context.Context, a orchestration.Assignment) {
 func checkIDs(a orchestration.Assignment) error {
 	for i, h := range a.Handlers {
 		for _, other := range a.Handlers[:i] {
-			if h, other := h.Description, other.Description; h.Clashes(other) {
+			if h, other := h.Description, other.Description; h.ClashesWith(other) {
 				return fmt.Errorf(
 					"the id %q of %s is taken for %s: it is registered at %s and at %s", h.ID,
 					a.Resource.GroupVersionKind, cmp.Or(string(h.Reason), "any reason"), other.Location, h.Location,

@@ -25,26 +25,26 @@ func TestOptionalBackground(t *testing.T) {
 		reason string
 		others []handlers.Handler
 		lasts  time.Duration // after the stop signal
-		act    func(d *disappearing)
+		act    func(d *deletionRun)
 		writes int
 		want   string
 	}{
 		"Unheld": {"an object with only an optional daemon is deleted at once", nil, 20 * time.Second,
-			func(d *disappearing) {
+			func(d *deletionRun) {
 				d.remove("ConfigMap", "c")
 			}, 0, "0s begins; 1m0s gone; 1m20s ends: the object is deleted"},
 		"HeldByOthers": {"the deletion stops the daemon, even if others hold the object", nil, 0,
-			func(d *disappearing) {
+			func(d *deletionRun) {
 				d.merge("ConfigMap", "c", `{"metadata":{"finalizers":["example.org/other"]}}`)
 				d.remove("ConfigMap", "c")
 				time.Sleep(30 * time.Second)
 				d.letGo()
 			}, 0, "0s begins; 1m0s ends: the object is deleted; 1m30s gone"},
 		"Held": {"deletion handlers wait for the daemon", []handlers.Handler{deletion}, 20 * time.Second,
-			func(d *disappearing) {
+			func(d *deletionRun) {
 				d.remove("ConfigMap", "c")
 			}, 3, "0s begins; 1m20s ends: the object is deleted; 1m20s delete del; 1m20s gone"},
-		"Relisted": {"a list without the object stops the daemon", nil, 0, func(d *disappearing) {
+		"Relisted": {"a list without the object stops the daemon", nil, 0, func(d *deletionRun) {
 			d.down.Store(true)
 			time.Sleep(30 * time.Second)
 			d.remove("ConfigMap", "c")
@@ -53,7 +53,7 @@ func TestOptionalBackground(t *testing.T) {
 			d.down.Store(false)
 			time.Sleep(time.Minute)
 		}, 0, "0s begins; 1m30s gone; ends: the object is deleted"},
-		"Unmatched": {"the daemon stops when the object does not match any more", nil, 0, func(d *disappearing) {
+		"Unmatched": {"the daemon stops when the object does not match any more", nil, 0, func(d *deletionRun) {
 			d.label("ConfigMap", "c", "off")
 		}, 0, "0s begins; 1m0s ends: the object does not match the filters any more"},
 	} {
@@ -73,12 +73,12 @@ func TestOptionalBackground(t *testing.T) {
 					return nil
 				})
 				optional.Optional, optional.Filters = true, []handlers.Filter{unlessOff}
-				d := &disappearing{people: newPeople(t, server), server: server, all: []reconcilers.Registration{
+				d := &deletionRun{directClient: newDirectClient(t, server), server: server, all: []reconcilers.Registration{
 					to(t, "configmaps", optional), to(t, "configmaps", optionalTimer()),
 				}}
 				d.own.Watching.ServerTimeout = 10 * time.Second
 				for _, h := range tc.others {
-					own := j.wisher(h)
+					own := j.recordedHandler(h)
 					d.all = append(d.all, to(t, "configmaps", &own))
 				}
 				d.start()
@@ -108,11 +108,11 @@ func optionalTimer() *handlers.Handler {
 }
 
 func unlessOff(_ context.Context, c *cause.Cause) (bool, error) {
-	return c.Object.Mapping("metadata", "labels")["l"] != "off", nil
+	return c.Object.MappingAt("metadata", "labels")["l"] != "off", nil
 }
 
 // noteEnd records when the object is gone, for some minutes.
-func (d *disappearing) noteEnd(j *journal) {
+func (d *deletionRun) noteEnd(j *journal) {
 	for range 5000 {
 		time.Sleep(100 * time.Millisecond)
 		if d.get("ConfigMap", "c") == nil {

@@ -128,10 +128,10 @@ type Options struct {
 }
 
 // newPoster makes the queue that posts Kubernetes events and counts them in the metrics.
-func (o Options) newPoster(client posting.Client, measured *metrics.Operator) *posting.Poster {
+func (o Options) newPoster(client posting.Client, measured *metrics.OperatorMetrics) *posting.Poster {
 	how := o.Posting
 	how.Component = cmp.Or(how.Component, o.Name)
-	how.Count = func(outcome posting.Outcome) { measured.Posted(string(outcome)) }
+	how.Count = func(outcome posting.Outcome) { measured.CountPosted(string(outcome)) }
 	return posting.New(client, how)
 }
 
@@ -146,8 +146,8 @@ func (o Options) posterFor(poster *posting.Poster) handlers.Poster {
 	return poster
 }
 
-// selectors returns the selectors of the registrations, each once, in the order of registration.
-func (o Options) selectors() (all []discovery.Selector) {
+// distinctSelectors returns the selectors of the registrations, each once, in the order of registration.
+func (o Options) distinctSelectors() (all []discovery.Selector) {
 	for _, r := range o.Registrations {
 		if !slices.Contains(all, r.Selector) {
 			all = append(all, r.Selector)
@@ -156,17 +156,17 @@ func (o Options) selectors() (all []discovery.Selector) {
 	return all
 }
 
-// indexes reports whether any index is registered with the selector.
-func (o Options) indexes(selector discovery.Selector) bool {
+// hasIndices reports whether any index is registered with the selector.
+func (o Options) hasIndices(selector discovery.Selector) bool {
 	return slices.ContainsFunc(o.Registrations, func(r Registration) bool {
 		return r.Selector == selector && r.Handler.Index != nil
 	})
 }
 
-// Places returns the positions at which the operator stores its memory on every object, as sorted JSON
+// StoragePointers returns the positions at which the operator stores its memory on every object, as sorted JSON
 // pointers. No handler's record and no other operator may write there. Positions that storages add only for some
 // objects are not included. A storage that cannot store an empty essence is an error.
-func (o Options) Places() ([]string, error) {
+func (o Options) StoragePointers() ([]string, error) {
 	// Store an empty essence into an empty patch: the leaves of the patch are the positions.
 	patch := map[string]any{}
 	for _, kept := range []diffbase.Storage{o.Diffbase, changes.NewInterim(o.Prefix, "")} {
@@ -178,11 +178,11 @@ func (o Options) Places() ([]string, error) {
 		}
 	}
 	if o.BoundTo != "" {
-		if err := storage.Annotate(patch, []string{o.BoundTo}, ""); err != nil {
+		if err := storage.SetAnnotations(patch, []string{o.BoundTo}, ""); err != nil {
 			return nil, err
 		}
 	}
-	leaves := storage.Leaves(patch)
+	leaves := storage.PatchLeaves(patch)
 	// Every storage of a prefix writes the same marker, so sharing its position is not a conflict.
 	maps.DeleteFunc(leaves, func(_ string, value any) bool { return value == keys.ManagedValue })
 	return slices.Sorted(maps.Keys(leaves)), nil

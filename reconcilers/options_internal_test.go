@@ -22,7 +22,7 @@ func TestPlaces(t *testing.T) {
 		"handled-uid handling-configuration":                            bound,
 		"handled-uid handling-configuration last-handled-configuration": full,
 	} {
-		places, err := o.Places()
+		places, err := o.StoragePointers()
 		for i := range places {
 			places[i] = strings.TrimPrefix(places[i], at)
 		}
@@ -40,14 +40,14 @@ func TestReplicasNeedNoElection(t *testing.T) {
 }
 
 func TestDefaultSettings(t *testing.T) {
-	defaults := Options{}.resolved()
+	defaults := Options{}.withDefaults()
 	if got := defaults.Workers; got != settings.DefaultWorkers {
 		t.Errorf("want the default number of workers, got %d", got)
 	}
 	if d := cmp.Diff(settings.DefaultErrorDelays, defaults.ErrorDelays); d != "" {
 		t.Errorf("error delays by default: -want, +got:\n%s", d)
 	}
-	own := Options{Settings: Settings{Workers: 1, ErrorDelays: []time.Duration{}}}.resolved()
+	own := Options{Settings: Settings{Workers: 1, ErrorDelays: []time.Duration{}}}.withDefaults()
 	if own.Workers != 1 {
 		t.Errorf("want one worker, got %d", own.Workers)
 	}

@@ -34,24 +34,24 @@ func (i *inquiries) RoundTrip(r *http.Request) (*http.Response, error) {
 	return i.RoundTripper.RoundTrip(r)
 }
 
-// comets installs and removes the kind of comets, and creates comets.
-type comets struct{ people }
+// cometClient installs and removes the kind of comets, and creates comets.
+type cometClient struct{ directClient }
 
-func (c comets) install() {
+func (c cometClient) install() {
 	c.t.Helper()
 	if err := c.Create(c.t.Context(), definition()); err != nil {
 		c.t.Fatal(err)
 	}
 }
 
-func (c comets) uninstall() {
+func (c cometClient) uninstall() {
 	c.t.Helper()
 	if err := c.Delete(c.t.Context(), definition()); err != nil {
 		c.t.Fatal(err)
 	}
 }
 
-func (c comets) appear(version, name string) {
+func (c cometClient) createComet(version, name string) {
 	c.t.Helper()
 	if err := c.Create(c.t.Context(), &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "sky.example.org/" + version, "kind": "Comet",
@@ -61,8 +61,8 @@ func (c comets) appear(version, name string) {
 	}
 }
 
-// renew replaces the served version of the kind.
-func (c comets) renew() {
+// replaceVersion replaces the served version of the kind.
+func (c cometClient) replaceVersion() {
 	c.t.Helper()
 	crd := definition()
 	if err := c.Get(c.t.Context(), types.NamespacedName{Name: crd.GetName()}, crd); err != nil {
@@ -80,13 +80,13 @@ func (c comets) renew() {
 func TestKindsThatComeAndGoInAPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
-		sky := comets{newPeople(t, server)}
+		sky := cometClient{newDirectClient(t, server)}
 		watches := &watched{RoundTripper: server, plural: "comets"}
 		asked, gate := &inquiries{RoundTripper: watches}, &reconcilers.Gate{}
 		gate.Set(true)
 		var calls, forgotten atomic.Int64
 		index, filling := byName()
-		m := examine(t, asked)
+		m := newCheckedManager(t, asked)
 		stop := operateIn(t, m, reconcilers.Options{Gate: gate, Forget: func(types.UID) { forgotten.Add(1) }},
 			to(t, "category=sky", filling), to(t, "category=sky", &handlers.Handler{ID: "e", Family: handlers.Watching,
 				Call: func(context.Context, *handlers.Invocation) error {
@@ -97,14 +97,14 @@ func TestKindsThatComeAndGoInAPause(t *testing.T) {
 		want := func(when string, handled, indexed, open int64) {
 			t.Helper()
 			synctest.Wait()
-			m.want(when, m.ready)
+			m.requireFailingChecks(when, m.ready)
 			if calls.Load() != handled || int64(index.Len()) != indexed || watches.open.Load() != open {
 				t.Errorf("%s: %d calls, %d in the index, %d watches; want %d, %d, %d", when, calls.Load(), index.Len(),
 					watches.open.Load(), handled, indexed, open)
 			}
 		}
 		sky.install()
-		sky.appear("v1", "halley")
+		sky.createComet("v1", "halley")
 		time.Sleep(time.Minute)
 		want("paused from the start", 0, 0, 0)
 		before := asked.count.Load()
@@ -127,7 +127,7 @@ func TestKindsThatComeAndGoInAPause(t *testing.T) {
 		time.Sleep(time.Minute)
 		want("after the pause, without the kind", 1, 0, 0)
 		sky.install()
-		sky.appear("v1", "halley")
+		sky.createComet("v1", "halley")
 		time.Sleep(time.Minute)
 		want("after the kind was installed again", 2, 1, 1)
 	})
@@ -138,7 +138,7 @@ func TestKindsThatComeAndGoInAPause(t *testing.T) {
 func TestIndicesOfKindsThatComeInAPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
-		sky := comets{newPeople(t, server)}
+		sky := cometClient{newDirectClient(t, server)}
 		gate := &reconcilers.Gate{}
 		gate.Set(true)
 		index, filling := byName()
@@ -156,14 +156,14 @@ func TestIndicesOfKindsThatComeInAPause(t *testing.T) {
 		defer stop()
 		time.Sleep(time.Minute)
 		sky.install()
-		sky.appear("v1", "halley")
+		sky.createComet("v1", "halley")
 		sky.create("ConfigMap", "c")
 		time.Sleep(time.Minute)
 		gate.Set(false)
 		time.Sleep(time.Second)
 		gate.Set(true)
 		time.Sleep(time.Second)
-		sky.renew()
+		sky.replaceVersion()
 		time.Sleep(time.Minute)
 		if got := found(); len(got) != 0 {
 			t.Errorf("no handler must be called before the indexed kind is listed: %q", got)

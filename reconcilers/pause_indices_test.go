@@ -16,8 +16,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/indexes"
 )
 
-// finding records what handlers find in an index, and when.
-type finding struct {
+// indexRecorder records what handlers find in an index, and when.
+type indexRecorder struct {
 	index *indexes.Index
 	began time.Time
 
@@ -25,7 +25,7 @@ type finding struct {
 	found []string
 }
 
-func (f *finding) call(_ context.Context, c *handlers.Invocation) error {
+func (f *indexRecorder) call(_ context.Context, c *handlers.Invocation) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.found = append(f.found, fmt.Sprintf("%s after %s: %s", c.Handler.ID, time.Since(f.began).Round(time.Second),
@@ -33,8 +33,8 @@ func (f *finding) call(_ context.Context, c *handlers.Invocation) error {
 	return nil
 }
 
-// since returns the sorted records, and starts a new period.
-func (f *finding) since() []string {
+// takeRecords returns the sorted records, and starts a new period.
+func (f *indexRecorder) takeRecords() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	found := f.found
@@ -48,12 +48,12 @@ func (f *finding) since() []string {
 func TestHandlersWaitForIndicesAfterEachPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
-		p := newPeople(t, server)
+		p := newDirectClient(t, server)
 		p.create("Secret", "s0")
 		p.create("ConfigMap", "c0")
 		index, filling := byName()
 		gate := &reconcilers.Gate{}
-		f := &finding{index: index, began: time.Now()}
+		f := &indexRecorder{index: index, began: time.Now()}
 		stop := operateAll(t, delaying(server, "secrets", steady(20*time.Second)), reconcilers.Options{Gate: gate},
 			to(t, "secrets", filling),
 			to(t, "configmaps", &handlers.Handler{ID: "change", Reason: cause.Create, Call: f.call}),
@@ -62,7 +62,7 @@ func TestHandlersWaitForIndicesAfterEachPause(t *testing.T) {
 		defer stop()
 		time.Sleep(time.Minute)
 		want := []string{"change after 20s: s0", "daemon after 20s: s0"}
-		if got := f.since(); !slices.Equal(got, want) {
+		if got := f.takeRecords(); !slices.Equal(got, want) {
 			t.Errorf("at the start: found %q, want %q", got, want)
 		}
 		for n := 1; n <= 3; n++ {
@@ -72,11 +72,11 @@ func TestHandlersWaitForIndicesAfterEachPause(t *testing.T) {
 			p.create("Secret", fmt.Sprint("s", n))
 			p.create("ConfigMap", fmt.Sprint("c", n))
 			time.Sleep(time.Minute)
-			f.since()
+			f.takeRecords()
 			gate.Set(false)
 			time.Sleep(time.Minute)
 			want := []string{fmt.Sprintf("change after 20s: s%d", n), fmt.Sprintf("daemon after 20s: s%d", n)}
-			if got := f.since(); !slices.Equal(got, want) {
+			if got := f.takeRecords(); !slices.Equal(got, want) {
 				t.Errorf("after pause %d: found %q, want %q", n, got, want)
 			}
 		}

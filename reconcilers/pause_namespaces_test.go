@@ -20,10 +20,10 @@ import (
 	decisions "github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
 )
 
-// lodgers holds an operator that records its calls, and objects in the namespaces "a" and "b" and outside of
+// namespacedOperator holds an operator that records its calls, and objects in the namespaces "a" and "b" and outside of
 // namespaces.
-type lodgers struct {
-	landlords
+type namespacedOperator struct {
+	namespaceClient
 
 	gate  *reconcilers.Gate
 	kept  *decisions.Journal
@@ -36,7 +36,7 @@ type lodgers struct {
 	gone  int
 }
 
-func (l *lodgers) call(ctx context.Context, call *handlers.Invocation) error {
+func (l *namespacedOperator) call(ctx context.Context, call *handlers.Invocation) error {
 	object := l.object("", "")
 	object.Object = call.Cause.Body()
 	l.mu.Lock()
@@ -54,7 +54,7 @@ func (l *lodgers) call(ctx context.Context, call *handlers.Invocation) error {
 	}
 }
 
-func (l *lodgers) want(when string, calls ...string) {
+func (l *namespacedOperator) requireCalls(when string, calls ...string) {
 	l.t.Helper()
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -63,10 +63,10 @@ func (l *lodgers) want(when string, calls ...string) {
 	}
 }
 
-// wantReady requires that all readiness checks succeed.
-func (l *lodgers) wantReady(when string) {
+// requireReady requires that all readiness checks succeed.
+func (l *namespacedOperator) requireReady(when string) {
 	l.t.Helper()
-	for _, check := range l.state.Ready() {
+	for _, check := range l.state.ReadyChecks() {
 		if err := check.Run(); err != nil {
 			l.t.Errorf("%s: %s: %v", when, check.Name, err)
 		}
@@ -74,7 +74,7 @@ func (l *lodgers) wantReady(when string) {
 }
 
 // operate runs the operator until it is stopped.
-func (l *lodgers) operate(server *memapi.Server) (stop func()) {
+func (l *namespacedOperator) operate(server *memapi.Server) (stop func()) {
 	o := reconcilers.Options{
 		Settings:   reconcilers.Settings{PauseTimeout: time.Minute},
 		Gate:       l.gate,
@@ -88,14 +88,14 @@ func (l *lodgers) operate(server *memapi.Server) (stop func()) {
 		to(l.t, "nodes", &handlers.Handler{ID: "n", Reason: cause.Create, Call: l.call}))
 }
 
-func newLodgers(t *testing.T, server *memapi.Server) *lodgers {
+func newNamespacedOperator(t *testing.T, server *memapi.Server) *namespacedOperator {
 	t.Helper()
-	l := &lodgers{
-		landlords: landlords{newPeople(t, server)}, gate: &reconcilers.Gate{}, state: health.New(),
+	l := &namespacedOperator{
+		namespaceClient: namespaceClient{newDirectClient(t, server)}, gate: &reconcilers.Gate{}, state: health.New(),
 		kept: decisions.New(decisions.Limits{}),
 	}
-	l.open("a")
-	l.open("b")
+	l.createNamespace("a")
+	l.createNamespace("b")
 	node := l.object("Node", "n1")
 	node.SetNamespace("")
 	if err := l.Create(t.Context(), node); err != nil {
@@ -109,28 +109,28 @@ func newLodgers(t *testing.T, server *memapi.Server) *lodgers {
 func TestPauseOfOneNamespace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
-		l := newLodgers(t, server)
-		l.gate.In("a").Set(true)
+		l := newNamespacedOperator(t, server)
+		l.gate.NamespaceGate("a").Set(true)
 		stop := l.operate(server)
 		defer stop()
 		time.Sleep(2 * time.Minute)
-		l.want("with one namespace paused from the start", "/n1", "b/in-b")
-		l.wantReady("with one namespace paused")
-		if s := l.kept.Standing(); s.Paused || !slices.Equal(s.PausedNamespaces, []string{"a"}) {
+		l.requireCalls("with one namespace paused from the start", "/n1", "b/in-b")
+		l.requireReady("with one namespace paused")
+		if s := l.kept.OperatorState(); s.Paused || !slices.Equal(s.PausedNamespaces, []string{"a"}) {
 			t.Errorf("want only the namespace a to be paused; paused: %t, namespaces: %q", s.Paused, s.PausedNamespaces)
 		}
-		l.gate.In("a").Set(false)
+		l.gate.NamespaceGate("a").Set(false)
 		time.Sleep(time.Minute)
-		l.want("after the pause of the namespace", "/n1", "a/in-a", "b/in-b")
+		l.requireCalls("after the pause of the namespace", "/n1", "a/in-a", "b/in-b")
 		l.takes = 10 * time.Second
 		l.create("ConfigMap", "elsewhere") // in a namespace that does not match
-		l.open("a2")
+		l.createNamespace("a2")
 		time.Sleep(5 * time.Second)
-		l.gate.In("a2").Set(true)
-		if busy := l.gate.In("a2").Busy(); busy != 1 || l.gate.Busy() != 1 {
+		l.gate.NamespaceGate("a2").Set(true)
+		if busy := l.gate.NamespaceGate("a2").Busy(); busy != 1 || l.gate.Busy() != 1 {
 			t.Errorf("%d are busy in the namespace, %d in total, want 1 and 1", busy, l.gate.Busy())
 		}
-		<-l.gate.In("a2").Idle()
+		<-l.gate.NamespaceGate("a2").Idle()
 		l.mu.Lock()
 		ended := slices.Clone(l.ended)
 		l.takes = time.Hour
@@ -138,10 +138,10 @@ func TestPauseOfOneNamespace(t *testing.T) {
 		if len(ended) > 0 {
 			t.Errorf("running handlers must be able to finish; they ended with %v", ended)
 		}
-		l.open("a3")
-		l.open("b3")
+		l.createNamespace("a3")
+		l.createNamespace("b3")
 		time.Sleep(5 * time.Second)
-		l.gate.In("a3").Set(true)
+		l.gate.NamespaceGate("a3").Set(true)
 		time.Sleep(2 * time.Minute)
 		l.mu.Lock()
 		defer l.mu.Unlock()
@@ -157,9 +157,9 @@ func TestPauseOfOneNamespace(t *testing.T) {
 func TestPermissionOfOneNamespace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
-		l := newLodgers(t, server)
+		l := newNamespacedOperator(t, server)
 		l.takes = 10 * time.Second
-		l.gate.In("a").AllowWritesUntil(time.Now().Add(5 * time.Second))
+		l.gate.NamespaceGate("a").AllowWritesUntil(time.Now().Add(5 * time.Second))
 		stop := l.operate(server)
 		defer stop()
 		time.Sleep(6 * time.Second)
@@ -176,9 +176,9 @@ func TestPermissionOfOneNamespace(t *testing.T) {
 				t.Errorf("in %s: error %v, annotations %v", namespace, err, content.GetAnnotations())
 			}
 		}
-		l.gate.In("a").AllowWritesUntil(time.Time{})
+		l.gate.NamespaceGate("a").AllowWritesUntil(time.Time{})
 		time.Sleep(time.Minute)
-		l.want("after the permission was renewed", "/n1", "a/in-a", "a/in-a", "b/in-b")
+		l.requireCalls("after the permission was renewed", "/n1", "a/in-a", "a/in-a", "b/in-b")
 	})
 }
 
@@ -186,13 +186,13 @@ func TestPermissionOfOneNamespace(t *testing.T) {
 func TestPausedNamespaceVanishes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
-		l := newLodgers(t, server)
+		l := newNamespacedOperator(t, server)
 		stop := l.operate(server)
 		defer stop()
 		time.Sleep(time.Minute)
-		l.gate.In("a").Set(true)
+		l.gate.NamespaceGate("a").Set(true)
 		time.Sleep(time.Minute)
-		l.raze("a")
+		l.deleteNamespace("a")
 		time.Sleep(time.Minute)
 		l.mu.Lock()
 		gone := l.gone
@@ -200,9 +200,9 @@ func TestPausedNamespaceVanishes(t *testing.T) {
 		if gone == 0 {
 			t.Error("the objects of the removed namespace must be forgotten")
 		}
-		l.open("a")
-		l.gate.In("a").Set(false)
+		l.createNamespace("a")
+		l.gate.NamespaceGate("a").Set(false)
 		time.Sleep(time.Minute)
-		l.want("after another namespace of the name was created", "/n1", "a/in-a", "a/in-a", "b/in-b")
+		l.requireCalls("after another namespace of the name was created", "/n1", "a/in-a", "a/in-a", "b/in-b")
 	})
 }

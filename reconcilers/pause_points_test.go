@@ -26,7 +26,7 @@ func TestPausesAtAnyPoint(t *testing.T) {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server := memapi.New()
-				p, gate := newPeople(t, server), &reconcilers.Gate{}
+				p, gate := newDirectClient(t, server), &reconcilers.Gate{}
 				var succeeded [3]atomic.Int64
 				slow := func(n int, id string, reason cause.Reason) reconcilers.Registration {
 					return to(t, "configmaps", &handlers.Handler{ID: id, Reason: reason,

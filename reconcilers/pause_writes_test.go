@@ -19,18 +19,18 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// saying returns a function that takes a while, and then writes a word to the object.
-func saying(word string, takes time.Duration, calls *atomic.Int64) handlers.Func {
+// writeWord returns a function that takes a while, and then writes a word to the object.
+func writeWord(word string, takes time.Duration, calls *atomic.Int64) handlers.Func {
 	return func(_ context.Context, c *handlers.Invocation) error {
 		calls.Add(1)
 		time.Sleep(takes)
-		return c.Writes.Remember(func(body map[string]any) error {
+		return c.Writes.AddTransform(func(body map[string]any) error {
 			return unstructured.SetNestedField(body, word, "data", "word")
 		})
 	}
 }
 
-func wordOn(o *unstructured.Unstructured) string {
+func wordOf(o *unstructured.Unstructured) string {
 	word, _, _ := unstructured.NestedString(o.Object, "data", "word")
 	return word
 }
@@ -69,7 +69,7 @@ func TestOutcomesThatAreRefusedInAPause(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server, gate, began := memapi.New(), &reconcilers.Gate{}, time.Now()
-				p := newPeople(t, server)
+				p := newDirectClient(t, server)
 				p.create("ConfigMap", "c")
 				var calls atomic.Int64
 				stop := operateAll(t, failing(server, func(patch string) int {
@@ -77,7 +77,7 @@ func TestOutcomesThatAreRefusedInAPause(t *testing.T) {
 						return 500
 					}
 					return 0
-				}), reconcilers.Options{Gate: gate}, to(t, "configmaps", tc.of(saying("done", tc.takes, &calls))))
+				}), reconcilers.Options{Gate: gate}, to(t, "configmaps", tc.of(writeWord("done", tc.takes, &calls))))
 				defer stop()
 				time.Sleep(tc.pause)
 				gate.Set(true)
@@ -86,13 +86,13 @@ func TestOutcomesThatAreRefusedInAPause(t *testing.T) {
 					t.Errorf("%s: %d of 1 counts as running", tc.reason, gate.Busy())
 				}
 				time.Sleep(tc.rest - time.Since(began))
-				if got := wordOn(p.get("ConfigMap", "c")); (got == "done") == tc.late || gate.Busy() != 0 {
+				if got := wordOf(p.get("ConfigMap", "c")); (got == "done") == tc.late || gate.Busy() != 0 {
 					t.Errorf("%s: the word is %q, %d count as running", tc.reason, got, gate.Busy())
 				}
 				time.Sleep(2 * time.Hour)
 				gate.Set(false)
 				time.Sleep(time.Minute)
-				if got := wordOn(p.get("ConfigMap", "c")); got != "done" || calls.Load() != tc.calls {
+				if got := wordOf(p.get("ConfigMap", "c")); got != "done" || calls.Load() != tc.calls {
 					t.Errorf("%s: finally, the word is %q, after %d calls", tc.reason, got, calls.Load())
 				}
 			})
@@ -117,7 +117,7 @@ func TestOutcomesOfBeforeAPause(t *testing.T) {
 		"Nobody": {"without another operator, the outcome is written after the pause", nil, `{}`, "first", []int{0}},
 		"Edited": {"an edit by a user does not drop the outcome, and is handled afterwards", nil,
 			`{"data":{"more":"x"}}`, "first", []int{0}},
-		"Handled": {"the outcome of the other operator is kept", saying("second", 0, new(atomic.Int64)), `{}`, "second",
+		"Handled": {"the outcome of the other operator is kept", writeWord("second", 0, new(atomic.Int64)), `{}`, "second",
 			[]int{0}},
 		"Tried": {"the attempts of both operators count", fail, `{}`, "first", []int{0, 1}},
 	}
@@ -125,7 +125,7 @@ func TestOutcomesOfBeforeAPause(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server := memapi.New()
-				p := newPeople(t, server)
+				p := newDirectClient(t, server)
 				p.create("ConfigMap", "c")
 				var cut atomic.Bool
 				cut.Store(true)
@@ -133,7 +133,7 @@ func TestOutcomesOfBeforeAPause(t *testing.T) {
 				var retries []int
 				own, other := &reconcilers.Gate{}, &reconcilers.Gate{}
 				other.Set(true)
-				speak := saying("first", 0, new(atomic.Int64))
+				speak := writeWord("first", 0, new(atomic.Int64))
 				stop := operateAll(t, failing(server, func(string) int {
 					if cut.Load() {
 						return 500
@@ -160,7 +160,7 @@ func TestOutcomesOfBeforeAPause(t *testing.T) {
 				cut.Store(false)
 				own.Set(false)
 				time.Sleep(2 * time.Hour)
-				if got := wordOn(p.get("ConfigMap", "c")); got != tc.word || !slices.Equal(retries, tc.retries) {
+				if got := wordOf(p.get("ConfigMap", "c")); got != tc.word || !slices.Equal(retries, tc.retries) {
 					t.Errorf("%s: the word is %q, the calls were %v", tc.reason, got, fmt.Sprint(retries))
 				}
 				if tc.meanwhile != "{}" && updates.Load() == 0 {

@@ -23,7 +23,7 @@ import (
 func TestIndicesAfterAPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
-		p := newPeople(t, server)
+		p := newDirectClient(t, server)
 		for n := range 3 {
 			p.create("Secret", fmt.Sprint("s", n))
 		}
@@ -59,7 +59,7 @@ func TestIndicesAfterAPause(t *testing.T) {
 func TestPauseBeforeListed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
-		p := newPeople(t, server)
+		p := newDirectClient(t, server)
 		p.create("ConfigMap", "c")
 		p.create("Secret", "s")
 		index, filling := byName()
@@ -90,7 +90,7 @@ func TestPauseBeforeListed(t *testing.T) {
 func TestTwoPauses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
-		p := newPeople(t, server)
+		p := newDirectClient(t, server)
 		p.create("ConfigMap", "c")
 		index, filling := byName()
 		gate := &reconcilers.Gate{}
@@ -142,7 +142,7 @@ func TestTwoPauses(t *testing.T) {
 func TestPauseWithUnmatchedTick(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
-		p := newPeople(t, server)
+		p := newDirectClient(t, server)
 		p.create("ConfigMap", "c")
 		gate := &reconcilers.Gate{}
 		var created, cancelled atomic.Int64
@@ -182,7 +182,7 @@ func TestPauseWithUnmatchedTick(t *testing.T) {
 func TestAbandonedInPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
-		p := newPeople(t, server)
+		p := newDirectClient(t, server)
 		p.create("ConfigMap", "c")
 		gate := &reconcilers.Gate{}
 		var began atomic.Int64
@@ -211,7 +211,7 @@ func TestAbandonedInPause(t *testing.T) {
 func TestFinalizerInPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
-		p := newPeople(t, server)
+		p := newDirectClient(t, server)
 		o := p.object("ConfigMap", "c")
 		o.SetFinalizers([]string{"coming.example.org/finalizer"})
 		if err := p.Create(t.Context(), o); err != nil {

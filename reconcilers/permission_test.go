@@ -44,7 +44,7 @@ func TestHandlersWithoutPermission(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server := memapi.New()
-				newPeople(t, server).create("ConfigMap", "c")
+				newDirectClient(t, server).create("ConfigMap", "c")
 				e, gate := &endings{t: t, began: time.Now()}, &reconcilers.Gate{}
 				gate.AllowWritesUntil(e.began.Add(10 * time.Second))
 				stop := operateAll(
@@ -91,17 +91,17 @@ func TestPermissionAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := &reconcilers.Gate{}
 		gate.AllowWritesUntil(time.Now().Add(time.Second))
-		permission, entered := gate.Permission(), gate.Enter()
+		permission, entered := gate.WritePermission(), gate.Enter()
 		time.Sleep(time.Second) // no other goroutine has run since
 		gate.AllowWritesUntil(time.Now().Add(time.Hour))
 		if !entered || permission.Err() == nil || gate.Open() || gate.Enter() {
 			t.Errorf("the former attempt must end: open %t", gate.Open())
 		}
-		if gate.Permission().Err() == nil {
+		if gate.WritePermission().Err() == nil {
 			t.Error("a new attempt must not be permitted to write")
 		}
 		gate.Leave()
-		if !gate.Open() || gate.Permission().Err() != nil {
+		if !gate.Open() || gate.WritePermission().Err() != nil {
 			t.Error("after the last attempt has ended, there must be permission")
 		}
 	})

@@ -150,14 +150,14 @@ func (r *cycleRun) entry(call *handlers.Invocation, behave vectors.Fields) map[s
 	case handlers.Changing:
 		entry["reason"], entry["runtime"] = string(call.Cause.Reason), time.Since(call.Started).Seconds()
 		if r.input.Flag("with_diffs") {
-			before, after, changes := call.Handler.View(call.Cause)
+			before, after, changes := call.Handler.ViewCause(call.Cause)
 			entry["old"], entry["new"], entry["diff"] = before, after, items(changes)
 		}
 	default:
 		entry["type"] = call.Cause.Type
 	}
 	if behave.Flag("note_spec") {
-		object, _ := call.Working()
+		object, _ := call.WorkingCopy()
 		if call.Live != nil {
 			object = liveBody(call)
 		}
@@ -184,7 +184,7 @@ const ownFinalizer = keys.KopfPrefix + "/KopfFinalizerMarker"
 // write changes the object as the behaviour requires.
 func write(call *handlers.Invocation, behave vectors.Fields) error {
 	if merge := behave.Mapping("patch"); merge != nil {
-		if err := call.Writes.Remember(merging(merge)); err != nil {
+		if err := call.Writes.AddTransform(merging(merge)); err != nil {
 			return err
 		}
 	}
@@ -194,7 +194,7 @@ func write(call *handlers.Invocation, behave vectors.Fields) error {
 		if err != nil {
 			return err
 		}
-		if err := call.Writes.Remember(change); err != nil {
+		if err := call.Writes.AddTransform(change); err != nil {
 			return err
 		}
 	}

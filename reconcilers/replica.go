@@ -35,21 +35,21 @@ func (replica) NeedLeaderElection() bool { return false }
 // Start calls Begin, keeps the indices filled until the context ends, and calls End unless the controllers do.
 func (r replica) Start(ctx context.Context) error {
 	ctx = logf.IntoContext(ctx, r.operator.log)
-	own, err := r.operator.begun(ctx)
+	own, err := r.operator.beginOnce(ctx)
 	if err != nil {
 		return err
 	}
-	own.health.Reach(health.Started)
+	own.health.ReachStage(health.Started)
 	if own.indexing == nil {
-		own.fill(ctx, nil) // there are no indices: a nil Readiness is open
+		own.reportFilled(ctx, nil) // there are no indices: a nil Readiness is open
 		<-ctx.Done()
 	} else {
-		own.indexing.run(ctx)
+		own.indexing.runIndexing(ctx)
 	}
 	if !r.operator.ends.CompareAndSwap(0, byReplica) {
 		return nil // the controllers have started, and call End themselves
 	}
-	return own.end(ctx)
+	return own.callEnd(ctx)
 }
 
 // indexing keeps the indices of an operator filled whenever its controllers do not. It has its own orchestrator, but
@@ -71,7 +71,7 @@ func newIndexing(o *operator, server rest.Interface) *indexing {
 		ledger: ledger{readiness: indexes.NewReadiness(), refused: map[schema.GroupResource]bool{}},
 	}
 	// Index functions are not measured, so the handlers do not get the metrics.
-	x.orchestrator = o.options.orchestrator(server, x, nil)
+	x.orchestrator = o.options.newOrchestrator(server, x, nil)
 	x.controllers = &controller.Dependencies{
 		Settings: o.controllers.Settings, Dependents: o.controllers.Dependents, Owned: o.controllers.Owned,
 		Forget: o.controllers.Forget, Cluster: o.manager, HTTPClient: o.controllers.HTTPClient,
@@ -81,9 +81,9 @@ func newIndexing(o *operator, server rest.Interface) *indexing {
 	return x
 }
 
-// run fills the indices until the context ends. If this process leads, the controllers start within the
+// runIndexing fills the indices until the context ends. If this process leads, the controllers start within the
 // election time and list the indexed resources in any case. Waiting that long avoids listing them twice.
-func (x *indexing) run(ctx context.Context) {
+func (x *indexing) runIndexing(ctx context.Context) {
 	ctx = logf.IntoContext(ctx, x.log)
 	select {
 	case <-ctx.Done():
@@ -92,22 +92,22 @@ func (x *indexing) run(ctx context.Context) {
 	}
 	var filling sync.WaitGroup
 	defer filling.Wait()
-	filling.Go(func() { x.operator.fill(ctx, x.readiness) })
-	filling.Go(func() { x.readiness.Remind(ctx) })
+	filling.Go(func() { x.operator.reportFilled(ctx, x.readiness) })
+	filling.Go(func() { x.readiness.LogReminders(ctx) })
 	if watch := x.operator.beginScopes(ctx); watch != nil {
 		filling.Go(watch)
 	}
 	x.orchestrator.Run(ctx)
 }
 
-// Announce records the resources whose indices must be filled, before the orchestrator runs them.
-func (x *indexing) Announce(
+// AnnounceAssignments records the resources whose indices must be filled, before the orchestrator runs them.
+func (x *indexing) AnnounceAssignments(
 	_ context.Context, all []orchestration.Assignment, unanswered []discovery.Selector,
 ) {
 	s := x.operator.scopes
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	x.announce(all, unanswered)
+	x.recordAnnounced(all, unanswered)
 	names, _ := s.matching.Current()
 	x.awaitIndices(x.operator.options, names)
 }
@@ -122,19 +122,19 @@ func (x *indexing) Run(ctx context.Context, a orchestration.Assignment) {
 		return
 	}
 	if err := checkIDs(a); err != nil {
-		x.log.Error(err, "Not indexing a resource; its index functions are not called", "handlers", adapters.IDs(own))
-		x.change(x.refuse, a.Resource)
+		x.log.Error(err, "Not indexing a resource; its index functions are not called", "handlers", adapters.HandlerIDs(own))
+		x.updateLedger(x.recordRefusal, a.Resource)
 		return
 	}
 	namespaces := namespacesOf(a.Resource, x.operator.scopes.matching)
-	controller.Index(ctx, x.controllers, x.readiness, a.Resource, namespaces, own)
+	controller.RunIndexing(ctx, x.controllers, x.readiness, a.Resource, namespaces, own)
 	if errors.Is(context.Cause(ctx), controller.ErrRemoved) {
-		x.change(x.without, a.Resource)
+		x.updateLedger(x.stopAwaiting, a.Resource)
 	}
 }
 
-// change calls the function with the present namespaces, under the lock of the scopes.
-func (x *indexing) change(note func(r discovery.Resource, names []string), r discovery.Resource) {
+// updateLedger calls the function with the present namespaces, under the lock of the scopes.
+func (x *indexing) updateLedger(note func(r discovery.Resource, names []string), r discovery.Resource) {
 	s := x.operator.scopes
 	s.mu.Lock()
 	defer s.mu.Unlock()

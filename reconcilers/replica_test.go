@@ -67,7 +67,7 @@ func keysOf(index *indexes.Index) string {
 func TestIndicesInEveryReplica(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
-		p := newPeople(t, server)
+		p := newDirectClient(t, server)
 		p.create("Secret", "s0")
 		p.merge("Secret", "s0", `{"metadata":{"finalizers":["coming.example.org/finalizer"]}}`)
 		index, filling := byName()
@@ -115,7 +115,7 @@ func TestIndicesInEveryReplica(t *testing.T) {
 func TestIndicesWhileListing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
-		p := newPeople(t, server)
+		p := newDirectClient(t, server)
 		p.create("Secret", "s0")
 		p.create("ConfigMap", "c")
 		index, filling := byName()
@@ -195,7 +195,7 @@ func TestReplicaWithoutIndices(t *testing.T) {
 func TestForgettingInStandby(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
-		p := newPeople(t, server)
+		p := newDirectClient(t, server)
 		p.createMany("Secret", "s", 3)
 		_, filling := byName()
 		gate := &reconcilers.Gate{}
@@ -231,7 +231,7 @@ func TestBeginAndEndInEveryReplica(t *testing.T) {
 		t.Run(fmt.Sprint(paused), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server := memapi.New()
-				p := newPeople(t, server)
+				p := newDirectClient(t, server)
 				p.create("Secret", "s0")
 				index, filling := byName()
 				gate := &reconcilers.Gate{}

@@ -23,7 +23,7 @@ func TestReplicaWhileKindsAreNotKnown(t *testing.T) {
 		server.Install(things)
 		server.Install(memapi.Resource{Group: "y.io", Version: "v1", Kind: "Other", Plural: "others", Namespaced: true})
 		listable := began.Add(3 * time.Hour)
-		way := dark{
+		way := unreachableUntil{
 			server: disturbing(server, func(_ context.Context, r memapi.Request) int {
 				if r.Resource.Plural == "things" && time.Now().Before(listable) {
 					return 500

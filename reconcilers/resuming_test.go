@@ -38,7 +38,7 @@ func noting(j *journal) handlers.Func {
 func TestHandlersAfterAPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
-		p := newPeople(t, server)
+		p := newDirectClient(t, server)
 		for _, name := range []string{"changes", "goes", "stays"} {
 			p.create("ConfigMap", name)
 		}

@@ -28,7 +28,7 @@ func TestScanOnce(t *testing.T) {
 				to(t, "category=sky", counting("c", cause.Create, &calls)))
 			defer stop()
 			time.Sleep(time.Second)
-			p := newPeople(t, server)
+			p := newDirectClient(t, server)
 			p.create("ConfigMap", "one")
 			if err := p.Create(t.Context(), definition()); err != nil {
 				t.Fatal(err)

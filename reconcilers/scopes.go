@@ -68,26 +68,26 @@ func (o *operator) beginScopes(ctx context.Context) (watch func()) {
 // label selectors need the watch, which needs a permission of its own.
 func (o *operator) beginMatching(ctx context.Context) (watch func()) {
 	patterns := o.options.Namespaces
-	names, plain := patterns.Plain()
+	names, plain := patterns.PlainNames()
 	switch {
 	case len(patterns) == 0:
-		o.match([]string{namespaces.Everywhere})
+		o.setMatching([]string{namespaces.Everywhere})
 	case plain:
-		o.match(names)
+		o.setMatching(names)
 	case o.options.ScanOnce:
-		names = patterns.Named()
+		names = patterns.ExactNames()
 		logging.Warn(o.log, "Scanning is disabled, so only those namespaces are served that are named in full",
 			"namespaces", names, "patterns", patterns.Texts())
-		o.match(names)
+		o.setMatching(names)
 	default:
-		watcher := &namespaces.Watcher{Client: o.scopes.client, Patterns: patterns, Serve: o.match}
+		watcher := &namespaces.Watcher{Client: o.scopes.client, Patterns: patterns, Serve: o.setMatching}
 		return func() { watcher.Run(ctx) }
 	}
 	return nil
 }
 
-// match replaces the matching namespaces and serves those that are admitted.
-func (o *operator) match(names []string) {
+// setMatching replaces the matching namespaces and serves those that are admitted.
+func (o *operator) setMatching(names []string) {
 	s := o.scopes
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -95,8 +95,8 @@ func (o *operator) match(names []string) {
 	if o.indexing != nil {
 		o.indexing.awaitIndices(o.options, names)
 	}
-	s.matching.Set(names)
-	o.serve()
+	s.matching.SetNames(names)
+	o.updateServed()
 }
 
 // followAdmitted updates the served namespaces whenever the admitted ones change, until the context ends.
@@ -104,7 +104,7 @@ func (o *operator) followAdmitted(ctx context.Context) {
 	for ctx.Err() == nil {
 		_, changed := o.options.Admitted.Current()
 		o.scopes.mu.Lock()
-		o.serve()
+		o.updateServed()
 		o.scopes.mu.Unlock()
 		select {
 		case <-ctx.Done():
@@ -113,9 +113,9 @@ func (o *operator) followAdmitted(ctx context.Context) {
 	}
 }
 
-// serve updates the served namespaces and announces their scopes. It does nothing as long as the matching or the
+// updateServed updates the served namespaces and announces their scopes. It does nothing as long as the matching or the
 // admitted namespaces are unknown. The caller holds the lock.
-func (o *operator) serve() {
+func (o *operator) updateServed() {
 	s := o.scopes
 	names, _ := s.matching.Current()
 	if names != nil && o.options.Admitted != nil {
@@ -123,13 +123,13 @@ func (o *operator) serve() {
 		if admitted == nil {
 			return
 		}
-		names = without(names, without(names, admitted)) // the intersection, in the order of names
+		names = subtractNames(names, subtractNames(names, admitted)) // the intersection, in the order of names
 	}
 	if names == nil {
 		return
 	}
 	before, _ := s.live.Current()
-	appeared, vanished := without(names, before), without(before, names)
+	appeared, vanished := subtractNames(names, before), subtractNames(before, names)
 	switch {
 	case before == nil && len(o.options.Namespaces) > 0:
 		o.log.Info("Serving namespaces", "namespaces", names)
@@ -141,26 +141,26 @@ func (o *operator) serve() {
 	}
 	// Announce before the controllers see the new namespaces and start.
 	if s.announced {
-		o.announce(names)
+		o.announceScopes(names)
 	}
-	s.live.Set(names)
+	s.live.SetNames(names)
 }
 
-// without returns the names that are not among the others.
-func without(names, others []string) []string {
+// subtractNames returns the names that are not among the others.
+func subtractNames(names, others []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return slices.Contains(others, name) })
 }
 
-// turn returns the readiness and the gate for controllers that start in an opening of the gate. The first call for
+// turnFor returns the readiness and the gate for controllers that start in an opening of the gate. The first call for
 // an opening makes a new readiness: all handlers wait until the indices of the resources that are known then are
 // filled. Further calls for the opening share it, and calls for an ended one get a readiness that never opens.
-func (o *operator) turn(now opening) controller.Turn {
+func (o *operator) turnFor(now opening) controller.Turn {
 	s := o.scopes
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	turn := controller.Turn{Readiness: indexes.NewReadiness()}
 	if s.gated {
-		turn.Gate, turn.In = now, now.in
+		turn.Gate, turn.In = now, now.serveNamespace
 	}
 	switch {
 	case s.readiness == nil || now.number > s.opening:
@@ -174,37 +174,37 @@ func (o *operator) turn(now opening) controller.Turn {
 	return turn
 }
 
-// waiting returns the scopes whose indices are not filled yet; nil before the first opening.
-func (s *scopes) waiting() []string {
+// unfilledScopes returns the scopes whose indices are not filled yet; nil before the first opening.
+func (s *scopes) unfilledScopes() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.readiness == nil {
 		return nil
 	}
-	return s.readiness.Waiting()
+	return s.readiness.WaitingFor()
 }
 
-// Announce records the resources that are about to be served. All handlers wait for their indices, and the operator is
+// AnnounceAssignments records the resources that are about to be served. All handlers wait for their indices, and the operator is
 // not ready before all of them are served. It also records which kinds may own objects of the resources.
-func (o *operator) Announce(
+func (o *operator) AnnounceAssignments(
 	_ context.Context, all []orchestration.Assignment, unanswered []discovery.Selector,
 ) {
 	s := o.scopes
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.announce(all, unanswered)
+	s.recordAnnounced(all, unanswered)
 	for _, a := range all {
 		if o.options.Owned != nil && len(a.Parents) > 0 {
 			o.options.Owned.AddParents(a.Resource.GroupKind(), a.Parents)
 		}
 	}
 	names, _ := s.live.Current()
-	o.announce(names)
+	o.announceScopes(names)
 }
 
-// announce reports the scopes of the assigned resources to the health and to the readiness. Nil namespaces are
+// announceScopes reports the scopes of the assigned resources to the health and to the readiness. Nil namespaces are
 // not known yet. The caller holds the lock.
-func (o *operator) announce(names []string) {
+func (o *operator) announceScopes(names []string) {
 	var serving, unknown []string
 	for _, a := range o.scopes.assigned {
 		serving = append(serving, scopesOf(a.Resource, names)...)
@@ -215,38 +215,38 @@ func (o *operator) announce(names []string) {
 	if names == nil {
 		unknown = append(unknown, "namespaces")
 	}
-	o.health.Announce(serving, unknown)
+	o.health.AnnounceScopes(serving, unknown)
 	// Scopes that Health has just made lack the refusals of their resource.
 	for _, a := range o.scopes.assigned {
 		if o.scopes.refused[a.Resource.GroupResource()] {
-			o.refuseIn(a.Resource, names)
+			o.refuseScopes(a.Resource, names)
 		}
 	}
 	o.scopes.awaitIndices(o.options, names)
 }
 
-// refuse records that a resource is not served in any namespace, until the next attempt to serve it.
-func (o *operator) refuse(r discovery.Resource) {
+// refuseResource records that a resource is not served in any namespace, until the next attempt to serve it.
+func (o *operator) refuseResource(r discovery.Resource) {
 	o.scopes.mu.Lock()
 	defer o.scopes.mu.Unlock()
 	names, _ := o.scopes.live.Current()
-	o.refuseIn(r, names)
-	o.scopes.refuse(r, names)
+	o.refuseScopes(r, names)
+	o.scopes.recordRefusal(r, names)
 }
 
-// refuseIn reports the scopes of a refused resource to the health. The caller holds the lock.
-func (o *operator) refuseIn(r discovery.Resource, names []string) {
+// refuseScopes reports the scopes of a refused resource to the health. The caller holds the lock.
+func (o *operator) refuseScopes(r discovery.Resource, names []string) {
 	for _, scope := range scopesOf(r, names) {
-		o.health.Scope(scope).Refuse()
+		o.health.Scope(scope).ReportRefused()
 	}
 }
 
-// removed stops waiting for the indices of a resource that is not served any more.
-func (o *operator) removed(r discovery.Resource) {
+// noteRemoved stops waiting for the indices of a resource that is not served any more.
+func (o *operator) noteRemoved(r discovery.Resource) {
 	o.scopes.mu.Lock()
 	defer o.scopes.mu.Unlock()
 	names, _ := o.scopes.live.Current()
-	o.scopes.without(r, names)
+	o.scopes.stopAwaiting(r, names)
 }
 
 // namespacesOf returns the live set of namespaces for a resource. A new attempt to serve it begins here, so a former

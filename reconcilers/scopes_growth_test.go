@@ -39,8 +39,8 @@ func TestNamespacesLeaveNothing(t *testing.T) {
 	const many, rounds = 200, 2
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
-		l := landlords{newPeople(t, server)}
-		l.open("a-stays")
+		l := namespaceClient{newDirectClient(t, server)}
+		l.createNamespace("a-stays")
 		index, filling := byName()
 		var calls, ticks, running, forgotten atomic.Int64
 		connection := &watched{RoundTripper: server, plural: "configmaps"}
@@ -63,7 +63,7 @@ func TestNamespacesLeaveNothing(t *testing.T) {
 		for round := range rounds {
 			goroutines, memory = append(goroutines, growth.Goroutines()), append(memory, heap(server))
 			for n := range many {
-				l.open(fmt.Sprint("a-", n))
+				l.createNamespace(fmt.Sprint("a-", n))
 			}
 			time.Sleep(time.Minute)
 			if open, entries := connection.open.Load(), index.Len(); open != many+1 || entries != many+1 {
@@ -72,7 +72,7 @@ func TestNamespacesLeaveNothing(t *testing.T) {
 			t.Logf("round %d: %d goroutines and %d KiB before, %d and %d with %d namespaces more", round,
 				goroutines[round], memory[round], growth.Goroutines(), heap(server), many)
 			for n := range many {
-				l.raze(fmt.Sprint("a-", n))
+				l.deleteNamespace(fmt.Sprint("a-", n))
 			}
 			time.Sleep(time.Minute)
 			if open, entries, left := connection.open.Load(), index.Len(), running.Load(); open != 1 || entries != 1 ||
@@ -100,15 +100,15 @@ func TestNamespacesLeaveNothing(t *testing.T) {
 func TestNamespacesInAPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
-		l := landlords{newPeople(t, server)}
-		l.open("a1")
-		l.open("a2")
+		l := namespaceClient{newDirectClient(t, server)}
+		l.createNamespace("a1")
+		l.createNamespace("a2")
 		index, filling := byName()
 		gate := &reconcilers.Gate{}
 		var seen visited
 		var forgotten atomic.Int64
 		served := namespaces.NewLive()
-		m := examine(t, server)
+		m := newCheckedManager(t, server)
 		stop := operateIn(t, m, reconcilers.Options{
 			Namespaces: named("a*"), Gate: gate, Matching: served, Forget: func(types.UID) { forgotten.Add(1) },
 		}, to(t, "configmaps", filling), to(t, "configmaps", seen.handler("c", cause.Create)))
@@ -116,8 +116,8 @@ func TestNamespacesInAPause(t *testing.T) {
 		time.Sleep(time.Minute)
 		gate.Set(true)
 		time.Sleep(time.Minute)
-		l.raze("a1")
-		l.open("a3")
+		l.deleteNamespace("a1")
+		l.createNamespace("a3")
 		time.Sleep(time.Minute)
 		if names, _ := served.Current(); fmt.Sprint(names) != "[a2 a3]" || seen.take() != "a1 a2" {
 			t.Errorf("in the pause: %v, want a2 and a3", names)
@@ -128,7 +128,7 @@ func TestNamespacesInAPause(t *testing.T) {
 			t.Errorf("handled in %q, %d entries, %d objects forgotten, want a3, 2 and 1", got, index.Len(),
 				forgotten.Load())
 		}
-		m.want("after the pause with removed and new namespaces", m.ready)
+		m.requireFailingChecks("after the pause with removed and new namespaces", m.ready)
 	})
 }
 
@@ -137,13 +137,13 @@ func TestNamespacesInAPause(t *testing.T) {
 func TestIndicesOfNamespaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
-		l := landlords{newPeople(t, server)}
+		l := namespaceClient{newDirectClient(t, server)}
 		for _, name := range []string{"a1", "a2", "b"} {
-			l.open(name)
+			l.createNamespace(name)
 		}
 		index, filling := byName()
 		found := make(chan int, 10)
-		m := examine(t, delaying(server, "namespaces", steady(20*time.Second)))
+		m := newCheckedManager(t, delaying(server, "namespaces", steady(20*time.Second)))
 		stop := operateIn(t, m, reconcilers.Options{Namespaces: named("a*")}, to(t, "configmaps", filling),
 			to(t, "namespaces", &handlers.Handler{ID: "h", Reason: cause.Create,
 				Call: func(context.Context, *handlers.Invocation) error {
@@ -152,12 +152,12 @@ func TestIndicesOfNamespaces(t *testing.T) {
 				}}))
 		defer stop()
 		time.Sleep(5 * time.Second)
-		m.want("while namespaces are being listed", m.ready,
+		m.requireFailingChecks("while namespaces are being listed", m.ready,
 			"caches: namespaces: not listed yet",
 			"discovery: the API server has not answered yet for: namespaces",
 			"indices: handlers wait until the indexed resources are listed: namespaces")
 		time.Sleep(time.Minute)
-		m.want("after all is listed", m.ready)
+		m.requireFailingChecks("after all is listed", m.ready)
 		if got := <-found; got != 2 {
 			t.Errorf("the first handler found %d of 2 objects in the index", got)
 		}
@@ -169,16 +169,16 @@ func TestIndicesOfNamespaces(t *testing.T) {
 func TestRefusedResourceInNewNamespaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
-		l := landlords{newPeople(t, server)}
-		l.open("a1")
+		l := namespaceClient{newDirectClient(t, server)}
+		l.createNamespace("a1")
 		var calls atomic.Int64
-		m := examine(t, server)
+		m := newCheckedManager(t, server)
 		stop := operateIn(t, m, reconcilers.Options{Namespaces: named("a*")},
 			to(t, "configmaps", counting("c", cause.Create, &calls)), to(t, "cm", counting("c", cause.Create, &calls)))
 		defer stop()
 		time.Sleep(time.Minute)
-		l.open("a2")
+		l.createNamespace("a2")
 		time.Sleep(time.Minute)
-		m.want("with two handlers of one id", m.ready)
+		m.requireFailingChecks("with two handlers of one id", m.ready)
 	})
 }

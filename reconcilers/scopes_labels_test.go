@@ -16,8 +16,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
 )
 
-// mark sets or removes a label of a namespace.
-func (l landlords) mark(name, value string) {
+// setTeamLabel sets or removes a label of a namespace.
+func (l namespaceClient) setTeamLabel(name, value string) {
 	l.t.Helper()
 	namespace := l.object("Namespace", name)
 	namespace.SetNamespace("")
@@ -32,18 +32,18 @@ func (l landlords) mark(name, value string) {
 func TestNamespacesSelectedByLabels(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
-		l := landlords{newPeople(t, server)}
+		l := namespaceClient{newDirectClient(t, server)}
 		for _, name := range []string{"a1", "a2", "a3", "b1", "c"} {
-			l.open(name)
+			l.createNamespace(name)
 		}
-		l.mark("a1", `"x"`)
-		l.mark("a2", `"y"`)
-		l.mark("b1", `"x"`)
-		l.mark("c", `"x"`)
+		l.setTeamLabel("a1", `"x"`)
+		l.setTeamLabel("a2", `"y"`)
+		l.setTeamLabel("b1", `"x"`)
+		l.setTeamLabel("c", `"x"`)
 		var seen visited
 		connection := &watched{RoundTripper: server, plural: "configmaps"}
 		live, by := namespaces.NewLive(), must(labels.Parse("team=x"))
-		own := reconcilers.Options{Namespaces: named("a*", "c").Labelled(by), Matching: live}
+		own := reconcilers.Options{Namespaces: named("a*", "c").WithLabels(by), Matching: live}
 		stop := operateAll(t, connection, own, to(t, "configmaps", seen.handler("c", cause.Create)))
 		defer stop()
 		want := func(when, called string, served ...string) {
@@ -60,14 +60,14 @@ func TestNamespacesSelectedByLabels(t *testing.T) {
 			}
 		}
 		want("at the start, with two matching namespaces", "a1 c", "a1", "c")
-		l.mark("a3", `"x"`)
+		l.setTeamLabel("a3", `"x"`)
 		want("after a namespace gets the label", "a3", "a1", "a3", "c")
-		l.mark("a1", `null`)
-		l.mark("c", `"y"`)
+		l.setTeamLabel("a1", `null`)
+		l.setTeamLabel("c", `"y"`)
 		want("after two namespaces stop matching", "", "a3")
-		l.mark("c", `"x"`)
+		l.setTeamLabel("c", `"x"`)
 		want("after a namespace gets the label again, whose objects are handled already", "", "a3", "c")
-		l.raze("a3")
+		l.deleteNamespace("a3")
 		want("after a namespace is removed", "", "c")
 	})
 }

@@ -23,22 +23,22 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
 )
 
-// landlords creates and deletes namespaces.
-type landlords struct{ people }
+// namespaceClient creates and deletes namespaces.
+type namespaceClient struct{ directClient }
 
-// open creates a namespace with a config map in it.
-func (l landlords) open(name string) {
+// createNamespace creates a namespace with a config map in it.
+func (l namespaceClient) createNamespace(name string) {
 	l.t.Helper()
 	namespace := l.object("Namespace", name)
 	namespace.SetNamespace("")
 	if err := l.Create(context.Background(), namespace); err != nil {
 		l.t.Fatal(err)
 	}
-	l.fill(name)
+	l.createContent(name)
 }
 
-// fill creates a config map in a namespace, which need not exist.
-func (l landlords) fill(name string) {
+// createContent creates a config map in a namespace, which need not exist.
+func (l namespaceClient) createContent(name string) {
 	l.t.Helper()
 	content := l.object("ConfigMap", "in-"+name)
 	content.SetNamespace(name)
@@ -47,8 +47,8 @@ func (l landlords) fill(name string) {
 	}
 }
 
-// condemn marks a namespace for deletion, with a condition. The finalizer replaces that in the spec of real namespaces.
-func (l landlords) condemn(name, remaining string) {
+// terminateNamespace marks a namespace for deletion, with a condition. The finalizer replaces that in the spec of real namespaces.
+func (l namespaceClient) terminateNamespace(name, remaining string) {
 	l.t.Helper()
 	namespace := l.object("Namespace", name)
 	namespace.SetNamespace("")
@@ -59,11 +59,11 @@ func (l landlords) condemn(name, remaining string) {
 	if err := l.Delete(context.Background(), namespace); err != nil {
 		l.t.Fatal(err)
 	}
-	l.judge(name, remaining)
+	l.setContentRemaining(name, remaining)
 }
 
-// judge sets the condition whether a terminating namespace still has content.
-func (l landlords) judge(name, remaining string) {
+// setContentRemaining sets the condition whether a terminating namespace still has content.
+func (l namespaceClient) setContentRemaining(name, remaining string) {
 	l.t.Helper()
 	namespace := l.object("Namespace", name)
 	namespace.SetNamespace("")
@@ -74,8 +74,8 @@ func (l landlords) judge(name, remaining string) {
 	}
 }
 
-// raze deletes a namespace and its content.
-func (l landlords) raze(name string) {
+// deleteNamespace deletes a namespace and its content.
+func (l namespaceClient) deleteNamespace(name string) {
 	l.t.Helper()
 	content := l.object("ConfigMap", "in-"+name)
 	content.SetNamespace(name)
@@ -116,9 +116,9 @@ func (v *visited) take() string {
 func TestNamespacesComeAndGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
-		l := landlords{newPeople(t, server)}
+		l := namespaceClient{newDirectClient(t, server)}
 		for _, name := range []string{"a1", "a2", "b1", "c"} {
-			l.open(name)
+			l.createNamespace(name)
 		}
 		var seen visited
 		connection := &watched{RoundTripper: server, plural: "configmaps"}
@@ -140,12 +140,12 @@ func TestNamespacesComeAndGo(t *testing.T) {
 			}
 		}
 		want("at the start, with two matching namespaces", "a1 c", "a1", "c")
-		l.open("a3")
-		l.open("b2")
+		l.createNamespace("a3")
+		l.createNamespace("b2")
 		want("after a matching and another namespace were created", "a3", "a1", "a3", "c")
-		l.raze("a1")
+		l.deleteNamespace("a1")
 		want("after a namespace was removed", "", "a3", "c")
-		l.open("a1")
+		l.createNamespace("a1")
 		want("after the namespace was created again", "a1", "a1", "a3", "c")
 	})
 }
@@ -155,15 +155,15 @@ func TestNamespacesComeAndGo(t *testing.T) {
 func TestNamespaceEndsWhenItsObjectsHaveFinished(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
-		l := landlords{newPeople(t, server)}
-		l.open("a1")
+		l := namespaceClient{newDirectClient(t, server)}
+		l.createNamespace("a1")
 		var deleted visited
 		connection := &watched{RoundTripper: server, plural: "configmaps"}
 		stop := operateAll(t, connection, reconcilers.Options{Namespaces: named("a*")},
 			to(t, "configmaps", deleted.handler("d", cause.Delete)))
 		defer stop()
 		time.Sleep(10 * time.Second)
-		l.condemn("a1", "True")
+		l.terminateNamespace("a1", "True")
 		time.Sleep(time.Hour)
 		content := l.object("ConfigMap", "in-a1")
 		content.SetNamespace("a1")
@@ -175,7 +175,7 @@ func TestNamespaceEndsWhenItsObjectsHaveFinished(t *testing.T) {
 			t.Errorf("an hour after the deletion, handled in %q, %d watches, want a1 and 1", got,
 				connection.open.Load())
 		}
-		l.judge("a1", "False")
+		l.setContentRemaining("a1", "False")
 		time.Sleep(10 * time.Second)
 		if open := connection.open.Load(); open != 0 {
 			t.Errorf("%d watches of a terminating namespace without content, want 0", open)
@@ -188,7 +188,7 @@ func TestNamespaceEndsWhenItsObjectsHaveFinished(t *testing.T) {
 func TestNamesNeedNoWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
-		l := landlords{newPeople(t, server)}
+		l := namespaceClient{newDirectClient(t, server)}
 		var requests atomic.Int64
 		var seen visited
 		stop := operateAll(t, disturbing(server, func(_ context.Context, r memapi.Request) int {
@@ -199,8 +199,8 @@ func TestNamesNeedNoWatch(t *testing.T) {
 		}), reconcilers.Options{Namespaces: named("b", "a", "b")}, to(t, "configmaps", seen.handler("c", cause.Create)))
 		defer stop()
 		time.Sleep(10 * time.Second)
-		l.open("a")
-		l.open("b")
+		l.createNamespace("a")
+		l.createNamespace("b")
 		time.Sleep(10 * time.Second)
 		if got := seen.take(); got != "a b" || requests.Load() != 0 {
 			t.Errorf("handled in %q, %d requests for namespaces, want a b and 0", got, requests.Load())
@@ -213,9 +213,9 @@ func TestNamesNeedNoWatch(t *testing.T) {
 func TestNamespacesThatMayNotBeListed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
-		l := landlords{newPeople(t, server)}
+		l := namespaceClient{newDirectClient(t, server)}
 		for _, name := range []string{"a", "b1", "c"} {
-			l.open(name)
+			l.createNamespace(name)
 		}
 		var seen visited
 		var refused atomic.Bool
@@ -244,7 +244,7 @@ func TestNamespacesThatMayNotBeListed(t *testing.T) {
 		}
 		refused.Store(true)
 		time.Sleep(time.Hour)
-		l.fill("b2")
+		l.createContent("b2")
 		if time.Sleep(time.Minute); seen.take() != "" || strings.Count(lines.String(), "Cannot watch namespaces") > 2 {
 			t.Errorf("without permission again, only known namespaces must be served: %s", lines.String())
 		}
@@ -255,9 +255,9 @@ func TestNamespacesThatMayNotBeListed(t *testing.T) {
 func TestNamespacesWithoutScanning(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
-		l := landlords{newPeople(t, server)}
-		l.open("a")
-		l.open("b1")
+		l := namespaceClient{newDirectClient(t, server)}
+		l.createNamespace("a")
+		l.createNamespace("b1")
 		var seen visited
 		stop := operateAll(t, server, reconcilers.Options{Namespaces: named("a", "b*"), ScanOnce: true},
 			to(t, "configmaps", seen.handler("c", cause.Create)))
@@ -274,8 +274,8 @@ func TestNamespacesWithoutScanning(t *testing.T) {
 func TestClusterScopedKindsUnderPatterns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
-		l := landlords{newPeople(t, server)}
-		l.open("other")
+		l := namespaceClient{newDirectClient(t, server)}
+		l.createNamespace("other")
 		var seen visited
 		stop := operateAll(t, server, reconcilers.Options{Namespaces: named("a*")},
 			to(t, "namespaces", &handlers.Handler{ID: "c", Reason: cause.Create, Call: func(

@@ -51,15 +51,15 @@ func SetupWithManager(m manager.Manager, o Options) error {
 		err = own.addChecks(m)
 	}
 	if err != nil {
-		own.claim.end()
+		own.claim.dropClaim()
 	}
 	return err
 }
 
 // newOperator builds an operator without a claim. It is called again for the options that Options.Begin returns.
 func newOperator(m manager.Manager, o Options, state *health.Health, f *Fence) (*operator, error) {
-	o = o.resolved()
-	var measured *metrics.Operator
+	o = o.withDefaults()
+	var measured *metrics.OperatorMetrics
 	if o.Metrics != nil {
 		made, err := metrics.New(o.Name, o.Metrics)
 		if err != nil {
@@ -70,7 +70,7 @@ func newOperator(m manager.Manager, o Options, state *health.Health, f *Fence) (
 	config := m.GetConfig()
 	// All clients share the metrics, the limits and the fence. Only the transport for writes, below, repeats failed
 	// requests, with the delays of APIBackoffs.
-	connection := transport.Wrap(m.GetHTTPClient(), measured.Around, o.limits().Around, f.Around)
+	connection := transport.Wrap(m.GetHTTPClient(), measured.WrapRoundTrip, o.transportLimits().WrapRoundTrip, f.WrapRoundTrip)
 	lister, err := clientdiscovery.NewDiscoveryClientForConfigAndClient(config, connection)
 	if err != nil {
 		return nil, fmt.Errorf("making the discovery client of operator %q: %w", o.Name, err)
@@ -80,7 +80,7 @@ func newOperator(m manager.Manager, o Options, state *health.Health, f *Fence) (
 	if err := corev1.AddToScheme(scheme); err != nil {
 		return nil, fmt.Errorf("making the client of operator %q: %w", o.Name, err)
 	}
-	writes := transport.Wrap(connection, transport.Attempts{Backoffs: o.APIBackoffs, Obey: o.ObeyRetryAfter}.Around)
+	writes := transport.Wrap(connection, transport.Attempts{Backoffs: o.APIBackoffs, Obey: o.ObeyRetryAfter}.WrapRoundTrip)
 	direct, err := client.New(config, client.Options{HTTPClient: writes, Scheme: scheme, Mapper: m.GetRESTMapper()})
 	if err != nil {
 		return nil, fmt.Errorf("making the client of operator %q: %w", o.Name, err)
@@ -94,54 +94,54 @@ func newOperator(m manager.Manager, o Options, state *health.Health, f *Fence) (
 		health: state, metrics: measured, scopes: newScopes(o, lookout), beginning: make(chan struct{}, 1),
 	}
 	// The journal can show the operator before it runs.
-	o.Journal.Watch(own)
-	state.Limit(health.Limits{Silence: o.Watching.InactivityTimeout, Stuck: o.StuckTimeout})
-	own.orchestrator = o.orchestrator(lister.RESTClient(), own, measured)
+	o.Journal.SetLive(own)
+	state.SetLimits(health.Limits{Silence: o.Watching.InactivityTimeout, Stuck: o.StuckTimeout})
+	own.orchestrator = o.newOrchestrator(lister.RESTClient(), own, measured)
 	own.controllers = &controller.Dependencies{
 		Settings: o.Settings, Dependents: o.Dependents, Owned: o.Owned, Forget: o.Forget,
 		Cluster: m, HTTPClient: connection, Defaults: m.GetControllerOptions(), Log: own.log,
 		Metrics: measured, Journal: o.Journal,
-		Writer: patching.Writer{FieldManager: o.Name}, Writes: writes,
+		Writer: patching.PatchWriter{FieldManager: o.Name}, Writes: writes,
 		Events: o.posterFor(own.poster), Memory: newMemory(o), Health: own.health, Outage: &controller.Outage{},
-		Resync: own.orchestrator, Abandoned: f.Down(), Server: o.documents(lister.RESTClient()),
+		Resync: own.orchestrator, Abandoned: f.Down(), Server: o.discoveryDocuments(lister.RESTClient()),
 	}
 	if o.Gate != nil {
 		own.controllers.Permission = o.Gate.permissionIn
 		if o.NeedsGate == nil {
-			f.Limit(o.Gate.mayWrite)
+			f.LimitWrites(o.Gate.mayWrite)
 		}
 	}
 	// Without an index, the other replicas have nothing to watch.
-	if o.EveryReplica && slices.ContainsFunc(o.selectors(), o.indexes) {
+	if o.EveryReplica && slices.ContainsFunc(o.distinctSelectors(), o.hasIndices) {
 		own.indexing = newIndexing(own, lister.RESTClient())
 	}
 	return own, nil
 }
 
-// orchestrator makes the orchestrator, which runs the resources that the selectors match by the runner.
-func (o Options) orchestrator(
-	server rest.Interface, runner orchestration.Runner, measured *metrics.Operator,
+// newOrchestrator makes the orchestrator, which runs the resources that the selectors match by the runner.
+func (o Options) newOrchestrator(
+	server rest.Interface, runner orchestration.Runner, measured *metrics.OperatorMetrics,
 ) *orchestration.Orchestrator {
-	api := o.documents(server)
+	api := o.discoveryDocuments(server)
 	registrations := reconcilersOf(o.Registrations, measured)
 	if o.ScanOnce {
 		return orchestration.NewOnce(registrations, api, runner)
 	}
 	var watcher orchestration.Watcher
 	// A nil *CRDWatcher must not become a non-nil interface.
-	if crds := discovery.NewCRDWatcher(server, o.selectors()); crds != nil {
+	if crds := discovery.NewCRDWatcher(server, o.distinctSelectors()); crds != nil {
 		watcher = crds
 	}
 	return orchestration.New(registrations, api, runner, watcher)
 }
 
-// documents returns the source of discovery documents, with a timeout for each of them.
-func (o Options) documents(server rest.Interface) discovery.Getter {
+// discoveryDocuments returns the source of discovery documents, with a timeout for each of them.
+func (o Options) discoveryDocuments(server rest.Interface) discovery.Getter {
 	return discovery.Limited{Getter: discovery.API{Client: server}, Timeout: o.requestTimeout(0)}
 }
 
 // reconcilersOf makes a Reconciler of every registered handler. A nil measured disables the metrics.
-func reconcilersOf(all []Registration, measured *metrics.Operator) []orchestration.Registration {
+func reconcilersOf(all []Registration, measured *metrics.OperatorMetrics) []orchestration.Registration {
 	made := make([]orchestration.Registration, 0, len(all))
 	for _, r := range all {
 		made = append(made, orchestration.Registration{
@@ -151,12 +151,12 @@ func reconcilersOf(all []Registration, measured *metrics.Operator) []orchestrati
 	return made
 }
 
-// resolved returns the options with all defaults filled in.
-func (o Options) resolved() Options {
+// withDefaults returns the options with all defaults filled in.
+func (o Options) withDefaults() Options {
 	if o.WriteTimeout == 0 {
 		o.WriteTimeout = o.writeTimeout()
 	}
-	o.Settings = o.Settings.Resolved()
+	o.Settings = o.Settings.WithDefaults()
 	return o
 }
 

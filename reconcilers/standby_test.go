@@ -26,7 +26,7 @@ func TestPausedOperatorKeepsNothing(t *testing.T) {
 	const objects = 300
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
-		p := newPeople(t, server)
+		p := newDirectClient(t, server)
 		for n := range objects {
 			o := p.object("ConfigMap", fmt.Sprint("c", n))
 			o.Object["data"] = map[string]any{"large": noise(uint64(n), 4096)} // as repetitive data is compressed

@@ -11,14 +11,14 @@ import (
 
 var _ journal.Live = (*operator)(nil)
 
-// Standing returns the present state of the operator for the journal. It never sends requests to the API server, so it
+// OperatorState returns the present state of the operator for the journal. It never sends requests to the API server, so it
 // also works while that is unreachable.
-func (o *operator) Standing() journal.Standing {
+func (o *operator) OperatorState() journal.Standing {
 	s := journal.Standing{
 		Operator: o.options.Name, Running: o.running.Load(), Paused: !o.options.Gate.Open(),
-		PausedNamespaces: o.options.Gate.pausedNamespaces(), Waiting: o.scopes.waiting(),
+		PausedNamespaces: o.options.Gate.pausedNamespaces(), Waiting: o.scopes.unfilledScopes(),
 	}
-	assigned, known := o.scopes.served()
+	assigned, known := o.scopes.servedAssignments()
 	if !known {
 		return s // without an answer from discovery, missing kinds are unknown
 	}
@@ -27,7 +27,7 @@ func (o *operator) Standing() journal.Standing {
 	}
 	// Report handlers without any resource, such as for a CRD that is not installed.
 	for _, r := range o.options.Registrations {
-		if h := r.Handler; h.Follows() && !slices.ContainsFunc(assigned, func(a orchestration.Assignment) bool {
+		if h := r.Handler; h.FollowsEvents() && !slices.ContainsFunc(assigned, func(a orchestration.Assignment) bool {
 			return slices.ContainsFunc(a.Handlers, func(own *adapters.Handler) bool { return own.Description == h })
 		}) {
 			s.Absent = append(s.Absent, journal.Absent{Handler: h.ID, Selector: r.Selector.String()})
@@ -42,14 +42,14 @@ func (o *operator) servedKind(a orchestration.Assignment) journal.Served {
 	for _, h := range a.Handlers {
 		own = append(own, h.Description)
 	}
-	served := o.controllers.JournalOf(a.Resource, a.Handlers).Served(a.Resource, own)
+	served := o.controllers.JournalOf(a.Resource, a.Handlers).ServedKind(a.Resource, own)
 	names, _ := namespacesOf(a.Resource, o.scopes.live).Current()
 	served.Namespaces = append(served.Namespaces, names...)
 	served.Background = map[string]int{}
 	// Several namespaces may have memory of the kind. Add up their counts.
-	for scope, kept := range o.controllers.Memory.All() {
+	for scope, kept := range o.controllers.Memory.AllScopes() {
 		if scope.Resource == a.Resource.GroupResource() {
-			for one, count := range kept.Background.Census() {
+			for one, count := range kept.Background.CountTasks() {
 				served.Background[string(one.Doing)] += count
 			}
 		}
@@ -57,8 +57,8 @@ func (o *operator) servedKind(a orchestration.Assignment) journal.Served {
 	return served
 }
 
-// served returns the assignments, and whether discovery has answered yet.
-func (s *scopes) served() (assigned []orchestration.Assignment, known bool) {
+// servedAssignments returns the assignments, and whether discovery has answered yet.
+func (s *scopes) servedAssignments() (assigned []orchestration.Assignment, known bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.assigned), s.announced

@@ -32,7 +32,7 @@ func TestStanding(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		kept, gate, server := decisions.New(decisions.Limits{}), &reconcilers.Gate{}, memapi.New()
 		gate.Set(true)
-		newPeople(t, server).createMany("Secret", "s", 2)
+		newDirectClient(t, server).createMany("Secret", "s", 2)
 		creating := func(id string) *handlers.Handler {
 			return &handlers.Handler{ID: id, Reason: cause.Create, Call: succeed}
 		}
@@ -82,7 +82,7 @@ func TestStandingOfWaiters(t *testing.T) {
 			to(t, "secrets", filling))
 		defer stop()
 		time.Sleep(time.Minute)
-		if d := cmp.Diff([]string{"secrets"}, kept.Standing().Waiting); d != "" {
+		if d := cmp.Diff([]string{"secrets"}, kept.OperatorState().Waiting); d != "" {
 			t.Errorf("-want, +got:\n%s", d)
 		}
 	})
@@ -107,7 +107,7 @@ func startManager(t *testing.T, m ctrl.Manager) (stop func()) {
 func wantStanding(t *testing.T, of *decisions.Journal, when string, want decisions.Standing) {
 	t.Helper()
 	want.Operator = "coming.example.org"
-	if d := cmp.Diff(want, of.Standing(), cmpopts.IgnoreUnexported(decisions.Served{})); d != "" {
+	if d := cmp.Diff(want, of.OperatorState(), cmpopts.IgnoreUnexported(decisions.Served{})); d != "" {
 		t.Errorf("%s: -want, +got:\n%s", when, d)
 	}
 }

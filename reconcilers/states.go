@@ -11,47 +11,47 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/metrics"
 )
 
-// sized is an index that can report its size.
-type sized interface {
+// sizedIndex is an index that can report its size.
+type sizedIndex interface {
 	Len() int
 	Objects() int
 }
 
-// states emits the current state as metrics. The collector calls it at each scrape.
-func (o *operator) states(emit metrics.Emit) {
+// emitStates emits the current state as metrics. The collector calls it at each scrape.
+func (o *operator) emitStates(emit metrics.Emit) {
 	paused := 0.0
 	if !o.options.Gate.Open() {
 		paused = 1
 	}
 	emit(metrics.Paused, paused)
 	emit(metrics.PausedNamespaces, float64(len(o.options.Gate.pausedNamespaces())))
-	for scope, kept := range o.controllers.Memory.All() {
+	for scope, kept := range o.controllers.Memory.AllScopes() {
 		// Memory of a kind that was never assigned does not have handlers to report.
 		found, _ := o.assigned.Load(scope.Resource)
 		if a, known := found.(orchestration.Assignment); known {
-			o.statesOf(emit, scope, kept, a)
+			o.emitScopeStates(emit, scope, kept, a)
 		}
 	}
 	for _, r := range o.options.Registrations {
 		if r.Handler.Index == nil {
 			continue
 		}
-		if index, ok := r.Handler.Index.Into.(sized); ok {
+		if index, ok := r.Handler.Index.Into.(sizedIndex); ok {
 			emit(metrics.IndexKeys, float64(index.Len()), r.Handler.ID)
 			emit(metrics.IndexedObjects, float64(index.Objects()), r.Handler.ID)
 		}
 	}
 }
 
-// statesOf emits the metrics of one scope. Handlers with a count of 0 are included, because alerts do not work
+// emitScopeStates emits the metrics of one scope. Handlers with a count of 0 are included, because alerts do not work
 // on a series that comes and goes.
-func (o *operator) statesOf(
-	emit metrics.Emit, scope memory.Scope, kept memory.Scoped, a orchestration.Assignment,
+func (o *operator) emitScopeStates(
+	emit metrics.Emit, scope memory.Scope, kept memory.ScopeMemory, a orchestration.Assignment,
 ) {
 	kind, families := a.Resource.GroupKind().String(), adapters.ByFamily(a.Handlers)
 	emit(metrics.Remembered, float64(kept.Objects.Len()), kind)
-	tellBackground(emit, kind, families.Spawning, kept.Background.Census())
-	silence, watched := o.health.Scope(scope.String()).Silence()
+	emitBackground(emit, kind, families.Spawning, kept.Background.CountTasks())
+	silence, watched := o.health.Scope(scope.String()).SilentFor()
 	// Without a watch, such as in a pause, its age and the unhandled changes mean nothing.
 	if !watched {
 		return
@@ -60,7 +60,7 @@ func (o *operator) statesOf(
 	if len(families.Changing) == 0 {
 		return
 	}
-	late := kept.Unhandled.Late()
+	late := kept.Unhandled.CurrentLate()
 	emit(metrics.Unhandled, float64(late.Changes), kind)
 	emit(metrics.OldestUnhandled, late.Oldest.Seconds(), kind)
 	for n, h := range families.Changing {
@@ -78,7 +78,7 @@ func (o *operator) statesOf(
 func (o *operator) expectFailures(a orchestration.Assignment) {
 	specific := map[*handlers.Handler]bool{}
 	for _, r := range o.options.Registrations {
-		specific[r.Handler] = specific[r.Handler] || r.Selector.Specific()
+		specific[r.Handler] = specific[r.Handler] || r.Selector.IsSpecific()
 	}
 	for _, h := range a.Handlers {
 		if specific[h.Description] {
@@ -87,8 +87,8 @@ func (o *operator) expectFailures(a orchestration.Assignment) {
 	}
 }
 
-// tellBackground emits the number of daemons and timers by their state.
-func tellBackground(
+// emitBackground emits the number of daemons and timers by their state.
+func emitBackground(
 	emit metrics.Emit, kind string, own []*adapters.Handler, counts map[background.Census]int,
 ) {
 	for _, h := range own {

@@ -50,7 +50,7 @@ func statesOf(t *testing.T, registry *prometheus.Registry) map[string]float64 {
 func TestStates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, registry, gate := memapi.New(), prometheus.NewRegistry(), &reconcilers.Gate{}
-		p := newPeople(t, server)
+		p := newDirectClient(t, server)
 		p.create("ConfigMap", "c")
 		p.createMany("Secret", "s", 2)
 		late := func(context.Context, *handlers.Invocation) error { return errors.New("not yet") }

@@ -36,7 +36,7 @@ type fleet struct {
 func newFleet(t *testing.T, size int) *fleet {
 	f := &fleet{server: memapi.New(), size: size}
 	f.watch()
-	p := newPeople(t, f.server)
+	p := newDirectClient(t, f.server)
 	p.create("ConfigMap", "first")
 	stop := operateAll(t, f, reconcilers.Options{}, f.handlers(t)...)
 	for len(p.get("ConfigMap", "first").GetAnnotations()) == 0 {

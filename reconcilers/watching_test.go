@@ -95,12 +95,12 @@ func TestWatching(t *testing.T) {
 func TestWatchesThatAreDead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
-		dead, calls := &dying{RoundTripper: server}, atomic.Int64{}
+		dead, calls := &mutableTransport{RoundTripper: server}, atomic.Int64{}
 		stop := operateAll(t, dead, reconcilers.Options{}, to(t, "configmaps", counting("c", cause.Create, &calls)))
 		defer stop()
 		time.Sleep(time.Second)
 		dead.die()
-		newPeople(t, server).create("ConfigMap", "one")
+		newDirectClient(t, server).create("ConfigMap", "one")
 		time.Sleep(time.Minute)
 		if calls.Load() != 0 {
 			t.Fatal("the dead connection must not deliver events")
@@ -112,15 +112,15 @@ func TestWatchesThatAreDead(t *testing.T) {
 	})
 }
 
-// dying is a connection whose open watches can be made silent.
-type dying struct {
+// mutableTransport is a connection whose open watches can be made silent.
+type mutableTransport struct {
 	http.RoundTripper
 	dead atomic.Int64 // the number of deaths
 }
 
-func (d *dying) die() { d.dead.Add(1) }
+func (d *mutableTransport) die() { d.dead.Add(1) }
 
-func (d *dying) RoundTrip(r *http.Request) (*http.Response, error) {
+func (d *mutableTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := d.RoundTripper.RoundTrip(r)
 	if err == nil && r.URL.Query().Get("watch") != "" {
 		response.Body = &mute{of: d, born: d.dead.Load(), ctx: r.Context(), source: response.Body}
@@ -130,7 +130,7 @@ func (d *dying) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // mute is the body of a watch that is silent after its death.
 type mute struct {
-	of     *dying
+	of     *mutableTransport
 	born   int64
 	ctx    context.Context // of the request
 	source io.ReadCloser
@@ -191,7 +191,7 @@ func TestRequestsThatHang(t *testing.T) {
 					}
 					return 0
 				})
-				newPeople(t, server).create("ConfigMap", "one")
+				newDirectClient(t, server).create("ConfigMap", "one")
 				stop := operateAll(t, connection, reconcilers.Options{RequestTimeout: tc.own, APIBackoffs: tc.again},
 					to(t, "configmaps", counting("c", cause.Create, &calls)))
 				defer stop()
@@ -212,7 +212,7 @@ func TestDiscoveryThatHangs(t *testing.T) {
 			connection := hanging{server, func(r *http.Request) bool {
 				return strings.HasSuffix(r.URL.Path, "/api/v1") && hung.Load() == 0
 			}, &hung}
-			newPeople(t, server).create("ConfigMap", "one")
+			newDirectClient(t, server).create("ConfigMap", "one")
 			stop := operateAll(t, connection, reconcilers.Options{RequestTimeout: timeout},
 				to(t, "configmaps", counting("c", cause.Create, &calls)))
 			defer stop()

@@ -26,7 +26,7 @@ func TestRetriesAndTicksBesideHotObjects(t *testing.T) {
 	const hot, workers, span = 60, 10, 20 * time.Second
 	synctest.Test(t, func(t *testing.T) {
 		server, j := memapi.New(), &timesheet{}
-		p := newPeople(t, server)
+		p := newDirectClient(t, server)
 		p.create("ConfigMap", "calm")
 		tick := timer(
 			"t",
@@ -90,7 +90,7 @@ func TestRetriesAndTicksBesideHotObjects(t *testing.T) {
 func TestExitWhileRequestsWaitForPlaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, j := memapi.New(), &timesheet{}
-		p := newPeople(t, server)
+		p := newDirectClient(t, server)
 		stop := operateAll(
 			t,
 			server,
@@ -124,7 +124,7 @@ func TestExitWhileRequestsWaitForPlaces(t *testing.T) {
 func TestWorkersAreSharedByNamespaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
-		p := newPeople(t, server)
+		p := newDirectClient(t, server)
 		var running, most, calls atomic.Int64
 		alone := &handlers.Handler{ID: "c", Reason: cause.Create, Call: func(
 			context.Context, *handlers.Invocation,

@@ -20,13 +20,13 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// heard collects the log lines about occupied workers.
-type heard struct {
+// stallLog collects the log lines about occupied workers.
+type stallLog struct {
 	mu    sync.Mutex
 	lines []string
 }
 
-func (h *heard) log() logr.Logger {
+func (h *stallLog) log() logr.Logger {
 	return funcr.New(func(_, line string) {
 		h.mu.Lock()
 		defer h.mu.Unlock()
@@ -36,7 +36,7 @@ func (h *heard) log() logr.Logger {
 	}, funcr.Options{})
 }
 
-func (h *heard) take() []string {
+func (h *stallLog) take() []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	lines := h.lines
@@ -69,12 +69,12 @@ func gauges(t *testing.T, registry *prometheus.Registry, name string) map[string
 	return values
 }
 
-// TestOccupiedWorkersAreTold shows that the handlers that hold the workers are logged once when other objects wait for
+// TestOccupiedWorkersAreLogged shows that the handlers that hold the workers are logged once when other objects wait for
 // them, and that the end of the wait is logged.
-func TestOccupiedWorkersAreTold(t *testing.T) {
+func TestOccupiedWorkersAreLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server, h, registry := memapi.New(), &heard{}, prometheus.NewRegistry()
-		p := newPeople(t, server)
+		server, h, registry := memapi.New(), &stallLog{}, prometheus.NewRegistry()
+		p := newDirectClient(t, server)
 		release := make(chan struct{})
 		waits := &handlers.Handler{ID: "waits", Call: func(ctx context.Context, _ *handlers.Invocation) error {
 			select {
@@ -139,11 +139,11 @@ func TestOccupiedWorkersAreTold(t *testing.T) {
 	})
 }
 
-// TestBusyWorkersAreNotTold shows that neither busy workers nor those of an exiting operator are logged as occupied.
-func TestBusyWorkersAreNotTold(t *testing.T) {
+// TestBusyWorkersAreNotLogged shows that neither busy workers nor those of an exiting operator are logged as occupied.
+func TestBusyWorkersAreNotLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server, h := memapi.New(), &heard{}
-		p := newPeople(t, server)
+		server, h := memapi.New(), &stallLog{}
+		p := newDirectClient(t, server)
 		stop := operateLogged(
 			t,
 			server,

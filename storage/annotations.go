@@ -8,14 +8,14 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
-// Annotations returns the annotations of a body. The result is shared with the body and must not be modified. It is nil
+// AnnotationsOf returns the annotations of a body. The result is shared with the body and must not be modified. It is nil
 // if the metadata or the annotations are absent, or if the annotations are null.
 //
 // # Errors
 //
 // It returns an error if the metadata or the annotations are not a mapping, because the body is not a Kubernetes object
 // then.
-func Annotations(body map[string]any) (map[string]any, error) {
+func AnnotationsOf(body map[string]any) (map[string]any, error) {
 	metadata, err := childMapping(body, "metadata")
 	if err != nil {
 		return nil, fmt.Errorf("reading annotations: %w", err)
@@ -51,33 +51,33 @@ func AnnotationsSize(annotations, changed map[string]any) (size int) {
 	return size
 }
 
-// Annotate sets one value for each of the names, which are full annotation keys, in the annotations of a merge-patch.
+// SetAnnotations sets one value for each of the names, which are full annotation keys, in the annotations of a merge-patch.
 // Nil removes the annotation. The patch is changed in place.
 //
 // # Errors
 //
 // It returns an error if the patch has a value that is not a mapping in place of the metadata or of the annotations.
 // The patch does not change then.
-func Annotate(patch map[string]any, names []string, value any) error {
+func SetAnnotations(patch map[string]any, names []string, value any) error {
 	for _, name := range names {
-		if err := Put(patch, []string{"metadata", "annotations", name}, value); err != nil {
+		if err := PutValue(patch, []string{"metadata", "annotations", name}, value); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// AnnotateOnce sets the annotation like [Annotate], unless the body or the patch already has it with any value,
+// SetAnnotationOnce sets the annotation like [SetAnnotations], unless the body or the patch already has it with any value,
 // including a null in the patch. It is for markers, for which only the presence matters.
-func AnnotateOnce(patch, body map[string]any, name string, value any) error {
+func SetAnnotationOnce(patch, body map[string]any, name string, value any) error {
 	for _, holder := range []map[string]any{body, patch} {
 		// Malformed metadata does not have a marker. If the patch is malformed, the write below returns the error.
-		annotations, _ := Annotations(holder)
+		annotations, _ := AnnotationsOf(holder)
 		if _, ok := annotations[name]; ok {
 			return nil
 		}
 	}
-	return Put(patch, []string{"metadata", "annotations", name}, value)
+	return PutValue(patch, []string{"metadata", "annotations", name}, value)
 }
 
 // childMapping returns the mapping under the key, and nil if the key is absent. A null is an error: in a merge-patch,
@@ -89,13 +89,13 @@ func childMapping(parent map[string]any, key string) (map[string]any, error) {
 	}
 	child, ok := value.(map[string]any)
 	if !ok {
-		return nil, fmt.Errorf("%s is not a mapping but %s", key, typeName(value))
+		return nil, fmt.Errorf("%s is not a mapping but %s", key, jsonTypeName(value))
 	}
 	return child, nil
 }
 
-// typeName returns the JSON type of a value that is not a mapping, for error messages.
-func typeName(value any) string {
+// jsonTypeName returns the JSON type of a value that is not a mapping, for error messages.
+func jsonTypeName(value any) string {
 	switch value.(type) {
 	case nil:
 		return "null"
@@ -114,8 +114,8 @@ func typeName(value any) string {
 // excerptLength is the length of excerpts in bytes. It keeps log lines and events short when a user's text is long.
 const excerptLength = 256
 
-// Excerpt returns the text in the form in which messages quote it: a long text is cut, and ends with an ellipsis.
-func Excerpt(text string) string {
+// TextExcerpt returns the text in the form in which messages quote it: a long text is cut, and ends with an ellipsis.
+func TextExcerpt(text string) string {
 	if len(text) <= excerptLength {
 		return text
 	}
@@ -123,20 +123,20 @@ func Excerpt(text string) string {
 	return strings.ToValidUTF8(text[:excerptLength], "") + "…"
 }
 
-// Parse decodes a JSON object from the value of an annotation or of a field that contains JSON as text. It returns nil
+// ParseObject decodes a JSON object from the value of an annotation or of a field that contains JSON as text. It returns nil
 // if the value is absent, nil, or the text "null". Integers are int64 and all other numbers are float64, as in
 // apimachinery's unstructured objects.
 //
 // # Errors
 //
 // It returns an error if the value is not a string, if the text is empty or not JSON, or if the JSON is not an object.
-func Parse(value any) (map[string]any, error) {
+func ParseObject(value any) (map[string]any, error) {
 	if value == nil {
 		return nil, nil
 	}
 	text, ok := value.(string)
 	if !ok {
-		return nil, fmt.Errorf("it is not a text but %s", typeName(value))
+		return nil, fmt.Errorf("it is not a text but %s", jsonTypeName(value))
 	}
 	if text == "" {
 		return nil, errors.New("it is empty")
@@ -147,7 +147,7 @@ func Parse(value any) (map[string]any, error) {
 	}
 	object, ok := tree.(map[string]any)
 	if !ok && tree != nil {
-		return nil, fmt.Errorf("it is not a json object but %s", typeName(tree))
+		return nil, fmt.Errorf("it is not a json object but %s", jsonTypeName(tree))
 	}
 	return object, nil
 }

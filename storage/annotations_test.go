@@ -35,7 +35,7 @@ func TestAnnotations(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got, err := storage.Annotations(tc.body)
+			got, err := storage.AnnotationsOf(tc.body)
 			if (err != nil) != tc.fails {
 				t.Fatalf("%s\ngot error %v, want one: %v", tc.reason, err, tc.fails)
 			}
@@ -75,7 +75,7 @@ func TestAnnotate(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			err := storage.Annotate(tc.patch, tc.names, tc.value)
+			err := storage.SetAnnotations(tc.patch, tc.names, tc.value)
 			if (err != nil) != tc.fails {
 				t.Fatalf("%s\ngot error %v, want one: %v", tc.reason, err, tc.fails)
 			}
@@ -121,7 +121,7 @@ func TestAnnotateOnce(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			vectors.Unchanged(t, tc.body)
-			err := storage.AnnotateOnce(tc.patch, tc.body, "m", "yes")
+			err := storage.SetAnnotationOnce(tc.patch, tc.body, "m", "yes")
 			if (err != nil) != tc.fails {
 				t.Fatalf("%s\ngot error %v, want one: %v", tc.reason, err, tc.fails)
 			}
@@ -142,7 +142,7 @@ func TestExcerpt(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := storage.Excerpt(tc.text); got != tc.want {
+			if got := storage.TextExcerpt(tc.text); got != tc.want {
 				t.Errorf("%s\ngot %q, want %q", tc.reason, got, tc.want)
 			}
 		})
@@ -182,7 +182,7 @@ func TestParse(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got, err := storage.Parse(tc.value)
+			got, err := storage.ParseObject(tc.value)
 			if (err != nil) != tc.fails {
 				t.Fatalf("%s\ngot error %v, want one: %v", tc.reason, err, tc.fails)
 			}

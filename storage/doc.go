@@ -1,7 +1,7 @@
 // Not part of the public API.
 //
 // Package storage edits the JSON values in which an operator keeps its memory on objects. It changes merge-patches in
-// place. It never changes objects and essences: [With] and [Without] copy the mappings along the path, and share the
+// place. It never changes objects and essences: [WithValue] and [WithoutValue] copy the mappings along the path, and share the
 // rest.
 //
 // The storages of essences and of progress use it, so that they agree on the place of annotations, on the removal of

@@ -9,14 +9,14 @@ import (
 // errRoot is the error of an empty path.
 var errRoot = errors.New("the path is empty: the root cannot be replaced")
 
-// Put sets the value at the path of a merge-patch in place, and creates the missing mappings along the path. Nil
+// PutValue sets the value at the path of a merge-patch in place, and creates the missing mappings along the path. Nil
 // removes the value from the object when the patch is applied.
 //
 // # Errors
 //
 // It returns an error if the path is empty, or if it leads through a value that is not a mapping. This includes a null,
 // which removes the whole place. The patch does not change then.
-func Put(patch map[string]any, path []string, value any) error {
+func PutValue(patch map[string]any, path []string, value any) error {
 	if len(path) == 0 {
 		return fmt.Errorf("extending the patch: %w", errRoot)
 	}
@@ -28,7 +28,7 @@ func Put(patch map[string]any, path []string, value any) error {
 		}
 		// Nothing was changed before this point, so the errors above leave the patch as it was.
 		if child == nil {
-			patch[key] = nested(path[depth+1:], value)
+			patch[key] = nestedValue(path[depth+1:], value)
 			return nil
 		}
 		patch = child
@@ -37,18 +37,18 @@ func Put(patch map[string]any, path []string, value any) error {
 	return nil
 }
 
-// nested returns the mappings of a path with the value in the innermost one.
-func nested(path []string, value any) any {
+// nestedValue returns the mappings of a path with the value in the innermost one.
+func nestedValue(path []string, value any) any {
 	for depth := len(path) - 1; depth >= 0; depth-- {
 		value = map[string]any{path[depth]: value}
 	}
 	return value
 }
 
-// Drop undoes [Put]: it removes the value at the path from a merge-patch in place, and then the mappings along the path
+// DropValue undoes [PutValue]: it removes the value at the path from a merge-patch in place, and then the mappings along the path
 // that became empty. If there is no value at the path, the patch does not change, and mappings that were empty before
 // remain.
-func Drop(patch map[string]any, path []string) {
+func DropValue(patch map[string]any, path []string) {
 	if len(path) == 0 {
 		return
 	}
@@ -61,7 +61,7 @@ func Drop(patch map[string]any, path []string) {
 	if len(child) == 0 {
 		return
 	}
-	Drop(child, path[1:])
+	DropValue(child, path[1:])
 	if len(child) == 0 {
 		delete(patch, path[0])
 	}
@@ -70,23 +70,23 @@ func Drop(patch map[string]any, path []string) {
 // pointerEscapes escapes one key of a JSON pointer (RFC 6901).
 var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
 
-// Leaves returns the places that a merge-patch writes to, with their values, including removals. The places are JSON
+// PatchLeaves returns the places that a merge-patch writes to, with their values, including removals. The places are JSON
 // pointers, such as "/metadata/annotations/example.org~1key". To find out where a storage keeps a value, let it store
 // the value in an empty patch.
-func Leaves(patch map[string]any) map[string]any {
+func PatchLeaves(patch map[string]any) map[string]any {
 	leaves := map[string]any{}
-	collect(leaves, "", patch)
+	collectLeaves(leaves, "", patch)
 	return leaves
 }
 
-// collect adds the places of a value to the leaves. An empty mapping has no places, because it does not write anything.
-func collect(leaves map[string]any, at string, value any) {
+// collectLeaves adds the places of a value to the leaves. An empty mapping has no places, because it does not write anything.
+func collectLeaves(leaves map[string]any, at string, value any) {
 	mapping, ok := value.(map[string]any)
 	if !ok {
 		leaves[at] = value
 		return
 	}
 	for key, inner := range mapping {
-		collect(leaves, at+"/"+pointerEscapes.Replace(key), inner)
+		collectLeaves(leaves, at+"/"+pointerEscapes.Replace(key), inner)
 	}
 }

@@ -63,7 +63,7 @@ func TestPut(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			err := storage.Put(tc.patch, tc.path, "new")
+			err := storage.PutValue(tc.patch, tc.path, "new")
 			if (err != nil) != tc.fails {
 				t.Fatalf("%s\ngot error %v, want one: %v", tc.reason, err, tc.fails)
 			}
@@ -106,7 +106,7 @@ func TestDrop(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			storage.Drop(tc.patch, tc.path)
+			storage.DropValue(tc.patch, tc.path)
 			if delta := cmp.Diff(tc.want, tc.patch); delta != "" {
 				t.Errorf("%s\n-want, +got:\n%s", tc.reason, delta)
 			}
@@ -137,7 +137,7 @@ func TestLeaves(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if delta := cmp.Diff(tc.want, storage.Leaves(tc.patch)); delta != "" {
+			if delta := cmp.Diff(tc.want, storage.PatchLeaves(tc.patch)); delta != "" {
 				t.Errorf("%s\n-want, +got:\n%s", tc.reason, delta)
 			}
 		})

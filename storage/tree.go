@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// With returns the tree with the value at the path. It does not modify the tree: it copies the mappings along the path,
+// WithValue returns the tree with the value at the path. It does not modify the tree: it copies the mappings along the path,
 // and shares the rest. A value along the path that is not a mapping is replaced by one. With an empty path, it returns
 // the tree unchanged.
-func With(tree map[string]any, path []string, value any) map[string]any {
+func WithValue(tree map[string]any, path []string, value any) map[string]any {
 	if len(path) == 0 {
 		return tree
 	}
@@ -19,32 +19,32 @@ func With(tree map[string]any, path []string, value any) map[string]any {
 	}
 	if len(path) > 1 {
 		child, _ := tree[path[0]].(map[string]any)
-		value = With(child, path[1:], value)
+		value = WithValue(child, path[1:], value)
 	}
 	changed[path[0]] = value
 	return changed
 }
 
-// Without returns the tree without the value at the path, and without the mappings along the path that are empty after
+// WithoutValue returns the tree without the value at the path, and without the mappings along the path that are empty after
 // that, including those that were empty before. It does not modify the tree: it copies the mappings along the path, and
 // shares the rest. If there is nothing to remove, it returns the tree itself and does not allocate.
 //
 // # Errors
 //
 // It returns an error if the path is empty, or if it leads through a value that is not a mapping.
-func Without(tree map[string]any, path []string) (map[string]any, error) {
+func WithoutValue(tree map[string]any, path []string) (map[string]any, error) {
 	if len(path) == 0 {
 		return nil, fmt.Errorf("removing a field: %w", errRoot)
 	}
-	remaining, _, err := without(tree, path)
+	remaining, _, err := removePath(tree, path)
 	if err != nil {
 		return nil, fmt.Errorf("removing %s: %w", strings.Join(path, "."), err)
 	}
 	return remaining, nil
 }
 
-// without also reports whether it removed anything, because Go cannot compare two maps for identity.
-func without(tree map[string]any, path []string) (map[string]any, bool, error) {
+// removePath also reports whether it removed anything, because Go cannot compare two maps for identity.
+func removePath(tree map[string]any, path []string) (map[string]any, bool, error) {
 	key := path[0]
 	if _, ok := tree[key]; !ok {
 		return tree, false, nil
@@ -56,7 +56,7 @@ func without(tree map[string]any, path []string) (map[string]any, bool, error) {
 	if err != nil {
 		return nil, false, err
 	}
-	remaining, changed, err := without(child, path[1:])
+	remaining, changed, err := removePath(child, path[1:])
 	if err != nil {
 		return nil, false, err
 	}
@@ -72,16 +72,16 @@ func without(tree map[string]any, path []string) (map[string]any, bool, error) {
 	return copied, true, nil
 }
 
-// Trim returns an essence without the system places that do not mean anything when they are empty: metadata.annotations
+// TrimEssence returns an essence without the system places that do not mean anything when they are empty: metadata.annotations
 // and metadata.labels if empty or null, then metadata if empty, and status if it is false in Python (null, false, 0,
 // "", {} or []). Other places remain, even if empty. It does not modify the essence. If there is nothing to trim, it
 // returns the essence itself and does not allocate.
-func Trim(essence map[string]any) map[string]any {
+func TrimEssence(essence map[string]any) map[string]any {
 	if metadata, ok := essence["metadata"].(map[string]any); ok {
 		// The annotations and labels go first, as the metadata can be empty only after that.
 		remaining := withoutFalsy(withoutFalsy(metadata, "annotations"), "labels")
 		if len(remaining) < len(metadata) {
-			essence = With(essence, []string{"metadata"}, remaining)
+			essence = WithValue(essence, []string{"metadata"}, remaining)
 		}
 	}
 	return withoutFalsy(withoutFalsy(essence, "metadata"), "status")

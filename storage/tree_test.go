@@ -83,7 +83,7 @@ func TestWithout(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			vectors.Unchanged(t, tc.tree)
-			got, err := storage.Without(tc.tree, tc.path)
+			got, err := storage.WithoutValue(tc.tree, tc.path)
 			if (err != nil) != tc.fails {
 				t.Fatalf("%s\ngot error %v, want one: %v", tc.reason, err, tc.fails)
 			}
@@ -127,7 +127,7 @@ func TestWith(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			vectors.Unchanged(t, tc.tree)
-			if delta := cmp.Diff(tc.want, storage.With(tc.tree, tc.path, "new")); delta != "" {
+			if delta := cmp.Diff(tc.want, storage.WithValue(tc.tree, tc.path, "new")); delta != "" {
 				t.Errorf("%s\n-want, +got:\n%s", tc.reason, delta)
 			}
 		})
@@ -178,7 +178,7 @@ func TestTrim(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			vectors.Unchanged(t, tc.essence)
-			if delta := cmp.Diff(tc.want, storage.Trim(tc.essence)); delta != "" {
+			if delta := cmp.Diff(tc.want, storage.TrimEssence(tc.essence)); delta != "" {
 				t.Errorf("%s\n-want, +got:\n%s", tc.reason, delta)
 			}
 		})
@@ -188,10 +188,10 @@ func TestTrim(t *testing.T) {
 func TestNothingToChangeAllocatesNothing(t *testing.T) {
 	essence := object{"metadata": object{"labels": object{"a": "b"}}, "spec": object{"c": object{"d": int64(1)}}}
 	if got := testing.AllocsPerRun(100, func() {
-		if _, err := storage.Without(essence, []string{"spec", "c", "e"}); err != nil {
+		if _, err := storage.WithoutValue(essence, []string{"spec", "c", "e"}); err != nil {
 			t.Fatal(err)
 		}
-		storage.Trim(essence)
+		storage.TrimEssence(essence)
 	}); got != 0 {
 		t.Errorf("got %v allocations, want none", got)
 	}

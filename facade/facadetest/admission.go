@@ -55,7 +55,7 @@ type Verdict[T client.Object] struct {
 func (a *Admission[T]) Validate(
 	ctx context.Context, fn kopf.AdmissionFunc[T], options ...kopf.Option,
 ) Verdict[T] {
-	return a.ask(
+	return a.reviewWithHandler(
 		ctx,
 		"validating",
 		func(s kopf.Selection[T]) { s.Validate(a.trial.wishes.id, fn, kopf.JoinOptions(options...)) },
@@ -66,29 +66,29 @@ func (a *Admission[T]) Validate(
 func (a *Admission[T]) Mutate(
 	ctx context.Context, fn kopf.AdmissionFunc[T], options ...kopf.Option,
 ) Verdict[T] {
-	return a.ask(
+	return a.reviewWithHandler(
 		ctx,
 		"mutating",
 		func(s kopf.Selection[T]) { s.Mutate(a.trial.wishes.id, fn, kopf.JoinOptions(options...)) },
 	)
 }
 
-// ask registers the handler and runs one review with the operator's own reviewer, so that options, defaults and errors
+// reviewWithHandler registers the handler and runs one review with the operator's own reviewer, so that options, defaults and errors
 // behave as in an operator.
-func (a *Admission[T]) ask(ctx context.Context, kind string, register func(kopf.Selection[T])) Verdict[T] {
-	absent, r := &noClient{}, &recorder{}
-	h := a.trial.handler(absent, register)
-	out := Verdict[T]{Object: a.trial.subject.changed(nil)}
+func (a *Admission[T]) reviewWithHandler(ctx context.Context, kind string, register func(kopf.Selection[T])) Verdict[T] {
+	absent, r := &missingClient{}, &recorder{}
+	h := a.trial.registerHandler(absent, register)
+	out := Verdict[T]{Object: a.trial.subject.withMergePatch(nil)}
 	// The response has only the text of the error; the test needs the error itself.
-	heard := watchVerdict(h, r, &out.Err)
+	heard := captureHandlerError(h, r, &out.Err)
 	reviewer := review.Reviewer{Served: func() []review.Served {
 		return []review.Served{{
-			Resource: *a.trial.subject.discovered(), Handlers: []*adapters.Handler{adapters.New(heard, nil)},
+			Resource: *a.trial.subject.discoveredResource(), Handlers: []*adapters.Handler{adapters.New(heard, nil)},
 		}}
 	}}
-	answer, err := reviewer.Review(listening(ctx, r), review.Request{Body: a.body(), Type: kind})
+	answer, err := reviewer.Review(withListener(ctx, r), review.Request{Body: a.encodeReview(), Type: kind})
 	if err != nil {
-		mistake("NewAdmission: %v", err)
+		panicMisuse("NewAdmission: %v", err)
 	}
 	said := answer.Response
 	out.Allowed, out.Warnings, out.Patch = said.Allowed, said.Warnings, said.Patch
@@ -97,20 +97,20 @@ func (a *Admission[T]) ask(ctx context.Context, kind string, register func(kopf.
 		out.Err = cmp.Or(out.Err, errors.New(said.Status.Message))
 	}
 	if len(said.Patch) > 0 {
-		out.Object = a.patched(said.Patch)
+		out.Object = a.applyJSONPatch(said.Patch)
 	}
-	out.Called, _, _, _, out.InPlace = r.seen()
+	out.Called, _, _, _, out.InPlace = r.copyRecorded()
 	// A handler may discard the error of a missing client. Report it in any case, because the handler did not do its
 	// work.
-	if err := absent.err(); err != nil && !errors.Is(out.Err, err) {
+	if err := absent.usageError(); err != nil && !errors.Is(out.Err, err) {
 		out.Err = errors.Join(out.Err, err)
 	}
 	return out
 }
 
-// watchVerdict returns a copy of the handler that also stores the error of the function.
-func watchVerdict(h *handlers.Handler, r *recorder, into *error) *handlers.Handler {
-	own := *r.watch(h)
+// captureHandlerError returns a copy of the handler that also stores the error of the function.
+func captureHandlerError(h *handlers.Handler, r *recorder, into *error) *handlers.Handler {
+	own := *r.wrapHandler(h)
 	inner := own.Call
 	own.Call = func(ctx context.Context, call *handlers.Invocation) error {
 		*into = inner(ctx, call)
@@ -119,17 +119,17 @@ func watchVerdict(h *handlers.Handler, r *recorder, into *error) *handlers.Handl
 	return &own
 }
 
-// body returns the AdmissionReview, as JSON, that an API server would send. It fills in all fields that the test has
+// encodeReview returns the AdmissionReview, as JSON, that an API server would send. It fills in all fields that the test has
 // not set.
-func (a *Admission[T]) body() []byte {
-	w, r := a.trial.wishes, a.trial.subject.resource()
+func (a *Admission[T]) encodeReview() []byte {
+	w, r := a.trial.wishes, a.trial.subject.servedResource()
 	asked := admissionv1.AdmissionRequest{}
 	if w.request != nil {
 		asked = *w.request
 	}
 	if asked.Operation == "" {
 		asked.Operation = admissionv1.Create
-		if w.has(optOld) {
+		if w.isGiven(optOld) {
 			asked.Operation = admissionv1.Update
 		}
 	}
@@ -137,7 +137,7 @@ func (a *Admission[T]) body() []byte {
 	// The kind and the resource are always those of the object; values in Request are ignored.
 	asked.Kind = metav1.GroupVersionKind{Group: r.Group, Version: r.Version, Kind: r.Kind}
 	asked.Resource = metav1.GroupVersionResource{Group: r.Group, Version: r.Version, Resource: r.Plural}
-	object := a.trial.subject.body()
+	object := a.trial.subject.bodyAsStored()
 	metadata, _ := object["metadata"].(map[string]any)
 	name, _ := metadata["name"].(string)
 	namespace, _ := metadata["namespace"].(string)
@@ -145,53 +145,53 @@ func (a *Admission[T]) body() []byte {
 	if reflect.ValueOf(asked.UserInfo).IsZero() {
 		asked.UserInfo.Username = "kubernetes-admin"
 	}
-	a.objects(&asked, object)
+	a.setReviewedObjects(&asked, object)
 	text, err := json.Marshal(admissionv1.AdmissionReview{
 		TypeMeta: metav1.TypeMeta{APIVersion: "admission.k8s.io/v1", Kind: "AdmissionReview"}, Request: &asked,
 	})
 	if err != nil {
-		mistake("NewAdmission: %v", err)
+		panicMisuse("NewAdmission: %v", err)
 	}
 	return text
 }
 
-// objects sets the object and the old object of the request, as the API server does for each operation: a creation has
+// setReviewedObjects sets the object and the old object of the request, as the API server does for each operation: a creation has
 // no old object, and a deletion has only the old one. It panics if the options do not fit the operation.
-func (a *Admission[T]) objects(asked *admissionv1.AdmissionRequest, object map[string]any) {
-	switch old := a.trial.wishes.has(optOld); {
+func (a *Admission[T]) setReviewedObjects(asked *admissionv1.AdmissionRequest, object map[string]any) {
+	switch old := a.trial.wishes.isGiven(optOld); {
 	case asked.Operation == admissionv1.Delete && old:
-		mistake("NewAdmission: a deletion is about one object: leave Old out")
+		panicMisuse("NewAdmission: a deletion is about one object: leave Old out")
 	case asked.Operation == admissionv1.Create && old:
-		mistake("NewAdmission: there is nothing old in a creation: leave out Old, or set the Operation in Request")
+		panicMisuse("NewAdmission: there is nothing old in a creation: leave out Old, or set the Operation in Request")
 	case asked.Operation == admissionv1.Update && !old:
-		mistake("NewAdmission: an update needs the former object: pass Old")
+		panicMisuse("NewAdmission: an update needs the former object: pass Old")
 	case asked.Operation == admissionv1.Delete:
-		asked.OldObject = rawOf(object)
+		asked.OldObject = newRawExtension(object)
 		return
 	case old:
-		asked.OldObject = rawOf(a.trial.encodeOld())
+		asked.OldObject = newRawExtension(a.trial.encodeOld())
 	}
-	asked.Object = rawOf(object)
+	asked.Object = newRawExtension(object)
 }
 
-// rawOf encodes an object for a request.
-func rawOf(body map[string]any) runtime.RawExtension {
+// newRawExtension encodes an object for a request.
+func newRawExtension(body map[string]any) runtime.RawExtension {
 	text, err := json.Marshal(body)
 	if err != nil {
-		mistake("NewAdmission: %v", err)
+		panicMisuse("NewAdmission: %v", err)
 	}
 	return runtime.RawExtension{Raw: text}
 }
 
-// patched returns the object of the test with a JSON patch applied, as the API server applies it.
-func (a *Admission[T]) patched(text []byte) T {
+// applyJSONPatch returns the object of the test with a JSON patch applied, as the API server applies it.
+func (a *Admission[T]) applyJSONPatch(text []byte) T {
 	patch, err := jsonpatch.DecodePatch(text)
 	if err != nil {
-		mistake("the JSON patch of the handler: %v", err)
+		panicMisuse("the JSON patch of the handler: %v", err)
 	}
-	after, err := patch.Apply(rawOf(a.trial.subject.body()).Raw)
+	after, err := patch.Apply(newRawExtension(a.trial.subject.bodyAsStored()).Raw)
 	if err != nil {
-		mistake("applying the JSON patch of the handler: %v", err)
+		panicMisuse("applying the JSON patch of the handler: %v", err)
 	}
-	return a.trial.subject.restored(after)
+	return a.trial.subject.withoutAddedFields(after)
 }

@@ -35,17 +35,17 @@ func lensOf(h *handlers.Handler) *cause.Lens {
 	return lens
 }
 
-// reason returns the reason for which the handler is called. [Reason] takes precedence; otherwise the object and the
+// resolveReason returns the reason for which the handler is called. [Reason] takes precedence; otherwise the object and the
 // other options decide. It panics if the options contradict each other.
-func (t *trial[T]) reason() kopf.Reason {
+func (t *trial[T]) resolveReason() kopf.Reason {
 	w := t.wishes
 	// An operator only finds an update if a last-handled configuration exists.
-	known := w.has(optOld) || w.has(optField) && w.reason != kopf.ReasonCreate
+	known := w.isGiven(optOld) || w.isGiven(optField) && w.reason != kopf.ReasonCreate
 	switch {
 	case w.reason == kopf.ReasonUpdate && !known:
-		mistake("%s: an update needs the former object: pass Old or Field", t.by)
-	case w.reason == kopf.ReasonCreate && (w.has(optOld) || w.before != nil):
-		mistake("%s: there is nothing old in a creation: leave out Old and the value before in Field, or Reason", t.by)
+		panicMisuse("%s: an update needs the former object: pass Old or Field", t.by)
+	case w.reason == kopf.ReasonCreate && (w.isGiven(optOld) || w.before != nil):
+		panicMisuse("%s: there is nothing old in a creation: leave out Old and the value before in Field, or Reason", t.by)
 	case w.reason != "":
 	case t.isDeleting():
 		return kopf.ReasonDelete
@@ -58,12 +58,12 @@ func (t *trial[T]) reason() kopf.Reason {
 }
 
 // isDeleting reports whether the test has passed an object with a deletionTimestamp.
-func (t *trial[T]) isDeleting() bool { return patching.BeingDeleted(t.subject.given) }
+func (t *trial[T]) isDeleting() bool { return patching.IsBeingDeleted(t.subject.given) }
 
 // applyField sets the field of the [Field] option in the object of the test to its new value.
 func (t *trial[T]) applyField() {
 	w := t.wishes
-	if !w.has(optField) {
+	if !w.isGiven(optField) {
 		return
 	}
 	path, err := codec.ParsePath(w.field)
@@ -71,14 +71,14 @@ func (t *trial[T]) applyField() {
 		err = t.subject.codec.CheckField(path)
 	}
 	if err != nil {
-		mistake("%s: Field: %v", t.by, err)
+		panicMisuse("%s: Field: %v", t.by, err)
 	}
-	t.subject.given = t.with(t.subject.given, path, w.after)
+	t.subject.given = t.withFieldValue(t.subject.given, path, w.after)
 }
 
-// with returns the object with the value in the field; a nil value removes the field. It panics if the value does not
+// withFieldValue returns the object with the value in the field; a nil value removes the field. It panics if the value does not
 // fit the Go type.
-func (t *trial[T]) with(object map[string]any, path diff.Path, value any) map[string]any {
+func (t *trial[T]) withFieldValue(object map[string]any, path diff.Path, value any) map[string]any {
 	var into patching.Patch
 	into.SetIn(path, value)
 	after, err := into.ApplyTo(object)
@@ -86,15 +86,15 @@ func (t *trial[T]) with(object map[string]any, path diff.Path, value any) map[st
 		_, err = t.subject.codec.Decode(after)
 	}
 	if err != nil {
-		mistake("%s: Field(%q): the value %v: %v", t.by, t.wishes.field, value, err)
+		panicMisuse("%s: Field(%q): the value %v: %v", t.by, t.wishes.field, value, err)
 	}
 	return after
 }
 
-// seed creates the cluster with the object and the operator's stored state: the last-handled configuration, the record
+// seedCluster creates the cluster with the object and the operator's stored state: the last-handled configuration, the record
 // of the handler, and for a deletion, the finalizers.
-func (t *trial[T]) seed(h *handlers.Handler, reason kopf.Reason) {
-	body := t.subject.body()
+func (t *trial[T]) seedCluster(h *handlers.Handler, reason kopf.Reason) {
+	body := t.subject.bodyAsStored()
 	metadata, _ := body["metadata"].(map[string]any)
 	if reason == kopf.ReasonDelete {
 		// Without the second finalizer, the object would disappear when the operator removes its own, and the test
@@ -106,24 +106,24 @@ func (t *trial[T]) seed(h *handlers.Handler, reason kopf.Reason) {
 		}
 	}
 	patch := patching.Patch{Merge: map[string]any{}}
-	err := t.remember(&patch, h, reason, body)
+	err := t.addOperatorState(&patch, h, reason, body)
 	if err == nil {
 		body, err = patch.ApplyTo(body)
 	}
 	if err != nil {
-		mistake("%s: preparing the object: %v", t.by, err)
+		panicMisuse("%s: preparing the object: %v", t.by, err)
 	}
-	t.cluster = newCluster(t.subject.resource(), body)
+	t.cluster = newCluster(t.subject.servedResource(), body)
 }
 
-// remember adds the last-handled configuration and the record of previous attempts to the patch. An object that is
+// addOperatorState adds the last-handled configuration and the record of previous attempts to the patch. An object that is
 // being created has no last-handled configuration.
-func (t *trial[T]) remember(
+func (t *trial[T]) addOperatorState(
 	patch *patching.Patch, h *handlers.Handler, reason kopf.Reason, body map[string]any,
 ) error {
 	w := t.wishes
 	if reason != kopf.ReasonCreate {
-		essence, err := lensOf(h).New(t.old(body))
+		essence, err := lensOf(h).New(t.lastHandledBody(body))
 		if err != nil {
 			return fmt.Errorf("reading Old: %w", err)
 		}
@@ -146,20 +146,20 @@ func (t *trial[T]) remember(
 	})
 }
 
-// old returns the object as it was last handled. By default it equals the object itself, but for the field of [Field].
-func (t *trial[T]) old(body map[string]any) map[string]any {
+// lastHandledBody returns the object as it was last handled. By default it equals the object itself, but for the field of [Field].
+func (t *trial[T]) lastHandledBody(body map[string]any) map[string]any {
 	w, old := t.wishes, body
-	if w.has(optOld) {
+	if w.isGiven(optOld) {
 		old = t.encodeOld()
 	}
-	if !w.has(optField) {
+	if !w.isGiven(optField) {
 		return old
 	}
 	path, err := codec.ParsePath(w.field)
 	if err != nil {
-		mistake("%s: Field: %v", t.by, err)
+		panicMisuse("%s: Field: %v", t.by, err)
 	}
-	return t.with(old, path, w.before)
+	return t.withFieldValue(old, path, w.before)
 }
 
 // encodeOld returns the object of the [Old] option as JSON values. It panics if its type differs from that of the
@@ -168,24 +168,24 @@ func (t *trial[T]) encodeOld() map[string]any {
 	old, ok := t.wishes.old.(T)
 	if !ok {
 		var wanted T
-		mistake("%s: Old is a %T, and the object is a %T: give both one type", t.by, t.wishes.old, wanted)
+		panicMisuse("%s: Old is a %T, and the object is a %T: give both one type", t.by, t.wishes.old, wanted)
 	}
 	if reflect.ValueOf(old).IsNil() {
-		mistake("%s: Old is nil: leave it out", t.by)
+		panicMisuse("%s: Old is nil: leave it out", t.by)
 	}
-	body := t.subject.encode(t.by+": Old", old)
+	body := t.subject.encodeObject(t.by+": Old", old)
 	body["apiVersion"], body["kind"] = t.subject.kind.ToAPIVersionAndKind()
 	return body
 }
 
-// detect returns the reason that an operator detects for the stored object. A test can request another reason than the
+// detectReason returns the reason that an operator detects for the stored object. A test can request another reason than the
 // engine finds; the handler is not called then.
-func (t *trial[T]) detect(h *handlers.Handler) kopf.Reason {
-	body, lens := t.cluster.body(), lensOf(h)
+func (t *trial[T]) detectReason(h *handlers.Handler) kopf.Reason {
+	body, lens := t.cluster.storedBody(), lensOf(h)
 	now, err := lens.New(body)
-	then, failed := lens.Read(lens.Diffbase.Fetch(body))
+	then, failed := lens.ComparableEssence(lens.Diffbase.Fetch(body))
 	if err = errors.Join(err, failed); err != nil {
-		mistake("%s: comparing the object with the last-handled configuration: %v", t.by, err)
+		panicMisuse("%s: comparing the object with the last-handled configuration: %v", t.by, err)
 	}
 	return kopf.Reason(cause.Detect(cause.Observation{Body: body, Finalizer: finalizer, Old: then, New: now}).Reason)
 }

@@ -44,7 +44,7 @@ type HandlerCall struct {
 func (c HandlerCall) String() string {
 	about := cmp.Or(c.Reason, "run")
 	if c.Kind != "" {
-		about += " " + c.Kind + " " + nameOf(c.Namespace, c.Name)
+		about += " " + c.Kind + " " + qualifiedName(c.Namespace, c.Name)
 	}
 	text := fmt.Sprintf("%s: %s #%d: %s", about, c.Handler, c.Attempt, cmp.Or(c.Outcome, "running"))
 	if c.Err != nil {
@@ -53,8 +53,8 @@ func (c HandlerCall) String() string {
 	return text
 }
 
-// nameOf returns "namespace/name", or only the name of a cluster-scoped object.
-func nameOf(namespace, name string) string {
+// qualifiedName returns "namespace/name", or only the name of a cluster-scoped object.
+func qualifiedName(namespace, name string) string {
 	if namespace == "" {
 		return name
 	}
@@ -68,22 +68,22 @@ type calls struct {
 	zero time.Time // time zero of golden files: readiness, or an earlier call for an object
 }
 
-// begin sets time zero when the operator becomes ready. An earlier call for an object has priority.
-func (c *calls) begin() {
+// markReady sets time zero when the operator becomes ready. An earlier call for an object has priority.
+func (c *calls) markReady() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.beginAt(time.Now())
+	c.setZeroOnce(time.Now())
 }
 
-// beginAt sets time zero, unless it is set. The caller holds the lock.
-func (c *calls) beginAt(now time.Time) {
+// setZeroOnce sets time zero, unless it is set. The caller holds the lock.
+func (c *calls) setZeroOnce(now time.Time) {
 	if c.zero.IsZero() {
 		c.zero = now
 	}
 }
 
-// beginning returns time zero, or the present time if the operator is not ready yet.
-func (c *calls) beginning() time.Time {
+// zeroTime returns time zero, or the present time if the operator is not ready yet.
+func (c *calls) zeroTime() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.zero.IsZero() {
@@ -92,13 +92,13 @@ func (c *calls) beginning() time.Time {
 	return c.zero
 }
 
-// observe records an attempt when it starts, and its outcome when it ends. It is a [handlers.Observer].
-func (c *calls) observe(ctx context.Context, call *handlers.Invocation) (context.Context, func(string, error)) {
-	noted := describe(call)
+// observeAttempt records an attempt when it starts, and its outcome when it ends. It is a [handlers.Observer].
+func (c *calls) observeAttempt(ctx context.Context, call *handlers.Invocation) (context.Context, func(string, error)) {
+	noted := newHandlerCall(call)
 	c.mu.Lock()
 	c.all = append(c.all, noted)
 	if noted.Kind != "" {
-		c.beginAt(noted.Began)
+		c.setZeroOnce(noted.Began)
 	}
 	c.mu.Unlock()
 	return ctx, func(outcome string, err error) {
@@ -111,8 +111,8 @@ func (c *calls) observe(ctx context.Context, call *handlers.Invocation) (context
 	}
 }
 
-// describe returns the record of an attempt that starts now.
-func describe(call *handlers.Invocation) *HandlerCall {
+// newHandlerCall returns the record of an attempt that starts now.
+func newHandlerCall(call *handlers.Invocation) *HandlerCall {
 	h := call.Handler
 	noted := &HandlerCall{Handler: h.ID, Attempt: call.Retry + 1, Began: time.Now(), Reason: h.Activity}
 	noted.lasting = h.Family == handlers.Spawning && h.Background.Daemon
@@ -135,16 +135,16 @@ func describe(call *handlers.Invocation) *HandlerCall {
 	return noted
 }
 
-// list returns copies of all calls in their present state. It computes their moments only now, because time zero may
+// copyCalls returns copies of all calls in their present state. It computes their moments only now, because time zero may
 // have been unknown when they started.
-func (c *calls) list() []HandlerCall {
-	zero := c.beginning()
+func (c *calls) copyCalls() []HandlerCall {
+	zero := c.zeroTime()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	all := make([]HandlerCall, 0, len(c.all))
 	for _, one := range c.all {
 		told := *one
-		told.moment = momentOf(told.Began, zero)
+		told.moment = newMoment(told.Began, zero)
 		all = append(all, told)
 	}
 	return all

@@ -35,7 +35,7 @@ func NewChange[T client.Object](object T, options ...Option) *Change[T] {
 	c := &Change[T]{trial: newTrial(
 		"NewChange", object, options, optOwns, optWatches, optOld, optField, optReason, optRetry, optStarted,
 	)}
-	c.reason = c.trial.reason()
+	c.reason = c.trial.resolveReason()
 	// An operator finds the reason resume only for objects of its first listing.
 	c.memory.Initial = c.reason == kopf.ReasonResume
 	c.trial.applyField()
@@ -51,43 +51,43 @@ func NewChange[T client.Object](object T, options ...Option) *Change[T] {
 // After the handler has finished, Call does not call the function, and Err says so: see [Change.Edit] and
 // [Change.Delete] for the next change.
 func (c *Change[T]) Call(ctx context.Context, fn kopf.ChangeFunc[T], options ...kopf.Option) Outcome[T] {
-	absent := &noClient{}
-	h := c.trial.handler(absent, func(s kopf.Selection[T]) { c.register(s, fn, options) })
+	absent := &missingClient{}
+	h := c.trial.registerHandler(absent, func(s kopf.Selection[T]) { c.registerFunction(s, fn, options) })
 	// The cluster is created by the first call only: later calls see the writes of earlier ones.
 	if c.trial.cluster == nil {
-		c.trial.seed(h, c.reason)
+		c.trial.seedCluster(h, c.reason)
 	}
 	// The children must be in the cache before the pass starts, as an operator's informers are synced before its first
 	// pass.
-	c.trial.cluster.begin()
-	c.trial.watch.look(ctx)
+	c.trial.cluster.beginCall()
+	c.trial.watch.syncChildren(ctx)
 	// The reason is only needed to explain why the function was not called. The pass detects it again.
-	found := c.trial.detect(h)
+	found := c.trial.detectReason(h)
 	r := &recorder{about: string(c.trial.subject.uid)}
-	next, err := c.handling(h, r).Reconcile(listening(ctx, r), jsontext.Of(c.trial.cluster.body()), &c.memory)
+	next, err := c.newHandling(h, r).Reconcile(withListener(ctx, r), jsontext.NewFromValue(c.trial.cluster.storedBody()), &c.memory)
 	if err != nil {
 		err = fmt.Errorf("handling the object: %w", err)
 	}
-	o := c.trial.outcome(r, absent, err)
-	o.add(c.trial.watch.err())
-	o.add(unwatched(o.Err))
+	o := c.trial.newOutcome(r, absent, err)
+	o.joinError(c.trial.watch.syncError())
+	o.joinError(unwatchedKindHint(o.Err))
 	// The next call is made as if the delay were over. A wait for a child is not skipped: its timeout would be over,
 	// too.
 	if next.After != nil && o.Awaited == "" {
 		c.skipped += *next.After
 	}
 	if !o.Called && o.Err == nil {
-		o.Err = c.notCalled(ctx, found)
+		o.Err = c.notCalledError(ctx, found)
 	}
 	return o
 }
 
-// register registers the function with the verb that a user would choose for these options. OnField does not cover
+// registerFunction registers the function with the verb that a user would choose for these options. OnField does not cover
 // deletion and resumption, so a field is a filter for these reasons.
-func (c *Change[T]) register(s kopf.Selection[T], fn kopf.ChangeFunc[T], options []kopf.Option) {
+func (c *Change[T]) registerFunction(s kopf.Selection[T], fn kopf.ChangeFunc[T], options []kopf.Option) {
 	w, all := c.trial.wishes, kopf.JoinOptions(options...)
 	switch {
-	case !w.has(optField):
+	case !w.isGiven(optField):
 		s.On(w.id, []kopf.Reason{c.reason}, fn, all)
 	case c.reason == kopf.ReasonDelete || c.reason == kopf.ReasonResume:
 		s.On(w.id, []kopf.Reason{c.reason}, fn, all, kopf.InField(w.field))
@@ -96,12 +96,12 @@ func (c *Change[T]) register(s kopf.Selection[T], fn kopf.ChangeFunc[T], options
 	}
 }
 
-// handling returns the engine's configuration for one pass, as an operator with this one handler has it.
-func (c *Change[T]) handling(h *handlers.Handler, r *recorder) *changes.Handling {
+// newHandling returns the engine's configuration for one pass, as an operator with this one handler has it.
+func (c *Change[T]) newHandling(h *handlers.Handler, r *recorder) *changes.Handling {
 	// The clock stands still during a call, so that a returned delay equals the requested one.
 	now := time.Now().UTC().Add(c.skipped)
 	handling := &changes.Handling{
-		Handlers: []*adapters.Handler{adapters.New(r.watch(h), nil)}, Kind: c.trial.kind(r),
+		Handlers: []*adapters.Handler{adapters.New(r.wrapHandler(h), nil)}, Kind: c.trial.engineKind(r),
 		Lens:       lensOf(h),
 		Interim:    changes.NewInterim(operator, ""),
 		Dependents: c.trial.keeper,
@@ -115,8 +115,8 @@ func (c *Change[T]) handling(h *handlers.Handler, r *recorder) *changes.Handling
 	return handling
 }
 
-// notCalled returns an error that explains why the function was not called.
-func (c *Change[T]) notCalled(ctx context.Context, found kopf.Reason) error {
+// notCalledError returns an error that explains why the function was not called.
+func (c *Change[T]) notCalledError(ctx context.Context, found kopf.Reason) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("facadetest: the function was not called: %w", context.Cause(ctx))
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest"
 )
 
-func TestChangeTellsWhatTheHandlerDid(t *testing.T) {
+func TestOutcomeOfChange(t *testing.T) {
 	db := orders()
 	got := facadetest.NewChange(db, facadetest.ID("provision")).Call(t.Context(),
 		func(_ context.Context, c *DatabaseChange) error {

@@ -16,81 +16,83 @@ import (
 var errNoClient = errors.New("facadetest: the handler uses its client, and the test has given none: pass " +
 	"facadetest.Client(fake.NewClientBuilder().Build()), or another client, to the constructor")
 
-// noClient takes the place of a client that the test has not passed, and fails all requests. It also records the
+// missingClient takes the place of a client that the test has not passed, and fails all requests. It also records the
 // attempt, because handlers may discard the error.
-type noClient struct{ asked atomic.Bool }
+type missingClient struct{ asked atomic.Bool }
 
-// client returns a client with the scheme. The interceptor rejects requests, and the mapper and the transport reject
+// newClient returns a client with the scheme. The interceptor rejects requests, and the mapper and the transport reject
 // all remaining uses, such as discovery.
-func (n *noClient) client(scheme *runtime.Scheme) client.Client {
-	unmapped := meta.NewLazyRESTMapperLoader(func() (meta.RESTMapper, error) { return nil, n.refuse() })
+func (n *missingClient) newClient(scheme *runtime.Scheme) client.Client {
+	unmapped := meta.NewLazyRESTMapperLoader(func() (meta.RESTMapper, error) { return nil, n.refuseRequest() })
 	refusing, err := client.NewWithWatch(
 		// The host is never contacted, because the transport rejects each request.
 		&rest.Config{Host: "http://none", Transport: n}, client.Options{Scheme: scheme, Mapper: unmapped},
 	)
 	if err != nil {
-		mistake("making a client: %v", err)
+		panicMisuse("making a client: %v", err)
 	}
-	return interceptor.NewClient(refusing, n.functions())
+	return interceptor.NewClient(refusing, n.interceptorFuncs())
 }
 
 // RoundTrip rejects requests that the interceptor does not cover.
-func (n *noClient) RoundTrip(*http.Request) (*http.Response, error) { return nil, n.refuse() }
+func (n *missingClient) RoundTrip(*http.Request) (*http.Response, error) {
+	return nil, n.refuseRequest()
+}
 
-// refuse records the use of the client and returns the error.
-func (n *noClient) refuse() error {
+// refuseRequest records the use of the client and returns the error.
+func (n *missingClient) refuseRequest() error {
 	n.asked.Store(true)
 	return errNoClient
 }
 
-// err returns the error for the test if the client was used, else nil.
-func (n *noClient) err() error {
+// usageError returns the error for the test if the client was used, else nil.
+func (n *missingClient) usageError() error {
 	if !n.asked.Load() {
 		return nil
 	}
 	return errNoClient
 }
 
-// functions returns interceptors that fail all requests. They run before the client looks up the kind of the object:
+// interceptorFuncs returns interceptors that fail all requests. They run before the client looks up the kind of the object:
 // for a kind that is not in the scheme, the test would otherwise get an error about the scheme.
-func (n *noClient) functions() interceptor.Funcs {
+func (n *missingClient) interceptorFuncs() interceptor.Funcs {
 	type (
 		ctx  = context.Context
 		with = client.WithWatch
 	)
 	return interceptor.Funcs{
-		Get:         func(ctx, with, client.ObjectKey, client.Object, ...client.GetOption) error { return n.refuse() },
-		List:        func(ctx, with, client.ObjectList, ...client.ListOption) error { return n.refuse() },
-		Create:      func(ctx, with, client.Object, ...client.CreateOption) error { return n.refuse() },
-		Delete:      func(ctx, with, client.Object, ...client.DeleteOption) error { return n.refuse() },
-		DeleteAllOf: func(ctx, with, client.Object, ...client.DeleteAllOfOption) error { return n.refuse() },
-		Update:      func(ctx, with, client.Object, ...client.UpdateOption) error { return n.refuse() },
-		Patch:       func(ctx, with, client.Object, client.Patch, ...client.PatchOption) error { return n.refuse() },
-		Apply:       func(ctx, with, runtime.ApplyConfiguration, ...client.ApplyOption) error { return n.refuse() },
+		Get:         func(ctx, with, client.ObjectKey, client.Object, ...client.GetOption) error { return n.refuseRequest() },
+		List:        func(ctx, with, client.ObjectList, ...client.ListOption) error { return n.refuseRequest() },
+		Create:      func(ctx, with, client.Object, ...client.CreateOption) error { return n.refuseRequest() },
+		Delete:      func(ctx, with, client.Object, ...client.DeleteOption) error { return n.refuseRequest() },
+		DeleteAllOf: func(ctx, with, client.Object, ...client.DeleteAllOfOption) error { return n.refuseRequest() },
+		Update:      func(ctx, with, client.Object, ...client.UpdateOption) error { return n.refuseRequest() },
+		Patch:       func(ctx, with, client.Object, client.Patch, ...client.PatchOption) error { return n.refuseRequest() },
+		Apply:       func(ctx, with, runtime.ApplyConfiguration, ...client.ApplyOption) error { return n.refuseRequest() },
 		SubResourceGet: func(
 			ctx, client.Client, string, client.Object, client.Object, ...client.SubResourceGetOption,
 		) error {
-			return n.refuse()
+			return n.refuseRequest()
 		},
 		SubResourceCreate: func(
 			ctx, client.Client, string, client.Object, client.Object, ...client.SubResourceCreateOption,
 		) error {
-			return n.refuse()
+			return n.refuseRequest()
 		},
 		SubResourceUpdate: func(
 			ctx, client.Client, string, client.Object, ...client.SubResourceUpdateOption,
 		) error {
-			return n.refuse()
+			return n.refuseRequest()
 		},
 		SubResourcePatch: func(
 			ctx, client.Client, string, client.Object, client.Patch, ...client.SubResourcePatchOption,
 		) error {
-			return n.refuse()
+			return n.refuseRequest()
 		},
 		SubResourceApply: func(
 			ctx, client.Client, string, runtime.ApplyConfiguration, ...client.SubResourceApplyOption,
 		) error {
-			return n.refuse()
+			return n.refuseRequest()
 		},
 	}
 }

@@ -29,7 +29,7 @@ const (
 type cluster struct {
 	server   *memapi.Server
 	resource memapi.Resource
-	writer   *patching.Writer
+	writer   *patching.PatchWriter
 	key      types.NamespacedName
 	original map[string]any // the object at the start, without the operator's stored state
 
@@ -48,21 +48,21 @@ func newCluster(r memapi.Resource, body map[string]any) *cluster {
 	c.server.Install(r)
 	c.server.Put(r, body)
 	reaching := rawclient.New(memapi.Config(c.server), &http.Client{Transport: c.server}, r.GroupVersionResource())
-	c.writer = &patching.Writer{Client: reaching, FieldManager: operator}
-	c.original = bare(c.body())
+	c.writer = &patching.PatchWriter{Client: reaching, FieldManager: operator}
+	c.original = withoutSystemFields(c.storedBody())
 	return c
 }
 
-// begin marks the start of a call. The patch of the call is computed from this state.
-func (c *cluster) begin() {
+// beginCall marks the start of a call. The patch of the call is computed from this state.
+func (c *cluster) beginCall() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.before = bare(c.body())
+	c.before = withoutSystemFields(c.storedBody())
 }
 
-// edit changes the stored object like another client. It also changes the state at the start of the call: the patch of
+// editObject changes the stored object like another client. It also changes the state at the start of the call: the patch of
 // the call must not contain changes of others.
-func (c *cluster) edit(transform patching.Transform) (err error) {
+func (c *cluster) editObject(transform patching.Transform) (err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.server.Edit(c.resource, c.key.Namespace, c.key.Name, func(body map[string]any) { err = transform(body) })
@@ -72,29 +72,29 @@ func (c *cluster) edit(transform patching.Transform) (err error) {
 	return transform(c.before)
 }
 
-// body returns a copy of the stored object. Handlers may modify it.
-func (c *cluster) body() map[string]any {
+// storedBody returns a copy of the stored object. Handlers may modify it.
+func (c *cluster) storedBody() map[string]any {
 	body := c.server.Object(c.resource, c.key.Namespace, c.key.Name)
-	copied, _ := diff.Copy(body).(map[string]any)
+	copied, _ := diff.DeepCopy(body).(map[string]any)
 	return copied
 }
 
 // Latest returns the stored object. It implements the cache of the operator, which is never stale here.
-func (c *cluster) Latest(types.NamespacedName, types.UID) map[string]any { return c.body() }
+func (c *cluster) Latest(types.NamespacedName, types.UID) map[string]any { return c.storedBody() }
 
-// written returns the writes of the present call and those of all calls, as merge-patches.
-func (c *cluster) written() (now, all map[string]any) {
+// writtenPatches returns the writes of the present call and those of all calls, as merge-patches.
+func (c *cluster) writtenPatches() (now, all map[string]any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	after := bare(c.body())
+	after := withoutSystemFields(c.storedBody())
 	now, _ = patching.MergeDiff(c.before, after)
 	all, _ = patching.MergeDiff(c.original, after)
 	return now, all
 }
 
-// bare returns a copy of the object without the fields of the API server and the operator's stored state. The original
+// withoutSystemFields returns a copy of the object without the fields of the API server and the operator's stored state. The original
 // is not modified.
-func bare(body map[string]any) map[string]any {
+func withoutSystemFields(body map[string]any) map[string]any {
 	own := maps.Clone(body)
 	metadata, _ := body["metadata"].(map[string]any)
 	metadata = maps.Clone(metadata)
@@ -104,21 +104,21 @@ func bare(body map[string]any) map[string]any {
 	if annotations, ok := metadata["annotations"].(map[string]any); ok {
 		annotations = maps.Clone(annotations)
 		maps.DeleteFunc(annotations, func(name string, _ any) bool { return strings.HasPrefix(name, operator+"/") })
-		put(metadata, "annotations", annotations, len(annotations))
+		setOrDelete(metadata, "annotations", annotations, len(annotations))
 	}
 	if finalizers, ok := metadata["finalizers"].([]any); ok {
 		finalizers = slices.DeleteFunc(slices.Clone(finalizers), func(name any) bool {
 			return name == finalizer || name == keeping
 		})
-		put(metadata, "finalizers", finalizers, len(finalizers))
+		setOrDelete(metadata, "finalizers", finalizers, len(finalizers))
 	}
 	own["metadata"] = metadata
 	return own
 }
 
-// put sets the field, or removes it if the value is empty: an object without annotations must equal one with an empty
+// setOrDelete sets the field, or removes it if the value is empty: an object without annotations must equal one with an empty
 // map.
-func put(metadata map[string]any, field string, value any, size int) {
+func setOrDelete(metadata map[string]any, field string, value any, size int) {
 	if metadata[field] = value; size == 0 {
 		delete(metadata, field)
 	}

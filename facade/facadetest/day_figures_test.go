@@ -20,26 +20,26 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// byHand runs operators in a manager of controller-runtime, without observing them.
-type byHand struct {
+// managerOperator runs operators in a manager of controller-runtime, without observing them.
+type managerOperator struct {
 	t     testing.TB
 	end   context.CancelFunc
 	ended <-chan error
 }
 
-// rest sleeps longer than the retries of a day take.
-func (byHand) rest()                      { time.Sleep(2 * time.Hour) }
-func (byHand) quiet(during time.Duration) { time.Sleep(during) }
+// settle sleeps longer than the retries of a day take.
+func (managerOperator) settle()                    { time.Sleep(2 * time.Hour) }
+func (managerOperator) quiet(during time.Duration) { time.Sleep(during) }
 
-func (b byHand) stop() {
+func (b managerOperator) stop() {
 	b.end()
 	if err := <-b.ended; err != nil {
 		b.t.Error(err)
 	}
 }
 
-func (d *day) startByHand(server *memapi.Server, calls *tally) {
-	d.start = func() running {
+func (d *day) startByHand(server *memapi.Server, calls *callCounter) {
+	d.start = func() runningOperator {
 		m, err := ctrl.NewManager(memapi.Config(server), ctrl.Options{
 			Metrics: metricsserver.Options{BindAddress: "0"}, Logger: logr.Discard(),
 			Controller: config.Controller{SkipNameValidation: ptr.To(true)},
@@ -47,7 +47,7 @@ func (d *day) startByHand(server *memapi.Server, calls *tally) {
 		if err != nil {
 			d.t.Fatal(err)
 		}
-		op := shopkeeper(calls)
+		op := newShopOperator(calls)
 		if err := op.SetupWithManager(m); err != nil {
 			d.t.Fatal(err)
 		}
@@ -55,21 +55,21 @@ func (d *day) startByHand(server *memapi.Server, calls *tally) {
 		ended := make(chan error, 1)
 		go func() { ended <- m.Start(ctx) }()
 		<-op.Ready()
-		return byHand{d.t, end, ended}
+		return managerOperator{d.t, end, ended}
 	}
 }
 
-// spent holds the costs of a day.
-type spent struct {
+// dayCosts holds the costs of a day.
+type dayCosts struct {
 	wall   time.Duration
 	allocs uint64
 	calls  map[string]int
 }
 
 // measure plays a day and returns its costs and the calls of handlers.
-func measure(t *testing.T, shops int, start func(d *day, server *memapi.Server, calls *tally)) (s spent) {
+func measure(t *testing.T, shops int, start func(d *day, server *memapi.Server, calls *callCounter)) (s dayCosts) {
 	t.Helper()
-	calls := newTally()
+	calls := newCallCounter()
 	runtime.GC()
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -78,7 +78,7 @@ func measure(t *testing.T, shops int, start func(d *day, server *memapi.Server, 
 		server := memapi.New()
 		d := newDay(t, server, shops)
 		start(d, server, calls)
-		d.pass()
+		d.playDay()
 	})
 	s.wall, s.calls = time.Since(began), calls.calls
 	runtime.ReadMemStats(&after)
@@ -105,7 +105,7 @@ func TestVirtualDayFigures(t *testing.T) {
 	var walls, allocs []float64
 	for range rounds {
 		without := measure(t, shops, (*day).startByHand)
-		with := measure(t, shops, func(d *day, server *memapi.Server, calls *tally) { d.startWithKit(server, calls) })
+		with := measure(t, shops, func(d *day, server *memapi.Server, calls *callCounter) { d.startWithKit(server, calls) })
 		if diff := cmp.Diff(without.calls, with.calls); diff != "" {
 			t.Errorf("the calls must be the same with and without the kit (-without, +with):\n%s", diff)
 		}

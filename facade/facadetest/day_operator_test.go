@@ -29,22 +29,22 @@ type (
 	shopRun    = kopf.Task[*kopf.Unstructured]
 )
 
-// tally counts the calls inside of the handlers, so that runs with and without the kit can be compared.
-type tally struct {
+// callCounter counts the calls inside of the handlers, so that runs with and without the kit can be compared.
+type callCounter struct {
 	mu    sync.Mutex
 	calls map[string]int
 }
 
-func newTally() *tally { return &tally{calls: map[string]int{}} }
+func newCallCounter() *callCounter { return &callCounter{calls: map[string]int{}} }
 
-func (n *tally) count(id string) {
+func (n *callCounter) count(id string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.calls[id]++
 }
 
-// shopkeeper returns an operator with an index and ten handlers of all families that need no server.
-func shopkeeper(calls *tally) *kopf.Operator {
+// newShopOperator returns an operator with an index and ten handlers of all families that need no server.
+func newShopOperator(calls *callCounter) *kopf.Operator {
 	// It is the only operator of a cluster with one kind, so it does not scan for peers and kinds every minute.
 	op := kopf.New("shopkeeper.example.org", kopf.Settings{
 		Peering: kopf.PeeringSettings{Standalone: true}, ScanningDisabled: true,
@@ -98,7 +98,7 @@ func shopkeeper(calls *tally) *kopf.Operator {
 }
 
 // furnish has two sub-handlers; the second one fails for an hour.
-func (n *tally) furnish(_ context.Context, c *shopChange) error {
+func (n *callCounter) furnish(_ context.Context, c *shopChange) error {
 	n.count("furnish")
 	c.Sub("shelves", func(context.Context, *shopChange) error { n.count("furnish/shelves"); return nil })
 	c.Sub("till", func(_ context.Context, c *shopChange) error {
@@ -113,7 +113,7 @@ func (n *tally) furnish(_ context.Context, c *shopChange) error {
 
 // guard is a daemon with a round every eleven minutes. It runs for twelve hours, then for seven. Eleven minutes divide
 // neither, so a round never coincides with the end, where the number of rounds would depend on chance.
-func (n *tally) guard(ctx context.Context, r *shopRun) error {
+func (n *callCounter) guard(ctx context.Context, r *shopRun) error {
 	n.count("guard")
 	rounds := time.NewTicker(11 * time.Minute)
 	defer rounds.Stop()

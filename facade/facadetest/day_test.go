@@ -18,10 +18,10 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// running is a running operator, with the kit or without it.
-type running interface {
-	// rest waits until all retries have ended. quiet waits for a time without any activity.
-	rest()
+// runningOperator is a running operator, with the kit or without it.
+type runningOperator interface {
+	// settle waits until all retries have ended. quiet waits for a time without any activity.
+	settle()
 	quiet(during time.Duration)
 	stop()
 }
@@ -32,25 +32,25 @@ type day struct {
 	people client.Client
 	began  time.Time
 	shops  []*kopf.Unstructured
-	start  func() running
+	start  func() runningOperator
 }
 
 func newDay(t testing.TB, server *memapi.Server, shops int) *day {
 	t.Helper()
 	server.Install(shopResource)
-	d := &day{t: t, people: people(t, server), began: time.Now()}
+	d := &day{t: t, people: newUserClient(t, server), began: time.Now()}
 	for i := range shops {
 		d.shops = append(d.shops, newShop(fmt.Sprintf("shop-%d", i)))
 	}
 	return d
 }
 
-func (d *day) left(hour int) time.Duration {
+func (d *day) timeUntil(hour int) time.Duration {
 	return time.Until(d.began.Add(time.Duration(hour) * time.Hour))
 }
 
-// all calls the function for each shop.
-func (d *day) all(do func(ctx context.Context, shop *kopf.Unstructured) error) {
+// forEachShop calls the function for each shop.
+func (d *day) forEachShop(do func(ctx context.Context, shop *kopf.Unstructured) error) {
 	d.t.Helper()
 	for _, shop := range d.shops {
 		if err := do(d.t.Context(), shop); err != nil {
@@ -61,57 +61,57 @@ func (d *day) all(do func(ctx context.Context, shop *kopf.Unstructured) error) {
 
 func (d *day) edit(patch string) {
 	d.t.Helper()
-	d.all(func(ctx context.Context, shop *kopf.Unstructured) error {
+	d.forEachShop(func(ctx context.Context, shop *kopf.Unstructured) error {
 		return d.people.Patch(ctx, shop, client.RawPatch("application/merge-patch+json", []byte(patch)))
 	})
 }
 
-// pass creates the shops at midnight, edits them at 6, edits them again at 12 while the operator is stopped, and
+// playDay creates the shops at midnight, edits them at 6, edits them again at 12 while the operator is stopped, and
 // deletes them at 20.
-func (d *day) pass() {
+func (d *day) playDay() {
 	d.t.Helper()
 	op := d.start()
-	d.all(func(ctx context.Context, shop *kopf.Unstructured) error { return d.people.Create(ctx, shop) })
-	op.rest()
-	time.Sleep(d.left(6))
+	d.forEachShop(func(ctx context.Context, shop *kopf.Unstructured) error { return d.people.Create(ctx, shop) })
+	op.settle()
+	time.Sleep(d.timeUntil(6))
 	d.edit(`{"spec":{"owner":"bob","size":2}}`)
-	op.rest()
-	time.Sleep(d.left(12))
+	op.settle()
+	time.Sleep(d.timeUntil(12))
 	op.stop()
 	d.edit(`{"spec":{"size":3}}`)
-	time.Sleep(d.left(13))
+	time.Sleep(d.timeUntil(13))
 	op = d.start()
-	op.rest()
-	time.Sleep(d.left(20))
-	d.all(func(ctx context.Context, shop *kopf.Unstructured) error { return d.people.Delete(ctx, shop) })
-	op.rest()
-	op.quiet(d.left(24))
+	op.settle()
+	time.Sleep(d.timeUntil(20))
+	d.forEachShop(func(ctx context.Context, shop *kopf.Unstructured) error { return d.people.Delete(ctx, shop) })
+	op.settle()
+	op.quiet(d.timeUntil(24))
 	op.stop()
 }
 
-// withKit runs operators with the kit.
-type withKit struct {
+// kitOperator runs operators with the kit.
+type kitOperator struct {
 	t      testing.TB
 	runner *facadetest.Runner
 }
 
-func (k withKit) rest()                      { k.runner.Settle(40*time.Minute, 4*time.Hour) }
-func (k withKit) quiet(during time.Duration) { k.runner.Quiet(during) }
+func (k kitOperator) settle()                    { k.runner.Settle(40*time.Minute, 4*time.Hour) }
+func (k kitOperator) quiet(during time.Duration) { k.runner.Quiet(during) }
 
-func (k withKit) stop() {
+func (k kitOperator) stop() {
 	if err := k.runner.Stop(); err != nil {
 		k.t.Error(err)
 	}
 }
 
 // startWithKit returns the runners that the day will start.
-func (d *day) startWithKit(server *memapi.Server, calls *tally) (runners *[]*facadetest.Runner) {
+func (d *day) startWithKit(server *memapi.Server, calls *callCounter) (runners *[]*facadetest.Runner) {
 	runners = &[]*facadetest.Runner{}
-	d.start = func() running {
-		r := facadetest.Start(d.t, shopkeeper(calls), facadetest.Against(memapi.Config(server)))
+	d.start = func() runningOperator {
+		r := facadetest.Start(d.t, newShopOperator(calls), facadetest.Against(memapi.Config(server)))
 		r.Ready()
 		*runners = append(*runners, r)
-		return withKit{d.t, r}
+		return kitOperator{d.t, r}
 	}
 	return runners
 }
@@ -138,13 +138,13 @@ func TestAVirtualDay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
 		d := newDay(t, server, 2)
-		runners := d.startWithKit(server, newTally())
-		d.pass()
+		runners := d.startWithKit(server, newCallCounter())
+		d.playDay()
 		got := map[string][]string{}
 		for _, r := range *runners {
 			for _, c := range r.Calls() {
 				if c.Handler != "see" { // its number of calls follows the number of writes
-					got[c.Name] = append(got[c.Name], d.line(c))
+					got[c.Name] = append(got[c.Name], d.formatCall(c))
 				}
 			}
 			for _, w := range r.Writes() {
@@ -166,8 +166,8 @@ func TestAVirtualDay(t *testing.T) {
 	})
 }
 
-// line formats a call without its object, with its time.
-func (d *day) line(c facadetest.HandlerCall) string {
+// formatCall formats a call without its object, with its time.
+func (d *day) formatCall(c facadetest.HandlerCall) string {
 	minutes := int(c.Began.Sub(d.began).Minutes())
 	text := strings.Replace(c.String(), " Shop default/"+c.Name, "", 1)
 	return fmt.Sprintf("%02d:%02d %s", minutes/60, minutes%60, text)

@@ -29,30 +29,30 @@ func NewWatchEvent[T client.Object](eventType kopf.WatchEventType, object T, opt
 // Call calls the function as a handler of the event and reports its errors in Err. An operator only logs these errors,
 // unless the option kopf.Errors says otherwise.
 func (e *WatchEvent[T]) Call(ctx context.Context, fn kopf.WatchEventFunc[T], options ...kopf.Option) Outcome[T] {
-	absent := &noClient{}
-	h := e.trial.handler(
+	absent := &missingClient{}
+	h := e.trial.registerHandler(
 		absent,
 		func(s kopf.Selection[T]) { s.OnEvent(e.trial.wishes.id, fn, kopf.JoinOptions(options...)) },
 	)
 	if e.trial.cluster == nil {
 		// Raw events do not need the operator's stored state, so the object is stored unchanged.
-		e.trial.cluster = newCluster(e.trial.subject.resource(), e.trial.subject.body())
+		e.trial.cluster = newCluster(e.trial.subject.servedResource(), e.trial.subject.bodyAsStored())
 	}
 	c := e.trial.cluster
-	c.begin()
+	c.beginCall()
 	r := &recorder{about: string(e.trial.subject.uid)}
 	handling := events.Handling{
-		Handlers: []*adapters.Handler{adapters.New(r.watch(h), nil)}, Kind: e.trial.kind(r),
+		Handlers: []*adapters.Handler{adapters.New(r.wrapHandler(h), nil)}, Kind: e.trial.engineKind(r),
 	}
-	ctx, body := listening(ctx, r), c.body()
-	seen, err := compact.Of(body)
+	ctx, body := withListener(ctx, r), c.storedBody()
+	seen, err := compact.NewFromBody(body)
 	if err != nil {
 		panic(err) // unreachable: the body was decoded from JSON
 	}
 	// The engine delivers the event, and then writes the changes of all handlers.
 	event := events.Event{Type: string(e.kind), Object: seen}
-	handling.Write(ctx, body, handling.Deliver(ctx, []events.Event{event}))
-	return e.trial.outcome(r, absent, nil)
+	handling.WriteChanges(ctx, body, handling.DeliverEvents(ctx, []events.Event{event}))
+	return e.trial.newOutcome(r, absent, nil)
 }
 
 // ChildEvent is an event of a child of one object, for which a handler is called. Create it with [NewChildEvent].
@@ -77,28 +77,28 @@ func NewChildEvent[T, C client.Object](
 func (e *ChildEvent[T, C]) Call(
 	ctx context.Context, fn func(ctx context.Context, e *kopf.ChildEvent[T, C]) error, options ...kopf.Option,
 ) Outcome[T] {
-	absent := &noClient{}
-	h := e.trial.handler(absent, func(s kopf.Selection[T]) {
-		s.Owns(e.child.prototype())
+	absent := &missingClient{}
+	h := e.trial.registerHandler(absent, func(s kopf.Selection[T]) {
+		s.Owns(e.child.newPrototype())
 		kopf.OnChild(s, e.trial.wishes.id, fn, kopf.JoinOptions(options...))
 	})
 	if e.trial.cluster == nil {
-		e.trial.cluster = newCluster(e.trial.subject.resource(), e.trial.subject.body())
+		e.trial.cluster = newCluster(e.trial.subject.servedResource(), e.trial.subject.bodyAsStored())
 	}
 	c := e.trial.cluster
-	c.begin()
+	c.beginCall()
 	r := &recorder{about: string(e.trial.subject.uid)}
 	// The filter runs before the attempt, as in the engine. A panic in it becomes an error.
 	if h.Wants != nil {
-		wants, err := h.Ask("filter of children", func() (bool, error) { return h.Wants(ctx, e.child.body()) })
+		wants, err := h.CallCriterion("filter of children", func() (bool, error) { return h.Wants(ctx, e.child.bodyAsStored()) })
 		if !wants || err != nil {
-			return e.trial.outcome(r, absent, err)
+			return e.trial.newOutcome(r, absent, err)
 		}
 	}
-	body := c.body()
+	body := c.storedBody()
 	// The cause has the parent as its object; the child is an argument of the call.
-	a := execution.New(r.watch(h), &cause.Cause{Type: string(e.kind), Object: jsontext.Of(body)}, body)
-	a.Call.Child, a.Call.Newest = e.child.body(), c
-	err := e.trial.run(listening(ctx, r), a, r)
-	return e.trial.outcome(r, absent, err)
+	a := execution.NewAttempt(r.wrapHandler(h), &cause.Cause{Type: string(e.kind), Object: jsontext.NewFromValue(body)}, body)
+	a.Call.Child, a.Call.Newest = e.child.bodyAsStored(), c
+	err := e.trial.runAttempt(withListener(ctx, r), a, r)
+	return e.trial.newOutcome(r, absent, err)
 }

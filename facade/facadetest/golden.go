@@ -50,36 +50,36 @@ const updateVariable = "FACADETEST_UPDATE"
 // files that no test uses any more, see [Main].
 func Golden(t testing.TB, file string, parts ...any) {
 	t.Helper()
-	got, err := textOf(parts)
+	got, err := formatParts(parts)
 	if err != nil {
 		t.Fatalf("facadetest: the golden file %s: %v", file, err)
 	}
-	if former, again := goldenFiles.note(file, t.Name(), got); again && former.text != got {
+	if former, again := goldenFiles.recordText(file, t.Name(), got); again && former.text != got {
 		t.Errorf("the golden file %s was asked for twice, with different texts: by %s, then by %s. Give each test a "+
 			"file of its own; of one test, find out what has no fixed order:\n%s",
-			file, former.test, t.Name(), difference(former.text, got))
+			file, former.test, t.Name(), shortUnifiedDiff(former.text, got))
 		return
 	}
 	// A repeated text is checked before this step: an unstable test must not write its file.
-	if updating() {
-		update(t, file, got)
+	if isUpdateRun() {
+		writeGoldenFile(t, file, got)
 		return
 	}
 	want, err := os.ReadFile(file)
 	// Git may check out text files with CRLF on Windows.
 	switch wanted := strings.ReplaceAll(string(want), "\r\n", "\n"); {
 	case errors.Is(err, fs.ErrNotExist):
-		t.Errorf("there is no golden file %s. If this is right, %s:\n\n%s", file, command(t), got)
+		t.Errorf("there is no golden file %s. If this is right, %s:\n\n%s", file, updateCommand(t), got)
 	case err != nil:
 		t.Errorf("reading the golden file: %v", err)
 	case wanted != got:
 		t.Errorf("the test got something else than the golden file %s. If this is right, %s:\n%s",
-			file, command(t), difference(wanted, got))
+			file, updateCommand(t), shortUnifiedDiff(wanted, got))
 	}
 }
 
-// updating reports whether this run writes golden files. The variable takes precedence over the flag.
-func updating() bool {
+// isUpdateRun reports whether this run writes golden files. The variable takes precedence over the flag.
+func isUpdateRun() bool {
 	switch os.Getenv(updateVariable) {
 	case "":
 		return *updateFlag
@@ -90,8 +90,8 @@ func updating() bool {
 	}
 }
 
-// update writes the file, unless it has this content already.
-func update(t testing.TB, file, text string) {
+// writeGoldenFile writes the file, unless it has this content already.
+func writeGoldenFile(t testing.TB, file, text string) {
 	t.Helper()
 	// The text of a failed test may be incomplete.
 	if t.Failed() {
@@ -112,8 +112,8 @@ func update(t testing.TB, file, text string) {
 	t.Logf("wrote the golden file %s", file)
 }
 
-// command returns the shell command that writes the files of this test, run in its folder.
-func command(t testing.TB) string {
+// updateCommand returns the shell command that writes the files of this test, run in its folder.
+func updateCommand(t testing.TB) string {
 	var pattern []string
 	for part := range strings.SplitSeq(t.Name(), "/") {
 		pattern = append(pattern, "^"+regexp.QuoteMeta(part)+"$")
@@ -126,14 +126,14 @@ func command(t testing.TB) string {
 	return fmt.Sprintf(text, folder, strings.Join(pattern, "/"), updateVariable)
 }
 
-// linesOf splits a text for the diff. The final newline does not add an empty line.
-func linesOf(text string) []string { return difflib.SplitLines(strings.TrimSuffix(text, "\n")) }
+// splitLines splits a text for the diff. The final newline does not add an empty line.
+func splitLines(text string) []string { return difflib.SplitLines(strings.TrimSuffix(text, "\n")) }
 
-// difference returns a unified diff, cut after a number of lines that can be read in a terminal.
-func difference(want, got string) string {
+// shortUnifiedDiff returns a unified diff, cut after a number of lines that can be read in a terminal.
+func shortUnifiedDiff(want, got string) string {
 	const most = 60
 	text, err := difflib.GetUnifiedDiffString(difflib.UnifiedDiff{
-		A: linesOf(want), B: linesOf(got), FromFile: "golden", ToFile: "got", Context: 3,
+		A: splitLines(want), B: splitLines(got), FromFile: "golden", ToFile: "got", Context: 3,
 	})
 	if err != nil { // only an io.Writer can fail
 		return err.Error()

@@ -21,23 +21,23 @@ type moment struct {
 	since time.Duration // since time zero of the operator
 }
 
-// momentOf returns the moment of a time, given time zero of the operator. Earlier times count as zero: calls of
+// newMoment returns the moment of a time, given time zero of the operator. Earlier times count as zero: calls of
 // activities precede readiness by a varying time.
-func momentOf(at, zero time.Time) moment {
+func newMoment(at, zero time.Time) moment {
 	return moment{known: at.Before(present), since: max(0, at.Sub(zero).Round(time.Second))}
 }
 
-// compare orders moments. In real time all are equal, so that the next sort criterion decides.
-func (m moment) compare(other moment) int {
+// compareTime orders moments. In real time all are equal, so that the next sort criterion decides.
+func (m moment) compareTime(other moment) int {
 	if !m.known || !other.known {
 		return 0
 	}
 	return cmp.Compare(m.since, other.since)
 }
 
-// line returns the text with the time in front of its first line, if known. Further lines are indented by the same
+// formatLine returns the text with the time in front of its first line, if known. Further lines are indented by the same
 // width.
-func (m moment) line(text string) string {
+func (m moment) formatLine(text string) string {
 	margin := 0
 	if m.known {
 		margin = 10
@@ -46,15 +46,15 @@ func (m moment) line(text string) string {
 	return strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n"+strings.Repeat(" ", margin)) + "\n"
 }
 
-// calls formats handler calls, one line for each, in an order that is the same in each run.
-func (p page) calls(calls []HandlerCall) string {
+// formatCalls formats handler calls, one line for each, in an order that is the same in each run.
+func (p page) formatCalls(calls []HandlerCall) string {
 	calls = slices.Clone(calls)
 	// The sort is stable, and the last criterion is empty for changes: calls for changes of one object keep their
 	// order.
 	slices.SortStableFunc(calls, func(a, b HandlerCall) int {
 		return cmp.Or(
-			a.moment.compare(b.moment), cmp.Compare(a.stage(), b.stage()), cmp.Compare(a.Kind, b.Kind),
-			cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(p.names.Text(a.Name), p.names.Text(b.Name)),
+			a.moment.compareTime(b.moment), cmp.Compare(a.sortStage(), b.sortStage()), cmp.Compare(a.Kind, b.Kind),
+			cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(p.names.NormalizeText(a.Name), p.names.NormalizeText(b.Name)),
 			cmp.Compare(a.lane, b.lane),
 		)
 	})
@@ -66,14 +66,14 @@ func (p page) calls(calls []HandlerCall) string {
 		if took := c.Ended.Sub(c.Began).Round(time.Second); c.moment.known && took > 0 {
 			told += fmt.Sprintf(" (took %s)", took)
 		}
-		text.WriteString(c.moment.line(p.names.Text(told)))
+		text.WriteString(c.moment.formatLine(p.names.NormalizeText(told)))
 	}
 	return text.String()
 }
 
-// stage sorts the activities of the start before all other calls in the same second, and those of the cleanup after
+// sortStage sorts the activities of the start before all other calls in the same second, and those of the cleanup after
 // them.
-func (c HandlerCall) stage() int {
+func (c HandlerCall) sortStage() int {
 	switch {
 	case c.Kind == "" && (c.Reason == "startup" || c.Reason == "login"):
 		return 0
@@ -84,34 +84,34 @@ func (c HandlerCall) stage() int {
 	}
 }
 
-// object returns the path of the written object, without the subresource: writes to an object and to its status are
+// objectPath returns the path of the written object, without the subresource: writes to an object and to its status are
 // sorted together.
-func (w Write) object() string { return strings.TrimSuffix(w.Path, "/status") }
+func (w Write) objectPath() string { return strings.TrimSuffix(w.Path, "/status") }
 
-// writes formats write requests, one line for each, followed by the body. Kubernetes events, keep-alives and leases are
+// formatWrites formats write requests, one line for each, followed by the body. Kubernetes events, keep-alives and leases are
 // left out.
-func (p page) writes(writes []Write) string {
-	writes = slices.DeleteFunc(slices.Clone(writes), Write.ofItself)
+func (p page) formatWrites(writes []Write) string {
+	writes = slices.DeleteFunc(slices.Clone(writes), Write.isOperatorState)
 	slices.SortStableFunc(writes, func(a, b Write) int {
-		return cmp.Or(a.moment.compare(b.moment), cmp.Compare(p.names.Text(a.object()), p.names.Text(b.object())))
+		return cmp.Or(a.moment.compareTime(b.moment), cmp.Compare(p.names.NormalizeText(a.objectPath()), p.names.NormalizeText(b.objectPath())))
 	})
 	var text strings.Builder
 	text.WriteString("# writes\n")
 	for _, w := range writes {
-		text.WriteString(w.moment.line(strings.TrimRight(p.names.Text(w.String())+"\n"+p.body(w.Body), "\n ")))
+		text.WriteString(w.moment.formatLine(strings.TrimRight(p.names.NormalizeText(w.String())+"\n"+p.formatBody(w.Body), "\n ")))
 	}
 	return text.String()
 }
 
-// body returns the request body as indented YAML, normalized. A body that is not JSON is returned as text.
-func (p page) body(sent []byte) string {
+// formatBody returns the request body as indented YAML, normalized. A body that is not JSON is returned as text.
+func (p page) formatBody(sent []byte) string {
 	var value any
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(sent, &value); err != nil {
-		return p.names.Text(string(sent))
+		return p.names.NormalizeText(string(sent))
 	}
 	switch v := value.(type) {
 	case map[string]any:
-		value = p.names.Object(v)
+		value = p.names.NormalizeObject(v)
 	// A list is a JSON patch. Its resourceVersion is a value beside a path, which the normalization of objects does not
 	// find.
 	case []any:
@@ -123,7 +123,7 @@ func (p page) body(sent []byte) string {
 	}
 	text, err := yaml.Marshal(value)
 	if err != nil {
-		return p.names.Text(string(sent))
+		return p.names.NormalizeText(string(sent))
 	}
-	return "  " + strings.ReplaceAll(p.names.Text(string(text)), "\n", "\n  ")
+	return "  " + strings.ReplaceAll(p.names.NormalizeText(string(text)), "\n", "\n  ")
 }

@@ -11,35 +11,35 @@ import (
 	"testing"
 )
 
-// asked is the text that a test has compared with a golden file.
-type asked struct{ test, text string }
+// comparedText is the text that a test has compared with a golden file.
+type comparedText struct{ test, text string }
 
-// files records the golden files that tests of this process have used, by absolute path: tests can change the working
+// goldenFileSet records the golden files that tests of this process have used, by absolute path: tests can change the working
 // directory. Parallel tests use it at once.
-type files struct {
+type goldenFileSet struct {
 	mu  sync.Mutex
-	all map[string]asked
+	all map[string]comparedText
 }
 
-var goldenFiles files
+var goldenFiles goldenFileSet
 
-// note records the text for a file. If the file was used before, it returns the first text instead.
-func (f *files) note(file, test, text string) (former asked, again bool) {
+// recordText records the text for a file. If the file was used before, it returns the first text instead.
+func (f *goldenFileSet) recordText(file, test, text string) (former comparedText, again bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	former, again = f.all[absolute(file)]
+	former, again = f.all[absolutePath(file)]
 	if !again {
 		if f.all == nil {
-			f.all = map[string]asked{}
+			f.all = map[string]comparedText{}
 		}
-		f.all[absolute(file)] = asked{test, text}
+		f.all[absolutePath(file)] = comparedText{test, text}
 	}
 	return former, again
 }
 
-// unasked returns the files that match the patterns and that no test has used. A pattern that matches nothing is an
+// unusedFiles returns the files that match the patterns and that no test has used. A pattern that matches nothing is an
 // error, because it is probably misspelled.
-func (f *files) unasked(patterns []string) (stale []string, err error) {
+func (f *goldenFileSet) unusedFiles(patterns []string) (stale []string, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, pattern := range patterns {
@@ -51,7 +51,7 @@ func (f *files) unasked(patterns []string) (stale []string, err error) {
 			return nil, fmt.Errorf("the pattern %q has no files", pattern)
 		}
 		for _, file := range found {
-			if _, ok := f.all[absolute(file)]; !ok {
+			if _, ok := f.all[absolutePath(file)]; !ok {
 				stale = append(stale, file)
 			}
 		}
@@ -61,8 +61,8 @@ func (f *files) unasked(patterns []string) (stale []string, err error) {
 	return slices.Compact(stale), nil
 }
 
-// absolute returns the absolute path, or the path itself if the working directory is unknown.
-func absolute(file string) string {
+// absolutePath returns the absolute path, or the path itself if the working directory is unknown.
+func absolutePath(file string) string {
 	if path, err := filepath.Abs(file); err == nil {
 		return path
 	}
@@ -77,16 +77,16 @@ func absolute(file string) string {
 // Main does not check the files if only some tests run, by -run, -skip or -short, or if a test has failed. A test that
 // is skipped for another reason uses no file: keep its files in another folder. Without a TestMain, Golden still
 // compares its files.
-func Main(m *testing.M, patterns ...string) int { return finish(os.Stderr, m.Run, patterns) }
+func Main(m *testing.M, patterns ...string) int { return runAndCheckFiles(os.Stderr, m.Run, patterns) }
 
-// finish implements Main with a given writer and test runner, so that it can be tested. Unused files change a
+// runAndCheckFiles implements Main with a given writer and test runner, so that it can be tested. Unused files change a
 // successful exit code to 1.
-func finish(to io.Writer, run func() int, patterns []string) int {
+func runAndCheckFiles(to io.Writer, run func() int, patterns []string) int {
 	code := run()
-	if code != 0 || partial() {
+	if code != 0 || isPartialRun() {
 		return code
 	}
-	stale, err := goldenFiles.unasked(patterns)
+	stale, err := goldenFiles.unusedFiles(patterns)
 	switch {
 	case err != nil:
 		_, _ = fmt.Fprintf(to, "facadetest.Main: %v\n", err)
@@ -98,8 +98,8 @@ func finish(to io.Writer, run func() int, patterns []string) int {
 	return 1
 }
 
-// partial reports whether the flags of the test binary exclude some tests.
-func partial() bool {
+// isPartialRun reports whether the flags of the test binary exclude some tests.
+func isPartialRun() bool {
 	return testing.Short() || slices.ContainsFunc([]string{"run", "skip", "list"}, func(name string) bool {
 		given := flag.Lookup("test." + name)
 		return given != nil && given.Value.String() != ""

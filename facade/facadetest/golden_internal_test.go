@@ -9,14 +9,14 @@ import (
 
 // TestStaleGoldenFiles tests the check at the end of a run. No single test can reach that check through the public API.
 func TestStaleGoldenFiles(t *testing.T) {
-	if partial() {
+	if isPartialRun() {
 		t.Skip("stale files are not checked with -run, -skip or -short")
 	}
 	folder := t.TempDir()
 	used, stale := filepath.Join(folder, "used.golden"), filepath.Join(folder, "stale.golden")
 	t.Setenv(updateVariable, "1")
 	Golden(t, used, "text")
-	update(t, stale, "text")
+	writeGoldenFile(t, stale, "text")
 	cases := map[string]struct {
 		reason   string
 		run      int
@@ -32,7 +32,7 @@ func TestStaleGoldenFiles(t *testing.T) {
 	}
 	for name, tc := range cases {
 		var told strings.Builder
-		code := finish(&told, func() int { return tc.run }, tc.patterns)
+		code := runAndCheckFiles(&told, func() int { return tc.run }, tc.patterns)
 		if code != tc.want || !strings.Contains(told.String(), tc.told) || tc.told == "" && told.Len() > 0 {
 			t.Errorf("%s: %s: got %d, %s", name, tc.reason, code, told.String())
 		}
@@ -56,15 +56,15 @@ func TestTheOrderOfCalls(t *testing.T) {
 			Outcome: "success",
 		}
 		c.Began = zero.Add(after)
-		c.Ended, c.moment = c.Began, momentOf(c.Began, zero)
+		c.Ended, c.moment = c.Began, newMoment(c.Began, zero)
 		return c
 	}
 	calls := []HandlerCall{
-		{Reason: "startup", Handler: "open", moment: momentOf(zero.Add(-time.Hour), zero)},
+		{Reason: "startup", Handler: "open", moment: newMoment(zero.Add(-time.Hour), zero)},
 		call("b", "make", "", 0), call("a", "seen", "seen", 0), call("a", "make", "", 100*time.Millisecond),
 		call("a", "begin", "", 200*time.Millisecond), call("b", "end", "", time.Minute-time.Millisecond),
 		call("a", "end", "", time.Minute+time.Millisecond),
-		{Reason: "cleanup", Handler: "close", moment: momentOf(zero.Add(time.Minute), zero)},
+		{Reason: "cleanup", Handler: "close", moment: newMoment(zero.Add(time.Minute), zero)},
 	}
 	const want = `# calls
 0s        startup: open #0: running
@@ -76,11 +76,11 @@ func TestTheOrderOfCalls(t *testing.T) {
 1m0s      create Database b: end #0: success
 1m0s      cleanup: close #0: running
 `
-	if got, err := textOf([]any{calls}); err != nil || got != want {
-		t.Errorf("in virtual time: %v\n%s", err, difference(want, got))
+	if got, err := formatParts([]any{calls}); err != nil || got != want {
+		t.Errorf("in virtual time: %v\n%s", err, shortUnifiedDiff(want, got))
 	}
 	for i := range calls {
-		calls[i].moment = momentOf(time.Now(), zero)
+		calls[i].moment = newMoment(time.Now(), zero)
 	}
 	const untimed = `# calls
 startup: open #0: running
@@ -92,7 +92,7 @@ create Database b: make #0: success
 create Database b: end #0: success
 cleanup: close #0: running
 `
-	if got, err := textOf([]any{calls}); err != nil || got != untimed {
-		t.Errorf("in real time: %v\n%s", err, difference(untimed, got))
+	if got, err := formatParts([]any{calls}); err != nil || got != untimed {
+		t.Errorf("in real time: %v\n%s", err, shortUnifiedDiff(untimed, got))
 	}
 }

@@ -13,8 +13,8 @@ var (
 	_ rendered = Verdict[client.Object]{}
 )
 
-// golden returns the fields of the outcome in the order of the struct. Empty fields are dropped later.
-func (o Outcome[T]) golden() (title string, rows []row, object client.Object, err error) {
+// goldenRows returns the fields of the outcome in the order of the struct. Empty fields are dropped later.
+func (o Outcome[T]) goldenRows() (title string, rows []row, object client.Object, err error) {
 	var events, subs []string
 	for _, e := range o.Events {
 		text := e.Type + " " + e.Reason + ": " + e.Message
@@ -31,13 +31,13 @@ func (o Outcome[T]) golden() (title string, rows []row, object client.Object, er
 		subs = append(subs, text)
 	}
 	return "outcome", []row{
-		{"outcome", o.word()}, {"error", textOfError(o.Err)}, {"awaited", o.Awaited}, {"patch", o.Patch},
+		{"outcome", o.stateText()}, {"error", errorText(o.Err)}, {"awaited", o.Awaited}, {"patch", o.Patch},
 		{"result", o.Result}, {"events", events}, {"subs", subs}, {"children", o.Children}, {"inPlace", o.InPlace},
 	}, o.Object, nil
 }
 
-// word returns the state of the handler after the call.
-func (o Outcome[T]) word() string {
+// stateText returns the state of the handler after the call.
+func (o Outcome[T]) stateText() string {
 	switch {
 	case !o.Final && o.Called:
 		// The remaining delay depends on the duration of the call, so it is rounded.
@@ -51,9 +51,9 @@ func (o Outcome[T]) word() string {
 	}
 }
 
-// golden returns the fields of the verdict in the order of the struct. The JSON patch becomes YAML. Empty fields are
+// goldenRows returns the fields of the verdict in the order of the struct. The JSON patch becomes YAML. Empty fields are
 // dropped later.
-func (v Verdict[T]) golden() (title string, rows []row, object client.Object, err error) {
+func (v Verdict[T]) goldenRows() (title string, rows []row, object client.Object, err error) {
 	var patch any
 	if len(v.Patch) > 0 {
 		if err := json.Unmarshal(v.Patch, &patch); err != nil {
@@ -66,13 +66,13 @@ func (v Verdict[T]) golden() (title string, rows []row, object client.Object, er
 		word = "allowed"
 	}
 	return "verdict", []row{
-		{"verdict", word}, {"error", textOfError(v.Err)}, {"code", v.Code}, {"message", v.Message},
+		{"verdict", word}, {"error", errorText(v.Err)}, {"code", v.Code}, {"message", v.Message},
 		{"warnings", v.Warnings}, {"patch", patch}, {"inPlace", v.InPlace},
 	}, v.Object, nil
 }
 
-// textOfError returns the text of the error, or an empty text for nil.
-func textOfError(err error) string {
+// errorText returns the text of the error, or an empty text for nil.
+func errorText(err error) string {
 	if err == nil {
 		return ""
 	}

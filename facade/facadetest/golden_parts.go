@@ -26,7 +26,7 @@ type page struct {
 
 // rendered is a part with its own format in golden files: a title, some rows, and an object.
 type rendered interface {
-	golden() (title string, rows []row, object client.Object, err error)
+	goldenRows() (title string, rows []row, object client.Object, err error)
 }
 
 // row is one named value of a rendered part. It can take several lines.
@@ -35,24 +35,24 @@ type row struct {
 	value any // left out if empty
 }
 
-// textOf returns the content of a golden file with the parts. It collects the objects of all parts first, so that names
+// formatParts returns the content of a golden file with the parts. It collects the objects of all parts first, so that names
 // and uids are replaced in the same way in each part.
-func textOf(parts []any) (string, error) {
+func formatParts(parts []any) (string, error) {
 	if len(parts) == 0 {
 		return "", errors.New("there is nothing to compare: give it calls, writes, objects, or an outcome")
 	}
 	var all []map[string]any
 	for i, part := range parts {
-		found, err := objectsOf(part)
+		found, err := objectsInPart(part)
 		if err != nil {
 			return "", fmt.Errorf("part %d, a %T: %w", i, part, err)
 		}
 		all = append(all, found...)
 	}
-	p := page{normal.Of(all)}
+	p := page{normal.NewNames(all)}
 	var texts []string
 	for i, part := range parts {
-		text, err := p.part(part)
+		text, err := p.formatPart(part)
 		if err != nil {
 			return "", fmt.Errorf("part %d, a %T: %w", i, part, err)
 		}
@@ -62,43 +62,43 @@ func textOf(parts []any) (string, error) {
 	return strings.Join(texts, "\n"), nil
 }
 
-// part formats one part by its type.
-func (p page) part(part any) (string, error) {
+// formatPart formats one part by its type.
+func (p page) formatPart(part any) (string, error) {
 	switch v := part.(type) {
 	case string:
-		return p.names.Text(v), nil
+		return p.names.NormalizeText(v), nil
 	case []HandlerCall:
-		return p.calls(v), nil
+		return p.formatCalls(v), nil
 	case []Write:
-		return p.writes(v), nil
+		return p.formatWrites(v), nil
 	case rendered:
-		return p.rows(v)
+		return p.formatRows(v)
 	case client.ObjectList, client.Object:
-		return p.objects(part)
+		return p.formatObjects(part)
 	default:
 		text, err := yaml.Marshal(v)
-		return p.names.Text(string(text)), err
+		return p.names.NormalizeText(string(text)), err
 	}
 }
 
-// objectsOf returns the objects in a part, encoded as for the API server. Calls, writes and other values have no
+// objectsInPart returns the objects in a part, encoded as for the API server. Calls, writes and other values have no
 // objects.
-func objectsOf(part any) (all []map[string]any, err error) {
+func objectsInPart(part any) (all []map[string]any, err error) {
 	switch v := part.(type) {
 	case nil:
 		return nil, errors.New("it is nil: leave it out")
 	case rendered:
-		_, _, object, err := v.golden()
+		_, _, object, err := v.goldenRows()
 		if err != nil {
 			return nil, err
 		}
-		return objectsOf(object)
+		return objectsInPart(object)
 	// This case precedes that of lists: unstructured objects implement the methods of both.
 	case client.Object:
 		if reflect.ValueOf(v).IsNil() {
 			return nil, errors.New("it is nil: leave it out")
 		}
-		body, err := bodyOf(v)
+		body, err := encodeBody(v)
 		return []map[string]any{body}, err
 	case client.ObjectList:
 		items, err := meta.ExtractList(v)
@@ -106,7 +106,7 @@ func objectsOf(part any) (all []map[string]any, err error) {
 			return nil, fmt.Errorf("reading its items: %w", err)
 		}
 		for _, item := range items {
-			found, err := objectsOf(item)
+			found, err := objectsInPart(item)
 			if err != nil {
 				return nil, err
 			}
@@ -118,9 +118,9 @@ func objectsOf(part any) (all []map[string]any, err error) {
 	}
 }
 
-// bodyOf returns the object as JSON values, with its kind if the scheme of client-go has its type. For other types, the
+// encodeBody returns the object as JSON values, with its kind if the scheme of client-go has its type. For other types, the
 // kind is the name of the Go type, without an apiVersion.
-func bodyOf(object client.Object) (body map[string]any, err error) {
+func encodeBody(object client.Object) (body map[string]any, err error) {
 	// The JSON decoder of Kubernetes keeps integers, which encoding/json would decode to floats.
 	data, err := json.Marshal(object)
 	if err == nil {
@@ -136,29 +136,29 @@ func bodyOf(object client.Object) (body map[string]any, err error) {
 	return body, nil
 }
 
-// objects formats the objects of a part as YAML documents, sorted by kind, namespace and name.
-func (p page) objects(part any) (string, error) {
-	found, err := objectsOf(part)
+// formatObjects formats the objects of a part as YAML documents, sorted by kind, namespace and name.
+func (p page) formatObjects(part any) (string, error) {
+	found, err := objectsInPart(part)
 	if err != nil {
 		return "", err
 	}
 	var texts []string
-	for _, body := range p.names.Objects(found) {
+	for _, body := range p.names.NormalizeObjects(found) {
 		text, err := yaml.Marshal(body)
 		if err != nil {
 			return "", err
 		}
 		object := unstructured.Unstructured{Object: body}
-		name := object.GetKind() + " " + nameOf(object.GetNamespace(), object.GetName())
+		name := object.GetKind() + " " + qualifiedName(object.GetNamespace(), object.GetName())
 		texts = append(texts, "# "+name+"\n"+string(text))
 	}
 	// An empty list must be visible in the file.
 	return cmp.Or(strings.Join(texts, "\n"), fmt.Sprintf("# nothing in the %T", part)), nil
 }
 
-// rows formats the rows as YAML in their order, followed by the object.
-func (p page) rows(of rendered) (string, error) {
-	title, rows, object, err := of.golden()
+// formatRows formats the rows as YAML in their order, followed by the object.
+func (p page) formatRows(of rendered) (string, error) {
+	title, rows, object, err := of.goldenRows()
 	if err != nil {
 		return "", err
 	}
@@ -174,8 +174,8 @@ func (p page) rows(of rendered) (string, error) {
 		if err != nil {
 			return "", fmt.Errorf("its %s: %w", r.name, err)
 		}
-		all += p.names.Text(string(text))
+		all += p.names.NormalizeText(string(text))
 	}
-	after, err := p.objects(object)
+	after, err := p.formatObjects(object)
 	return all + "\n" + after, err
 }

@@ -24,7 +24,7 @@ func TestGoldenOfAnOperator(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
 		createConfigMap(t, server, "early")
-		r := facadetest.Start(t, household(), facadetest.Against(memapi.Config(server)))
+		r := facadetest.Start(t, newMixedOperator(), facadetest.Against(memapi.Config(server)))
 		r.Ready()
 		createConfigMap(t, server, "home")
 		createConfigMap(t, server, "other")
@@ -35,7 +35,7 @@ func TestGoldenOfAnOperator(t *testing.T) {
 			t.Fatal(err)
 		}
 		var left corev1.ConfigMapList
-		if err := people(t, server).List(t.Context(), &left); err != nil {
+		if err := newUserClient(t, server).List(t.Context(), &left); err != nil {
 			t.Fatal(err)
 		}
 		facadetest.Golden(t, "testdata/household.golden", r.Calls(), r.Writes(), &left)
@@ -47,7 +47,7 @@ func TestGoldenInRealTime(t *testing.T) {
 	server := memapi.New()
 	createConfigMap(t, server, "world")
 	createConfigMap(t, server, "earth")
-	r := facadetest.Start(t, greeter(nil), facadetest.Against(memapi.Config(server)))
+	r := facadetest.Start(t, newGreetingOperator(nil), facadetest.Against(memapi.Config(server)))
 	r.Await("Hello world", time.Minute)
 	r.Await("Hello earth", time.Minute)
 	if err := r.Stop(); err != nil {
@@ -90,7 +90,7 @@ func TestGoldenOfAHandler(t *testing.T) {
 // lists.
 func TestGoldenOfUntypedObjects(t *testing.T) {
 	list := &unstructured.UnstructuredList{Items: []unstructured.Unstructured{*newShop("one"), *newShop("two")}}
-	got := judge(t, func(t testing.TB) { facadetest.Golden(t, "testdata/untyped.golden", list, newShop("three")) })
+	got := failuresOf(t, func(t testing.TB) { facadetest.Golden(t, "testdata/untyped.golden", list, newShop("three")) })
 	if got != "" {
 		t.Error(got)
 	}
@@ -150,7 +150,7 @@ func TestWhatGoldenFails(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := judge(t, func(t testing.TB) { facadetest.Golden(t, tc.file, tc.parts...) })
+			got := failuresOf(t, func(t testing.TB) { facadetest.Golden(t, tc.file, tc.parts...) })
 			if (got == "") != (len(tc.want) == 0) {
 				t.Errorf("%s: got the failure %q", tc.reason, got)
 			}
@@ -164,7 +164,7 @@ func TestOneGoldenFileForTwoTests(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "deep", "both.golden")
 	for _, text := range []string{"one", "one", "another"} {
 		t.Run(text, func(t *testing.T) {
-			got := judge(t, func(t testing.TB) { facadetest.Golden(t, file, text) })
+			got := failuresOf(t, func(t testing.TB) { facadetest.Golden(t, file, text) })
 			if text == "one" && got != "" {
 				t.Errorf("the same text must be accepted again: %s", got)
 			}
@@ -181,7 +181,7 @@ func TestOneGoldenFileForTwoTests(t *testing.T) {
 func TestAFailedTestWritesNoGoldenFile(t *testing.T) {
 	t.Setenv("FACADETEST_UPDATE", "yes")
 	file := filepath.Join(t.TempDir(), "failed.golden")
-	failed := &judged{TB: t, failed: true}
+	failed := &recordingTB{TB: t, failed: true}
 	facadetest.Golden(failed, file, "half of it")
 	if _, err := os.Stat(file); !os.IsNotExist(err) {
 		t.Errorf("a failed test must not write the file: got %v", err)

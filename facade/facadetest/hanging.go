@@ -9,11 +9,11 @@ import (
 // caller is the package that calls the functions of users. The part of a stack above it belongs to the user's function.
 const caller = "\ngithub.com/kopf-runtime/kopf-runtime/reconcilers/adapters."
 
-// functionsUnderWay returns a message with the stacks of user functions that have not returned. It looks at all
+// runningUserFunctions returns a message with the stacks of user functions that have not returned. It looks at all
 // goroutines, so functions of another operator in the process are included.
-func functionsUnderWay() string {
+func runningUserFunctions() string {
 	var found []string
-	for stack := range strings.SplitSeq(stacks(), "\n\n") {
+	for stack := range strings.SplitSeq(allStacks(), "\n\n") {
 		if above, _, called := strings.Cut(stack, caller); called {
 			found = append(found, above)
 		}
@@ -24,9 +24,9 @@ func functionsUnderWay() string {
 	return fmt.Sprintf("%d of its functions have not returned:\n\n%s", len(found), strings.Join(found, "\n\n"))
 }
 
-// stacks returns the stacks of all goroutines. runtime.Stack truncates silently, so the buffer grows until it is not
+// allStacks returns the stacks of all goroutines. runtime.Stack truncates silently, so the buffer grows until it is not
 // full.
-func stacks() string {
+func allStacks() string {
 	for size := 1 << 20; ; size *= 2 {
 		buffer := make([]byte, size)
 		if n := runtime.Stack(buffer, true); n < size {

@@ -17,16 +17,16 @@ import (
 // NewIndex returns an index with these values under each key, for handlers that use an index.
 func NewIndex[K comparable, V any](entries map[K][]V) *kopf.Index[K, V] {
 	op := kopf.New(operator)
-	index := kopf.NewIndex(anything(op), "index", func(context.Context, *unstructured.Unstructured) (map[K]V, error) {
+	index := kopf.NewIndex(placeholderSelection(op), "index", func(context.Context, *unstructured.Unstructured) (map[K]V, error) {
 		return nil, nil
 	})
-	into := indexed(op)
+	into := indexTarget(op)
 	count := 0
 	for key, values := range entries {
 		for _, value := range values {
 			count++
 			// Each value gets its own uid: an index replaces earlier entries of the same object.
-			into.Replace(types.UID(fmt.Sprint(count)), map[any]any{key: value})
+			into.ReplaceEntries(types.UID(fmt.Sprint(count)), map[any]any{key: value})
 		}
 	}
 	return index
@@ -37,11 +37,11 @@ func NewIndex[K comparable, V any](entries map[K][]V) *kopf.Index[K, V] {
 // identified by its namespace and name, like the same object in NewChange.
 func NewMemo[V any](values map[client.Object]*V, fresh ...func() *V) *kopf.Memo[V] {
 	if len(fresh) > 1 || len(fresh) == 1 && fresh[0] == nil {
-		mistake("NewMemo: one function makes the values, and it is not nil: %d were given", len(fresh))
+		panicMisuse("NewMemo: one function makes the values, and it is not nil: %d were given", len(fresh))
 	}
 	// A memo has no setter. Its constructor function returns the given value while the loop below fills it.
 	given := (*V)(nil)
-	memo := kopf.NewMemo(anything(kopf.New(operator)), func() *V {
+	memo := kopf.NewMemo(placeholderSelection(kopf.New(operator)), func() *V {
 		switch {
 		case given != nil:
 			return given
@@ -53,7 +53,7 @@ func NewMemo[V any](values map[client.Object]*V, fresh ...func() *V) *kopf.Memo[
 	})
 	for object, value := range values {
 		if object == nil || value == nil {
-			mistake("NewMemo: an object or a value is nil: leave it out")
+			panicMisuse("NewMemo: an object or a value is nil: leave it out")
 		}
 		given = value
 		// The uid alone identifies an object in a memo.
@@ -66,17 +66,17 @@ func NewMemo[V any](values map[client.Object]*V, fresh ...func() *V) *kopf.Memo[
 	return memo
 }
 
-// anything returns a selection for the constructors of indices and memos. No object is ever matched with it.
-func anything(op *kopf.Operator) kopf.Selection[*kopf.Unstructured] {
+// placeholderSelection returns a selection for the constructors of indices and memos. No object is ever matched with it.
+func placeholderSelection(op *kopf.Operator) kopf.Selection[*kopf.Unstructured] {
 	return kopf.ForResource(op, "v1", "configmaps")
 }
 
-// indexed returns the storage of the operator's only index.
-func indexed(op *kopf.Operator) handlers.Indexed {
-	absent, scheme := &noClient{}, runtime.NewScheme()
-	parts, err := kit.PartsOf(op, scheme, absent.client(scheme))
+// indexTarget returns the storage of the operator's only index.
+func indexTarget(op *kopf.Operator) handlers.Indexed {
+	absent, scheme := &missingClient{}, runtime.NewScheme()
+	parts, err := kit.PartsOf(op, scheme, absent.newClient(scheme))
 	if err != nil || len(parts.Handlers) != 1 {
-		mistake("NewIndex: %d handlers, %v", len(parts.Handlers), err)
+		panicMisuse("NewIndex: %d handlers, %v", len(parts.Handlers), err)
 	}
 	return parts.Handlers[0].Index.Into
 }

@@ -29,7 +29,7 @@ var errKilled = errors.New("the operator was killed")
 func (r *Runner) Kill() {
 	// A killed operator must not fail the test at its end.
 	r.told = true
-	r.gate.shut()
+	r.gate.blockAll()
 	if r.kill != nil {
 		r.kill()
 	}
@@ -44,11 +44,11 @@ type gate struct {
 
 func newGate() *gate { return &gate{killed: make(chan struct{}), released: make(chan struct{})} }
 
-// shut blocks everything from now on. Further calls have no effect.
-func (g *gate) shut() { g.once.Do(func() { close(g.killed) }) }
+// blockAll blocks everything from now on. Further calls have no effect.
+func (g *gate) blockAll() { g.once.Do(func() { close(g.killed) }) }
 
-// release ends the blocked goroutines, with an error, so that they do not outlive the test.
-func (g *gate) release() { g.again.Do(func() { close(g.released) }) }
+// releaseBlocked ends the blocked goroutines, with an error, so that they do not outlive the test.
+func (g *gate) releaseBlocked() { g.again.Do(func() { close(g.released) }) }
 
 // isShut reports whether the operator was killed. It never blocks.
 func (g *gate) isShut() bool {
@@ -60,9 +60,9 @@ func (g *gate) isShut() bool {
 	}
 }
 
-// pass returns nil at once unless the operator was killed. In that case, it blocks until the release and returns an
+// waitIfShut returns nil at once unless the operator was killed. In that case, it blocks until the release and returns an
 // error.
-func (g *gate) pass() error {
+func (g *gate) waitIfShut() error {
 	if !g.isShut() {
 		return nil
 	}
@@ -70,24 +70,24 @@ func (g *gate) pass() error {
 	return errKilled
 }
 
-// around returns a transport that blocks writes before and after the request, and the events of watches. Plain reads
+// wrapRoundTrip returns a transport that blocks writes before and after the request, and the events of watches. Plain reads
 // pass: their caller can hold a mutex, and waiting for a mutex would stop virtual time.
-func (g *gate) around(next http.RoundTripper) http.RoundTripper {
+func (g *gate) wrapRoundTrip(next http.RoundTripper) http.RoundTripper {
 	return roundTrip(func(r *http.Request) (*http.Response, error) {
-		if verbOf(r) == "" {
+		if writeVerbOf(r) == "" {
 			response, err := next.RoundTrip(r)
 			if err == nil && r.URL.Query().Has("watch") {
-				response.Body = gated{body: response.Body, gate: g}
+				response.Body = gatedBody{body: response.Body, gate: g}
 			}
 			return response, err
 		}
-		if err := g.pass(); err != nil {
+		if err := g.waitIfShut(); err != nil {
 			return nil, err
 		}
 		response, err := next.RoundTrip(r)
 		// The operator was killed while the request was in progress. The server may have executed it, but the operator
 		// must not see the response.
-		if killed := g.pass(); killed != nil {
+		if killed := g.waitIfShut(); killed != nil {
 			if err == nil {
 				_ = response.Body.Close()
 			}
@@ -97,9 +97,9 @@ func (g *gate) around(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// log returns a writer that discards the lines of a killed operator. It does not block: loggers hold a mutex while they
+// wrapLogWriter returns a writer that discards the lines of a killed operator. It does not block: loggers hold a mutex while they
 // write.
-func (g *gate) log(to io.Writer) io.Writer {
+func (g *gate) wrapLogWriter(to io.Writer) io.Writer {
 	return writerFunc(func(p []byte) (int, error) {
 		if g.isShut() {
 			return len(p), nil
@@ -108,37 +108,37 @@ func (g *gate) log(to io.Writer) io.Writer {
 	})
 }
 
-// observer returns an observer that blocks before and after the calls of handlers.
-func (g *gate) observer(next handlers.Observer) handlers.Observer {
+// wrapObserver returns an observer that blocks before and after the calls of handlers.
+func (g *gate) wrapObserver(next handlers.Observer) handlers.Observer {
 	return func(ctx context.Context, call *handlers.Invocation) (context.Context, func(string, error)) {
-		if g.pass() != nil {
+		if g.waitIfShut() != nil {
 			return ctx, func(string, error) {}
 		}
 		observed, ended := next(ctx, call)
 		return observed, func(outcome string, err error) {
-			if g.pass() != nil {
+			if g.waitIfShut() != nil {
 				return
 			}
 			ended(outcome, err)
-			_ = g.pass() // the observed end can itself kill the operator
+			_ = g.waitIfShut() // the observed end can itself kill the operator
 		}
 	}
 }
 
-// gated is the response body of a watch.
-type gated struct {
+// gatedBody is the response body of a watch.
+type gatedBody struct {
 	body io.ReadCloser
 	gate *gate
 }
 
 // Read blocks after a kill, even if an event has already arrived.
-func (b gated) Read(p []byte) (int, error) {
+func (b gatedBody) Read(p []byte) (int, error) {
 	n, err := b.body.Read(p)
-	if killed := b.gate.pass(); killed != nil {
+	if killed := b.gate.waitIfShut(); killed != nil {
 		return 0, killed
 	}
 	return n, err
 }
 
 // Close closes the body. It does not block.
-func (b gated) Close() error { return b.body.Close() }
+func (b gatedBody) Close() error { return b.body.Close() }

@@ -23,26 +23,26 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// diary collects notes of the handlers of running and killed operators.
-type diary struct {
+// handlerNotes collects notes of the handlers of running and killed operators.
+type handlerNotes struct {
 	mu   sync.Mutex
 	told []string
 }
 
-func (d *diary) tell(what string) {
+func (d *handlerNotes) add(what string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.told = append(d.told, what)
 }
 
-func (d *diary) read() []string {
+func (d *handlerNotes) list() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return slices.Clone(d.told)
 }
 
-// labeller returns an operator that labels config maps twice, with a minute in between, and notes each step.
-func labeller(told *diary) *kopf.Operator {
+// newLabellingOperator returns an operator that labels config maps twice, with a minute in between, and notes each step.
+func newLabellingOperator(told *handlerNotes) *kopf.Operator {
 	op := kopf.New("labeller.example.org")
 	maps := kopf.For(op, &corev1.ConfigMap{})
 	maps.OnCreate("label", func(ctx context.Context, c *kopf.Change[*corev1.ConfigMap]) error {
@@ -51,18 +51,18 @@ func labeller(told *diary) *kopf.Operator {
 		if err := c.Client.Patch(ctx, c.Object, base); err != nil {
 			return err
 		}
-		told.tell("between")
+		told.add("between")
 		select {
 		case <-ctx.Done():
-			told.tell("cancelled")
+			told.add("cancelled")
 			return ctx.Err()
 		case <-time.After(time.Minute):
 		}
-		told.tell("after")
+		told.add("after")
 		base = client.MergeFrom(c.Object.DeepCopy())
 		c.Object.Labels["second"] = "yes"
 		err := c.Client.Patch(ctx, c.Object, base)
-		told.tell("answered")
+		told.add("answered")
 		return err
 	})
 	return op
@@ -70,9 +70,9 @@ func labeller(told *diary) *kopf.Operator {
 
 func TestKill(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server, told := memapi.New(), &diary{}
-		got := judge(t, func(t testing.TB) {
-			r := facadetest.Start(t, labeller(told), facadetest.Against(memapi.Config(server)))
+		server, told := memapi.New(), &handlerNotes{}
+		got := failuresOf(t, func(t testing.TB) {
+			r := facadetest.Start(t, newLabellingOperator(told), facadetest.Against(memapi.Config(server)))
 			r.Ready()
 			createConfigMap(t, server, "one")
 			time.Sleep(30 * time.Second)
@@ -80,7 +80,7 @@ func TestKill(t *testing.T) {
 			r.Kill()
 			createConfigMap(t, server, "two")
 			time.Sleep(time.Hour)
-			if got, want := told.read(), []string{"between", "after"}; !slices.Equal(got, want) {
+			if got, want := told.list(), []string{"between", "after"}; !slices.Equal(got, want) {
 				t.Errorf("Kill must not cancel a context or answer a request: got %q, want %q", got, want)
 			}
 			if calls := r.Calls(); len(calls) != 1 || calls[0].Outcome != "" {
@@ -88,7 +88,7 @@ func TestKill(t *testing.T) {
 			}
 			var one corev1.ConfigMap
 			key := client.ObjectKeyFromObject(configMap("one"))
-			if err := people(t, server).Get(t.Context(), key, &one); err != nil {
+			if err := newUserClient(t, server).Get(t.Context(), key, &one); err != nil {
 				t.Errorf("reading the object: %v", err)
 			}
 			if one.Labels["first"] == "" || one.Labels["second"] != "" {
@@ -109,16 +109,16 @@ func TestKill(t *testing.T) {
 	})
 }
 
-func TestAnotherOneAfterAKill(t *testing.T) {
+func TestRestartAfterKill(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server, told := memapi.New(), &diary{}
-		got := judge(t, func(t testing.TB) {
-			first := facadetest.Start(t, labeller(told), facadetest.Against(memapi.Config(server)))
+		server, told := memapi.New(), &handlerNotes{}
+		got := failuresOf(t, func(t testing.TB) {
+			first := facadetest.Start(t, newLabellingOperator(told), facadetest.Against(memapi.Config(server)))
 			first.Ready()
 			createConfigMap(t, server, "one")
 			time.Sleep(30 * time.Second)
 			first.Kill()
-			second := facadetest.Start(t, labeller(told), facadetest.Against(memapi.Config(server)))
+			second := facadetest.Start(t, newLabellingOperator(told), facadetest.Against(memapi.Config(server)))
 			second.Settle(time.Hour, 24*time.Hour)
 			if calls := second.Calls(); len(calls) != 1 || calls[0].Outcome != "success" || calls[0].Attempt != 1 {
 				t.Errorf("the next operator must repeat the attempt that was cut off: %v", calls)
@@ -130,23 +130,23 @@ func TestAnotherOneAfterAKill(t *testing.T) {
 	})
 }
 
-// killing is a connection that kills the operator when it discovers an API group. Controller-runtime holds a lock of
+// killingTransport is a connection that kills the operator when it discovers an API group. Controller-runtime holds a lock of
 // its RESTMapper during that request.
-type killing struct {
+type killingTransport struct {
 	through http.RoundTripper
 	group   string
 	kill    func()
 }
 
-func (k *killing) RoundTrip(r *http.Request) (*http.Response, error) {
+func (k *killingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.URL.Path == "/apis/"+k.group {
 		k.kill()
 	}
 	return k.through.RoundTrip(r)
 }
 
-// creators returns an operator that creates a deployment for the config map "one", and a second later a role for "two".
-func creators(told *diary) *kopf.Operator {
+// newCreatingOperator returns an operator that creates a deployment for the config map "one", and a second later a role for "two".
+func newCreatingOperator(told *handlerNotes) *kopf.Operator {
 	op := kopf.New("creators.example.org")
 	maps := kopf.For(op, &corev1.ConfigMap{})
 	maps.OnCreate("make", func(ctx context.Context, c *kopf.Change[*corev1.ConfigMap]) error {
@@ -157,10 +157,10 @@ func creators(told *diary) *kopf.Operator {
 			child = &rbacv1.Role{ObjectMeta: meta}
 		}
 		if err := c.Client.Get(ctx, client.ObjectKeyFromObject(child), child); apierrors.IsNotFound(err) {
-			told.tell(c.Object.Name + " reads")
+			told.add(c.Object.Name + " reads")
 		}
 		err := c.Client.Create(ctx, child)
-		told.tell(c.Object.Name + " creates")
+		told.add(c.Object.Name + " creates")
 		return err
 	})
 	return op
@@ -168,22 +168,22 @@ func creators(told *diary) *kopf.Operator {
 
 func TestKillDuringDiscovery(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server, told := memapi.New(), &diary{}
-		got := judge(t, func(t testing.TB) {
-			way := &killing{through: server, group: "apps/v1"}
-			r := facadetest.Start(t, creators(told), facadetest.Against(memapi.Config(way)))
+		server, told := memapi.New(), &handlerNotes{}
+		got := failuresOf(t, func(t testing.TB) {
+			way := &killingTransport{through: server, group: "apps/v1"}
+			r := facadetest.Start(t, newCreatingOperator(told), facadetest.Against(memapi.Config(way)))
 			way.kill = r.Kill
 			r.Ready()
 			createConfigMap(t, server, "two")
 			time.Sleep(time.Millisecond)
 			createConfigMap(t, server, "one")
 			time.Sleep(time.Hour)
-			if got, want := told.read(), []string{"one reads", "two reads"}; !slices.Equal(got, want) {
+			if got, want := told.list(), []string{"one reads", "two reads"}; !slices.Equal(got, want) {
 				t.Errorf("reads must be answered, writes must not: got %q, want %q", got, want)
 			}
 			for _, child := range []client.Object{&appsv1.Deployment{}, &rbacv1.Role{}} {
 				key := client.ObjectKey{Namespace: "default", Name: "one"}
-				if err := people(t, server).Get(t.Context(), key, child); !apierrors.IsNotFound(err) {
+				if err := newUserClient(t, server).Get(t.Context(), key, child); !apierrors.IsNotFound(err) {
 					t.Errorf("a write of a killed operator must not arrive: %T: %v", child, err)
 				}
 			}
@@ -197,7 +197,7 @@ func TestKillDuringDiscovery(t *testing.T) {
 func TestKilledOperatorLogsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
-		got := judge(t, func(t testing.TB) {
+		got := failuresOf(t, func(t testing.TB) {
 			op := kopf.New("talker.example.org")
 			kopf.For(op, &corev1.ConfigMap{}).OnCreate("talk", func(
 				ctx context.Context, _ *kopf.Change[*corev1.ConfigMap],

@@ -11,34 +11,34 @@ import (
 // handlers. It leaves out their first letter, which is a capital in only one of them.
 const inPlaceMessage = "andler changed its copy of the object"
 
-// listener forwards log lines to another sink, and records changes in place. The log is the only place where an
+// inPlaceSink forwards log lines to another sink, and records changes in place. The log is the only place where an
 // operator reports these.
-type listener struct {
+type inPlaceSink struct {
 	to   logr.LogSink // nil discards the lines
 	lost func(fields []string)
 }
 
-var _ logr.LogSink = listener{}
+var _ logr.LogSink = inPlaceSink{}
 
-// listening returns a context with a logger that records changes in place for the test. Lines go on to the logger of
+// withListener returns a context with a logger that records changes in place for the test. Lines go on to the logger of
 // the context.
-func listening(ctx context.Context, r *recorder) context.Context {
+func withListener(ctx context.Context, r *recorder) context.Context {
 	log, err := logr.FromContext(ctx)
 	if err != nil {
 		log = logr.Discard()
 	}
-	return logr.NewContext(ctx, logr.New(listener{to: log.GetSink(), lost: r.lost}))
+	return logr.NewContext(ctx, logr.New(inPlaceSink{to: log.GetSink(), lost: r.recordInPlaceFields}))
 }
 
 // Init does nothing: the inner sink was initialized by its own logger.
-func (l listener) Init(logr.RuntimeInfo) {}
+func (l inPlaceSink) Init(logr.RuntimeInfo) {}
 
 // Enabled returns true for level 0 even if the inner sink is off, because warnings about changes in place have this
 // level.
-func (l listener) Enabled(level int) bool { return level == 0 || l.to != nil && l.to.Enabled(level) }
+func (l inPlaceSink) Enabled(level int) bool { return level == 0 || l.to != nil && l.to.Enabled(level) }
 
 // Info records the fields of a change in place, and forwards the line.
-func (l listener) Info(level int, message string, values ...any) {
+func (l inPlaceSink) Info(level int, message string, values ...any) {
 	if strings.Contains(message, inPlaceMessage) {
 		for i := 1; i < len(values); i += 2 {
 			if fields, ok := values[i].([]string); ok && values[i-1] == "fields" {
@@ -52,14 +52,14 @@ func (l listener) Info(level int, message string, values ...any) {
 }
 
 // Error forwards the line.
-func (l listener) Error(err error, message string, values ...any) {
+func (l inPlaceSink) Error(err error, message string, values ...any) {
 	if l.to != nil {
 		l.to.Error(err, message, values...)
 	}
 }
 
 // WithValues returns a sink whose inner sink has the values. The recorded lines do not need them.
-func (l listener) WithValues(values ...any) logr.LogSink {
+func (l inPlaceSink) WithValues(values ...any) logr.LogSink {
 	if l.to != nil {
 		l.to = l.to.WithValues(values...)
 	}
@@ -67,7 +67,7 @@ func (l listener) WithValues(values ...any) logr.LogSink {
 }
 
 // WithName returns a sink whose inner sink has the longer name.
-func (l listener) WithName(name string) logr.LogSink {
+func (l inPlaceSink) WithName(name string) logr.LogSink {
 	if l.to != nil {
 		l.to = l.to.WithName(name)
 	}

@@ -9,16 +9,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// mapped is a client that also maps the kinds of its scheme. The mapper of controller-runtime's fake client only maps
+// schemeMappedClient is a client that also maps the kinds of its scheme. The mapper of controller-runtime's fake client only maps
 // kinds that were added to it, so it cannot report whether other kinds are namespaced.
-type mapped struct {
+type schemeMappedClient struct {
 	client.Client
 
 	mapper meta.RESTMapper
 }
 
-// withMapper returns the client with a mapper for all kinds of its scheme.
-func withMapper(c client.Client) client.Client {
+// withSchemeMapper returns the client with a mapper for all kinds of its scheme.
+func withSchemeMapper(c client.Client) client.Client {
 	// The mapper is built on first use: that takes a while for a scheme with all kinds of Kubernetes, and only Ensure
 	// needs it.
 	byScheme := meta.NewLazyRESTMapperLoader(func() (meta.RESTMapper, error) {
@@ -26,14 +26,14 @@ func withMapper(c client.Client) client.Client {
 	})
 	// The client's own mapper takes precedence, because the scheme does not contain the real scopes.
 	known := meta.FirstHitRESTMapper{MultiRESTMapper: meta.MultiRESTMapper{c.RESTMapper(), byScheme}}
-	return mapped{c, assuming{known}}
+	return schemeMappedClient{c, lenientMapper{known}}
 }
 
-// assuming is a mapper that treats unknown kinds as namespaced, such as those of unstructured children.
-type assuming struct{ meta.RESTMapper }
+// lenientMapper is a mapper that treats unknown kinds as namespaced, such as those of unstructured children.
+type lenientMapper struct{ meta.RESTMapper }
 
 // RESTMapping returns an assumed mapping if the kind is unknown.
-func (a assuming) RESTMapping(kind schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
+func (a lenientMapper) RESTMapping(kind schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
 	mapping, err := a.RESTMapper.RESTMapping(kind, versions...)
 	if !meta.IsNoMatchError(err) || len(versions) == 0 {
 		return mapping, err
@@ -55,9 +55,9 @@ func (assumedScope) Advice() string {
 }
 
 // RESTMapper returns the extended mapper.
-func (m mapped) RESTMapper() meta.RESTMapper { return m.mapper }
+func (m schemeMappedClient) RESTMapper() meta.RESTMapper { return m.mapper }
 
 // IsObjectNamespaced uses the extended mapper, as the method of the inner client would use its own.
-func (m mapped) IsObjectNamespaced(object runtime.Object) (bool, error) {
+func (m schemeMappedClient) IsObjectNamespaced(object runtime.Object) (bool, error) {
 	return apiutil.IsObjectNamespaced(object, m.Scheme(), m.mapper)
 }

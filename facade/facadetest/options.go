@@ -13,10 +13,10 @@ import (
 
 // Option configures the call of a handler. Each constructor documents the options that it accepts, and panics for
 // others.
-type Option func(*wishes)
+type Option func(*optionValues)
 
-// wishes holds the values of all options of one constructor.
-type wishes struct {
+// optionValues holds the values of all options of one constructor.
+type optionValues struct {
 	given []string // the names of the passed options, to detect duplicates and explicit zero values
 
 	client        client.Client
@@ -32,40 +32,40 @@ type wishes struct {
 	request       *admissionv1.AdmissionRequest
 }
 
-// option returns an option that also records its name.
-func option(name string, set func(*wishes)) Option {
-	return func(w *wishes) {
+// namedOption returns an option that also records its name.
+func namedOption(name string, set func(*optionValues)) Option {
+	return func(w *optionValues) {
 		w.given = append(w.given, name)
 		set(w)
 	}
 }
 
-// newWishes applies the options. It panics if the constructor does not accept one of them, or if one is repeated.
-func newWishes(by string, given []Option, takes ...string) *wishes {
-	w := &wishes{id: "handler"}
+// newOptionValues applies the options. It panics if the constructor does not accept one of them, or if one is repeated.
+func newOptionValues(by string, given []Option, takes ...string) *optionValues {
+	w := &optionValues{id: "handler"}
 	for _, one := range given {
 		if one == nil {
-			mistake("%s: an option is nil: leave it out", by)
+			panicMisuse("%s: an option is nil: leave it out", by)
 		}
 		one(w)
 	}
 	for i, name := range w.given {
 		if !slices.Contains(takes, name) {
-			mistake("%s takes no %s: its options are %v", by, name, takes)
+			panicMisuse("%s takes no %s: its options are %v", by, name, takes)
 		}
 		if slices.Contains(w.given[:i], name) {
-			mistake("%s: %s is given twice: leave one out", by, name)
+			panicMisuse("%s: %s is given twice: leave one out", by, name)
 		}
 	}
 	return w
 }
 
-// has reports whether the test has passed the option, also with a zero value.
-func (w *wishes) has(name string) bool { return slices.Contains(w.given, name) }
+// isGiven reports whether the test has passed the option, also with a zero value.
+func (w *optionValues) isGiven(name string) bool { return slices.Contains(w.given, name) }
 
-// mistake panics with a message about a misuse of the kit. It does not need a testing.TB, and no test can take it for a
+// panicMisuse panics with a message about a misuse of the kit. It does not need a testing.TB, and no test can take it for a
 // failure of the handler.
-func mistake(format string, args ...any) { panic("facadetest: " + fmt.Sprintf(format, args...)) }
+func panicMisuse(format string, args ...any) { panic("facadetest: " + fmt.Sprintf(format, args...)) }
 
 // The names of the options, as they appear in messages.
 const (
@@ -85,54 +85,64 @@ const (
 // Client sets the client for other objects, which the handler uses as c.Client and c.APIReader. It can be
 // controller-runtime's fake client. Its scheme defines the kind of the handled object, which the client need not
 // contain. Without this option, all requests of the handler fail.
-func Client(c client.Client) Option { return option(optClient, func(w *wishes) { w.client = c }) }
+func Client(c client.Client) Option {
+	return namedOption(optClient, func(w *optionValues) { w.client = c })
+}
 
 // Owns watches children of the kinds, given by empty objects, as Selection.Owns does for the operator. kopf.WaitFor
 // then sees the children that exist in the [Client] when the handler is called. The next call of the handler sees later
 // changes.
-func Owns(kinds ...client.Object) Option { return option(optOwns, func(w *wishes) { w.owns = kinds }) }
+func Owns(kinds ...client.Object) Option {
+	return namedOption(optOwns, func(w *optionValues) { w.owns = kinds })
+}
 
 // Watches watches all objects of the kinds, as Selection.Watches does for the operator. See [Owns].
 func Watches(kinds ...client.Object) Option {
-	return option(optWatches, func(w *wishes) { w.watches = kinds })
+	return namedOption(optWatches, func(w *optionValues) { w.watches = kinds })
 }
 
 // ID sets the handler id, under which the result is stored. Default: "handler".
-func ID(id string) Option { return option(optID, func(w *wishes) { w.id = id }) }
+func ID(id string) Option { return namedOption(optID, func(w *optionValues) { w.id = id }) }
 
 // Old sets the object as it was last handled; its status is ignored. For an admission, it is the stored object. Its
 // type must be that of the object.
-func Old(object client.Object) Option { return option(optOld, func(w *wishes) { w.old = object }) }
+func Old(object client.Object) Option {
+	return namedOption(optOld, func(w *optionValues) { w.old = object })
+}
 
 // Field sets the field of the handler, as with OnField, and its values. The value before is set in Old, which otherwise
 // equals the object by default, and the value after in the object. Nil means that the field is absent. Other values
 // must encode to JSON.
 func Field(path string, before, after any) Option {
-	return option(optField, func(w *wishes) { w.field, w.before, w.after = path, before, after })
+	return namedOption(optField, func(w *optionValues) { w.field, w.before, w.after = path, before, after })
 }
 
 // Reason sets the reason why the object is handled. Default: a deletion if the object has a deletionTimestamp, an
 // update with [Old] or [Field], else a creation. With kopf.ReasonDelete, the object gets a deletionTimestamp. With
 // kopf.ReasonDelete or kopf.ReasonResume, Old equals the object by default.
 func Reason(reason kopf.Reason) Option {
-	return option(optReason, func(w *wishes) { w.reason = reason })
+	return namedOption(optReason, func(w *optionValues) { w.reason = reason })
 }
 
 // Retry sets the number of earlier calls of the handler. Default: none. It counts for kopf.Retries.
-func Retry(retries int) Option { return option(optRetry, func(w *wishes) { w.retry = retries }) }
+func Retry(retries int) Option {
+	return namedOption(optRetry, func(w *optionValues) { w.retry = retries })
+}
 
 // Started sets the time when the handler was first due. Default: now. It counts for kopf.Timeout.
-func Started(at time.Time) Option { return option(optStarted, func(w *wishes) { w.started = at }) }
+func Started(at time.Time) Option {
+	return namedOption(optStarted, func(w *optionValues) { w.started = at })
+}
 
 // Stopping stops a background function from the start of its call, with the reason kopf.ErrDeleted, kopf.ErrUnmatched,
 // kopf.ErrPaused or kopf.ErrExiting. To stop it later, see [Task.Stop].
 func Stopping(reason error) Option {
-	return option(optStopping, func(w *wishes) { w.stopping = reason })
+	return namedOption(optStopping, func(w *optionValues) { w.stopping = reason })
 }
 
 // Request sets fields of the admission request: Operation, DryRun, UserInfo, SubResource, and Name and Namespace if
 // they differ from the object's. All other fields are made from the objects. Default: an update with [Old], else a
 // creation.
 func Request(r admissionv1.AdmissionRequest) Option {
-	return option(optRequest, func(w *wishes) { w.request = &r })
+	return namedOption(optRequest, func(w *optionValues) { w.request = &r })
 }

@@ -67,23 +67,23 @@ type Posted struct {
 	Reason, Message string
 }
 
-// conclude copies the outcome of the attempt. The attempt is nil if the engine has not reached the handler.
-func (o *Outcome[T]) conclude(a *execution.Attempt) {
+// applyAttempt copies the outcome of the attempt. The attempt is nil if the engine has not reached the handler.
+func (o *Outcome[T]) applyAttempt(a *execution.Attempt) {
 	if a == nil {
 		return
 	}
-	o.Final, o.Result = a.Outcome.Final, a.Result()
+	o.Final, o.Result = a.Outcome.Final, a.ResultToWrite()
 	if a.Outcome.Delay != nil {
 		o.Delay = *a.Outcome.Delay
 	}
 	o.Awaited = a.Outcome.Awaited.Child
 	// Both errors are relevant for a test: the operator only logs the ignored one.
-	o.add(a.Outcome.Err)
-	o.add(a.Outcome.Ignored)
+	o.joinError(a.Outcome.Err)
+	o.joinError(a.Outcome.Ignored)
 }
 
-// add joins an error to Err, unless Err contains it already.
-func (o *Outcome[T]) add(err error) {
+// joinError joins an error to Err, unless Err contains it already.
+func (o *Outcome[T]) joinError(err error) {
 	switch {
 	case err == nil, o.Err != nil && errors.Is(o.Err, err):
 	case o.Err == nil:

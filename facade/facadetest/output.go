@@ -16,8 +16,8 @@ type output struct {
 
 func newOutput() *output { return &output{more: make(chan struct{})} }
 
-// stream returns a writer for one of the two streams. It also appends to the interleaved output.
-func (o *output) stream(own *bytes.Buffer) io.Writer {
+// streamWriter returns a writer for one of the two streams. It also appends to the interleaved output.
+func (o *output) streamWriter(own *bytes.Buffer) io.Writer {
 	return writerFunc(func(p []byte) (int, error) {
 		o.mu.Lock()
 		defer o.mu.Unlock()
@@ -29,25 +29,25 @@ func (o *output) stream(own *bytes.Buffer) io.Writer {
 	})
 }
 
-// text returns the content of a stream.
-func (o *output) text(of *bytes.Buffer) string {
+// streamText returns the content of a stream.
+func (o *output) streamText(of *bytes.Buffer) string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return of.String()
 }
 
-// has reports whether the output contains the text. It also returns a channel that is closed by the next write. Both
+// containsText reports whether the output contains the text. It also returns a channel that is closed by the next write. Both
 // are taken under one lock, so that no write between the check and the wait is missed.
-func (o *output) has(text string) (bool, <-chan struct{}) {
+func (o *output) containsText(text string) (bool, <-chan struct{}) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return strings.Contains(o.all.String(), text), o.more
 }
 
-// tail returns the last lines of the output, for messages.
-func (o *output) tail() string {
+// lastLines returns the last lines of the output, for messages.
+func (o *output) lastLines() string {
 	const most = 20
-	lines := strings.Split(strings.TrimRight(o.text(&o.all), "\n"), "\n")
+	lines := strings.Split(strings.TrimRight(o.streamText(&o.all), "\n"), "\n")
 	return strings.Join(lines[max(0, len(lines)-most):], "\n")
 }
 

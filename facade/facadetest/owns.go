@@ -17,18 +17,18 @@ const unwatchedMessage = "are not watched: register Owns"
 // errUnwatched is added to that error: in a test, the operator may watch the kind, and only the option is missing.
 var errUnwatched = errors.New("facadetest: if the operator does so, pass facadetest.Owns with the kind to NewChange")
 
-// own registers the kinds of the [Owns] and [Watches] options, as the operator does.
-func (t *trial[T]) own(selection kopf.Selection[T]) {
+// registerChildKinds registers the kinds of the [Owns] and [Watches] options, as the operator does.
+func (t *trial[T]) registerChildKinds(selection kopf.Selection[T]) {
 	for _, name := range []string{optOwns, optWatches} {
-		if t.wishes.has(name) && t.wishes.client == nil {
-			mistake("%s: %s says which objects are watched, and Client has them: pass both", t.by, name)
+		if t.wishes.isGiven(name) && t.wishes.client == nil {
+			panicMisuse("%s: %s says which objects are watched, and Client has them: pass both", t.by, name)
 		}
 	}
 	for _, kind := range t.watchedKinds(optOwns, t.wishes.owns) {
-		selection.Owns(emptyOf(kind))
+		selection.Owns(emptyObjectOf(kind))
 	}
 	for _, kind := range t.watchedKinds(optWatches, t.wishes.watches) {
-		selection.Watches(emptyOf(kind))
+		selection.Watches(emptyObjectOf(kind))
 	}
 }
 
@@ -37,27 +37,27 @@ func (t *trial[T]) own(selection kopf.Selection[T]) {
 func (t *trial[T]) watchedKinds(by string, given []client.Object) (all []schema.GroupVersionKind) {
 	for _, object := range given {
 		if object == nil {
-			mistake("%s: %s: a kind is nil: give an empty object of it, such as &appsv1.Deployment{}", t.by, by)
+			panicMisuse("%s: %s: a kind is nil: give an empty object of it, such as &appsv1.Deployment{}", t.by, by)
 		}
 		kind := kindOf(t.by+": "+by, object, t.wishes.client.Scheme())
 		if kind.Group == unknownGroup {
-			mistake("%s: %s: the scheme of the client does not know a %T: add it there", t.by, by, object)
+			panicMisuse("%s: %s: the scheme of the client does not know a %T: add it there", t.by, by, object)
 		}
 		all = append(all, kind)
 	}
 	return all
 }
 
-// emptyOf returns the argument for Selection.Owns.
-func emptyOf(kind schema.GroupVersionKind) *unstructured.Unstructured {
+// emptyObjectOf returns the argument for Selection.Owns.
+func emptyObjectOf(kind schema.GroupVersionKind) *unstructured.Unstructured {
 	empty := &unstructured.Unstructured{}
 	empty.SetGroupVersionKind(kind)
 	return empty
 }
 
-// unwatched returns a hint for the test if the error is about an unwatched kind, else nil. The error has no exported
+// unwatchedKindHint returns a hint for the test if the error is about an unwatched kind, else nil. The error has no exported
 // value to compare with, so its text is searched.
-func unwatched(err error) error {
+func unwatchedKindHint(err error) error {
 	if err == nil || !strings.Contains(err.Error(), unwatchedMessage) {
 		return nil
 	}

@@ -19,8 +19,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest"
 )
 
-// serve creates a deployment and waits until it is available.
-func serve(ctx context.Context, c *DatabaseChange) error {
+// ensureDeployment creates a deployment and waits until it is available.
+func ensureDeployment(ctx context.Context, c *DatabaseChange) error {
 	server := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: c.Object.Name}}
 	if err := c.Ensure(ctx, server); err != nil {
 		return err
@@ -33,8 +33,8 @@ func serve(ctx context.Context, c *DatabaseChange) error {
 	return nil
 }
 
-// start acts as the controller of deployments: it makes the deployment available.
-func start(t *testing.T, cluster client.Client, name string) {
+// markAvailable acts as the controller of deployments: it makes the deployment available.
+func markAvailable(t *testing.T, cluster client.Client, name string) {
 	t.Helper()
 	var server appsv1.Deployment
 	if err := cluster.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: name}, &server); err != nil {
@@ -46,15 +46,15 @@ func start(t *testing.T, cluster client.Client, name string) {
 	}
 }
 
-func clusterOfServers() client.Client {
+func newDeploymentClient() client.Client {
 	return fake.NewClientBuilder().WithStatusSubresource(&appsv1.Deployment{}).Build()
 }
 
 func TestWaitFor(t *testing.T) {
-	cluster := clusterOfServers()
+	cluster := newDeploymentClient()
 	c := facadetest.NewChange(orders(), facadetest.Client(cluster), facadetest.Owns(&appsv1.Deployment{}))
 	for range 2 { // in the second call, the child exists but is not available
-		got := c.Call(t.Context(), serve, kopf.Timeout(15*time.Minute))
+		got := c.Call(t.Context(), ensureDeployment, kopf.Timeout(15*time.Minute))
 		if got.Awaited != "Deployment.apps orders" || got.Final || got.Object.Status.Host != "" {
 			t.Errorf("the handler must wait for the deployment: got %+v", got)
 		}
@@ -63,20 +63,20 @@ func TestWaitFor(t *testing.T) {
 		}
 		contains(t, errorText(got.Err), "waits for Deployment.apps orders")
 	}
-	start(t, cluster, "orders")
-	got := c.Call(t.Context(), serve, kopf.Timeout(15*time.Minute))
+	markAvailable(t, cluster, "orders")
+	got := c.Call(t.Context(), ensureDeployment, kopf.Timeout(15*time.Minute))
 	if got.Err != nil || !got.Final || got.Awaited != "" || got.Object.Status.Host != "orders" {
 		t.Errorf("the handler must finish when the deployment is available: got %+v", got)
 	}
 }
 
-func TestTheEndOfAWait(t *testing.T) {
+func TestWaitTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := facadetest.NewChange(orders(), facadetest.Client(clusterOfServers()),
+		c := facadetest.NewChange(orders(), facadetest.Client(newDeploymentClient()),
 			facadetest.Owns(&appsv1.Deployment{}))
-		got := c.Call(t.Context(), serve)
+		got := c.Call(t.Context(), ensureDeployment)
 		time.Sleep(got.Delay)
-		got = c.Call(t.Context(), serve)
+		got = c.Call(t.Context(), ensureDeployment)
 		if !got.Final || !errors.Is(got.Err, kopf.ErrWaitTimeout) || got.Awaited != "" {
 			t.Errorf("the wait must end with ErrWaitTimeout: got %+v", got)
 		}
@@ -84,10 +84,10 @@ func TestTheEndOfAWait(t *testing.T) {
 }
 
 func TestSubHandlersWait(t *testing.T) {
-	cluster := clusterOfServers()
+	cluster := newDeploymentClient()
 	c := facadetest.NewChange(orders(), facadetest.Client(cluster), facadetest.Owns(&appsv1.Deployment{}))
 	both := func(_ context.Context, c *DatabaseChange) error {
-		c.Sub("server", serve)
+		c.Sub("server", ensureDeployment)
 		c.Sub("users", func(context.Context, *DatabaseChange) error { return nil })
 		return nil
 	}
@@ -95,15 +95,15 @@ func TestSubHandlersWait(t *testing.T) {
 	if got.Awaited != "Deployment.apps orders" || got.Subs[0].State != kopf.SubPending || got.Final {
 		t.Errorf("a waiting sub-handler must keep the handler waiting: got %+v", got)
 	}
-	start(t, cluster, "orders")
+	markAvailable(t, cluster, "orders")
 	got = c.Call(t.Context(), both)
 	if got.Err != nil || !got.Final || got.Subs[0].State != kopf.SubSucceeded || got.Subs[1].Called {
 		t.Errorf("only the sub-handler that waited must be called: got %+v", got)
 	}
 }
 
-func TestWaitsThatCannotBe(t *testing.T) {
-	got := facadetest.NewChange(orders(), facadetest.Client(clusterOfServers())).Call(t.Context(), serve)
+func TestInvalidWaits(t *testing.T) {
+	got := facadetest.NewChange(orders(), facadetest.Client(newDeploymentClient())).Call(t.Context(), ensureDeployment)
 	contains(t, errorText(got.Err), "register Owns", "pass facadetest.Owns")
 	if !got.Final || got.Awaited != "" {
 		t.Errorf("a wait without Owns must fail permanently: got %+v", got)
@@ -120,10 +120,10 @@ func TestWaitsThatCannotBe(t *testing.T) {
 
 // TestWaitForWhatWasDeleted shows that the wait sees that the handler itself has deleted the child.
 func TestWaitForWhatWasDeleted(t *testing.T) {
-	cluster := clusterOfServers()
+	cluster := newDeploymentClient()
 	c := facadetest.NewChange(orders(), facadetest.Client(cluster), facadetest.Owns(&appsv1.Deployment{}))
-	c.Call(t.Context(), serve)
-	start(t, cluster, "orders")
+	c.Call(t.Context(), ensureDeployment)
+	markAvailable(t, cluster, "orders")
 	got := c.Call(t.Context(), func(ctx context.Context, c *DatabaseChange) error {
 		server := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "orders"}}
 		if err := c.Client.Delete(ctx, server); err != nil {

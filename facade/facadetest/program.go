@@ -38,35 +38,35 @@ func Build(t testing.TB, pkg string) string {
 // An exit code other than 0 is an error of the [Runner], and fails the test like an error of [Start].
 func StartProgram(t testing.TB, program string, options ...RunnerOption) *Runner {
 	t.Helper()
-	o := collect(options)
+	o := collectOptions(options)
 	command := exec.Command(program, o.args...) //nolint:gosec,noctx // what the test says; it is stopped by a signal
 	command.Env = append(os.Environ(), o.env...)
 	if o.settings.Config != nil {
-		command.Env = append(command.Env, "KUBECONFIG="+kubeconfig(t, o.settings.Config))
+		command.Env = append(command.Env, "KUBECONFIG="+writeKubeconfig(t, o.settings.Config))
 	}
 	r := newRunner(t, "the program "+program, o)
-	command.Stdout, command.Stderr = r.output.stream(&r.output.out), r.output.stream(&r.output.errs)
+	command.Stdout, command.Stderr = r.output.streamWriter(&r.output.out), r.output.streamWriter(&r.output.errs)
 	command.WaitDelay = lastWords
 	// Errors of the signals are ignored: the process has ended already.
 	r.ask = func() { _ = command.Process.Signal(syscall.SIGTERM) }
 	r.kill = func() { _ = command.Process.Kill() }
-	r.give = func() string { return r.quit(command.Process) }
+	r.give = func() string { return r.killWithStacks(command.Process) }
 	// The runner must end here, as its cleanup waits for the end. It must not report the error a second time.
 	if err := command.Start(); err != nil {
 		r.told = true
 		r.ask = func() {}
-		r.end(-1, err)
+		r.recordEnd(-1, err)
 		t.Fatalf("facadetest: starting %s: %v", program, err)
 	}
 	go func() {
 		err := command.Wait()
-		r.end(command.ProcessState.ExitCode(), err)
+		r.recordEnd(command.ProcessState.ExitCode(), err)
 	}()
 	return r
 }
 
-// quit sends SIGQUIT, so that a Go program prints its goroutines, and kills the process if it still runs after that.
-func (r *Runner) quit(process *os.Process) string {
+// killWithStacks sends SIGQUIT, so that a Go program prints its goroutines, and kills the process if it still runs after that.
+func (r *Runner) killWithStacks(process *os.Process) string {
 	_ = process.Signal(syscall.SIGQUIT)
 	timer := time.NewTimer(lastWords)
 	defer timer.Stop()
@@ -79,9 +79,9 @@ func (r *Runner) quit(process *os.Process) string {
 	return "killed; its last words are at the end of its output, all goroutines if it is a program of Go"
 }
 
-// kubeconfig writes a kubeconfig file for the connection and returns its path. The file is removed at the end of the
+// writeKubeconfig writes a kubeconfig file for the connection and returns its path. The file is removed at the end of the
 // test.
-func kubeconfig(t testing.TB, config *rest.Config) string {
+func writeKubeconfig(t testing.TB, config *rest.Config) string {
 	t.Helper()
 	// A transport is a Go value of this process, such as the API server in memory.
 	if config.Transport != nil {

@@ -37,7 +37,7 @@ func TestBeingAProgram(*testing.T) {
 	os.Exit(3)
 }
 
-func startMyself(t testing.TB, manner string, options ...facadetest.RunnerOption) *facadetest.Runner {
+func startTestProgram(t testing.TB, manner string, options ...facadetest.RunnerOption) *facadetest.Runner {
 	t.Helper()
 	return facadetest.StartProgram(t, os.Args[0], append(options,
 		facadetest.Args("-test.run=^TestBeingAProgram$", "last"), facadetest.Env("FACADETEST_MANNER="+manner),
@@ -45,7 +45,7 @@ func startMyself(t testing.TB, manner string, options ...facadetest.RunnerOption
 }
 
 func TestAProgram(t *testing.T) {
-	r := startMyself(t, "obedient", facadetest.Against(&rest.Config{Host: "https://there.example.org"}))
+	r := startTestProgram(t, "obedient", facadetest.Against(&rest.Config{Host: "https://there.example.org"}))
 	r.Await("at work: last", time.Minute)
 	if err := r.Stop(); err != nil || r.ExitCode() != 0 {
 		t.Errorf("an obedient program must end without an error: %v, exit code %d", err, r.ExitCode())
@@ -68,13 +68,13 @@ func TestProgramsThatFail(t *testing.T) {
 	}{
 		"Failing": {
 			reason: "an exit code that the test does not check fails the test",
-			test:   func(t testing.TB) { <-startMyself(t, "failing").Ended() },
+			test:   func(t testing.TB) { <-startTestProgram(t, "failing").Ended() },
 			want:   []string{"has ended by itself: exit status 3", "at work: last"},
 		},
 		"Stubborn": {
 			reason: "a process that ignores the signal is killed and reported",
 			test: func(t testing.TB) {
-				startMyself(t, "stubborn", facadetest.StopWithin(time.Millisecond)).Await("at work", time.Minute)
+				startTestProgram(t, "stubborn", facadetest.StopWithin(time.Millisecond)).Await("at work", time.Minute)
 			},
 			want: []string{"has not stopped in 1ms: killed"},
 		},
@@ -85,18 +85,18 @@ func TestProgramsThatFail(t *testing.T) {
 		},
 		"NotReady": {
 			reason: "Ready fails for a program and suggests Await",
-			test:   func(t testing.TB) { startMyself(t, "obedient").Ready() },
+			test:   func(t testing.TB) { startTestProgram(t, "obedient").Ready() },
 			want:   []string{"call Await with a text"},
 		},
 		"NotSettled": {
 			reason: "Settle fails for a program and suggests Await",
-			test:   func(t testing.TB) { startMyself(t, "obedient").Settle(time.Hour, time.Hour) },
+			test:   func(t testing.TB) { startTestProgram(t, "obedient").Settle(time.Hour, time.Hour) },
 			want:   []string{"Settle is for operators in the process of the test: use Await"},
 		},
 		"InMemory": {
 			reason: "an API server in memory is an error for a program",
 			test: func(t testing.TB) {
-				startMyself(t, "obedient", facadetest.Against(memapi.Config(memapi.New())))
+				startTestProgram(t, "obedient", facadetest.Against(memapi.Config(memapi.New())))
 			},
 			want: []string{"a program cannot be connected to an API server in memory"},
 		},
@@ -108,7 +108,7 @@ func TestProgramsThatFail(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := judge(t, tc.test)
+			got := failuresOf(t, tc.test)
 			for _, want := range tc.want {
 				if !strings.Contains(got, want) {
 					t.Errorf("%s: the failure lacks %q:\n%s", tc.reason, want, got)

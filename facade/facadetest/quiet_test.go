@@ -17,8 +17,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// household returns an operator with handlers of most families.
-func household() *kopf.Operator {
+// newMixedOperator returns an operator with handlers of most families.
+func newMixedOperator() *kopf.Operator {
 	op := kopf.New("household.example.org")
 	op.OnStartup("open", func(context.Context, *kopf.Activity) error { return nil })
 	maps := kopf.For(op, &corev1.ConfigMap{})
@@ -36,8 +36,8 @@ func household() *kopf.Operator {
 	return op
 }
 
-// ticking returns an operator with a timer, which never comes to rest.
-func ticking() *kopf.Operator {
+// newTimerOperator returns an operator with a timer, which never comes to rest.
+func newTimerOperator() *kopf.Operator {
 	op := kopf.New("ticking.example.org")
 	kopf.For(op, &corev1.ConfigMap{}).Timer("tick", time.Minute,
 		func(context.Context, *kopf.Task[*corev1.ConfigMap]) error { return nil })
@@ -54,7 +54,7 @@ func lines[S fmt.Stringer](all []S) (texts []string) {
 func TestCallsAndWrites(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
-		r := facadetest.Start(t, household(), facadetest.Against(memapi.Config(server)))
+		r := facadetest.Start(t, newMixedOperator(), facadetest.Against(memapi.Config(server)))
 		r.Ready()
 		createConfigMap(t, server, "home")
 		r.Settle(time.Hour, 24*time.Hour)
@@ -65,7 +65,7 @@ func TestCallsAndWrites(t *testing.T) {
 			"create ConfigMap default/home: make #2: success",
 			"create ConfigMap default/home: make/bed #2: success",
 		}
-		changes, daemons := apart(r.Calls())
+		changes, daemons := splitDaemonCalls(r.Calls())
 		if diff := cmp.Diff(made, lines(changes)); diff != "" {
 			t.Errorf("the calls for a creation (-want, +got):\n%s", diff)
 		}
@@ -76,7 +76,7 @@ func TestCallsAndWrites(t *testing.T) {
 		written := len(r.Writes())
 		removeConfigMap(t, server, "home")
 		r.Settle(time.Hour, 24*time.Hour)
-		changes, daemons = apart(r.Calls())
+		changes, daemons = splitDaemonCalls(r.Calls())
 		made = append(made, "delete ConfigMap default/home: clear #1: success")
 		if diff := cmp.Diff(made, lines(changes)); diff != "" {
 			t.Errorf("the calls for a creation and a deletion (-want, +got):\n%s", diff)
@@ -99,8 +99,8 @@ func TestCallsAndWrites(t *testing.T) {
 	})
 }
 
-// apart separates the calls of daemons from the others, as they run side by side.
-func apart(all []facadetest.HandlerCall) (others, daemons []facadetest.HandlerCall) {
+// splitDaemonCalls separates the calls of daemons from the others, as they run side by side.
+func splitDaemonCalls(all []facadetest.HandlerCall) (others, daemons []facadetest.HandlerCall) {
 	for _, c := range all {
 		if c.Handler == "watch" {
 			daemons = append(daemons, c)
@@ -111,7 +111,7 @@ func apart(all []facadetest.HandlerCall) (others, daemons []facadetest.HandlerCa
 	return others, daemons
 }
 
-func TestUnrest(t *testing.T) {
+func TestSettleAndQuiet(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		op     func() *kopf.Operator // is called in the bubble
@@ -120,7 +120,7 @@ func TestUnrest(t *testing.T) {
 	}{
 		"NeverSettles": {
 			reason: "an operator with a timer fails Settle, with its calls in the error",
-			op:     ticking,
+			op:     newTimerOperator,
 			test:   func(r *facadetest.Runner) { r.Settle(90*time.Second, time.Hour) },
 			want: []string{
 				"the operator has not come to rest in 1h0m0s; what it did in the last 1m30s:",
@@ -130,14 +130,14 @@ func TestUnrest(t *testing.T) {
 		"StillRunning": {
 			reason: "a handler that still runs fails Settle",
 			op: func() *kopf.Operator {
-				return greeter(func(ctx context.Context) error { <-ctx.Done(); return nil })
+				return newGreetingOperator(func(ctx context.Context) error { <-ctx.Done(); return nil })
 			},
 			test: func(r *facadetest.Runner) { r.Settle(time.Minute, time.Hour) },
 			want: []string{"called: create ConfigMap default/one: greet #1: running"},
 		},
 		"NotQuiet": {
 			reason: "calls and writes fail Quiet and are listed",
-			op:     household,
+			op:     newMixedOperator,
 			test:   func(r *facadetest.Runner) { r.Quiet(time.Hour) },
 			want: []string{
 				"the operator has not been quiet for 1h0m0s:", "called: create ConfigMap default/one: make #2: success",
@@ -146,7 +146,7 @@ func TestUnrest(t *testing.T) {
 		},
 		"Quiet": {
 			reason: "a running daemon fails neither Settle nor Quiet",
-			op:     household,
+			op:     newMixedOperator,
 			test:   func(r *facadetest.Runner) { r.Settle(time.Hour, 24*time.Hour); r.Quiet(time.Hour) },
 		},
 	}
@@ -154,7 +154,7 @@ func TestUnrest(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server := memapi.New()
-				got := judge(t, func(t testing.TB) {
+				got := failuresOf(t, func(t testing.TB) {
 					r := facadetest.Start(t, tc.op(), facadetest.Against(memapi.Config(server)))
 					r.Ready()
 					createConfigMap(t, server, "one")

@@ -35,7 +35,7 @@ func (r *recorder) Post(_ context.Context, body map[string]any, kind, reason, me
 	defer r.mu.Unlock()
 	event := Posted{Type: kind, Reason: reason, Message: message}
 	if object := (&unstructured.Unstructured{Object: body}); string(object.GetUID()) != r.about {
-		event.About = object.GetKind() + " " + nameOf(object.GetNamespace(), object.GetName())
+		event.About = object.GetKind() + " " + qualifiedName(object.GetNamespace(), object.GetName())
 	}
 	r.events = append(r.events, event)
 }
@@ -53,8 +53,8 @@ func (r *recorder) Enter(a *execution.Attempt) {
 // Leave does nothing: the outcome stays in the attempt.
 func (r *recorder) Leave(*execution.Attempt) {}
 
-// watch returns a copy of the handler whose function is recorded. The engine's own handler stays unchanged.
-func (r *recorder) watch(h *handlers.Handler) *handlers.Handler {
+// wrapHandler returns a copy of the handler whose function is recorded. The engine's own handler stays unchanged.
+func (r *recorder) wrapHandler(h *handlers.Handler) *handlers.Handler {
 	own := *h
 	own.Call = func(ctx context.Context, call *handlers.Invocation) error {
 		r.mu.Lock()
@@ -68,16 +68,16 @@ func (r *recorder) watch(h *handlers.Handler) *handlers.Handler {
 	return &own
 }
 
-// lost records fields that were changed in place.
-func (r *recorder) lost(fields []string) {
+// recordInPlaceFields records fields that were changed in place.
+func (r *recorder) recordInPlaceFields(fields []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.inPlace = append(r.inPlace, fields...)
 }
 
-// seen returns copies of everything recorded so far: goroutines of the handler can still record events after its
+// copyRecorded returns copies of everything recorded so far: goroutines of the handler can still record events after its
 // return.
-func (r *recorder) seen() (called bool, attempt *execution.Attempt, posted []Posted, all []Sub, inPlace []string) {
+func (r *recorder) copyRecorded() (called bool, attempt *execution.Attempt, posted []Posted, all []Sub, inPlace []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, one := range r.subs {

@@ -14,9 +14,9 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// clerk returns an operator that handles all changes of config maps. An operator runs only once, so each start needs
+// newNotingOperator returns an operator that handles all changes of config maps. An operator runs only once, so each start needs
 // another one.
-func clerk(settings ...kopf.Settings) *kopf.Operator {
+func newNotingOperator(settings ...kopf.Settings) *kopf.Operator {
 	op := kopf.New("clerk.example.org", settings...)
 	maps := kopf.For(op, &corev1.ConfigMap{})
 	note := func(context.Context, *kopf.Change[*corev1.ConfigMap]) error { return nil }
@@ -31,7 +31,7 @@ func TestStopAndStartAgain(t *testing.T) {
 		createConfigMap(t, server, "changed")
 		createConfigMap(t, server, "deleted")
 		createConfigMap(t, server, "same")
-		first := facadetest.Start(t, clerk(), facadetest.Against(memapi.Config(server)))
+		first := facadetest.Start(t, newNotingOperator(), facadetest.Against(memapi.Config(server)))
 		first.Settle(time.Hour, 24*time.Hour)
 		if err := first.Stop(); err != nil {
 			t.Fatal(err)
@@ -45,7 +45,7 @@ func TestStopAndStartAgain(t *testing.T) {
 			t.Errorf("a stopped operator must not be called: %v", lines(first.Calls()))
 		}
 
-		second := facadetest.Start(t, clerk(), facadetest.Against(memapi.Config(server)))
+		second := facadetest.Start(t, newNotingOperator(), facadetest.Against(memapi.Config(server)))
 		second.Settle(time.Hour, 24*time.Hour)
 		facadetest.Golden(t, "testdata/restart.golden",
 			"the first one:", first.Calls(), "the second one:", second.Calls())
@@ -66,7 +66,7 @@ func TestTwoOperators(t *testing.T) {
 			settings := kopf.Settings{Peering: kopf.PeeringSettings{
 				Name: "clerks", Identity: identity, Priority: priority,
 			}}
-			return facadetest.Start(t, clerk(settings), facadetest.Against(memapi.Config(server)))
+			return facadetest.Start(t, newNotingOperator(settings), facadetest.Against(memapi.Config(server)))
 		}
 		deputy, chief := start("deputy", 0), start("chief", 100)
 		chief.Ready()
@@ -92,7 +92,7 @@ func changeConfigMap(t testing.TB, server *memapi.Server, name, colour string) {
 	object := configMap(name)
 	before := client.MergeFrom(object.DeepCopy())
 	object.Data = map[string]string{"colour": colour}
-	if err := people(t, server).Patch(t.Context(), object, before); err != nil {
+	if err := newUserClient(t, server).Patch(t.Context(), object, before); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -61,19 +61,19 @@ type Runner struct {
 // the goroutines that wait and those that may hold the mutex.
 func Start(t testing.TB, op *kopf.Operator, options ...RunnerOption) *Runner {
 	t.Helper()
-	o := collect(options)
+	o := collectOptions(options)
 	if len(o.args)+len(o.env) > 0 {
 		t.Fatal("facadetest: Args and Env are for StartProgram: an operator in the process of the test has neither")
 	}
 	// The guard is registered before the runner. Cleanups run in reverse order, so it also watches the stop of the
 	// operator.
-	t.Cleanup(standstill.Guard(func(text string) {
+	t.Cleanup(standstill.GuardBubble(func(text string) {
 		panic(fmt.Sprintf("facadetest: %s: %s\n", t.Name(), text)) // the test itself cannot end any more
 	}))
 	r := newRunner(t, "the operator", o)
 	// Without a logger in the settings, the log is the output that Await and Output use.
 	if o.settings.Log.GetSink() == nil {
-		to := r.gate.log(r.output.stream(&r.output.errs))
+		to := r.gate.wrapLogWriter(r.output.streamWriter(&r.output.errs))
 		o.settings.Log = logr.FromSlogHandler(slog.NewTextHandler(to, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	}
 	// Each operator needs its own registry: a second registration of the same metrics would fail.
@@ -84,36 +84,36 @@ func Start(t testing.TB, op *kopf.Operator, options ...RunnerOption) *Runner {
 	// copied, because it can be shared by several operators.
 	if o.settings.Config != nil {
 		o.settings.Config = rest.CopyConfig(o.settings.Config)
-		o.settings.Config.Wrap(r.writes.around)
-		o.settings.Config.Wrap(r.gate.around)
+		o.settings.Config.Wrap(r.writes.wrapRoundTrip)
+		o.settings.Config.Wrap(r.gate.wrapRoundTrip)
 	}
-	observe := r.gate.observer(handlers.Observer(r.calls.observe).Around(kit.From(t.Context()).Observer))
+	observe := r.gate.wrapObserver(handlers.Observer(r.calls.observeAttempt).WithInner(kit.HooksFromContext(t.Context()).Observer))
 	hooks := newWebhooks(o.settings.Config, r.gate)
 	// The context of a test is cancelled before its cleanups run. The operator must run until Stop, so it does not
 	// inherit that.
-	ctx, cancel := context.WithCancel(kit.Into(
+	ctx, cancel := context.WithCancel(kit.ContextWithHooks(
 		context.WithoutCancel(t.Context()), kit.Hooks{Observer: observe, Webhooks: hooks.inProcess()},
 	))
-	r.ask, r.give, r.ready = cancel, functionsUnderWay, op.Ready()
+	r.ask, r.give, r.ready = cancel, runningUserFunctions, op.Ready()
 	// Time zero of golden files is the moment of readiness.
 	go func() {
 		select {
 		case <-r.ready:
-			r.calls.begin()
+			r.calls.markReady()
 		case <-r.ended:
 		}
 	}()
 	// The reviewer is removed before the end is published: a test can then start another operator at once.
 	go func() {
 		err := op.Run(ctx, o.settings)
-		hooks.end()
-		r.end(kopf.ExitCode(err), err)
+		hooks.removeReviewer()
+		r.recordEnd(kopf.ExitCode(err), err)
 	}()
 	return r
 }
 
-// collect applies the options to the defaults.
-func collect(options []RunnerOption) runnerOptions {
+// collectOptions applies the options to the defaults.
+func collectOptions(options []RunnerOption) runnerOptions {
 	o := runnerOptions{limit: stopWithin}
 	for _, option := range options {
 		option(&o)
@@ -124,13 +124,13 @@ func collect(options []RunnerOption) runnerOptions {
 // newRunner returns a runner that stops at the end of the test.
 func newRunner(t testing.TB, name string, o runnerOptions) *Runner {
 	r := &Runner{t: t, name: name, output: newOutput(), limit: o.limit, ended: make(chan struct{}), gate: newGate()}
-	t.Cleanup(r.finish)
+	t.Cleanup(r.finishTest)
 	return r
 }
 
-// end publishes the result and closes ended. It is called once, after all of the operator has ended. The error of a
+// recordEnd publishes the result and closes ended. It is called once, after all of the operator has ended. The error of a
 // killed operator replaces that of its remaining goroutines.
-func (r *Runner) end(code int, err error) {
+func (r *Runner) recordEnd(code int, err error) {
 	if r.code, r.err = code, err; r.gate.isShut() {
 		r.code, r.err = -1, errKilled
 	}
@@ -148,7 +148,7 @@ func (r *Runner) Ready() {
 	case <-r.ready:
 	case <-r.ended:
 		r.told = true
-		r.t.Fatalf("%s has ended before it was ready: %v; its last lines:\n%s", r.name, r.err, r.output.tail())
+		r.t.Fatalf("%s has ended before it was ready: %v; its last lines:\n%s", r.name, r.err, r.output.lastLines())
 	}
 }
 
@@ -159,20 +159,20 @@ func (r *Runner) Await(text string, limit time.Duration) {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
 	for {
-		found, more := r.output.has(text)
+		found, more := r.output.containsText(text)
 		if found {
 			return
 		}
 		select {
 		case <-more:
 		case <-timer.C:
-			r.t.Fatalf("%s has not written %q in %s; its last lines:\n%s", r.name, text, limit, r.output.tail())
+			r.t.Fatalf("%s has not written %q in %s; its last lines:\n%s", r.name, text, limit, r.output.lastLines())
 		case <-r.ended:
-			if found, _ := r.output.has(text); found {
+			if found, _ := r.output.containsText(text); found {
 				return
 			}
 			r.told = true
-			r.t.Fatalf("%s has ended without %q: %v; its last lines:\n%s", r.name, text, r.err, r.output.tail())
+			r.t.Fatalf("%s has ended without %q: %v; its last lines:\n%s", r.name, text, r.err, r.output.lastLines())
 		}
 	}
 }
@@ -183,23 +183,23 @@ func (r *Runner) Await(text string, limit time.Duration) {
 func (r *Runner) Stop() error {
 	r.t.Helper()
 	r.told = true
-	r.stop.Do(r.halt)
-	return r.result()
+	r.stop.Do(r.stopAndWait)
+	return r.endError()
 }
 
-// result returns the error of the operator, or the error that it did not end in time.
-func (r *Runner) result() error {
+// endError returns the error of the operator, or the error that it did not end in time.
+func (r *Runner) endError() error {
 	if r.hung != nil {
 		return r.hung
 	}
 	return r.err
 }
 
-// halt stops the operator and waits for its end, up to the limit. The release comes after the request to stop: the
+// stopAndWait stops the operator and waits for its end, up to the limit. The release comes after the request to stop: the
 // remaining goroutines of a killed operator then end without further work.
-func (r *Runner) halt() {
+func (r *Runner) stopAndWait() {
 	r.ask()
-	r.gate.release()
+	r.gate.releaseBlocked()
 	timer := time.NewTimer(r.limit)
 	defer timer.Stop()
 	select {
@@ -209,8 +209,8 @@ func (r *Runner) halt() {
 	}
 }
 
-// finish stops the operator at the end of the test, and reports errors that the test has not received.
-func (r *Runner) finish() {
+// finishTest stops the operator at the end of the test, and reports errors that the test has not received.
+func (r *Runner) finishTest() {
 	r.t.Helper()
 	// The operator must be checked before it is stopped: its end is only unexpected if the test has not stopped it.
 	early := false
@@ -219,13 +219,13 @@ func (r *Runner) finish() {
 		early = !r.told
 	default:
 	}
-	r.stop.Do(r.halt)
+	r.stop.Do(r.stopAndWait)
 	switch {
 	case r.told:
 	case early:
-		r.t.Errorf("%s has ended by itself: %v; its last lines:\n%s", r.name, r.err, r.output.tail())
-	case r.result() != nil:
-		r.t.Errorf("%s has ended with an error: %v; its last lines:\n%s", r.name, r.result(), r.output.tail())
+		r.t.Errorf("%s has ended by itself: %v; its last lines:\n%s", r.name, r.err, r.output.lastLines())
+	case r.endError() != nil:
+		r.t.Errorf("%s has ended with an error: %v; its last lines:\n%s", r.name, r.endError(), r.output.lastLines())
 	}
 }
 
@@ -246,10 +246,10 @@ func (r *Runner) ExitCode() int {
 
 // Output returns everything that the operator has written so far, to both streams. For an operator of [Start], it is
 // the log. Kopf: output.
-func (r *Runner) Output() string { return r.output.text(&r.output.all) }
+func (r *Runner) Output() string { return r.output.streamText(&r.output.all) }
 
 // Stdout returns the standard output so far. Kopf: stdout.
-func (r *Runner) Stdout() string { return r.output.text(&r.output.out) }
+func (r *Runner) Stdout() string { return r.output.streamText(&r.output.out) }
 
 // Stderr returns the standard error so far: the log, unless the settings have another logger. Kopf: stderr.
-func (r *Runner) Stderr() string { return r.output.text(&r.output.errs) }
+func (r *Runner) Stderr() string { return r.output.streamText(&r.output.errs) }

@@ -19,8 +19,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// judged is a test under observation: it keeps its failures, and judge calls its cleanups.
-type judged struct {
+// recordingTB is a test under observation: it keeps its failures, and judge calls its cleanups.
+type recordingTB struct {
 	testing.TB
 	failures []string
 	cleanups []func()
@@ -30,22 +30,22 @@ type judged struct {
 // fatal ends a judged test.
 type fatal struct{}
 
-func (j *judged) Helper()      {}
-func (j *judged) Failed() bool { return j.failed || len(j.failures) > 0 }
-func (j *judged) Errorf(f string, args ...any) {
+func (j *recordingTB) Helper()      {}
+func (j *recordingTB) Failed() bool { return j.failed || len(j.failures) > 0 }
+func (j *recordingTB) Errorf(f string, args ...any) {
 	j.failures = append(j.failures, fmt.Sprintf(f, args...))
 }
-func (j *judged) Cleanup(end func()) { j.cleanups = append(j.cleanups, end) }
-func (j *judged) Fatal(args ...any) {
+func (j *recordingTB) Cleanup(end func()) { j.cleanups = append(j.cleanups, end) }
+func (j *recordingTB) Fatal(args ...any) {
 	j.failures = append(j.failures, fmt.Sprint(args...))
 	panic(fatal{})
 }
-func (j *judged) Fatalf(f string, args ...any) { j.Errorf(f, args...); panic(fatal{}) }
+func (j *recordingTB) Fatalf(f string, args ...any) { j.Errorf(f, args...); panic(fatal{}) }
 
-// judge runs a test with its cleanups and returns its failures.
-func judge(t *testing.T, test func(t testing.TB)) string {
+// failuresOf runs a test with its cleanups and returns its failures.
+func failuresOf(t *testing.T, test func(t testing.TB)) string {
 	t.Helper()
-	j := &judged{TB: t}
+	j := &recordingTB{TB: t}
 	func() {
 		defer func() {
 			if ended := recover(); ended != nil && ended != any(fatal{}) {
@@ -60,8 +60,8 @@ func judge(t *testing.T, test func(t testing.TB)) string {
 	return strings.Join(j.failures, "\n")
 }
 
-// greeter returns an operator that logs the names of config maps, and then calls the function of the test.
-func greeter(handle func(ctx context.Context) error) *kopf.Operator {
+// newGreetingOperator returns an operator that logs the names of config maps, and then calls the function of the test.
+func newGreetingOperator(handle func(ctx context.Context) error) *kopf.Operator {
 	op := kopf.New("greeter")
 	kopf.ForResource(op, "configmaps").OnCreate("greet", func(
 		ctx context.Context, c *kopf.Change[*kopf.Unstructured],
@@ -78,7 +78,7 @@ func greeter(handle func(ctx context.Context) error) *kopf.Operator {
 func TestARunningOperator(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
-		r := facadetest.Start(t, greeter(nil), facadetest.Against(memapi.Config(server)))
+		r := facadetest.Start(t, newGreetingOperator(nil), facadetest.Against(memapi.Config(server)))
 		r.Ready()
 		if code := r.ExitCode(); code != -1 {
 			t.Errorf("the exit code of a running operator must be -1, got %d", code)
@@ -102,7 +102,7 @@ func TestWhatFailsATest(t *testing.T) {
 		return func(context.Context) error { <-released; return nil }
 	}
 	broken := func() *kopf.Operator {
-		op := greeter(nil)
+		op := newGreetingOperator(nil)
 		op.OnStartup("open", func(context.Context, *kopf.Activity) error {
 			return kopf.Permanent(errors.New("the door is locked"))
 		})
@@ -116,7 +116,7 @@ func TestWhatFailsATest(t *testing.T) {
 		"Nothing": {
 			reason: "the end of the test stops a running operator",
 			test: func(t testing.TB, server *memapi.Server) {
-				facadetest.Start(t, greeter(nil), facadetest.Against(memapi.Config(server))).Ready()
+				facadetest.Start(t, newGreetingOperator(nil), facadetest.Against(memapi.Config(server))).Ready()
 			},
 		},
 		"NotReady": {
@@ -147,7 +147,7 @@ func TestWhatFailsATest(t *testing.T) {
 		"NotWritten": {
 			reason: "Await ends the test with the last lines if its text is not written",
 			test: func(t testing.TB, server *memapi.Server) {
-				r := facadetest.Start(t, greeter(nil), facadetest.Against(memapi.Config(server)))
+				r := facadetest.Start(t, newGreetingOperator(nil), facadetest.Against(memapi.Config(server)))
 				r.Await("Goodbye", time.Hour)
 				t.Errorf("the test has gone on")
 			},
@@ -158,7 +158,7 @@ func TestWhatFailsATest(t *testing.T) {
 			test: func(t testing.TB, server *memapi.Server) {
 				released := make(chan struct{})
 				t.Cleanup(func() { close(released) })
-				r := facadetest.Start(t, greeter(deaf(released)), facadetest.Against(memapi.Config(server)),
+				r := facadetest.Start(t, newGreetingOperator(deaf(released)), facadetest.Against(memapi.Config(server)),
 					facadetest.StopWithin(time.Second))
 				r.Ready()
 				createConfigMap(t, server, "world")
@@ -172,7 +172,7 @@ func TestWhatFailsATest(t *testing.T) {
 		"Args": {
 			reason: "options of programs are an error for an operator",
 			test: func(t testing.TB, server *memapi.Server) {
-				facadetest.Start(t, greeter(nil), facadetest.Args("run"))
+				facadetest.Start(t, newGreetingOperator(nil), facadetest.Args("run"))
 			},
 			want: []string{"Args and Env are for StartProgram"},
 		},
@@ -181,7 +181,7 @@ func TestWhatFailsATest(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server := memapi.New()
-				got := judge(t, func(t testing.TB) { tc.test(t, server) })
+				got := failuresOf(t, func(t testing.TB) { tc.test(t, server) })
 				if (got == "") != (len(tc.want) == 0) {
 					t.Errorf("%s: got the failure %q", tc.reason, got)
 				}
@@ -200,20 +200,20 @@ func TestWhatFailsATest(t *testing.T) {
 
 func createConfigMap(t testing.TB, server *memapi.Server, name string) {
 	t.Helper()
-	if err := people(t, server).Create(t.Context(), configMap(name)); err != nil {
+	if err := newUserClient(t, server).Create(t.Context(), configMap(name)); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func removeConfigMap(t testing.TB, server *memapi.Server, name string) {
 	t.Helper()
-	if err := people(t, server).Delete(t.Context(), configMap(name)); err != nil {
+	if err := newUserClient(t, server).Delete(t.Context(), configMap(name)); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// people returns a client for everyone except the operator.
-func people(t testing.TB, server *memapi.Server) client.Client {
+// newUserClient returns a client for everyone except the operator.
+func newUserClient(t testing.TB, server *memapi.Server) client.Client {
 	t.Helper()
 	user, err := client.New(memapi.Config(server), client.Options{})
 	if err != nil {

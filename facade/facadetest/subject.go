@@ -31,17 +31,17 @@ type subject[T client.Object] struct {
 }
 
 // newSubject encodes the object of the test. It panics for a nil object.
-func newSubject[T client.Object](by string, object T, w *wishes) *subject[T] {
+func newSubject[T client.Object](by string, object T, w *optionValues) *subject[T] {
 	typ := reflect.TypeOf(object)
 	if typ == nil || typ.Kind() != reflect.Pointer || reflect.ValueOf(object).IsNil() {
-		mistake("%s: the object is nil: give it one, such as &v1.Database{}", by)
+		panicMisuse("%s: the object is nil: give it one, such as &v1.Database{}", by)
 	}
 	s := &subject[T]{codec: codec.New[T](typ.Elem()), scheme: clientgoscheme.Scheme, uid: uidOf(object)}
 	if w.client != nil {
 		s.scheme = w.client.Scheme()
 	}
 	s.kind = kindOf(by, object, s.scheme)
-	s.given = s.encode(by, object)
+	s.given = s.encodeObject(by, object)
 	return s
 }
 
@@ -65,7 +65,7 @@ func kindOf(by string, object client.Object, scheme *runtime.Scheme) schema.Grou
 		return given
 	}
 	if _, raw := object.(*unstructured.Unstructured); raw {
-		mistake("%s: the unstructured object has no apiVersion and kind: set both", by)
+		panicMisuse("%s: the unstructured object has no apiVersion and kind: set both", by)
 	}
 	if found, err := apiutil.GVKForObject(object, scheme); err == nil {
 		return found
@@ -75,11 +75,11 @@ func kindOf(by string, object client.Object, scheme *runtime.Scheme) schema.Grou
 	}
 }
 
-// encode returns the object as JSON values, without the null creationTimestamp that Go types encode.
-func (s *subject[T]) encode(by string, object T) map[string]any {
+// encodeObject returns the object as JSON values, without the null creationTimestamp that Go types encode.
+func (s *subject[T]) encodeObject(by string, object T) map[string]any {
 	tree, err := s.codec.Encode(object)
 	if err != nil {
-		mistake("%s: %v", by, err)
+		panicMisuse("%s: %v", by, err)
 	}
 	if metadata, ok := tree["metadata"].(map[string]any); ok && metadata["creationTimestamp"] == nil {
 		delete(metadata, "creationTimestamp")
@@ -87,20 +87,20 @@ func (s *subject[T]) encode(by string, object T) map[string]any {
 	return tree
 }
 
-// prototype returns an empty object of the kind, with which handlers are registered.
-func (s *subject[T]) prototype() T {
+// newPrototype returns an empty object of the kind, with which handlers are registered.
+func (s *subject[T]) newPrototype() T {
 	object, err := s.codec.Decode(map[string]any{})
 	if err != nil {
-		mistake("making an empty object: %v", err)
+		panicMisuse("making an empty object: %v", err)
 	}
 	object.GetObjectKind().SetGroupVersionKind(s.kind)
 	return object
 }
 
-// body returns the object as an API server would store it. Missing system fields have fixed values, so that they are
+// bodyAsStored returns the object as an API server would store it. Missing system fields have fixed values, so that they are
 // the same in each run.
-func (s *subject[T]) body() map[string]any {
-	body, _ := diff.Copy(s.given).(map[string]any)
+func (s *subject[T]) bodyAsStored() map[string]any {
+	body, _ := diff.DeepCopy(s.given).(map[string]any)
 	body["apiVersion"], body["kind"] = s.kind.ToAPIVersionAndKind()
 	metadata, ok := body["metadata"].(map[string]any)
 	if !ok {
@@ -117,35 +117,35 @@ func (s *subject[T]) body() map[string]any {
 	return body
 }
 
-// changed returns the object of the test with the merge-patch applied. It does not have the made-up fields of the
+// withMergePatch returns the object of the test with the merge-patch applied. It does not have the made-up fields of the
 // stored object.
-func (s *subject[T]) changed(merge map[string]any) T {
+func (s *subject[T]) withMergePatch(merge map[string]any) T {
 	patch := patching.Patch{Merge: merge}
 	after, err := patch.ApplyTo(s.given)
 	if err != nil {
-		mistake("applying %v: %v", merge, err)
+		panicMisuse("applying %v: %v", merge, err)
 	}
 	object, err := s.codec.Decode(after)
 	if err != nil {
-		mistake("the written object does not fit into its type any more: %v", err)
+		panicMisuse("the written object does not fit into its type any more: %v", err)
 	}
 	return object
 }
 
-// restored returns the object of the test with the changes that the text has in comparison to the stored object. In
+// withoutAddedFields returns the object of the test with the changes that the text has in comparison to the stored object. In
 // this way, the made-up fields are removed again.
-func (s *subject[T]) restored(text []byte) T {
+func (s *subject[T]) withoutAddedFields(text []byte) T {
 	var after map[string]any
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(text, &after); err != nil {
-		mistake("the written value is not an object: %v", err)
+		panicMisuse("the written value is not an object: %v", err)
 	}
-	merge, _ := patching.MergeDiff(s.body(), after)
-	return s.changed(merge)
+	merge, _ := patching.MergeDiff(s.bodyAsStored(), after)
+	return s.withMergePatch(merge)
 }
 
-// resource returns the resource under which the API server in memory stores the object. The plural is guessed. The
+// servedResource returns the resource under which the API server in memory stores the object. The plural is guessed. The
 // object's own namespace decides whether the resource is namespaced.
-func (s *subject[T]) resource() memapi.Resource {
+func (s *subject[T]) servedResource() memapi.Resource {
 	plural, singular := meta.UnsafeGuessKindToResource(s.kind)
 	return memapi.Resource{
 		Group: s.kind.Group, Version: s.kind.Version, Kind: s.kind.Kind, Plural: plural.Resource,
@@ -158,9 +158,9 @@ func (s *subject[T]) isNamespaced() bool {
 	return (&unstructured.Unstructured{Object: s.given}).GetNamespace() != ""
 }
 
-// discovered returns the same resource in the form of the engine's discovery.
-func (s *subject[T]) discovered() *discovery.Resource {
-	r := s.resource()
+// discoveredResource returns the same resource in the form of the engine's discovery.
+func (s *subject[T]) discoveredResource() *discovery.Resource {
+	r := s.servedResource()
 	return &discovery.Resource{
 		GroupVersionKind: s.kind, Plural: r.Plural, Singular: strings.ToLower(s.kind.Kind), Namespaced: r.Namespaced,
 		Subresources: []string{"status"}, Preferred: true,

@@ -50,18 +50,18 @@ func (s *subs) Declare(h *handlers.Handler) error {
 func (s *subs) Run(ctx context.Context, lifecycle *handlers.Lifecycle) error {
 	err := s.inner.Run(ctx, lifecycle)
 	for _, id := range s.ids {
-		if record, failed := s.inner.Record(id); failed == nil {
-			s.note(id, record)
+		if record, failed := s.inner.RecordOf(id); failed == nil {
+			s.recordSubState(id, record)
 		}
 	}
 	return err
 }
 
-// Record returns the engine's record.
-func (s *subs) Record(id string) (progress.Record, error) { return s.inner.Record(id) }
+// RecordOf returns the engine's record.
+func (s *subs) RecordOf(id string) (progress.Record, error) { return s.inner.RecordOf(id) }
 
-// note sets the state of a sub-handler from its record.
-func (s *subs) note(id string, record progress.Record) {
+// recordSubState sets the state of a sub-handler from its record.
+func (s *subs) recordSubState(id string, record progress.Record) {
 	s.recorder.mu.Lock()
 	defer s.recorder.mu.Unlock()
 	for _, sub := range s.recorder.subs {

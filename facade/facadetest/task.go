@@ -17,7 +17,7 @@ import (
 // Task is one object, for which a daemon or a timer is called. Create it with [NewTask].
 type Task[T client.Object] struct {
 	trial trial[T]
-	life  *life
+	life  *taskLifetime
 }
 
 // NewTask returns a task for a background function, with the options [Client], [ID], [Retry], [Started] and [Stopping].
@@ -25,7 +25,7 @@ type Task[T client.Object] struct {
 func NewTask[T client.Object](object T, options ...Option) *Task[T] {
 	r := &Task[T]{
 		trial: newTrial("NewTask", object, options, optRetry, optStarted, optStopping),
-		life:  &life{stopping: make(chan struct{})},
+		life:  &taskLifetime{stopping: make(chan struct{})},
 	}
 	if r.trial.wishes.stopping != nil {
 		r.Stop(r.trial.wishes.stopping)
@@ -38,33 +38,33 @@ func NewTask[T client.Object](object T, options ...Option) *Task[T] {
 // not cancel the context of the function: it is that of the test, which can cancel it if the function does not end.
 func (r *Task[T]) Stop(reason error) {
 	if reason == nil {
-		mistake("Stop: the reason is nil: give kopf.ErrDeleted, ErrUnmatched, ErrPaused or ErrExiting")
+		panicMisuse("Stop: the reason is nil: give kopf.ErrDeleted, ErrUnmatched, ErrPaused or ErrExiting")
 	}
-	r.life.stop(reason)
+	r.life.requestStop(reason)
 }
 
 // Edit changes the object in the cluster, like another client, while the function is running: t.Latest returns the new
 // state. Before the first call, change the object itself.
 func (r *Task[T]) Edit(change func(object T)) {
-	r.trial.edit(r.trial.subject.codec.Transform(change, codec.Lists{}))
+	r.trial.editObject(r.trial.subject.codec.Transform(change, codec.Lists{}))
 }
 
 // Call calls the function as a daemon, or as one tick of a timer, and returns when it has returned. The options are
 // those that both verbs have, such as kopf.Retries. The next Call uses the same object, with the next Retry.
 func (r *Task[T]) Call(ctx context.Context, fn kopf.TaskFunc[T], options ...kopf.Option) Outcome[T] {
-	absent := &noClient{}
-	h := r.trial.handler(absent, func(s kopf.Selection[T]) {
+	absent := &missingClient{}
+	h := r.trial.registerHandler(absent, func(s kopf.Selection[T]) {
 		s.Daemon(r.trial.wishes.id, fn, kopf.JoinOptions(options...))
 	})
 	if r.trial.cluster == nil {
-		r.trial.cluster = newCluster(r.trial.subject.resource(), r.trial.subject.body())
+		r.trial.cluster = newCluster(r.trial.subject.servedResource(), r.trial.subject.bodyAsStored())
 	}
-	r.trial.cluster.begin()
+	r.trial.cluster.beginCall()
 	seen := &recorder{about: string(r.trial.subject.uid)}
-	a := execution.New(seen.watch(h), &cause.Cause{Object: jsontext.Of(r.trial.cluster.body())}, nil)
+	a := execution.NewAttempt(seen.wrapHandler(h), &cause.Cause{Object: jsontext.NewFromValue(r.trial.cluster.storedBody())}, nil)
 	r.life.cluster, a.Call.Live = r.trial.cluster, r.life
-	err := r.trial.run(listening(ctx, seen), a, seen)
-	o := r.trial.outcome(seen, absent, err)
+	err := r.trial.runAttempt(withListener(ctx, seen), a, seen)
+	o := r.trial.newOutcome(seen, absent, err)
 	// A finished run starts again without retries, like the next tick of a timer.
 	r.trial.wishes.retry++
 	if o.Final {
@@ -73,8 +73,8 @@ func (r *Task[T]) Call(ctx context.Context, fn kopf.TaskFunc[T], options ...kopf
 	return o
 }
 
-// life is the function's view of its object and of its stop.
-type life struct {
+// taskLifetime is the function's view of its object and of its stop.
+type taskLifetime struct {
 	cluster *cluster
 
 	mu       sync.Mutex
@@ -82,10 +82,10 @@ type life struct {
 	stopping chan struct{}
 }
 
-var _ handlers.Live = (*life)(nil)
+var _ handlers.Live = (*taskLifetime)(nil)
 
-// stop closes the channel with the first reason. The check under the lock prevents a second close, which would panic.
-func (l *life) stop(reason error) {
+// requestStop closes the channel with the first reason. The check under the lock prevents a second close, which would panic.
+func (l *taskLifetime) requestStop(reason error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.reason == nil {
@@ -95,13 +95,15 @@ func (l *life) stop(reason error) {
 }
 
 // Object returns the stored object.
-func (l *life) Object() *jsontext.Object { return jsontext.Of(l.cluster.body()) }
+func (l *taskLifetime) Object() *jsontext.LazyObject {
+	return jsontext.NewFromValue(l.cluster.storedBody())
+}
 
 // Stopping returns a channel that is closed when the function must end.
-func (l *life) Stopping() <-chan struct{} { return l.stopping }
+func (l *taskLifetime) Stopping() <-chan struct{} { return l.stopping }
 
 // StopReason returns the reason of the stop, or nil before.
-func (l *life) StopReason() error {
+func (l *taskLifetime) StopReason() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.reason

@@ -21,39 +21,39 @@ import (
 // trial is an object in its cluster, with everything that one handler under test needs. A trial serves several calls.
 type trial[T client.Object] struct {
 	by      string // the name of the constructor, for messages
-	wishes  *wishes
+	wishes  *optionValues
 	subject *subject[T]
 	cluster *cluster         // nil before the first call
 	keeper  *children.Keeper // of the present call
-	watch   *watch           // of the present call; nil without a client
+	watch   *childInformers  // of the present call; nil without a client
 }
 
 // newTrial applies the options that the constructor accepts. [Client] and [ID] are always accepted.
 func newTrial[T client.Object](by string, object T, options []Option, takes ...string) trial[T] {
-	w := newWishes(by, options, append(takes, optClient, optID)...)
+	w := newOptionValues(by, options, append(takes, optClient, optID)...)
 	return trial[T]{by: by, wishes: w, subject: newSubject(by, object, w)}
 }
 
-// handler registers the function with a new operator and returns the handler that the engine would run. It is repeated
+// registerHandler registers the function with a new operator and returns the handler that the engine would run. It is repeated
 // for each call, as calls can have other functions and options.
-func (t *trial[T]) handler(absent *noClient, register func(s kopf.Selection[T])) *handlers.Handler {
+func (t *trial[T]) registerHandler(absent *missingClient, register func(s kopf.Selection[T])) *handlers.Handler {
 	op := kopf.New(operator)
-	selection := kopf.For(op, t.subject.prototype())
+	selection := kopf.For(op, t.subject.newPrototype())
 	register(selection)
-	t.own(selection)
-	c := absent.client(t.subject.scheme)
+	t.registerChildKinds(selection)
+	c := absent.newClient(t.subject.scheme)
 	if t.wishes.client != nil {
-		t.watch = &watch{client: t.wishes.client, kinds: slices.Concat(
+		t.watch = &childInformers{client: t.wishes.client, kinds: slices.Concat(
 			t.watchedKinds(optOwns, t.wishes.owns), t.watchedKinds(optWatches, t.wishes.watches))}
-		c = watched{withMapper(t.wishes.client), t.watch.look}
+		c = relistingClient{withSchemeMapper(t.wishes.client), t.watch.syncChildren}
 	}
 	parts, err := kit.PartsOf(op, t.subject.scheme, c)
 	if err != nil {
-		mistake("%s: registering the handler: %v", t.by, err)
+		panicMisuse("%s: registering the handler: %v", t.by, err)
 	}
 	// Only a keeper with watched kinds has a cache of children.
 	if t.keeper = parts.Children; t.keeper.Owned != nil && t.watch != nil {
-		t.watch.source = t.keeper.Owned.Watch(nil, t.watch.find)
+		t.watch.source = t.keeper.Owned.StartSource(nil, t.watch.findCachedObject)
 	}
 	// Owns and Watches also register handlers, without a function.
 	for _, h := range parts.Handlers {
@@ -61,60 +61,60 @@ func (t *trial[T]) handler(absent *noClient, register func(s kopf.Selection[T]))
 			return h
 		}
 	}
-	mistake("%s: no handler was registered", t.by)
+	panicMisuse("%s: no handler was registered", t.by)
 	return nil
 }
 
-// kind returns the settings and clients that all handlers of the object's kind share.
-func (t *trial[T]) kind(r *recorder) kind.Kind {
+// engineKind returns the settings and clients that all handlers of the object's kind share.
+func (t *trial[T]) engineKind(r *recorder) kind.Kind {
 	return kind.Kind{
-		Settings: settings.Settings{}.Resolved(), Resource: t.subject.discovered(), Cache: t.cluster, Place: r,
+		Settings: settings.Settings{}.WithDefaults(), Resource: t.subject.discoveredResource(), Cache: t.cluster, Place: r,
 		Writer: t.cluster.writer, StatusSubresource: true, Events: r,
 	}
 }
 
-// outcome returns the recorded call, its errors, and the state of the cluster.
-func (t *trial[T]) outcome(r *recorder, absent *noClient, failed error) Outcome[T] {
-	now, sinceThen := t.cluster.written()
-	called, attempt, posted, all, inPlace := r.seen()
+// newOutcome returns the recorded call, its errors, and the state of the cluster.
+func (t *trial[T]) newOutcome(r *recorder, absent *missingClient, failed error) Outcome[T] {
+	now, sinceThen := t.cluster.writtenPatches()
+	called, attempt, posted, all, inPlace := r.copyRecorded()
 	o := Outcome[T]{
-		Called: called, Object: t.subject.changed(sinceThen), Patch: now, Events: posted, Subs: all, InPlace: inPlace,
+		Called: called, Object: t.subject.withMergePatch(sinceThen), Patch: now, Events: posted, Subs: all, InPlace: inPlace,
 	}
-	o.conclude(attempt)
-	o.add(failed)
-	o.add(absent.err())
+	o.applyAttempt(attempt)
+	o.joinError(failed)
+	o.joinError(absent.usageError())
 	// The names of the children are a part of the operator's stored state.
-	declared, err := children.Declared(operator, t.cluster.body())
-	o.add(err)
+	declared, err := children.DeclaredNames(operator, t.cluster.storedBody())
+	o.joinError(err)
 	o.Children = declared
 	return o
 }
 
-// run makes an attempt of a handler without a record on the object, and writes its changes. The number of retries and
+// runAttempt makes an attempt of a handler without a record on the object, and writes its changes. The number of retries and
 // the start come from the options instead of a record.
-func (t *trial[T]) run(ctx context.Context, a *execution.Attempt, r *recorder) error {
+func (t *trial[T]) runAttempt(ctx context.Context, a *execution.Attempt, r *recorder) error {
 	a.Account = execution.Account{Retries: t.wishes.retry, Started: t.wishes.started}
-	a.Call.Events, a.Call.Resource = r, t.subject.discovered()
-	a.FlushNow = func(ctx context.Context) error { return t.write(ctx, a) }
-	adapters.New(a.Call.Handler, nil).Run(ctx, a)
+	a.Call.Events, a.Call.Resource = r, t.subject.discoveredResource()
+	a.FlushNow = func(ctx context.Context) error { return t.writeAttempt(ctx, a) }
+	adapters.New(a.Call.Handler, nil).RunAttempt(ctx, a)
 	// The attempt has no Place, so the engine does not enter it.
 	r.Enter(a)
-	return t.write(ctx, a)
+	return t.writeAttempt(ctx, a)
 }
 
-// write writes the changes that are not written yet. After the end of the attempt, it also writes the result. The
+// writeAttempt writes the changes that are not written yet. After the end of the attempt, it also writes the result. The
 // function can call it while it runs, to flush its changes.
-func (t *trial[T]) write(ctx context.Context, a *execution.Attempt) error {
-	remembered := a.Remembered()
-	patch := patching.Patch{Transforms: patching.Contained(remembered)}
-	if err := patch.AddResult(a.Call.Handler.ID, a.Result(), a.Call.Handler.FormerIDs...); err != nil || patch.Empty() {
+func (t *trial[T]) writeAttempt(ctx context.Context, a *execution.Attempt) error {
+	remembered := a.UnwrittenTransforms()
+	patch := patching.Patch{Transforms: patching.ContainPanics(remembered)}
+	if err := patch.AddResult(a.Call.Handler.ID, a.ResultToWrite(), a.Call.Handler.FormerIDs...); err != nil || patch.IsEmpty() {
 		return err
 	}
-	target := patching.Target{Body: t.cluster.body(), StatusSubresource: true}
+	target := patching.Target{Body: t.cluster.storedBody(), StatusSubresource: true}
 	// The changes are written even if the context of the function was cancelled.
 	result, err := t.cluster.writer.ApplyRetrying(context.WithoutCancel(ctx), target, patch, nil)
 	if err = errors.Join(err, result.StatusRefused); err == nil {
-		a.Written(len(remembered))
+		a.MarkWritten(len(remembered))
 	}
 	return err
 }

@@ -16,19 +16,19 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/owned"
 )
 
-// watch takes the place of the informers of child kinds during one call. A nil pointer does nothing.
-type watch struct {
+// childInformers takes the place of the informers of child kinds during one call. A nil pointer does nothing.
+type childInformers struct {
 	client client.Client
 	kinds  []schema.GroupVersionKind
-	source *owned.Source
+	source *owned.ChildSource
 
 	mu     sync.Mutex
 	there  map[types.UID]*unstructured.Unstructured // the children at the last listing
 	failed error
 }
 
-// look lists the children and reports them, and those that have disappeared since the last listing, to the engine.
-func (w *watch) look(ctx context.Context) {
+// syncChildren lists the children and reports them, and those that have disappeared since the last listing, to the engine.
+func (w *childInformers) syncChildren(ctx context.Context) {
 	if w == nil || len(w.kinds) == 0 {
 		return
 	}
@@ -51,25 +51,25 @@ func (w *watch) look(ctx context.Context) {
 				child.SetUID(types.UID(kind.Kind+"-") + uidOf(child))
 			}
 			there[child.GetUID()] = child
-			w.tell(owned.Listed, child)
+			w.deliverEvent(owned.Listed, child)
 		}
 	}
 	// A deletion is only visible by comparison with the last listing.
 	for uid, child := range w.there {
 		if there[uid] == nil {
-			w.tell(owned.Deleted, child)
+			w.deliverEvent(owned.Deleted, child)
 		}
 	}
 	w.there = there
 }
 
-// find returns an object from the last listing, or nil. It is the cache lookup of kopf.WaitFor.
-func (w *watch) find(kind schema.GroupKind, key types.NamespacedName) *compact.Object {
+// findCachedObject returns an object from the last listing, or nil. It is the cache lookup of kopf.WaitFor.
+func (w *childInformers) findCachedObject(kind schema.GroupKind, key types.NamespacedName) *compact.CachedObject {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, object := range w.there {
 		if object.GroupVersionKind().GroupKind() == kind && client.ObjectKeyFromObject(object) == key {
-			found, err := compact.Of(object.Object)
+			found, err := compact.NewFromBody(object.Object)
 			if err != nil {
 				w.failed = errors.Join(w.failed, fmt.Errorf("facadetest: reading an object: %w", err))
 			}
@@ -79,19 +79,19 @@ func (w *watch) find(kind schema.GroupKind, key types.NamespacedName) *compact.O
 	return nil
 }
 
-func (w *watch) tell(event string, child *unstructured.Unstructured) {
+func (w *childInformers) deliverEvent(event string, child *unstructured.Unstructured) {
 	// The caller holds the lock. A failed event is an error of the test, as the handler would see a stale child.
-	seen, err := compact.Of(child.Object)
+	seen, err := compact.NewFromBody(child.Object)
 	if err == nil {
-		err = w.source.Seen(event, seen)
+		err = w.source.HandleEvent(event, seen)
 	}
 	if err != nil {
 		w.failed = errors.Join(w.failed, fmt.Errorf("facadetest: reading a child: %w", err))
 	}
 }
 
-// err returns the errors of all listings. With a failed listing, the handler has seen stale children.
-func (w *watch) err() error {
+// syncError returns the errors of all listings. With a failed listing, the handler has seen stale children.
+func (w *childInformers) syncError() error {
 	if w == nil {
 		return nil
 	}
@@ -100,29 +100,29 @@ func (w *watch) err() error {
 	return w.failed
 }
 
-// watched is a client that lists the children again after each of its writes. The fake client assigns a new
+// relistingClient is a client that lists the children again after each of its writes. The fake client assigns a new
 // resourceVersion even to a write without changes: the cached child would then be older than the last write, and the
 // engine would treat it as stale permanently.
-type watched struct {
+type relistingClient struct {
 	client.Client
 
 	look func(ctx context.Context)
 }
 
 // Create creates the object and lists the children again.
-func (w watched) Create(ctx context.Context, object client.Object, options ...client.CreateOption) error {
+func (w relistingClient) Create(ctx context.Context, object client.Object, options ...client.CreateOption) error {
 	defer w.look(ctx)
 	return w.Client.Create(ctx, object, options...)
 }
 
 // Update updates the object and lists the children again.
-func (w watched) Update(ctx context.Context, object client.Object, options ...client.UpdateOption) error {
+func (w relistingClient) Update(ctx context.Context, object client.Object, options ...client.UpdateOption) error {
 	defer w.look(ctx)
 	return w.Client.Update(ctx, object, options...)
 }
 
 // Patch patches the object and lists the children again.
-func (w watched) Patch(
+func (w relistingClient) Patch(
 	ctx context.Context, object client.Object, patch client.Patch, options ...client.PatchOption,
 ) error {
 	defer w.look(ctx)
@@ -130,7 +130,7 @@ func (w watched) Patch(
 }
 
 // Apply applies the configuration and lists the children again.
-func (w watched) Apply(
+func (w relistingClient) Apply(
 	ctx context.Context, configuration runtime.ApplyConfiguration, options ...client.ApplyOption,
 ) error {
 	defer w.look(ctx)
@@ -138,7 +138,7 @@ func (w watched) Apply(
 }
 
 // Delete deletes the object and lists the children again.
-func (w watched) Delete(ctx context.Context, object client.Object, options ...client.DeleteOption) error {
+func (w relistingClient) Delete(ctx context.Context, object client.Object, options ...client.DeleteOption) error {
 	defer w.look(ctx)
 	return w.Client.Delete(ctx, object, options...)
 }

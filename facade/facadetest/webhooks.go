@@ -47,11 +47,11 @@ func newWebhooks(config *rest.Config, g *gate) *webhooks {
 
 // inProcess returns the hooks for the operator's context.
 func (w *webhooks) inProcess() *kit.Webhooks {
-	return &kit.Webhooks{Server: w, Attach: w.attach, Announce: w.announce, Announced: w.announced}
+	return &kit.Webhooks{Server: w, Attach: w.attachServer, Announce: w.announceHooks, Announced: w.announced}
 }
 
-// attach finds the API server in memory behind the connection. It reports false for any other server.
-func (w *webhooks) attach() bool {
+// attachServer finds the API server in memory behind the connection. It reports false for any other server.
+func (w *webhooks) attachServer() bool {
 	if w.config == nil || w.config.Transport == nil {
 		return false
 	}
@@ -59,8 +59,8 @@ func (w *webhooks) attach() bool {
 	return w.server != nil
 }
 
-// announce replaces the webhook entries of the operator. The first call also adds the reviewer to the server.
-func (w *webhooks) announce(configurations []client.Object) {
+// announceHooks replaces the webhook entries of the operator. The first call also adds the reviewer to the server.
+func (w *webhooks) announceHooks(configurations []client.Object) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	first := w.hooks == nil
@@ -68,13 +68,13 @@ func (w *webhooks) announce(configurations []client.Object) {
 	if first {
 		// After a kill, the server keeps calling the hooks, and fails like with a crashed webhook server, until the
 		// next operator replaces this reviewer.
-		w.remove = w.server.AddReviewer(w.review, func() bool { return !w.gate.isShut() })
+		w.remove = w.server.AddReviewer(w.reviewRequest, func() bool { return !w.gate.isShut() })
 		close(w.announced)
 	}
 }
 
-// end removes the reviewer when the operator has ended.
-func (w *webhooks) end() {
+// removeReviewer removes the reviewer when the operator has ended.
+func (w *webhooks) removeReviewer() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.remove()
@@ -95,19 +95,19 @@ func (w *webhooks) StartedChecker() healthz.Checker { return healthz.Ping }
 // WebhookMux returns the handlers of all paths.
 func (w *webhooks) WebhookMux() *http.ServeMux { return w.mux }
 
-// review sends a request to all hooks that match it, one after the other. The lock is released first: a hook can call
+// reviewRequest sends a request to all hooks that match it, one after the other. The lock is released first: a hook can call
 // the API server, which can send another review.
-func (w *webhooks) review(
+func (w *webhooks) reviewRequest(
 	ctx context.Context, mutating bool, request *admissionv1.AdmissionRequest,
 ) (object []byte, warnings []string, err error) {
 	w.mu.Lock()
 	hooks := w.hooks
 	w.mu.Unlock()
-	return reviewing.Reviews{Server: w.server, Call: w.call}.Review(ctx, hooks, mutating, request)
+	return reviewing.Reviews{Server: w.server, Call: w.callHook}.ReviewRequest(ctx, hooks, mutating, request)
 }
 
-// call sends a request to one hook and returns its response. A killed operator does not respond.
-func (w *webhooks) call(
+// callHook sends a request to one hook and returns its response. A killed operator does not respond.
+func (w *webhooks) callHook(
 	ctx context.Context, h reviewing.Hook, asked *admissionv1.AdmissionRequest,
 ) (*admissionv1.AdmissionResponse, error) {
 	if w.gate.isShut() {

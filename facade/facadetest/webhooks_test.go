@@ -22,9 +22,9 @@ type (
 	mapAdmission = kopf.Admission[*corev1.ConfigMap]
 )
 
-// admitting returns an operator with admission handlers: they set a default, read a quota with the client, wait, and
+// newAdmissionOperator returns an operator with admission handlers: they set a default, read a quota with the client, wait, and
 // deny.
-func admitting(settings kopf.Settings) *kopf.Operator {
+func newAdmissionOperator(settings kopf.Settings) *kopf.Operator {
 	op := kopf.New("admitting.example.org", settings)
 	maps := kopf.For(op, &corev1.ConfigMap{}).MatchingLabels("!quota")
 	maps.Mutate("defaults", func(_ context.Context, a *mapAdmission) error {
@@ -61,13 +61,13 @@ func admitting(settings kopf.Settings) *kopf.Operator {
 // startAdmitting starts that operator in a cluster with the quota.
 func startAdmitting(t testing.TB, server *memapi.Server, settings kopf.Settings) (*facadetest.Runner, client.Client) {
 	t.Helper()
-	cluster := people(t, server)
+	cluster := newUserClient(t, server)
 	quota := configMap("quota")
 	quota.Labels, quota.Data = map[string]string{"quota": "yes"}, map[string]string{"refused": "huge"}
 	if err := cluster.Create(t.Context(), quota); err != nil {
 		t.Fatal(err)
 	}
-	r := facadetest.Start(t, admitting(settings), facadetest.Against(memapi.Config(server)))
+	r := facadetest.Start(t, newAdmissionOperator(settings), facadetest.Against(memapi.Config(server)))
 	r.Ready()
 	return r, cluster
 }
@@ -147,14 +147,14 @@ func checkAdmissions(t *testing.T, r *facadetest.Runner, cluster client.Client) 
 func TestAdmissionOfAKilledOperator(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
-		got := judge(t, func(t testing.TB) {
+		got := failuresOf(t, func(t testing.TB) {
 			first, cluster := startAdmitting(t, server, kopf.Settings{})
 			first.Kill()
 			err := cluster.Create(t.Context(), configMap("one"))
 			if !apierrors.IsInternalError(err) || !strings.Contains(err.Error(), "failed calling webhook") {
 				t.Errorf("the webhooks of a killed operator must fail: %v", err)
 			}
-			second := facadetest.Start(t, admitting(kopf.Settings{}), facadetest.Against(memapi.Config(server)))
+			second := facadetest.Start(t, newAdmissionOperator(kopf.Settings{}), facadetest.Against(memapi.Config(server)))
 			second.Ready()
 			if err := cluster.Create(t.Context(), configMap("one")); err != nil {
 				t.Errorf("the next operator must answer: %v", err)

@@ -37,8 +37,8 @@ func (w Write) String() string { return fmt.Sprintf("%s %s: %d", w.Verb, w.Path,
 // own lists the resources with which an operator reports its own state, independent of changes of its objects.
 var own = []string{"leases", "kopfpeerings", "clusterkopfpeerings", "events"}
 
-// ofItself reports whether the request writes a Kubernetes event, a keep-alive of peering, or a lease.
-func (w Write) ofItself() bool {
+// isOperatorState reports whether the request writes a Kubernetes event, a keep-alive of peering, or a lease.
+func (w Write) isOperatorState() bool {
 	return slices.ContainsFunc(strings.Split(w.Path, "/"), func(part string) bool { return slices.Contains(own, part) })
 }
 
@@ -48,10 +48,10 @@ type writes struct {
 	all []Write
 }
 
-// around returns a transport that records write requests.
-func (w *writes) around(next http.RoundTripper) http.RoundTripper {
+// wrapRoundTrip returns a transport that records write requests.
+func (w *writes) wrapRoundTrip(next http.RoundTripper) http.RoundTripper {
 	return roundTrip(func(r *http.Request) (*http.Response, error) {
-		verb := verbOf(r)
+		verb := writeVerbOf(r)
 		if verb == "" {
 			return next.RoundTrip(r)
 		}
@@ -77,9 +77,9 @@ func (w *writes) around(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// verbOf returns the Kubernetes verb of a write request. It is empty for reads, and for reviews of tokens and
+// writeVerbOf returns the Kubernetes verb of a write request. It is empty for reads, and for reviews of tokens and
 // permissions, which are sent by POST but change nothing.
-func verbOf(r *http.Request) string {
+func writeVerbOf(r *http.Request) string {
 	switch {
 	case strings.HasPrefix(r.URL.Path, "/apis/authorization.k8s.io/"),
 		strings.HasPrefix(r.URL.Path, "/apis/authentication.k8s.io/"):
@@ -98,13 +98,13 @@ func verbOf(r *http.Request) string {
 	return ""
 }
 
-// list returns copies of all writes, with their moments for the given time zero.
-func (w *writes) list(zero time.Time) []Write {
+// copyWrites returns copies of all writes, with their moments for the given time zero.
+func (w *writes) copyWrites(zero time.Time) []Write {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	all := slices.Clone(w.all)
 	for i := range all {
-		all[i].moment = momentOf(all[i].At, zero)
+		all[i].moment = newMoment(all[i].At, zero)
 	}
 	return all
 }

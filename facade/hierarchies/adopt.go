@@ -14,8 +14,8 @@ import (
 // Namespace, or a child in another namespace, if the owner has a namespace. [Inherited] selects the labels; Namespaces
 // inherit none. Kopf: adopt.
 func Adopt(owner client.Object, children any, opts ...AdoptOption) error {
-	s := collect(opts)
-	paths, err := parse(s.nested)
+	s := collectOptions(opts)
+	paths, err := parsePaths(s.nested)
 	if err != nil {
 		return fmt.Errorf("adopting: %w", err)
 	}
@@ -40,19 +40,19 @@ func Adopt(owner client.Object, children any, opts ...AdoptOption) error {
 		if err := c.setNamespace(namespace, s); err != nil {
 			return err
 		}
-		return c.labelAll(c.inherited(labels, s), s.forced, paths)
+		return c.labelWithNested(c.inheritedLabels(labels, s), s.forced, paths)
 	})
 	if err != nil {
 		return err
 	}
-	return absent(paths)
+	return missingPathsError(paths)
 }
 
 // checkOwner returns an error if an owner in the namespace owner cannot own the child. The garbage collector looks for
 // the owner in the namespace of the child, does not find it, and deletes the child. A cluster-scoped owner can own any
 // object.
 func (c child) checkOwner(owner string, s settings) error {
-	held := c.object()
+	held := c.metaObject()
 	// With Forced, setNamespace moves the child into the namespace of the owner later, so the present one does not
 	// matter.
 	elsewhere := held.GetNamespace() != "" && held.GetNamespace() != owner && !s.forced
@@ -70,9 +70,9 @@ func (c child) checkOwner(owner string, s settings) error {
 	return err
 }
 
-// inherited returns the labels that the child gets from its owner. LikeKopf passes all labels on, as Kopf does, even to
+// inheritedLabels returns the labels that the child gets from its owner. LikeKopf passes all labels on, as Kopf does, even to
 // Namespaces.
-func (c child) inherited(labels map[string]string, s settings) map[string]string {
+func (c child) inheritedLabels(labels map[string]string, s settings) map[string]string {
 	switch {
 	case s.warn != nil && !s.noLabels:
 		return labels
@@ -82,8 +82,8 @@ func (c child) inherited(labels map[string]string, s settings) map[string]string
 	return Inherited(labels)
 }
 
-// object returns an accessor for the metadata of the child, which may be a mapping.
-func (c child) object() metav1.Object {
+// metaObject returns an accessor for the metadata of the child, which may be a mapping.
+func (c child) metaObject() metav1.Object {
 	if c.typed != nil {
 		return c.typed
 	}

@@ -16,8 +16,8 @@ type child struct {
 	whole any // the object that typed is the metadata of
 }
 
-// metadata returns the metadata of a mapping, and creates it if it is missing or null.
-func (c child) metadata() (map[string]any, error) {
+// ensureMetadata returns the metadata of a mapping, and creates it if it is missing or null.
+func (c child) ensureMetadata() (map[string]any, error) {
 	switch metadata := c.raw["metadata"].(type) {
 	case map[string]any:
 		return metadata, nil

@@ -13,15 +13,15 @@ import (
 // Label adds labels to the children, and with [Nested] also to objects inside of them. Existing labels keep their
 // values, except with [Forced]. Kopf: label.
 func Label(children any, labels map[string]string, opts ...LabelOption) error {
-	s := collect(opts)
-	paths, err := parse(s.nested)
+	s := collectOptions(opts)
+	paths, err := parsePaths(s.nested)
 	if err != nil {
 		return err
 	}
-	if err := eachObject(children, func(c child) error { return c.labelAll(labels, s.forced, paths) }); err != nil {
+	if err := eachObject(children, func(c child) error { return c.labelWithNested(labels, s.forced, paths) }); err != nil {
 		return err
 	}
-	return absent(paths)
+	return missingPathsError(paths)
 }
 
 // Inherited returns the labels of an owner that its children inherit: all except those of kubernetes.io, k8s.io and
@@ -38,29 +38,29 @@ func Inherited(labels map[string]string) map[string]string {
 	return inherited
 }
 
-// nesting is a path of [Nested], and whether any object of the call has it. One call can label objects of several
+// nestedPath is a path of [Nested], and whether any object of the call has it. One call can label objects of several
 // types, so a path that only some types have is not an error.
-type nesting struct {
+type nestedPath struct {
 	path   diff.Path
 	exists bool  // in at least one object
 	absent error // the error for the first typed object whose type lacks the path
 }
 
-// parse parses the paths of [Nested].
-func parse(texts []string) (paths []*nesting, err error) {
+// parsePaths parses the paths of [Nested].
+func parsePaths(texts []string) (paths []*nestedPath, err error) {
 	for _, text := range texts {
 		path, err := codec.ParsePath(text)
 		if err != nil {
 			return nil, fmt.Errorf("labelling nested fields: %w", err)
 		}
-		paths = append(paths, &nesting{path: path})
+		paths = append(paths, &nestedPath{path: path})
 	}
 	return paths, nil
 }
 
-// absent returns an error for each path that no object has: a typing error in a path would otherwise go unnoticed. A
+// missingPathsError returns an error for each path that no object has: a typing error in a path would otherwise go unnoticed. A
 // mapping does not cause this error, because its fields are optional.
-func absent(paths []*nesting) error {
+func missingPathsError(paths []*nestedPath) error {
 	var failed []error
 	for _, one := range paths {
 		if !one.exists && one.absent != nil {
@@ -70,13 +70,13 @@ func absent(paths []*nesting) error {
 	return errors.Join(failed...)
 }
 
-// labelAll labels the object and the objects at the nested paths, and records which paths exist.
-func (c child) labelAll(labels map[string]string, forced bool, paths []*nesting) error {
-	if err := c.label(labels, forced); err != nil {
+// labelWithNested labels the object and the objects at the nested paths, and records which paths exist.
+func (c child) labelWithNested(labels map[string]string, forced bool, paths []*nestedPath) error {
+	if err := c.addLabels(labels, forced); err != nil {
 		return fmt.Errorf("labelling: %w", err)
 	}
 	for _, one := range paths {
-		nested, there, err := c.nested(one.path)
+		nested, there, err := c.childAtPath(one.path)
 		if errors.As(err, &absentError{}) {
 			if one.absent == nil {
 				one.absent = err
@@ -86,7 +86,7 @@ func (c child) labelAll(labels map[string]string, forced bool, paths []*nesting)
 		// For a typed object, the type has the field, even if its value is nil here.
 		one.exists = one.exists || there || c.typed != nil
 		if err == nil && there {
-			err = nested.label(labels, forced)
+			err = nested.addLabels(labels, forced)
 		}
 		if err != nil {
 			return fmt.Errorf("labelling %s: %w", codec.FormatPath(one.path), err)
@@ -95,8 +95,8 @@ func (c child) labelAll(labels map[string]string, forced bool, paths []*nesting)
 	return nil
 }
 
-// label adds labels to the metadata of one object.
-func (c child) label(labels map[string]string, forced bool) error {
+// addLabels adds labels to the metadata of one object.
+func (c child) addLabels(labels map[string]string, forced bool) error {
 	if c.typed != nil {
 		// Copy before the change: programs often use one map for the labels of an object, its selector and its pod
 		// template.
@@ -112,7 +112,7 @@ func (c child) label(labels map[string]string, forced bool) error {
 		c.typed.SetLabels(all)
 		return nil
 	}
-	metadata, err := c.metadata()
+	metadata, err := c.ensureMetadata()
 	if err != nil {
 		return err
 	}

@@ -13,7 +13,7 @@ func HarmonizeNaming(children any, name string, opts ...NamingOption) error {
 	if name == "" {
 		return errNoName
 	}
-	s := collect(opts)
+	s := collectOptions(opts)
 	return eachObject(children, func(c child) error { return c.setName(name, s) })
 }
 
@@ -33,7 +33,7 @@ func (c child) setName(name string, s settings) error {
 		}
 		return nil
 	}
-	metadata, err := c.metadata()
+	metadata, err := c.ensureMetadata()
 	if err != nil {
 		return fmt.Errorf("harmonizing names: %w", err)
 	}
@@ -56,7 +56,7 @@ func (c child) setName(name string, s settings) error {
 // AdjustNamespace sets the namespace of children that do not have one; with [Forced], of all children. An empty
 // namespace is for cluster-scoped children. Kopf: adjust_namespace.
 func AdjustNamespace(children any, namespace string, opts ...NamespaceOption) error {
-	s := collect(opts)
+	s := collectOptions(opts)
 	return eachObject(children, func(c child) error { return c.setNamespace(namespace, s) })
 }
 
@@ -68,7 +68,7 @@ func (c child) setNamespace(namespace string, s settings) error {
 		}
 		return nil
 	}
-	metadata, err := c.metadata()
+	metadata, err := c.ensureMetadata()
 	switch {
 	case err != nil:
 		return fmt.Errorf("adjusting namespaces: %w", err)

@@ -14,11 +14,11 @@ import (
 // absentError reports that the Go type of an object does not have a path, in contrast to a path without a value.
 type absentError struct{ error }
 
-// nested returns the object at a path inside of the child. For a typed child, there is false if a pointer on the path
+// childAtPath returns the object at a path inside of the child. For a typed child, there is false if a pointer on the path
 // is nil, and the error is an absentError if its type lacks the path.
-func (c child) nested(path diff.Path) (found child, there bool, err error) {
+func (c child) childAtPath(path diff.Path) (found child, there bool, err error) {
 	if c.typed == nil {
-		return nestedRaw(c.raw, path)
+		return rawChildAtPath(c.raw, path)
 	}
 	value := reflect.ValueOf(c.whole)
 	for i, key := range path {
@@ -34,7 +34,7 @@ func (c child) nested(path diff.Path) (found child, there bool, err error) {
 				fmt.Errorf("%s is a %s: it has no fields", codec.FormatPath(path[:i]), value.Type()),
 			}
 		}
-		if value, there = fieldOf(value, key); !there {
+		if value, there = fieldByJSONName(value, key); !there {
 			return child{}, false, absentError{
 				fmt.Errorf("there is no field %s in %T", codec.FormatPath(path[:i+1]), c.whole),
 			}
@@ -44,16 +44,16 @@ func (c child) nested(path diff.Path) (found child, there bool, err error) {
 		return child{}, false, nil
 	}
 	// The methods of metav1.Object have pointer receivers, so the address is needed.
-	typed, ok := addressed(value).(metav1.Object)
+	typed, ok := pointerOrValue(value).(metav1.Object)
 	if !ok {
 		return child{}, false, fmt.Errorf("it is a %s, which has no metadata", value.Type())
 	}
 	return child{typed: typed, whole: typed}, true, nil
 }
 
-// nestedRaw returns the object at a path inside of a mapping. A value other than a mapping on the path is an error, as
+// rawChildAtPath returns the object at a path inside of a mapping. A value other than a mapping on the path is an error, as
 // in Kopf.
-func nestedRaw(at map[string]any, path diff.Path) (found child, there bool, err error) {
+func rawChildAtPath(at map[string]any, path diff.Path) (found child, there bool, err error) {
 	for i, key := range path {
 		value, there := at[key]
 		if !there {
@@ -68,8 +68,8 @@ func nestedRaw(at map[string]any, path diff.Path) (found child, there bool, err 
 	return child{raw: at, whole: at}, true, nil
 }
 
-// fieldOf returns the struct field with a JSON name, including fields of embedded structs.
-func fieldOf(value reflect.Value, key string) (reflect.Value, bool) {
+// fieldByJSONName returns the struct field with a JSON name, including fields of embedded structs.
+func fieldByJSONName(value reflect.Value, key string) (reflect.Value, bool) {
 	for _, field := range reflect.VisibleFields(value.Type()) {
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		if name == key && field.IsExported() {

@@ -17,47 +17,47 @@ type settings struct {
 // that a wrong option does not compile.
 type option func(s *settings)
 
-func (option) label()     {}
-func (option) naming()    {}
-func (option) namespace() {}
-func (option) adopt()     {}
-func (option) reference() {}
+func (option) labelOption()     {}
+func (option) namingOption()    {}
+func (option) namespaceOption() {}
+func (option) adoptOption()     {}
+func (option) referenceOption() {}
 
-func (o option) apply(s *settings) { o(s) }
+func (o option) applyTo(s *settings) { o(s) }
 
 // Option is an option of at least one function of this package.
 type Option interface {
-	apply(s *settings)
+	applyTo(s *settings)
 }
 
 // LabelOption is an option of [Label]: [Forced], [Nested].
 type LabelOption interface {
 	Option
-	label()
+	labelOption()
 }
 
 // NamingOption is an option of [HarmonizeNaming]: [Forced], [Strict].
 type NamingOption interface {
 	Option
-	naming()
+	namingOption()
 }
 
 // NamespaceOption is an option of [AdjustNamespace]: [Forced].
 type NamespaceOption interface {
 	Option
-	namespace()
+	namespaceOption()
 }
 
 // ReferenceOption is an option of owner references: [Controller], [BlockOwnerDeletion], [Scheme].
 type ReferenceOption interface {
 	Option
-	reference()
+	referenceOption()
 }
 
 // AdoptOption is an option of [Adopt]: [Forced], [Strict], [Nested], [Scheme], [NoLabels], [LikeKopf].
 type AdoptOption interface {
 	Option
-	adopt()
+	adoptOption()
 }
 
 // Forced replaces existing names, namespaces and label values of children. Kopf: forced.
@@ -117,13 +117,13 @@ func NoLabels() AdoptOption { return option(func(s *settings) { s.noLabels = tru
 // function gets the errors that Kopf does not report.
 func LikeKopf(warn func(err error)) AdoptOption { return option(func(s *settings) { s.warn = warn }) }
 
-// collect applies the options to the defaults.
-func collect[O Option](options []O) settings {
+// collectOptions applies the options to the defaults.
+func collectOptions[O Option](options []O) settings {
 	// Two variables, because the caller gets the pointers and may change their values.
 	yes, also := true, true
 	s := settings{controller: &yes, block: &also}
 	for _, o := range options {
-		o.apply(&s)
+		o.applyTo(&s)
 	}
 	return s
 }

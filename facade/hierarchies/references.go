@@ -44,7 +44,7 @@ func OwnerReference(owner client.Object, opts ...ReferenceOption) (metav1.OwnerR
 	if isNil(owner) {
 		return metav1.OwnerReference{}, errNoOwner
 	}
-	s := collect(opts)
+	s := collectOptions(opts)
 	kind, err := kindOf(owner, s.scheme)
 	if err != nil {
 		return metav1.OwnerReference{}, err
@@ -60,7 +60,7 @@ func ObjectReference(object client.Object, opts ...ReferenceOption) (corev1.Obje
 	if isNil(object) {
 		return corev1.ObjectReference{}, errNoOwner
 	}
-	kind, err := kindOf(object, collect(opts).scheme)
+	kind, err := kindOf(object, collectOptions(opts).scheme)
 	if err != nil {
 		return corev1.ObjectReference{}, err
 	}
@@ -129,7 +129,7 @@ func (c child) removeReference(uid types.UID) error {
 
 // rawReferences returns the metadata and the owner references of a mapping.
 func (c child) rawReferences() (metadata map[string]any, held []any, err error) {
-	if metadata, err = c.metadata(); err != nil {
+	if metadata, err = c.ensureMetadata(); err != nil {
 		return nil, nil, err
 	}
 	// Null counts as an absent list.

@@ -130,16 +130,16 @@ func all[O hierarchies.Option](flags vectors.Fields) (options []O) {
 
 func references(flags vectors.Fields) (options []hierarchies.ReferenceOption) {
 	if value, given := flags["controller"]; given {
-		options = append(options, hierarchies.Controller(truth(value)))
+		options = append(options, hierarchies.Controller(optionalBool(value)))
 	}
 	if value, given := flags["block_owner_deletion"]; given {
-		options = append(options, hierarchies.BlockOwnerDeletion(truth(value)))
+		options = append(options, hierarchies.BlockOwnerDeletion(optionalBool(value)))
 	}
 	return options
 }
 
-// truth returns nil for null.
-func truth(value any) *bool {
+// optionalBool returns nil for null.
+func optionalBool(value any) *bool {
 	is, ok := value.(bool)
 	if !ok {
 		return nil

@@ -94,7 +94,7 @@ func walkElements(value reflect.Value, path []int, visit func(one item) bool) bo
 	case value.Kind() == reflect.Slice || value.Kind() == reflect.Array:
 		for i := range value.Len() {
 			inner[len(path)] = i
-			if !walkItems(addressed(value.Index(i)), inner, visit) {
+			if !walkItems(pointerOrValue(value.Index(i)), inner, visit) {
 				return false
 			}
 		}
@@ -109,7 +109,7 @@ func walkElements(value reflect.Value, path []int, visit func(one item) bool) bo
 		return true
 	// A pointer to a struct that is not an object is an error below.
 	case value.Kind() == reflect.Pointer && value.Elem().Kind() != reflect.Struct:
-		return walkItems(addressed(value.Elem()), path, visit)
+		return walkItems(pointerOrValue(value.Elem()), path, visit)
 	}
 	return visit(item{path: path, err: noObjectError(value.Type())})
 }
@@ -120,8 +120,8 @@ func noObjectError(found reflect.Type) error {
 		"lists, slices or iterators of them", found)
 }
 
-// addressed returns a pointer to an addressable struct, and any other value as it is.
-func addressed(value reflect.Value) any {
+// pointerOrValue returns a pointer to an addressable struct, and any other value as it is.
+func pointerOrValue(value reflect.Value) any {
 	if value.Kind() == reflect.Struct && value.CanAddr() {
 		return value.Addr().Interface()
 	}

@@ -14,9 +14,9 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 )
 
-// checkAbsent returns an error if the expression reads fields of an object that is null in some of the rule's
+// checkNullReads returns an error if the expression reads fields of an object that is null in some of the rule's
 // operations. The error suggests a guard. Without this check, such a rule could deny all creations or deletions.
-func (r *Rule) checkAbsent(tree *cel.Ast) error {
+func (r *Rule) checkNullReads(tree *cel.Ast) error {
 	var found []error
 	for _, one := range []struct {
 		operation            admissionregistrationv1.OperationType
@@ -30,7 +30,7 @@ func (r *Rule) checkAbsent(tree *cel.Ast) error {
 		}
 		parsed := tree.NativeRep()
 		// Only one of the two objects is null at a time, so the other name is unknown in this evaluation.
-		read := absence{one.name: {value: null, absent: true}}.of(parsed.Expr()).fails
+		read := absence{one.name: {value: null, absent: true}}.evaluateNode(parsed.Expr()).fails
 		if read == nil {
 			continue
 		}
@@ -72,25 +72,25 @@ const (
 // null.
 type absence map[string]belief
 
-// of evaluates an expression.
-func (a absence) of(e ast.Expr) belief {
+// evaluateNode evaluates an expression.
+func (a absence) evaluateNode(e ast.Expr) belief {
 	switch e.Kind() {
 	case ast.LiteralKind:
-		return belief{value: certain(e.AsLiteral())}
+		return belief{value: literalValue(e.AsLiteral())}
 	case ast.IdentKind:
 		return a[e.AsIdent()]
 	case ast.SelectKind:
-		return readOf(e, a.of(e.AsSelect().Operand()))
+		return readNonNull(e, a.evaluateNode(e.AsSelect().Operand()))
 	case ast.CallKind:
-		return a.call(e)
+		return a.evaluateCall(e)
 	case ast.ComprehensionKind:
-		return a.loop(e)
+		return a.evaluateLoop(e)
 	case ast.ListKind:
-		return a.all(e.AsList().Elements()).within()
+		return a.evaluateParts(e.AsList().Elements()).insideContainer()
 	case ast.MapKind:
-		return a.entries(e.AsMap().Entries()).within()
+		return a.evaluateEntries(e.AsMap().Entries()).insideContainer()
 	case ast.StructKind:
-		return a.entries(e.AsStruct().Fields()).within()
+		return a.evaluateEntries(e.AsStruct().Fields()).insideContainer()
 	// A kind of expression that is unknown to this code counts as failing, so that a new CEL version cannot bypass the
 	// check.
 	default:
@@ -98,8 +98,8 @@ func (a absence) of(e ast.Expr) belief {
 	}
 }
 
-// certain returns the value of a literal.
-func certain(literal ref.Val) known {
+// literalValue returns the value of a literal.
+func literalValue(literal ref.Val) known {
 	switch literal {
 	case types.True:
 		return yes
@@ -112,43 +112,43 @@ func certain(literal ref.Val) known {
 	}
 }
 
-// readOf returns the belief of a part that fails if its operand is null, such as a field selection. If the operand may
+// readNonNull returns the belief of a part that fails if its operand is null, such as a field selection. If the operand may
 // contain the null object, the result may be that object, or contain it.
-func readOf(e ast.Expr, operand belief) belief {
+func readNonNull(e ast.Expr, operand belief) belief {
 	if operand.fails == nil && operand.absent {
 		return belief{fails: e}
 	}
 	return belief{fails: operand.fails, absent: operand.holds, holds: operand.holds}
 }
 
-// call evaluates operators and functions. Comparisons accept null, and so does the function type; all others may fail
+// evaluateCall evaluates operators and functions. Comparisons accept null, and so does the function type; all others may fail
 // for it. Some of the others accept null in the present version of CEL, such as has, but that is not documented.
-func (a absence) call(e ast.Expr) belief {
+func (a absence) evaluateCall(e ast.Expr) belief {
 	call := e.AsCall()
 	args := call.Args()
 	switch call.FunctionName() {
 	case operators.LogicalAnd:
-		return both(a.of(args[0]), a.of(args[1]), no, yes)
+		return combineLogical(a.evaluateNode(args[0]), a.evaluateNode(args[1]), no, yes)
 	case operators.LogicalOr:
-		return both(a.of(args[0]), a.of(args[1]), yes, no)
+		return combineLogical(a.evaluateNode(args[0]), a.evaluateNode(args[1]), yes, no)
 	case operators.LogicalNot:
-		return not(a.of(args[0]))
+		return negateBelief(a.evaluateNode(args[0]))
 	case operators.Conditional:
-		return a.choice(args)
+		return a.evaluateConditional(args)
 	case operators.Equals:
-		return equal(a.of(args[0]), a.of(args[1]))
+		return compareBeliefs(a.evaluateNode(args[0]), a.evaluateNode(args[1]))
 	case operators.NotEquals:
-		return not(equal(a.of(args[0]), a.of(args[1])))
+		return negateBelief(compareBeliefs(a.evaluateNode(args[0]), a.evaluateNode(args[1])))
 	// Macros add this operator to their loop conditions. It turns errors into true, so it never fails.
 	case operators.NotStrictlyFalse:
 		return belief{}
 	case "dyn":
-		return a.of(args[0])
+		return a.evaluateNode(args[0])
 	case "type":
-		return belief{fails: a.of(args[0]).fails}
+		return belief{fails: a.evaluateNode(args[0]).fails}
 	// Macros build their lists by addition. A sum itself is never null.
 	case operators.Add:
-		sum := readOf(e, a.all(args))
+		sum := readNonNull(e, a.evaluateParts(args))
 		sum.absent = false
 		return sum
 	}
@@ -156,26 +156,26 @@ func (a absence) call(e ast.Expr) belief {
 	if call.IsMemberFunction() {
 		args = append([]ast.Expr{call.Target()}, args...)
 	}
-	return readOf(e, a.all(args))
+	return readNonNull(e, a.evaluateParts(args))
 }
 
-// both combines the operands of && or ||. The decisive value is false for && and true for ||. In CEL, a decisive
+// combineLogical combines the operands of && or ||. The decisive value is false for && and true for ||. In CEL, a decisive
 // operand decides the result even if the other one fails, on either side.
-func both(left, right belief, decisive, other known) belief {
+func combineLogical(left, right belief, decisive, other known) belief {
 	for _, side := range []belief{left, right} {
 		if side.value == decisive && side.fails == nil {
 			return belief{value: decisive}
 		}
 	}
-	result := belief{fails: first(left.fails, right.fails)}
+	result := belief{fails: firstFailingPart(left.fails, right.fails)}
 	if left.value == other && right.value == other {
 		result.value = other
 	}
 	return result
 }
 
-// not negates a belief. The result is a bool, and so is neither null nor a container.
-func not(b belief) belief {
+// negateBelief negates a belief. The result is a bool, and so is neither null nor a container.
+func negateBelief(b belief) belief {
 	switch b.value {
 	case yes:
 		b.value = no
@@ -188,30 +188,30 @@ func not(b belief) belief {
 	return b
 }
 
-// equal returns the belief of a comparison. Only a comparison of null with null has a certain result; null with any
+// compareBeliefs returns the belief of a comparison. Only a comparison of null with null has a certain result; null with any
 // other value stays open, since the value may be null as well.
-func equal(left, right belief) belief {
-	result := belief{fails: first(left.fails, right.fails)}
+func compareBeliefs(left, right belief) belief {
+	result := belief{fails: firstFailingPart(left.fails, right.fails)}
 	if left.value == null && right.value == null {
 		result.value = yes
 	}
 	return result
 }
 
-// choice evaluates the conditional operator. With a certain condition, only the chosen side is evaluated, which makes a
+// evaluateConditional evaluates the conditional operator. With a certain condition, only the chosen side is evaluated, which makes a
 // guard effective. Otherwise, either side is possible.
-func (a absence) choice(args []ast.Expr) belief {
-	condition := a.of(args[0])
+func (a absence) evaluateConditional(args []ast.Expr) belief {
+	condition := a.evaluateNode(args[0])
 	switch {
 	case condition.fails != nil:
 		return belief{fails: condition.fails}
 	case condition.value == yes:
-		return a.of(args[1])
+		return a.evaluateNode(args[1])
 	case condition.value == no:
-		return a.of(args[2])
+		return a.evaluateNode(args[2])
 	}
-	result, other := a.of(args[1]), a.of(args[2])
-	result.fails = first(result.fails, other.fails)
+	result, other := a.evaluateNode(args[1]), a.evaluateNode(args[2])
+	result.fails = firstFailingPart(result.fails, other.fails)
 	if result.value != other.value {
 		result.value = anything
 	}
@@ -219,23 +219,23 @@ func (a absence) choice(args []ast.Expr) belief {
 	return result
 }
 
-// all merges the beliefs of several parts: each property holds if it holds for any part.
-func (a absence) all(parts []ast.Expr) (result belief) {
+// evaluateParts merges the beliefs of several parts: each property holds if it holds for any part.
+func (a absence) evaluateParts(parts []ast.Expr) (result belief) {
 	for _, part := range parts {
-		one := a.of(part)
-		result.fails = first(result.fails, one.fails)
+		one := a.evaluateNode(part)
+		result.fails = firstFailingPart(result.fails, one.fails)
 		result.absent, result.holds = result.absent || one.absent, result.holds || one.holds
 	}
 	return result
 }
 
-// within returns the belief of a container, such as a list, that has the part as an element.
-func (b belief) within() belief {
+// insideContainer returns the belief of a container, such as a list, that has the part as an element.
+func (b belief) insideContainer() belief {
 	return belief{holds: b.absent || b.holds, fails: b.fails}
 }
 
-// entries merges the beliefs of the keys and values of a map, or of the fields of a struct.
-func (a absence) entries(entries []ast.EntryExpr) belief {
+// evaluateEntries merges the beliefs of the keys and values of a map, or of the fields of a struct.
+func (a absence) evaluateEntries(entries []ast.EntryExpr) belief {
 	var parts []ast.Expr
 	for _, entry := range entries {
 		if entry.Kind() == ast.MapEntryKind {
@@ -244,5 +244,5 @@ func (a absence) entries(entries []ast.EntryExpr) belief {
 			parts = append(parts, entry.AsStructField().Value())
 		}
 	}
-	return a.all(parts)
+	return a.evaluateParts(parts)
 }

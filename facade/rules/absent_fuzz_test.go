@@ -30,7 +30,7 @@ func (w writer) condition(depth int) string {
 	case 5:
 		return fmt.Sprintf("(%s ? %s : %s)", one(), one(), one())
 	case 6:
-		return fmt.Sprintf("object.l.%s(x, x.a == 1 || %s)", w.any("all", "exists", "exists_one"), one())
+		return fmt.Sprintf("object.l.%s(x, x.a == 1 || %s)", w.oneOf("all", "exists", "exists_one"), one())
 	case 7:
 		return fmt.Sprintf("(%s ? oldObject : object).a == %d", one(), w.IntN(2))
 	default:
@@ -39,14 +39,14 @@ func (w writer) condition(depth int) string {
 }
 
 func (w writer) leaf() string {
-	return w.any(
+	return w.oneOf(
 		"oldObject == null", "oldObject != null", "null == dyn(oldObject)", "oldObject.a == 1", "has(oldObject.a)",
 		"object.a == 1", "object.a != 1", "object == oldObject", "type(oldObject) == null_type", "true", "false",
 		"[oldObject, object].all(x, x.a == 1)", "[oldObject].exists(x, x == null)", "[object].all(x, x != oldObject)",
 	)
 }
 
-func (w writer) any(of ...string) string { return of[w.IntN(len(of))] }
+func (w writer) oneOf(of ...string) string { return of[w.IntN(len(of))] }
 
 // FuzzAbsent searches for conditions that pass the check for guards and fail in a creation.
 func FuzzAbsent(f *testing.F) {

@@ -6,12 +6,12 @@ import (
 	"github.com/google/cel-go/common/ast"
 )
 
-// loop evaluates a comprehension, to which CEL expands macros such as all and map. The number of iterations is unknown,
+// evaluateLoop evaluates a comprehension, to which CEL expands macros such as all and map. The number of iterations is unknown,
 // so the result has no certain value.
-func (a absence) loop(e ast.Expr) belief {
+func (a absence) evaluateLoop(e ast.Expr) belief {
 	loop := e.AsComprehension()
 	// The range must not be null. Its elements may be the null object if the range may contain it.
-	element := readOf(e, a.of(loop.IterRange()))
+	element := readNonNull(e, a.evaluateNode(loop.IterRange()))
 	if element.fails != nil {
 		return element
 	}
@@ -21,25 +21,25 @@ func (a absence) loop(e ast.Expr) belief {
 	if loop.HasIterVar2() {
 		within[loop.IterVar2()] = element
 	}
-	result := a.of(loop.AccuInit())
+	result := a.evaluateNode(loop.AccuInit())
 	// The second iteration sees the elements that the first one may have added to the accumulator.
 	for range 2 {
 		within[loop.AccuVar()] = belief{absent: result.absent, holds: result.holds}
-		step := within.all([]ast.Expr{loop.LoopCondition(), loop.LoopStep()})
+		step := within.evaluateParts([]ast.Expr{loop.LoopCondition(), loop.LoopStep()})
 		result = belief{
 			absent: result.absent || step.absent, holds: result.holds || step.holds,
-			fails: first(result.fails, step.fails),
+			fails: firstFailingPart(result.fails, step.fails),
 		}
 	}
 	within[loop.AccuVar()] = belief{absent: result.absent, holds: result.holds}
 	// The accumulator of a loop without iterations keeps its first value, so no value is certain.
-	end := within.of(loop.Result())
-	end.value, end.fails = anything, first(result.fails, end.fails)
+	end := within.evaluateNode(loop.Result())
+	end.value, end.fails = anything, firstFailingPart(result.fails, end.fails)
 	return end
 }
 
-// first returns the first part that may fail, or nil.
-func first(parts ...ast.Expr) ast.Expr {
+// firstFailingPart returns the first part that may fail, or nil.
+func firstFailingPart(parts ...ast.Expr) ast.Expr {
 	for _, part := range parts {
 		if part != nil {
 			return part

@@ -137,7 +137,7 @@ func TestAbsent(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			rule := rules.New("r", tc.expression, "m", tc.only...)
 			err := rule.Err()
-			if !says(err, tc.want) {
+			if !containsError(err, tc.want) {
 				t.Fatalf("%s\nErr(): got %v, want %q", tc.reason, err, tc.want)
 			}
 			if tc.want != "" || len(tc.only) > 0 {

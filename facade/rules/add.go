@@ -38,12 +38,12 @@ func Add[T client.Object](of kopf.Selection[T], rule *Rule, options ...kopf.Opti
 	options = append(options[:len(options):len(options)], kopf.Operations(operations...))
 	of.Validate(rule.id, func(ctx context.Context, a *kopf.Admission[T]) error {
 		object, old := a.Raw()
-		return rule.deny(ctx, object, old)
+		return rule.denialError(ctx, object, old)
 	}, kopf.JoinOptions(options...))
 }
 
-// deny returns the error with which a handler denies a request, or nil if the rule allows it.
-func (r *Rule) deny(ctx context.Context, object, old client.Object) error {
+// denialError returns the error with which a handler denies a request, or nil if the rule allows it.
+func (r *Rule) denialError(ctx context.Context, object, old client.Object) error {
 	verdict, err := r.EvaluateContext(ctx, object, old)
 	if err != nil || verdict.Allowed {
 		return err

@@ -19,7 +19,7 @@ func (r *Rule) Check(prototype client.Object) error {
 	}
 	typ := reflect.TypeOf(prototype)
 	if typ == nil {
-		return r.named(errors.New("Check: the prototype is nil: give it an empty object, such as &v1.Database{}"))
+		return r.withRuleID(errors.New("Check: the prototype is nil: give it an empty object, such as &v1.Database{}"))
 	}
 	return r.checkType(typ)
 }
@@ -35,9 +35,9 @@ func (r *Rule) checkType(typ reflect.Type) error {
 		typ = typ.Elem()
 	}
 	made := &schema{}
-	env, err := with(made.of(typ, typ.Name()))
+	env, err := newEnvironment(made.declTypeOf(typ, typ.Name()))
 	if err != nil {
-		return r.named(err)
+		return r.withRuleID(err)
 	}
 	var found []error
 	for _, one := range []struct {
@@ -48,30 +48,30 @@ func (r *Rule) checkType(typ reflect.Type) error {
 			continue
 		}
 		if _, issues := env.Compile(one.text); issues.Err() != nil {
-			found = append(found, fmt.Errorf("of %s: %w", typ, described(one.what, issues, made.names)))
+			found = append(found, fmt.Errorf("of %s: %w", typ, describeIssues(one.what, issues, made.names)))
 		}
 	}
 	if err := errors.Join(found...); err != nil {
-		return r.named(err)
+		return r.withRuleID(err)
 	}
 	return nil
 }
 
-// nearest returns the name with the smallest edit distance, for a suggestion. The distance is at most two, and at most
+// nearestName returns the name with the smallest edit distance, for a suggestion. The distance is at most two, and at most
 // half of the name's length; otherwise, it returns an empty string.
-func nearest(name string, names []string) (meant string) {
+func nearestName(name string, names []string) (meant string) {
 	least := min(2, len(name)/2) + 1
 	for _, other := range names {
-		if far := distance(strings.ToLower(name), strings.ToLower(other)); far < least {
+		if far := editDistance(strings.ToLower(name), strings.ToLower(other)); far < least {
 			least, meant = far, other
 		}
 	}
 	return meant
 }
 
-// distance returns the edit distance: the number of bytes that must be inserted, removed or replaced. It keeps only one
+// editDistance returns the edit distance: the number of bytes that must be inserted, removed or replaced. It keeps only one
 // row of the usual table.
-func distance(a, b string) int {
+func editDistance(a, b string) int {
 	row := make([]int, len(b)+1)
 	// An empty text differs from the first j bytes of b by j insertions.
 	for j := range row {

@@ -125,7 +125,7 @@ func TestCheck(t *testing.T) {
 			}
 			rule := rules.New("r", tc.expression, "m", tc.options...)
 			err := rule.Check(of)
-			if !says(err, tc.want) {
+			if !containsError(err, tc.want) {
 				t.Errorf("%s\nCheck(...): got %v, want %q", tc.reason, err, tc.want)
 			}
 		})

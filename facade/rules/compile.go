@@ -31,11 +31,11 @@ var base = sync.OnceValue(func() *environment.EnvSet {
 var policies = sync.OnceValue(func() plugincel.ConditionCompiler { return plugincel.NewConditionCompiler(base()) })
 
 // untyped is the environment for objects of any type.
-var untyped = sync.OnceValues(func() (*cel.Env, error) { return with(nil) })
+var untyped = sync.OnceValues(func() (*cel.Env, error) { return newEnvironment(nil) })
 
-// with returns an environment with object and oldObject of the type and no other variables; nil is for any type. The
+// newEnvironment returns an environment with object and oldObject of the type and no other variables; nil is for any type. The
 // API server's environment has more variables, such as request, which do not exist in an operator.
-func with(object *apiservercel.DeclType) (*cel.Env, error) {
+func newEnvironment(object *apiservercel.DeclType) (*cel.Env, error) {
 	// The options apply to all versions: 1.0 precedes every version of Kubernetes in use.
 	options := environment.VersionedOptions{IntroducedVersion: version.MajorMinor(1, 0)}
 	typ := cel.DynType
@@ -63,33 +63,33 @@ func (s *source) GetExpression() string { return s.text }
 // ReturnTypes returns the allowed result types.
 func (s *source) ReturnTypes() []*cel.Type { return []*cel.Type{s.typ} }
 
-// compile compiles the expressions, so that the rule can be evaluated. It reports variables that only exist in API
+// compileExpressions compiles the expressions, so that the rule can be evaluated. It reports variables that only exist in API
 // servers.
-func (r *Rule) compile() (err error) {
+func (r *Rule) compileExpressions() (err error) {
 	env, err := untyped()
 	if err != nil {
 		return err
 	}
 	tree, issues := env.Compile(r.expression)
 	if issues.Err() != nil {
-		return described("the expression", issues, nil)
+		return describeIssues("the expression", issues, nil)
 	}
-	if r.condition, err = ready(r.expression, cel.BoolType); err != nil {
+	if r.condition, err = compileEvaluator(r.expression, cel.BoolType); err != nil {
 		return err
 	}
 	if r.messageExpression != "" {
 		if _, issues := env.Compile(r.messageExpression); issues.Err() != nil {
-			return described("MessageExpression", issues, nil)
+			return describeIssues("MessageExpression", issues, nil)
 		}
-		if r.text, err = ready(r.messageExpression, cel.StringType); err != nil {
+		if r.text, err = compileEvaluator(r.messageExpression, cel.StringType); err != nil {
 			return fmt.Errorf("MessageExpression: %w", err)
 		}
 	}
-	return r.checkAbsent(tree)
+	return r.checkNullReads(tree)
 }
 
-// ready returns an expression that the API server's own code evaluates.
-func ready(text string, typ *cel.Type) (plugincel.ConditionEvaluator, error) {
+// compileEvaluator returns an expression that the API server's own code evaluates.
+func compileEvaluator(text string, typ *cel.Type) (plugincel.ConditionEvaluator, error) {
 	all := policies().CompileCondition(
 		[]plugincel.ExpressionAccessor{&source{text, typ}}, plugincel.OptionalVariableDeclarations{},
 		environment.NewExpressions,
@@ -111,14 +111,14 @@ var (
 	)
 )
 
-// described returns the compiler's errors with their positions in the expression. It adds hints, such as a similar
+// describeIssues returns the compiler's errors with their positions in the expression. It adds hints, such as a similar
 // field name.
-func described(what string, issues *cel.Issues, names []string) error {
+func describeIssues(what string, issues *cel.Issues, names []string) error {
 	var found []error
 	for _, issue := range issues.Errors() {
 		text := strings.TrimSuffix(issue.Message, " (in container '')")
 		if match := undefinedField.FindStringSubmatch(text); match != nil {
-			if meant := nearest(match[1], names); meant != "" {
+			if meant := nearestName(match[1], names); meant != "" {
 				text += fmt.Sprintf(": did you mean %s?", meant)
 			}
 		}

@@ -61,27 +61,27 @@ func (r *Rule) EvaluateContext(ctx context.Context, object, old client.Object) (
 	// Only the objects are set: expressions have no other variables.
 	request := &admission.VersionedAttributes{}
 	operation := admissionregistrationv1.Update
-	if absent(object) {
+	if isAbsent(object) {
 		operation = admissionregistrationv1.Delete
 	} else {
 		request.VersionedObject = object
 	}
 	switch {
-	case !absent(old):
+	case !isAbsent(old):
 		request.VersionedOldObject = old
 	case operation == admissionregistrationv1.Delete:
-		return Verdict{}, r.named(errors.New("there is neither an object nor an old one: give one of them"))
+		return Verdict{}, r.withRuleID(errors.New("there is neither an object nor an old one: give one of them"))
 	default:
 		operation = admissionregistrationv1.Create
 	}
 	if !slices.Contains(r.operations, operation) {
 		return Verdict{Allowed: true}, nil
 	}
-	return r.judge(ctx, request)
+	return r.evaluateRequest(ctx, request)
 }
 
-// absent reports whether there is no object: nil, or a nil pointer of some type.
-func absent(object client.Object) bool {
+// isAbsent reports whether there is no object: nil, or a nil pointer of some type.
+func isAbsent(object client.Object) bool {
 	if object == nil {
 		return true
 	}
@@ -89,12 +89,12 @@ func absent(object client.Object) bool {
 	return value.Kind() == reflect.Pointer && value.IsNil()
 }
 
-// judge evaluates the condition, and the message if the request is denied.
-func (r *Rule) judge(ctx context.Context, request *admission.VersionedAttributes) (Verdict, error) {
-	found, left, err := evaluate(ctx, r.condition, request, celconfig.RuntimeCELCostBudget)
+// evaluateRequest evaluates the condition, and the message if the request is denied.
+func (r *Rule) evaluateRequest(ctx context.Context, request *admission.VersionedAttributes) (Verdict, error) {
+	found, left, err := evaluateExpression(ctx, r.condition, request, celconfig.RuntimeCELCostBudget)
 	switch {
 	case err != nil:
-		return Verdict{}, r.named(err)
+		return Verdict{}, r.withRuleID(err)
 	case found.Error != nil:
 		return Verdict{
 			Failed: true, Message: found.Error.Error(),
@@ -103,14 +103,14 @@ func (r *Rule) judge(ctx context.Context, request *admission.VersionedAttributes
 	case found.EvalResult == types.True:
 		return Verdict{Allowed: true}, nil
 	}
-	return Verdict{Message: r.explain(ctx, request, left), Reason: r.reason, Code: codes[r.reason]}, nil
+	return Verdict{Message: r.denialMessage(ctx, request, left), Reason: r.reason, Code: codes[r.reason]}, nil
 }
 
-// explain returns the message for a denied request: the result of the message expression if it is valid, else the fixed
+// denialMessage returns the message for a denied request: the result of the message expression if it is valid, else the fixed
 // message. The conditions are those of the API server. The budget is what remains after the condition.
-func (r *Rule) explain(ctx context.Context, request *admission.VersionedAttributes, budget int64) string {
+func (r *Rule) denialMessage(ctx context.Context, request *admission.VersionedAttributes, budget int64) string {
 	if r.text != nil {
-		made, _, err := evaluate(ctx, r.text, request, budget)
+		made, _, err := evaluateExpression(ctx, r.text, request, budget)
 		if err == nil && made.Error == nil {
 			text, _ := made.EvalResult.Value().(string)
 			text = strings.TrimSpace(text)
@@ -120,20 +120,20 @@ func (r *Rule) explain(ctx context.Context, request *admission.VersionedAttribut
 			}
 		}
 	}
-	return r.explanation()
+	return r.fixedMessage()
 }
 
-// explanation returns the fixed message, or else the expression, as the API server formats it.
-func (r *Rule) explanation() string {
+// fixedMessage returns the fixed message, or else the expression, as the API server formats it.
+func (r *Rule) fixedMessage() string {
 	if text := strings.TrimSpace(r.message); text != "" {
 		return text
 	}
 	return "failed expression: " + strings.TrimSpace(r.expression)
 }
 
-// evaluate returns the single result of an expression, and the remaining cost budget. An error of the expression is
+// evaluateExpression returns the single result of an expression, and the remaining cost budget. An error of the expression is
 // part of the result. The error result is about objects that cannot be encoded.
-func evaluate(
+func evaluateExpression(
 	ctx context.Context, expression plugincel.ConditionEvaluator, request *admission.VersionedAttributes, budget int64,
 ) (found plugincel.EvaluationResult, left int64, err error) {
 	all, left, err := expression.ForInput(ctx, request, nil, plugincel.OptionalVariableBindings{}, nil, budget)

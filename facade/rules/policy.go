@@ -30,18 +30,18 @@ func Policy(name string, resources []admissionregistrationv1.Rule, rules ...*Rul
 		return nil, nil, fmt.Errorf("rules.Policy(%q): %w", name, err)
 	}
 	// A policy has one list of operations for all of its rules. It must have each operation of any rule.
-	operations := union(rules)
+	operations := unionOfOperations(rules)
 	policy = &admissionregistrationv1.ValidatingAdmissionPolicy{
 		TypeMeta:   typeMeta("ValidatingAdmissionPolicy"),
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
 			// Fail denies requests for which an expression ends in an error, as the handler of the operator does.
 			FailurePolicy:    ptr.To(admissionregistrationv1.Fail),
-			MatchConstraints: constraints(resources, operations),
+			MatchConstraints: matchConstraints(resources, operations),
 		},
 	}
 	for _, rule := range rules {
-		policy.Spec.Validations = append(policy.Spec.Validations, rule.validation(operations))
+		policy.Spec.Validations = append(policy.Spec.Validations, rule.policyValidation(operations))
 	}
 	binding = &admissionregistrationv1.ValidatingAdmissionPolicyBinding{
 		TypeMeta:   typeMeta("ValidatingAdmissionPolicyBinding"),
@@ -54,9 +54,9 @@ func Policy(name string, resources []admissionregistrationv1.Rule, rules ...*Rul
 	return policy, binding, nil
 }
 
-// constraints returns the match constraints of a policy. Equivalent also covers requests for other versions of the
+// matchConstraints returns the match constraints of a policy. Equivalent also covers requests for other versions of the
 // resources. The caller's rules are copied, because the result must not change with them.
-func constraints(
+func matchConstraints(
 	resources []admissionregistrationv1.Rule, operations []admissionregistrationv1.OperationType,
 ) *admissionregistrationv1.MatchResources {
 	made := &admissionregistrationv1.MatchResources{MatchPolicy: ptr.To(admissionregistrationv1.Equivalent)}
@@ -75,8 +75,8 @@ func typeMeta(kind string) metav1.TypeMeta {
 	return metav1.TypeMeta{APIVersion: admissionregistrationv1.SchemeGroupVersion.String(), Kind: kind}
 }
 
-// validation returns the rule as part of a policy for these operations, which can be more than its own.
-func (r *Rule) validation(operations []admissionregistrationv1.OperationType) admissionregistrationv1.Validation {
+// policyValidation returns the rule as part of a policy for these operations, which can be more than its own.
+func (r *Rule) policyValidation(operations []admissionregistrationv1.OperationType) admissionregistrationv1.Validation {
 	made := admissionregistrationv1.Validation{
 		Expression: r.expression, Message: r.message, MessageExpression: r.messageExpression, Reason: ptr.To(r.reason),
 	}
@@ -91,14 +91,14 @@ func (r *Rule) validation(operations []admissionregistrationv1.OperationType) ad
 	if len(own) < len(operations) {
 		made.Expression = fmt.Sprintf("!(request.operation in [%s]) || (%s\n)", strings.Join(own, ", "), r.expression)
 		if made.Message == "" {
-			made.Message = r.explanation()
+			made.Message = r.fixedMessage()
 		}
 	}
 	return made
 }
 
-// union returns the operations of all rules, each once, in a fixed order.
-func union(rules []*Rule) (all []admissionregistrationv1.OperationType) {
+// unionOfOperations returns the operations of all rules, each once, in a fixed order.
+func unionOfOperations(rules []*Rule) (all []admissionregistrationv1.OperationType) {
 	for _, operation := range []admissionregistrationv1.OperationType{
 		admissionregistrationv1.Create, admissionregistrationv1.Update, admissionregistrationv1.Delete,
 	} {
@@ -134,7 +134,7 @@ func checkPolicy(name string, resources []admissionregistrationv1.Rule, rules []
 		if err := rule.Err(); err != nil {
 			found = append(found, err)
 		} else if known[rule.id] {
-			found = append(found, rule.named(errors.New("the id is there twice: give every rule its own")))
+			found = append(found, rule.withRuleID(errors.New("the id is there twice: give every rule its own")))
 		} else {
 			known[rule.id] = true
 		}

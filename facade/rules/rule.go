@@ -66,11 +66,11 @@ func New(id, expression, message string, options ...Option) *Rule {
 	}
 	// Invalid texts are reported without the compiler's errors, which would only repeat them in other words.
 	if err := errors.Join(r.checkTexts(), r.checkOptions()); err != nil {
-		r.err = r.named(err)
+		r.err = r.withRuleID(err)
 		return r
 	}
-	if err := r.compile(); err != nil {
-		r.err = r.named(err)
+	if err := r.compileExpressions(); err != nil {
+		r.err = r.withRuleID(err)
 	}
 	return r
 }
@@ -90,8 +90,8 @@ func (r *Rule) Err() error {
 	return r.err
 }
 
-// named adds the id of the rule to an error.
-func (r *Rule) named(err error) error { return fmt.Errorf("rule %q: %w", r.id, err) }
+// withRuleID adds the id of the rule to an error.
+func (r *Rule) withRuleID(err error) error { return fmt.Errorf("rule %q: %w", r.id, err) }
 
 // checkTexts returns the errors in the id, the expression and the message. They are reported in Go, because API servers
 // would only reject them when the policy is created.

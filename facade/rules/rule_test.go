@@ -101,7 +101,7 @@ func TestMistakes(t *testing.T) {
 			_, places["Evaluate"] = tc.rule.Evaluate(&unstructured.Unstructured{}, nil)
 			_, _, places["Policy"] = rules.Policy("p", databases(), tc.rule)
 			for place, err := range places {
-				if !says(err, tc.want) {
+				if !containsError(err, tc.want) {
 					t.Errorf("%s\n%s: got %v, want %q", tc.reason, place, err, tc.want)
 				}
 			}
@@ -109,8 +109,8 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// says reports whether an error contains the text, or whether there is no error if the text is empty.
-func says(err error, text string) bool {
+// containsError reports whether an error contains the text, or whether there is no error if the text is empty.
+func containsError(err error, text string) bool {
 	if err == nil || text == "" {
 		return err == nil && text == ""
 	}

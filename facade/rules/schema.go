@@ -32,18 +32,18 @@ var (
 	untypedObject = reflect.TypeFor[unstructured.Unstructured]()
 )
 
-// of returns the CEL type of the JSON encoding. CEL identifies object types by name, so each has its unique path as the
+// declTypeOf returns the CEL type of the JSON encoding. CEL identifies object types by name, so each has its unique path as the
 // name.
-func (s *schema) of(typ reflect.Type, name string) *apiservercel.DeclType {
+func (s *schema) declTypeOf(typ reflect.Type, name string) *apiservercel.DeclType {
 	for typ.Kind() == reflect.Pointer {
 		typ = typ.Elem()
 	}
 	switch {
 	case slices.Contains(texts, typ):
 		return apiservercel.StringType
-	case typ == untypedObject, typ.Kind() == reflect.Interface, implements(typ, marshaler):
+	case typ == untypedObject, typ.Kind() == reflect.Interface, implementsInterface(typ, marshaler):
 		return apiservercel.DynType
-	case implements(typ, textMarshaler):
+	case implementsInterface(typ, textMarshaler):
 		return apiservercel.StringType
 	}
 	switch typ.Kind() {
@@ -53,18 +53,18 @@ func (s *schema) of(typ reflect.Type, name string) *apiservercel.DeclType {
 			return apiservercel.StringType
 		}
 		// A length of -1 is unknown.
-		return apiservercel.NewListType(s.of(typ.Elem(), name+".@idx"), -1)
+		return apiservercel.NewListType(s.declTypeOf(typ.Elem(), name+".@idx"), -1)
 	case reflect.Map:
-		return apiservercel.NewMapType(apiservercel.StringType, s.of(typ.Elem(), name+".@elem"), -1)
+		return apiservercel.NewMapType(apiservercel.StringType, s.declTypeOf(typ.Elem(), name+".@elem"), -1)
 	case reflect.Struct:
-		return s.ofStruct(typ, name)
+		return s.structDeclType(typ, name)
 	default:
-		return ofScalar(typ.Kind())
+		return scalarDeclType(typ.Kind())
 	}
 }
 
-// ofScalar returns the CEL type of a bool, string or number. Unsigned integers are int: JSON does not distinguish them.
-func ofScalar(kind reflect.Kind) *apiservercel.DeclType {
+// scalarDeclType returns the CEL type of a bool, string or number. Unsigned integers are int: JSON does not distinguish them.
+func scalarDeclType(kind reflect.Kind) *apiservercel.DeclType {
 	switch kind {
 	case reflect.Bool:
 		return apiservercel.BoolType
@@ -86,9 +86,9 @@ var selectable = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
 // words are reserved in CEL: they match selectable but cannot follow a dot.
 var words = []string{"in", "true", "false", "null"}
 
-// ofStruct returns an object type. If a field needs an index, such as object.spec["a-b"], it returns a map of any
+// structDeclType returns an object type. If a field needs an index, such as object.spec["a-b"], it returns a map of any
 // values instead, because CEL object types do not support indices.
-func (s *schema) ofStruct(typ reflect.Type, name string) *apiservercel.DeclType {
+func (s *schema) structDeclType(typ reflect.Type, name string) *apiservercel.DeclType {
 	if slices.Contains(s.open, typ) {
 		return apiservercel.DynType
 	}
@@ -102,7 +102,7 @@ func (s *schema) ofStruct(typ reflect.Type, name string) *apiservercel.DeclType 
 		}
 		byIndex = byIndex || !selectable.MatchString(key) || slices.Contains(words, key)
 		s.names = append(s.names, key)
-		of := s.of(field.Type, name+"."+key)
+		of := s.declTypeOf(field.Type, name+"."+key)
 		// The string option changes numbers and bools to JSON strings.
 		if strings.Contains(field.Tag.Get("json"), ",string") {
 			of = apiservercel.DynType
@@ -116,8 +116,8 @@ func (s *schema) ofStruct(typ reflect.Type, name string) *apiservercel.DeclType 
 	return apiservercel.NewObjectType(name, fields)
 }
 
-// implements reports whether the type or a pointer to it implements the interface.
-func implements(typ, what reflect.Type) bool {
+// implementsInterface reports whether the type or a pointer to it implements the interface.
+func implementsInterface(typ, what reflect.Type) bool {
 	return typ.Implements(what) || reflect.PointerTo(typ).Implements(what)
 }
 

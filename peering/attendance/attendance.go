@@ -32,21 +32,21 @@ const (
 )
 
 // Attendance is the presence of one operator in all of its peering objects. Its set-up methods must be called before
-// [Attendance.Run]; [Attendance.Ready] and [Attendance.Peers] may be called at any time.
+// [Attendance.Run]; [Attendance.CheckReady] and [Attendance.KnownPeers] may be called at any time.
 type Attendance struct {
 	member     peering.Member
 	gate       *peering.CombinedGate
 	namespaces *namespaceGates              // nil unless each namespace has a gate
-	scope      Scope                        // the namespaces to join; by default, the ClusterKopfPeering
+	scope      NamespaceScope               // the namespaces to join; by default, the ClusterKopfPeering
 	identify   func(context.Context) string // for a member without an identity; may be nil
 	api        rest.Interface
 	client     client.WithWatch
-	kind       string      // ClusterKopfPeering or KopfPeering
-	found      []kind      // by the last search that found any
-	opened     bool        // the operator may act: new members join as acting ones
-	begun      atomic.Bool // the search has begun
-	ready      atomic.Bool // a search has succeeded
-	logged     string      // the last logged problem, to log each once
+	kind       string        // ClusterKopfPeering or KopfPeering
+	found      []peeringKind // by the last search that found any
+	opened     bool          // the operator may act: new members join as acting ones
+	begun      atomic.Bool   // the search has begun
+	ready      atomic.Bool   // a search has succeeded
+	logged     string        // the last logged problem, to log each once
 
 	present sync.WaitGroup // of memberships and their watches
 	mu      sync.Mutex     // for writing places, and for reading them outside of Run
@@ -63,7 +63,7 @@ type Attendance struct {
 // # Errors
 //
 // It returns an error if a client cannot be made. It makes no requests.
-func New(config *rest.Config, http *http.Client, member peering.Member, gate peering.Gate) (*Attendance, error) {
+func New(config *rest.Config, http *http.Client, member peering.Member, gate peering.WriteGate) (*Attendance, error) {
 	a := &Attendance{
 		member: member, gate: peering.ClosedByAny(gate), kind: clusterKind, places: map[place]presence{},
 		scope: cluster{}, answers: make(chan struct{}, 1),
@@ -76,7 +76,7 @@ func New(config *rest.Config, http *http.Client, member peering.Member, gate pee
 	}
 	a.api = lister.RESTClient()
 	a.client, err = client.NewWithWatch(config, client.Options{
-		HTTPClient: http, Scheme: runtime.NewScheme(), Mapper: mapper(),
+		HTTPClient: http, Scheme: runtime.NewScheme(), Mapper: newStaticMapper(),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("making the client for peering %q: %w", member.Name, err)
@@ -84,25 +84,25 @@ func New(config *rest.Config, http *http.Client, member peering.Member, gate pee
 	return a, nil
 }
 
-// Scope is the set of namespaces to which an operator is restricted. Current returns nil while they are unknown; the
+// NamespaceScope is the set of namespaces to which an operator is restricted. Current returns nil while they are unknown; the
 // operator does not act until they are known. The channel is closed when the namespaces change.
-type Scope interface {
+type NamespaceScope interface {
 	Current() (names []string, changed <-chan struct{})
 }
 
-// Follow makes the operator join the KopfPeering of each namespace of the scope. If it already acts when a namespace is
+// JoinNamespaces makes the operator join the KopfPeering of each namespace of the scope. If it already acts when a namespace is
 // added, it continues unless a peer there demands a pause.
-func (a *Attendance) Follow(scope Scope) { a.kind, a.scope = namespacedKind, scope }
+func (a *Attendance) JoinNamespaces(scope NamespaceScope) { a.kind, a.scope = namespacedKind, scope }
 
-// Admit sets a function that is called with the namespaces in which the demands of the peers are known. Unless each
+// OnAdmittedNamespaces sets a function that is called with the namespaces in which the demands of the peers are known. Unless each
 // namespace has a gate of its own, the first call comes when they are known in all namespaces. It always comes before
 // the operator's gate opens. A namespace that is added later is reported when its demands are known; the operator must
 // not begin there before that.
-func (a *Attendance) Admit(admit func(namespaces []string)) { a.admit = admit }
+func (a *Attendance) OnAdmittedNamespaces(admit func(namespaces []string)) { a.admit = admit }
 
-// Identify sets a function that returns the identity of a member without one. It is called once, when the first peering
+// OnMissingIdentity sets a function that returns the identity of a member without one. It is called once, when the first peering
 // kind is found: an operator without peering does not look up its host.
-func (a *Attendance) Identify(identify func(context.Context) string) { a.identify = identify }
+func (a *Attendance) OnMissingIdentity(identify func(context.Context) string) { a.identify = identify }
 
 // cluster is the scope of a ClusterKopfPeering, which never changes.
 type cluster struct{}
@@ -110,9 +110,9 @@ type cluster struct{}
 // Current returns the empty namespace of cluster-scoped objects.
 func (cluster) Current() (names []string, changed <-chan struct{}) { return []string{""}, nil }
 
-// Begin marks the start of the search for peers: from now on, [Attendance.Ready] fails until they are known. It returns
+// BeginSearch marks the start of the search for peers: from now on, [Attendance.CheckReady] fails until they are known. It returns
 // a function that runs the attendance until the context ends.
-func (a *Attendance) Begin(ctx context.Context) (run func()) {
+func (a *Attendance) BeginSearch(ctx context.Context) (run func()) {
 	a.begun.Store(true)
 	return func() { a.Run(ctx) }
 }
@@ -121,14 +121,14 @@ func (a *Attendance) Begin(ctx context.Context) (run func()) {
 func (a *Attendance) Run(ctx context.Context) {
 	a.begun.Store(true)
 	// This part of the gate stays closed until a search has succeeded and the first namespaces are admitted.
-	searching := a.gate.Add()
+	searching := a.gate.AddPart()
 	searching.Set(true)
 	// The records are removed even if the context has ended: memberships have contexts of their own.
 	defer a.leaveAll()
 	for ctx.Err() == nil {
 		pause := searchInterval
 		namespaces, changed := a.scope.Current()
-		found := a.search(ctx, namespaces)
+		found := a.searchKinds(ctx, namespaces)
 		if found {
 			a.opened = true
 			a.ready.Store(true)
@@ -144,16 +144,16 @@ func (a *Attendance) Run(ctx context.Context) {
 			if found && a.admitAnswered(namespaces) {
 				searching.Set(false)
 			}
-			if a.wait(ctx, changed, end) {
+			if a.waitForAnswer(ctx, changed, end) {
 				break
 			}
 		}
 	}
 }
 
-// wait waits for an answer of a place, for a change of the namespaces, or for the end of the interval. It returns false
+// waitForAnswer waits for an answer of a place, for a change of the namespaces, or for the end of the interval. It returns false
 // after an answer, and true if the kinds must be searched again.
-func (a *Attendance) wait(ctx context.Context, changed <-chan struct{}, end <-chan time.Time) (isOver bool) {
+func (a *Attendance) waitForAnswer(ctx context.Context, changed <-chan struct{}, end <-chan time.Time) (isOver bool) {
 	select {
 	case <-ctx.Done():
 	case <-changed:
@@ -164,17 +164,17 @@ func (a *Attendance) wait(ctx context.Context, changed <-chan struct{}, end <-ch
 	return true
 }
 
-// Ready returns an error until a search has found whether there are peers. An operator that pauses for them is ready,
+// CheckReady returns an error until a search has found whether there are peers. An operator that pauses for them is ready,
 // and so is one that has not begun to search: a rolling update would otherwise wait for the pod that it replaces.
-func (a *Attendance) Ready() error {
+func (a *Attendance) CheckReady() error {
 	if a.ready.Load() || !a.begun.Load() {
 		return nil
 	}
 	return fmt.Errorf("it is not known yet whether there are peers in %q", a.member.Name)
 }
 
-// search finds the kinds and updates the places. It returns false if the operator must wait for the kinds.
-func (a *Attendance) search(ctx context.Context, namespaces []string) bool {
+// searchKinds finds the kinds and updates the places. It returns false if the operator must wait for the kinds.
+func (a *Attendance) searchKinds(ctx context.Context, namespaces []string) bool {
 	log := logf.FromContext(ctx).WithValues("peering", a.member.Name)
 	limited, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -182,14 +182,14 @@ func (a *Attendance) search(ctx context.Context, namespaces []string) bool {
 	if namespaces == nil {
 		return false
 	}
-	found, err := find(limited, a.api, a.kind)
+	found, err := findServedKinds(limited, a.api, a.kind)
 	switch {
 	case ctx.Err() != nil:
 		return false
 	// A forbidden request counts as the absence of the kinds. Any other error can be temporary, so the operator waits,
 	// or continues with the kinds of the last search.
 	case err != nil && !apierrors.IsForbidden(err):
-		if a.isNew(err.Error()) {
+		if a.isNewProblem(err.Error()) {
 			logging.Warn(log, "Cannot look for kinds of peering objects", "reason", err.Error())
 		}
 		if len(a.found) == 0 {
@@ -199,21 +199,21 @@ func (a *Attendance) search(ctx context.Context, namespaces []string) bool {
 	case err == nil && len(found) > 0:
 		a.logged, a.found = "", found
 	case a.member.Mandatory && len(a.found) == 0:
-		if a.isNew(a.kind) {
+		if a.isNewProblem(a.kind) {
 			logging.Warn(log, "Waiting for a kind of peering objects, as peering is mandatory; install their CRDs",
 				"resource", a.kind)
 		}
 		return false
-	case len(a.found) == 0 && a.isNew(a.kind):
+	case len(a.found) == 0 && a.isNewProblem(a.kind):
 		log.V(1).Info("Peering kinds are not there; the operator acts without regard to others", "resource", a.kind)
 	}
 	a.updatePlaces(ctx, namespaces)
 	return true
 }
 
-// isNew reports whether a text differs from the one that was logged last, and stores it. Searches repeat, so each
+// isNewProblem reports whether a text differs from the one that was logged last, and stores it. Searches repeat, so each
 // problem is logged once.
-func (a *Attendance) isNew(text string) bool {
+func (a *Attendance) isNewProblem(text string) bool {
 	before := a.logged
 	a.logged = text
 	return before != text

@@ -34,8 +34,8 @@ var (
 	}
 )
 
-// one is an operator with attendance at a peering, and its gate.
-type one struct {
+// attendingOperator is an operator with attendance at a peering, and its gate.
+type attendingOperator struct {
 	server     *memapi.Server
 	connection *memapi.Connection
 	attendance *attendance.Attendance
@@ -50,7 +50,7 @@ type one struct {
 	log      bytes.Buffer
 }
 
-func (o *one) Set(closed bool) {
+func (o *attendingOperator) Set(closed bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.closed && !closed {
@@ -59,25 +59,25 @@ func (o *one) Set(closed bool) {
 	o.closed = closed
 }
 
-func (o *one) AllowWritesUntil(end time.Time) {
+func (o *attendingOperator) AllowWritesUntil(end time.Time) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.end = end
 }
 
-func (o *one) Write(p []byte) (int, error) {
+func (o *attendingOperator) Write(p []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.log.Write(p)
 }
 
-// attend starts an operator with attendance in the namespaces, or in the cluster.
-func attend(t *testing.T, server *memapi.Server, m peering.Member, namespaces ...string) *one {
+// startAttendance starts an operator with attendance in the namespaces, or in the cluster.
+func startAttendance(t *testing.T, server *memapi.Server, m peering.Member, namespaces ...string) *attendingOperator {
 	t.Helper()
-	o := &one{server: server, connection: server.Connect()}
+	o := &attendingOperator{server: server, connection: server.Connect()}
 	o.connection.Before = func(context.Context, memapi.Request) error {
 		if o.refused.Load() {
-			return memapi.Refusal(http.StatusForbidden)
+			return memapi.NewRefusal(http.StatusForbidden)
 		}
 		return nil
 	}
@@ -91,7 +91,7 @@ func attend(t *testing.T, server *memapi.Server, m peering.Member, namespaces ..
 		t.Fatal(err)
 	}
 	if len(namespaces) > 0 {
-		a.Follow(fixed(namespaces))
+		a.JoinNamespaces(fixed(namespaces))
 	}
 	o.attendance = a
 	ctx, cancel := context.WithCancel(t.Context())
@@ -108,7 +108,7 @@ type fixed []string
 func (f fixed) Current() (names []string, changed <-chan struct{}) { return f, nil }
 
 // want checks whether the operator acts, and that each message was logged once.
-func (o *one) want(t *testing.T, when string, acts bool, messages ...string) {
+func (o *attendingOperator) want(t *testing.T, when string, acts bool, messages ...string) {
 	t.Helper()
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -136,23 +136,23 @@ func records(server *memapi.Server, r memapi.Resource, namespace string) map[str
 	return status
 }
 
-// him returns the status with the record of a peer that runs Kopf.
-func him(priority any) map[string]any {
+// peerStatus returns the status with the record of a peer that runs Kopf.
+func peerStatus(priority any) map[string]any {
 	return map[string]any{"him": map[string]any{
 		"priority": priority, "lifetime": int64(3600), "lastseen": time.Now().UTC().Format(time.RFC3339),
 	}}
 }
 
-// TestWhatIsNotThere shows that missing kinds and objects pause the operator only if peering is mandatory, and that
+// TestMissingObjects shows that missing kinds and objects pause the operator only if peering is mandatory, and that
 // it notices them as soon as they exist.
-func TestWhatIsNotThere(t *testing.T) {
+func TestMissingObjects(t *testing.T) {
 	t.Parallel()
 	for _, mandatory := range []bool{false, true} {
 		t.Run(fmt.Sprint("mandatory ", mandatory), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				server := memapi.New()
-				o := attend(t, server, peering.Member{Mandatory: mandatory})
+				o := startAttendance(t, server, peering.Member{Mandatory: mandatory})
 				defer o.stop()
 				time.Sleep(time.Hour)
 				if o.want(t, "without kinds", !mandatory); mandatory {
@@ -166,7 +166,7 @@ func TestWhatIsNotThere(t *testing.T) {
 				if n := len(o.connection.Requests()); n > 60 {
 					t.Errorf("want at most 60 requests in two minutes, got %d", n)
 				}
-				peerings(server, clustered, "", him(int64(9)))
+				peerings(server, clustered, "", peerStatus(int64(9)))
 				time.Sleep(time.Minute)
 				o.want(t, "with a peer of a higher priority", false, "Pausing operations in favour of peers")
 				peerings(server, clustered, "", nil)
@@ -201,15 +201,15 @@ func TestRemovedObject(t *testing.T) {
 				server.Install(clustered)
 				status := map[string]any(nil)
 				if c.pausing {
-					status = him(int64(9))
+					status = peerStatus(int64(9))
 				}
 				peerings(server, clustered, "", status)
-				o := attend(t, server, peering.Member{Mandatory: c.mandatory, KopfRules: c.rules})
+				o := startAttendance(t, server, peering.Member{Mandatory: c.mandatory, KopfRules: c.rules})
 				defer o.stop()
 				time.Sleep(time.Minute)
 				o.want(t, "before the removal of the object", !c.pausing)
 				server.Discard(clustered, "", "default")
-				o.connection.Drain()
+				o.connection.DrainRequests()
 				time.Sleep(10 * time.Minute)
 				o.want(t, "after the removal of the object", c.acts, c.message)
 				if n := len(o.connection.Requests()); n > 100 {
@@ -229,7 +229,7 @@ func TestRemovedObject(t *testing.T) {
 // D-peering-malformed, D-peering-clock.
 func TestOddRecords(t *testing.T) {
 	t.Parallel()
-	ahead := him(int64(9))
+	ahead := peerStatus(int64(9))
 	ahead["him"].(map[string]any)["lastseen"] = "2345-01-01T00:00:00Z"
 	ours := map[string]any{"him": map[string]any{
 		"priority": int64(9), "lifetime": int64(60), "lastseen": "2345-01-01T00:00:00Z", "runtime": "x",
@@ -243,7 +243,7 @@ func TestOddRecords(t *testing.T) {
 	}{
 		"text": {"a status that is a text counts as empty", "x", true, ""},
 		"priority": {"a record with a malformed priority does not pause the operator",
-			him("high"), true, "field priority: high is not a"},
+			peerStatus("high"), true, "field priority: high is not a"},
 		"future": {"a record of Kopf from the future pauses the operator", ahead, false, "Pausing operations"},
 		"future ours": {"a silent peer of ours counts as dead, even with a time in the future",
 			ours, true, "Resuming operations"},
@@ -256,7 +256,7 @@ func TestOddRecords(t *testing.T) {
 				server.Put(clustered, map[string]any{
 					"metadata": map[string]any{"name": "default"}, "status": c.status,
 				})
-				o := attend(t, server, peering.Member{})
+				o := startAttendance(t, server, peering.Member{})
 				defer o.stop()
 				time.Sleep(5 * time.Minute)
 				if o.want(t, c.reason, c.acts); c.message != "" {
@@ -276,12 +276,12 @@ func TestScopes(t *testing.T) {
 			server.Install(r)
 		}
 		peerings(server, clustered, "", nil)
-		peerings(server, former, "", him(int64(9)))
+		peerings(server, former, "", peerStatus(int64(9)))
 		peerings(server, namespaced, "a", nil)
-		peerings(server, namespaced, "b", him(int64(9)))
-		whole := attend(t, server, peering.Member{Self: peering.Self{Identity: "whole"}})
-		both := attend(t, server, peering.Member{Self: peering.Self{Identity: "both"}}, "a", "b")
-		some := attend(t, server, peering.Member{Self: peering.Self{Identity: "some"}}, "a", "c")
+		peerings(server, namespaced, "b", peerStatus(int64(9)))
+		whole := startAttendance(t, server, peering.Member{Self: peering.Self{Identity: "whole"}})
+		both := startAttendance(t, server, peering.Member{Self: peering.Self{Identity: "both"}}, "a", "b")
+		some := startAttendance(t, server, peering.Member{Self: peering.Self{Identity: "some"}}, "a", "c")
 		time.Sleep(time.Minute)
 		whole.want(t, "with a conflict in the former group", false)
 		both.want(t, "with a conflict in one namespace", false)
@@ -309,7 +309,7 @@ func TestForbidden(t *testing.T) {
 			server := memapi.New()
 			server.Install(clustered)
 			peerings(server, clustered, "", nil)
-			o := attend(t, server, peering.Member{Mandatory: mandatory})
+			o := startAttendance(t, server, peering.Member{Mandatory: mandatory})
 			defer o.stop()
 			o.refused.Store(true)
 			time.Sleep(10 * time.Minute)
@@ -329,7 +329,7 @@ func TestDroppedRecords(t *testing.T) {
 		strict.StatusFields = []string{"conditions"}
 		server.Install(strict)
 		peerings(server, strict, "", nil)
-		o := attend(t, server, peering.Member{Mandatory: true})
+		o := startAttendance(t, server, peering.Member{Mandatory: true})
 		defer o.stop()
 		time.Sleep(10 * time.Minute)
 		o.want(t, "with records that the schema drops", false, "x-kubernetes-preserve-unknown-fields")
@@ -345,14 +345,14 @@ func TestPeers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memapi.New()
 		server.Install(namespaced)
-		peerings(server, namespaced, "a", him(int64(9)))
+		peerings(server, namespaced, "a", peerStatus(int64(9)))
 		peerings(server, namespaced, "b", nil)
 		began := time.Now().UTC()
-		o := attend(t, server, peering.Member{Self: peering.Self{Priority: 3}}, "a", "b")
+		o := startAttendance(t, server, peering.Member{Self: peering.Self{Priority: 3}}, "a", "b")
 		time.Sleep(10 * time.Second)
-		o.connection.Drain()
+		o.connection.DrainRequests()
 		var got []string
-		for _, p := range o.attendance.Peers() {
+		for _, p := range o.attendance.KnownPeers() {
 			got = append(got, fmt.Sprintf("%s/%s %d %t", p.Namespace, p.Identity, p.Priority, p.Own))
 			good := p.LastSeen.Equal(began) && p.Until.Equal(began.Add(time.Hour)) && p.Busy == nil
 			if p.Identity == "him" && !good {
@@ -364,7 +364,7 @@ func TestPeers(t *testing.T) {
 			t.Errorf("want %s\ngot  %s, by %d requests", want, all, len(o.connection.Requests()))
 		}
 		o.stop()
-		if all := o.attendance.Peers(); len(all) != 0 {
+		if all := o.attendance.KnownPeers(); len(all) != 0 {
 			t.Errorf("Peers returns records after the end: %v", all)
 		}
 	})

@@ -21,15 +21,15 @@ const (
 	namespacedKind = "KopfPeering"
 )
 
-// kind is a peering kind that the API server serves.
-type kind struct {
+// peeringKind is a peering kind that the API server serves.
+type peeringKind struct {
 	schema.GroupVersionKind
 	subresource bool // it has /status
 }
 
-// mapper returns a mapper that has all kinds, including those that the API server does not serve yet. A static mapper
+// newStaticMapper returns a mapper that has all kinds, including those that the API server does not serve yet. A static mapper
 // avoids the discovery of all groups.
-func mapper() meta.RESTMapper {
+func newStaticMapper() meta.RESTMapper {
 	all := meta.NewDefaultRESTMapper(nil)
 	for _, of := range versions {
 		for name, scope := range map[string]meta.RESTScope{
@@ -43,9 +43,9 @@ func mapper() meta.RESTMapper {
 	return all
 }
 
-// find requests the peering kinds with this name in all groups. It uses one small request per group instead of full
+// findServedKinds requests the peering kinds with this name in all groups. It uses one small request per group instead of full
 // discovery.
-func find(ctx context.Context, api rest.Interface, name string) (found []kind, err error) {
+func findServedKinds(ctx context.Context, api rest.Interface, name string) (found []peeringKind, err error) {
 	for _, of := range versions {
 		var list metav1.APIResourceList
 		err := api.Get().AbsPath("/apis", of.Group, of.Version).Do(ctx).Into(&list)
@@ -63,7 +63,7 @@ func find(ctx context.Context, api rest.Interface, name string) (found []kind, e
 			continue
 		}
 		status := list.APIResources[at].Name + "/status"
-		found = append(found, kind{of.WithKind(name), slices.ContainsFunc(
+		found = append(found, peeringKind{of.WithKind(name), slices.ContainsFunc(
 			list.APIResources, func(r metav1.APIResource) bool { return r.Name == status },
 		)})
 	}

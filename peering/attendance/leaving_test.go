@@ -18,14 +18,14 @@ func TestDroppedNamespaceInPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, scope := memapi.New(), namespaces.NewLive("a", "b")
 		server.Install(namespaced)
-		peerings(server, namespaced, "a", him(int64(9)))
-		peerings(server, namespaced, "b", him(int64(9)))
+		peerings(server, namespaced, "a", peerStatus(int64(9)))
+		peerings(server, namespaced, "b", peerStatus(int64(9)))
 		h, stop := attendAll(t, server.Connect(), scope)
 		defer stop()
 		time.Sleep(time.Minute)
 		h.want("with peers in both namespaces", false, map[string]bool{"a": false, "b": false})
 		before := h.whole.opened()
-		scope.Set([]string{"b"})
+		scope.SetNames([]string{"b"})
 		time.Sleep(2 * time.Minute)
 		h.want("after a namespace was dropped", false, map[string]bool{"a": true, "b": false})
 		if got := h.whole.opened(); got != before {
@@ -35,7 +35,7 @@ func TestDroppedNamespaceInPause(t *testing.T) {
 }
 
 // wantEnded checks that the gate is closed, and that its permission to write has ended.
-func (o *one) wantEnded(t *testing.T, when string) {
+func (o *attendingOperator) wantEnded(t *testing.T, when string) {
 	t.Helper()
 	o.want(t, when, false)
 	if end := o.until(); end.IsZero() || end.After(time.Now()) {
@@ -51,7 +51,7 @@ func TestAttemptsAfterTheEnd(t *testing.T) {
 		server, running := memapi.New(), atomic.Int64{}
 		server.Install(clustered)
 		peerings(server, clustered, "", nil)
-		o := attend(t, server, peering.Member{Busy: func() int { return int(running.Load()) }})
+		o := startAttendance(t, server, peering.Member{Busy: func() int { return int(running.Load()) }})
 		time.Sleep(time.Minute)
 		o.want(t, "without peers", true)
 		running.Store(1)
@@ -75,13 +75,13 @@ func TestAttemptsInDroppedNamespace(t *testing.T) {
 		server, scope := memapi.New(), namespaces.NewLive("a", "b")
 		server.Install(namespaced)
 		peerings(server, namespaced, "a", nil)
-		peerings(server, namespaced, "b", him(int64(9)))
+		peerings(server, namespaced, "b", peerStatus(int64(9)))
 		h, stop := attendAll(t, server.Connect(), scope)
 		defer stop()
 		time.Sleep(time.Minute)
 		h.want("with a peer in one namespace", true, map[string]bool{"a": true, "b": false})
 		h.in("a").running.Store(1)
-		scope.Set([]string{"b"})
+		scope.SetNames([]string{"b"})
 		time.Sleep(10 * time.Minute)
 		h.in("a").wantEnded(t, "while the attempt is running")
 		h.want("after a namespace was dropped", false, map[string]bool{"b": false})
@@ -92,7 +92,7 @@ func TestAttemptsInDroppedNamespace(t *testing.T) {
 }
 
 // opened returns how often the gate was opened.
-func (o *one) opened() int {
+func (o *attendingOperator) opened() int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.openings

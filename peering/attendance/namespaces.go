@@ -6,9 +6,9 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/peering"
 )
 
-// Gate is the gate of one namespace. It also counts the running attempts behind it, as described at [peering.Member].
-type Gate interface {
-	peering.Gate
+// AttemptGate is the gate of one namespace. It also counts the running attempts behind it, as described at [peering.Member].
+type AttemptGate interface {
+	peering.WriteGate
 	Busy() int
 	Idle() <-chan struct{}
 }
@@ -16,15 +16,15 @@ type Gate interface {
 // PauseNamespaces makes the peering of each namespace close the gate of this namespace instead of the operator's gate.
 // The operator's gate is closed while the gates of all namespaces are closed: then the peers act in the whole scope,
 // and cluster-scoped objects belong to them, too. It must be called before Run.
-func (a *Attendance) PauseNamespaces(gates func(namespace string) Gate) {
+func (a *Attendance) PauseNamespaces(gates func(namespace string) AttemptGate) {
 	a.namespaces = &namespaceGates{
-		gates: gates, whole: peering.ClosedByAll(a.gate.Add()), all: map[string]*namespaceGate{},
+		gates: gates, whole: peering.ClosedByAll(a.gate.AddPart()), all: map[string]*namespaceGate{},
 	}
 }
 
 // namespaceGates has one gate for each namespace with a peering object. Nil stands for an operator with a single gate.
 type namespaceGates struct {
-	gates func(namespace string) Gate
+	gates func(namespace string) AttemptGate
 	whole *peering.CombinedGate // of all namespaces
 
 	mu  sync.Mutex
@@ -33,19 +33,19 @@ type namespaceGates struct {
 
 // namespaceGate is the gate of one namespace.
 type namespaceGate struct {
-	gate     Gate
+	gate     AttemptGate
 	combined *peering.CombinedGate // of the peering objects in the namespace
 	part     *peering.GatePart     // of the operator's gate
 	objects  int                   // the number of peering objects in use, one for each group of kinds
 }
 
-// acquire returns the gate of a namespace for one more peering object. Each call needs a release.
-func (n *namespaceGates) acquire(namespace string) *namespaceGate {
+// acquireGate returns the gate of a namespace for one more peering object. Each call needs a release.
+func (n *namespaceGates) acquireGate(namespace string) *namespaceGate {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	one := n.all[namespace]
 	if one == nil {
-		one = &namespaceGate{gate: n.gates(namespace), part: n.whole.Add()}
+		one = &namespaceGate{gate: n.gates(namespace), part: n.whole.AddPart()}
 		// Each change of the namespace's gate also changes its part of the operator's gate.
 		one.combined = peering.ClosedByAny(peering.Gates{one.gate, one.part})
 		n.all[namespace] = one
@@ -54,9 +54,9 @@ func (n *namespaceGates) acquire(namespace string) *namespaceGate {
 	return one
 }
 
-// release removes the part of one peering object, and undoes [namespaceGates.acquire]. With a nil receiver, it only
+// releasePart removes the part of one peering object, and undoes [namespaceGates.acquireGate]. With a nil receiver, it only
 // removes the part.
-func (n *namespaceGates) release(namespace string, part *peering.GatePart) {
+func (n *namespaceGates) releasePart(namespace string, part *peering.GatePart) {
 	if n == nil {
 		part.Remove()
 		return

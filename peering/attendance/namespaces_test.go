@@ -15,56 +15,56 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
 )
 
-// room is the gate of one namespace.
-type room struct {
-	one
+// testNamespaceGate is the gate of one namespace.
+type testNamespaceGate struct {
+	attendingOperator
 
 	running atomic.Int64
 }
 
-func (r *room) Busy() int { return int(r.running.Load()) }
+func (r *testNamespaceGate) Busy() int { return int(r.running.Load()) }
 
 // Idle never reports, so a membership checks again when its record must be renewed.
-func (r *room) Idle() <-chan struct{} { return nil }
+func (r *testNamespaceGate) Idle() <-chan struct{} { return nil }
 
-// house is an operator with a gate in each namespace.
-type house struct {
+// operatorGates is an operator with a gate in each namespace.
+type operatorGates struct {
 	t     *testing.T
-	whole one
+	whole attendingOperator
 
 	mu    sync.Mutex
-	rooms map[string]*room
+	rooms map[string]*testNamespaceGate
 }
 
-func (h *house) room(namespace string) attendance.Gate { return h.in(namespace) }
+func (h *operatorGates) room(namespace string) attendance.AttemptGate { return h.in(namespace) }
 
 // in returns the gate of a namespace.
-func (h *house) in(namespace string) *room {
+func (h *operatorGates) in(namespace string) *testNamespaceGate {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.rooms[namespace] == nil {
-		h.rooms[namespace] = &room{}
+		h.rooms[namespace] = &testNamespaceGate{}
 	}
 	return h.rooms[namespace]
 }
 
 // until returns when the permission to write ends.
-func (o *one) until() time.Time {
+func (o *attendingOperator) until() time.Time {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.end
 }
 
 // attendAll starts an operator with attendance in all namespaces of the scope.
-func attendAll(t *testing.T, server *memapi.Connection, scope attendance.Scope) (h *house, stop func()) {
+func attendAll(t *testing.T, server *memapi.Connection, scope attendance.NamespaceScope) (h *operatorGates, stop func()) {
 	t.Helper()
-	h = &house{t: t, rooms: map[string]*room{}}
+	h = &operatorGates{t: t, rooms: map[string]*testNamespaceGate{}}
 	member := peering.Member{Self: peering.Self{Identity: "me"}, Name: "default"}
 	a, err := attendance.New(memapi.Config(server), &http.Client{Transport: server}, member, &h.whole)
 	if err != nil {
 		t.Fatal(err)
 	}
-	a.Follow(scope)
+	a.JoinNamespaces(scope)
 	a.PauseNamespaces(h.room)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
@@ -73,7 +73,7 @@ func attendAll(t *testing.T, server *memapi.Connection, scope attendance.Scope) 
 }
 
 // want checks whether the operator acts at all, and in which namespaces.
-func (h *house) want(when string, acts bool, in map[string]bool) {
+func (h *operatorGates) want(when string, acts bool, in map[string]bool) {
 	h.t.Helper()
 	h.whole.want(h.t, when, acts)
 	for namespace, acts := range in {
@@ -88,21 +88,21 @@ func TestParts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, scope := memapi.New(), namespaces.NewLive("a", "b")
 		server.Install(namespaced)
-		peerings(server, namespaced, "a", him(int64(9)))
+		peerings(server, namespaced, "a", peerStatus(int64(9)))
 		peerings(server, namespaced, "b", nil)
 		h, stop := attendAll(t, server.Connect(), scope)
 		time.Sleep(time.Minute)
 		h.want("with a peer in one namespace", true, map[string]bool{"a": false, "b": true})
-		peerings(server, namespaced, "b", him(int64(9)))
+		peerings(server, namespaced, "b", peerStatus(int64(9)))
 		time.Sleep(time.Minute)
 		h.want("with a peer in both namespaces", false, map[string]bool{"a": false, "b": false})
 		peerings(server, namespaced, "a", nil)
 		time.Sleep(time.Minute)
 		h.want("after a peer has left one namespace", true, map[string]bool{"a": true, "b": false})
-		scope.Set([]string{"b"})
+		scope.SetNames([]string{"b"})
 		time.Sleep(2 * time.Minute)
 		h.want("after a namespace was dropped", false, map[string]bool{"b": false})
-		scope.Set([]string{"b", "c"})
+		scope.SetNames([]string{"b", "c"})
 		time.Sleep(2 * time.Minute)
 		h.want("with a namespace without a peering object", true, map[string]bool{"b": false, "c": true})
 		stop()
@@ -121,20 +121,20 @@ func TestSilentPart(t *testing.T) {
 		connection := server.Connect()
 		connection.Before = func(_ context.Context, r memapi.Request) error {
 			if r.Verb == "patch" && r.Namespace == "a" {
-				return memapi.Refusal(http.StatusInternalServerError)
+				return memapi.NewRefusal(http.StatusInternalServerError)
 			}
 			return nil
 		}
-		h := &house{t: t, rooms: map[string]*room{}}
+		h := &operatorGates{t: t, rooms: map[string]*testNamespaceGate{}}
 		member := peering.Member{Self: peering.Self{Identity: "me"}, Name: "default"}
 		a, err := attendance.New(memapi.Config(connection), &http.Client{Transport: connection}, member, &h.whole)
 		if err != nil {
 			t.Fatal(err)
 		}
-		a.Follow(fixed{"a", "b"})
+		a.JoinNamespaces(fixed{"a", "b"})
 		a.PauseNamespaces(h.room)
 		admitted := make(chan []string, 100)
-		a.Admit(func(names []string) { admitted <- names })
+		a.OnAdmittedNamespaces(func(names []string) { admitted <- names })
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
 		go func() { defer close(done); a.Run(ctx) }()
@@ -166,7 +166,7 @@ func TestPermissionOfParts(t *testing.T) {
 		refused.Store("")
 		connection.Before = func(_ context.Context, r memapi.Request) error {
 			if who := refused.Load(); r.Verb == "patch" && (who == "all" || r.Namespace == who) {
-				return memapi.Refusal(http.StatusInternalServerError)
+				return memapi.NewRefusal(http.StatusInternalServerError)
 			}
 			return nil
 		}

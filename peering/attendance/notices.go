@@ -20,9 +20,9 @@ import (
 // event is a write.
 const eventInterval = time.Minute
 
-// replace puts a notice into the channel, and discards an older one that was not posted yet: only the latest state is
+// replaceNotice puts a notice into the channel, and discards an older one that was not posted yet: only the latest state is
 // worth an event.
-func replace(notices chan []string, peers []string) {
+func replaceNotice(notices chan []string, peers []string) {
 	select {
 	case <-notices:
 	default:
@@ -31,15 +31,15 @@ func replace(notices chan []string, peers []string) {
 	notices <- peers
 }
 
-// post creates an event on the peering object for each pause and each resumption, until the context ends. Events are a
+// postEvents creates an event on the peering object for each pause and each resumption, until the context ends. Events are a
 // service to users: a failure is logged and the event is lost.
-func (a *Attendance) post(ctx context.Context, at place, notices <-chan []string) {
+func (a *Attendance) postEvents(ctx context.Context, at place, notices <-chan []string) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case peers := <-notices:
-			if err := a.postOne(ctx, at, peers); err != nil && ctx.Err() == nil {
+			if err := a.postPauseEvent(ctx, at, peers); err != nil && ctx.Err() == nil {
 				logf.FromContext(ctx).V(1).Info("Cannot post an event on the peering object",
 					"peering", a.member.Name, "reason", err.Error())
 			}
@@ -52,13 +52,13 @@ func (a *Attendance) post(ctx context.Context, at place, notices <-chan []string
 	}
 }
 
-// postOne creates an event that the operator pauses for these peers, or that it resumes if the list is empty.
-func (a *Attendance) postOne(ctx context.Context, at place, peers []string) error {
+// postPauseEvent creates an event that the operator pauses for these peers, or that it resumes if the list is empty.
+func (a *Attendance) postPauseEvent(ctx context.Context, at place, peers []string) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	// kubectl shows events of an object by its uid, which the membership does not store.
-	objects := a.objects(at)
-	if err := a.client.List(ctx, objects, a.onlyOwn(at, metav1.ListOptions{})...); err != nil {
+	objects := a.newObjectList(at)
+	if err := a.client.List(ctx, objects, a.ownObjectOptions(at, metav1.ListOptions{})...); err != nil {
 		return fmt.Errorf("listing the peering object: %w", err)
 	}
 	if len(objects.Items) == 0 {

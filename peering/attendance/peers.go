@@ -24,16 +24,16 @@ type Peer struct {
 	Busy *int `json:"busy,omitempty"`
 }
 
-// Peers returns all known records of all peering objects, sorted by namespace and identity. It makes no requests.
-func (a *Attendance) Peers() (all []Peer) {
+// KnownPeers returns all known records of all peering objects, sorted by namespace and identity. It makes no requests.
+func (a *Attendance) KnownPeers() (all []Peer) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for at, here := range a.places {
 		own := here.Self()
-		for identity, record := range here.Records() {
+		for identity, record := range here.NewestRecords() {
 			all = append(all, Peer{
 				Identity: identity, Own: identity == own.Identity, Namespace: at.namespace, Priority: record.Priority,
-				LastSeen: record.LastSeen.UTC(), Until: record.Expires().UTC(), Runtime: record.Runtime,
+				LastSeen: record.LastSeen.UTC(), Until: record.ExpiresAt().UTC(), Runtime: record.Runtime,
 				Busy: record.Busy,
 			})
 		}

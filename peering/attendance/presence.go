@@ -12,7 +12,7 @@ import (
 
 // place is the kind and namespace of one peering object. The name is the member's.
 type place struct {
-	kind      kind
+	kind      peeringKind
 	namespace string
 }
 
@@ -38,7 +38,7 @@ func (a *Attendance) updatePlaces(ctx context.Context, namespaces []string) {
 	defer a.mu.Unlock()
 	for at := range wanted {
 		if _, is := a.places[at]; !is {
-			a.places[at] = a.join(ctx, at)
+			a.places[at] = a.joinPlace(ctx, at)
 		}
 	}
 	a.leavePlaces(func(at place) bool { return !wanted[at] })
@@ -64,23 +64,23 @@ func (a *Attendance) leaveAll() {
 	a.present.Wait()
 }
 
-// join starts a presence. It continues after the end of the context, and ends by its own function, because the record
+// joinPlace starts a presence. It continues after the end of the context, and ends by its own function, because the record
 // must be removed after the context of the operator has ended.
-func (a *Attendance) join(ctx context.Context, at place) presence {
+func (a *Attendance) joinPlace(ctx context.Context, at place) presence {
 	if at.namespace != "" {
 		ctx = logf.IntoContext(ctx, logf.FromContext(ctx).WithValues("namespace", at.namespace))
 	}
 	member, gate := a.member, a.gate
 	if a.namespaces != nil {
-		own := a.namespaces.acquire(at.namespace)
+		own := a.namespaces.acquireGate(at.namespace)
 		gate, member.Busy, member.Idle = own.combined, own.gate.Busy, own.gate.Idle
 	}
-	part, notices := gate.Add(), make(chan []string, 1)
+	part, notices := gate.AddPart(), make(chan []string, 1)
 	// An operator that acts already continues when a place is added.
 	member.Acting = a.opened
 	// Kopf's operators do not post events about peering.
 	if !member.KopfRules {
-		member.Notify = func(peers []string) { replace(notices, peers) }
+		member.Notify = func(peers []string) { replaceNotice(notices, peers) }
 	}
 	// This must not block, because the membership calls it with its lock held. One signal is enough, as all places are
 	// checked then.
@@ -94,26 +94,26 @@ func (a *Attendance) join(ctx context.Context, at place) presence {
 		Client: a.client, Kind: at.kind.GroupVersionKind, Namespace: at.namespace, Name: member.Name,
 		Subresource: at.kind.subresource,
 	}
-	membership := member.Join(ctx, object, part)
+	membership := member.JoinObject(ctx, object, part)
 	// The values of the context remain, such as the logger; its end does not matter here.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var running sync.WaitGroup
 	// The membership, its watch and its events end together.
 	running.Go(func() { membership.Run(ctx) })
-	running.Go(func() { a.follow(ctx, at, membership) })
-	running.Go(func() { a.post(ctx, at, notices) })
+	running.Go(func() { a.followObject(ctx, at, membership) })
+	running.Go(func() { a.postEvents(ctx, at, notices) })
 	a.present.Go(func() {
 		running.Wait()
-		release := func() { a.namespaces.release(at.namespace, part) }
+		release := func() { a.namespaces.releasePart(at.namespace, part) }
 		// Removing the part opens the gate, so attempts must have ended before.
-		if isIdle(member) {
+		if hasNoAttempts(member) {
 			release()
 			return
 		}
 		// Attempts can outlive the membership, and Run does not wait for them. The part stays as the membership has
 		// left it: closed, and with the end of its record. It opens only after these attempts.
 		go func() {
-			for !isIdle(member) {
+			for !hasNoAttempts(member) {
 				time.Sleep(idleInterval)
 			}
 			release()
@@ -122,8 +122,8 @@ func (a *Attendance) join(ctx context.Context, at place) presence {
 	return presence{membership, cancel}
 }
 
-// isIdle reports whether no attempt of the member is running.
-func isIdle(m peering.Member) bool { return m.Busy == nil || m.Busy() == 0 }
+// hasNoAttempts reports whether no attempt of the member is running.
+func hasNoAttempts(m peering.Member) bool { return m.Busy == nil || m.Busy() == 0 }
 
 // admitAnswered calls the admit function with the namespaces in which all places have answered. It returns true after
 // the first call.

@@ -25,9 +25,9 @@ const (
 	watchDuration  = 5 * time.Minute
 )
 
-// follow forwards each state of the object to the membership until the context ends. Without a watch, the membership
+// followObject forwards each state of the object to the membership until the context ends. Without a watch, the membership
 // still notices changes, but later: each write of its own record returns the object.
-func (a *Attendance) follow(ctx context.Context, at place, m *peering.Membership) {
+func (a *Attendance) followObject(ctx context.Context, at place, m *peering.Membership) {
 	pause, logged := time.Second, ""
 	for ctx.Err() == nil {
 		began := time.Now()
@@ -57,14 +57,14 @@ func (a *Attendance) follow(ctx context.Context, at place, m *peering.Membership
 
 // listAndWatch lists the object and then watches it once. It returns nil when the watch ends in the usual way.
 func (a *Attendance) listAndWatch(ctx context.Context, at place, m *peering.Membership) error {
-	version, err := a.list(ctx, at, m)
+	version, err := a.listObject(ctx, at, m)
 	if err != nil {
 		return fmt.Errorf("listing the peering object: %w", err)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	events, err := a.client.Watch(ctx, a.objects(at), a.onlyOwn(at, metav1.ListOptions{
-		ResourceVersion: version, AllowWatchBookmarks: true, TimeoutSeconds: seconds(watchDuration),
+	events, err := a.client.Watch(ctx, a.newObjectList(at), a.ownObjectOptions(at, metav1.ListOptions{
+		ResourceVersion: version, AllowWatchBookmarks: true, TimeoutSeconds: wholeSeconds(watchDuration),
 	})...)
 	if err != nil {
 		return fmt.Errorf("watching the peering object: %w", err)
@@ -89,20 +89,20 @@ func (a *Attendance) listAndWatch(ctx context.Context, at place, m *peering.Memb
 	}
 }
 
-// list forwards the object to the membership, and returns the version from which to watch. It lists by name instead of
+// listObject forwards the object to the membership, and returns the version from which to watch. It lists by name instead of
 // getting the object, because only a list has a version if the object is missing.
-func (a *Attendance) list(ctx context.Context, at place, m *peering.Membership) (version string, err error) {
+func (a *Attendance) listObject(ctx context.Context, at place, m *peering.Membership) (version string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	objects := a.objects(at)
-	if err := a.client.List(ctx, objects, a.onlyOwn(at, metav1.ListOptions{})...); err != nil {
+	objects := a.newObjectList(at)
+	if err := a.client.List(ctx, objects, a.ownObjectOptions(at, metav1.ListOptions{})...); err != nil {
 		return "", err
 	}
 	if len(objects.Items) == 0 {
 		m.ObserveAbsence()
 	}
 	for i := range objects.Items {
-		m.Observe(objects.Items[i].Object)
+		m.ObserveObject(objects.Items[i].Object)
 	}
 	return objects.GetResourceVersion(), nil
 }
@@ -125,29 +125,29 @@ func handleEvent(event watch.Event, m *peering.Membership) error {
 	case event.Type == watch.Deleted:
 		m.ObserveAbsence()
 	default:
-		m.Observe(object.Object)
+		m.ObserveObject(object.Object)
 	}
 	return nil
 }
 
-// objects returns an empty list for the kind of a place.
-func (a *Attendance) objects(at place) *unstructured.UnstructuredList {
+// newObjectList returns an empty list for the kind of a place.
+func (a *Attendance) newObjectList(at place) *unstructured.UnstructuredList {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(at.kind.GroupVersion().WithKind(at.kind.Kind + "List"))
 	return list
 }
 
-// onlyOwn returns the options that select the one peering object of a place. The API server filters by name, so the
+// ownObjectOptions returns the options that select the one peering object of a place. The API server filters by name, so the
 // operator may have rights for this name only.
-func (a *Attendance) onlyOwn(at place, raw metav1.ListOptions) []client.ListOption {
+func (a *Attendance) ownObjectOptions(at place, raw metav1.ListOptions) []client.ListOption {
 	return []client.ListOption{
 		&client.ListOptions{Raw: &raw}, client.InNamespace(at.namespace),
 		client.MatchingFields{"metadata.name": a.member.Name},
 	}
 }
 
-// seconds returns whole seconds in the form of list options.
-func seconds(d time.Duration) *int64 {
+// wholeSeconds returns whole seconds in the form of list options.
+func wholeSeconds(d time.Duration) *int64 {
 	whole := int64(d / time.Second)
 	return &whole
 }

@@ -65,61 +65,61 @@ func (a Activity) Run(ctx context.Context) (map[string]any, error) {
 		r.steps = append(r.steps, &step{handler: h, account: execution.Account{Started: now}})
 	}
 	for len(r.steps) > 0 {
-		if err := r.round(ctx); err != nil {
+		if err := r.callDueHandlers(ctx); err != nil {
 			return nil, err
 		}
-		if len(r.unfinished()) == 0 {
+		if len(r.unfinishedSteps()) == 0 {
 			break
 		}
 		// Do not wait for a deadline that ends before the next attempt: the result would be the same, only later.
-		if delay := r.next(); limited && time.Until(deadline) < delay || !sleep(ctx, delay) {
-			return nil, r.interrupted(ctx, "")
+		if delay := r.nextDelay(); limited && time.Until(deadline) < delay || !sleepFor(ctx, delay) {
+			return nil, r.interruptedError(ctx, "")
 		}
 	}
-	if err := r.failure(); err != nil {
+	if err := r.joinFailures(); err != nil {
 		return nil, err
 	}
-	return r.results(), nil
+	return r.collectResults(), nil
 }
 
-// round calls the unfinished handlers that were due when the round began.
-func (r *running) round(ctx context.Context) error {
+// callDueHandlers calls the unfinished handlers that were due when the round began.
+func (r *running) callDueHandlers(ctx context.Context) error {
 	now := time.Now()
-	for _, s := range r.unfinished() {
+	for _, s := range r.unfinishedSteps() {
 		if s.account.Until.After(now) {
 			// The context may have ended during the former handler.
 			continue
 		}
 		if ctx.Err() != nil {
-			return r.interrupted(ctx, "")
+			return r.interruptedError(ctx, "")
 		}
-		if !r.attempt(ctx, s) {
-			return r.interrupted(ctx, s.id())
+		if !r.callHandler(ctx, s) {
+			return r.interruptedError(ctx, s.handlerID())
 		}
 	}
 	return nil
 }
 
-// attempt calls one handler and records its outcome. It returns false if the function was abandoned.
-func (r *running) attempt(ctx context.Context, s *step) bool {
-	r.activity.progress.enter(s.id())
-	a := execution.New(s.handler.Description, &cause.Cause{Reason: cause.Reason(r.activity.Name)}, nil)
+// callHandler calls one handler and records its outcome. It returns false if the function was abandoned.
+func (r *running) callHandler(ctx context.Context, s *step) bool {
+	r.activity.progress.recordStart(s.handlerID())
+	a := execution.NewAttempt(s.handler.Description, &cause.Cause{Reason: cause.Reason(r.activity.Name)}, nil)
 	a.Account, a.Limits.Backoff = s.account, r.activity.Backoff
 	// Only the waiting is limited here; the handler's Deadline adapter cancels the function itself.
-	ends, cancel := s.limited(ctx)
+	ends, cancel := s.withTimeout(ctx)
 	defer cancel()
-	if !r.wait(ends, s.handler.Start(ctx, a)) {
+	if !r.awaitReturn(ends, s.handler.Start(ctx, a)) {
 		return false
 	}
-	s.conclude(a)
-	r.activity.progress.leave(s.err)
+	s.recordOutcome(a)
+	r.activity.progress.recordReturn(s.err)
 	return true
 }
 
-// limited returns a context that ends also at the handler's timeout, if there is one. Handlers that are called
+// withTimeout returns a context that ends also at the handler's timeout, if there is one. Handlers that are called
 // often, such as probes, are not abandoned at their timeout: the next run would call them again while they are still
 // running.
-func (s *step) limited(ctx context.Context) (context.Context, context.CancelFunc) {
+func (s *step) withTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
 	h := s.handler.Description
 	if h.Policy.Timeout == nil || h.Often {
 		return ctx, func() {}
@@ -127,9 +127,9 @@ func (s *step) limited(ctx context.Context) (context.Context, context.CancelFunc
 	return context.WithDeadline(ctx, s.account.Started.Add(*h.Policy.Timeout))
 }
 
-// wait waits for the end of the function. It returns false if the function continues for longer than Grace after
+// awaitReturn waits for the end of the function. It returns false if the function continues for longer than Grace after
 // the end of the context.
-func (r *running) wait(ends context.Context, done <-chan struct{}) bool {
+func (r *running) awaitReturn(ends context.Context, done <-chan struct{}) bool {
 	select {
 	case <-done:
 		return true
@@ -145,8 +145,8 @@ func (r *running) wait(ends context.Context, done <-chan struct{}) bool {
 	}
 }
 
-// conclude adds the outcome of an attempt to the progress of the handler. An aborted attempt does not count.
-func (s *step) conclude(a *execution.Attempt) {
+// recordOutcome adds the outcome of an attempt to the progress of the handler. An aborted attempt does not count.
+func (s *step) recordOutcome(a *execution.Attempt) {
 	o := a.Outcome
 	if o.Aborted {
 		return
@@ -163,11 +163,11 @@ func (s *step) conclude(a *execution.Attempt) {
 	}
 }
 
-// id returns the id of the step's handler.
-func (s *step) id() string { return s.handler.Description.ID }
+// handlerID returns the id of the step's handler.
+func (s *step) handlerID() string { return s.handler.Description.ID }
 
-// unfinished returns the steps that have neither succeeded nor failed.
-func (r *running) unfinished() (rest []*step) {
+// unfinishedSteps returns the steps that have neither succeeded nor failed.
+func (r *running) unfinishedSteps() (rest []*step) {
 	for _, s := range r.steps {
 		if !s.account.Finished {
 			rest = append(rest, s)
@@ -176,9 +176,9 @@ func (r *running) unfinished() (rest []*step) {
 	return rest
 }
 
-// next returns the time until the first unfinished handler is due; zero if one is due already.
-func (r *running) next() (nearest time.Duration) {
-	for i, s := range r.unfinished() {
+// nextDelay returns the time until the first unfinished handler is due; zero if one is due already.
+func (r *running) nextDelay() (nearest time.Duration) {
+	for i, s := range r.unfinishedSteps() {
 		if left := time.Until(s.account.Until); i == 0 || left < nearest {
 			nearest = left
 		}
@@ -186,12 +186,12 @@ func (r *running) next() (nearest time.Duration) {
 	return max(0, nearest)
 }
 
-// results returns the results that are not nil, by handler id.
-func (r *running) results() map[string]any {
+// collectResults returns the results that are not nil, by handler id.
+func (r *running) collectResults() map[string]any {
 	results := map[string]any{}
 	for _, s := range r.steps {
 		if s.result != nil {
-			results[s.id()] = s.result
+			results[s.handlerID()] = s.result
 		}
 	}
 	return results
@@ -211,8 +211,8 @@ func withCause(ctx context.Context) (context.Context, context.CancelFunc) {
 	return known, func() { stop(); end(nil) }
 }
 
-// sleep waits for the delay. It returns false if the context ends first.
-func sleep(ctx context.Context, delay time.Duration) bool {
+// sleepFor waits for the delay. It returns false if the context ends first.
+func sleepFor(ctx context.Context, delay time.Duration) bool {
 	if delay <= 0 {
 		return ctx.Err() == nil
 	}

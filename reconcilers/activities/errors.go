@@ -41,14 +41,14 @@ func (e *InterruptedError) Error() string {
 // Unwrap returns the cause of the context's end, and the failures.
 func (e *InterruptedError) Unwrap() []error { return []error{e.cause, e.Failed} }
 
-// Graceful reports whether only the time was too short: no handler failed, and none was abandoned.
-func (e *InterruptedError) Graceful() bool { return e.Abandoned == "" && e.Failed == nil }
+// RanOutOfTime reports whether only the time was too short: no handler failed, and none was abandoned.
+func (e *InterruptedError) RanOutOfTime() bool { return e.Abandoned == "" && e.Failed == nil }
 
-// interrupted makes the error of a run that ends before its handlers are finished. If the context itself has not
+// interruptedError makes the error of a run that ends before its handlers are finished. If the context itself has not
 // ended, the cause is a handler's timeout, or that the time is too short for another attempt.
-func (r *running) interrupted(ctx context.Context, abandoned string) error {
+func (r *running) interruptedError(ctx context.Context, abandoned string) error {
 	err := &InterruptedError{
-		Activity: r.activity.Name, Abandoned: abandoned, Failed: r.failure(), cause: context.Cause(ctx),
+		Activity: r.activity.Name, Abandoned: abandoned, Failed: r.joinFailures(), cause: context.Cause(ctx),
 	}
 	switch {
 	case err.cause != nil:
@@ -57,8 +57,8 @@ func (r *running) interrupted(ctx context.Context, abandoned string) error {
 	default:
 		err.cause = errNoTime
 	}
-	for _, s := range r.unfinished() {
-		text := fmt.Sprintf("%q", s.id())
+	for _, s := range r.unfinishedSteps() {
+		text := fmt.Sprintf("%q", s.handlerID())
 		if s.err != nil {
 			text += fmt.Sprintf(" (%v)", s.err)
 		}
@@ -67,12 +67,12 @@ func (r *running) interrupted(ctx context.Context, abandoned string) error {
 	return err
 }
 
-// failure joins the errors of all handlers that have failed permanently; nil if there are none.
-func (r *running) failure() error {
+// joinFailures joins the errors of all handlers that have failed permanently; nil if there are none.
+func (r *running) joinFailures() error {
 	var failed []error
 	for _, s := range r.steps {
 		if s.failed {
-			failed = append(failed, fmt.Errorf("%s: handler %q failed: %w", r.activity.Name, s.id(), s.err))
+			failed = append(failed, fmt.Errorf("%s: handler %q failed: %w", r.activity.Name, s.handlerID(), s.err))
 		}
 	}
 	return errors.Join(failed...)

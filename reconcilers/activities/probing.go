@@ -48,17 +48,17 @@ func NewProbing(log func() logr.Logger, activity func() Activity) *Probing {
 	return p
 }
 
-// Stop ends the running probing. Later ones end at once.
-func (p *Probing) Stop() { p.stop() }
+// StopProbing ends the running probing. Later ones end at once.
+func (p *Probing) StopProbing() { p.stop() }
 
-// Ask returns the results of the last run if they are recent enough, and otherwise waits for a new run.
+// AwaitResults returns the results of the last run if they are recent enough, and otherwise waits for a new run.
 //
 // # Errors
 //
 // It returns the error of a failed run, which is not cached; a [HangingError] if the run takes too long, although it
 // continues; or the error of a context that has ended.
-func (p *Probing) Ask(ctx context.Context) (map[string]any, error) {
-	now := p.present()
+func (p *Probing) AwaitResults(ctx context.Context) (map[string]any, error) {
+	now := p.currentRun()
 	// A finished run has priority over the expired patience below, because select chooses at random.
 	select {
 	case <-now.done:
@@ -77,11 +77,11 @@ func (p *Probing) Ask(ctx context.Context) (map[string]any, error) {
 	}
 }
 
-// present returns the running or cached run, or starts a new one.
-func (p *Probing) present() *probing {
+// currentRun returns the running or cached run, or starts a new one.
+func (p *Probing) currentRun() *probing {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.last != nil && p.last.good() {
+	if p.last != nil && p.last.isUsable() {
 		return p.last
 	}
 	now := &probing{began: time.Now(), done: make(chan struct{})}
@@ -97,8 +97,8 @@ func (p *Probing) present() *probing {
 	return now
 }
 
-// good reports whether the run can answer a request: it is running, or has succeeded and its results are recent.
-func (r *probing) good() bool {
+// isUsable reports whether the run can answer a request: it is running, or has succeeded and its results are recent.
+func (r *probing) isUsable() bool {
 	select {
 	case <-r.done:
 		return r.err == nil && time.Since(r.ended) < ProbingCache

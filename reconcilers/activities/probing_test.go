@@ -28,7 +28,7 @@ func probing(t *testing.T, policy handlers.Policy, calls *atomic.Int64, call fun
 	p := activities.NewProbing(logr.Discard, func() activities.Activity {
 		return activities.Activity{Name: activities.Probe, Handlers: []*adapters.Handler{h}}
 	})
-	t.Cleanup(p.Stop)
+	t.Cleanup(p.StopProbing)
 	return p
 }
 
@@ -37,7 +37,7 @@ func TestProbingFails(t *testing.T) {
 		var calls atomic.Int64
 		p := probing(t, handlers.Policy{Errors: handlers.ErrorsPermanent}, &calls, gives(nil, errBoo))
 		for range 2 {
-			if results, err := p.Ask(t.Context()); !errors.Is(err, errBoo) || results != nil {
+			if results, err := p.AwaitResults(t.Context()); !errors.Is(err, errBoo) || results != nil {
 				t.Errorf("got %v, error %v", results, err)
 			}
 		}
@@ -66,17 +66,17 @@ func TestProbingHangs(t *testing.T) { // D-probe-patience
 				var calls atomic.Int64
 				began := time.Now()
 				p := probing(t, tc.policy, &calls, tc.call)
-				_, err := p.Ask(t.Context())
+				_, err := p.AwaitResults(t.Context())
 				want := "the probes are not finished after 10s: " + tc.want
 				if err == nil || err.Error() != want || time.Since(began) != 10*time.Second {
 					t.Errorf("%s: want %q, got %v after %s", tc.reason, want, err, time.Since(began))
 				}
 				began = time.Now()
-				if _, err := p.Ask(t.Context()); err == nil || time.Since(began) != 0 || calls.Load() != 1 {
+				if _, err := p.AwaitResults(t.Context()); err == nil || time.Since(began) != 0 || calls.Load() != 1 {
 					t.Errorf("the second request must fail at once: got %v after %s; %d calls", err, time.Since(began),
 						calls.Load())
 				}
-				p.Stop()
+				p.StopProbing()
 				time.Sleep(2 * time.Hour) // until deaf has returned
 			})
 		})
@@ -98,10 +98,10 @@ func TestProbingOutlivesRequests(t *testing.T) {
 		})
 		impatient, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if _, err := p.Ask(impatient); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := p.AwaitResults(impatient); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("got %v", err)
 		}
-		if got, err := p.Ask(t.Context()); err != nil || got["one"] != "fine" || calls.Load() != 1 {
+		if got, err := p.AwaitResults(t.Context()); err != nil || got["one"] != "fine" || calls.Load() != 1 {
 			t.Errorf("got %v, error %v, %d calls", got, err, calls.Load())
 		}
 	})
@@ -120,7 +120,7 @@ func TestProbingOnceForAll(t *testing.T) {
 		})
 		ask := func(want int64) {
 			t.Helper()
-			got, err := p.Ask(t.Context())
+			got, err := p.AwaitResults(t.Context())
 			if d := cmp.Diff(map[string]any{"one": want}, got); d != "" || err != nil {
 				t.Errorf("error %v, -want, +got:\n%s", err, d)
 			}

@@ -15,8 +15,8 @@ type progress struct {
 	err     error // of the handler's last attempt
 }
 
-// enter records the start of a handler.
-func (p *progress) enter(id string) {
+// recordStart records the start of a handler.
+func (p *progress) recordStart(id string) {
 	if p == nil {
 		return
 	}
@@ -25,8 +25,8 @@ func (p *progress) enter(id string) {
 	p.handler, p.since, p.running, p.err = id, time.Now(), true, nil
 }
 
-// leave records that the handler has returned, with its error.
-func (p *progress) leave(err error) {
+// recordReturn records that the handler has returned, with its error.
+func (p *progress) recordReturn(err error) {
 	if p == nil {
 		return
 	}

@@ -69,7 +69,7 @@ func TestMetricsOfAdmission(t *testing.T) {
 				}
 				return tc.err
 			}
-			a := execution.New(h, &cause.Cause{}, nil)
+			a := execution.NewAttempt(h, &cause.Cause{}, nil)
 			a.Call.Resource, a.Call.Admission = &database, &handlers.Admission{Operation: tc.operation}
 			attempt(t.Context(), t, adapters.New(h, newMetrics(t, "op", registry)), a)
 			wanted := "kopf_handler_attempts_total handler=check kind=Database.example.org operator=op outcome=" +

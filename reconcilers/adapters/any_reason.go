@@ -4,9 +4,9 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 )
 
-// anyReason selects changing handlers that do not have an adapter for one reason, such as handlers of a field
+// anyReasonAdapter selects changing handlers that do not have an adapter for one reason, such as handlers of a field
 // and sub-handlers. They match every reason.
-func anyReason(h *Handler) Adapter {
+func anyReasonAdapter(h *Handler) Adapter {
 	reason := h.Description.Reason
 	switch reason {
 	case cause.Create, cause.Update, cause.Delete:
@@ -16,9 +16,9 @@ func anyReason(h *Handler) Adapter {
 		if h.Description.Initial {
 			return nil
 		}
-		return deciding(h, "AnyReason", func(*cause.Cause) bool { return true }, otherReason(""))
+		return causeAdapter(h, "AnyReason", func(*cause.Cause) bool { return true }, otherReason(""))
 	default: // informational reasons do not have an adapter of their own
-		return deciding(
+		return causeAdapter(
 			h, "AnyReason", func(c *cause.Cause) bool { return c.Reason == reason }, otherReason(reason),
 		)
 	}

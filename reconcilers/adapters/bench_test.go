@@ -25,7 +25,7 @@ func BenchmarkInterestInAndSelect(b *testing.B) {
 			ID: "handler_" + string(rune('a'+i)), Reason: []cause.Reason{
 				cause.Create, cause.Update, cause.Delete, "",
 			}[i%4],
-			Filters: []handlers.Filter{handlers.Labels(selector)}, Function: i,
+			Filters: []handlers.Filter{handlers.MatchLabels(selector)}, Function: i,
 		}
 		if i%4 == 3 {
 			all[i].Field, all[i].NeedsChange = diff.Path{"spec"}, true

@@ -19,7 +19,7 @@ import (
 
 // TestChains shows that the chain of a handler has only the adapters that the handler needs.
 func TestChains(t *testing.T) {
-	filtered := []handlers.Filter{verdict(true)}
+	filtered := []handlers.Filter{verdictAdapter(true)}
 	field := diff.Path{"spec", "a"}
 	plain := []string{
 		"Progress", "Answer", "Occupation", "Logging", "ErrorClasses", "SubHandlers", "Recovery", "Labels",
@@ -45,7 +45,7 @@ func TestChains(t *testing.T) {
 			handler: handlers.Handler{Reason: cause.Create, Field: field}, want: after(plain, "Created", "Filters"),
 		},
 		"FieldTo": {
-			handler: handlers.Handler{Reason: cause.Create, Field: field, To: handlers.Present},
+			handler: handlers.Handler{Reason: cause.Create, Field: field, To: handlers.IsPresent},
 			want:    after(plain, "Created", "FieldChanged", "Filters"),
 		},
 		"Filtered": {
@@ -124,11 +124,11 @@ func TestChains(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			var measured *metrics.Operator
+			var measured *metrics.OperatorMetrics
 			if tc.measured {
 				measured = newMetrics(t, "op", prometheus.NewRegistry())
 			}
-			if d := cmp.Diff(tc.want, adapters.New(&tc.handler, measured).Adapters()); d != "" {
+			if d := cmp.Diff(tc.want, adapters.New(&tc.handler, measured).AdapterNames()); d != "" {
 				t.Errorf("-want, +got:\n%s", d)
 			}
 		})
@@ -179,8 +179,8 @@ func TestCauseAdaptersAgreeWithDetect(t *testing.T) {
 	}
 }
 
-// TestAskingCallsNobody shows that no question to a handler calls its function.
-func TestAskingCallsNobody(t *testing.T) {
+// TestQuestionsCallNoFunction shows that no question to a handler calls its function.
+func TestQuestionsCallNoFunction(t *testing.T) {
 	calls := 0
 	call := func(context.Context, *handlers.Invocation) error { calls++; return nil }
 	indexing := func(context.Context, *handlers.Invocation) (map[any]any, bool, error) {
@@ -194,7 +194,7 @@ func TestAskingCallsNobody(t *testing.T) {
 			Act: acting,
 		}, nil)
 		for question := execution.Interest; question <= execution.Due; question++ {
-			a := &execution.Attempt{Call: handlers.Invocation{Cause: updated()}, Now: time.Now}
+			a := &execution.Attempt{Call: handlers.Invocation{Cause: updatedAdapter()}, Now: time.Now}
 			ok, err := h.Ask(t.Context(), a, question)
 			if want := family != handlers.Changing || question != execution.Deletion; ok != want || err != nil {
 				t.Errorf("family %d, question %d: got %v, error %v", family, question, ok, err)

@@ -72,9 +72,9 @@ func TestFieldCriteria(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			c := stating(&cause.Cause{Object: jsontext.Of(tc.body), Old: tc.before, New: tc.now}, cause.Update)
+			c := withReason(&cause.Cause{Object: jsontext.NewFromValue(tc.body), Old: tc.before, New: tc.now}, cause.Update)
 			h := &handlers.Handler{ID: "fn", Family: tc.family, Field: diff.Path{"spec", "a"}, NeedsChange: true}
-			_, present, err := h.Prematch(t.Context(), c)
+			_, present, err := h.MatchesObject(t.Context(), c)
 			if err != nil || present != tc.present {
 				t.Errorf("%s: present is %v, error %v", tc.reason, present, err)
 			}
@@ -92,7 +92,7 @@ func TestMatchingTakesAFunctionOnce(t *testing.T) {
 		{ID: "a", Family: handlers.Spawning, Function: 1}, {ID: "a", Family: handlers.Spawning, Function: 2},
 		{ID: "c", Family: handlers.Spawning}, {ID: "c", Family: handlers.Spawning},
 	}
-	matching, err := adapters.Matching(t.Context(), made(all...), &cause.Cause{Object: jsontext.Of(object{})}, nil)
+	matching, err := adapters.MatchingHandlers(t.Context(), made(all...), &cause.Cause{Object: jsontext.NewFromValue(object{})}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,9 +25,9 @@ func (e *dependencyError) Error() string {
 // Permanent is true, because a permanent failure of the others does not change.
 func (e *dependencyError) Permanent() bool { return true }
 
-// dependencies is for sub-handlers that must run after the success of others. It only handles others that have
+// dependenciesAdapter is for sub-handlers that must run after the success of others. It only handles others that have
 // failed. If others are merely unfinished, the Progress adapter stops the attempt by the account, like a pending delay.
-func dependencies(h *Handler) Adapter {
+func dependenciesAdapter(h *Handler) Adapter {
 	if len(h.Description.After) == 0 {
 		return nil
 	}
@@ -39,7 +39,7 @@ func failDependent(next Reconciler) Reconciler {
 	return Func(func(ctx context.Context, a *execution.Attempt) (reconcile.Result, error) {
 		if lost := a.Account.Lost; len(lost) > 0 {
 			a.Outcome = execution.Outcome{Final: true, Err: &dependencyError{lost}}
-			return stopped(a, "Dependencies", execution.Stop{Why: execution.Missed, Expected: lost})
+			return stopAttempt(a, "Dependencies", execution.Stop{Why: execution.Missed, Expected: lost})
 		}
 		return next.Reconcile(ctx, a)
 	})

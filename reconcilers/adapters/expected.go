@@ -26,10 +26,10 @@ func (h *Handler) ExpectFailures(kind schema.GroupKind) {
 		outcomes = []string{failure, denied}
 	}
 	for _, reason := range possibleReasons(d) {
-		h.metrics.Expect(kind.String(), d.Label(), reason, outcomes...)
+		h.metrics.InitializeAttempts(kind.String(), d.MetricsLabel(), reason, outcomes...)
 		// The ids of sub-handlers are unknown before they are called, but their label is not.
 		if d.Family == handlers.Changing {
-			h.metrics.Expect(kind.String(), handlers.SubID(d.ID, "*"), reason, failure)
+			h.metrics.InitializeAttempts(kind.String(), handlers.SubID(d.ID, "*"), reason, failure)
 		}
 	}
 }

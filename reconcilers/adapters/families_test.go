@@ -86,17 +86,17 @@ func TestLoggingByFamily(t *testing.T) {
 		},
 		"Denied": {
 			"a request that is denied by an API error is logged at level 0",
-			handlers.Handler{Family: handlers.Admitting}, execution.Verdict(denied),
+			handlers.Handler{Family: handlers.Admitting}, execution.AdmissionOutcome(denied),
 			"Handler denies the request", 0.0,
 		},
 		"DeniedPermanently": {
 			"a request that is denied by a permanent error is logged at level 0",
 			handlers.Handler{Family: handlers.Admitting},
-			execution.Verdict(permanent{errBoo}), "Handler denies the request", 0.0,
+			execution.AdmissionOutcome(permanent{errBoo}), "Handler denies the request", 0.0,
 		},
 		"FailedReview": {
 			"an admission handler that fails is logged as an error", handlers.Handler{Family: handlers.Admitting},
-			execution.Verdict(errBoo), "Handler failed; the request is denied", nil,
+			execution.AdmissionOutcome(errBoo), "Handler failed; the request is denied", nil,
 		},
 	}
 	for name, tc := range tests {
@@ -109,7 +109,7 @@ func TestLoggingByFamily(t *testing.T) {
 			tc.handler.ID = "fn"
 			tc.handler.Call = func(context.Context, *handlers.Invocation) error { a.Outcome = tc.outcome; return nil }
 			a.Call.Handler = &tc.handler
-			attempt(ctx, t, adapters.Chain(calling(), adapters.Logging), a)
+			attempt(ctx, t, adapters.ChainAdapters(calling(), adapters.Logging), a)
 			line := lineOf(t, lines)
 			if line["msg"] != tc.msg || line["level"] != tc.level {
 				t.Errorf("%s: got %v at %v, want %q at %v", tc.reason, line["msg"], line["level"], tc.msg, tc.level)
@@ -151,7 +151,7 @@ func TestEndsByFamily(t *testing.T) {
 		}
 		a := attemptOf(returning(errBoo))
 		a.Call.Handler.Family = tc.family
-		got := attempt(ctx, t, adapters.Chain(calling(), adapters.ErrorClasses), a)
+		got := attempt(ctx, t, adapters.ChainAdapters(calling(), adapters.ErrorClasses), a)
 		if cancel(nil); got.Aborted != tc.aborted || !errors.Is(got.Err, errBoo) {
 			t.Errorf("%s: %s: got %+v", name, tc.reason, got)
 		}
@@ -164,7 +164,7 @@ func TestRunningEndsWithTheReasonOfThePass(t *testing.T) {
 		{nil, execution.ErrExiting},
 	} {
 		pass, end := context.WithCancelCause(t.Context())
-		running, cancel := adapters.Running(pass)
+		running, cancel := adapters.FunctionContext(pass)
 		end(tc.of)
 		<-running.Done()
 		if got := context.Cause(running); !errors.Is(got, tc.want) {
@@ -184,7 +184,7 @@ func (d *subs) Declare(*handlers.Handler) error { return nil }
 
 func (d *subs) Run(context.Context, *handlers.Lifecycle) error { d.ran++; return d.err }
 
-func (d *subs) Record(string) (progress.Record, error) { return progress.Record{}, nil }
+func (d *subs) RecordOf(string) (progress.Record, error) { return progress.Record{}, nil }
 
 func TestSubHandlersRunAfterASuccess(t *testing.T) {
 	for _, tc := range []struct {
@@ -199,15 +199,15 @@ func TestSubHandlersRunAfterASuccess(t *testing.T) {
 	} {
 		below, a := &subs{err: tc.sub}, attemptOf(returning(tc.own))
 		a.Call.Subs = below
-		_, err := adapters.Chain(calling(), adapters.SubHandlers).Reconcile(t.Context(), a)
+		_, err := adapters.ChainAdapters(calling(), adapters.SubHandlers).Reconcile(t.Context(), a)
 		if below.ran != tc.ran || !errors.Is(err, tc.want) {
 			t.Errorf("%s: sub-handlers ran %d times, error %v", tc.reason, below.ran, err)
 		}
 	}
 }
 
-// TestStopsAreTold shows that an attempt that is stopped before the function is called reports the reason.
-func TestStopsAreTold(t *testing.T) {
+// TestStopsAreReported shows that an attempt that is stopped before the function is called reports the reason.
+func TestStopsAreReported(t *testing.T) {
 	no := func(context.Context, *cause.Cause) (bool, error) { return false, nil }
 	deletion := &handlers.Admission{Operation: "DELETE"}
 	for name, tc := range map[string]struct {
@@ -286,7 +286,7 @@ func TestHolds(t *testing.T) {
 		"BrokenDaemon": {"a daemon's filter that fails is an error", []*handlers.Handler{daemon(broken)}, false, true},
 	} {
 		all := adapters.Families{Changing: of(handlers.Changing, tc.all), Spawning: of(handlers.Spawning, tc.all)}
-		got, err := adapters.Holds(t.Context(), all, &cause.Cause{Object: jsontext.Of(object{})})
+		got, err := adapters.AnyHolds(t.Context(), all, &cause.Cause{Object: jsontext.NewFromValue(object{})})
 		if got != tc.want || (err != nil) != tc.fails {
 			t.Errorf("%s: %s: got %v, error %v", name, tc.reason, got, err)
 		}

@@ -10,9 +10,9 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
-// fieldChanged selects handlers of a field by the change of the field: whether it changed, and from and to which
+// fieldChangedAdapter selects handlers of a field by the change of the field: whether it changed, and from and to which
 // value. It does not affect whether the object can ever match, because a later change may fit.
-func fieldChanged(h *Handler) Adapter {
+func fieldChangedAdapter(h *Handler) Adapter {
 	field := h.Description
 	if field.Field == nil || !field.NeedsChange && field.From == nil && field.To == nil {
 		return nil
@@ -25,14 +25,14 @@ func fieldChanged(h *Handler) Adapter {
 			}
 			var stop execution.Stop
 			// The patterns From and To are the user's functions and may panic.
-			if _, err := field.Ask("value pattern", func() (bool, error) {
+			if _, err := field.CallCriterion("value pattern", func() (bool, error) {
 				stop = decideOnField(field, a.Call.Cause.Old, a.Call.Cause.New)
 				return true, nil
 			}); err != nil {
 				return reconcile.Result{}, err
 			}
 			if stop.Why != "" {
-				return stopped(a, "FieldChanged", stop)
+				return stopAttempt(a, "FieldChanged", stop)
 			}
 			return next.Reconcile(ctx, a)
 		})
@@ -43,8 +43,8 @@ func fieldChanged(h *Handler) Adapter {
 // patterns. The zero Stop means that the change fits.
 func decideOnField(h *handlers.Handler, then, now map[string]any) execution.Stop {
 	// The essences have all fields of handlers, also those outside of the spec: see Lens.Extra.
-	before, hadBefore := diff.Resolve(then, h.Field)
-	after, hasAfter := diff.Resolve(now, h.Field)
+	before, hadBefore := diff.ResolvePath(then, h.Field)
+	after, hasAfter := diff.ResolvePath(now, h.Field)
 	switch {
 	case h.NeedsChange && hadBefore == hasAfter && diff.Equal(before, after):
 		return execution.Stop{Why: execution.Unchanged, Found: after}

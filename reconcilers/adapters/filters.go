@@ -9,9 +9,9 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
-// filters stops attempts on objects that do not match the value pattern of the handler's field or one of its
+// filtersAdapter stops attempts on objects that do not match the value pattern of the handler's field or one of its
 // filters. They may be expensive, so a handler that was already selected for its cause is not checked again.
-func filters(h *Handler) Adapter {
+func filtersAdapter(h *Handler) Adapter {
 	description := h.Description
 	if description.Field == nil && len(description.Filters) == 0 && description.Matches == nil {
 		return nil
@@ -22,24 +22,24 @@ func filters(h *Handler) Adapter {
 			if a.Selected {
 				return next.Reconcile(ctx, a)
 			}
-			filter, ok, err := description.Prematch(ctx, a.Call.Cause)
+			filter, ok, err := description.MatchesObject(ctx, a.Call.Cause)
 			// Matches needs the whole invocation. It counts as the filter after all others.
 			if ok && description.Matches != nil {
 				filter = len(description.Filters)
-				ok, err = description.Ask("filter", func() (bool, error) { return description.Matches(ctx, &a.Call) })
+				ok, err = description.CallCriterion("filter", func() (bool, error) { return description.Matches(ctx, &a.Call) })
 			}
 			switch {
 			case err != nil:
-				// The caller decides: see [Handler.Selected] for panics.
+				// The caller decides: see [Handler.SelectFor] for panics.
 				return reconcile.Result{}, err
 			case ok:
 				return next.Reconcile(ctx, a)
-			// A negative number is the value pattern of the field, see [handlers.Handler.Prematch].
+			// A negative number is the value pattern of the field, see [handlers.Handler.MatchesObject].
 			case filter < 0:
-				found, _ := diff.Resolve(description.Present(a.Call.Cause), description.Field)
-				return stopped(a, "Filters", execution.Stop{Why: execution.OtherValue, Found: found})
+				found, _ := diff.ResolvePath(description.PresentState(a.Call.Cause), description.Field)
+				return stopAttempt(a, "Filters", execution.Stop{Why: execution.OtherValue, Found: found})
 			default:
-				return stopped(a, "Filters", execution.Stop{Why: execution.FilteredOut, Filter: filter})
+				return stopAttempt(a, "Filters", execution.Stop{Why: execution.FilteredOut, Filter: filter})
 			}
 		})
 	}

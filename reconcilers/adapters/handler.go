@@ -26,13 +26,13 @@ type Handler struct {
 	// Description is the handler as registered. It must not be modified.
 	Description *handlers.Handler
 
-	metrics *metrics.Operator // nil measures nothing
-	names   []string          // of the adapters, outermost first
+	metrics *metrics.OperatorMetrics // nil measures nothing
+	names   []string                 // of the adapters, outermost first
 	chain   Reconciler
 }
 
-// IDs returns the ids of the handlers, in their order.
-func IDs(all []*Handler) []string {
+// HandlerIDs returns the ids of the handlers, in their order.
+func HandlerIDs(all []*Handler) []string {
 	ids := make([]string, 0, len(all))
 	for _, h := range all {
 		ids = append(ids, h.Description.ID)
@@ -50,7 +50,7 @@ var errGoexit = errors.New("the function ended its goroutine by runtime.Goexit")
 
 // New makes the Reconciler of a handler from the chain of its family. The description must not change afterwards,
 // because the adapters are chosen by it. A nil measured disables the metrics.
-func New(description *handlers.Handler, measured *metrics.Operator) *Handler {
+func New(description *handlers.Handler, measured *metrics.OperatorMetrics) *Handler {
 	h := &Handler{Description: description, metrics: measured}
 	family := chains[description.Family]
 	var needed []Adapter
@@ -60,22 +60,22 @@ func New(description *handlers.Handler, measured *metrics.Operator) *Handler {
 			needed, h.names = append(needed, adapter), append(h.names, one.name)
 		}
 	}
-	h.chain = Chain(family.innermost, needed...)
+	h.chain = ChainAdapters(family.innermost, needed...)
 	return h
 }
 
-// Chain wraps the reconciler in the adapters, the first one outermost.
-func Chain(inner Reconciler, adapters ...Adapter) Reconciler {
+// ChainAdapters wraps the reconciler in the adapters, the first one outermost.
+func ChainAdapters(inner Reconciler, adapters ...Adapter) Reconciler {
 	for i := len(adapters) - 1; i >= 0; i-- {
 		inner = adapters[i](inner)
 	}
 	return inner
 }
 
-// Sub makes the Reconciler of a sub-handler that the handler's function declares. Its id is the joined id of
+// NewSubHandler makes the Reconciler of a sub-handler that the handler's function declares. Its id is the joined id of
 // both.
-func (h *Handler) Sub(declared *handlers.Handler) *Handler {
-	return New(declared.Sub(h.Description), h.metrics)
+func (h *Handler) NewSubHandler(declared *handlers.Handler) *Handler {
+	return New(declared.AsSubHandler(h.Description), h.metrics)
 }
 
 // ByFamily groups the handlers by family.
@@ -104,8 +104,8 @@ func ByFamily(all []*Handler) (found Families) {
 	return found
 }
 
-// Adapters returns the names of the handler's adapters, outermost first.
-func (h *Handler) Adapters() []string { return h.names }
+// AdapterNames returns the names of the handler's adapters, outermost first.
+func (h *Handler) AdapterNames() []string { return h.names }
 
 // Ask reports whether the function would be called, without calling it. The attempt carries the cause and the context
 // of the question: whether the handler was selected, its account, the clock. It can be reused for the next question,
@@ -131,7 +131,7 @@ func (h *Handler) Start(ctx context.Context, a *execution.Attempt) (done <-chan 
 		defer close(ended)
 		// Deferred calls run in reverse order: first the outcome and the duration are set, then the attempt ends, and
 		// the channel is closed last.
-		defer a.End()
+		defer a.CloseForChanges()
 		began := a.Now()
 		defer func() { a.Took = a.Now().Sub(began) }()
 		returned := false
@@ -139,7 +139,7 @@ func (h *Handler) Start(ctx context.Context, a *execution.Attempt) (done <-chan 
 			if !returned {
 				// No adapter has set an outcome. Without one, the function would be called again at once, in an endless
 				// loop.
-				a.Outcome = a.Limits.Judge(errGoexit)
+				a.Outcome = a.Limits.OutcomeOf(errGoexit)
 			}
 			a.Outcome.Trace = a.Call.Trace
 		}()
@@ -164,8 +164,8 @@ func reserveStack() {
 	runtime.KeepAlive(&frame)
 }
 
-// Run starts the attempt as Start does, and waits until it has ended.
-func (h *Handler) Run(ctx context.Context, a *execution.Attempt) { <-h.Start(ctx, a) }
+// RunAttempt starts the attempt as Start does, and waits until it has ended.
+func (h *Handler) RunAttempt(ctx context.Context, a *execution.Attempt) { <-h.Start(ctx, a) }
 
 // Reconcile makes an attempt, or answers the question that the attempt carries. The outcome is part of the attempt, and
 // the result is always empty. The error is that of a filter.
@@ -178,14 +178,14 @@ func call(ctx context.Context, a *execution.Attempt) (reconcile.Result, error) {
 	return reconcile.Result{}, a.Call.Handler.Call(ctx, &a.Call)
 }
 
-// index is the innermost step of index functions. The returned entries are stored in the attempt.
-func index(ctx context.Context, a *execution.Attempt) (_ reconcile.Result, err error) {
+// callIndex is the innermost step of index functions. The returned entries are stored in the attempt.
+func callIndex(ctx context.Context, a *execution.Attempt) (_ reconcile.Result, err error) {
 	a.Entries, a.Keep, err = a.Call.Handler.Index.Call(ctx, &a.Call)
 	return reconcile.Result{}, err
 }
 
-// act is the innermost step of activity handlers. The returned value is stored in the attempt.
-func act(ctx context.Context, a *execution.Attempt) (_ reconcile.Result, err error) {
+// callActivity is the innermost step of activity handlers. The returned value is stored in the attempt.
+func callActivity(ctx context.Context, a *execution.Attempt) (_ reconcile.Result, err error) {
 	a.Returned, err = a.Call.Handler.Act(ctx, &a.Call)
 	return reconcile.Result{}, err
 }

@@ -39,7 +39,7 @@ func attemptOf(call handlers.Func) *execution.Attempt {
 	return &execution.Attempt{
 		Call: handlers.Invocation{
 			Handler: h, Object: object{},
-			Cause: &cause.Cause{Reason: cause.Create, Object: jsontext.Of(object{"kind": "KopfExample"})},
+			Cause: &cause.Cause{Reason: cause.Create, Object: jsontext.NewFromValue(object{"kind": "KopfExample"})},
 		},
 		Limits: execution.Limits{ID: h.ID, Mode: handlers.ErrorsTemporary},
 		Now:    time.Now,
@@ -106,24 +106,24 @@ func of(family handlers.Family, all []*handlers.Handler) []*adapters.Handler {
 	return slices.DeleteFunc(made(all...), func(h *adapters.Handler) bool { return h.Description.Family != family })
 }
 
-// stating sets the facts of a cause that follow from its reason, for causes of vectors and tests that have only a
+// withReason sets the facts of a cause that follow from its reason, for causes of vectors and tests that have only a
 // reason.
-func stating(c *cause.Cause, reason cause.Reason) *cause.Cause {
+func withReason(c *cause.Cause, reason cause.Reason) *cause.Cause {
 	c.Reason, c.Gone, c.Held = reason, reason == cause.Gone, reason == cause.Delete
 	c.Deleting = c.Deleting || reason == cause.Delete || reason == cause.Free
 	c.Handled, c.Changed = reason != cause.Create, reason == cause.Update
 	return c
 }
 
-// whole returns the chain of the attempt's own handler. The limits and the former attempts of the attempt become those
+// wholeChain returns the chain of the attempt's own handler. The limits and the former attempts of the attempt become those
 // of the handler.
-func whole(measured *metrics.Operator) adapters.Reconciler {
+func wholeChain(measured *metrics.OperatorMetrics) adapters.Reconciler {
 	return adapters.Func(func(ctx context.Context, a *execution.Attempt) (reconcile.Result, error) {
 		return setUp(a, measured).Reconcile(ctx, a)
 	})
 }
 
-func setUp(a *execution.Attempt, measured *metrics.Operator) *adapters.Handler {
+func setUp(a *execution.Attempt, measured *metrics.OperatorMetrics) *adapters.Handler {
 	a.Selected, a.Account.Retries = true, max(a.Limits.Retries, a.Call.Retry)
 	if a.Limits.Runtime > 0 {
 		a.Account.Started = a.Now().Add(-a.Limits.Runtime)

@@ -12,7 +12,7 @@ import (
 )
 
 func TestInterestIn(t *testing.T) {
-	no, yes := []handlers.Filter{verdict(false)}, []handlers.Filter{verdict(true)}
+	no, yes := []handlers.Filter{verdictAdapter(false)}, []handlers.Filter{verdictAdapter(true)}
 	tests := map[string]struct {
 		reason string
 		all    []*handlers.Handler
@@ -73,7 +73,7 @@ func TestInterestIn(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, err := adapters.InterestIn(t.Context(), made(tc.all...), updated(), nil)
+			got, err := adapters.InterestIn(t.Context(), made(tc.all...), updatedAdapter(), nil)
 			if err != nil {
 				t.Fatal(err)
 			}

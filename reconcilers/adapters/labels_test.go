@@ -34,14 +34,14 @@ func TestLabels(t *testing.T) {
 		`"Pod" true of "fn"`:   {ID: "fn", Family: handlers.Watching, Call: call},
 		`"Pod" true of "d"`:    {ID: "d", Family: handlers.Spawning, Call: call},
 		`"Pod" true of "ix"`:   {ID: "ix", Family: handlers.Indexing, Index: indexing},
-		`"Pod" true of "fn/*"`: (&handlers.Handler{ID: "part", Call: call}).Sub(parent),
+		`"Pod" true of "fn/*"`: (&handlers.Handler{ID: "part", Call: call}).AsSubHandler(parent),
 		`"" true of "begin"`:   {ID: "begin", Family: handlers.Acting, Act: acting},
 	} {
-		c := &cause.Cause{Object: jsontext.Of(object{"kind": "Pod"})}
+		c := &cause.Cause{Object: jsontext.NewFromValue(object{"kind": "Pod"})}
 		if h.Act != nil {
 			c.Object = nil
 		}
-		adapters.New(h, nil).Run(t.Context(), execution.New(h, c, nil))
+		adapters.New(h, nil).RunAttempt(t.Context(), execution.NewAttempt(h, c, nil))
 		if got != want {
 			t.Errorf("the labels are %s, want %s", got, want)
 		}
@@ -62,7 +62,7 @@ func TestLabelsInProfiles(t *testing.T) {
 		during = goroutine(t, "adapters_test.startedByFunction")
 		return nil
 	}}
-	a := execution.New(h, &cause.Cause{Object: jsontext.Of(object{"kind": "Pod"})}, nil)
+	a := execution.NewAttempt(h, &cause.Cause{Object: jsontext.NewFromValue(object{"kind": "Pod"})}, nil)
 	_, err := adapters.New(h, nil).Reconcile(t.Context(), a)
 	if want := `{"handler":"fn", "kind":"Pod"}`; err != nil || !strings.Contains(during, want) {
 		t.Errorf("want the labels %s; the error is %v, the goroutine:\n%s", want, err, during)
@@ -101,7 +101,7 @@ func TestLabelsOfSeveralKinds(t *testing.T) {
 	h := &handlers.Handler{ID: "fn", Family: handlers.Watching, Call: look}
 	reconciler := adapters.New(h, nil)
 	for _, kind := range []string{"Pod", "Secret", "Pod"} {
-		reconciler.Run(t.Context(), execution.New(h, &cause.Cause{Object: jsontext.Of(object{"kind": kind})}, nil))
+		reconciler.RunAttempt(t.Context(), execution.NewAttempt(h, &cause.Cause{Object: jsontext.NewFromValue(object{"kind": kind})}, nil))
 	}
 	if strings.Join(got, " ") != "Pod Secret Pod" {
 		t.Errorf("the kinds are %v, want Pod, Secret and Pod", got)

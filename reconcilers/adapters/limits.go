@@ -8,8 +8,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 )
 
-// limits is for handlers with a timeout or a limit of retries.
-func limits(h *Handler) Adapter {
+// limitsAdapter is for handlers with a timeout or a limit of retries.
+func limitsAdapter(h *Handler) Adapter {
 	if policy := h.Description.Policy; policy.Timeout == nil && policy.Retries == nil {
 		return nil
 	}
@@ -19,25 +19,25 @@ func limits(h *Handler) Adapter {
 // Limits fails the attempt without a call if the handler has used up its time or its retries.
 func Limits(next Reconciler) Reconciler {
 	return Func(func(ctx context.Context, a *execution.Attempt) (reconcile.Result, error) {
-		if err := a.Limits.Exceeded(); err != nil {
+		if err := a.Limits.ExceededError(); err != nil {
 			a.Outcome = execution.Outcome{Final: true, Err: err}
-			return stopped(a, "Limits", exceeded(a.Limits))
+			return stopAttempt(a, "Limits", exceededLimit(a.Limits))
 		}
 		return next.Reconcile(ctx, a)
 	})
 }
 
-// exceeded returns the exceeded limit and the used amount. It checks the time first, as
-// [execution.Limits.Exceeded] does.
-func exceeded(l execution.Limits) execution.Stop {
+// exceededLimit returns the exceeded limit and the used amount. It checks the time first, as
+// [execution.Limits.ExceededError] does.
+func exceededLimit(l execution.Limits) execution.Stop {
 	if timeout := l.Policy.Timeout; timeout != nil && l.Runtime >= *timeout {
 		return execution.Stop{Why: execution.Exceeded, Expected: *timeout, Found: l.Runtime}
 	}
 	return execution.Stop{Why: execution.Exceeded, Expected: *l.Policy.Retries, Found: l.Retries}
 }
 
-// deadline is for handlers with a timeout.
-func deadline(h *Handler) Adapter {
+// deadlineAdapter is for handlers with a timeout.
+func deadlineAdapter(h *Handler) Adapter {
 	if h.Description.Policy.Timeout == nil {
 		return nil
 	}

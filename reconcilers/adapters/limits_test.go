@@ -54,7 +54,7 @@ func TestLimits(t *testing.T) {
 			called := false
 			a := attemptOf(func(context.Context, *handlers.Invocation) error { called = true; return nil })
 			tc.change(a)
-			got := attempt(t.Context(), t, adapters.Chain(calling(), adapters.Limits), a)
+			got := attempt(t.Context(), t, adapters.ChainAdapters(calling(), adapters.Limits), a)
 			if d := cmp.Diff(tc.want, outcomeOf(got)); d != "" || called != tc.called {
 				t.Errorf("%s: called %v, -want, +got:\n%s", tc.reason, called, d)
 			}
@@ -99,7 +99,7 @@ func TestDeadline(t *testing.T) {
 					return nil
 				})
 				a.Limits.Policy.Timeout, a.Limits.Runtime = tc.timeout, tc.runtime
-				_, err := adapters.Chain(calling(), adapters.Deadline).Reconcile(t.Context(), a)
+				_, err := adapters.ChainAdapters(calling(), adapters.Deadline).Reconcile(t.Context(), a)
 				//nolint:errorlint // the cause is to be this very one
 				if left != tc.want || (tc.want != 0 && err != execution.ErrTimeout) {
 					t.Errorf("%s: got %v left, ended by %v", tc.reason, left, err)
@@ -114,7 +114,7 @@ func TestDeadlineEndsWithTheCall(t *testing.T) {
 	//nolint:fatcontext // to look at it later
 	a := attemptOf(func(ctx context.Context, _ *handlers.Invocation) error { inner = ctx; return nil })
 	a.Limits.Policy.Timeout = ptr.To(time.Hour)
-	attempt(t.Context(), t, adapters.Chain(calling(), adapters.Deadline), a)
+	attempt(t.Context(), t, adapters.ChainAdapters(calling(), adapters.Deadline), a)
 	if inner.Err() == nil {
 		t.Error("the context must end with the call, for goroutines that the function left behind")
 	}
@@ -124,7 +124,7 @@ func TestErrorClassesMeasureTheCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := attemptOf(func(context.Context, *handlers.Invocation) error { time.Sleep(time.Minute); return nil })
 		a.Limits.Runtime = time.Hour
-		attempt(t.Context(), t, adapters.Chain(calling(), adapters.ErrorClasses), a)
+		attempt(t.Context(), t, adapters.ChainAdapters(calling(), adapters.ErrorClasses), a)
 		if want := time.Hour + time.Minute; a.Limits.Runtime != want {
 			t.Errorf("the runtime must include the time of the call: got %v, want %v", a.Limits.Runtime, want)
 		}
@@ -152,7 +152,7 @@ func TestRecovery(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, err := adapters.Chain(calling(), adapters.Recovery).Reconcile(t.Context(), attemptOf(tc.call))
+			_, err := adapters.ChainAdapters(calling(), adapters.Recovery).Reconcile(t.Context(), attemptOf(tc.call))
 			got := ""
 			if err != nil {
 				got = err.Error()

@@ -19,29 +19,29 @@ import (
 func Logging(next Reconciler) Reconciler {
 	return Func(func(ctx context.Context, a *execution.Attempt) (reconcile.Result, error) {
 		log, named := logr.Discard(), ctx
-		contained(ctx, func() { log = withNames(logf.FromContext(ctx), a) })
+		containPanics(ctx, func() { log = withNames(logf.FromContext(ctx), a) })
 		// Without a sink, all loggers discard their lines: skip the work.
 		if log.GetSink() != nil {
 			// The function's logger has the names already. For events of outcome lines, the handler is added.
-			named = logf.IntoContext(ctx, posted(log, a))
-			log = posted(log, a, "handler", a.Call.Handler.ID)
+			named = logf.IntoContext(ctx, postingLogger(log, a))
+			log = postingLogger(log, a, "handler", a.Call.Handler.ID)
 		}
 		result, err := next.Reconcile(named, a)
-		contained(ctx, func() { logOutcome(ctx, log, a) })
+		containPanics(ctx, func() { logOutcome(ctx, log, a) })
 		return result, err
 	})
 }
 
-// contained calls the logger of an attempt, which may be the project's own code. A panic in it does not end the
+// containPanics calls the logger of an attempt, which may be the project's own code. A panic in it does not end the
 // process or change the outcome. It is logged, if the logger still works.
-func contained(ctx context.Context, act func()) {
+func containPanics(ctx context.Context, act func()) {
 	// The logger may be the one that panics, so the second attempt is contained as well.
 	err := panics.Contain(func() error { act(); return nil })
 	if err == nil {
 		return
 	}
 	_ = panics.Contain(func() error {
-		logf.FromContext(ctx).Error(err, "Failed to log an attempt of a handler", panics.Stack(err)...)
+		logf.FromContext(ctx).Error(err, "Failed to log an attempt of a handler", panics.StackFields(err)...)
 		return nil
 	})
 }
@@ -53,9 +53,9 @@ type linePoster interface {
 	Logger(log logr.Logger, body map[string]any, told ...any) logr.Logger
 }
 
-// posted returns a logger that also posts its lines as Kubernetes events, if the operator has enabled that.
+// postingLogger returns a logger that also posts its lines as Kubernetes events, if the operator has enabled that.
 // Event handlers and other frequently called handlers do not post their lines, as in Kopf.
-func posted(log logr.Logger, a *execution.Attempt, told ...any) logr.Logger {
+func postingLogger(log logr.Logger, a *execution.Attempt, told ...any) logr.Logger {
 	poster, lines := a.Call.Events.(linePoster)
 	family := a.Call.Handler.Family
 	if !lines || family != handlers.Changing && family != handlers.Spawning {
@@ -72,7 +72,7 @@ func logOutcome(ctx context.Context, log logr.Logger, a *execution.Attempt) {
 		return
 	}
 	// Log the stack of a panic in all cases below.
-	log = log.WithValues(panics.Stack(errors.Join(o.Err, o.Ignored))...)
+	log = log.WithValues(panics.StackFields(errors.Join(o.Err, o.Ignored))...)
 	var pending *execution.PendingError
 	switch {
 	case o.Blocked:
@@ -93,7 +93,7 @@ func logOutcome(ctx context.Context, log logr.Logger, a *execution.Attempt) {
 		log.Error(o.Ignored, "Handler failed; its errors are ignored")
 	case o.Err == nil && !o.Final:
 		log.Info("Handler is not finished yet")
-	case o.Err == nil && often(a.Call.Handler):
+	case o.Err == nil && isCalledOften(a.Call.Handler):
 		log.V(1).Info("Handler succeeded") // may happen for every event or tick: too many lines for the normal level
 	case o.Err == nil:
 		log.Info("Handler succeeded")
@@ -115,12 +115,12 @@ func logVerdict(log logr.Logger, o execution.Outcome) {
 	case o.Denial.Status != nil, o.Denial.Permanent:
 		log.Info("Handler denies the request", "why", o.Err.Error())
 	default:
-		log.Error(o.Err, "Handler failed; the request is denied", panics.Stack(o.Err)...)
+		log.Error(o.Err, "Handler failed; the request is denied", panics.StackFields(o.Err)...)
 	}
 }
 
-// often reports whether the handler is called so often that its successes are only logged at the debug level.
-func often(h *handlers.Handler) bool {
+// isCalledOften reports whether the handler is called so often that its successes are only logged at the debug level.
+func isCalledOften(h *handlers.Handler) bool {
 	if h.Family == handlers.Acting {
 		return h.Often
 	}
@@ -131,12 +131,12 @@ func often(h *handlers.Handler) bool {
 func withNames(log logr.Logger, a *execution.Attempt) logr.Logger {
 	values := append(make([]any, 0, 8), "handler", a.Call.Handler.ID)
 	if asked := a.Call.Admission; asked != nil {
-		return logging.Formatted(log, append(values, "operation", asked.Operation, "subresource", asked.Subresource)...)
+		return logging.WithFormattedValues(log, append(values, "operation", asked.Operation, "subresource", asked.Subresource)...)
 	}
 	// Event handlers are called once, so they do not have an attempt number.
 	switch h := a.Call.Handler; h.Family {
 	case handlers.Watching:
-		return logging.Formatted(log, append(values, "type", a.Call.Cause.Type)...)
+		return logging.WithFormattedValues(log, append(values, "type", a.Call.Cause.Type)...)
 	case handlers.Tending:
 		child := &unstructured.Unstructured{Object: a.Call.Child}
 		values = append(values, "type", a.Call.Cause.Type, "child", child.GetKind()+" "+child.GetName())
@@ -145,5 +145,5 @@ func withNames(log logr.Logger, a *execution.Attempt) logr.Logger {
 	case handlers.Changing:
 		values = append(values, "reason", a.Call.Cause.Reason)
 	}
-	return logging.Formatted(log, append(values, "attempt", a.Call.Retry+1)...)
+	return logging.WithFormattedValues(log, append(values, "attempt", a.Call.Retry+1)...)
 }

@@ -22,7 +22,7 @@ import (
 func settling(o execution.Outcome) (*execution.Attempt, adapters.Reconciler) {
 	a := attemptOf(nil)
 	a.Call.Handler.Call = func(context.Context, *handlers.Invocation) error { a.Outcome = o; return nil }
-	return a, adapters.Chain(calling(), adapters.Logging)
+	return a, adapters.ChainAdapters(calling(), adapters.Logging)
 }
 
 func lineOf(t *testing.T, lines []string) map[string]any {
@@ -37,7 +37,7 @@ func lineOf(t *testing.T, lines []string) map[string]any {
 	return line
 }
 
-func TestLoggingTellsTheOutcome(t *testing.T) {
+func TestOutcomesAreLogged(t *testing.T) {
 	panicked := &panics.Error{Value: "boo", Stack: []byte("goroutine 1")}
 	tests := map[string]struct {
 		reason  string
@@ -126,7 +126,7 @@ func TestLoggingNamesTheHandlerToTheFunction(t *testing.T) {
 		return nil
 	})
 	a.Call.Retry, a.Call.Cause = 2, &cause.Cause{Reason: cause.Delete}
-	attempt(ctx, t, whole(nil), a)
+	attempt(ctx, t, wholeChain(nil), a)
 	if len(*lines) != 2 {
 		t.Fatalf("got %v", *lines)
 	}
@@ -145,7 +145,7 @@ func TestLoggingFindsTheStack(t *testing.T) {
 			ctx, lines := logging(t.Context())
 			a := attemptOf(func(context.Context, *handlers.Invocation) error { panic("boo") })
 			a.Limits.Policy.Retries = retries
-			attempt(ctx, t, whole(nil), a)
+			attempt(ctx, t, wholeChain(nil), a)
 			if stack, _ := lineOf(t, *lines)["stack"].(string); !strings.Contains(stack, "logging_test.go") {
 				t.Errorf("the stack must name the line of the panic: %q", stack)
 			}

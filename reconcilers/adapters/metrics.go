@@ -21,12 +21,12 @@ import (
 // The outcomes that may need attention, as values of the metrics' outcome label.
 const failure, retry, denied = "failure", "retry", "denied"
 
-// measured is for operators with metrics.
-func measured(h *Handler) Adapter {
+// metricsAdapter is for operators with metrics.
+func metricsAdapter(h *Handler) Adapter {
 	if h.metrics == nil {
 		return nil
 	}
-	return Measuring(h.metrics)
+	return MeasuringAdapter(h.metrics)
 }
 
 // kindText is a kind with its group, and its text in the metrics.
@@ -35,8 +35,8 @@ type kindText struct {
 	text string
 }
 
-// Measuring records the outcome and the duration of each attempt.
-func Measuring(by *metrics.Operator) Adapter {
+// MeasuringAdapter records the outcome and the duration of each attempt.
+func MeasuringAdapter(by *metrics.OperatorMetrics) Adapter {
 	var last atomic.Pointer[kindText] // most handlers have one kind: do not build its text for each attempt
 	return func(next Reconciler) Reconciler {
 		return Func(func(ctx context.Context, a *execution.Attempt) (reconcile.Result, error) {
@@ -47,16 +47,18 @@ func Measuring(by *metrics.Operator) Adapter {
 				known = &kindText{kind, kind.String()}
 				last.Store(known)
 			}
-			// The write of the changes may still decide the outcome: see [measure].
-			measure(by, known.text, a, a.Now().Sub(started))
+			// The write of the changes may still decide the outcome: see [recordAttempt].
+			recordAttempt(by, known.text, a, a.Now().Sub(started))
 			return result, err
 		})
 	}
 }
 
-// measure reports the attempt when its outcome is decided, which may be after the write of its changes.
-func measure(by *metrics.Operator, kind string, a *execution.Attempt, took time.Duration) {
-	a.OnDecided(func() { by.Attempted(kind, a.Call.Handler.Label(), reasonLabel(&a.Call), outcomeLabel(a), took) })
+// recordAttempt reports the attempt when its outcome is decided, which may be after the write of its changes.
+func recordAttempt(by *metrics.OperatorMetrics, kind string, a *execution.Attempt, took time.Duration) {
+	a.OnDecided(func() {
+		by.CountAttempt(kind, a.Call.Handler.MetricsLabel(), reasonLabel(&a.Call), outcomeLabel(a), took)
+	})
 }
 
 // reasonLabel returns the reason of a change, or the operation of an admission request. The operation in a request can
@@ -82,7 +84,7 @@ func outcomeLabel(a *execution.Attempt) string {
 		return "ignored"
 	case o.Final && o.Err == nil:
 		return "success"
-	case o.Final && denies(o.Denial):
+	case o.Final && isDenial(o.Denial):
 		return denied
 	case o.Final:
 		return failure
@@ -91,10 +93,10 @@ func outcomeLabel(a *execution.Attempt) string {
 	}
 }
 
-// denies reports whether the error of an admission handler is its answer, and not a failure of the handler. A
+// isDenial reports whether the error of an admission handler is its answer, and not a failure of the handler. A
 // permanent error, such as that of Deny, and an API error below 500 are answers. Other errors and panics deny the
 // request, too.
-func denies(d execution.Denial) bool {
+func isDenial(d execution.Denial) bool {
 	return d.Permanent || d.Status != nil && d.Status.Code < http.StatusInternalServerError
 }
 
@@ -124,8 +126,8 @@ type Holder struct {
 	Overdue time.Duration
 }
 
-// occupation records the attempts that hold a slot. Sub-handlers run in the slot of their parent.
-func occupation(h *Handler) Adapter {
+// occupationAdapter records the attempts that hold a slot. Sub-handlers run in the slot of their parent.
+func occupationAdapter(h *Handler) Adapter {
 	if h.Description.Root != "" {
 		return nil
 	}
@@ -170,8 +172,8 @@ func (o *Occupation) Leave(a *execution.Attempt) {
 	}
 }
 
-// Holders returns the handlers that hold slots now, those with the most slots first.
-func (o *Occupation) Holders() (all []Holder) {
+// SlotHolders returns the handlers that hold slots now, those with the most slots first.
+func (o *Occupation) SlotHolders() (all []Holder) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for a, now := range o.running {
@@ -208,7 +210,7 @@ type kindLabels struct {
 // labels sets profiler labels on the goroutine while the function runs; goroutines that the function starts inherit
 // them. Profiles of the process can then be grouped by handler.
 func labels(h *Handler) Adapter {
-	id := h.Description.Label()
+	id := h.Description.MetricsLabel()
 	var last atomic.Pointer[kindLabels] // most handlers have one kind: do not build the labels for each attempt
 	return func(next Reconciler) Reconciler {
 		return Func(func(ctx context.Context, a *execution.Attempt) (result reconcile.Result, err error) {

@@ -44,7 +44,7 @@ func gathered(t *testing.T, registry *prometheus.Registry) map[string]float64 {
 	return values
 }
 
-func newMetrics(t *testing.T, operator string, registry prometheus.Registerer) *metrics.Operator {
+func newMetrics(t *testing.T, operator string, registry prometheus.Registerer) *metrics.OperatorMetrics {
 	t.Helper()
 	measured, err := metrics.New(operator, registry)
 	if err != nil {
@@ -91,7 +91,7 @@ func TestMetricsCountOutcomes(t *testing.T) {
 					a.Outcome = tc.outcome
 					return nil
 				}
-				attempt(t.Context(), t, adapters.Chain(calling(), adapters.Measuring(newMetrics(t, "op", registry))), a)
+				attempt(t.Context(), t, adapters.ChainAdapters(calling(), adapters.MeasuringAdapter(newMetrics(t, "op", registry))), a)
 				want := map[string]float64{
 					"kopf_handler_attempts_total handler=fn kind=KopfExample operator=op outcome=" + tc.want +
 						" reason=create": 1,
@@ -114,9 +114,9 @@ func TestMetricsOfActivities(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	h := &handlers.Handler{ID: "fn", Family: handlers.Acting, Activity: "startup"}
 	h.Act = func(context.Context, *handlers.Invocation) (any, error) { return nil, nil }
-	a := execution.New(h, &cause.Cause{Reason: "startup"}, nil)
+	a := execution.NewAttempt(h, &cause.Cause{Reason: "startup"}, nil)
 	a.Now = func() time.Time { return time.Time{} }
-	attempt(t.Context(), t, whole(newMetrics(t, "op", registry)), a)
+	attempt(t.Context(), t, wholeChain(newMetrics(t, "op", registry)), a)
 	want := map[string]float64{
 		"kopf_handler_attempts_total handler=fn kind= operator=op outcome=success reason=startup": 1,
 		"kopf_handler_duration_seconds handler=fn kind= operator=op reason=startup count":         1,
@@ -131,7 +131,7 @@ func TestMetricsOfTwoOperators(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	for range 2 {
 		for _, operator := range []string{"one", "two"} {
-			attempt(t.Context(), t, whole(newMetrics(t, operator, registry)), attemptOf(returning(nil)))
+			attempt(t.Context(), t, wholeChain(newMetrics(t, operator, registry)), attemptOf(returning(nil)))
 		}
 	}
 	got := gathered(t, registry)
@@ -148,7 +148,7 @@ func TestMetricsOfTwoOperators(t *testing.T) {
 // TestMetricsSeeTheWholeChain shows that panics and attempts refused by a limit are counted.
 func TestMetricsSeeTheWholeChain(t *testing.T) {
 	registry := prometheus.NewRegistry()
-	chain := whole(newMetrics(t, "op", registry))
+	chain := wholeChain(newMetrics(t, "op", registry))
 	attempt(t.Context(), t, chain, attemptOf(func(context.Context, *handlers.Invocation) error { panic(errBoo) }))
 	refused := attemptOf(returning(nil))
 	refused.Limits.Policy.Retries = ptr.To(0)
@@ -169,12 +169,12 @@ func TestMetricsAreBounded(t *testing.T) {
 	measured := newMetrics(t, "op", registry)
 	parent := &handlers.Handler{ID: "fn"}
 	for i := range 100 {
-		sub := (&handlers.Handler{ID: fmt.Sprint("disk", i)}).Sub(parent)
-		deeper := (&handlers.Handler{ID: fmt.Sprint("part", i)}).Sub(sub)
+		sub := (&handlers.Handler{ID: fmt.Sprint("disk", i)}).AsSubHandler(parent)
+		deeper := (&handlers.Handler{ID: fmt.Sprint("part", i)}).AsSubHandler(sub)
 		for _, h := range []*handlers.Handler{parent, sub, deeper} {
 			a := attemptOf(returning(nil))
 			h.Call, a.Call.Handler = a.Call.Handler.Call, h
-			attempt(t.Context(), t, whole(measured), a)
+			attempt(t.Context(), t, wholeChain(measured), a)
 		}
 	}
 	got := gathered(t, registry)
@@ -185,10 +185,10 @@ func TestMetricsAreBounded(t *testing.T) {
 }
 
 func TestNoMetrics(t *testing.T) {
-	for name, measured := range map[string]*metrics.Operator{"Nil": nil, "Zero": {}} {
+	for name, measured := range map[string]*metrics.OperatorMetrics{"Nil": nil, "Zero": {}} {
 		t.Run(name, func(t *testing.T) {
 			if got := attempt(
-				t.Context(), t, adapters.Chain(calling(), adapters.ErrorClasses, adapters.Measuring(measured)),
+				t.Context(), t, adapters.ChainAdapters(calling(), adapters.ErrorClasses, adapters.MeasuringAdapter(measured)),
 				attemptOf(returning(nil)),
 			); !got.Final {
 				t.Errorf("without metrics, the function must be called: %+v", got)

@@ -8,9 +8,9 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 )
 
-// observation is for handlers with an observer, which sees each attempt before and after the call, such as for
+// observationAdapter is for handlers with an observer, which sees each attempt before and after the call, such as for
 // traces.
-func observation(h *Handler) Adapter {
+func observationAdapter(h *Handler) Adapter {
 	observe := h.Description.Observe
 	if observe == nil {
 		return nil
@@ -21,7 +21,7 @@ func observation(h *Handler) Adapter {
 			returned := false
 			defer func() {
 				if !returned {
-					a.Outcome = a.Limits.Judge(errGoexit) // as Start does later
+					a.Outcome = a.Limits.OutcomeOf(errGoexit) // as Start does later
 				}
 				told := outcomeLabel(a)
 				ended(told, a.Outcome.Err)

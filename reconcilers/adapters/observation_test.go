@@ -33,8 +33,8 @@ func TestObservation(t *testing.T) {
 		},
 	}
 	h.Policy.Errors = handlers.ErrorsPermanent
-	a := execution.New(h, &cause.Cause{}, nil)
-	adapters.New(h, nil).Run(t.Context(), a)
+	a := execution.NewAttempt(h, &cause.Cause{}, nil)
+	adapters.New(h, nil).RunAttempt(t.Context(), a)
 	if diff := cmp.Diff([]string{"began fn", "failure: not yet"}, told); diff != "" {
 		t.Errorf("calls of the observer (-want, +got):\n%s", diff)
 	}
@@ -43,21 +43,21 @@ func TestObservation(t *testing.T) {
 	}
 
 	told = nil
-	a = execution.New(h, &cause.Cause{}, nil)
+	a = execution.NewAttempt(h, &cause.Cause{}, nil)
 	called, err := adapters.New(h, nil).Ask(t.Context(), a, execution.Selection)
 	if !called || err != nil || told != nil {
 		t.Errorf("the question returned %t, %v and called the observer with %v, want no call", called, err, told)
 	}
 	h.Call = func(context.Context, *handlers.Invocation) error { runtime.Goexit(); return nil }
-	a = execution.New(h, &cause.Cause{}, nil)
-	adapters.New(h, nil).Run(t.Context(), a)
+	a = execution.NewAttempt(h, &cause.Cause{}, nil)
+	adapters.New(h, nil).RunAttempt(t.Context(), a)
 	if d := cmp.Diff([]string{
 		"began fn", "failure: the function ended its goroutine by runtime.Goexit",
 	}, told); d != "" || a.Outcome.Trace != "of the first" {
 		t.Errorf("calls of the observer for a function that does not return (-want, +got):\n%s\nthe trace is %q", d,
 			a.Outcome.Trace)
 	}
-	sub := (&handlers.Handler{ID: "part"}).Sub(h)
+	sub := (&handlers.Handler{ID: "part"}).AsSubHandler(h)
 	if sub.Observe == nil {
 		t.Errorf("sub-handlers must have the observer of their parent")
 	}

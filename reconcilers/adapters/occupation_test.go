@@ -27,7 +27,7 @@ func TestHolders(t *testing.T) {
 			o.Enter(a)
 			return a
 		}
-		if got := o.Holders(); got != nil {
+		if got := o.SlotHolders(); got != nil {
 			t.Errorf("without attempts, there must be no holders: %v", got)
 		}
 		enter("b", nil, 0)
@@ -45,7 +45,7 @@ func TestHolders(t *testing.T) {
 			{Handler: "b", Objects: 1, Longest: 2 * time.Minute}, {Handler: "c", Objects: 1, Longest: 2 * time.Minute},
 		}
 		for range 50 { // as the order of maps is random
-			if d := cmp.Diff(want, o.Holders()); d != "" {
+			if d := cmp.Diff(want, o.SlotHolders()); d != "" {
 				t.Fatalf("the time before this attempt must count for the timeout, -want, +got:\n%s", d)
 			}
 		}
@@ -54,7 +54,7 @@ func TestHolders(t *testing.T) {
 		if d := cmp.Diff(moves, gauged); d != "" {
 			t.Errorf("the gauge, -want, +got:\n%s", d)
 		}
-		if got := o.Holders(); len(got) != 4 || got[3].Handler != "late" || got[3].Overdue != time.Minute {
+		if got := o.SlotHolders(); len(got) != 4 || got[3].Handler != "late" || got[3].Overdue != time.Minute {
 			t.Errorf("want the other attempt to be late since its start: %+v", got)
 		}
 	})
@@ -63,10 +63,10 @@ func TestHolders(t *testing.T) {
 func TestHoldersWithoutAGauge(t *testing.T) {
 	o, a := &adapters.Occupation{}, attemptOf(nil)
 	o.Enter(a)
-	if got := o.Holders(); len(got) != 1 {
+	if got := o.SlotHolders(); len(got) != 1 {
 		t.Errorf("got %v", got)
 	}
-	if o.Leave(a); o.Holders() != nil {
+	if o.Leave(a); o.SlotHolders() != nil {
 		t.Error("an attempt that has left must not be a holder")
 	}
 }

@@ -18,7 +18,7 @@ func ErrorClasses(next Reconciler) Reconciler {
 		result, err := next.Reconcile(ctx, a)
 		// Limits of retries and timeouts include the time of this call.
 		a.Limits.Runtime += a.Now().Sub(started)
-		a.Outcome = execution.Contain(err, func(err error) execution.Outcome { return classify(ctx, a, err) })
+		a.Outcome = execution.ContainPanic(err, func(err error) execution.Outcome { return classifyError(ctx, a, err) })
 		return result, nil
 	})
 }
@@ -27,43 +27,43 @@ func ErrorClasses(next Reconciler) Reconciler {
 func plainErrors(next Reconciler) Reconciler {
 	return Func(func(ctx context.Context, a *execution.Attempt) (reconcile.Result, error) {
 		result, err := next.Reconcile(ctx, a)
-		a.Outcome = execution.Contain(err, a.Limits.Judge)
+		a.Outcome = execution.ContainPanic(err, a.Limits.OutcomeOf)
 		return result, nil
 	})
 }
 
-// verdict is ErrorClasses for functions that are called once: any error denies the request.
-func verdict(next Reconciler) Reconciler {
+// verdictAdapter is ErrorClasses for functions that are called once: any error denies the request.
+func verdictAdapter(next Reconciler) Reconciler {
 	return Func(func(ctx context.Context, a *execution.Attempt) (reconcile.Result, error) {
 		result, err := next.Reconcile(ctx, a)
-		a.Outcome = execution.Contain(err, execution.Verdict)
+		a.Outcome = execution.ContainPanic(err, execution.AdmissionOutcome)
 		return result, nil
 	})
 }
 
-// classify turns the error of the function into an outcome. The cause of the context comes first: an error after a
+// classifyError turns the error of the function into an outcome. The cause of the context comes first: an error after a
 // cancellation is usually a consequence of it.
-func classify(ctx context.Context, a *execution.Attempt, err error) execution.Outcome {
+func classifyError(ctx context.Context, a *execution.Attempt, err error) execution.Outcome {
 	var pending *execution.PendingError
 	switch cause := context.Cause(ctx); {
 	// A success counts, even if the context has ended meanwhile.
 	case err == nil:
-		return a.Limits.Judge(nil)
+		return a.Limits.OutcomeOf(nil)
 	case errors.Is(cause, execution.ErrExiting), errors.Is(cause, execution.ErrPaused),
 		a.Call.Handler.Family == handlers.Spawning && mustEnd(cause):
 		// The operator stops, or the object does not need the function any more. The attempt does not count.
 		return execution.Outcome{Aborted: true, Err: err}
 	case errors.As(err, &pending):
 		// Waiting for sub-handlers or a child is not a failure.
-		return a.Limits.Await(pending)
+		return a.Limits.PendingOutcome(pending)
 	case errors.Is(cause, execution.ErrTimeout):
 		// The error is a consequence of the handler's own timeout.
-		return a.Limits.Judge(a.Limits.Interrupted(err))
-	case execution.Undecodable(err) && !a.Call.Cause.Deleting && a.Call.Handler.Family != handlers.Acting:
+		return a.Limits.OutcomeOf(a.Limits.InterruptedError(err))
+	case execution.IsUndecodable(err) && !a.Call.Cause.Deleting && a.Call.Handler.Family != handlers.Acting:
 		// A retry is useless until the object changes. That must not block a deletion, and activities have no object.
 		return execution.Outcome{Aborted: true, Blocked: true, Err: err}
 	default:
-		return a.Limits.Judge(err)
+		return a.Limits.OutcomeOf(err)
 	}
 }
 
@@ -72,22 +72,22 @@ func mustEnd(cause error) bool {
 	return errors.Is(cause, execution.ErrUnmatched) || errors.Is(cause, execution.ErrDeleted)
 }
 
-// Running returns the context of a function that is called in a pass. It has the values of the pass. It ends
+// FunctionContext returns the context of a function that is called in a pass. It has the values of the pass. It ends
 // when cancel is called or the pass ends, always with a cause that says why the function must end.
-func Running(pass context.Context) (running context.Context, cancel context.CancelCauseFunc) {
+func FunctionContext(pass context.Context) (running context.Context, cancel context.CancelCauseFunc) {
 	// The context of the pass may end without such a cause, so its end is translated, not inherited.
 	running, end := context.WithCancelCause(context.WithoutCancel(pass))
-	forget := context.AfterFunc(pass, func() { end(ending(pass)) })
+	forget := context.AfterFunc(pass, func() { end(endCause(pass)) })
 	return running, func(cause error) {
 		forget()
 		end(cause)
 	}
 }
 
-// ending returns the cause for functions when the context of their pass has ended: the operator is paused, or it
+// endCause returns the cause for functions when the context of their pass has ended: the operator is paused, or it
 // exits. Every other end, such as a restart of the controller, counts as an exit: the attempt is aborted and does not
 // count.
-func ending(ctx context.Context) error {
+func endCause(ctx context.Context) error {
 	if errors.Is(context.Cause(ctx), execution.ErrPaused) {
 		return execution.ErrPaused
 	}

@@ -28,12 +28,12 @@ func TestChainOrder(t *testing.T) {
 		}
 	}
 	a := attemptOf(func(context.Context, *handlers.Invocation) error { trace = append(trace, "call"); return nil })
-	attempt(t.Context(), t, adapters.Chain(calling(), tracing("outer"), tracing("inner")), a)
+	attempt(t.Context(), t, adapters.ChainAdapters(calling(), tracing("outer"), tracing("inner")), a)
 	want := []string{"before outer", "before inner", "call", "after inner", "after outer"}
 	if d := cmp.Diff(want, trace); d != "" {
 		t.Errorf("the first adapter must be the outermost: -want, +got:\n%s", d)
 	}
-	if attempt(t.Context(), t, adapters.Chain(calling()), a); len(trace) != len(want)+1 {
+	if attempt(t.Context(), t, adapters.ChainAdapters(calling()), a); len(trace) != len(want)+1 {
 		t.Error("a chain without adapters must be the reconciler itself")
 	}
 }
@@ -207,7 +207,7 @@ func TestWholeChain(t *testing.T) {
 				if tc.change != nil {
 					tc.change(a)
 				}
-				if d := cmp.Diff(tc.want, outcomeOf(attempt(ctx, t, whole(nil), a))); d != "" {
+				if d := cmp.Diff(tc.want, outcomeOf(attempt(ctx, t, wholeChain(nil), a))); d != "" {
 					t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
 				}
 			})
@@ -218,7 +218,7 @@ func TestWholeChain(t *testing.T) {
 func TestChainHandsOverTheCall(t *testing.T) {
 	var got *handlers.Invocation
 	a := attemptOf(func(_ context.Context, call *handlers.Invocation) error { got = call; return nil })
-	if attempt(t.Context(), t, whole(nil), a); got != &a.Call {
+	if attempt(t.Context(), t, wholeChain(nil), a); got != &a.Call {
 		t.Errorf("the function must get the call of the attempt itself: got %p, want %p", got, &a.Call)
 	}
 }

@@ -93,7 +93,7 @@ func TestErrorsThatPanic(t *testing.T) {
 					lines = nil
 					o := attempt(
 						logf.IntoContext(t.Context(), log), t,
-						whole(newMetrics(t, "op", prometheus.NewRegistry())), a,
+						wholeChain(newMetrics(t, "op", prometheus.NewRegistry())), a,
 					)
 					err := errors.Join(o.Err, o.Ignored)
 					if err == nil || what == "returned" && !strings.Contains(
@@ -115,9 +115,9 @@ func TestErrorsThatPanic(t *testing.T) {
 func record(t *testing.T, o execution.Outcome) {
 	t.Helper()
 	none := func(string) (*progress.Record, error) { return nil, nil }
-	state, err := execution.Restore(none, []string{"fn"}, []string{"fn"}, "create", time.Now())
+	state, err := execution.RestoreState(none, []string{"fn"}, []string{"fn"}, "create", time.Now())
 	if err == nil {
-		err = state.Conclude("fn", o, time.Now())
+		err = state.ConcludeAttempt("fn", o, time.Now())
 	}
 	if err != nil {
 		t.Error(err)
@@ -151,7 +151,7 @@ func TestAttemptsOutliveLogging(t *testing.T) {
 		ctx := logf.IntoContext(t.Context(), logr.New(sink{LogSink: plain, values: values, told: &told}))
 		called := 0
 		a := attemptOf(func(context.Context, *handlers.Invocation) error { called++; return nil })
-		o := attempt(ctx, t, whole(newMetrics(t, "op", prometheus.NewRegistry())), a)
+		o := attempt(ctx, t, wholeChain(newMetrics(t, "op", prometheus.NewRegistry())), a)
 		if called != 1 || !o.Final || o.Err != nil {
 			t.Errorf("the function was called %d times, want 1; the outcome is %+v", called, o)
 		}

@@ -8,14 +8,14 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 )
 
-// request selects admission handlers for a request, by the id in its URL, its operation and its subresource. It
+// requestAdapter selects admission handlers for a request, by the id in its URL, its operation and its subresource. It
 // comes before the filters, which may be expensive. An attempt without a request depends on the object alone.
-func request(next Reconciler) Reconciler {
+func requestAdapter(next Reconciler) Reconciler {
 	return Func(func(ctx context.Context, a *execution.Attempt) (reconcile.Result, error) {
 		asked := a.Call.Admission
-		if a.Selected || asked == nil || a.Call.Handler.Answers(asked) {
+		if a.Selected || asked == nil || a.Call.Handler.AcceptsRequest(asked) {
 			return next.Reconcile(ctx, a)
 		}
-		return stopped(a, "Request", execution.Stop{Why: execution.OtherRequest})
+		return stopAttempt(a, "Request", execution.Stop{Why: execution.OtherRequest})
 	})
 }

@@ -37,7 +37,7 @@ func TestGoexit(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			a := attemptOf(func(context.Context, *handlers.Invocation) error { runtime.Goexit(); return nil })
 			a.Limits.Policy = handlers.Policy{Retries: tc.retries, Timeout: ptr.To(time.Hour)}
-			setUp(a, nil).Run(t.Context(), a)
+			setUp(a, nil).RunAttempt(t.Context(), a)
 			if d := cmp.Diff(tc.want, outcomeOf(a.Outcome)); d != "" {
 				t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
 			}
@@ -49,9 +49,9 @@ func TestGoexit(t *testing.T) {
 // attempt.
 func TestRunTellsOfFilters(t *testing.T) {
 	h := adapters.New(&handlers.Handler{ID: "fn", Filters: []handlers.Filter{failing}, Call: returning(nil)}, nil)
-	a := execution.New(h.Description, updated(), nil)
+	a := execution.NewAttempt(h.Description, updatedAdapter(), nil)
 	a.Selected = false
-	h.Run(t.Context(), a)
+	h.RunAttempt(t.Context(), a)
 	want := outcome{Aborted: true, Delay: -1, Err: `filter of handler "fn": the database of owners is down`}
 	if d := cmp.Diff(want, outcomeOf(a.Outcome)); d != "" {
 		t.Errorf("-want, +got:\n%s", d)
@@ -73,8 +73,8 @@ func TestRunOutlivesItsGoroutine(t *testing.T) {
 				return nil, false, nil
 			}},
 		}, nil)
-		a := execution.New(h.Description, updated(), nil)
-		h.Run(t.Context(), a)
+		a := execution.NewAttempt(h.Description, updatedAdapter(), nil)
+		h.RunAttempt(t.Context(), a)
 		if d := cmp.Diff(want, outcomeOf(a.Outcome)); d != "" {
 			t.Errorf("family %d: -want, +got:\n%s", family, d)
 		}
@@ -93,9 +93,9 @@ func TestProgressContinues(t *testing.T) {
 		return nil
 	}}, nil)
 	for _, account := range []execution.Account{{}, {Retries: 3, Started: noon.Add(-time.Hour)}} {
-		a := execution.New(h.Description, updated(), nil)
+		a := execution.NewAttempt(h.Description, updatedAdapter(), nil)
 		a.Account, a.Now = account, func() time.Time { return noon }
-		h.Run(t.Context(), a)
+		h.RunAttempt(t.Context(), a)
 		if account.Started.IsZero() {
 			account.Started = noon
 		}
@@ -115,11 +115,11 @@ func (p *place) Leave(*execution.Attempt) { p.in-- }
 func TestOccupation(t *testing.T) {
 	var p place
 	h := adapters.New(&handlers.Handler{ID: "fn", Call: returning(nil)}, nil)
-	for _, one := range []*adapters.Handler{h, h.Sub(&handlers.Handler{ID: "sub", Call: returning(nil)})} {
+	for _, one := range []*adapters.Handler{h, h.NewSubHandler(&handlers.Handler{ID: "sub", Call: returning(nil)})} {
 		p.most = 0
-		a := execution.New(one.Description, updated(), nil)
+		a := execution.NewAttempt(one.Description, updatedAdapter(), nil)
 		a.Place = &p
-		one.Run(t.Context(), a)
+		one.RunAttempt(t.Context(), a)
 		if want := one.Description.Root == ""; p.in != 0 || (p.most == 1) != want {
 			t.Errorf("%s: %d attempts hold the slot, %d at most", one.Description.ID, p.in, p.most)
 		}
@@ -132,13 +132,13 @@ func TestProgressOfForgedStarts(t *testing.T) {
 		ID: "fn", Call: returning(nil), Policy: handlers.Policy{Timeout: ptr.To(time.Hour)},
 	}, nil)
 	read := func(string) (*progress.Record, error) { return &progress.Record{Started: &time.Time{}}, nil }
-	state, err := execution.Restore(read, []string{"fn"}, []string{"fn"}, "create", noon)
+	state, err := execution.RestoreState(read, []string{"fn"}, []string{"fn"}, "create", noon)
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := execution.New(h.Description, updated(), nil)
-	a.Account, a.Now = state.Handler("fn").Account(), func() time.Time { return noon }
-	if h.Run(t.Context(), a); a.Stopped.Why != execution.Exceeded || a.Outcome.Err == nil {
+	a := execution.NewAttempt(h.Description, updatedAdapter(), nil)
+	a.Account, a.Now = state.StateOf("fn").Account(), func() time.Time { return noon }
+	if h.RunAttempt(t.Context(), a); a.Stopped.Why != execution.Exceeded || a.Outcome.Err == nil {
 		t.Errorf("got %+v by %+v", a.Outcome, a.Stopped)
 	}
 }

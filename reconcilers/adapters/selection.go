@@ -31,31 +31,31 @@ var questions = sync.Pool{New: func() any { return &execution.Attempt{} }}
 
 // Select returns the changing handlers for the cause, in the order of registration. It asks their chains for the
 // question Selection. The same function under the same id is selected once, at its first position. Handlers of any
-// reason match informational reasons as well, so callers check [cause.Reason.Handled] first. The error is that of a
+// reason match informational reasons as well, so callers check [cause.Reason.HasHandlers] first. The error is that of a
 // filter.
 func Select(ctx context.Context, all []*Handler, c *cause.Cause, tell Teller) ([]*Handler, error) {
-	return choose(ctx, all, c, true, tell)
+	return selectMatching(ctx, all, c, true, tell)
 }
 
-// Matching returns the handlers of other families that match the object, in the order of registration. Changes
+// MatchingHandlers returns the handlers of other families that match the object, in the order of registration. Changes
 // and reasons do not matter for them. The same function under the same id is returned once, at its first position.
-func Matching(ctx context.Context, all []*Handler, c *cause.Cause, tell Teller) ([]*Handler, error) {
-	return choose(ctx, all, c, false, tell)
+func MatchingHandlers(ctx context.Context, all []*Handler, c *cause.Cause, tell Teller) ([]*Handler, error) {
+	return selectMatching(ctx, all, c, false, tell)
 }
 
-// choose is [Select] if changing is true, and [Matching] otherwise.
-func choose(
+// selectMatching is [Select] if changing is true, and [MatchingHandlers] otherwise.
+func selectMatching(
 	ctx context.Context, all []*Handler, c *cause.Cause, changing bool, tell Teller,
 ) (chosen []*Handler, err error) {
 	// One question serves all handlers: each of them clears the former answer.
-	question := about(c)
-	defer answered(question)
+	question := newQuestion(c)
+	defer releaseQuestion(question)
 	for _, h := range all {
 		// A handler that is already chosen need not be asked: its answer would be dropped.
 		if (h.Description.Family == handlers.Changing) != changing || h.isAmong(chosen) {
 			continue
 		}
-		selected, err := h.selected(ctx, question)
+		selected, err := h.selectBy(ctx, question)
 		if err != nil {
 			return nil, err
 		}
@@ -69,30 +69,30 @@ func choose(
 	return chosen, nil
 }
 
-// Selected returns the handler if it matches, and nil otherwise. If a filter panics, a changing handler is selected
+// SelectFor returns the handler if it matches, and nil otherwise. If a filter panics, a changing handler is selected
 // with the panic as its function: it fails and is retried by its own limits, and other handlers are not affected.
 // Handlers of other families do not match then.
-func (h *Handler) Selected(ctx context.Context, c *cause.Cause) (*Handler, error) {
-	question := about(c)
-	defer answered(question)
-	return h.selected(ctx, question)
+func (h *Handler) SelectFor(ctx context.Context, c *cause.Cause) (*Handler, error) {
+	question := newQuestion(c)
+	defer releaseQuestion(question)
+	return h.selectBy(ctx, question)
 }
 
-// selected is [Handler.Selected] for a question that the caller has prepared.
-func (h *Handler) selected(ctx context.Context, question *execution.Attempt) (*Handler, error) {
+// selectBy is [Handler.SelectFor] for a question that the caller has prepared.
+func (h *Handler) selectBy(ctx context.Context, question *execution.Attempt) (*Handler, error) {
 	ok, err := h.Ask(ctx, question, execution.Selection)
 	switch {
 	case err == nil && ok:
 		return h, nil
-	case !panicked(err):
+	case !isPanic(err):
 		// The handler does not match, or a filter has returned an error.
 		return nil, err
 	case h.Description.Family == handlers.Changing:
-		return h.failing(err), nil
+		return h.withError(err), nil
 	default:
 		// The panic must not stop the event, so the handler is skipped.
 		logf.FromContext(ctx).Error(err, "Filter of a handler panicked; the object does not match it",
-			append(panics.Stack(err), "handler", h.Description.ID)...)
+			append(panics.StackFields(err), "handler", h.Description.ID)...)
 		return nil, nil
 	}
 }
@@ -101,13 +101,13 @@ func (h *Handler) selected(ctx context.Context, question *execution.Attempt) (*H
 // The returned handler has a single attempt, whatever its limits are, because there is no object to store progress on.
 // The error of a filter is logged.
 func (h *Handler) ForDisappeared(ctx context.Context, c *cause.Cause, tell Teller) *Handler {
-	question := about(c)
-	defer answered(question)
+	question := newQuestion(c)
+	defer releaseQuestion(question)
 	// The question Interest skips the Deleted adapter, which requires our finalizer on the object.
-	ok, err := h.answer(ctx, question, execution.Interest, tell)
+	ok, err := h.askAndReport(ctx, question, execution.Interest, tell)
 	if err != nil {
 		logf.FromContext(ctx).Error(err, "Filter of a handler failed; not calling it for an object that has "+
-			"disappeared", append(panics.Stack(err), "handler", h.Description.ID)...)
+			"disappeared", append(panics.StackFields(err), "handler", h.Description.ID)...)
 	}
 	if err != nil || !ok {
 		return nil
@@ -117,47 +117,47 @@ func (h *Handler) ForDisappeared(ctx context.Context, c *cause.Cause, tell Telle
 	return New(&description, h.metrics)
 }
 
-// failing returns the handler with the error in place of its function. It is separate from its caller because the
+// withError returns the handler with the error in place of its function. It is separate from its caller because the
 // captured error moves to the heap, and the caller must not allocate for each question.
-func (h *Handler) failing(err error) *Handler {
+func (h *Handler) withError(err error) *Handler {
 	description := *h.Description
 	description.Call = func(context.Context, *handlers.Invocation) error { return err }
 	return New(&description, h.metrics)
 }
 
-// panicked reports whether the error is a panic of a user's function.
-func panicked(err error) bool { return err != nil && panics.Stack(err) != nil }
+// isPanic reports whether the error is a panic of a user's function.
+func isPanic(err error) bool { return err != nil && panics.StackFields(err) != nil }
 
 // isAmong reports whether the same function under the same id is already chosen, for whatever reason.
 func (h *Handler) isAmong(chosen []*Handler) bool {
-	return slices.ContainsFunc(chosen, func(other *Handler) bool { return h.Description.Repeats(other.Description) })
+	return slices.ContainsFunc(chosen, func(other *Handler) bool { return h.Description.RepeatsFunction(other.Description) })
 }
 
 // HasTwin reports whether the others contain another registration of the handler, by another selection of the kind.
 func (h *Handler) HasTwin(others []*Handler) bool {
-	return slices.ContainsFunc(others, func(other *Handler) bool { return h.Description.Twin(other.Description) })
+	return slices.ContainsFunc(others, func(other *Handler) bool { return h.Description.IsTwin(other.Description) })
 }
 
-// Matches reports the answer of one handler to the question Selection.
-func (h *Handler) Matches(ctx context.Context, c *cause.Cause, tell Teller) (bool, error) {
-	question := about(c)
-	defer answered(question)
-	return h.answer(ctx, question, execution.Selection, tell)
+// MatchesCause reports the answer of one handler to the question Selection.
+func (h *Handler) MatchesCause(ctx context.Context, c *cause.Cause, tell Teller) (bool, error) {
+	question := newQuestion(c)
+	defer releaseQuestion(question)
+	return h.askAndReport(ctx, question, execution.Selection, tell)
 }
 
 // IsDue reports whether a selected handler may be called now, by its account: it is neither finished nor delayed.
 func (h *Handler) IsDue(
 	ctx context.Context, account execution.Account, now func() time.Time, tell Teller,
 ) (bool, error) {
-	question := about(nil)
-	defer answered(question)
+	question := newQuestion(nil)
+	defer releaseQuestion(question)
 	// Selected skips the adapters of causes and filters, so the question does not need the cause.
 	question.Selected, question.Account, question.Now = true, account, now
-	return h.answer(ctx, question, execution.Due, tell)
+	return h.askAndReport(ctx, question, execution.Due, tell)
 }
 
-// answer asks the handler and reports the answer to the Teller.
-func (h *Handler) answer(
+// askAndReport asks the handler and reports the answer to the Teller.
+func (h *Handler) askAndReport(
 	ctx context.Context, a *execution.Attempt, question execution.Question, tell Teller,
 ) (bool, error) {
 	ok, err := h.Ask(ctx, a, question)
@@ -174,21 +174,21 @@ func (h *Handler) answer(
 // The Teller gets the handlers that do not match.
 func InterestIn(ctx context.Context, all []*Handler, c *cause.Cause, tell Teller) (Interest, error) {
 	var found Interest
-	question := about(c)
-	defer answered(question)
+	question := newQuestion(c)
+	defer releaseQuestion(question)
 	for _, h := range all {
 		if h.Description.Family != handlers.Changing {
 			continue
 		}
 		holds, err := h.Ask(ctx, question, execution.Deletion)
-		if err != nil && !panicked(err) {
+		if err != nil && !isPanic(err) {
 			return Interest{}, err
 		}
 		if holds || err != nil {
 			return Interest{Changing: true, Finalizer: true}, nil
 		}
 		if !found.Changing && question.Stopped.Why == execution.NotHeld { // the filters have not been checked yet
-			if found.Changing, err = h.Ask(ctx, question, execution.Interest); err != nil && !panicked(err) {
+			if found.Changing, err = h.Ask(ctx, question, execution.Interest); err != nil && !isPanic(err) {
 				return Interest{}, err
 			}
 			found.Changing = found.Changing || err != nil
@@ -210,7 +210,7 @@ func AwaitsField(ctx context.Context, all []*Handler, c *cause.Cause) (bool, err
 		withoutField := *h.Description
 		withoutField.Field = nil
 		// The filters without the field decide; a panic counts as a match, as in InterestIn.
-		if _, ok, err := withoutField.Prematch(ctx, c); panicked(err) {
+		if _, ok, err := withoutField.MatchesObject(ctx, c); isPanic(err) {
 			return true, nil
 		} else if ok || err != nil {
 			return ok, err
@@ -219,37 +219,37 @@ func AwaitsField(ctx context.Context, all []*Handler, c *cause.Cause) (bool, err
 	return false, nil
 }
 
-// Holds reports whether an object must be held on its deletion for any of the handlers, if none of them was called
+// AnyHolds reports whether an object must be held on its deletion for any of the handlers, if none of them was called
 // for it before. The object may exist, or may be about to be created. The error is that of a filter.
-func Holds(ctx context.Context, all Families, c *cause.Cause) (bool, error) {
+func AnyHolds(ctx context.Context, all Families, c *cause.Cause) (bool, error) {
 	found, err := InterestIn(ctx, all.Changing, c, nil)
 	if err != nil || found.Finalizer {
 		return found.Finalizer, err
 	}
 	// Daemons and timers hold the object, too, unless they are optional.
-	matching, err := Matching(ctx, all.Spawning, c, nil)
-	return slices.ContainsFunc(matching, func(h *Handler) bool { return h.Description.Holds() }), err
+	matching, err := MatchingHandlers(ctx, all.Spawning, c, nil)
+	return slices.ContainsFunc(matching, func(h *Handler) bool { return h.Description.NeedsFinalizer() }), err
 }
 
-// about returns an attempt from the pool, for questions about a cause. Callers return it with [answered].
-func about(c *cause.Cause) *execution.Attempt {
+// newQuestion returns an attempt from the pool, for questions about a cause. Callers return it with [releaseQuestion].
+func newQuestion(c *cause.Cause) *execution.Attempt {
 	question, _ := questions.Get().(*execution.Attempt)
 	question.Call.Cause = c
 	return question
 }
 
-// answered returns the attempt to the pool. It clears all references, so that the pool does not keep objects
+// releaseQuestion returns the attempt to the pool. It clears all references, so that the pool does not keep objects
 // alive.
-func answered(question *execution.Attempt) {
+func releaseQuestion(question *execution.Attempt) {
 	// Only the fields that questions set need a reset. The rest has its zero value.
 	question.Call, question.Stopped = handlers.Invocation{}, execution.Stop{}
 	question.Selected, question.Account, question.Now = false, execution.Account{}, nil
 	questions.Put(question)
 }
 
-// answer is the end of the chain for questions: no adapter has stopped the question, so the function would be
+// answerAdapter is the end of the chain for questions: no adapter has stopped the question, so the function would be
 // called.
-func answer(*Handler) Adapter {
+func answerAdapter(*Handler) Adapter {
 	return func(next Reconciler) Reconciler {
 		return Func(func(ctx context.Context, a *execution.Attempt) (reconcile.Result, error) {
 			if a.Asking != 0 {
@@ -260,21 +260,21 @@ func answer(*Handler) Adapter {
 	}
 }
 
-// deciding makes the adapter of a decision on the cause alone; an attempt that does not fit is stopped. The cause
+// causeAdapter makes the adapter of a decision on the cause alone; an attempt that does not fit is stopped. The cause
 // does not matter for the questions whether the handler can ever be called and whether it must hold the object. For the
 // second one, the answer is yes for deletion handlers, unless they are optional.
-func deciding(
+func causeAdapter(
 	h *Handler, name string, fits func(c *cause.Cause) bool, why func(c *cause.Cause) execution.Stop,
 ) Adapter {
 	// The description does not change, so this is decided once.
-	held := h.Description.Holds()
+	held := h.Description.NeedsFinalizer()
 	return func(next Reconciler) Reconciler {
 		return Func(func(ctx context.Context, a *execution.Attempt) (reconcile.Result, error) {
 			switch {
 			case a.Asking == execution.Deletion && !held:
-				return stopped(a, name, execution.Stop{Why: execution.NotHeld})
+				return stopAttempt(a, name, execution.Stop{Why: execution.NotHeld})
 			case decidesOnCause(a) && !fits(a.Call.Cause):
-				return stopped(a, name, why(a.Call.Cause))
+				return stopAttempt(a, name, why(a.Call.Cause))
 			default:
 				return next.Reconcile(ctx, a)
 			}
@@ -318,16 +318,16 @@ func reasonValue(r cause.Reason) any {
 	}
 }
 
-// stopped ends an attempt and records why.
-func stopped(a *execution.Attempt, by string, stop execution.Stop) (reconcile.Result, error) {
+// stopAttempt ends an attempt and records why.
+func stopAttempt(a *execution.Attempt, by string, stop execution.Stop) (reconcile.Result, error) {
 	stop.By = by
 	a.Stopped = stop
 	return reconcile.Result{}, nil
 }
 
-// progress continues from the account of the former attempts: it stops a handler that is finished or delayed.
+// progressAdapter continues from the account of the former attempts: it stops a handler that is finished or delayed.
 // Otherwise the attempt gets the number of former attempts, and the time since the first one.
-func progress(*Handler) Adapter {
+func progressAdapter(*Handler) Adapter {
 	return func(next Reconciler) Reconciler {
 		return Func(func(ctx context.Context, a *execution.Attempt) (reconcile.Result, error) {
 			// Other questions are about the object alone, whatever the progress is.
@@ -336,11 +336,11 @@ func progress(*Handler) Adapter {
 			}
 			now := a.Now()
 			// Due is set by callers that have checked it already: the clock may have been set back since.
-			if stop := a.Account.Waits(now); stop.Why != "" && !a.Due {
-				return stopped(a, "Progress", stop)
+			if stop := a.Account.WaitReason(now); stop.Why != "" && !a.Due {
+				return stopAttempt(a, "Progress", stop)
 			}
 			if a.Asking == 0 {
-				a.Continue(now)
+				a.ApplyAccount(now)
 			}
 			return next.Reconcile(ctx, a)
 		})

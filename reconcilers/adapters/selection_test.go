@@ -20,7 +20,7 @@ import (
 
 var errFilter = errors.New("the database of owners is down")
 
-func verdict(ok bool) handlers.Filter {
+func verdictAdapter(ok bool) handlers.Filter {
 	return func(context.Context, *cause.Cause) (bool, error) { return ok, nil }
 }
 
@@ -34,10 +34,10 @@ func failingWith(err error) handlers.Filter {
 	return func(context.Context, *cause.Cause) (bool, error) { return false, err }
 }
 
-// updated returns an update of spec.a from 0 to 1.
-func updated() *cause.Cause {
-	return stating(&cause.Cause{
-		Object: jsontext.Of(object{"spec": object{"a": int64(1), "b": int64(2)}}),
+// updatedAdapter returns an update of spec.a from 0 to 1.
+func updatedAdapter() *cause.Cause {
+	return withReason(&cause.Cause{
+		Object: jsontext.NewFromValue(object{"spec": object{"a": int64(1), "b": int64(2)}}),
 		Old:    object{"spec": object{"a": int64(0), "b": int64(2)}},
 		New:    object{"spec": object{"a": int64(1), "b": int64(2)}},
 	}, cause.Update)
@@ -62,10 +62,10 @@ func TestFiltersThatFail(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			all := made(&handlers.Handler{ID: "other", Filters: []handlers.Filter{verdict(false)}},
+			all := made(&handlers.Handler{ID: "other", Filters: []handlers.Filter{verdictAdapter(false)}},
 				&handlers.Handler{ID: "fn", Filters: []handlers.Filter{tc.filter}})
-			interest, one := adapters.InterestIn(t.Context(), all, updated(), nil)
-			selected, other := adapters.Select(t.Context(), all, updated(), nil)
+			interest, one := adapters.InterestIn(t.Context(), all, updatedAdapter(), nil)
+			selected, other := adapters.Select(t.Context(), all, updatedAdapter(), nil)
 			for _, err := range []error{one, other} {
 				if err == nil || tc.is != nil && !errors.Is(err, tc.is) || !strings.Contains(err.Error(), tc.says) {
 					t.Errorf("%s: got error %v, want %q", tc.reason, err, tc.says)
@@ -115,11 +115,11 @@ func TestFiltersThatPanic(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tc.handler.ID = "fn"
 			tc.handler.Call = func(context.Context, *handlers.Invocation) error { t.Error("it was called"); return nil }
-			c := updated()
+			c := updatedAdapter()
 			if tc.handler.Reason == cause.Delete {
-				c = stating(c, cause.Delete)
+				c = withReason(c, cause.Delete)
 			}
-			all := made(&tc.handler, &handlers.Handler{ID: "other", Filters: []handlers.Filter{verdict(true)}})
+			all := made(&tc.handler, &handlers.Handler{ID: "other", Filters: []handlers.Filter{verdictAdapter(true)}})
 			interest, err := adapters.InterestIn(t.Context(), all, c, nil)
 			want := adapters.Interest{Changing: true, Finalizer: tc.handler.Reason == cause.Delete}
 			if err != nil || interest != want {
@@ -129,8 +129,8 @@ func TestFiltersThatPanic(t *testing.T) {
 			if err != nil || len(selected) != 2 || selected[1].Description.ID != "other" {
 				t.Fatalf("%s: other handlers must not be affected: got %v with error %v", tc.reason, selected, err)
 			}
-			a := execution.New(selected[0].Description, c, object{})
-			selected[0].Run(t.Context(), a)
+			a := execution.NewAttempt(selected[0].Description, c, object{})
+			selected[0].RunAttempt(t.Context(), a)
 			checkPanic(t, tc.reason, a.Outcome, tc.says, tc.stack)
 		})
 	}
@@ -141,7 +141,7 @@ func checkPanic(t *testing.T, reason string, outcome execution.Outcome, says []s
 	if outcome.Err == nil || outcome.Final {
 		t.Fatalf("%s: the handler must fail and be retried: %+v", reason, outcome)
 	}
-	if found := fmt.Sprint(panics.Stack(outcome.Err)); !strings.Contains(found, stack) {
+	if found := fmt.Sprint(panics.StackFields(outcome.Err)); !strings.Contains(found, stack) {
 		t.Errorf("%s: the stack must name the place: %s", reason, found)
 	}
 	for _, text := range says {
@@ -154,7 +154,7 @@ func checkPanic(t *testing.T, reason string, outcome execution.Outcome, says []s
 func TestSelect(t *testing.T) {
 	field := diff.Path{"spec", "a"}
 	initial := func(c *cause.Cause) { c.Initial = true }
-	deleting := func(c *cause.Cause) { stating(c, cause.Delete).Initial = true }
+	deleting := func(c *cause.Cause) { withReason(c, cause.Delete).Initial = true }
 	tests := map[string]struct {
 		reason string
 		all    []*handlers.Handler
@@ -174,7 +174,7 @@ func TestSelect(t *testing.T) {
 			reason: "handlers of any reason are selected for causes that call no handlers, as in Kopf; " +
 				"the caller must not call them", want: []any{"a", "b"},
 			all:   []*handlers.Handler{{ID: "a"}, {ID: "b", Initial: true}, {ID: "c", Reason: cause.Update}},
-			cause: with(updated(), func(c *cause.Cause) { stating(c, cause.Gone).Initial = true }),
+			cause: with(updatedAdapter(), func(c *cause.Cause) { withReason(c, cause.Gone).Initial = true }),
 		},
 		"NotInitial": {
 			reason: "a resume handler is selected only for objects listed at the start",
@@ -182,7 +182,7 @@ func TestSelect(t *testing.T) {
 		},
 		"NotEvenIfDeleted": {
 			reason: "a deleted object does not resume handlers, unless they ask for it",
-			cause:  with(updated(), deleting),
+			cause:  with(updatedAdapter(), deleting),
 			all: []*handlers.Handler{
 				{ID: "a", Initial: true}, {ID: "b", Initial: true, EvenIfDeleted: true},
 				{ID: "c", Reason: cause.Delete},
@@ -191,7 +191,7 @@ func TestSelect(t *testing.T) {
 		},
 		"ResumeMixedIn": {
 			reason: "a change does not hide that the object is listed at the start", cause: with(
-				updated(), initial,
+				updatedAdapter(), initial,
 			),
 			all: []*handlers.Handler{
 				{ID: "a", Reason: cause.Update}, {ID: "b", Initial: true}, {ID: "c"},
@@ -213,8 +213,8 @@ func TestSelect(t *testing.T) {
 		"FilteredOut": {
 			reason: "all filters must match; after a mismatch, no further filter is called",
 			all: []*handlers.Handler{
-				{ID: "a", Filters: []handlers.Filter{verdict(true), verdict(false), failing}},
-				{ID: "b", Filters: []handlers.Filter{verdict(true)}},
+				{ID: "a", Filters: []handlers.Filter{verdictAdapter(true), verdictAdapter(false), failing}},
+				{ID: "b", Filters: []handlers.Filter{verdictAdapter(true)}},
 			},
 			want: []any{"b"},
 		},
@@ -231,7 +231,7 @@ func TestSelect(t *testing.T) {
 		"FirstFilteredOut": {
 			reason: "a registration that does not match does not set the position", want: []any{"b", "a"},
 			all: []*handlers.Handler{
-				{ID: "a", Function: 1, Filters: []handlers.Filter{verdict(false)}}, {ID: "b", Function: 2},
+				{ID: "a", Function: 1, Filters: []handlers.Filter{verdictAdapter(false)}}, {ID: "b", Function: 2},
 				{ID: "a", Function: 1},
 			},
 		},
@@ -254,7 +254,7 @@ func TestSelect(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			if tc.cause == nil {
-				tc.cause = updated()
+				tc.cause = updatedAdapter()
 			}
 			selected, err := adapters.Select(t.Context(), made(tc.all...), tc.cause, nil)
 			if err != nil {

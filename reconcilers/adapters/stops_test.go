@@ -42,7 +42,7 @@ func TestStopped(t *testing.T) {
 		},
 		"Updated": {
 			handler: handlers.Handler{Reason: cause.Update}, question: execution.Selection,
-			change: func(a *execution.Attempt) { stating(a.Call.Cause, cause.Gone) },
+			change: func(a *execution.Attempt) { withReason(a.Call.Cause, cause.Gone) },
 			want: execution.Stop{
 				By: "Updated", Why: execution.OtherReason, Expected: cause.Update, Found: cause.Gone,
 			},
@@ -59,7 +59,7 @@ func TestStopped(t *testing.T) {
 		},
 		"BeingDeleted": {
 			handler: handlers.Handler{Initial: true}, question: execution.Selection,
-			change: func(a *execution.Attempt) { stating(a.Call.Cause, cause.Delete).Initial = true },
+			change: func(a *execution.Attempt) { withReason(a.Call.Cause, cause.Delete).Initial = true },
 			want:   execution.Stop{By: "Resumed", Why: execution.BeingDeleted},
 		},
 		"NotHeldForUpdates": {
@@ -94,7 +94,7 @@ func TestStopped(t *testing.T) {
 		},
 		"Filter": {
 			handler: handlers.Handler{
-				Family: handlers.Watching, Filters: []handlers.Filter{verdict(true), verdict(false), failing},
+				Family: handlers.Watching, Filters: []handlers.Filter{verdictAdapter(true), verdictAdapter(false), failing},
 			},
 			question: execution.Selection,
 			want:     execution.Stop{By: "Filters", Why: execution.FilteredOut, Filter: 1},
@@ -137,7 +137,7 @@ func TestStopped(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			attempt := execution.New(&tc.handler, updated(), nil)
+			attempt := execution.NewAttempt(&tc.handler, updatedAdapter(), nil)
 			attempt.Selected, attempt.Now = false, func() time.Time { return noon }
 			if tc.change != nil {
 				tc.change(attempt)
@@ -156,8 +156,8 @@ func TestStopped(t *testing.T) {
 			if d := cmp.Diff(tc.want, attempt.Stopped); d != "" {
 				t.Errorf("-want, +got:\n%s", d)
 			}
-			if by := attempt.Stopped.By; by != "" && !slices.Contains(h.Adapters(), by) {
-				t.Errorf("the chain lists no %s: %v", by, h.Adapters())
+			if by := attempt.Stopped.By; by != "" && !slices.Contains(h.AdapterNames(), by) {
+				t.Errorf("the chain lists no %s: %v", by, h.AdapterNames())
 			}
 		})
 	}
@@ -181,13 +181,13 @@ func TestFiltersAreAskedOnce(t *testing.T) {
 		&handlers.Handler{ID: "held", Reason: cause.Delete, Filters: counting("held", true), Call: call},
 		&handlers.Handler{ID: "last", Reason: cause.Delete, Filters: counting("last", true), Call: call},
 	)
-	c := updated()
+	c := updatedAdapter()
 	selected, err := adapters.Select(t.Context(), all, c, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, h := range selected {
-		if h.Run(t.Context(), execution.New(h.Description, c, c.Body())); calls != 1 {
+		if h.RunAttempt(t.Context(), execution.NewAttempt(h.Description, c, c.Body())); calls != 1 {
 			t.Errorf("%d calls, want 1", calls)
 		}
 	}

@@ -17,10 +17,10 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
-// hearing collects the answers of handlers to questions, one line each.
-type hearing []string
+// answerLog collects the answers of handlers to questions, one line each.
+type answerLog []string
 
-func (h *hearing) tell(handler *handlers.Handler, stop execution.Stop) {
+func (h *answerLog) addAnswer(handler *handlers.Handler, stop execution.Stop) {
 	line := handler.ID
 	if stop.By != "" {
 		line = fmt.Sprintf("%s: %s says %s", handler.ID, stop.By, stop.Why)
@@ -28,10 +28,10 @@ func (h *hearing) tell(handler *handlers.Handler, stop execution.Stop) {
 	*h = append(*h, line)
 }
 
-// TestSelectTells shows that Select and Matching report each handler in order, with the reason if its function would
+// TestSelectReportsHandlers shows that Select and Matching report each handler in order, with the reason if its function would
 // not be called.
-func TestSelectTells(t *testing.T) {
-	no, broken := []handlers.Filter{verdict(false)}, []handlers.Filter{failing}
+func TestSelectReportsHandlers(t *testing.T) {
+	no, broken := []handlers.Filter{verdictAdapter(false)}, []handlers.Filter{failing}
 	changing := []*handlers.Handler{
 		{ID: "late", Reason: cause.Create}, {ID: "fits"}, {ID: "out", Filters: no},
 		{ID: "other", Family: handlers.Watching}, {ID: "same", Function: 1}, {ID: "same", Function: 1},
@@ -47,31 +47,31 @@ func TestSelectTells(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		reason string
-		ask    func(h *hearing) ([]*adapters.Handler, error)
+		ask    func(h *answerLog) ([]*adapters.Handler, error)
 		want   []string
 		fails  bool
 	}{
 		"Select": {
 			"Select reports handlers of changes, each function and id once",
-			func(h *hearing) ([]*adapters.Handler, error) {
-				return adapters.Select(t.Context(), made(changing...), updated(), h.tell)
+			func(h *answerLog) ([]*adapters.Handler, error) {
+				return adapters.Select(t.Context(), made(changing...), updatedAdapter(), h.addAnswer)
 			}, heard, false,
 		},
 		"SelectFails": {
-			"Select reports the handlers before a filter that fails", func(h *hearing) ([]*adapters.Handler, error) {
+			"Select reports the handlers before a filter that fails", func(h *answerLog) ([]*adapters.Handler, error) {
 				all := append(slices.Clone(changing), &handlers.Handler{ID: "broken", Filters: broken},
 					&handlers.Handler{ID: "after"})
-				return adapters.Select(t.Context(), made(all...), updated(), h.tell)
+				return adapters.Select(t.Context(), made(all...), updatedAdapter(), h.addAnswer)
 			}, heard, true,
 		},
 		"Matching": {
-			"Matching reports handlers of other families", func(h *hearing) ([]*adapters.Handler, error) {
-				return adapters.Matching(t.Context(), made(spawning...), updated(), h.tell)
+			"Matching reports handlers of other families", func(h *answerLog) ([]*adapters.Handler, error) {
+				return adapters.MatchingHandlers(t.Context(), made(spawning...), updatedAdapter(), h.addAnswer)
 			}, []string{"daemon", "unwanted: Filters says filtered out"}, false,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var got hearing
+			var got answerLog
 			if _, err := tc.ask(&got); (err != nil) != tc.fails {
 				t.Errorf("%s: got error %v", tc.reason, err)
 			}
@@ -82,8 +82,8 @@ func TestSelectTells(t *testing.T) {
 	}
 }
 
-// TestOneHandlerTells shows that one handler reports its answer, unless its filter fails. The callback is optional.
-func TestOneHandlerTells(t *testing.T) {
+// TestOneHandlerReports shows that one handler reports its answer, unless its filter fails. The callback is optional.
+func TestOneHandlerReports(t *testing.T) {
 	later := execution.Account{Until: noon.Add(time.Second)}
 	for name, tc := range map[string]struct {
 		reason  string
@@ -95,7 +95,7 @@ func TestOneHandlerTells(t *testing.T) {
 		"Matches": {reason: "a matching handler is reported", want: []string{"h"}},
 		"MatchesNot": {
 			reason:  "a handler that does not match is reported with its filter",
-			handler: handlers.Handler{Filters: []handlers.Filter{verdict(false)}},
+			handler: handlers.Handler{Filters: []handlers.Filter{verdictAdapter(false)}},
 			want:    []string{"h: Filters says filtered out"},
 		},
 		"MatchesFails": {
@@ -111,12 +111,12 @@ func TestOneHandlerTells(t *testing.T) {
 			h := adapters.New(&tc.handler, nil)
 			ask := func(tell func(*handlers.Handler, execution.Stop)) (bool, error) {
 				if tc.account == nil {
-					return h.Matches(t.Context(), updated(), tell)
+					return h.MatchesCause(t.Context(), updatedAdapter(), tell)
 				}
 				return h.IsDue(t.Context(), *tc.account, func() time.Time { return noon }, tell)
 			}
-			var got hearing
-			ok, err := ask(got.tell)
+			var got answerLog
+			ok, err := ask(got.addAnswer)
 			if (err != nil) != tc.fails {
 				t.Errorf("%s: got error %v", tc.reason, err)
 			}
@@ -130,9 +130,9 @@ func TestOneHandlerTells(t *testing.T) {
 	}
 }
 
-// TestInterestInTells shows that InterestIn reports the handlers that do not match the object, until one does.
-func TestInterestInTells(t *testing.T) {
-	no, broken := []handlers.Filter{verdict(false)}, []handlers.Filter{failing}
+// TestInterestInReports shows that InterestIn reports the handlers that do not match the object, until one does.
+func TestInterestInReports(t *testing.T) {
+	no, broken := []handlers.Filter{verdictAdapter(false)}, []handlers.Filter{failing}
 	absent := diff.Path{"spec", "z"}
 	for name, tc := range map[string]struct {
 		reason string
@@ -181,8 +181,8 @@ func TestInterestInTells(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var got hearing
-			_, err := adapters.InterestIn(t.Context(), made(tc.all...), updated(), got.tell)
+			var got answerLog
+			_, err := adapters.InterestIn(t.Context(), made(tc.all...), updatedAdapter(), got.addAnswer)
 			if (err != nil) != tc.fails {
 				t.Errorf("%s: got error %v", tc.reason, err)
 			}
@@ -211,7 +211,7 @@ func TestTook(t *testing.T) {
 				return nil
 			})
 			a.Now, a.Selected = func() time.Time { return clock }, true
-			if adapters.New(a.Call.Handler, nil).Run(t.Context(), a); a.Took != time.Minute {
+			if adapters.New(a.Call.Handler, nil).RunAttempt(t.Context(), a); a.Took != time.Minute {
 				t.Errorf("%s: got %s", tc.reason, a.Took)
 			}
 		})

@@ -57,7 +57,7 @@ func detect(t *testing.T, input vectors.Fields, all []declared.Declared) (*cause
 	if err != nil {
 		return nil, err
 	}
-	former, err := lens.Read(lens.Diffbase.Fetch(body))
+	former, err := lens.ComparableEssence(lens.Diffbase.Fetch(body))
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +96,7 @@ func detected(t *testing.T, all []declared.Declared, c *cause.Cause) (any, error
 		"diff":     items(c.Diff),
 		"prematch": interest.Changing, "handlers": nil,
 	}
-	if c.Reason.Handled() {
+	if c.Reason.HasHandlers() {
 		selected, err := adapters.Select(t.Context(), made(changes...), c, nil)
 		if err != nil {
 			return nil, err

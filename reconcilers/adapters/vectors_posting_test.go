@@ -25,15 +25,15 @@ var families = map[string]handlers.Family{
 	"object": handlers.Changing, "local": handlers.Watching, "terse": handlers.Indexing,
 }
 
-// shelf stores the Kubernetes events that are posted about one log line.
-type shelf struct {
+// eventClient stores the Kubernetes events that are posted about one log line.
+type eventClient struct {
 	client.Client
 
 	text   string
 	events []any
 }
 
-func (s *shelf) Create(_ context.Context, obj client.Object, _ ...client.CreateOption) error {
+func (s *eventClient) Create(_ context.Context, obj client.Object, _ ...client.CreateOption) error {
 	event := obj.(*corev1.Event)
 	if event.Message != s.text {
 		return nil // a line of the chain about the handler
@@ -77,12 +77,12 @@ func TestVectorsLoggers(t *testing.T) {
 			if level := vectors.Number(t, input, "log_level"); level != nil {
 				log.level = levelOf(*level)
 			}
-			server := &shelf{text: log.text}
+			server := &eventClient{text: log.text}
 			given, poster := posterOf(t, input, server)
 			ctx, cancel := context.WithCancel(t.Context())
 			ended := make(chan error, 1)
 			go func() { ended <- poster.Start(ctx) }()
-			say(logf.IntoContext(ctx, logr.FromSlogHandler(log)), t, given, input)
+			logLine(logf.IntoContext(ctx, logr.FromSlogHandler(log)), t, given, input)
 			synctest.Wait()
 			cancel()
 			if err := <-ended; err != nil {
@@ -96,8 +96,8 @@ func TestVectorsLoggers(t *testing.T) {
 	})
 }
 
-// say lets a function of the family log the line.
-func say(ctx context.Context, t *testing.T, poster handlers.Poster, input vectors.Fields) {
+// logLine lets a function of the family log the line.
+func logLine(ctx context.Context, t *testing.T, poster handlers.Poster, input vectors.Fields) {
 	a := attemptOf(func(ctx context.Context, _ *handlers.Invocation) error {
 		record := slog.Record{Level: levelOf(*vectors.Number(t, input, "level")), Message: formatted(input)}
 		handler := logr.ToSlogHandler(logf.FromContext(ctx))
@@ -107,13 +107,13 @@ func say(ctx context.Context, t *testing.T, poster handlers.Poster, input vector
 		return handler.Handle(ctx, record)
 	})
 	a.Call.Handler.Family, a.Call.Events = families[input.Text("logger", "")], poster
-	a.Call.Cause.Object = jsontext.Of(input.Object("body"))
+	a.Call.Cause.Object = jsontext.NewFromValue(input.Object("body"))
 	a.Call.Handler.Index = &handlers.Index{
 		Call: func(ctx context.Context, call *handlers.Invocation) (map[any]any, bool, error) {
 			return nil, true, a.Call.Handler.Call(ctx, call)
 		},
 	}
-	adapters.New(a.Call.Handler, nil).Run(ctx, a)
+	adapters.New(a.Call.Handler, nil).RunAttempt(ctx, a)
 }
 
 // formatted returns the text of the line.

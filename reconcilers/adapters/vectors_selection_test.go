@@ -25,13 +25,13 @@ func causeOf(t *testing.T, spec any) *cause.Cause {
 	c := &cause.Cause{
 		Reason: cause.Reason(
 			d.Text("reason", ""),
-		), Initial: d.Flag("initial"), Type: d.Text("type", ""), Object: jsontext.Of(d.Mapping("body")),
+		), Initial: d.Flag("initial"), Type: d.Text("type", ""), Object: jsontext.NewFromValue(d.Mapping("body")),
 		Old: map[string]any(d.Mapping("old")), New: map[string]any(d.Mapping("new")),
 	}
-	deletion, _ := diff.Resolve(c.Body(), diff.Path{"metadata", "deletionTimestamp"})
+	deletion, _ := diff.ResolvePath(c.Body(), diff.Path{"metadata", "deletionTimestamp"})
 	c.Deleting = deletion != nil
 	c.Diff = diff.Compute(d["old"], d["new"])
-	return stating(c, c.Reason)
+	return withReason(c, c.Reason)
 }
 
 func TestVectorsFilter(t *testing.T) {
@@ -53,7 +53,7 @@ func judged(t *testing.T, d declared.Declared, input vectors.Fields) (prematch, 
 	if !d.Mine {
 		return false, false, false, nil
 	}
-	if _, prematch, err = h.Prematch(t.Context(), c); err != nil {
+	if _, prematch, err = h.MatchesObject(t.Context(), c); err != nil {
 		return false, false, false, err
 	}
 	if match, err = matches(t, h, c); err != nil {
@@ -65,8 +65,8 @@ func judged(t *testing.T, d declared.Declared, input vectors.Fields) (prematch, 
 		return prematch, match, len(chosen) == 1, err
 	case handlers.Admitting:
 		asked := review(input.Mapping("cause"))
-		prematch, match = prematch && h.Covers(asked), match && h.Covers(asked)
-		return prematch, match, match && h.Answers(asked), nil
+		prematch, match = prematch && h.AcceptsSubresource(asked), match && h.AcceptsSubresource(asked)
+		return prematch, match, match && h.AcceptsRequest(asked), nil
 	default:
 		return prematch, match, match, nil
 	}
@@ -128,7 +128,7 @@ func selection(
 	t.Helper()
 	c := causeOf(t, input["cause"])
 	if family != handlers.Changing {
-		matching, err := adapters.Matching(t.Context(), of(family, all), c, nil)
+		matching, err := adapters.MatchingHandlers(t.Context(), of(family, all), c, nil)
 		got := map[string]any{"handlers": ids(matching)}
 		if family == handlers.Spawning {
 			got["requires_finalizer"] = len(matching) > 0

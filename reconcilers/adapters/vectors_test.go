@@ -52,7 +52,7 @@ func play(t *testing.T, spec any) map[string]any {
 		return errors.Join(a.SetResult(behave["return"]), declared.Raise(t, behave))
 	})
 	a.Limits = executiontest.Limits(t, input)
-	attempt(t.Context(), t, whole(nil), a)
-	a.End()
+	attempt(t.Context(), t, wholeChain(nil), a)
+	a.CloseForChanges()
 	return executiontest.Outcome(a)
 }

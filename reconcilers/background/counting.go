@@ -19,17 +19,17 @@ type Census struct {
 	Doing   Doing
 }
 
-// Census counts the handlers of all objects by group, including deleted objects whose handlers have not ended yet.
-func (s *Supervisor) Census() map[Census]int {
+// CountTasks counts the handlers of all objects by group, including deleted objects whose handlers have not ended yet.
+func (s *Supervisor) CountTasks() map[Census]int {
 	counts := map[Census]int{}
-	for _, o := range s.all() {
-		o.count(counts)
+	for _, o := range s.allTasks() {
+		o.addCounts(counts)
 	}
 	return counts
 }
 
-// count adds the handlers of one object to the counts.
-func (o *objectTasks) count(into map[Census]int) {
+// addCounts adds the handlers of one object to the counts.
+func (o *objectTasks) addCounts(into map[Census]int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, t := range o.list {
@@ -41,6 +41,6 @@ func (o *objectTasks) count(into map[Census]int) {
 		case t.calling:
 			doing = Calling
 		}
-		into[Census{t.id(), t.background().Daemon, doing}]++
+		into[Census{t.handlerID(), t.backgroundOptions().Daemon, doing}]++
 	}
 }

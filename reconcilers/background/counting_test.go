@@ -16,7 +16,7 @@ import (
 func (w *world) wantCensus(when string, want map[background.Census]int) {
 	w.t.Helper()
 	synctest.Wait()
-	if d := cmp.Diff(want, w.Census()); d != "" {
+	if d := cmp.Diff(want, w.CountTasks()); d != "" {
 		w.t.Errorf("%s: -want, +got:\n%s", when, d)
 	}
 }
@@ -40,7 +40,7 @@ func TestCensus(t *testing.T) {
 		}
 		w = newWorld(t, own...)
 		w.wantCensus("before the first pass", map[background.Census]int{})
-		w.attend()
+		w.runPass()
 		w.wantCensus("while the handlers run", map[background.Census]int{
 			{Handler: "stubborn", Daemon: true, Doing: background.Calling}: 1,
 			{Handler: "tick", Doing: background.Resting}:                   1,
@@ -55,7 +55,7 @@ func TestCensus(t *testing.T) {
 			{Handler: "tick", Doing: background.Resting}:                   1,
 			{Handler: "late", Daemon: true, Doing: background.Resting}:     1,
 		})
-		w.Forget("u")
+		w.ForgetObject("u")
 		w.wantCensus("after Forget", map[background.Census]int{
 			{Handler: "stubborn", Daemon: true, Doing: background.Stopping}: 1,
 		})

@@ -23,31 +23,31 @@ func TestDeletion(t *testing.T) {
 	broken := errors.New("the filter is broken")
 	for name, tc := range map[string]struct {
 		reason      string
-		before      func(w *stubborn)
+		before      func(w *stoppableWorld)
 		holds, busy bool
 	}{
-		"Running": {"a running daemon must end first", func(*stubborn) {}, true, true},
+		"Running": {"a running daemon must end first", func(*stoppableWorld) {}, true, true},
 		"Ending": {"a daemon that was stopped is busy until it ends",
-			func(w *stubborn) { w.stop(background.Unmatched) }, true, true},
+			func(w *stoppableWorld) { w.stop(background.Unmatched) }, true, true},
 		"Stopped": {"a daemon that the deletion has stopped still holds the object",
-			func(w *stubborn) { w.remove(); w.letGo() }, true, false},
-		"Done": {"a daemon that has returned does not hold the object", func(w *stubborn) { w.letGo() }, false,
+			func(w *stoppableWorld) { w.remove(); w.letGo() }, true, false},
+		"Done": {"a daemon that has returned does not hold the object", func(w *stoppableWorld) { w.letGo() }, false,
 			false},
 		"Unmatched": {
 			"a handler that does not match does not hold the object",
-			func(w *stubborn) { w.letGo(); synctest.Wait(); w.forget(); w.unmatched = errUnmatched }, false, false,
+			func(w *stoppableWorld) { w.letGo(); synctest.Wait(); w.forget(); w.unmatched = errUnmatched }, false, false,
 		},
 		"Broken": {
 			"a filter that fails does not hold the object",
-			func(w *stubborn) { w.letGo(); synctest.Wait(); w.forget(); w.unmatched = broken }, false, false,
+			func(w *stoppableWorld) { w.letGo(); synctest.Wait(); w.forget(); w.unmatched = broken }, false, false,
 		},
 		"NeverSeen": {
 			"an unseen object is held, because another process may have run its daemon",
-			func(w *stubborn) { w.letGo(); synctest.Wait(); w.forget() }, true, false,
+			func(w *stoppableWorld) { w.letGo(); synctest.Wait(); w.forget() }, true, false,
 		},
 		"Abandoned": {
 			"an abandoned daemon holds the object, but does not have to end",
-			func(w *stubborn) { w.Stop(background.Exiting); w.until(minute) }, true, false,
+			func(w *stoppableWorld) { w.StopAll(background.Exiting); w.until(minute) }, true, false,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -68,7 +68,7 @@ func TestDeletion(t *testing.T) {
 }
 
 // forget reports the object as gone.
-func (w *world) forget() { w.Forget("u") }
+func (w *world) forget() { w.ForgetObject("u") }
 
 // TestDeletionAsksEachHandler shows that every handler is evaluated, even after one that does not hold the object.
 func TestDeletionAsksEachHandler(t *testing.T) {
@@ -84,7 +84,7 @@ func TestDeletionAsksEachHandler(t *testing.T) {
 		var said []string
 		log := funcr.New(func(_, line string) { said = append(said, line) }, funcr.Options{})
 		ctx := logf.IntoContext(t.Context(), log)
-		holds, busy, err := w.Supervise(ctx, &cause.Cause{Object: jsontext.Of(w.body), Deleting: true})
+		holds, busy, err := w.Supervise(ctx, &cause.Cause{Object: jsontext.NewFromValue(w.body), Deleting: true})
 		if !holds || busy || err != nil {
 			t.Errorf("got held %v, busy %v, error %v; the last handler holds the object, and nothing runs", holds, busy,
 				err)
@@ -92,7 +92,7 @@ func TestDeletionAsksEachHandler(t *testing.T) {
 		if len(said) != 1 || !strings.Contains(said[0], `"handler"="broken"`) {
 			t.Errorf("want one log line, about the handler whose filter fails: %q", said)
 		}
-		_, _, err = w.Supervise(t.Context(), &cause.Cause{Object: jsontext.Of(w.body)})
+		_, _, err = w.Supervise(t.Context(), &cause.Cause{Object: jsontext.NewFromValue(w.body)})
 		if err == nil || !strings.Contains(err.Error(), "broken") {
 			t.Errorf("without a deletion, a filter that fails must be an error: got %v", err)
 		}
@@ -114,12 +114,12 @@ func TestNoHandlers(t *testing.T) {
 func TestForgetting(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
-		act    func(w *stubborn)
+		act    func(w *stoppableWorld)
 		want   []string
 	}{
 		"Running": {
 			"the daemon of a gone object is stopped, and its object is forgotten afterwards",
-			func(w *stubborn) { w.forget(); w.until(second); w.letGo() },
+			func(w *stoppableWorld) { w.forget(); w.until(second); w.letGo() },
 			[]string{
 				"0s call 0", "0s asked RESOURCE_DELETED", "10ms cancelled RESOURCE_DELETED,DAEMON_CANCELLED",
 				"1s look", "1s forgotten",
@@ -127,41 +127,47 @@ func TestForgetting(t *testing.T) {
 		},
 		"Done": {
 			"the object of a daemon that has returned is forgotten at once",
-			func(w *stubborn) { w.letGo(); w.until(second); w.forget() },
+			func(w *stoppableWorld) { w.letGo(); w.until(second); w.forget() },
 			[]string{"0s call 0", "0s look", "1s forgotten"},
 		},
 		"Stopped": {
 			"an object without running or finished handlers has nothing to forget",
-			func(w *stubborn) {
+			func(w *stoppableWorld) {
 				w.stop(background.Unmatched)
 				synctest.Wait()
 				w.letGo()
 				w.until(second)
-				w.attend()
+				w.runPass()
 				w.forget()
 			},
 			[]string{"0s call 0", "0s asked FILTERS_MISMATCH", "0s look"},
 		},
 		"Unmatched": {
 			"an object without matching handlers has nothing to forget",
-			func(w *stubborn) {
+			func(w *stoppableWorld) {
 				w.letGo()
 				w.until(second)
 				w.forget()
 				w.unmatched = errUnmatched
-				w.attend()
+				w.runPass()
 				w.forget()
 			},
 			[]string{"0s call 0", "0s look", "1s forgotten"},
 		},
 		"Twice": {
 			"a second Forget does nothing",
-			func(w *stubborn) { w.letGo(); w.until(second); w.forget(); w.forget() },
+			func(w *stoppableWorld) { w.letGo(); w.until(second); w.forget(); w.forget() },
 			[]string{"0s call 0", "0s look", "1s forgotten"},
 		},
 		"Exiting": {
 			"an exit waits for the daemon of a gone object as for others",
-			func(w *stubborn) { w.forget(); w.until(second); w.End(background.Exiting); w.note("gone"); w.letGo() },
+			func(w *stoppableWorld) {
+				w.forget()
+				w.until(second)
+				w.StopAndWait(background.Exiting)
+				w.note("gone")
+				w.letGo()
+			},
 			[]string{
 				"0s call 0", "0s asked RESOURCE_DELETED", "10ms cancelled RESOURCE_DELETED,DAEMON_CANCELLED",
 				"6s abandoned", "6s gone", "6s forgotten",
@@ -170,7 +176,7 @@ func TestForgetting(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				var w *stubborn
+				var w *stoppableWorld
 				w = newStubbornWorld(t, background.Settings{
 					Forgotten: func(types.UID) { w.note("forgotten") },
 				}, handlers.Background{Daemon: true})
@@ -193,12 +199,12 @@ func TestEventAfterTheEnd(t *testing.T) {
 			return nil
 		}
 		w = newWorld(t, spawning(&w, handlers.Background{Daemon: true}, obey))
-		w.attend()
+		w.runPass()
 		synctest.Wait()
 		w.forget()
-		w.attend()
+		w.runPass()
 		w.until(second)
-		w.attend()
+		w.runPass()
 		w.want(minute, "0s call 0", "0s call 0", "10ms ended", "10ms look")
 	})
 }

@@ -66,9 +66,9 @@ func TestDeliveries(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := newStoppableWorld(t, with(settings.Settings{PauseTimeout: 25 * second}), tick, tell("made"))
+				s := newStoppableWorld(t, with(settings.Settings{PauseTimeout: 25 * second}), tick, returnResult("made"))
 				s.refuse = slices.Repeat([]error{errors.New("no connection")}, tc.fails)
-				s.attend()
+				s.runPass()
 				synctest.Wait()
 				for _, stop := range tc.stops {
 					s.until(stop.at)
@@ -91,27 +91,27 @@ func TestNewestState(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		reason  string
-		answers []patching.Result
+		answers []patching.WriteResult
 		cached  map[string]any
 		want    string
 	}{
-		"Cache": {"a cache with a newer version is used", []patching.Result{{Body: version("5")}}, version("7"),
+		"Cache": {"a cache with a newer version is used", []patching.WriteResult{{Body: version("5")}}, version("7"),
 			"7"},
-		"Write": {"the answer to a write is used if the cache is older", []patching.Result{{Body: version("5")}},
+		"Write": {"the answer to a write is used if the cache is older", []patching.WriteResult{{Body: version("5")}},
 			version("3"), "5"},
-		"Gone":    {"a cache without the object counts as late", []patching.Result{{Body: version("5")}}, nil, "5"},
-		"Nothing": {"without an answer, the cache is used", []patching.Result{{}}, version("3"), "3"},
-		"Deleted": {"an answer about a gone object is not used", []patching.Result{{Body: version("5"), Gone: true}},
+		"Gone":    {"a cache without the object counts as late", []patching.WriteResult{{Body: version("5")}}, nil, "5"},
+		"Nothing": {"without an answer, the cache is used", []patching.WriteResult{{}}, version("3"), "3"},
+		"Deleted": {"an answer about a gone object is not used", []patching.WriteResult{{Body: version("5"), Gone: true}},
 			version("3"), "3"},
 		"Released": {"an answer that released the object is not used",
-			[]patching.Result{{Body: version("5"), Released: true}}, version("3"), "3"},
+			[]patching.WriteResult{{Body: version("5"), Released: true}}, version("3"), "3"},
 		"Last": {
 			"of two answers, the later one is used",
-			[]patching.Result{{Body: version("5")}, {Body: version("6")}}, version("3"), "6",
+			[]patching.WriteResult{{Body: version("5")}, {Body: version("6")}}, version("3"), "6",
 		},
 		"Overtaken": {
 			"an older answer does not replace a newer one",
-			[]patching.Result{{Body: version("6")}, {Body: version("5")}}, version("3"), "6",
+			[]patching.WriteResult{{Body: version("6")}, {Body: version("5")}}, version("3"), "6",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -121,7 +121,7 @@ func TestNewestState(t *testing.T) {
 				w = newWorld(t, spawning(&w, handlers.Background{Daemon: true},
 					func(ctx context.Context, call *handlers.Invocation) error {
 						for range tc.answers {
-							_ = call.Writes.Remember(func(body map[string]any) error { body["spec"] = 1; return nil })
+							_ = call.Writes.AddTransform(func(body map[string]any) error { body["spec"] = 1; return nil })
 							if err := call.Writes.Flush(ctx); err != nil {
 								return err
 							}
@@ -129,11 +129,11 @@ func TestNewestState(t *testing.T) {
 						w.mu.Lock()
 						w.body = tc.cached
 						w.mu.Unlock()
-						got = patching.VersionOf(liveBody(call))
+						got = patching.ResourceVersion(liveBody(call))
 						return nil
 					}))
 				w.answers = tc.answers
-				w.attend()
+				w.runPass()
 				synctest.Wait()
 				if got != tc.want {
 					t.Errorf("%s: got version %q, want %q", tc.reason, got, tc.want)
@@ -150,13 +150,13 @@ func TestAbandonedDaemonSeesItsObject(t *testing.T) {
 		over := make(chan struct{})
 		linger := func(_ context.Context, call *handlers.Invocation) error {
 			<-over
-			w.note(fmt.Sprint("sees ", patching.VersionOf(liveBody(call))))
+			w.note(fmt.Sprint("sees ", patching.ResourceVersion(liveBody(call))))
 			return nil
 		}
 		w = newWorld(t, spawning(&w, handlers.Background{Daemon: true}, linger))
-		w.attend()
+		w.runPass()
 		synctest.Wait()
-		w.End(background.Exiting)
+		w.StopAndWait(background.Exiting)
 		close(over)
 		w.want(minute, "0s call 0", "5.01s abandoned", "5.01s sees 1")
 	})

@@ -39,7 +39,7 @@ type world struct {
 	// unheld is true while the object does not have the finalizer.
 	unheld bool
 	// answers are the results of the next writes, which then change nothing.
-	answers []patching.Result
+	answers []patching.WriteResult
 }
 
 func newWorld(t *testing.T, own ...*handlers.Handler) *world {
@@ -66,7 +66,7 @@ func newWorldWith(t *testing.T, settings background.Settings, own ...*handlers.H
 	if settings.PauseTimeout == 0 {
 		settings.PauseTimeout = -1 // no time
 	}
-	settings.Settings = settings.Resolved()
+	settings.Settings = settings.WithDefaults()
 	settings.Log = logkeys.Unique(t, funcr.New(func(_, line string) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -78,8 +78,8 @@ func newWorldWith(t *testing.T, settings background.Settings, own ...*handlers.H
 			w.journal = append(w.journal, w.at()+"abandoned")
 		}
 	}, funcr.Options{}))
-	w.Begin(settings, w)
-	t.Cleanup(func() { w.End(background.Exiting) })
+	w.AllowStarts(settings, w)
+	t.Cleanup(func() { w.StopAndWait(background.Exiting) })
 	return w
 }
 
@@ -91,10 +91,10 @@ func made(all ...*handlers.Handler) (list []*adapters.Handler) {
 	return list
 }
 
-func (w *world) Newest(types.NamespacedName, types.UID) *jsontext.Object {
+func (w *world) Newest(types.NamespacedName, types.UID) *jsontext.LazyObject {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return jsontext.Of(w.body)
+	return jsontext.NewFromValue(w.body)
 }
 
 // latest returns the present state of the object.
@@ -109,19 +109,19 @@ func (w *world) Enqueue(_ types.NamespacedName, handler string, after time.Durat
 		w.note("look")
 		return
 	}
-	time.AfterFunc(after, func() { w.Fire("u", handler) })
+	time.AfterFunc(after, func() { w.FireTimer("u", handler) })
 }
 
 func (w *world) ApplyRetrying(
 	_ context.Context, target patching.Target, patch patching.Patch, _ patching.Refetch,
-) (patching.Result, error) {
+) (patching.WriteResult, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.refuse) > 0 {
 		err := w.refuse[0]
 		if w.refuse = w.refuse[1:]; err != nil {
 			w.journal = append(w.journal, w.at()+"refused")
-			return patching.Result{}, err
+			return patching.WriteResult{}, err
 		}
 	}
 	if len(w.answers) > 0 {
@@ -134,7 +134,7 @@ func (w *world) ApplyRetrying(
 		w.body = changed
 		w.journal = append(w.journal, w.at()+fmt.Sprint("wrote ", changed["status"]))
 	}
-	return patching.Result{Body: changed}, err
+	return patching.WriteResult{Body: changed}, err
 }
 
 func (w *world) at() string { return time.Since(w.began).Round(time.Millisecond).String() + " " }
@@ -145,12 +145,12 @@ func (w *world) note(what string) {
 	w.journal = append(w.journal, w.at()+what)
 }
 
-// attend supervises the object, as a pass does, and returns whether the object must be held.
-func (w *world) attend() (holds bool) {
+// runPass supervises the object, as a pass does, and returns whether the object must be held.
+func (w *world) runPass() (holds bool) {
 	w.t.Helper()
 	body := w.latest()
 	holds, busy, err := w.Supervise(w.t.Context(), &cause.Cause{
-		Object: jsontext.Of(body), New: map[string]any{"spec": body["spec"]}, Held: !w.unheld,
+		Object: jsontext.NewFromValue(body), New: map[string]any{"spec": body["spec"]}, Held: !w.unheld,
 	})
 	if err != nil || busy {
 		w.t.Errorf("busy: %v, error: %v; a living object does not wait for handlers to end", busy, err)
@@ -184,7 +184,7 @@ func spawning(w **world, b handlers.Background, acts ...handlers.Func) *handlers
 
 func succeed(context.Context, *handlers.Invocation) error { return nil }
 
-func tell(value string) handlers.Func {
+func returnResult(value string) handlers.Func {
 	return func(_ context.Context, call *handlers.Invocation) error { return call.Writes.SetResult(value) }
 }
 

@@ -23,7 +23,7 @@ type host struct {
 	queue priorityqueue.PriorityQueue[source.Request]
 }
 
-func (host) Newest(types.NamespacedName, types.UID) *jsontext.Object { return nil }
+func (host) Newest(types.NamespacedName, types.UID) *jsontext.LazyObject { return nil }
 
 func (h host) Enqueue(key types.NamespacedName, handler string, after time.Duration) {
 	h.queue.AddWithOpts(priorityqueue.AddOpts{After: after}, source.Request{NamespacedName: key, Handler: handler})
@@ -35,7 +35,7 @@ func TestIdleTimersCostLittle(t *testing.T) {
 	h := host{priorityqueue.New[source.Request]("")}
 	defer h.queue.ShutDown()
 	supervisor := &background.Supervisor{Ticks: &background.Limit{}, Daemons: &background.Limit{}}
-	supervisor.Begin(background.Settings{Log: logr.Discard(), Handlers: made(&handlers.Handler{
+	supervisor.AllowStarts(background.Settings{Log: logr.Discard(), Handlers: made(&handlers.Handler{
 		ID: "t", Family: handlers.Spawning,
 		Background: &handlers.Background{Interval: time.Hour, Idle: time.Hour},
 	})}, h)
@@ -49,7 +49,7 @@ func TestIdleTimersCostLittle(t *testing.T) {
 		}
 		holds, _, err := supervisor.Supervise(
 			t.Context(), &cause.Cause{
-				Object: jsontext.Of(body), New: map[string]any{"spec": map[string]any{"n": int64(n)}},
+				Object: jsontext.NewFromValue(body), New: map[string]any{"spec": map[string]any{"n": int64(n)}},
 			},
 		)
 		if err != nil || !holds {
@@ -61,7 +61,7 @@ func TestIdleTimersCostLittle(t *testing.T) {
 	if added > limit || more > 0 {
 		t.Errorf("%d bytes for %d idle timers, and %d additional goroutines", added, many, more)
 	}
-	supervisor.End(background.Exiting)
+	supervisor.StopAndWait(background.Exiting)
 }
 
 func heap() uint64 {

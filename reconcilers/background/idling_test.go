@@ -65,11 +65,11 @@ func TestIdling(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var w *world
 				w = newWorld(t, idling(&w, tc.background, tc.takes))
-				w.attend()
+				w.runPass()
 				for i, at := range tc.changes {
 					w.until(at)
 					w.change(i)
-					w.attend() // a second pass, without a change
+					w.runPass() // a second pass, without a change
 				}
 				w.want(70*second-time.Since(w.began), tc.want...)
 			})
@@ -94,19 +94,19 @@ func (w *world) change(to int) {
 	w.mu.Lock()
 	w.body = map[string]any{"metadata": w.body["metadata"], "spec": map[string]any{"changed": to}}
 	w.mu.Unlock()
-	w.attend()
+	w.runPass()
 }
 
 // TestIdlingUnmatched shows that the idle time also counts while the handler does not match.
 func TestIdlingUnmatched(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStoppableWorld(t, background.Settings{}, handlers.Background{Idle: 10 * second}, succeed)
-		s.attend()
+		s.runPass()
 		s.until(20 * second)
 		s.stop(background.Unmatched)
 		s.until(25 * second)
 		s.unmatched = nil
-		s.attend()
+		s.runPass()
 		s.want(second, "10s call 0", "20s look", "25s call 0")
 	})
 }
@@ -114,12 +114,12 @@ func TestIdlingUnmatched(t *testing.T) {
 // TestNothingIdles shows that nothing is kept of an object without matching handlers, so there is nothing to forget.
 func TestNothingIdles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var s *stubborn
+		var s *stoppableWorld
 		s = newStoppableWorld(t, background.Settings{
 			Forgotten: func(types.UID) { s.note("forgotten") },
 		}, handlers.Background{Idle: 10 * second}, succeed)
 		s.unmatched = errUnmatched
-		if s.attend() {
+		if s.runPass() {
 			t.Error("an object without matching handlers must not be held")
 		}
 		s.forget()
@@ -134,13 +134,13 @@ func TestNeedlessRequests(t *testing.T) {
 		var w *world
 		slow := func(context.Context, *handlers.Invocation) error { time.Sleep(5 * second); return nil }
 		w = newWorld(t, spawning(&w, handlers.Background{Interval: 10 * second}, slow))
-		w.Fire("u", "h")
-		w.attend()
+		w.FireTimer("u", "h")
+		w.runPass()
 		synctest.Wait()
 		for range 20 {
-			w.Fire("u", "h")
-			w.Fire("u", "unknown")
-			w.Fire("unknown", "h")
+			w.FireTimer("u", "h")
+			w.FireTimer("u", "unknown")
+			w.FireTimer("unknown", "h")
 			time.Sleep(second)
 		}
 		w.want(19*second, "0s call 0", "15s call 0", "30s call 0")

@@ -49,9 +49,9 @@ func TestInstantExit(t *testing.T) {
 					t, with(settings.Settings{InstantExit: tc.patience}),
 					spawning(&w, handlers.Background{Daemon: true, CancelBackoff: tc.backoff}, linger),
 				)
-				w.attend()
+				w.runPass()
 				w.want(0, "0s call 0")
-				w.Stop(background.Exiting)
+				w.StopAll(background.Exiting)
 				w.want(time.Minute, tc.ends)
 			})
 		})

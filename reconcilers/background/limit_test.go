@@ -67,10 +67,10 @@ func TestLimitOfDaemons(t *testing.T) {
 				linger := func(context.Context, *handlers.Invocation) error { <-over; return nil }
 				w = newWorld(t, daemon("first", linger), other)
 				w.Daemons.Most = 1
-				w.attend()
+				w.runPass()
 				w.until(second)
 				wanted = name == "Wanted"
-				w.attend()
+				w.runPass()
 				w.until(2 * second)
 				close(over)
 				w.want(minute, want...)

@@ -61,7 +61,7 @@ func TestNothingBeginsInAPause(t *testing.T) {
 				if tc.pause == 0 {
 					g.closed.Store(true)
 				}
-				w.attend()
+				w.runPass()
 				time.Sleep(tc.pause)
 				synctest.Wait()
 				g.closed.Store(true)
@@ -97,9 +97,9 @@ func TestStoppedWhileItWaits(t *testing.T) {
 				w = newWorld(t, spawning(
 					&w, handlers.Background{Daemon: true, InitialDelay: after(tc.delay, nil)}, fail,
 				))
-				w.attend()
+				w.runPass()
 				w.until(second)
-				w.End(background.Exiting)
+				w.StopAndWait(background.Exiting)
 				if at := time.Since(w.began); at != second {
 					t.Errorf("%s: the exit ended at %s", tc.reason, at)
 				}
@@ -142,7 +142,7 @@ func TestPermissionEnds(t *testing.T) {
 				)
 				synctest.Wait()
 				if tc.before != 0 {
-					w.Stop(tc.before)
+					w.StopAll(tc.before)
 				}
 				w.until(second)
 				end()
@@ -163,7 +163,7 @@ func TestPermissionEndsAfterTheHandler(t *testing.T) {
 		synctest.Wait()
 		end()
 		w.want(minute, "0s call 0", "0s look")
-		if w.attend() {
+		if w.runPass() {
 			t.Error("a daemon that has returned must not hold the object")
 		}
 	})

@@ -40,7 +40,7 @@ func TestReasons(t *testing.T) {
 			if got := tc.of.String(); got != tc.text {
 				t.Errorf("got %q, want %q", got, tc.text)
 			}
-			if got := tc.of.Err(); !errors.Is(got, tc.cause) {
+			if got := tc.of.CancelCause(); !errors.Is(got, tc.cause) {
 				t.Errorf("%s: got %v, want %v", tc.reason, got, tc.cause)
 			}
 		})

@@ -11,26 +11,26 @@ import (
 // beginRun prepares a run: the whole life of a daemon, or one tick. It returns false if no run may begin; the task is
 // stopped then. The caller holds the lock.
 func (t *task) beginRun() (context.Context, bool) {
-	settings := t.settings()
+	settings := t.presentSettings()
 	switch {
 	case t.reason != 0: // Supervisor stopped and removed the task while it waited for its turn
 		return nil, false
 	// The gate counts the run from here on. A closed gate stops the task; it is started again after the pause.
 	case settings.Gate != nil && !settings.Gate.Enter():
-		t.stop(Pausing)
+		t.requestStop(Pausing)
 		return nil, false
 	}
 	t.gate = settings.Gate
 	ctx, cancel := context.WithCancelCause(t.withLogger(context.Background()))
 	t.running, t.stopping, t.cancel, t.released, t.cancelDue = true, make(chan struct{}), cancel, false, false
 	t.lingers, t.overdue = false, false // of the former tick
-	// A semaphore for one write at a time: see [task.write].
+	// A semaphore for one write at a time: see [task.writeOnce].
 	t.writing = make(chan struct{}, 1)
 	// Without the permission to write, the run must end at once.
 	if settings.Permission != nil {
-		t.settle = context.AfterFunc(settings.Permission, t.whileRunning(t.lapse))
+		t.settle = context.AfterFunc(settings.Permission, t.whileRunning(t.endAtOnce))
 	}
-	// [Supervisor.End] waits for the run.
+	// [Supervisor.StopAndWait] waits for the run.
 	t.object.supervisor.running.Add(1)
 	return ctx, true
 }
@@ -49,16 +49,16 @@ func (t *task) endRun() {
 	}
 }
 
-// launch runs a daemon as soon as the limit of daemons allows it. The caller holds the lock.
-func (t *task) launch() {
-	if waits, ahead := t.object.supervisor.Daemons.Go(t.daemon); waits {
-		t.log().Info("Daemon waits for others to end: the limit of running daemons is reached",
+// startDaemon runs a daemon as soon as the limit of daemons allows it. The caller holds the lock.
+func (t *task) startDaemon() {
+	if waits, ahead := t.object.supervisor.Daemons.Go(t.runDaemon); waits {
+		t.taskLogger().Info("Daemon waits for others to end: the limit of running daemons is reached",
 			"limit", t.object.supervisor.Daemons.Most, "ahead", ahead)
 	}
 }
 
-// daemon runs a daemon from its initial delay to its end. It blocks until the function has returned.
-func (t *task) daemon() {
+// runDaemon runs a daemon from its initial delay to its end. It blocks until the function has returned.
+func (t *task) runDaemon() {
 	t.object.mu.Lock()
 	ctx, begun := t.beginRun()
 	// The task was stopped while it waited for the limit.
@@ -68,22 +68,22 @@ func (t *task) daemon() {
 	}
 	delay := t.initialDelay()
 	t.object.mu.Unlock()
-	t.attempts(ctx, delay)
+	t.repeatAttempts(ctx, delay)
 	t.object.mu.Lock()
 	defer t.object.mu.Unlock()
 	t.endRun()
-	t.end()
+	t.finishTask()
 }
 
-// attempts calls the function again after each failed attempt, until the handler is finished or must stop.
-func (t *task) attempts(ctx context.Context, delay time.Duration) {
-	if !t.sleep(delay) || t.paused() {
+// repeatAttempts calls the function again after each failed attempt, until the handler is finished or must stop.
+func (t *task) repeatAttempts(ctx context.Context, delay time.Duration) {
+	if !t.sleepFor(delay) || t.stopIfPaused() {
 		return
 	}
 	// The initial delay is not a part of the handler's timeout.
 	t.started = time.Now()
 	for {
-		o := t.attempt(ctx)
+		o := t.callFunction(ctx)
 		switch {
 		case t.isStopping() || o.Final:
 			return
@@ -91,21 +91,21 @@ func (t *task) attempts(ctx context.Context, delay time.Duration) {
 			t.retries++
 			t.trace = o.Trace
 		}
-		if !t.sleep(delayOf(o)) || t.paused() {
+		if !t.sleepFor(delayOf(o)) || t.stopIfPaused() {
 			return
 		}
 	}
 }
 
-// paused reports whether no further attempt may begin because the gate is closed. It stops the task then, as the
+// stopIfPaused reports whether no further attempt may begin because the gate is closed. It stops the task then, as the
 // supervisor may not have noticed the pause yet.
-func (t *task) paused() bool {
+func (t *task) stopIfPaused() bool {
 	if t.gate == nil || t.gate.Open() {
 		return false
 	}
 	t.object.mu.Lock()
 	defer t.object.mu.Unlock()
-	t.stop(Pausing)
+	t.requestStop(Pausing)
 	return true
 }
 
@@ -122,8 +122,8 @@ func delayOf(o execution.Outcome) time.Duration {
 	}
 }
 
-// sleep waits for the delay. It returns false at once if the task must stop.
-func (t *task) sleep(delay time.Duration) bool {
+// sleepFor waits for the delay. It returns false at once if the task must stop.
+func (t *task) sleepFor(delay time.Duration) bool {
 	if delay <= 0 {
 		return !t.isStopping()
 	}
@@ -177,12 +177,12 @@ func (l *Limit) Go(run func()) (waits bool, ahead int) {
 func (l *Limit) runAll(run func()) {
 	for run != nil {
 		run()
-		run = l.next()
+		run = l.nextWaiting()
 	}
 }
 
-// next takes the first waiting function. Without one, it returns nil and frees the place of the caller.
-func (l *Limit) next() (run func()) {
+// nextWaiting takes the first waiting function. Without one, it returns nil and frees the place of the caller.
+func (l *Limit) nextWaiting() (run func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.waiting) == 0 {

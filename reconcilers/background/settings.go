@@ -24,8 +24,8 @@ const (
 // Service is the running controller, as the supervisor uses it.
 type Service interface {
 	// Newest returns the newest known state of the object; nil if there is none.
-	Newest(key types.NamespacedName, uid types.UID) *jsontext.Object
-	// Enqueue requests a call of [Supervisor.Fire] after a delay. Without a handler, it requests a pass over the
+	Newest(key types.NamespacedName, uid types.UID) *jsontext.LazyObject
+	// Enqueue requests a call of [Supervisor.FireTimer] after a delay. Without a handler, it requests a pass over the
 	// object.
 	Enqueue(key types.NamespacedName, handler string, after time.Duration)
 }

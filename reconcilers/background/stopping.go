@@ -9,30 +9,30 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 )
 
-// stop requests the end of the task; repeated calls add reasons. It gives the handler time to stop by itself;
+// requestStop requests the end of the task; repeated calls add reasons. It gives the handler time to stop by itself;
 // after the cancellation backoff, it cancels the context; after the cancellation timeout, it abandons the handler. Only
 // the first call starts these stages; others may shorten them. The caller holds the lock.
-func (t *task) stop(reason Reason) {
+func (t *task) requestStop(reason Reason) {
 	if was := t.reason; was != 0 {
 		t.reason |= reason
-		t.hasten(t.reason &^ was)
+		t.shortenStages(t.reason &^ was)
 		return
 	}
 	t.reason = reason
 	// A waiting task has no function to stop.
 	if !t.running {
-		t.end()
+		t.finishTask()
 		return
 	}
 	close(t.stopping)
 	// Most functions stop at once, without any further stage. Kopf: background.instant_exit_timeout.
-	time.AfterFunc(t.settings().InstantExit, t.beginBackoff)
+	time.AfterFunc(t.presentSettings().InstantExit, t.beginBackoff)
 }
 
-// hasten shortens the stages for an additional reason: an exiting or pausing operator waits for a shorter time.
+// shortenStages shortens the stages for an additional reason: an exiting or pausing operator waits for a shorter time.
 // The caller holds the lock.
-func (t *task) hasten(reason Reason) {
-	switch tick := !t.background().Daemon; {
+func (t *task) shortenStages(reason Reason) {
+	switch tick := !t.backgroundOptions().Daemon; {
 	case reason&Exiting != 0:
 		if t.cancelDue || tick && t.reason&Pausing != 0 {
 			t.cancelContext()
@@ -40,15 +40,15 @@ func (t *task) hasten(reason Reason) {
 	case reason&Pausing == 0 || !t.cancelDue: // a later stage takes the reason into account itself
 	case tick:
 		// A tick ends by itself, so it may use the time of the pause.
-		time.AfterFunc(t.settings().PauseTimeout, t.whileRunning(t.cancelContext))
+		time.AfterFunc(t.presentSettings().PauseTimeout, t.whileRunning(t.cancelContext))
 	default:
 		t.cancelContext()
 	}
 }
 
-// lapse ends the task at once, because it cannot write any more. The caller holds the lock.
-func (t *task) lapse() {
-	if t.stop(Pausing); t.reason&Cancelled == 0 {
+// endAtOnce ends the task at once, because it cannot write any more. The caller holds the lock.
+func (t *task) endAtOnce() {
+	if t.requestStop(Pausing); t.reason&Cancelled == 0 {
 		t.cancelContext()
 	}
 }
@@ -71,19 +71,19 @@ func (t *task) beginBackoff() {
 	t.whileRunning(func() {
 		t.lingers = true
 		t.object.logAwaited()
-		backoff := t.background().CancelBackoff
+		backoff := t.backgroundOptions().CancelBackoff
 		switch {
 		case backoff > 0:
 			t.reason |= Signalled
-		case t.reason&Pausing != 0 && !t.background().Daemon:
-			backoff = t.settings().PauseTimeout
+		case t.reason&Pausing != 0 && !t.backgroundOptions().Daemon:
+			backoff = t.presentSettings().PauseTimeout
 		}
 		// The instant exit time has already passed, and counts as a part of the backoff.
-		if backoff <= t.settings().InstantExit {
+		if backoff <= t.presentSettings().InstantExit {
 			t.cancelContext()
 			return
 		}
-		time.AfterFunc(backoff-t.settings().InstantExit, t.whileRunning(t.cancelContext))
+		time.AfterFunc(backoff-t.presentSettings().InstantExit, t.whileRunning(t.cancelContext))
 	})()
 }
 
@@ -92,60 +92,60 @@ func (t *task) beginBackoff() {
 func (t *task) cancelContext() {
 	t.cancelDue = true
 	operator := t.reason&(Exiting|Pausing) != 0
-	timeout := t.background().CancelTimeout
-	if t.background().Daemon || operator {
+	timeout := t.backgroundOptions().CancelTimeout
+	if t.backgroundOptions().Daemon || operator {
 		t.reason |= Cancelled
-		t.cancel(t.reason.Err())
+		t.cancel(t.reason.CancelCause())
 	}
 	switch {
 	case timeout > 0:
-		time.AfterFunc(timeout, t.whileRunning(t.abandon))
+		time.AfterFunc(timeout, t.whileRunning(t.abandonHandler))
 	case operator:
-		time.AfterFunc(exitTimeout, t.whileRunning(t.abandon))
+		time.AfterFunc(exitTimeout, t.whileRunning(t.abandonHandler))
 	// Without a timeout, the object waits for its handler: log it regularly. Deletion handlers do not wait for ever.
 	default:
-		time.AfterFunc(t.polling(), t.whileRunning(t.remind))
-		time.AfterFunc(DefaultDeletionWait, t.whileRunning(t.giveWay))
+		time.AfterFunc(t.pollingInterval(), t.whileRunning(t.logReminder))
+		time.AfterFunc(DefaultDeletionWait, t.whileRunning(t.releaseDeletion))
 	}
 }
 
-// giveWay lets the deletion handlers of the object run although the task has not ended. The caller holds the
+// releaseDeletion lets the deletion handlers of the object run although the task has not ended. The caller holds the
 // lock.
-func (t *task) giveWay() {
+func (t *task) releaseDeletion() {
 	t.overdue = true
 	if t.reason&Deleted != 0 && t.object.awaited {
-		logging.Warn(t.log(), "Handler does not stop; calling the deletion handlers of its object beside it", "after",
+		logging.Warn(t.taskLogger(), "Handler does not stop; calling the deletion handlers of its object beside it", "after",
 			DefaultDeletionWait.String())
 		t.requestReconcile()
 	}
 }
 
-// polling returns the interval of the log lines about a handler that does not stop.
-func (t *task) polling() time.Duration {
-	return cmp.Or(t.background().CancelPolling, t.settings().CancelPolling)
+// pollingInterval returns the interval of the log lines about a handler that does not stop.
+func (t *task) pollingInterval() time.Duration {
+	return cmp.Or(t.backgroundOptions().CancelPolling, t.presentSettings().CancelPolling)
 }
 
-// remind logs that the object waits for the handler, and repeats that. The caller holds the lock.
-func (t *task) remind() {
+// logReminder logs that the object waits for the handler, and repeats that. The caller holds the lock.
+func (t *task) logReminder() {
 	if t.reason&(Exiting|Pausing) != 0 {
 		return // it is about to be abandoned
 	}
-	logging.Warn(t.log(), "Handler does not stop, and its object waits for it; a cancellation timeout would limit that",
+	logging.Warn(t.taskLogger(), "Handler does not stop, and its object waits for it; a cancellation timeout would limit that",
 		"reason", t.reason.String())
-	time.AfterFunc(t.polling(), t.whileRunning(t.remind))
+	time.AfterFunc(t.pollingInterval(), t.whileRunning(t.logReminder))
 }
 
-// abandon stops waiting for a handler that has not stopped in time; its goroutine continues. The pass can then
+// abandonHandler stops waiting for a handler that has not stopped in time; its goroutine continues. The pass can then
 // remove the finalizer. The caller holds the lock.
-func (t *task) abandon() {
+func (t *task) abandonHandler() {
 	t.reason |= Abandoned
-	logging.Warn(t.log(), "Handler did not stop in time; abandoning it, though it may still be running",
+	logging.Warn(t.taskLogger(), "Handler did not stop in time; abandoning it, though it may still be running",
 		"reason", t.reason.String())
 	t.stopWaiting()
 	t.requestReconcile()
 }
 
-// stopWaiting lets [Supervisor.End] continue without the task. It has an effect once. The caller holds the
+// stopWaiting lets [Supervisor.StopAndWait] continue without the task. It has an effect once. The caller holds the
 // lock.
 func (t *task) stopWaiting() {
 	if !t.released {
@@ -176,7 +176,7 @@ const (
 )
 
 // names are Kopf's names of the flags, from the lowest bit on.
-var names = []string{
+var flagNames = []string{
 	"FILTERS_MISMATCH", "RESOURCE_DELETED", "OPERATOR_PAUSING", "OPERATOR_EXITING", "DAEMON_SIGNALLED",
 	"DAEMON_CANCELLED", "DAEMON_ABANDONED",
 }
@@ -184,7 +184,7 @@ var names = []string{
 // String returns the names of the flags, joined by commas.
 func (r Reason) String() string {
 	var all []string
-	for i, name := range names {
+	for i, name := range flagNames {
 		if r&(1<<i) != 0 {
 			all = append(all, name)
 		}
@@ -192,9 +192,9 @@ func (r Reason) String() string {
 	return strings.Join(all, ",")
 }
 
-// Err returns the reason as a cancellation cause; nil if there is none yet. With several reasons, the most
+// CancelCause returns the reason as a cancellation cause; nil if there is none yet. With several reasons, the most
 // final one wins.
-func (r Reason) Err() error {
+func (r Reason) CancelCause() error {
 	switch {
 	// A deletion and an exit are permanent for the function, a pause or a mismatch may end.
 	case r&Deleted != 0:

@@ -15,25 +15,25 @@ import (
 // errUnmatched makes the filter of a stubborn handler return false instead of an error.
 var errUnmatched = errors.New("unmatched")
 
-// stubborn is a world with a handler that records its stages of stopping, and runs until letGo.
-type stubborn struct {
+// stoppableWorld is a world with a handler that records its stages of stopping, and runs until letGo.
+type stoppableWorld struct {
 	*world
 
 	unmatched error // of the filter; errUnmatched makes it return false
 	over      chan struct{}
 }
 
-func newStubbornWorld(t *testing.T, settings background.Settings, b handlers.Background) *stubborn {
+func newStubbornWorld(t *testing.T, settings background.Settings, b handlers.Background) *stoppableWorld {
 	s := newStoppableWorld(t, settings, b, nil)
-	s.attend()
+	s.runPass()
 	return s
 }
 
 // newStoppableWorld returns a world whose handler runs act; with nil, the handler runs until letGo.
 func newStoppableWorld(
 	t *testing.T, settings background.Settings, b handlers.Background, act handlers.Func,
-) *stubborn {
-	s := &stubborn{over: make(chan struct{})}
+) *stoppableWorld {
+	s := &stoppableWorld{over: make(chan struct{})}
 	if act == nil {
 		act = s.linger
 	}
@@ -49,7 +49,7 @@ func newStoppableWorld(
 	return s
 }
 
-func (s *stubborn) linger(ctx context.Context, call *handlers.Invocation) error {
+func (s *stoppableWorld) linger(ctx context.Context, call *handlers.Invocation) error {
 	flags := call.Live.(interface{ Flags() background.Reason }).Flags
 	for _, stage := range []struct {
 		name    string
@@ -67,7 +67,7 @@ func (s *stubborn) linger(ctx context.Context, call *handlers.Invocation) error 
 }
 
 // letGo ends the handler. Further calls do nothing.
-func (s *stubborn) letGo() {
+func (s *stoppableWorld) letGo() {
 	select {
 	case <-s.over:
 	default:
@@ -76,16 +76,16 @@ func (s *stubborn) letGo() {
 }
 
 // stop stops the handler with a reason: in a pass, if the reason concerns the object.
-func (s *stubborn) stop(reason background.Reason) {
+func (s *stoppableWorld) stop(reason background.Reason) {
 	s.t.Helper()
 	switch reason {
 	case background.Unmatched:
 		s.unmatched = errUnmatched
-		s.attend()
+		s.runPass()
 	case background.Deleted:
 		s.remove()
 	default:
-		s.Stop(reason)
+		s.StopAll(reason)
 	}
 }
 
@@ -93,7 +93,7 @@ func (s *stubborn) stop(reason background.Reason) {
 func (w *world) remove() (holds, busy bool) {
 	w.t.Helper()
 	body := w.latest()
-	holds, busy, err := w.Supervise(w.t.Context(), &cause.Cause{Object: jsontext.Of(body), Deleting: true})
+	holds, busy, err := w.Supervise(w.t.Context(), &cause.Cause{Object: jsontext.NewFromValue(body), Deleting: true})
 	if err != nil {
 		w.t.Error(err)
 	}

@@ -22,7 +22,7 @@ import (
 // finalizer is written, and its delete handlers could not clean up after these handlers. Optional handlers do not hold
 // the object, so they start without the finalizer.
 func (s *Supervisor) Supervise(ctx context.Context, c *cause.Cause) (holds, busy bool, err error) {
-	settings, service := s.current()
+	settings, service := s.currentSettings()
 	if len(settings.Handlers) == 0 {
 		return false, false, nil
 	}
@@ -31,7 +31,7 @@ func (s *Supervisor) Supervise(ctx context.Context, c *cause.Cause) (holds, busy
 		holds, busy = s.superviseDeletion(ctx, settings.Handlers, c)
 		return holds, busy, nil
 	}
-	matching, err := settings.matching(ctx, c)
+	matching, err := settings.matchingHandlers(ctx, c)
 	if err != nil {
 		return false, false, err
 	}
@@ -53,11 +53,11 @@ func (s *Supervisor) Supervise(ctx context.Context, c *cause.Cause) (holds, busy
 	return holds, false, nil
 }
 
-// matching returns the handlers that match the object. The journal records which ones do not.
-func (s *Settings) matching(ctx context.Context, c *cause.Cause) ([]*adapters.Handler, error) {
-	look := s.Journal.Of(c.Body()).LookForBackground(c)
-	defer look.Note()
-	return adapters.Matching(ctx, s.Handlers, c, look.Teller())
+// matchingHandlers returns the handlers that match the object. The journal records which ones do not.
+func (s *Settings) matchingHandlers(ctx context.Context, c *cause.Cause) ([]*adapters.Handler, error) {
+	look := s.Journal.ForBody(c.Body()).StartBackgroundLook(c)
+	defer look.AddToJournal()
+	return adapters.MatchingHandlers(ctx, s.Handlers, c, look.VerdictFunc())
 }
 
 // superviseDeletion stops all handlers of an object that is being deleted. A handler whose filter fails does not hold
@@ -67,12 +67,12 @@ func (s *Supervisor) superviseDeletion(
 ) (holds, busy bool) {
 	o := s.tasksOf(c, false)
 	if o != nil {
-		o.stop(Deleted)
+		o.stopTasks(Deleted)
 		busy = o.anyRunning()
 	}
 	// After a restart of the operator, handlers hold the object although they have not been started in this process.
 	holds = busy || slices.ContainsFunc(own, func(h *adapters.Handler) bool {
-		matches, err := h.Matches(ctx, c, nil)
+		matches, err := h.MatchesCause(ctx, c, nil)
 		if err != nil {
 			logf.FromContext(ctx).Error(
 				err, "Filter of a background handler failed; not blocking the deletion of the object for it",
@@ -105,12 +105,12 @@ func (o *objectTasks) logAwaited() {
 	var ids []string
 	for _, t := range o.list {
 		if t.lingers && !t.released && !t.overdue {
-			ids = append(ids, t.id())
+			ids = append(ids, t.handlerID())
 		}
 	}
 	if o.awaited && !o.logged && len(ids) > 0 {
 		o.logged = true
-		settings, _ := o.supervisor.current()
+		settings, _ := o.supervisor.currentSettings()
 		logging.OfObject(settings.Log, o.key, o.uid).Info("Deletion handlers wait until daemons and timers of the "+
 			"object have ended", "handlers", ids)
 	}
@@ -151,8 +151,8 @@ func (o *objectTasks) startAndStop(
 	defer o.mu.Unlock()
 	// Stopping a task removes it from the list: iterate over a copy.
 	for _, t := range append([]*task{}, o.list...) {
-		if !among(matching, t.handler) {
-			t.stop(Unmatched)
+		if !containsHandler(matching, t.handler) {
+			t.requestStop(Unmatched)
 		}
 	}
 	for _, h := range matching {
@@ -161,18 +161,18 @@ func (o *objectTasks) startAndStop(
 		}
 		holds = holds || isHolder(h)
 		// A task that is still stopping must end before the handler starts again. Its end requests a pass.
-		if starts(h) && o.task(h.Description.ID) == nil {
-			o.start(h)
+		if starts(h) && o.findTask(h.Description.ID) == nil {
+			o.startTask(h)
 		}
 	}
 	return holds
 }
 
 // isHolder reports whether the handler requires the finalizer.
-func isHolder(h *adapters.Handler) bool { return h.Description.Holds() }
+func isHolder(h *adapters.Handler) bool { return h.Description.NeedsFinalizer() }
 
-// among reports whether the list has a handler with the same id.
-func among(list []*adapters.Handler, h *adapters.Handler) bool {
+// containsHandler reports whether the list has a handler with the same id.
+func containsHandler(list []*adapters.Handler, h *adapters.Handler) bool {
 	return slices.ContainsFunc(list, func(other *adapters.Handler) bool {
 		return other.Description.ID == h.Description.ID
 	})

@@ -37,10 +37,10 @@ func TestHandlersBesideEachOther(t *testing.T) {
 				return nil
 			}))
 		t.Cleanup(func() { close(over) })
-		w.attend()
+		w.runPass()
 		w.until(second)
 		for range 2 {
-			if !w.attend() {
+			if !w.runPass() {
 				t.Error("the object must be held for the daemon that goes on")
 			}
 		}
@@ -66,16 +66,16 @@ func TestHandlersBesideEachOther(t *testing.T) {
 // handlers and keeps nothing of the objects.
 func TestWithoutAController(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var s *stubborn
+		var s *stoppableWorld
 		s = newStoppableWorld(t, background.Settings{
 			Forgotten: func(types.UID) { s.note("forgotten") },
 		}, handlers.Background{Daemon: true}, nil)
-		s.End(background.Exiting)
-		if !s.attend() {
+		s.StopAndWait(background.Exiting)
+		if !s.runPass() {
 			t.Error("a matching daemon must hold the object")
 		}
 		s.unmatched = errUnmatched
-		if s.attend() {
+		if s.runPass() {
 			t.Error("without a matching handler, the object must not be held")
 		}
 		s.forget()
@@ -100,16 +100,16 @@ func TestStartsOnHeldObjectsOnly(t *testing.T) {
 				}))
 				w.unheld = true
 				for range 2 {
-					if !w.attend() {
+					if !w.runPass() {
 						t.Error("the finalizer must be requested before the handler starts")
 					}
 					w.want(time.Minute)
 				}
 				w.unheld = false
-				w.attend()
+				w.runPass()
 				w.want(time.Minute, "2m0s call 0")
 				w.unheld = true // another client removed the finalizer: the handler goes on while it is added again
-				if !w.attend() {
+				if !w.runPass() {
 					t.Error("the object must still be held")
 				}
 				w.want(time.Minute)
@@ -123,13 +123,13 @@ func TestStartsOnHeldObjectsOnly(t *testing.T) {
 func TestLeaveFinalizers(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
-		end    func(*stubborn)
+		end    func(*stoppableWorld)
 		want   []string
 	}{
-		"ByItself": {"a daemon that returns by itself does not request a pass", (*stubborn).letGo, nil},
+		"ByItself": {"a daemon that returns by itself does not request a pass", (*stoppableWorld).letGo, nil},
 		"Stopped": {
 			"a stopped daemon requests a pass, because the deletion waits for it",
-			func(s *stubborn) { s.stop(background.Deleted); synctest.Wait(); s.letGo() },
+			func(s *stoppableWorld) { s.stop(background.Deleted); synctest.Wait(); s.letGo() },
 			[]string{"0s asked RESOURCE_DELETED", "0s look"},
 		},
 	} {
@@ -144,7 +144,7 @@ func TestLeaveFinalizers(t *testing.T) {
 				tc.end(s)
 				s.want(minute, append([]string{"0s call 0"}, tc.want...)...)
 				for range 2 {
-					if name == "ByItself" && s.attend() {
+					if name == "ByItself" && s.runPass() {
 						t.Error("a daemon that has returned must not hold the object")
 					}
 				}
@@ -172,7 +172,7 @@ func TestInitialDelays(t *testing.T) {
 				s := newStoppableWorld(t, background.Settings{}, handlers.Background{
 					Daemon: true, InitialDelay: after(tc.delay, tc.err),
 				}, nil)
-				s.attend()
+				s.runPass()
 				s.want(minute, tc.want)
 				if said := strings.Contains(strings.Join(s.said, "\n"), "Initial delay"); said != (tc.err != nil) {
 					t.Errorf("%s: the failure is logged: %v", tc.reason, said)

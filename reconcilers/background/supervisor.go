@@ -19,16 +19,16 @@ type Supervisor struct {
 	Ticks, Daemons *Limit
 
 	mu       sync.Mutex
-	settings *Settings // nil before the first [Supervisor.Begin]; replaced as a whole, never modified
-	service  Service   // the present or last controller; nil after [Supervisor.End]
+	settings *Settings // nil before the first [Supervisor.AllowStarts]; replaced as a whole, never modified
+	service  Service   // the present or last controller; nil after [Supervisor.StopAndWait]
 	open     bool      // true while a controller of the resource runs
 	byUID    map[types.UID]*objectTasks
 	ending   map[*objectTasks]bool // deleted objects whose tasks have not ended yet
-	running  sync.WaitGroup        // runs that [Supervisor.End] waits for
+	running  sync.WaitGroup        // runs that [Supervisor.StopAndWait] waits for
 }
 
-// Begin lets Supervise start handlers with these settings, for a controller that starts.
-func (s *Supervisor) Begin(settings Settings, service Service) {
+// AllowStarts lets Supervise start handlers with these settings, for a controller that starts.
+func (s *Supervisor) AllowStarts(settings Settings, service Service) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.settings, s.service, s.open = &settings, service, true
@@ -37,32 +37,32 @@ func (s *Supervisor) Begin(settings Settings, service Service) {
 	}
 }
 
-// End stops all handlers, waits for them as long as their settings allow, and starts no more of them.
-func (s *Supervisor) End(reason Reason) {
-	s.Stop(reason)
+// StopAndWait stops all handlers, waits for them as long as their settings allow, and starts no more of them.
+func (s *Supervisor) StopAndWait(reason Reason) {
+	s.StopAll(reason)
 	s.running.Wait()
 	// Abandoned handlers continue without the cache: keep the last state of their objects for them.
-	for _, o := range s.all() {
-		o.keepLatest()
+	for _, o := range s.allTasks() {
+		o.keepLatestState()
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.service = nil // release the cache of the controller
 }
 
-// Stop stops all handlers without waiting for them, and starts no more of them.
-func (s *Supervisor) Stop(reason Reason) {
+// StopAll stops all handlers without waiting for them, and starts no more of them.
+func (s *Supervisor) StopAll(reason Reason) {
 	// Close first: passes that begin later must not start handlers.
 	s.mu.Lock()
 	s.open = false
 	s.mu.Unlock()
-	for _, o := range s.all() {
-		o.stop(reason)
+	for _, o := range s.allTasks() {
+		o.stopTasks(reason)
 	}
 }
 
-// all returns the tasks of all objects, deleted or not. It copies them, as callers take their locks.
-func (s *Supervisor) all() []*objectTasks {
+// allTasks returns the tasks of all objects, deleted or not. It copies them, as callers take their locks.
+func (s *Supervisor) allTasks() []*objectTasks {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	all := make([]*objectTasks, 0, len(s.byUID))
@@ -75,19 +75,19 @@ func (s *Supervisor) all() []*objectTasks {
 	return all
 }
 
-// Fire begins the tick of a timer if it is due. A worker calls it for a timer's request from the queue.
-func (s *Supervisor) Fire(uid types.UID, handler string) {
+// FireTimer begins the tick of a timer if it is due. A worker calls it for a timer's request from the queue.
+func (s *Supervisor) FireTimer(uid types.UID, handler string) {
 	s.mu.Lock()
 	o := s.byUID[uid]
 	s.mu.Unlock()
 	if o != nil {
-		o.fire(handler)
+		o.fireTimer(handler)
 	}
 }
 
-// Forget stops the handlers of a deleted object, and drops the object when they have ended. A new object may have
+// ForgetObject stops the handlers of a deleted object, and drops the object when they have ended. A new object may have
 // the same name, but not the same uid.
-func (s *Supervisor) Forget(uid types.UID) {
+func (s *Supervisor) ForgetObject(uid types.UID) {
 	s.mu.Lock()
 	o := s.byUID[uid]
 	delete(s.byUID, uid)
@@ -105,7 +105,7 @@ func (s *Supervisor) Forget(uid types.UID) {
 	o.mu.Lock()
 	o.forgotten = true
 	o.mu.Unlock()
-	o.stop(Deleted)
+	o.stopTasks(Deleted)
 	s.forgetIdle(o)
 }
 
@@ -134,9 +134,9 @@ func (s *Supervisor) forgetIdleLocked(o *objectTasks) {
 	}
 }
 
-// current returns the present settings and service. The service is nil while no controller of the resource
+// currentSettings returns the present settings and service. The service is nil while no controller of the resource
 // runs.
-func (s *Supervisor) current() (*Settings, Service) {
+func (s *Supervisor) currentSettings() (*Settings, Service) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.settings == nil {
@@ -148,8 +148,8 @@ func (s *Supervisor) current() (*Settings, Service) {
 	return s.settings, s.service
 }
 
-// lastService returns the last service, also after [Supervisor.Stop] while tasks still end; nil after
-// [Supervisor.End].
+// lastService returns the last service, also after [Supervisor.StopAll] while tasks still end; nil after
+// [Supervisor.StopAndWait].
 func (s *Supervisor) lastService() Service {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -47,8 +47,8 @@ func TestFailuresInTheBackground(t *testing.T) {
 			t.Run(name+kind, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					var w *world
-					w = newWorld(t, spawning(&w, b, tc.act, tell("done")))
-					w.attend()
+					w = newWorld(t, spawning(&w, b, tc.act, returnResult("done")))
+					w.runPass()
 					w.want(time.Minute, want...)
 				})
 			})
@@ -65,7 +65,7 @@ func TestBlockedInTheBackground(t *testing.T) {
 		h := spawning(&w, handlers.Background{Daemon: true}, undecodable, undecodable, succeed)
 		h.Policy.Retries = ptr.To(1)
 		w = newWorld(t, h)
-		w.attend()
+		w.runPass()
 		w.want(10*time.Minute, "0s call 0", "1m0s call 0", "2m0s call 0", "2m0s look")
 	})
 }
@@ -81,13 +81,13 @@ func TestWritesInTheBackground(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var w *world
 		w = newWorld(
-			t, spawning(&w, handlers.Background{Interval: time.Minute}, tell("first"), tell("second"), tell("third")),
+			t, spawning(&w, handlers.Background{Interval: time.Minute}, returnResult("first"), returnResult("second"), returnResult("third")),
 		)
 		w.refuse = []error{
 			errors.New("no connection"), errors.New("no connection"), nil,
 			fmt.Errorf("invalid: %w", patching.ErrRefused),
 		}
-		w.attend()
+		w.runPass()
 		w.want(30*time.Second, "0s call 0", "0s refused", "1s refused", "3s wrote map[h:first]")
 		w.want(time.Minute, "1m3s call 0", "1m3s refused")
 		if said := strings.Join(w.said, "\n"); strings.Count(said, "dropping them") != 1 {
@@ -101,9 +101,9 @@ func TestWritesInTheBackground(t *testing.T) {
 func TestWritesInTheBackgroundObeyRetryAfter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var w *world
-		w = newWorld(t, spawning(&w, handlers.Background{Interval: time.Hour}, tell("first")))
+		w = newWorld(t, spawning(&w, handlers.Background{Interval: time.Hour}, returnResult("first")))
 		w.refuse = []error{fmt.Errorf("patching: %w", apierrors.NewTooManyRequests("busy", 40))}
-		w.attend()
+		w.runPass()
 		w.want(time.Minute, "0s call 0", "0s refused", "40s wrote map[h:first]")
 	})
 }
@@ -114,7 +114,7 @@ func TestFlushInTheBackground(t *testing.T) {
 		w = newWorld(t, spawning(&w, handlers.Background{Daemon: true},
 			func(ctx context.Context, call *handlers.Invocation) error {
 				for n := range 2 {
-					_ = call.Writes.Remember(func(body map[string]any) error { body["status"] = n; return nil })
+					_ = call.Writes.AddTransform(func(body map[string]any) error { body["status"] = n; return nil })
 					if err := call.Writes.Flush(ctx); err != nil {
 						return err
 					}
@@ -123,9 +123,9 @@ func TestFlushInTheBackground(t *testing.T) {
 				}
 				return nil
 			}))
-		w.attend()
+		w.runPass()
 		w.want(time.Minute, "0s call 0", "0s wrote 0", "0s sees 0", "1s wrote 1", "1s sees 1", "2s look")
-		if w.attend() {
+		if w.runPass() {
 			t.Error("a daemon that has returned must not hold the object")
 		}
 		w.want(time.Minute)
@@ -161,7 +161,7 @@ func TestGrids(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var w *world
 				w = newWorld(t, spawning(&w, tc.background, tc.act))
-				w.attend()
+				w.runPass()
 				w.want(29*time.Second, tc.want...)
 			})
 		})
@@ -172,7 +172,7 @@ func TestJitter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var w *world
 		w = newWorld(t, spawning(&w, handlers.Background{Interval: 10 * time.Second, Jitter: 0.5}, succeed))
-		w.attend()
+		w.runPass()
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		w.mu.Lock()

@@ -27,11 +27,11 @@ type objectTasks struct {
 	uid        types.UID
 
 	mu      sync.Mutex
-	list    []*task          // tasks that have not ended, including abandoned ones
-	done    []string         // ids of handlers that have ended by themselves
-	reset   time.Time        // time of the last change of the essence
-	digest  uint64           // of the essence; zero if it is unknown
-	written *jsontext.Object // answer to our last write, or last state of a former cache; nil if the cache is newer
+	list    []*task              // tasks that have not ended, including abandoned ones
+	done    []string             // ids of handlers that have ended by themselves
+	reset   time.Time            // time of the last change of the essence
+	digest  uint64               // of the essence; zero if it is unknown
+	written *jsontext.LazyObject // answer to our last write, or last state of a former cache; nil if the cache is newer
 
 	forgotten bool // the object is deleted
 	awaited   bool // deletion handlers wait for the tasks
@@ -57,33 +57,33 @@ type task struct {
 	stopping  chan struct{} // closed when the function must stop
 	cancel    context.CancelCauseFunc
 	settle    func() bool // unsubscribes from the end of the permission to write
-	released  bool        // [Supervisor.End] does not wait for the task any more: it has ended, or was abandoned
+	released  bool        // [Supervisor.StopAndWait] does not wait for the task any more: it has ended, or was abandoned
 	cancelDue bool        // the cancellation backoff is over
 	lingers   bool        // it did not stop within the instant exit time
 	overdue   bool        // deletion handlers do not wait for it any more
 }
 
-// id returns the id of the handler.
-func (t *task) id() string { return t.handler.Description.ID }
+// handlerID returns the id of the handler.
+func (t *task) handlerID() string { return t.handler.Description.ID }
 
-// background returns the handler's options as a daemon or timer.
-func (t *task) background() *handlers.Background { return t.handler.Description.Background }
+// backgroundOptions returns the handler's options as a daemon or timer.
+func (t *task) backgroundOptions() *handlers.Background { return t.handler.Description.Background }
 
-// settings returns the present settings: a later controller may have replaced those of the start.
-func (t *task) settings() *Settings {
-	settings, _ := t.object.supervisor.current()
+// presentSettings returns the present settings: a later controller may have replaced those of the start.
+func (t *task) presentSettings() *Settings {
+	settings, _ := t.object.supervisor.currentSettings()
 	return settings
 }
 
-// log returns a logger that names the object and the handler.
-func (t *task) log() logr.Logger {
-	return logging.OfObject(t.settings().Log, t.object.key, t.object.uid).WithValues("handler", t.id())
+// taskLogger returns a logger that names the object and the handler.
+func (t *task) taskLogger() logr.Logger {
+	return logging.OfObject(t.presentSettings().Log, t.object.key, t.object.uid).WithValues("handler", t.handlerID())
 }
 
-// task returns the task of a handler; nil if there is no such task. The caller holds the lock.
-func (o *objectTasks) task(id string) *task {
+// findTask returns the task of a handler; nil if there is no such task. The caller holds the lock.
+func (o *objectTasks) findTask(id string) *task {
 	for _, t := range o.list {
-		if t.id() == id {
+		if t.handlerID() == id {
 			return t
 		}
 	}
@@ -100,45 +100,45 @@ func (o *objectTasks) isDoneUnlocked(id string) bool {
 	return o.isDone(id)
 }
 
-// start makes and starts a new task. The caller holds the lock.
-func (o *objectTasks) start(h *adapters.Handler) {
+// startTask makes and starts a new task. The caller holds the lock.
+func (o *objectTasks) startTask(h *adapters.Handler) {
 	t := &task{object: o, handler: h}
 	o.list = append(o.list, t)
 	if h.Description.Background.Daemon {
-		t.launch()
+		t.startDaemon()
 		return
 	}
 	// A timer starts as a request in the queue. The initial delay does not count into its timeout.
 	now := time.Now()
 	t.due = now.Add(t.initialDelay())
 	t.started = t.due
-	t.enqueue(now)
+	t.enqueueTick(now)
 }
 
 // initialDelay computes the initial delay for the object. It is zero if the user's function fails.
 func (t *task) initialDelay() time.Duration {
-	if t.background().InitialDelay == nil {
+	if t.backgroundOptions().InitialDelay == nil {
 		return 0
 	}
-	body, err := t.object.latest().Value()
+	body, err := t.object.latestState().Value()
 	var delay time.Duration
 	if err == nil {
-		delay, err = t.background().InitialDelay(body)
+		delay, err = t.backgroundOptions().InitialDelay(body)
 	}
 	if err != nil {
-		t.log().Error(err, "Initial delay of a handler failed; starting it without a delay", panics.Stack(err)...)
+		t.taskLogger().Error(err, "Initial delay of a handler failed; starting it without a delay", panics.StackFields(err)...)
 		return 0
 	}
 	return max(delay, 0)
 }
 
-// stop stops all tasks of the object.
-func (o *objectTasks) stop(reason Reason) {
+// stopTasks stops all tasks of the object.
+func (o *objectTasks) stopTasks(reason Reason) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	// Stopping a task removes it from the list: iterate over a copy.
 	for _, t := range append([]*task{}, o.list...) {
-		t.stop(reason)
+		t.requestStop(reason)
 	}
 }
 
@@ -149,16 +149,16 @@ func (o *objectTasks) anyRunning() bool {
 	return slices.ContainsFunc(o.list, func(t *task) bool { return !t.released && isHolder(t.handler) })
 }
 
-// latest returns the newest known state of the object: the cached one, or the answer to our last write. The caller
+// latestState returns the newest known state of the object: the cached one, or the answer to our last write. The caller
 // holds the lock.
-func (o *objectTasks) latest() *jsontext.Object {
-	var cached *jsontext.Object
+func (o *objectTasks) latestState() *jsontext.LazyObject {
+	var cached *jsontext.LazyObject
 	if service := o.supervisor.lastService(); service != nil {
 		cached = service.Newest(o.key, o.uid)
 	}
 	switch {
 	// The cache has caught up with our write: it is authoritative again.
-	case o.written == nil || cached != nil && !older(cached, o.written):
+	case o.written == nil || cached != nil && !isOlder(cached, o.written):
 		o.written = nil
 		return cached
 	default:
@@ -166,34 +166,38 @@ func (o *objectTasks) latest() *jsontext.Object {
 	}
 }
 
-// keepLatest stores the newest known state of the object for abandoned handlers, which continue without the cache.
-func (o *objectTasks) keepLatest() {
+// keepLatestState stores the newest known state of the object for abandoned handlers, which continue without the cache.
+func (o *objectTasks) keepLatestState() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if len(o.list) > 0 {
-		o.written = o.latest()
+		o.written = o.latestState()
 	}
 }
 
 // noteWritten stores the answer to our own write if it is newer than the stored one. The caller holds the lock.
 func (o *objectTasks) noteWritten(body map[string]any) {
-	if written := jsontext.Of(body); o.written == nil || older(o.written, written) {
+	if written := jsontext.NewFromValue(body); o.written == nil || isOlder(o.written, written) {
 		o.written = written
 	}
 }
 
-// older reports whether a is older than b, by their resource versions.
-func older(a, b *jsontext.Object) bool { return patching.Newer(versionOf(b), versionOf(a)) }
+// isOlder reports whether a is older than b, by their resource versions.
+func isOlder(a, b *jsontext.LazyObject) bool {
+	return patching.IsNewerVersion(versionOf(b), versionOf(a))
+}
 
 // versionOf returns the resource version of the object; empty without one.
-func versionOf(object *jsontext.Object) string { return object.String("metadata", "resourceVersion") }
+func versionOf(object *jsontext.LazyObject) string {
+	return object.StringAt("metadata", "resourceVersion")
+}
 
-// end removes the task. Its handler is done, unless it was stopped: then it can start again. The caller holds
+// finishTask removes the task. Its handler is done, unless it was stopped: then it can start again. The caller holds
 // the lock.
-func (t *task) end() {
+func (t *task) finishTask() {
 	t.object.list = slices.DeleteFunc(t.object.list, func(other *task) bool { return other == t })
 	if t.reason == 0 {
-		t.object.done = append(t.object.done, t.id())
+		t.object.done = append(t.object.done, t.handlerID())
 	}
 	t.requestReconcile()
 	if t.object.forgotten {
@@ -204,7 +208,7 @@ func (t *task) end() {
 // requestReconcile requests a pass over the object. The pass may be waiting for the end of the task, to remove the
 // finalizer or to start the handler again.
 func (t *task) requestReconcile() {
-	settings, service := t.object.supervisor.current()
+	settings, service := t.object.supervisor.currentSettings()
 	// In Kopf, the finalizer stays until the next event of the object.
 	if t.reason == 0 && settings.LeaveFinalizers {
 		return
@@ -216,5 +220,5 @@ func (t *task) requestReconcile() {
 
 // withLogger returns a context with a logger that names the object.
 func (t *task) withLogger(ctx context.Context) context.Context {
-	return logf.IntoContext(ctx, logging.OfObject(t.settings().Log, t.object.key, t.object.uid))
+	return logf.IntoContext(ctx, logging.OfObject(t.presentSettings().Log, t.object.key, t.object.uid))
 }

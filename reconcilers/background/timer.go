@@ -8,42 +8,42 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// fire begins a tick if it is due. Requests in the queue cannot be removed or postponed, so obsolete ones are
+// fireTimer begins a tick if it is due. Requests in the queue cannot be removed or postponed, so obsolete ones are
 // ignored, and early ones are renewed.
-func (o *objectTasks) fire(id string) {
+func (o *objectTasks) fireTimer(id string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	t := o.task(id)
+	t := o.findTask(id)
 	now := time.Now()
 	switch {
 	case t == nil || t.due.IsZero(): // the task has ended, or is running a tick already
 		return
-	case t.next().After(now):
-		t.enqueue(now)
+	case t.nextTick().After(now):
+		t.enqueueTick(now)
 		return
 	}
 	t.due = time.Time{} // ignore further requests for this tick
-	t.object.supervisor.Ticks.Go(t.tick)
+	t.object.supervisor.Ticks.Go(t.runTick)
 }
 
-// next returns the time of the next tick, which is not before the end of the idle time. The caller holds the lock.
-func (t *task) next() time.Time {
-	if rested := t.object.reset.Add(t.background().Idle); rested.After(t.due) {
+// nextTick returns the time of the next tick, which is not before the end of the idle time. The caller holds the lock.
+func (t *task) nextTick() time.Time {
+	if rested := t.object.reset.Add(t.backgroundOptions().Idle); rested.After(t.due) {
 		return rested
 	}
 	return t.due
 }
 
-// enqueue requests the next tick. Without a controller, it does nothing, as the task is about to stop. The caller
+// enqueueTick requests the next tick. Without a controller, it does nothing, as the task is about to stop. The caller
 // holds the lock.
-func (t *task) enqueue(now time.Time) {
-	if _, service := t.object.supervisor.current(); service != nil {
-		service.Enqueue(t.object.key, t.id(), max(0, t.next().Sub(now)))
+func (t *task) enqueueTick(now time.Time) {
+	if _, service := t.object.supervisor.currentSettings(); service != nil {
+		service.Enqueue(t.object.key, t.handlerID(), max(0, t.nextTick().Sub(now)))
 	}
 }
 
-// tick calls the function once and schedules the next tick. It runs on a goroutine of the Ticks limit.
-func (t *task) tick() {
+// runTick calls the function once and schedules the next tick. It runs on a goroutine of the Ticks limit.
+func (t *task) runTick() {
 	t.object.mu.Lock()
 	ctx, begun := t.beginRun()
 	t.object.mu.Unlock()
@@ -51,20 +51,20 @@ func (t *task) tick() {
 		return // the task has been stopped
 	}
 	called := time.Now()
-	o := t.attempt(ctx)
+	o := t.callFunction(ctx)
 	t.object.mu.Lock()
 	defer t.object.mu.Unlock()
 	t.endRun()
 	if t.reason != 0 {
-		t.end()
+		t.finishTask()
 		return
 	}
-	t.schedule(o, called, time.Now())
+	t.scheduleTick(o, called, time.Now())
 }
 
-// schedule decides when the next tick is due, or ends the task. The caller holds the lock.
-func (t *task) schedule(o execution.Outcome, called, now time.Time) {
-	b := t.background()
+// scheduleTick decides when the next tick is due, or ends the task. The caller holds the lock.
+func (t *task) scheduleTick(o execution.Outcome, called, now time.Time) {
+	b := t.backgroundOptions()
 	switch {
 	case !o.Final:
 		// A failed attempt is retried after its delay, which replaces the interval.
@@ -75,19 +75,19 @@ func (t *task) schedule(o execution.Outcome, called, now time.Time) {
 		t.due = now.Add(delayOf(o))
 	case o.Err != nil, b.Interval <= 0 && b.Idle <= 0:
 		// A timer ends after a permanent error. Kopf continues by the schedule. A timer without an interval ticks once.
-		t.end()
+		t.finishTask()
 		return
 	case b.Interval <= 0:
 		t.awaitChange(called, now)
 		return
 	default:
-		t.startAnew(now.Add(pause(b, called, now)))
+		t.resetRun(now.Add(delayToTick(b, called, now)))
 	}
-	t.enqueue(now)
+	t.enqueueTick(now)
 }
 
-// startAnew begins a new run with the next tick, without the former retries.
-func (t *task) startAnew(due time.Time) {
+// resetRun begins a new run with the next tick, without the former retries.
+func (t *task) resetRun(due time.Time) {
 	t.due, t.started, t.retries, t.trace = due, due, 0, ""
 }
 
@@ -106,16 +106,16 @@ func (t *task) wakeIdle() {
 	if t.ended.IsZero() {
 		return // the timer is not waiting for a change
 	}
-	idle := t.background().Idle
+	idle := t.backgroundOptions().Idle
 	since := max(0, t.object.reset.Sub(t.ended))
-	t.startAnew(t.ended.Add(since + (idle-since%idle)%idle))
+	t.resetRun(t.ended.Add(since + (idle-since%idle)%idle))
 	t.ended = time.Time{}
-	t.enqueue(time.Now())
+	t.enqueueTick(time.Now())
 }
 
-// pause returns the time until the next tick of a timer with an interval. Sharp ticks are on a grid from the
+// delayToTick returns the time until the next tick of a timer with an interval. Sharp ticks are on a grid from the
 // start of the last tick. The jitter spreads the ticks of many objects.
-func pause(b *handlers.Background, called, now time.Time) time.Duration {
+func delayToTick(b *handlers.Background, called, now time.Time) time.Duration {
 	interval := b.Interval
 	if b.Sharp {
 		interval -= now.Sub(called) % b.Interval

@@ -33,9 +33,9 @@ func TestJournalOfBackground(t *testing.T) {
 			"a matching timer and its retries are recorded",
 			[]handlers.Func{func(context.Context, *handlers.Invocation) error {
 				return errors.New("boo")
-			}, tell("fine")},
+			}, returnResult("fine")},
 			func(w *world) {
-				w.attend()
+				w.runPass()
 				time.Sleep(10 * time.Second)
 			},
 			[]string{
@@ -46,10 +46,10 @@ func TestJournalOfBackground(t *testing.T) {
 		"Unmatched": {
 			"a timer that stops matching is recorded with its filter", []handlers.Func{succeed},
 			func(w *world) {
-				w.attend()
+				w.runPass()
 				time.Sleep(time.Second)
 				fits = false
-				w.attend()
+				w.runPass()
 			},
 			[]string{
 				"look background; h", "call h for timer, attempt 1: succeeded",
@@ -57,10 +57,10 @@ func TestJournalOfBackground(t *testing.T) {
 			},
 		},
 		"Refused": {
-			"a refused write and its retry are recorded", []handlers.Func{tell("fine")},
+			"a refused write and its retry are recorded", []handlers.Func{returnResult("fine")},
 			func(w *world) {
 				w.refuse = []error{errors.New("not now")}
-				w.attend()
+				w.runPass()
 				time.Sleep(10 * time.Second)
 			},
 			[]string{
@@ -73,7 +73,7 @@ func TestJournalOfBackground(t *testing.T) {
 			func(w *world) {
 				metadata, _ := w.body["metadata"].(map[string]any)
 				metadata["deletionTimestamp"] = "2000-01-01T00:00:00Z"
-				_, _, _ = w.Supervise(w.t.Context(), &cause.Cause{Object: jsontext.Of(w.body), Deleting: true})
+				_, _, _ = w.Supervise(w.t.Context(), &cause.Cause{Object: jsontext.NewFromValue(w.body), Deleting: true})
 			}, nil,
 		},
 	} {
@@ -87,7 +87,7 @@ func TestJournalOfBackground(t *testing.T) {
 				w = newWorldWith(t, background.Settings{Kind: kind.Kind{Journal: told.Kind}}, h)
 				tc.play(w)
 				synctest.Wait()
-				if d := cmp.Diff(tc.want, told.Lines("ns", "a")); d != "" {
+				if d := cmp.Diff(tc.want, told.EntryLines("ns", "a")); d != "" {
 					t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
 				}
 			})

@@ -12,7 +12,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 )
 
-func TestUnreachableFieldsAreTold(t *testing.T) {
+func TestUnreachableFieldsAreListed(t *testing.T) {
 	lens := newLens(
 		diff.Path{"spec", "a", "b"}, diff.Path{"status", "l", "0"}, diff.Path{"spec", "a", "b"},
 		diff.Path{"status", "null", "x"}, diff.Path{"status", "absent", "x"}, diff.Path{"status", "l"},
@@ -20,7 +20,7 @@ func TestUnreachableFieldsAreTold(t *testing.T) {
 	)
 	body := object{"spec": object{"a": int64(1)}, "status": object{"l": []any{int64(1)}, "null": nil}}
 	want := []diff.Path{{"spec", "a", "b"}, {"status", "l", "0"}, {"spec", "a", "c"}}
-	if d := cmp.Diff(want, lens.Unreachable(body)); d != "" {
+	if d := cmp.Diff(want, lens.UnreachableFields(body)); d != "" {
 		t.Errorf("want fields within a scalar or a list, each once, and not fields that are absent: -want, +got:\n%s",
 			d)
 	}
@@ -58,7 +58,7 @@ func TestLimitIsIncluded(t *testing.T) {
 	}
 	for limit, want := range map[int]bool{0: false, len(text): false, len(text) - 1: true} {
 		r := cause.Redaction{Limit: limit}
-		if got, err := r.Exceeded(essence); got != want || err != nil {
+		if got, err := r.ExceedsLimit(essence); got != want || err != nil {
 			t.Errorf("%d bytes with a limit of %d (0 is none): got %v with error %v", len(text), limit, got, err)
 		}
 	}
@@ -67,21 +67,21 @@ func TestLimitIsIncluded(t *testing.T) {
 // TestBareLeavesTheEssenceAlone shows that Bare copies the essence, which other comparisons share.
 func TestBareLeavesTheEssenceAlone(t *testing.T) {
 	_, stored := forms(t, whole, diffbase.Essence{"spec": object{"a": "x", "b": "y"}})
-	old, _ := whole.Recall(body, stored[0], diffbase.Essence{"spec": object{"a": "x", "b": "z"}})
+	old, _ := whole.RestoreEssence(body, stored[0], diffbase.Essence{"spec": object{"a": "x", "b": "z"}})
 	spec, _ := old["spec"].(object)
 	hidden := spec["b"]
-	if d := cmp.Diff(diffbase.Essence{"spec": object{"a": "x"}}, cause.Bare(old)); d != "" || hidden == nil {
+	if d := cmp.Diff(diffbase.Essence{"spec": object{"a": "x"}}, cause.WithoutHidden(old)); d != "" || hidden == nil {
 		t.Errorf("-want, +got:\n%s", d)
 	}
 	if spec["b"] != hidden {
 		t.Errorf("Bare must not remove the hidden value from its argument: %v", old)
 	}
-	again, _ := whole.Recall(body, stored[0], old)
+	again, _ := whole.RestoreEssence(body, stored[0], old)
 	if inner, _ := again["spec"].(object); inner["b"] != hidden || inner["a"] != "x" {
 		t.Errorf("a value that is hidden on both sides must be equal: got %v", again)
 	}
 	_, others := forms(t, whole, diffbase.Essence{"spec": object{"a": "x", "b": "other"}})
-	different, _ := whole.Recall(body, others[0], old)
+	different, _ := whole.RestoreEssence(body, others[0], old)
 	if inner, _ := different["spec"].(object); inner["b"] == hidden || inner["b"] == nil {
 		t.Errorf("values that are hidden with different digests must differ: got %v", different)
 	}

@@ -51,7 +51,7 @@ type Cause struct {
 	// the present essence differs from it.
 	Handled, Changed bool
 	// Object is the raw object, which may not be decoded yet; see Body.
-	Object *jsontext.Object
+	Object *jsontext.LazyObject
 	// Old is the last-handled essence; nil if the object was never handled.
 	Old diffbase.Essence
 	// New is the essence of Body.
@@ -68,7 +68,7 @@ type Observation struct {
 	// Body is the raw object; if Gone is true, its last known state.
 	Body map[string]any
 	// Object is Body together with its text; nil if only Body is known.
-	Object *jsontext.Object
+	Object *jsontext.LazyObject
 	// Gone is true if the object does not exist any more.
 	Gone bool
 	// Finalizer is the name of our own finalizer.
@@ -97,8 +97,8 @@ type Lens struct {
 	Hide func(body map[string]any) map[string]any
 }
 
-// Handled reports whether handlers are called for the reason.
-func (r Reason) Handled() bool {
+// HasHandlers reports whether handlers are called for the reason.
+func (r Reason) HasHandlers() bool {
 	return r == Create || r == Update || r == Delete || r == Resume
 }
 
@@ -106,7 +106,7 @@ func (r Reason) Handled() bool {
 // because a new object is not resumed.
 func Detect(o Observation) *Cause {
 	c := &Cause{
-		Object: cmp.Or(o.Object, jsontext.Of(o.Body)), Old: o.Old, New: o.New, Veiled: o.Veiled, Initial: o.Initial,
+		Object: cmp.Or(o.Object, jsontext.NewFromValue(o.Body)), Old: o.Old, New: o.New, Veiled: o.Veiled, Initial: o.Initial,
 		Gone: o.Gone, Deleting: isDeleting(o.Body), Held: hasFinalizer(o.Body, o.Finalizer), Handled: o.Old != nil,
 	}
 	// Usually nothing has changed: one pointer comparison replaces the diff of two equal essences.
@@ -114,12 +114,12 @@ func Detect(o Observation) *Cause {
 		c.Diff = diff.Compute(asValue(o.Old), asValue(o.New))
 	}
 	if len(o.Veiled) > 0 {
-		c.Diff = Veil(c.Diff, nil, o.Veiled)
+		c.Diff = VeilDiff(c.Diff, nil, o.Veiled)
 	}
 	c.Changed = len(c.Diff) > 0
 	// This depends on Gone, Deleting and Handled, which are set above.
-	c.Initial = o.Initial && !c.Created()
-	c.Reason = c.reason()
+	c.Initial = o.Initial && !c.IsCreated()
+	c.Reason = c.firstReason()
 	return c
 }
 
@@ -133,39 +133,41 @@ func (c *Cause) Body() map[string]any {
 	return body
 }
 
-// reason returns the first reason that applies.
-func (c *Cause) reason() Reason {
+// firstReason returns the first reason that applies.
+func (c *Cause) firstReason() Reason {
 	switch {
 	// The order matters: the conditions overlap, and deletions hide all other reasons.
 	case c.Gone:
 		return Gone
-	case c.Deleted():
+	case c.IsDeleted():
 		return Delete
 	case c.Deleting:
 		return Free
-	case c.Created():
+	case c.IsCreated():
 		return Create
-	case c.Updated():
+	case c.IsUpdated():
 		return Update
-	case c.Resumed(false):
+	case c.IsResumed(false):
 		return Resume
 	default:
 		return Noop
 	}
 }
 
-// Created reports whether the object was never handled completely.
-func (c *Cause) Created() bool { return !c.Gone && !c.Deleting && !c.Handled }
+// IsCreated reports whether the object was never handled completely.
+func (c *Cause) IsCreated() bool { return !c.Gone && !c.Deleting && !c.Handled }
 
-// Updated reports whether the object differs from its last-handled state.
-func (c *Cause) Updated() bool { return !c.Gone && !c.Deleting && c.Handled && c.Changed }
+// IsUpdated reports whether the object differs from its last-handled state.
+func (c *Cause) IsUpdated() bool { return !c.Gone && !c.Deleting && c.Handled && c.Changed }
 
-// Deleted reports whether the object is being deleted and our finalizer holds it.
-func (c *Cause) Deleted() bool { return !c.Gone && c.Deleting && c.Held }
+// IsDeleted reports whether the object is being deleted and our finalizer holds it.
+func (c *Cause) IsDeleted() bool { return !c.Gone && c.Deleting && c.Held }
 
-// Resumed reports whether this process handles an object of the first listing for the first time, also if it has
+// IsResumed reports whether this process handles an object of the first listing for the first time, also if it has
 // changed meanwhile. An object that is being deleted counts only if evenIfDeleted is true.
-func (c *Cause) Resumed(evenIfDeleted bool) bool { return c.Initial && (evenIfDeleted || !c.Deleting) }
+func (c *Cause) IsResumed(evenIfDeleted bool) bool {
+	return c.Initial && (evenIfDeleted || !c.Deleting)
+}
 
 // asValue converts an essence for the diff. A nil map in an interface would be an empty object, so nil stays nil.
 func asValue(e diffbase.Essence) any {
@@ -177,13 +179,13 @@ func asValue(e diffbase.Essence) any {
 
 // isDeleting reports whether the object has a deletion timestamp.
 func isDeleting(body map[string]any) bool {
-	v, _ := diff.Resolve(body, diff.Path{"metadata", "deletionTimestamp"})
+	v, _ := diff.ResolvePath(body, diff.Path{"metadata", "deletionTimestamp"})
 	return v != nil
 }
 
 // hasFinalizer reports whether the object has the finalizer.
 func hasFinalizer(body map[string]any, name string) bool {
-	v, _ := diff.Resolve(body, diff.Path{"metadata", "finalizers"})
+	v, _ := diff.ResolvePath(body, diff.Path{"metadata", "finalizers"})
 	list, _ := v.([]any)
 	for _, item := range list {
 		if item == name {
@@ -199,17 +201,17 @@ func (l *Lens) New(body map[string]any) (diffbase.Essence, error) {
 	if l.Hide != nil {
 		body = l.Hide(body)
 	}
-	essence, err := l.Diffbase.Build(body, l.reachable(body))
+	essence, err := l.Diffbase.Build(body, l.reachableFields(body))
 	if err != nil {
 		return nil, fmt.Errorf("building the essence: %w", err)
 	}
-	return l.cleared(essence)
+	return l.withoutProgress(essence)
 }
 
-// reachable returns the extra fields whose path leads through mappings only. Storages return errors for other
+// reachableFields returns the extra fields whose path leads through mappings only. Storages return errors for other
 // fields.
-func (l *Lens) reachable(body map[string]any) []diff.Path {
-	blocked := func(field diff.Path) bool { _, found := obstacle(body, field); return found }
+func (l *Lens) reachableFields(body map[string]any) []diff.Path {
+	blocked := func(field diff.Path) bool { _, found := findObstacle(body, field); return found }
 	// Usually all are reachable: avoid the copy.
 	if !slices.ContainsFunc(l.Extra, blocked) {
 		return l.Extra
@@ -217,11 +219,11 @@ func (l *Lens) reachable(body map[string]any) []diff.Path {
 	return slices.DeleteFunc(slices.Clone(l.Extra), blocked)
 }
 
-// Unreachable returns the extra fields whose path leads through a list or a scalar, each once. A field below a
+// UnreachableFields returns the extra fields whose path leads through a list or a scalar, each once. A field below a
 // null counts as absent, not as unreachable.
-func (l *Lens) Unreachable(body map[string]any) (fields []diff.Path) {
+func (l *Lens) UnreachableFields(body map[string]any) (fields []diff.Path) {
 	for _, field := range l.Extra {
-		value, found := obstacle(body, field)
+		value, found := findObstacle(body, field)
 		known := func(other diff.Path) bool { return slices.Equal(other, field) }
 		if found && value != nil && !slices.ContainsFunc(fields, known) {
 			fields = append(fields, field)
@@ -230,8 +232,8 @@ func (l *Lens) Unreachable(body map[string]any) (fields []diff.Path) {
 	return fields
 }
 
-// obstacle returns the first value on the path to a field that is not a mapping, and whether there is one.
-func obstacle(body map[string]any, field diff.Path) (value any, found bool) {
+// findObstacle returns the first value on the path to a field that is not a mapping, and whether there is one.
+func findObstacle(body map[string]any, field diff.Path) (value any, found bool) {
 	// The field itself need not exist: an absent one is reachable.
 	value = body
 	for _, key := range field {
@@ -246,9 +248,9 @@ func obstacle(body map[string]any, field diff.Path) (value any, found bool) {
 	return nil, false
 }
 
-// Read converts the result of a storage's Fetch into the form in which essences are compared. It returns
+// ComparableEssence converts the result of a storage's Fetch into the form in which essences are compared. It returns
 // nil if the object was never handled.
-func (l *Lens) Read(essence diffbase.Essence, err error) (diffbase.Essence, error) {
+func (l *Lens) ComparableEssence(essence diffbase.Essence, err error) (diffbase.Essence, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the last-handled configuration: %w", err)
 	}
@@ -259,7 +261,7 @@ func (l *Lens) Read(essence diffbase.Essence, err error) (diffbase.Essence, erro
 	if l.Hide != nil {
 		essence = l.Hide(essence)
 	}
-	return l.cleared(essence)
+	return l.withoutProgress(essence)
 }
 
 // Last reads the last-handled essence from the storage. Usually it equals the present essence. A storage that can
@@ -269,7 +271,7 @@ func (l *Lens) Last(body map[string]any, present diffbase.Essence) (diffbase.Ess
 	if err == nil && isSame(essence, present) {
 		return present, nil
 	}
-	return l.Read(essence, err)
+	return l.ComparableEssence(essence, err)
 }
 
 // isSame reports whether both are the same mapping in memory. It does not compare their contents.
@@ -277,8 +279,8 @@ func isSame(a, b diffbase.Essence) bool {
 	return a != nil && reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer()
 }
 
-// cleared returns the essence without progress records. A panic of the user's storage becomes an error.
-func (l *Lens) cleared(essence diffbase.Essence) (cleared diffbase.Essence, err error) {
+// withoutProgress returns the essence without progress records. A panic of the user's storage becomes an error.
+func (l *Lens) withoutProgress(essence diffbase.Essence) (cleared diffbase.Essence, err error) {
 	err = panics.Contain(func() error { cleared = l.Progress.Clear(essence); return nil })
 	if err != nil {
 		return nil, fmt.Errorf("clearing the essence of progress: %w", err)
@@ -289,48 +291,48 @@ func (l *Lens) cleared(essence diffbase.Essence) (cleared diffbase.Essence, err 
 // hashSeed is random in each process, so that users cannot construct two essences with the same hash.
 var hashSeed = maphash.MakeSeed()
 
-// Hash identifies an essence within this process, and is never zero. Equal essences have equal hashes. It does
+// HashEssence identifies an essence within this process, and is never zero. Equal essences have equal hashes. It does
 // not allocate, because it runs for every event. Hashes are never stored.
-func Hash(essence diffbase.Essence) uint64 { return hashOf(essence) | 1 }
+func HashEssence(essence diffbase.Essence) uint64 { return hashValue(essence) | 1 }
 
-// hashOf hashes a JSON value. Each type has a prefix of its own, so that values of different types differ.
-func hashOf(value any) uint64 {
+// hashValue hashes a JSON value. Each type has a prefix of its own, so that values of different types differ.
+func hashValue(value any) uint64 {
 	switch value := value.(type) {
 	case string:
-		return mixed(1, maphash.String(hashSeed, value))
+		return mixHashes(1, maphash.String(hashSeed, value))
 	case bool:
-		return mixed(2, maphash.Comparable(hashSeed, value))
+		return mixHashes(2, maphash.Comparable(hashSeed, value))
 	case int64:
-		return mixed(3, maphash.Comparable(hashSeed, value))
+		return mixHashes(3, maphash.Comparable(hashSeed, value))
 	case float64:
 		// A whole number hashes like the integer: JSON decoders may return either.
 		if value >= math.MinInt64 && value < -math.MinInt64 && math.Trunc(value) == value {
-			return mixed(3, maphash.Comparable(hashSeed, int64(value)))
+			return mixHashes(3, maphash.Comparable(hashSeed, int64(value)))
 		}
-		return mixed(4, maphash.Comparable(hashSeed, value))
+		return mixHashes(4, maphash.Comparable(hashSeed, value))
 	case []any:
 		sum := uint64(5)
 		for _, item := range value {
-			sum = mixed(sum, hashOf(item))
+			sum = mixHashes(sum, hashValue(item))
 		}
 		return sum
 	case map[string]any:
 		sum := uint64(0) // the order of the keys has no meaning
 		for key, inner := range value {
 			if inner != nil { // a null means the same as an absent value
-				sum += mixed(maphash.String(hashSeed, key), hashOf(inner))
+				sum += mixHashes(maphash.String(hashSeed, key), hashValue(inner))
 			}
 		}
-		return mixed(6, sum)
+		return mixHashes(6, sum)
 	case Hidden:
-		return mixed(7, maphash.String(hashSeed, value.digest))
+		return mixHashes(7, maphash.String(hashSeed, value.digest))
 	default:
 		return 8
 	}
 }
 
-// mixed combines two hashes; the order matters.
-func mixed(a, b uint64) uint64 {
+// mixHashes combines two hashes; the order matters.
+func mixHashes(a, b uint64) uint64 {
 	sum := (a ^ b>>29) * 0x9e3779b97f4a7c15
 	sum ^= sum>>32 ^ b
 	return sum * 0xbf58476d1ce4e5b9

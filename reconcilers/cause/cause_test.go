@@ -51,7 +51,7 @@ func TestReasonHandled(t *testing.T) {
 	handled := map[cause.Reason]bool{cause.Create: true, cause.Update: true, cause.Delete: true, cause.Resume: true,
 		cause.Noop: false, cause.Free: false, cause.Gone: false, "": false}
 	for reason, want := range handled {
-		if got := reason.Handled(); got != want {
+		if got := reason.HasHandlers(); got != want {
 			t.Errorf("%q: got %v, want %v", reason, got, want)
 		}
 	}
@@ -76,17 +76,17 @@ func TestReasonsAgreeWithFacts(t *testing.T) {
 		}
 		c := cause.Detect(o)
 		if c.Deleting != is(0) || c.Held != is(1) || c.Gone != is(2) || c.Handled != is(4) ||
-			c.Changed != (!is(4) || is(5)) || c.Initial != (is(3) && !c.Created()) {
+			c.Changed != (!is(4) || is(5)) || c.Initial != (is(3) && !c.IsCreated()) {
 			t.Errorf("facts %06b: got %+v", facts, c)
 		}
-		got := []bool{c.Created(), c.Updated(), c.Deleted()}
+		got := []bool{c.IsCreated(), c.IsUpdated(), c.IsDeleted()}
 		for i, reason := range []cause.Reason{cause.Create, cause.Update, cause.Delete} {
 			if got[i] != (c.Reason == reason) {
 				t.Errorf("facts %06b: the reason is %s, but the fact of %s is %v", facts, c.Reason, reason, got[i])
 			}
 		}
-		if c.Reason == cause.Resume && !c.Resumed(false) || c.Resumed(false) && !c.Resumed(true) {
-			t.Errorf("facts %06b: reason %s, resumed %v", facts, c.Reason, c.Resumed(false))
+		if c.Reason == cause.Resume && !c.IsResumed(false) || c.IsResumed(false) && !c.IsResumed(true) {
+			t.Errorf("facts %06b: reason %s, resumed %v", facts, c.Reason, c.IsResumed(false))
 		}
 	}
 }

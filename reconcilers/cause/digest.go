@@ -33,24 +33,26 @@ type digests struct {
 	keys [][]byte // the first one makes digests, all of them recognize digests
 }
 
-// of returns the digest of the value at the path, by the newest key.
-func (d digests) of(at diff.Path, value any) (string, error) { return d.by(d.keys[0], at, value) }
+// makeDigest returns the digest of the value at the path, by the newest key.
+func (d digests) makeDigest(at diff.Path, value any) (string, error) {
+	return d.digestWithKey(d.keys[0], at, value)
+}
 
-// match reports whether the digest belongs to the value at the path, by any of the keys. So a key can be
+// matchesValue reports whether the digest belongs to the value at the path, by any of the keys. So a key can be
 // replaced without updates of all objects.
-func (d digests) match(digest string, at diff.Path, value any) bool {
+func (d digests) matchesValue(digest string, at diff.Path, value any) bool {
 	for _, key := range d.keys {
-		if sum, err := d.by(key, at, value); err == nil && hmac.Equal([]byte(sum), []byte(digest)) {
+		if sum, err := d.digestWithKey(key, at, value); err == nil && hmac.Equal([]byte(sum), []byte(digest)) {
 			return true
 		}
 	}
 	return false
 }
 
-// by returns the digest of the value at the path by one key. It must not change: stored digests depend on
+// digestWithKey returns the digest of the value at the path by one key. It must not change: stored digests depend on
 // it.
-func (d digests) by(key []byte, at diff.Path, value any) (string, error) {
-	raw, err := json.Marshal([]any{d.uid, []string(at), canonical(value)})
+func (d digests) digestWithKey(key []byte, at diff.Path, value any) (string, error) {
+	raw, err := json.Marshal([]any{d.uid, []string(at), canonicalValue(value)})
 	if err != nil {
 		return "", fmt.Errorf("encoding the value at %q for its digest: %w", at, err)
 	}
@@ -59,9 +61,9 @@ func (d digests) by(key []byte, at diff.Path, value any) (string, error) {
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil)[:digestLength]), nil
 }
 
-// canonical returns the value with whole floating-point numbers as integers, so that equal values have equal
+// canonicalValue returns the value with whole floating-point numbers as integers, so that equal values have equal
 // digests, however they were decoded.
-func canonical(value any) any {
+func canonicalValue(value any) any {
 	switch value := value.(type) {
 	case float64:
 		if value >= math.MinInt64 && value < -math.MinInt64 && math.Trunc(value) == value {
@@ -70,13 +72,13 @@ func canonical(value any) any {
 	case []any:
 		list := make([]any, len(value))
 		for i, item := range value {
-			list[i] = canonical(item)
+			list[i] = canonicalValue(item)
 		}
 		return list
 	case map[string]any:
 		mapping := make(map[string]any, len(value))
 		for key, inner := range value {
-			mapping[key] = canonical(inner)
+			mapping[key] = canonicalValue(inner)
 		}
 		return mapping
 	case Hidden:
@@ -86,14 +88,14 @@ func canonical(value any) any {
 	return value
 }
 
-// Fingerprint identifies a stored essence: two essences without a difference have the same fingerprint, and that
+// EssenceFingerprint identifies a stored essence: two essences without a difference have the same fingerprint, and that
 // of nil is empty. It does not reveal more of the values than the stored essence does.
-func Fingerprint(stored diffbase.Essence) (string, error) {
+func EssenceFingerprint(stored diffbase.Essence) (string, error) {
 	if stored == nil {
 		return "", nil
 	}
 	// Encoded maps have sorted keys, so equal essences have equal texts.
-	raw, err := json.Marshal(canonical(withoutNulls(stored)))
+	raw, err := json.Marshal(canonicalValue(withoutNulls(stored)))
 	if err != nil {
 		return "", fmt.Errorf("encoding the last-handled configuration for its fingerprint: %w", err)
 	}
@@ -101,11 +103,11 @@ func Fingerprint(stored diffbase.Essence) (string, error) {
 	return base64.RawURLEncoding.EncodeToString(sum[:digestLength]), nil
 }
 
-// Fingerprint identifies the change of a cause: it differs if the reason or the present essence differs. It is
+// ChangeFingerprint identifies the change of a cause: it differs if the reason or the present essence differs. It is
 // only meaningful in this process.
-func (c *Cause) Fingerprint() string {
+func (c *Cause) ChangeFingerprint() string {
 	// New may have values that cannot be encoded. The error identifies them well enough.
-	text, err := Fingerprint(c.New)
+	text, err := EssenceFingerprint(c.New)
 	if err != nil {
 		text = err.Error()
 	}

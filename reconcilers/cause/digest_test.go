@@ -26,7 +26,7 @@ var (
 // forms returns all forms in which an essence can be stored, as JSON texts and as they are read back from the object.
 func forms(t *testing.T, r cause.Redaction, essence diffbase.Essence) (texts []string, stored []diffbase.Essence) {
 	t.Helper()
-	for form, err := range r.Forms(body, essence) {
+	for form, err := range r.StoredForms(body, essence) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -50,13 +50,13 @@ func parsed(t *testing.T, text string) diffbase.Essence {
 
 // seen returns the cause for handlers: the difference between the stored essence and the present one.
 func seen(r cause.Redaction, stored, present diffbase.Essence) *cause.Cause {
-	old, veiled := r.Recall(body, stored, present)
+	old, veiled := r.RestoreEssence(body, stored, present)
 	return cause.Detect(cause.Observation{Body: body, Old: old, New: present, Veiled: veiled})
 }
 
 func TestFormsFail(t *testing.T) {
 	for name, r := range map[string]cause.Redaction{"Whole": whole, "Limited": {Limit: 1}} {
-		for form, err := range r.Forms(body, diffbase.Essence{"spec": math.NaN()}) {
+		for form, err := range r.StoredForms(body, diffbase.Essence{"spec": math.NaN()}) {
 			if err == nil {
 				t.Errorf("%s: a value that is not JSON must not have a digest: got %v", name, form)
 			}
@@ -215,7 +215,7 @@ func TestRecall(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			c := seen(tc.redaction, tc.stored, tc.present)
-			if d := cmp.Diff(tc.wantOld, cause.Bare(c.Old)); d != "" {
+			if d := cmp.Diff(tc.wantOld, cause.WithoutHidden(c.Old)); d != "" {
 				t.Errorf("%s: old: -want, +got:\n%s", tc.reason, d)
 			}
 			if d := cmp.Diff(tc.wantDiff, c.Diff); d != "" {
@@ -243,7 +243,7 @@ func TestDigestsOfEqualValuesDiffer(t *testing.T) {
 	if here["a"] == here["b"] {
 		t.Error("equal values of two fields must have different digests")
 	}
-	for form, err := range whole.Forms(object{"metadata": object{"uid": "uid-2"}}, essence) {
+	for form, err := range whole.StoredForms(object{"metadata": object{"uid": "uid-2"}}, essence) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -333,9 +333,9 @@ func bare(d diff.Diff) []string {
 	return items
 }
 
-// TestDigestsTellAsMuchAsValues compares the diffs of digests with the diffs of values, for all stored forms and for
+// TestDigestsDifferLikeValues compares the diffs of digests with the diffs of values, for all stored forms and for
 // random redactions before and after the change.
-func TestDigestsTellAsMuchAsValues(t *testing.T) {
+func TestDigestsDifferLikeValues(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
 	}

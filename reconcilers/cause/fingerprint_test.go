@@ -27,7 +27,7 @@ func TestHash(t *testing.T) {
 		"equal essences": base(), "a whole float instead of the integer": edited(float64(1), "a"),
 		"an additional null": edited(nil, "z"),
 	} {
-		if cause.Hash(same) != cause.Hash(base()) {
+		if cause.HashEssence(same) != cause.HashEssence(base()) {
 			t.Errorf("%s: the hash differs", reason)
 		}
 	}
@@ -37,12 +37,12 @@ func TestHash(t *testing.T) {
 		"another key":   edited(int64(1), "z"), "an absent mapping": edited(nil, "d"), "a boolean": edited(true, "a"),
 		"a fraction": edited(1.25, "c"), "nothing": {},
 	} {
-		if cause.Hash(other) == cause.Hash(base()) {
+		if cause.HashEssence(other) == cause.HashEssence(base()) {
 			t.Errorf("%s: the hash is the same", reason)
 		}
 	}
 	essence := base()
-	if n := testing.AllocsPerRun(100, func() { cause.Hash(essence) }); n > 0 {
+	if n := testing.AllocsPerRun(100, func() { cause.HashEssence(essence) }); n > 0 {
 		t.Errorf("%v allocations, want 0", n)
 	}
 }
@@ -85,11 +85,11 @@ func TestFingerprint(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			mine, err := cause.Fingerprint(base)
+			mine, err := cause.EssenceFingerprint(base)
 			if err != nil {
 				t.Fatal(err)
 			}
-			theirs, err := cause.Fingerprint(tc.other)
+			theirs, err := cause.EssenceFingerprint(tc.other)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -118,7 +118,7 @@ func TestFingerprintOfCauses(t *testing.T) {
 			true},
 		"Status": {
 			"the object outside of the essence does not count",
-			&cause.Cause{Reason: cause.Update, New: one.New, Object: jsontext.Of(one.New)}, true,
+			&cause.Cause{Reason: cause.Update, New: one.New, Object: jsontext.NewFromValue(one.New)}, true,
 		},
 		"Reason": {"another reason is another cause", &cause.Cause{Reason: cause.Delete, New: one.New}, false},
 		"Essence": {"another essence is another cause", &cause.Cause{Reason: cause.Update, New: essence(int64(2))},
@@ -126,7 +126,7 @@ func TestFingerprintOfCauses(t *testing.T) {
 		"NoJSON": {"an essence that is not JSON is another cause",
 			&cause.Cause{Reason: cause.Update, New: essence(math.NaN())}, false},
 	} {
-		if same := one.Fingerprint() == tc.other.Fingerprint(); same != tc.same {
+		if same := one.ChangeFingerprint() == tc.other.ChangeFingerprint(); same != tc.same {
 			t.Errorf("%s: %s: the same: %v", name, tc.reason, same)
 		}
 	}

@@ -14,25 +14,25 @@ func (Hidden) MarshalJSON() ([]byte, error) { return []byte("null"), nil }
 // String shows that there is a value, without the value.
 func (Hidden) String() string { return "(redacted)" }
 
-// Veil replaces the values under the paths by nil in a copy of the diff. The items keep their paths, and mappings
+// VeilDiff replaces the values under the paths by nil in a copy of the diff. The items keep their paths, and mappings
 // keep their keys. The paths of the items are relative to the path at; the given paths are not.
-func Veil(d diff.Diff, at diff.Path, paths []diff.Path) diff.Diff {
-	scope := within(paths).into(at)
-	if len(d) == 0 || scope.nothing() {
+func VeilDiff(d diff.Diff, at diff.Path, paths []diff.Path) diff.Diff {
+	scope := newScope(paths).atPath(at)
+	if len(d) == 0 || scope.isEmpty() {
 		return d
 	}
 	veiled := make(diff.Diff, len(d))
 	for i, item := range d {
-		inner := scope.into(item.Path)
-		item.Old, item.New = veil(item.Old, inner), veil(item.New, inner)
+		inner := scope.atPath(item.Path)
+		item.Old, item.New = veilValue(item.Old, inner), veilValue(item.New, inner)
 		veiled[i] = item
 	}
 	return veiled
 }
 
-// veil replaces the values that the scope covers. Uncovered values are shared with the original.
-func veil(value any, s *scope) any {
-	if s.nothing() {
+// veilValue replaces the values that the scope covers. Uncovered values are shared with the original.
+func veilValue(value any, s *scope) any {
+	if s.isEmpty() {
 		return value
 	}
 	mapping, ok := value.(map[string]any)
@@ -42,7 +42,7 @@ func veil(value any, s *scope) any {
 	}
 	veiled := make(map[string]any, len(mapping))
 	for key, inner := range mapping {
-		veiled[key] = veil(inner, s.under(key))
+		veiled[key] = veilValue(inner, s.atKey(key))
 	}
 	return veiled
 }
@@ -61,14 +61,14 @@ type scope struct {
 // everything covers the whole position.
 var everything = &scope{all: true}
 
-// within returns the scope of the paths at the root of the tree. An empty path covers everything.
-func within(paths []diff.Path) *scope {
+// newScope returns the scope of the paths at the root of the tree. An empty path covers everything.
+func newScope(paths []diff.Path) *scope {
 	root := &scope{}
 	for _, path := range paths {
 		if len(path) == 0 {
 			return everything
 		}
-		root.add(path)
+		root.addPath(path)
 	}
 	if len(root.below) == 0 {
 		return nil
@@ -76,48 +76,48 @@ func within(paths []diff.Path) *scope {
 	return root
 }
 
-// add adds a path. It stops where a shorter path covers the position already.
-func (s *scope) add(path diff.Path) {
+// addPath adds a path. It stops where a shorter path covers the position already.
+func (s *scope) addPath(path diff.Path) {
 	for _, key := range path[:len(path)-1] {
 		inner := s.below[key]
 		if inner == nil {
 			inner = &scope{}
-			s.set(key, inner)
+			s.setBelow(key, inner)
 		}
 		// A shorter path covers this position already.
 		if s = inner; s.all {
 			return
 		}
 	}
-	s.set(path[len(path)-1], everything)
+	s.setBelow(path[len(path)-1], everything)
 }
 
-// set sets the scope below a key.
-func (s *scope) set(key string, inner *scope) {
+// setBelow sets the scope below a key.
+func (s *scope) setBelow(key string, inner *scope) {
 	if s.below == nil {
 		s.below = map[string]*scope{}
 	}
 	s.below[key] = inner
 }
 
-// nothing reports whether the scope covers neither the position nor anything below it.
-func (s *scope) nothing() bool { return s == nil }
+// isEmpty reports whether the scope covers neither the position nor anything below it.
+func (s *scope) isEmpty() bool { return s == nil }
 
-// whole reports whether the scope covers the whole position.
-func (s *scope) whole() bool { return s != nil && s.all }
+// coversAll reports whether the scope covers the whole position.
+func (s *scope) coversAll() bool { return s != nil && s.all }
 
-// under returns the scope of the position below a key.
-func (s *scope) under(key string) *scope {
+// atKey returns the scope of the position below a key.
+func (s *scope) atKey(key string) *scope {
 	if s == nil || s.all {
 		return s
 	}
 	return s.below[key]
 }
 
-// into returns the scope of the position at a path.
-func (s *scope) into(path diff.Path) *scope {
+// atPath returns the scope of the position at a path.
+func (s *scope) atPath(path diff.Path) *scope {
 	for _, key := range path {
-		s = s.under(key)
+		s = s.atKey(key)
 	}
 	return s
 }

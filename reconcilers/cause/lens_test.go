@@ -28,7 +28,7 @@ func newLens(extra ...diff.Path) *cause.Lens {
 
 func TestLensFails(t *testing.T) {
 	var malformed *diffbase.MalformedError
-	_, err := newLens().Read(diffbase.Annotations{}.Fetch(annotated(object{lastHandled: "{"})))
+	_, err := newLens().ComparableEssence(diffbase.Annotations{}.Fetch(annotated(object{lastHandled: "{"})))
 	if !errors.As(err, &malformed) || !strings.HasPrefix(err.Error(), "reading the last-handled configuration: ") {
 		t.Errorf("a malformed last-handled configuration must be an error: got %v", err)
 	}
@@ -102,7 +102,7 @@ func TestLens(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			old, err := tc.lens.Read(tc.lens.Diffbase.Fetch(tc.body))
+			old, err := tc.lens.ComparableEssence(tc.lens.Diffbase.Fetch(tc.body))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -115,7 +115,7 @@ func TestLens(t *testing.T) {
 
 func TestLensReadsOtherPlaces(t *testing.T) {
 	body := annotated(object{lastHandled: `{"spec": 1}`, "kopf.zalando.org/other": `{"spec": 2}`})
-	got, err := newLens().Read(diffbase.Annotations{Key: "other"}.Fetch(body))
+	got, err := newLens().ComparableEssence(diffbase.Annotations{Key: "other"}.Fetch(body))
 	if d := cmp.Diff(diffbase.Essence{"spec": int64(2)}, got); d != "" || err != nil {
 		t.Errorf("Read must use the content of the given storage: error %v, -want, +got:\n%s", err, d)
 	}

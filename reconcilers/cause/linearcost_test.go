@@ -28,8 +28,8 @@ func deep(levels int, value any) diffbase.Essence {
 	return diffbase.Essence{"spec": inner}
 }
 
-// sealing returns a list of paths of digests, which any client can write to an object.
-func sealing(size int, path func(i int) []any) []any {
+// essenceSealer returns a list of paths of digests, which any client can write to an object.
+func essenceSealer(size int, path func(i int) []any) []any {
 	list := make([]any, size)
 	for i := range list {
 		list[i] = path(i)
@@ -52,13 +52,13 @@ func TestLinear(t *testing.T) {
 		"Digests": {"the cost is not the number of fields times the number of digests", 3000,
 			func(size int) (cause.Redaction, diffbase.Essence, diffbase.Essence) {
 				stored := wide(size, "forged")
-				stored["$digests"] = sealing(size, one)
+				stored["$digests"] = essenceSealer(size, one)
 				return cause.Redaction{}, stored, wide(size, "x")
 			}},
 		"UselessDigests": {"paths to absent fields do not multiply the cost", 3000,
 			func(size int) (cause.Redaction, diffbase.Essence, diffbase.Essence) {
 				stored := wide(size, "x")
-				stored["$digests"] = sealing(size, func(i int) []any { return []any{"spec", fmt.Sprint("other", i)} })
+				stored["$digests"] = essenceSealer(size, func(i int) []any { return []any{"spec", fmt.Sprint("other", i)} })
 				return cause.Redaction{}, stored, wide(size, "y")
 			}},
 		"LongPaths": {"the length of one path does not multiply the cost", 20_000,
@@ -87,11 +87,11 @@ func TestLinear(t *testing.T) {
 			growth.Linear(t, tc.size, func(size int) func() {
 				redaction, stored, present := tc.work(size)
 				return func() {
-					old, veiled := redaction.Recall(body, stored, present)
+					old, veiled := redaction.RestoreEssence(body, stored, present)
 					cause.Detect(cause.Observation{Body: body, Old: old, New: present, Veiled: veiled})
-					cause.Bare(old)
+					cause.WithoutHidden(old)
 					for _, essence := range []diffbase.Essence{old, present} {
-						for _, err := range redaction.Forms(body, essence) {
+						for _, err := range redaction.StoredForms(body, essence) {
 							if err != nil {
 								t.Fatal(err)
 							}

@@ -26,41 +26,41 @@ type Redaction struct {
 	Keys [][]byte
 }
 
-// sealing replaces the values of one essence by digests.
-type sealing struct {
+// essenceSealer replaces the values of one essence by digests.
+type essenceSealer struct {
 	digests digests
 	hidden  bool  // the essence has Hidden values
 	paths   []any // paths of the digests, as lists of keys
 	err     error // the first one; it ends the work
 }
 
-// recalling restores the values of one stored essence.
-type recalling struct{ digests digests }
+// essenceRestorer restores the values of one stored essence.
+type essenceRestorer struct{ digests digests }
 
-// Forms yields the forms in which an essence can be stored, the best one first: with all values that are not
+// StoredForms yields the forms in which an essence can be stored, the best one first: with all values that are not
 // secret, with digests only, and as a single digest. Each form is smaller than the one before, and has less
 // information. A form is only made when the caller asks for it.
-func (r *Redaction) Forms(
+func (r *Redaction) StoredForms(
 	body map[string]any, essence diffbase.Essence,
 ) func(yield func(diffbase.Essence, error) bool) {
 	return func(yield func(diffbase.Essence, error) bool) {
-		d := r.digests(body)
-		_ = yield(r.seal(d, essence)) && yield(seal(d, essence, []diff.Path{nil})) && yield(d.whole(essence))
+		d := r.objectDigests(body)
+		_ = yield(r.sealByRules(d, essence)) && yield(sealPaths(d, essence, []diff.Path{nil})) && yield(d.sealWhole(essence))
 	}
 }
 
-// digests returns the digests of the object. Clipping the keys avoids a write into the shared slice.
-func (r *Redaction) digests(body map[string]any) digests {
+// objectDigests returns the digests of the object. Clipping the keys avoids a write into the shared slice.
+func (r *Redaction) objectDigests(body map[string]any) digests {
 	metadata, _ := body["metadata"].(map[string]any)
 	uid, _ := metadata["uid"].(string)
 	keys := append(r.Keys[:len(r.Keys):len(r.Keys)], []byte(uid))
 	return digests{uid: uid, keys: keys}
 }
 
-// seal returns the first of the [Redaction.Forms].
-func (r *Redaction) seal(d digests, essence diffbase.Essence) (diffbase.Essence, error) {
+// sealByRules returns the first of the [Redaction.StoredForms].
+func (r *Redaction) sealByRules(d digests, essence diffbase.Essence) (diffbase.Essence, error) {
 	paths := r.Paths
-	large, err := r.Exceeded(essence)
+	large, err := r.ExceedsLimit(essence)
 	if err != nil {
 		return nil, err
 	}
@@ -68,31 +68,31 @@ func (r *Redaction) seal(d digests, essence diffbase.Essence) (diffbase.Essence,
 	if large {
 		paths = []diff.Path{nil}
 	}
-	return seal(d, essence, paths)
+	return sealPaths(d, essence, paths)
 }
 
-// Exceeded reports whether the essence exceeds the limit, so that none of its values are stored.
-func (r *Redaction) Exceeded(essence diffbase.Essence) (bool, error) {
+// ExceedsLimit reports whether the essence exceeds the limit, so that none of its values are stored.
+func (r *Redaction) ExceedsLimit(essence diffbase.Essence) (bool, error) {
 	if r == nil || r.Limit <= 0 {
 		return false, nil
 	}
-	size, err := asciijson.Size(Bare(essence))
+	size, err := asciijson.EncodedSize(WithoutHidden(essence))
 	if err != nil {
 		return false, fmt.Errorf("measuring the essence: %w", err)
 	}
 	return size > r.Limit, nil
 }
 
-// Bare returns the value without the keys of Hidden values, so that it is plain JSON. The result shares the
+// WithoutHidden returns the value without the keys of Hidden values, so that it is plain JSON. The result shares the
 // unchanged parts with the value, which is not modified.
-func Bare(value map[string]any) map[string]any {
+func WithoutHidden(value map[string]any) map[string]any {
 	// Searching for Hidden values before copying each level would visit deeply nested values repeatedly.
-	bare, _ := bared(value)
+	bare, _ := withoutHidden(value)
 	return bare
 }
 
-// bared is [Bare]; changed is false if it returns the given mapping itself.
-func bared(value map[string]any) (bare map[string]any, changed bool) {
+// withoutHidden is [WithoutHidden]; changed is false if it returns the given mapping itself.
+func withoutHidden(value map[string]any) (bare map[string]any, changed bool) {
 	bare = value
 	// Copy a mapping only before its first change.
 	leave := func() {
@@ -106,7 +106,7 @@ func bared(value map[string]any) (bare map[string]any, changed bool) {
 			leave()
 			delete(bare, key)
 		case map[string]any:
-			if without, differs := bared(inner); differs {
+			if without, differs := withoutHidden(inner); differs {
 				leave()
 				bare[key] = without
 			}
@@ -115,15 +115,15 @@ func bared(value map[string]any) (bare map[string]any, changed bool) {
 	return bare, changed
 }
 
-// seal returns the essence as it is stored: with digests in place of Hidden values and of the values under the
+// sealPaths returns the essence as it is stored: with digests in place of Hidden values and of the values under the
 // paths.
-func seal(d digests, essence diffbase.Essence, paths []diff.Path) (diffbase.Essence, error) {
-	s := &sealing{digests: d, hidden: holdsHidden(essence)}
+func sealPaths(d digests, essence diffbase.Essence, paths []diff.Path) (diffbase.Essence, error) {
+	s := &essenceSealer{digests: d, hidden: holdsHidden(essence)}
 	// Most essences do not have secrets: they are stored unchanged.
 	if len(paths) == 0 && !s.hidden {
 		return essence, nil
 	}
-	sealed, _ := s.value(essence, make(diff.Path, 0, diff.MaxDepth), within(paths), false).(map[string]any)
+	sealed, _ := s.sealValue(essence, make(diff.Path, 0, diff.MaxDepth), newScope(paths), false).(map[string]any)
 	if s.err != nil || len(s.paths) == 0 {
 		return sealed, s.err
 	}
@@ -148,17 +148,17 @@ func holdsHidden(value any) bool {
 	return false
 }
 
-// value returns the sealed value at a path. It copies a mapping only if anything in the essence must be replaced.
+// sealValue returns the sealed value at a path. It copies a mapping only if anything in the essence must be replaced.
 // It notes the path unless a path above is noted. The path is a shared buffer, which must not be kept.
-func (s *sealing) value(value any, at diff.Path, scope *scope, noted bool) any {
-	mapping, ok := descend(value, at)
+func (s *essenceSealer) sealValue(value any, at diff.Path, scope *scope, noted bool) any {
+	mapping, ok := digestedFields(value, at)
 	hidden, isHidden := value.(Hidden)
 	// Nulls do not need a digest: they count as absent.
-	if value == nil || !ok && !isHidden && scope.nothing() || s.err != nil {
+	if value == nil || !ok && !isHidden && scope.isEmpty() || s.err != nil {
 		return value
 	}
-	if !noted && (scope.whole() || !ok) {
-		s.note(at)
+	if !noted && (scope.coversAll() || !ok) {
+		s.notePath(at)
 		noted = true
 	}
 	// The digest is all that is known of a former value. It stays valid, because the path is the same.
@@ -167,21 +167,21 @@ func (s *sealing) value(value any, at diff.Path, scope *scope, noted bool) any {
 	}
 	if !ok {
 		var digest string
-		digest, s.err = s.digests.of(at, value)
+		digest, s.err = s.digests.makeDigest(at, value)
 		return digest
 	}
-	if scope.nothing() && !s.hidden {
+	if scope.isEmpty() && !s.hidden {
 		return value
 	}
 	sealed := make(map[string]any, len(mapping))
 	for key, inner := range mapping {
-		sealed[key] = s.value(inner, append(at, key), scope.under(key), noted)
+		sealed[key] = s.sealValue(inner, append(at, key), scope.atKey(key), noted)
 	}
 	return sealed
 }
 
-// note adds a path to the list of digests. It copies the path, as the buffer is reused.
-func (s *sealing) note(at diff.Path) {
+// notePath adds a path to the list of digests. It copies the path, as the buffer is reused.
+func (s *essenceSealer) notePath(at diff.Path) {
 	keys := make([]any, len(at))
 	for i, key := range at {
 		keys[i] = key
@@ -189,61 +189,61 @@ func (s *sealing) note(at diff.Path) {
 	s.paths = append(s.paths, keys)
 }
 
-// descend returns the value as a mapping if its fields have digests of their own. Mappings below the maximum
+// digestedFields returns the value as a mapping if its fields have digests of their own. Mappings below the maximum
 // depth of diffs count as one value, as lists do.
-func descend(value any, at diff.Path) (map[string]any, bool) {
+func digestedFields(value any, at diff.Path) (map[string]any, bool) {
 	mapping, ok := value.(map[string]any)
 	return mapping, ok && len(at) < diff.MaxDepth
 }
 
-// whole returns the essence as a single digest of all values.
-func (d digests) whole(essence diffbase.Essence) (diffbase.Essence, error) {
-	digest, err := d.of(nil, essence)
+// sealWhole returns the essence as a single digest of all values.
+func (d digests) sealWhole(essence diffbase.Essence) (diffbase.Essence, error) {
+	digest, err := d.makeDigest(nil, essence)
 	if err != nil {
 		return nil, err
 	}
 	return diffbase.Essence{wholeKey: digest}, nil
 }
 
-// Recall restores the last-handled essence from its stored form, by comparing it with the present one. A digest
+// RestoreEssence restores the last-handled essence from its stored form, by comparing it with the present one. A digest
 // becomes the present value if that has this digest, and Hidden otherwise. So does a secret value that was stored
 // before it was declared secret. A single digest becomes the present essence or, if that differs, an empty essence, so
 // that the diff is an addition of the whole object.
 //
 // Diffs of the two must not show the values under the veiled paths.
-func (r *Redaction) Recall(
+func (r *Redaction) RestoreEssence(
 	body map[string]any, stored, present diffbase.Essence,
 ) (essence diffbase.Essence, veiled []diff.Path) {
 	if stored == nil {
 		return nil, r.Paths
 	}
-	d := r.digests(body)
+	d := r.objectDigests(body)
 	if whole, same := d.isWhole(stored, present); same {
 		return present, r.Paths
 	} else if whole {
-		return r.Unknown(present)
+		return r.UnknownEssence(present)
 	}
 	// The stored paths count as well: the rules may have changed since.
 	sealed := sealedPaths(stored)
 	if len(sealed) == 0 && len(r.Paths) == 0 {
 		return stored, nil
 	}
-	c := recalling{d}
+	c := essenceRestorer{d}
 	essence = make(diffbase.Essence, len(stored))
 	at := make(diff.Path, 0, diff.MaxDepth)
-	digested, secret := within(sealed), within(r.Paths)
+	digested, secret := newScope(sealed), newScope(r.Paths)
 	for key, value := range stored {
 		// The key is only ours if it has a list of paths.
 		if key != sealedKey || len(sealed) == 0 {
-			essence[key] = c.value(value, present[key], append(at, key), digested.under(key), secret.under(key))
+			essence[key] = c.restoreValue(value, present[key], append(at, key), digested.atKey(key), secret.atKey(key))
 		}
 	}
 	return essence, append(sealed, r.Paths...)
 }
 
-// Unknown returns a replacement for a last-handled essence that is only known to differ from the present one. It
+// UnknownEssence returns a replacement for a last-handled essence that is only known to differ from the present one. It
 // is empty.
-func (r *Redaction) Unknown(present diffbase.Essence) (essence diffbase.Essence, veiled []diff.Path) {
+func (r *Redaction) UnknownEssence(present diffbase.Essence) (essence diffbase.Essence, veiled []diff.Path) {
 	if len(diff.Compute(diffbase.Essence{}, present)) > 0 {
 		return diffbase.Essence{}, r.Paths
 	}
@@ -258,7 +258,7 @@ func (d digests) isWhole(stored, present diffbase.Essence) (whole, same bool) {
 		return false, false
 	}
 	if digest, ok := stored[wholeKey].(string); ok {
-		return true, d.match(digest, nil, present)
+		return true, d.matchesValue(digest, nil, present)
 	}
 	digest, ok := stored[legacyKey].(string)
 	if !ok {
@@ -293,48 +293,48 @@ func sealedPaths(stored diffbase.Essence) []diff.Path {
 	return paths
 }
 
-// value restores the value at a path, given the present one. The path is a shared buffer, which must not be
+// restoreValue restores the value at a path, given the present one. The path is a shared buffer, which must not be
 // kept.
-func (c recalling) value(then, now any, at diff.Path, digested, secret *scope) any {
-	if then == nil || digested.nothing() && secret.nothing() {
+func (c essenceRestorer) restoreValue(then, now any, at diff.Path, digested, secret *scope) any {
+	if then == nil || digested.isEmpty() && secret.isEmpty() {
 		return then
 	}
-	mapping, ok := descend(then, at)
+	mapping, ok := digestedFields(then, at)
 	// In a mapping, each field has a digest of its own.
 	if ok {
 		beside, _ := now.(map[string]any)
 		recalled := make(map[string]any, len(mapping))
 		for key, inner := range mapping {
-			recalled[key] = c.value(inner, beside[key], append(at, key), digested.under(key), secret.under(key))
+			recalled[key] = c.restoreValue(inner, beside[key], append(at, key), digested.atKey(key), secret.atKey(key))
 		}
 		return recalled
 	}
 	digest, isText := then.(string)
 	switch {
-	case digested.whole() && isText:
-		if c.same(digest, at, now) {
+	case digested.coversAll() && isText:
+		if c.matchesPresent(digest, at, now) {
 			return now
 		}
 		return Hidden{digest}
-	case secret.nothing() || diff.Equal(then, now):
+	case secret.isEmpty() || diff.Equal(then, now):
 		return then
 	// The value was stored before it was secret. The diff may show that it changed, but not the value.
 	default:
 		// A value without a JSON form has no digest. Stored values are JSON, so the error cannot happen.
-		digest, _ := c.digests.of(at, then)
+		digest, _ := c.digests.makeDigest(at, then)
 		return Hidden{digest}
 	}
 }
 
-// same reports whether the present value has the digest. A mapping and null never have one, see
-// [descend].
-func (c recalling) same(digest string, at diff.Path, now any) bool {
-	if _, ok := descend(now, at); ok || now == nil {
+// matchesPresent reports whether the present value has the digest. A mapping and null never have one, see
+// [digestedFields].
+func (c essenceRestorer) matchesPresent(digest string, at diff.Path, now any) bool {
+	if _, ok := digestedFields(now, at); ok || now == nil {
 		return false
 	}
 	// Both are unknown. They are equal if their digests are.
 	if hidden, ok := now.(Hidden); ok {
 		return hidden.digest == digest
 	}
-	return c.digests.match(digest, at, now)
+	return c.digests.matchesValue(digest, at, now)
 }

@@ -26,7 +26,7 @@ func (w *memoryWriter) Get(context.Context, schema.GroupVersionKind, client.Obje
 
 func (w *memoryWriter) ApplyRetrying(
 	_ context.Context, target patching.Target, patch patching.Patch, _ patching.Refetch,
-) (result patching.Result, err error) {
+) (result patching.WriteResult, err error) {
 	result.Body, err = patch.ApplyTo(target.Body)
 	w.body = result.Body
 	return result, err
@@ -51,7 +51,7 @@ func BenchmarkPass(b *testing.B) {
 	pass := func(b *testing.B, body map[string]any) {
 		b.ReportAllocs()
 		for b.Loop() {
-			if _, err := handling.Reconcile(b.Context(), jsontext.Of(body), &changes.Memory{}); err != nil {
+			if _, err := handling.Reconcile(b.Context(), jsontext.NewFromValue(body), &changes.Memory{}); err != nil {
 				b.Fatal(err)
 			}
 		}

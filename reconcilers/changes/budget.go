@@ -26,8 +26,8 @@ const (
 // size is a number of bytes on an object: in annotations, and elsewhere.
 type size struct{ annotations, rest int }
 
-// plus returns the sum with n times the other size; n can be negative.
-func (s size) plus(n int, other size) size {
+// addMultiple returns the sum with n times the other size; n can be negative.
+func (s size) addMultiple(n int, other size) size {
 	return size{s.annotations + n*other.annotations, s.rest + n*other.rest}
 }
 
@@ -52,12 +52,12 @@ func (r *runner) measureBudget() error {
 			handling: r.pass.handling, object: &r.pass.object, state: r.outcomes.state, running: map[string]bool{},
 		}
 	}
-	return r.budget.measure()
+	return r.budget.measureRoom()
 }
 
-// measure computes the room that is left after the records to be written now, and after a success of all
+// measureRoom computes the room that is left after the records to be written now, and after a success of all
 // sub-handlers that are due.
-func (b *budget) measure() error {
+func (b *budget) measureRoom() error {
 	b.left, b.reserved, b.copies, b.changed = size{}, map[string]size{}, size{}, false
 	if err := b.countCopies(); err != nil {
 		return err
@@ -65,7 +65,7 @@ func (b *budget) measure() error {
 	// The unwritten records count, too. Without places on the object, a trial would write to an external storage.
 	patch, body := map[string]any{}, b.object.body
 	if b.copies != (size{}) {
-		if err := b.state.Store(b.handling.Progress, patch, body); err != nil {
+		if err := b.state.StoreChanged(b.handling.Progress, patch, body); err != nil {
 			return err
 		}
 	}
@@ -73,7 +73,7 @@ func (b *budget) measure() error {
 	used := storage.AnnotationsSize(annotationsOf(body), annotationsOf(patch))
 	b.left.annotations = storage.AnnotationsLimit - used + b.interimSize() - headroom
 	if b.copies.rest > 0 {
-		rest, err := b.restLeft()
+		rest, err := b.roomOutsideAnnotations()
 		if err != nil {
 			return err
 		}
@@ -88,7 +88,7 @@ func (b *budget) countCopies() error {
 	if err := storages.ProbeProgress(patch, b.handling.Progress, "a"); err != nil {
 		return fmt.Errorf("asking the storage of progress for its places: %w", err)
 	}
-	for place, value := range storage.Leaves(patch) {
+	for place, value := range storage.PatchLeaves(patch) {
 		switch {
 		case !strings.HasPrefix(place, "/metadata/annotations/"):
 			b.copies.rest = 1
@@ -100,16 +100,16 @@ func (b *budget) countCopies() error {
 	return nil
 }
 
-// restLeft returns the room outside of annotations.
-func (b *budget) restLeft() (int, error) {
+// roomOutsideAnnotations returns the room outside of annotations.
+func (b *budget) roomOutsideAnnotations() (int, error) {
 	text, err := asciijson.Marshal(b.object.body)
 	if err != nil {
 		return 0, fmt.Errorf("measuring the object: %w", err)
 	}
 	// The stored records are subtracted from the object, as all records count separately.
 	others, records := len(text), 0
-	for _, h := range b.state.Handlers() {
-		if !h.Sub() || !h.Recorded() {
+	for _, h := range b.state.AllStates() {
+		if !h.IsSub() || !h.NeedsRecord() {
 			continue
 		}
 		record, err := b.sizeOf(h)
@@ -117,7 +117,7 @@ func (b *budget) restLeft() (int, error) {
 			return 0, err
 		}
 		records += record.rest
-		if h.Stored() {
+		if h.IsStored() {
 			others -= record.rest
 		}
 	}
@@ -127,21 +127,21 @@ func (b *budget) restLeft() (int, error) {
 
 // reserveForUnfinished reserves the room that the unfinished sub-handlers still need.
 func (b *budget) reserveForUnfinished() error {
-	for _, h := range b.state.Handlers() {
+	for _, h := range b.state.AllStates() {
 		// A postponed sub-handler gets its reservation in [subHandlers.reserveForNew].
-		if !h.Sub() || h.Finished() || h.Postponed && !h.Recorded() {
+		if !h.IsSub() || h.IsFinished() || h.Postponed && !h.NeedsRecord() {
 			continue
 		}
 		counted, err := b.sizeOf(h)
 		if err != nil {
 			return err
 		}
-		wanted, err := b.expected(h)
+		wanted, err := b.expectedSize(h)
 		if err != nil {
 			return err
 		}
 		b.reserved[h.ID] = counted
-		b.reserve(h.ID, wanted)
+		b.setReservation(h.ID, wanted)
 	}
 	b.changed = false // these reservations belong to the measurement
 	return nil
@@ -149,22 +149,22 @@ func (b *budget) reserveForUnfinished() error {
 
 // interimSize returns the number of bytes of the interim essence on the object.
 func (b *budget) interimSize() (bytes int) {
-	for _, key := range b.handling.Interim.keys(b.object.body) {
+	for _, key := range b.handling.Interim.annotationKeys(b.object.body) {
 		text, _ := annotationsOf(b.object.body)[key].(string)
 		bytes += len(text)
 	}
 	return bytes
 }
 
-// reserve replaces the reservation of a sub-handler.
-func (b *budget) reserve(id string, s size) {
-	b.left = b.left.plus(1, b.reserved[id]).plus(-1, s)
+// setReservation replaces the reservation of a sub-handler.
+func (b *budget) setReservation(id string, s size) {
+	b.left = b.left.addMultiple(1, b.reserved[id]).addMultiple(-1, s)
 	b.reserved[id], b.changed = s, true
 }
 
-// fits reports whether the reservation of a sub-handler could be replaced by this one.
-func (b *budget) fits(id string, s size) bool {
-	left := b.left.plus(1, b.reserved[id]).plus(-1, s)
+// canReserve reports whether the reservation of a sub-handler could be replaced by this one.
+func (b *budget) canReserve(id string, s size) bool {
+	left := b.left.addMultiple(1, b.reserved[id]).addMultiple(-1, s)
 	return left.annotations >= 0 && left.rest >= 0
 }
 
@@ -172,31 +172,31 @@ func (b *budget) fits(id string, s size) bool {
 // nothing.
 func (b *budget) sizeOf(h *execution.HandlerState) (size, error) {
 	switch {
-	case h.Recorded():
-		return b.recordSize(h, h.Record())
-	case h.Finished():
-		return b.naming(h), nil
+	case h.NeedsRecord():
+		return b.recordSize(h, h.AsRecord())
+	case h.IsFinished():
+		return b.nameSize(h), nil
 	default:
 		return size{}, nil
 	}
 }
 
-// expected returns the size to reserve for an unfinished sub-handler. While it is called, that is the largest
+// expectedSize returns the size to reserve for an unfinished sub-handler. While it is called, that is the largest
 // outcome. Before, it is the size after a success, or the present size if that is larger.
-func (b *budget) expected(h *execution.HandlerState) (size, error) {
+func (b *budget) expectedSize(h *execution.HandlerState) (size, error) {
 	if b.running[h.ID] {
-		return b.most(h)
+		return b.largestSize(h)
 	}
 	ready := *h
 	ready.Waiting = false // before its call it gets a record, if it needs one
 	now, err := b.sizeOf(&ready)
-	if err != nil || h.Tried() {
+	if err != nil || h.HasProgress() {
 		return now, err
 	}
-	then := b.naming(h)
+	then := b.nameSize(h)
 	// Without compact records, a success leaves a record, too.
 	if !b.handling.CompactSubs {
-		record, at := h.Record(), b.handling.Now()
+		record, at := h.AsRecord(), b.handling.Now()
 		record.Stopped, record.Delayed, record.Message = &at, nil, nil
 		if then, err = b.recordSize(h, record); err != nil {
 			return size{}, err
@@ -205,15 +205,15 @@ func (b *budget) expected(h *execution.HandlerState) (size, error) {
 	return size{max(now.annotations, then.annotations), max(now.rest, then.rest)}, nil
 }
 
-// most returns the size of the record if the next attempt fails with the longest error.
-func (b *budget) most(h *execution.HandlerState) (size, error) {
-	return b.recordSize(h, h.Reserved(b.handling.Now()))
+// largestSize returns the size of the record if the next attempt fails with the longest error.
+func (b *budget) largestSize(h *execution.HandlerState) (size, error) {
+	return b.recordSize(h, h.LargestRecord(b.handling.Now()))
 }
 
-// naming returns the size of the name of a succeeded sub-handler in the record of its parent.
-func (b *budget) naming(h *execution.HandlerState) size {
-	bytes, _, _ := h.Naming()
-	return size{}.plus(bytes, b.copies)
+// nameSize returns the size of the name of a succeeded sub-handler in the record of its parent.
+func (b *budget) nameSize(h *execution.HandlerState) size {
+	bytes, _, _ := h.ReferenceSizes()
+	return size{}.addMultiple(bytes, b.copies)
 }
 
 // recordSize returns the size of a record, and of its references in the records of the ancestors.
@@ -225,8 +225,8 @@ func (b *budget) recordSize(h *execution.HandlerState, record progress.Record) (
 	if err := b.handling.Progress.Store(patch, b.object.body, h.ID, record); err != nil {
 		return size{}, fmt.Errorf("storing the progress of sub-handler %q: %w", h.ID, err)
 	}
-	_, levels, each := h.Naming()
-	return sizeOfPatch(patch).plus(levels*each, b.copies), nil
+	_, levels, each := h.ReferenceSizes()
+	return sizeOfPatch(patch).addMultiple(levels*each, b.copies), nil
 }
 
 // sizeOfPatch returns the number of bytes that a patch writes to an object.

@@ -31,13 +31,13 @@ func newBudget(t *testing.T, store progress.Storage) (b *budget, done, tried, fr
 		},
 	}
 	read := func(id string) (*progress.Record, error) { return records[id], nil }
-	state, err := execution.Restore(read, []string{"a"}, []string{"a"}, "create", now)
+	state, err := execution.RestoreState(read, []string{"a"}, []string{"a"}, "create", now)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var subs []*execution.HandlerState
 	for _, id := range []string{"a/done", "a/tried", "a/fresh"} {
-		sub, err := state.Sub(&handlers.Handler{ID: id}, []string{"a"}, now)
+		sub, err := state.RestoreSub(&handlers.Handler{ID: id}, []string{"a"}, now)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -63,11 +63,11 @@ func TestBudgetFits(t *testing.T) {
 	for wanted, want := range map[size]bool{
 		{12, 12}: true, {13, 12}: false, {12, 13}: false, {0, 0}: true, {13, 0}: false, {0, 13}: false,
 	} {
-		if got := b.fits("a", wanted); got != want {
+		if got := b.canReserve("a", wanted); got != want {
 			t.Errorf("%v: fits is %v, want %v", wanted, got, want)
 		}
 	}
-	if b.fits("b", size{11, 0}) || !b.fits("b", size{10, 10}) {
+	if b.canReserve("b", size{11, 0}) || !b.canReserve("b", size{10, 10}) {
 		t.Error("a handler without a reservation can have the free room, and no more")
 	}
 }
@@ -85,7 +85,7 @@ func TestBudgetSizeOf(t *testing.T) {
 		}
 		got = append(got, taken)
 	}
-	want := []size{size{}.plus(len(`"done",`), b.copies), {}}
+	want := []size{size{}.addMultiple(len(`"done",`), b.copies), {}}
 	if d := cmp.Diff(want, got, cmp.AllowUnexported(size{})); d != "" || b.copies.annotations == 0 {
 		t.Errorf("with %v copies, -want, +got:\n%s", b.copies, d)
 	}
@@ -103,7 +103,7 @@ func TestBudgetExpected(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		wanted, err := b.expected(h)
+		wanted, err := b.expectedSize(h)
 		if err != nil || wanted.annotations > now.annotations != first || wanted.annotations < now.annotations {
 			t.Errorf("%s: the present size is %v, and %v is reserved; error %v", h.ID, now, wanted, err)
 		}
@@ -120,7 +120,7 @@ func TestBudgetReserveForUnfinished(t *testing.T) {
 	want := map[string]size{}
 	for _, h := range []*execution.HandlerState{tried, fresh} {
 		var err error
-		if want[h.ID], err = b.expected(h); err != nil {
+		if want[h.ID], err = b.expectedSize(h); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -148,7 +148,7 @@ func TestBudgetRestLeft(t *testing.T) {
 		t.Fatalf("the sizes of the records are %v and %v; error %v", stored, other, err)
 	}
 	want := (1400*1024-(len(text)-stored.rest))/2 - stored.rest - other.rest
-	if got, err := b.restLeft(); got != want || err != nil {
+	if got, err := b.roomOutsideAnnotations(); got != want || err != nil {
 		t.Errorf("got %d, want %d; error %v", got, want, err)
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// aside runs the process in another goroutine until it is idle, while the test continues.
-func (p *process) aside() (done chan struct{}) {
+// settleInBackground runs the process in another goroutine until it is idle, while the test continues.
+func (p *process) settleInBackground() (done chan struct{}) {
 	done = make(chan struct{})
 	go func() {
 		defer close(done)
@@ -21,8 +21,8 @@ func (p *process) aside() (done chan struct{}) {
 	return done
 }
 
-// after advances the virtual time and waits until everything due in that time is done.
-func after(d time.Duration) {
+// advanceTime advances the virtual time and waits until everything due in that time is done.
+func advanceTime(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()
 }
@@ -32,10 +32,10 @@ func TestCheckpoints(t *testing.T) {
 	run(t, map[string]scenario{
 		"Delayed": {"an outcome is written one second after it was reported, and not earlier", func(w *world) {
 			p := w.start(onCreate("a", returns("done")), onCreate("b", takes(10*time.Second)))
-			done := p.aside()
-			after(900 * time.Millisecond)
+			done := p.settleInBackground()
+			advanceTime(900 * time.Millisecond)
 			w.wantWrites("before the checkpoint")
-			after(200 * time.Millisecond)
+			advanceTime(200 * time.Millisecond)
 			w.wantWrites("at the checkpoint", "main 200")
 			w.want("record of a", true, w.record("a", "success"))
 			w.want("record of b", int64(0), w.record("b", "retries"))
@@ -50,8 +50,8 @@ func TestCheckpoints(t *testing.T) {
 			p := w.start(
 				onCreate("a", ok), onCreate("b", takes(700*time.Millisecond)), onCreate("c", takes(10*time.Second)),
 			)
-			done := p.aside()
-			after(1100 * time.Millisecond)
+			done := p.settleInBackground()
+			advanceTime(1100 * time.Millisecond)
 			w.want("record of b", true, w.record("b", "success"))
 			<-done
 			w.wantWrites("all", "main 200", "main 200")
@@ -59,10 +59,10 @@ func TestCheckpoints(t *testing.T) {
 		"Setting": {"the delay of a checkpoint is a setting", func(w *world) {
 			p := w.start(onCreate("a", ok), onCreate("b", takes(10*time.Second)))
 			p.handling.Checkpoint = 3 * time.Second
-			done := p.aside()
-			after(2900 * time.Millisecond)
+			done := p.settleInBackground()
+			advanceTime(2900 * time.Millisecond)
 			w.wantWrites("before")
-			after(200 * time.Millisecond)
+			advanceTime(200 * time.Millisecond)
 			w.wantWrites("at the checkpoint", "main 200")
 			<-done
 		}},
@@ -71,8 +71,8 @@ func TestCheckpoints(t *testing.T) {
 				slow := takes(10 * time.Second)
 				registered := []*handlers.Handler{onCreate("a", ok), onCreate("b", slow), onDelete("d", ok)}
 				p := w.start(registered...)
-				done := p.aside()
-				after(5 * time.Second)
+				done := p.settleInBackground()
+				advanceTime(5 * time.Second)
 				p.kill()
 				<-done
 				w.wantCalls("first life", "0s create a", "0s create b")
@@ -87,8 +87,8 @@ func TestCheckpoints(t *testing.T) {
 				onCreate("a", ok), onCreate("b", takes(10*time.Second)), onUpdate("u", ok),
 			}
 			p := w.start(registered...)
-			done := p.aside()
-			after(5 * time.Second)
+			done := p.settleInBackground()
+			advanceTime(5 * time.Second)
 			p.kill()
 			<-done
 			w.set("two", "spec", "field")
@@ -132,8 +132,8 @@ func TestCheckpoints(t *testing.T) {
 				}
 				return nil
 			}
-			done := p.aside()
-			after(2 * time.Second)
+			done := p.settleInBackground()
+			advanceTime(2 * time.Second)
 			w.wantWrites("checkpoint", "main 409", "main 200")
 			w.wantAt("checkpoint", []any{"x", "y", "a"}, "spec", "list")
 			<-done
@@ -144,7 +144,7 @@ func TestCheckpoints(t *testing.T) {
 // appends returns a handler that adds an item to a list, unless the list already contains it.
 func appends(item any, path ...string) handlers.Func {
 	return func(_ context.Context, c *handlers.Invocation) error {
-		return c.Writes.Remember(func(body map[string]any) error {
+		return c.Writes.AddTransform(func(body map[string]any) error {
 			list, _ := at(body, path...).([]any)
 			for _, held := range list {
 				if cmp.Equal(held, item) {

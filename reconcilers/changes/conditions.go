@@ -37,9 +37,9 @@ type Acceptance interface {
 }
 
 // getsConditions reports whether the object of the cause gets conditions.
-func (p *pass) tells(ctx context.Context, c *cause.Cause) (bool, error) {
+func (p *pass) getsConditions(ctx context.Context, c *cause.Cause) (bool, error) {
 	for _, reporter := range p.handling.Conditions.Reporters {
-		if matching, err := reporter.Selected(ctx, c); matching != nil || err != nil {
+		if matching, err := reporter.SelectFor(ctx, c); matching != nil || err != nil {
 			return matching != nil, filterError(err)
 		}
 	}
@@ -52,7 +52,7 @@ func (p *pass) tells(ctx context.Context, c *cause.Cause) (bool, error) {
 func (p *pass) addConditions(ctx context.Context, handled *outcomes, patch *patching.Patch) bool {
 	// Only the last write of a pass sets conditions; not if the object disappears with it, or if the operator exits
 	// before the handlers are finished.
-	done := handled.state.Done()
+	done := handled.state.AllFinished()
 	if !handled.ended || handled.cause.Deleting && done && !handled.isKept() || p.exiting && !done {
 		return false
 	}
@@ -60,8 +60,8 @@ func (p *pass) addConditions(ctx context.Context, handled *outcomes, patch *patc
 	if !ok {
 		return false
 	}
-	report := p.report(handled)
-	if !handled.called && !p.catchesUp(types, report) {
+	report := p.conditionsReport(handled)
+	if !handled.called && !p.hasOutdatedConditions(types, report) {
 		return false
 	}
 	// Without other transformations, the outcome is known now: an unchanged status saves the write.
@@ -70,12 +70,12 @@ func (p *pass) addConditions(ctx context.Context, handled *outcomes, patch *patc
 			return false
 		}
 	}
-	patch.Transforms = append(patch.Transforms, tellTransform(types, report, p.handling.Now()))
+	patch.Transforms = append(patch.Transforms, conditionsTransform(types, report, p.handling.Now()))
 	return true
 }
 
-// tellTransform returns a transformation that sets the conditions on the object of the write, which can be newer.
-func tellTransform(types conditions.Types, report conditions.Report, now time.Time) patching.Transform {
+// conditionsTransform returns a transformation that sets the conditions on the object of the write, which can be newer.
+func conditionsTransform(types conditions.Types, report conditions.Report, now time.Time) patching.Transform {
 	return func(body map[string]any) error {
 		if status, changed := types.Apply(body, report, now); changed {
 			body["status"] = status
@@ -84,24 +84,24 @@ func tellTransform(types conditions.Types, report conditions.Report, now time.Ti
 	}
 }
 
-// report returns the report of the handlers of a cause, from which conditions are made.
-func (p *pass) report(handled *outcomes) conditions.Report {
+// conditionsReport returns the report of the handlers of a cause, from which conditions are made.
+func (p *pass) conditionsReport(handled *outcomes) conditions.Report {
 	report := conditions.Report{
 		Generation: conditions.GenerationOf(handled.cause.Body()), Resumed: handled.cause.Reason == cause.Resume,
 		Former: p.object.body,
 	}
-	for _, h := range handled.state.Handlers() {
+	for _, h := range handled.state.AllStates() {
 		// Sub-handlers are reported through their parents.
-		if !h.Counts() {
+		if !h.IsCounted() {
 			continue
 		}
 		told := conditions.Outcome{
-			ID: h.ID, Attempts: h.Retries, Succeeded: h.Success, Failed: h.Failure, Blocked: h.Blocked(),
+			ID: h.ID, Attempts: h.Retries, Succeeded: h.Success, Failed: h.Failure, Blocked: h.IsBlocked(),
 		}
 		if h.Message != nil {
 			told.Message = *h.Message
 		}
-		if h.Awaits() {
+		if h.AwaitsChild() {
 			told.Awaited = *h.Awaited
 		}
 		// A blocked attempt is not recorded, so only the attempt has the reason.
@@ -123,12 +123,12 @@ func blockedBy(attempts []*execution.Attempt, id string) string {
 	return ""
 }
 
-// catchesUp reports whether the conditions on the object are outdated although no handler was called: they
+// hasOutdatedConditions reports whether the conditions on the object are outdated although no handler was called: they
 // are missing, are for another generation, or report running handlers while none runs. It returns true once per
 // generation in the life of the process, until handlers are called: another client that removes the conditions is not
 // fought.
-func (p *pass) catchesUp(types conditions.Types, report conditions.Report) bool {
-	told, idle := types.Told(p.object.body), true
+func (p *pass) hasOutdatedConditions(types conditions.Types, report conditions.Report) bool {
+	told, idle := types.ReadReported(p.object.body), true
 	for _, o := range report.Outcomes {
 		idle = idle && (o.Succeeded || o.Failed)
 	}
@@ -137,19 +137,19 @@ func (p *pass) catchesUp(types conditions.Types, report conditions.Report) bool 
 	return (!told.Ready || !current || told.Reconciling && idle) && p.memory.told != report.Generation+1
 }
 
-// tellWithoutNews updates outdated conditions of an object for which no handler was called.
-func (p *pass) tellWithoutNews(ctx context.Context, c *cause.Cause) error {
+// updateOutdatedConditions updates outdated conditions of an object for which no handler was called.
+func (p *pass) updateOutdatedConditions(ctx context.Context, c *cause.Cause) error {
 	if p.object.gone || p.object.released || c.Deleting {
 		return nil
 	}
-	matches, err := p.tells(ctx, c)
+	matches, err := p.getsConditions(ctx, c)
 	if err != nil || !matches {
 		return err
 	}
 	types, ok := p.handling.Conditions.Acceptance.Types(ctx)
 	// No handler is involved, so the report does not have outcomes.
 	report := conditions.Report{Generation: conditions.GenerationOf(c.Body())}
-	if !ok || !p.catchesUp(types, report) {
+	if !ok || !p.hasOutdatedConditions(types, report) {
 		return nil
 	}
 	if err := p.sendConditions(ctx, types, report); err != nil {
@@ -159,22 +159,22 @@ func (p *pass) tellWithoutNews(ctx context.Context, c *cause.Cause) error {
 	return nil
 }
 
-// tellAlone writes conditions that were refused together with the changes of handlers.
-func (p *pass) tellAlone(ctx context.Context, handled *outcomes) error {
+// writeConditionsAlone writes conditions that were refused together with the changes of handlers.
+func (p *pass) writeConditionsAlone(ctx context.Context, handled *outcomes) error {
 	types, ok := p.handling.Conditions.Acceptance.Types(ctx)
 	if !ok || p.object.gone || p.object.released {
 		return nil
 	}
-	return p.sendConditions(ctx, types, p.report(handled))
+	return p.sendConditions(ctx, types, p.conditionsReport(handled))
 }
 
 // sendConditions writes the conditions alone. A refusal is reported to the Acceptance and not returned: handlers must
 // not fail because of conditions.
 func (p *pass) sendConditions(ctx context.Context, types conditions.Types, report conditions.Report) error {
-	err := p.object.transform(ctx, tellTransform(types, report, p.handling.Now()))
+	err := p.object.sendTransform(ctx, conditionsTransform(types, report, p.handling.Now()))
 	switch {
 	// The content was refused because of this object; others can be accepted.
-	case patching.ContentRefused(err):
+	case patching.IsContentRefused(err):
 		p.handling.Conditions.Acceptance.Refused(ctx, err, false)
 		return nil
 	case err != nil || p.object.gone:
@@ -185,29 +185,29 @@ func (p *pass) sendConditions(ctx context.Context, types conditions.Types, repor
 		p.handling.Conditions.Acceptance.Refused(ctx, p.object.refusal, lasting)
 		return nil
 	}
-	p.checkTold(ctx)
+	p.checkConditionsKept(ctx)
 	return nil
 }
 
-// noteTold records that conditions were written with the outcomes of handlers.
-func (p *pass) noteTold(ctx context.Context, handled *outcomes) {
+// noteConditionsWritten records that conditions were written with the outcomes of handlers.
+func (p *pass) noteConditionsWritten(ctx context.Context, handled *outcomes) {
 	// A call ends the restriction to one update per generation.
 	if p.memory.told = 0; !handled.called {
 		p.memory.told = conditions.GenerationOf(handled.cause.Body()) + 1
 	}
-	p.checkTold(ctx)
+	p.checkConditionsKept(ctx)
 }
 
-// checkTold reports to the Acceptance if the object does not have the conditions after the write: the API
+// checkConditionsKept reports to the Acceptance if the object does not have the conditions after the write: the API
 // server silently drops fields that the schema does not have.
-func (p *pass) checkTold(ctx context.Context) {
+func (p *pass) checkConditionsKept(ctx context.Context) {
 	acceptance := p.handling.Conditions.Acceptance
 	types, ok := acceptance.Types(ctx)
-	if !ok || p.object.gone || p.object.released || types.Told(p.object.body).Ready {
+	if !ok || p.object.gone || p.object.released || types.ReadReported(p.object.body).Ready {
 		return
 	}
 	// Malformed conditions of another client are a problem of this object only.
-	if err := conditions.Readable(p.object.body); err != nil {
+	if err := conditions.CheckStatus(p.object.body); err != nil {
 		acceptance.Refused(ctx, err, false)
 		return
 	}

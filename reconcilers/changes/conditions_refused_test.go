@@ -33,7 +33,7 @@ func TestRefusedConditions(t *testing.T) {
 		"Forbidden": {"missing rights for the status close the conditions for the whole kind", func(w *world) {
 			w.withStatus()
 			onStatus(w, forbidden)
-			p := w.tell(nil, onCreate("a", ok))
+			p := w.startReporting(nil, onCreate("a", ok))
 			p.settle()
 			w.wantHandled("handled without conditions", w.at("spec", "field"))
 			p.wantRefusals("finally", true, forbidden.Error())
@@ -42,7 +42,7 @@ func TestRefusedConditions(t *testing.T) {
 			w.withStatus()
 			missing := apierrors.NewNotFound(resource, "obj")
 			onStatus(w, missing)
-			p := w.tell(nil)
+			p := w.startReporting(nil)
 			p.settle()
 			p.wantRefusals("finally", true, missing.Error())
 		}},
@@ -56,7 +56,7 @@ func TestRefusedConditions(t *testing.T) {
 				}
 				return nil
 			}
-			p := w.tell(nil, onCreate("a", patches("x", "status", "own")))
+			p := w.startReporting(nil, onCreate("a", patches("x", "status", "own")))
 			p.settle()
 			w.wantAt("the status of the handler is stored", "x", "status", "own")
 			w.wantHandled("the creation is handled", w.at("spec", "field"))
@@ -65,10 +65,10 @@ func TestRefusedConditions(t *testing.T) {
 		"Dropped": {"conditions that the schema drops silently are closed for the whole kind", func(w *world) {
 			w.withStatus()
 			w.webhook = lacks
-			p := w.tell(nil, onCreate("a", ok))
+			p := w.startReporting(nil, onCreate("a", ok))
 			p.settle()
 			p.wantRefusals("with an outcome", true, dropped)
-			p = w.tell(nil)
+			p = w.startReporting(nil)
 			p.settle()
 			p.wantRefusals("without an outcome", true, dropped)
 		}},
@@ -79,7 +79,7 @@ func TestRefusedConditions(t *testing.T) {
 					status["conditions"] = "fine"
 				}
 			}
-			p := w.tell(nil, onCreate("a", ok))
+			p := w.startReporting(nil, onCreate("a", ok))
 			p.settle()
 			p.wantRefusals("finally", false, "is not a list")
 		}},
@@ -87,13 +87,13 @@ func TestRefusedConditions(t *testing.T) {
 			w.withStatus()
 			broken := &apierrors.StatusError{ErrStatus: metav1.Status{Code: http.StatusInternalServerError}}
 			onStatus(w, broken)
-			p := w.tell(nil)
+			p := w.startReporting(nil)
 			if _, err := p.pass(); err == nil {
 				w.t.Error("the pass succeeded, want an error")
 			}
 			onStatus(w, nil)
 			p.settle()
-			w.wantTold("the server works again", "True", nil, nil)
+			w.wantConditions("the server works again", "True", nil, nil)
 			p.wantRefusals("a server error does not count as a refusal", false, "")
 		}},
 	})

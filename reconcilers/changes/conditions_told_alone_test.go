@@ -28,9 +28,9 @@ func lacksConditions(body map[string]any) {
 	}
 }
 
-// TestConditionsToldAlone shows that if a status is refused, the conditions and the changes of handlers are tried
+// TestConditionsWrittenAlone shows that if a status is refused, the conditions and the changes of handlers are tried
 // separately.
-func TestConditionsToldAlone(t *testing.T) {
+func TestConditionsWrittenAlone(t *testing.T) {
 	run(t, map[string]scenario{
 		"Handlers": {"conditions are written alone if the status of a handler is refused", func(w *world) {
 			w.withStatus()
@@ -40,9 +40,9 @@ func TestConditionsToldAlone(t *testing.T) {
 				}
 				return nil
 			}
-			p := w.tell(nil, onCreate("a", patches("x", "status", "own")))
+			p := w.startReporting(nil, onCreate("a", patches("x", "status", "own")))
 			_, _ = p.pass()
-			w.wantTold("after one pass", "True", nil, nil)
+			w.wantConditions("after one pass", "True", nil, nil)
 			w.wantAt("the refused status", nil, "status", "own")
 			w.wantWrites("together, without, alone",
 				"status 403", "main 200", "status 403", "main 200", "status 200")
@@ -56,16 +56,16 @@ func TestConditionsToldAlone(t *testing.T) {
 				}
 				return nil
 			}
-			p := w.tell(nil, onCreate("a", patches("x", "status", "own")))
+			p := w.startReporting(nil, onCreate("a", patches("x", "status", "own")))
 			p.acceptance.close()
 			p.settle()
 			w.wantWrites("once", "status 403", "main 200")
 		}},
 		"NothingNew": {"a refused status is not retried if the conditions are already correct", func(w *world) {
 			w.withStatus()
-			p := w.tell(nil, onCreate("a", ok), onUpdate("u", returns("x")))
+			p := w.startReporting(nil, onCreate("a", ok), onUpdate("u", returns("x")))
 			p.settle()
-			w.wantTold("the first outcome", "True", nil, nil)
+			w.wantConditions("the first outcome", "True", nil, nil)
 			w.set("x", "metadata", "labels", "l")
 			w.drainWrites()
 			w.before = func(one write) error {
@@ -79,7 +79,7 @@ func TestConditionsToldAlone(t *testing.T) {
 		}},
 		"Closed": {"conditions that were refused for another object meanwhile are not retried", func(w *world) {
 			w.withStatus()
-			p := w.tell(nil, onCreate("a", ok))
+			p := w.startReporting(nil, onCreate("a", ok))
 			w.before = func(one write) error {
 				if one.status {
 					p.acceptance.close()
@@ -105,7 +105,7 @@ func TestConditionsToldAlone(t *testing.T) {
 				w.delete()
 				return nil
 			}
-			p := w.tell(nil, onCreate("a", patches("x", "status", "own")))
+			p := w.startReporting(nil, onCreate("a", patches("x", "status", "own")))
 			p.settle()
 			w.wantWrites("until the deletion", "status 403", "main 200", "status 404")
 		}},
@@ -119,16 +119,16 @@ func TestConditionsNotKept(t *testing.T) {
 		"Closed": {"missing conditions are not reported again if the kind is already closed", func(w *world) {
 			w.withStatus()
 			w.webhook = lacksConditions
-			p := w.tell(nil, onCreate("a", ok))
+			p := w.startReporting(nil, onCreate("a", ok))
 			w.after = func(write) error { p.acceptance.close(); return nil }
 			p.settle()
-			w.wantTold("dropped", nil, nil, nil)
+			w.wantConditions("dropped", nil, nil, nil)
 			p.wantRefusals("closed before", true, "")
 		}},
 		"Released": {"missing conditions of a released object are not reported", func(w *world) {
 			w.withStatus()
 			later := fails(9, temporaryError{delay: 10 * time.Second})
-			p := w.tell(nil, onDelete("d", all(patches(nil, "metadata", "finalizers"), later)))
+			p := w.startReporting(nil, onDelete("d", all(patches(nil, "metadata", "finalizers"), later)))
 			p.settle()
 			w.drainWrites()
 			w.webhook = lacksConditions

@@ -133,8 +133,8 @@ func TestConflicts(t *testing.T) {
 			p := w.start(
 				onCreate("a", patches("x", "spec", "id")), onCreate("b", takes(3*time.Second)), onCreate("c", look),
 			)
-			done := p.aside()
-			after(500 * time.Millisecond)
+			done := p.settleInBackground()
+			advanceTime(500 * time.Millisecond)
 			w.set("two", "spec", "field")
 			synctest.Wait()
 			<-done

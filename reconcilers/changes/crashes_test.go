@@ -13,9 +13,9 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// tale is the life of one object under an operator that crashes repeatedly: the object is created, edited during that,
+// crashTest is the life of one object under an operator that crashes repeatedly: the object is created, edited during that,
 // updated, and deleted.
-type tale struct {
+type crashTest struct {
 	*world
 	mu     sync.Mutex
 	p      *process
@@ -32,8 +32,8 @@ type point struct {
 	applied bool
 }
 
-func newTale(t *testing.T, deaths ...point) *tale {
-	s := &tale{world: newWorld(t), called: map[string]int{}, done: map[string]int{}, failed: map[string]bool{}}
+func newCrashTest(t *testing.T, deaths ...point) *crashTest {
+	s := &crashTest{world: newWorld(t), called: map[string]int{}, done: map[string]int{}, failed: map[string]bool{}}
 	s.serveStatus(true)
 	strike := func(r write, applied bool) {
 		if slices.Contains(deaths, point{r.number, applied}) {
@@ -45,7 +45,7 @@ func newTale(t *testing.T, deaths ...point) *tale {
 	return s
 }
 
-func (s *tale) kill() {
+func (s *crashTest) kill() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.kills++
@@ -53,7 +53,7 @@ func (s *tale) kill() {
 }
 
 // counted counts the calls and successes of a handler over all lives.
-func (s *tale) counted(h *handlers.Handler) *handlers.Handler {
+func (s *crashTest) counted(h *handlers.Handler) *handlers.Handler {
 	own := *h
 	own.Call = func(ctx context.Context, c *handlers.Invocation) error {
 		key := fmt.Sprintf("%s %s", c.Cause.Reason, h.ID)
@@ -71,8 +71,8 @@ func (s *tale) counted(h *handlers.Handler) *handlers.Handler {
 	return &own
 }
 
-// once fails at the first call over all lives.
-func (s *tale) once(key string) handlers.Func {
+// failOnce fails at the first call over all lives.
+func (s *crashTest) failOnce(key string) handlers.Func {
 	return func(context.Context, *handlers.Invocation) error {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -84,15 +84,15 @@ func (s *tale) once(key string) handlers.Func {
 	}
 }
 
-// live runs the operator once, until it crashes or there is nothing to do.
-func (s *tale) live() {
-	shared := all(appends(owner("s"), "metadata", "ownerReferences"), s.once("shared"))
+// runOperator runs the operator once, until it crashes or there is nothing to do.
+func (s *crashTest) runOperator() {
+	shared := all(appends(owner("s"), "metadata", "ownerReferences"), s.failOnce("shared"))
 	var registered []*handlers.Handler
 	for _, h := range []*handlers.Handler{
 		onCreate("a", all(patches("a", "status", "seen"), returns("r"))),
-		onCreate("b", all(appends(owner("b"), "metadata", "ownerReferences"), takes(3*time.Second), s.once("b"))),
+		onCreate("b", all(appends(owner("b"), "metadata", "ownerReferences"), takes(3*time.Second), s.failOnce("b"))),
 		onCreate("c", all(patches("c", "status", "flushed"), flushes, takes(500*time.Millisecond))),
-		onUpdate("u", returns("u")), onUpdate("v", all(takes(2*time.Second), s.once("v"))),
+		onUpdate("u", returns("u")), onUpdate("v", all(takes(2*time.Second), s.failOnce("v"))),
 		onUpdate("s", shared), onDelete("s", shared), onDelete("d", takes(2*time.Second)),
 	} {
 		registered = append(registered, s.counted(h))
@@ -104,15 +104,15 @@ func (s *tale) live() {
 	p.settle()
 }
 
-// untilSettled restarts the operator after each crash until there is nothing to do.
-func (s *tale) untilSettled() {
-	for s.live(); s.p.dead.Load(); s.live() {
+// runUntilSettled restarts the operator after each crash until there is nothing to do.
+func (s *crashTest) runUntilSettled() {
+	for s.runOperator(); s.p.dead.Load(); s.runOperator() {
 	}
 }
 
-// tell runs the whole life of the object and checks the result.
-func (s *tale) tell() {
-	s.untilSettled()
+// runWholeLife runs the whole life of the object and checks the result.
+func (s *crashTest) runWholeLife() {
+	s.runUntilSettled()
 	s.wantHandled("created", "one")
 	s.wantAt("created", "r", "status", "a")
 	s.wantAt("created", "a", "status", "seen")
@@ -121,18 +121,18 @@ func (s *tale) tell() {
 	s.wantAt("created", []any{finalizer}, "metadata", "finalizers")
 	s.wantClean("created")
 	s.set("two", "spec", "field")
-	s.untilSettled()
+	s.runUntilSettled()
 	s.wantHandled("updated", "two")
 	s.wantAt("updated", "u", "status", "u")
 	s.wantClean("updated")
 	s.delete()
-	s.untilSettled()
+	s.runUntilSettled()
 	s.want("stored", map[string]any(nil), s.stored())
-	s.wantBalanced()
+	s.wantExplainedCalls()
 }
 
-// wantBalanced checks that every handler succeeded and that no handler was called more often than the crashes explain.
-func (s *tale) wantBalanced() {
+// wantExplainedCalls checks that every handler succeeded and that no handler was called more often than the crashes explain.
+func (s *crashTest) wantExplainedCalls() {
 	usual := map[string]int{ // number of calls without crashes
 		"create a": 1, "create b": 2, "create c": 1,
 		"update u": 1, "update v": 2, "update s": 2, "delete s": 1, "delete d": 1,
@@ -158,8 +158,8 @@ func (s *tale) wantBalanced() {
 // requests returns the number of requests and the duration of a life without crashes.
 func requests(t *testing.T) (number int, length time.Duration) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newTale(t)
-		s.tell()
+		s := newCrashTest(t)
+		s.runWholeLife()
 		number, length = s.count, time.Since(s.started)
 	})
 	return number, length
@@ -179,8 +179,8 @@ func TestCrashes(t *testing.T) {
 	for _, death := range points(number) {
 		t.Run(fmt.Sprintf("%d/%v", death.number, death.applied), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := newTale(t, death)
-				if s.tell(); s.kills != 1 {
+				s := newCrashTest(t, death)
+				if s.runWholeLife(); s.kills != 1 {
 					t.Errorf("want one crash, got %d", s.kills)
 				}
 			})
@@ -201,8 +201,8 @@ func TestCrashesTwice(t *testing.T) {
 				continue
 			}
 			synctest.Test(t, func(t *testing.T) {
-				s := newTale(t, first, second)
-				if s.tell(); t.Failed() {
+				s := newCrashTest(t, first, second)
+				if s.runWholeLife(); t.Failed() {
 					t.Fatalf("the crashes were at %v and %v", first, second)
 				}
 			})
@@ -219,9 +219,9 @@ func TestCrashesInBetween(t *testing.T) {
 	for moment := 250 * time.Millisecond; moment < length; moment += 500 * time.Millisecond {
 		t.Run(moment.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := newTale(t)
+				s := newCrashTest(t)
 				time.AfterFunc(moment, func() { s.kill() })
-				s.tell()
+				s.runWholeLife()
 			})
 		})
 	}

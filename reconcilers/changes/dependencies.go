@@ -32,7 +32,7 @@ func (e *declarationError) Permanent() bool { return true }
 // restoreDependencies builds the order between the sub-handlers, and marks those that have to wait.
 func (r *subRun) restoreDependencies(declared []*adapters.Handler) error {
 	// Most handlers do not declare an order.
-	if !slices.ContainsFunc(declared, func(h *adapters.Handler) bool { return depends(h.Description) }) {
+	if !slices.ContainsFunc(declared, func(h *adapters.Handler) bool { return hasPredecessors(h.Description) }) {
 		return nil
 	}
 	if err := r.subs.checkCycles(declared); err != nil {
@@ -43,47 +43,47 @@ func (r *subRun) restoreDependencies(declared []*adapters.Handler) error {
 		dependents: map[int][]int{}, met: map[int]int{},
 	}
 	for place, sub := range r.all {
-		d.places[r.subs.own(sub.handler)] = place
+		d.places[r.subs.relativeID(sub.handler)] = place
 	}
 	for _, h := range declared {
-		if err := r.subs.restoreOthers(&d, h); err != nil {
+		if err := r.subs.resolveOutsideDependencies(&d, h); err != nil {
 			return err
 		}
 	}
 	// Only sub-handlers of the run must be awaited: the others were checked above.
 	for place, sub := range r.all {
-		for id := range before(sub.handler.Description) {
+		for id := range predecessorIDs(sub.handler.Description) {
 			if earlier, ok := d.places[id]; ok {
 				d.dependents[earlier] = append(d.dependents[earlier], place)
 			}
 		}
-		sub.state.Waiting = d.awaits(place)
+		sub.state.Waiting = d.mustWait(place)
 	}
 	r.dependencies = d
 	return nil
 }
 
-// restoreOthers finds the dependencies of a sub-handler that are not part of the run.
-func (s *subHandlers) restoreOthers(d *dependencies, h *adapters.Handler) error {
-	for id := range before(h.Description) {
+// resolveOutsideDependencies finds the dependencies of a sub-handler that are not part of the run.
+func (s *subHandlers) resolveOutsideDependencies(d *dependencies, h *adapters.Handler) error {
+	for id := range predecessorIDs(h.Description) {
 		if _, ok := d.places[id]; ok || d.others[id] != nil {
 			continue
 		}
 		if present := s.presentID(id); present != "" {
 			return &declarationError{
 				fmt.Sprintf("sub-handler %q of handler %q comes after %q, which is a former id: give "+
-					"the present one, of %q", s.own(h), s.handler.Description.ID, id, present),
+					"the present one, of %q", s.relativeID(h), s.handler.Description.ID, id, present),
 			}
 		}
-		state, err := s.known(s.id(id))
+		state, err := s.knownState(s.fullID(id))
 		if err != nil {
 			return err
 		}
 		// An undeclared sub-handler can never finish, unless it did so before.
-		if !state.Finished() && !s.isDeclared(id) {
+		if !state.IsFinished() && !s.isDeclared(id) {
 			return &declarationError{fmt.Sprintf(
 				"sub-handler %q of handler %q comes after %q, which is not declared: declare it before they are run",
-				s.own(h), s.handler.Description.ID, id,
+				s.relativeID(h), s.handler.Description.ID, id,
 			)}
 		}
 		d.others[id] = state
@@ -95,10 +95,10 @@ func (s *subHandlers) restoreOthers(d *dependencies, h *adapters.Handler) error 
 func (s *subHandlers) checkCycles(declared []*adapters.Handler) error {
 	g := graph{byID: make(map[string]*handlers.Handler, len(declared)), steps: make(map[string]step, len(declared))}
 	for _, h := range declared {
-		g.byID[s.own(h)] = h.Description
+		g.byID[s.relativeID(h)] = h.Description
 	}
 	for _, h := range declared {
-		if !g.follow(s.own(h)) {
+		if !g.isAcyclicFrom(s.relativeID(h)) {
 			return &declarationError{fmt.Sprintf("sub-handlers of handler %q wait for one another: %s",
 				s.handler.Description.ID, strings.Join(g.way, " after "))}
 		}
@@ -121,8 +121,8 @@ const (
 	beyond
 )
 
-// follow visits a handler, and returns false if a cycle was found. The way is then the cycle.
-func (g *graph) follow(id string) bool {
+// isAcyclicFrom visits a handler, and returns false if a cycle was found. The way is then the cycle.
+func (g *graph) isAcyclicFrom(id string) bool {
 	h, quoted := g.byID[id], fmt.Sprintf("%q", id)
 	switch {
 	case h == nil || g.steps[id] == beyond:
@@ -133,8 +133,8 @@ func (g *graph) follow(id string) bool {
 		return false
 	}
 	g.steps[id], g.way = within, append(g.way, quoted)
-	for earlier := range before(h) {
-		if !g.follow(earlier) {
+	for earlier := range predecessorIDs(h) {
+		if !g.isAcyclicFrom(earlier) {
 			return false
 		}
 	}
@@ -142,64 +142,64 @@ func (g *graph) follow(id string) bool {
 	return true
 }
 
-// before yields the ids that a sub-handler runs after.
-func before(h *handlers.Handler) iter.Seq[string] {
+// predecessorIDs yields the ids that a sub-handler runs after.
+func predecessorIDs(h *handlers.Handler) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for i := range len(h.After) + len(h.AfterFinished) {
-			if !yield(earlier(h, i)) {
+			if !yield(predecessorAt(h, i)) {
 				return
 			}
 		}
 	}
 }
 
-// earlier returns the i-th dependency: those of After come first. It avoids joining the two lists for each call.
-func earlier(h *handlers.Handler, i int) string {
+// predecessorAt returns the i-th dependency: those of After come first. It avoids joining the two lists for each call.
+func predecessorAt(h *handlers.Handler, i int) string {
 	if i < len(h.After) {
 		return h.After[i]
 	}
 	return h.AfterFinished[i-len(h.After)]
 }
 
-// depends reports whether the sub-handler runs after any other.
-func depends(h *handlers.Handler) bool { return len(h.After)+len(h.AfterFinished) > 0 }
+// hasPredecessors reports whether the sub-handler runs after any other.
+func hasPredecessors(h *handlers.Handler) bool { return len(h.After)+len(h.AfterFinished) > 0 }
 
-// expects reports whether the sub-handler of this id must still be awaited.
-func (d *dependencies) expects(id string) bool {
+// isAwaited reports whether the sub-handler of this id must still be awaited.
+func (d *dependencies) isAwaited(id string) bool {
 	place, ok := d.places[id]
-	return ok && !d.all[place].state.Finished()
+	return ok && !d.all[place].state.IsFinished()
 }
 
-// failed reports whether the sub-handler of this id has failed permanently.
-func (d *dependencies) failed(id string) bool {
+// hasFailed reports whether the sub-handler of this id has failed permanently.
+func (d *dependencies) hasFailed(id string) bool {
 	if place, ok := d.places[id]; ok {
 		return d.all[place].state.Failure
 	}
-	// [subHandlers.restoreOthers] has added all dependencies outside of the run.
+	// [subHandlers.resolveOutsideDependencies] has added all dependencies outside of the run.
 	return d.others[id].Failure
 }
 
-// awaits reports whether a sub-handler must wait. It continues after the dependencies that were found finished
-// before, as there can be thousands. By contrast, [dependencies.of] checks all of them.
-func (d *dependencies) awaits(place int) bool {
+// mustWait reports whether a sub-handler must wait. It continues after the dependencies that were found finished
+// before, as there can be thousands. By contrast, [dependencies.awaitedAndFailed] checks all of them.
+func (d *dependencies) mustWait(place int) bool {
 	h := d.all[place].handler.Description
 	for ; d.met[place] < len(h.After)+len(h.AfterFinished); d.met[place]++ {
-		if d.expects(earlier(h, d.met[place])) {
+		if d.isAwaited(predecessorAt(h, d.met[place])) {
 			return true
 		}
 	}
 	return false
 }
 
-// of returns the unfinished dependencies of a sub-handler, and those that had to succeed but have failed.
-func (d *dependencies) of(h *handlers.Handler) (awaits, lost []string) {
-	for id := range before(h) {
-		if d.expects(id) {
+// awaitedAndFailed returns the unfinished dependencies of a sub-handler, and those that had to succeed but have failed.
+func (d *dependencies) awaitedAndFailed(h *handlers.Handler) (awaits, lost []string) {
+	for id := range predecessorIDs(h) {
+		if d.isAwaited(id) {
 			awaits = append(awaits, id)
 		}
 	}
 	for _, id := range h.After {
-		if d.failed(id) {
+		if d.hasFailed(id) {
 			lost = append(lost, id)
 		}
 	}

@@ -87,7 +87,7 @@ func TestDependencyCourses(t *testing.T) {
 			w.compact(onCreate("p", func(ctx context.Context, c *handlers.Invocation) error {
 				ask := func(context.Context, *handlers.Invocation) error {
 					for i := range 50 {
-						asking.Go(func() { _, _ = c.Subs.Record(part(i % 5)) })
+						asking.Go(func() { _, _ = c.Subs.RecordOf(part(i % 5)) })
 					}
 					return nil
 				}

@@ -18,10 +18,10 @@ func (p *pass) noteReleased(seen *observation, wanted interest) {
 	p.deletion = p.deletion || seen.cause.Reason == cause.Free && wanted.finalizer && seen.stored != nil
 }
 
-// Disappeared calls the optional deletion handlers for an object that does not exist any more, and whose
+// HandleDisappearance calls the optional deletion handlers for an object that does not exist any more, and whose
 // deletion was not handled. Each is called once with the last known state. Nothing is written: changes to the object
 // are dropped.
-func (h *Handling) Disappeared(ctx context.Context, last *jsontext.Object) {
+func (h *Handling) HandleDisappearance(ctx context.Context, last *jsontext.LazyObject) {
 	body, err := last.Value()
 	if err != nil {
 		logf.FromContext(ctx).Error(
@@ -29,37 +29,37 @@ func (h *Handling) Disappeared(ctx context.Context, last *jsontext.Object) {
 		)
 		return
 	}
-	c, handled := h.disappearance(ctx, body, last)
+	c, handled := h.disappearanceCause(ctx, body, last)
 	if handled {
 		return
 	}
 	// Record the call decisions in the journal together, after the handlers have run.
-	noted := h.Journal.Of(body)
-	look := noted.Look(c)
-	defer look.Note()
+	noted := h.Journal.ForBody(body)
+	look := noted.StartLook(c)
+	defer look.AddToJournal()
 	var called []*adapters.Handler
 	// Each handler is called once, in the order of registration.
 	for _, one := range h.Handlers {
 		if !one.Description.SeesDisappearance() || one.HasTwin(called) || !h.MayBegin(ctx) {
 			continue
 		}
-		if handler := one.ForDisappeared(ctx, c, look.Teller()); handler != nil {
+		if handler := one.ForDisappeared(ctx, c, look.VerdictFunc()); handler != nil {
 			called = append(called, one)
-			noted.Attempt(h.callOnce(ctx, handler, c, body))
+			noted.RecordAttempt(h.callOnce(ctx, handler, c, body))
 		}
 	}
 }
 
-// disappearance returns the cause for the handlers, and reports whether a former process has handled the deletion.
+// disappearanceCause returns the cause for the handlers, and reports whether a former process has handled the deletion.
 // Malformed progress of the object is ignored.
-func (h *Handling) disappearance(
-	ctx context.Context, body map[string]any, last *jsontext.Object,
+func (h *Handling) disappearanceCause(
+	ctx context.Context, body map[string]any, last *jsontext.LazyObject,
 ) (c *cause.Cause, handled bool) {
 	// The pass only observes, so an empty memory is enough.
 	p := &pass{handling: h, memory: &Memory{}}
 	p.object = object{handling: h, memory: p.memory, body: body, opened: last}
 	c = cause.Detect(cause.Observation{Body: body, Object: last, Gone: true})
-	seen, err := p.observe(ctx)
+	seen, err := p.observeObject(ctx)
 	if err != nil {
 		logf.FromContext(ctx).Error(err, "Ignoring malformed progress of an object that has disappeared")
 	} else {
@@ -90,14 +90,14 @@ func (h *Handling) callOnce(
 ) *execution.Attempt {
 	// An encoded object is only decoded for functions that need it.
 	given := body
-	if c.Object.Encoded() {
+	if c.Object.IsEncoded() {
 		given = nil
 	}
 	a := h.NewAttempt(handler.Description, c, given)
 	a.Call.Given, a.Due, a.Now = c.Object, true, h.Now
-	running, cancel := adapters.Running(ctx)
+	running, cancel := adapters.FunctionContext(ctx)
 	defer cancel(nil)
-	handler.Run(running, a)
+	handler.RunAttempt(running, a)
 	// No object is left that could request or record a retry.
 	if !a.Outcome.Final {
 		logging.Warn(logf.FromContext(ctx), "Handler is not called again, as its object does not exist any more",

@@ -1,7 +1,7 @@
 // Not part of the public API.
 //
 // Package changes handles one object once: from its present state to the one write that closes the cause. The entry
-// point is Handling.Reconcile. Its steps are in [pass.round], in this order: refresh after a lost answer, observe,
+// point is Handling.Reconcile. Its steps are in [pass.runRound], in this order: refresh after a lost answer, observe,
 // run the background, retry unsaved outcomes, check the interest, restore lost memory, copy between storages, ensure
 // the finalizer, drop stale progress, restore progress, call the handlers that are due, close the cause or save its
 // progress.

@@ -12,9 +12,9 @@ import (
 // applied is an annotation outside of the essence.
 const applied = "kubectl.kubernetes.io/last-applied-configuration"
 
-// crowd fills the annotations until the given number of bytes is left. A negative number means that later writes must
+// fillAnnotations fills the annotations until the given number of bytes is left. A negative number means that later writes must
 // remove that many bytes.
-func (w *world) crowd(room int) {
+func (w *world) fillAnnotations(room int) {
 	w.set(strings.Repeat("y", annotationsLimit-room-w.size()-len(applied)), "metadata", "annotations", applied)
 }
 
@@ -25,7 +25,7 @@ func TestLastByte(t *testing.T) {
 		"Updated": {"an essence that fits exactly is stored without a log line", func(w *world) {
 			p := w.start(onCreate("a", ok), onUpdate("u", ok))
 			p.settle()
-			w.crowd(0)
+			w.fillAnnotations(0)
 			w.set("two", "spec", "field")
 			p.settle()
 			w.wantCalls("all", "0s create a", "0s update u")
@@ -46,7 +46,7 @@ func TestLastByte(t *testing.T) {
 			grown := w.size() - before
 			w.create(object())
 			p = half()
-			w.crowd(grown)
+			w.fillAnnotations(grown)
 			_, err := p.pass()
 			w.want("error", nil, err)
 			w.want("size", annotationsLimit, w.size())
@@ -61,7 +61,7 @@ func TestLastByte(t *testing.T) {
 			w.delete()
 			_, _ = p.pass()
 			name := prefix + "/d"
-			w.crowd(-len(name) - len(w.at("metadata", "annotations", name).(string)))
+			w.fillAnnotations(-len(name) - len(w.at("metadata", "annotations", name).(string)))
 			p.settle()
 			w.wantCalls("all", "0s create a", "0s delete d", "10s delete d")
 			w.wantAt("all", []any{"others/finalizer"}, "metadata", "finalizers")

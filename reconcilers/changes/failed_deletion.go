@@ -30,9 +30,9 @@ func (e *failedSubsError) Error() string {
 // Permanent returns true: failed sub-handlers are not called again.
 func (e *failedSubsError) Permanent() bool { return true }
 
-// failure returns the error of a deletion handler that must keep its object if a sub-handler has failed; nil
+// holdOnFailureError returns the error of a deletion handler that must keep its object if a sub-handler has failed; nil
 // otherwise.
-func (r *subRun) failure() error {
+func (r *subRun) holdOnFailureError() error {
 	if !r.subs.invocation.handler.Description.HoldOnFailure {
 		return nil
 	}
@@ -58,20 +58,20 @@ func (h *Handling) holdsOnFailure(id string) bool {
 	return false
 }
 
-// holders returns the handlers whose permanent failure keeps the object that is being deleted.
-func (o *outcomes) holders() (failed []*execution.HandlerState) {
-	for _, h := range o.state.Handlers() {
-		if h.Counts() && h.Failure && o.by.holdsOnFailure(h.ID) {
+// failedHolders returns the handlers whose permanent failure keeps the object that is being deleted.
+func (o *outcomes) failedHolders() (failed []*execution.HandlerState) {
+	for _, h := range o.state.AllStates() {
+		if h.IsCounted() && h.Failure && o.by.holdsOnFailure(h.ID) {
 			failed = append(failed, h)
 		}
 	}
 	return failed
 }
 
-// failsNow reports whether the next write contains the failure of a handler that keeps the object, or of a
+// hasNewHoldingFailure reports whether the next write contains the failure of a handler that keeps the object, or of a
 // sub-handler of one. A handler that fails because of its sub-handlers is left out: it saw nothing new since their
 // failures.
-func (o *outcomes) failsNow() bool {
+func (o *outcomes) hasNewHoldingFailure() bool {
 	return slices.ContainsFunc(o.attempts, func(a *execution.Attempt) bool {
 		var bySubs *failedSubsError
 		failed := a.Outcome.Final && a.Outcome.Err != nil && !errors.As(a.Outcome.Err, &bySubs)
@@ -80,11 +80,11 @@ func (o *outcomes) failsNow() bool {
 	})
 }
 
-// composeFailed stores the state that the failed handlers saw, with the handlers' own patches, as the
+// addFailedConfiguration stores the state that the failed handlers saw, with the handlers' own patches, as the
 // last-handled configuration: so an edit is noticed, also while other handlers are retried. Later states that other
 // handlers saw are not stored, except for their own patches if there was no edit. If the annotations do not have room,
 // only this process notices edits.
-func (p *pass) composeFailed(ctx context.Context, handled *outcomes, patch *patching.Patch) error {
+func (p *pass) addFailedConfiguration(ctx context.Context, handled *outcomes, patch *patching.Patch) error {
 	c, stored := handled.cause, handled.keeps
 	holds := func(h *adapters.Handler) bool { return h.Description.HoldOnFailure }
 	// Only deletions with such handlers are concerned.
@@ -92,7 +92,7 @@ func (p *pass) composeFailed(ctx context.Context, handled *outcomes, patch *patc
 		return nil
 	}
 	// The flag stays set: later writes store the configuration again.
-	handled.keeps = stored || handled.failsNow()
+	handled.keeps = stored || handled.hasNewHoldingFailure()
 	if !handled.keeps && (c.Changed || handled.working == nil) {
 		return nil
 	}
@@ -104,18 +104,18 @@ func (p *pass) composeFailed(ctx context.Context, handled *outcomes, patch *patc
 		}
 	}
 	// Once this cause has stored a configuration, the one in c.Old is outdated.
-	isKnown := !stored && diff.Equal(asValue(c.Old), asValue(last))
-	if last == nil || isKnown || !p.object.fits(patch, last) {
+	isKnown := !stored && diff.Equal(essenceValue(c.Old), essenceValue(last))
+	if last == nil || isKnown || !p.object.memoryFits(patch, last) {
 		return nil
 	}
 	handled.last = last
 	return p.object.storeHandled(ctx, patch, last)
 }
 
-// noteFailed updates the stored last-handled configuration in memory, although the deletion is not
+// noteFailedConfiguration updates the stored last-handled configuration in memory, although the deletion is not
 // finished.
-func (p *pass) noteFailed(handled *outcomes) {
-	p.memory.Handled.Hash = cause.Hash(handled.last)
+func (p *pass) noteFailedConfiguration(handled *outcomes) {
+	p.memory.Handled.Hash = cause.HashEssence(handled.last)
 	// The precondition of an interim essence refers to the stored configuration.
 	if stored, err := p.handling.Lens.Last(p.object.own, handled.cause.New); err == nil {
 		handled.seen.stored = stored
@@ -125,7 +125,7 @@ func (p *pass) noteFailed(handled *outcomes) {
 // reportKept logs once per process why the object is kept.
 func (p *pass) reportKept(ctx context.Context, handled *outcomes) {
 	var ids, texts []string
-	for _, h := range handled.holders() {
+	for _, h := range handled.failedHolders() {
 		ids = append(ids, h.ID)
 		if h.Message != nil {
 			texts = append(texts, h.ID+": "+*h.Message)
@@ -133,7 +133,7 @@ func (p *pass) reportKept(ctx context.Context, handled *outcomes) {
 	}
 	why := errors.New(strings.Join(texts, "; "))
 	// The journal has the reason after each pass, the log once.
-	p.noted().Hold(journal.HeldFailure, why, time.Time{})
+	p.journalEntry().RecordHold(journal.HeldFailure, why, time.Time{})
 	if p.memory.isNew(why) {
 		logf.FromContext(ctx).Error(why, "Deletion failed permanently; keeping the object until it is edited or its "+
 			"finalizer is removed", "handlers", ids, "finalizer", p.handling.Finalizer)
@@ -146,30 +146,30 @@ func (p *pass) reportKept(ctx context.Context, handled *outcomes) {
 func (p *pass) retryHolders(ctx context.Context) (verdict, error) {
 	c := p.outcomes.cause
 	// There was no edit since the failure, or this edit was counted already.
-	if !c.Deleted() || !c.Changed || p.memory.retried == cause.Hash(c.New) {
+	if !c.IsDeleted() || !c.Changed || p.memory.retried == cause.HashEssence(c.New) {
 		return goOn, nil
 	}
-	if err := p.forgetFailed(ctx, p.outcomes.holders()); err != nil || p.object.gone {
+	if err := p.removeFailedRecords(ctx, p.outcomes.failedHolders()); err != nil || p.object.gone {
 		return stop, err
 	}
 	// Note the edit after the write: if the write fails, the next pass repeats it.
-	p.memory.retried = cause.Hash(c.New)
+	p.memory.retried = cause.HashEssence(c.New)
 	return startOver, nil
 }
 
-// forgetFailed removes the records of the handlers and of their sub-handlers.
-func (p *pass) forgetFailed(ctx context.Context, failed []*execution.HandlerState) error {
+// removeFailedRecords removes the records of the handlers and of their sub-handlers.
+func (p *pass) removeFailedRecords(ctx context.Context, failed []*execution.HandlerState) error {
 	patch, ids, purged := patching.Patch{Merge: map[string]any{}}, []string{}, []string{}
 	for _, h := range failed {
 		ids = append(ids, h.ID)
 		for _, id := range slices.Concat([]string{h.ID}, h.Subrefs) {
 			purged = append(purged, id)
-			if err := execution.Purge(p.handling.Progress, patch.Merge, p.object.kept, id); err != nil {
+			if err := execution.PurgeRecord(p.handling.Progress, patch.Merge, p.object.kept, id); err != nil {
 				return err
 			}
 		}
 	}
-	if err := p.object.send(ctx, patch); err != nil || p.object.gone {
+	if err := p.object.sendPatch(ctx, patch); err != nil || p.object.gone {
 		return err
 	}
 	// The removed records must not be restored as lost ones.

@@ -11,22 +11,22 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// forbidden refuses all writes for the given duration.
-func (w *world) forbidden(d time.Duration) {
+// forbidWrites refuses all writes for the given duration.
+func (w *world) forbidWrites(d time.Duration) {
 	until := time.Now().Add(d)
 	w.before = func(write) error {
 		if time.Now().Before(until) {
-			return memapi.Refusal(403)
+			return memapi.NewRefusal(403)
 		}
 		return nil
 	}
 }
 
-// losing drops the answer to one write that took effect.
-func (w *world) losing(number int) {
+// loseAnswer drops the answer to one write that took effect.
+func (w *world) loseAnswer(number int) {
 	w.after = func(r write) error {
 		if r.number == number {
-			return memapi.Refusal(504)
+			return memapi.NewRefusal(504)
 		}
 		return nil
 	}
@@ -40,7 +40,7 @@ func TestFailures(t *testing.T) {
 	later := temporaryError{delay: 10 * time.Second}
 	run(t, map[string]scenario{
 		"Forbidden": {"outcomes that could not be written are written later without another call", func(w *world) {
-			w.forbidden(30 * time.Second)
+			w.forbidWrites(30 * time.Second)
 			p := w.start(onCreate("a", all(patches("x", "spec", "id"), returns("r"))), onCreate("b", ok))
 			p.settle()
 			w.wantCalls("all", "0s create a", "0s create b")
@@ -48,11 +48,11 @@ func TestFailures(t *testing.T) {
 			w.wantAt("all", "r", "status", "a")
 			w.wantHandled("all", "one")
 			w.wantClean("all")
-			w.want("memory", true, p.memory.Idle())
+			w.want("memory", true, p.memory.IsEmpty())
 		}},
 		"ForbiddenRetries": {"a handler is not retried while its attempts cannot be stored",
 			func(w *world) {
-				w.forbidden(100 * time.Second)
+				w.forbidWrites(100 * time.Second)
 				p := w.start(onCreate("a", fails(2, later)), onCreate("b", ok))
 				p.settle()
 				w.wantCalls("all", "0s create a", "0s create b", "1m40s create a", "1m50s create a")
@@ -60,7 +60,7 @@ func TestFailures(t *testing.T) {
 			}},
 		"ForbiddenCheckpoints": {"checkpoints of a long handler are retried about once a minute in the long run",
 			func(w *world) {
-				w.forbidden(24 * time.Hour)
+				w.forbidWrites(24 * time.Hour)
 				p := w.start(onCreate("a", ok), onCreate("b", takes(time.Hour)))
 				_, err := p.pass()
 				if err == nil {
@@ -71,7 +71,7 @@ func TestFailures(t *testing.T) {
 				}
 			}},
 		"ForbiddenFinalizer": {"no handler is called before the finalizer is stored", func(w *world) {
-			w.forbidden(10 * time.Second)
+			w.forbidWrites(10 * time.Second)
 			w.start(onCreate("a", ok), onDelete("d", ok)).settle()
 			w.wantCalls("all", "10s create a")
 		}},
@@ -89,7 +89,7 @@ func TestFailures(t *testing.T) {
 			w.wantAt("all", "x", "spec", "id")
 		}},
 		"EditedMeanwhile": {"an edit during failed writes is handled as an update", func(w *world) {
-			w.forbidden(10 * time.Second)
+			w.forbidWrites(10 * time.Second)
 			p := w.start(onCreate("a", ok), onUpdate("u", ok))
 			p.step()
 			w.set("two", "spec", "field")
@@ -101,7 +101,7 @@ func TestFailures(t *testing.T) {
 			p := w.start(onUpdate("u", ok))
 			p.settle()
 			w.set("two", "spec", "field")
-			w.forbidden(10 * time.Second)
+			w.forbidWrites(10 * time.Second)
 			p.step()
 			w.set("one", "spec", "field")
 			p.settle()
@@ -111,7 +111,7 @@ func TestFailures(t *testing.T) {
 		"LeftFiltersMeanwhile": {"patches for an object that does not match any more are still written",
 			func(w *world) {
 				w.set("yes", "metadata", "labels", "on")
-				w.forbidden(10 * time.Second)
+				w.forbidWrites(10 * time.Second)
 				p := w.start(onCreate("a", patches("x", "spec", "id"), labelled))
 				p.step()
 				w.set("no", "metadata", "labels", "on")
@@ -127,7 +127,7 @@ func TestFailures(t *testing.T) {
 					return nil
 				}
 				w.set([]any{finalizer}, "metadata", "finalizers")
-				w.forbidden(10 * time.Second)
+				w.forbidWrites(10 * time.Second)
 				p := w.start(onCreate("a", patches("x", "spec", "id")), onDelete("d", look))
 				p.step()
 				w.delete()
@@ -143,7 +143,7 @@ func TestFailures(t *testing.T) {
 				return nil
 			}
 			w.set([]any{finalizer}, "metadata", "finalizers")
-			w.forbidden(3 * time.Second)
+			w.forbidWrites(3 * time.Second)
 			p := w.start(onCreate("a", patches("x", "spec", "id")), onDelete("d", all(look, fails(1, later))))
 			p.step()
 			w.delete()
@@ -155,7 +155,7 @@ func TestFailures(t *testing.T) {
 		"Resume": {"a resume handler whose patch could not be written is not called again", func(w *world) {
 			w.start(onCreate("a", ok)).settle()
 			w.calls()
-			w.forbidden(5 * time.Second)
+			w.forbidWrites(5 * time.Second)
 			p := w.start(onResume("r", patches("x", "spec", "id")))
 			p.memory.Initial = true
 			p.settle()
@@ -166,7 +166,7 @@ func TestFailures(t *testing.T) {
 			w.serveStatus(true)
 			w.before = func(r write) error {
 				if !r.status && r.number < 6 {
-					return memapi.Refusal(403)
+					return memapi.NewRefusal(403)
 				}
 				return nil
 			}

@@ -12,8 +12,8 @@ import (
 
 const othersAnnotation = "others.example.org/blob"
 
-// roomFor fills the annotations of others until the operator has the given number of bytes.
-func (w *world) roomFor(bytes int) {
+// leaveRoom fills the annotations of others until the operator has the given number of bytes.
+func (w *world) leaveRoom(bytes int) {
 	w.set(nil, "metadata", "annotations", othersAnnotation)
 	text := strings.Repeat("x", annotationsLimit-w.size()-len(othersAnnotation)-bytes)
 	w.set(text, "metadata", "annotations", othersAnnotation)
@@ -28,7 +28,7 @@ func TestFewPlaces(t *testing.T) {
 	later := temporaryError{delay: 10 * time.Second}
 	run(t, map[string]scenario{
 		"AllFail": {"failed sub-handlers keep their room, and the last ones are called later", func(w *world) {
-			w.roomFor(8000)
+			w.leaveRoom(8000)
 			const many = 30
 			calls, largest := tally{}, 0
 			p := w.compact(onCreate("a", declares(many, calls.counting(func(i int) handlers.Func {
@@ -63,11 +63,11 @@ func TestFewPlaces(t *testing.T) {
 		"OneByOne": {"a sub-handler without room does not block the next one", func(w *world) {
 			lifecycle := handlers.OneByOne
 			slow, next := sub("s", fails(1, errors.Join(later, errLong))), sub("first", ok)
-			w.roomFor(5100)
+			w.leaveRoom(5100)
 			p := w.compact(onCreate("a", w.steps(&lifecycle, slow)))
 			p.step()
 			w.wantCalls("the only one", "0s create a", "0s create s")
-			w.roomFor(4400)
+			w.leaveRoom(4400)
 			time.Sleep(10 * time.Second)
 			p = w.compact(onCreate("a", w.steps(&lifecycle, next, slow)))
 			p.step()

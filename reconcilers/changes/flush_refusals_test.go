@@ -39,7 +39,7 @@ func TestRefusedFlush(t *testing.T) {
 			w.wantAt("all", int64(1), "spec", "size")
 		}},
 		"Broken": {"a flush that fails with a server error does not blame earlier handlers", func(w *world) {
-			w.before = func(write) error { return memapi.Refusal(500, "broken") }
+			w.before = func(write) error { return memapi.NewRefusal(500, "broken") }
 			var told error
 			p := w.start(onCreate("a", patches("x", "spec", "other")),
 				onCreate("b", func(ctx context.Context, c *handlers.Invocation) error {
@@ -68,7 +68,7 @@ func TestRefusedFlush(t *testing.T) {
 			broken := true
 			w.before = func(one write) error {
 				if broken && one.number > 1 {
-					return memapi.Refusal(500, "broken")
+					return memapi.NewRefusal(500, "broken")
 				}
 				return nil
 			}

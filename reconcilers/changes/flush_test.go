@@ -20,7 +20,7 @@ func TestFlush(t *testing.T) {
 		"Now": {"changes are stored when Flush returns, and survive a crash", func(w *world) {
 			registered := onCreate("a", all(patches("x", "spec", "id"), flushes, takes(time.Minute)))
 			p := w.start(registered)
-			done := p.aside()
+			done := p.settleInBackground()
 			synctest.Wait()
 			w.wantAt("flushed", "x", "spec", "id")
 			w.want("attempts", int64(0), w.record("a", "retries"))
@@ -40,12 +40,12 @@ func TestFlush(t *testing.T) {
 				onCreate("a", returns("r")),
 				onCreate("b", all(patches("x", "spec", "id"), flushes, takes(10*time.Second))),
 			)
-			done := p.aside()
+			done := p.settleInBackground()
 			synctest.Wait()
 			w.wantWrites("flush", "main 200")
 			w.wantAt("flush", "r", "status", "a")
 			w.want("record of a", true, w.record("a", "success"))
-			after(2 * time.Second)
+			advanceTime(2 * time.Second)
 			w.wantWrites("no checkpoint")
 			<-done
 		}},
@@ -140,7 +140,7 @@ func TestFlush(t *testing.T) {
 			w.wantCalls("all", "0s create a", "0s create b")
 		}},
 		"Forbidden": {"a failed flush returns an error, and the change is written after the handler", func(w *world) {
-			w.forbidden(time.Second)
+			w.forbidWrites(time.Second)
 			var told error
 			p := w.start(onCreate("a", func(ctx context.Context, c *handlers.Invocation) error {
 				_ = patches("x", "spec", "id")(ctx, c)

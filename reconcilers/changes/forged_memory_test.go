@@ -123,7 +123,7 @@ func TestForgedRecords(t *testing.T) {
 			w.set(nil, "metadata", "annotations", prefix+"/a")
 			p.settle()
 			w.wantCalls("repaired", "0s create a")
-			w.want("memory", true, p.memory.Idle())
+			w.want("memory", true, p.memory.IsEmpty())
 		}},
 	})
 }

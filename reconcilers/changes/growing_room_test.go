@@ -23,7 +23,7 @@ func (start started) calledFirst(t *testing.T, bytes int, declared func() []*han
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		w.roomFor(bytes)
+		w.leaveRoom(bytes)
 		p := start(w, onCreate("a", w.steps(nil, declared()...)))
 		if _, err := p.pass(); err != nil {
 			t.Errorf("with room for %d bytes: %v", bytes, err)
@@ -98,9 +98,9 @@ func TestRoomThatIsMade(t *testing.T) {
 	}
 }
 
-// TestTooFewPlacesAreToldAtOnce shows that missing room for some sub-handlers is logged before the first one is
+// TestMissingRoomIsLoggedAtOnce shows that missing room for some sub-handlers is logged before the first one is
 // called, since each success needs room.
-func TestTooFewPlacesAreToldAtOnce(t *testing.T) {
+func TestMissingRoomIsLoggedAtOnce(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
 	}
@@ -108,7 +108,7 @@ func TestTooFewPlacesAreToldAtOnce(t *testing.T) {
 	for bytes := 4000; !called && bytes < 6000; bytes += 50 {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t)
-			w.roomFor(bytes)
+			w.leaveRoom(bytes)
 			first := sub("first", func(context.Context, *handlers.Invocation) error {
 				if called = true; !w.hasLogged("too many sub-handlers") {
 					t.Errorf("with room for %d bytes, the first call came before the log line: %q", bytes, w.logged)

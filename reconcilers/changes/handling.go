@@ -80,7 +80,7 @@ type Next struct {
 	Released bool
 	// Written is the API server's last answer in the pass, and can be newer than the cache. It is nil without requests,
 	// and for an object that is gone.
-	Written *jsontext.Object
+	Written *jsontext.LazyObject
 	// Open is true if a change is unfinished. Since is when the first of its handlers was selected, or zero if that is
 	// not known. Waiting are the handlers whose next attempt is due later.
 	Open    bool
@@ -111,7 +111,7 @@ type Memory struct {
 	// Initial is true if the object was in the first list and has not been handled completely since.
 	Initial bool
 	// Handled allows this process to restore the memory on the object if another client removes it. Every handled
-	// object has it, so it is small, and [Memory.Idle] ignores it.
+	// object has it, so it is small, and [Memory.IsEmpty] ignores it.
 	Handled Handled
 
 	unwritten *outcomes // outcomes that the API server did not accept yet; nil if there are none
@@ -134,7 +134,7 @@ type Memory struct {
 
 // Handled is the process's knowledge of a handled object. The zero value means that the object was not handled.
 type Handled struct {
-	// Hash is the [cause.Hash] of the last-handled essence; zero if no change was handled completely.
+	// Hash is the [cause.HashEssence] of the last-handled essence; zero if no change was handled completely.
 	Hash uint64
 	// Held is true if the object had our finalizer.
 	Held bool

@@ -22,7 +22,7 @@ type acceptance struct {
 func (a *acceptance) Types(context.Context) (conditions.Types, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	types, err := conditions.Named("")
+	types, err := conditions.NewTypes("")
 	return types, err == nil && !a.closed
 }
 
@@ -33,21 +33,21 @@ func (a *acceptance) Refused(_ context.Context, why error, lasting bool) {
 	a.closed = a.closed || lasting
 }
 
-// telling is a process that writes conditions to its objects.
-type telling struct {
+// conditionsProcess is a process that writes conditions to its objects.
+type conditionsProcess struct {
 	*process
 	acceptance *acceptance
 }
 
-// tell starts a process that writes conditions; filters, if any, restrict its reporter.
-func (w *world) tell(filters []handlers.Filter, registered ...*handlers.Handler) *telling {
+// startReporting starts a process that writes conditions; filters, if any, restrict its reporter.
+func (w *world) startReporting(filters []handlers.Filter, registered ...*handlers.Handler) *conditionsProcess {
 	w.t.Helper()
-	p := &telling{w.start(registered...), &acceptance{}}
+	p := &conditionsProcess{w.start(registered...), &acceptance{}}
 	reporter := adapters.New(&handlers.Handler{ID: "r", Family: handlers.Reporting, Filters: filters}, nil)
 	p.handling.Conditions = &changes.Conditions{Reporters: []*adapters.Handler{reporter}, Acceptance: p.acceptance}
 	p.handling.Lens.Hide = func(body map[string]any) map[string]any {
-		types, _ := conditions.Named("")
-		return types.Hidden(body)
+		types, _ := conditions.NewTypes("")
+		return types.WithoutConditions(body)
 	}
 	return p
 }
@@ -69,8 +69,8 @@ func (w *world) condition(of, field string) any {
 	return nil
 }
 
-// wantTold compares the statuses of the three conditions and the observed generation.
-func (w *world) wantTold(when string, ready, reconciling, stalled any) {
+// wantConditions compares the statuses of the three conditions and the observed generation.
+func (w *world) wantConditions(when string, ready, reconciling, stalled any) {
 	w.t.Helper()
 	got := []any{w.condition("Ready", "status"), w.condition("Reconciling", "status"), w.condition("Stalled", "status")}
 	w.want(when+": Ready, Reconciling, Stalled", []any{ready, reconciling, stalled}, got)
@@ -81,7 +81,7 @@ func (w *world) wantTold(when string, ready, reconciling, stalled any) {
 
 // wantRefusals compares the refusals reported since the last call, and reopens the kind. Each of them must be lasting
 // or not as given, contain the text, and a lasting one is reported once. An empty text expects that there are none.
-func (p *telling) wantRefusals(when string, lasting bool, text string) {
+func (p *conditionsProcess) wantRefusals(when string, lasting bool, text string) {
 	p.t.Helper()
 	p.acceptance.mu.Lock()
 	defer p.acceptance.mu.Unlock()

@@ -88,7 +88,7 @@ func returns(value any) handlers.Func {
 // patches returns a handler that patches the value at a path.
 func patches(value any, path ...string) handlers.Func {
 	return func(_ context.Context, c *handlers.Invocation) error {
-		return c.Writes.Remember(func(body map[string]any) error { put(body, value, path...); return nil })
+		return c.Writes.AddTransform(func(body map[string]any) error { put(body, value, path...); return nil })
 	}
 }
 
@@ -135,7 +135,7 @@ func (undecodableError) Undecodable() bool { return true }
 
 // working returns the object as the function of a call sees it.
 func working(c *handlers.Invocation) map[string]any {
-	object, err := c.Working()
+	object, err := c.WorkingCopy()
 	if err != nil {
 		panic(err)
 	}

@@ -49,13 +49,13 @@ func (w *world) start(registered ...*handlers.Handler) *process {
 		Lens: lens, Interim: changes.NewInterim(prefix, boundTo), Sight: requirements.SeesEssence,
 		Kind: kind.Kind{
 			Settings: ofTests(), StatusSubresource: w.statusSubresource,
-			Writer: &patching.Writer{Client: p.link, FieldManager: "t"},
+			Writer: &patching.PatchWriter{Client: p.link, FieldManager: "t"},
 		},
 	}
 	p.handling.Progress = store
 	for _, h := range registered {
 		p.handling.Handlers = append(p.handling.Handlers, adapters.New(p.supervised(h), nil))
-		p.handling.Sight = min(p.handling.Sight, h.Sight())
+		p.handling.Sight = min(p.handling.Sight, h.CriteriaSight())
 		if h.Field != nil {
 			lens.Extra = append(lens.Extra, append(diff.Path{}, h.Field...))
 		}
@@ -72,7 +72,7 @@ func (gate) Leave()        {}
 
 // ofTests returns the settings of the operator.
 func ofTests() settings.Settings {
-	return settings.Settings{BoundTo: boundTo, Finalizer: finalizer}.Resolved()
+	return settings.Settings{BoundTo: boundTo, Finalizer: finalizer}.WithDefaults()
 }
 
 // supervised records the calls of a handler; calls of a killed process are not made.
@@ -102,14 +102,14 @@ func (p *process) pass() (changes.Next, error) {
 	if body == nil {
 		return changes.Next{Gone: true}, nil
 	}
-	return p.over(body)
+	return p.passOver(body)
 }
 
-// over makes one pass over a body and checks that the pass does not modify it.
-func (p *process) over(body map[string]any) (changes.Next, error) {
+// passOver makes one pass over a body and checks that the pass does not modify it.
+func (p *process) passOver(body map[string]any) (changes.Next, error) {
 	p.t.Helper()
 	seen := copied(body)
-	next, err := p.handling.Reconcile(p.ctx, jsontext.Of(body), &p.memory)
+	next, err := p.handling.Reconcile(p.ctx, jsontext.NewFromValue(body), &p.memory)
 	if diff := cmp.Diff(seen, body); diff != "" {
 		p.t.Errorf("the pass has modified the shared body: -before, +after:\n%s", diff)
 	}
@@ -138,7 +138,7 @@ func (p *process) step() (resting bool) {
 		p.gone = true
 		return true
 	}
-	next, err := p.over(body)
+	next, err := p.passOver(body)
 	changed := versionOf(p.stored()) != versionOf(body)
 	var blocked *changes.BlockedError
 	if err != nil {
@@ -177,7 +177,7 @@ func (p *process) wantRest(body map[string]any) {
 	defer func() { p.handling.Journal = told }()
 	p.handling.Journal = nil
 	calls, requests := p.counts()
-	next, err := p.handling.Reconcile(p.ctx, jsontext.Of(body), &p.memory)
+	next, err := p.handling.Reconcile(p.ctx, jsontext.NewFromValue(body), &p.memory)
 	again, asked := p.counts()
 	if err != nil || calls != again || requests != asked || next.After != nil || next.Open {
 		p.t.Errorf("another pass over a settled object made %d calls and %d requests, and returned %+v, %v",

@@ -46,7 +46,7 @@ type write struct {
 func newServer() *server {
 	s := &server{api: memapi.New()}
 	s.serveStatus(false)
-	s.api.Admit(memapi.Admission{
+	s.api.SetAdmission(memapi.Admission{
 		Mutate: func(_ memapi.Resource, body map[string]any) {
 			if s.webhook != nil {
 				s.webhook(body)
@@ -108,7 +108,7 @@ func ask(ctx context.Context, r memapi.Request, hook func(write) error) error {
 func (l *link) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := l.Connection.RoundTrip(l.counted(r))
 	if r.Method == http.MethodPatch {
-		l.server.note(l.Drain())
+		l.server.note(l.DrainRequests())
 	}
 	return response, err
 }

@@ -137,10 +137,10 @@ func TestUncertainAnswers(t *testing.T) {
 			}
 			p := w.start(onCreate("a", ok))
 			stale := w.stored()
-			_, _ = p.over(stale)
+			_, _ = p.passOver(stale)
 			before := w.reads
 			time.Sleep(time.Minute)
-			_, _ = p.over(stale)
+			_, _ = p.passOver(stale)
 			if read := w.reads > before; read != c.reads {
 				w.t.Errorf("code %d: read is %v, want %v", c.code, read, c.reads)
 			}
@@ -188,23 +188,23 @@ func TestIdleMemory(t *testing.T) {
 		"AtRest": {"the memory of a settled object need not be kept", func(w *world) {
 			p := w.start(onCreate("a", ok))
 			p.settle()
-			w.want("idle, unwritten", []bool{true, false}, []bool{p.memory.Idle(), p.memory.Unwritten()})
+			w.want("idle, unwritten", []bool{true, false}, []bool{p.memory.IsEmpty(), p.memory.HasUnwrittenOutcomes()})
 		}},
 		"Unwritten": {"the memory of unwritten outcomes is kept", func(w *world) {
 			w.before = func(write) error { return lost }
 			p := w.start(onCreate("a", ok))
 			_, _ = p.pass()
-			w.want("idle, unwritten", []bool{false, true}, []bool{p.memory.Idle(), p.memory.Unwritten()})
+			w.want("idle, unwritten", []bool{false, true}, []bool{p.memory.IsEmpty(), p.memory.HasUnwrittenOutcomes()})
 		}},
 		"Initial": {"the memory of a resume whose handlers were not called yet is kept", func(w *world) {
 			p := w.start(onResume("r", ok))
 			p.memory.Initial = true
-			w.want("idle", false, p.memory.Idle())
+			w.want("idle", false, p.memory.IsEmpty())
 		}},
 		"Gone": {"the memory of a deleted object is kept, because a stale cache may show it again", func(w *world) {
 			p := w.start(onCreate("a", does(w.delete)))
 			_, _ = p.pass()
-			w.want("idle", false, p.memory.Idle())
+			w.want("idle", false, p.memory.IsEmpty())
 		}},
 		"Deleted": {"the records of an open cause are kept in case another client removes them", func(w *world) {
 			p := w.start(onDelete("d", runs(sub("s", fails(1, temporaryError{delay: time.Hour})))))
@@ -212,18 +212,18 @@ func TestIdleMemory(t *testing.T) {
 			w.delete()
 			_, _ = p.pass()
 			w.want("attempts", int64(1), w.record("d.s", "retries"))
-			w.want("idle", false, p.memory.Idle())
+			w.want("idle", false, p.memory.IsEmpty())
 		}},
 		"LongDelays": {"the memory of a logged long delay is kept, so that it is logged once", func(w *world) {
 			p := w.start(onCreate("a", fails(1, temporaryError{delay: 48 * time.Hour})))
 			_, _ = p.pass()
-			w.want("idle", false, p.memory.Idle())
+			w.want("idle", false, p.memory.IsEmpty())
 		}},
 		"Told": {"the memory of written conditions is kept, so that removed ones are not restored", func(w *world) {
 			w.withStatus()
-			p := w.tell(nil)
+			p := w.startReporting(nil)
 			p.settle()
-			w.want("idle", false, p.memory.Idle())
+			w.want("idle", false, p.memory.IsEmpty())
 		}},
 	})
 }

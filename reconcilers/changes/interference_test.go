@@ -73,10 +73,10 @@ func TestInterference(t *testing.T) {
 			func(w *world) {
 				p := w.start(onCreate("a", does(w.delete)))
 				body := w.stored()
-				_, _ = p.over(body)
+				_, _ = p.passOver(body)
 				metadata := body["metadata"].(map[string]any)
 				metadata["resourceVersion"] = strconv.Itoa(versionOf(body) + 1)
-				if next, err := p.over(body); err != nil || !next.Gone {
+				if next, err := p.passOver(body); err != nil || !next.Gone {
 					w.t.Errorf("want a deleted object, got gone: %v, error %v", next.Gone, err)
 				}
 				w.wantCalls("all", "0s create a")
@@ -125,7 +125,7 @@ func TestInterference(t *testing.T) {
 			p := w.start(onCreate("a", ok), onDelete("d", ok))
 			body := w.stored()
 			w.replace()
-			next, err := p.over(body)
+			next, err := p.passOver(body)
 			if err != nil || !next.Gone {
 				w.t.Fatalf("want a deleted object, got gone: %v, error %v", next.Gone, err)
 			}
@@ -138,7 +138,7 @@ func TestInterference(t *testing.T) {
 				p := w.start(onCreate("a", ok), onDelete("d", ok))
 				body := w.stored()
 				w.delete()
-				if _, err := p.over(body); err != nil {
+				if _, err := p.passOver(body); err != nil {
 					w.t.Errorf("pass: %v", err)
 				}
 				w.wantCalls("all")
@@ -148,7 +148,7 @@ func TestInterference(t *testing.T) {
 			p := w.start(onCreate("a", ok), onDelete("d", ok))
 			body := w.stored()
 			w.set([]any{finalizer}, "metadata", "finalizers")
-			if _, err := p.over(body); err != nil {
+			if _, err := p.passOver(body); err != nil {
 				w.t.Errorf("pass: %v", err)
 			}
 			w.wantCalls("all", "0s create a")

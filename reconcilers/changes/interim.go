@@ -47,9 +47,9 @@ func NewInterim(prefix, bound string) Interim {
 	return Interim{diffbase.Annotations{Prefix: prefix, Key: keys.Handling, WithoutV1: true, Bound: bound}}
 }
 
-// keys returns the keys of the annotations in which the essence can be stored.
-func (i Interim) keys(body map[string]any) []string {
-	return keys.Names(i.annotations.Prefix, keys.MarkBound(body, i.annotations.Bound, i.annotations.Key), false)
+// annotationKeys returns the keys of the annotations in which the essence can be stored.
+func (i Interim) annotationKeys(body map[string]any) []string {
+	return keys.AnnotationKeys(i.annotations.Prefix, keys.MarkForObject(body, i.annotations.Bound, i.annotations.Key), false)
 }
 
 // Build returns the essence of the object, as the storage of last-handled configurations in annotations does.
@@ -71,7 +71,7 @@ func (i Interim) Fetch(body map[string]any) (diffbase.Essence, error) {
 // storeUnder adds the essence with its precondition to the merge-patch.
 func (i Interim) storeUnder(patch, body map[string]any, essence diffbase.Essence, valid precondition) error {
 	bound := maps.Clone(essence) // the caller's essence must not get the key
-	bound[preconditionKey] = valid.value()
+	bound[preconditionKey] = valid.storedForm()
 	return i.Store(patch, body, bound)
 }
 
@@ -88,18 +88,18 @@ func (i Interim) readWithPrecondition(
 	return essence, valid, err
 }
 
-// Purge adds the removal of the essence to the merge-patch, if the object has it.
-func (i Interim) Purge(patch *patching.Patch, body map[string]any) {
+// PurgeEssence adds the removal of the essence to the merge-patch, if the object has it.
+func (i Interim) PurgeEssence(patch *patching.Patch, body map[string]any) {
 	annotations := annotationsOf(body)
-	for _, key := range i.keys(body) {
+	for _, key := range i.annotationKeys(body) {
 		if annotations[key] != nil {
 			patch.SetIn([]string{"metadata", "annotations", key}, nil)
 		}
 	}
 }
 
-// value returns the stored form of the precondition.
-func (c precondition) value() map[string]any {
+// storedForm returns the stored form of the precondition.
+func (c precondition) storedForm() map[string]any {
 	value := map[string]any{"handled": c.handled}
 	if c.success != nil {
 		value["success"], value["stopped"] = c.success.id, c.success.stopped
@@ -126,9 +126,9 @@ func parsePrecondition(stored any) *precondition {
 	return c
 }
 
-// holds reports whether the precondition is met, by the stored configuration and the records that read returns. Earlier
+// isMet reports whether the precondition is met, by the stored configuration and the records that read returns. Earlier
 // versions stored interim essences without a precondition: for these, any success is enough.
-func (c *precondition) holds(
+func (c *precondition) isMet(
 	seen *observation, read func(id string) (*progress.Record, error),
 ) (bool, error) {
 	if c == nil {
@@ -136,7 +136,7 @@ func (c *precondition) holds(
 		return found != nil, err
 	}
 	// Another last-handled configuration means that the cause was ended.
-	handled, err := cause.Fingerprint(seen.stored)
+	handled, err := cause.EssenceFingerprint(seen.stored)
 	switch {
 	case err != nil || handled != c.handled:
 		return false, err
@@ -157,7 +157,7 @@ func (s *observation) dropStaleInterim(beside *precondition) error {
 	if s.interim == nil {
 		return nil
 	}
-	valid, err := beside.holds(s, s.state.Fetch)
+	valid, err := beside.isMet(s, s.state.FetchRecord)
 	if err == nil && !valid {
 		s.interim, s.staleInterim = nil, true
 	}
@@ -191,16 +191,16 @@ func successIn(id string, record *progress.Record) *success {
 // also searches the records of sub-handlers: their states are unknown until the parent is called.
 func findSuccess(state *execution.State, read func(id string) (*progress.Record, error)) (*success, error) {
 	met := recordNames{}
-	for _, h := range state.Handlers() {
-		if !h.Recorded() {
+	for _, h := range state.AllStates() {
+		if !h.NeedsRecord() {
 			continue // the record of its handler names it
 		}
-		record := h.Record()
+		record := h.AsRecord()
 		if found := successIn(h.ID, &record); found != nil && hasPurposeOf(state, h.Purpose) {
 			return found, nil
 		}
 		for _, id := range h.Subrefs {
-			if state.Handler(id) != nil || !met.first(id) {
+			if state.StateOf(id) != nil || !met.addIfNew(id) {
 				continue // its state is known, or its record was read
 			}
 			record, err := read(id)
@@ -221,9 +221,9 @@ func hasPurposeOf(state *execution.State, purpose string) bool {
 	return purpose == "" || state.Purpose == "" || purpose == state.Purpose
 }
 
-// first reports whether the record of this id was not read yet.
-func (r recordNames) first(id string) bool {
-	name := keys.V2("", id)
+// addIfNew reports whether the record of this id was not read yet.
+func (r recordNames) addIfNew(id string) bool {
+	name := keys.CurrentKey("", id)
 	met := r[name]
 	r[name] = true
 	return !met

@@ -28,22 +28,22 @@ func TestInterimMemory(t *testing.T) {
 	failing := fails(9, later)
 	run(t, map[string]scenario{
 		"AfterAnother": {"interim memory of another cause is replaced", func(w *world) {
-			began(w).ends("three")
+			interruptUpdate(w).closeCause("three")
 			w.set("four", "spec", "field")
 			_, _ = w.start(onUpdate("u", ok), onUpdate("v", failing)).pass()
 			w.wantBeside("open", "four", "u", "success")
 		}},
 		"AfterClosed": {"the first success of a new cause opens closed interim memory of the same configuration",
 			func(w *world) {
-				closed(w)
+				closeUpdate(w)
 				w.wantBeside("closed", "three", nil, "success")
 				_, _ = w.start(onUpdate("u", ok), onUpdate("v", failing)).pass()
 				w.wantBeside("open", "three", "u", "success")
 			}},
 		"Unbound": {"interim memory of a former release stays valid until the cause ends", func(w *world) {
-			began(w)
+			interruptUpdate(w)
 			w.altered(interim, func(memory map[string]any) { delete(memory, "$beside") })
-			after(time.Minute)
+			advanceTime(time.Minute)
 			p := w.start(onUpdate("u", ok), onUpdate("v", fails(1, later)))
 			_, err := p.pass()
 			w.want("error", nil, err)

@@ -10,9 +10,9 @@ import (
 
 const apart = "-ofExample"
 
-// wantApart compares the separate memory of the object, and checks that the memory copied from another object is
+// wantSeparateMemory compares the separate memory of the object, and checks that the memory copied from another object is
 // unchanged.
-func (w *world) wantApart(when, essence string) {
+func (w *world) wantSeparateMemory(when, essence string) {
 	w.t.Helper()
 	w.wantAt(when, essence+"\n", "metadata", "annotations", handled+apart)
 	w.wantAt(when, "uid-1", "metadata", "annotations", boundTo+apart)
@@ -20,8 +20,8 @@ func (w *world) wantApart(when, essence string) {
 	w.wantAt(when, `{"spec":{"field":"of another"}}`, "metadata", "annotations", handled)
 }
 
-// wantJoined checks that the object has no separate memory.
-func (w *world) wantJoined(when string) {
+// wantNoSeparateMemory checks that the object has no separate memory.
+func (w *world) wantNoSeparateMemory(when string) {
 	w.t.Helper()
 	annotations, _ := w.at("metadata", "annotations").(map[string]any)
 	for key := range annotations {
@@ -31,8 +31,8 @@ func (w *world) wantJoined(when string) {
 	}
 }
 
-// former starts a process of a release that does not read separate memory.
-func (w *world) former(registered ...*handlers.Handler) *process {
+// startFormerRelease starts a process of a release that does not read separate memory.
+func (w *world) startFormerRelease(registered ...*handlers.Handler) *process {
 	return w.startWith(annotated, registered...)
 }
 
@@ -61,7 +61,7 @@ func TestMemoryKeptApart(t *testing.T) {
 			}
 			w.wantCalls("copied again")
 			w.wantWrites("copied again")
-			w.wantApart("copied again", `{"spec":{"field":"one"}}`)
+			w.wantSeparateMemory("copied again", `{"spec":{"field":"one"}}`)
 			w.want("logged", false, w.hasLogged("Another client has removed"))
 		}},
 		"Restarted": {"a new process reads and writes the separate memory", func(w *world) {
@@ -73,7 +73,7 @@ func TestMemoryKeptApart(t *testing.T) {
 			w.set("two", "spec", "field")
 			p.settle()
 			w.wantCalls("edited", "0s update u")
-			w.wantApart("edited", `{"spec":{"field":"two"}}`)
+			w.wantSeparateMemory("edited", `{"spec":{"field":"two"}}`)
 			w.start(registered...).settle()
 			w.wantCalls("restarted again")
 		}},
@@ -91,7 +91,7 @@ func TestMemoryKeptApart(t *testing.T) {
 			q.settle()
 			w.want("calls", 3, len(w.calls()))
 			w.wantAt("removed", nil, "metadata", "annotations", prefix+"/c"+apart)
-			w.wantApart("ended", `{"spec":{"field":"one"}}`)
+			w.wantSeparateMemory("ended", `{"spec":{"field":"one"}}`)
 		}},
 		"CopyRemoved": {"separate memory stays valid if the copied memory is removed", func(w *world) {
 			begin(w)
@@ -106,10 +106,10 @@ func TestMemoryKeptApart(t *testing.T) {
 		}},
 		"UsualKeysAgain": {"memory under the usual keys wins, and the next write removes the other", func(w *world) {
 			begin(w)
-			w.former(registered...).settle()
+			w.startFormerRelease(registered...).settle()
 			w.wantCalls("former release", "0s create c") // this release handles copies as new objects
 			w.set("two", "spec", "field")
-			w.former(registered...).settle()
+			w.startFormerRelease(registered...).settle()
 			w.wantCalls("former release", "0s update u")
 			p := w.start(registered...)
 			p.settle()
@@ -117,20 +117,20 @@ func TestMemoryKeptApart(t *testing.T) {
 			w.set("three", "spec", "field")
 			p.settle()
 			w.wantCalls("edited", "0s update u")
-			w.wantJoined("edited")
+			w.wantNoSeparateMemory("edited")
 			w.wantHandled("edited", "three")
 			w.wantClean("edited")
 		}},
 		"BothFit": {"separate memory that is not needed any more is removed at once", func(w *world) {
 			begin(w)
-			w.former(registered...).settle()
+			w.startFormerRelease(registered...).settle()
 			w.calls()
 			w.drainWrites()
 			p := w.start(registered...)
 			p.settle()
 			w.wantCalls("present release")
 			w.wantWrites("present release", "main 200")
-			w.wantJoined("present release")
+			w.wantNoSeparateMemory("present release")
 			w.wantClean("present release")
 			w.want("errors", []error(nil), p.errs)
 		}},
@@ -139,7 +139,7 @@ func TestMemoryKeptApart(t *testing.T) {
 			w.copyOf(w.stored())
 			w.start(registered...).settle()
 			w.wantCalls("copied", "0s create c")
-			w.wantJoined("copied")
+			w.wantNoSeparateMemory("copied")
 			w.wantClean("copied")
 			w.wantHandled("copied", "one")
 			w.wantAt("bound", "uid-copy", "metadata", "annotations", boundTo)
@@ -149,7 +149,7 @@ func TestMemoryKeptApart(t *testing.T) {
 			w.set(nil, "metadata", "annotations", handled+apart)
 			p.settle()
 			w.wantCalls("removed", "0s create c")
-			w.wantApart("removed", `{"spec":{"field":"one"}}`)
+			w.wantSeparateMemory("removed", `{"spec":{"field":"one"}}`)
 		}},
 		"Deleted": {"a deletion removes separate records from an object that others hold", func(w *world) {
 			w.set([]any{"others/finalizer"}, "metadata", "finalizers")
@@ -171,7 +171,7 @@ func TestMemoryKeptApart(t *testing.T) {
 				w.set(field, "spec", "field")
 				start, want := w.start, "0s update u"
 				if i%2 == 1 {
-					start = w.former
+					start = w.startFormerRelease
 				}
 				if i == 0 {
 					want = "0s create c"
@@ -179,7 +179,7 @@ func TestMemoryKeptApart(t *testing.T) {
 				start(registered...).settle()
 				w.wantCalls(field, want)
 				w.wantHandled(field, field)
-				w.wantJoined(field)
+				w.wantNoSeparateMemory(field)
 				w.wantClean(field)
 			}
 		}},
@@ -188,13 +188,13 @@ func TestMemoryKeptApart(t *testing.T) {
 			for i := range 6 {
 				start := w.start
 				if i%2 == 1 {
-					start = w.former
+					start = w.startFormerRelease
 				}
 				_, _ = start(failing).pass()
 				time.Sleep(time.Minute)
 			}
 			w.want("attempts", 4, len(w.calls()))
-			w.wantJoined("ended")
+			w.wantNoSeparateMemory("ended")
 			w.wantClean("ended")
 		}},
 	})

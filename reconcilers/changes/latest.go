@@ -23,5 +23,5 @@ func (i *invocation) Latest(key types.NamespacedName, uid types.UID) map[string]
 	if cached == nil {
 		i.cancel(ErrDeleted)
 	}
-	return newest(cached, written)
+	return newerBody(cached, written)
 }

@@ -25,7 +25,7 @@ func (c *cache) Latest(key types.NamespacedName, uid types.UID) map[string]any {
 	if body == nil {
 		body = c.stored()
 	}
-	if key.String() != "ns/obj" || patching.UIDOf(body) != string(uid) {
+	if key.String() != "ns/obj" || patching.ObjectUID(body) != string(uid) {
 		return nil
 	}
 	return body
@@ -34,7 +34,7 @@ func (c *cache) Latest(key types.NamespacedName, uid types.UID) map[string]any {
 // latest returns the newest state of the object of a call.
 func latest(c *handlers.Invocation) map[string]any {
 	return c.Newest.Latest(
-		types.NamespacedName{Namespace: "ns", Name: "obj"}, types.UID(patching.UIDOf(c.Cause.Body())),
+		types.NamespacedName{Namespace: "ns", Name: "obj"}, types.UID(patching.ObjectUID(c.Cause.Body())),
 	)
 }
 

@@ -60,7 +60,7 @@ func TestLeavesAlone(t *testing.T) {
 			if tc.with != nil {
 				tc.with(h)
 			}
-			if got := h.LeavesAlone(compacttest.Of(tc.body)); got != tc.want {
+			if got := h.IgnoresObject(compacttest.NewObject(tc.body)); got != tc.want {
 				t.Errorf("%s: got %v", tc.reason, got)
 			}
 		})

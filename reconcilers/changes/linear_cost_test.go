@@ -39,8 +39,8 @@ func ordered(n int, before func(i int) []string) handlers.Func {
 	}
 }
 
-// remembered stores forged records of an unfinished creation on the object.
-func remembered(w *world, records map[string]any) {
+// storeRecords stores forged records of an unfinished creation on the object.
+func storeRecords(w *world, records map[string]any) {
 	for id, record := range records {
 		text, err := json.Marshal(record)
 		if err != nil {
@@ -115,7 +115,7 @@ func TestLinear(t *testing.T) {
 				for i := range names {
 					names[i] = part(i)
 				}
-				remembered(w, map[string]any{"a": map[string]any{"purpose": "create", "succeeded": names}})
+				storeRecords(w, map[string]any{"a": map[string]any{"purpose": "create", "succeeded": names}})
 				return w.compact(onCreate("a", declares(size, many)))
 			}},
 		"Aliases": {"a record with many spellings is not read once for each of them", 500,
@@ -124,7 +124,7 @@ func TestLinear(t *testing.T) {
 				for i := range aliases {
 					aliases[i] = alias(i)
 				}
-				remembered(w, map[string]any{
+				storeRecords(w, map[string]any{
 					"a":                                    map[string]any{"purpose": "create", "subrefs": aliases},
 					strings.ReplaceAll(alias(0), "/", "."): map[string]any{"purpose": "create", "subrefs": aliases},
 				})
@@ -136,7 +136,7 @@ func TestLinear(t *testing.T) {
 				for i := range refs {
 					refs[i] = "a/x"
 				}
-				remembered(w, map[string]any{
+				storeRecords(w, map[string]any{
 					"a": map[string]any{
 						"purpose": "create", "subrefs": refs,
 					}, "a.x": map[string]any{"purpose": "create", "subrefs": refs},

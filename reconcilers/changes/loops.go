@@ -30,19 +30,19 @@ type ownCalls struct {
 func (p *pass) detectOwnCause(c *cause.Cause) {
 	// The hash differs if anything else has changed as well.
 	own := p.memory.ownWrites
-	if c.Reason == cause.Update && own.left != 0 && own.left == cause.Hash(c.New) {
+	if c.Reason == cause.Update && own.left != 0 && own.left == cause.HashEssence(c.New) {
 		p.own = &ownCalls{}
 		return
 	}
 	// The write must not match a later state by chance.
 	own.left = 0
-	own.guard.Expire(p.handling.Now())
+	own.guard.ExpireLoop(p.handling.Now())
 	p.forgetOwnWrites()
 }
 
-// forgetOwnWrites frees the memory when nothing is tracked, so that [Memory.Idle] can be true.
+// forgetOwnWrites frees the memory when nothing is tracked, so that [Memory.IsEmpty] can be true.
 func (p *pass) forgetOwnWrites() {
-	if own := p.memory.ownWrites; own != nil && own.left == 0 && own.guard.Idle() {
+	if own := p.memory.ownWrites; own != nil && own.left == 0 && own.guard.IsIdle() {
 		p.memory.ownWrites = nil
 	}
 }
@@ -50,9 +50,9 @@ func (p *pass) forgetOwnWrites() {
 // holdLoops delays the handlers that have called themselves too often.
 func (p *pass) holdLoops(selected []*adapters.Handler, state *execution.State) {
 	for _, h := range selected {
-		until := p.memory.ownWrites.guard.Until(h.Description.ID)
+		until := p.memory.ownWrites.guard.DelayedUntil(h.Description.ID)
 		if until.After(p.handling.Now()) {
-			state.Handler(h.Description.ID).Hold(until)
+			state.StateOf(h.Description.ID).DelayFirstAttempt(until)
 		}
 	}
 }
@@ -77,7 +77,7 @@ func (p *pass) noteOwnCall(r *runner, a *execution.Attempt, before map[string]an
 			return
 		}
 	}
-	changes := diff.Compute(asValue(then), asValue(r.essence))
+	changes := diff.Compute(essenceValue(then), essenceValue(r.essence))
 	if len(changes) == 0 {
 		return
 	}
@@ -93,13 +93,13 @@ func (p *pass) countLoop(ctx context.Context) {
 	if len(p.own.called) == 0 {
 		return
 	}
-	delay, isNew := p.memory.ownWrites.guard.Note(p.own.called, p.own.wrote, p.handling.Now())
+	delay, isNew := p.memory.ownWrites.guard.NoteCalls(p.own.called, p.own.wrote, p.handling.Now())
 	if delay == 0 {
 		return
 	}
 	p.looping = p.own.wrote
 	if isNew {
-		loops.Log(logf.FromContext(ctx), p.memory.ownWrites.guard.Members(), p.own.fields, delay)
+		loops.LogLoop(logf.FromContext(ctx), p.memory.ownWrites.guard.LoopMembers(), p.own.fields, delay)
 	}
 }
 
@@ -107,7 +107,7 @@ func (p *pass) countLoop(ctx context.Context) {
 func (p *pass) noteOwnWrite(handled *outcomes) {
 	left := uint64(0)
 	if now := p.ownEssence(handled); now != nil {
-		left = cause.Hash(now)
+		left = cause.HashEssence(now)
 	}
 	own := p.memory.ownWrites
 	switch {
@@ -116,7 +116,7 @@ func (p *pass) noteOwnWrite(handled *outcomes) {
 	case left != 0:
 		own.left = left
 	// A closed cause without an update ends the tracking.
-	case own != nil && handled.done():
+	case own != nil && handled.canClose():
 		own.left = 0
 		p.forgetOwnWrites()
 	}
@@ -126,11 +126,11 @@ func (p *pass) noteOwnWrite(handled *outcomes) {
 func (p *pass) ownEssence(handled *outcomes) diffbase.Essence {
 	c := handled.cause
 	// A deletion does not lead to updates. Without relevant changes, the essence need not be built.
-	if handled.working == nil || c.Deleting || p.handling.alike(c.Body(), handled.working, nil) {
+	if handled.working == nil || c.Deleting || p.handling.isAlike(c.Body(), handled.working, nil) {
 		return nil
 	}
 	now, err := p.object.presentEssence()
-	if err != nil || diff.Equal(asValue(now), asValue(c.New)) {
+	if err != nil || diff.Equal(essenceValue(now), essenceValue(c.New)) {
 		return nil
 	}
 	return now

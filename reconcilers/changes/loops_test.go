@@ -17,7 +17,7 @@ func counts(path ...string) handlers.Func {
 	return func(_ context.Context, c *handlers.Invocation) error {
 		n++
 		value := fmt.Sprint(n)
-		return c.Writes.Remember(func(body map[string]any) error { put(body, value, path...); return nil })
+		return c.Writes.AddTransform(func(body map[string]any) error { put(body, value, path...); return nil })
 	}
 }
 
@@ -69,7 +69,7 @@ func TestLoopsByOwnWrites(t *testing.T) {
 			w.want("writes", 11+5, len(w.drainWrites()))
 			w.want("lines", 1, lines(w))
 			w.want("named", true, w.hasLogged(line, `"handlers"=["u"]`, `"fields"=["spec.at"]`))
-			w.want("kept", false, p.memory.Idle())
+			w.want("kept", false, p.memory.IsEmpty())
 		}},
 		"PingPong": {"two handlers whose changes call each other are logged as one loop", func(w *world) {
 			p := w.start(onUpdate("a", counts("spec", "b"), changesOf("spec", "a")),
@@ -112,12 +112,12 @@ func TestLoopsByOwnWrites(t *testing.T) {
 			p.live(time.Minute)
 			loops = false
 			p.live(2 * time.Minute)
-			w.want("idle", true, p.memory.Idle())
+			w.want("idle", true, p.memory.IsEmpty())
 			w.wantClean("idle")
 		}},
 		"Settling": {"a handler that completes each edit of another client is not a loop", func(w *world) {
 			p := w.start(onUpdate("u", func(_ context.Context, c *handlers.Invocation) error {
-				return c.Writes.Remember(func(body map[string]any) error {
+				return c.Writes.AddTransform(func(body map[string]any) error {
 					put(body, at(body, "spec", "field"), "spec", "copy")
 					return nil
 				})
@@ -131,7 +131,7 @@ func TestLoopsByOwnWrites(t *testing.T) {
 			w.want("calls", 200, len(w.calls()))
 			w.want("lines", 0, lines(w))
 			w.want("sleeps", []time.Duration(nil), p.sleeps)
-			w.want("idle", true, p.memory.Idle())
+			w.want("idle", true, p.memory.IsEmpty())
 		}},
 	})
 }

@@ -29,11 +29,11 @@ type losses struct {
 	until time.Time     // the earliest time of the next write
 }
 
-// wait returns the time until the next write is allowed.
-func (l *losses) wait(now time.Time) time.Duration { return max(0, l.until.Sub(now)) }
+// remainingDelay returns the time until the next write is allowed.
+func (l *losses) remainingDelay(now time.Time) time.Duration { return max(0, l.until.Sub(now)) }
 
-// grow counts a loss, and doubles the delay before the next write.
-func (l *losses) grow(now time.Time) {
+// countLoss counts a loss, and doubles the delay before the next write.
+func (l *losses) countLoss(now time.Time) {
 	l.count++
 	l.delay = min(max(time.Second, 2*l.delay), longestRewrite)
 	l.until = now.Add(l.delay)
@@ -42,19 +42,19 @@ func (l *losses) grow(now time.Time) {
 // areOver reports whether our memory has lasted so long that the next loss starts with a short delay again.
 func (l *losses) areOver(now time.Time) bool { return now.Sub(l.until) > max(time.Minute, l.delay) }
 
-// writeAgainLater restores lost memory: immediately at first, then with a growing delay, so that two operators that
+// restoreWithBackoff restores lost memory: immediately at first, then with a growing delay, so that two operators that
 // revert each other's writes do not keep the API server busy. Meanwhile, the process has the state in memory. While a
 // change is handled, the writes of the change restore the memory instead.
-func (p *pass) writeAgainLater(ctx context.Context, seen *observation, finalizerLost bool) (verdict, error) {
+func (p *pass) restoreWithBackoff(ctx context.Context, seen *observation, finalizerLost bool) (verdict, error) {
 	now, memory := p.handling.Now(), p.memory
 	// After a quiet time, the delays start again.
 	if memory.losses == nil || memory.losses.areOver(now) {
 		memory.losses = &losses{}
 	}
-	wait := memory.losses.wait(now)
+	wait := memory.losses.remainingDelay(now)
 	// The delay is over: write now, and log the loss.
 	if wait == 0 {
-		memory.losses.grow(now)
+		memory.losses.countLoss(now)
 		p.lost = true
 		logging.Warn(logf.FromContext(ctx), "Another client has removed or replaced the annotations or the finalizer "+
 			"of the operator; continuing with the state in memory, and writing them again",
@@ -76,24 +76,24 @@ func (p *pass) writeAgainLater(ctx context.Context, seen *observation, finalizer
 		}
 		return goOn, nil
 	}
-	return startOver, p.writeLost(ctx, seen, finalizerLost)
+	return startOver, p.writeLostMemory(ctx, seen, finalizerLost)
 }
 
-// writeLost writes the lost memory and the lost finalizer in one patch.
-func (p *pass) writeLost(ctx context.Context, seen *observation, finalizerLost bool) error {
+// writeLostMemory writes the lost memory and the lost finalizer in one patch.
+func (p *pass) writeLostMemory(ctx context.Context, seen *observation, finalizerLost bool) error {
 	patch := patching.Patch{Merge: map[string]any{}}
 	if seen.lost {
 		if err := p.object.storeHandled(ctx, &patch, seen.cause.New); err != nil {
 			return err
 		}
-		if err := p.object.bind(&patch); err != nil {
+		if err := p.object.bindMemory(&patch); err != nil {
 			return err
 		}
 	}
 	if finalizerLost {
 		patch.Transforms = append(patch.Transforms, blockDeletion(p.handling.Finalizer))
 	}
-	if err := p.object.send(ctx, patch); err != nil || p.object.gone || p.object.released {
+	if err := p.object.sendPatch(ctx, patch); err != nil || p.object.gone || p.object.released {
 		return err
 	}
 	// If the schema drops the memory, the object would be restored again and again.

@@ -13,8 +13,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
-// passes makes one pass in each of the next minutes.
-func (p *process) passes(minutes int) {
+// passEachMinute makes one pass in each of the next minutes.
+func (p *process) passEachMinute(minutes int) {
 	for range minutes {
 		time.Sleep(time.Minute)
 		_, _ = p.pass()
@@ -29,8 +29,8 @@ func TestMemoryLostInTheMiddle(t *testing.T) {
 		"Create": {"a successful create handler is not called again after its memory was removed", func(w *world) {
 			p := w.start(onCreate("a", ok), onCreate("b", fails(3, later)))
 			_, _ = p.pass()
-			w.strip()
-			p.passes(6)
+			w.stripMetadata()
+			p.passEachMinute(6)
 			w.want("calls", []string{
 				"0s create a", "0s create b", "1m0s create b", "2m0s create b", "3m0s create b",
 			}, w.calls())
@@ -41,8 +41,8 @@ func TestMemoryLostInTheMiddle(t *testing.T) {
 			w.calls()
 			w.set("two", "spec", "field")
 			_, _ = p.pass()
-			w.strip()
-			p.passes(6)
+			w.stripMetadata()
+			p.passEachMinute(6)
 			w.want("calls", []string{
 				"0s update a", "0s update b", "1m0s update b", "2m0s update b", "3m0s update b",
 			}, w.calls())
@@ -53,7 +53,7 @@ func TestMemoryLostInTheMiddle(t *testing.T) {
 			w.delete()
 			_, _ = p.pass()
 			w.edit(func(body map[string]any) { put(body, nil, "metadata", "annotations") })
-			p.passes(6)
+			p.passEachMinute(6)
 			w.want("calls", []string{
 				"0s delete a", "0s delete b", "1m0s delete b", "2m0s delete b", "3m0s delete b",
 			}, w.calls())
@@ -63,9 +63,9 @@ func TestMemoryLostInTheMiddle(t *testing.T) {
 			p := w.start(onCreate("c", ok), onResume("r", fails(1, later)))
 			p.memory.Initial = true
 			_, _ = p.pass()
-			w.strip()
+			w.stripMetadata()
 			_, _ = p.pass()
-			p.passes(1)
+			p.passEachMinute(1)
 			w.calls()
 			w.start(onCreate("c", ok), onResume("r", ok)).settle()
 			w.want("calls", []string(nil), w.calls())
@@ -75,10 +75,10 @@ func TestMemoryLostInTheMiddle(t *testing.T) {
 			p.settle()
 			w.calls()
 			w.set("two", "spec", "field")
-			w.before = func(write) error { return memapi.Refusal(500, "broken") }
+			w.before = func(write) error { return memapi.NewRefusal(500, "broken") }
 			_, _ = p.pass()
 			w.before = nil
-			w.strip()
+			w.stripMetadata()
 			p.settle()
 			w.want("calls", 1, len(w.calls()))
 		}},
@@ -87,7 +87,7 @@ func TestMemoryLostInTheMiddle(t *testing.T) {
 			_, _ = p.pass()
 			w.drainWrites()
 			for range 200 {
-				w.strip()
+				w.stripMetadata()
 				time.Sleep(100 * time.Millisecond)
 				_, _ = p.pass()
 			}

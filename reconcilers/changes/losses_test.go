@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// strip removes all annotations and finalizers, like a client that replaces the whole metadata.
-func (w *world) strip() {
+// stripMetadata removes all annotations and finalizers, like a client that replaces the whole metadata.
+func (w *world) stripMetadata() {
 	w.edit(func(body map[string]any) {
 		put(body, nil, "metadata", "annotations")
 		put(body, nil, "metadata", "finalizers")
@@ -30,7 +30,7 @@ func TestLostMemory(t *testing.T) {
 			p := w.start(onCreate("c", ok), onUpdate("u", ok), onDelete("d", ok))
 			p.settle()
 			w.calls()
-			w.strip()
+			w.stripMetadata()
 			p.settle()
 			w.wantCalls("stripped")
 			w.wantHandled("stripped", "one")
@@ -41,7 +41,7 @@ func TestLostMemory(t *testing.T) {
 			p := w.start(onCreate("c", ok), onUpdate("u", ok), onDelete("d", ok))
 			p.settle()
 			w.calls()
-			w.strip()
+			w.stripMetadata()
 			w.set("two", "spec", "field")
 			p.settle()
 			w.wantCalls("edited", "0s update u")
@@ -54,7 +54,7 @@ func TestLostMemory(t *testing.T) {
 			w.copyMemory()
 			p.settle()
 			w.wantCalls("copied")
-			w.wantApart("copied", `{"spec":{"field":"one"}}`)
+			w.wantSeparateMemory("copied", `{"spec":{"field":"one"}}`)
 		}},
 		"OneAnnotation": {"removing only the last-handled configuration causes a creation", func(w *world) {
 			p := w.start(onCreate("c", ok))
@@ -68,7 +68,7 @@ func TestLostMemory(t *testing.T) {
 			p := w.start(onCreate("c", fails(99, later), retries(3)))
 			for range 10 {
 				_, _ = p.pass()
-				w.strip()
+				w.stripMetadata()
 				time.Sleep(time.Minute)
 			}
 			w.want("attempts", 3, len(w.calls()))
@@ -90,7 +90,7 @@ func TestLostMemory(t *testing.T) {
 		}},
 		"Restarted": {"a new process creates a stripped object again", func(w *world) {
 			w.start(onCreate("c", ok)).settle()
-			w.strip()
+			w.stripMetadata()
 			w.calls()
 			w.start(onCreate("c", ok)).settle()
 			w.wantCalls("second life", "0s create c")
@@ -110,7 +110,7 @@ func TestLossesAgainAndAgain(t *testing.T) {
 		w.drainWrites()
 		losses := 0
 		for range 3000 {
-			w.strip()
+			w.stripMetadata()
 			time.Sleep(100 * time.Millisecond)
 			next, err := p.pass()
 			if err != nil {
@@ -132,6 +132,6 @@ func TestLossesAgainAndAgain(t *testing.T) {
 		w.want("still remembered", true, p.memory.Handled.Held)
 		time.Sleep(time.Hour)
 		_, _ = p.pass()
-		w.want("finally idle", true, p.memory.Idle())
+		w.want("finally idle", true, p.memory.IsEmpty())
 	}}})
 }

@@ -10,7 +10,7 @@ func TestLostAnswers(t *testing.T) {
 	later := temporaryError{delay: 10 * time.Second}
 	run(t, map[string]scenario{
 		"Closing": {"a lost answer to the closing write causes no further call", func(w *world) {
-			w.losing(1)
+			w.loseAnswer(1)
 			p := w.start(onCreate("a", all(appends("a", "spec", "list"), returns("r"))))
 			p.settle()
 			w.wantCalls("all", "0s create a")
@@ -31,7 +31,7 @@ func TestLostAnswers(t *testing.T) {
 			w.wantClean("all")
 		}},
 		"Edited": {"an edit after a lost answer is handled as an update, without another creation", func(w *world) {
-			w.losing(1)
+			w.loseAnswer(1)
 			p := w.start(onCreate("a", patches("x", "spec", "id")), onUpdate("u", ok))
 			p.step()
 			w.set("two", "spec", "field")
@@ -41,7 +41,7 @@ func TestLostAnswers(t *testing.T) {
 			w.wantClean("all")
 		}},
 		"Record": {"an attempt counts once if the answer to its record is lost", func(w *world) {
-			w.losing(1)
+			w.loseAnswer(1)
 			p := w.start(onCreate("a", fails(9, later), retries(2)))
 			p.settle()
 			w.wantCalls("all", "0s create a", "10s create a")
@@ -50,7 +50,7 @@ func TestLostAnswers(t *testing.T) {
 			w.start(onCreate("a", ok)).settle()
 			w.calls()
 			w.set("two", "spec", "field")
-			w.losing(2)
+			w.loseAnswer(2)
 			p := w.start(onUpdate("u", ok), onResume("r", ok))
 			p.memory.Initial = true
 			p.settle()
@@ -60,13 +60,13 @@ func TestLostAnswers(t *testing.T) {
 			p := w.start(onDelete("d", ok))
 			p.settle()
 			w.delete()
-			w.losing(2)
+			w.loseAnswer(2)
 			p.settle()
 			w.wantCalls("all", "0s delete d")
 			w.want("stored", map[string]any(nil), w.stored())
 		}},
 		"Checkpoint": {"records written by a request with a lost answer are removed as well", func(w *world) {
-			w.losing(1)
+			w.loseAnswer(1)
 			p := w.start(onCreate("a", ok), onCreate("b", takes(1500*time.Millisecond)))
 			p.settle()
 			w.wantWrites("all", "main 504", "main 200")
@@ -74,14 +74,14 @@ func TestLostAnswers(t *testing.T) {
 			w.want("reads", 1, w.reads)
 		}},
 		"CheckpointThenGone": {"an object that was deleted after a lost answer is not written to", func(w *world) {
-			w.losing(1)
+			w.loseAnswer(1)
 			p := w.start(onCreate("a", ok), onCreate("b", all(takes(1500*time.Millisecond), does(w.delete))))
 			next, err := p.pass()
 			w.want("gone, error", []any{true, nil}, []any{next.Gone, err})
 			w.wantWrites("all", "main 504")
 		}},
 		"GoneAtCheckpoint": {"a deletion after a lost answer is found by one read during a handler", func(w *world) {
-			w.losing(1)
+			w.loseAnswer(1)
 			p := w.start(onCreate("a", ok), onCreate("b", all(
 				takes(1500*time.Millisecond), does(w.delete), takes(time.Minute),
 			)))
@@ -93,7 +93,7 @@ func TestLostAnswers(t *testing.T) {
 		}},
 		"ThenRefused": {"a refusal after its cause was closed is logged, and the handler is not called again",
 			func(w *world) {
-				w.losing(1)
+				w.loseAnswer(1)
 				p := w.start(onCreate("a", patches("big", "spec", "size")), onUpdate("u", ok))
 				p.step()
 				w.set(nil, "spec", "size")
@@ -103,39 +103,39 @@ func TestLostAnswers(t *testing.T) {
 				if !w.hasLogged("refused", `"handler"="a"`) {
 					w.t.Errorf("the refusal is not logged: %v", w.logged)
 				}
-				w.want("memory", true, p.memory.Idle())
+				w.want("memory", true, p.memory.IsEmpty())
 			}},
 		"ThenGone": {"an object that was deleted after a lost answer is gone, without a second error", func(w *world) {
-			w.losing(1)
+			w.loseAnswer(1)
 			p := w.start(onCreate("a", ok))
 			body := w.stored()
-			_, err := p.over(body)
+			_, err := p.passOver(body)
 			w.delete()
-			next, again := p.over(body)
+			next, again := p.passOver(body)
 			if err == nil || again != nil || !next.Gone {
 				w.t.Errorf("want an error, then a deleted object; got %v, then %v and %v", err, again, next.Gone)
 			}
 		}},
 		"ThenReplaced": {"an object that was replaced after a lost answer is gone", func(w *world) {
-			w.losing(1)
+			w.loseAnswer(1)
 			p := w.start(onCreate("a", ok))
 			body := w.stored()
-			_, _ = p.over(body)
+			_, _ = p.passOver(body)
 			w.replace()
-			if next, err := p.over(body); err != nil || !next.Gone {
+			if next, err := p.passOver(body); err != nil || !next.Gone {
 				w.t.Errorf("want a deleted object; got gone: %v, error %v", next.Gone, err)
 			}
 			w.wantAt("the other object", nil, "metadata", "annotations")
 		}},
 		"StaleCache": {"a stale cache after a lost answer causes no further call", func(w *world) {
-			w.losing(1)
+			w.loseAnswer(1)
 			p := w.start(onCreate("a", ok), onUpdate("u", ok))
 			body := w.stored()
-			_, _ = p.over(body)
-			_, err := p.over(body)
+			_, _ = p.passOver(body)
+			_, err := p.passOver(body)
 			w.want("error", nil, err)
 			w.wantCalls("all", "0s create a")
-			w.want("memory", true, p.memory.Idle())
+			w.want("memory", true, p.memory.IsEmpty())
 		}},
 	})
 }

@@ -60,8 +60,8 @@ func TestMalformed(t *testing.T) {
 	}
 }
 
-// TestMalformedTold shows how malformed records are logged during a deletion of several passes.
-func TestMalformedTold(t *testing.T) {
+// TestMalformedRecordsAreLogged shows how malformed records are logged during a deletion of several passes.
+func TestMalformedRecordsAreLogged(t *testing.T) {
 	cases := map[string]scenario{}
 	for name, c := range map[string]struct {
 		reason string

@@ -9,8 +9,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
-// foreign binds the memory of the object to another object.
-func (w *world) foreign() { w.set("uid-other", "metadata", "annotations", boundTo) }
+// bindToAnother binds the memory of the object to another object.
+func (w *world) bindToAnother() { w.set("uid-other", "metadata", "annotations", boundTo) }
 
 // TestMemoryOfCopies shows which memory of another object is replaced or removed, and which values are kept.
 func TestMemoryOfCopies(t *testing.T) {
@@ -26,7 +26,7 @@ func TestMemoryOfCopies(t *testing.T) {
 		}},
 		"MappingInPlace": {"unreadable memory on a copy is ignored and replaced", func(w *world) {
 			w.set(map[string]any{"x": "y"}, "status", "kopf", inStatus)
-			w.foreign()
+			w.bindToAnother()
 			p := w.startWith(stores{diffbase.Status{}, annotated.progress}, onCreate("a", ok))
 			p.settle()
 			w.wantCalls("all", "0s create a")
@@ -35,7 +35,7 @@ func TestMemoryOfCopies(t *testing.T) {
 		}},
 		"ValueOnTheWay": {"a user's value in the path of the memory is kept", func(w *world) {
 			w.set("text", "status", "memory")
-			w.foreign()
+			w.bindToAnother()
 			own := stores{diffbase.Status{Field: diff.Path{"status", "memory", "essence"}}, annotated.progress}
 			_, _ = w.startWith(own, onCreate("a", fails(1, later))).pass()
 			w.want("attempts", int64(1), w.record("a", "retries"))
@@ -45,7 +45,7 @@ func TestMemoryOfCopies(t *testing.T) {
 		"ResultInItsPlace": {"a result can replace a record of the original at the same path", func(w *world) {
 			record := map[string]any{"purpose": "create", "retries": int64(1), "delayed": "9999-01-01T00:00:00Z"}
 			w.set(record, "status", "kopf", "progress", "kopf")
-			w.foreign()
+			w.bindToAnother()
 			p := w.startWith(stores{annotated.diffbase, progress.Smart{Prefix: prefix}}, onCreate("kopf", returns("r")))
 			p.settle()
 			w.wantCalls("all", "0s create kopf")
@@ -85,7 +85,7 @@ func TestUnbinding(t *testing.T) {
 		"Foreign": {"memory copied from another object is not changed by a deletion", func(w *world) {
 			held(w)
 			w.start(onCreate("a", ok)).settle()
-			w.foreign()
+			w.bindToAnother()
 			w.delete()
 			w.drainWrites()
 			_, _ = w.start(onCreate("a", ok)).pass()

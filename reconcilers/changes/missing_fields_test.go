@@ -16,7 +16,7 @@ import (
 func (w *world) onField(id string, path ...string) *handlers.Handler {
 	h := &handlers.Handler{ID: id, Field: path, NeedsChange: true}
 	h.Call = func(_ context.Context, c *handlers.Invocation) error {
-		before, after, _ := h.View(c.Cause)
+		before, after, _ := h.ViewCause(c.Cause)
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.journal[len(w.journal)-1] += fmt.Sprintf(": %v, %v", before, after)
@@ -104,16 +104,16 @@ func TestFieldsInsideOfScalars(t *testing.T) {
 			for _, h := range []*handlers.Handler{absent, present} {
 				h.Field = diff.Path{"spec", "field", "c"}
 			}
-			absent.Value = handlers.Absent
+			absent.Value = handlers.IsAbsent
 			w.start(absent, present).settle()
 			w.wantCalls("all", "0s create absent")
 		}},
 	})
 }
 
-// TestFieldsInsideOfScalarsAreTold shows that a missing field is logged once with its handlers, and again after it was
+// TestMissingFieldsAreLogged shows that a missing field is logged once with its handlers, and again after it was
 // present.
-func TestFieldsInsideOfScalarsAreTold(t *testing.T) {
+func TestMissingFieldsAreLogged(t *testing.T) {
 	tests := map[string]struct {
 		reason string
 		path   string
@@ -153,7 +153,7 @@ func TestFieldsInsideOfScalarsAreTold(t *testing.T) {
 				if d := cmp.Diff(tc.want, told); d != "" {
 					t.Errorf("%s: lines: -want, +got:\n%s\n%s", tc.reason, d, strings.Join(w.logged, "\n"))
 				}
-				if tc.want == 0 && !p.memory.Idle() {
+				if tc.want == 0 && !p.memory.IsEmpty() {
 					t.Error("the memory is not idle")
 				}
 			}}})

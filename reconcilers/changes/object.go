@@ -28,14 +28,14 @@ type object struct {
 	handling *Handling
 	memory   *Memory
 
-	body    map[string]any   // the newest known state: each write replaces it by the answer
-	opened  *jsontext.Object // the same, with its text if it has one
-	kept    map[string]any   // the same as storages see it: see [Handling.keepApart]
-	own     map[string]any   // the same without memory that belongs to another object
-	found   *execution.State // the records that the round has found
-	present diffbase.Essence // the essence of own, once it is built
-	foreign map[string]any   // the merge-patch from body to own; nil if they are equal
-	answer  *jsontext.Object // the last answer in this pass; nil if it was the last one about the object
+	body    map[string]any       // the newest known state: each write replaces it by the answer
+	opened  *jsontext.LazyObject // the same, with its text if it has one
+	kept    map[string]any       // the same as storages see it: see [Handling.withSeparateMemory]
+	own     map[string]any       // the same without memory that belongs to another object
+	found   *execution.State     // the records that the round has found
+	present diffbase.Essence     // the essence of own, once it is built
+	foreign map[string]any       // the merge-patch from body to own; nil if they are equal
+	answer  *jsontext.LazyObject // the last answer in this pass; nil if it was the last one about the object
 
 	looked map[string]any // the body that the round has observed, if the round has written since
 	stored map[string]any // annotations that the round has stored for the engine; nil values were removed
@@ -54,70 +54,70 @@ func (o *object) refreshIfUncertain(ctx context.Context) error {
 	if !o.memory.uncertain {
 		return nil
 	}
-	ctx, cancel := o.handling.Timeout(ctx)
+	ctx, cancel := o.handling.WriteContext(ctx)
 	defer cancel()
-	body, err := o.get(ctx, o.body)
+	body, err := o.getLive(ctx, o.body)
 	switch {
-	case apierrors.IsNotFound(err), err == nil && patching.UIDOf(body) != patching.UIDOf(o.body):
+	case apierrors.IsNotFound(err), err == nil && patching.ObjectUID(body) != patching.ObjectUID(o.body):
 		o.gone = true
 		return nil
 	case err != nil:
 		return err
 	}
 	o.memory.uncertain = false
-	o.accept(jsontext.Of(body), false)
+	o.acceptState(jsontext.NewFromValue(body), false)
 	return nil
 }
 
-// get reads the object from the API server.
-func (o *object) get(ctx context.Context, body map[string]any) (map[string]any, error) {
+// getLive reads the object from the API server.
+func (o *object) getLive(ctx context.Context, body map[string]any) (map[string]any, error) {
 	known := &unstructured.Unstructured{Object: body}
 	return o.handling.Writer.Get(ctx, known.GroupVersionKind(), client.ObjectKeyFromObject(known))
 }
 
-// send applies the patch, again to the fresh object after conflicts, and continues with the server's answer. A
+// sendPatch applies the patch, again to the fresh object after conflicts, and continues with the server's answer. A
 // refused status does not prevent the rest.
-func (o *object) send(ctx context.Context, patch patching.Patch) error {
-	return o.write(ctx, patch, false)
+func (o *object) sendPatch(ctx context.Context, patch patching.Patch) error {
+	return o.writePatch(ctx, patch, false)
 }
 
-// write is like send. But if the status decides and is refused, nothing is written to the main resource.
-func (o *object) write(ctx context.Context, patch patching.Patch, statusDecides bool) error {
+// writePatch is like send. But if the status decides and is refused, nothing is written to the main resource.
+func (o *object) writePatch(ctx context.Context, patch patching.Patch, statusDecides bool) error {
 	o.refusal = nil
-	err := o.tolerate(ctx, progress.Flush(o.handling.Progress))
-	if err != nil || patch.Empty() {
+	err := o.ignoreIfDeleting(ctx, progress.Flush(o.handling.Progress))
+	if err != nil || patch.IsEmpty() {
 		return err
 	}
-	o.untouch(ctx, &patch)
+	o.removeTouch(ctx, &patch)
 	seen := o.body
 	var fresh map[string]any
 	refetch := func(ctx context.Context) (map[string]any, error) {
-		body, err := o.get(ctx, seen)
-		if err == nil && patching.UIDOf(body) == patching.UIDOf(seen) {
+		body, err := o.getLive(ctx, seen)
+		if err == nil && patching.ObjectUID(body) == patching.ObjectUID(seen) {
 			fresh = body
 		}
 		return body, err
 	}
 	target := patching.Target{Body: seen, Opened: o.opened, StatusDecides: statusDecides}
-	result, err := o.handling.Write(ctx, "", target, patch, refetch)
-	o.memory.uncertain = uncertain(err)
+	result, err := o.handling.WritePatch(ctx, "", target, patch, refetch)
+	o.memory.uncertain = isWriteUncertain(err)
 	if o.gone = result.Gone || errors.Is(err, patching.ErrReplaced); o.gone {
 		return nil
 	}
 	o.refusal, o.restored = result.StatusRefused, result.Restored
-	latest := newest(fresh, result.Body)
-	o.accept(withText(latest, result.Answer), result.Released)
+	latest := newerBody(fresh, result.Body)
+	o.acceptState(withText(latest, result.Answer), result.Released)
 	o.noteStored(annotationsOf(patch.Merge))
 	return err
 }
 
 // withText returns the body with the text of the answer, if that is the same version.
-func withText(body map[string]any, answer *jsontext.Object) *jsontext.Object {
+func withText(body map[string]any, answer *jsontext.LazyObject) *jsontext.LazyObject {
 	if answered, err := answer.Value(); err == nil && answered != nil && body != nil &&
-		patching.VersionOf(answered) == patching.VersionOf(body) {
+		patching.ResourceVersion(answered) == patching.ResourceVersion(body) {
 		return answer
 	}
-	return jsontext.Of(body)
+	return jsontext.NewFromValue(body)
 }
 
 // noteStored adds the annotations of a write to those of the round.
@@ -131,32 +131,32 @@ func (o *object) noteStored(annotations map[string]any) {
 	o.stored = all
 }
 
-// untouch removes Kopf's touch annotation, by which Kopf wakes itself up: if Kopf was stopped, it stays on the
+// removeTouch removes Kopf's touch annotation, by which Kopf wakes itself up: if Kopf was stopped, it stays on the
 // object. This does not justify its own write, and errors do not fail the write.
-func (o *object) untouch(ctx context.Context, patch *patching.Patch) {
+func (o *object) removeTouch(ctx context.Context, patch *patching.Patch) {
 	merge := map[string]any{}
 	err := panics.Contain(func() error { o.handling.Progress.Touch(merge, o.body, nil); return nil })
 	switch {
 	case err != nil:
 		if o.memory.isNew(err) {
-			stack := panics.Stack(err)
+			stack := panics.StackFields(err)
 			logf.FromContext(ctx).Error(err, "Failed to remove Kopf's touch annotation", stack...)
 		}
 	case len(merge) > 0:
 		if patch.Merge == nil {
 			patch.Merge = map[string]any{}
 		}
-		fillIn(patch.Merge, merge)
+		fillMissingValues(patch.Merge, merge)
 	}
 }
 
-// transform sends one transformation.
-func (o *object) transform(ctx context.Context, transform patching.Transform) error {
-	return o.send(ctx, patching.Patch{Transforms: []patching.Transform{transform}})
+// sendTransform sends one transformation.
+func (o *object) sendTransform(ctx context.Context, transform patching.Transform) error {
+	return o.sendPatch(ctx, patching.Patch{Transforms: []patching.Transform{transform}})
 }
 
-// accept continues with the newest state of the object, also if the write as a whole has failed.
-func (o *object) accept(latest *jsontext.Object, last bool) {
+// acceptState continues with the newest state of the object, also if the write as a whole has failed.
+func (o *object) acceptState(latest *jsontext.LazyObject, last bool) {
 	if body, err := latest.Value(); err == nil && body != nil {
 		if o.looked == nil {
 			o.looked = o.body
@@ -164,7 +164,7 @@ func (o *object) accept(latest *jsontext.Object, last bool) {
 		o.body, o.opened, o.answer = body, latest, latest
 		_ = o.separateForeignMemory() // each round starts with it, and handles its errors
 		if o.found != nil {
-			o.found.ReadAgain()
+			o.found.ForgetRecords()
 		}
 	}
 	if last {
@@ -172,10 +172,10 @@ func (o *object) accept(latest *jsontext.Object, last bool) {
 	}
 }
 
-// uncertain reports whether a failed write can still have been done: the server did not send a refusal.
-func uncertain(err error) bool {
+// isWriteUncertain reports whether a failed write can still have been done: the server did not send a refusal.
+func isWriteUncertain(err error) bool {
 	var status apierrors.APIStatus
-	if err == nil || patching.ContentRefused(err) {
+	if err == nil || patching.IsContentRefused(err) {
 		return false
 	}
 	if !errors.As(err, &status) {
@@ -185,15 +185,15 @@ func uncertain(err error) bool {
 	return code < 400 || code >= 500 || code == http.StatusRequestTimeout
 }
 
-// newest returns the newer version of the object: after a conflict, the fresh object can already have the changes.
-func newest(read, answered map[string]any) map[string]any {
+// newerBody returns the newer version of the object: after a conflict, the fresh object can already have the changes.
+func newerBody(read, answered map[string]any) map[string]any {
 	if read == nil || answered == nil {
 		if read == nil {
 			return answered
 		}
 		return read
 	}
-	if patching.Newer(patching.VersionOf(read), patching.VersionOf(answered)) {
+	if patching.IsNewerVersion(patching.ResourceVersion(read), patching.ResourceVersion(answered)) {
 		return read
 	}
 	return answered
@@ -206,28 +206,28 @@ func annotationsOf(body map[string]any) map[string]any {
 	return annotations
 }
 
-// records reads the records of our handlers. If all those of our last write are lost, it uses that memory instead.
-func (o *object) records(ctx context.Context) (*execution.State, error) {
+// readRecords reads the records of our handlers. If all those of our last write are lost, it uses that memory instead.
+func (o *object) readRecords(ctx context.Context) (*execution.State, error) {
 	h := o.handling
-	read := func(id string) (*progress.Record, error) { return o.record(ctx, id) }
+	read := func(id string) (*progress.Record, error) { return o.readRecord(ctx, id) }
 	o.recordsLost = false
-	state, err := execution.Restore(read, h.IDs(), nil, "", h.Now())
+	state, err := execution.RestoreState(read, h.HandlerIDs(), nil, "", h.Now())
 	if err == nil && o.hasLostRecords(state) {
 		o.recordsLost = true
-		state, err = execution.Restore(read, h.IDs(), nil, "", h.Now())
+		state, err = execution.RestoreState(read, h.HandlerIDs(), nil, "", h.Now())
 	}
 	o.found = state
 	return state, err
 }
 
-// record reads the record of one handler, from memory if the object cannot store it.
-func (o *object) record(ctx context.Context, id string) (*progress.Record, error) {
+// readRecord reads the record of one handler, from memory if the object cannot store it.
+func (o *object) readRecord(ctx context.Context, id string) (*progress.Record, error) {
 	if kept, ok := o.memory.records[id]; ok {
 		return &kept, nil
 	}
 	record, err := o.handling.Progress.Fetch(o.own, id)
-	o.misread = o.misread || err != nil && patching.BeingDeleted(o.body)
-	if err := o.tolerate(ctx, err); err != nil {
+	o.misread = o.misread || err != nil && patching.IsBeingDeleted(o.body)
+	if err := o.ignoreIfDeleting(ctx, err); err != nil {
 		return nil, err
 	}
 	if kept, ok := o.memory.open.byID[id]; ok && record == nil && o.recordsLost {
@@ -240,7 +240,7 @@ func (o *object) record(ctx context.Context, id string) (*progress.Record, error
 // binding does so on purpose, to have the object handled again. One that replaces the metadata removes the binding,
 // too.
 func (o *object) isBound() bool {
-	return o.handling.BoundTo != "" && annotationsOf(o.body)[o.handling.boundTo(o.body)] == patching.UIDOf(o.body)
+	return o.handling.BoundTo != "" && annotationsOf(o.body)[o.handling.bindingKey(o.body)] == patching.ObjectUID(o.body)
 }
 
 // hasLostRecords reports whether all records are missing that our last write left.
@@ -250,7 +250,7 @@ func (o *object) hasLostRecords(found *execution.State) bool {
 		return false
 	}
 	for id := range open.byID {
-		record, err := found.Fetch(id)
+		record, err := found.FetchRecord(id)
 		// The state can return a record from memory, or skip a malformed one. Only the object shows whether it is lost.
 		if _, isInMemory := o.memory.records[id]; isInMemory || record == nil && err == nil && o.misread {
 			record, err = o.handling.Progress.Fetch(o.own, id)
@@ -262,15 +262,15 @@ func (o *object) hasLostRecords(found *execution.State) bool {
 	return true
 }
 
-// tolerate returns the error of malformed memory, which ends the pass. If the object is being deleted, it logs
+// ignoreIfDeleting returns the error of malformed memory, which ends the pass. If the object is being deleted, it logs
 // the error once instead: malformed memory must not block a deletion forever.
-func (o *object) tolerate(ctx context.Context, err error) error {
-	if err == nil || !patching.BeingDeleted(o.body) {
+func (o *object) ignoreIfDeleting(ctx context.Context, err error) error {
+	if err == nil || !patching.IsBeingDeleted(o.body) {
 		return err
 	}
 	if o.memory.isNew(err) {
 		logf.FromContext(ctx).Error(
-			err, "Ignoring malformed progress of an object that is being deleted", panics.Stack(err)...,
+			err, "Ignoring malformed progress of an object that is being deleted", panics.StackFields(err)...,
 		)
 	}
 	return nil
@@ -279,13 +279,13 @@ func (o *object) tolerate(ctx context.Context, err error) error {
 // separateForeignMemory removes from own the memory that was copied from another object together with its annotations.
 func (o *object) separateForeignMemory() error {
 	o.kept, o.own, o.foreign, o.present = o.body, o.body, nil, nil
-	owner, bound := annotationsOf(o.body)[o.handling.boundTo(o.body)].(string)
-	if o.handling.BoundTo == "" || !bound || owner == patching.UIDOf(o.body) {
+	owner, bound := annotationsOf(o.body)[o.handling.bindingKey(o.body)].(string)
+	if o.handling.BoundTo == "" || !bound || owner == patching.ObjectUID(o.body) {
 		return nil
 	}
 	if o.handling.Interim.annotations.Bound != "" && o.memory.losses != nil {
 		// The copy has replaced our memory, and would do so again: store ours under different keys.
-		o.kept = o.handling.keepApart(o.body)
+		o.kept = o.handling.withSeparateMemory(o.body)
 		o.own = o.kept
 		return nil
 	}
@@ -297,36 +297,36 @@ func (o *object) separateForeignMemory() error {
 	return err
 }
 
-// keepApart returns a copy of the body whose memory has the kind in its keys, and so is separate from a copied
+// withSeparateMemory returns a copy of the body whose memory has the kind in its keys, and so is separate from a copied
 // memory. The name of the binding makes the difference.
-func (h *Handling) keepApart(body map[string]any) map[string]any {
+func (h *Handling) withSeparateMemory(body map[string]any) map[string]any {
 	patch := patching.Patch{Merge: map[string]any{}}
-	patch.SetIn([]string{"metadata", "annotations", keys.Mark(body, h.BoundTo)}, nil)
-	patch.SetIn([]string{"metadata", "annotations", keys.KindBound(body, h.BoundTo)}, patching.UIDOf(body))
+	patch.SetIn([]string{"metadata", "annotations", keys.MarkReplicaSet(body, h.BoundTo)}, nil)
+	patch.SetIn([]string{"metadata", "annotations", keys.KindBoundKey(body, h.BoundTo)}, patching.ObjectUID(body))
 	apart, _ := patch.ApplyTo(body) // a merge-patch alone cannot fail
 	return apart
 }
 
-// boundTo returns the key of the binding on this object. It can include the kind, as deployments repeatedly copy
+// bindingKey returns the key of the binding on this object. It can include the kind, as deployments repeatedly copy
 // their annotations to their replica sets.
-func (h *Handling) boundTo(body map[string]any) string {
+func (h *Handling) bindingKey(body map[string]any) string {
 	prefix, name, _ := strings.Cut(h.BoundTo, "/")
-	return keys.V2(prefix, keys.MarkBound(body, h.Interim.annotations.Bound, name))
+	return keys.CurrentKey(prefix, keys.MarkForObject(body, h.Interim.annotations.Bound, name))
 }
 
 // removalOfMemory returns a merge-patch that removes all our memory from the object. It does not remove other
 // annotations under our prefix.
 func (h *Handling) removalOfMemory(body map[string]any) (merge map[string]any, err error) {
 	patch := patching.Patch{Merge: map[string]any{}}
-	for _, id := range h.IDs() {
+	for _, id := range h.HandlerIDs() {
 		if record, malformed := h.Progress.Fetch(body, id); malformed == nil && record != nil {
 			for _, sub := range record.Subrefs {
-				err = errors.Join(err, execution.Purge(h.Progress, patch.Merge, body, sub))
+				err = errors.Join(err, execution.PurgeRecord(h.Progress, patch.Merge, body, sub))
 			}
 		}
-		err = errors.Join(err, execution.Purge(h.Progress, patch.Merge, body, id))
+		err = errors.Join(err, execution.PurgeRecord(h.Progress, patch.Merge, body, id))
 	}
-	h.Interim.Purge(&patch, body)
+	h.Interim.PurgeEssence(&patch, body)
 	// Storages of essences cannot remove, but a trial write shows where they store.
 	places := patching.Patch{Merge: map[string]any{}}
 	if err := h.Lens.Diffbase.Store(places.Merge, body, diffbase.Essence{}); err == nil {
@@ -351,27 +351,27 @@ func addRemoval(patch *patching.Patch, at []string, places, body map[string]any)
 	}
 }
 
-// bind adds the UID of the object to the patch: memory that is copied to another object is recognized by it.
-func (o *object) bind(patch *patching.Patch) error {
-	uid, key := patching.UIDOf(o.body), o.handling.boundTo(o.kept)
+// bindMemory adds the UID of the object to the patch: memory that is copied to another object is recognized by it.
+func (o *object) bindMemory(patch *patching.Patch) error {
+	uid, key := patching.ObjectUID(o.body), o.handling.bindingKey(o.kept)
 	if o.handling.BoundTo == "" || uid == "" {
 		return nil
 	}
-	if err := o.joinAgain(patch, key); err != nil || annotationsOf(o.body)[key] == uid {
+	if err := o.removeSeparateMemory(patch, key); err != nil || annotationsOf(o.body)[key] == uid {
 		return err
 	}
-	fillIn(patch.Merge, o.foreign)
+	fillMissingValues(patch.Merge, o.foreign)
 	patch.SetIn([]string{"metadata", "annotations", key}, uid)
 	prefix, _, _ := strings.Cut(o.handling.BoundTo, "/")
 	if !keys.NeedsMarker(prefix) {
 		return nil
 	}
-	return storage.AnnotateOnce(patch.Merge, o.body, keys.MarkerKey(prefix), keys.ManagedValue)
+	return storage.SetAnnotationOnce(patch.Merge, o.body, keys.MarkerKey(prefix), keys.ManagedValue)
 }
 
-// joinAgain removes the separate memory once the object has its memory and its binding under the usual keys
+// removeSeparateMemory removes the separate memory once the object has its memory and its binding under the usual keys
 // again.
-func (o *object) joinAgain(patch *patching.Patch, binding string) error {
+func (o *object) removeSeparateMemory(patch *patching.Patch, binding string) error {
 	bound, annotations, found := o.handling.Interim.annotations.Bound, annotationsOf(o.body), false
 	for name := range annotations { // for nearly all objects, the key need not be made
 		found = found || bound != "" && name != binding && strings.HasPrefix(name, bound)
@@ -379,20 +379,20 @@ func (o *object) joinAgain(patch *patching.Patch, binding string) error {
 	if !found {
 		return nil
 	}
-	key := keys.KindBound(o.body, bound)
+	key := keys.KindBoundKey(o.body, bound)
 	if key == binding || annotations[key] == nil {
 		return nil
 	}
-	merge, err := o.handling.removalOfMemory(o.handling.keepApart(o.body))
-	fillIn(patch.Merge, merge)
+	merge, err := o.handling.removalOfMemory(o.handling.withSeparateMemory(o.body))
+	fillMissingValues(patch.Merge, merge)
 	patch.SetIn([]string{"metadata", "annotations", key}, nil)
 	return err
 }
 
-// unbind removes the binding of an object without memory. Memory that was copied from another object stays bound
+// unbindMemory removes the binding of an object without memory. Memory that was copied from another object stays bound
 // to that.
-func (o *object) unbind(patch *patching.Patch) {
-	key := o.handling.boundTo(o.kept)
+func (o *object) unbindMemory(patch *patching.Patch) {
+	key := o.handling.bindingKey(o.kept)
 	if o.foreign == nil && o.handling.BoundTo != "" && annotationsOf(o.body)[key] != nil {
 		patch.SetIn([]string{"metadata", "annotations", key}, nil)
 	}

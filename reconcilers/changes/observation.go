@@ -32,20 +32,20 @@ type observation struct {
 // storing adds one form of an essence to a merge-patch.
 type storing func(patch, body map[string]any, form diffbase.Essence) error
 
-// observe detects the cause by comparing the object with the memory on it. It reads the whole memory before any
+// observeObject detects the cause by comparing the object with the memory on it. It reads the whole memory before any
 // write: an object with malformed memory is not modified.
-func (p *pass) observe(ctx context.Context) (*observation, error) {
+func (p *pass) observeObject(ctx context.Context) (*observation, error) {
 	o, h := &p.object, p.handling
 	o.looked, o.stored = nil, nil
 	// Everything below reads the object's own memory only.
-	if err := o.tolerate(ctx, o.separateForeignMemory()); err != nil {
+	if err := o.ignoreIfDeleting(ctx, o.separateForeignMemory()); err != nil {
 		return nil, &BlockedError{Err: err}
 	}
 	// The interim essence is checked last: its precondition refers to the records.
 	seen := &observation{}
-	now, beside, err := o.essences(ctx, seen)
+	now, beside, err := o.readEssences(ctx, seen)
 	if err == nil {
-		seen.state, err = o.records(ctx)
+		seen.state, err = o.readRecords(ctx)
 	}
 	if err == nil {
 		err = seen.dropStaleInterim(beside)
@@ -54,23 +54,23 @@ func (p *pass) observe(ctx context.Context) (*observation, error) {
 		return nil, &BlockedError{Err: err}
 	}
 	// No record is left, so none can be lost later.
-	if len(seen.state.Handlers()) == 0 {
+	if len(seen.state.AllStates()) == 0 {
 		p.memory.open = openRecords{}
 	}
 	p.logMissingFields(ctx)
 	// Secret and large values are stored as digests. The last-handled essence is restored from them by comparison with
 	// the present one.
-	then, veiled := h.Lens.Redaction.Recall(o.body, seen.stored, now)
+	then, veiled := h.Lens.Redaction.RestoreEssence(o.body, seen.stored, now)
 	switch handled := &p.memory.Handled; {
 	case seen.stored != nil:
-		handled.Hash = cause.Hash(then)
+		handled.Hash = cause.HashEssence(then)
 	case handled.Hash == 0 || o.isBound(): // never handled, or its annotations were removed on purpose
 	// The memory is lost. The hash in this process still detects whether the object has changed.
-	case handled.Hash == cause.Hash(now):
+	case handled.Hash == cause.HashEssence(now):
 		seen.lost, then = true, now
 	default:
 		seen.lost = true
-		then, veiled = h.Lens.Redaction.Unknown(now)
+		then, veiled = h.Lens.Redaction.UnknownEssence(now)
 	}
 	seen.cause = cause.Detect(cause.Observation{
 		Body: o.body, Object: o.opened, Finalizer: h.Finalizer, Old: then, New: now, Veiled: veiled,
@@ -79,24 +79,24 @@ func (p *pass) observe(ctx context.Context) (*observation, error) {
 	return seen, nil
 }
 
-// essences reads the last-handled essence and the interim one into seen. It returns the present essence and the
+// readEssences reads the last-handled essence and the interim one into seen. It returns the present essence and the
 // precondition of the interim one. If the object is being deleted, an unreadable essence is nil.
-func (o *object) essences(
+func (o *object) readEssences(
 	ctx context.Context, seen *observation,
 ) (now diffbase.Essence, beside *precondition, err error) {
 	lens := o.handling.Lens
 	now, err = o.presentEssence()
-	if err = o.tolerate(ctx, err); err == nil {
+	if err = o.ignoreIfDeleting(ctx, err); err == nil {
 		seen.stored, err = lens.Last(o.own, now)
-		err = o.tolerate(ctx, err)
+		err = o.ignoreIfDeleting(ctx, err)
 	}
 	if err != nil {
 		return nil, nil, err
 	}
 	interim, beside, err := o.handling.Interim.readWithPrecondition(o.own)
-	interim, err = lens.Read(interim, err)
-	seen.interim, _ = lens.Redaction.Recall(o.body, interim, now)
-	return now, beside, o.tolerate(ctx, err)
+	interim, err = lens.ComparableEssence(interim, err)
+	seen.interim, _ = lens.Redaction.RestoreEssence(o.body, interim, now)
+	return now, beside, o.ignoreIfDeleting(ctx, err)
 }
 
 // presentEssence returns the essence of the object, which is built once for each state.
@@ -110,7 +110,7 @@ func (o *object) presentEssence() (now diffbase.Essence, err error) {
 // logMissingFields logs which fields of handlers the object cannot have, because a value on the path is not a mapping.
 // It logs them once, until they change. Other handlers are not affected.
 func (p *pass) logMissingFields(ctx context.Context) {
-	fields := p.handling.Lens.Unreachable(p.object.body)
+	fields := p.handling.Lens.UnreachableFields(p.object.body)
 	names := make([]string, 0, len(fields))
 	for _, field := range fields {
 		names = append(names, field.String())
@@ -143,24 +143,24 @@ func (p *pass) handlersOf(fields []diff.Path) []string {
 func (o *object) storeHandled(ctx context.Context, patch *patching.Patch, handled diffbase.Essence) error {
 	lens := o.handling.Lens
 	size, err := o.storeFitting(patch, handled, lens.Diffbase.Store)
-	large, measured := lens.Redaction.Exceeded(handled)
+	large, measured := lens.Redaction.ExceedsLimit(handled)
 	if measured == nil && (large || size > storage.AnnotationsLimit) {
 		logging.Warn(logf.FromContext(ctx), "Object is too large to remember its last-handled state; storing a "+
 			"digest: handlers will see that the object changed, but not its former values",
-			"handlers", o.handling.IDs(), "annotations", size, "limit", storage.AnnotationsLimit)
+			"handlers", o.handling.HandlerIDs(), "annotations", size, "limit", storage.AnnotationsLimit)
 	}
 	return err
 }
 
-// fits reports whether the memory that ends the cause fits. An object being deleted does not need its memory: if
+// memoryFits reports whether the memory that ends the cause fits. An object being deleted does not need its memory: if
 // the memory would be refused, the finalizer is removed without it.
-func (o *object) fits(patch *patching.Patch, handled diffbase.Essence) bool {
+func (o *object) memoryFits(patch *patching.Patch, handled diffbase.Essence) bool {
 	trial := patch.Clone()
 	if trial.Merge == nil {
 		trial.Merge = map[string]any{}
 	}
 	// The binding is part of the same write.
-	if o.bind(&trial) != nil {
+	if o.bindMemory(&trial) != nil {
 		return false
 	}
 	if _, err := o.storeFitting(&trial, handled, o.handling.Lens.Diffbase.Store); err != nil {
@@ -173,7 +173,7 @@ func (o *object) fits(patch *patching.Patch, handled diffbase.Essence) bool {
 // form.
 func (o *object) storeFitting(patch *patching.Patch, essence diffbase.Essence, store storing) (first int, err error) {
 	// The forms get smaller. If none fits, the last one stays in the patch, and the API server decides.
-	for form, err := range o.handling.Lens.Redaction.Forms(o.body, essence) {
+	for form, err := range o.handling.Lens.Redaction.StoredForms(o.body, essence) {
 		if err != nil {
 			return first, err
 		}
@@ -200,24 +200,24 @@ func (o *object) storeInterim(patch *patching.Patch, essence diffbase.Essence, v
 // storeInterimBeside stores the essence that other handlers have seen, beside the last-handled one in the patch.
 func (o *object) storeInterimBeside(patch *patching.Patch, essence diffbase.Essence) error {
 	// The precondition needs the fingerprint in the stored form, so read back the result of the patch.
-	after, err := o.merged(patch)
+	after, err := o.applyMergePatch(patch)
 	if err != nil {
 		return err
 	}
 	lens := o.handling.Lens
-	stored, err := lens.Read(lens.Diffbase.Fetch(after))
+	stored, err := lens.ComparableEssence(lens.Diffbase.Fetch(after))
 	if err != nil {
 		return err
 	}
-	handled, err := cause.Fingerprint(stored)
+	handled, err := cause.EssenceFingerprint(stored)
 	if err != nil {
 		return err
 	}
 	return o.storeInterim(patch, essence, precondition{handled: handled})
 }
 
-// merged returns the object with the merge-patch, without the transformations.
-func (o *object) merged(patch *patching.Patch) (map[string]any, error) {
+// applyMergePatch returns the object with the merge-patch, without the transformations.
+func (o *object) applyMergePatch(patch *patching.Patch) (map[string]any, error) {
 	merging := patching.Patch{Merge: patch.Merge}
 	return merging.ApplyTo(o.kept)
 }
@@ -225,11 +225,11 @@ func (o *object) merged(patch *patching.Patch) (map[string]any, error) {
 // storeInterimOf stores the essence that the first successful handler saw until the cause ends. It does nothing if no
 // handler has succeeded.
 func (o *object) storeInterimOf(patch *patching.Patch, handled *outcomes) error {
-	found, err := handled.success()
+	found, err := handled.recordedSuccess()
 	if err != nil || found == nil {
 		return err
 	}
-	fingerprint, err := cause.Fingerprint(handled.seen.stored)
+	fingerprint, err := cause.EssenceFingerprint(handled.seen.stored)
 	if err != nil {
 		return err
 	}
@@ -247,40 +247,40 @@ func (o *object) hasInterimOf(patch *patching.Patch, handled *outcomes) bool {
 		return false
 	}
 	read := func(id string) (*progress.Record, error) {
-		if h := handled.state.Handler(id); h != nil && h.Active && h.Recorded() {
-			record := h.Record() // it is in the patch
+		if h := handled.state.StateOf(id); h != nil && h.Active && h.NeedsRecord() {
+			record := h.AsRecord() // it is in the patch
 			return &record, nil
 		}
-		after, err := o.merged(patch)
+		after, err := o.applyMergePatch(patch)
 		if err != nil {
 			return nil, err
 		}
 		return o.handling.Progress.Fetch(after, id)
 	}
-	if valid, err := beside.holds(handled.seen, read); err != nil || !valid {
+	if valid, err := beside.isMet(handled.seen, read); err != nil || !valid {
 		return false
 	}
 	// Compare in the restored form: the stored one can have digests.
-	recalled, _ := o.handling.Lens.Redaction.Recall(o.body, stored, handled.interim)
-	return diff.Equal(asValue(recalled), asValue(handled.interim))
+	recalled, _ := o.handling.Lens.Redaction.RestoreEssence(o.body, stored, handled.interim)
+	return diff.Equal(essenceValue(recalled), essenceValue(handled.interim))
 }
 
-// checkKept returns an error if the API server has dropped a record or the last-handled configuration from the
+// checkMemoryKept returns an error if the API server has dropped a record or the last-handled configuration from the
 // write: it silently drops fields that the CRD does not have. The object would be new forever, and its handlers would
 // be called again and again. The error delays the object until a write lasts. Until then, its handlers wait.
-func (p *pass) checkKept(handled *outcomes, patch map[string]any) error {
+func (p *pass) checkMemoryKept(handled *outcomes, patch map[string]any) error {
 	switch {
 	case p.object.gone || p.object.released:
 		return nil
 	// All handlers are finished: the configuration counts, and no longer the records.
-	case handled.state.Done():
+	case handled.state.AllFinished():
 		return p.checkHandledKept(patch)
 	// The usual case, which is faster than reading through the storage.
-	case holdsAll(p.object.body, patch):
+	case hasAllValues(p.object.body, patch):
 		return nil
 	}
-	for _, h := range handled.state.Handlers() {
-		if !h.Recorded() {
+	for _, h := range handled.state.AllStates() {
+		if !h.NeedsRecord() {
 			continue
 		}
 		wanted, err := p.handling.Progress.Fetch(patch, h.ID)
@@ -294,15 +294,15 @@ func (p *pass) checkKept(handled *outcomes, patch map[string]any) error {
 	return nil
 }
 
-// holdsAll reports whether the object has all values that a merge-patch sets. Then the storages need not be read.
-func holdsAll(body, patch map[string]any) bool {
+// hasAllValues reports whether the object has all values that a merge-patch sets. Then the storages need not be read.
+func hasAllValues(body, patch map[string]any) bool {
 	for key, value := range patch {
 		held := body[key]
 		inner, isMapping := value.(map[string]any)
 		into, wasMapping := held.(map[string]any)
 		switch {
 		case value == nil: // a removal: nothing can be dropped
-		case isMapping && (!wasMapping || !holdsAll(into, inner)), !isMapping && !diff.Equal(held, value):
+		case isMapping && (!wasMapping || !hasAllValues(into, inner)), !isMapping && !diff.Equal(held, value):
 			return false
 		}
 	}
@@ -311,7 +311,7 @@ func holdsAll(body, patch map[string]any) bool {
 
 // checkHandledKept returns an error if the patch has a last-handled configuration, and the object does not.
 func (p *pass) checkHandledKept(patch map[string]any) error {
-	if holdsAll(p.object.body, patch) || !p.hasEssence(patch) {
+	if hasAllValues(p.object.body, patch) || !p.hasEssence(patch) {
 		return nil
 	}
 	return p.checkHasEssence()
@@ -331,16 +331,16 @@ func (p *pass) hasEssence(body map[string]any) bool {
 	return err != nil || essence != nil
 }
 
-// asValue keeps a nil essence a nil value: a nil map in an interface would be an object.
-func asValue(e diffbase.Essence) any {
+// essenceValue keeps a nil essence a nil value: a nil map in an interface would be an object.
+func essenceValue(e diffbase.Essence) any {
 	if e == nil {
 		return nil
 	}
 	return e
 }
 
-// fillIn adds the values of another merge-patch for paths that the first one does not set.
-func fillIn(patch, other map[string]any) {
+// fillMissingValues adds the values of another merge-patch for paths that the first one does not set.
+func fillMissingValues(patch, other map[string]any) {
 	for key, value := range other {
 		held, ok := patch[key]
 		inner, isMapping := value.(map[string]any)
@@ -349,9 +349,9 @@ func fillIn(patch, other map[string]any) {
 		case isMapping && !ok:
 			into = map[string]any{}
 			patch[key] = into
-			fillIn(into, inner)
+			fillMissingValues(into, inner)
 		case isMapping && wasMapping:
-			fillIn(into, inner)
+			fillMissingValues(into, inner)
 		case !ok:
 			patch[key] = value
 		}

@@ -24,8 +24,8 @@ func TestExit(t *testing.T) {
 					return ctx.Err()
 				}
 				p := w.start(onCreate("a", returns("r")), onCreate("b", stubborn), onCreate("c", ok))
-				done := p.aside()
-				after(500 * time.Millisecond)
+				done := p.settleInBackground()
+				advanceTime(500 * time.Millisecond)
 				w.wantWrites("before")
 				p.exit()
 				synctest.Wait()
@@ -46,8 +46,8 @@ func TestExit(t *testing.T) {
 				return c.Writes.SetResult("r")
 			}
 			p := w.start(onCreate("a", finishing), onCreate("b", ok))
-			done := p.aside()
-			after(500 * time.Millisecond)
+			done := p.settleInBackground()
+			advanceTime(500 * time.Millisecond)
 			p.exit()
 			<-done
 			w.want("record of a", true, w.record("a", "success"))
@@ -58,8 +58,8 @@ func TestExit(t *testing.T) {
 		}},
 		"Remembered": {"patches of an interrupted handler are written", func(w *world) {
 			p := w.start(onCreate("a", all(patches("x", "spec", "id"), takes(time.Minute))))
-			done := p.aside()
-			after(500 * time.Millisecond)
+			done := p.settleInBackground()
+			advanceTime(500 * time.Millisecond)
 			p.exit()
 			<-done
 			w.wantAt("after the exit", "x", "spec", "id")
@@ -73,8 +73,8 @@ func TestExit(t *testing.T) {
 				return ctx.Err()
 			}))
 			w.before = func(write) error { time.Sleep(8 * time.Second); return nil }
-			done := p.aside()
-			after(2 * time.Second)
+			done := p.settleInBackground()
+			advanceTime(2 * time.Second)
 			p.exit()
 			<-done
 			w.want("cancelled after", 2*time.Second, told)

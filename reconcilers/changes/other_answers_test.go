@@ -38,7 +38,7 @@ func TestAnswersOfOtherObjects(t *testing.T) {
 		"Closing": {"the object is read again, no handler is called twice, and the memory stays bound", func(w *world) {
 			p := w.start(onCreate("a", all(appends("a", "spec", "list"), returns("r"))))
 			connection := &mixedUp{p.link, true}
-			p.handling.Writer = &patching.Writer{
+			p.handling.Writer = &patching.PatchWriter{
 				Client: rawclient.New(
 					memapi.Config(connection), &http.Client{Transport: connection}, w.resource().GroupVersionResource(),
 				),

@@ -52,17 +52,17 @@ func (p *pass) retryUnwritten(ctx context.Context, seen *observation, busy bool)
 	if kept == nil {
 		return nil, goOn, nil
 	}
-	if overtaken, err := p.overtaken(ctx, kept, seen); err != nil || overtaken {
+	if overtaken, err := p.dropIfOvertaken(ctx, kept, seen); err != nil || overtaken {
 		return nil, startOver, err // a resume can be left to do
 	}
 	// The write changes the object of the pass. Keep the observed one for the deletion handlers.
 	observed := p.object
 	p.outcomes = kept
-	err := p.writeAgain(ctx, kept, seen, busy)
+	err := p.retryWrite(ctx, kept, seen, busy)
 	if err == nil {
-		p.memory.Initial = p.memory.Initial || kept.cause.Initial && !kept.state.Done() // the resume is unfinished
+		p.memory.Initial = p.memory.Initial || kept.cause.Initial && !kept.state.AllFinished() // the resume is unfinished
 		// The metrics count the end of the change in this pass.
-		if kept.done() {
+		if kept.canClose() {
 			p.closed = kept.cause.Reason
 		}
 		return nil, startOver, nil
@@ -77,17 +77,17 @@ func (p *pass) retryUnwritten(ctx context.Context, seen *observation, busy bool)
 	return kept, goOn, nil
 }
 
-// overtaken drops the outcomes from before a pause if another operator has handled the object during the pause:
+// dropIfOvertaken drops the outcomes from before a pause if another operator has handled the object during the pause:
 // that progress is newer. Without a pause, no other operator handles the object.
-func (p *pass) overtaken(ctx context.Context, kept *outcomes, seen *observation) (bool, error) {
+func (p *pass) dropIfOvertaken(ctx context.Context, kept *outcomes, seen *observation) (bool, error) {
 	if kept.by == p.handling {
 		return false, nil
 	}
 	// If neither the configuration nor the records differ, no other operator has continued from there.
-	same := diff.Equal(asValue(kept.seen.stored), asValue(seen.stored))
+	same := diff.Equal(essenceValue(kept.seen.stored), essenceValue(seen.stored))
 	if same {
 		var err error
-		if same, err = kept.state.Continues(seen.state.Fetch); err != nil {
+		if same, err = kept.state.ContinuesRecords(seen.state.FetchRecord); err != nil {
 			return false, &BlockedError{Err: err}
 		}
 	}
@@ -102,38 +102,38 @@ func (p *pass) overtaken(ctx context.Context, kept *outcomes, seen *observation)
 	}
 	logging.Warn(logf.FromContext(ctx), "Another operator has handled the object in the pause; dropping the "+
 		"outcomes that could not be written", "handlers", ids)
-	kept.decide()
-	p.memory.Initial = p.memory.Initial || kept.cause.Initial && !kept.state.Done()
+	kept.reportDecided()
+	p.memory.Initial = p.memory.Initial || kept.cause.Initial && !kept.state.AllFinished()
 	p.memory.unwritten = nil
 	return true, nil
 }
 
-// writeAgain writes the outcomes of a former pass, or only their changes if the cause was closed meanwhile.
-func (p *pass) writeAgain(ctx context.Context, kept *outcomes, seen *observation, busy bool) error {
-	if !seen.lost && !diff.Equal(asValue(kept.seen.stored), asValue(seen.stored)) {
+// retryWrite writes the outcomes of a former pass, or only their changes if the cause was closed meanwhile.
+func (p *pass) retryWrite(ctx context.Context, kept *outcomes, seen *observation, busy bool) error {
+	if !seen.lost && !diff.Equal(essenceValue(kept.seen.stored), essenceValue(seen.stored)) {
 		// The cause was closed: by this very write, if its answer was lost, or by another process.
 		return p.writeChangesAlone(ctx, kept.attempts)
 	}
 	// The outcomes are composed against the object that this pass has observed.
 	kept.seen, kept.busy = seen, busy
-	return p.save(ctx, kept)
+	return p.saveOutcomes(ctx, kept)
 }
 
 // writeChangesAlone writes the changes of handlers whose cause is closed. A refused change is dropped: the handler is
 // finished, and cannot fail any more.
 func (p *pass) writeChangesAlone(ctx context.Context, attempts []*execution.Attempt) error {
 	for _, a := range attempts {
-		refused, err := p.writeAlone(ctx, a)
+		refused, err := p.writeAttemptAlone(ctx, a)
 		switch {
 		case err != nil:
 			return err
 		case refused != nil:
 			logRefused(ctx, a, refused)
-			a.Drop()
+			a.DropUnwritten()
 		case p.object.gone:
 			return nil
 		}
-		a.Decide()
+		a.ReportDecided()
 	}
 	p.memory.unwritten = nil
 	return nil
@@ -144,39 +144,39 @@ func (p *pass) writeChangesAlone(ctx context.Context, attempts []*execution.Atte
 func (p *pass) failRefused(ctx context.Context, handled *outcomes, refusal error) error {
 	for _, a := range handled.attempts {
 		// An attempt without changes cannot be at fault.
-		if len(a.Remembered()) == 0 && a.Result() == nil {
+		if len(a.UnwrittenTransforms()) == 0 && a.ResultToWrite() == nil {
 			continue
 		}
-		switch refused, err := p.writeAlone(ctx, a); {
+		switch refused, err := p.writeAttemptAlone(ctx, a); {
 		case err != nil || p.object.gone:
 			return err
 		case refused != nil:
 			refusal = nil
-			p.reject(ctx, handled, a, refused)
+			p.rejectChanges(ctx, handled, a, refused)
 		}
 	}
 	return refusal
 }
 
-// writeAlone writes the changes and the result of one attempt. It returns a refusal of its content, in the
+// writeAttemptAlone writes the changes and the result of one attempt. It returns a refusal of its content, in the
 // object or in the status, separately from other errors.
-func (p *pass) writeAlone(ctx context.Context, a *execution.Attempt) (refused, err error) {
+func (p *pass) writeAttemptAlone(ctx context.Context, a *execution.Attempt) (refused, err error) {
 	var patch patching.Patch
-	written, err := include(&patch, a)
+	written, err := includeAttempt(&patch, a)
 	if err != nil {
 		return nil, err
 	}
-	err = p.object.send(ctx, patch)
+	err = p.object.sendPatch(ctx, patch)
 	switch {
-	case patching.ContentRefused(err):
+	case patching.IsContentRefused(err):
 		return err, nil
 	case err != nil || p.object.gone:
 		return nil, err
-	case patching.ContentRefused(p.object.refusal):
+	case patching.IsContentRefused(p.object.refusal):
 		return p.object.refusal, nil
 	}
 	p.logStatusRefusal(ctx, []*execution.Attempt{a})
-	a.Written(written)
+	a.MarkWritten(written)
 	return nil, nil
 }
 
@@ -205,49 +205,49 @@ func logRefused(ctx context.Context, a *execution.Attempt, refusal error) {
 	log.Error(refusal, "API server refused the changes of a handler", "handler", id)
 }
 
-// reject drops the changes of an attempt. If the attempt had succeeded, it has failed now: it is counted,
+// rejectChanges drops the changes of an attempt. If the attempt had succeeded, it has failed now: it is counted,
 // delayed and limited like any failure.
 //
 // A deletion does not wait for changes that can never be written. If the status is refused, or the content is too
 // large, the changes are dropped and the handler stays successful.
-func (p *pass) reject(ctx context.Context, handled *outcomes, a *execution.Attempt, refusal error) {
+func (p *pass) rejectChanges(ctx context.Context, handled *outcomes, a *execution.Attempt, refusal error) {
 	logRefused(ctx, a, refusal)
-	a.Drop()
+	a.DropUnwritten()
 	handled.working = nil // it includes changes that are not made
-	waived := handled.cause.Deleting && (p.object.refusal != nil || patching.TooLarge(refusal))
+	waived := handled.cause.Deleting && (p.object.refusal != nil || patching.IsTooLarge(refusal))
 	// Only an attempt of this cause that had succeeded can turn into a failure.
 	if a.Call.Cause != handled.cause || !a.Outcome.Final || a.Outcome.Err != nil || waived {
 		return
 	}
-	p.revise(handled, a, a.Limits.Judge(fmt.Errorf("writing the changes of the handler: %w", refusal)))
+	p.reviseOutcome(handled, a, a.Limits.OutcomeOf(fmt.Errorf("writing the changes of the handler: %w", refusal)))
 	// The parent handler has counted the sub-handler as finished.
 	if root := a.Call.Handler.Root; root != "" && !a.Outcome.Final {
-		p.reopen(handled, root, a)
+		p.reopenAncestors(handled, root, a)
 	}
 	// Without a success, the interim essence does not belong to any handler.
-	if found, err := handled.success(); err == nil && found == nil {
+	if found, err := handled.recordedSuccess(); err == nil && found == nil {
 		handled.interim = nil
 	}
 }
 
-// revise replaces the outcome of an attempt that had succeeded.
-func (p *pass) revise(handled *outcomes, a *execution.Attempt, decided execution.Outcome) {
+// reviseOutcome replaces the outcome of an attempt that had succeeded.
+func (p *pass) reviseOutcome(handled *outcomes, a *execution.Attempt, decided execution.Outcome) {
 	// The trace and the sub-handlers belong to the attempt, and stay.
 	decided.Trace, decided.Subrefs = a.Call.Trace, a.Outcome.Subrefs
 	a.Outcome = decided
-	handled.state.Revise(a.Call.Handler.ID, a.Previous, decided, p.handling.Now())
-	a.Decide()
-	p.noted().Attempt(a)
+	handled.state.ReviseOutcome(a.Call.Handler.ID, a.Previous, decided, p.handling.Now())
+	a.ReportDecided()
+	p.journalEntry().RecordAttempt(a)
 }
 
-// reopen makes the ancestors of the sub-handler pending again: they have to run it again.
-func (p *pass) reopen(handled *outcomes, root string, sub *execution.Attempt) {
+// reopenAncestors makes the ancestors of the sub-handler pending again: they have to run it again.
+func (p *pass) reopenAncestors(handled *outcomes, root string, sub *execution.Attempt) {
 	for _, a := range handled.attempts {
 		id := a.Call.Handler.ID
 		// These are the registered handler, and the sub-handlers between the two.
 		runs := id == root || a.Call.Handler.Root == root && strings.HasPrefix(sub.Call.Handler.ID, id+"/")
 		if runs && a != sub && a.Call.Cause == sub.Call.Cause && a.Outcome.Final && a.Outcome.Err == nil {
-			p.revise(handled, a, a.Limits.Await(&execution.PendingError{Delay: ptr.Deref(sub.Outcome.Delay, 0)}))
+			p.reviseOutcome(handled, a, a.Limits.PendingOutcome(&execution.PendingError{Delay: ptr.Deref(sub.Outcome.Delay, 0)}))
 		}
 	}
 }
@@ -258,18 +258,18 @@ func (p *pass) restoreProgress(
 	ctx context.Context, seen *observation, busy bool, left *outcomes,
 ) ([]*adapters.Handler, error) {
 	// Select the handlers, and their states for this cause.
-	selected, err := adapters.Select(ctx, p.handling.Handlers, seen.cause, p.look.Teller())
+	selected, err := adapters.Select(ctx, p.handling.Handlers, seen.cause, p.look.VerdictFunc())
 	if err != nil {
 		return nil, filterError(err)
 	}
 	state := seen.state
-	state.Select(adapters.IDs(selected), string(seen.cause.Reason), p.handling.Now())
+	state.SelectHandlers(adapters.HandlerIDs(selected), string(seen.cause.Reason), p.handling.Now())
 	state.Compact, state.KopfTexts = p.handling.CompactSubs, p.handling.KopfTexts
 	restored := &outcomes{
 		by: p.handling, cause: seen.cause, seen: seen, state: state, interim: seen.interim, busy: busy,
 	}
 	if p.handling.Conditions != nil {
-		if restored.tells, err = p.tells(ctx, seen.cause); err != nil {
+		if restored.tells, err = p.getsConditions(ctx, seen.cause); err != nil {
 			return nil, err
 		}
 	}
@@ -279,20 +279,20 @@ func (p *pass) restoreProgress(
 	}
 	p.outcomes = restored
 	// Records of another purpose belong to a former cause.
-	if state.Superseding() {
-		restored.purging = p.supersede(ctx, state, seen.cause.Reason)
+	if state.IsSuperseding() {
+		restored.purging = p.supersedeProgress(ctx, state, seen.cause.Reason)
 	}
 	// An awaited child can be ready by now.
 	for _, handler := range selected {
-		if h := state.Handler(handler.Description.ID); h.Awaits() {
-			p.wake(seen.cause, handler.Description, h)
+		if h := state.StateOf(handler.Description.ID); h.AwaitsChild() {
+			p.wakeIfReady(seen.cause, handler.Description, h)
 		}
 	}
 	// Only calls that our own writes cause can form a loop.
 	if p.own != nil {
 		p.holdLoops(selected, state)
 	}
-	found, err := restored.success()
+	found, err := restored.recordedSuccess()
 	if err != nil {
 		return nil, &BlockedError{Err: err}
 	}
@@ -303,28 +303,30 @@ func (p *pass) restoreProgress(
 	return selected, nil
 }
 
-// supersede moves the handlers that both causes share to the new one, and drops the others. It returns true if
+// supersedeProgress moves the handlers that both causes share to the new one, and drops the others. It returns true if
 // records of dropped handlers remain.
-func (p *pass) supersede(ctx context.Context, state *execution.State, reason cause.Reason) (leftovers bool) {
-	present, extras := state.Counts()
+func (p *pass) supersedeProgress(ctx context.Context, state *execution.State, reason cause.Reason) (leftovers bool) {
+	present, extras := state.CountByPurpose()
 	log := logf.FromContext(ctx)
 	for former, counts := range extras {
-		log.Info("Superseding the progress of a former cause", "former", storage.Excerpt(former), "reason", reason,
+		log.Info("Superseding the progress of a former cause", "former", storage.TextExcerpt(former), "reason", reason,
 			"succeeded", counts.Success,
 			"failed", counts.Failure, "unfinished", counts.Running, "shared", present.Running)
-		p.look.Dropped("the unfinished " + storage.Excerpt(former) + " is superseded by this " + string(reason))
+		p.look.NoteDropped("the unfinished " + storage.TextExcerpt(former) + " is superseded by this " + string(reason))
 	}
-	return state.Repurpose(string(reason))
+	return state.MoveToPurpose(string(reason))
 }
 
-// success returns one success of a handler of the cause; nil if there is none.
-func (o *outcomes) success() (*success, error) { return findSuccess(o.state, o.seen.state.Fetch) }
+// recordedSuccess returns one success of a handler of the cause; nil if there is none.
+func (o *outcomes) recordedSuccess() (*success, error) {
+	return findSuccess(o.state, o.seen.state.FetchRecord)
+}
 
-// conclude applies the outcome of an attempt.
-func (o *outcomes) conclude(a *execution.Attempt, now time.Time) error {
+// applyOutcome applies the outcome of an attempt.
+func (o *outcomes) applyOutcome(a *execution.Attempt, now time.Time) error {
 	id := a.Call.Handler.ID
-	a.Previous = *o.state.Handler(id) // for a revision after a refused write
-	if err := o.state.Conclude(id, a.Outcome, now); err != nil {
+	a.Previous = *o.state.StateOf(id) // for a revision after a refused write
+	if err := o.state.ConcludeAttempt(id, a.Outcome, now); err != nil {
 		return err
 	}
 	o.attempts, o.called = append(o.attempts, a), true
@@ -338,26 +340,28 @@ func (o *outcomes) conclude(a *execution.Attempt, now time.Time) error {
 	return nil
 }
 
-// written marks everything as written.
-func (o *outcomes) written() {
-	o.state.Written()
-	o.decide()
+// markWritten marks everything as written.
+func (o *outcomes) markWritten() {
+	o.state.MarkWritten()
+	o.reportDecided()
 	o.attempts, o.pending, o.purging = nil, time.Time{}, false
 }
 
-// decide reports the outcomes of the attempts: they cannot change any more.
-func (o *outcomes) decide() {
+// reportDecided reports the outcomes of the attempts: they cannot change any more.
+func (o *outcomes) reportDecided() {
 	for _, a := range o.attempts {
-		a.Decide()
+		a.ReportDecided()
 	}
 }
 
-// done reports whether the cause can be closed.
-func (o *outcomes) done() bool { return o.state.Done() && !o.busy && !o.isKept() }
+// canClose reports whether the cause can be closed.
+func (o *outcomes) canClose() bool { return o.state.AllFinished() && !o.busy && !o.isKept() }
 
 // isKept reports whether the deletion has failed permanently: all handlers are finished, and the failure of some keeps
 // the object.
-func (o *outcomes) isKept() bool { return o.cause.Deleting && o.state.Done() && len(o.holders()) > 0 }
+func (o *outcomes) isKept() bool {
+	return o.cause.Deleting && o.state.AllFinished() && len(o.failedHolders()) > 0
+}
 
-// releases reports whether the next write removes our finalizer from an object being deleted.
-func (o *outcomes) releases() bool { return o.cause.Deleting && o.done() }
+// releasesFinalizer reports whether the next write removes our finalizer from an object being deleted.
+func (o *outcomes) releasesFinalizer() bool { return o.cause.Deleting && o.canClose() }

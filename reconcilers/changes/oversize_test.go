@@ -47,7 +47,7 @@ func TestOversize(t *testing.T) {
 			var seen diff.Diff
 			var old any
 			p := w.start(onCreate("a", ok), onUpdate("u", func(_ context.Context, c *handlers.Invocation) error {
-				seen, old = c.Cause.Diff, at(cause.Bare(c.Cause.Old), "spec", "field")
+				seen, old = c.Cause.Diff, at(cause.WithoutHidden(c.Cause.Old), "spec", "field")
 				return nil
 			}))
 			p.settle()

@@ -27,15 +27,15 @@ func (p *pass) withOwnPatches(ctx context.Context, handled *outcomes, last diffb
 	h, c := p.handling, handled.cause
 	handled.leaves = false
 	// With Kopf's formats, an object without the field is not remembered.
-	if h.KopfTexts && c.Created() && !handled.called && slices.ContainsFunc(h.Handlers, isUpdateOfField) {
-		p.noteUnnoticed(c, unnoticedField)
+	if h.KopfTexts && c.IsCreated() && !handled.called && slices.ContainsFunc(h.Handlers, isUpdateOfField) {
+		p.recordUnnoticed(c, unnoticedField)
 	}
 	// Without relevant own patches, the object cannot leave the filters.
-	if handled.working == nil || h.alike(c.Body(), handled.working, nil) {
+	if handled.working == nil || h.isAlike(c.Body(), handled.working, nil) {
 		return last
 	}
 	left, err := h.Lens.New(handled.working)
-	if err != nil || diff.Equal(asValue(left), asValue(c.New)) {
+	if err != nil || diff.Equal(essenceValue(left), essenceValue(c.New)) {
 		return last
 	}
 	// Simulate the update that the patches will cause, to find out whether any handler matches it.
@@ -47,7 +47,7 @@ func (p *pass) withOwnPatches(ctx context.Context, handled *outcomes, last diffb
 	case err != nil || wanted.Changing: // the patches follow as an update
 		return last
 	case h.KopfTexts:
-		p.noteUnnoticed(c, unnoticedReturn)
+		p.recordUnnoticed(c, unnoticedReturn)
 		return last
 	default:
 		handled.leaves = true
@@ -61,7 +61,7 @@ func (p *pass) withOwnPatches(ctx context.Context, handled *outcomes, last diffb
 func (p *pass) takeBackOwnPatches(ctx context.Context, handled *outcomes) error {
 	h, c := p.handling, handled.cause
 	now, err := p.object.presentEssence()
-	if err != nil || diff.Equal(asValue(now), asValue(handled.last)) {
+	if err != nil || diff.Equal(essenceValue(now), essenceValue(handled.last)) {
 		return nil //nolint:nilerr // the next pass reports an object that cannot be read
 	}
 	wanted, err := h.interestIn(ctx, cause.Detect(cause.Observation{
@@ -75,7 +75,7 @@ func (p *pass) takeBackOwnPatches(ctx context.Context, handled *outcomes) error 
 	if err := p.object.storeHandled(ctx, &patch, c.New); err != nil {
 		return err
 	}
-	return p.object.send(ctx, patch)
+	return p.object.sendPatch(ctx, patch)
 }
 
 // isUpdateOfField reports whether the handler is an update handler with a field.
@@ -83,9 +83,9 @@ func isUpdateOfField(h *adapters.Handler) bool {
 	return h.Description.Reason == cause.Update && h.Description.Field != nil
 }
 
-// noteUnnoticed records in the journal that a later state of the object will not be noticed.
-func (p *pass) noteUnnoticed(c *cause.Cause, what string) {
-	look := p.noted().Look(c)
-	look.Unnoticed(what)
-	look.Note()
+// recordUnnoticed records in the journal that a later state of the object will not be noticed.
+func (p *pass) recordUnnoticed(c *cause.Cause, what string) {
+	look := p.journalEntry().StartLook(c)
+	look.NoteUnnoticed(what)
+	look.AddToJournal()
 }

@@ -69,14 +69,14 @@ func TestButtonIsPressedAgain(t *testing.T) {
 		scenarios[name] = scenario{tc.reason, func(w *world) {
 			p := w.start(tc.handlers...)
 			p.handling.KopfTexts = tc.isKopf
-			told := noting(p)
+			told := readJournal(p)
 			p.settle()
 			w.calls()
 			for range 3 {
 				press(w, p)
 			}
 			w.wantCalls(tc.reason, tc.want...)
-			isNoted := strings.Contains(strings.Join(told.Lines("ns", "obj"), "\n"), "unnoticed")
+			isNoted := strings.Contains(strings.Join(told.EntryLines("ns", "obj"), "\n"), "unnoticed")
 			if isNoted != tc.isKopf {
 				t.Errorf("the journal mentions an unnoticed state: %v, want %v", isNoted, tc.isKopf)
 			}

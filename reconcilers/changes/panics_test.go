@@ -13,35 +13,35 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
-// fragile is a diff-base storage of a user, and the base of a progress storage; one method panics.
-type fragile struct {
+// panickingStorage is a diff-base storage of a user, and the base of a progress storage; one method panics.
+type panickingStorage struct {
 	broken string
 	diffbase.Annotations
 }
 
-func (f *fragile) breaks(method string) {
+func (f *panickingStorage) breaks(method string) {
 	if f.broken == method {
 		panic("no " + method)
 	}
 }
 
-func (f *fragile) Build(body map[string]any, extra []diff.Path) (diffbase.Essence, error) {
+func (f *panickingStorage) Build(body map[string]any, extra []diff.Path) (diffbase.Essence, error) {
 	f.breaks("Build")
 	return f.Annotations.Build(body, extra)
 }
 
-func (f *fragile) Fetch(body map[string]any) (diffbase.Essence, error) {
+func (f *panickingStorage) Fetch(body map[string]any) (diffbase.Essence, error) {
 	f.breaks("Diffbase.Fetch")
 	return f.Annotations.Fetch(body)
 }
 
-func (f *fragile) Store(patch, body map[string]any, essence diffbase.Essence) error {
+func (f *panickingStorage) Store(patch, body map[string]any, essence diffbase.Essence) error {
 	f.breaks("Diffbase.Store")
 	return f.Annotations.Store(patch, body, essence)
 }
 
 type fragileProgress struct {
-	*fragile
+	*panickingStorage
 	progress.Annotations
 }
 
@@ -65,11 +65,11 @@ func (f fragileProgress) Purge(patch, body map[string]any, id string) {
 	f.Annotations.Purge(patch, body, id)
 }
 
-// startFragile starts a process with these storages, which work until a test breaks a method.
-func (w *world) startFragile(registered ...*handlers.Handler) (*process, *fragile) {
-	f := &fragile{Annotations: diffbase.Annotations{Prefix: prefix, WithoutV1: true}}
+// startWithPanics starts a process with these storages, which work until a test breaks a method.
+func (w *world) startWithPanics(registered ...*handlers.Handler) (*process, *panickingStorage) {
+	f := &panickingStorage{Annotations: diffbase.Annotations{Prefix: prefix, WithoutV1: true}}
 	own := fragileProgress{f, progress.Annotations{Prefix: prefix, WithoutV1: true}}
-	return w.startWith(stores{storages.Diffbase(f), storages.Progress(own)}, registered...), f
+	return w.startWith(stores{storages.IsolateDiffbase(f), storages.IsolateProgress(own)}, registered...), f
 }
 
 // TestStoragesThatPanic shows that a panic in a storage of a user affects only one object.
@@ -77,7 +77,7 @@ func TestStoragesThatPanic(t *testing.T) {
 	for _, method := range []string{"Build", "Diffbase.Fetch", "Diffbase.Store", "Fetch", "Clear", "Store", "Purge"} {
 		run(t, map[string]scenario{
 			method: {"a panic of a storage is an error, and the object continues once it works", func(w *world) {
-				p, f := w.startFragile(
+				p, f := w.startWithPanics(
 					onCreate("a", fails(1, temporaryError{time.Second})), onUpdate("u", ok), onDelete("d", ok),
 				)
 				f.broken = method
@@ -103,7 +103,7 @@ func TestStoragesThatPanic(t *testing.T) {
 				"Deleted": {"a panic of a storage does not block a deletion, and is logged once",
 				func(w *world) {
 					failing := onDelete("f", fails(9, temporaryError{10 * time.Second}), retries(3))
-					p, f := w.startFragile(
+					p, f := w.startWithPanics(
 						onCreate("a", ok), onDelete("d", fails(2, temporaryError{10 * time.Second})), onDelete("e", ok),
 						failing,
 					)
@@ -137,7 +137,7 @@ func TestStoragesThatPanic(t *testing.T) {
 // TestForeignMemoryOfStoragesThatPanic shows the handling of a copied object if the storage panics.
 func TestForeignMemoryOfStoragesThatPanic(t *testing.T) {
 	run(t, map[string]scenario{"Copied": {"a copy waits while its foreign memory cannot be removed", func(w *world) {
-		p, f := w.startFragile(onCreate("a", fails(1, temporaryError{time.Second})), onDelete("d", ok))
+		p, f := w.startWithPanics(onCreate("a", fails(1, temporaryError{time.Second})), onDelete("d", ok))
 		_, _ = p.pass()
 		w.set("another", "metadata", "annotations", boundTo)
 		w.calls()

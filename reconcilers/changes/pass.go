@@ -48,83 +48,83 @@ const (
 	startOver         // our own write has changed the object: observe it again
 )
 
-// Idle reports whether the memory is empty and can be dropped.
-func (m *Memory) Idle() bool {
+// IsEmpty reports whether the memory is empty and can be dropped.
+func (m *Memory) IsEmpty() bool {
 	return !m.Initial && m.unwritten == nil && !m.uncertain && m.missingFields == "" && m.longDelays == "" &&
 		m.logged == nil && m.retried == 0 && m.records == nil && m.open.of == nil && m.losses == nil && m.told == 0 &&
 		m.ownWrites == nil
 }
 
-// detach drops the references to the objects that unwritten outcomes were read from, as Memory can live long.
-func (m *Memory) detach() {
+// detachObjects drops the references to the objects that unwritten outcomes were read from, as Memory can live long.
+func (m *Memory) detachObjects() {
 	if m.unwritten != nil {
-		m.unwritten.state.Detach()
-		m.unwritten.seen.state.Detach()
+		m.unwritten.state.DetachObject()
+		m.unwritten.seen.state.DetachObject()
 	}
 }
 
-// Unwritten reports whether outcomes of handlers could not be written yet.
-func (m *Memory) Unwritten() bool { return m.unwritten != nil }
+// HasUnwrittenOutcomes reports whether outcomes of handlers could not be written yet.
+func (m *Memory) HasUnwrittenOutcomes() bool { return m.unwritten != nil }
 
-// LeavesAlone reports, without decoding the object, that a pass would have nothing to do: the kind does not have
+// IgnoresObject reports, without decoding the object, that a pass would have nothing to do: the kind does not have
 // conditions, or changing or background handlers, and the object has neither our finalizer nor annotations with our
 // prefix from earlier times.
-func (h *Handling) LeavesAlone(object *compact.Object) bool {
+func (h *Handling) IgnoresObject(object *compact.CachedObject) bool {
 	if len(h.Handlers) > 0 || h.Background != nil || h.Conditions != nil {
 		return false
 	}
-	return !object.Mentions(h.Finalizer, h.Interim.annotations.Prefix)
+	return !object.MayMention(h.Finalizer, h.Interim.annotations.Prefix)
 }
 
 // Reconcile makes one pass over the object. The object is shared and not modified. A *BlockedError means that the
 // object must change first. Any other error is retried later.
-func (h *Handling) Reconcile(ctx context.Context, newest *jsontext.Object, memory *Memory) (Next, error) {
+func (h *Handling) Reconcile(ctx context.Context, newest *jsontext.LazyObject, memory *Memory) (Next, error) {
 	body, err := newest.Value()
 	if err != nil {
 		return Next{}, err
 	}
 	p := &pass{handling: h, memory: memory, object: object{handling: h, memory: memory, body: body, opened: newest}}
 	// The decisions of the last round are recorded on every return.
-	defer func() { p.look.Note(); memory.detach() }()
+	defer func() { p.look.AddToJournal(); memory.detachObjects() }()
 	for range rounds {
-		verdict, err := p.round(ctx)
-		p.settled = err == nil && verdict == stop && p.settles()
+		verdict, err := p.runRound(ctx)
+		p.settled = err == nil && verdict == stop && p.isSettled()
 		if err != nil || verdict != startOver || p.object.gone {
 			if p.object.gone { // if a stale cache shows the object again, the pass reads it live first
-				p.decideAll()
+				p.reportAllDecided()
 				*memory = Memory{uncertain: true}
 			}
 			p.logLongDelays(ctx)
-			return p.next(), err
+			return p.passResult(), err
 		}
 	}
-	return p.next(), errUnsettled
+	return p.passResult(), errUnsettled
 }
 
-// decideAll reports the outcomes of an object that is gone: their writes will never happen.
-func (p *pass) decideAll() {
+// reportAllDecided reports the outcomes of an object that is gone: their writes will never happen.
+func (p *pass) reportAllDecided() {
 	for _, left := range []*outcomes{p.outcomes, p.memory.unwritten} {
 		if left != nil {
-			left.decide()
+			left.reportDecided()
 		}
 	}
 }
 
-// round executes the steps of a pass once, for the newest known object. A step that changes the object for the
+// runRound executes the steps of a pass once, for the newest known object. A step that changes the object for the
 // following ones returns startOver. A step that finds the object gone ends the pass.
-func (p *pass) round(ctx context.Context) (verdict, error) {
+func (p *pass) runRound(ctx context.Context) (verdict, error) {
 	p.outcomes, p.own, p.rewrite = nil, nil, 0
 	if err := p.object.refreshIfUncertain(ctx); err != nil || p.object.gone {
 		return stop, err
 	}
-	seen, err := p.observe(ctx)
+	seen, err := p.observeObject(ctx)
 	if err != nil {
 		return stop, err
 	}
 	if p.memory.ownWrites != nil {
 		p.detectOwnCause(seen.cause)
 	}
-	p.look = p.noted().Look(seen.cause)
+	p.look = p.journalEntry().StartLook(seen.cause)
 	wanted, err := p.attendBackground(ctx, seen.cause)
 	if err != nil {
 		return stop, err
@@ -147,7 +147,7 @@ func (p *pass) round(ctx context.Context) (verdict, error) {
 	}
 	if next, err := p.dropStaleProgress(ctx, seen, wanted); next != goOn || err != nil {
 		if err == nil && next == stop && p.handling.Conditions != nil {
-			err = p.tellWithoutNews(ctx, seen.cause)
+			err = p.updateOutdatedConditions(ctx, seen.cause)
 		}
 		return next, err
 	}
@@ -173,11 +173,11 @@ func (p *pass) round(ctx context.Context) (verdict, error) {
 	return stop, p.closeOrContinue(ctx)
 }
 
-// noted returns the journal's entry of the object.
-func (p *pass) noted() journal.Object { return p.handling.Journal.Of(p.object.body) }
+// journalEntry returns the journal's entry of the object.
+func (p *pass) journalEntry() journal.Object { return p.handling.Journal.ForBody(p.object.body) }
 
-// next returns the result of the pass. The delay is that of the earliest handler, at most the longest sleep.
-func (p *pass) next() Next {
+// passResult returns the result of the pass. The delay is that of the earliest handler, at most the longest sleep.
+func (p *pass) passResult() Next {
 	next := Next{Gone: p.object.gone, Released: p.object.released, Written: p.object.answer}
 	next.Closed, next.Settled, next.Lost, next.Deletion = p.closed, p.settled, p.lost, p.deletion
 	next.Looping = p.looping
@@ -188,12 +188,12 @@ func (p *pass) next() Next {
 	if next.Open = p.waits; p.object.gone || p.outcomes == nil {
 		return next
 	}
-	p.tellProgress(&next)
+	p.addProgressTo(&next)
 	// After the exit or the pause, a new pass continues.
 	if p.exiting {
 		return next
 	}
-	for _, delay := range p.outcomes.state.Delays(p.handling.Now()) {
+	for _, delay := range p.outcomes.state.NextDelays(p.handling.Now()) {
 		if next.After == nil || delay < *next.After {
 			next.After = ptr.To(min(delay, longestSleep))
 		}
@@ -201,14 +201,14 @@ func (p *pass) next() Next {
 	return next
 }
 
-// tellProgress adds the progress of the change to the result of the pass.
-func (p *pass) tellProgress(next *Next) {
+// addProgressTo adds the progress of the change to the result of the pass.
+func (p *pass) addProgressTo(next *Next) {
 	handled := p.outcomes
 	isKept := handled.isKept()
-	next.Open = !handled.done() && !isKept
+	next.Open = !handled.canClose() && !isKept
 	called := false
-	for _, h := range handled.state.Handlers() {
-		if !h.Counts() {
+	for _, h := range handled.state.AllStates() {
+		if !h.IsCounted() {
 			continue
 		}
 		called = true
@@ -219,7 +219,7 @@ func (p *pass) tellProgress(next *Next) {
 			next.Since = h.Started
 		}
 		// Only attempts in the future count as waiting.
-		if h.Finished() || h.Blocked() || h.Delayed == nil || !h.Delayed.After(p.handling.Now()) {
+		if h.IsFinished() || h.IsBlocked() || h.Delayed == nil || !h.Delayed.After(p.handling.Now()) {
 			continue
 		}
 		next.Waiting = append(next.Waiting, Waiting{Handler: h.ID, Until: *h.Delayed})
@@ -249,8 +249,8 @@ func (p *pass) delayedForLong() (ids []string, until time.Time) {
 	if p.outcomes == nil {
 		return nil, until
 	}
-	for _, h := range p.outcomes.state.Handlers() {
-		if !h.Active || h.Finished() || h.Delayed == nil || h.Delayed.Sub(p.handling.Now()) <= longestSleep {
+	for _, h := range p.outcomes.state.AllStates() {
+		if !h.Active || h.IsFinished() || h.Delayed == nil || h.Delayed.Sub(p.handling.Now()) <= longestSleep {
 			continue
 		}
 		ids = append(ids, h.ID)
@@ -261,14 +261,14 @@ func (p *pass) delayedForLong() (ids []string, until time.Time) {
 	return ids, until
 }
 
-// IDs returns the ids of all handlers of the kind, in the order of registration. The records under these ids are
+// HandlerIDs returns the ids of all handlers of the kind, in the order of registration. The records under these ids are
 // ours.
-func (h *Handling) IDs() []string { return adapters.IDs(h.Handlers) }
+func (h *Handling) HandlerIDs() []string { return adapters.HandlerIDs(h.Handlers) }
 
 // filterError classifies the error of a filter. If the object does not decode into the filter's type, retries are
 // useless.
 func filterError(err error) error {
-	if execution.Undecodable(err) {
+	if execution.IsUndecodable(err) {
 		return &BlockedError{Err: err}
 	}
 	return err

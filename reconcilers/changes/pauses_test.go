@@ -11,8 +11,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// resumed returns the same operator after a pause of a minute, with its memory of the object.
-func (p *process) resumed(registered ...*handlers.Handler) *process {
+// resumeAfterPause returns the same operator after a pause of a minute, with its memory of the object.
+func (p *process) resumeAfterPause(registered ...*handlers.Handler) *process {
 	time.Sleep(time.Minute)
 	q := p.start(registered...)
 	q.memory = p.memory
@@ -26,11 +26,11 @@ func TestPauses(t *testing.T) {
 	marks := patches("x", "status", "id")
 	run(t, map[string]scenario{
 		"Nobody": {"without another operator, an unwritten outcome is written after the pause", func(w *world) {
-			w.forbidden(30 * time.Second)
+			w.forbidWrites(30 * time.Second)
 			p := w.start(onCreate("a", marks))
 			_, _ = p.pass()
 			w.wantCalls("before", "0s create a")
-			q := p.resumed(onCreate("a", marks), onUpdate("u", ok))
+			q := p.resumeAfterPause(onCreate("a", marks), onUpdate("u", ok))
 			q.settle()
 			w.wantCalls("after")
 			w.wantAt("after", "x", "status", "id")
@@ -50,38 +50,38 @@ func TestPauses(t *testing.T) {
 			w.wantCalls("open again", "0s create a")
 		}},
 		"Ended": {"an outcome is dropped if another operator has ended the cause", func(w *world) {
-			w.forbidden(30 * time.Second)
+			w.forbidWrites(30 * time.Second)
 			p := w.start(onCreate("a", marks))
 			_, _ = p.pass()
 			w.calls()
-			other{w}.ends("one")
-			q := p.resumed(onCreate("a", marks))
+			otherOperator{w}.closeCause("one")
+			q := p.resumeAfterPause(onCreate("a", marks))
 			q.settle()
 			w.wantCalls("after")
 			w.wantAt("after", nil, "status", "id")
 			w.want("logged", true, w.hasLogged("Another operator has handled the object", `"handlers"=["a"]`))
-			w.want("memory", true, q.memory.Idle())
+			w.want("memory", true, q.memory.IsEmpty())
 		}},
 		"Begun": {"the progress of another operator that has begun the cause is continued", func(w *world) {
-			w.forbidden(30 * time.Second)
+			w.forbidWrites(30 * time.Second)
 			p := w.start(onCreate("a", all(marks, fails(1, later))))
 			_, _ = p.pass()
 			time.Sleep(time.Minute)
 			_, _ = w.start(onCreate("a", fails(1, temporaryError{delay: time.Hour}))).pass()
 			w.wantCalls("before", "0s create a", "1m0s create a")
-			p.resumed(onCreate("a", ok)).settle()
+			p.resumeAfterPause(onCreate("a", ok)).settle()
 			w.wantCalls("after", "1h1m0s create a")
 			w.wantAt("after", nil, "status", "id")
 		}},
 		"MalformedPart": {"an object waits for its repair if a malformed record hides its owner", func(w *world) {
 			registered := onCreate("a", runs(sub("s", fails(1, later))))
-			w.forbidden(30 * time.Second)
+			w.forbidWrites(30 * time.Second)
 			p := w.start(registered)
 			_, _ = p.pass()
 			w.wantCalls("before", "0s create a")
 			w.drainWrites()
 			w.set("{", "metadata", "annotations", prefix+"/a.s")
-			q := p.resumed(registered)
+			q := p.resumeAfterPause(registered)
 			_, err := q.pass()
 			var blocked *changes.BlockedError
 			if !errors.As(err, &blocked) || !strings.Contains(err.Error(), prefix+"/a.s") {
@@ -100,12 +100,12 @@ func TestPauses(t *testing.T) {
 func TestResumingPauses(t *testing.T) {
 	run(t, map[string]scenario{
 		"Creation": {"resume handlers are not called for a dropped creation", func(w *world) {
-			w.forbidden(30 * time.Second)
+			w.forbidWrites(30 * time.Second)
 			p := w.start(onCreate("a", fails(9, temporaryError{time.Second})))
 			_, _ = p.pass()
 			w.calls()
-			other{w}.ends("two")
-			q := p.resumed(onCreate("a", ok), onUpdate("u", ok), onResume("r", ok))
+			otherOperator{w}.closeCause("two")
+			q := p.resumeAfterPause(onCreate("a", ok), onUpdate("u", ok), onResume("r", ok))
 			q.settle()
 			w.set("yes", "metadata", "labels", "on")
 			q.settle()
@@ -120,7 +120,7 @@ func TestResumingPauses(t *testing.T) {
 			n := 0
 			w.before = func(write) error {
 				if n++; n == 1 || n == 4 { // the resume, and its failure after two refusals
-					return memapi.Refusal(403)
+					return memapi.NewRefusal(403)
 				}
 				return nil
 			}
@@ -128,8 +128,8 @@ func TestResumingPauses(t *testing.T) {
 			_, _ = p.pass()
 			w.wantWrites("before", "main 200", "main 403", "main 422", "main 422", "main 403")
 			w.wantCalls("before", "0s resume r")
-			other{w}.ends("two")
-			q := p.resumed(onResume("r", ok))
+			otherOperator{w}.closeCause("two")
+			q := p.resumeAfterPause(onResume("r", ok))
 			q.settle()
 			w.wantCalls("after", "1m0s resume r")
 		}},
@@ -139,7 +139,7 @@ func TestResumingPauses(t *testing.T) {
 			p := w.start(onResume("r", patches("big", "spec", "size"), retries(2)))
 			p.memory.Initial = true
 			w.schema = onlyNumbers
-			w.forbidden(time.Second)
+			w.forbidWrites(time.Second)
 			p.settle()
 			w.wantCalls("all", "0s resume r", "1m1s resume r")
 		}},

@@ -45,9 +45,9 @@ func (p *pass) checkInterest(ctx context.Context, c *cause.Cause, wanted *intere
 		p.exiting = true
 		return stop, nil
 	}
-	found, err := p.handling.interestIn(ctx, c, p.look.Teller())
+	found, err := p.handling.interestIn(ctx, c, p.look.VerdictFunc())
 	if found.Changing {
-		p.look.Forget() // the verdicts only concern the interest: the selection follows
+		p.look.ClearVerdicts() // the verdicts only concern the interest: the selection follows
 	}
 	wanted.changing, wanted.finalizer = found.Changing, found.Finalizer || wanted.finalizer || p.hasDependents()
 	return goOn, filterError(err)
@@ -83,20 +83,20 @@ func (p *pass) releaseDependents(ctx context.Context) error {
 	return nil
 }
 
-// release finishes an object that is being deleted if no changing handler matches it. It removes the records of
+// releaseObject finishes an object that is being deleted if no changing handler matches it. It removes the records of
 // unfinished causes, as other finalizers can hold the object for long. It also removes our finalizer, unless a
 // background handler is still running.
-func (p *pass) release(ctx context.Context, seen *observation, busy bool) error {
+func (p *pass) releaseObject(ctx context.Context, seen *observation, busy bool) error {
 	patch := patching.Patch{Merge: map[string]any{}}
-	err := seen.state.Purge(p.handling.Progress, patch.Merge, p.object.kept)
-	if err := p.object.tolerate(ctx, err); err != nil {
+	err := seen.state.PurgeAll(p.handling.Progress, patch.Merge, p.object.kept)
+	if err := p.object.ignoreIfDeleting(ctx, err); err != nil {
 		return err
 	}
 	p.memory.open = openRecords{}
-	p.handling.Interim.Purge(&patch, p.object.kept)
+	p.handling.Interim.PurgeEssence(&patch, p.object.kept)
 	// With a last-handled configuration, the binding stays: the memory on the object is still valid.
 	if seen.stored == nil {
-		p.object.unbind(&patch)
+		p.object.unbindMemory(&patch)
 	}
 	if patching.HasFinalizer(p.object.body, p.handling.Finalizer) && !busy {
 		if err := p.releaseDependents(ctx); err != nil {
@@ -104,11 +104,11 @@ func (p *pass) release(ctx context.Context, seen *observation, busy bool) error 
 		}
 		patch.Transforms = append(patch.Transforms, patching.AllowDeletion(p.handling.Finalizer))
 	}
-	return p.object.send(ctx, patch)
+	return p.object.sendPatch(ctx, patch)
 }
 
 // restoreLost restores memory or the finalizer that another client has removed, or replaced by a copy of another
-// object's: see [pass.writeAgainLater].
+// object's: see [pass.restoreWithBackoff].
 func (p *pass) restoreLost(ctx context.Context, seen *observation, wanted interest) (verdict, error) {
 	memory := p.memory
 	held := patching.HasFinalizer(p.object.body, p.handling.Finalizer)
@@ -118,7 +118,7 @@ func (p *pass) restoreLost(ctx context.Context, seen *observation, wanted intere
 	case seen.cause.Deleting:
 		return goOn, nil // the memory is not needed any more
 	case wanted.changing && (seen.lost || p.object.recordsLost), finalizerLost:
-		return p.writeAgainLater(ctx, seen, finalizerLost)
+		return p.restoreWithBackoff(ctx, seen, finalizerLost)
 	// The memory has lasted: forget the losses.
 	case memory.losses != nil && memory.losses.areOver(p.handling.Now()):
 		memory.losses = nil
@@ -134,15 +134,15 @@ func (p *pass) syncStorages(ctx context.Context, seen *observation, wanted inter
 	if !wanted.changing || seen.cause.Deleting || p.object.foreign != nil {
 		return goOn, nil
 	}
-	patch, err := p.missingCopies(seen, seen.state.Fetch)
+	patch, err := p.missingCopies(seen, seen.state.FetchRecord)
 	if err != nil || len(patch.Merge) == 0 {
 		return goOn, err
 	}
-	if err := p.object.bind(&patch); err != nil {
+	if err := p.object.bindMemory(&patch); err != nil {
 		return stop, err
 	}
 	// One write has all copies, so that no storage is ahead of another one.
-	if err := p.object.send(ctx, patch); err != nil || p.object.gone {
+	if err := p.object.sendPatch(ctx, patch); err != nil || p.object.gone {
 		return stop, err
 	}
 	// Without the copies on the object, the next pass would write them again, in an endless loop.
@@ -162,7 +162,7 @@ func (p *pass) missingCopies(
 ) (patching.Patch, error) {
 	patch, body, reason := patching.Patch{Merge: map[string]any{}}, p.object.kept, seen.cause.Reason
 	// Memory that was kept separate from a copy is joined first.
-	if err := p.object.joinAgain(&patch, p.handling.boundTo(body)); err != nil {
+	if err := p.object.removeSeparateMemory(&patch, p.handling.bindingKey(body)); err != nil {
 		return patch, err
 	}
 	multi, several := p.handling.Lens.Diffbase.(diffbase.Multi)
@@ -175,14 +175,14 @@ func (p *pass) missingCopies(
 		}
 	}
 	// Lost records are restored elsewhere.
-	if p.object.recordsLost || !keepsCopies(p.handling.Progress) {
+	if p.object.recordsLost || !canMissCopies(p.handling.Progress) {
 		return patch, nil
 	}
 	met := recordNames{}
-	for _, h := range seen.state.Handlers() {
+	for _, h := range seen.state.AllStates() {
 		// Sub-handlers can have records without a state.
 		for _, id := range append([]string{h.ID}, h.Subrefs...) {
-			if !met.first(id) {
+			if !met.addIfNew(id) {
 				continue
 			}
 			record, err := read(id)
@@ -217,8 +217,8 @@ func copyEssence(patch, body map[string]any, to diffbase.Multi, stored diffbase.
 	return nil
 }
 
-// keepsCopies reports whether one part of the storage can have a record that another one does not have.
-func keepsCopies(kept progress.Storage) bool {
+// canMissCopies reports whether one part of the storage can have a record that another one does not have.
+func canMissCopies(kept progress.Storage) bool {
 	switch storages.WithoutFormerIDs(kept).(type) {
 	case progress.Multi, progress.Smart:
 		return true
@@ -238,7 +238,7 @@ func copyRecord(patch, body map[string]any, to progress.Storage, id string, reco
 		}
 		return nil
 	case progress.Smart: // the part that new records are written to
-		to = kept.Written()
+		to = kept.WrittenStorage()
 	}
 	held, err := to.Fetch(body, id)
 	if err != nil || held != nil {
@@ -258,12 +258,12 @@ func (p *pass) ensureFinalizer(ctx context.Context, seen *observation, wanted in
 	case wanted.finalizer && !held && !deleting && p.rewrite > 0:
 		return goOn, nil // it was lost, and is restored later
 	case wanted.finalizer && !held && !deleting:
-		return startOver, p.object.transform(ctx, blockDeletion(name))
+		return startOver, p.object.sendTransform(ctx, blockDeletion(name))
 	case !wanted.finalizer && held && deleting:
-		return stop, p.release(ctx, seen, wanted.busy)
+		return stop, p.releaseObject(ctx, seen, wanted.busy)
 	case !wanted.finalizer && held:
 		p.memory.Handled.Held = false // it is removed on purpose, so it is not lost
-		return startOver, p.object.transform(ctx, patching.AllowDeletion(name))
+		return startOver, p.object.sendTransform(ctx, patching.AllowDeletion(name))
 	default:
 		return goOn, nil
 	}
@@ -272,7 +272,7 @@ func (p *pass) ensureFinalizer(ctx context.Context, seen *observation, wanted in
 // blockDeletion adds the finalizer, unless the object is being deleted: the server would refuse the write.
 func blockDeletion(finalizer string) patching.Transform {
 	return func(body map[string]any) error {
-		if patching.BeingDeleted(body) {
+		if patching.IsBeingDeleted(body) {
 			return nil
 		}
 		return patching.BlockDeletion(finalizer)(body)
@@ -289,13 +289,13 @@ func (p *pass) dropStaleProgress(ctx context.Context, seen *observation, wanted 
 		return stop, nil
 	case reason == cause.Free, seen.cause.Deleting && !wanted.changing:
 		p.noteReleased(seen, wanted)
-		return stop, p.release(ctx, seen, wanted.busy)
+		return stop, p.releaseObject(ctx, seen, wanted.busy)
 	}
 	// A handler saw a state that the object does not have any more.
-	handled := seen.interim != nil && !diff.Equal(asValue(seen.interim), asValue(seen.cause.New))
+	handled := seen.interim != nil && !diff.Equal(essenceValue(seen.interim), essenceValue(seen.cause.New))
 	// No handler matches: drop the progress, if there is any.
 	switch {
-	case !wanted.changing && len(seen.state.Handlers()) == 0:
+	case !wanted.changing && len(seen.state.AllStates()) == 0:
 		return stop, nil
 	case !wanted.changing:
 		return stop, p.dropProgress(ctx, seen, handled)
@@ -313,22 +313,22 @@ func (p *pass) dropStaleProgress(ctx context.Context, seen *observation, wanted 
 // configurations are swapped: some handlers have seen the one, some the other. Whichever the object has later, the
 // handlers that saw the other one must be called.
 func (p *pass) dropProgress(ctx context.Context, seen *observation, handled bool) error {
-	if len(seen.state.Handlers()) == 0 && seen.interim == nil {
+	if len(seen.state.AllStates()) == 0 && seen.interim == nil {
 		return nil
 	}
 	logf.FromContext(ctx).Info("Dropping the progress of a change that does not exist any more", "seen", handled)
-	p.look.Dropped("the change was reverted, or is filtered out now")
-	p.look.Note() // more can be recorded for the same object in this pass
+	p.look.NoteDropped("the change was reverted, or is filtered out now")
+	p.look.AddToJournal() // more can be recorded for the same object in this pass
 	patch := patching.Patch{Merge: map[string]any{}}
-	err := seen.state.Purge(p.handling.Progress, patch.Merge, p.object.kept)
-	if err := p.object.tolerate(ctx, err); err != nil {
+	err := seen.state.PurgeAll(p.handling.Progress, patch.Merge, p.object.kept)
+	if err := p.object.ignoreIfDeleting(ctx, err); err != nil {
 		return err
 	}
 	p.memory.open = openRecords{}
 	// There are no two configurations to swap.
 	if !handled || seen.cause.Old == nil {
-		p.handling.Interim.Purge(&patch, p.object.kept)
-		return p.object.send(ctx, patch)
+		p.handling.Interim.PurgeEssence(&patch, p.object.kept)
+		return p.object.sendPatch(ctx, patch)
 	}
 	// Swap the configurations: the one that was seen becomes the last-handled one.
 	if err := p.object.storeHandled(ctx, &patch, seen.interim); err != nil {
@@ -337,6 +337,6 @@ func (p *pass) dropProgress(ctx context.Context, seen *observation, handled bool
 	if err := p.object.storeInterimBeside(&patch, seen.cause.Old); err != nil {
 		return err
 	}
-	p.memory.Handled.Hash = cause.Hash(seen.interim)
-	return p.object.send(ctx, patch)
+	p.memory.Handled.Hash = cause.HashEssence(seen.interim)
+	return p.object.sendPatch(ctx, patch)
 }

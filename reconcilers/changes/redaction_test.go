@@ -46,7 +46,7 @@ func TestRedactedMemory(t *testing.T) {
 			var shown string
 			p := w.startRedacted(paths, onCreate("a", ok), onUpdate("u",
 				func(_ context.Context, c *handlers.Invocation) error {
-					seen, old = c.Cause.Diff, at(cause.Bare(c.Cause.Old), "spec", "field")
+					seen, old = c.Cause.Diff, at(cause.WithoutHidden(c.Cause.Old), "spec", "field")
 					shown, _ = at(working(c), "spec", "field").(string)
 					return nil
 				}))
@@ -101,7 +101,7 @@ func TestRedactedMemory(t *testing.T) {
 			w.set("secret-one", "spec", "field")
 			var seen []diff.Diff
 			note := func(_ context.Context, c *handlers.Invocation) error {
-				_, _, changes := c.Handler.View(c.Cause)
+				_, _, changes := c.Handler.ViewCause(c.Cause)
 				seen = append(seen, changes)
 				return nil
 			}

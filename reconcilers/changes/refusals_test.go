@@ -15,7 +15,7 @@ func onlyNumbers(body map[string]any) error {
 	case nil, int64:
 		return nil
 	}
-	return memapi.Refusal(422, "spec.size")
+	return memapi.NewRefusal(422, "spec.size")
 }
 
 // TestRefusals shows that content that the API server refuses is a failure of the handler that wrote it.
@@ -64,7 +64,7 @@ func TestRefusals(t *testing.T) {
 		"Result": {"a handler whose result is refused is retried", func(w *world) {
 			w.schema = func(body map[string]any) error {
 				if _, isText := at(body, "status", "a").(string); isText {
-					return memapi.Refusal(422, "status.a")
+					return memapi.NewRefusal(422, "status.a")
 				}
 				return nil
 			}
@@ -86,8 +86,8 @@ func TestRefusals(t *testing.T) {
 		"AtCheckpoint": {"a handler whose changes are refused at a checkpoint is retried", func(w *world) {
 			w.schema = onlyNumbers
 			p := w.start(onCreate("a", bad, retries(2)), onCreate("b", takes(10*time.Second)))
-			done := p.aside()
-			after(2 * time.Second)
+			done := p.settleInBackground()
+			advanceTime(2 * time.Second)
 			w.want("success of a", false, w.record("a", "success"))
 			w.want("interim", nil, w.annotation(interim))
 			<-done
@@ -105,7 +105,7 @@ func TestRefusals(t *testing.T) {
 		"Nobody": {"a refusal that no handler has caused is an error, and no handler is repeated", func(w *world) {
 			w.schema = func(body map[string]any) error {
 				if at(body, "spec", "field") == "one" {
-					return memapi.Refusal(422, "spec.field")
+					return memapi.NewRefusal(422, "spec.field")
 				}
 				return nil
 			}
@@ -124,7 +124,7 @@ func TestRefusals(t *testing.T) {
 			func(w *world) {
 				w.schema = func(body map[string]any) error {
 					if at(body, "metadata", "annotations", handled) != nil && at(body, "spec", "field") == "one" {
-						return memapi.Refusal(422, "spec.field")
+						return memapi.NewRefusal(422, "spec.field")
 					}
 					return nil
 				}
@@ -140,7 +140,7 @@ func TestRefusals(t *testing.T) {
 			w.serveStatus(true)
 			w.before = func(r write) error {
 				if r.status {
-					return memapi.Refusal(403)
+					return memapi.NewRefusal(403)
 				}
 				return nil
 			}
@@ -162,7 +162,7 @@ func TestRefusals(t *testing.T) {
 			w.serveStatus(true)
 			w.before = func(r write) error {
 				if r.status {
-					return memapi.Refusal(403)
+					return memapi.NewRefusal(403)
 				}
 				return nil
 			}

@@ -19,7 +19,7 @@ func (w *world) refusing(code int, numbers ...int) {
 		n++
 		for _, number := range numbers {
 			if n == number {
-				return memapi.Refusal(code)
+				return memapi.NewRefusal(code)
 			}
 		}
 		return nil
@@ -40,7 +40,7 @@ func TestRefusedContents(t *testing.T) {
 		"WrittenAlone": {"changes that were written during the search are not written again", func(w *world) {
 			w.schema = onlyNumbers
 			counts := func(_ context.Context, c *handlers.Invocation) error {
-				return c.Writes.Remember(func(body map[string]any) error {
+				return c.Writes.AddTransform(func(body map[string]any) error {
 					count, _ := at(body, "status", "count").(int64)
 					put(body, count+1, "status", "count")
 					return nil
@@ -74,7 +74,7 @@ func TestRefusedContents(t *testing.T) {
 			w.wantWrites("all, the first", "main 422", "main 404")
 		}},
 		"NobodyOnce": {"a refused write without changes of handlers is not repeated in the same pass", func(w *world) {
-			w.schema = func(map[string]any) error { return memapi.Refusal(422, "spec.field") }
+			w.schema = func(map[string]any) error { return memapi.NewRefusal(422, "spec.field") }
 			if _, err := w.start(onCreate("a", ok)).pass(); err == nil {
 				w.t.Error("the pass succeeded, want an error")
 			}
@@ -100,25 +100,25 @@ func TestRefusedContents(t *testing.T) {
 			w.withStatus()
 			w.schema = func(body map[string]any) error {
 				if at(body, "status", "conditions") != nil {
-					return memapi.Refusal(422, "status.conditions")
+					return memapi.NewRefusal(422, "status.conditions")
 				}
 				return nil
 			}
-			p := w.tell(nil, onCreate("a", patches("x", "status", "own")))
+			p := w.startReporting(nil, onCreate("a", patches("x", "status", "own")))
 			_, _ = p.pass()
 			w.wantAt("after one pass", "x", "status", "own")
 			p.wantRefusals("after one pass", false, "Unprocessable")
 		}},
 		"ConditionsInVain": {"accepted conditions do not hide the error of another write", func(w *world) {
 			w.withStatus()
-			p := w.tell(nil, onUpdate("u", fails(1, temporaryError{delay: time.Hour})))
+			p := w.startReporting(nil, onUpdate("u", fails(1, temporaryError{delay: time.Hour})))
 			p.settle()
 			w.set("two", "spec", "field")
 			_, _ = p.pass()
 			w.set("one", "spec", "field")
 			w.before = func(one write) error {
 				if !one.status {
-					return memapi.Refusal(403)
+					return memapi.NewRefusal(403)
 				}
 				return nil
 			}
@@ -131,7 +131,7 @@ func TestRefusedContents(t *testing.T) {
 		cases[name] = scenario{"a refused write that would fail again is a failure of the handler", func(w *world) {
 			w.before = func(one write) error {
 				if at(one.patch, "spec", "size") != nil {
-					return memapi.Refusal(code)
+					return memapi.NewRefusal(code)
 				}
 				return nil
 			}
@@ -162,7 +162,7 @@ func TestSuccessesLeft(t *testing.T) {
 			func(w *world) {
 				later, part := temporaryError{delay: 10 * time.Second}, prefix+"/a.t"
 				_, _ = w.start(onCreate("a", runs(sub("t", fails(1, later))))).pass()
-				after(10 * time.Second)
+				advanceTime(10 * time.Second)
 				w.schema = onlyNumbers
 				breaks := does(func() { w.set("{", "metadata", "annotations", part) })
 				p := w.start(
@@ -178,7 +178,7 @@ func TestSuccessesLeft(t *testing.T) {
 				w.want("interim", nil, w.annotation(interim))
 			}},
 		"None": {"without a success, interim memory of another cause is removed", func(w *world) {
-			began(w).ends("three")
+			interruptUpdate(w).closeCause("three")
 			w.want("interim", "two", at(w.annotation(interim), "spec", "field"))
 			w.set("four", "spec", "field")
 			w.schema = onlyNumbers

@@ -13,7 +13,7 @@ func TestTransforms(t *testing.T) {
 	// picky is a change that succeeds only while the field has its first value.
 	picky := func(bad func() error) handlers.Func {
 		return func(_ context.Context, c *handlers.Invocation) error {
-			return c.Writes.Remember(func(body map[string]any) error {
+			return c.Writes.AddTransform(func(body map[string]any) error {
 				if at(body, "spec", "field") != "one" {
 					return bad()
 				}
@@ -66,7 +66,7 @@ func TestTransforms(t *testing.T) {
 		"AtOnce": {"a closure that fails on the object of the call returns its error at once", func(w *world) {
 			var told error
 			p := w.start(onCreate("a", func(_ context.Context, c *handlers.Invocation) error {
-				told = c.Writes.Remember(func(map[string]any) error { return errOrdinary })
+				told = c.Writes.AddTransform(func(map[string]any) error { return errOrdinary })
 				return nil
 			}))
 			p.settle()

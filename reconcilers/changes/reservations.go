@@ -36,7 +36,7 @@ func (s *subHandlers) reserveForNew(ctx context.Context, all []subHandler) error
 	full := false
 	s.waiting = nil
 	for _, sub := range all {
-		if full || !sub.state.Postponed || sub.state.Finished() {
+		if full || !sub.state.Postponed || sub.state.IsFinished() {
 			continue
 		}
 		sub.state.Postponed = false
@@ -47,7 +47,7 @@ func (s *subHandlers) reserveForNew(ctx context.Context, all []subHandler) error
 		full = !ok
 	}
 	if full {
-		s.logTooMany(ctx, s.tooMany(all))
+		s.logTooMany(ctx, s.postponedError(all))
 	}
 	return nil
 }
@@ -55,17 +55,17 @@ func (s *subHandlers) reserveForNew(ctx context.Context, all []subHandler) error
 // reserveForSuccess reserves the room for a success, provided that the largest outcome would fit, too.
 func (s *subHandlers) reserveForSuccess(h *execution.HandlerState) (bool, error) {
 	budget := s.runner.budget
-	most, err := budget.most(h)
+	most, err := budget.largestSize(h)
 	if err != nil {
 		return false, err
 	}
-	wanted, err := budget.expected(h)
+	wanted, err := budget.expectedSize(h)
 	if err != nil {
 		return false, err
 	}
 	// A first call needs room for the largest outcome, not only for a success.
-	if h.Postponed = !budget.fits(h.ID, most); !h.Postponed {
-		budget.reserve(h.ID, wanted)
+	if h.Postponed = !budget.canReserve(h.ID, most); !h.Postponed {
+		budget.setReservation(h.ID, wanted)
 		s.waiting = append(s.waiting, h)
 	}
 	return !h.Postponed, nil
@@ -79,42 +79,42 @@ func (s *subHandlers) reserveForCall(h *execution.HandlerState) (bool, error) {
 		return false, nil
 	}
 	budget := s.runner.budget
-	most, err := budget.most(h)
+	most, err := budget.largestSize(h)
 	if err != nil {
 		return false, err
 	}
 	// Outcomes since the last measurement can have freed room. Measure at most once per run, as it visits all
 	// sub-handlers.
-	if !budget.fits(h.ID, most) && budget.changed && !s.remeasured {
+	if !budget.canReserve(h.ID, most) && budget.changed && !s.remeasured {
 		s.remeasured = true
-		if err := budget.measure(); err != nil {
+		if err := budget.measureRoom(); err != nil {
 			return false, err
 		}
 	}
 	s.postponeLast(h, most)
 	// Without room for a longer text, the error text of a retry must not grow.
-	h.Terse = !budget.fits(h.ID, most)
-	if h.Terse && !h.Tried() {
+	h.Terse = !budget.canReserve(h.ID, most)
+	if h.Terse && !h.HasProgress() {
 		h.Postponed = true
-		budget.reserve(h.ID, size{})
+		budget.setReservation(h.ID, size{})
 		return false, nil
 	}
 	// Any outcome of the call fits from now on.
 	budget.running[h.ID] = true
-	budget.reserve(h.ID, most)
+	budget.setReservation(h.ID, most)
 	return true, nil
 }
 
 // postponeLast takes the room of waiting sub-handlers, the last one first, until there is enough.
 func (s *subHandlers) postponeLast(h *execution.HandlerState, enough size) {
 	budget := s.runner.budget
-	for len(s.waiting) > 0 && !budget.fits(h.ID, enough) {
+	for len(s.waiting) > 0 && !budget.canReserve(h.ID, enough) {
 		last := s.waiting[len(s.waiting)-1]
 		s.waiting = s.waiting[:len(s.waiting)-1]
 		// A sub-handler with progress keeps its room.
-		if last != h && !last.Tried() {
+		if last != h && !last.HasProgress() {
 			last.Postponed = true
-			budget.reserve(last.ID, size{})
+			budget.setReservation(last.ID, size{})
 		}
 	}
 }
@@ -125,7 +125,7 @@ func (s *subHandlers) returnUnused(h *execution.HandlerState) error {
 	delete(budget.running, h.ID)
 	taken, err := budget.sizeOf(h)
 	if err == nil {
-		budget.reserve(h.ID, taken)
+		budget.setReservation(h.ID, taken)
 	}
 	return err
 }
@@ -136,25 +136,25 @@ func (s *subHandlers) anyFits(all []subHandler) (bool, error) {
 		return false, err
 	}
 	for _, sub := range all {
-		if !sub.state.Postponed || sub.state.Finished() {
+		if !sub.state.Postponed || sub.state.IsFinished() {
 			continue
 		}
-		most, err := s.runner.budget.most(sub.state)
+		most, err := s.runner.budget.largestSize(sub.state)
 		if err != nil {
 			return false, err
 		}
-		if s.runner.budget.fits(sub.state.ID, most) {
+		if s.runner.budget.canReserve(sub.state.ID, most) {
 			return true, nil
 		}
 	}
 	return false, nil
 }
 
-// tooMany returns an error if there is no room for some sub-handlers; nil otherwise.
-func (s *subHandlers) tooMany(all []subHandler) error {
+// postponedError returns an error if there is no room for some sub-handlers; nil otherwise.
+func (s *subHandlers) postponedError(all []subHandler) error {
 	postponed := 0
 	for _, sub := range all {
-		if sub.state.Postponed && !sub.state.Finished() {
+		if sub.state.Postponed && !sub.state.IsFinished() {
 			postponed++
 		}
 	}

@@ -20,10 +20,10 @@ func (p *pass) logRestored(ctx context.Context, attempts []*execution.Attempt) {
 	var ids, fields []string
 	for _, a := range attempts {
 		// Attempts without changes cannot have removed fields.
-		if len(a.Remembered()) == 0 {
+		if len(a.UnwrittenTransforms()) == 0 {
 			continue
 		}
-		if _, isLogged := p.handling.Restored.LoadOrStore(a.Call.Handler.Label(), true); !isLogged {
+		if _, isLogged := p.handling.Restored.LoadOrStore(a.Call.Handler.MetricsLabel(), true); !isLogged {
 			ids = append(ids, a.Call.Handler.ID)
 		}
 	}

@@ -43,7 +43,7 @@ func TestPatchesWithoutEffect(t *testing.T) {
 			}
 			name := "t0"
 			p := w.start(onUpdate("u", func(_ context.Context, c *handlers.Invocation) error {
-				return c.Writes.Remember(func(body map[string]any) error {
+				return c.Writes.AddTransform(func(body map[string]any) error {
 					put(body, nil, "spec", "tenants", name, "quota")
 					return nil
 				})

@@ -68,7 +68,7 @@ func TestReverting(t *testing.T) {
 					onUpdate("a", fails(1, later)), onUpdate("b", fails(1, later)))
 				_, _ = p.pass()
 				w.set("two", "spec", "field")
-				after(10 * time.Second)
+				advanceTime(10 * time.Second)
 				_, _ = p.pass() // b has seen two, a has seen one
 				_, _ = p.pass() // the update fails
 				w.set("one", "spec", "field")

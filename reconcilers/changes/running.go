@@ -31,10 +31,10 @@ var errEnded = errors.New("the attempt has ended: nothing can be flushed any mor
 type runner struct {
 	pass     *pass
 	outcomes *outcomes
-	working  map[string]any   // the object for the next handler
-	given    *jsontext.Object // the same with its text; nil once a handler has changed it
-	essence  diffbase.Essence // the essence of working; nil if it is not built
-	budget   *budget          // for the progress of sub-handlers; nil before the first one
+	working  map[string]any       // the object for the next handler
+	given    *jsontext.LazyObject // the same with its text; nil once a handler has changed it
+	essence  diffbase.Essence     // the essence of working; nil if it is not built
+	budget   *budget              // for the progress of sub-handlers; nil before the first one
 }
 
 // invocation is one running function, and the pass that waits for it: for its end, for the time to write earlier
@@ -62,31 +62,31 @@ func (p *pass) callDueHandlers(ctx context.Context, selected []*adapters.Handler
 	}
 	// Handlers see the unwritten changes of a former pass.
 	for _, a := range p.outcomes.attempts {
-		r.adopt(a, a.Remembered())
+		r.adoptChanges(a, a.UnwrittenTransforms())
 	}
 	// The chains decide which handlers are due, and the lifecycle which of these to call.
-	due, err := r.due(ctx, selected)
+	due, err := r.dueHandlers(ctx, selected)
 	if err != nil {
 		return err
 	}
-	picked, err := execution.Pick(ctx, p.handling.Lifecycle, due)
+	picked, err := execution.PickHandlers(ctx, p.handling.Lifecycle, due)
 	if err != nil {
 		return err
 	}
-	p.noteLook(selected, due, picked)
+	p.recordDecisions(selected, due, picked)
 	// The operator can exit, or a deletion can begin, between two calls.
 	for _, state := range picked {
-		if p.interrupted(ctx) {
+		if p.isInterrupted(ctx) {
 			break
 		}
 		at := slices.IndexFunc(selected, func(h *adapters.Handler) bool { return h.Description.ID == state.ID })
 		call := &invocation{
-			runner: r, handler: selected[at], attempt: r.attempt(selected[at], state, r.working, r.given),
+			runner: r, handler: selected[at], attempt: r.newAttempt(selected[at], state, r.working, r.given),
 			written: p.object.body,
 		}
 		// Keep the state before the call, to detect a change by the call.
 		before, then := r.working, r.essence
-		if err := call.run(ctx); err != nil || p.object.gone {
+		if err := call.runFunction(ctx); err != nil || p.object.gone {
 			return err
 		}
 		if p.own != nil {
@@ -99,25 +99,25 @@ func (p *pass) callDueHandlers(ctx context.Context, selected []*adapters.Handler
 	return nil
 }
 
-// noteLook records the decisions in the journal before the first call, which can take long.
-func (p *pass) noteLook(selected []*adapters.Handler, due, picked []*execution.HandlerState) {
+// recordDecisions records the decisions in the journal before the first call, which can take long.
+func (p *pass) recordDecisions(selected []*adapters.Handler, due, picked []*execution.HandlerState) {
 	if p.look == nil {
 		return
 	}
 	for _, h := range selected {
 		is := func(state *execution.HandlerState) bool { return state.ID == h.Description.ID }
 		if slices.ContainsFunc(due, is) && !slices.ContainsFunc(picked, is) {
-			p.look.Verdict(h.Description, execution.Stop{By: "Lifecycle", Why: execution.NotPicked})
+			p.look.AddVerdict(h.Description, execution.Stop{By: "Lifecycle", Why: execution.NotPicked})
 		}
 	}
-	p.look.Note()
+	p.look.AddToJournal()
 }
 
-// due returns the states of the handlers that can be called now, each once, in the order of registration.
-func (r *runner) due(ctx context.Context, selected []*adapters.Handler) (due []*execution.HandlerState, err error) {
+// dueHandlers returns the states of the handlers that can be called now, each once, in the order of registration.
+func (r *runner) dueHandlers(ctx context.Context, selected []*adapters.Handler) (due []*execution.HandlerState, err error) {
 	for _, handler := range selected {
-		state := r.outcomes.state.Handler(handler.Description.ID)
-		ok, err := handler.IsDue(ctx, state.Account(), r.pass.handling.Now, r.pass.look.Teller())
+		state := r.outcomes.state.StateOf(handler.Description.ID)
+		ok, err := handler.IsDue(ctx, state.Account(), r.pass.handling.Now, r.pass.look.VerdictFunc())
 		if err != nil {
 			return nil, err
 		}
@@ -129,20 +129,20 @@ func (r *runner) due(ctx context.Context, selected []*adapters.Handler) (due []*
 	return due, nil
 }
 
-// interrupted reports whether the remaining handlers must wait: for the next process, or for the deletion that the
+// isInterrupted reports whether the remaining handlers must wait: for the next process, or for the deletion that the
 // answer to our own write has revealed.
-func (p *pass) interrupted(ctx context.Context) bool {
+func (p *pass) isInterrupted(ctx context.Context) bool {
 	p.exiting = p.exiting || !p.handling.MayBegin(ctx)
-	return p.exiting || !p.outcomes.cause.Deleting && patching.BeingDeleted(p.object.body)
+	return p.exiting || !p.outcomes.cause.Deleting && patching.IsBeingDeleted(p.object.body)
 }
 
-// attempt prepares a call on a copy of the object, with the former attempts of the handler. An object with a text is
+// newAttempt prepares a call on a copy of the object, with the former attempts of the handler. An object with a text is
 // only copied on request: most functions decode the text into their own type.
-func (r *runner) attempt(
-	handler *adapters.Handler, state *execution.HandlerState, object map[string]any, given *jsontext.Object,
+func (r *runner) newAttempt(
+	handler *adapters.Handler, state *execution.HandlerState, object map[string]any, given *jsontext.LazyObject,
 ) *execution.Attempt {
 	h := r.pass.handling
-	if given.Encoded() {
+	if given.IsEncoded() {
 		object = nil
 	}
 	a := h.NewAttempt(handler.Description, r.outcomes.cause, object)
@@ -152,28 +152,28 @@ func (r *runner) attempt(
 	return a
 }
 
-// conclude applies the outcome of an attempt. Later handlers see its changes.
-func (r *runner) conclude(a *execution.Attempt) error {
-	r.pass.noted().Attempt(a)
+// concludeAttempt applies the outcome of an attempt. Later handlers see its changes.
+func (r *runner) concludeAttempt(a *execution.Attempt) error {
+	r.pass.journalEntry().RecordAttempt(a)
 	if r.pass.object.gone { // nothing will be written: report the outcome now
-		a.Decide()
+		a.ReportDecided()
 		return nil
 	}
-	if err := r.outcomes.conclude(a, r.pass.handling.Now()); err != nil {
+	if err := r.outcomes.applyOutcome(a, r.pass.handling.Now()); err != nil {
 		return err
 	}
 	if r.pass.handling.Waits != nil {
 		r.pass.noteWait(a)
 	}
-	r.adopt(a, a.Made())
+	r.adoptChanges(a, a.AllTransforms())
 	return nil
 }
 
-// adopt applies the changes of an attempt to the object for later handlers. Changes that do not fit are ignored
+// adoptChanges applies the changes of an attempt to the object for later handlers. Changes that do not fit are ignored
 // here: the write reports them.
-func (r *runner) adopt(a *execution.Attempt, transforms []patching.Transform) {
-	patch := patching.Patch{Transforms: patching.Contained(transforms)}
-	if err := patch.AddResult(a.Call.Handler.ID, a.Result(), a.Call.Handler.FormerIDs...); err != nil || patch.Empty() {
+func (r *runner) adoptChanges(a *execution.Attempt, transforms []patching.Transform) {
+	patch := patching.Patch{Transforms: patching.ContainPanics(transforms)}
+	if err := patch.AddResult(a.Call.Handler.ID, a.ResultToWrite(), a.Call.Handler.FormerIDs...); err != nil || patch.IsEmpty() {
 		return
 	}
 	if changed, err := patch.ApplyTo(r.working); err == nil {
@@ -182,23 +182,23 @@ func (r *runner) adopt(a *execution.Attempt, transforms []patching.Transform) {
 	}
 }
 
-// run calls the function, and serves its requests until it returns.
-func (i *invocation) run(ctx context.Context) error {
+// runFunction calls the function, and serves its requests until it returns.
+func (i *invocation) runFunction(ctx context.Context) error {
 	pass := i.runner.pass
 	i.requests, i.over = make(chan func()), make(chan struct{})
 	defer close(i.over)
 	i.interval = pass.handling.Checkpoint
-	running, cancel := adapters.Running(ctx) // separate from [invocation.wait], which can be busy with a write
+	running, cancel := adapters.FunctionContext(ctx) // separate from [invocation.serveUntilDone], which can be busy with a write
 	defer cancel(nil)
 	i.cancel, i.log = cancel, logf.FromContext(ctx)
-	i.prepare(i.handler, i.attempt, nil)
-	i.wait(ctx, i.handler.Start(running, i.attempt))
+	i.prepareCall(i.handler, i.attempt, nil)
+	i.serveUntilDone(ctx, i.handler.Start(running, i.attempt))
 	pass.exiting = pass.exiting || !pass.handling.MayBegin(ctx) // the function can notice the exit first
-	return i.runner.conclude(i.attempt)
+	return i.runner.concludeAttempt(i.attempt)
 }
 
-// prepare sets the fields of a call that let it write, run sub-handlers and read the newest object.
-func (i *invocation) prepare(handler *adapters.Handler, a *execution.Attempt, ancestors []string) {
+// prepareCall sets the fields of a call that let it write, run sub-handlers and read the newest object.
+func (i *invocation) prepareCall(handler *adapters.Handler, a *execution.Attempt, ancestors []string) {
 	a.Call.Subs = &subHandlers{
 		invocation: i, runner: i.runner, handler: handler, parent: a,
 		// The slice is clipped: siblings must not overwrite each other's ancestors.
@@ -208,9 +208,9 @@ func (i *invocation) prepare(handler *adapters.Handler, a *execution.Attempt, an
 	a.FlushNow = func(ctx context.Context) error { return i.flushNow(ctx, a) }
 }
 
-// wait serves the running function on the goroutine of the pass: only this goroutine uses the object and the
+// serveUntilDone serves the running function on the goroutine of the pass: only this goroutine uses the object and the
 // outcomes, so they do not need a lock.
-func (i *invocation) wait(ctx context.Context, done <-chan struct{}) {
+func (i *invocation) serveUntilDone(ctx context.Context, done <-chan struct{}) {
 	exit := ctx.Done()
 	// The timer is renewed after each event, as each can change the oldest outcome.
 	due, stopTimer := i.checkpointTimer()
@@ -251,7 +251,7 @@ func (i *invocation) writeCheckpoint(ctx context.Context) {
 	if handled.pending.IsZero() || pass.object.gone {
 		return
 	}
-	if err := pass.save(ctx, handled); err != nil {
+	if err := pass.saveOutcomes(ctx, handled); err != nil {
 		logf.FromContext(ctx).Error(err, "Failed to write progress while a handler is running; retrying later")
 		// Start a new, longer interval.
 		handled.pending, i.interval = pass.handling.Now(), min(2*i.interval, longestCheckpoint)
@@ -263,9 +263,9 @@ func (i *invocation) writeCheckpoint(ctx context.Context) {
 	}
 }
 
-// onPass runs act on the goroutine of the pass, and waits for it. It is called on the function's goroutine. It
+// runOnPass runs act on the goroutine of the pass, and waits for it. It is called on the function's goroutine. It
 // returns errEnded if the function has already returned.
-func (i *invocation) onPass(act func() error) (err error) {
+func (i *invocation) runOnPass(act func() error) (err error) {
 	finished := make(chan struct{})
 	select {
 	case i.requests <- func() { defer close(finished); err = act(); i.noteWritten() }:
@@ -283,21 +283,21 @@ func (i *invocation) flushNow(ctx context.Context, a *execution.Attempt) error {
 		return context.Cause(ctx)
 	}
 	// The write can include changes of other handlers, and so must not use the logger of this one.
-	return i.onPass(func() error { return i.flush(logf.IntoContext(ctx, i.log), a) })
+	return i.runOnPass(func() error { return i.flushChanges(logf.IntoContext(ctx, i.log), a) })
 }
 
-// flush writes the changes of the running function together with all unwritten outcomes. If the content is
+// flushChanges writes the changes of the running function together with all unwritten outcomes. If the content is
 // refused, the earlier handlers are judged without the function. The function gets the error and keeps its changes:
 // they are judged when it ends.
-func (i *invocation) flush(ctx context.Context, a *execution.Attempt) error {
+func (i *invocation) flushChanges(ctx context.Context, a *execution.Attempt) error {
 	pass, handled := i.runner.pass, i.runner.outcomes
 	if pass.object.gone {
 		return ErrDeleted
 	}
 	err := pass.saveOnce(ctx, handled, true, a)
 	// Judge the earlier outcomes without this function, then try again.
-	if patching.ContentRefused(err) && len(handled.attempts) > 0 {
-		if err = pass.save(ctx, handled); err == nil && !pass.object.gone {
+	if patching.IsContentRefused(err) && len(handled.attempts) > 0 {
+		if err = pass.saveOutcomes(ctx, handled); err == nil && !pass.object.gone {
 			err = pass.saveOnce(ctx, handled, true, a)
 		}
 	}
@@ -314,24 +314,24 @@ func (i *invocation) flush(ctx context.Context, a *execution.Attempt) error {
 // Run calls the due sub-handlers that the lifecycle picks. It does not wait for those that do not match the cause, and
 // does not call finished ones again.
 func (s *subHandlers) Run(ctx context.Context, lifecycle *handlers.Lifecycle) error {
-	declared, err := s.begin()
+	declared, err := s.beginRun()
 	if err != nil || len(declared) == 0 {
 		return err
 	}
-	defer s.end()
+	defer s.endRun()
 	run := &subRun{subs: s, lifecycle: s.runner.pass.handling.Lifecycle}
 	if lifecycle != nil {
 		run.lifecycle = *lifecycle
 	}
-	if err := run.restore(ctx, declared); err != nil {
+	if err := run.restoreStates(ctx, declared); err != nil {
 		return err
 	}
 	return run.callDue(ctx)
 }
 
-// begin returns the sub-handlers of the run. The lock is not held during the run: a sub-handler that declares
+// beginRun returns the sub-handlers of the run. The lock is not held during the run: a sub-handler that declares
 // another one for its parent by mistake must not deadlock.
-func (s *subHandlers) begin() ([]*adapters.Handler, error) {
+func (s *subHandlers) beginRun() ([]*adapters.Handler, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.running {
@@ -341,8 +341,8 @@ func (s *subHandlers) begin() ([]*adapters.Handler, error) {
 	return slices.Clone(s.declared), nil
 }
 
-// end allows the next run.
-func (s *subHandlers) end() {
+// endRun allows the next run.
+func (s *subHandlers) endRun() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.running = false

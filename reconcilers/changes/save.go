@@ -27,20 +27,20 @@ var errNotKept = errors.New(
 // closeOrContinue writes the unwritten outcomes, and closes the cause if all handlers are finished.
 func (p *pass) closeOrContinue(ctx context.Context) error {
 	p.outcomes.ended = true
-	err := p.save(ctx, p.outcomes)
+	err := p.saveOutcomes(ctx, p.outcomes)
 	if err == nil && !p.object.gone && p.outcomes.isKept() {
 		p.reportKept(ctx, p.outcomes)
 	}
 	// The resume is finished even if the write fails: the outcomes in memory are written later.
-	if p.outcomes.state.Done() && !p.object.gone {
+	if p.outcomes.state.AllFinished() && !p.object.gone {
 		p.memory.Initial = false
 	}
 	return err
 }
 
-// save writes the present outcomes with the changes and results of the attempts. Outcomes that cannot be
+// saveOutcomes writes the present outcomes with the changes and results of the attempts. Outcomes that cannot be
 // written are kept in memory, so that their handlers are not called again.
-func (p *pass) save(ctx context.Context, handled *outcomes) error {
+func (p *pass) saveOutcomes(ctx context.Context, handled *outcomes) error {
 	err := p.saveOnce(ctx, handled, true)
 	if err != nil {
 		err = p.settleRefusal(ctx, handled, err)
@@ -57,21 +57,21 @@ func (p *pass) save(ctx context.Context, handled *outcomes) error {
 // that is refused without the fault of a handler does not prevent the rest. No failure of the status keeps the
 // finalizer.
 func (p *pass) settleRefusal(ctx context.Context, handled *outcomes, err error) error {
-	if !patching.ContentRefused(err) {
+	if !patching.IsContentRefused(err) {
 		return err
 	}
 	ofStatus := p.object.refusal != nil
 	// Find the handlers at fault, and fail them.
 	err = p.failRefused(ctx, handled, err)
 	// No handler is at fault, or the object must be released: give up the status.
-	if ofStatus && (patching.ContentRefused(err) || handled.releases()) {
+	if ofStatus && (patching.IsContentRefused(err) || handled.releasesFinalizer()) {
 		err = nil
 	}
 	// This time, a refused status does not prevent the rest.
 	if err == nil && !p.object.gone {
 		err = p.saveOnce(ctx, handled, false)
 	}
-	if patching.ContentRefused(err) && handled.releases() {
+	if patching.IsContentRefused(err) && handled.releasesFinalizer() {
 		err = p.releaseAlone(ctx, handled, err)
 	}
 	return err
@@ -82,9 +82,9 @@ func (p *pass) releaseAlone(ctx context.Context, handled *outcomes, refusal erro
 	logf.FromContext(ctx).Error(
 		refusal, "API server refused the last write of a deletion; removing the finalizer alone",
 	)
-	err := p.object.transform(ctx, patching.AllowDeletion(p.handling.Finalizer))
+	err := p.object.sendTransform(ctx, patching.AllowDeletion(p.handling.Finalizer))
 	if err == nil {
-		handled.written()
+		handled.markWritten()
 	}
 	return err
 }
@@ -100,7 +100,7 @@ func (p *pass) saveOnce(
 	written := make([]int, len(attempts)) // counts, because running functions can add changes meanwhile
 	for i, a := range attempts {
 		var err error
-		if written[i], err = include(&patch, a); err != nil {
+		if written[i], err = includeAttempt(&patch, a); err != nil {
 			return err
 		}
 	}
@@ -108,11 +108,11 @@ func (p *pass) saveOnce(
 	if err := p.object.refreshIfUncertain(ctx); err != nil || p.object.gone {
 		return err
 	}
-	if err := p.compose(ctx, handled, &patch); err != nil {
+	if err := p.composeMemory(ctx, handled, &patch); err != nil {
 		return err
 	}
 	told := handled.tells && p.addConditions(ctx, handled, &patch)
-	if err := p.object.write(ctx, patch, statusDecides); err != nil || p.object.gone {
+	if err := p.object.writePatch(ctx, patch, statusDecides); err != nil || p.object.gone {
 		return err
 	}
 	if told && p.object.refusal != nil { // judge the changes of the handlers without the conditions
@@ -120,10 +120,10 @@ func (p *pass) saveOnce(
 		if err := p.saveOnce(ctx, handled, statusDecides, running...); err != nil {
 			return err
 		}
-		return p.tellAlone(ctx, handled)
+		return p.writeConditionsAlone(ctx, handled)
 	}
 	// A temporary failure of the status is retried, also if our finalizer is gone and others still hold the object.
-	if err := p.object.refusal; err != nil && !patching.Hopeless(err) && !p.object.released {
+	if err := p.object.refusal; err != nil && !patching.IsHopeless(err) && !p.object.released {
 		return err
 	}
 	p.logStatusRefusal(ctx, attempts)
@@ -131,12 +131,12 @@ func (p *pass) saveOnce(
 		p.logRestored(ctx, attempts)
 	}
 	if told {
-		p.noteTold(ctx, handled)
+		p.noteConditionsWritten(ctx, handled)
 	}
 	for i, a := range attempts {
-		a.Written(written[i])
+		a.MarkWritten(written[i])
 	}
-	if err := p.checkKept(handled, patch.Merge); err != nil { // a write only counts if the server keeps it
+	if err := p.checkMemoryKept(handled, patch.Merge); err != nil { // a write only counts if the server keeps it
 		return err
 	}
 	if handled.leaves && !p.object.released {
@@ -147,7 +147,7 @@ func (p *pass) saveOnce(
 	if handled.working != nil || p.memory.ownWrites != nil {
 		p.noteOwnWrite(handled)
 	}
-	handled.written()
+	handled.markWritten()
 	p.noteRemembered(handled)
 	return nil
 }
@@ -155,28 +155,28 @@ func (p *pass) saveOnce(
 // noteRemembered keeps a copy of the memory on the object, in case another client removes it.
 func (p *pass) noteRemembered(handled *outcomes) {
 	switch {
-	case !handled.done():
+	case !handled.canClose():
 		if handled.last != nil {
-			p.noteFailed(handled)
+			p.noteFailedConfiguration(handled)
 		}
 		p.memory.open = openRecords{p.handling, handled.state.StoredRecords()}
 	case handled.last != nil:
-		p.memory.open, p.memory.Handled.Hash = openRecords{}, cause.Hash(handled.last)
+		p.memory.open, p.memory.Handled.Hash = openRecords{}, cause.HashEssence(handled.last)
 	default:
 		p.memory.open = openRecords{}
 	}
 }
 
-// include adds the changes and the result of the attempt to the patch. It returns the number of changes.
-func include(patch *patching.Patch, a *execution.Attempt) (int, error) {
-	remembered := a.Remembered()
-	patch.Transforms = append(patch.Transforms, patching.Contained(remembered)...)
-	return len(remembered), patch.AddResult(a.Call.Handler.ID, a.Result(), a.Call.Handler.FormerIDs...)
+// includeAttempt adds the changes and the result of the attempt to the patch. It returns the number of changes.
+func includeAttempt(patch *patching.Patch, a *execution.Attempt) (int, error) {
+	remembered := a.UnwrittenTransforms()
+	patch.Transforms = append(patch.Transforms, patching.ContainPanics(remembered)...)
+	return len(remembered), patch.AddResult(a.Call.Handler.ID, a.ResultToWrite(), a.Call.Handler.FormerIDs...)
 }
 
-// compose adds the memory of the object to the patch.
-func (p *pass) compose(ctx context.Context, handled *outcomes, patch *patching.Patch) error {
-	if handled.done() {
+// composeMemory adds the memory of the object to the patch.
+func (p *pass) composeMemory(ctx context.Context, handled *outcomes, patch *patching.Patch) error {
+	if handled.canClose() {
 		return p.composeEnd(ctx, handled, patch)
 	}
 	return p.composeProgress(ctx, handled, patch)
@@ -187,7 +187,7 @@ func (p *pass) compose(ctx context.Context, handled *outcomes, patch *patching.P
 func (p *pass) composeEnd(ctx context.Context, handled *outcomes, patch *patching.Patch) error {
 	o, h, c := &p.object, p.handling, handled.cause
 	// The records end with the cause.
-	if err := o.tolerate(ctx, handled.state.Purge(h.Progress, patch.Merge, o.kept)); err != nil {
+	if err := o.ignoreIfDeleting(ctx, handled.state.PurgeAll(h.Progress, patch.Merge, o.kept)); err != nil {
 		return err
 	}
 	// Dependents must be released while the object still exists.
@@ -202,22 +202,22 @@ func (p *pass) composeEnd(ctx context.Context, handled *outcomes, patch *patchin
 	if last == nil {
 		last = c.New
 	}
-	handled.agreed = diff.Equal(asValue(last), asValue(c.New))
+	handled.agreed = diff.Equal(essenceValue(last), essenceValue(c.New))
 	// The handlers' own patches can take the object out of all filters.
 	if handled.agreed && !c.Deleting && (handled.working != nil || h.KopfTexts) {
 		last = p.withOwnPatches(ctx, handled, last)
 	}
 	handled.last = last
 	// An object being deleted with an unreadable essence does not have one here.
-	known := !handled.seen.lost && diff.Equal(asValue(c.Old), asValue(last))
-	if last == nil || known || c.Deleting && !o.fits(patch, last) {
-		if !patch.Empty() { // the interim essence alone is not worth a write
-			h.Interim.Purge(patch, o.kept)
+	known := !handled.seen.lost && diff.Equal(essenceValue(c.Old), essenceValue(last))
+	if last == nil || known || c.Deleting && !o.memoryFits(patch, last) {
+		if !patch.IsEmpty() { // the interim essence alone is not worth a write
+			h.Interim.PurgeEssence(patch, o.kept)
 		}
 		return nil
 	}
 	// Bind the configuration to this object, so that copies of the object do not inherit it.
-	if err := o.bind(patch); err != nil {
+	if err := o.bindMemory(patch); err != nil {
 		return err
 	}
 	if err := o.storeHandled(ctx, patch, last); err != nil {
@@ -225,7 +225,7 @@ func (p *pass) composeEnd(ctx context.Context, handled *outcomes, patch *patchin
 	}
 	// Neither an object being deleted nor one whose handlers agree needs the interim essence.
 	if c.Deleting || handled.agreed {
-		h.Interim.Purge(patch, o.kept)
+		h.Interim.PurgeEssence(patch, o.kept)
 		return nil
 	}
 	// Other handlers have seen a different configuration than the first one. An update follows. It must also follow if
@@ -241,14 +241,14 @@ func (p *pass) composeProgress(ctx context.Context, handled *outcomes, patch *pa
 	// Records of the former cause are removed with the first write.
 	if handled.purging {
 		err := handled.state.PurgePassive(h.Progress, patch.Merge, o.kept)
-		if err := o.tolerate(ctx, err); err != nil {
+		if err := o.ignoreIfDeleting(ctx, err); err != nil {
 			return err
 		}
 	}
 	// If an object being deleted cannot store its records, they are kept in this process.
-	err := handled.state.Store(h.Progress, patch.Merge, o.kept)
-	p.keepRecords(handled, err)
-	if err := o.tolerate(ctx, err); err != nil {
+	err := handled.state.StoreChanged(h.Progress, patch.Merge, o.kept)
+	p.keepRecordsInMemory(handled, err)
+	if err := o.ignoreIfDeleting(ctx, err); err != nil {
 		return err
 	}
 	// Too much memory can still fit if the interim essence becomes a digest.
@@ -263,24 +263,24 @@ func (p *pass) composeProgress(ctx context.Context, handled *outcomes, patch *pa
 	}
 	// The essence of another cause must not be taken for one of this cause.
 	if handled.interim == nil && handled.seen.staleInterim {
-		h.Interim.Purge(patch, o.kept)
+		h.Interim.PurgeEssence(patch, o.kept)
 	}
 	// Add lost memory, and the configuration that a failed deletion needs.
-	if err := p.composeLost(ctx, handled, patch); err != nil {
+	if err := p.addLostMemory(ctx, handled, patch); err != nil {
 		return err
 	}
-	if err := p.composeFailed(ctx, handled, patch); err != nil {
+	if err := p.addFailedConfiguration(ctx, handled, patch); err != nil {
 		return err
 	}
-	return o.bind(patch)
+	return o.bindMemory(patch)
 }
 
-// composeLost adds memory that another client has removed. The binding must not be restored alone: without the
+// addLostMemory adds memory that another client has removed. The binding must not be restored alone: without the
 // records, finished handlers would be called again; without the last-handled configuration, the object would be a new
 // one.
-func (p *pass) composeLost(ctx context.Context, handled *outcomes, patch *patching.Patch) error {
+func (p *pass) addLostMemory(ctx context.Context, handled *outcomes, patch *patching.Patch) error {
 	if p.object.recordsLost {
-		if err := handled.state.StoreAgain(p.handling.Progress, patch.Merge, p.object.kept); err != nil {
+		if err := handled.state.StoreUnchanged(p.handling.Progress, patch.Merge, p.object.kept); err != nil {
 			return err
 		}
 	}
@@ -290,49 +290,49 @@ func (p *pass) composeLost(ctx context.Context, handled *outcomes, patch *patchi
 	return nil
 }
 
-// keepRecords keeps the records in memory if an object being deleted cannot store them, or has malformed ones.
+// keepRecordsInMemory keeps the records in memory if an object being deleted cannot store them, or has malformed ones.
 // So the deletion continues, and its retries are counted.
-func (p *pass) keepRecords(handled *outcomes, failed error) {
+func (p *pass) keepRecordsInMemory(handled *outcomes, failed error) {
 	if !handled.cause.Deleting || failed == nil && !p.object.misread && p.memory.records == nil {
 		return
 	}
 	if p.memory.records == nil {
 		p.memory.records = map[string]progress.Record{}
 	}
-	maps.Copy(p.memory.records, handled.state.Records())
+	maps.Copy(p.memory.records, handled.state.ActiveRecords())
 }
 
-// settles reports whether the object does not need another pass: the round has finished its work for the observed
+// isSettled reports whether the object does not need another pass: the round has finished its work for the observed
 // state, and the changes since then, by our own writes or by other clients, do not matter to any handler.
-func (p *pass) settles() bool {
+func (p *pass) isSettled() bool {
 	o := &p.object
 	switch {
-	case p.exiting || p.rewrite > 0 || o.gone || o.released || patching.BeingDeleted(o.body) ||
+	case p.exiting || p.rewrite > 0 || o.gone || o.released || patching.IsBeingDeleted(o.body) ||
 		p.handling.Conditions != nil:
 		return false // conditions can be retried
-	case p.outcomes != nil && !p.endsAll(p.outcomes):
+	case p.outcomes != nil && !p.isClosedForAll(p.outcomes):
 		return false
 	default:
 		// Without own writes since the observation, nothing can differ.
-		return o.looked == nil || p.handling.alike(o.looked, o.body, o.stored)
+		return o.looked == nil || p.handling.isAlike(o.looked, o.body, o.stored)
 	}
 }
 
-// endsAll reports whether the cause is closed, and its end does not change the decision of any handler.
-func (p *pass) endsAll(handled *outcomes) bool {
-	return handled.done() && handled.agreed && p.handling.Sight != requirements.SeesChange &&
+// isClosedForAll reports whether the cause is closed, and its end does not change the decision of any handler.
+func (p *pass) isClosedForAll(handled *outcomes) bool {
+	return handled.canClose() && handled.agreed && p.handling.Sight != requirements.SeesChange &&
 		!slices.ContainsFunc(p.handling.Handlers, func(h *adapters.Handler) bool {
-			return h.Description.Leaves(handled.cause)
+			return h.Description.LeavesField(handled.cause)
 		})
 }
 
-// alike reports whether two states of the object are equal, except for the annotations that our writes have stored
+// isAlike reports whether two states of the object are equal, except for the annotations that our writes have stored
 // for the engine, and for parts that no handler depends on.
-func (h *Handling) alike(before, now, stored map[string]any) bool {
+func (h *Handling) isAlike(before, now, stored map[string]any) bool {
 	same := func(key string, then, now any) bool {
 		switch key {
 		case "metadata":
-			return h.alikeMetadata(then, now, stored)
+			return h.isAlikeMetadata(then, now, stored)
 		case "status":
 			// Handlers that only see the essence do not see the status.
 			return h.Sight == requirements.SeesEssence || diff.Equal(then, now)
@@ -343,8 +343,8 @@ func (h *Handling) alike(before, now, stored map[string]any) bool {
 	return eachEqual(before, now, same)
 }
 
-// alikeMetadata compares the metadata. The server changes some of its fields with every write.
-func (h *Handling) alikeMetadata(before, now any, stored map[string]any) bool {
+// isAlikeMetadata compares the metadata. The server changes some of its fields with every write.
+func (h *Handling) isAlikeMetadata(before, now any, stored map[string]any) bool {
 	then, _ := before.(map[string]any)
 	metadata, _ := now.(map[string]any)
 	return eachEqual(then, metadata, func(key string, then, now any) bool {

@@ -118,7 +118,7 @@ func TestSettled(t *testing.T) {
 		}},
 		"Refused": {"a failed write does not settle the object", func(w *world) {
 			p := w.start(onCreate("c", ok))
-			w.before = func(write) error { return memapi.Refusal(500) }
+			w.before = func(write) error { return memapi.NewRefusal(500) }
 			if next, err := p.pass(); err == nil || next.Settled {
 				p.t.Errorf("want an error without settling, got %v, %v", next, err)
 			}

@@ -17,7 +17,7 @@ import (
 type oneAnnotation struct{ progress.Annotations }
 
 func (oneAnnotation) Fetch(body map[string]any, id string) (*progress.Record, error) {
-	value, _ := diff.Resolve(body, diff.Path{"metadata", "annotations", "example.org/all"})
+	value, _ := diff.ResolvePath(body, diff.Path{"metadata", "annotations", "example.org/all"})
 	if text, _ := value.(string); !strings.Contains(text, id) {
 		return nil, nil
 	}
@@ -64,7 +64,7 @@ func TestStatesAreReadAgain(t *testing.T) {
 			}
 			var successes []bool
 			asks := func(_ context.Context, c *handlers.Invocation) error {
-				r, err := c.Subs.Record("s")
+				r, err := c.Subs.RecordOf("s")
 				successes = append(successes, ptr.Deref(r.Success, false))
 				return err
 			}
@@ -92,11 +92,11 @@ func TestStatesAreReadAgain(t *testing.T) {
 			w.edit(func(body map[string]any) {
 				put(body, map[string]any{prefix + "/c": "{"}, "metadata", "annotations")
 			})
-			p.passes(1)
+			p.passEachMinute(1)
 			w.edit(func(body map[string]any) { put(body, map[string]any{}, "metadata", "annotations") })
-			p.passes(1)
+			p.passEachMinute(1)
 			w.want("the success is restored", true, w.record("a", "success"))
-			p.passes(1)
+			p.passEachMinute(1)
 			w.want("calls", []string{"0s delete a", "0s delete b", "1m0s delete b", "2m0s delete b", "3m0s delete b"},
 				w.calls())
 		}},

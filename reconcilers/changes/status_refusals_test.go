@@ -23,7 +23,7 @@ func onlyStatusNumbers(body map[string]any) error {
 	case nil, int64:
 		return nil
 	}
-	return memapi.Refusal(422, "status.size")
+	return memapi.NewRefusal(422, "status.size")
 }
 
 // saying returns an error answer with code 500 and the text.
@@ -75,12 +75,12 @@ func TestRefusedStatuses(t *testing.T) {
 		"Conditions": {"the conditions report the failure after a refusal, not the success before it", func(w *world) {
 			w.withStatus()
 			w.schema = onlyStatusNumbers
-			p := w.tell(nil, onCreate("a", bad, retries(2)), onCreate("b", other))
+			p := w.startReporting(nil, onCreate("a", bad, retries(2)), onCreate("b", other))
 			_, _ = p.pass()
-			w.wantTold("after one pass", "False", "True", nil)
+			w.wantConditions("after one pass", "False", "True", nil)
 			w.wantAt("after one pass", "x", "status", "id")
 			p.settle()
-			w.wantTold("after the last attempt", "False", nil, "True")
+			w.wantConditions("after the last attempt", "False", nil, "True")
 			p.wantRefusals("the conditions were accepted", false, "")
 		}},
 		"SubHandler": {"a handler waits for its refused sub-handler as after any other failure",
@@ -122,7 +122,7 @@ func TestRefusedStatuses(t *testing.T) {
 			w.serveStatus(true)
 			w.schema = func(body map[string]any) error {
 				if at(body, "status", "a") != nil && at(body, "status", "b") == nil {
-					return memapi.Refusal(422, "status")
+					return memapi.NewRefusal(422, "status")
 				}
 				return nil
 			}
@@ -208,12 +208,12 @@ func TestStatusOfDeletions(t *testing.T) {
 	cases := map[string]scenario{}
 	for name, failure := range map[string]func(write) error{
 		"Accepted":             func(write) error { return nil },
-		"BadRequest":           func(write) error { return memapi.Refusal(400) },
-		"Forbidden":            func(write) error { return memapi.Refusal(403) },
-		"TooLargeForServer":    func(write) error { return memapi.Refusal(413) },
-		"Invalid":              func(write) error { return memapi.Refusal(422, "status.size") },
-		"Overloaded":           func(write) error { return memapi.Refusal(429) },
-		"Broken":               func(write) error { return memapi.Refusal(500, "broken") },
+		"BadRequest":           func(write) error { return memapi.NewRefusal(400) },
+		"Forbidden":            func(write) error { return memapi.NewRefusal(403) },
+		"TooLargeForServer":    func(write) error { return memapi.NewRefusal(413) },
+		"Invalid":              func(write) error { return memapi.NewRefusal(422, "status.size") },
+		"Overloaded":           func(write) error { return memapi.NewRefusal(429) },
+		"Broken":               func(write) error { return memapi.NewRefusal(500, "broken") },
 		"TooLargeForDatabase":  func(write) error { return saying(etcd) },
 		"TooLargeForTransport": func(write) error { return saying(transport) },
 		"Unreachable":          func(write) error { return memapi.ErrCut },
@@ -241,7 +241,7 @@ func TestStatusOfDeletions(t *testing.T) {
 		}}
 	}
 	for text, failure := range map[string]error{
-		"Database": saying(etcd), "Transport": saying(transport), "Server": memapi.Refusal(413),
+		"Database": saying(etcd), "Transport": saying(transport), "Server": memapi.NewRefusal(413),
 	} {
 		cases["BothTooLarge"+text] = scenario{"the object is gone even if both writes are too large", func(w *world) {
 			w.serveStatus(true)
@@ -276,7 +276,7 @@ func TestStatusOfDeletions(t *testing.T) {
 		w.serveStatus(true)
 		w.before = func(one write) error {
 			if one.status {
-				return memapi.Refusal(500, "broken")
+				return memapi.NewRefusal(500, "broken")
 			}
 			return nil
 		}
@@ -310,7 +310,7 @@ func TestStatusOfDeletions(t *testing.T) {
 		broken := true
 		w.before = func(one write) error {
 			if one.status && broken {
-				return memapi.Refusal(500, "broken")
+				return memapi.NewRefusal(500, "broken")
 			}
 			return nil
 		}

@@ -26,8 +26,8 @@ var third = stores{
 	diffbase.Annotations{Prefix: "third.example.org"}, progress.Annotations{Prefix: "third.example.org"},
 }
 
-// keeps returns those of the annotations that the object has.
-func (w *world) keeps(names ...string) (held []string) {
+// heldAnnotations returns those of the annotations that the object has.
+func (w *world) heldAnnotations(names ...string) (held []string) {
 	for _, name := range names {
 		if w.at("metadata", "annotations", name) != nil {
 			held = append(held, name)
@@ -44,13 +44,13 @@ func TestCopiesInAllStorages(t *testing.T) {
 		"Behind": {"a storage listed after the present one gets a copy of the essence", func(w *world) {
 			w.startWith(annotated, onCreate("a", ok)).settle()
 			w.startWith(both(annotated, elsewhere), onCreate("a", ok)).settle()
-			w.want("kept", []string{essence}, w.keeps(essence))
+			w.want("kept", []string{essence}, w.heldAnnotations(essence))
 		}},
 		"RecordsBehind": {"a storage listed after the present one gets copies of the records", func(w *world) {
 			_, _ = w.startWith(annotated, onCreate("a", ok), onCreate("b", fails(1, hour))).pass()
 			_, _ = w.startWith(both(annotated, elsewhere), onCreate("a", ok), onCreate("b", ok)).pass()
 			names := []string{"else.example.org/a", "else.example.org/b"}
-			w.want("kept", names, w.keeps(names...))
+			w.want("kept", names, w.heldAnnotations(names...))
 		}},
 		"Resumed": {"essence and records are copied with one write", func(w *world) {
 			w.startWith(annotated, onCreate("a", ok)).settle()
@@ -61,7 +61,7 @@ func TestCopiesInAllStorages(t *testing.T) {
 				_, _ = p.pass()
 			}
 			w.wantWrites("moved", "main 200")
-			w.want("kept", []string{essence, "else.example.org/r"}, w.keeps(essence, "else.example.org/r"))
+			w.want("kept", []string{essence, "else.example.org/r"}, w.heldAnnotations(essence, "else.example.org/r"))
 		}},
 		"Nested": {"nested storages get copies as well", func(w *world) {
 			w.startWith(annotated, onCreate("a", ok)).settle()
@@ -70,7 +70,7 @@ func TestCopiesInAllStorages(t *testing.T) {
 				annotated.diffbase, diffbase.Multi{elsewhere.diffbase}, third.diffbase,
 			}
 			p.settle()
-			w.want("kept", []string{essence, another}, w.keeps(essence, another))
+			w.want("kept", []string{essence, another}, w.heldAnnotations(essence, another))
 		}},
 		"Malformed": {"a malformed storage that is not read does not prevent copies to the others", func(w *world) {
 			w.startWith(annotated, onCreate("a", ok)).settle()
@@ -78,7 +78,7 @@ func TestCopiesInAllStorages(t *testing.T) {
 			p := w.startWith(annotated, onCreate("a", ok))
 			p.handling.Lens.Diffbase = diffbase.Multi{annotated.diffbase, elsewhere.diffbase, third.diffbase}
 			p.settle()
-			w.want("kept", []string{another}, w.keeps(another))
+			w.want("kept", []string{another}, w.heldAnnotations(another))
 			w.wantAt("repaired with the next change only", "{", "metadata", "annotations", essence)
 		}},
 		"Updated": {"an update writes all storages, without a separate write for the copies", func(w *world) {
@@ -88,7 +88,7 @@ func TestCopiesInAllStorages(t *testing.T) {
 			w.drainWrites()
 			w.startWith(both(elsewhere, annotated), registered).settle()
 			w.wantWrites("updated", "main 200")
-			w.want("kept", []string{essence}, w.keeps(essence))
+			w.want("kept", []string{essence}, w.heldAnnotations(essence))
 		}},
 		"Deleted": {"nothing is copied during a deletion", func(w *world) {
 			p := w.startWith(annotated, onDelete("d", fails(1, hour)))
@@ -116,7 +116,7 @@ func TestCopiesInAllStorages(t *testing.T) {
 				}
 				_, _ = w.startWith(both(annotated, elsewhere), onCreate("a", ok)).pass()
 				names := []string{"else.example.org/a", "else.example.org/a.s.x", "else.example.org/a.z"}
-				w.want("kept", names, w.keeps(names...))
+				w.want("kept", names, w.heldAnnotations(names...))
 			}},
 	})
 }
@@ -139,7 +139,7 @@ func TestCopiesThatFail(t *testing.T) {
 	run(t, map[string]scenario{
 		"Forbidden": {"a forbidden copy returns the error of the write", func(w *world) {
 			w.startWith(annotated, onCreate("a", ok)).settle()
-			w.forbidden(time.Second)
+			w.forbidWrites(time.Second)
 			p := w.startWith(both(elsewhere, annotated), onCreate("a", ok))
 			failing(w, p, func(err error) bool {
 				return apierrors.IsForbidden(err) && !strings.Contains(err.Error(), kept)

@@ -30,8 +30,8 @@ type storm struct {
 	trouble int // number of calls and writes that still go wrong
 }
 
-// unlucky reports whether the present call or write goes wrong.
-func (s *storm) unlucky() bool {
+// goesWrong reports whether the present call or write goes wrong.
+func (s *storm) goesWrong() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.trouble == 0 || s.luck.IntN(3) > 0 {
@@ -41,16 +41,16 @@ func (s *storm) unlucky() bool {
 	return true
 }
 
-// carries returns a handler that copies the field to a place outside.
-func (s *storm) carries(place string) handlers.Func {
+// copyField returns a handler that copies the field to a place outside.
+func (s *storm) copyField(place string) handlers.Func {
 	return func(ctx context.Context, c *handlers.Invocation) error {
-		if s.unlucky() {
+		if s.goesWrong() {
 			return temporaryError{delay: time.Second}
 		}
 		s.mu.Lock()
 		s.outside[place] = at(working(c), "spec", "field")
 		s.mu.Unlock()
-		if s.unlucky() {
+		if s.goesWrong() {
 			_ = takes(2*time.Second)(context.WithoutCancel(ctx), c)
 		}
 		return all(
@@ -63,8 +63,8 @@ func (s *storm) carries(place string) handlers.Func {
 // begin runs an operator until it is stopped or killed.
 func (s *storm) begin() {
 	s.p = s.start(
-		onCreate("a", s.carries("first"), labelled), onCreate("b", s.carries("second"), labelled),
-		onUpdate("u", s.carries("first"), labelled), onUpdate("v", s.carries("second"), labelled),
+		onCreate("a", s.copyField("first"), labelled), onCreate("b", s.copyField("second"), labelled),
+		onUpdate("u", s.copyField("first"), labelled), onUpdate("v", s.copyField("second"), labelled),
 		onDelete("d", func(context.Context, *handlers.Invocation) error {
 			s.mu.Lock()
 			defer s.mu.Unlock()
@@ -99,8 +99,8 @@ func (s *storm) restart() {
 	s.begin()
 }
 
-// blow makes one random event happen.
-func (s *storm) blow(turn int, deadly bool) {
+// causeEvent makes one random event happen.
+func (s *storm) causeEvent(turn int, deadly bool) {
 	time.Sleep(time.Duration(s.weather.IntN(3000)) * time.Millisecond)
 	s.mu.Lock()
 	s.trouble += s.weather.IntN(3)
@@ -156,9 +156,9 @@ func TestStorms(t *testing.T) {
 					s.after = func(write) error { return s.answer(504) }
 					s.begin()
 					for turn := range 12 {
-						s.blow(turn, deadly)
+						s.causeEvent(turn, deadly)
 					}
-					s.calm()
+					s.requireSettled()
 				})
 			})
 		}
@@ -166,14 +166,14 @@ func TestStorms(t *testing.T) {
 }
 
 func (s *storm) answer(code int) error {
-	if s.unlucky() {
-		return memapi.Refusal(code)
+	if s.goesWrong() {
+		return memapi.NewRefusal(code)
 	}
 	return nil
 }
 
-// calm ends all failures, waits until the object is settled, and checks it.
-func (s *storm) calm() {
+// requireSettled ends all failures, waits until the object is settled, and checks it.
+func (s *storm) requireSettled() {
 	s.mu.Lock()
 	s.trouble = 0
 	s.mu.Unlock()
@@ -188,7 +188,7 @@ func (s *storm) calm() {
 	s.wantHandled("settled", field)
 	s.wantClean("settled")
 	synctest.Wait() // all passes have ended
-	s.want("memory", true, s.p.memory.Idle())
+	s.want("memory", true, s.p.memory.IsEmpty())
 	s.delete()
 	time.Sleep(time.Minute)
 	s.want("stored", map[string]any(nil), s.stored())

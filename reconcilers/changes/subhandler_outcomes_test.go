@@ -16,7 +16,7 @@ import (
 func asks(to *[]string, ids ...string) handlers.Func {
 	return func(_ context.Context, c *handlers.Invocation) error {
 		for _, id := range ids {
-			r, err := c.Subs.Record(id)
+			r, err := c.Subs.RecordOf(id)
 			if err != nil {
 				return err
 			}
@@ -93,7 +93,7 @@ func TestSubHandlerOutcomes(t *testing.T) {
 				func(w *world) {
 					flaky := fails(1, later)
 					start(w, onCreate("p", func(ctx context.Context, c *handlers.Invocation) error {
-						r, err := c.Subs.Record("a")
+						r, err := c.Subs.RecordOf("a")
 						if err != nil {
 							return err
 						}

@@ -62,7 +62,7 @@ func (e *duplicateError) Permanent() bool { return true }
 func (s *subHandlers) Declare(h *handlers.Handler) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	own := s.handler.Sub(h)
+	own := s.handler.NewSubHandler(h)
 	id := own.Description.ID
 	if _, twice := s.ids[id]; twice {
 		return &duplicateError{id}
@@ -70,7 +70,7 @@ func (s *subHandlers) Declare(h *handlers.Handler) error {
 	if s.ids == nil {
 		s.ids = map[string][]string{}
 	}
-	if err := s.claim(id, h.FormerIDs); err != nil {
+	if err := s.claimFormerIDs(id, h.FormerIDs); err != nil {
 		return err
 	}
 	s.ids[id] = own.Description.FormerIDs
@@ -78,18 +78,18 @@ func (s *subHandlers) Declare(h *handlers.Handler) error {
 	return nil
 }
 
-// claim registers the former ids of a sub-handler. Each former id belongs to one sub-handler, and is not a
+// claimFormerIDs registers the former ids of a sub-handler. Each former id belongs to one sub-handler, and is not a
 // present id.
-func (s *subHandlers) claim(id string, former []string) error {
+func (s *subHandlers) claimFormerIDs(id string, former []string) error {
 	// This id is the former id of another sub-handler.
 	if present, claimed := s.claims[id]; claimed {
-		return s.formerIDTaken(present, id)
+		return s.formerIDError(present, id)
 	}
 	for _, old := range former {
-		old = s.id(old)
+		old = s.fullID(old)
 		_, declared := s.ids[old]
 		if _, claimed := s.claims[old]; claimed || declared || old == id {
-			return s.formerIDTaken(id, old)
+			return s.formerIDError(id, old)
 		}
 		if s.claims == nil {
 			s.claims = map[string]string{}
@@ -99,8 +99,8 @@ func (s *subHandlers) claim(id string, former []string) error {
 	return nil
 }
 
-// formerIDTaken returns the error for a former id that two sub-handlers claim.
-func (s *subHandlers) formerIDTaken(id, former string) error {
+// formerIDError returns the error for a former id that two sub-handlers claim.
+func (s *subHandlers) formerIDError(id, former string) error {
 	return &declarationError{
 		fmt.Sprintf("sub-handler %q: the former id %q belongs to another sub-handler as well; only "+
 			"one can have it", id, former),
@@ -111,7 +111,7 @@ func (s *subHandlers) formerIDTaken(id, former string) error {
 func (s *subHandlers) presentID(own string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.claims[s.id(own)]
+	return s.claims[s.fullID(own)]
 }
 
 // dropFinished removes finished sub-handlers from later runs. A function can run each sub-handler right after its
@@ -119,76 +119,76 @@ func (s *subHandlers) presentID(own string) string {
 func (s *subHandlers) dropFinished(all []subHandler) {
 	finished := make(map[*adapters.Handler]bool, len(all))
 	for _, sub := range all {
-		finished[sub.handler] = sub.state.Finished()
+		finished[sub.handler] = sub.state.IsFinished()
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.declared = slices.DeleteFunc(s.declared, func(h *adapters.Handler) bool { return finished[h] })
 }
 
-// Record returns the progress of a sub-handler, whether or not it is declared: from this process, or from the object.
-func (s *subHandlers) Record(id string) (record progress.Record, err error) {
+// RecordOf returns the progress of a sub-handler, whether or not it is declared: from this process, or from the object.
+func (s *subHandlers) RecordOf(id string) (record progress.Record, err error) {
 	// The states belong to the pass, so they are read on its goroutine.
-	err = s.invocation.onPass(func() error {
-		state, err := s.known(s.id(id))
+	err = s.invocation.runOnPass(func() error {
+		state, err := s.knownState(s.fullID(id))
 		if err == nil {
-			record = state.Record()
+			record = state.AsRecord()
 		}
 		return err
 	})
 	return record, err
 }
 
-// id returns the full id of a sub-handler.
-func (s *subHandlers) id(own string) string { return handlers.SubID(s.handler.Description.ID, own) }
+// fullID returns the full id of a sub-handler.
+func (s *subHandlers) fullID(own string) string { return handlers.SubID(s.handler.Description.ID, own) }
 
-// own returns the id of a sub-handler relative to its parent.
-func (s *subHandlers) own(h *adapters.Handler) string {
-	return strings.TrimPrefix(h.Description.ID, s.id(""))
+// relativeID returns the id of a sub-handler relative to its parent.
+func (s *subHandlers) relativeID(h *adapters.Handler) string {
+	return strings.TrimPrefix(h.Description.ID, s.fullID(""))
 }
 
 // isDeclared reports whether this call of the function has declared the sub-handler, finished or not.
 func (s *subHandlers) isDeclared(own string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_, declared := s.ids[s.id(own)]
+	_, declared := s.ids[s.fullID(own)]
 	return declared
 }
 
-// known returns the state of a sub-handler by its full id, whether or not it is declared.
-func (s *subHandlers) known(id string) (*execution.HandlerState, error) {
+// knownState returns the state of a sub-handler by its full id, whether or not it is declared.
+func (s *subHandlers) knownState(id string) (*execution.HandlerState, error) {
 	s.mu.Lock()
 	former := s.ids[id]
 	s.mu.Unlock()
-	return s.runner.outcomes.state.Known(id, former, s.handler.Description.ID, s.runner.pass.handling.Now())
+	return s.runner.outcomes.state.KnownSub(id, former, s.handler.Description.ID, s.runner.pass.handling.Now())
 }
 
-// call makes one attempt. The parent and later sub-handlers see its changes.
-func (s *subHandlers) call(ctx context.Context, sub subHandler, account func() execution.Account) error {
+// makeAttempt makes one attempt. The parent and later sub-handlers see its changes.
+func (s *subHandlers) makeAttempt(ctx context.Context, sub subHandler, account func() execution.Account) error {
 	var a *execution.Attempt
 	// Prepare the attempt on the goroutine of the pass, run it on this one, and conclude it on that of the pass.
-	if err := s.invocation.onPass(func() error {
+	if err := s.invocation.runOnPass(func() error {
 		now := account()
 		if len(now.Awaits) > 0 {
 			return nil // a dependency was finished, but its write was refused meanwhile
 		}
-		object, err := s.parent.Copied()
+		object, err := s.parent.CopyObject()
 		if err != nil {
 			return err
 		}
 		ok, err := s.reserveForCall(sub.state)
 		if ok {
-			a = s.runner.attempt(sub.handler, sub.state, nil, nil)
+			a = s.runner.newAttempt(sub.handler, sub.state, nil, nil)
 			a.Account, a.Call.Object = now, object
 		}
 		return err
 	}); err != nil || a == nil {
 		return err
 	}
-	s.invocation.prepare(sub.handler, a, s.ancestors)
-	sub.handler.Run(logf.IntoContext(ctx, s.invocation.log), a)
-	err := s.invocation.onPass(func() error {
-		if err := s.runner.conclude(a); err != nil || s.runner.pass.object.gone {
+	s.invocation.prepareCall(sub.handler, a, s.ancestors)
+	sub.handler.RunAttempt(logf.IntoContext(ctx, s.invocation.log), a)
+	err := s.invocation.runOnPass(func() error {
+		if err := s.runner.concludeAttempt(a); err != nil || s.runner.pass.object.gone {
 			return err
 		}
 		// The reservation of the call is larger than its outcome.
@@ -198,6 +198,6 @@ func (s *subHandlers) call(ctx context.Context, sub subHandler, account func() e
 	if err == nil && a.Outcome.Aborted {
 		return context.Cause(ctx)
 	}
-	s.parent.Adopt(a)
+	s.parent.AdoptChanges(a)
 	return err
 }

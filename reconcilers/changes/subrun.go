@@ -18,11 +18,11 @@ type subRun struct {
 	dependencies dependencies
 }
 
-// restore selects the sub-handlers and restores their progress, in the order of declaration.
-func (r *subRun) restore(ctx context.Context, declared []*adapters.Handler) error {
+// restoreStates selects the sub-handlers and restores their progress, in the order of declaration.
+func (r *subRun) restoreStates(ctx context.Context, declared []*adapters.Handler) error {
 	outcomes, pass := r.subs.runner.outcomes, r.subs.runner.pass
 	for _, h := range declared {
-		selected, err := h.Selected(ctx, outcomes.cause)
+		selected, err := h.SelectFor(ctx, outcomes.cause)
 		if err != nil {
 			return err
 		}
@@ -31,14 +31,14 @@ func (r *subRun) restore(ctx context.Context, declared []*adapters.Handler) erro
 		}
 	}
 	// The states belong to the pass, so they are restored on its goroutine.
-	return r.subs.invocation.onPass(func() error {
+	return r.subs.invocation.runOnPass(func() error {
 		for i, sub := range r.all {
-			state, err := outcomes.state.Sub(sub.handler.Description, r.subs.ancestors, pass.handling.Now())
+			state, err := outcomes.state.RestoreSub(sub.handler.Description, r.subs.ancestors, pass.handling.Now())
 			if err != nil {
 				return err
 			}
-			if state.Awaits() {
-				pass.wake(outcomes.cause, sub.handler.Description, state)
+			if state.AwaitsChild() {
+				pass.wakeIfReady(outcomes.cause, sub.handler.Description, state)
 			}
 			r.all[i].state = state
 		}
@@ -48,11 +48,11 @@ func (r *subRun) restore(ctx context.Context, declared []*adapters.Handler) erro
 
 // callDue calls the due sub-handlers, and those that become due through these calls.
 func (r *subRun) callDue(ctx context.Context) error {
-	if err := r.subs.invocation.onPass(func() error {
+	if err := r.subs.invocation.runOnPass(func() error {
 		if err := r.subs.reserveForNew(ctx, r.all); err != nil {
 			return err
 		}
-		return r.pick(ctx)
+		return r.queueDue(ctx)
 	}); err != nil {
 		return err
 	}
@@ -63,18 +63,18 @@ func (r *subRun) callDue(ctx context.Context) error {
 		}
 		place := r.queue[0]
 		r.queue = r.queue[1:]
-		if err := r.subs.call(ctx, r.all[place], func() execution.Account { return r.account(place) }); err != nil {
+		if err := r.subs.makeAttempt(ctx, r.all[place], func() execution.Account { return r.accountOf(place) }); err != nil {
 			return err
 		}
 		if err := r.releaseDependents(ctx, place); err != nil {
 			return err
 		}
 	}
-	return r.subs.invocation.onPass(func() error { return r.pending(ctx) })
+	return r.subs.invocation.runOnPass(func() error { return r.unfinishedError(ctx) })
 }
 
-// pick queues the due sub-handlers that the lifecycle picks.
-func (r *subRun) pick(ctx context.Context) error {
+// queueDue queues the due sub-handlers that the lifecycle picks.
+func (r *subRun) queueDue(ctx context.Context) error {
 	var due []*execution.HandlerState
 	places := map[*execution.HandlerState]int{}
 	for place, sub := range r.all {
@@ -86,7 +86,7 @@ func (r *subRun) pick(ctx context.Context) error {
 			due, places[sub.state] = append(due, sub.state), place
 		}
 	}
-	picked, err := execution.Pick(ctx, r.lifecycle, due)
+	picked, err := execution.PickHandlers(ctx, r.lifecycle, due)
 	if err != nil {
 		return err
 	}
@@ -102,44 +102,44 @@ func (r *subRun) isDue(ctx context.Context, place int) (bool, error) {
 	if sub.state.Postponed {
 		return false, nil
 	}
-	return sub.handler.IsDue(ctx, r.account(place), r.subs.runner.pass.handling.Now, nil)
+	return sub.handler.IsDue(ctx, r.accountOf(place), r.subs.runner.pass.handling.Now, nil)
 }
 
-// account returns the account of the sub-handler with its dependencies.
-func (r *subRun) account(place int) execution.Account {
+// accountOf returns the account of the sub-handler with its dependencies.
+func (r *subRun) accountOf(place int) execution.Account {
 	account := r.all[place].state.Account()
-	account.Awaits, account.Lost = r.dependencies.of(r.all[place].handler.Description)
+	account.Awaits, account.Lost = r.dependencies.awaitedAndFailed(r.all[place].handler.Description)
 	return account
 }
 
 // releaseDependents queues the sub-handlers that waited for a called one, if they are due now. A lifecycle that picks
 // one at a time calls them in the next run.
 func (r *subRun) releaseDependents(ctx context.Context, place int) error {
-	if len(r.dependencies.dependents[place]) == 0 || r.lifecycle.Single() {
+	if len(r.dependencies.dependents[place]) == 0 || r.lifecycle.PicksOne() {
 		return nil
 	}
-	return r.subs.invocation.onPass(func() error {
+	return r.subs.invocation.runOnPass(func() error {
 		for _, dependent := range r.dependencies.dependents[place] {
 			state := r.all[dependent].state
 			// Others can have further dependencies that are unfinished.
-			if !state.Waiting || r.dependencies.awaits(dependent) {
+			if !state.Waiting || r.dependencies.mustWait(dependent) {
 				continue
 			}
-			state.Release(r.subs.runner.pass.handling.Now())
+			state.EndWaiting(r.subs.runner.pass.handling.Now())
 			ok, err := r.isDue(ctx, dependent)
 			if err != nil {
 				return err
 			}
 			if ok {
-				r.enqueue(dependent)
+				r.insertOrdered(dependent)
 			}
 		}
 		return nil
 	})
 }
 
-// enqueue inserts a sub-handler in the order of declaration; a shuffled queue does not have an order.
-func (r *subRun) enqueue(place int) {
+// insertOrdered inserts a sub-handler in the order of declaration; a shuffled queue does not have an order.
+func (r *subRun) insertOrdered(place int) {
 	at := len(r.queue)
 	if r.lifecycle != handlers.Shuffled {
 		at, _ = slices.BinarySearch(r.queue, place)
@@ -147,32 +147,32 @@ func (r *subRun) enqueue(place int) {
 	r.queue = slices.Insert(r.queue, at, place)
 }
 
-// pending returns nil if all sub-handlers are finished. Sub-handlers without room wait for the others; if no
+// unfinishedError returns nil if all sub-handlers are finished. Sub-handlers without room wait for the others; if no
 // room remains, the error is permanent. Sub-handlers with unfinished dependencies do not have their own delays: their
 // dependencies do.
-func (r *subRun) pending(ctx context.Context) error {
+func (r *subRun) unfinishedError(ctx context.Context) error {
 	var pending *execution.PendingError
 	for place, sub := range r.all {
 		// Only sub-handlers that could be called have delays.
-		if sub.state.Finished() || sub.state.Postponed || len(r.account(place).Awaits) > 0 {
+		if sub.state.IsFinished() || sub.state.Postponed || len(r.accountOf(place).Awaits) > 0 {
 			continue
 		}
-		delay := sub.state.Delay(r.subs.runner.pass.handling.Now())
+		delay := sub.state.NextDelay(r.subs.runner.pass.handling.Now())
 		if pending == nil {
 			pending = &execution.PendingError{Delay: delay}
 		}
-		if pending.Delay = min(pending.Delay, delay); pending.Awaited.Child == "" && sub.state.Awaits() {
+		if pending.Delay = min(pending.Delay, delay); pending.Awaited.Child == "" && sub.state.AwaitsChild() {
 			pending.Awaited.Child = *sub.state.Awaited
 		}
 	}
 	r.subs.dropFinished(r.all)
-	tooMany := r.subs.tooMany(r.all)
+	tooMany := r.subs.postponedError(r.all)
 	r.subs.logTooMany(ctx, tooMany)
 	switch {
 	case pending != nil:
 		return pending
 	case tooMany == nil:
-		return r.failure()
+		return r.holdOnFailureError()
 	}
 	// If finished sub-handlers have left room, the postponed ones are called in the next attempt.
 	if fits, err := r.subs.anyFits(r.all); err != nil {

@@ -11,11 +11,11 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
-// other is an operator with the same memory, except for the interim memory.
-type other struct{ *world }
+// otherOperator is an operator with the same memory, except for the interim memory.
+type otherOperator struct{ *world }
 
-// ends closes any open cause with the value as the last-handled one, as Kopf does after its last handler.
-func (o other) ends(value string) {
+// closeCause closes any open cause with the value as the last-handled one, as Kopf does after its last handler.
+func (o otherOperator) closeCause(value string) {
 	o.edit(func(body map[string]any) {
 		annotations, _ := at(body, "metadata", "annotations").(map[string]any)
 		for key := range annotations {
@@ -30,8 +30,8 @@ func (o other) ends(value string) {
 	})
 }
 
-// begins opens an update to the value in which one handler has succeeded before the operator stopped.
-func (o other) begins(value, id string) {
+// openUpdate opens an update to the value in which one handler has succeeded before the operator stopped.
+func (o otherOperator) openUpdate(value, id string) {
 	o.edit(func(body map[string]any) {
 		put(body, value, "spec", "field")
 		at := time.Now().UTC().Format("2006-01-02T15:04:05.000000") + "+00:00"
@@ -42,13 +42,13 @@ func (o other) begins(value, id string) {
 	})
 }
 
-// untouchable is a storage of a user whose Touch panics.
-type untouchable struct{ progress.Storage }
+// panickingTouch is a storage of a user whose Touch panics.
+type panickingTouch struct{ progress.Storage }
 
-func (untouchable) Touch(_, _ map[string]any, _ *string) { panic("no touching") }
+func (panickingTouch) Touch(_, _ map[string]any, _ *string) { panic("no touching") }
 
-// differences returns handlers that record the old and the new value.
-func differences(into *[]string, ids ...string) (all []*handlers.Handler) {
+// recordDifferences returns handlers that record the old and the new value.
+func recordDifferences(into *[]string, ids ...string) (all []*handlers.Handler) {
 	for _, id := range ids {
 		all = append(all, onUpdate(id, func(_ context.Context, c *handlers.Invocation) error {
 			*into = append(
@@ -60,25 +60,25 @@ func differences(into *[]string, ids ...string) (all []*handlers.Handler) {
 	return all
 }
 
-// began returns the state after an update from one to two during which the operator was killed: u has seen two, v has
+// interruptUpdate returns the state after an update from one to two during which the operator was killed: u has seen two, v has
 // not.
-func began(w *world) other {
+func interruptUpdate(w *world) otherOperator {
 	p := w.start(onUpdate("u", ok), onUpdate("v", fails(9, temporaryError{10 * time.Second})))
 	p.settle()
 	w.set("two", "spec", "field")
 	_, _ = p.pass()
 	p.kill()
 	w.want("interim", "two", at(w.annotation(interim), "spec", "field"))
-	after(time.Minute)
+	advanceTime(time.Minute)
 	w.calls()
 	w.drainWrites()
-	return other{w}
+	return otherOperator{w}
 }
 
-// next runs the next life of the operator until it is idle, and returns the differences that its handlers got.
-func next(w *world) (told []string) {
+// runNextLife runs the next life of the operator until it is idle, and returns the differences that its handlers got.
+func runNextLife(w *world) (told []string) {
 	w.drainWrites()
-	p := w.start(differences(&told, "u", "v")...)
+	p := w.start(recordDifferences(&told, "u", "v")...)
 	p.memory.Initial = true
 	p.settle()
 	return told
@@ -90,29 +90,29 @@ func TestTakeovers(t *testing.T) {
 	run(t, map[string]scenario{
 		"Ended": {"a change that another operator has ended, followed by another one, needs no call and no write",
 			func(w *world) {
-				began(w).ends("two")
-				other{w}.ends("three")
-				w.want("calls", []string(nil), next(w))
+				interruptUpdate(w).closeCause("two")
+				otherOperator{w}.closeCause("three")
+				w.want("calls", []string(nil), runNextLife(w))
 				w.wantWrites("next life")
 				w.wantHandled("next life", "three")
 				w.set("four", "spec", "field")
-				w.want("after the next edit", []string{"u three→four", "v three→four"}, next(w))
+				w.want("after the next edit", []string{"u three→four", "v three→four"}, runNextLife(w))
 				w.wantClean("after the next edit")
 			}},
 		"Touched": {"a leftover touch annotation is removed with the next write, without a write of its " +
 			"own", func(w *world) {
-			began(w).ends("two")
+			interruptUpdate(w).closeCause("two")
 			w.set("2026-01-01T00:00:00+00:00", "metadata", "annotations", prefix+"/touch-dummy")
-			w.want("calls", []string(nil), next(w))
+			w.want("calls", []string(nil), runNextLife(w))
 			w.wantWrites("next life")
 			w.set("three", "spec", "field")
-			w.want("after the next edit", []string{"u two→three", "v two→three"}, next(w))
+			w.want("after the next edit", []string{"u two→three", "v two→three"}, runNextLife(w))
 			w.want("writes", 1, len(w.drainWrites()))
 			w.wantAt("afterwards", nil, "metadata", "annotations", prefix+"/touch-dummy")
 		}},
 		"TouchedForGood": {"a storage that cannot remove the touch annotation does not block writes", func(w *world) {
 			p := w.start(onCreate("a", fails(1, temporaryError{time.Second})))
-			p.handling.Progress = untouchable{p.handling.Progress}
+			p.handling.Progress = panickingTouch{p.handling.Progress}
 			p.step()
 			w.want("logged", true, w.hasLogged("Failed to remove Kopf's touch annotation", "no touching"))
 			w.logged = nil
@@ -122,87 +122,87 @@ func TestTakeovers(t *testing.T) {
 		}},
 		"EndedCreation": {"a creation that another operator has ended needs no call", func(w *world) {
 			_, _ = w.start(onCreate("a", ok), onCreate("b", fails(9, temporaryError{time.Second}))).pass()
-			other{w}.ends("one")
-			other{w}.ends("two")
-			w.want("calls", []string(nil), next(w))
+			otherOperator{w}.closeCause("one")
+			otherOperator{w}.closeCause("two")
+			w.want("calls", []string(nil), runNextLife(w))
 			w.wantHandled("next life", "two")
 		}},
 		"EndedAndEdited": {"an edit after a takeover is an update from the other operator's state", func(w *world) {
-			began(w).ends("three")
+			interruptUpdate(w).closeCause("three")
 			w.set("four", "spec", "field")
-			w.want("calls", []string{"u three→four", "v three→four"}, next(w))
+			w.want("calls", []string{"u three→four", "v three→four"}, runNextLife(w))
 			w.wantHandled("all", "four")
 			w.wantClean("all")
 		}},
 		"EndedAndBack": {"interim memory is ignored without its record, even if the same state is handled " +
 			"last", func(w *world) {
-			began(w).ends("two")
-			other{w}.ends("one")
-			w.want("calls", []string(nil), next(w))
+			interruptUpdate(w).closeCause("two")
+			otherOperator{w}.closeCause("one")
+			w.want("calls", []string(nil), runNextLife(w))
 			w.wantHandled("next life", "one")
 		}},
 		"Begun": {"interim memory is ignored for another open change of the other " +
 			"operator", func(w *world) {
-			began(w).ends("two")
-			other{w}.begins("three", "u")
-			w.want("calls", []string{"v two→three"}, next(w))
+			interruptUpdate(w).closeCause("two")
+			otherOperator{w}.openUpdate("three", "u")
+			w.want("calls", []string{"v two→three"}, runNextLife(w))
 			w.wantHandled("all", "three")
 			w.wantClean("all")
 		}},
 		"BackAndBegun": {"interim memory is ignored for another open change from the same state", func(w *world) {
-			o := began(w)
-			o.ends("two")
-			o.ends("one")
-			o.begins("three", "u")
-			w.want("calls", []string{"v one→three"}, next(w))
+			o := interruptUpdate(w)
+			o.closeCause("two")
+			o.closeCause("one")
+			o.openUpdate("three", "u")
+			w.want("calls", []string{"v one→three"}, runNextLife(w))
 			w.wantHandled("all", "three")
 			w.wantClean("all")
 		}},
 		"Closed": {"closed interim memory is ignored when another state is handled last",
 			func(w *world) {
-				closed(w)
-				other{w}.ends("three")
-				other{w}.ends("four")
-				w.want("calls", []string(nil), next(w))
+				closeUpdate(w)
+				otherOperator{w}.closeCause("three")
+				otherOperator{w}.closeCause("four")
+				w.want("calls", []string(nil), runNextLife(w))
 				w.wantHandled("next life", "four")
 			}},
 		"ClosedAndReverted": {"closed interim memory is used while its state is handled last", func(w *world) {
-			closed(w)
+			closeUpdate(w)
 			w.set("two", "spec", "field")
-			w.want("calls", []string{"u three→two", "v three→two"}, next(w))
+			w.want("calls", []string{"u three→two", "v three→two"}, runNextLife(w))
 			w.wantHandled("all", "two")
 			w.wantClean("all")
 		}},
 		"Swapped": {"interim memory of a revert is ignored when another state is handled last", func(w *world) {
-			swapped(w)
-			other{w}.ends("one")
-			other{w}.ends("four")
-			w.want("calls", []string(nil), next(w))
+			revertUpdate(w)
+			otherOperator{w}.closeCause("one")
+			otherOperator{w}.closeCause("four")
+			w.want("calls", []string(nil), runNextLife(w))
 			w.wantHandled("next life", "four")
 		}},
 		"SwappedAndReverted": {"interim memory of a revert is used while its state is handled last", func(w *world) {
-			swapped(w)
+			revertUpdate(w)
 			w.set("two", "spec", "field")
-			w.want("calls", []string{"u one→two", "v one→two"}, next(w))
+			w.want("calls", []string{"u one→two", "v one→two"}, runNextLife(w))
 			w.wantHandled("all", "two")
 			w.wantClean("all")
 		}},
 	})
 }
 
-// closed produces the state after an update that u has seen as two and v as three; the update for u has not begun yet.
-func closed(w *world) {
-	began(w)
+// closeUpdate produces the state after an update that u has seen as two and v as three; the update for u has not begun yet.
+func closeUpdate(w *world) {
+	interruptUpdate(w)
 	w.set("three", "spec", "field")
 	_, _ = w.start(onUpdate("u", ok), onUpdate("v", ok)).pass()
 	w.wantHandled("closed", "two")
 	w.want("interim", "three", at(w.annotation(interim), "spec", "field"))
 }
 
-// swapped produces the state after the revert of an update that u had seen: the revert is stored as an update, but no
+// revertUpdate produces the state after the revert of an update that u had seen: the revert is stored as an update, but no
 // handler has succeeded for it yet.
-func swapped(w *world) {
-	began(w)
+func revertUpdate(w *world) {
+	interruptUpdate(w)
 	w.set("one", "spec", "field")
 	_, _ = w.start(
 		onUpdate("u", fails(9, temporaryError{time.Second})), onUpdate("v", fails(9, temporaryError{time.Second})),
@@ -220,34 +220,34 @@ func TestUnboundMemory(t *testing.T) {
 	}
 	run(t, map[string]scenario{
 		"Open": {"unbound interim memory is used beside a success", func(w *world) {
-			began(w)
+			interruptUpdate(w)
 			unbind(w)
 			w.set("three", "spec", "field")
-			w.want("calls", []string{"v one→three", "u two→three", "v two→three"}, next(w))
+			w.want("calls", []string{"v one→three", "u two→three", "v two→three"}, runNextLife(w))
 			w.wantHandled("all", "three")
 			w.wantClean("all")
 		}},
 		"Reverted": {"unbound interim memory is used for a revert", func(w *world) {
-			began(w)
+			interruptUpdate(w)
 			unbind(w)
 			w.set("one", "spec", "field")
-			w.want("calls", []string{"u two→one", "v two→one"}, next(w))
+			w.want("calls", []string{"u two→one", "v two→one"}, runNextLife(w))
 			w.wantHandled("all", "one")
 			w.wantClean("all")
 		}},
 		"Alone": {"unbound interim memory is ignored without a success", func(w *world) {
-			began(w).ends("three")
+			interruptUpdate(w).closeCause("three")
 			unbind(w)
-			w.want("calls", []string(nil), next(w))
+			w.want("calls", []string(nil), runNextLife(w))
 			w.wantHandled("next life", "three")
 		}},
 		"Odd": {"interim memory with an unknown binding is ignored and removed", func(w *world) {
-			began(w)
+			interruptUpdate(w)
 			memory := w.annotation(interim).(map[string]any)
 			memory["$beside"] = "something"
 			w.set(string(encoded(memory)), "metadata", "annotations", interim)
 			w.set("one", "spec", "field")
-			w.want("calls", []string(nil), next(w))
+			w.want("calls", []string(nil), runNextLife(w))
 			w.want("the unknown binding is stored", false, strings.Contains(string(encoded(w.stored())), "something"))
 			w.wantClean("all")
 		}},

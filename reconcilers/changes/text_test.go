@@ -19,14 +19,14 @@ func TestTextOfTheObject(t *testing.T) {
 		return nil
 	}
 	patch := func(_ context.Context, c *handlers.Invocation) error {
-		return c.Writes.Remember(func(body map[string]any) error {
+		return c.Writes.AddTransform(func(body map[string]any) error {
 			body["spec"] = map[string]any{"changed": true}
 			return nil
 		})
 	}
 	w := newWorld(t)
 	p := w.start(onCreate("a", look), onCreate("b", patch), onCreate("c", look))
-	opened, err := compacttest.Of(w.stored()).Open()
+	opened, err := compacttest.NewObject(w.stored()).Open()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,18 +14,18 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal/journaltest"
 )
 
-// noting makes the process write to a journal.
-func noting(p *process) *journaltest.Reader {
+// readJournal makes the process write to a journal.
+func readJournal(p *process) *journaltest.Reader {
 	told := journaltest.NewReader(p.t, schema.GroupKind{Group: "example.org", Kind: "Example"})
 	p.handling.Journal = told.Kind
 	return told
 }
 
-// wantNoted compares the journal of the object, with @ for the annotations of the operator.
-func (w *world) wantNoted(told *journaltest.Reader, want ...string) {
+// wantJournal compares the journal of the object, with @ for the annotations of the operator.
+func (w *world) wantJournal(told *journaltest.Reader, want ...string) {
 	w.t.Helper()
 	var got []string
-	for _, line := range told.Lines("ns", "obj") {
+	for _, line := range told.EntryLines("ns", "obj") {
 		got = append(got, strings.ReplaceAll(line, "metadata.annotations."+prefix+"/", "@"))
 	}
 	w.want("journal", want, got)
@@ -42,10 +42,10 @@ func TestJournal(t *testing.T) {
 		"NotPicked": {"unpicked handlers are listed as not picked, and waiting ones as asleep", func(w *world) {
 			p := w.start(onCreate("a", fails(9, later)), onCreate("b", fails(9, later)), onCreate("c", ok))
 			p.handling.Lifecycle = handlers.OneByOne
-			told := noting(p)
+			told := readJournal(p)
 			_, _ = p.pass()
 			_, _ = p.pass()
-			w.wantNoted(told,
+			w.wantJournal(told,
 				"look create; a; b not: Lifecycle says not picked; c not: Lifecycle says not picked",
 				"call a for create, attempt 1: failed; retrying: not yet, again after 10s",
 				"write @a @b @c @handled-uid @kopf-managed",
@@ -56,22 +56,22 @@ func TestJournal(t *testing.T) {
 		}},
 		"Nobody": {"an object without a matching handler lists a reason for each handler", func(w *world) {
 			p := w.start(onCreate("a", ok, never), onDelete("d", ok, never))
-			told := noting(p)
+			told := readJournal(p)
 			_, _ = p.pass()
-			w.wantNoted(told, "look create; a not: Filters says filtered out; d not: Filters says filtered out")
+			w.wantJournal(told, "look create; a not: Filters says filtered out; d not: Filters says filtered out")
 		}},
 		"Nothing": {"a pass without a cause lists no handlers", func(w *world) {
 			p := w.start(onUpdate("a", ok, never), onUpdate("u", ok))
 			p.settle()
-			told := noting(p)
+			told := readJournal(p)
 			_, _ = p.pass()
-			w.wantNoted(told, "look noop")
+			w.wantJournal(told, "look noop")
 		}},
 		"Held": {"adding the finalizer is not a separate decision", func(w *world) {
 			p := w.start(onCreate("c", ok), onDelete("d", ok))
-			told := noting(p)
+			told := readJournal(p)
 			_, _ = p.pass()
-			w.wantNoted(told,
+			w.wantJournal(told,
 				"write metadata.finalizers",
 				"look create; c; d not: Deleted says other reason",
 				"call c for create, attempt 1: succeeded",
@@ -82,9 +82,9 @@ func TestJournal(t *testing.T) {
 			p := w.start(onCreate("c", fails(9, later)), onDelete("d", ok))
 			_, _ = p.pass()
 			w.delete()
-			told := noting(p)
+			told := readJournal(p)
 			_, _ = p.pass()
-			w.wantNoted(told,
+			w.wantJournal(told,
 				"look delete, dropped as the unfinished create is superseded by this delete; "+
 					"c not: Created says other reason; d",
 				"call d for delete, attempt 1: succeeded",
@@ -97,9 +97,9 @@ func TestJournal(t *testing.T) {
 			w.set("two", "spec", "field")
 			_, _ = p.pass()
 			w.set("one", "spec", "field")
-			told := noting(p)
+			told := readJournal(p)
 			_, _ = p.pass()
-			w.wantNoted(told,
+			w.wantJournal(told,
 				"look noop, dropped as the change was reverted, or is filtered out now",
 				"write -@u",
 			)
@@ -111,9 +111,9 @@ func TestJournal(t *testing.T) {
 			w.set("two", "spec", "field")
 			_, _ = p.pass()
 			w.set("one", "spec", "field")
-			told := noting(p)
+			told := readJournal(p)
 			_, _ = p.pass()
-			w.wantNoted(told,
+			w.wantJournal(told,
 				"look noop, dropped as the change was reverted, or is filtered out now",
 				"write -@u -@v @handling-configuration @last-handled-configuration",
 				"look update of spec.field; u; v not: Filters says filtered out",
@@ -126,9 +126,9 @@ func TestJournal(t *testing.T) {
 			p := w.start(onCreate("c", fails(9, later), labelled))
 			_, _ = p.pass()
 			w.set("no", "metadata", "labels", "on")
-			told := noting(p)
+			told := readJournal(p)
 			_, _ = p.pass()
-			w.wantNoted(told,
+			w.wantJournal(told,
 				"look create, dropped as the change was reverted, or is filtered out now; "+
 					"c not: Filters says filtered out",
 				"write -@c",
@@ -136,17 +136,17 @@ func TestJournal(t *testing.T) {
 		}},
 		"Exiting": {"a pass during the exit lists no handlers", func(w *world) {
 			p := w.start(onCreate("c", ok))
-			told := noting(p)
+			told := readJournal(p)
 			p.exit()
 			_, _ = p.pass()
-			w.wantNoted(told, "look create")
+			w.wantJournal(told, "look create")
 		}},
 		"Refused": {"a failed write is noted with its error", func(w *world) {
 			p := w.start(onCreate("c", ok))
-			told := noting(p)
-			w.before = func(write) error { return memapi.Refusal(http.StatusForbidden) }
+			told := readJournal(p)
+			w.before = func(write) error { return memapi.NewRefusal(http.StatusForbidden) }
 			_, _ = p.pass()
-			w.wantNoted(told,
+			w.wantJournal(told,
 				"look create; c",
 				"call c for create, attempt 1: succeeded",
 				"write @handled-uid @kopf-managed @last-handled-configuration: "+

@@ -14,8 +14,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/changes"
 )
 
-// remembers stores a record of the creation on the object; its start and its next attempt are relative to now.
-func (w *world) remembers(id string, success bool, began, next time.Duration) {
+// storeRecord stores a record of the creation on the object; its start and its next attempt are relative to now.
+func (w *world) storeRecord(id string, success bool, began, next time.Duration) {
 	at := func(d time.Duration) string {
 		return time.Now().Add(d).UTC().Format("2006-01-02T15:04:05.000000+00:00")
 	}
@@ -37,15 +37,15 @@ func (p *process) wantNext(when string, want changes.Next) {
 	}
 }
 
-// TestToldProgress shows which progress of a change the passes report.
-func TestToldProgress(t *testing.T) {
+// TestReportedProgress shows which progress of a change the passes report.
+func TestReportedProgress(t *testing.T) {
 	later := temporaryError{delay: 10 * time.Second}
 	run(t, map[string]scenario{
 		"Open": {"progress counts only selected handlers; finished ones do not wait, but count for the " +
 			"age of the change", func(w *world) {
-			w.remembers("other", false, -9*time.Hour, time.Hour)
-			w.remembers("ended", true, -2*time.Hour, time.Hour)
-			w.remembers("late", false, -time.Hour, 30*time.Minute)
+			w.storeRecord("other", false, -9*time.Hour, time.Hour)
+			w.storeRecord("ended", true, -2*time.Hour, time.Hour)
+			w.storeRecord("late", false, -time.Hour, 30*time.Minute)
 			p := w.start(onCreate("other", ok, never), onCreate("ended", ok), onCreate("new", fails(1, later)),
 				onCreate("late", ok), onCreate("soon", ok))
 			now := time.Now()
@@ -66,14 +66,14 @@ func TestToldProgress(t *testing.T) {
 		"Unwritten": {"a change is open until a pass writes its end", func(w *world) {
 			p := w.start(onCreate("a", fails(1, later)))
 			began := time.Now()
-			w.before = func(write) error { return memapi.Refusal(http.StatusInternalServerError) }
+			w.before = func(write) error { return memapi.NewRefusal(http.StatusInternalServerError) }
 			_, _ = p.pass()
 			w.before = nil
 			p.wantNext("a retry waits", changes.Next{Open: true, Since: began, Waiting: []changes.Waiting{
 				{Handler: "a", Until: began.Add(10 * time.Second)},
 			}})
 			time.Sleep(10 * time.Second)
-			w.before = func(write) error { return memapi.Refusal(http.StatusInternalServerError) }
+			w.before = func(write) error { return memapi.NewRefusal(http.StatusInternalServerError) }
 			_, _ = p.pass()
 			w.before = nil
 			p.wantNext("the end is written", changes.Next{Closed: cause.Create})

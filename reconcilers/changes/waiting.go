@@ -18,21 +18,21 @@ type Waits interface {
 	Called(owner types.UID, h *handlers.Handler, waits bool)
 }
 
-// wake makes a waiting handler due if its wait has ended.
-func (p *pass) wake(c *cause.Cause, h *handlers.Handler, state *execution.HandlerState) {
+// wakeIfReady makes a waiting handler due if its wait has ended.
+func (p *pass) wakeIfReady(c *cause.Cause, h *handlers.Handler, state *execution.HandlerState) {
 	waits := p.handling.Waits
 	// If waits are not tracked, only a call can find out.
-	if waits == nil || waits.Awake(p.uid(), h, c.Fingerprint()) {
-		state.Wake()
+	if waits == nil || waits.Awake(p.objectUID(), h, c.ChangeFingerprint()) {
+		state.MarkAwake()
 	}
 }
 
 // noteWait records whether the handler waits after this attempt. An aborted attempt does not change that.
 func (p *pass) noteWait(a *execution.Attempt) {
 	if !a.Outcome.Aborted || a.Outcome.Blocked {
-		p.handling.Waits.Called(p.uid(), a.Call.Handler, a.Outcome.Awaited.Child != "")
+		p.handling.Waits.Called(p.objectUID(), a.Call.Handler, a.Outcome.Awaited.Child != "")
 	}
 }
 
-// uid returns the UID of the object.
-func (p *pass) uid() types.UID { return types.UID(patching.UIDOf(p.object.body)) }
+// objectUID returns the UID of the object.
+func (p *pass) objectUID() types.UID { return types.UID(patching.ObjectUID(p.object.body)) }

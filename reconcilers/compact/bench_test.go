@@ -29,10 +29,10 @@ func BenchmarkNew(b *testing.B) {
 
 // BenchmarkObject measures reading a packed object: as text, decoded, or opened for several readers.
 func BenchmarkObject(b *testing.B) {
-	reads := map[string]func(o *compact.Object) error{
-		"Text": func(o *compact.Object) error { _, err := o.Text(); return err },
-		"Body": func(o *compact.Object) error { _, err := o.Body(); return err },
-		"Open": func(o *compact.Object) error { _, err := o.Open(); return err },
+	reads := map[string]func(o *compact.CachedObject) error{
+		"Text": func(o *compact.CachedObject) error { _, err := o.Text(); return err },
+		"Body": func(o *compact.CachedObject) error { _, err := o.Body(); return err },
+		"Open": func(o *compact.CachedObject) error { _, err := o.Open(); return err },
 	}
 	for _, o := range objects.All {
 		kept, err := compact.New(o.Text, metav1.TypeMeta{})
@@ -64,18 +64,18 @@ func BenchmarkMessage(b *testing.B) {
 		b.Fatal(err)
 	}
 	packer := compact.NewPacker(compact.KindOf(clientgoscheme.Scheme, podKind))
-	var kept *compact.Object
+	var kept *compact.CachedObject
 	for range 100 {
-		if kept, err = packer.Message(message); err != nil {
+		if kept, err = packer.NewFromMessage(message); err != nil {
 			b.Fatal(err)
 		}
 	}
 	reads := map[string]func() error{
-		"Keep": func() error { _, err := packer.Message(message); return err },
+		"Keep": func() error { _, err := packer.NewFromMessage(message); return err },
 		"Open": func() error { _, err := kept.Open(); return err },
 		"Into": func() error {
 			opened, err := kept.Open()
-			if err == nil && !opened.Into(&corev1.Pod{}) {
+			if err == nil && !opened.DecodeInto(&corev1.Pod{}) {
 				err = errUndecodable
 			}
 			return err

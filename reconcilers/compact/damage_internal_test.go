@@ -7,7 +7,7 @@ import (
 )
 
 // damage modifies the packed bytes of an object.
-func damage(o *Object, how func(packed []byte)) {
+func damage(o *CachedObject, how func(packed []byte)) {
 	packed := []byte(o.packed)
 	how(packed)
 	o.packed = string(packed)
@@ -45,7 +45,7 @@ func TestDamagedBytes(t *testing.T) {
 // TestDamagedNeighbours shows that a damaged object does not affect others with the same dictionary.
 func TestDamagedNeighbours(t *testing.T) {
 	packer := NewPacker(nil)
-	var all []*Object
+	var all []*CachedObject
 	for range 2 * ordinary {
 		text := `{"metadata":{"name":"a"},"spec":"some text that all of them have"}`
 		o, err := packer.New([]byte(text), metav1.TypeMeta{})

@@ -21,42 +21,42 @@ const (
 	worthwhile = 10
 )
 
-// unpacked returns the texts of the objects from which a dictionary can be made.
-func unpacked(objects []*Object) (texts [][]byte) {
+// unpackTexts returns the texts of the objects from which a dictionary can be made.
+func unpackTexts(objects []*CachedObject) (texts [][]byte) {
 	for _, o := range objects {
 		// Of a text that exceeds the limit, a dictionary would use the end only. Errors are ignored, as an object that
 		// was just packed can be unpacked.
-		if text, err := o.unpack(); err == nil && len(text) <= s2.MaxDictSize {
+		if text, err := o.unpackContent(); err == nil && len(text) <= s2.MaxDictSize {
 			texts = append(texts, text)
 		}
 	}
 	return texts
 }
 
-// better returns the dictionary with which the texts take the least memory. It returns nil unless that is much less
+// chooseDictionary returns the dictionary with which the texts take the least memory. It returns nil unless that is much less
 // than with the current dictionary.
-func better(texts [][]byte, before *s2.Dict) (best *s2.Dict) {
+func chooseDictionary(texts [][]byte, before *s2.Dict) (best *s2.Dict) {
 	if len(texts) == 0 {
 		return nil
 	}
 	// The candidates are evenly distributed over the sorted lengths; the last one is the longest.
 	slices.SortFunc(texts, func(a, b []byte) int { return cmp.Compare(len(a), len(b)) })
-	least := size(texts, before) * (worthwhile - 1) / worthwhile
+	least := packedSize(texts, before) * (worthwhile - 1) / worthwhile
 	for number := range candidates {
 		tried := s2.MakeDict(texts[(len(texts)-1)*(number+1)/candidates], nil)
 		if tried == nil {
 			// MakeDict returns nil for a text that is too short.
 			continue
 		}
-		if bytes := size(texts, tried); bytes < least {
+		if bytes := packedSize(texts, tried); bytes < least {
 			best, least = tried, bytes
 		}
 	}
 	return best
 }
 
-// size returns the number of bytes that the texts take with a dictionary, which may be nil.
-func size(texts [][]byte, with *s2.Dict) (bytes int) {
+// packedSize returns the number of bytes that the texts take with a dictionary, which may be nil.
+func packedSize(texts [][]byte, with *s2.Dict) (bytes int) {
 	encode := s2.Encode
 	if with != nil {
 		encode = with.Encode

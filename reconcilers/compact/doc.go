@@ -1,8 +1,8 @@
 // Not part of the public API.
 //
 // Package compact stores the objects of a cache in little memory: as compressed JSON, or as compressed protobuf
-// messages if all readers use the Go type of the kind. An [Object] also has the metadata that the engine needs at every
-// event. A [Packer] makes the objects of one kind; [Trim] opens an object that is not cached.
+// messages if all readers use the Go type of the kind. An [CachedObject] also has the metadata that the engine needs at every
+// event. A [Packer] makes the objects of one kind; [OpenTrimmed] opens an object that is not cached.
 //
 // The package drops managedFields and does not interpret other fields. Readers get JSON from both forms. Objects are
 // decoded only on request, and the decoded form is not kept. Objects of a kind are compressed against a shared

@@ -2,8 +2,8 @@ package compact
 
 import "google.golang.org/protobuf/encoding/protowire"
 
-// Field is one field of a protobuf message. Its slices are parts of the message.
-type Field struct {
+// MessageField is one field of a protobuf message. Its slices are parts of the message.
+type MessageField struct {
 	Number protowire.Number
 	// Value is the content of strings, bytes and nested messages. It is nil for other types.
 	Value []byte
@@ -11,9 +11,9 @@ type Field struct {
 	Whole []byte
 }
 
-// Fields calls show for every field of a protobuf message in their order. It returns false where the message is
+// EachField calls show for every field of a protobuf message in their order. It returns false where the message is
 // malformed, and stops there. It does not check the values of fields.
-func Fields(message []byte, show func(Field)) (whole bool) {
+func EachField(message []byte, show func(MessageField)) (whole bool) {
 	for len(message) > 0 {
 		number, wire, tag := protowire.ConsumeTag(message)
 		if tag < 0 {
@@ -23,7 +23,7 @@ func Fields(message []byte, show func(Field)) (whole bool) {
 		if size < 0 {
 			return false
 		}
-		f := Field{Number: number, Whole: message[:tag+size]}
+		f := MessageField{Number: number, Whole: message[:tag+size]}
 		if wire == protowire.BytesType {
 			f.Value, _ = protowire.ConsumeBytes(message[tag:])
 		}

@@ -9,45 +9,45 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Kind is a kind whose objects have a protobuf form, such as those that are built into Kubernetes.
-type Kind struct {
+// MessageKind is a kind whose objects have a protobuf form, such as those that are built into Kubernetes.
+type MessageKind struct {
 	typ reflect.Type // the struct of its objects
 	of  schema.GroupVersionKind
 }
 
-// readable is implemented by the Go types of such kinds.
-type readable interface {
+// protobufObject is implemented by the Go types of such kinds.
+type protobufObject interface {
 	runtime.Object
 	Unmarshal(message []byte) error
 }
 
 // KindOf returns the kind in the scheme. It returns nil if its objects do not have a protobuf form, or one with a
 // different layout from that of Kubernetes.
-func KindOf(scheme *runtime.Scheme, of schema.GroupVersionKind) *Kind {
+func KindOf(scheme *runtime.Scheme, of schema.GroupVersionKind) *MessageKind {
 	object, err := scheme.New(of)
 	if err != nil {
 		return nil
 	}
-	if _, is := object.(readable); !is {
+	if _, is := object.(protobufObject); !is {
 		return nil
 	}
 	// A type that embeds one of Kubernetes inherits its methods, which ignore the additional fields. So the metadata
 	// must be a direct field with the usual tag.
 	typ := reflect.TypeOf(object).Elem()
-	if typ.Kind() != reflect.Struct || !tagged(typ, reflect.TypeFor[metav1.ObjectMeta](), "bytes,1,") {
+	if typ.Kind() != reflect.Struct || !hasTaggedField(typ, reflect.TypeFor[metav1.ObjectMeta](), "bytes,1,") {
 		return nil
 	}
-	return &Kind{typ: typ, of: of}
+	return &MessageKind{typ: typ, of: of}
 }
 
-// tagged reports whether the type has this field directly, with a protobuf tag that begins in this way.
-func tagged(typ, field reflect.Type, tag string) bool {
+// hasTaggedField reports whether the type has this field directly, with a protobuf tag that begins in this way.
+func hasTaggedField(typ, field reflect.Type, tag string) bool {
 	found, is := typ.FieldByName(field.Name())
 	return is && len(found.Index) == 1 && found.Type == field && strings.HasPrefix(found.Tag.Get("protobuf"), tag)
 }
 
-// Is reports whether a Go type, or a pointer to it, is the type of the kind's objects. It is false for a nil kind.
-func (k *Kind) Is(typ reflect.Type) bool {
+// MatchesType reports whether a Go type, or a pointer to it, is the type of the kind's objects. It is false for a nil kind.
+func (k *MessageKind) MatchesType(typ reflect.Type) bool {
 	if k == nil || typ == nil {
 		return false
 	}
@@ -55,4 +55,4 @@ func (k *Kind) Is(typ reflect.Type) bool {
 }
 
 // GroupVersionKind returns the API version and name of the kind.
-func (k *Kind) GroupVersionKind() schema.GroupVersionKind { return k.of }
+func (k *MessageKind) GroupVersionKind() schema.GroupVersionKind { return k.of }

@@ -32,20 +32,20 @@ const (
 // errNoMessage is the error of a malformed message.
 var errNoMessage = errors.New("not a well-formed protobuf message")
 
-// Message returns an object for a protobuf message. The message is without the envelope that names its type.
-func (p *Packer) Message(message []byte) (*Object, error) {
-	o := Object{form: p.messages.Load()}
+// NewFromMessage returns an object for a protobuf message. The message is without the envelope that names its type.
+func (p *Packer) NewFromMessage(message []byte) (*CachedObject, error) {
+	o := CachedObject{form: p.messages.Load()}
 	s, _ := scratches.Get().(*scratch)
 	defer scratches.Put(s)
 	s.text = s.text[:0]
 	readable := true
-	whole := Fields(message, func(f Field) {
+	whole := EachField(message, func(f MessageField) {
 		// All other fields are copied without change.
 		if f.Number != fieldMetadata {
 			s.text = append(s.text, f.Whole...)
 			return
 		}
-		s.metadata, readable = o.readMessage(f.Value, s.metadata[:0])
+		s.metadata, readable = o.readMessageMetadata(f.Value, s.metadata[:0])
 		// The metadata is written again, because its length changes without the managed fields.
 		s.text = protowire.AppendTag(s.text, fieldMetadata, protowire.BytesType)
 		s.text = protowire.AppendBytes(s.text, s.metadata)
@@ -53,15 +53,15 @@ func (p *Packer) Message(message []byte) (*Object, error) {
 	if !whole || !readable {
 		return nil, fmt.Errorf("reading an object: %w", errNoMessage)
 	}
-	p.pack(&o, s)
+	p.packObject(&o, s)
 	return &o, nil
 }
 
-// readMessage stores the metadata that is kept outside of the compressed message, and appends the metadata without the
+// readMessageMetadata stores the metadata that is kept outside of the compressed message, and appends the metadata without the
 // managed fields.
-func (o *Object) readMessage(metadata, to []byte) (kept []byte, whole bool) {
+func (o *CachedObject) readMessageMetadata(metadata, to []byte) (kept []byte, whole bool) {
 	var name, namespace, uid, version []byte
-	whole = Fields(metadata, func(f Field) {
+	whole = EachField(metadata, func(f MessageField) {
 		switch f.Number {
 		case fieldName:
 			name = f.Value
@@ -80,14 +80,14 @@ func (o *Object) readMessage(metadata, to []byte) (kept []byte, whole bool) {
 		}
 		to = append(to, f.Whole...)
 	})
-	o.know(name, namespace, uid, version)
+	o.setKnown(name, namespace, uid, version)
 	return to, whole
 }
 
 // endsListingOf reports whether an annotation marks the event that ends the listing of a streaming list.
 func endsListingOf(annotation []byte) bool {
 	var key, value string
-	Fields(annotation, func(f Field) {
+	EachField(annotation, func(f MessageField) {
 		switch f.Number {
 		case fieldKey:
 			key = string(f.Value)
@@ -100,7 +100,7 @@ func endsListingOf(annotation []byte) bool {
 
 // message is an unpacked object for its readers. It decodes the object into the requested form.
 type message struct {
-	kind *Kind
+	kind *MessageKind
 	key  types.NamespacedName
 	data []byte
 
@@ -109,13 +109,13 @@ type message struct {
 	err      error
 }
 
-var _ jsontext.Source = (*message)(nil)
+var _ jsontext.ObjectSource = (*message)(nil)
 
-// Into decodes the message into the Go type of the kind. It returns false for any other type.
-func (m *message) Into(into any) bool {
-	object, is := into.(readable)
+// DecodeInto decodes the message into the Go type of the kind. It returns false for any other type.
+func (m *message) DecodeInto(into any) bool {
+	object, is := into.(protobufObject)
 	// Decoding into the type of another kind could succeed, with wrong values.
-	if !is || !m.kind.Is(reflect.TypeOf(into)) || object.Unmarshal(m.data) != nil {
+	if !is || !m.kind.MatchesType(reflect.TypeOf(into)) || object.Unmarshal(m.data) != nil {
 		return false
 	}
 	// The message does not have the API version and kind, which are in its envelope.
@@ -126,7 +126,7 @@ func (m *message) Into(into any) bool {
 // JSON converts the message by means of the Go type, as the API server does.
 func (m *message) JSON() ([]byte, error) {
 	object := reflect.New(m.kind.typ).Interface()
-	if !m.Into(object) {
+	if !m.DecodeInto(object) {
 		return nil, fmt.Errorf("decoding %s: %w", m.key, errNoMessage)
 	}
 	text, err := json.Marshal(object)
@@ -136,8 +136,8 @@ func (m *message) JSON() ([]byte, error) {
 	return text, nil
 }
 
-// Metadata returns the JSON of the metadata alone, which is made only once.
-func (m *message) Metadata() ([]byte, error) {
+// MetadataJSON returns the JSON of the metadata alone, which is made only once.
+func (m *message) MetadataJSON() ([]byte, error) {
 	m.once.Do(func() {
 		// This type has its metadata under the same number, and skips the other fields.
 		var object metav1.PartialObjectMetadata

@@ -76,7 +76,7 @@ func TestMessages(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			pod := podOf(tc.change)
 			message := messageOf(t, pod)
-			o, err := compact.NewPacker(compact.KindOf(clientgoscheme.Scheme, podKind)).Message(message)
+			o, err := compact.NewPacker(compact.KindOf(clientgoscheme.Scheme, podKind)).NewFromMessage(message)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -91,7 +91,7 @@ func TestMessages(t *testing.T) {
 			pod.SetGroupVersionKind(podKind)
 			opened, err := o.Open()
 			var got corev1.Pod
-			if err != nil || !opened.Into(&got) {
+			if err != nil || !opened.DecodeInto(&got) {
 				t.Fatal("not decodable", err)
 			}
 			if d := cmp.Diff(pod, &got); d != "" {
@@ -105,7 +105,7 @@ func TestMessages(t *testing.T) {
 func TestMessagesAsJSON(t *testing.T) {
 	pod := podOf(func(p *corev1.Pod) { p.Annotations = map[string]string{"a": "b"} })
 	message := messageOf(t, pod)
-	o, err := compact.NewPacker(compact.KindOf(clientgoscheme.Scheme, podKind)).Message(message)
+	o, err := compact.NewPacker(compact.KindOf(clientgoscheme.Scheme, podKind)).NewFromMessage(message)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,18 +124,18 @@ func TestMessagesAsJSON(t *testing.T) {
 		t.Errorf("%v: -want, +got:\n%s", err, d)
 	}
 	var metadata metav1.PartialObjectMetadata
-	if !opened.Into(&metadata) || metadata.Name != "n" || metadata.Kind != "Pod" {
+	if !opened.DecodeInto(&metadata) || metadata.Name != "n" || metadata.Kind != "Pod" {
 		t.Errorf("unexpected metadata: %v", metadata)
 	}
 	var node corev1.Node // which has messages of another form
-	if !opened.Into(&node) || node.Name != "n" || node.Spec.PodCIDR != "" {
+	if !opened.DecodeInto(&node) || node.Name != "n" || node.Spec.PodCIDR != "" {
 		t.Errorf("unexpected node: %v", node)
 	}
-	labels := opened.Mapping("metadata", "labels")
+	labels := opened.MappingAt("metadata", "labels")
 	if d := cmp.Diff(map[string]any{"tier": "web"}, labels); d != "" {
 		t.Errorf("labels: -want, +got:\n%s", d)
 	}
-	if node := opened.String("spec", "nodeName"); node != "node-1" {
+	if node := opened.StringAt("spec", "nodeName"); node != "node-1" {
 		t.Errorf("unexpected node name %q", node)
 	}
 }
@@ -163,11 +163,11 @@ func TestKinds(t *testing.T) {
 			t.Errorf("%s has messages: %v", name, kind != nil)
 		}
 		for _, typ := range []reflect.Type{reflect.TypeFor[corev1.Pod](), reflect.TypeFor[*corev1.Pod]()} {
-			if kind.Is(typ) != want {
+			if kind.MatchesType(typ) != want {
 				t.Errorf("%s is a %s: %v", name, typ, !want)
 			}
 		}
-		if kind.Is(nil) || kind.Is(reflect.TypeFor[corev1.Node]()) || kind.Is(reflect.TypeFor[*corev1.Node]()) {
+		if kind.MatchesType(nil) || kind.MatchesType(reflect.TypeFor[corev1.Node]()) || kind.MatchesType(reflect.TypeFor[*corev1.Node]()) {
 			t.Errorf("%s is taken for another type", name)
 		}
 	}
@@ -195,7 +195,7 @@ func TestAllKindsOfKubernetes(t *testing.T) {
 		object.SetUID("u")
 		object.SetResourceVersion("7")
 		object.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "m"}})
-		o, err := compact.NewPacker(kind).Message(messageOf(t, object))
+		o, err := compact.NewPacker(kind).NewFromMessage(messageOf(t, object))
 		if err != nil {
 			t.Errorf("%s: %v", gvk, err)
 			continue
@@ -204,7 +204,7 @@ func TestAllKindsOfKubernetes(t *testing.T) {
 		object.GetObjectKind().SetGroupVersionKind(gvk)
 		opened, err := o.Open()
 		got := reflect.New(reflect.TypeOf(object).Elem()).Interface()
-		if err != nil || !opened.Into(got) {
+		if err != nil || !opened.DecodeInto(got) {
 			t.Errorf("%s cannot be decoded: %v", gvk, err)
 			continue
 		}
@@ -225,7 +225,7 @@ func TestAllKindsOfKubernetes(t *testing.T) {
 func TestMalformedMessages(t *testing.T) {
 	kind := compact.KindOf(clientgoscheme.Scheme, podKind)
 	for _, message := range []string{"\x0a", "\x0a\x05x", "\x0a\x02\x0a\x05", "\x07"} {
-		if _, err := compact.NewPacker(kind).Message([]byte(message)); err == nil {
+		if _, err := compact.NewPacker(kind).NewFromMessage([]byte(message)); err == nil {
 			t.Errorf("%q was accepted as an object", message)
 		}
 	}
@@ -236,7 +236,7 @@ func TestMalformedMessages(t *testing.T) {
 func TestUndecodableMessages(t *testing.T) {
 	pod := podOf(func(p *corev1.Pod) { p.ManagedFields = nil })
 	message := strings.Replace(string(messageOf(t, pod)), "\x52\x06node-1", "\x52\x07node-1", 1)
-	o, err := compact.NewPacker(compact.KindOf(clientgoscheme.Scheme, podKind)).Message([]byte(message))
+	o, err := compact.NewPacker(compact.KindOf(clientgoscheme.Scheme, podKind)).NewFromMessage([]byte(message))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -249,7 +249,7 @@ func TestUndecodableMessages(t *testing.T) {
 			t.Errorf("got %v, %v", body, err)
 		}
 	}
-	if opened.Into(&corev1.Pod{}) || opened.Text() != nil {
+	if opened.DecodeInto(&corev1.Pod{}) || opened.Text() != nil {
 		t.Error("a malformed message was decoded")
 	}
 	if text, err := o.Text(); err == nil {
@@ -259,7 +259,7 @@ func TestUndecodableMessages(t *testing.T) {
 
 // TestMentions shows that the presence of words can be checked without decoding an object, in both forms.
 func TestMentions(t *testing.T) {
-	message, err := compact.NewPacker(compact.KindOf(clientgoscheme.Scheme, podKind)).Message(
+	message, err := compact.NewPacker(compact.KindOf(clientgoscheme.Scheme, podKind)).NewFromMessage(
 		messageOf(t, podOf(func(p *corev1.Pod) { p.Finalizers = []string{"example.org/x"} })),
 	)
 	if err != nil {
@@ -269,8 +269,8 @@ func TestMentions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, o := range []*compact.Object{message, text} {
-		if !o.Mentions("nothing", "example.org/x") || o.Mentions("nothing", "example.org/y") || o.Mentions() {
+	for _, o := range []*compact.CachedObject{message, text} {
+		if !o.MayMention("nothing", "example.org/x") || o.MayMention("nothing", "example.org/y") || o.MayMention() {
 			t.Error("only the word in the object must be found")
 		}
 	}
@@ -287,13 +287,13 @@ func FuzzMessages(f *testing.F) {
 	f.Add([]byte("\x0a\x00"))
 	kind := compact.KindOf(clientgoscheme.Scheme, podKind)
 	f.Fuzz(func(t *testing.T, message []byte) {
-		o, err := compact.NewPacker(kind).Message(message)
+		o, err := compact.NewPacker(kind).NewFromMessage(message)
 		var want corev1.Pod
 		if want.Unmarshal(message) != nil {
 			return // only a panic would be wrong
 		}
 		if err != nil { // some decoders accept more than they would write
-			if o, err = compact.NewPacker(kind).Message(messageOf(t, &want)); err != nil {
+			if o, err = compact.NewPacker(kind).NewFromMessage(messageOf(t, &want)); err != nil {
 				t.Fatalf("%q: %v", message, err)
 			}
 		}
@@ -301,7 +301,7 @@ func FuzzMessages(f *testing.F) {
 		want.SetGroupVersionKind(podKind)
 		var got corev1.Pod
 		opened, err := o.Open()
-		if err != nil || !opened.Into(&got) {
+		if err != nil || !opened.DecodeInto(&got) {
 			t.Fatalf("%q: %v", message, err)
 		}
 		if d := cmp.Diff(want, got); d != "" {
@@ -316,10 +316,10 @@ func TestMessageWithoutMetadata(t *testing.T) {
 	packer := compact.NewPacker(compact.KindOf(clientgoscheme.Scheme, podKind))
 	named := messageOf(t, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "u"}})
 	for range 3 { // the buffer may change
-		if _, err := packer.Message(named); err != nil {
+		if _, err := packer.NewFromMessage(named); err != nil {
 			t.Fatal(err)
 		}
-		o, err := packer.Message(nil)
+		o, err := packer.NewFromMessage(nil)
 		if err != nil {
 			t.Fatal(err)
 		}

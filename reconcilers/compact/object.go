@@ -16,30 +16,30 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
-// Object is one state of one object. It is immutable, so its methods may be called concurrently.
-type Object struct {
+// CachedObject is one state of one object. It is immutable, so its methods may be called concurrently.
+type CachedObject struct {
 	// known has the metadata that the engine needs at every event, concatenated in one string. A part of it, such as
 	// the uid, keeps the whole string in memory, so the rest of the object is stored separately.
 	known                         string
 	name, namespace, uid, version uint32 // where each part ends in known; the next one begins there
 	packed                        string // the compressed text or message
 	deleting, endsListing         bool
-	form                          *form
+	form                          *packedForm
 }
 
-// form is the way in which objects are packed. Nil is JSON without a dictionary.
-type form struct {
-	kind       *Kind // of messages; nil for JSON
+// packedForm is the way in which objects are packed. Nil is JSON without a dictionary.
+type packedForm struct {
+	kind       *MessageKind // of messages; nil for JSON
 	dictionary *s2.Dict
 }
 
 var (
-	_ runtime.Object            = (*Object)(nil)
-	_ metav1.ObjectMetaAccessor = (*Object)(nil)
+	_ runtime.Object            = (*CachedObject)(nil)
+	_ metav1.ObjectMetaAccessor = (*CachedObject)(nil)
 )
 
-// Of returns an object for its decoded form.
-func Of(body map[string]any) (*Object, error) {
+// NewFromBody returns an object for its decoded form.
+func NewFromBody(body map[string]any) (*CachedObject, error) {
 	text, err := json.Marshal(body)
 	if err != nil {
 		return nil, fmt.Errorf("encoding an object: %w", err)
@@ -47,8 +47,8 @@ func Of(body map[string]any) (*Object, error) {
 	return New(text, metav1.TypeMeta{})
 }
 
-// Pack returns an object for an opened one. It uses the text if there is one.
-func Pack(opened *jsontext.Object) (*Object, error) {
+// NewFromOpened returns an object for an opened one. It uses the text if there is one.
+func NewFromOpened(opened *jsontext.LazyObject) (*CachedObject, error) {
 	if text := opened.Text(); text != nil {
 		return New(text, metav1.TypeMeta{})
 	}
@@ -56,106 +56,106 @@ func Pack(opened *jsontext.Object) (*Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Of(body)
+	return NewFromBody(body)
 }
 
 // GetName returns metadata.name.
-func (o *Object) GetName() string { return o.known[:o.name] }
+func (o *CachedObject) GetName() string { return o.known[:o.name] }
 
 // GetNamespace returns metadata.namespace.
-func (o *Object) GetNamespace() string { return o.known[o.name:o.namespace] }
+func (o *CachedObject) GetNamespace() string { return o.known[o.name:o.namespace] }
 
 // GetUID returns metadata.uid.
-func (o *Object) GetUID() types.UID { return types.UID(o.known[o.namespace:o.uid]) }
+func (o *CachedObject) GetUID() types.UID { return types.UID(o.known[o.namespace:o.uid]) }
 
 // GetResourceVersion returns metadata.resourceVersion.
-func (o *Object) GetResourceVersion() string { return o.known[o.uid:o.version] }
+func (o *CachedObject) GetResourceVersion() string { return o.known[o.uid:o.version] }
 
-// Key returns the namespace and name.
-func (o *Object) Key() types.NamespacedName {
+// ObjectKey returns the namespace and name.
+func (o *CachedObject) ObjectKey() types.NamespacedName {
 	return types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}
 }
 
-// Deleting reports whether the object has a metadata.deletionTimestamp.
-func (o *Object) Deleting() bool { return o.deleting }
+// IsDeleting reports whether the object has a metadata.deletionTimestamp.
+func (o *CachedObject) IsDeleting() bool { return o.deleting }
 
 // Text returns the JSON of the object without metadata.managedFields. The caller may modify the result.
-func (o *Object) Text() ([]byte, error) {
-	unpacked, err := o.unpack()
-	if err != nil || o.kind() == nil {
+func (o *CachedObject) Text() ([]byte, error) {
+	unpacked, err := o.unpackContent()
+	if err != nil || o.messageKind() == nil {
 		return unpacked, err
 	}
-	return o.message(unpacked).JSON()
+	return o.openMessage(unpacked).JSON()
 }
 
-// unpack returns the uncompressed text or message. The result is a copy.
-func (o *Object) unpack() ([]byte, error) {
-	unpacked, err := o.decompress()
+// unpackContent returns the uncompressed text or message. The result is a copy.
+func (o *CachedObject) unpackContent() ([]byte, error) {
+	unpacked, err := o.decompressContent()
 	if err != nil {
-		return nil, fmt.Errorf("unpacking %s: %w", o.Key(), err)
+		return nil, fmt.Errorf("unpacking %s: %w", o.ObjectKey(), err)
 	}
 	return unpacked, nil
 }
 
-// kind returns the kind of a packed message, and nil for JSON.
-func (o *Object) kind() *Kind {
+// messageKind returns the kind of a packed message, and nil for JSON.
+func (o *CachedObject) messageKind() *MessageKind {
 	if o.form == nil {
 		return nil
 	}
 	return o.form.kind
 }
 
-// dictionary returns the dictionary of the packed form, and nil if it does not need one.
-func (o *Object) dictionary() *s2.Dict {
+// packedDictionary returns the dictionary of the packed form, and nil if it does not need one.
+func (o *CachedObject) packedDictionary() *s2.Dict {
 	if o.form == nil {
 		return nil
 	}
 	return o.form.dictionary
 }
 
-// message returns a reader of the unpacked message.
-func (o *Object) message(data []byte) *message {
-	return &message{kind: o.kind(), key: o.Key(), data: data}
+// openMessage returns a reader of the unpacked message.
+func (o *CachedObject) openMessage(data []byte) *message {
+	return &message{kind: o.messageKind(), key: o.ObjectKey(), data: data}
 }
 
 // Open unpacks the object for several readers, who can read its text or its decoded form. Its values are shared, so
 // readers must not modify them.
-func (o *Object) Open() (*jsontext.Object, error) {
-	unpacked, err := o.unpack()
+func (o *CachedObject) Open() (*jsontext.LazyObject, error) {
+	unpacked, err := o.unpackContent()
 	switch {
 	case err != nil:
 		return nil, err
-	case o.kind() != nil:
-		return jsontext.From(o.message(unpacked)), nil
+	case o.messageKind() != nil:
+		return jsontext.NewFromSource(o.openMessage(unpacked)), nil
 	}
 	return jsontext.New(unpacked), nil
 }
 
-// Mentions reports whether any of the words can occur in the object, as a string or as part of one. It does not decode
+// MayMention reports whether any of the words can occur in the object, as a string or as part of one. It does not decode
 // the object. If the object cannot be unpacked, it returns true, so that the caller decodes the object and gets the
 // error.
-func (o *Object) Mentions(words ...string) bool {
-	unpacked, err := o.unpack()
+func (o *CachedObject) MayMention(words ...string) bool {
+	unpacked, err := o.unpackContent()
 	return err != nil || slices.ContainsFunc(words, func(word string) bool {
 		return bytes.Contains(unpacked, []byte(word))
 	})
 }
 
 // Body returns the decoded object, with integers as int64. The caller may modify the result.
-func (o *Object) Body() (map[string]any, error) {
+func (o *CachedObject) Body() (map[string]any, error) {
 	opened, err := o.Open()
 	if err != nil {
 		return nil, err
 	}
 	body, err := opened.Value()
 	if err != nil {
-		return nil, fmt.Errorf("decoding %s: %w", o.Key(), err)
+		return nil, fmt.Errorf("decoding %s: %w", o.ObjectKey(), err)
 	}
 	return body, nil
 }
 
 // Unstructured returns Body as an unstructured object of apimachinery.
-func (o *Object) Unstructured() (*unstructured.Unstructured, error) {
+func (o *CachedObject) Unstructured() (*unstructured.Unstructured, error) {
 	body, err := o.Body()
 	if err != nil {
 		return nil, err
@@ -164,27 +164,27 @@ func (o *Object) Unstructured() (*unstructured.Unstructured, error) {
 }
 
 // GetObjectKind returns an empty kind, because a cache has objects of one kind only.
-func (o *Object) GetObjectKind() schema.ObjectKind { return schema.EmptyObjectKind }
+func (o *CachedObject) GetObjectKind() schema.ObjectKind { return schema.EmptyObjectKind }
 
 // DeepCopyObject returns the object itself, because it is immutable.
-func (o *Object) DeepCopyObject() runtime.Object { return o }
+func (o *CachedObject) DeepCopyObject() runtime.Object { return o }
 
 // GetObjectMeta returns the metadata by which client-go identifies an object and detects the end of a listing. Other
 // metadata is omitted. client-go calls it several times for every event, so it does not allocate.
-func (o *Object) GetObjectMeta() metav1.Object { return (*metadata)(o) }
+func (o *CachedObject) GetObjectMeta() metav1.Object { return (*metadata)(o) }
 
 // metadata is the metadata that an object has without unpacking. It is immutable: setters have no effect.
-type metadata Object
+type metadata CachedObject
 
 var _ metav1.Object = (*metadata)(nil)
 
-// of returns the object of the metadata.
-func (m *metadata) of() *Object { return (*Object)(m) }
+// asObject returns the object of the metadata.
+func (m *metadata) asObject() *CachedObject { return (*CachedObject)(m) }
 
-func (m *metadata) GetName() string            { return m.of().GetName() }
-func (m *metadata) GetNamespace() string       { return m.of().GetNamespace() }
-func (m *metadata) GetUID() types.UID          { return m.of().GetUID() }
-func (m *metadata) GetResourceVersion() string { return m.of().GetResourceVersion() }
+func (m *metadata) GetName() string            { return m.asObject().GetName() }
+func (m *metadata) GetNamespace() string       { return m.asObject().GetNamespace() }
+func (m *metadata) GetUID() types.UID          { return m.asObject().GetUID() }
+func (m *metadata) GetResourceVersion() string { return m.asObject().GetResourceVersion() }
 
 // GetAnnotations returns the annotation that ends a listing, if the object has it, and no others.
 func (m *metadata) GetAnnotations() map[string]string {

@@ -22,8 +22,8 @@ type known struct {
 	Deleting                 bool
 }
 
-func of(o *compact.Object) known {
-	return known{o.GetName(), o.GetNamespace(), o.GetResourceVersion(), o.GetUID(), o.Deleting()}
+func of(o *compact.CachedObject) known {
+	return known{o.GetName(), o.GetNamespace(), o.GetResourceVersion(), o.GetUID(), o.IsDeleting()}
 }
 
 // TestObjects shows which fields of a JSON object are known without decoding it, and that its text is kept except for
@@ -101,7 +101,7 @@ func TestObjects(t *testing.T) {
 			if string(kept) != tc.want || err != nil {
 				t.Errorf("%s: %v, kept\n%s, want\n%s", tc.reason, err, kept, tc.want)
 			}
-			trimmed, err := compact.Trim([]byte(tc.text), nil)
+			trimmed, err := compact.OpenTrimmed([]byte(tc.text), nil)
 			if tc.typ.Kind == "" && (err != nil || string(trimmed.Text()) != tc.want) {
 				t.Errorf("%s: %v, trimmed\n%s, want\n%s", tc.reason, err, trimmed.Text(), tc.want)
 			}
@@ -139,11 +139,11 @@ func TestMalformedObjects(t *testing.T) {
 		if _, err := compact.New([]byte(text), metav1.TypeMeta{}); err == nil {
 			t.Errorf("%s was accepted as an object", text)
 		}
-		if _, err := compact.Trim([]byte(text), nil); err == nil {
+		if _, err := compact.OpenTrimmed([]byte(text), nil); err == nil {
 			t.Errorf("%s was accepted as an object", text)
 		}
 	}
-	if _, err := compact.Of(map[string]any{"a": func() {}}); err == nil {
+	if _, err := compact.NewFromBody(map[string]any{"a": func() {}}); err == nil {
 		t.Error("a function was encoded")
 	}
 }
@@ -168,7 +168,7 @@ func TestUndecodableObjects(t *testing.T) {
 // TestBodiesAreOnesOwn shows that each reader gets its own copy of an object, which may be modified.
 func TestBodiesAreOnesOwn(t *testing.T) {
 	want := map[string]any{"metadata": map[string]any{"name": "n"}, "spec": map[string]any{"a": int64(1)}}
-	o, err := compact.Of(want)
+	o, err := compact.NewFromBody(want)
 	if err != nil {
 		t.Fatal(err)
 	}

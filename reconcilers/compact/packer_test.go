@@ -41,7 +41,7 @@ func TestPackers(t *testing.T) {
 					all[i] = first
 				}
 			}
-			var objects []*compact.Object
+			var objects []*compact.CachedObject
 			for _, text := range all {
 				o, err := packer.New([]byte(text), metav1.TypeMeta{})
 				if err != nil {
@@ -69,7 +69,7 @@ func TestPackersOfBothForms(t *testing.T) {
 	packer := compact.NewPacker(compact.KindOf(clientgoscheme.Scheme, podKind))
 	for i, text := range texts() {
 		pod := podOf(func(p *corev1.Pod) { p.Name = fmt.Sprint("p", i) })
-		message, err := packer.Message(messageOf(t, pod))
+		message, err := packer.NewFromMessage(messageOf(t, pod))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -78,7 +78,7 @@ func TestPackersOfBothForms(t *testing.T) {
 			t.Fatal(err)
 		}
 		var found corev1.Pod
-		if opened, err := message.Open(); err != nil || !opened.Into(&found) || found.Spec.NodeName != "node-1" {
+		if opened, err := message.Open(); err != nil || !opened.DecodeInto(&found) || found.Spec.NodeName != "node-1" {
 			t.Errorf("%v: got %v", err, found)
 		}
 		if kept, err := written.Text(); string(kept) != text || err != nil {

@@ -21,62 +21,62 @@ var errMalformed = errors.New("not a well-formed JSON object")
 // Packer makes the objects of one kind for an informer. They share a dictionary, which is in memory as long as an
 // object uses it. All methods may be called concurrently. A nil Packer makes objects without a dictionary.
 type Packer struct {
-	kind            *Kind
-	packed          atomic.Int64         // the number of objects so far
-	texts, messages atomic.Pointer[form] // the current forms of new objects
-	choice          choice
+	kind            *MessageKind
+	packed          atomic.Int64               // the number of objects so far
+	texts, messages atomic.Pointer[packedForm] // the current forms of new objects
+	choice          dictionaryChoice
 }
 
 // NewPacker returns a packer of objects as JSON and, if the kind is not nil, as messages.
-func NewPacker(kind *Kind) *Packer {
+func NewPacker(kind *MessageKind) *Packer {
 	p := &Packer{kind: kind}
-	p.messages.Store(&form{kind: kind})
+	p.messages.Store(&packedForm{kind: kind})
 	return p
 }
 
 // Kind returns the kind of the messages, which can be nil.
-func (p *Packer) Kind() *Kind { return p.kind }
+func (p *Packer) Kind() *MessageKind { return p.kind }
 
 // New returns an object for its JSON: see the function [New].
-func (p *Packer) New(text []byte, typ metav1.TypeMeta) (*Object, error) {
+func (p *Packer) New(text []byte, typ metav1.TypeMeta) (*CachedObject, error) {
 	if p == nil {
 		return New(text, typ)
 	}
 	s, _ := scratches.Get().(*scratch)
 	defer scratches.Put(s)
-	o, err := s.take(text, typ)
+	o, err := s.takeText(text, typ)
 	if err == nil {
 		o.form = p.texts.Load()
-		p.pack(o, s)
+		p.packObject(o, s)
 	}
 	return o, err
 }
 
-// pack compresses the content of the scratch into the object, and lets the choice evaluate it.
-func (p *Packer) pack(o *Object, s *scratch) {
-	s.pack(o)
+// packObject compresses the content of the scratch into the object, and lets the choice evaluate it.
+func (p *Packer) packObject(o *CachedObject, s *scratch) {
+	s.compressInto(o)
 	// Between two choices, objects are packed without a lock.
 	if p.packed.Add(1) <= p.choice.begins.Load() {
 		return
 	}
-	if dictionary := p.choice.learn(o); dictionary != nil {
+	if dictionary := p.choice.learnFrom(o); dictionary != nil {
 		// Packed objects keep their former dictionary, so nothing has to be packed again.
-		p.texts.Store(&form{dictionary: dictionary})
-		p.messages.Store(&form{kind: p.kind, dictionary: dictionary})
+		p.texts.Store(&packedForm{dictionary: dictionary})
+		p.messages.Store(&packedForm{kind: p.kind, dictionary: dictionary})
 	}
 }
 
-// choice chooses a dictionary for the objects of one kind. Its methods may be called concurrently.
-type choice struct {
+// dictionaryChoice chooses a dictionary for the objects of one kind. Its methods may be called concurrently.
+type dictionaryChoice struct {
 	begins atomic.Int64 // the number of objects after which the next ones are collected
 
 	mu   sync.Mutex
-	from []*Object // collected in the packed form, because the next choice may never be made
+	from []*CachedObject // collected in the packed form, because the next choice may never be made
 }
 
-// learn collects an object that has been packed. It returns the dictionary to use from now on, and nil if the current
+// learnFrom collects an object that has been packed. It returns the dictionary to use from now on, and nil if the current
 // one stays.
-func (c *choice) learn(o *Object) *s2.Dict {
+func (c *dictionaryChoice) learnFrom(o *CachedObject) *s2.Dict {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.from = append(c.from, o); len(c.from) < ordinary {
@@ -87,39 +87,39 @@ func (c *choice) learn(o *Object) *s2.Dict {
 	// Each interval is longer than the one before by the factor.
 	c.begins.Store((c.begins.Load()+ordinary)*rarer - ordinary)
 	// Other calls wait for the lock while the candidates are tried.
-	return better(unpacked(from), o.dictionary())
+	return chooseDictionary(unpackTexts(from), o.packedDictionary())
 }
 
 // New returns an object for its JSON. The text can be reused afterwards. Elements of some lists do not have an API
 // version and kind; they get those of typ. Only the metadata is read. If another part is malformed, decoding the object
 // returns an error.
-func New(text []byte, typ metav1.TypeMeta) (*Object, error) {
+func New(text []byte, typ metav1.TypeMeta) (*CachedObject, error) {
 	s, _ := scratches.Get().(*scratch)
 	defer scratches.Put(s)
-	o, err := s.take(text, typ)
+	o, err := s.takeText(text, typ)
 	if err == nil {
-		s.pack(o)
+		s.compressInto(o)
 	}
 	return o, err
 }
 
-// Trim returns an opened object without its managed fields, for a caller that does not cache it. The text can be reused
-// afterwards. The former state may be nil: see [jsontext.After].
-func Trim(text []byte, former *jsontext.Object) (*jsontext.Object, error) {
+// OpenTrimmed returns an opened object without its managed fields, for a caller that does not cache it. The text can be reused
+// afterwards. The former state may be nil: see [jsontext.NewAfter].
+func OpenTrimmed(text []byte, former *jsontext.LazyObject) (*jsontext.LazyObject, error) {
 	s, _ := scratches.Get().(*scratch)
 	defer scratches.Put(s)
-	if _, err := s.take(text, metav1.TypeMeta{}); err != nil {
+	if _, err := s.takeText(text, metav1.TypeMeta{}); err != nil {
 		return nil, err
 	}
-	return jsontext.After(slices.Clone(s.text), former), nil
+	return jsontext.NewAfter(slices.Clone(s.text), former), nil
 }
 
-// take copies the text of an object without its managed fields into the scratch. It returns an object that has only the
+// takeText copies the text of an object without its managed fields into the scratch. It returns an object that has only the
 // metadata outside of the compressed text.
-func (s *scratch) take(text []byte, typ metav1.TypeMeta) (*Object, error) {
-	var metadata jsontext.Member
+func (s *scratch) takeText(text []byte, typ metav1.TypeMeta) (*CachedObject, error) {
+	var metadata jsontext.RawMember
 	typed, isEmpty := typ.Kind == "", true
-	whole := jsontext.Members(text, func(m jsontext.Member) {
+	whole := jsontext.EachMember(text, func(m jsontext.RawMember) {
 		isEmpty = false
 		switch string(m.Key) {
 		case "metadata":
@@ -128,8 +128,8 @@ func (s *scratch) take(text []byte, typ metav1.TypeMeta) (*Object, error) {
 			typed = true
 		}
 	})
-	var o Object
-	managed, readable := o.read(metadata.Value)
+	var o CachedObject
+	managed, readable := o.readMetadata(metadata.Value)
 	if !whole || !readable && metadata.Value != nil {
 		return nil, fmt.Errorf("reading an object: %w", errMalformed)
 	}
@@ -151,20 +151,20 @@ func (s *scratch) take(text []byte, typ metav1.TypeMeta) (*Object, error) {
 	return &o, nil
 }
 
-// read stores the metadata that is kept outside of the text. It returns the member with the managed fields, whose value
+// readMetadata stores the metadata that is kept outside of the text. It returns the member with the managed fields, whose value
 // is nil if there are none.
-func (o *Object) read(metadata []byte) (managed jsontext.Member, whole bool) {
+func (o *CachedObject) readMetadata(metadata []byte) (managed jsontext.RawMember, whole bool) {
 	var name, namespace, uid, version []byte
-	whole = jsontext.Members(metadata, func(m jsontext.Member) {
+	whole = jsontext.EachMember(metadata, func(m jsontext.RawMember) {
 		switch string(m.Key) {
 		case "name":
-			name = unquoted(m.Value)
+			name = unquoteString(m.Value)
 		case "namespace":
-			namespace = unquoted(m.Value)
+			namespace = unquoteString(m.Value)
 		case "uid":
-			uid = unquoted(m.Value)
+			uid = unquoteString(m.Value)
 		case "resourceVersion":
-			version = unquoted(m.Value)
+			version = unquoteString(m.Value)
 		case "deletionTimestamp":
 			// A null counts as absent.
 			o.deleting = m.Value[0] == '"'
@@ -174,12 +174,12 @@ func (o *Object) read(metadata []byte) (managed jsontext.Member, whole bool) {
 			managed = m
 		}
 	})
-	o.know(name, namespace, uid, version)
+	o.setKnown(name, namespace, uid, version)
 	return managed, whole
 }
 
-// know stores the metadata that the engine needs at every event.
-func (o *Object) know(name, namespace, uid, version []byte) {
+// setKnown stores the metadata that the engine needs at every event.
+func (o *CachedObject) setKnown(name, namespace, uid, version []byte) {
 	o.known = string(name) + string(namespace) + string(uid) + string(version)
 	o.name = sizeOf(name)
 	o.namespace = o.name + sizeOf(namespace)
@@ -193,11 +193,11 @@ func sizeOf(part []byte) uint32 { return uint32(len(part)) } //nolint:gosec // n
 // endsListing reports whether the annotations mark the event that ends the listing of a streaming list.
 func endsListing(annotations []byte) bool {
 	const key = metav1.InitialEventsAnnotationKey
-	return bytes.Contains(annotations, []byte(key)) && jsontext.New(annotations).String(key) == "true"
+	return bytes.Contains(annotations, []byte(key)) && jsontext.New(annotations).StringAt(key) == "true"
 }
 
-// unquoted returns the decoded form of a string, and nil for other values.
-func unquoted(value []byte) []byte {
+// unquoteString returns the decoded form of a string, and nil for other values.
+func unquoteString(value []byte) []byte {
 	switch {
 	case value[0] != '"':
 		return nil
@@ -211,7 +211,7 @@ func unquoted(value []byte) []byte {
 }
 
 // appendWithout appends the text of an object without one of its members and without one comma next to it.
-func appendWithout(to, text []byte, member jsontext.Member) []byte {
+func appendWithout(to, text []byte, member jsontext.RawMember) []byte {
 	if member.Value == nil {
 		return append(to, text...)
 	}
@@ -230,10 +230,10 @@ type scratch struct{ text, metadata, packed []byte }
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
-// pack compresses the text of the scratch into the object, in exactly as much memory as needed.
-func (s *scratch) pack(o *Object) {
+// compressInto compresses the text of the scratch into the object, in exactly as much memory as needed.
+func (s *scratch) compressInto(o *CachedObject) {
 	encode := s2.Encode
-	if by := o.dictionary(); by != nil {
+	if by := o.packedDictionary(); by != nil {
 		encode = by.Encode
 	}
 	// The compressed text is copied from the buffer, so the object does not keep unused capacity.
@@ -241,13 +241,13 @@ func (s *scratch) pack(o *Object) {
 	o.packed = string(encode(s.packed[:cap(s.packed)], s.text))
 }
 
-// decompress returns the uncompressed text or message.
-func (o *Object) decompress() ([]byte, error) {
+// decompressContent returns the uncompressed text or message.
+func (o *CachedObject) decompressContent() ([]byte, error) {
 	s, _ := scratches.Get().(*scratch)
 	defer scratches.Put(s)
 	// The decoder needs bytes; a pooled buffer avoids an allocation for the conversion.
 	s.packed = append(s.packed[:0], o.packed...)
-	if by := o.dictionary(); by != nil {
+	if by := o.packedDictionary(); by != nil {
 		return by.Decode(nil, s.packed)
 	}
 	return s2.Decode(nil, s.packed)

@@ -45,9 +45,9 @@ type Condition struct {
 	Generation int64
 }
 
-// Check returns an error, with the name of the field, for a value that the API server would refuse. Long messages
+// CheckFields returns an error, with the name of the field, for a value that the API server would refuse. Long messages
 // are not an error, because they are shortened.
-func (c Condition) Check() error {
+func (c Condition) CheckFields() error {
 	if err := checkType(c.Type); err != nil {
 		return err
 	}
@@ -56,7 +56,7 @@ func (c Condition) Check() error {
 	}
 	if len(c.Reason) > reasonLimit || !reasonShape.MatchString(c.Reason) {
 		return fmt.Errorf("reason %q: it must be one word in camel case of at most %d letters, digits and "+
-			`underscores, such as "QuotaExceeded": texts go into the message`, shortened(c.Reason, 64), reasonLimit)
+			`underscores, such as "QuotaExceeded": texts go into the message`, shortenText(c.Reason, 64), reasonLimit)
 	}
 	return nil
 }
@@ -68,16 +68,16 @@ func checkType(text string) error {
 		return nil
 	}
 	return fmt.Errorf(`type %q: it must be a word in camel case such as "DatabaseReady", maybe behind a domain and a `+
-		"slash", shortened(text, 64))
+		"slash", shortenText(text, 64))
 }
 
-// Set puts the condition into the status of the object, in place of the one of its type. Other conditions stay
+// SetCondition puts the condition into the status of the object, in place of the one of its type. Other conditions stay
 // as they are, including unknown fields. The transition time changes only with the status. Set modifies the object in
 // place.
 //
 // It returns an error if the status is not a mapping, or its conditions are not a list.
-func Set(body map[string]any, c Condition, now time.Time) error {
-	status, list, err := read(body)
+func SetCondition(body map[string]any, c Condition, now time.Time) error {
+	status, list, err := readStatus(body)
 	if err != nil {
 		return err
 	}
@@ -86,20 +86,20 @@ func Set(body map[string]any, c Condition, now time.Time) error {
 	if status == nil {
 		status = map[string]any{}
 	}
-	status["conditions"] = put(list, c, now)
+	status["conditions"] = putCondition(list, c, now)
 	body["status"] = status
 	return nil
 }
 
-// Readable returns an error if the object cannot have conditions, because its status is not a mapping or its
+// CheckStatus returns an error if the object cannot have conditions, because its status is not a mapping or its
 // conditions are not a list.
-func Readable(body map[string]any) error {
-	_, _, err := read(body)
+func CheckStatus(body map[string]any) error {
+	_, _, err := readStatus(body)
 	return err
 }
 
-// read returns the status and its conditions; nil for missing ones.
-func read(body map[string]any) (status map[string]any, list []any, err error) {
+// readStatus returns the status and its conditions; nil for missing ones.
+func readStatus(body map[string]any) (status map[string]any, list []any, err error) {
 	held := body["status"]
 	status, isMapping := held.(map[string]any)
 	if held != nil && !isMapping {
@@ -113,8 +113,8 @@ func read(body map[string]any) (status map[string]any, list []any, err error) {
 	return status, list, nil
 }
 
-// find returns the first condition of the type; nil if there is none.
-func find(list []any, conditionType string) map[string]any {
+// findCondition returns the first condition of the type; nil if there is none.
+func findCondition(list []any, conditionType string) map[string]any {
 	for _, item := range list {
 		if held, ok := item.(map[string]any); ok && held["type"] == conditionType {
 			return held
@@ -123,49 +123,49 @@ func find(list []any, conditionType string) map[string]any {
 	return nil
 }
 
-// put returns the list with the condition. All other conditions of its type are removed.
-func put(list []any, c Condition, now time.Time) []any {
+// putCondition returns the list with the condition. All other conditions of its type are removed.
+func putCondition(list []any, c Condition, now time.Time) []any {
 	// Keep unknown fields of the present condition, and its transition time as long as the status stays.
 	fresh := map[string]any{}
-	if held := find(list, c.Type); held != nil {
+	if held := findCondition(list, c.Type); held != nil {
 		fresh = maps.Clone(held)
 	}
 	if fresh["status"] != c.Status || fresh["lastTransitionTime"] == nil {
 		fresh["lastTransitionTime"] = now.UTC().Format(time.RFC3339)
 	}
 	fresh["type"], fresh["status"], fresh["reason"] = c.Type, c.Status, c.Reason
-	fresh["message"] = shortened(c.Message, messageLimit)
+	fresh["message"] = shortenText(c.Message, messageLimit)
 	// Without a known generation, a former one would be wrong.
 	if delete(fresh, "observedGeneration"); c.Generation > 0 {
 		fresh["observedGeneration"] = c.Generation
 	}
-	at := slices.IndexFunc(list, isOf(c.Type))
+	at := slices.IndexFunc(list, hasType(c.Type))
 	if at < 0 {
 		return append(slices.Clip(list), fresh)
 	}
 	// Drop duplicates, which other writers may have added.
-	rest := slices.DeleteFunc(slices.Clone(list[at+1:]), isOf(c.Type))
+	rest := slices.DeleteFunc(slices.Clone(list[at+1:]), hasType(c.Type))
 	return slices.Concat(list[:at], []any{fresh}, rest)
 }
 
-// without returns the list without conditions of the type. It does not copy the list if there are none.
-func without(list []any, conditionType string) []any {
-	if !slices.ContainsFunc(list, isOf(conditionType)) {
+// dropCondition returns the list without conditions of the type. It does not copy the list if there are none.
+func dropCondition(list []any, conditionType string) []any {
+	if !slices.ContainsFunc(list, hasType(conditionType)) {
 		return list
 	}
-	return slices.DeleteFunc(slices.Clone(list), isOf(conditionType))
+	return slices.DeleteFunc(slices.Clone(list), hasType(conditionType))
 }
 
-// isOf returns a predicate for conditions of the type.
-func isOf(conditionType string) func(item any) bool {
+// hasType returns a predicate for conditions of the type.
+func hasType(conditionType string) func(item any) bool {
 	return func(item any) bool {
 		held, ok := item.(map[string]any)
 		return ok && held["type"] == conditionType
 	}
 }
 
-// shortened cuts a text to a number of bytes, at the boundary of a character.
-func shortened(text string, limit int) string {
+// shortenText cuts a text to a number of bytes, at the boundary of a character.
+func shortenText(text string, limit int) string {
 	const mark = "…"
 	if len(text) <= limit {
 		return text

@@ -38,7 +38,7 @@ func TestCheck(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c.given.Type, c.given.Status = cmp.Or(c.given.Type, "Up"), cmp.Or(c.given.Status, conditions.True)
 			c.given.Reason = cmp.Or(c.given.Reason, "Answers")
-			err := c.given.Check()
+			err := c.given.CheckFields()
 			if (err == nil) != (c.want == "") || err != nil && !strings.HasPrefix(err.Error(), c.want) {
 				t.Errorf("%s: %v", c.reason, err)
 			}
@@ -47,10 +47,10 @@ func TestCheck(t *testing.T) {
 }
 
 func TestCheckNothing(t *testing.T) {
-	if err := (conditions.Condition{Status: "True", Reason: "Answers"}).Check(); err == nil {
+	if err := (conditions.Condition{Status: "True", Reason: "Answers"}).CheckFields(); err == nil {
 		t.Error("a condition without a type must be an error")
 	}
-	if err := (conditions.Condition{Type: "Up", Status: "True"}).Check(); err == nil {
+	if err := (conditions.Condition{Type: "Up", Status: "True"}).CheckFields(); err == nil {
 		t.Error("a condition without a reason must be an error")
 	}
 }
@@ -58,7 +58,7 @@ func TestCheckNothing(t *testing.T) {
 func TestSet(t *testing.T) {
 	body := object(nil)
 	down := conditions.Condition{Type: "Up", Status: "False", Reason: "Starts", Message: "wait", Generation: 2}
-	if err := conditions.Set(body, down, now); err != nil {
+	if err := conditions.SetCondition(body, down, now); err != nil {
 		t.Fatal(err)
 	}
 	first := body["status"]
@@ -67,7 +67,7 @@ func TestSet(t *testing.T) {
 		t.Errorf("the first call: -want, +got:\n%s", d)
 	}
 	down.Reason, down.Message = "Loads", strings.Repeat("x", 99999)
-	if err := conditions.Set(body, down, now.AddDate(1, 0, 0)); err != nil {
+	if err := conditions.SetCondition(body, down, now.AddDate(1, 0, 0)); err != nil {
 		t.Fatal(err)
 	}
 	if d := gocmp.Diff(want, first); d != "" {
@@ -81,20 +81,20 @@ func TestSet(t *testing.T) {
 		t.Errorf("want the former time and a message that is cut: %v, %d", held["lastTransitionTime"], len(message))
 	}
 	for _, odd := range []any{"up", map[string]any{"conditions": map[string]any{}}} {
-		if err := conditions.Set(object(odd), down, now); err == nil {
+		if err := conditions.SetCondition(object(odd), down, now); err == nil {
 			t.Errorf("Set must reject the status %v", odd)
 		}
 	}
 }
 
 func TestNamed(t *testing.T) {
-	own, err := conditions.Named("a.example.org")
+	own, err := conditions.NewTypes("a.example.org")
 	if d := gocmp.Diff([]string{
 		"a.example.org/Ready", "a.example.org/Reconciling", "a.example.org/Stalled",
-	}, own.All()); d != "" || err != nil || own.WholeStatus {
+	}, own.TypeNames()); d != "" || err != nil || own.WholeStatus {
 		t.Errorf("%v: %s", err, d)
 	}
-	if _, err := conditions.Named("a b"); err == nil {
+	if _, err := conditions.NewTypes("a b"); err == nil {
 		t.Error("a domain with a blank must be an error")
 	}
 	held := with(item("Ready", "True", "Succeeded", "", before))
@@ -132,7 +132,7 @@ func TestHidden(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			body := object(c.held)
-			got := usual(t).Hidden(body)
+			got := defaultTypes(t).WithoutConditions(body)
 			status, present := got["status"]
 			if !present {
 				status = "absent"

@@ -2,7 +2,7 @@
 //
 // Package conditions reports the state of an object's handlers as conditions in its status: Ready, Reconciling and
 // Stalled, with the generation that they describe, as kubectl wait and kstatus understand them. The entry points are
-// [Types.Apply] for the engine, [Set] for conditions of the user's handlers, and [Misfit] for the schema
+// [Types.Apply] for the engine, [SetCondition] for conditions of the user's handlers, and [SchemaMisfit] for the schema
 // of a kind.
 //
 // All of them are pure functions of JSON values: they compute the new status from the present one and from the outcomes

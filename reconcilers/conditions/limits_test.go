@@ -12,14 +12,14 @@ import (
 
 func TestCheckTakesTheLongest(t *testing.T) {
 	longest := conditions.Condition{Type: strings.Repeat("a", 316), Status: "True", Reason: strings.Repeat("A", 1024)}
-	if err := longest.Check(); err != nil {
+	if err := longest.CheckFields(); err != nil {
 		t.Errorf("the longest type and reason of the API server must be valid: %v", err)
 	}
 	for field, tooLong := range map[string]conditions.Condition{
 		"type":   {Type: longest.Type + "a", Status: "True", Reason: "Up"},
 		"reason": {Type: "Up", Status: "True", Reason: longest.Reason + "A"},
 	} {
-		if err := tooLong.Check(); err == nil || !strings.HasPrefix(err.Error(), field) {
+		if err := tooLong.CheckFields(); err == nil || !strings.HasPrefix(err.Error(), field) {
 			t.Errorf("the %s is one character too long and must be an error: got %v", field, err)
 		}
 	}
@@ -36,7 +36,7 @@ func TestMessagesAreCut(t *testing.T) {
 	} {
 		body := object(nil)
 		c1 := conditions.Condition{Type: "Up", Status: "False", Reason: "Starts", Message: c.message}
-		if err := conditions.Set(body, c1, now); err != nil {
+		if err := conditions.SetCondition(body, c1, now); err != nil {
 			t.Fatal(err)
 		}
 		list, _ := body["status"].(map[string]any)["conditions"].([]any)
@@ -46,12 +46,12 @@ func TestMessagesAreCut(t *testing.T) {
 	}
 }
 
-// TestEveryHandlerIsTold shows that several handlers share the message; handlers that were called come first.
-func TestEveryHandlerIsTold(t *testing.T) {
+// TestMessageOfSeveralHandlers shows that several handlers share the message; handlers that were called come first.
+func TestMessageOfSeveralHandlers(t *testing.T) {
 	report := conditions.Report{Outcomes: []conditions.Outcome{
 		{ID: "new"}, {ID: "first", Attempts: 1, Message: strings.Repeat("x", 4000)}, {ID: "other", Attempts: 2},
 	}}
-	status, _ := usual(t).Apply(map[string]any{}, report, now)
+	status, _ := defaultTypes(t).Apply(map[string]any{}, report, now)
 	list, _ := status["conditions"].([]any)
 	ready, _ := list[0].(map[string]any)
 	message, _ := ready["message"].(string)
@@ -68,43 +68,43 @@ func TestTold(t *testing.T) {
 	for name, c := range map[string]struct {
 		reason string
 		status any
-		want   conditions.Told
-		beside conditions.Told // for an operator beside another one
+		want   conditions.ReportedState
+		beside conditions.ReportedState // for an operator beside another one
 	}{
-		"none": {"an object without a status has no report", nil, conditions.Told{}, conditions.Told{}},
-		"odd":  {"a status that is not a mapping has no report", "up", conditions.Told{}, conditions.Told{}},
+		"none": {"an object without a status has no report", nil, conditions.ReportedState{}, conditions.ReportedState{}},
+		"odd":  {"a status that is not a mapping has no report", "up", conditions.ReportedState{}, conditions.ReportedState{}},
 		"ready": {
 			"a Ready condition counts, whatever its status", with(item("Ready", "False", "Failed", "", before)),
-			conditions.Told{Ready: true, Generation: 2}, conditions.Told{},
+			conditions.ReportedState{Ready: true, Generation: 2}, conditions.ReportedState{},
 		},
 		"under way": {
 			"a true Reconciling condition is reported", with(item("Reconciling", "True", "Retrying", "", before)),
-			conditions.Told{Reconciling: true, Generation: 2}, conditions.Told{},
+			conditions.ReportedState{Reconciling: true, Generation: 2}, conditions.ReportedState{},
 		},
 		"not under way": {
 			"a false Reconciling condition does not count", with(item("Reconciling", "False", "Done", "", before)),
-			conditions.Told{Generation: 2}, conditions.Told{},
+			conditions.ReportedState{Generation: 2}, conditions.ReportedState{},
 		},
 		"of its own": {
 			"the observed generation of the condition counts more than that of the status",
 			map[string]any{
 				"conditions":         []any{item("Ready", "True", "Succeeded", "", before)},
 				"observedGeneration": int64(3),
-			}, conditions.Told{Ready: true, Generation: 2}, conditions.Told{},
+			}, conditions.ReportedState{Ready: true, Generation: 2}, conditions.ReportedState{},
 		},
 		"another's": {
 			"the generation of the status belongs to the operator with conditions without a domain",
-			with(item("a.example.org/Ready", "True", "Succeeded", "", before)), conditions.Told{Generation: 2},
-			conditions.Told{Ready: true, Generation: 2},
+			with(item("a.example.org/Ready", "True", "Succeeded", "", before)), conditions.ReportedState{Generation: 2},
+			conditions.ReportedState{Ready: true, Generation: 2},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			beside, err := conditions.Named("a.example.org")
+			beside, err := conditions.NewTypes("a.example.org")
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := []conditions.Told{usual(t).Told(object(c.status)), beside.Told(object(c.status))}
-			if d := cmp.Diff([]conditions.Told{c.want, c.beside}, got); d != "" {
+			got := []conditions.ReportedState{defaultTypes(t).ReadReported(object(c.status)), beside.ReadReported(object(c.status))}
+			if d := cmp.Diff([]conditions.ReportedState{c.want, c.beside}, got); d != "" {
 				t.Errorf("%s: -want, +got:\n%s", c.reason, d)
 			}
 		})
@@ -114,7 +114,7 @@ func TestTold(t *testing.T) {
 // TestHiddenBesideAnother shows that an operator with a domain hides its own conditions, and keeps the fields of the
 // status as a whole.
 func TestHiddenBesideAnother(t *testing.T) {
-	beside, err := conditions.Named("a.example.org")
+	beside, err := conditions.NewTypes("a.example.org")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,10 +127,10 @@ func TestHiddenBesideAnother(t *testing.T) {
 		"Conditions of others stay, and so does the observed generation.": {beside, with(others, own), with(others)},
 		"A status without own conditions stays as it is.":                 {beside, with(others), with(others)},
 		"The operator without a domain hides the generation, even without own conditions.": {
-			usual(t), with(own), map[string]any{"conditions": []any{own}},
+			defaultTypes(t), with(own), map[string]any{"conditions": []any{own}},
 		},
 	} {
-		if d := cmp.Diff(c.want, c.types.Hidden(object(c.held))["status"]); d != "" {
+		if d := cmp.Diff(c.want, c.types.WithoutConditions(object(c.held))["status"]); d != "" {
 			t.Errorf("%s\n-want, +got:\n%s", reason, d)
 		}
 	}
@@ -142,7 +142,7 @@ func TestBlockedIsPast(t *testing.T) {
 	held := with(
 		item("Ready", "False", "Blocked", "no number", before), item("Stalled", "True", "Blocked", "no", before),
 	)
-	status, _ := usual(t).Apply(object(held), conditions.Report{Generation: 2}, now)
+	status, _ := defaultTypes(t).Apply(object(held), conditions.Report{Generation: 2}, now)
 	want := with(item("Ready", "True", "Succeeded", "no handler had to be called", later))
 	if d := cmp.Diff(want, status); d != "" {
 		t.Errorf("-want, +got:\n%s", d)
@@ -157,7 +157,7 @@ func TestMisfitFollowsReferences(t *testing.T) {
 	}
 	list := map[string]any{"$ref": "#/lists"}
 	status := map[string]any{"properties": map[string]any{"conditions": list}}
-	why, _ := conditions.Misfit(map[string]any{"properties": map[string]any{"status": status}}, resolve)
+	why, _ := conditions.SchemaMisfit(map[string]any{"properties": map[string]any{"status": status}}, resolve)
 	if d := cmp.Diff([]string{"#/lists"}, asked); d != "" || !strings.Contains(why, "not a list") {
 		t.Errorf("got %q; references, -want, +got:\n%s", why, d)
 	}

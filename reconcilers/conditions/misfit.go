@@ -13,11 +13,11 @@ const preserves = "x-kubernetes-preserve-unknown-fields"
 // fields are the fields of a condition.
 var fields = []string{"type", "status", "reason", "message", "lastTransitionTime", "observedGeneration"}
 
-// Misfit returns why objects of the schema cannot have the conditions, or an empty text if they can. The result
+// SchemaMisfit returns why objects of the schema cannot have the conditions, or an empty text if they can. The result
 // observed reports whether the schema has status.observedGeneration. The schema is that of an object, as in a CRD or in
 // the OpenAPI v3 document; resolve returns the schema for a reference.
-func Misfit(schema map[string]any, resolve func(reference string) map[string]any) (why string, observed bool) {
-	status, known := property(schema, "status", resolve)
+func SchemaMisfit(schema map[string]any, resolve func(reference string) map[string]any) (why string, observed bool) {
+	status, known := propertySchema(schema, "status", resolve)
 	switch {
 	case !known:
 		return "the schema has no status", false
@@ -25,17 +25,17 @@ func Misfit(schema map[string]any, resolve func(reference string) map[string]any
 		// A status of any form takes all fields.
 		return "", true
 	}
-	list, known := property(status, "conditions", resolve)
-	_, observed = property(status, "observedGeneration", resolve)
+	list, known := propertySchema(status, "conditions", resolve)
+	_, observed = propertySchema(status, "observedGeneration", resolve)
 	if !known {
 		return "the schema has no status.conditions", observed
 	}
-	return misfitOfList(list, resolve), observed
+	return listMisfit(list, resolve), observed
 }
 
-// misfitOfList returns why the list cannot hold conditions. It must be a list whose items have all fields of a
+// listMisfit returns why the list cannot hold conditions. It must be a list whose items have all fields of a
 // condition, and require no others.
-func misfitOfList(list map[string]any, resolve func(string) map[string]any) string {
+func listMisfit(list map[string]any, resolve func(string) map[string]any) string {
 	if kind, ok := list["type"].(string); ok && kind != "array" {
 		return fmt.Sprintf("status.conditions is of type %s in the schema, not a list", kind)
 	}
@@ -44,11 +44,11 @@ func misfitOfList(list map[string]any, resolve func(string) map[string]any) stri
 	if list == nil || item == nil {
 		return ""
 	}
-	item = resolved(item, resolve)
+	item = followReferences(item, resolve)
 	// The API server would prune fields that the schema lacks.
 	var missing []string
 	for _, field := range fields {
-		if _, known := property(item, field, resolve); !known {
+		if _, known := propertySchema(item, field, resolve); !known {
 			missing = append(missing, field)
 		}
 	}
@@ -67,18 +67,18 @@ func misfitOfList(list map[string]any, resolve func(string) map[string]any) stri
 	return ""
 }
 
-// property returns the schema of one field, and whether the field is allowed. A nil schema allows any value.
-func property(of map[string]any, name string, resolve func(string) map[string]any) (map[string]any, bool) {
+// propertySchema returns the schema of one field, and whether the field is allowed. A nil schema allows any value.
+func propertySchema(of map[string]any, name string, resolve func(string) map[string]any) (map[string]any, bool) {
 	properties, _ := of["properties"].(map[string]any)
 	if found, ok := properties[name].(map[string]any); ok {
-		return resolved(found, resolve), true
+		return followReferences(found, resolve), true
 	}
 	open, _ := of["additionalProperties"].(map[string]any)
 	return nil, of == nil || of[preserves] == true || open != nil || of["additionalProperties"] == true
 }
 
-// resolved merges the schemas that a schema refers to, directly or by allOf. Its own keys win.
-func resolved(schema map[string]any, resolve func(string) map[string]any) map[string]any {
+// followReferences merges the schemas that a schema refers to, directly or by allOf. Its own keys win.
+func followReferences(schema map[string]any, resolve func(string) map[string]any) map[string]any {
 	// The schema is shared: merge into a copy.
 	schema = maps.Clone(schema)
 	parts, _ := schema["allOf"].([]any)

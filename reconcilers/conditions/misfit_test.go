@@ -68,7 +68,7 @@ func TestMisfit(t *testing.T) {
 			resolve := func(string) map[string]any {
 				return map[string]any{"properties": map[string]any{"conditions": map[string]any{"type": "array"}}}
 			}
-			why, observed := conditions.Misfit(schema, resolve)
+			why, observed := conditions.SchemaMisfit(schema, resolve)
 			if (why == "") != (c.want == "") || !strings.Contains(why, c.want) || observed != c.observed {
 				t.Errorf("%s: %q, observedGeneration: %t", c.reason, why, observed)
 			}

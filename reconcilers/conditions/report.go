@@ -64,7 +64,7 @@ type Report struct {
 // The body must be the newest known one. The conditions of others stay, and so does a higher observedGeneration that
 // another writer has set.
 func (t Types) Apply(body map[string]any, r Report, now time.Time) (status map[string]any, changed bool) {
-	held, list, err := read(body)
+	held, list, err := readStatus(body)
 	if err != nil {
 		held, _ = body["status"].(map[string]any)
 		return held, false
@@ -73,36 +73,36 @@ func (t Types) Apply(body map[string]any, r Report, now time.Time) (status map[s
 	if status == nil {
 		status = map[string]any{}
 	}
-	fresh := t.recalled(list, r.Former)
-	for _, c := range t.judge(fresh, r) {
+	fresh := t.restoreDropped(list, r.Former)
+	for _, c := range t.computeConditions(fresh, r) {
 		if c.Generation = r.Generation; c.Status == "" {
 			// Reconciling and Stalled are only present while they apply.
-			fresh = without(fresh, c.Type)
+			fresh = dropCondition(fresh, c.Type)
 		} else {
-			fresh = put(fresh, c, now)
+			fresh = putCondition(fresh, c, now)
 		}
 	}
 	status["conditions"] = fresh
-	if observed := t.observed(body, held, r); observed > 0 {
+	if observed := t.newObservedGeneration(body, held, r); observed > 0 {
 		status["observedGeneration"] = observed
 	}
 	return status, !diff.Equal(list, fresh) || !diff.Equal(held["observedGeneration"], status["observedGeneration"])
 }
 
-// recalled returns the list with our conditions that it lacks, as far as the former object has them.
-func (t Types) recalled(list []any, former map[string]any) []any {
-	_, before, _ := read(former)
-	for _, own := range t.All() {
-		if held := find(before, own); held != nil && find(list, own) == nil {
+// restoreDropped returns the list with our conditions that it lacks, as far as the former object has them.
+func (t Types) restoreDropped(list []any, former map[string]any) []any {
+	_, before, _ := readStatus(former)
+	for _, own := range t.TypeNames() {
+		if held := findCondition(before, own); held != nil && findCondition(list, own) == nil {
 			list = append(slices.Clip(list), held)
 		}
 	}
 	return list
 }
 
-// observed returns the new status.observedGeneration; zero leaves it unchanged. A higher one is only
+// newObservedGeneration returns the new status.observedGeneration; zero leaves it unchanged. A higher one is only
 // believed if the object has that generation.
-func (t Types) observed(body, status map[string]any, r Report) int64 {
+func (t Types) newObservedGeneration(body, status map[string]any, r Report) int64 {
 	held, _ := status["observedGeneration"].(int64)
 	if !t.WholeStatus || held > r.Generation && held <= GenerationOf(body) {
 		return 0
@@ -110,32 +110,32 @@ func (t Types) observed(body, status map[string]any, r Report) int64 {
 	return r.Generation
 }
 
-// judge returns all three conditions. Those without a status must be removed: following kstatus,
+// computeConditions returns all three conditions. Those without a status must be removed: following kstatus,
 // Reconciling and Stalled are only present while they are abnormal.
-func (t Types) judge(list []any, r Report) []Condition {
+func (t Types) computeConditions(list []any, r Report) []Condition {
 	ready, reconciling, stalled := Condition{Type: t.Ready}, Condition{Type: t.Reconciling}, Condition{Type: t.Stalled}
 	failure := t.formerFailure(list)
-	open, lost := split(r.Outcomes)
+	open, lost := splitOutcomes(r.Outcomes)
 	switch {
 	case len(open) > 0:
 		// Some handlers are unfinished. Failures are listed first, because they need attention.
-		ready.Status, ready.Reason, ready.Message = False, Progressing, texts(append(lost, open...))
+		ready.Status, ready.Reason, ready.Message = False, Progressing, joinTexts(append(lost, open...))
 		if open[0].Attempts > 0 && open[0].Awaited == "" {
 			ready.Reason = Retrying
 		}
-		reconciling.Status, reconciling.Reason, reconciling.Message = True, ready.Reason, texts(open)
+		reconciling.Status, reconciling.Reason, reconciling.Message = True, ready.Reason, joinTexts(open)
 		// Keep the former failure: the change may be reverted.
 		if failure != "" {
 			stalled.Status, stalled.Reason, stalled.Message = False, FailedBefore, failure
 		}
 	case len(lost) > 0:
 		// All are finished, but some have failed or are blocked.
-		ready.Status, ready.Reason, ready.Message = False, lost[0].reason(), texts(lost)
-	case failure != "" && !r.mends(failure):
+		ready.Status, ready.Reason, ready.Message = False, lost[0].conditionReason(), joinTexts(lost)
+	case failure != "" && !r.endsFailure(failure):
 		// The failure of a former change persists: no later handler has replaced it.
 		ready.Status, ready.Reason, ready.Message = False, Failed, failure
 	default:
-		ready = t.satisfied(list, r)
+		ready = t.readyCondition(list, r)
 	}
 	// The object needs help from outside: retries will not happen.
 	if ready.Status == False && len(open) == 0 {
@@ -144,16 +144,16 @@ func (t Types) judge(list []any, r Report) []Condition {
 	return []Condition{ready, reconciling, stalled}
 }
 
-// satisfied returns the Ready condition of an object without pending or failed handlers. If no handler had to be
+// readyCondition returns the Ready condition of an object without pending or failed handlers. If no handler had to be
 // called, the present reason and message stay.
-func (t Types) satisfied(list []any, r Report) Condition {
+func (t Types) readyCondition(list []any, r Report) Condition {
 	c := Condition{Type: t.Ready, Status: True, Reason: Succeeded, Message: "all handlers have succeeded"}
 	if len(r.Outcomes) > 0 {
 		return c
 	}
 	c.Message = "no handler had to be called"
 	// Do not replace a more precise message of a former success, which would cost a write.
-	if held := find(list, t.Ready); held["status"] == True {
+	if held := findCondition(list, t.Ready); held["status"] == True {
 		c.Reason, _ = held["reason"].(string)
 		c.Message, _ = held["message"].(string)
 	}
@@ -163,7 +163,7 @@ func (t Types) satisfied(list []any, r Report) Condition {
 // formerFailure returns the message of a former change that has failed permanently; empty without one. Blocked handlers
 // are not failures, because a change lets them run.
 func (t Types) formerFailure(list []any) string {
-	held := find(list, t.Stalled)
+	held := findCondition(list, t.Stalled)
 	if held["status"] != True && held["reason"] != FailedBefore || held["reason"] == Blocked {
 		return ""
 	}
@@ -171,9 +171,9 @@ func (t Types) formerFailure(list []any) string {
 	return message
 }
 
-// mends reports whether the failure of a former change is over. Any handled change ends it. A resume ends it only
+// endsFailure reports whether the failure of a former change is over. Any handled change ends it. A resume ends it only
 // if a failed handler was called again, which the message contains by its id.
-func (r Report) mends(failure string) bool {
+func (r Report) endsFailure(failure string) bool {
 	for _, o := range r.Outcomes {
 		if !r.Resumed || strings.Contains(failure, "handler "+strconv.Quote(o.ID)) {
 			return true
@@ -182,8 +182,8 @@ func (r Report) mends(failure string) bool {
 	return false
 }
 
-// split returns the unfinished handlers, those with calls first, and the finished ones that did not succeed.
-func split(all []Outcome) (open, lost []Outcome) {
+// splitOutcomes returns the unfinished handlers, those with calls first, and the finished ones that did not succeed.
+func splitOutcomes(all []Outcome) (open, lost []Outcome) {
 	var fresh []Outcome
 	for _, o := range all {
 		switch {
@@ -200,26 +200,26 @@ func split(all []Outcome) (open, lost []Outcome) {
 	return append(open, fresh...), lost
 }
 
-// reason returns the reason of a handler that did not succeed.
-func (o Outcome) reason() string {
+// conditionReason returns the reason of a handler that did not succeed.
+func (o Outcome) conditionReason() string {
 	if o.Failed {
 		return Failed
 	}
 	return Blocked
 }
 
-// texts joins the texts of all handlers. Each one gets an equal share of the limit, but at least 128 bytes.
-func texts(all []Outcome) string {
+// joinTexts joins the texts of all handlers. Each one gets an equal share of the limit, but at least 128 bytes.
+func joinTexts(all []Outcome) string {
 	share := max(textLimit/max(len(all), 1), 128)
 	var told []string
 	for _, o := range all {
-		told = append(told, shortened(o.text(), share))
+		told = append(told, shortenText(o.describeProgress(), share))
 	}
-	return shortened(strings.Join(told, "; "), textLimit)
+	return shortenText(strings.Join(told, "; "), textLimit)
 }
 
-// text describes the state of one handler. The id is quoted, so that messages can be searched for it.
-func (o Outcome) text() string {
+// describeProgress describes the state of one handler. The id is quoted, so that messages can be searched for it.
+func (o Outcome) describeProgress() string {
 	name, message := "handler "+strconv.Quote(o.ID), ""
 	if o.Message != "" {
 		message = ": " + o.Message

@@ -33,9 +33,9 @@ func with(items ...any) map[string]any {
 	return map[string]any{"conditions": items, "observedGeneration": int64(2)}
 }
 
-func usual(t *testing.T) conditions.Types {
+func defaultTypes(t *testing.T) conditions.Types {
 	t.Helper()
-	types, err := conditions.Named("")
+	types, err := conditions.NewTypes("")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +185,7 @@ func TestApply(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			body := object(c.held)
-			got, changed := usual(t).Apply(
+			got, changed := defaultTypes(t).Apply(
 				body, conditions.Report{Generation: 2, Resumed: c.resumed, Outcomes: c.outcomes}, now)
 			if d := cmp.Diff(c.want, any(got)); d != "" {
 				t.Errorf("%s: -want, +got:\n%s", c.reason, d)
@@ -207,7 +207,7 @@ func TestTimesGoOn(t *testing.T) {
 	report := conditions.Report{
 		Generation: 2, Outcomes: []conditions.Outcome{{ID: "a", Succeeded: true}}, Former: former,
 	}
-	status, _ := usual(t).Apply(object(map[string]any{"conditions": []any{}}), report, now)
+	status, _ := defaultTypes(t).Apply(object(map[string]any{"conditions": []any{}}), report, now)
 	if d := cmp.Diff(former["status"], any(status)); d != "" {
 		t.Errorf("-want, +got:\n%s", d)
 	}
@@ -230,13 +230,13 @@ func TestObservedGeneration(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			body := object(map[string]any{"observedGeneration": c.held})
 			body["metadata"] = map[string]any{"generation": c.is}
-			status, _ := usual(t).Apply(body, conditions.Report{Generation: c.seen}, now)
+			status, _ := defaultTypes(t).Apply(body, conditions.Report{Generation: c.seen}, now)
 			if status["observedGeneration"] != c.to {
 				t.Errorf("%s: %v", c.reason, status["observedGeneration"])
 			}
 		})
 	}
-	plain, _ := usual(t).Apply(map[string]any{}, conditions.Report{}, now)
+	plain, _ := defaultTypes(t).Apply(map[string]any{}, conditions.Report{}, now)
 	list, _ := plain["conditions"].([]any)
 	if ready, _ := list[0].(map[string]any); ready["observedGeneration"] != nil || plain["observedGeneration"] != nil {
 		t.Errorf("a kind without generations must not get any: %v", plain)
@@ -248,7 +248,7 @@ func TestTextsAreBounded(t *testing.T) {
 	for range 100 {
 		many = append(many, conditions.Outcome{ID: "h", Attempts: 1, Message: strings.Repeat("ä", 4000)})
 	}
-	status, _ := usual(t).Apply(map[string]any{}, conditions.Report{Outcomes: many}, now)
+	status, _ := defaultTypes(t).Apply(map[string]any{}, conditions.Report{Outcomes: many}, now)
 	list, _ := status["conditions"].([]any)
 	for _, one := range list {
 		text, _ := one.(map[string]any)["message"].(string)

@@ -15,9 +15,9 @@ type Types struct {
 	WholeStatus bool
 }
 
-// Named returns the usual types. With a domain, it returns types for an additional operator, beside another one with
+// NewTypes returns the usual types. With a domain, it returns types for an additional operator, beside another one with
 // the usual types. An additional operator does not write status.observedGeneration.
-func Named(domain string) (Types, error) {
+func NewTypes(domain string) (Types, error) {
 	t := Types{Ready: "Ready", Reconciling: "Reconciling", Stalled: "Stalled", WholeStatus: domain == ""}
 	if domain == "" {
 		return t, nil
@@ -32,22 +32,22 @@ func Named(domain string) (Types, error) {
 	return t, nil
 }
 
-// All returns the three types.
-func (t Types) All() []string { return []string{t.Ready, t.Reconciling, t.Stalled} }
+// TypeNames returns the three types.
+func (t Types) TypeNames() []string { return []string{t.Ready, t.Reconciling, t.Stalled} }
 
-// Told is the state that the conditions of an object report.
-type Told struct {
+// ReportedState is the state that the conditions of an object report.
+type ReportedState struct {
 	// Ready is true if the Ready condition is present, whatever its status. Reconciling is true if its status is True.
 	Ready, Reconciling bool
 	// Generation is the generation that the conditions describe; zero if unknown.
 	Generation int64
 }
 
-// Told reads the conditions of an object. A status that cannot have conditions does not report anything.
-func (t Types) Told(body map[string]any) Told {
-	status, list, _ := read(body)
-	ready, reconciling := find(list, t.Ready), find(list, t.Reconciling)
-	told := Told{Ready: ready != nil, Reconciling: reconciling["status"] == True}
+// ReadReported reads the conditions of an object. A status that cannot have conditions does not report anything.
+func (t Types) ReadReported(body map[string]any) ReportedState {
+	status, list, _ := readStatus(body)
+	ready, reconciling := findCondition(list, t.Ready), findCondition(list, t.Reconciling)
+	told := ReportedState{Ready: ready != nil, Reconciling: reconciling["status"] == True}
 	told.Generation, _ = ready["observedGeneration"].(int64)
 	// If the condition does not have a generation, that of the whole status applies.
 	if told.Generation == 0 && t.WholeStatus {
@@ -56,16 +56,16 @@ func (t Types) Told(body map[string]any) Told {
 	return told
 }
 
-// Hidden returns the object without everything that [Types.Apply] writes, so that our own status is not a
+// WithoutConditions returns the object without everything that [Types.Apply] writes, so that our own status is not a
 // change. It shares the rest with the given object.
-func (t Types) Hidden(body map[string]any) map[string]any {
-	status, list, err := read(body)
+func (t Types) WithoutConditions(body map[string]any) map[string]any {
+	status, list, err := readStatus(body)
 	if err != nil || status == nil {
 		return body
 	}
 	left := list
-	for _, own := range t.All() {
-		left = without(left, own)
+	for _, own := range t.TypeNames() {
+		left = dropCondition(left, own)
 	}
 	_, observed := status["observedGeneration"]
 	if len(left) == len(list) && !(observed && t.WholeStatus) {

@@ -15,8 +15,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery/discoverytest"
 )
 
-// told returns the texts of the resources.
-func told(of []discovery.Resource) (all []string) {
+// asTexts returns the texts of the resources.
+func asTexts(of []discovery.Resource) (all []string) {
 	for _, r := range of {
 		all = append(all, r.String())
 	}
@@ -25,17 +25,17 @@ func told(of []discovery.Resource) (all []string) {
 
 func spelled(t *testing.T, parts ...string) discovery.Selector {
 	t.Helper()
-	s, err := discovery.Spelled(parts...)
+	s, err := discovery.ParseSpelling(parts...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return s
 }
 
-// TestResolveWhatIsNotTold shows that the resources of a failing part of the API server are kept, while the answers of
+// TestResolvePartially shows that the resources of a failing part of the API server are kept, while the answers of
 // the other parts count.
-func TestResolveWhatIsNotTold(t *testing.T) {
-	whole, err := discovery.Discover(t.Context(), discoverytest.Zoo())
+func TestResolvePartially(t *testing.T) {
+	whole, err := discovery.ListResources(t.Context(), discoverytest.NewZoo())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,13 +89,13 @@ func TestResolveWhatIsNotTold(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			server := discoverytest.Zoo()
+			server := discoverytest.NewZoo()
 			server.Failing = map[string]error{
 				"/apis/cats.org/v1": errors.New("extension server is down"),
 				"/apis/cats.org/v2": errors.New("extension server is down"),
 			}
 			found, err := discovery.NewInquiry(server, nil).Resolve(t.Context(), tc.selector, known(tc.before...))
-			if d := cmp.Diff(tc.want, told(found.Served)); d != "" || found.Incomplete != tc.incomplete {
+			if d := cmp.Diff(tc.want, asTexts(found.Served)); d != "" || found.Incomplete != tc.incomplete {
 				t.Errorf("%s: incomplete %v, error %v; -want, +got:\n%s", tc.reason, found.Incomplete, err, d)
 			}
 			unserved, fails := tc.unserved != "", tc.unserved+tc.fails != ""
@@ -108,13 +108,13 @@ func TestResolveWhatIsNotTold(t *testing.T) {
 }
 
 func TestPreferredVersionsComeFirst(t *testing.T) {
-	server := discoverytest.Zoo()
+	server := discoverytest.NewZoo()
 	groups, _ := server.Of["/apis"].(metav1.APIGroupList)
 	groups.Groups[0].PreferredVersion = groups.Groups[0].Versions[1]
 	lions := func(r discovery.Resource) bool { return r.Plural == "lions" }
 	s := discovery.Selector{Func: &lions}
 	found, err := discovery.NewInquiry(server, nil).Resolve(t.Context(), s, nil)
-	if d := cmp.Diff([]string{"cats.org/v1/lions", "cats.org/v2/lions"}, told(found.Served)); d != "" || err != nil {
+	if d := cmp.Diff([]string{"cats.org/v1/lions", "cats.org/v2/lions"}, asTexts(found.Served)); d != "" || err != nil {
 		t.Errorf("want the preferred version first: error %v, -want, +got:\n%s", err, d)
 	}
 }
@@ -124,20 +124,20 @@ func TestPreferredVersionsComeFirst(t *testing.T) {
 func TestWritersNeedPatches(t *testing.T) {
 	s := spelled(t, "statistics")
 	for writes, want := range map[bool]string{true: "cannot be patched", false: ""} {
-		inquiry := discovery.NewInquiry(discoverytest.Zoo(), map[discovery.Selector]bool{s: writes})
+		inquiry := discovery.NewInquiry(discoverytest.NewZoo(), map[discovery.Selector]bool{s: writes})
 		_, err := inquiry.Resolve(t.Context(), s, nil)
 		if (err != nil) != writes || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("writes %v: got %v, want an error with %q", writes, err, want)
 		}
 	}
-	all, err := discovery.Discover(t.Context(), discoverytest.Zoo())
+	all, err := discovery.ListResources(t.Context(), discoverytest.NewZoo())
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan := discovery.Serve([]discovery.Want{
+	plan := discovery.PlanServed([]discovery.Want{
 		{Selector: s, Use: discovery.Watching}, {Selector: spelled(t, "pods"), Use: discovery.Patching},
 	}, all)
-	if d := cmp.Diff([]string{"dogs.org/v1/statistics", "/v1/pods"}, told(plan.Watched)); d != "" {
+	if d := cmp.Diff([]string{"dogs.org/v1/statistics", "/v1/pods"}, asTexts(plan.Watched)); d != "" {
 		t.Errorf("-want, +got:\n%s", d)
 	}
 }
@@ -163,7 +163,7 @@ func TestInterchangeable(t *testing.T) {
 	} {
 		other := one
 		tc.change(&other)
-		if one.Interchangeable(other) != tc.want || other.Interchangeable(one) != tc.want {
+		if one.IsInterchangeable(other) != tc.want || other.IsInterchangeable(one) != tc.want {
 			t.Errorf("%s: want interchangeable: %v", reason, tc.want)
 		}
 	}
@@ -181,7 +181,7 @@ func TestContradicts(t *testing.T) {
 		"the preferred version contradicts no version":       {v2, any1, false},
 		"a selector of several kinds contradicts no version": {v2, all1, false},
 	} {
-		if tc.a.Contradicts(tc.b) != tc.want || tc.b.Contradicts(tc.a) != tc.want {
+		if tc.a.ContradictsVersion(tc.b) != tc.want || tc.b.ContradictsVersion(tc.a) != tc.want {
 			t.Errorf("%s: %s and %s: want %v", reason, tc.a, tc.b, tc.want)
 		}
 	}

@@ -52,7 +52,7 @@ func (w *CRDWatcher) Run(ctx context.Context, requester resync.Requester) {
 	var reading sync.WaitGroup
 	defer reading.Wait()
 	reading.Go(func() {
-		w.read(ctx, func() {
+		w.followCRDs(ctx, func() {
 			select {
 			case changed <- struct{}{}:
 			default:
@@ -81,8 +81,8 @@ func (w *CRDWatcher) Run(ctx context.Context, requester resync.Requester) {
 	}
 }
 
-// read lists and watches CRDs, and calls changed for every change. It repeats both until the context ends.
-func (w *CRDWatcher) read(ctx context.Context, changed func()) {
+// followCRDs lists and watches CRDs, and calls changed for every change. It repeats both until the context ends.
+func (w *CRDWatcher) followCRDs(ctx context.Context, changed func()) {
 	version, said := "", ""
 	pause := resync.Backoff()
 	for ctx.Err() == nil {
@@ -90,12 +90,12 @@ func (w *CRDWatcher) read(ctx context.Context, changed func()) {
 		began := time.Now()
 		// An empty version means that the former watch cannot be continued.
 		if version == "" {
-			if version, err = w.list(ctx); err == nil {
+			if version, err = w.listVersion(ctx); err == nil {
 				changed() // there may have been changes between the last watch and this list
 			}
 		}
 		if err == nil {
-			version, err = w.watch(ctx, version, changed)
+			version, err = w.watchChanges(ctx, version, changed)
 		}
 		if time.Since(began) > crdsLife {
 			pause, said = resync.Backoff(), ""
@@ -119,12 +119,12 @@ func (w *CRDWatcher) read(ctx context.Context, changed func()) {
 	}
 }
 
-// list returns the resource version from which to watch. It requests one item only, because the items are not
+// listVersion returns the resource version from which to watch. It requests one item only, because the items are not
 // used.
-func (w *CRDWatcher) list(ctx context.Context) (string, error) {
-	data, err := w.request("PartialObjectMetadataList").Param("limit", "1").Do(ctx).Raw()
+func (w *CRDWatcher) listVersion(ctx context.Context) (string, error) {
+	data, err := w.newRequest("PartialObjectMetadataList").Param("limit", "1").Do(ctx).Raw()
 	if err != nil {
-		return "", fmt.Errorf("listing CRDs: %w", granting(worded(err, data)))
+		return "", fmt.Errorf("listing CRDs: %w", withGrantHint(withServerMessage(err, data)))
 	}
 	var list metav1.PartialObjectMetadataList
 	if err := json.Unmarshal(data, &list); err != nil {
@@ -133,9 +133,9 @@ func (w *CRDWatcher) list(ctx context.Context) (string, error) {
 	return list.ResourceVersion, nil
 }
 
-// worded returns the error with the message of the API server. The client does not decode the message if the
+// withServerMessage returns the error with the message of the API server. The client does not decode the message if the
 // answer is not of the type text/plain.
-func worded(err error, answer []byte) error {
+func withServerMessage(err error, answer []byte) error {
 	var status metav1.Status
 	if json.Unmarshal(answer, &status) != nil || status.Kind != "Status" || status.Message == "" {
 		return err
@@ -143,8 +143,8 @@ func worded(err error, answer []byte) error {
 	return &apierrors.StatusError{ErrStatus: status}
 }
 
-// granting adds the missing permission to an error that forbids the request.
-func granting(err error) error {
+// withGrantHint adds the missing permission to an error that forbids the request.
+func withGrantHint(err error) error {
 	if !apierrors.IsForbidden(err) {
 		return err
 	}
@@ -152,18 +152,18 @@ func granting(err error) error {
 		"to be notified at once", err)
 }
 
-// request returns a request for CRDs without their schemas, as objects of the given kind of metadata.
-func (w *CRDWatcher) request(as string) *rest.Request {
+// newRequest returns a request for CRDs without their schemas, as objects of the given kind of metadata.
+func (w *CRDWatcher) newRequest(as string) *rest.Request {
 	return w.client.Get().AbsPath(crdsPath).SetHeader("Accept", fmt.Sprintf(crdsAccept, as))
 }
 
-// watch reads events until the server closes the watch, which is not an error. It returns the resource version
+// watchChanges reads events until the server closes the watch, which is not an error. It returns the resource version
 // from which to continue; an empty one requires a new list.
-func (w *CRDWatcher) watch(ctx context.Context, version string, changed func()) (string, error) {
-	stream, err := w.request("PartialObjectMetadata").Param("watch", "true").Param("allowWatchBookmarks", "true").
+func (w *CRDWatcher) watchChanges(ctx context.Context, version string, changed func()) (string, error) {
+	stream, err := w.newRequest("PartialObjectMetadata").Param("watch", "true").Param("allowWatchBookmarks", "true").
 		Param("resourceVersion", version).Stream(ctx)
 	if err != nil {
-		return "", fmt.Errorf("watching CRDs: %w", granting(err))
+		return "", fmt.Errorf("watching CRDs: %w", withGrantHint(err))
 	}
 	defer func() { _ = stream.Close() }()
 	for events := json.NewDecoder(stream); ; {

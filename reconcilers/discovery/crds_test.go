@@ -94,7 +94,7 @@ func (c *counter) RequestResync() { c.requests++ }
 // TestCRDsAreNotWatchedInVain shows that CRDs are not watched for groups without a dot, which are built into the API
 // server.
 func TestCRDsAreNotWatchedInVain(t *testing.T) {
-	deployments, err := discovery.Spelled("apps/v1", "deployments")
+	deployments, err := discovery.ParseSpelling("apps/v1", "deployments")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +102,7 @@ func TestCRDsAreNotWatchedInVain(t *testing.T) {
 		t.Error("CRDs are watched for a built-in kind")
 	}
 	for _, spelling := range []string{"deployments", "widgets.v1.example.org", "*"} {
-		s, err := discovery.Spelled(spelling)
+		s, err := discovery.ParseSpelling(spelling)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,6 +1,6 @@
 // Not part of the public API.
 //
-// Package discovery resolves selectors to resources. [Spelled] and [Parse] read the names that users
+// Package discovery resolves selectors to resources. [ParseSpelling] and [ParseSelector] read the names that users
 // give, [Inquiry.Resolve] requests the documents of the API server and decides which resources are handled, and the
 // [CRDWatcher] requests a resync when CRDs change.
 //

@@ -65,8 +65,8 @@ func (e *IncompleteError) Error() string {
 	return strings.Join(reasons, "; ")
 }
 
-// AboutGroup reports whether the resources of any version of the group are unknown.
-func (e *IncompleteError) AboutGroup(group string) bool {
+// AffectsGroup reports whether the resources of any version of the group are unknown.
+func (e *IncompleteError) AffectsGroup(group string) bool {
 	for gv := range e.reasons {
 		if gv.Group == group {
 			return true
@@ -75,9 +75,9 @@ func (e *IncompleteError) AboutGroup(group string) bool {
 	return false
 }
 
-// Discover lists the resources of the groups; the empty group is the core group. Without groups, it lists all
+// ListResources lists the resources of the groups; the empty group is the core group. Without groups, it lists all
 // groups. With an IncompleteError, it also returns the resources of the other versions.
-func Discover(ctx context.Context, server Getter, groups ...string) ([]Resource, error) {
+func ListResources(ctx context.Context, server Getter, groups ...string) ([]Resource, error) {
 	var all []Resource
 	incomplete := &IncompleteError{reasons: map[schema.GroupVersion]error{}}
 	versions, err := versionsOf(ctx, server, groups)
@@ -86,7 +86,7 @@ func Discover(ctx context.Context, server Getter, groups ...string) ([]Resource,
 	}
 	for _, v := range versions {
 		// One failing version must not hide the resources of the others.
-		found, err := v.scan(ctx, server)
+		found, err := v.listResources(ctx, server)
 		if err != nil {
 			incomplete.reasons[v.GroupVersion] = err
 		}
@@ -145,7 +145,7 @@ func readRoot(ctx context.Context, server Getter, path string, into any) error {
 	if err == nil && data == nil {
 		return fmt.Errorf("asking the API server for %s: it has no such document", path)
 	}
-	return decode(data, err, path, into)
+	return decodeDocument(data, err, path, into)
 }
 
 // readOptional reads a document that may be missing: it leaves into unchanged then.
@@ -154,11 +154,11 @@ func readOptional(ctx context.Context, server Getter, path string, into any) err
 	if err == nil && data == nil {
 		return nil
 	}
-	return decode(data, err, path, into)
+	return decodeDocument(data, err, path, into)
 }
 
-// decode decodes the answer to a request, unless it is an error.
-func decode(data []byte, err error, path string, into any) error {
+// decodeDocument decodes the answer to a request, unless it is an error.
+func decodeDocument(data []byte, err error, path string, into any) error {
 	if err != nil {
 		return fmt.Errorf("asking the API server for %s: %w", path, err)
 	}
@@ -168,8 +168,8 @@ func decode(data []byte, err error, path string, into any) error {
 	return nil
 }
 
-// scan returns the resources of one version; none if the version was removed meanwhile.
-func (v groupVersion) scan(ctx context.Context, server Getter) ([]Resource, error) {
+// listResources returns the resources of one version; none if the version was removed meanwhile.
+func (v groupVersion) listResources(ctx context.Context, server Getter) ([]Resource, error) {
 	var list metav1.APIResourceList
 	if err := readOptional(ctx, server, v.path, &list); err != nil {
 		return nil, err
@@ -188,15 +188,15 @@ func (v groupVersion) resourcesOf(list metav1.APIResourceList) (all []Resource) 
 		all = append(all, Resource{
 			GroupVersionKind: v.WithKind(r.Kind), Plural: r.Name,
 			Singular:  cmp.Or(r.SingularName, strings.ToLower(r.Kind)),
-			Shortcuts: r.ShortNames, Categories: r.Categories, Subresources: subresources(list, r.Name),
+			Shortcuts: r.ShortNames, Categories: r.Categories, Subresources: subresourcesOf(list, r.Name),
 			Namespaced: r.Namespaced, Preferred: v.preferred, Verbs: r.Verbs,
 		})
 	}
 	return all
 }
 
-// subresources returns the sorted names of a resource's subresources.
-func subresources(list metav1.APIResourceList, plural string) (names []string) {
+// subresourcesOf returns the sorted names of a resource's subresources.
+func subresourcesOf(list metav1.APIResourceList, plural string) (names []string) {
 	for _, r := range list.APIResources {
 		if name, ok := strings.CutPrefix(r.Name, plural+"/"); ok {
 			names = append(names, name)

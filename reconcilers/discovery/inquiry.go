@@ -18,20 +18,20 @@ import (
 // two selectors of one resource both find it or both do not.
 type Inquiry struct {
 	server Getter
-	writes map[Selector]bool // selectors whose handlers write
-	heard  map[string]answer // answers by path
-	scans  map[string]scan   // results of [Discover], by group; "*" is all groups
-	delay  time.Duration     // the longest Retry-After of the answers
+	writes map[Selector]bool       // selectors whose handlers write
+	heard  map[string]cachedAnswer // answers by path
+	scans  map[string]groupListing // results of [ListResources], by group; "*" is all groups
+	delay  time.Duration           // the longest Retry-After of the answers
 }
 
-// answer is the answer of the API server for one path.
-type answer struct {
+// cachedAnswer is the answer of the API server for one path.
+type cachedAnswer struct {
 	data []byte
 	err  error
 }
 
-// scan is the result of [Discover] for one group, or for all.
-type scan struct {
+// groupListing is the result of [ListResources] for one group, or for all.
+type groupListing struct {
 	found []Resource
 	err   error
 }
@@ -39,7 +39,7 @@ type scan struct {
 // NewInquiry begins a round. The map writes marks the selectors whose handlers write to the objects, if only their
 // progress.
 func NewInquiry(server Getter, writes map[Selector]bool) *Inquiry {
-	return &Inquiry{server: server, writes: writes, heard: map[string]answer{}, scans: map[string]scan{}}
+	return &Inquiry{server: server, writes: writes, heard: map[string]cachedAnswer{}, scans: map[string]groupListing{}}
 }
 
 // Get returns a document. Only the first call for a path sends a request; errors are kept as well.
@@ -48,7 +48,7 @@ func (i *Inquiry) Get(ctx context.Context, path string) ([]byte, error) {
 		return known.data, known.err
 	}
 	// Failures are remembered, too: a document is not requested again in the same round.
-	var is answer
+	var is cachedAnswer
 	is.data, is.err = i.server.Get(ctx, path)
 	i.delay = max(i.delay, transport.RetryAfter(is.err))
 	i.heard[path] = is
@@ -63,19 +63,19 @@ func (i *Inquiry) RetryAfter() time.Duration { return i.delay }
 // unknown.
 func (i *Inquiry) Resolve(ctx context.Context, s Selector, before []Resource) (Resolution, error) {
 	// One document is enough for a direct selector. An unrelated group that fails does not affect it.
-	if !s.direct() {
-		return i.search(ctx, s, before)
+	if !s.isDirect() {
+		return i.searchResources(ctx, s, before)
 	}
-	list, err := i.list(ctx, s.groupVersion())
+	list, err := i.listGroupVersion(ctx, s.groupVersion())
 	if err != nil {
 		return Resolution{}, fmt.Errorf("listing the resources of %s: %w", s.groupVersion(), err)
 	}
 	// The use decides which verbs are required.
-	return resolve(s, list, i.writes[s])
+	return resolveDirect(s, list, i.writes[s])
 }
 
-// list returns the resources of one version.
-func (i *Inquiry) list(ctx context.Context, gv schema.GroupVersion) ([]Resource, error) {
+// listGroupVersion returns the resources of one version.
+func (i *Inquiry) listGroupVersion(ctx context.Context, gv schema.GroupVersion) ([]Resource, error) {
 	v := groupVersion{GroupVersion: gv, path: "/apis/" + gv.String()}
 	if gv.Group == "" {
 		v.path = "/api/" + gv.Version
@@ -89,14 +89,14 @@ func (i *Inquiry) list(ctx context.Context, gv schema.GroupVersion) ([]Resource,
 		return nil, &unservedError{"the API server has no such group and version"}
 	}
 	var list metav1.APIResourceList
-	if err := decode(data, nil, v.path, &list); err != nil {
+	if err := decodeDocument(data, nil, v.path, &list); err != nil {
 		return nil, err
 	}
-	return patchable(v.resourcesOf(list)), nil
+	return addPatchVerb(v.resourcesOf(list)), nil
 }
 
-// discovered returns the resources of a group, or of all groups, and keeps the result for the round.
-func (i *Inquiry) discovered(ctx context.Context, group Part) ([]Resource, error) {
+// discoverGroup returns the resources of a group, or of all groups, and keeps the result for the round.
+func (i *Inquiry) discoverGroup(ctx context.Context, group Part) ([]Resource, error) {
 	// The key "*" cannot be confused with a group, whose keys have a prefix.
 	key, groups := "*", []string(nil)
 	if group.Given {
@@ -105,16 +105,16 @@ func (i *Inquiry) discovered(ctx context.Context, group Part) ([]Resource, error
 	if heard, asked := i.scans[key]; asked {
 		return heard.found, heard.err
 	}
-	var heard scan
-	heard.found, heard.err = Discover(ctx, i, groups...)
-	heard.found = patchable(heard.found)
+	var heard groupListing
+	heard.found, heard.err = ListResources(ctx, i, groups...)
+	heard.found = addPatchVerb(heard.found)
 	i.scans[key] = heard
 	return heard.found, heard.err
 }
 
-// search resolves a selector that leaves the group or the version open, or matches several resources.
-func (i *Inquiry) search(ctx context.Context, s Selector, before []Resource) (Resolution, error) {
-	all, err := i.discovered(ctx, s.Group)
+// searchResources resolves a selector that leaves the group or the version open, or matches several resources.
+func (i *Inquiry) searchResources(ctx context.Context, s Selector, before []Resource) (Resolution, error) {
+	all, err := i.discoverGroup(ctx, s.Group)
 	var incomplete *IncompleteError
 	// An incomplete list may still be enough. Without any list, nothing is known.
 	if err != nil && !errors.As(err, &incomplete) {
@@ -125,19 +125,19 @@ func (i *Inquiry) search(ctx context.Context, s Selector, before []Resource) (Re
 		use = Patching
 	}
 	// Resolve the selector alone, so that the warnings are about this selector.
-	found := resolutionOf(Serve([]Want{{Selector: s, Use: use}}, all))
-	unknown := found.unknown(incomplete, before)
+	found := resolutionOf(PlanServed([]Want{{Selector: s, Use: use}}, all))
+	unknown := found.unansweredResources(incomplete, before)
 	// Report the failed groups as a reason, too.
 	if incomplete != nil {
 		found.Incomplete = true
 		found.Reason = strings.TrimPrefix(found.Reason+"; "+incomplete.Error(), "; ")
 	}
 	switch {
-	case s.Specific() && len(unknown) > 0:
+	case s.IsSpecific() && len(unknown) > 0:
 		// The group of the resource that was served before did not answer. Keep serving that resource: one that was
 		// found elsewhere may be another one.
 		return Resolution{Served: unknown, Incomplete: true}, nil
-	case !s.Specific():
+	case !s.IsSpecific():
 		found.Served = append(found.Served, unknown...)
 	case len(found.Ambiguous) == 0 && len(found.Served) == 0 && incomplete != nil && len(before) == 0:
 		// The resource may be in the group that failed, so it cannot be called unserved.
@@ -149,8 +149,8 @@ func (i *Inquiry) search(ctx context.Context, s Selector, before []Resource) (Re
 	return found, nil
 }
 
-// unknown returns the resources in before whose group has failed, unless the server has listed them now.
-func (r Resolution) unknown(incomplete *IncompleteError, before []Resource) (all []Resource) {
+// unansweredResources returns the resources in before whose group has failed, unless the server has listed them now.
+func (r Resolution) unansweredResources(incomplete *IncompleteError, before []Resource) (all []Resource) {
 	if incomplete == nil {
 		return nil
 	}
@@ -158,7 +158,7 @@ func (r Resolution) unknown(incomplete *IncompleteError, before []Resource) (all
 		told := slices.ContainsFunc(
 			r.Served, func(other Resource) bool { return other.GroupResource() == was.GroupResource() },
 		)
-		if incomplete.AboutGroup(was.Group) && !told {
+		if incomplete.AffectsGroup(was.Group) && !told {
 			all = append(all, was)
 		}
 	}

@@ -25,11 +25,11 @@ func ListKeysOf(
 		return nil, err
 	}
 	reader := &schemaReader{resolve: resolve}
-	return reader.keysIn(object).of, nil
+	return reader.keysIn(object).keysAt, nil
 }
 
-// of returns the keys of the list at the path; nil if there are none.
-func (l *listKeys) of(list []string) []string {
+// keysAt returns the keys of the list at the path; nil if there are none.
+func (l *listKeys) keysAt(list []string) []string {
 	for _, key := range list {
 		if l == nil {
 			return nil
@@ -57,7 +57,7 @@ type schemaReader struct {
 // keysIn returns nil for a schema without keys, so that nothing else of a large schema stays in memory.
 func (r *schemaReader) keysIn(one map[string]any) *listKeys {
 	found := &listKeys{fields: map[string]*listKeys{}}
-	r.add(found, one)
+	r.addKeys(found, one)
 	// The schema of a kind is large, and most of it has no list keys.
 	if found.keys == nil && len(found.fields) == 0 && found.others == nil {
 		return nil
@@ -65,9 +65,9 @@ func (r *schemaReader) keysIn(one map[string]any) *listKeys {
 	return found
 }
 
-// add adds the keys of one schema. Paths lead through lists, so the fields of the items become the fields of the
+// addKeys adds the keys of one schema. Paths lead through lists, so the fields of the items become the fields of the
 // list.
-func (r *schemaReader) add(to *listKeys, one map[string]any) {
+func (r *schemaReader) addKeys(to *listKeys, one map[string]any) {
 	keys, _ := one["x-kubernetes-list-map-keys"].([]any)
 	for _, key := range keys {
 		if key, ok := key.(string); ok {
@@ -93,19 +93,19 @@ func (r *schemaReader) add(to *listKeys, one map[string]any) {
 	parts, _ := one["allOf"].([]any)
 	for _, part := range parts {
 		part, _ := part.(map[string]any)
-		r.follow(to, part)
+		r.followReference(to, part)
 	}
-	r.follow(to, one)
+	r.followReference(to, one)
 }
 
-// follow adds the keys of the schema that a schema refers to.
-func (r *schemaReader) follow(to *listKeys, one map[string]any) {
+// followReference adds the keys of the schema that a schema refers to.
+func (r *schemaReader) followReference(to *listKeys, one map[string]any) {
 	reference, ok := one["$ref"].(string)
 	if !ok || slices.Contains(r.following, reference) {
 		return
 	}
 	r.following = append(r.following, reference)
-	r.add(to, r.resolve(reference))
+	r.addKeys(to, r.resolve(reference))
 	// Another branch may refer to the same schema.
 	r.following = r.following[:len(r.following)-1]
 }

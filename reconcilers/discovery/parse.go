@@ -27,11 +27,11 @@ var resourceName = regexp.MustCompile(`^[A-Za-z]([-A-Za-z0-9]*[A-Za-z0-9])?$`)
 // versioned is the pattern of name.version and name.version.group. It equals Kopf's.
 var versioned = regexp.MustCompile(`^[^.]*\.v\d+((alpha|beta)\d+)?(\..*)?$`)
 
-// Spelled returns the selector of the given parts. They are the arguments of [Parse] as texts: "*" is
+// ParseSpelling returns the selector of the given parts. They are the arguments of [ParseSelector] as texts: "*" is
 // Everything, and a keyword of Kopf is written like "category=all". It returns an error for an impossible name, group
 // or version.
-func Spelled(parts ...string) (Selector, error) {
-	s, err := read(parts)
+func ParseSpelling(parts ...string) (Selector, error) {
+	s, err := parseKeywords(parts)
 	if err != nil {
 		return Selector{}, err
 	}
@@ -57,15 +57,15 @@ func Spelled(parts ...string) (Selector, error) {
 	return s, nil
 }
 
-// read separates the keywords from the positional parts of a spelling, and parses both.
-func read(parts []string) (Selector, error) {
+// parseKeywords separates the keywords from the positional parts of a spelling, and parses both.
+func parseKeywords(parts []string) (Selector, error) {
 	var args []any
 	var named Selector
 	for _, part := range parts {
 		// Names of resources never contain an equals sign.
 		switch key, value, keyword := strings.Cut(part, "="); {
 		case keyword:
-			if err := named.Set(key, value); err != nil {
+			if err := named.SetKeyword(key, value); err != nil {
 				return named, err
 			}
 		case part == everything:
@@ -74,17 +74,17 @@ func read(parts []string) (Selector, error) {
 			args = append(args, part)
 		}
 	}
-	return Parse(args, named)
+	return ParseSelector(args, named)
 }
 
-// Set sets one field by its keyword, as in Kopf: group, version, kind, plural, singular, shortcut or category.
-func (s *Selector) Set(keyword, value string) error {
+// SetKeyword sets one field by its keyword, as in Kopf: group, version, kind, plural, singular, shortcut or category.
+func (s *Selector) SetKeyword(keyword, value string) error {
 	switch keyword {
 	case "group":
-		s.Group = Given(value)
+		s.Group = GivenPart(value)
 		return nil
 	case "version":
-		s.Version = Given(value)
+		s.Version = GivenPart(value)
 		return nil
 	case "kind":
 		s.Kind = value
@@ -108,10 +108,10 @@ func (s *Selector) Set(keyword, value string) error {
 	return nil
 }
 
-// Parse reads the positional arguments that name a resource, at most three. The last one is the name,
+// ParseSelector reads the positional arguments that name a resource, at most three. The last one is the name,
 // Everything, or a func(Resource) bool; those before it are the group and the version, in all spellings of Kopf. A nil
 // argument leaves its part open. The selector has the values of the keywords. Both together must have exactly one name.
-func Parse(args []any, named Selector) (Selector, error) {
+func ParseSelector(args []any, named Selector) (Selector, error) {
 	s := named
 	if len(args) > 3 {
 		return s, fmt.Errorf("too many arguments: %d; at most a group, a version and a name are understood", len(args))
@@ -121,7 +121,7 @@ func Parse(args []any, named Selector) (Selector, error) {
 		args = args[:len(args)-1]
 	}
 	if len(args) == 0 {
-		return s, s.check()
+		return s, s.checkNames()
 	}
 	// A predicate excludes names and further arguments.
 	if fn, ok := args[0].(func(Resource) bool); ok {
@@ -129,9 +129,9 @@ func Parse(args []any, named Selector) (Selector, error) {
 		if len(args) > 1 {
 			return s, fmt.Errorf("a function stands alone: %d arguments follow", len(args)-1)
 		}
-		return s, s.check()
+		return s, s.checkNames()
 	}
-	if err := s.place(args[:len(args)-1]); err != nil {
+	if err := s.parsePrefix(args[:len(args)-1]); err != nil {
 		return s, err
 	}
 	switch name := args[len(args)-1].(type) {
@@ -143,7 +143,7 @@ func Parse(args []any, named Selector) (Selector, error) {
 		}
 		// Only a name that stands alone may contain its version and group.
 		if len(args) == 1 {
-			name = s.split(name)
+			name = s.splitName(name)
 		}
 		// The keywords may have set the name already.
 		if s.Name != "" {
@@ -153,11 +153,11 @@ func Parse(args []any, named Selector) (Selector, error) {
 	default:
 		return s, fmt.Errorf("%T is not a name of a resource", name)
 	}
-	return s, s.check()
+	return s, s.checkNames()
 }
 
-// place reads the arguments before the name: the group and the version.
-func (s *Selector) place(args []any) error {
+// parsePrefix reads the arguments before the name: the group and the version.
+func (s *Selector) parsePrefix(args []any) error {
 	// One argument may be "group/version", the core version, or a group.
 	if len(args) == 1 {
 		if text, ok := args[0].(string); ok {
@@ -176,7 +176,7 @@ func (s *Selector) place(args []any) error {
 		case nil:
 			*into = Part{} // unspecified, whatever the keywords say
 		case string:
-			*into = Given(said)
+			*into = GivenPart(said)
 		default:
 			return fmt.Errorf("%T is not a group or version", said)
 		}
@@ -184,20 +184,20 @@ func (s *Selector) place(args []any) error {
 	return nil
 }
 
-// split reads the version and the group out of name.version.group, name.version or name.group, and returns the
+// splitName reads the version and the group out of name.version.group, name.version or name.group, and returns the
 // name.
-func (s *Selector) split(text string) (name string) {
+func (s *Selector) splitName(text string) (name string) {
 	// A version has the form v1, v1alpha1 or v1beta1: any other second part begins a group.
 	name, rest, dotted := strings.Cut(text, ".")
 	switch {
 	case versioned.MatchString(text):
 		number, group, grouped := strings.Cut(rest, ".")
-		s.Version = Given(number)
+		s.Version = GivenPart(number)
 		if grouped {
-			s.Group = Given(group)
+			s.Group = GivenPart(group)
 		}
 	case dotted:
-		s.Group = Given(rest)
+		s.Group = GivenPart(rest)
 	}
 	return name
 }

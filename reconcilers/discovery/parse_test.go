@@ -48,7 +48,7 @@ func TestParse(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := discovery.Parse(tc.args, discovery.Selector{})
+			got, err := discovery.ParseSelector(tc.args, discovery.Selector{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -59,23 +59,23 @@ func TestParse(t *testing.T) {
 	}
 }
 
-func TestEmptyVersionIsNobodys(t *testing.T) {
-	s, err := discovery.Parse([]any{"apps", "", "pods"}, discovery.Selector{})
+func TestEmptyVersionMatchesNothing(t *testing.T) {
+	s, err := discovery.ParseSelector([]any{"apps", "", "pods"}, discovery.Selector{})
 	pods := discovery.Resource{
 		GroupVersionKind: schema.GroupVersionKind{Group: "apps", Version: "v1"}, Plural: "pods", Preferred: true,
 	}
 	if err != nil || s.Matches(pods) {
 		t.Errorf("want an empty version to match nothing, got %v, error %v", s.Matches(pods), err)
 	}
-	said := discovery.Selector{Group: discovery.Given("apps")}
-	if s, err = discovery.Parse([]any{nil, "pods"}, said); err != nil || s.Group.Given {
+	said := discovery.Selector{Group: discovery.GivenPart("apps")}
+	if s, err = discovery.ParseSelector([]any{nil, "pods"}, said); err != nil || s.Group.Given {
 		t.Errorf("want a nil argument to override the keyword, got %v, error %v", s, err)
 	}
 }
 
 func TestEmptyNames(t *testing.T) {
 	for _, keyword := range []string{"kind", "plural", "singular", "shortcut", "category"} {
-		if err := (&discovery.Selector{}).Set(keyword, ""); err == nil || !strings.Contains(err.Error(), keyword) {
+		if err := (&discovery.Selector{}).SetKeyword(keyword, ""); err == nil || !strings.Contains(err.Error(), keyword) {
 			t.Errorf("want an error that names the empty %s, got %v", keyword, err)
 		}
 	}
@@ -86,11 +86,11 @@ func TestParseFails(t *testing.T) {
 	for want, args := range map[string][]any{
 		"too many arguments: 4": {"a", "b", "c", "d"}, "a function stands alone: 1 arguments follow": {mine, "pods"},
 	} {
-		if _, err := discovery.Parse(args, discovery.Selector{}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := discovery.ParseSelector(args, discovery.Selector{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got the error %v, want %q", err, want)
 		}
 	}
-	if s, err := discovery.Spelled("kind=", "pods"); err == nil {
+	if s, err := discovery.ParseSpelling("kind=", "pods"); err == nil {
 		t.Errorf("want an error for an empty kind, got %v", s)
 	}
 }
@@ -131,7 +131,7 @@ func TestDiscoverWithoutARoot(t *testing.T) {
 					server[path] = text
 				}
 			}
-			found, err := discovery.Discover(t.Context(), server, tc.groups...)
+			found, err := discovery.ListResources(t.Context(), server, tc.groups...)
 			if (err != nil) != tc.fails || err != nil && !strings.Contains(
 				err.Error(), tc.without+": it has no such document",
 			) {

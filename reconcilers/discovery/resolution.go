@@ -23,9 +23,9 @@ type Resolution struct {
 	Incomplete bool
 }
 
-// Equivalent reports whether both serve the same resources, so that controllers need no restart.
-func (r Resolution) Equivalent(other Resolution) bool {
-	return slices.EqualFunc(r.Served, other.Served, Resource.Interchangeable)
+// IsEquivalent reports whether both serve the same resources, so that controllers need no restart.
+func (r Resolution) IsEquivalent(other Resolution) bool {
+	return slices.EqualFunc(r.Served, other.Served, Resource.IsInterchangeable)
 }
 
 // unservedError reports that the API server does not serve a resource, or not with the required verbs.
@@ -40,28 +40,28 @@ func IsUnserved(err error) bool {
 	return errors.As(err, &missing) || apierrors.IsNotFound(err)
 }
 
-// resolve finds the resource of a direct selector among those of its group and version.
-func resolve(s Selector, list []Resource, writes bool) (Resolution, error) {
-	found := s.Select(list)
+// resolveDirect finds the resource of a direct selector among those of its group and version.
+func resolveDirect(s Selector, list []Resource, writes bool) (Resolution, error) {
+	found := s.SelectFrom(list)
 	switch {
 	case len(found) == 0:
-		return Resolution{}, &unservedError{fmt.Sprintf("%s has no resource named %q", s.groupVersion(), s.name())}
+		return Resolution{}, &unservedError{fmt.Sprintf("%s has no resource named %q", s.groupVersion(), s.singleName())}
 	case len(found) > 1:
 		return Resolution{Ambiguous: found}, &unservedError{
 			fmt.Sprintf("%s is ambiguous: it may be %q or %q", s, found[0].Plural, found[1].Plural),
 		}
 	}
 	// A resource without a verb, such as patch, would fail at each pass. Refuse it as a whole.
-	for _, verb := range needed(writes) {
-		if !found[0].Can(verb) {
+	for _, verb := range requiredVerbs(writes) {
+		if !found[0].HasVerbs(verb) {
 			return Resolution{}, &unservedError{fmt.Sprintf("%s cannot be handled: it does not support %q", s, verb)}
 		}
 	}
 	return Resolution{Served: found}, nil
 }
 
-// needed returns the verbs without which a resource cannot be handled.
-func needed(writes bool) []string {
+// requiredVerbs returns the verbs without which a resource cannot be handled.
+func requiredVerbs(writes bool) []string {
 	verbs := []string{"list", "watch"}
 	if writes {
 		verbs = append(verbs, "patch")
@@ -72,12 +72,12 @@ func needed(writes bool) []string {
 // resolutionOf converts the plan of one selector. Preferred versions come first.
 func resolutionOf(plan Plan) Resolution {
 	served := slices.Clone(plan.Watched)
-	slices.SortStableFunc(served, func(a, b Resource) int { return cmp.Compare(rank(a), rank(b)) })
+	slices.SortStableFunc(served, func(a, b Resource) int { return cmp.Compare(versionRank(a), versionRank(b)) })
 	return Resolution{Served: served, Ambiguous: plan.Ambiguous, Reason: strings.Join(plan.Warnings, "; ")}
 }
 
-// rank sorts preferred versions before others.
-func rank(r Resource) int {
+// versionRank sorts preferred versions before others.
+func versionRank(r Resource) int {
 	if r.Preferred {
 		return 0
 	}

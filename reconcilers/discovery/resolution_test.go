@@ -27,7 +27,7 @@ func TestResolve(t *testing.T) {
 		Subresources: []string{"status"},
 	}
 	cluster := discovery.Resource{GroupVersionKind: discoverytest.ExampleV1.WithKind("Cluster"), Plural: "clusters"}
-	served := discoverytest.Served
+	served := discoverytest.ServedResources
 	tests := map[string]struct {
 		reason     string
 		kind, name string
@@ -93,13 +93,13 @@ func TestResolve(t *testing.T) {
 		"AmbiguousName": {
 			reason: "a name that is a plural and another singular is ambiguous", name: "widgets",
 			list: served(
-				discoverytest.With(metav1.APIResource{Name: "widgetses", SingularName: "widgets", Kind: "Widgets"}),
+				discoverytest.WithResource(metav1.APIResource{Name: "widgetses", SingularName: "widgets", Kind: "Widgets"}),
 			),
 			wantError: `example.org/v1 widgets is ambiguous: it may be "widgets" or "widgetses"`,
 		},
 		"AmbiguousKind": {
 			reason: "a kind under two names is ambiguous", kind: "Widget",
-			list:      served(discoverytest.With(metav1.APIResource{Name: "oldwidgets", Kind: "Widget"})),
+			list:      served(discoverytest.WithResource(metav1.APIResource{Name: "oldwidgets", Kind: "Widget"})),
 			wantError: "ambiguous",
 		},
 		"Kind":   {reason: "a resource is found by its kind", kind: "Widget", list: served(), want: widget},
@@ -117,7 +117,7 @@ func TestResolve(t *testing.T) {
 			want: cluster,
 		},
 		"OneOfTheSameName": {reason: "a kind is not ambiguous if only its name is", kind: "Widget", want: widget,
-			list: served(discoverytest.With(
+			list: served(discoverytest.WithResource(
 				metav1.APIResource{Name: "widgetses", SingularName: "widgets", Kind: "Widgets"},
 			))},
 	}
@@ -138,7 +138,7 @@ func TestResolve(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v", tc.reason, err)
 			}
-			if !(discovery.Resolution{Served: []discovery.Resource{tc.want}}).Equivalent(found) {
+			if !(discovery.Resolution{Served: []discovery.Resource{tc.want}}).IsEquivalent(found) {
 				t.Errorf("%s: -want, +got:\n%s", tc.reason, cmp.Diff([]discovery.Resource{tc.want}, found.Served))
 			}
 		})
@@ -205,7 +205,7 @@ func TestInquiryAsksOnce(t *testing.T) {
 		if asked++; asked == 1 {
 			return nil, errors.New("the connection is lost")
 		}
-		return discoverytest.Served(), nil
+		return discoverytest.ServedResources(), nil
 	}), nil)
 	for _, name := range []string{"widgets", "widget", "Widget"} {
 		_, err := i.Resolve(t.Context(), inExample("", name), nil)

@@ -39,15 +39,15 @@ func (r Resource) GroupVersionResource() schema.GroupVersionResource {
 // HasStatus reports whether the status is a subresource, which is written by a separate request.
 func (r Resource) HasStatus() bool { return slices.Contains(r.Subresources, "status") }
 
-// Interchangeable reports whether both resources can have the same controller: everything that a controller depends
+// IsInterchangeable reports whether both resources can have the same controller: everything that a controller depends
 // on is equal.
-func (r Resource) Interchangeable(other Resource) bool {
+func (r Resource) IsInterchangeable(other Resource) bool {
 	return r.GroupVersionKind == other.GroupVersionKind && r.Plural == other.Plural &&
 		r.Namespaced == other.Namespaced && r.HasStatus() == other.HasStatus()
 }
 
-// Can reports whether the resource has all of the verbs.
-func (r Resource) Can(verbs ...string) bool {
+// HasVerbs reports whether the resource has all of the verbs.
+func (r Resource) HasVerbs(verbs ...string) bool {
 	return !slices.ContainsFunc(verbs, func(verb string) bool { return !slices.Contains(r.Verbs, verb) })
 }
 
@@ -65,18 +65,18 @@ func (r Resource) isEvents() bool {
 	}
 }
 
-// terminating reports whether the CRD of the kind is being deleted. The API server then lists only verbs that read
+// isTerminating reports whether the CRD of the kind is being deleted. The API server then lists only verbs that read
 // and delete, but it still accepts patches. They are necessary: the CRD waits for its objects, and these wait for their
 // finalizers.
-func (r Resource) terminating() bool {
-	return r.Can("delete", "deletecollection", "list", "watch") && !r.Can("create") && !r.Can("update") &&
-		!r.Can("patch")
+func (r Resource) isTerminating() bool {
+	return r.HasVerbs("delete", "deletecollection", "list", "watch") && !r.HasVerbs("create") && !r.HasVerbs("update") &&
+		!r.HasVerbs("patch")
 }
 
-// patchable adds the verb "patch" to resources that are terminating.
-func patchable(found []Resource) []Resource {
+// addPatchVerb adds the verb "patch" to resources that are terminating.
+func addPatchVerb(found []Resource) []Resource {
 	for i, r := range found {
-		if r.terminating() {
+		if r.isTerminating() {
 			// The list of verbs is shared with the decoded document.
 			found[i].Verbs = append(slices.Clone(r.Verbs), "patch")
 		}

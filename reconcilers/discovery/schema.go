@@ -29,7 +29,7 @@ func SchemaOf(ctx context.Context, server Getter, kind schema.GroupVersionKind) 
 	// Find the schema by its kind: the names of schemas are not standardized.
 	all := document.Components.Schemas
 	for _, one := range all {
-		if one, ok := one.(map[string]any); ok && describes(one, kind) {
+		if one, ok := one.(map[string]any); ok && describesKind(one, kind) {
 			object = one
 		}
 	}
@@ -39,8 +39,8 @@ func SchemaOf(ctx context.Context, server Getter, kind schema.GroupVersionKind) 
 	}, nil
 }
 
-// describes reports whether the schema is that of the objects of the kind. Lists and options have schemas, too.
-func describes(one map[string]any, kind schema.GroupVersionKind) bool {
+// describesKind reports whether the schema is that of the objects of the kind. Lists and options have schemas, too.
+func describesKind(one map[string]any, kind schema.GroupVersionKind) bool {
 	kinds, _ := one["x-kubernetes-group-version-kind"].([]any)
 	for _, item := range kinds {
 		// One schema may belong to several kinds.

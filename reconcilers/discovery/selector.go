@@ -34,12 +34,12 @@ type Part struct {
 	Given bool
 }
 
-// Given returns a Part with this text, which may be empty.
-func Given(text string) Part { return Part{Text: text, Given: true} }
+// GivenPart returns a Part with this text, which may be empty.
+func GivenPart(text string) Part { return Part{Text: text, Given: true} }
 
 // OfKind returns the selector of one exact kind.
 func OfKind(kind schema.GroupVersionKind) Selector {
-	return Selector{Group: Given(kind.Group), Version: Given(kind.Version), Kind: kind.Kind}
+	return Selector{Group: GivenPart(kind.Group), Version: GivenPart(kind.Version), Kind: kind.Kind}
 }
 
 // ByFunc returns the selector of all resources for which the function is true, in any version. Two of them are never
@@ -52,8 +52,8 @@ var errNames = errors.New(
 		"category, everything, or a function",
 )
 
-// check returns an error unless there is exactly one sort of names.
-func (s Selector) check() error {
+// checkNames returns an error unless there is exactly one sort of names.
+func (s Selector) checkNames() error {
 	// Each of these is one sort of names.
 	given := 0
 	for _, name := range []string{s.Name, s.Kind, s.Plural, s.Singular, s.Shortcut, s.Category} {
@@ -73,14 +73,14 @@ func (s Selector) check() error {
 	return nil
 }
 
-// Specific reports whether the selector names one kind. It is an error if it matches several kinds.
-func (s Selector) Specific() bool {
+// IsSpecific reports whether the selector names one kind. It is an error if it matches several kinds.
+func (s Selector) IsSpecific() bool {
 	return s.Category == "" && !s.Everything && s.Func == nil
 }
 
-// direct reports whether the document of one group version is enough to resolve the selector. Otherwise all groups,
+// isDirect reports whether the document of one group version is enough to resolve the selector. Otherwise all groups,
 // or all versions of one group, must be listed.
-func (s Selector) direct() bool { return s.Group.Given && s.Version.Given && s.Specific() }
+func (s Selector) isDirect() bool { return s.Group.Given && s.Version.Given && s.IsSpecific() }
 
 // groupVersion returns the group and version of a direct selector.
 func (s Selector) groupVersion() schema.GroupVersion {
@@ -100,12 +100,12 @@ func (s Selector) Matches(r Resource) bool {
 	case (s.Everything || s.Func != nil) && r.isEvents():
 		return false
 	default:
-		return s.named(r)
+		return s.matchesName(r)
 	}
 }
 
-// named reports whether the name of the selector matches, by its sort.
-func (s Selector) named(r Resource) bool {
+// matchesName reports whether the name of the selector matches, by its sort.
+func (s Selector) matchesName(r Resource) bool {
 	switch {
 	case s.Func != nil:
 		return (*s.Func)(r)
@@ -124,9 +124,9 @@ func (s Selector) named(r Resource) bool {
 	}
 }
 
-// Select returns the matching resources. If several resources have the same name, those of the core group win, as
+// SelectFrom returns the matching resources. If several resources have the same name, those of the core group win, as
 // in Kopf.
-func (s Selector) Select(all []Resource) []Resource {
+func (s Selector) SelectFrom(all []Resource) []Resource {
 	var meant, core []Resource
 	for _, r := range all {
 		if !s.Matches(r) {
@@ -138,14 +138,16 @@ func (s Selector) Select(all []Resource) []Resource {
 		}
 	}
 	// For example, the name "events" means the core events, and not those of events.k8s.io.
-	if s.Specific() && len(core) > 0 {
+	if s.IsSpecific() && len(core) > 0 {
 		return core
 	}
 	return meant
 }
 
-// name returns the only name of a specific selector, of any sort.
-func (s Selector) name() string { return cmp.Or(s.Name, s.Kind, s.Plural, s.Singular, s.Shortcut) }
+// singleName returns the only name of a specific selector, of any sort.
+func (s Selector) singleName() string {
+	return cmp.Or(s.Name, s.Kind, s.Plural, s.Singular, s.Shortcut)
+}
 
 // String returns the group and the version, as far as they are given, and the name, for messages.
 func (s Selector) String() string {
@@ -154,7 +156,7 @@ func (s Selector) String() string {
 	if s.Version.Given {
 		where += "/" + s.Version.Text
 	}
-	name := s.name()
+	name := s.singleName()
 	switch {
 	case s.Category != "":
 		name = fmt.Sprintf("category %q", s.Category)
@@ -175,24 +177,24 @@ func (s Selector) MayMean(other Selector) bool {
 		return false
 	}
 	// One of them matches many kinds.
-	if !s.Specific() || !other.Specific() {
+	if !s.IsSpecific() || !other.IsSpecific() {
 		return s == other || s.Everything && other.Func == nil || other.Everything && s.Func == nil
 	}
 	// Compare all names that the kind may have.
-	return slices.ContainsFunc(s.names(), func(name string) bool { return slices.Contains(other.names(), name) })
+	return slices.ContainsFunc(s.possibleNames(), func(name string) bool { return slices.Contains(other.possibleNames(), name) })
 }
 
-// Contradicts reports whether two selectors of one kind require different versions. Selectors of several kinds
+// ContradictsVersion reports whether two selectors of one kind require different versions. Selectors of several kinds
 // never contradict, because they take any version.
-func (s Selector) Contradicts(other Selector) bool {
-	return s.Version.Text != "" && other.Version.Text != "" && s.Version != other.Version && s.Specific() &&
-		other.Specific()
+func (s Selector) ContradictsVersion(other Selector) bool {
+	return s.Version.Text != "" && other.Version.Text != "" && s.Version != other.Version && s.IsSpecific() &&
+		other.IsSpecific()
 }
 
-// names returns all known and guessed names of the resource of a specific selector.
-func (s Selector) names() []string {
+// possibleNames returns all known and guessed names of the resource of a specific selector.
+func (s Selector) possibleNames() []string {
 	if s.Kind == "" {
-		return []string{s.name()}
+		return []string{s.singleName()}
 	}
 	plural, singular := meta.UnsafeGuessKindToResource(s.groupVersion().WithKind(s.Kind))
 	return []string{s.Kind, plural.Resource, singular.Resource}
@@ -202,6 +204,6 @@ func (s Selector) names() []string {
 // built into the API server.
 func dependsOnCRDs(selectors []Selector) bool {
 	return slices.ContainsFunc(selectors, func(s Selector) bool {
-		return !s.direct() || strings.Contains(s.Group.Text, ".")
+		return !s.isDirect() || strings.Contains(s.Group.Text, ".")
 	})
 }

@@ -86,7 +86,7 @@ func TestSpellings(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			s, err := discovery.Spelled(tc.parts...)
+			s, err := discovery.ParseSpelling(tc.parts...)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -107,7 +107,7 @@ func TestSpellings(t *testing.T) {
 }
 
 func TestSpellingsOnABadConnection(t *testing.T) {
-	s, err := discovery.Spelled("kex")
+	s, err := discovery.ParseSpelling("kex")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,9 +119,9 @@ func TestSpellingsOnABadConnection(t *testing.T) {
 }
 
 func TestSpelledInFull(t *testing.T) {
-	want := discovery.Selector{Group: discovery.Given("kopf.dev"), Version: discovery.Given("v1"), Name: "kex"}
+	want := discovery.Selector{Group: discovery.GivenPart("kopf.dev"), Version: discovery.GivenPart("v1"), Name: "kex"}
 	for _, parts := range [][]string{{"kex.v1.kopf.dev"}, {"kopf.dev/v1", "kex"}, {"kopf.dev", "v1", "kex"}} {
-		got, err := discovery.Spelled(parts...)
+		got, err := discovery.ParseSpelling(parts...)
 		if d := cmp.Diff(want, got); err != nil || d != "" {
 			t.Errorf("%v needs no search: error %v, -want, +got:\n%s", parts, err, d)
 		}

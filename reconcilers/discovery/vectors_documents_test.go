@@ -40,7 +40,7 @@ func TestVectorsDiscovery(t *testing.T) {
 	vectors.Run(t, "discovery", func(t *testing.T, input vectors.Fields, want vectors.Expected) {
 		vectors.Known(t, input, "responses", "groups")
 		server := &replies{of: input.Mapping("responses"), asked: []any{}}
-		found, err := discovery.Discover(t.Context(), server, groupsOf(input)...)
+		found, err := discovery.ListResources(t.Context(), server, groupsOf(input)...)
 		if want.Failed(t, found, err) {
 			return
 		}

@@ -64,7 +64,7 @@ func selectorOf(t *testing.T, spec any) (discovery.Selector, error) {
 			if !said {
 				continue
 			}
-			if err := named.Set(key, text); err != nil {
+			if err := named.SetKeyword(key, text); err != nil {
 				return named, err
 			}
 		}
@@ -73,7 +73,7 @@ func selectorOf(t *testing.T, spec any) (discovery.Selector, error) {
 	for _, arg := range args {
 		read = append(read, argument(t, arg))
 	}
-	return discovery.Parse(read, named)
+	return discovery.ParseSelector(read, named)
 }
 
 func argument(t *testing.T, arg any) any {
@@ -152,8 +152,8 @@ func TestVectorsResourceSelector(t *testing.T) {
 			}
 		}
 		check(t, want, map[string]any{
-			"parsed": parsed(s), "is_specific": s.Specific(), "checked": names(checked), "selected": names(
-				s.Select(all),
+			"parsed": parsed(s), "is_specific": s.IsSpecific(), "checked": names(checked), "selected": names(
+				s.SelectFrom(all),
 			),
 		}, err)
 	})
@@ -198,7 +198,7 @@ func TestVectorsServedResources(t *testing.T) {
 			} else {
 				all = found
 			}
-			plan := discovery.Serve(wants, all)
+			plan := discovery.PlanServed(wants, all)
 			got = append(
 				got,
 				map[string]any{

@@ -22,8 +22,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 )
 
-func object(name, uid string, version int) *compact.Object {
-	return compacttest.Of(map[string]any{"spec": map[string]any{}, "metadata": map[string]any{
+func object(name, uid string, version int) *compact.CachedObject {
+	return compacttest.NewObject(map[string]any{"spec": map[string]any{}, "metadata": map[string]any{
 		"namespace": "ns", "name": name, "uid": uid, "resourceVersion": fmt.Sprint(version),
 	}})
 }
@@ -44,10 +44,10 @@ func TestQueueKeepsTheOrder(t *testing.T) {
 	q.Add(events.Event{Type: events.Added, Object: object("a", "u3", 8)})
 	key := types.NamespacedName{Namespace: "ns", Name: "a"}
 	want := []string{"ADDED u1@0", "MODIFIED u1@1", "DELETED u1@2", "ADDED u3@8"}
-	if d := cmp.Diff(want, shown(q.Take(key))); d != "" {
+	if d := cmp.Diff(want, shown(q.TakeAll(key))); d != "" {
 		t.Errorf("want the events of the old object before those of the new one: -want, +got:\n%s", d)
 	}
-	if left := q.Take(key); left != nil {
+	if left := q.TakeAll(key); left != nil {
 		t.Errorf("want nothing after the events were taken, got %v", shown(left))
 	}
 }
@@ -65,7 +65,7 @@ func TestQueueIsBounded(t *testing.T) {
 		add(events.Modified, i+1)
 	}
 	add(events.Deleted, 1000)
-	got := shown(q.Take(types.NamespacedName{Namespace: "ns", Name: "a"}))
+	got := shown(q.TakeAll(types.NamespacedName{Namespace: "ns", Name: "a"}))
 	if len(got) != events.Limit || dropped != 11 {
 		t.Errorf("got %d events, %d dropped, want %d and 11", len(got), dropped, events.Limit)
 	}
@@ -110,7 +110,7 @@ func TestDeliverGoesOn(t *testing.T) {
 		),
 		watching("last", note("last", nil)),
 	)
-	h.Deliver(
+	h.DeliverEvents(
 		t.Context(), []events.Event{{events.Listed, object("a", "u1", 1)}, {events.Deleted, object("a", "u1", 2)}},
 	)
 	if d := cmp.Diff([]string{"failing ", "last ", "failing DELETED", "last DELETED"}, seen); d != "" {
@@ -121,13 +121,13 @@ func TestDeliverGoesOn(t *testing.T) {
 func TestDeliverCollectsWhatIsWritten(t *testing.T) {
 	writing := watching("w", func(_ context.Context, call *handlers.Invocation) error {
 		return errors.Join(call.Writes.SetResult(call.Cause.Type),
-			call.Writes.Remember(func(body map[string]any) error {
+			call.Writes.AddTransform(func(body map[string]any) error {
 				body["data"] = call.Cause.Type
 				return nil
 			}))
 	})
 	apply := func(list ...events.Event) map[string]any {
-		patch := handling(writing).Deliver(t.Context(), list)
+		patch := handling(writing).DeliverEvents(t.Context(), list)
 		changed, err := patch.ApplyTo(map[string]any{})
 		if err != nil {
 			t.Fatal(err)
@@ -151,7 +151,7 @@ func TestDeliverDropsWhatDoesNotFit(t *testing.T) {
 	sets := func(key string, err error) handlers.Func {
 		return func(_ context.Context, call *handlers.Invocation) error {
 			seen := 0
-			return call.Writes.Remember(func(body map[string]any) error {
+			return call.Writes.AddTransform(func(body map[string]any) error {
 				if seen++; seen > 1 && err != nil { // it worked on the working copy
 					return err
 				}
@@ -166,7 +166,7 @@ func TestDeliverDropsWhatDoesNotFit(t *testing.T) {
 	)
 	var lines []string
 	log := funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{})
-	patch := h.Deliver(
+	patch := h.DeliverEvents(
 		logf.IntoContext(t.Context(), log), []events.Event{{events.Added, object("a", "u1", 1)}},
 	)
 	changed, err := patch.ApplyTo(map[string]any{})
@@ -187,20 +187,20 @@ type refusing struct {
 
 func (r *refusing) ApplyRetrying(
 	context.Context, patching.Target, patching.Patch, patching.Refetch,
-) (patching.Result, error) {
+) (patching.WriteResult, error) {
 	r.asked++
-	return patching.Result{}, errors.New("not now")
+	return patching.WriteResult{}, errors.New("not now")
 }
 
 func TestWriteIsTriedOnce(t *testing.T) {
 	server := &refusing{}
 	h := handling()
 	h.Writer = server
-	h.Write(t.Context(), map[string]any{}, patching.Patch{})
+	h.WriteChanges(t.Context(), map[string]any{}, patching.Patch{})
 	if server.asked != 0 {
 		t.Errorf("want no request without changes, got %d", server.asked)
 	}
-	h.Write(t.Context(), map[string]any{}, patching.Patch{Merge: map[string]any{"a": "b"}})
+	h.WriteChanges(t.Context(), map[string]any{}, patching.Patch{Merge: map[string]any{"a": "b"}})
 	if server.asked != 1 {
 		t.Errorf("want one request without a retry, got %d", server.asked)
 	}
@@ -214,7 +214,7 @@ func TestQueueDropsTheVeryFirst(t *testing.T) {
 			dropped++
 		}
 	}
-	got := shown(q.Take(types.NamespacedName{Namespace: "ns", Name: "a"}))
+	got := shown(q.TakeAll(types.NamespacedName{Namespace: "ns", Name: "a"}))
 	if dropped != 1 || got[0] != "MODIFIED u1@1" {
 		t.Errorf("got %d dropped, and %s first", dropped, got[0])
 	}
@@ -255,7 +255,7 @@ func TestDeliverStops(t *testing.T) {
 			}
 			h := handling(watching("one", note("one")), watching("two", note("two")))
 			h.Gate = gate(func() bool { return len(seen) < tc.calls })
-			h.Deliver(ctx, all)
+			h.DeliverEvents(ctx, all)
 			if d := cmp.Diff(tc.want, seen); d != "" {
 				t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
 			}
@@ -270,8 +270,8 @@ func TestFiltersKnowOfDeletions(t *testing.T) {
 			deleting = append(deleting, c.Deleting)
 			return true, nil
 		}))
-	going := compacttest.Deleting(object("a", "u1", 2))
-	h.Deliver(t.Context(), []events.Event{{events.Added, object("a", "u1", 1)}, {events.Modified, going}})
+	going := compacttest.DeletingCopy(object("a", "u1", 2))
+	h.DeliverEvents(t.Context(), []events.Event{{events.Added, object("a", "u1", 1)}, {events.Modified, going}})
 	if d := cmp.Diff([]bool{false, true}, deleting); d != "" {
 		t.Errorf("-want, +got:\n%s", d)
 	}
@@ -282,12 +282,12 @@ type taking struct{ kind.Writer }
 
 func (taking) ApplyRetrying(
 	context.Context, patching.Target, patching.Patch, patching.Refetch,
-) (patching.Result, error) {
-	return patching.Result{}, nil
+) (patching.WriteResult, error) {
+	return patching.WriteResult{}, nil
 }
 
-// TestOnlyWhatIsLostIsLogged shows that only lost changes are logged as errors.
-func TestOnlyWhatIsLostIsLogged(t *testing.T) {
+// TestOnlyLostChangesAreLogged shows that only lost changes are logged as errors.
+func TestOnlyLostChangesAreLogged(t *testing.T) {
 	failures := 0
 	log := funcr.New(func(_, line string) {
 		if strings.Contains(line, `"error"=`) {
@@ -299,12 +299,12 @@ func TestOnlyWhatIsLostIsLogged(t *testing.T) {
 		return call.Writes.SetResult("fine")
 	}))
 	h.Writer = taking{}
-	h.Write(ctx, map[string]any{}, h.Deliver(ctx, []events.Event{{events.Added, object("a", "u1", 1)}}))
+	h.WriteChanges(ctx, map[string]any{}, h.DeliverEvents(ctx, []events.Event{{events.Added, object("a", "u1", 1)}}))
 	if failures != 0 {
 		t.Errorf("want no error in the log after a success, got %d", failures)
 	}
 	h.Writer = &refusing{}
-	h.Write(ctx, map[string]any{}, h.Deliver(ctx, []events.Event{{events.Added, object("a", "u1", 1)}}))
+	h.WriteChanges(ctx, map[string]any{}, h.DeliverEvents(ctx, []events.Event{{events.Added, object("a", "u1", 1)}}))
 	if failures != 1 {
 		t.Errorf("want only the error of the write in the log, got %d", failures)
 	}

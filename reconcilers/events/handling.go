@@ -24,30 +24,30 @@ type Handling struct {
 	Loops *Loops
 }
 
-// Deliver calls the handlers for each of the events of one object, in order. The logger of the context must name
+// DeliverEvents calls the handlers for each of the events of one object, in order. The logger of the context must name
 // the kind. An error of a handler is logged, and stops neither other handlers nor other events. The returned patch has
 // the handlers' changes to the object, except those to a deleted one.
-func (h *Handling) Deliver(ctx context.Context, waiting []Event) patching.Patch {
-	return h.deliver(ctx, waiting, nil)
+func (h *Handling) DeliverEvents(ctx context.Context, waiting []Event) patching.Patch {
+	return h.deliverAll(ctx, waiting, nil)
 }
 
-// deliver is [Handling.Deliver] with the detection of loops, unless loop is nil.
-func (h *Handling) deliver(ctx context.Context, waiting []Event, loop *loop) patching.Patch {
+// deliverAll is [Handling.DeliverEvents] with the detection of loops, unless loop is nil.
+func (h *Handling) deliverAll(ctx context.Context, waiting []Event, loop *loop) patching.Patch {
 	var patch patching.Patch
 	for i, e := range waiting {
 		// The last event shows the newest state: only a call for it can be delayed.
-		loop.begin(e, i == len(waiting)-1)
-		log := logging.OfObject(logf.FromContext(ctx), e.Object.Key(), e.Object.GetUID())
+		loop.beginEvent(e, i == len(waiting)-1)
+		log := logging.OfObject(logf.FromContext(ctx), e.Object.ObjectKey(), e.Object.GetUID())
 		ctx := logf.IntoContext(ctx, log)
 		if e.Type == Deleted {
-			h.handle(ctx, e, loop)
+			h.handleEvent(ctx, e, loop)
 			// A new object of the same name may follow: changes to the old one must not be applied to it.
 			patch = patching.Patch{}
 			continue
 		}
-		for _, a := range h.handle(ctx, e, loop) {
-			patch.Transforms = append(patch.Transforms, fitting(ctx, a)...)
-			if err := patch.AddResult(a.Call.Handler.ID, a.Result()); err != nil {
+		for _, a := range h.handleEvent(ctx, e, loop) {
+			patch.Transforms = append(patch.Transforms, tolerantTransforms(ctx, a)...)
+			if err := patch.AddResult(a.Call.Handler.ID, a.ResultToWrite()); err != nil {
 				logf.FromContext(ctx).Error(
 					err, "Cannot write the result of a handler; dropping it", "handler", a.Call.Handler.ID,
 				)
@@ -57,10 +57,10 @@ func (h *Handling) deliver(ctx context.Context, waiting []Event, loop *loop) pat
 	return patch
 }
 
-// fitting returns the changes of an attempt for the common patch. A change that fails on the present object
+// tolerantTransforms returns the changes of an attempt for the common patch. A change that fails on the present object
 // is dropped, so that the changes of other handlers are still made.
-func fitting(ctx context.Context, a *execution.Attempt) []patching.Transform {
-	all := patching.Contained(a.Made())
+func tolerantTransforms(ctx context.Context, a *execution.Attempt) []patching.Transform {
+	all := patching.ContainPanics(a.AllTransforms())
 	for i, transform := range all {
 		all[i] = func(body map[string]any) error {
 			if err := transform(body); err != nil {
@@ -74,19 +74,19 @@ func fitting(ctx context.Context, a *execution.Attempt) []patching.Transform {
 	return all
 }
 
-// handle calls the matching handlers for one event, and returns their attempts. It stops when no further call may
+// handleEvent calls the matching handlers for one event, and returns their attempts. It stops when no further call may
 // begin, because the operator exits or pauses.
-func (h *Handling) handle(ctx context.Context, e Event, loop *loop) (attempts []*execution.Attempt) {
+func (h *Handling) handleEvent(ctx context.Context, e Event, loop *loop) (attempts []*execution.Attempt) {
 	opened, err := e.Object.Open()
 	// An object that cannot be decoded never can, so a retry would not help.
 	if err != nil {
 		logf.FromContext(ctx).Error(err, "Cannot read an object; skipping an event of it", "type", e.Type)
 		return nil
 	}
-	c := &cause.Cause{Type: e.Type, Object: opened, Deleting: e.Object.Deleting()}
-	noted := h.Journal.Object(e.Object.Key(), e.Object.GetUID())
-	look := noted.LookAtEvent(c)
-	defer look.Note()
+	c := &cause.Cause{Type: e.Type, Object: opened, Deleting: e.Object.IsDeleting()}
+	noted := h.Journal.ForObject(e.Object.ObjectKey(), e.Object.GetUID())
+	look := noted.StartEventLook(c)
+	defer look.AddToJournal()
 	var chosen []*adapters.Handler
 	for _, handler := range h.Handlers {
 		if !h.MayBegin(ctx) {
@@ -97,18 +97,18 @@ func (h *Handling) handle(ctx context.Context, e Event, loop *loop) (attempts []
 			continue
 		}
 		// Matching one handler at a time keeps the error of one filter from the other handlers.
-		switch matches, err := handler.Matches(ctx, c, look.Teller()); {
+		switch matches, err := handler.MatchesCause(ctx, c, look.VerdictFunc()); {
 		case err != nil:
 			logf.FromContext(ctx).Error(err, "Filter of a handler failed; skipping the event for it",
-				append(panics.Stack(err), "handler", handler.Description.ID, "type", e.Type)...)
+				append(panics.StackFields(err), "handler", handler.Description.ID, "type", e.Type)...)
 		case matches:
 			chosen = append(chosen, handler)
-			if loop.holds(e, handler.Description.ID, now()) {
+			if loop.holdBack(e, handler.Description.ID, utcNow()) {
 				continue
 			}
-			if a := h.call(ctx, handler, c); a != nil {
-				loop.called(a)
-				noted.Attempt(a)
+			if a := h.callHandler(ctx, handler, c); a != nil {
+				loop.recordCall(a)
+				noted.RecordAttempt(a)
 				attempts = append(attempts, a)
 			}
 		}
@@ -116,33 +116,33 @@ func (h *Handling) handle(ctx context.Context, e Event, loop *loop) (attempts []
 	return attempts
 }
 
-// call calls one handler for an event. It returns nil if the object cannot be decoded.
-func (h *Handling) call(ctx context.Context, handler *adapters.Handler, c *cause.Cause) *execution.Attempt {
-	object, err := handler.Description.Opened(c)
+// callHandler calls one handler for an event. It returns nil if the object cannot be decoded.
+func (h *Handling) callHandler(ctx context.Context, handler *adapters.Handler, c *cause.Cause) *execution.Attempt {
+	object, err := handler.Description.DecodedObject(c)
 	// The function gets the state of the event; Newest is the cache, which may be newer.
 	if err != nil {
 		logf.FromContext(ctx).Error(err, "Cannot read an object; skipping an event of it", "type", c.Type)
 		return nil
 	}
 	a := h.NewAttempt(handler.Description, c, object)
-	a.Now, a.Call.Started, a.Call.Newest = now, now(), h.Cache
-	running, cancel := adapters.Running(ctx)
+	a.Now, a.Call.Started, a.Call.Newest = utcNow, utcNow(), h.Cache
+	running, cancel := adapters.FunctionContext(ctx)
 	defer cancel(nil)
-	handler.Run(running, a)
+	handler.RunAttempt(running, a)
 	return a
 }
 
-// Write sends the handlers' changes. It logs and drops them if that fails, because event handlers are not called
+// WriteChanges sends the handlers' changes. It logs and drops them if that fails, because event handlers are not called
 // again.
-func (h *Handling) Write(ctx context.Context, body map[string]any, patch patching.Patch) patching.Result {
-	if patch.Empty() {
-		return patching.Result{}
+func (h *Handling) WriteChanges(ctx context.Context, body map[string]any, patch patching.Patch) patching.WriteResult {
+	if patch.IsEmpty() {
+		return patching.WriteResult{}
 	}
 	// All handlers of one delivery share one patch, so the journal and the log name all of them.
-	result, err := h.Kind.Write(ctx, "event handlers", patching.Target{Body: body}, patch, nil)
+	result, err := h.Kind.WritePatch(ctx, "event handlers", patching.Target{Body: body}, patch, nil)
 	if err = errors.Join(err, result.StatusRefused); err != nil {
 		logf.FromContext(ctx).Error(
-			err, "Failed to write the changes of event handlers; dropping them", "handlers", adapters.IDs(h.Handlers),
+			err, "Failed to write the changes of event handlers; dropping them", "handlers", adapters.HandlerIDs(h.Handlers),
 		)
 	}
 	return result

@@ -40,14 +40,14 @@ type loop struct {
 	heldFor []string // ids of the handlers that it will call
 }
 
-// DeliverNext is [Handling.Deliver] with a delay for handlers that call themselves again and again: they get the
+// DeliverNext is [Handling.DeliverEvents] with a delay for handlers that call themselves again and again: they get the
 // events of own writes later. It returns after which time it must be called again; zero means with the next event.
 func (h *Handling) DeliverNext(
 	ctx context.Context, key types.NamespacedName, waiting []Event,
 ) (patch patching.Patch, wait time.Duration) {
-	loop := h.Loops.of(key)
+	loop := h.Loops.loopOf(key)
 	if loop == nil {
-		return h.Deliver(ctx, waiting), 0
+		return h.DeliverEvents(ctx, waiting), 0
 	}
 	// Each delivery counts from zero.
 	loop.calls, loop.writes, loop.times, loop.only = nil, nil, 0, nil
@@ -60,36 +60,36 @@ func (h *Handling) DeliverNext(
 		waiting, loop.only = []Event{*held}, loop.heldFor
 		loop.held, loop.heldFor = nil, nil
 	}
-	patch = h.deliver(ctx, waiting, loop)
+	patch = h.deliverAll(ctx, waiting, loop)
 	// There is no write that could count these calls, so count them here.
-	if patch.Empty() {
-		loop.note(now())
+	if patch.IsEmpty() {
+		loop.countCalls(utcNow())
 	}
 	if len(waiting) > 0 && loop.isOver(waiting[len(waiting)-1]) {
-		h.Loops.forget(key)
+		h.Loops.forgetLoop(key)
 	}
-	return patch, loop.wait()
+	return patch, loop.timeUntilHeld()
 }
 
-// NoteWrite counts the result of [Handling.Write]. It returns the handlers that call themselves again and again
+// NoteWrite counts the result of [Handling.WriteChanges]. It returns the handlers that call themselves again and again
 // by their writes, and whose next such calls are delayed.
 func (h *Handling) NoteWrite(
-	ctx context.Context, key types.NamespacedName, body map[string]any, result patching.Result,
+	ctx context.Context, key types.NamespacedName, body map[string]any, result patching.WriteResult,
 ) (looping []string) {
 	if h.Loops == nil || len(result.Versions) == 0 {
 		// Nothing was written, so the events of this delivery do not continue a loop.
-		if loop := h.Loops.of(key); loop != nil {
+		if loop := h.Loops.loopOf(key); loop != nil {
 			loop.writes = nil
-			loop.note(now())
+			loop.countCalls(utcNow())
 		}
 		return nil
 	}
-	loop := h.Loops.ensure(key)
+	loop := h.Loops.ensureLoop(key)
 	loop.versions = append(loop.versions, result.Versions...)
-	delay, isNew := loop.note(now())
+	delay, isNew := loop.countCalls(utcNow())
 	// Log once for each loop, with the fields that the handlers keep changing.
 	if isNew {
-		loops.Log(logf.FromContext(ctx), loop.guard.Members(), changed(body, result.Body), delay)
+		loops.LogLoop(logf.FromContext(ctx), loop.guard.LoopMembers(), changedFields(body, result.Body), delay)
 	}
 	if delay > 0 {
 		return loop.writes
@@ -97,16 +97,16 @@ func (h *Handling) NoteWrite(
 	return nil
 }
 
-// changed returns the paths of the fields that differ, without the fields that the API server maintains.
-func changed(before, after map[string]any) (paths []diff.Path) {
-	for _, item := range diff.Compute(contents(before), contents(after)) {
+// changedFields returns the paths of the fields that differ, without the fields that the API server maintains.
+func changedFields(before, after map[string]any) (paths []diff.Path) {
+	for _, item := range diff.Compute(comparedContents(before), comparedContents(after)) {
 		paths = append(paths, item.Path)
 	}
 	return paths
 }
 
-// contents returns the object with only those metadata that handlers can change in a meaningful way.
-func contents(body map[string]any) map[string]any {
+// comparedContents returns the object with only those metadata that handlers can change in a meaningful way.
+func comparedContents(body map[string]any) map[string]any {
 	// Versions, timestamps and managed fields differ after each write: leave them out.
 	shown := maps.Clone(body)
 	metadata, _ := body["metadata"].(map[string]any)
@@ -120,23 +120,23 @@ func contents(body map[string]any) map[string]any {
 	return shown
 }
 
-// begin starts the accounting of one event. Nil does nothing.
-func (l *loop) begin(e Event, last bool) {
+// beginEvent starts the accounting of one event. Nil does nothing.
+func (l *loop) beginEvent(e Event, last bool) {
 	if l != nil {
 		l.isCounted = false
 		l.own, l.last = l.only != nil || slices.Contains(l.versions, e.Object.GetResourceVersion()), last
 	}
 }
 
-// holds reports whether the handler must not be called for the event now. The last event is kept for it; earlier
+// holdBack reports whether the handler must not be called for the event now. The last event is kept for it; earlier
 // events are skipped, because the last one shows a newer state.
-func (l *loop) holds(e Event, id string, now time.Time) bool {
+func (l *loop) holdBack(e Event, id string, now time.Time) bool {
 	switch {
 	case l == nil:
 		return false
 	case l.only != nil:
 		return !slices.Contains(l.only, id)
-	case !l.own || !l.guard.Until(id).After(now):
+	case !l.own || !l.guard.DelayedUntil(id).After(now):
 		return false
 	case l.last: // an earlier event need not be held: the last one shows a newer state
 		l.held, l.heldFor = &e, append(l.heldFor, id)
@@ -144,8 +144,8 @@ func (l *loop) holds(e Event, id string, now time.Time) bool {
 	return true
 }
 
-// called records a call that an own write has caused, and whether the handler has written again.
-func (l *loop) called(a *execution.Attempt) {
+// recordCall records a call that an own write has caused, and whether the handler has written again.
+func (l *loop) recordCall(a *execution.Attempt) {
 	if l == nil || !l.own {
 		return
 	}
@@ -156,17 +156,17 @@ func (l *loop) called(a *execution.Attempt) {
 	if !slices.Contains(l.calls, id) {
 		l.calls = append(l.calls, id)
 	}
-	if (len(a.Made()) > 0 || a.Result() != nil) && !slices.Contains(l.writes, id) {
+	if (len(a.AllTransforms()) > 0 || a.ResultToWrite() != nil) && !slices.Contains(l.writes, id) {
 		l.writes = append(l.writes, id)
 	}
 }
 
-// note passes the calls since the last time to the guard. It returns the delay of the next such calls, and
+// countCalls passes the calls since the last time to the guard. It returns the delay of the next such calls, and
 // whether the loop has just been detected.
-func (l *loop) note(now time.Time) (delay time.Duration, isNew bool) {
+func (l *loop) countCalls(now time.Time) (delay time.Duration, isNew bool) {
 	// The guard counts each own event that has called handlers as one round of the loop.
 	for range l.times {
-		if delay, isNew = l.guard.Note(l.calls, l.writes, now); delay > 0 {
+		if delay, isNew = l.guard.NoteCalls(l.calls, l.writes, now); delay > 0 {
 			break
 		}
 	}
@@ -176,20 +176,20 @@ func (l *loop) note(now time.Time) (delay time.Duration, isNew bool) {
 
 // isDue reports whether the held event may be delivered to any of its handlers now.
 func (l *loop) isDue() bool {
-	at := now()
-	return slices.ContainsFunc(l.heldFor, func(id string) bool { return !l.guard.Until(id).After(at) })
+	at := utcNow()
+	return slices.ContainsFunc(l.heldFor, func(id string) bool { return !l.guard.DelayedUntil(id).After(at) })
 }
 
-// wait returns after which time the held event must be delivered; zero if none is held. With a held event, it
+// timeUntilHeld returns after which time the held event must be delivered; zero if none is held. With a held event, it
 // is never zero, even if the delay is over already or the loop has ended, because possibly no other event follows.
-func (l *loop) wait() (wait time.Duration) {
+func (l *loop) timeUntilHeld() (wait time.Duration) {
 	if l.held == nil {
 		return 0
 	}
 	// The first handler whose delay ends decides: see isDue.
 	wait = loops.LongestDelay
 	for _, id := range l.heldFor {
-		wait = min(wait, time.Until(l.guard.Until(id)))
+		wait = min(wait, time.Until(l.guard.DelayedUntil(id)))
 	}
 	return max(wait, time.Nanosecond)
 }
@@ -202,17 +202,17 @@ func (l *loop) isOver(last Event) bool {
 	has := last.Object.GetResourceVersion()
 	// Versions that are older than the event will not arrive any more: the informer may skip states.
 	l.versions = slices.DeleteFunc(slices.Clone(l.versions), func(own string) bool {
-		return own == has || patching.Newer(has, own)
+		return own == has || patching.IsNewerVersion(has, own)
 	})
 	// A loop whose handlers do not run any more must not keep the object in the map.
 	if l.held == nil && len(l.versions) == 0 {
-		l.guard.Expire(now())
+		l.guard.ExpireLoop(utcNow())
 	}
-	return l.held == nil && len(l.versions) == 0 && len(l.calls) == 0 && l.guard.Idle()
+	return l.held == nil && len(l.versions) == 0 && len(l.calls) == 0 && l.guard.IsIdle()
 }
 
-// of returns the loop of an object; nil if there is none.
-func (l *Loops) of(key types.NamespacedName) *loop {
+// loopOf returns the loop of an object; nil if there is none.
+func (l *Loops) loopOf(key types.NamespacedName) *loop {
 	if l == nil {
 		return nil
 	}
@@ -221,15 +221,15 @@ func (l *Loops) of(key types.NamespacedName) *loop {
 	return l.byKey[key]
 }
 
-// Note adds the versions of a write by other parts of the operator: it calls the event handlers as well.
-func (l *Loops) Note(key types.NamespacedName, versions []string) {
-	if loop := l.of(key); loop != nil {
+// NoteVersions adds the versions of a write by other parts of the operator: it calls the event handlers as well.
+func (l *Loops) NoteVersions(key types.NamespacedName, versions []string) {
+	if loop := l.loopOf(key); loop != nil {
 		loop.versions = append(loop.versions, versions...)
 	}
 }
 
-// ensure returns the loop of an object, and makes it if necessary.
-func (l *Loops) ensure(key types.NamespacedName) *loop {
+// ensureLoop returns the loop of an object, and makes it if necessary.
+func (l *Loops) ensureLoop(key types.NamespacedName) *loop {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.byKey == nil {
@@ -241,12 +241,12 @@ func (l *Loops) ensure(key types.NamespacedName) *loop {
 	return l.byKey[key]
 }
 
-// forget drops the loop of an object.
-func (l *Loops) forget(key types.NamespacedName) {
+// forgetLoop drops the loop of an object.
+func (l *Loops) forgetLoop(key types.NamespacedName) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.byKey, key)
 }
 
-// now returns the time in UTC. Handlers get it as the start of their attempt.
-func now() time.Time { return time.Now().UTC() }
+// utcNow returns the time in UTC. Handlers get it as the start of their attempt.
+func utcNow() time.Time { return time.Now().UTC() }

@@ -23,10 +23,10 @@ func runOwnEvents(ctx context.Context, h *events.Handling, during time.Duration)
 		waiting = nil
 		time.Sleep(10 * time.Millisecond) // the duration of a request
 		switch {
-		case !patch.Empty():
+		case !patch.IsEmpty():
 			version++
 			body := map[string]any{"metadata": map[string]any{}}
-			h.NoteWrite(ctx, key, body, patching.Result{Versions: []string{fmt.Sprint(version)}, Body: body})
+			h.NoteWrite(ctx, key, body, patching.WriteResult{Versions: []string{fmt.Sprint(version)}, Body: body})
 			waiting = []events.Event{{Type: events.Modified, Object: object("a", "u1", version)}}
 		case wait > 0:
 			time.Sleep(wait)
@@ -53,7 +53,7 @@ func TestDelayedEventsAreNotLost(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				calls, thirds := 0, 0
 				write := func(call *handlers.Invocation) error {
-					return call.Writes.Remember(func(body map[string]any) error {
+					return call.Writes.AddTransform(func(body map[string]any) error {
 						body["data"] = fmt.Sprint(calls)
 						return nil
 					})

@@ -23,7 +23,7 @@ const Limit = 256
 // Event is one raw event: its type, and the object at that time.
 type Event struct {
 	Type   string
-	Object *compact.Object
+	Object *compact.CachedObject
 }
 
 // Queue stores the events of the objects of one resource until a pass delivers them, in the order of arrival. If
@@ -42,7 +42,7 @@ func (q *Queue) Add(e Event) (dropped bool) {
 	if q.waiting == nil {
 		q.waiting = map[types.NamespacedName][]Event{}
 	}
-	key := e.Object.Key()
+	key := e.Object.ObjectKey()
 	list := append(q.waiting[key], e)
 	// Only events of type MODIFIED are superseded by later ones.
 	if len(list) > Limit {
@@ -55,8 +55,8 @@ func (q *Queue) Add(e Event) (dropped bool) {
 	return dropped
 }
 
-// Take removes and returns all waiting events of one object.
-func (q *Queue) Take(key types.NamespacedName) []Event {
+// TakeAll removes and returns all waiting events of one object.
+func (q *Queue) TakeAll(key types.NamespacedName) []Event {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	list := q.waiting[key]

@@ -76,8 +76,8 @@ func TestJournalOfEvents(t *testing.T) {
 			if tc.ended {
 				cancel()
 			}
-			h.Deliver(ctx, tc.events)
-			if d := cmp.Diff(tc.want, told.Lines("ns", "a")); d != "" {
+			h.DeliverEvents(ctx, tc.events)
+			if d := cmp.Diff(tc.want, told.EntryLines("ns", "a")); d != "" {
 				t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
 			}
 		})
@@ -93,8 +93,8 @@ func TestJournalOfWrites(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.Write(t.Context(), body, patching.Patch{Merge: map[string]any{"data": "x"}})
-	if d := cmp.Diff([]string{"write data by event handlers: not now"}, told.Lines("ns", "a")); d != "" {
+	h.WriteChanges(t.Context(), body, patching.Patch{Merge: map[string]any{"data": "x"}})
+	if d := cmp.Diff([]string{"write data by event handlers: not now"}, told.EntryLines("ns", "a")); d != "" {
 		t.Errorf("-want, +got:\n%s", d)
 	}
 }

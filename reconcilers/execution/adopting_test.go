@@ -15,12 +15,12 @@ import (
 )
 
 func TestContinue(t *testing.T) {
-	a := execution.New(&handlers.Handler{ID: "fn"}, &cause.Cause{}, nil)
-	if a.Continue(at(3)); !a.Call.Started.Equal(at(3)) {
+	a := execution.NewAttempt(&handlers.Handler{ID: "fn"}, &cause.Cause{}, nil)
+	if a.ApplyAccount(at(3)); !a.Call.Started.Equal(at(3)) {
 		t.Errorf("want the first attempt to begin now, got %v", a.Call.Started)
 	}
 	a.Account = execution.Account{Retries: 2, Started: epoch}
-	if a.Continue(at(3)); !a.Call.Started.Equal(epoch) || a.Call.Retry != 2 || a.Limits.Runtime != 3*time.Second {
+	if a.ApplyAccount(at(3)); !a.Call.Started.Equal(epoch) || a.Call.Retry != 2 || a.Limits.Runtime != 3*time.Second {
 		t.Errorf("want a later attempt to continue its account, got %v, %d, %v",
 			a.Call.Started, a.Call.Retry, a.Limits.Runtime)
 	}
@@ -38,9 +38,9 @@ func TestAdopt(t *testing.T) {
 		}
 	}
 	done := func(body object, result any, transforms ...patching.Transform) *execution.Attempt {
-		a := execution.New(&handlers.Handler{ID: "other"}, &cause.Cause{}, body)
+		a := execution.NewAttempt(&handlers.Handler{ID: "other"}, &cause.Cause{}, body)
 		for _, transform := range transforms {
-			if err := a.Remember(transform); err != nil {
+			if err := a.AddTransform(transform); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -48,7 +48,7 @@ func TestAdopt(t *testing.T) {
 			t.Fatal(err)
 		}
 		a.Outcome = execution.Outcome{Final: true}
-		a.End()
+		a.CloseForChanges()
 		return a
 	}
 	for name, tc := range map[string]struct {
@@ -73,8 +73,8 @@ func TestAdopt(t *testing.T) {
 			object{"refuses": true},
 		},
 	} {
-		a := execution.New(&handlers.Handler{ID: "fn"}, &cause.Cause{Object: jsontext.Of(tc.body)}, tc.body)
-		a.Adopt(tc.other)
+		a := execution.NewAttempt(&handlers.Handler{ID: "fn"}, &cause.Cause{Object: jsontext.NewFromValue(tc.body)}, tc.body)
+		a.AdoptChanges(tc.other)
 		if d := cmp.Diff(tc.want, a.Call.Object); d != "" {
 			t.Errorf("%s: %s: -want, +got:\n%s", name, tc.reason, d)
 		}
@@ -89,7 +89,7 @@ func (u unfit) Undecodable() bool { return bool(u) }
 
 func TestUndecodable(t *testing.T) {
 	for err, want := range map[error]bool{errBoo: false, unfit(true): true, unfit(false): false} {
-		if got := execution.Undecodable(fmt.Errorf("decoding: %w", err)); got != want {
+		if got := execution.IsUndecodable(fmt.Errorf("decoding: %w", err)); got != want {
 			t.Errorf("%#v: got %v", err, got)
 		}
 	}

@@ -46,7 +46,7 @@ func TestAccountWaits(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if d := cmp.Diff(tc.want, tc.account.Waits(at(0))); d != "" {
+			if d := cmp.Diff(tc.want, tc.account.WaitReason(at(0))); d != "" {
 				t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
 			}
 		})
@@ -60,25 +60,25 @@ func TestAccountOfAHandler(t *testing.T) {
 	read := func(string) (*progress.Record, error) {
 		return &progress.Record{Retries: &retries, Started: &started, Delayed: &delayed}, nil
 	}
-	state, err := execution.Restore(read, []string{"a"}, []string{"a"}, "create", at(0))
+	state, err := execution.RestoreState(read, []string{"a"}, []string{"a"}, "create", at(0))
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := execution.Account{Retries: 3, Started: at(-60), Until: at(60)}
-	if d := cmp.Diff(want, state.Handler("a").Account()); d != "" {
+	if d := cmp.Diff(want, state.StateOf("a").Account()); d != "" {
 		t.Errorf("-want, +got:\n%s", d)
 	}
-	if got := want.Runtime(at(0)); got != time.Minute {
+	if got := want.RuntimeAt(at(0)); got != time.Minute {
 		t.Errorf("want a runtime of one minute, got %s", got)
 	}
-	if got := want.Runtime(at(-90)) + (execution.Account{}).Runtime(at(0)); got != 0 {
+	if got := want.RuntimeAt(at(-90)) + (execution.Account{}).RuntimeAt(at(0)); got != 0 {
 		t.Errorf("want no runtime for a start in the future or no start, got %s", got)
 	}
-	if err := state.Conclude("a", execution.Outcome{Aborted: true, Blocked: true}, at(0)); err != nil {
+	if err := state.ConcludeAttempt("a", execution.Outcome{Aborted: true, Blocked: true}, at(0)); err != nil {
 		t.Fatal(err)
 	}
 	want.Blocked = true
-	if d := cmp.Diff(want, state.Handler("a").Account()); d != "" {
+	if d := cmp.Diff(want, state.StateOf("a").Account()); d != "" {
 		t.Errorf("blocked: -want, +got:\n%s", d)
 	}
 }
@@ -86,8 +86,8 @@ func TestAccountOfAHandler(t *testing.T) {
 func TestNewAttempts(t *testing.T) {
 	body := map[string]any{"spec": map[string]any{"a": "x"}}
 	h := &handlers.Handler{ID: "fn", Family: handlers.Watching}
-	a := execution.New(h, &cause.Cause{Object: jsontext.Of(body)}, body)
-	if err := a.Call.Writes.Remember(func(object map[string]any) error {
+	a := execution.NewAttempt(h, &cause.Cause{Object: jsontext.NewFromValue(body)}, body)
+	if err := a.Call.Writes.AddTransform(func(object map[string]any) error {
 		object["spec"].(map[string]any)["a"] = "y"
 		return nil
 	}); err != nil {
@@ -99,7 +99,7 @@ func TestNewAttempts(t *testing.T) {
 	if !a.Selected || a.Limits.Mode != handlers.ErrorsIgnored || a.Call.Handler != h {
 		t.Errorf("got %+v", a.Limits)
 	}
-	if a := execution.New(&handlers.Handler{}, &cause.Cause{}, nil); a.Call.Object != nil ||
+	if a := execution.NewAttempt(&handlers.Handler{}, &cause.Cause{}, nil); a.Call.Object != nil ||
 		a.Limits.Mode != handlers.ErrorsTemporary {
 		t.Errorf("got %+v of %v", a.Limits, a.Call.Object)
 	}

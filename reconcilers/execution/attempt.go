@@ -55,10 +55,10 @@ type Attempt struct {
 	// Now is the clock.
 	Now func() time.Time
 	// Deferred is true if the write of a success can still turn it into a failure. The writer then calls
-	// [Attempt.Decide].
+	// [Attempt.ReportDecided].
 	Deferred bool
 
-	reports []func() // called by [Attempt.Decide]
+	reports []func() // called by [Attempt.ReportDecided]
 
 	mu         sync.Mutex // guards the fields below and the working copy: functions can start goroutines
 	ended      bool
@@ -69,10 +69,10 @@ type Attempt struct {
 
 var _ handlers.Writes = (*Attempt)(nil)
 
-// New makes an attempt of a handler that was selected for the cause. It copies the object. The object is nil for
+// NewAttempt makes an attempt of a handler that was selected for the cause. It copies the object. The object is nil for
 // functions that read the live object, decode the object of the cause themselves, or get one that is copied on request.
 // The caller adds the account of the former attempts, the place, and the functions that write.
-func New(h *handlers.Handler, c *cause.Cause, object map[string]any) *Attempt {
+func NewAttempt(h *handlers.Handler, c *cause.Cause, object map[string]any) *Attempt {
 	a := &Attempt{
 		Call:     handlers.Invocation{Handler: h, Cause: c},
 		Limits:   Limits{ID: h.ID, Policy: h.Policy, Mode: h.ErrorsByDefault()},
@@ -88,32 +88,32 @@ func New(h *handlers.Handler, c *cause.Cause, object map[string]any) *Attempt {
 	return a
 }
 
-// Continue applies the account of the former attempts to the call and its limits.
-func (a *Attempt) Continue(now time.Time) {
+// ApplyAccount applies the account of the former attempts to the call and its limits.
+func (a *Attempt) ApplyAccount(now time.Time) {
 	a.Call.Retry, a.Call.Started, a.Call.Waited = a.Account.Retries, a.Account.Started, a.Account.Waited
 	a.Call.Trace = a.Account.Trace
 	// A first attempt does not have a record yet: its time begins now.
 	if a.Call.Started.IsZero() {
 		a.Call.Started = now
 	}
-	a.Limits.Retries, a.Limits.Runtime = a.Account.Retries, a.Account.Runtime(now)
+	a.Limits.Retries, a.Limits.Runtime = a.Account.Retries, a.Account.RuntimeAt(now)
 }
 
-// Remember applies the transformation to the working copy of the object, and keeps it for the next write.
-func (a *Attempt) Remember(transform patching.Transform) error {
+// AddTransform applies the transformation to the working copy of the object, and keeps it for the next write.
+func (a *Attempt) AddTransform(transform patching.Transform) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.ended {
 		return errEnded
 	}
 	if a.Call.Live != nil { // the object changes meanwhile: apply it to a copy of the newest state
-		present, err := a.present().Value()
+		present, err := a.newestObject().Value()
 		if err != nil {
 			return err
 		}
-		a.Call.WorkOn(runtime.DeepCopyJSON(present))
+		a.Call.SetWorkingCopy(runtime.DeepCopyJSON(present))
 	}
-	object, err := a.Call.Working()
+	object, err := a.Call.WorkingCopy()
 	if err == nil {
 		err = transform(object)
 	}
@@ -124,9 +124,9 @@ func (a *Attempt) Remember(transform patching.Transform) error {
 	return nil
 }
 
-// present returns the newest state of the object. If the object is gone, it returns the state at the start of the
+// newestObject returns the newest state of the object. If the object is gone, it returns the state at the start of the
 // attempt.
-func (a *Attempt) present() *jsontext.Object {
+func (a *Attempt) newestObject() *jsontext.LazyObject {
 	if object := a.Call.Live.Object(); object != nil {
 		return object
 	}
@@ -147,7 +147,7 @@ func (a *Attempt) SetResult(value any) error {
 		return err
 	}
 	// Keep the encoded form: the function can still change the value that it passed.
-	a.result, _ = diff.Resolve(probe.Merge, diff.Path{"status", a.Call.Handler.ID})
+	a.result, _ = diff.ResolvePath(probe.Merge, diff.Path{"status", a.Call.Handler.ID})
 	return nil
 }
 
@@ -166,34 +166,34 @@ func (a *Attempt) Flush(ctx context.Context) error {
 	return a.FlushNow(ctx)
 }
 
-// End marks that the function has returned: the attempt does not accept changes any more.
-func (a *Attempt) End() {
+// CloseForChanges marks that the function has returned: the attempt does not accept changes any more.
+func (a *Attempt) CloseForChanges() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.ended = true
 }
 
-// Remembered returns the transformations that are not written yet.
+// UnwrittenTransforms returns the transformations that are not written yet.
 // The result is clipped, so that callers can append without overwriting later transformations.
-func (a *Attempt) Remembered() []patching.Transform {
+func (a *Attempt) UnwrittenTransforms() []patching.Transform {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return slices.Clip(a.transforms[a.written:])
 }
 
-// Made returns all transformations, written or not.
-func (a *Attempt) Made() []patching.Transform {
+// AllTransforms returns all transformations, written or not.
+func (a *Attempt) AllTransforms() []patching.Transform {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return slices.Clip(a.transforms)
 }
 
-// Written marks the first n of the remembered transformations as written. Transformations that were remembered
+// MarkWritten marks the first n of the remembered transformations as written. Transformations that were remembered
 // during the write are still unwritten.
-func (a *Attempt) Written(n int) {
+func (a *Attempt) MarkWritten(n int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.Call.Live != nil { // daemons can run for days, and [Attempt.Made] is not used for them: free the memory
+	if a.Call.Live != nil { // daemons can run for days, and [Attempt.AllTransforms] is not used for them: free the memory
 		a.transforms = slices.Clone(a.transforms[n:])
 		return
 	}
@@ -213,24 +213,24 @@ func (a *Attempt) OnDecided(report func()) {
 	a.reports = append(a.reports, report)
 }
 
-// Decide reports the outcome after the write. It can be called again: each report is made once.
-func (a *Attempt) Decide() {
+// ReportDecided reports the outcome after the write. It can be called again: each report is made once.
+func (a *Attempt) ReportDecided() {
 	for _, report := range a.reports {
 		report()
 	}
 	a.reports = nil
 }
 
-// Drop discards the unwritten changes and the result.
-func (a *Attempt) Drop() {
-	a.Written(len(a.Remembered()))
+// DropUnwritten discards the unwritten changes and the result.
+func (a *Attempt) DropUnwritten() {
+	a.MarkWritten(len(a.UnwrittenTransforms()))
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.result = nil
 }
 
-// Result returns the result to be written; nil unless the attempt succeeded without an ignored error.
-func (a *Attempt) Result() any {
+// ResultToWrite returns the result to be written; nil unless the attempt succeeded without an ignored error.
+func (a *Attempt) ResultToWrite() any {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if o := a.Outcome; !a.ended || !o.Final || o.Err != nil || o.Ignored != nil {
@@ -239,17 +239,17 @@ func (a *Attempt) Result() any {
 	return a.result
 }
 
-// Adopt applies the changes and the result of another attempt, such as a sub-handler, to the working copy of
+// AdoptChanges applies the changes and the result of another attempt, such as a sub-handler, to the working copy of
 // this one. If they do not fit the object, it does nothing: the write reports the error.
-func (a *Attempt) Adopt(other *Attempt) {
+func (a *Attempt) AdoptChanges(other *Attempt) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	patch := patching.Patch{Transforms: other.Made()}
+	patch := patching.Patch{Transforms: other.AllTransforms()}
 	h := other.Call.Handler
-	if patch.AddResult(h.ID, other.Result(), h.FormerIDs...) != nil || patch.Empty() {
+	if patch.AddResult(h.ID, other.ResultToWrite(), h.FormerIDs...) != nil || patch.IsEmpty() {
 		return
 	}
-	object, err := a.Call.Working()
+	object, err := a.Call.WorkingCopy()
 	if err != nil {
 		return
 	}
@@ -260,10 +260,10 @@ func (a *Attempt) Adopt(other *Attempt) {
 	}
 }
 
-// Copied returns a copy of the working copy. The lock is needed as the function can change it meanwhile.
-func (a *Attempt) Copied() (map[string]any, error) {
+// CopyObject returns a copy of the working copy. The lock is needed as the function can change it meanwhile.
+func (a *Attempt) CopyObject() (map[string]any, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	object, err := a.Call.Working()
+	object, err := a.Call.WorkingCopy()
 	return runtime.DeepCopyJSON(object), err
 }

@@ -27,19 +27,19 @@ func TestAttemptRefuses(t *testing.T) {
 	}{
 		"RememberAfterEnd": {
 			reason: "a change after the end of the attempt is an error",
-			do:     func(a *execution.Attempt) error { a.End(); return a.Remember(setting("late")) },
+			do:     func(a *execution.Attempt) error { a.CloseForChanges(); return a.AddTransform(setting("late")) },
 		},
 		"SetResultAfterEnd": {
 			reason: "a result after the end of the attempt is an error", do: func(
 				a *execution.Attempt,
 			) error {
-				a.End()
+				a.CloseForChanges()
 				return a.SetResult("late")
 			},
 		},
 		"FailingTransform": {
 			reason: "a failing change returns its error to the function", do: func(a *execution.Attempt) error {
-				return a.Remember(func(map[string]any) error { return errBoo })
+				return a.AddTransform(func(map[string]any) error { return errBoo })
 			},
 		},
 		"ResultIsNotJSON": {
@@ -61,8 +61,8 @@ func TestAttemptRefuses(t *testing.T) {
 				t.Errorf("%s: got no error", tc.reason)
 			}
 			a.Outcome = execution.Outcome{Final: true}
-			if a.End(); len(a.Remembered()) > 0 || a.Result() != nil || a.Call.Object["late"] != nil {
-				t.Errorf("%s: want no trace of it, got %v, %v", tc.reason, a.Call.Object, a.Result())
+			if a.CloseForChanges(); len(a.UnwrittenTransforms()) > 0 || a.ResultToWrite() != nil || a.Call.Object["late"] != nil {
+				t.Errorf("%s: want no trace of it, got %v, %v", tc.reason, a.Call.Object, a.ResultToWrite())
 			}
 		})
 	}
@@ -112,9 +112,9 @@ func TestAttemptResult(t *testing.T) {
 			}
 			a.Outcome = tc.outcome
 			if !tc.running {
-				a.End()
+				a.CloseForChanges()
 			}
-			if d := cmp.Diff(tc.want, a.Result()); d != "" {
+			if d := cmp.Diff(tc.want, a.ResultToWrite()); d != "" {
 				t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
 			}
 		})
@@ -124,21 +124,21 @@ func TestAttemptResult(t *testing.T) {
 func TestAttemptRemembers(t *testing.T) {
 	a := newAttempt()
 	for _, key := range []string{"one", "two"} {
-		if err := a.Remember(setting(key)); err != nil {
+		if err := a.AddTransform(setting(key)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if d := cmp.Diff(object{"one": true, "two": true}, a.Call.Object); d != "" {
 		t.Errorf("the changes are not visible at once: -want, +got:\n%s", d)
 	}
-	first := a.Remembered()
-	if err := a.Remember(setting("three")); err != nil {
+	first := a.UnwrittenTransforms()
+	if err := a.AddTransform(setting("three")); err != nil {
 		t.Fatal(err)
 	}
 	_ = append(first, setting("alien"))
-	a.Written(len(first))
+	a.MarkWritten(len(first))
 	rest := object{}
-	for _, transform := range a.Remembered() {
+	for _, transform := range a.UnwrittenTransforms() {
 		if err := transform(rest); err != nil {
 			t.Fatal(err)
 		}
@@ -171,14 +171,14 @@ func TestAttemptIsSafeForGoroutines(t *testing.T) {
 	a := newAttempt()
 	var group sync.WaitGroup
 	for range 8 {
-		group.Go(func() { _ = a.Remember(setting("x")) })
+		group.Go(func() { _ = a.AddTransform(setting("x")) })
 		group.Go(func() { _ = a.SetResult("x") })
-		group.Go(func() { a.Remembered() })
-		group.Go(func() { a.Result() })
+		group.Go(func() { a.UnwrittenTransforms() })
+		group.Go(func() { a.ResultToWrite() })
 	}
 	group.Wait()
-	if got := len(a.Remembered()); got != 8 {
+	if got := len(a.UnwrittenTransforms()); got != 8 {
 		t.Errorf("got %d changes, want 8", got)
 	}
-	a.End()
+	a.CloseForChanges()
 }

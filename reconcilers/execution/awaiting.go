@@ -2,22 +2,22 @@ package execution
 
 import "time"
 
-// Wake makes the handler due before its time: the awaited child is ready, or its state must be checked again.
-func (e *HandlerState) Wake() { e.awake = true }
+// MarkAwake makes the handler due before its time: the awaited child is ready, or its state must be checked again.
+func (e *HandlerState) MarkAwake() { e.awake = true }
 
-// Delay returns the time until the next attempt.
-func (e *HandlerState) Delay(now time.Time) time.Duration { return e.delay(now) }
+// NextDelay returns the time until the next attempt.
+func (e *HandlerState) NextDelay(now time.Time) time.Duration { return e.remainingDelay(now) }
 
-// await applies the wait of the outcome. It returns true if the handler itself waits, and not one of its
+// applyWait applies the wait of the outcome. It returns true if the handler itself waits, and not one of its
 // sub-handlers: such a wait does not have a message. A wait that an error has interrupted keeps its deadline.
-func (e *HandlerState) await(o Outcome, now time.Time) bool {
+func (e *HandlerState) applyWait(o Outcome, now time.Time) bool {
 	// A wait of a sub-handler does not have an end here: the record of the sub-handler has it.
 	if o.Awaited.Child != "" {
 		child, until := o.Awaited.Child, o.Awaited.Until
 		if e.Awaited, e.Until = &child, nil; !until.IsZero() {
 			e.Until = &until
 		}
-	} else if e.Finished() || e.Until == nil || !e.Until.After(now) {
+	} else if e.IsFinished() || e.Until == nil || !e.Until.After(now) {
 		e.Awaited, e.Until = nil, nil
 	}
 	return !o.Awaited.Until.IsZero()

@@ -27,48 +27,48 @@ func TestAwaiting(t *testing.T) {
 		waited  string
 	}{
 		"a wait": {"a wait does not count as an attempt",
-			execution.Limits{}.Await(&wait), true, 0, time.Hour, "ConfigMap a"},
+			execution.Limits{}.PendingOutcome(&wait), true, 0, time.Hour, "ConfigMap a"},
 		"a limit": {
 			"a wait ends with the timeout of the handler",
-			execution.Limits{Policy: handlers.Policy{Timeout: &limit}}.Await(&wait), true, 0, limit, "ConfigMap a",
+			execution.Limits{Policy: handlers.Policy{Timeout: &limit}}.PendingOutcome(&wait), true, 0, limit, "ConfigMap a",
 		},
 		"the rest of a limit": {
 			"a wait ends with the rest of the timeout",
 			execution.Limits{
 				Policy: handlers.Policy{Timeout: &limit}, Runtime: limit - left,
-			}.Await(&wait), true, 0, left, "ConfigMap a",
+			}.PendingOutcome(&wait), true, 0, left, "ConfigMap a",
 		},
 		"an error": {
 			"an error keeps the time of the wait, but delays the handler by its backoff",
-			execution.Limits{Backoff: time.Minute}.Judge(errors.New("no")), false, 1, time.Minute, "ConfigMap a",
+			execution.Limits{Backoff: time.Minute}.OutcomeOf(errors.New("no")), false, 1, time.Minute, "ConfigMap a",
 		},
 		"a sub-handler": {
 			"the wait of a sub-handler has no time of its own in its parent",
-			execution.Limits{}.Await(&execution.PendingError{
+			execution.Limits{}.PendingOutcome(&execution.PendingError{
 				Delay: limit, Awaited: progress.Wait{Child: "ConfigMap b"},
 			}),
 			true, 0, limit, "",
 		},
-		"a success": {"a success ends the wait", execution.Limits{}.Judge(nil), false, 1, 0, ""},
+		"a success": {"a success ends the wait", execution.Limits{}.OutcomeOf(nil), false, 1, 0, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			state, err := execution.Restore(none, []string{"h"}, []string{"h"}, "create", at)
+			state, err := execution.RestoreState(none, []string{"h"}, []string{"h"}, "create", at)
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, o := range []execution.Outcome{execution.Limits{}.Await(&wait), c.then} {
-				if err := state.Conclude("h", o, at); err != nil {
+			for _, o := range []execution.Outcome{execution.Limits{}.PendingOutcome(&wait), c.then} {
+				if err := state.ConcludeAttempt("h", o, at); err != nil {
 					t.Fatal(err)
 				}
 			}
-			h := state.Handler("h")
+			h := state.StateOf("h")
 			account := h.Account()
-			if h.Awaits() != c.awaits || h.Retries != c.retries || h.Delay(at) != c.delayed ||
+			if h.AwaitsChild() != c.awaits || h.Retries != c.retries || h.NextDelay(at) != c.delayed ||
 				account.Waited.Child != c.waited {
-				t.Errorf("%s: awaits %t, retries %d, delay %s, waited %+v", c.reason, h.Awaits(), h.Retries,
-					h.Delay(at), account.Waited)
+				t.Errorf("%s: awaits %t, retries %d, delay %s, waited %+v", c.reason, h.AwaitsChild(), h.Retries,
+					h.NextDelay(at), account.Waited)
 			}
-			if h.Wake(); c.awaits && (h.Delay(at) != 0 || h.Account().Until.After(at) || h.Record().Delayed == nil) {
+			if h.MarkAwake(); c.awaits && (h.NextDelay(at) != 0 || h.Account().Until.After(at) || h.AsRecord().Delayed == nil) {
 				t.Error("an awakened handler is not due, or its record has lost the delay")
 			}
 		})
@@ -80,14 +80,14 @@ func TestAwaiting(t *testing.T) {
 func TestErrorsEndWaits(t *testing.T) {
 	for reason, until := range map[string]time.Time{"no time": {}, "its time is over": at(0)} {
 		state := restore(t, nil, []string{"h"}, []string{"h"}, "create")
-		if state.Handler("h").Awaits() {
+		if state.StateOf("h").AwaitsChild() {
 			t.Error("a handler that was not called yet waits")
 		}
 		wait := execution.PendingError{Delay: time.Hour, Awaited: progress.Wait{Child: "ConfigMap a", Until: until}}
-		conclude(t, state, "h", execution.Limits{}.Await(&wait), at(0))
-		conclude(t, state, "h", execution.Limits{}.Judge(errBoo), at(1))
-		if h := state.Handler("h"); h.Awaits() || h.Record().Awaited != nil || h.Account().Waited.Child != "" {
-			t.Errorf("%s: got %+v", reason, h.Record())
+		conclude(t, state, "h", execution.Limits{}.PendingOutcome(&wait), at(0))
+		conclude(t, state, "h", execution.Limits{}.OutcomeOf(errBoo), at(1))
+		if h := state.StateOf("h"); h.AwaitsChild() || h.AsRecord().Awaited != nil || h.Account().Waited.Child != "" {
+			t.Errorf("%s: got %+v", reason, h.AsRecord())
 		}
 	}
 }

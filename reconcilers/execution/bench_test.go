@@ -32,7 +32,7 @@ func BenchmarkRestore(b *testing.B) {
 			read := reader(body)
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := execution.Restore(read, ids, ids[:3], "create", epoch); err != nil {
+				if _, err := execution.RestoreState(read, ids, ids[:3], "create", epoch); err != nil {
 					b.Fatal(err)
 				}
 			}

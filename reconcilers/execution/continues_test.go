@@ -48,11 +48,11 @@ func TestContinues(t *testing.T) {
 			read := func(from records) func(id string) (*progress.Record, error) {
 				return func(id string) (*progress.Record, error) { return from[id], nil }
 			}
-			s, err := execution.Restore(read(tc.before), []string{"a", "b"}, []string{"a"}, "update", began)
+			s, err := execution.RestoreState(read(tc.before), []string{"a", "b"}, []string{"a"}, "update", began)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got, err := s.Continues(read(tc.after)); got != tc.want || err != nil {
+			if got, err := s.ContinuesRecords(read(tc.after)); got != tc.want || err != nil {
 				t.Errorf("%s: got %t, %v", tc.reason, got, err)
 			}
 		})
@@ -64,13 +64,13 @@ func TestContinuesFromSubHandlers(t *testing.T) {
 	state := restore(t, nil, []string{"fn"}, []string{"fn"}, "create")
 	declare(t, state, "fn/sub", handlers.Policy{}, "fn")
 	for id, want := range map[string]bool{"fn/sub": false, "fn/of-another": true} {
-		got, err := state.Continues(fetching(records{id: {Retries: ptr.To(int64(1))}}))
+		got, err := state.ContinuesRecords(fetching(records{id: {Retries: ptr.To(int64(1))}}))
 		if got != want || err != nil {
 			t.Errorf("another process has called %s: got %v, error %v", id, got, err)
 		}
 	}
 	broken := func(string) (*progress.Record, error) { return nil, errBoo }
-	if got, err := state.Continues(broken); got || !errors.Is(err, errBoo) {
+	if got, err := state.ContinuesRecords(broken); got || !errors.Is(err, errBoo) {
 		t.Errorf("want the error of an unreadable record, got %v, error %v", got, err)
 	}
 }
@@ -80,17 +80,17 @@ func TestContinuesFromSubHandlers(t *testing.T) {
 func TestContinuesFromWhatItWouldStore(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	none := func(string) (*progress.Record, error) { return nil, nil }
-	s, err := execution.Restore(none, []string{"a"}, []string{"a"}, "update", now)
+	s, err := execution.RestoreState(none, []string{"a"}, []string{"a"}, "update", now)
 	if err != nil {
 		t.Fatal(err)
 	}
 	failed := execution.Outcome{Err: execution.ErrPaused, Delay: ptr.To(time.Minute)}
-	if err := s.Conclude("a", failed, now); err != nil {
+	if err := s.ConcludeAttempt("a", failed, now); err != nil {
 		t.Fatal(err)
 	}
-	stored := s.Handler("a").Record()
+	stored := s.StateOf("a").AsRecord()
 	for want, found := range map[bool]*progress.Record{true: &stored, false: {Started: &now}} {
-		got, err := s.Continues(func(string) (*progress.Record, error) { return found, nil })
+		got, err := s.ContinuesRecords(func(string) (*progress.Record, error) { return found, nil })
 		if got != want || err != nil {
 			t.Errorf("%v: got %t, %v", found, got, err)
 		}

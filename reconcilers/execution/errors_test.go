@@ -42,8 +42,8 @@ func TestInterruptedText(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			err := execution.Limits{ID: "fn", Runtime: tc.runtime}.Interrupted(nil)
-			got := execution.Outcome{Err: err}.Text(true)
+			err := execution.Limits{ID: "fn", Runtime: tc.runtime}.InterruptedError(nil)
+			got := execution.Outcome{Err: err}.RecordText(true)
 			if d := cmp.Diff("Handler 'fn' has timed out after "+tc.want+".", got); d != "" {
 				t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
 			}
@@ -53,7 +53,7 @@ func TestInterruptedText(t *testing.T) {
 
 func TestErrorsOfLimitsArePermanent(t *testing.T) {
 	limits := execution.Limits{ID: "fn", Policy: handlers.Policy{Retries: ptr.To(1)}}
-	for _, err := range []error{limits.Interrupted(nil), limits.Judge(errBoo).Err} {
+	for _, err := range []error{limits.InterruptedError(nil), limits.OutcomeOf(errBoo).Err} {
 		var permanent interface{ Permanent() bool }
 		if !errors.As(err, &permanent) || !permanent.Permanent() {
 			t.Errorf("want %v to be permanent, as in Kopf", err)

@@ -19,13 +19,13 @@ func TestCountsEnd(t *testing.T) {
 	for _, count := range []int64{math.MaxInt64, math.MaxInt64 - 1, math.MaxInt32, math.MaxInt32 + 1} {
 		state := restore(t, records{"a": {Retries: &count}}, []string{"a"}, []string{"a"}, "create")
 		conclude(t, state, "a", execution.Outcome{Err: errBoo, Delay: ptr.To(time.Second)}, epoch)
-		if got := state.Handler("a").Record(); got.Retries == nil || *got.Retries != math.MaxInt32 {
+		if got := state.StateOf("a").AsRecord(); got.Retries == nil || *got.Retries != math.MaxInt32 {
 			t.Errorf("after %d attempts and one more, the record has %v, want %d", count, got.Retries, math.MaxInt32)
 		}
 		limits := execution.Limits{
-			ID: "a", Retries: state.Handler("a").Retries, Policy: handlers.Policy{Retries: ptr.To(5)},
+			ID: "a", Retries: state.StateOf("a").Retries, Policy: handlers.Policy{Retries: ptr.To(5)},
 		}
-		if limits.Exceeded() == nil || !limits.Judge(errBoo).Final {
+		if limits.ExceededError() == nil || !limits.OutcomeOf(errBoo).Final {
 			t.Errorf("after %d attempts, the limit of 5 is not exceeded", count)
 		}
 	}
@@ -48,13 +48,13 @@ func TestRuntimeOfForgedStarts(t *testing.T) {
 			}
 			state := restore(t, records{"a": {Started: &started}}, []string{"a"}, []string{"a"}, "create")
 			limits := execution.Limits{
-				ID: "a", Runtime: state.Handler("a").Account().Runtime(epoch),
+				ID: "a", Runtime: state.StateOf("a").Account().RuntimeAt(epoch),
 				Policy: handlers.Policy{Timeout: ptr.To(time.Hour)},
 			}
-			if late := limits.Exceeded() != nil; late != tc.late {
+			if late := limits.ExceededError() != nil; late != tc.late {
 				t.Errorf("the timeout is exceeded: %t, want %t", late, tc.late)
 			}
-			if final := limits.Judge(errBoo).Final; final != tc.late {
+			if final := limits.OutcomeOf(errBoo).Final; final != tc.late {
 				t.Errorf("the next attempt is too late: %t, want %t", final, tc.late)
 			}
 		})
@@ -65,13 +65,13 @@ func TestRuntimeOfForgedStarts(t *testing.T) {
 func TestForeignSubrefs(t *testing.T) {
 	listed := []string{"last-handled-configuration", "a/x", "b", "a/x", "a", "", "a/w", "b/y"}
 	state := restore(t, records{"a": {Subrefs: listed}, "b": {}}, []string{"a", "b"}, []string{"b"}, "create")
-	if diff := cmp.Diff([]string{"a/w", "a/x"}, state.Handler("a").Subrefs); diff != "" {
+	if diff := cmp.Diff([]string{"a/w", "a/x"}, state.StateOf("a").Subrefs); diff != "" {
 		t.Errorf("accepted ids: -want, +got:\n%s", diff)
 	}
 	body := object{"metadata": object{"annotations": object{"o.example.org/b": "{}", "o.example.org/a.x": "{}",
 		"o.example.org/a": "{}", "o.example.org/last-handled-configuration": "{}"}}}
 	for name, purge := range map[string]func(progress.Writer, object, object) error{
-		"all": state.Purge, "passive": state.PurgePassive,
+		"all": state.PurgeAll, "passive": state.PurgePassive,
 	} {
 		patch := object{}
 		if err := purge(progress.Annotations{Prefix: "o.example.org"}, patch, body); err != nil {
@@ -112,7 +112,7 @@ func TestForgedMessage(t *testing.T) {
 	)
 	store := progress.Annotations{Prefix: "o.example.org"}
 	patch := object{}
-	if err := state.Store(store, patch, object{}); err != nil {
+	if err := state.StoreChanged(store, patch, object{}); err != nil {
 		t.Fatal(err)
 	}
 	record, err := store.Fetch(patch, "a")

@@ -107,7 +107,7 @@ func newHandlerState(id, purpose string, now time.Time) *HandlerState {
 func fromRecord(id string, r *progress.Record, now time.Time) *HandlerState {
 	e := &HandlerState{ID: id, Started: now, Stopped: r.Stopped, Delayed: r.Delayed, Message: r.Message, loaded: r}
 	e.Awaited, e.Until, e.Trace = r.Awaited, r.Until, r.Trace
-	e.Subrefs, e.Succeeded = ownSubrefs(id, r.Subrefs), distinct(r.Succeeded)
+	e.Subrefs, e.Succeeded = ownSubrefs(id, r.Subrefs), sortedDistinct(r.Succeeded)
 	if r.Started != nil {
 		e.Started = *r.Started
 	}
@@ -129,33 +129,33 @@ func ownSubrefs(id string, listed []string) []string {
 	if len(own) == 0 {
 		return nil
 	}
-	return distinct(own)
+	return sortedDistinct(own)
 }
 
-// Counts reports whether the cause waits for the handler: it is selected and not a sub-handler.
-func (e *HandlerState) Counts() bool { return e.Active && !e.sub }
+// IsCounted reports whether the cause waits for the handler: it is selected and not a sub-handler.
+func (e *HandlerState) IsCounted() bool { return e.Active && !e.sub }
 
-// Blocked reports whether the next attempt waits until the object changes.
-func (e *HandlerState) Blocked() bool { return e.blocked }
+// IsBlocked reports whether the next attempt waits until the object changes.
+func (e *HandlerState) IsBlocked() bool { return e.blocked }
 
-// Finished reports whether the handler has succeeded or failed permanently.
-func (e *HandlerState) Finished() bool { return e.Success || e.Failure }
+// IsFinished reports whether the handler has succeeded or failed permanently.
+func (e *HandlerState) IsFinished() bool { return e.Success || e.Failure }
 
-// Awaits reports whether the handler or one of its sub-handlers waits for a child. After an error during its own
+// AwaitsChild reports whether the handler or one of its sub-handlers waits for a child. After an error during its own
 // wait, the handler sleeps for its backoff instead.
-func (e *HandlerState) Awaits() bool {
-	return e.Awaited != nil && !e.Finished() && (e.Until == nil || e.Message == nil)
+func (e *HandlerState) AwaitsChild() bool {
+	return e.Awaited != nil && !e.IsFinished() && (e.Until == nil || e.Message == nil)
 }
 
-// Hold delays the first attempt of a handler without a record. The delay is not persisted.
-func (e *HandlerState) Hold(until time.Time) {
-	if e.Retries == 0 && e.loaded == nil && !e.Finished() {
+// DelayFirstAttempt delays the first attempt of a handler without a record. The delay is not persisted.
+func (e *HandlerState) DelayFirstAttempt(until time.Time) {
+	if e.Retries == 0 && e.loaded == nil && !e.IsFinished() {
 		e.held = until
 	}
 }
 
-// delay returns the time until the next attempt is due.
-func (e *HandlerState) delay(now time.Time) time.Duration {
+// remainingDelay returns the time until the next attempt is due.
+func (e *HandlerState) remainingDelay(now time.Time) time.Duration {
 	if !e.held.IsZero() {
 		return max(0, e.held.Sub(now))
 	}
@@ -165,9 +165,9 @@ func (e *HandlerState) delay(now time.Time) time.Duration {
 	return max(0, e.Delayed.Sub(now))
 }
 
-// repurpose moves the state to another cause. It keeps start, retries and delay, as Kopf does. Unlike Kopf, it
+// moveToPurpose moves the state to another cause. It keeps start, retries and delay, as Kopf does. Unlike Kopf, it
 // clears success and failure: the handler was finished for its former purpose only.
-func (e *HandlerState) repurpose(purpose string) {
+func (e *HandlerState) moveToPurpose(purpose string) {
 	if e.Purpose == purpose {
 		return
 	}
@@ -178,8 +178,8 @@ func (e *HandlerState) repurpose(purpose string) {
 	e.Purpose, e.Until = purpose, nil
 }
 
-// conclude applies the outcome of an attempt.
-func (e *HandlerState) conclude(o Outcome, kopf bool, now time.Time) {
+// applyOutcome applies the outcome of an attempt.
+func (e *HandlerState) applyOutcome(o Outcome, kopf bool, now time.Time) {
 	room := e.messageLimit() // before the message is replaced: a terse one must not grow
 	e.held = time.Time{}
 	if e.awake = false; o.Awaited.Child == "" {
@@ -188,10 +188,10 @@ func (e *HandlerState) conclude(o Outcome, kopf bool, now time.Time) {
 	e.Success = o.Final && o.Err == nil
 	e.Failure = o.Final && o.Err != nil
 	e.Delayed, e.Message = nil, nil
-	if e.Trace = o.Trace; e.Finished() {
+	if e.Trace = o.Trace; e.IsFinished() {
 		e.Trace = "" // the next attempt belongs to another change
 	}
-	if e.Finished() && e.Stopped == nil {
+	if e.IsFinished() && e.Stopped == nil {
 		e.Stopped = &now
 	}
 	if o.Delay != nil {
@@ -199,14 +199,14 @@ func (e *HandlerState) conclude(o Outcome, kopf bool, now time.Time) {
 		e.Delayed = &until
 	}
 	// A wait of the handler itself is recorded without a message.
-	if (o.Awaited.Child != "" || e.Awaited != nil) && e.await(o, now) {
+	if (o.Awaited.Child != "" || e.Awaited != nil) && e.applyWait(o, now) {
 		return
 	}
 	if o.Err != nil {
-		text := asciijson.Cut(o.Text(kopf), room)
+		text := asciijson.CutText(o.RecordText(kopf), room)
 		e.Message = &text
 	}
-	e.Subrefs = union(e.Subrefs, o.Subrefs)
+	e.Subrefs = mergeIDs(e.Subrefs, o.Subrefs)
 }
 
 // messageLimit returns the number of JSON bytes that the next error text can have.
@@ -224,19 +224,19 @@ func (e *HandlerState) messageLimit() int {
 	}
 }
 
-// union returns the sorted ids of both.
-func union(a, b []string) []string {
+// mergeIDs returns the sorted ids of both.
+func mergeIDs(a, b []string) []string {
 	if len(b) == 0 {
 		return a
 	}
-	return distinct(slices.Concat(a, b))
+	return sortedDistinct(slices.Concat(a, b))
 }
 
-// Record returns the state in its stored form.
-func (e *HandlerState) Record() progress.Record {
+// AsRecord returns the state in its stored form.
+func (e *HandlerState) AsRecord() progress.Record {
 	started, retries, success, failure, purpose := e.Started, int64(e.Retries), e.Success, e.Failure, e.Purpose
 	r := progress.Record{Started: &started, Stopped: e.Stopped, Delayed: e.Delayed, Retries: &retries,
-		Success: &success, Failure: &failure, Message: e.Message, Subrefs: e.references(), Succeeded: e.done(),
+		Success: &success, Failure: &failure, Message: e.Message, Subrefs: e.recordedSubrefs(), Succeeded: e.successesToRecord(),
 		Awaited: e.Awaited, Until: e.Until, Trace: e.Trace}
 	if purpose != "" {
 		r.Purpose = &purpose
@@ -244,8 +244,8 @@ func (e *HandlerState) Record() progress.Record {
 	return r
 }
 
-// references returns the sub-handlers that have records. The record lists them, so that they are purged with it.
-func (e *HandlerState) references() []string {
+// recordedSubrefs returns the sub-handlers that have records. The record lists them, so that they are purged with it.
+func (e *HandlerState) recordedSubrefs() []string {
 	if e.parts == nil {
 		return e.Subrefs
 	}
@@ -257,17 +257,17 @@ func (e *HandlerState) references() []string {
 		}
 	}
 	for id, met := range e.parts.all {
-		if met.Recorded() {
+		if met.NeedsRecord() {
 			ids = append(ids, id)
 		}
 	}
-	return distinct(ids)
+	return sortedDistinct(ids)
 }
 
-// done returns the sub-handlers that succeeded and do not need their own records. A finished handler does
+// successesToRecord returns the sub-handlers that succeeded and do not need their own records. A finished handler does
 // not need the list; after a failure, one entry is kept as a sign that a sub-handler succeeded.
-func (e *HandlerState) done() []string {
-	all := e.allDone()
+func (e *HandlerState) successesToRecord() []string {
+	all := e.allSuccesses()
 	switch {
 	case e.Success:
 		return nil
@@ -278,28 +278,28 @@ func (e *HandlerState) done() []string {
 	}
 }
 
-// allDone returns the relative ids of all such sub-handlers, from the record and from this process.
-func (e *HandlerState) allDone() []string {
+// allSuccesses returns the relative ids of all such sub-handlers, from the record and from this process.
+func (e *HandlerState) allSuccesses() []string {
 	if e.parts == nil {
 		return e.Succeeded
 	}
 	ids := slices.Clone(e.Succeeded)
 	for _, met := range e.parts.direct {
 		if met.named {
-			ids = append(ids, e.relative(met.ID))
+			ids = append(ids, e.relativeID(met.ID))
 		}
 	}
-	return distinct(ids)
+	return sortedDistinct(ids)
 }
 
-// changed reports whether the record differs from the stored one, or the stored one has a foreign format.
-func (e *HandlerState) changed() bool {
-	return e.loaded == nil || e.loaded.Foreign() || !e.loaded.Equal(e.Record())
+// hasChanged reports whether the record differs from the stored one, or the stored one has a foreign format.
+func (e *HandlerState) hasChanged() bool {
+	return e.loaded == nil || e.loaded.IsForeign() || !e.loaded.Equal(e.AsRecord())
 }
 
-// continues reports whether the found record, nil if there is none, is the loaded one or the one to be stored. It
+// continuesRecord reports whether the found record, nil if there is none, is the loaded one or the one to be stored. It
 // ignores the messages, as they can have been cut.
-func (e *HandlerState) continues(found *progress.Record) bool {
+func (e *HandlerState) continuesRecord(found *progress.Record) bool {
 	if found == nil {
 		return e.loaded == nil
 	}
@@ -307,13 +307,13 @@ func (e *HandlerState) continues(found *progress.Record) bool {
 		other.Message = found.Message
 		return found.Equal(other)
 	}
-	return e.loaded != nil && is(*e.loaded) || is(e.Record())
+	return e.loaded != nil && is(*e.loaded) || is(e.AsRecord())
 }
 
-// Recorded reports whether the handler has, or must get, its own record.
+// NeedsRecord reports whether the handler has, or must get, its own record.
 // A compact sub-handler only gets a record for facts that cannot be derived: attempts, a timeout, its own sub-handlers,
 // or a wait.
-func (e *HandlerState) Recorded() bool {
+func (e *HandlerState) NeedsRecord() bool {
 	switch fresh := e.Retries == 0 && e.loaded == nil; {
 	case !e.sub:
 		return e.held.IsZero() || !fresh
@@ -327,7 +327,7 @@ func (e *HandlerState) Recorded() bool {
 // Account returns the part of the state that adapters need.
 func (e *HandlerState) Account() Account {
 	account := Account{
-		Retries: e.Retries, Started: e.Started, Trace: e.Trace, Finished: e.Finished(), Blocked: e.blocked,
+		Retries: e.Retries, Started: e.Started, Trace: e.Trace, Finished: e.IsFinished(), Blocked: e.blocked,
 	}
 	if !e.held.IsZero() {
 		account.Until = e.held
@@ -343,8 +343,8 @@ func (e *HandlerState) Account() Account {
 	return account
 }
 
-// Waits returns the reason not to call the handler now; the zero value if it can be called.
-func (c Account) Waits(now time.Time) Stop {
+// WaitReason returns the reason not to call the handler now; the zero value if it can be called.
+func (c Account) WaitReason(now time.Time) Stop {
 	switch {
 	case c.Finished:
 		return Stop{Why: Finished}
@@ -359,9 +359,9 @@ func (c Account) Waits(now time.Time) Stop {
 	}
 }
 
-// Runtime returns the time since the first attempt was due, waits included. It returns zero for a start in the
+// RuntimeAt returns the time since the first attempt was due, waits included. It returns zero for a start in the
 // future, caused by a wrong clock.
-func (c Account) Runtime(now time.Time) time.Duration {
+func (c Account) RuntimeAt(now time.Time) time.Duration {
 	if c.Started.IsZero() {
 		return 0
 	}

@@ -95,8 +95,8 @@ func TestConclude(t *testing.T) {
 				conclude(t, state, "a", outcome, at(float64(i)))
 			}
 			tc.want.Started, tc.want.Purpose = &epoch, ptr.To("update")
-			if got := state.Handler("a").Record(); !got.Equal(tc.want) {
-				t.Errorf("%s: -want, +got:\n%s", tc.reason, cmp.Diff(tc.want.Fields(), got.Fields()))
+			if got := state.StateOf("a").AsRecord(); !got.Equal(tc.want) {
+				t.Errorf("%s: -want, +got:\n%s", tc.reason, cmp.Diff(tc.want.JSONFields(), got.JSONFields()))
 			}
 		})
 	}
@@ -123,7 +123,7 @@ func TestHandlerStateRuntime(t *testing.T) {
 	for id, want := range map[string]time.Duration{
 		"old": time.Hour + time.Second, "undated": time.Second, "new": time.Second,
 	} {
-		if got := state.Handler(id).Account().Runtime(at(1)); got != want {
+		if got := state.StateOf(id).Account().RuntimeAt(at(1)); got != want {
 			t.Errorf("the runtime of %q counts from its first selection, or else from now: got %v, want %v",
 				id, got, want)
 		}

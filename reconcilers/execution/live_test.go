@@ -17,14 +17,14 @@ type live struct {
 	body object
 }
 
-func (l *live) Object() *jsontext.Object { return jsontext.Of(l.body) }
+func (l *live) Object() *jsontext.LazyObject { return jsontext.NewFromValue(l.body) }
 
 // TestAttemptInTheBackground shows that a background function changes the newest state of the object, and that its
 // written changes are dropped, since it may run forever.
 func TestAttemptInTheBackground(t *testing.T) {
 	newest := &live{body: object{"others": int64(1)}}
 	a := newAttempt()
-	a.Call.Cause, a.Call.Live = &cause.Cause{Object: jsontext.Of(object{"begun": true})}, newest
+	a.Call.Cause, a.Call.Live = &cause.Cause{Object: jsontext.NewFromValue(object{"begun": true})}, newest
 	for _, step := range []struct {
 		reason string
 		body   object
@@ -38,23 +38,23 @@ func TestAttemptInTheBackground(t *testing.T) {
 			nil, object{"begun": true, "own": true}},
 	} {
 		newest.body = step.body
-		if err := a.Remember(setting("own")); err != nil {
+		if err := a.AddTransform(setting("own")); err != nil {
 			t.Fatal(err)
 		}
 		if d := cmp.Diff(step.want, a.Call.Object); d != "" {
 			t.Errorf("%s: -want, +got:\n%s", step.reason, d)
 		}
 	}
-	a.Written(2)
-	if remembered, made := len(a.Remembered()), len(a.Made()); remembered != 1 || made != 1 {
+	a.MarkWritten(2)
+	if remembered, made := len(a.UnwrittenTransforms()), len(a.AllTransforms()); remembered != 1 || made != 1 {
 		t.Errorf("got %d unwritten changes and %d in all, want only the last one", remembered, made)
 	}
 	pass := newAttempt()
 	for range 3 {
-		_ = pass.Remember(setting("own"))
+		_ = pass.AddTransform(setting("own"))
 	}
-	pass.Written(2)
-	if remembered, made := len(pass.Remembered()), len(pass.Made()); remembered != 1 || made != 3 {
+	pass.MarkWritten(2)
+	if remembered, made := len(pass.UnwrittenTransforms()), len(pass.AllTransforms()); remembered != 1 || made != 3 {
 		t.Errorf("got %d unwritten changes and %d in all, want 1 and 3, as a pass may need them again",
 			remembered, made)
 	}

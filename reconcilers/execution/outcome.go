@@ -69,23 +69,23 @@ type temporary interface{ RetryAfter() time.Duration }
 // permanent is an error that can forbid retries.
 type permanent interface{ Permanent() bool }
 
-// Exceeded returns the error of a handler that has reached a limit and cannot be called; nil otherwise.
-func (l Limits) Exceeded() error {
+// ExceededError returns the error of a handler that has reached a limit and cannot be called; nil otherwise.
+func (l Limits) ExceededError() error {
 	switch {
 	case l.Policy.Timeout != nil && l.Runtime >= *l.Policy.Timeout:
-		return l.timedOut()
+		return l.timeoutError()
 	case l.Policy.Retries != nil && l.Retries >= *l.Policy.Retries:
-		return l.usedUp()
+		return l.retriesError()
 	default:
 		return nil
 	}
 }
 
-// Judge turns the error of a call, or nil, into an outcome. Errors are classified by their methods: RetryAfter()
+// OutcomeOf turns the error of a call, or nil, into an outcome. Errors are classified by their methods: RetryAfter()
 // time.Duration makes an error temporary, and Permanent() bool makes it permanent, as does controller-runtime's
 // terminal error. The mode decides about all other errors. The outermost class counts: a permanent error inside a
 // temporary one is temporary.
-func (l Limits) Judge(err error) Outcome {
+func (l Limits) OutcomeOf(err error) Outcome {
 	delay, isTemporary := RetryAfter(err)
 	switch {
 	case err == nil:
@@ -93,26 +93,26 @@ func (l Limits) Judge(err error) Outcome {
 	case IsPermanent(err):
 		return Outcome{Final: true, Err: err}
 	case isTemporary && ByBackoff(err):
-		return l.again(err, l.backoff(), false)
+		return l.retryOutcome(err, l.backoffDelay(), false)
 	case isTemporary:
-		return l.again(err, delay, false)
+		return l.retryOutcome(err, delay, false)
 	default:
 		return l.judgeOrdinary(err)
 	}
 }
 
-// Contain calls judge, which calls methods of the user's error. If one of them panics, the panic is the failure of
+// ContainPanic calls judge, which calls methods of the user's error. If one of them panics, the panic is the failure of
 // the handler.
-func Contain(err error, judge func(error) Outcome) (o Outcome) {
+func ContainPanic(err error, judge func(error) Outcome) (o Outcome) {
 	if panicked := panics.Contain(func() error { o = judge(err); return nil }); panicked != nil {
 		o = judge(panicked)
 	}
 	return o
 }
 
-// Verdict turns the error of an admission handler, or nil, into an outcome. The outcome is final: requests are
+// AdmissionOutcome turns the error of an admission handler, or nil, into an outcome. The outcome is final: requests are
 // not retried.
-func Verdict(err error) Outcome {
+func AdmissionOutcome(err error) Outcome {
 	o := Outcome{Final: true, Err: err}
 	var known apierrors.APIStatus
 	if errors.As(err, &known) {
@@ -124,9 +124,9 @@ func Verdict(err error) Outcome {
 	return o
 }
 
-// Await returns the outcome of a pending function. A wait of the function itself ends with its timeout at the
+// PendingOutcome returns the outcome of a pending function. A wait of the function itself ends with its timeout at the
 // latest.
-func (l Limits) Await(e *PendingError) Outcome {
+func (l Limits) PendingOutcome(e *PendingError) Outcome {
 	delay := e.Delay
 	if l.Policy.Timeout != nil && !e.Awaited.Until.IsZero() {
 		delay = min(delay, max(*l.Policy.Timeout-l.Runtime, 0))
@@ -136,24 +136,24 @@ func (l Limits) Await(e *PendingError) Outcome {
 
 // judgeOrdinary applies the mode of the handler to an error that does not classify itself.
 func (l Limits) judgeOrdinary(err error) Outcome {
-	switch l.mode() {
+	switch l.errorsMode() {
 	case handlers.ErrorsIgnored:
 		return Outcome{Final: true, Ignored: err}
 	case handlers.ErrorsPermanent:
 		return Outcome{Final: true, Err: err}
 	default:
-		return l.again(err, l.backoff(), true)
+		return l.retryOutcome(err, l.backoffDelay(), true)
 	}
 }
 
-// again returns the outcome of an error that is retried. If the next attempt would exceed a limit, the handler
+// retryOutcome returns the outcome of an error that is retried. If the next attempt would exceed a limit, the handler
 // fails now instead of after the delay. Kopf does the same.
-func (l Limits) again(err error, delay time.Duration, ordinary bool) Outcome {
+func (l Limits) retryOutcome(err error, delay time.Duration, ordinary bool) Outcome {
 	switch {
 	case l.Policy.Timeout != nil && max(delay, 0) >= *l.Policy.Timeout-l.Runtime:
-		return Outcome{Final: true, Err: l.tooLate(err, ordinary)}
+		return Outcome{Final: true, Err: l.willTimeOutError(err, ordinary)}
 	case l.Policy.Retries != nil && l.Retries+1 >= *l.Policy.Retries:
-		return Outcome{Final: true, Err: l.tooOften(err, ordinary)}
+		return Outcome{Final: true, Err: l.willExceedRetriesError(err, ordinary)}
 	case delay < 0:
 		return Outcome{Err: err}
 	default:
@@ -161,16 +161,16 @@ func (l Limits) again(err error, delay time.Duration, ordinary bool) Outcome {
 	}
 }
 
-// mode returns the mode of the policy, or the default of the family.
-func (l Limits) mode() handlers.ErrorsMode {
+// errorsMode returns the mode of the policy, or the default of the family.
+func (l Limits) errorsMode() handlers.ErrorsMode {
 	if l.Policy.Errors != handlers.ErrorsDefault {
 		return l.Policy.Errors
 	}
 	return l.Mode
 }
 
-// backoff returns the delay after an ordinary error: that of the policy, of the operator, or the default.
-func (l Limits) backoff() time.Duration {
+// backoffDelay returns the delay after an ordinary error: that of the policy, of the operator, or the default.
+func (l Limits) backoffDelay() time.Duration {
 	switch {
 	case l.Policy.Backoff != nil:
 		return *l.Policy.Backoff
@@ -184,7 +184,7 @@ func (l Limits) backoff() time.Duration {
 // IsPermanent reports whether the error declares itself permanent. A temporary error around it allows retries again.
 func IsPermanent(err error) bool {
 	var temp temporary
-	return isPermanent(err) && (!errors.As(err, &temp) || !overrules(temp))
+	return isPermanent(err) && (!errors.As(err, &temp) || !wrapsPermanent(temp))
 }
 
 // RetryAfter returns the delay that the error declares, negative for no delay. It returns false if the error does not
@@ -207,8 +207,8 @@ func ByBackoff(err error) bool {
 	return ok && lenient.ByBackoff()
 }
 
-// overrules reports whether the temporary error wraps the permanent one.
-func overrules(temp temporary) bool {
+// wrapsPermanent reports whether the temporary error wraps the permanent one.
+func wrapsPermanent(temp temporary) bool {
 	err, ok := temp.(error)
 	return ok && isPermanent(errors.Unwrap(err))
 }
@@ -222,9 +222,9 @@ func isPermanent(err error) bool {
 	return errors.Is(err, reconcile.TerminalError(nil))
 }
 
-// Undecodable reports whether the function cannot get the present object, for example because the object does not
+// IsUndecodable reports whether the function cannot get the present object, for example because the object does not
 // decode into the function's Go type. Retries are useless until the object changes.
-func Undecodable(err error) bool {
+func IsUndecodable(err error) bool {
 	var bad interface{ Undecodable() bool }
 	return errors.As(err, &bad) && bad.Undecodable()
 }

@@ -117,7 +117,7 @@ func TestLimitsExceeded(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			err := execution.Limits{ID: "fn", Policy: tc.policy, Retries: tc.retries, Runtime: tc.runtime}.Exceeded()
+			err := execution.Limits{ID: "fn", Policy: tc.policy, Retries: tc.retries, Runtime: tc.runtime}.ExceededError()
 			got := ""
 			if err != nil {
 				got = err.Error()
@@ -264,7 +264,7 @@ func TestLimitsJudge(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if d := cmp.Diff(tc.want, resultOf(tc.limits.Judge(tc.err))); d != "" {
+			if d := cmp.Diff(tc.want, resultOf(tc.limits.OutcomeOf(tc.err))); d != "" {
 				t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
 			}
 		})
@@ -279,10 +279,10 @@ func (evilDelay) RetryAfter() time.Duration { panic("no idea when") }
 // TestContain shows that a panic in a method of a user's error is an ordinary failure.
 func TestContain(t *testing.T) {
 	limits := execution.Limits{ID: "fn", Backoff: time.Minute}
-	if got := execution.Contain(errBoo, limits.Judge); !errors.Is(got.Err, errBoo) {
+	if got := execution.ContainPanic(errBoo, limits.OutcomeOf); !errors.Is(got.Err, errBoo) {
 		t.Errorf("got %+v, want the outcome of Judge", got)
 	}
-	got := execution.Contain(evilDelay{errBoo}, limits.Judge)
+	got := execution.ContainPanic(evilDelay{errBoo}, limits.OutcomeOf)
 	if got.Final || got.Err == nil || got.Delay == nil || *got.Delay != time.Minute {
 		t.Errorf("got %+v, want another attempt after the backoff", got)
 	}
@@ -297,15 +297,15 @@ func TestLimitErrorsKeepTheirReason(t *testing.T) {
 		target error
 	}{
 		"Retries": {
-			reason: "the error after too many retries wraps the last error", err: once.Judge(errBoo).Err,
+			reason: "the error after too many retries wraps the last error", err: once.OutcomeOf(errBoo).Err,
 			target: execution.ErrRetries,
 		},
 		"Timeout": {
-			reason: "the error after a timeout wraps the last error", err: late.Judge(errBoo).Err,
+			reason: "the error after a timeout wraps the last error", err: late.OutcomeOf(errBoo).Err,
 			target: execution.ErrTimeout,
 		},
 		"Interrupted": {
-			reason: "the error of an interruption wraps the error of the function", err: late.Interrupted(errBoo),
+			reason: "the error of an interruption wraps the error of the function", err: late.InterruptedError(errBoo),
 			target: execution.ErrTimeout,
 		},
 	}
@@ -315,7 +315,7 @@ func TestLimitErrorsKeepTheirReason(t *testing.T) {
 				t.Errorf("%s: got %T: %v", tc.reason, tc.err, tc.err)
 			}
 			want := execution.Outcome{Final: true, Err: tc.err}
-			if d := cmp.Diff(want, execution.Limits{}.Judge(tc.err), cmpopts.EquateErrors()); d != "" {
+			if d := cmp.Diff(want, execution.Limits{}.OutcomeOf(tc.err), cmpopts.EquateErrors()); d != "" {
 				t.Errorf("want the error permanent when it is judged again: -want, +got:\n%s", d)
 			}
 		})

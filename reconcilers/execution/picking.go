@@ -9,9 +9,9 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 )
 
-// pickBy calls the user's function, which must pick at least one handler: otherwise the object would be due
+// pickByFunction calls the user's function, which must pick at least one handler: otherwise the object would be due
 // again immediately, in an endless loop.
-func pickBy(
+func pickByFunction(
 	ctx context.Context, pick func(context.Context, []handlers.DueHandler) []handlers.DueHandler, due []*HandlerState,
 ) (picked []*HandlerState, err error) {
 	// The function gets copies, so that it cannot modify the states.

@@ -44,7 +44,7 @@ func TestPickByFunction(t *testing.T) {
 	} {
 		var got []string
 		var seen list
-		picked, err := execution.Pick(t.Context(), handlers.LifecycleFunc(func(
+		picked, err := execution.PickHandlers(t.Context(), handlers.LifecycleFunc(func(
 			_ context.Context, due list,
 		) list {
 			seen = append(list{}, due...)
@@ -63,7 +63,7 @@ func TestPickByFunction(t *testing.T) {
 			t.Errorf("%s: -want, +got:\n%s", name, d)
 		}
 	}
-	picked, err := execution.Pick(t.Context(), handlers.LifecycleFunc(func(context.Context, list) list {
+	picked, err := execution.PickHandlers(t.Context(), handlers.LifecycleFunc(func(context.Context, list) list {
 		t.Error("the function was called without due handlers")
 		return nil
 	}), nil)

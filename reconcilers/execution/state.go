@@ -26,7 +26,7 @@ type State struct {
 	// KopfTexts records the errors of limits and sub-handlers with Kopf's texts.
 	KopfTexts bool
 
-	handlers []*HandlerState                           // the states in the order of [State.Handlers]
+	handlers []*HandlerState                           // the states in the order of [State.AllStates]
 	byID     map[string]*HandlerState                  // the same by their ids
 	owned    []string                                  // the ids whose records belong to this operator
 	read     func(id string) (*progress.Record, error) // reads a record from the object
@@ -44,9 +44,9 @@ type removal struct {
 	err         error // the first error
 }
 
-// Restore reads the records of the owned handlers, and adds states for the selected handlers without a record. It
+// RestoreState reads the records of the owned handlers, and adds states for the selected handlers without a record. It
 // does not read records of other ids: they belong to other operators. The error is that of a malformed record.
-func Restore(
+func RestoreState(
 	read func(id string) (*progress.Record, error), owned, selected []string, purpose string, now time.Time,
 ) (*State, error) {
 	s := &State{byID: make(map[string]*HandlerState, len(owned)), owned: owned, read: read}
@@ -59,38 +59,38 @@ func Restore(
 			return nil, fmt.Errorf("reading the progress of handler %q: %w", id, err)
 		}
 		if record != nil {
-			s.add(fromRecord(id, record, now))
+			s.addState(fromRecord(id, record, now))
 		}
 	}
-	s.Select(selected, purpose, now)
+	s.SelectHandlers(selected, purpose, now)
 	return s, nil
 }
 
-// Select makes it the state of a cause: it adds states for the selected handlers without a record.
-func (s *State) Select(selected []string, purpose string, now time.Time) {
+// SelectHandlers makes it the state of a cause: it adds states for the selected handlers without a record.
+func (s *State) SelectHandlers(selected []string, purpose string, now time.Time) {
 	s.Purpose = purpose
 	for _, id := range selected {
 		if s.byID[id] == nil {
-			s.add(newHandlerState(id, purpose, now))
+			s.addState(newHandlerState(id, purpose, now))
 		}
 		s.byID[id].Active = true
 	}
 }
 
-func (s *State) add(e *HandlerState) {
+func (s *State) addState(e *HandlerState) {
 	s.handlers = append(s.handlers, e)
 	s.byID[e.ID] = e
 }
 
-// Handler returns the state of one handler; nil if there is none.
-func (s *State) Handler(id string) *HandlerState { return s.byID[id] }
+// StateOf returns the state of one handler; nil if there is none.
+func (s *State) StateOf(id string) *HandlerState { return s.byID[id] }
 
-// Handlers returns the states of all handlers: the restored ones in the order of ownership, then the new ones in that
+// AllStates returns the states of all handlers: the restored ones in the order of ownership, then the new ones in that
 // of selection.
-func (s *State) Handlers() []*HandlerState { return s.handlers }
+func (s *State) AllStates() []*HandlerState { return s.handlers }
 
-// Superseding reports whether any record belongs to another purpose.
-func (s *State) Superseding() bool {
+// IsSuperseding reports whether any record belongs to another purpose.
+func (s *State) IsSuperseding() bool {
 	for _, e := range s.handlers {
 		if e.Purpose != "" && e.Purpose != s.Purpose {
 			return true
@@ -99,109 +99,109 @@ func (s *State) Superseding() bool {
 	return false
 }
 
-// Repurpose moves the selected handlers to the purpose, and reports whether records of other purposes remain.
-func (s *State) Repurpose(purpose string) (leftovers bool) {
+// MoveToPurpose moves the selected handlers to the purpose, and reports whether records of other purposes remain.
+func (s *State) MoveToPurpose(purpose string) (leftovers bool) {
 	s.Purpose = purpose
 	for _, e := range s.handlers {
 		if e.Active {
-			e.repurpose(purpose)
+			e.moveToPurpose(purpose)
 		}
 	}
-	return s.Superseding()
+	return s.IsSuperseding()
 }
 
-// Conclude applies the outcome of an attempt to its handler. An aborted attempt does not count.
-func (s *State) Conclude(id string, o Outcome, now time.Time) error {
+// ConcludeAttempt applies the outcome of an attempt to its handler. An aborted attempt does not count.
+func (s *State) ConcludeAttempt(id string, o Outcome, now time.Time) error {
 	e := s.byID[id]
 	if e == nil {
 		return fmt.Errorf("an outcome of handler %q, which is not accounted for", id)
 	}
 	e.blocked = o.Blocked
 	if !o.Aborted {
-		s.conclude(e, o, now)
+		s.applyOutcome(e, o, now)
 	}
 	return nil
 }
 
-func (s *State) conclude(e *HandlerState, o Outcome, now time.Time) {
-	e.conclude(o, s.KopfTexts, now)
+func (s *State) applyOutcome(e *HandlerState, o Outcome, now time.Time) {
+	e.applyOutcome(o, s.KopfTexts, now)
 	e.named = e.sub && e.compact && e.Success
 }
 
-// Revise replaces the outcome of the last attempt: it restores the state before the attempt, and applies the new
+// ReviseOutcome replaces the outcome of the last attempt: it restores the state before the attempt, and applies the new
 // outcome. It keeps the present record and selection, as the attempt can belong to an earlier pass.
-func (s *State) Revise(id string, before HandlerState, o Outcome, now time.Time) {
+func (s *State) ReviseOutcome(id string, before HandlerState, o Outcome, now time.Time) {
 	e := s.byID[id]
 	if e == nil {
 		return
 	}
 	before.Active, before.loaded, before.parts = e.Active, e.loaded, e.parts
 	*e = before
-	s.conclude(e, o, now)
+	s.applyOutcome(e, o, now)
 }
 
-// Done reports whether all selected handlers are finished; true if none is selected.
-func (s *State) Done() bool {
+// AllFinished reports whether all selected handlers are finished; true if none is selected.
+func (s *State) AllFinished() bool {
 	for _, e := range s.handlers {
-		if e.Counts() && !e.Finished() {
+		if e.IsCounted() && !e.IsFinished() {
 			return false
 		}
 	}
 	return true
 }
 
-// Delays returns the times until the next attempts of the selected unfinished handlers, 0 for those that are due.
+// NextDelays returns the times until the next attempts of the selected unfinished handlers, 0 for those that are due.
 // It omits handlers that wait until their object changes.
-func (s *State) Delays(now time.Time) []time.Duration {
+func (s *State) NextDelays(now time.Time) []time.Duration {
 	var delays []time.Duration
 	for _, e := range s.handlers {
-		if e.Counts() && !e.Finished() && !e.blocked {
-			delays = append(delays, e.delay(now))
+		if e.IsCounted() && !e.IsFinished() && !e.blocked {
+			delays = append(delays, e.remainingDelay(now))
 		}
 	}
 	return delays
 }
 
-// Counts returns the counts for the present purpose, including records without one, and those of each other
+// CountByPurpose returns the counts for the present purpose, including records without one, and those of each other
 // purpose.
-func (s *State) Counts() (present Counts, extras map[string]Counts) {
+func (s *State) CountByPurpose() (present Counts, extras map[string]Counts) {
 	extras = map[string]Counts{}
 	for _, e := range s.handlers {
 		if e.Purpose == "" || e.Purpose == s.Purpose {
-			present.add(e)
+			present.countState(e)
 			continue
 		}
 		c := extras[e.Purpose]
-		c.add(e)
+		c.countState(e)
 		extras[e.Purpose] = c
 	}
 	return present, extras
 }
 
-func (c *Counts) add(e *HandlerState) {
+func (c *Counts) countState(e *HandlerState) {
 	if e.Success {
 		c.Success++
 	}
 	if e.Failure {
 		c.Failure++ // not else: a foreign record can claim both
 	}
-	if !e.Finished() {
+	if !e.IsFinished() {
 		c.Running++
 	}
 }
 
-// Records returns the records of the selected handlers by their ids.
-func (s *State) Records() map[string]progress.Record {
+// ActiveRecords returns the records of the selected handlers by their ids.
+func (s *State) ActiveRecords() map[string]progress.Record {
 	records := make(map[string]progress.Record, len(s.handlers))
 	for _, e := range s.handlers {
 		if e.Active {
-			records[e.ID] = e.Record()
+			records[e.ID] = e.AsRecord()
 		}
 	}
 	return records
 }
 
-// StoredRecords returns the stored records of the selected handlers by their ids. Call it after [State.Written].
+// StoredRecords returns the stored records of the selected handlers by their ids. Call it after [State.MarkWritten].
 func (s *State) StoredRecords() map[string]progress.Record {
 	records := make(map[string]progress.Record, len(s.handlers))
 	for _, e := range s.handlers {
@@ -212,41 +212,41 @@ func (s *State) StoredRecords() map[string]progress.Record {
 	return records
 }
 
-// Store adds the changed records of the selected handlers to the merge-patch, and removes records that are not
+// StoreChanged adds the changed records of the selected handlers to the merge-patch, and removes records that are not
 // needed any more.
-func (s *State) Store(to progress.Writer, patch, body map[string]any) error {
+func (s *State) StoreChanged(to progress.Writer, patch, body map[string]any) error {
 	for _, e := range s.handlers {
-		if e.Active && !e.Recorded() && e.loaded != nil {
-			if err := purgeAll(to, patch, body, e.ids()); err != nil {
+		if e.Active && !e.NeedsRecord() && e.loaded != nil {
+			if err := purgeRecords(to, patch, body, e.allIDs()); err != nil {
 				return err
 			}
 		}
-		if !e.Active || !e.Recorded() || !e.changed() {
+		if !e.Active || !e.NeedsRecord() || !e.hasChanged() {
 			continue
 		}
-		record := e.Record()
+		record := e.AsRecord()
 		if record.Message != nil {
 			// A message from the object can have any length, and escaping makes it longer.
-			record.Message = ptr.To(asciijson.Cut(*record.Message, messageLimit))
+			record.Message = ptr.To(asciijson.CutText(*record.Message, messageLimit))
 		}
 		if err := to.Store(patch, body, e.ID, record); err != nil {
 			return fmt.Errorf("storing the progress of handler %q: %w", e.ID, err)
 		}
-		if err := purgeAll(to, patch, body, e.former); err != nil {
+		if err := purgeRecords(to, patch, body, e.former); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// ids returns the present id and the former ones of a sub-handler.
-func (e *HandlerState) ids() []string { return append([]string{e.ID}, e.former...) }
+// allIDs returns the present id and the former ones of a sub-handler.
+func (e *HandlerState) allIDs() []string { return append([]string{e.ID}, e.former...) }
 
-// StoreAgain adds the unchanged records of the selected handlers to the merge-patch, for an object that has lost
+// StoreUnchanged adds the unchanged records of the selected handlers to the merge-patch, for an object that has lost
 // them.
-func (s *State) StoreAgain(to progress.Writer, patch, body map[string]any) error {
+func (s *State) StoreUnchanged(to progress.Writer, patch, body map[string]any) error {
 	for _, e := range s.handlers {
-		if !e.Active || !e.Recorded() || e.loaded == nil || e.changed() {
+		if !e.Active || !e.NeedsRecord() || e.loaded == nil || e.hasChanged() {
 			continue
 		}
 		if err := to.Store(patch, body, e.ID, *e.loaded); err != nil {
@@ -256,9 +256,9 @@ func (s *State) StoreAgain(to progress.Writer, patch, body map[string]any) error
 	return nil
 }
 
-// Continues reports whether the records on the object are the loaded ones, or those that the state would write:
+// ContinuesRecords reports whether the records on the object are the loaded ones, or those that the state would write:
 // the answer to that write can have been lost. Otherwise, another operator has continued from them.
-func (s *State) Continues(read func(id string) (*progress.Record, error)) (bool, error) {
+func (s *State) ContinuesRecords(read func(id string) (*progress.Record, error)) (bool, error) {
 	ids := slices.Clone(s.owned)
 	for _, e := range s.handlers {
 		if !slices.Contains(ids, e.ID) {
@@ -270,38 +270,38 @@ func (s *State) Continues(read func(id string) (*progress.Record, error)) (bool,
 		if err != nil {
 			return false, fmt.Errorf("reading the progress of handler %q: %w", id, err)
 		}
-		if e := s.byID[id]; e == nil && found != nil || e != nil && !e.continues(found) {
+		if e := s.byID[id]; e == nil && found != nil || e != nil && !e.continuesRecord(found) {
 			return false, nil
 		}
 	}
 	return true, nil
 }
 
-// Written marks the records as stored: they are stored again only after a change.
-func (s *State) Written() {
+// MarkWritten marks the records as stored: they are stored again only after a change.
+func (s *State) MarkWritten() {
 	for _, e := range s.handlers {
 		if !e.Active {
 			continue
 		}
-		if !e.Recorded() {
+		if !e.NeedsRecord() {
 			e.loaded = nil
 			continue
 		}
-		record := e.Record()
+		record := e.AsRecord()
 		e.loaded = &record
 	}
 }
 
-// Purge adds the removal of all records of the owned handlers and their sub-handlers to the merge-patch. It
+// PurgeAll adds the removal of all records of the owned handlers and their sub-handlers to the merge-patch. It
 // continues after errors, and returns the first one.
-func (s *State) Purge(to progress.Writer, patch, body map[string]any) error {
+func (s *State) PurgeAll(to progress.Writer, patch, body map[string]any) error {
 	removal := removal{to: to, patch: patch, body: body, done: make(map[string]bool, len(s.owned))}
 	for _, id := range s.owned {
-		removal.of(id)
+		removal.removeRecord(id)
 	}
 	for _, e := range s.handlers {
-		for _, id := range slices.Concat(e.ids(), e.Subrefs) {
-			removal.of(id)
+		for _, id := range slices.Concat(e.allIDs(), e.Subrefs) {
+			removal.removeRecord(id)
 		}
 	}
 	return removal.err
@@ -315,37 +315,37 @@ func (s *State) PurgePassive(to progress.Writer, patch, body map[string]any) err
 		if e.Active {
 			continue
 		}
-		removal.of(e.ID)
+		removal.removeRecord(e.ID)
 		for _, id := range e.Subrefs {
 			if other := s.byID[id]; other == nil || !other.Active {
-				removal.of(id)
+				removal.removeRecord(id)
 			}
 		}
 	}
 	return removal.err
 }
 
-func (r *removal) of(id string) {
+func (r *removal) removeRecord(id string) {
 	if r.done[id] {
 		return
 	}
 	r.done[id] = true
-	if err := Purge(r.to, r.patch, r.body, id); err != nil && r.err == nil {
+	if err := PurgeRecord(r.to, r.patch, r.body, id); err != nil && r.err == nil {
 		r.err = err
 	}
 }
 
-func purgeAll(to progress.Writer, patch, body map[string]any, ids []string) error {
+func purgeRecords(to progress.Writer, patch, body map[string]any, ids []string) error {
 	for _, id := range ids {
-		if err := Purge(to, patch, body, id); err != nil {
+		if err := PurgeRecord(to, patch, body, id); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// Purge adds the removal of one record to the merge-patch. A panic of the storage is returned as an error.
-func Purge(to progress.Writer, patch, body map[string]any, id string) error {
+// PurgeRecord adds the removal of one record to the merge-patch. A panic of the storage is returned as an error.
+func PurgeRecord(to progress.Writer, patch, body map[string]any, id string) error {
 	err := panics.Contain(func() error { to.Purge(patch, body, id); return nil })
 	if err != nil {
 		return fmt.Errorf("removing the progress of handler %q: %w", id, err)
@@ -353,14 +353,14 @@ func Purge(to progress.Writer, patch, body map[string]any, id string) error {
 	return nil
 }
 
-// Pick returns the handlers to call, from the states of the due handlers in the order of registration. The
+// PickHandlers returns the handlers to call, from the states of the due handlers in the order of registration. The
 // states are not modified. An error is that of the user's function.
-func Pick(ctx context.Context, l handlers.Lifecycle, due []*HandlerState) ([]*HandlerState, error) {
+func PickHandlers(ctx context.Context, l handlers.Lifecycle, due []*HandlerState) ([]*HandlerState, error) {
 	if len(due) == 0 || l == handlers.InOrder {
 		return due, nil
 	}
 	if pick := l.PickFunc(); pick != nil {
-		return pickBy(ctx, pick, due)
+		return pickByFunction(ctx, pick, due)
 	}
 	switch l {
 	case handlers.ASAP:
@@ -380,5 +380,5 @@ func Pick(ctx context.Context, l handlers.Lifecycle, due []*HandlerState) ([]*Ha
 	}
 }
 
-// ReadAgain makes Fetch read the records of handlers without a state again, because the object has changed.
-func (s *State) ReadAgain() { s.others = nil }
+// ForgetRecords makes Fetch read the records of handlers without a state again, because the object has changed.
+func (s *State) ForgetRecords() { s.others = nil }

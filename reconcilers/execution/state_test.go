@@ -29,7 +29,7 @@ func fetching(held records) func(string) (*progress.Record, error) {
 
 func restore(t *testing.T, held records, owned, selected []string, purpose string) *execution.State {
 	t.Helper()
-	state, err := execution.Restore(fetching(held), owned, selected, purpose, epoch)
+	state, err := execution.RestoreState(fetching(held), owned, selected, purpose, epoch)
 	if err != nil {
 		t.Fatalf("restoring: %v", err)
 	}
@@ -38,7 +38,7 @@ func restore(t *testing.T, held records, owned, selected []string, purpose strin
 
 func conclude(t *testing.T, state *execution.State, id string, o execution.Outcome, now time.Time) {
 	t.Helper()
-	if err := state.Conclude(id, o, now); err != nil {
+	if err := state.ConcludeAttempt(id, o, now); err != nil {
 		t.Fatalf("concluding: %v", err)
 	}
 }
@@ -53,9 +53,9 @@ type account struct {
 
 func accounts(state *execution.State, now time.Time) []account {
 	var all []account
-	for _, e := range state.Handlers() {
+	for _, e := range state.AllStates() {
 		a := account{ID: e.ID, Purpose: e.Purpose, Active: e.Active, Success: e.Success, Failure: e.Failure,
-			Awakened: e.Account().Waits(now).Why == "", Retries: e.Retries}
+			Awakened: e.Account().WaitReason(now).Why == "", Retries: e.Retries}
 		if e.Message != nil {
 			a.Message = *e.Message
 		}
@@ -66,7 +66,7 @@ func accounts(state *execution.State, now time.Time) []account {
 
 func TestRestoreFails(t *testing.T) {
 	malformed := errors.New("not a record")
-	_, err := execution.Restore(func(id string) (*progress.Record, error) {
+	_, err := execution.RestoreState(func(id string) (*progress.Record, error) {
 		if id == "b" {
 			return nil, malformed
 		}
@@ -211,8 +211,8 @@ func TestStateQuestions(t *testing.T) {
 			for id, outcome := range tc.outcomes {
 				conclude(t, state, id, outcome, epoch)
 			}
-			if d := cmp.Diff(tc.delays, state.Delays(epoch)); d != "" || state.Done() != tc.done {
-				t.Errorf("%s: done %v, delays -want, +got:\n%s", tc.reason, state.Done(), d)
+			if d := cmp.Diff(tc.delays, state.NextDelays(epoch)); d != "" || state.AllFinished() != tc.done {
+				t.Errorf("%s: done %v, delays -want, +got:\n%s", tc.reason, state.AllFinished(), d)
 			}
 		})
 	}
@@ -220,7 +220,7 @@ func TestStateQuestions(t *testing.T) {
 
 func TestConcludeUnknown(t *testing.T) {
 	state := restore(t, nil, []string{"a"}, []string{"a"}, "create")
-	if err := state.Conclude("z", execution.Outcome{Final: true}, epoch); err == nil {
+	if err := state.ConcludeAttempt("z", execution.Outcome{Final: true}, epoch); err == nil {
 		t.Error("want an error for an outcome of an unknown handler")
 	}
 }
@@ -247,11 +247,11 @@ func TestConcludeAbortedLeavesNoTrace(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			state := restore(t, nil, []string{"a"}, []string{"a"}, "create")
-			before := state.Handler("a").Record()
+			before := state.StateOf("a").AsRecord()
 			conclude(t, state, "a", tc.outcome, at(5))
 			if d := cmp.Diff(
 				[]account{tc.want}, accounts(state, at(5)),
-			); d != "" || !before.Equal(state.Handler("a").Record()) {
+			); d != "" || !before.Equal(state.StateOf("a").AsRecord()) {
 				t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
 			}
 		})
@@ -263,7 +263,7 @@ func TestCountsOfBoth(t *testing.T) {
 		t, records{"a": {Success: ptr.To(true), Failure: ptr.To(true)}, "b": {}}, []string{"a", "b"},
 		[]string{"a", "b"}, "create",
 	)
-	if got, _ := state.Counts(); got != (execution.Counts{Success: 1, Failure: 1, Running: 1}) {
+	if got, _ := state.CountByPurpose(); got != (execution.Counts{Success: 1, Failure: 1, Running: 1}) {
 		t.Errorf("a record with success and failure is counted as both: got %+v", got)
 	}
 }

@@ -31,7 +31,7 @@ func (l *ledger) Touch(_, _ map[string]any, _ *string) {}
 
 func TestStoreFails(t *testing.T) {
 	state := restore(t, nil, []string{"a"}, []string{"a"}, "create")
-	err := state.Store(&ledger{fails: errBoo}, nil, nil)
+	err := state.StoreChanged(&ledger{fails: errBoo}, nil, nil)
 	if !errors.Is(err, errBoo) || err.Error() != `storing the progress of handler "a": boo` {
 		t.Errorf("want the handler named in the error, got %v", err)
 	}
@@ -87,7 +87,7 @@ func TestStore(t *testing.T) {
 				conclude(t, state, "a", *tc.outcome, epoch)
 			}
 			to := &ledger{}
-			if err := state.Store(to, nil, nil); err != nil {
+			if err := state.StoreChanged(to, nil, nil); err != nil {
 				t.Fatal(err)
 			}
 			if d := cmp.Diff(tc.want, to.stored); d != "" {
@@ -99,13 +99,13 @@ func TestStore(t *testing.T) {
 
 func TestWritten(t *testing.T) {
 	state := restore(t, nil, []string{"a", "b"}, []string{"a", "b"}, "create")
-	state.Written()
+	state.MarkWritten()
 	to := &ledger{}
-	if err := state.Store(to, nil, nil); err != nil || to.stored != nil {
+	if err := state.StoreChanged(to, nil, nil); err != nil || to.stored != nil {
 		t.Errorf("written records are stored again: %v, error %v", to.stored, err)
 	}
 	conclude(t, state, "b", execution.Outcome{Err: errBoo, Delay: ptr.To(time.Second)}, epoch)
-	if err := state.Store(to, nil, nil); err != nil || !cmp.Equal([]string{"b"}, to.stored) {
+	if err := state.StoreChanged(to, nil, nil); err != nil || !cmp.Equal([]string{"b"}, to.stored) {
 		t.Errorf("want only the changed record stored, got %v, error %v", to.stored, err)
 	}
 }
@@ -121,16 +121,16 @@ func TestStoreGoesOn(t *testing.T) {
 	conclude(t, state, "fn/a", execution.Outcome{Final: true}, epoch)
 	conclude(t, state, "fn/b", execution.Outcome{Final: true, Err: errBoo}, epoch)
 	to := &ledger{}
-	if err := state.Store(to, nil, nil); err != nil || !cmp.Equal([]string{"fn/a"}, to.purged) ||
+	if err := state.StoreChanged(to, nil, nil); err != nil || !cmp.Equal([]string{"fn/a"}, to.purged) ||
 		!cmp.Equal([]string{"fn", "fn/b"}, to.stored) {
 		t.Errorf("got %+v, error %v", to, err)
 	}
-	if err := state.Store(&panicking{}, nil, nil); err == nil || !strings.Contains(err.Error(), `"fn/a"`) {
+	if err := state.StoreChanged(&panicking{}, nil, nil); err == nil || !strings.Contains(err.Error(), `"fn/a"`) {
 		t.Errorf("want the error of a storage that panics, got %v", err)
 	}
-	state.Written()
+	state.MarkWritten()
 	again := &ledger{}
-	if err := state.Store(again, nil, nil); err != nil || again.stored != nil || again.purged != nil {
+	if err := state.StoreChanged(again, nil, nil); err != nil || again.stored != nil || again.purged != nil {
 		t.Errorf("written records are stored again: %+v, error %v", again, err)
 	}
 }
@@ -153,7 +153,7 @@ func TestPurge(t *testing.T) {
 		},
 		"All": {
 			reason: "at the end of a cause, all records are removed once, even those that were never loaded",
-			purge:  func(s *execution.State, to progress.Writer) error { return s.Purge(to, nil, nil) },
+			purge:  func(s *execution.State, to progress.Writer) error { return s.PurgeAll(to, nil, nil) },
 			want:   []string{"none", "now", "old", "now/x", "old/x", "old/y", "sub"},
 		},
 	}
@@ -201,19 +201,19 @@ func TestStoreForeignForms(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			body := object{"metadata": object{"annotations": object{"kopf.zalando.org/a": tc.text}}}
-			state, err := execution.Restore(reader(body), []string{"a"}, []string{"a"}, "create", at(1))
+			state, err := execution.RestoreState(reader(body), []string{"a"}, []string{"a"}, "create", at(1))
 			if err != nil {
 				t.Fatal(err)
 			}
 			to := &ledger{}
-			if err := state.Store(to, nil, nil); err != nil {
+			if err := state.StoreChanged(to, nil, nil); err != nil {
 				t.Fatal(err)
 			}
 			if d := cmp.Diff(tc.want, to.stored); d != "" {
 				t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
 			}
-			state.Written()
-			if err := state.Store(to, nil, nil); err != nil || len(to.stored) > len(tc.want) {
+			state.MarkWritten()
+			if err := state.StoreChanged(to, nil, nil); err != nil || len(to.stored) > len(tc.want) {
 				t.Errorf("written records are stored again: got %v, error %v", to.stored, err)
 			}
 		})

@@ -23,48 +23,48 @@ type parts struct {
 	all    map[string]*HandlerState // those of all levels, by their ids
 }
 
-// Sub restores the state of a sub-handler from the object, or makes a new one. The ancestors are ids, the
+// RestoreSub restores the state of a sub-handler from the object, or makes a new one. The ancestors are ids, the
 // nearest one last: each refers to the sub-handler, so that a purge of the ancestor removes its record. A new
 // sub-handler is postponed until the caller has reserved room for its record.
-func (s *State) Sub(h *handlers.Handler, ancestors []string, now time.Time) (*HandlerState, error) {
+func (s *State) RestoreSub(h *handlers.Handler, ancestors []string, now time.Time) (*HandlerState, error) {
 	e := s.byID[h.ID]
 	if e == nil {
 		parent := s.byID[ancestors[len(ancestors)-1]]
 		var err error
-		if e, err = s.takeUp(h.ID, h.FormerIDs, parent, now); err != nil {
+		if e, err = s.loadSub(h.ID, h.FormerIDs, parent, now); err != nil {
 			return nil, err
 		}
-		e.level, e.own, e.Timed = len(ancestors), len(parent.relative(h.ID)), h.Policy.Timeout != nil
-		s.add(e)
+		e.level, e.own, e.Timed = len(ancestors), len(parent.relativeID(h.ID)), h.Policy.Timeout != nil
+		s.addState(e)
 	}
 	for i, ancestor := range ancestors {
 		if a := s.byID[ancestor]; a != nil {
-			a.meet(e, i == len(ancestors)-1)
+			a.addPart(e, i == len(ancestors)-1)
 		}
 	}
 	return e, nil
 }
 
-// Known returns the state of a sub-handler, whether or not it is declared: the one of [State.Sub], or the
+// KnownSub returns the state of a sub-handler, whether or not it is declared: the one of [State.RestoreSub], or the
 // state that the object has under this id or a former one. It can be an empty state.
-func (s *State) Known(id string, former []string, parent string, now time.Time) (*HandlerState, error) {
+func (s *State) KnownSub(id string, former []string, parent string, now time.Time) (*HandlerState, error) {
 	if e := s.byID[id]; e != nil {
 		return e, nil
 	}
-	return s.takeUp(id, former, s.byID[parent], now)
+	return s.loadSub(id, former, s.byID[parent], now)
 }
 
-// Release ends the wait for other sub-handlers. The timeout of a sub-handler that was not called yet begins now.
-func (e *HandlerState) Release(now time.Time) {
-	if e.Waiting && !e.Tried() {
+// EndWaiting ends the wait for other sub-handlers. The timeout of a sub-handler that was not called yet begins now.
+func (e *HandlerState) EndWaiting(now time.Time) {
+	if e.Waiting && !e.HasProgress() {
 		e.Started = now
 	}
 	e.Waiting = false
 }
 
-// takeUp makes the state of a sub-handler from its parent's list of successes, or from its record. The present id
+// loadSub makes the state of a sub-handler from its parent's list of successes, or from its record. The present id
 // comes first, then the former ones.
-func (s *State) takeUp(
+func (s *State) loadSub(
 	id string, former []string, parent *HandlerState, now time.Time,
 ) (*HandlerState, error) {
 	e := newHandlerState(id, s.Purpose, now)
@@ -74,13 +74,13 @@ func (s *State) takeUp(
 			e.Retries, e.Success, e.Stopped, e.named = 1, true, &now, true
 			break
 		}
-		record, err := s.Fetch(known)
+		record, err := s.FetchRecord(known)
 		if err != nil {
 			return nil, fmt.Errorf("reading the progress of sub-handler %q: %w", known, err)
 		}
 		if record != nil {
 			e = fromRecord(id, record, now)
-			e.repurpose(s.Purpose)
+			e.moveToPurpose(s.Purpose)
 			break
 		}
 	}
@@ -95,12 +95,12 @@ func (s *State) takeUp(
 // hasSucceeded reports whether the record of the handler lists the sub-handler as succeeded.
 // The search needs sorted ids, as fromRecord makes them.
 func (e *HandlerState) hasSucceeded(id string) bool {
-	_, found := slices.BinarySearch(e.Succeeded, e.relative(id))
+	_, found := slices.BinarySearch(e.Succeeded, e.relativeID(id))
 	return found
 }
 
-// meet adds a sub-handler, or one of a sub-handler, to the handler's parts.
-func (e *HandlerState) meet(met *HandlerState, direct bool) {
+// addPart adds a sub-handler, or one of a sub-handler, to the handler's parts.
+func (e *HandlerState) addPart(met *HandlerState, direct bool) {
 	if e.parts == nil {
 		e.parts = &parts{all: map[string]*HandlerState{}}
 	}
@@ -113,36 +113,38 @@ func (e *HandlerState) meet(met *HandlerState, direct bool) {
 	}
 }
 
-// Sub reports whether the handler is a sub-handler.
-func (e *HandlerState) Sub() bool { return e.sub }
+// IsSub reports whether the handler is a sub-handler.
+func (e *HandlerState) IsSub() bool { return e.sub }
 
-// relative returns the id without the prefix of the handler.
-func (e *HandlerState) relative(id string) string {
+// relativeID returns the id without the prefix of the handler.
+func (e *HandlerState) relativeID(id string) string {
 	return strings.TrimPrefix(id, handlers.SubID(e.ID, ""))
 }
 
-// Reserved returns the record with the largest additions that the next attempt can make.
-func (e *HandlerState) Reserved(now time.Time) progress.Record {
-	r := e.Record()
+// LargestRecord returns the record with the largest additions that the next attempt can make.
+func (e *HandlerState) LargestRecord(now time.Time) progress.Record {
+	r := e.AsRecord()
 	r.Stopped, r.Delayed, r.Message = nil, &now, &longest
 	return r
 }
 
-// Stored reports whether the object has a record of the handler.
-func (e *HandlerState) Stored() bool { return e.loaded != nil }
+// IsStored reports whether the object has a record of the handler.
+func (e *HandlerState) IsStored() bool { return e.loaded != nil }
 
-// Tried reports whether the handler was called, or has a record for another reason: it already has room on the
+// HasProgress reports whether the handler was called, or has a record for another reason: it already has room on the
 // object.
-func (e *HandlerState) Tried() bool { return e.Retries > 0 || e.loaded != nil || e.Awaited != nil }
+func (e *HandlerState) HasProgress() bool {
+	return e.Retries > 0 || e.loaded != nil || e.Awaited != nil
+}
 
-// Naming returns the number of bytes that name a succeeded sub-handler in the record of its parent. A
+// ReferenceSizes returns the number of bytes that name a succeeded sub-handler in the record of its parent. A
 // sub-handler with its own record is referred to by the records of all levels above it, with each bytes.
-func (e *HandlerState) Naming() (bytes, levels, each int) {
+func (e *HandlerState) ReferenceSizes() (bytes, levels, each int) {
 	return e.own + len(`"",`), e.level, len(e.ID) + len(`"",`)
 }
 
-// distinct returns the texts sorted, without duplicates. The argument is not modified.
-func distinct(texts []string) []string {
+// sortedDistinct returns the texts sorted, without duplicates. The argument is not modified.
+func sortedDistinct(texts []string) []string {
 	if len(texts) == 0 || isDistinct(texts) {
 		return texts
 	}
@@ -161,19 +163,19 @@ func isDistinct(texts []string) bool {
 	return true
 }
 
-// Detach drops the reference to the object, to free its memory. [State.Fetch] then finds no more records.
-func (s *State) Detach() {
-	s.ReadAgain()
+// DetachObject drops the reference to the object, to free its memory. [State.FetchRecord] then finds no more records.
+func (s *State) DetachObject() {
+	s.ForgetRecords()
 	s.read = func(string) (*progress.Record, error) { return nil, nil }
 }
 
-// Fetch returns the record of any handler on the object; nil if there is none. It reads each record once.
-func (s *State) Fetch(id string) (*progress.Record, error) {
+// FetchRecord returns the record of any handler on the object; nil if there is none. It reads each record once.
+func (s *State) FetchRecord(id string) (*progress.Record, error) {
 	if e := s.byID[id]; e != nil {
 		return e.loaded, nil
 	}
 	record, known := s.others[id]
-	if known || slices.Contains(s.owned, id) { // owned records were read by [Restore]: without a state, there is none
+	if known || slices.Contains(s.owned, id) { // owned records were read by [RestoreState]: without a state, there is none
 		return record, nil
 	}
 	record, err := s.read(id)

@@ -19,7 +19,7 @@ func declare(
 	t *testing.T, s *execution.State, id string, policy handlers.Policy, ancestors ...string,
 ) *execution.HandlerState {
 	t.Helper()
-	e, err := s.Sub(&handlers.Handler{ID: id, Policy: policy}, ancestors, epoch)
+	e, err := s.RestoreSub(&handlers.Handler{ID: id, Policy: policy}, ancestors, epoch)
 	if err != nil {
 		t.Fatalf("declaring: %v", err)
 	}
@@ -100,17 +100,17 @@ func TestSubHandlersWithRecords(t *testing.T) {
 				state := restore(t, tc.held, []string{"fn"}, []string{"fn"}, "create")
 				state.Compact = compact
 				e := declare(t, state, "fn/sub", tc.policy, "fn")
-				if again := declare(t, state, "fn/sub", tc.policy, "fn"); again != e || !e.Sub() {
+				if again := declare(t, state, "fn/sub", tc.policy, "fn"); again != e || !e.IsSub() {
 					t.Error("a second declaration returned another sub-handler")
 				}
 				if tc.happen != nil {
 					tc.happen(t, state, e)
 				}
-				if got := e.Recorded(); got != want {
+				if got := e.NeedsRecord(); got != want {
 					t.Errorf("%s: compact %v: has a record: %v, want %v", tc.reason, compact, got, want)
 				}
-				refs, to := state.Records()["fn"].Subrefs, &ledger{}
-				if err := state.Store(to, nil, nil); err != nil {
+				refs, to := state.ActiveRecords()["fn"].Subrefs, &ledger{}
+				if err := state.StoreChanged(to, nil, nil); err != nil {
 					t.Fatal(err)
 				}
 				stored := strings.Join(append(to.stored, ""), " ")
@@ -123,13 +123,13 @@ func TestSubHandlersWithRecords(t *testing.T) {
 				if gone := cmp.Equal([]string{"fn/sub"}, to.purged); gone != (tc.held != nil && !want) {
 					t.Errorf("%s: compact %v: purged %v", tc.reason, compact, to.purged)
 				}
-				state.Written()
+				state.MarkWritten()
 				again := &ledger{}
-				if state.Store(again, nil, nil) != nil || again.stored != nil || again.purged != nil {
+				if state.StoreChanged(again, nil, nil) != nil || again.stored != nil || again.purged != nil {
 					t.Errorf("written records are stored again: %+v", again)
 				}
-				if e.Stored() != want {
-					t.Errorf("%s: compact %v: stored: %v", tc.reason, compact, e.Stored())
+				if e.IsStored() != want {
+					t.Errorf("%s: compact %v: stored: %v", tc.reason, compact, e.IsStored())
 				}
 			}
 		})
@@ -160,7 +160,7 @@ func TestSucceededSubHandlersAreNamed(t *testing.T) {
 		if tc.parent != nil {
 			conclude(t, state, "fn", *tc.parent, epoch)
 		}
-		record := state.Records()["fn"]
+		record := state.ActiveRecords()["fn"]
 		if d := cmp.Diff(tc.want, record.Succeeded); d != "" {
 			t.Errorf("%s: %s: -want, +got:\n%s", name, tc.reason, d)
 		}
@@ -169,28 +169,28 @@ func TestSucceededSubHandlersAreNamed(t *testing.T) {
 		}
 		next := restore(t, records{"fn": record}, []string{"fn"}, []string{"fn"}, "create")
 		next.Compact = true
-		if e := declare(t, next, "fn/a", handlers.Policy{}, "fn"); !e.Success || e.Postponed || !e.Tried() {
+		if e := declare(t, next, "fn/a", handlers.Policy{}, "fn"); !e.Success || e.Postponed || !e.HasProgress() {
 			t.Errorf("want the success known to a later process, got %+v", e)
 		}
-		known, err := next.Known("fn/b", nil, "fn", epoch)
+		known, err := next.KnownSub("fn/b", nil, "fn", epoch)
 		if err != nil || !known.Success {
 			t.Errorf("want the success known without a declaration, got %+v, error %v", known, err)
 		}
 		fresh := declare(t, next, "fn/c", handlers.Policy{}, "fn")
-		if fresh.Success || !fresh.Postponed || fresh.Tried() {
+		if fresh.Success || !fresh.Postponed || fresh.HasProgress() {
 			t.Errorf("want a sub-handler without a success to be new, got %+v", fresh)
 		}
-		if again, err := next.Known("fn/c", nil, "fn", epoch); err != nil || again.Success {
+		if again, err := next.KnownSub("fn/c", nil, "fn", epoch); err != nil || again.Success {
 			t.Errorf("want a declared sub-handler without a success, got %+v, error %v", again, err)
 		}
-		if d := cmp.Diff([]string{"a", "b"}, next.Records()["fn"].Succeeded); d != "" {
+		if d := cmp.Diff([]string{"a", "b"}, next.ActiveRecords()["fn"].Succeeded); d != "" {
 			t.Errorf("want the names kept: -want, +got:\n%s", d)
 		}
 	}
 }
 
 func TestSubHandlersThatCannotBeRead(t *testing.T) {
-	state, err := execution.Restore(func(id string) (*progress.Record, error) {
+	state, err := execution.RestoreState(func(id string) (*progress.Record, error) {
 		if id == "fn" {
 			return nil, nil
 		}
@@ -199,7 +199,7 @@ func TestSubHandlersThatCannotBeRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := state.Sub(&handlers.Handler{ID: "fn/a"}, []string{"fn"}, epoch); !errors.Is(err, errBoo) ||
+	if _, err := state.RestoreSub(&handlers.Handler{ID: "fn/a"}, []string{"fn"}, epoch); !errors.Is(err, errBoo) ||
 		!strings.Contains(err.Error(), `"fn/a"`) {
 		t.Errorf("want an error that names the sub-handler, got %v", err)
 	}
@@ -210,9 +210,9 @@ func TestTried(t *testing.T) {
 	held := records{"a": {Retries: ptr.To(int64(0))}, "b": {Retries: ptr.To(int64(1))}}
 	state := restore(t, held, []string{"a", "b", "c", "d"}, []string{"a", "b", "c", "d"}, "create")
 	wait := execution.PendingError{Delay: time.Hour, Awaited: progress.Wait{Child: "ConfigMap a", Until: at(60)}}
-	conclude(t, state, "d", execution.Limits{}.Await(&wait), epoch)
+	conclude(t, state, "d", execution.Limits{}.PendingOutcome(&wait), epoch)
 	for id, want := range map[string]bool{"a": true, "b": true, "c": false, "d": true} {
-		if got := state.Handler(id).Tried(); got != want {
+		if got := state.StateOf(id).HasProgress(); got != want {
 			t.Errorf("handler %s: got %v", id, got)
 		}
 	}
@@ -230,7 +230,7 @@ func TestReleaseBeginsTheTime(t *testing.T) {
 		"NotAtAll": {"the time of a handler that has not waited is not changed", 0, false, false},
 	} {
 		e := &execution.HandlerState{Waiting: tc.waiting, Started: epoch, Retries: tc.retries}
-		e.Release(at(5))
+		e.EndWaiting(at(5))
 		if e.Waiting || e.Started.Equal(at(5)) != tc.moves {
 			t.Errorf("%s: %s: %+v", name, tc.reason, e)
 		}
@@ -250,10 +250,10 @@ func TestMessagesOfSubHandlersAreShort(t *testing.T) {
 	state := restore(t, nil, []string{"fn"}, []string{"fn"}, "create")
 	sub := declare(t, state, "fn/sub", handlers.Policy{}, "fn")
 	conclude(t, state, "fn/sub", long, epoch)
-	if size(sub) != 256 || size(sub) >= len(*state.Records()["fn/sub"].Message) {
+	if size(sub) != 256 || size(sub) >= len(*state.ActiveRecords()["fn/sub"].Message) {
 		t.Errorf("got %d bytes, want 256 before the ellipsis", size(sub))
 	}
-	reserved := sub.Reserved(epoch)
+	reserved := sub.LargestRecord(epoch)
 	if len(*reserved.Message) != 256+len(`\u2026`) || reserved.Delayed == nil {
 		t.Errorf("want room reserved for the longest message, got %d bytes", len(*reserved.Message))
 	}
@@ -279,7 +279,7 @@ func TestNaming(t *testing.T) {
 	state := restore(t, nil, []string{"fn"}, []string{"fn"}, "create")
 	declare(t, state, "fn/sub", handlers.Policy{}, "fn")
 	part := declare(t, state, "fn/sub/part", handlers.Policy{}, "fn", "fn/sub")
-	bytes, levels, each := part.Naming()
+	bytes, levels, each := part.ReferenceSizes()
 	if d := cmp.Diff([]int{len(`"part",`), 2, len(`"fn/sub/part",`)}, []int{bytes, levels, each}); d != "" {
 		t.Errorf("bytes of its name, records that refer to it, bytes in each: -want, +got:\n%s", d)
 	}
@@ -296,7 +296,7 @@ func (p *panicking) Purge(_, _ map[string]any, id string) {
 func TestPurgeGoesOn(t *testing.T) {
 	state := restore(t, records{"b": {}}, []string{"a", "b"}, []string{"a"}, "create")
 	to := &panicking{}
-	if err := state.Purge(to, nil, nil); err == nil || !strings.Contains(err.Error(), `"a"`) || len(to.purged) != 2 {
+	if err := state.PurgeAll(to, nil, nil); err == nil || !strings.Contains(err.Error(), `"a"`) || len(to.purged) != 2 {
 		t.Errorf("want the first error after trying all records, got %v, %v", err, to.purged)
 	}
 }
@@ -311,7 +311,7 @@ func TestSubrefsOfFormerCalls(t *testing.T) {
 	for _, id := range []string{"fn/present", "fn/new"} {
 		declare(t, state, id, handlers.Policy{}, "fn")
 	}
-	if d := cmp.Diff([]string{"fn/former", "fn/present"}, state.Records()["fn"].Subrefs); d != "" {
+	if d := cmp.Diff([]string{"fn/former", "fn/present"}, state.ActiveRecords()["fn"].Subrefs); d != "" {
 		t.Errorf("want no reference to a sub-handler without a record: -want, +got:\n%s", d)
 	}
 }
@@ -319,11 +319,11 @@ func TestSubrefsOfFormerCalls(t *testing.T) {
 func TestSubrefsAreNamedOnce(t *testing.T) {
 	state := restore(t, records{"fn": {Subrefs: []string{"fn/b", "fn/a"}}}, []string{"fn"}, []string{"fn"}, "create")
 	conclude(t, state, "fn", execution.Outcome{Subrefs: []string{"fn/b"}}, epoch)
-	if d := cmp.Diff([]string{"fn/a", "fn/b"}, state.Records()["fn"].Subrefs); d != "" {
+	if d := cmp.Diff([]string{"fn/a", "fn/b"}, state.ActiveRecords()["fn"].Subrefs); d != "" {
 		t.Errorf("-want, +got:\n%s", d)
 	}
 	conclude(t, state, "fn", execution.Outcome{Subrefs: []string{"fn/b"}}, epoch)
-	if d := cmp.Diff([]string{"fn/a", "fn/b"}, state.Records()["fn"].Subrefs); d != "" {
+	if d := cmp.Diff([]string{"fn/a", "fn/b"}, state.ActiveRecords()["fn"].Subrefs); d != "" {
 		t.Errorf("listed again: -want, +got:\n%s", d)
 	}
 }

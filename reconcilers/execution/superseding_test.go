@@ -89,14 +89,14 @@ func TestRepurpose(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			state := restore(t, records{"a": tc.held}, []string{"a"}, tc.selected, "update")
-			if got := state.Superseding(); got != tc.superseding {
+			if got := state.IsSuperseding(); got != tc.superseding {
 				t.Errorf("%s: superseding is %v", tc.reason, got)
 			}
-			if got := state.Repurpose("update"); got != tc.leftovers {
+			if got := state.MoveToPurpose("update"); got != tc.leftovers {
 				t.Errorf("%s: leftovers are %v", tc.reason, got)
 			}
-			if got := state.Handler("a").Record(); !got.Equal(tc.want) {
-				t.Errorf("%s: -want, +got:\n%s", tc.reason, cmp.Diff(tc.want.Fields(), got.Fields()))
+			if got := state.StateOf("a").AsRecord(); !got.Equal(tc.want) {
+				t.Errorf("%s: -want, +got:\n%s", tc.reason, cmp.Diff(tc.want.JSONFields(), got.JSONFields()))
 			}
 		})
 	}
@@ -106,24 +106,24 @@ func TestRevise(t *testing.T) {
 	refused := execution.Outcome{Err: errBoo, Delay: ptr.To(time.Minute)}
 	state := restore(t, nil, []string{"a"}, []string{"a"}, "create")
 	conclude(t, state, "a", execution.Outcome{Err: errBoo, Subrefs: []string{"a/x"}}, epoch)
-	before := *state.Handler("a")
+	before := *state.StateOf("a")
 	conclude(t, state, "a", execution.Outcome{Final: true, Subrefs: []string{"a/y"}}, at(1))
 
-	state.Revise("z", before, refused, at(1))
-	state.Revise("a", before, refused, at(1))
+	state.ReviseOutcome("z", before, refused, at(1))
+	state.ReviseOutcome("a", before, refused, at(1))
 	want := []account{{ID: "a", Purpose: "create", Active: true, Retries: 2, Message: "boo"}}
 	if d := cmp.Diff(want, accounts(state, at(1))); d != "" {
 		t.Errorf("want the second attempt failed and counted once: -want, +got:\n%s", d)
 	}
-	if e := state.Handler("a"); e.Stopped != nil || !e.Delayed.Equal(at(61)) || !cmp.Equal([]string{"a/x"}, e.Subrefs) {
+	if e := state.StateOf("a"); e.Stopped != nil || !e.Delayed.Equal(at(61)) || !cmp.Equal([]string{"a/x"}, e.Subrefs) {
 		t.Errorf("want nothing of the revised outcome, got %+v", e)
 	}
 }
 
-func TestReviseNobody(t *testing.T) {
+func TestReviseUnknownHandler(t *testing.T) {
 	state := restore(t, nil, []string{"a"}, nil, "create")
-	state.Revise("a", execution.HandlerState{ID: "a"}, execution.Outcome{Err: errBoo}, epoch)
-	if len(state.Handlers()) != 0 {
+	state.ReviseOutcome("a", execution.HandlerState{ID: "a"}, execution.Outcome{Err: errBoo}, epoch)
+	if len(state.AllStates()) != 0 {
 		t.Error("revising an unknown handler has created an account")
 	}
 }
@@ -134,13 +134,13 @@ func TestReviseOfAFormerPass(t *testing.T) {
 		t, records{"a": {Purpose: ptr.To("create"), Retries: ptr.To(int64(1))}}, []string{"a"}, nil, "create",
 	)
 	state := restore(t, nil, []string{"a"}, []string{"a"}, "create")
-	state.Revise("a", *former.Handler("a"), execution.Outcome{Err: errBoo, Delay: ptr.To(time.Minute)}, epoch)
+	state.ReviseOutcome("a", *former.StateOf("a"), execution.Outcome{Err: errBoo, Delay: ptr.To(time.Minute)}, epoch)
 	want := []account{{ID: "a", Purpose: "create", Active: true, Retries: 2, Message: "boo"}}
 	if d := cmp.Diff(want, accounts(state, epoch)); d != "" {
 		t.Errorf("want the selection of the present pass: -want, +got:\n%s", d)
 	}
 	to := &ledger{}
-	if err := state.Store(to, nil, nil); err != nil || !cmp.Equal([]string{"a"}, to.stored) {
+	if err := state.StoreChanged(to, nil, nil); err != nil || !cmp.Equal([]string{"a"}, to.stored) {
 		t.Errorf("want the revised record stored, got %v, error %v", to.stored, err)
 	}
 }

@@ -30,7 +30,7 @@ func TestVectorsLifecycle(t *testing.T) {
 			due = append(due, &execution.HandlerState{ID: id, Retries: int(retries)})
 		}
 		plan := []any{}
-		picked, err := execution.Pick(t.Context(), lifecycle, due)
+		picked, err := execution.PickHandlers(t.Context(), lifecycle, due)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -20,12 +20,12 @@ func TestVectorsHandlerOutcome(t *testing.T) {
 		}
 		attempt := &execution.Attempt{Outcome: play(t, limits, behave)}
 		attempt.Call.Handler = &handlers.Handler{ID: limits.ID}
-		if limits.Exceeded() == nil {
+		if limits.ExceededError() == nil {
 			if err := attempt.SetResult(behave["return"]); err != nil {
 				return nil, err
 			}
 		}
-		attempt.End()
+		attempt.CloseForChanges()
 		return executiontest.Outcome(attempt), nil
 	})
 }
@@ -33,15 +33,15 @@ func TestVectorsHandlerOutcome(t *testing.T) {
 // play judges a call as the adapters do.
 func play(t *testing.T, limits execution.Limits, behave vectors.Fields) execution.Outcome {
 	t.Helper()
-	if err := limits.Exceeded(); err != nil {
+	if err := limits.ExceededError(); err != nil {
 		return execution.Outcome{Final: true, Err: err}
 	}
 	if takes := declared.Seconds(t, behave, "takes"); takes != nil {
 		limits.Runtime += *takes
 		if timeout := limits.Policy.Timeout; timeout != nil && limits.Runtime >= *timeout {
 			limits.Runtime = *timeout
-			return limits.Judge(limits.Interrupted(execution.ErrTimeout))
+			return limits.OutcomeOf(limits.InterruptedError(execution.ErrTimeout))
 		}
 	}
-	return limits.Judge(declared.Raise(t, behave))
+	return limits.OutcomeOf(declared.Raise(t, behave))
 }

@@ -25,7 +25,7 @@ func TestVectorsHandlerState(t *testing.T) {
 		vectors.Known(t, input, "records", "owned", "selected", "purpose", "steps")
 		body := bodyWith(t, input.Mapping("records"))
 		now := epoch
-		state, err := execution.Restore(
+		state, err := execution.RestoreState(
 			reader(body), texts(t, input, "owned"), texts(t, input, "selected"), input.Text("purpose", ""), now,
 		)
 		if err != nil {
@@ -56,7 +56,7 @@ func bodyWith(t *testing.T, records vectors.Fields) map[string]any {
 		if err != nil {
 			t.Fatalf("the record of %q: %v", id, err)
 		}
-		for _, name := range keys.Names(keys.KopfPrefix, id, true) {
+		for _, name := range keys.AnnotationKeys(keys.KopfPrefix, id, true) {
 			annotations[name] = string(text)
 		}
 	}
@@ -72,25 +72,25 @@ func takeStep(
 ) (map[string]any, error) {
 	t.Helper()
 	if purpose, ok := step["repurpose"].(string); ok {
-		state.Repurpose(purpose)
+		state.MoveToPurpose(purpose)
 	}
 	outcomes := step.Mapping("outcomes")
 	for _, id := range slices.Sorted(maps.Keys(outcomes)) {
-		if err := state.Conclude(id, outcomeFrom(t, outcomes[id]), now); err != nil {
+		if err := state.ConcludeAttempt(id, outcomeFrom(t, outcomes[id]), now); err != nil {
 			return nil, err
 		}
 	}
 	got := snapshot(state, now)
 	if step.Flag("store") {
 		patch := patchOf(step)
-		if err := state.Store(storage, patch, body); err != nil {
+		if err := state.StoreChanged(storage, patch, body); err != nil {
 			return nil, err
 		}
 		got["patch"] = patch
 	}
 	if step.Flag("purge") {
 		patch := patchOf(step)
-		if err := state.Purge(storage, patch, body); err != nil {
+		if err := state.PurgeAll(storage, patch, body); err != nil {
 			return nil, err
 		}
 		got["purged"] = patch
@@ -122,34 +122,34 @@ func outcomeFrom(t *testing.T, value any) execution.Outcome {
 func snapshot(state *execution.State, now time.Time) map[string]any {
 	records, runtimes := map[string]any{}, map[string]any{}
 	var active, awakened, finished []string
-	for _, e := range state.Handlers() {
-		record := e.Record().Fields()
+	for _, e := range state.AllStates() {
+		record := e.AsRecord().JSONFields()
 		maps.DeleteFunc(record, func(_ string, value any) bool { return value == nil })
-		records[e.ID], runtimes[e.ID] = record, rounded(e.Account().Runtime(now))
+		records[e.ID], runtimes[e.ID] = record, rounded(e.Account().RuntimeAt(now))
 		if e.Active {
 			active = append(active, e.ID)
 		}
-		if e.Account().Waits(now).Why == "" {
+		if e.Account().WaitReason(now).Why == "" {
 			awakened = append(awakened, e.ID)
 		}
-		if e.Finished() {
+		if e.IsFinished() {
 			finished = append(finished, e.ID)
 		}
 	}
-	delays := state.Delays(now)
+	delays := state.NextDelays(now)
 	slices.Sort(delays)
 	delay, seconds := any(nil), make([]any, len(delays))
 	for i, d := range slices.Backward(delays) {
 		seconds[i] = rounded(d)
 		delay = seconds[i]
 	}
-	counts, extras := state.Counts()
+	counts, extras := state.CountByPurpose()
 	others := map[string]any{}
 	for purpose, c := range extras {
 		others[purpose] = triple(c)
 	}
 	return map[string]any{
-		"records": records, "runtimes": runtimes, "done": state.Done(), "delay": delay, "delays": seconds,
+		"records": records, "runtimes": runtimes, "done": state.AllFinished(), "delay": delay, "delays": seconds,
 		"active": asList(active), "awakened": asList(awakened), "finished": asList(finished),
 		"counts": triple(counts), "extras": others,
 	}

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// Text returns the error text for the record of the handler: our own, or Kopf's if kopf is true and the error has
+// RecordText returns the error text for the record of the handler: our own, or Kopf's if kopf is true and the error has
 // one. Logs always have our own text.
-func (o Outcome) Text(kopf bool) string {
+func (o Outcome) RecordText(kopf bool) string {
 	var worded interface {
 		error
 		kopfText() string
@@ -22,31 +22,31 @@ func (o Outcome) Text(kopf bool) string {
 	return text
 }
 
-// timedOut returns the error of a handler that cannot be called any more because of its timeout.
-func (l Limits) timedOut() error {
-	return &limitError{limit: ErrTimeout, text: "timed out after " + shortly(l.Runtime), kopf: l.kopfTimedOut()}
+// timeoutError returns the error of a handler that cannot be called any more because of its timeout.
+func (l Limits) timeoutError() error {
+	return &limitError{limit: ErrTimeout, text: "timed out after " + formatShort(l.Runtime), kopf: l.kopfTimedOut()}
 }
 
-// Interrupted returns the timeout error of a function that was cancelled at its deadline. Err is the function's
+// InterruptedError returns the timeout error of a function that was cancelled at its deadline. Err is the function's
 // own error.
-func (l Limits) Interrupted(err error) error {
-	text := "timed out after " + shortly(l.Runtime)
+func (l Limits) InterruptedError(err error) error {
+	text := "timed out after " + formatShort(l.Runtime)
 	if err != nil {
 		text += ": " + err.Error()
 	}
 	return &limitError{limit: ErrTimeout, err: err, text: text, kopf: l.kopfTimedOut()}
 }
 
-// usedUp returns the error of a handler that cannot be called any more because of its retries.
-func (l Limits) usedUp() error {
+// retriesError returns the error of a handler that cannot be called any more because of its retries.
+func (l Limits) retriesError() error {
 	return &limitError{
-		limit: ErrRetries, text: "gave up after " + attempts(l.Retries),
+		limit: ErrRetries, text: "gave up after " + formatAttempts(l.Retries),
 		kopf: fmt.Sprintf("Handler '%s' has exceeded %d retries.", l.ID, l.Retries),
 	}
 }
 
-// tooLate returns the error of a handler whose next attempt would come after its timeout.
-func (l Limits) tooLate(err error, ordinary bool) error {
+// willTimeOutError returns the error of a handler whose next attempt would come after its timeout.
+func (l Limits) willTimeOutError(err error, ordinary bool) error {
 	format := "Handler '%s' failed temporarily but will time out after %s seconds: %s"
 	if ordinary {
 		format = "Handler '%s' failed with an exception and will stop now " +
@@ -60,8 +60,8 @@ func (l Limits) tooLate(err error, ordinary bool) error {
 	}
 }
 
-// tooOften returns the error of a handler whose last attempt has failed.
-func (l Limits) tooOften(err error, ordinary bool) error {
+// willExceedRetriesError returns the error of a handler whose last attempt has failed.
+func (l Limits) willExceedRetriesError(err error, ordinary bool) error {
 	format := "Handler '%s' failed temporarily but will exceed %d retries: %s"
 	if ordinary {
 		format = "Handler '%s' failed with an exception and will stop now " +
@@ -69,29 +69,29 @@ func (l Limits) tooOften(err error, ordinary bool) error {
 	}
 	text := err.Error()
 	return &limitError{
-		limit: ErrRetries, err: err, text: fmt.Sprintf("gave up after %s: %s", attempts(l.Retries+1), text),
+		limit: ErrRetries, err: err, text: fmt.Sprintf("gave up after %s: %s", formatAttempts(l.Retries+1), text),
 		kopf: fmt.Sprintf(format, l.ID, *l.Policy.Retries, text),
 	}
 }
 
-// attempts returns the count with its noun.
-func attempts(count int) string {
+// formatAttempts returns the count with its noun.
+func formatAttempts(count int) string {
 	if count == 1 {
 		return "1 attempt"
 	}
 	return fmt.Sprintf("%d attempts", count)
 }
 
-// shortly formats a duration in milliseconds: more digits do not help readers.
-func shortly(d time.Duration) string { return d.Round(time.Millisecond).String() }
+// formatShort formats a duration in milliseconds: more digits do not help readers.
+func formatShort(d time.Duration) string { return d.Round(time.Millisecond).String() }
 
 // kopfTimedOut returns Kopf's message for a timeout before an attempt.
 func (l Limits) kopfTimedOut() string {
-	return fmt.Sprintf("Handler '%s' has timed out after %s.", l.ID, clockTime(l.Runtime))
+	return fmt.Sprintf("Handler '%s' has timed out after %s.", l.ID, formatTimedelta(l.Runtime))
 }
 
-// clockTime formats a duration as Python's timedelta does: 0:01:40, or 1 day, 0:00:00.500000.
-func clockTime(d time.Duration) string {
+// formatTimedelta formats a duration as Python's timedelta does: 0:01:40, or 1 day, 0:00:00.500000.
+func formatTimedelta(d time.Duration) string {
 	d = d.Round(time.Microsecond)
 	days, rest := d/(24*time.Hour), d%(24*time.Hour)
 	text := fmt.Sprintf("%d:%02d:%02d", rest/time.Hour, rest%time.Hour/time.Minute, rest%time.Minute/time.Second)

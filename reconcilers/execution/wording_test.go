@@ -27,29 +27,29 @@ func TestRecordText(t *testing.T) {
 		own, kopf string
 	}{
 		"LongTimeout": {
-			"seconds are written without an exponent, as in Kopf", long.Judge(temporaryAfter(time.Hour)).Err,
+			"seconds are written without an exponent, as in Kopf", long.OutcomeOf(temporaryAfter(time.Hour)).Err,
 			"gave up, as the next attempt would be after the timeout of 720h0m0s: later",
 			"Handler 'fn' failed temporarily but will time out after 2592000 seconds: later",
 		},
 		"FractionalTimeout": {
-			"fractions of seconds are written out", short.Judge(errBoo).Err,
+			"fractions of seconds are written out", short.OutcomeOf(errBoo).Err,
 			"gave up, as the next attempt would be after the timeout of 500ms: boo",
 			"Handler 'fn' failed with an exception and will stop now " +
 				"(it would time out in 0.5 seconds on the next attempt): boo",
 		},
 		"LastAttempt": {
 			"both wordings contain the text of the error",
-			panics.Contain(func() error { return last.Judge(errBoo).Err }),
+			panics.Contain(func() error { return last.OutcomeOf(errBoo).Err }),
 			"gave up after 1 attempt: boo",
 			"Handler 'fn' failed with an exception and will stop now " +
 				"(it would exceed 1 retries on the next attempt): boo",
 		},
 		"UsedUp": {
 			"exceeded retries without a call have no text of an error",
-			used.Exceeded(), "gave up after 2 attempts", "Handler 'fn' has exceeded 2 retries.",
+			used.ExceededError(), "gave up after 2 attempts", "Handler 'fn' has exceeded 2 retries.",
 		},
 		"Interrupted": {
-			"the wording of Kopf for an interruption lacks the returned error", long.Interrupted(errBoo),
+			"the wording of Kopf for an interruption lacks the returned error", long.InterruptedError(errBoo),
 			"timed out after 720h0m0s: boo", "Handler 'fn' has timed out after 30 days, 0:00:00.",
 		},
 		"Pending": {
@@ -66,7 +66,7 @@ func TestRecordText(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			o := execution.Outcome{Err: tc.err}
-			if d := cmp.Diff([]string{tc.own, tc.kopf}, []string{o.Text(false), o.Text(true)}); d != "" {
+			if d := cmp.Diff([]string{tc.own, tc.kopf}, []string{o.RecordText(false), o.RecordText(true)}); d != "" {
 				t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
 			}
 			if tc.err.Error() != tc.own {
@@ -81,7 +81,7 @@ func TestTextsInRecords(t *testing.T) {
 		state := restore(t, nil, []string{"a"}, []string{"a"}, "create")
 		state.KopfTexts = kopf
 		conclude(t, state, "a", execution.Outcome{Err: &execution.PendingError{}}, epoch)
-		if got := state.Handler("a").Record().Message; got == nil || *got != want {
+		if got := state.StateOf("a").AsRecord().Message; got == nil || *got != want {
 			t.Errorf("with Kopf's texts %t, the record has %v, want %q", kopf, got, want)
 		}
 	}

@@ -28,43 +28,43 @@ type Admission struct {
 	// DryRun is true if the API server will not store the object.
 	DryRun bool
 	// User is the requesting user in its JSON form.
-	User *jsontext.Object
+	User *jsontext.LazyObject
 	// Headers and PeerCertificates are those of the HTTP request; they are empty if the request did not come over HTTP.
 	Headers          http.Header
 	PeerCertificates []*x509.Certificate
 	// Object is the new state of the object, and Old is its present state. Object is nil for a deletion, Old for a
 	// creation.
-	Object, Old *jsontext.Object
+	Object, Old *jsontext.LazyObject
 
 	mu       sync.Mutex // guards the fields below: handlers of one request can run concurrently
 	warnings []string
 	merge    map[string]any
-	kept     map[any]any // the values of [Admission.Keep]
+	kept     map[any]any // the values of [Admission.SharedValue]
 }
 
-// Body returns the new state of the object, or its present state if the request is a deletion.
-func (a *Admission) Body() *jsontext.Object {
+// ReviewedObject returns the new state of the object, or its present state if the request is a deletion.
+func (a *Admission) ReviewedObject() *jsontext.LazyObject {
 	if a.Object != nil {
 		return a.Object
 	}
 	return a.Old
 }
 
-// Covers reports whether the handler accepts the subresource of the request.
-func (h *Handler) Covers(r *Admission) bool {
+// AcceptsSubresource reports whether the handler accepts the subresource of the request.
+func (h *Handler) AcceptsSubresource(r *Admission) bool {
 	return h.Subresource == "*" || h.Subresource == r.Subresource
 }
 
-// Answers reports whether the handler accepts the request by its type, operation, subresource and handler id. It
+// AcceptsRequest reports whether the handler accepts the request by its type, operation, subresource and handler id. It
 // does not look at the object: filters do that.
-func (h *Handler) Answers(r *Admission) bool {
+func (h *Handler) AcceptsRequest(r *Admission) bool {
 	typed := r.Type == "" || (r.Type == "mutating") == h.Mutating
-	return typed && h.operates(r.Operation) && h.Covers(r) && (r.ID == nil || *r.ID == h.ID)
+	return typed && h.acceptsOperation(r.Operation) && h.AcceptsSubresource(r) && (r.ID == nil || *r.ID == h.ID)
 }
 
-// operates reports whether the handler accepts the operation. As in Kopf, a mutating handler gets deletions
+// acceptsOperation reports whether the handler accepts the operation. As in Kopf, a mutating handler gets deletions
 // only if it is registered for DELETE and nothing else.
-func (h *Handler) operates(operation string) bool {
+func (h *Handler) acceptsOperation(operation string) bool {
 	if h.Mutating && operation == "DELETE" {
 		return len(h.Operations) > 0 &&
 			!slices.ContainsFunc(h.Operations, func(o string) bool { return o != operation })
@@ -72,9 +72,9 @@ func (h *Handler) operates(operation string) bool {
 	return len(h.Operations) == 0 || slices.Contains(h.Operations, operation)
 }
 
-// Warn adds a warning that the API server shows to the client. Warnings that are added after the response are
+// AddWarning adds a warning that the API server shows to the client. Warnings that are added after the response are
 // lost.
-func (a *Admission) Warn(text string) {
+func (a *Admission) AddWarning(text string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.warnings = append(a.warnings, text)
@@ -87,9 +87,9 @@ func (a *Admission) Warnings() []string {
 	return slices.Clone(a.warnings)
 }
 
-// Keep returns the value that is stored under the key for all handlers of the request. The first call makes it
+// SharedValue returns the value that is stored under the key for all handlers of the request. The first call makes it
 // with fresh, which runs under the lock and must not use the Admission.
-func (a *Admission) Keep(key any, fresh func() any) any {
+func (a *Admission) SharedValue(key any, fresh func() any) any {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	value, found := a.kept[key]
@@ -103,25 +103,25 @@ func (a *Admission) Keep(key any, fresh func() any) any {
 	return value
 }
 
-// Merge adds to the merge-patch of the request. All handlers share the patch, and it is applied before their
+// AddMergePatch adds to the merge-patch of the request. All handlers share the patch, and it is applied before their
 // transformations. The copies of the object that handlers see do not include it. Kopf: patch, used as a mapping.
-func (a *Admission) Merge(patch map[string]any) {
+func (a *Admission) AddMergePatch(patch map[string]any) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.merge = merged(a.merge, patch)
+	a.merge = mergePatches(a.merge, patch)
 }
 
-// Merged returns a copy of the merge-patch so far; nil if it is empty.
-func (a *Admission) Merged() map[string]any {
+// MergePatch returns a copy of the merge-patch so far; nil if it is empty.
+func (a *Admission) MergePatch() map[string]any {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	own, _ := diff.Copy(a.merge).(map[string]any)
+	own, _ := diff.DeepCopy(a.merge).(map[string]any)
 	return own
 }
 
-// merged combines two merge-patches. The second one wins where both set the same path. Neither argument is
+// mergePatches combines two merge-patches. The second one wins where both set the same path. Neither argument is
 // modified, and the values of the second one are copied, as its caller may change them later.
-func merged(first, second map[string]any) map[string]any {
+func mergePatches(first, second map[string]any) map[string]any {
 	out := maps.Clone(first)
 	for key, value := range second {
 		if out == nil {
@@ -130,9 +130,9 @@ func merged(first, second map[string]any) map[string]any {
 		into, isMapping := value.(map[string]any)
 		from, wasMapping := out[key].(map[string]any)
 		if isMapping && wasMapping {
-			value = merged(from, into)
+			value = mergePatches(from, into)
 		}
-		out[key] = diff.Copy(value)
+		out[key] = diff.DeepCopy(value)
 	}
 	return out
 }

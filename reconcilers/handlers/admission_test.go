@@ -75,23 +75,23 @@ func TestAnswers(t *testing.T) {
 			handlers.Handler{ID: "a"}, &asked{ID: ptr.To("b")}, false,
 		},
 	} {
-		if got := tc.handler.Answers(tc.review); got != tc.want {
+		if got := tc.handler.AcceptsRequest(tc.review); got != tc.want {
 			t.Errorf("%s: %s: got %v, want %v", name, tc.reason, got, tc.want)
 		}
 	}
 }
 
 func TestAdmittedBody(t *testing.T) {
-	fresh, old := jsontext.Of(object{"a": "b"}), jsontext.Of(object{"c": "d"})
+	fresh, old := jsontext.NewFromValue(object{"a": "b"}), jsontext.NewFromValue(object{"c": "d"})
 	for reason, tc := range map[string]struct {
 		review *handlers.Admission
-		want   *jsontext.Object
+		want   *jsontext.LazyObject
 	}{
 		"an update reviews the new object":  {&handlers.Admission{Object: fresh, Old: old}, fresh},
 		"a deletion reviews the old object": {&handlers.Admission{Old: old}, old},
 		"a connection reviews no object":    {&handlers.Admission{}, nil},
 	} {
-		if got := tc.review.Body(); got != tc.want {
+		if got := tc.review.ReviewedObject(); got != tc.want {
 			t.Errorf("%s: got %v", reason, got)
 		}
 	}
@@ -102,7 +102,7 @@ func TestKeptOnce(t *testing.T) {
 	made := 0
 	for range 2 {
 		for key := range 2 {
-			if got := review.Keep(key, func() any { made++; return key }); got != key {
+			if got := review.SharedValue(key, func() any { made++; return key }); got != key {
 				t.Errorf("key %v: got %v", key, got)
 			}
 		}
@@ -115,14 +115,14 @@ func TestKeptOnce(t *testing.T) {
 // TestMerged shows that all handlers of a request add to one merge patch.
 func TestMerged(t *testing.T) {
 	var review handlers.Admission
-	if got := review.Merged(); got != nil {
+	if got := review.MergePatch(); got != nil {
 		t.Errorf("want no patch without changes, got %v", got)
 	}
 	mine := object{"spec": object{"a": "1", "b": object{"c": "2"}}, "kind": object{"x": "y"}}
-	review.Merge(mine)
-	review.Merge(object{"spec": object{"b": object{"d": "3"}, "a": object{"deep": "4"}}, "kind": "z"})
+	review.AddMergePatch(mine)
+	review.AddMergePatch(object{"spec": object{"b": object{"d": "3"}, "a": object{"deep": "4"}}, "kind": "z"})
 	want := object{"spec": object{"a": object{"deep": "4"}, "b": object{"c": "2", "d": "3"}}, "kind": "z"}
-	if d := cmp.Diff(want, review.Merged()); d != "" {
+	if d := cmp.Diff(want, review.MergePatch()); d != "" {
 		t.Errorf("want mappings merged and all other values replaced: -want, +got:\n%s", d)
 	}
 	if d := cmp.Diff(object{"a": "1", "b": object{"c": "2"}}, mine["spec"]); d != "" {

@@ -21,21 +21,21 @@ func BenchmarkPrematch(b *testing.B) {
 	}
 	all := map[string]*handlers.Handler{
 		"None":     {},
-		"Selector": {Filters: []handlers.Filter{handlers.Labels(selector)}},
+		"Selector": {Filters: []handlers.Filter{handlers.MatchLabels(selector)}},
 		"Patterns": {Filters: []handlers.Filter{
-			handlers.Metadata("labels", "tier", handlers.Equals("prod")),
-			handlers.Metadata("annotations", "example.org/paused", handlers.Absent),
+			handlers.MatchMetadata("labels", "tier", handlers.EqualTo("prod")),
+			handlers.MatchMetadata("annotations", "example.org/paused", handlers.IsAbsent),
 		}},
-		"Field": {Field: diff.Path{"spec"}, Value: handlers.Present},
+		"Field": {Field: diff.Path{"spec"}, Value: handlers.IsPresent},
 	}
 	for _, o := range objects.All {
 		body := o.Tree()
-		c := &cause.Cause{Object: jsontext.Of(body), New: map[string]any{"spec": body["spec"]}}
+		c := &cause.Cause{Object: jsontext.NewFromValue(body), New: map[string]any{"spec": body["spec"]}}
 		for name, h := range all {
 			b.Run(o.Name+"/"+name, func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
-					if _, ok, err := h.Prematch(b.Context(), c); !ok || err != nil {
+					if _, ok, err := h.MatchesObject(b.Context(), c); !ok || err != nil {
 						b.Fatal(ok, err)
 					}
 				}

@@ -22,8 +22,8 @@ type Func func(ctx context.Context, call *Invocation) error
 
 // Writes changes the object of a running function.
 type Writes interface {
-	// Remember applies the transformation to the working copy now, and to the real object with the next write.
-	Remember(patching.Transform) error
+	// AddTransform applies the transformation to the working copy now, and to the real object with the next write.
+	AddTransform(patching.Transform) error
 	// SetResult sets the value to be written to status.<id> if the attempt succeeds.
 	SetResult(value any) error
 	// Flush writes the remembered transformations now.
@@ -37,15 +37,15 @@ type Subs interface {
 	// Run calls the sub-handlers that are due, as the lifecycle picks them; a nil lifecycle means the operator's. If
 	// sub-handlers are unfinished, Run returns an error that the function must return in turn.
 	Run(ctx context.Context, lifecycle *Lifecycle) error
-	// Record returns the progress of a sub-handler for the present cause. The id does not include that of the parent,
+	// RecordOf returns the progress of a sub-handler for the present cause. The id does not include that of the parent,
 	// and the sub-handler need not be declared.
-	Record(id string) (progress.Record, error)
+	RecordOf(id string) (progress.Record, error)
 }
 
 // Live gives a background function access to the present state of its object, and to the request to stop.
 type Live interface {
 	// Object returns the newest known state; nil if the object is gone.
-	Object() *jsontext.Object
+	Object() *jsontext.LazyObject
 	// Stopping returns a channel that is closed when the function must stop.
 	Stopping() <-chan struct{}
 	// StopReason returns the reason to stop; nil before that.
@@ -69,11 +69,11 @@ type Invocation struct {
 	// Resource is the resource of the object. It is shared; nil if it is not known, as in filters.
 	Resource *discovery.Resource
 	// Object is the working copy of this call. It includes the changes of earlier handlers. It is nil as long as the
-	// object is only Given: concurrent callers must use [Invocation.Working], which makes the copy under the lock.
+	// object is only Given: concurrent callers must use [Invocation.WorkingCopy], which makes the copy under the lock.
 	Object map[string]any
 	// Given is the encoded object that Object would be a copy of, until the function changes the object. It saves
 	// decoding for functions that decode the text themselves. It is shared: callers must not modify it.
-	Given *jsontext.Object
+	Given *jsontext.LazyObject
 	// Retry counts the attempts before this one: 0 for the first.
 	Retry int
 	// Started is when the handler was first selected for the cause.
@@ -109,10 +109,10 @@ type IndexFunc func(ctx context.Context, call *Invocation) (entries map[any]any,
 
 // Indexed stores the index entries of objects.
 type Indexed interface {
-	// Replace makes the entries the only ones of the object.
-	Replace(origin types.UID, entries map[any]any)
-	// Remove removes all entries of the object.
-	Remove(origin types.UID)
+	// ReplaceEntries makes the entries the only ones of the object.
+	ReplaceEntries(origin types.UID, entries map[any]any)
+	// RemoveEntries removes all entries of the object.
+	RemoveEntries(origin types.UID)
 }
 
 // Index holds the work of an indexing handler: Call returns the entries, and Into stores them.
@@ -135,21 +135,21 @@ func (i *Index) sameTarget(other *Index) bool {
 	return i.Into == other.Into
 }
 
-// Opened returns the decoded object of the cause for a call of the handler. It returns nil for a function that
+// DecodedObject returns the decoded object of the cause for a call of the handler. It returns nil for a function that
 // reads the text of the object: decoding would be wasted.
-func (h *Handler) Opened(c *cause.Cause) (map[string]any, error) {
-	if h.ReadsText && c.Object.Encoded() {
+func (h *Handler) DecodedObject(c *cause.Cause) (map[string]any, error) {
+	if h.ReadsText && c.Object.IsEncoded() {
 		return nil, nil
 	}
 	return c.Object.Value()
 }
 
-// Working returns Object. The first call for an object that is only Given decodes and copies it: the decoded form
+// WorkingCopy returns Object. The first call for an object that is only Given decodes and copies it: the decoded form
 // of Given is shared. It can be called concurrently.
-func (c *Invocation) Working() (map[string]any, error) {
+func (c *Invocation) WorkingCopy() (map[string]any, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.Object != nil || !c.Given.Encoded() {
+	if c.Object != nil || !c.Given.IsEncoded() {
 		return c.Object, nil
 	}
 	object, err := c.Given.Value()
@@ -157,8 +157,8 @@ func (c *Invocation) Working() (map[string]any, error) {
 	return c.Object, err
 }
 
-// WorkOn replaces the working copy. It can be called concurrently.
-func (c *Invocation) WorkOn(object map[string]any) {
+// SetWorkingCopy replaces the working copy. It can be called concurrently.
+func (c *Invocation) SetWorkingCopy(object map[string]any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.Object = object
@@ -177,5 +177,5 @@ func (c *Invocation) GroupKind() schema.GroupKind {
 		return schema.GroupKind{}
 	}
 	object := c.Cause.Object
-	return schema.FromAPIVersionAndKind(object.String("apiVersion"), object.String("kind")).GroupKind()
+	return schema.FromAPIVersionAndKind(object.StringAt("apiVersion"), object.StringAt("kind")).GroupKind()
 }

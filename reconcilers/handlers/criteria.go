@@ -12,27 +12,27 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
-// Prematch reports whether the handler matches the object, whether or not the object has changed. If it does not
+// MatchesObject reports whether the handler matches the object, whether or not the object has changed. If it does not
 // match, filter is the index of the filter that returned false; -1 means the pattern of the field.
-func (h *Handler) Prematch(ctx context.Context, c *cause.Cause) (filter int, ok bool, err error) {
+func (h *Handler) MatchesObject(ctx context.Context, c *cause.Cause) (filter int, ok bool, err error) {
 	if h.Field != nil {
-		if ok, err := h.Ask(
+		if ok, err := h.CallCriterion(
 			"value pattern", func() (bool, error) { return h.fieldMatches(c), nil },
 		); err != nil || !ok {
 			return -1, false, err
 		}
 	}
 	for i, filter := range h.Filters {
-		if ok, err := h.Ask("filter", func() (bool, error) { return filter(ctx, c) }); err != nil || !ok {
+		if ok, err := h.CallCriterion("filter", func() (bool, error) { return filter(ctx, c) }); err != nil || !ok {
 			return i, false, err
 		}
 	}
 	return 0, true, nil
 }
 
-// Ask calls a function of the user and turns its panic into an error: one bad object must not end the
+// CallCriterion calls a function of the user and turns its panic into an error: one bad object must not end the
 // process. Whom names the function in the error.
-func (h *Handler) Ask(whom string, question func() (bool, error)) (ok bool, err error) {
+func (h *Handler) CallCriterion(whom string, question func() (bool, error)) (ok bool, err error) {
 	err = panics.Contain(func() (err error) { ok, err = question(); return err })
 	if err != nil {
 		return false, fmt.Errorf("%s of handler %q: %w", whom, h.ID, err)
@@ -43,7 +43,7 @@ func (h *Handler) Ask(whom string, question func() (bool, error)) (ok bool, err 
 // fieldMatches reports whether the field matches the value pattern. Without a pattern, the field must be present. For
 // an update, the value before the change can match instead (deviation D-present-state).
 func (h *Handler) fieldMatches(c *cause.Cause) bool {
-	return h.fieldIn(h.Present(c)) || h.seesUpdate(c) && h.fieldIn(c.Old)
+	return h.fieldIn(h.PresentState(c)) || h.seesUpdate(c) && h.fieldIn(c.Old)
 }
 
 // seesUpdate reports whether the handler can be called for updates, and the cause has a former state.
@@ -58,26 +58,26 @@ func (h *Handler) seesUpdate(c *cause.Cause) bool {
 func (h *Handler) fieldIn(of map[string]any) bool {
 	wanted := h.Value
 	if wanted == nil {
-		wanted = Present
+		wanted = IsPresent
 	}
-	return wanted(diff.Resolve(of, h.Field))
+	return wanted(diff.ResolvePath(of, h.Field))
 }
 
-// Present returns the state in which the handler looks up its field: the essence for changing handlers, and the
+// PresentState returns the state in which the handler looks up its field: the essence for changing handlers, and the
 // body for other families, whose causes do not have an essence.
-func (h *Handler) Present(c *cause.Cause) map[string]any {
+func (h *Handler) PresentState(c *cause.Cause) map[string]any {
 	if h.Family == Changing {
 		return c.New
 	}
 	return c.Body()
 }
 
-// Sight returns the widest part of the object that the criteria of the handler depend on.
-func (h *Handler) Sight() requirements.Sight {
+// CriteriaSight returns the widest part of the object that the criteria of the handler depend on.
+func (h *Handler) CriteriaSight() requirements.Sight {
 	if len(h.Words.Filters) < len(h.Filters) {
 		return requirements.SeesChange // a filter without words can depend on anything
 	}
-	sees := h.Words.Sight()
+	sees := h.Words.WidestSight()
 	if h.Field != nil {
 		sees = min(sees, requirements.SightOf(h.Field))
 	}
@@ -87,14 +87,14 @@ func (h *Handler) Sight() requirements.Sight {
 // Pattern reports whether a value matches. An absent value is passed as nil, false; a null as nil, true.
 type Pattern func(value any, present bool) bool
 
-// Present matches any value, nulls included. Kopf: PRESENT.
-func Present(_ any, present bool) bool { return present }
+// IsPresent matches any value, nulls included. Kopf: PRESENT.
+func IsPresent(_ any, present bool) bool { return present }
 
-// Absent matches if the value is absent. Kopf: ABSENT.
-func Absent(_ any, present bool) bool { return !present }
+// IsAbsent matches if the value is absent. Kopf: ABSENT.
+func IsAbsent(_ any, present bool) bool { return !present }
 
-// Equals returns a pattern that matches one JSON value. An absent value never matches.
-func Equals(wanted any) Pattern {
+// EqualTo returns a pattern that matches one JSON value. An absent value never matches.
+func EqualTo(wanted any) Pattern {
 	return func(value any, present bool) bool { return present && diff.Equal(value, wanted) }
 }
 
@@ -102,22 +102,22 @@ func Equals(wanted any) Pattern {
 // retried, and its handlers wait. For families other than Changing, the cause only has the body.
 type Filter func(ctx context.Context, c *cause.Cause) (bool, error)
 
-// Labels returns a filter that matches the labels of the present object against a selector.
-func Labels(selector labels.Selector) Filter {
+// MatchLabels returns a filter that matches the labels of the present object against a selector.
+func MatchLabels(selector labels.Selector) Filter {
 	return func(_ context.Context, c *cause.Cause) (bool, error) {
 		return selector.Matches(stringsAt(c, "labels")), nil
 	}
 }
 
-// Annotations returns a filter that matches the annotations of the present object against a selector.
-func Annotations(selector labels.Selector) Filter {
+// MatchAnnotations returns a filter that matches the annotations of the present object against a selector.
+func MatchAnnotations(selector labels.Selector) Filter {
 	return func(_ context.Context, c *cause.Cause) (bool, error) {
 		return selector.Matches(stringsAt(c, "annotations")), nil
 	}
 }
 
-// Metadata returns a filter that matches one key of the "labels" or "annotations" of the present object.
-func Metadata(name, key string, matches Pattern) Filter {
+// MatchMetadata returns a filter that matches one key of the "labels" or "annotations" of the present object.
+func MatchMetadata(name, key string, matches Pattern) Filter {
 	return func(_ context.Context, c *cause.Cause) (bool, error) {
 		value, present := stringsAt(c, name)[key]
 		return matches(value, present), nil
@@ -125,7 +125,7 @@ func Metadata(name, key string, matches Pattern) Filter {
 }
 
 // stringsAt reads the mapping without decoding the rest of the object: filters run for every event of every object.
-func stringsAt(c *cause.Cause, name string) mapping { return c.Object.Mapping("metadata", name) }
+func stringsAt(c *cause.Cause, name string) mapping { return c.Object.MappingAt("metadata", name) }
 
 // mapping implements labels.Labels on the decoded map without a copy. Values that are not strings count as absent.
 type mapping map[string]any

@@ -21,12 +21,12 @@ func TestPatterns(t *testing.T) {
 		// results for the text "x", for another text, for a null, and for a missing value
 		want []bool
 	}{
-		"Present": {"a null counts as present", handlers.Present, []bool{true, true, true, false}},
-		"Absent":  {"only a missing value is absent", handlers.Absent, []bool{false, false, false, true}},
+		"Present": {"a null counts as present", handlers.IsPresent, []bool{true, true, true, false}},
+		"Absent":  {"only a missing value is absent", handlers.IsAbsent, []bool{false, false, false, true}},
 		"Equals": {"a pattern of a value matches only this value",
-			handlers.Equals("x"), []bool{true, false, false, false}},
+			handlers.EqualTo("x"), []bool{true, false, false, false}},
 		"Null": {
-			"a pattern of null does not match a missing value", handlers.Equals(nil), []bool{false, false, true, false},
+			"a pattern of null does not match a missing value", handlers.EqualTo(nil), []bool{false, false, true, false},
 		},
 	} {
 		got := []bool{tc.pattern("x", true), tc.pattern("y", true), tc.pattern(nil, true), tc.pattern(nil, false)}
@@ -44,7 +44,7 @@ func TestPrematch(t *testing.T) {
 	yes, no := fixed(true, nil), fixed(false, nil)
 	panicking := func(any, bool) bool { panic("boo") }
 	c := &cause.Cause{
-		Object: jsontext.Of(object{"status": object{"a": "b"}}), Old: object{"spec": object{"old": "x"}},
+		Object: jsontext.NewFromValue(object{"status": object{"a": "b"}}), Old: object{"spec": object{"old": "x"}},
 		New: object{"spec": object{"now": "x"}},
 	}
 	for name, tc := range map[string]struct {
@@ -93,16 +93,16 @@ func TestPrematch(t *testing.T) {
 		},
 		"OtherValue": {
 			"a field with another value does not match",
-			handlers.Handler{Field: diff.Path{"spec", "now"}, Value: handlers.Equals("y")},
+			handlers.Handler{Field: diff.Path{"spec", "now"}, Value: handlers.EqualTo("y")},
 			-1, false, "",
 		},
 		"Value": {
 			"a field with an equal value matches",
-			handlers.Handler{Field: diff.Path{"spec", "now"}, Value: handlers.Equals("x")}, 0, true, "",
+			handlers.Handler{Field: diff.Path{"spec", "now"}, Value: handlers.EqualTo("x")}, 0, true, "",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			at, ok, err := tc.handler.Prematch(t.Context(), c)
+			at, ok, err := tc.handler.MatchesObject(t.Context(), c)
 			if at != tc.at || ok != tc.want || (err != nil) != (tc.fails != "") ||
 				err != nil && !strings.Contains(err.Error(), tc.fails) {
 				t.Errorf("%s: got %v at %d, error %v; want %v at %d", tc.reason, ok, at, err, tc.want, tc.at)
@@ -112,9 +112,9 @@ func TestPrematch(t *testing.T) {
 }
 
 func TestPresentPlace(t *testing.T) {
-	c := &cause.Cause{Object: jsontext.Of(object{"of": "body"}), New: object{"of": "essence"}}
+	c := &cause.Cause{Object: jsontext.NewFromValue(object{"of": "body"}), New: object{"of": "essence"}}
 	for family, want := range map[handlers.Family]any{handlers.Changing: "essence", handlers.Watching: "body"} {
-		if got := (&handlers.Handler{Family: family}).Present(c)["of"]; got != want {
+		if got := (&handlers.Handler{Family: family}).PresentState(c)["of"]; got != want {
 			t.Errorf("family %d looks into the %v, want the %v", family, got, want)
 		}
 	}
@@ -139,7 +139,7 @@ func TestHolds(t *testing.T) {
 			false,
 		},
 	} {
-		if got := tc.handler.Holds(); got != tc.want {
+		if got := tc.handler.NeedsFinalizer(); got != tc.want {
 			t.Errorf("%s: %s: got %v", name, tc.reason, got)
 		}
 	}
@@ -150,14 +150,14 @@ func TestViewIsVeiled(t *testing.T) {
 		Body: object{}, Old: object{"spec": object{"a": "1"}}, New: object{"spec": object{"a": "2"}},
 		Veiled: []diff.Path{{"spec", "a"}},
 	})
-	_, _, changes := (&handlers.Handler{Field: diff.Path{"spec"}}).View(c)
+	_, _, changes := (&handlers.Handler{Field: diff.Path{"spec"}}).ViewCause(c)
 	if d := cmp.Diff(diff.Diff{{Op: diff.Change, Path: diff.Path{"a"}}}, changes); d != "" {
 		t.Errorf("want the change without values, -want, +got:\n%s", d)
 	}
 }
 
 func TestSub(t *testing.T) {
-	value := handlers.Equals("x")
+	value := handlers.EqualTo("x")
 	for name, tc := range map[string]struct {
 		reason        string
 		parent, child handlers.Handler
@@ -182,7 +182,7 @@ func TestSub(t *testing.T) {
 			diff.Path{"a", "b"}, false,
 		},
 	} {
-		got := tc.child.Sub(&tc.parent)
+		got := tc.child.AsSubHandler(&tc.parent)
 		if d := cmp.Diff(tc.field, got.Field); d != "" || (got.Value != nil) != tc.value {
 			t.Errorf("%s: %s: a pattern: %v; field, -want, +got:\n%s", name, tc.reason, got.Value != nil, d)
 		}
@@ -196,7 +196,7 @@ func TestLifecycles(t *testing.T) {
 		handlers.AllAtOnce: {true, false}, handlers.Randomized: {true, true}, handlers.Shuffled: {true, false},
 		handlers.LifecycleFunc(nil): {false, true},
 	} {
-		if got := (facts{lifecycle.Valid(), lifecycle.Single()}); got != want {
+		if got := (facts{lifecycle.IsValid(), lifecycle.PicksOne()}); got != want {
 			t.Errorf("lifecycle %v: got %+v, want %+v", lifecycle, got, want)
 		}
 	}

@@ -32,8 +32,8 @@ const (
 	Reporting
 )
 
-// Writes reports whether the engine stores anything on the objects for handlers of the family.
-func (h *Handler) Writes() bool {
+// WritesObjects reports whether the engine stores anything on the objects for handlers of the family.
+func (h *Handler) WritesObjects() bool {
 	return h.Family != Watching && h.Family != Owning && h.Family != Tending
 }
 
@@ -50,9 +50,9 @@ func (h *Handler) EssenceField() diff.Path {
 	return nil
 }
 
-// Follows reports whether the handler is called for events of objects of its kind. Admission handlers and
+// FollowsEvents reports whether the handler is called for events of objects of its kind. Admission handlers and
 // activities are called on requests instead.
-func (h *Handler) Follows() bool {
+func (h *Handler) FollowsEvents() bool {
 	switch h.Family {
 	case Owning, Reporting, Admitting, Acting:
 		return false
@@ -60,10 +60,10 @@ func (h *Handler) Follows() bool {
 	return true
 }
 
-// Watched returns the labels that an object needs to concern the handler; nil if any object does. Only handlers
+// WatchedLabels returns the labels that an object needs to concern the handler; nil if any object does. Only handlers
 // of events, indices and children can have such labels: the others must also see objects that do not match any more,
 // for example to remove their records. It returns false for handlers that do not watch objects.
-func (h *Handler) Watched() (by labels.Selector, looks bool) {
+func (h *Handler) WatchedLabels() (by labels.Selector, looks bool) {
 	switch h.Family {
 	case Admitting, Acting:
 		return nil, false
@@ -73,8 +73,8 @@ func (h *Handler) Watched() (by labels.Selector, looks bool) {
 	return nil, true
 }
 
-// On returns the verb of the handler's registration in one word, for logs and the journal.
-func (h *Handler) On() string {
+// VerbName returns the verb of the handler's registration in one word, for logs and the journal.
+func (h *Handler) VerbName() string {
 	switch h.Family {
 	case Watching:
 		return "event"

@@ -8,9 +8,9 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
-// TestWhatHandlersAreFor shows the word with which explanations name the trigger of a handler: that of its
+// TestHandlerTriggerNames shows the word with which explanations name the trigger of a handler: that of its
 // registration.
-func TestWhatHandlersAreFor(t *testing.T) {
+func TestHandlerTriggerNames(t *testing.T) {
 	field := diff.Path{"spec", "size"}
 	for name, tc := range map[string]struct {
 		reason  string
@@ -62,10 +62,10 @@ func TestWhatHandlersAreFor(t *testing.T) {
 			handlers.Handler{Reason: cause.Delete}, "delete", true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if on := tc.handler.On(); on != tc.on && tc.follows {
+			if on := tc.handler.VerbName(); on != tc.on && tc.follows {
 				t.Errorf("%s: named after %q, want %q", tc.reason, on, tc.on)
 			}
-			if follows := tc.handler.Follows(); follows != tc.follows {
+			if follows := tc.handler.FollowsEvents(); follows != tc.follows {
 				t.Errorf("%s: follows objects: %v, want %v", tc.reason, follows, tc.follows)
 			}
 		})

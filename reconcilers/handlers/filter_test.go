@@ -53,13 +53,13 @@ func TestMetadataFilters(t *testing.T) {
 				t.Fatal(err)
 			}
 			for place, filter := range map[string]handlers.Filter{
-				"labels": handlers.Labels(selector), "annotations": handlers.Annotations(selector),
+				"labels": handlers.MatchLabels(selector), "annotations": handlers.MatchAnnotations(selector),
 			} {
 				body := object{"metadata": object{place: tc.values}}
 				if tc.values == nil {
 					body = object{}
 				}
-				got, err := filter(t.Context(), &cause.Cause{Object: jsontext.Of(body)})
+				got, err := filter(t.Context(), &cause.Cause{Object: jsontext.NewFromValue(body)})
 				if err != nil || got != tc.want {
 					t.Errorf("%s: %s: got %v, error %v", tc.reason, place, got, err)
 				}
@@ -71,9 +71,9 @@ func TestMetadataFilters(t *testing.T) {
 func TestMetadataFiltersKeepApart(t *testing.T) {
 	selector := labels.SelectorFromSet(labels.Set{"tier": "prod"})
 	for place, filter := range map[string]handlers.Filter{
-		"annotations": handlers.Labels(selector), "labels": handlers.Annotations(selector),
+		"annotations": handlers.MatchLabels(selector), "labels": handlers.MatchAnnotations(selector),
 	} {
-		c := &cause.Cause{Object: jsontext.Of(object{"metadata": object{place: object{"tier": "prod"}}})}
+		c := &cause.Cause{Object: jsontext.NewFromValue(object{"metadata": object{place: object{"tier": "prod"}}})}
 		if got, err := filter(t.Context(), c); err != nil || got {
 			t.Errorf("the %s match the other filter: got %v, error %v", place, got, err)
 		}
@@ -129,13 +129,13 @@ func TestView(t *testing.T) {
 		},
 		"Nothing": {
 			reason: "a cause without essences has no values and no changes",
-			cause:  &cause.Cause{Object: jsontext.Of(object{"spec": object{}})},
+			cause:  &cause.Cause{Object: jsontext.NewFromValue(object{"spec": object{}})},
 			field:  diff.Path{"spec"},
 		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			before, now, changes := (&handlers.Handler{Field: tc.field}).View(tc.cause)
+			before, now, changes := (&handlers.Handler{Field: tc.field}).ViewCause(tc.cause)
 			want, got := []any{tc.before, tc.now, tc.changes}, []any{before, now, changes}
 			if d := cmp.Diff(want, got); d != "" {
 				t.Errorf("%s: -want, +got:\n%s", tc.reason, d)

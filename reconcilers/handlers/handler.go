@@ -176,33 +176,35 @@ type Handler struct {
 	Location string
 }
 
-// Holds reports whether the matching objects must be kept on their deletion until the handler is finished.
-func (h *Handler) Holds() bool {
+// NeedsFinalizer reports whether the matching objects must be kept on their deletion until the handler is finished.
+func (h *Handler) NeedsFinalizer() bool {
 	return !h.Optional && (h.Family == Spawning || h.Family == Changing && h.Reason == cause.Delete)
 }
 
 // HasResult reports whether the handler can have a result under its id.
-func (h *Handler) HasResult() bool { return h.Stores() || h.Family == Watching || h.Family == Tending }
+func (h *Handler) HasResult() bool {
+	return h.StoresUnderID() || h.Family == Watching || h.Family == Tending
+}
 
-// Stores reports whether the handler stores anything under its id: progress, a result or a set of children.
-func (h *Handler) Stores() bool { return h.Family == Changing || h.Family == Spawning }
+// StoresUnderID reports whether the handler stores anything under its id: progress, a result or a set of children.
+func (h *Handler) StoresUnderID() bool { return h.Family == Changing || h.Family == Spawning }
 
 // SeesDisappearance reports whether the handler is called for objects that disappear without our finalizer.
 func (h *Handler) SeesDisappearance() bool {
 	return h.Family == Changing && h.Reason == cause.Delete && h.Optional
 }
 
-// Leaves reports whether the change takes the object out of the handler's field criterion: the former state
+// LeavesField reports whether the change takes the object out of the handler's field criterion: the former state
 // matches, and the new one does not.
-func (h *Handler) Leaves(c *cause.Cause) bool {
+func (h *Handler) LeavesField(c *cause.Cause) bool {
 	if h.Field == nil || h.Family != Changing || h.fieldIn(c.New) {
 		return false
 	}
 	return h.fieldIn(c.Old)
 }
 
-// View returns the part of the cause that the handler sees: the whole object, or its field.
-func (h *Handler) View(c *cause.Cause) (before, after any, changes diff.Diff) {
+// ViewCause returns the part of the cause that the handler sees: the whole object, or its field.
+func (h *Handler) ViewCause(c *cause.Cause) (before, after any, changes diff.Diff) {
 	if c.Old != nil {
 		// In an interface, a nil map would be an empty object, and not an absent one.
 		before = c.Old
@@ -214,11 +216,11 @@ func (h *Handler) View(c *cause.Cause) (before, after any, changes diff.Diff) {
 		return before, after, c.Diff
 	}
 	changes = c.Diff.Reduce(h.Field, before, after)
-	before, _ = diff.Resolve(before, h.Field)
-	after, _ = diff.Resolve(after, h.Field)
+	before, _ = diff.ResolvePath(before, h.Field)
+	after, _ = diff.ResolvePath(after, h.Field)
 	// The reduced diff must not show values that are stored as digests only.
 	if len(c.Veiled) > 0 {
-		changes = cause.Veil(changes, h.Field, c.Veiled)
+		changes = cause.VeilDiff(changes, h.Field, c.Veiled)
 	}
 	return before, after, changes
 }
@@ -231,10 +233,10 @@ func (h *Handler) ErrorsByDefault() ErrorsMode {
 	return ErrorsTemporary
 }
 
-// Label returns the name of the handler in metrics, profiles and span names, where each name is kept until the
+// MetricsLabel returns the name of the handler in metrics, profiles and span names, where each name is kept until the
 // process exits. The number of labels is at most twice that of the registrations: objects can choose the number and the
 // ids of sub-handlers, so all sub-handlers of a registered handler, of any depth, have the label "<id>/*".
-func (h *Handler) Label() string {
+func (h *Handler) MetricsLabel() string {
 	if h.Root != "" {
 		return SubID(h.Root, "*")
 	}

@@ -27,9 +27,9 @@ func (h *Handler) FullFormerIDs() []string {
 // SubID returns the id of a sub-handler. Unlike other ids, it does not include the field.
 func SubID(parent, id string) string { return parent + "/" + id }
 
-// Sub returns the handler as a sub-handler of the parent. The ids and the fields of both are joined. The
+// AsSubHandler returns the handler as a sub-handler of the parent. The ids and the fields of both are joined. The
 // sub-handler needs a change only if its parent does.
-func (h *Handler) Sub(parent *Handler) *Handler {
+func (h *Handler) AsSubHandler(parent *Handler) *Handler {
 	own := *h
 	own.ID, own.NeedsChange = SubID(parent.ID, h.ID), parent.NeedsChange
 	own.Root, own.Reserved, own.Observe = cmp.Or(parent.Root, parent.ID), parent.Reserved, parent.Observe
@@ -54,26 +54,26 @@ func (h *Handler) formerSubIDs(parent *Handler) (former []string) {
 	return former[1:] // the first combination is the present id
 }
 
-// Twin reports whether the other handler is another registration of the same function for the same purpose, for
+// IsTwin reports whether the other handler is another registration of the same function for the same purpose, for
 // example by two selections that share a resource. Different closures of one function literal are not twins.
-func (h *Handler) Twin(other *Handler) bool {
-	return h == other || h.Repeats(other) && h.Instance == other.Instance &&
+func (h *Handler) IsTwin(other *Handler) bool {
+	return h == other || h.RepeatsFunction(other) && h.Instance == other.Instance &&
 		h.Family == other.Family && h.Reason == other.Reason &&
 		h.Initial == other.Initial && h.NeedsChange == other.NeedsChange && h.Index.sameTarget(other.Index) &&
 		h.Mutating == other.Mutating
 }
 
-// Repeats reports whether both have the same function and id, even if they are registered for different
+// RepeatsFunction reports whether both have the same function and id, even if they are registered for different
 // reasons.
-func (h *Handler) Repeats(other *Handler) bool {
+func (h *Handler) RepeatsFunction(other *Handler) bool {
 	return h.ID == other.ID && h.Function != nil && h.Function == other.Function
 }
 
-// Clashes reports whether both have the same id for different functions: they would read each other's progress.
-func (h *Handler) Clashes(other *Handler) bool {
-	if (h.Family == Changing || h.Family == Spawning) && h.Repeats(other) {
+// ClashesWith reports whether both have the same id for different functions: they would read each other's progress.
+func (h *Handler) ClashesWith(other *Handler) bool {
+	if (h.Family == Changing || h.Family == Spawning) && h.RepeatsFunction(other) {
 		return false // closures of one literal share the record, and one of them is called
 	}
-	return !h.Twin(other) && h.ID == other.ID && h.Family == other.Family && h.Reason == other.Reason &&
+	return !h.IsTwin(other) && h.ID == other.ID && h.Family == other.Family && h.Reason == other.Reason &&
 		h.Initial == other.Initial && h.NeedsChange == other.NeedsChange && h.Mutating == other.Mutating
 }

@@ -49,7 +49,7 @@ func TestHandlersUnderOneID(t *testing.T) {
 			other := one
 			tc.change(&other)
 			want := []bool{tc.twin, tc.repeats, tc.clashes}
-			got := []bool{one.Twin(&other), one.Repeats(&other), one.Clashes(&other)}
+			got := []bool{one.IsTwin(&other), one.RepeatsFunction(&other), one.ClashesWith(&other)}
 			if d := cmp.Diff(want, got); d != "" {
 				t.Errorf("%s: twin, repeats, clashes: -want, +got:\n%s", tc.reason, d)
 			}
@@ -72,7 +72,7 @@ func TestFamilies(t *testing.T) {
 		handlers.Acting:    {handlers.ErrorsTemporary, true, false},
 	} {
 		h := handlers.Handler{Family: family, Field: diff.Path{"spec"}}
-		got := facts{h.ErrorsByDefault(), h.Writes(), h.EssenceField() != nil}
+		got := facts{h.ErrorsByDefault(), h.WritesObjects(), h.EssenceField() != nil}
 		if d := cmp.Diff(want, got); d != "" {
 			t.Errorf("family %d: -want, +got:\n%s", family, d)
 		}

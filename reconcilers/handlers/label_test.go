@@ -14,11 +14,11 @@ import (
 // TestLabel shows that sub-handlers, however many and deep, add only one label value for each registration.
 func TestLabel(t *testing.T) {
 	registered := &handlers.Handler{ID: "fn"}
-	sub := (&handlers.Handler{ID: "one-of-many"}).Sub(registered)
+	sub := (&handlers.Handler{ID: "one-of-many"}).AsSubHandler(registered)
 	for h, want := range map[*handlers.Handler]string{
-		registered: "fn", sub: "fn/*", (&handlers.Handler{ID: "deeper"}).Sub(sub): "fn/*",
+		registered: "fn", sub: "fn/*", (&handlers.Handler{ID: "deeper"}).AsSubHandler(sub): "fn/*",
 	} {
-		if got := h.Label(); got != want {
+		if got := h.MetricsLabel(); got != want {
 			t.Errorf("%s has the label %q, want %q", h.ID, got, want)
 		}
 	}
@@ -26,7 +26,7 @@ func TestLabel(t *testing.T) {
 
 func TestKind(t *testing.T) {
 	resource := &discovery.Resource{GroupVersionKind: schema.GroupVersionKind{Kind: "Widget"}}
-	body := &cause.Cause{Object: jsontext.Of(map[string]any{"kind": "Gadget"})}
+	body := &cause.Cause{Object: jsontext.NewFromValue(map[string]any{"kind": "Gadget"})}
 	for name, tc := range map[string]struct {
 		reason string
 		call   *handlers.Invocation
@@ -40,7 +40,7 @@ func TestKind(t *testing.T) {
 		"Activity": {"an activity has no kind", &handlers.Invocation{}, ""},
 		"Unknown": {
 			"an object with a malformed kind has no kind",
-			&handlers.Invocation{Cause: &cause.Cause{Object: jsontext.Of(map[string]any{"kind": int64(1)})}}, "",
+			&handlers.Invocation{Cause: &cause.Cause{Object: jsontext.NewFromValue(map[string]any{"kind": int64(1)})}}, "",
 		},
 		"Admission": {
 			"an admission request has no kind, because clients can send any",

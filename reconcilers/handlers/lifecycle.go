@@ -54,14 +54,14 @@ func LifecycleFunc(pick pickFunc) Lifecycle {
 	return Lifecycle{&lifecycle{name: byFunction, single: true, pick: pick}}
 }
 
-// Valid reports whether the lifecycle can pick handlers: the function of LifecycleFunc must not be nil.
-func (l Lifecycle) Valid() bool {
+// IsValid reports whether the lifecycle can pick handlers: the function of LifecycleFunc must not be nil.
+func (l Lifecycle) IsValid() bool {
 	return l.kind == nil || l.kind.name != byFunction || l.kind.pick != nil
 }
 
-// Single reports whether handlers that become due during a pass wait for the next one. That is so if the lifecycle
+// PicksOne reports whether handlers that become due during a pass wait for the next one. That is so if the lifecycle
 // picks at most one handler, or if a function of the user picks.
-func (l Lifecycle) Single() bool { return l.kind != nil && l.kind.single }
+func (l Lifecycle) PicksOne() bool { return l.kind != nil && l.kind.single }
 
 // PickFunc returns the function of the user; nil for the other lifecycles.
 func (l Lifecycle) PickFunc() func(ctx context.Context, due []DueHandler) []DueHandler {

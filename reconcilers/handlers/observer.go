@@ -10,8 +10,8 @@ type Observer func(ctx context.Context, call *Invocation) (
 	observed context.Context, ended func(outcome string, err error),
 )
 
-// Around returns an observer that calls both: the inner one starts later and ends earlier. Either can be nil.
-func (o Observer) Around(inner Observer) Observer {
+// WithInner returns an observer that calls both: the inner one starts later and ends earlier. Either can be nil.
+func (o Observer) WithInner(inner Observer) Observer {
 	switch {
 	case inner == nil:
 		return o

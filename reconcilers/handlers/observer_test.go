@@ -31,15 +31,15 @@ func TestObserverAround(t *testing.T) {
 		want   []string
 	}{
 		"Both": {
-			"the inner one has the context of the outer one, and ends first", outer.Around(inner),
+			"the inner one has the context of the outer one, and ends first", outer.WithInner(inner),
 			[]string{"outer in  of fn", "inner in outer of fn", "inner retry", "outer retry"},
 		},
 		"Outer": {
-			"a missing inner observer is ignored", outer.Around(nil), []string{"outer in  of fn", "outer retry"},
+			"a missing inner observer is ignored", outer.WithInner(nil), []string{"outer in  of fn", "outer retry"},
 		},
 		"Inner": {
 			"a missing outer observer is ignored",
-			handlers.Observer(nil).Around(inner), []string{"inner in  of fn", "inner retry"},
+			handlers.Observer(nil).WithInner(inner), []string{"inner in  of fn", "inner retry"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -51,7 +51,7 @@ func TestObserverAround(t *testing.T) {
 			}
 		})
 	}
-	if handlers.Observer(nil).Around(nil) != nil {
+	if handlers.Observer(nil).WithInner(nil) != nil {
 		t.Error("want nil without observers")
 	}
 }

@@ -53,7 +53,7 @@ func TestSight(t *testing.T) {
 		if tc.silent {
 			h.Filters = append(h.Filters, always)
 		}
-		if got := h.Sight(); got != tc.want {
+		if got := h.CriteriaSight(); got != tc.want {
 			t.Errorf("%s: %s: got %d, want %d", name, tc.reason, got, tc.want)
 		}
 	}
@@ -64,7 +64,7 @@ func TestLeaves(t *testing.T) {
 	field := diff.Path{"spec", "a"}
 	present := handlers.Handler{Field: field}
 	equals := func(value string) handlers.Handler {
-		return handlers.Handler{Field: field, Value: handlers.Equals(value)}
+		return handlers.Handler{Field: field, Value: handlers.EqualTo(value)}
 	}
 	tests := map[string]struct {
 		reason   string
@@ -87,7 +87,7 @@ func TestLeaves(t *testing.T) {
 		},
 	}
 	for name, tc := range tests {
-		if got := tc.h.Leaves(&cause.Cause{Old: tc.old, New: tc.now}); got != tc.want {
+		if got := tc.h.LeavesField(&cause.Cause{Old: tc.old, New: tc.now}); got != tc.want {
 			t.Errorf("%s: %s: got %v", name, tc.reason, got)
 		}
 	}

@@ -62,6 +62,6 @@ func TestVectorsHandlerID(t *testing.T) {
 		if err != nil {
 			return nil, err
 		}
-		return map[string]any{"id": h.Sub(parent).ID}, nil
+		return map[string]any{"id": h.AsSubHandler(parent).ID}, nil
 	})
 }

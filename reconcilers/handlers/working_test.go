@@ -39,7 +39,7 @@ func TestWorkingCopies(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			first, err := tc.call.Working()
+			first, err := tc.call.WorkingCopy()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -53,7 +53,7 @@ func TestWorkingCopies(t *testing.T) {
 				spec["size"] = "changed"
 			}
 			first["more"] = true
-			if second, err := tc.call.Working(); err != nil || second["more"] != true {
+			if second, err := tc.call.WorkingCopy(); err != nil || second["more"] != true {
 				t.Errorf("the second call returned another copy: %v, %v", second, err)
 			}
 		})
@@ -63,7 +63,7 @@ func TestWorkingCopies(t *testing.T) {
 		t.Errorf("the shared object was changed: %v, %v", value, err)
 	}
 	damaged := &handlers.Invocation{Given: jsontext.New([]byte(`{"a":1e999}`))}
-	if object, err := damaged.Working(); object != nil || err == nil {
+	if object, err := damaged.WorkingCopy(); object != nil || err == nil {
 		t.Errorf("want an error for a text that cannot be decoded, got %v, %v", object, err)
 	}
 }

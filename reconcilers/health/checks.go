@@ -23,28 +23,28 @@ type Workers struct {
 	Stuck func(limit time.Duration) []string
 }
 
-// Ready returns the readiness checks: whether the operator is serving, or why not. A paused operator is ready,
+// ReadyChecks returns the readiness checks: whether the operator is serving, or why not. A paused operator is ready,
 // and so is one that is not the leader.
-func (h *Health) Ready() []Check {
+func (h *Health) ReadyChecks() []Check {
 	return []Check{
-		{"startup", h.startup},
-		{"discovery", h.whileServing(h.discovered)},
-		{"caches", h.whileServing(func() error { return h.ofScopes((*Scope).unsynced) })},
-		{"watches", h.whileServing(h.watched)},
-		{"indices", h.whileServing(h.indexed)},
+		{"startup", h.checkStartup},
+		{"discovery", h.whileServing(h.checkDiscovery)},
+		{"caches", h.whileServing(func() error { return h.checkScopes((*Scope).checkSynced) })},
+		{"watches", h.whileServing(h.checkWatches)},
+		{"indices", h.whileServing(h.checkIndices)},
 	}
 }
 
-// watched fails for each resource that has not had a watch for longer than the limit.
-func (h *Health) watched() error {
+// checkWatches fails for each resource that has not had a watch for longer than the limit.
+func (h *Health) checkWatches() error {
 	h.mu.Lock()
 	limit := h.limits.Silence
 	h.mu.Unlock()
-	return h.ofScopes(func(s *Scope) error { return s.unwatched(limit) })
+	return h.checkScopes(func(s *Scope) error { return s.checkWatched(limit) })
 }
 
-// indexed fails until the indices have the first listings of their resources: handlers wait for them.
-func (h *Health) indexed() error {
+// checkIndices fails until the indices have the first listings of their resources: handlers wait for them.
+func (h *Health) checkIndices() error {
 	h.mu.Lock()
 	unfilled := h.unfilled
 	h.mu.Unlock() // called without the lock: it takes the lock of another package
@@ -54,11 +54,11 @@ func (h *Health) indexed() error {
 	return nil
 }
 
-// Alive returns the liveness checks: they fail if a restart of the process would help.
-func (h *Health) Alive() []Check { return []Check{{"workers", h.unstuck}} }
+// AliveChecks returns the liveness checks: they fail if a restart of the process would help.
+func (h *Health) AliveChecks() []Check { return []Check{{"workers", h.checkWorkers}} }
 
-// startup fails until the startup handlers have succeeded. A process that waits to become the leader is ready.
-func (h *Health) startup() error {
+// checkStartup fails until the startup handlers have succeeded. A process that waits to become the leader is ready.
+func (h *Health) checkStartup() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch h.stage {
@@ -81,8 +81,8 @@ func (h *Health) whileServing(check func() error) func() error {
 	}
 }
 
-// discovered fails until the API server has answered for all selectors of resources.
-func (h *Health) discovered() error {
+// checkDiscovery fails until the API server has answered for all selectors of resources.
+func (h *Health) checkDiscovery() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
@@ -95,8 +95,8 @@ func (h *Health) discovered() error {
 	}
 }
 
-// ofScopes joins the problems of all scopes, sorted by name so that the text is stable.
-func (h *Health) ofScopes(check func(*Scope) error) error {
+// checkScopes joins the problems of all scopes, sorted by name so that the text is stable.
+func (h *Health) checkScopes(check func(*Scope) error) error {
 	h.mu.Lock()
 	scopes := slices.SortedFunc(maps.Values(h.scopes), func(a, b *Scope) int { return strings.Compare(a.name, b.name) })
 	h.mu.Unlock() // the checks lock one scope at a time
@@ -107,8 +107,8 @@ func (h *Health) ofScopes(check func(*Scope) error) error {
 	return errors.Join(wrong...)
 }
 
-// unstuck fails for stuck workers. It also applies during a pause: a pause does not end a stuck handler.
-func (h *Health) unstuck() error {
+// checkWorkers fails for stuck workers. It also applies during a pause: a pause does not end a stuck handler.
+func (h *Health) checkWorkers() error {
 	h.mu.Lock()
 	limit := h.limits.Stuck
 	employed := slices.SortedFunc(maps.Keys(h.workers), func(a, b *Workers) int {

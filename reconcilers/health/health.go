@@ -30,7 +30,7 @@ type Health struct {
 	mu         sync.Mutex // guards the fields below
 	limits     Limits
 	stage      Stage
-	serving    func() bool       // nil until [Health.Serve]
+	serving    func() bool       // nil until [Health.ReportServing]
 	unfilled   func() []string   // returns the indexed resources without a listing
 	asked      bool              // the resources were looked up
 	unanswered []string          // the selectors without an answer of the API server
@@ -55,12 +55,12 @@ const (
 // New returns a Health in the stage Waiting, with the default limits.
 func New() *Health {
 	h := &Health{scopes: map[string]*Scope{}, workers: map[*Workers]struct{}{}}
-	h.Limit(Limits{})
+	h.SetLimits(Limits{})
 	return h
 }
 
-// Limit replaces the limits: the settings can be known later than the first reports.
-func (h *Health) Limit(limits Limits) {
+// SetLimits replaces the limits: the settings can be known later than the first reports.
+func (h *Health) SetLimits(limits Limits) {
 	limits.Stuck = cmp.Or(limits.Stuck, DefaultStuck)
 	if limits.Silence <= 0 {
 		limits.Silence = DefaultSilence
@@ -70,8 +70,8 @@ func (h *Health) Limit(limits Limits) {
 	h.limits = limits
 }
 
-// Reach reports that the operator has reached the stage. An earlier stage is ignored.
-func (h *Health) Reach(stage Stage) {
+// ReachStage reports that the operator has reached the stage. An earlier stage is ignored.
+func (h *Health) ReachStage(stage Stage) {
 	if h == nil {
 		return
 	}
@@ -80,9 +80,9 @@ func (h *Health) Reach(stage Stage) {
 	h.stage = max(h.stage, stage)
 }
 
-// Serve reports that the operator should be serving until the context ends, whenever open returns true; it
+// ReportServing reports that the operator should be serving until the context ends, whenever open returns true; it
 // returns false during a pause. Unfilled returns the indexed resources that the handlers still wait for.
-func (h *Health) Serve(ctx context.Context, open func() bool, unfilled func() []string) {
+func (h *Health) ReportServing(ctx context.Context, open func() bool, unfilled func() []string) {
 	if h == nil {
 		return
 	}
@@ -99,9 +99,9 @@ func (h *Health) isServing() bool {
 	return serving != nil && serving()
 }
 
-// Announce reports the names of the scopes that should be served from now on, and the selectors that the API
+// AnnounceScopes reports the names of the scopes that should be served from now on, and the selectors that the API
 // server has not answered for. Other scopes are removed. A scope that stays keeps its reports.
-func (h *Health) Announce(scopes, unanswered []string) {
+func (h *Health) AnnounceScopes(scopes, unanswered []string) {
 	if h == nil {
 		return
 	}
@@ -130,8 +130,8 @@ func (h *Health) Scope(name string) *Scope {
 	return h.scopes[name]
 }
 
-// Employ adds workers to the checks until dismiss is called.
-func (h *Health) Employ(w *Workers) (dismiss func()) {
+// AddWorkers adds workers to the checks until dismiss is called.
+func (h *Health) AddWorkers(w *Workers) (dismiss func()) {
 	if h == nil {
 		return func() {}
 	}
@@ -145,16 +145,16 @@ func (h *Health) Employ(w *Workers) (dismiss func()) {
 	}
 }
 
-// polling is the interval at which [Health.AtWork] runs the checks.
+// polling is the interval at which [Health.WaitUntilReady] runs the checks.
 const polling = 100 * time.Millisecond
 
-// AtWork waits until the operator serves and all checks of [Health.Ready] pass. It returns false if the
+// WaitUntilReady waits until the operator serves and all checks of [Health.ReadyChecks] pass. It returns false if the
 // context ends first.
-func (h *Health) AtWork(ctx context.Context) bool {
+func (h *Health) WaitUntilReady(ctx context.Context) bool {
 	ticker := time.NewTicker(polling)
 	defer ticker.Stop()
 	for {
-		if h.atWork() {
+		if h.isReady() {
 			return true
 		}
 		select {
@@ -165,6 +165,6 @@ func (h *Health) AtWork(ctx context.Context) bool {
 	}
 }
 
-func (h *Health) atWork() bool {
-	return h.isServing() && !slices.ContainsFunc(h.Ready(), func(c Check) bool { return c.Run() != nil })
+func (h *Health) isReady() bool {
+	return h.isServing() && !slices.ContainsFunc(h.ReadyChecks(), func(c Check) bool { return c.Run() != nil })
 }

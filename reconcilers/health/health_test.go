@@ -41,9 +41,9 @@ func open() bool { return true }
 // serving returns the health of an operator that serves the scopes.
 func serving(ctx context.Context, scopes ...string) *health.Health {
 	h := health.New()
-	h.Reach(health.Started)
-	h.Serve(ctx, open, filled)
-	h.Announce(scopes, nil)
+	h.ReachStage(health.Started)
+	h.ReportServing(ctx, open, filled)
+	h.AnnounceScopes(scopes, nil)
 	return h
 }
 
@@ -69,90 +69,90 @@ func TestStages(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h := health.New()
 			for _, stage := range tc.stages {
-				h.Reach(stage)
+				h.ReachStage(stage)
 			}
-			want(t, tc.reason, h.Ready(), tc.want...)
-			want(t, "alive at any stage", h.Alive())
+			want(t, tc.reason, h.ReadyChecks(), tc.want...)
+			want(t, "alive at any stage", h.AliveChecks())
 		})
 	}
 }
 
 func TestDiscovery(t *testing.T) {
 	h := health.New()
-	h.Reach(health.Started)
-	h.Serve(t.Context(), open, filled)
-	want(t, "not ready before the first answer", h.Ready(), "discovery: the API server has not answered yet")
-	h.Announce(nil, []string{"pods", "nodes"})
+	h.ReachStage(health.Started)
+	h.ReportServing(t.Context(), open, filled)
+	want(t, "not ready before the first answer", h.ReadyChecks(), "discovery: the API server has not answered yet")
+	h.AnnounceScopes(nil, []string{"pods", "nodes"})
 	want(t, "unanswered resources are listed",
-		h.Ready(), "discovery: the API server has not answered yet for: pods, nodes")
-	h.Announce(nil, nil)
-	want(t, "ready if there is nothing to serve", h.Ready())
+		h.ReadyChecks(), "discovery: the API server has not answered yet for: pods, nodes")
+	h.AnnounceScopes(nil, nil)
+	want(t, "ready if there is nothing to serve", h.ReadyChecks())
 }
 
 // TestPauses shows that resources are listed again after a pause, while the served resources are known from before.
 func TestPauses(t *testing.T) {
 	paused := false
 	h := health.New()
-	h.Reach(health.Started)
-	h.Serve(t.Context(), func() bool { return !paused }, filled)
-	h.Announce([]string{"a"}, nil)
-	h.Scope("a").Synced()
-	want(t, "ready after the list", h.Ready())
+	h.ReachStage(health.Started)
+	h.ReportServing(t.Context(), func() bool { return !paused }, filled)
+	h.AnnounceScopes([]string{"a"}, nil)
+	h.Scope("a").ReportSynced()
+	want(t, "ready after the list", h.ReadyChecks())
 	paused = true
-	h.Scope("a").End()
-	h.Announce([]string{"a"}, []string{"nodes"})
-	want(t, "ready during the pause", h.Ready())
+	h.Scope("a").ReportEnd()
+	h.AnnounceScopes([]string{"a"}, []string{"nodes"})
+	want(t, "ready during the pause", h.ReadyChecks())
 	ctx, stop := context.WithCancel(t.Context())
-	if stop(); h.AtWork(ctx) {
+	if stop(); h.WaitUntilReady(ctx) {
 		t.Error("AtWork is true during the pause")
 	}
-	h.Announce([]string{"a"}, nil)
+	h.AnnounceScopes([]string{"a"}, nil)
 	paused = false
-	want(t, "not ready after the pause until the next list", h.Ready(), "caches: a: not listed yet")
-	h.Scope("a").Begin()
-	h.Scope("a").Synced()
-	want(t, "ready after the next list", h.Ready())
+	want(t, "not ready after the pause until the next list", h.ReadyChecks(), "caches: a: not listed yet")
+	h.Scope("a").ReportStart()
+	h.Scope("a").ReportSynced()
+	want(t, "ready after the next list", h.ReadyChecks())
 }
 
 func TestIndices(t *testing.T) {
 	waiting := []string{"pods", "nodes"}
 	h := health.New()
-	h.Reach(health.Started)
-	h.Serve(t.Context(), open, func() []string { return waiting })
-	h.Announce(nil, nil)
-	want(t, "not ready until the indexed resources are listed", h.Ready(),
+	h.ReachStage(health.Started)
+	h.ReportServing(t.Context(), open, func() []string { return waiting })
+	h.AnnounceScopes(nil, nil)
+	want(t, "not ready until the indexed resources are listed", h.ReadyChecks(),
 		"indices: handlers wait until the indexed resources are listed: pods, nodes")
 	waiting = nil
-	want(t, "ready with filled indices", h.Ready())
+	want(t, "ready with filled indices", h.ReadyChecks())
 }
 
 func TestCaches(t *testing.T) {
 	h := serving(t.Context(), "b", "a", "c")
-	want(t, "all scopes without a list are reported in their order", h.Ready(),
+	want(t, "all scopes without a list are reported in their order", h.ReadyChecks(),
 		"caches: a: not listed yet\nb: not listed yet\nc: not listed yet")
-	h.Scope("a").Synced()
-	h.Scope("b").Failed(errors.New("forbidden"))
-	h.Scope("c").Refuse()
+	h.Scope("a").ReportSynced()
+	h.Scope("b").ReportFailure(errors.New("forbidden"))
+	h.Scope("c").ReportRefused()
 	want(t, "the error of a scope is reported, a refused scope is not",
-		h.Ready(), "caches: b: not listed yet: forbidden")
-	h.Announce([]string{"a"}, nil)
-	want(t, "a scope that is not announced any more is not reported", h.Ready())
-	h.Scope("b").Failed(errors.New("too late")) // not announced any more
-	h.Announce([]string{"a", "b"}, nil)
-	want(t, "a scope that is announced later starts without a list", h.Ready(), "caches: b: not listed yet")
-	h.Scope("b").Synced()
-	want(t, "a scope that is announced again keeps its state", h.Ready())
-	h.Scope("a").Begin()
-	want(t, "a scope whose controller starts again has no list", h.Ready(), "caches: a: not listed yet")
+		h.ReadyChecks(), "caches: b: not listed yet: forbidden")
+	h.AnnounceScopes([]string{"a"}, nil)
+	want(t, "a scope that is not announced any more is not reported", h.ReadyChecks())
+	h.Scope("b").ReportFailure(errors.New("too late")) // not announced any more
+	h.AnnounceScopes([]string{"a", "b"}, nil)
+	want(t, "a scope that is announced later starts without a list", h.ReadyChecks(), "caches: b: not listed yet")
+	h.Scope("b").ReportSynced()
+	want(t, "a scope that is announced again keeps its state", h.ReadyChecks())
+	h.Scope("a").ReportStart()
+	want(t, "a scope whose controller starts again has no list", h.ReadyChecks(), "caches: a: not listed yet")
 }
 
 // TestPause shows that a paused operator is ready.
 func TestPause(t *testing.T) {
 	ctx, pause := context.WithCancel(t.Context())
 	h := serving(ctx, "a")
-	want(t, "not ready before the list", h.Ready(), "caches: a: not listed yet")
+	want(t, "not ready before the list", h.ReadyChecks(), "caches: a: not listed yet")
 	pause()
-	want(t, "ready during the pause", h.Ready())
+	want(t, "ready during the pause", h.ReadyChecks())
 }
 
 func TestWorkers(t *testing.T) {
@@ -165,33 +165,33 @@ func TestWorkers(t *testing.T) {
 		}}
 	}
 	h := health.New()
-	dismiss := h.Employ(stuck("Pod", time.Hour))
-	h.Employ(stuck("Node", time.Hour))
-	h.Employ(stuck("Secret", minute))
+	dismiss := h.AddWorkers(stuck("Pod", time.Hour))
+	h.AddWorkers(stuck("Node", time.Hour))
+	h.AddWorkers(stuck("Secret", minute))
 	const nodes, pods = "Node: one; two", "Pod: one; two"
-	want(t, "the default limit is ten minutes", h.Alive(), "workers: "+nodes+"\n"+pods)
+	want(t, "the default limit is ten minutes", h.AliveChecks(), "workers: "+nodes+"\n"+pods)
 	dismiss()
-	want(t, "ended workers are not stuck", h.Alive(), "workers: "+nodes)
-	h.Limit(health.Limits{Stuck: 2 * time.Hour})
-	want(t, "the limit is a setting", h.Alive())
-	h.Limit(health.Limits{Stuck: -1})
-	want(t, "a negative limit disables the check", h.Alive())
+	want(t, "ended workers are not stuck", h.AliveChecks(), "workers: "+nodes)
+	h.SetLimits(health.Limits{Stuck: 2 * time.Hour})
+	want(t, "the limit is a setting", h.AliveChecks())
+	h.SetLimits(health.Limits{Stuck: -1})
+	want(t, "a negative limit disables the check", h.AliveChecks())
 }
 
-// TestNobody shows that a nil Health accepts all reports, as in tests of single parts.
-func TestNobody(t *testing.T) {
+// TestNilHealth shows that a nil Health accepts all reports, as in tests of single parts.
+func TestNilHealth(t *testing.T) {
 	var h *health.Health
-	h.Reach(health.Started)
-	h.Serve(t.Context(), open, filled)
-	h.Announce([]string{"a"}, nil)
-	h.Employ(&health.Workers{})()
+	h.ReachStage(health.Started)
+	h.ReportServing(t.Context(), open, filled)
+	h.AnnounceScopes([]string{"a"}, nil)
+	h.AddWorkers(&health.Workers{})()
 	s := h.Scope("a")
-	s.Begin()
-	s.Refuse()
-	s.Synced()
-	s.Failed(io.EOF)
+	s.ReportStart()
+	s.ReportRefused()
+	s.ReportSynced()
+	s.ReportFailure(io.EOF)
 	request(t, h, "a", "watch=true", answering{code: http.StatusOK})()
-	if _, runs := s.Silence(); runs {
+	if _, runs := s.SilentFor(); runs {
 		t.Error("a scope of a nil Health is watched")
 	}
 }
@@ -202,10 +202,10 @@ func TestAtWork(t *testing.T) {
 		h := serving(t.Context(), "a")
 		go func() {
 			time.Sleep(minute)
-			h.Scope("a").Synced()
+			h.Scope("a").ReportSynced()
 		}()
 		began := time.Now()
-		if at := h.AtWork(t.Context()); !at || time.Since(began) < minute || time.Since(began) > minute+time.Second {
+		if at := h.WaitUntilReady(t.Context()); !at || time.Since(began) < minute || time.Since(began) > minute+time.Second {
 			t.Errorf("got %v after %v, want it as soon as all is listed", at, time.Since(began))
 		}
 	})

@@ -15,7 +15,7 @@ type Scope struct {
 	name string
 
 	mu      sync.Mutex
-	refused bool      // [Scope.Refuse] was called: the log has the reason
+	refused bool      // [Scope.ReportRefused] was called: the log has the reason
 	paused  bool      // the namespace is paused
 	synced  bool      // the first list has succeeded
 	open    int       // the number of open watches
@@ -25,30 +25,34 @@ type Scope struct {
 	heard   time.Time // the last list, event or bookmark
 }
 
-// Begin reports that the controller starts, and lists the objects again.
-func (s *Scope) Begin() {
-	s.change(func() {
+// ReportStart reports that the controller starts, and lists the objects again.
+func (s *Scope) ReportStart() {
+	s.applyReport(func() {
 		s.refused, s.paused, s.synced, s.problem, s.lost = false, false, false, nil, time.Now()
 		s.running, s.heard = true, s.lost
 	})
 }
 
-// End reports that the controller has ended: its list is no longer kept up to date.
-func (s *Scope) End() { s.change(func() { s.synced, s.problem, s.running = false, nil, false }) }
+// ReportEnd reports that the controller has ended: its list is no longer kept up to date.
+func (s *Scope) ReportEnd() {
+	s.applyReport(func() { s.synced, s.problem, s.running = false, nil, false })
+}
 
-// Refuse reports that the scope is not served although it was announced. The checks ignore it, and the log has
+// ReportRefused reports that the scope is not served although it was announced. The checks ignore it, and the log has
 // the reason.
-func (s *Scope) Refuse() { s.change(func() { s.refused = true }) }
+func (s *Scope) ReportRefused() { s.applyReport(func() { s.refused = true }) }
 
-// Pause reports that the scope is not served until the next [Scope.Begin]: its namespace is paused.
-func (s *Scope) Pause() { s.change(func() { s.paused = true }) }
+// ReportPaused reports that the scope is not served until the next [Scope.ReportStart]: its namespace is paused.
+func (s *Scope) ReportPaused() { s.applyReport(func() { s.paused = true }) }
 
-// Synced reports that the first list has succeeded.
-func (s *Scope) Synced() { s.change(func() { s.synced, s.problem, s.heard = true, nil, time.Now() }) }
+// ReportSynced reports that the first list has succeeded.
+func (s *Scope) ReportSynced() {
+	s.applyReport(func() { s.synced, s.problem, s.heard = true, nil, time.Now() })
+}
 
-// Silence returns the time since the last list, event or bookmark. A new watch does not count, as it may never
+// SilentFor returns the time since the last list, event or bookmark. A new watch does not count, as it may never
 // deliver anything. It returns false while no controller is running.
-func (s *Scope) Silence() (time.Duration, bool) {
+func (s *Scope) SilentFor() (time.Duration, bool) {
 	if s == nil {
 		return 0, false
 	}
@@ -57,11 +61,11 @@ func (s *Scope) Silence() (time.Duration, bool) {
 	return time.Since(s.heard), s.running && !s.refused
 }
 
-// Failed reports why the scope cannot be listed or watched now.
-func (s *Scope) Failed(err error) { s.change(func() { s.problem = err }) }
+// ReportFailure reports why the scope cannot be listed or watched now.
+func (s *Scope) ReportFailure(err error) { s.applyReport(func() { s.problem = err }) }
 
-// change runs the report under the lock.
-func (s *Scope) change(report func()) {
+// applyReport runs the report under the lock.
+func (s *Scope) applyReport(report func()) {
 	if s == nil {
 		return
 	}
@@ -70,8 +74,8 @@ func (s *Scope) change(report func()) {
 	report()
 }
 
-// unsynced returns an error until the cache has the first list.
-func (s *Scope) unsynced() error {
+// checkSynced returns an error until the cache has the first list.
+func (s *Scope) checkSynced() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -84,8 +88,8 @@ func (s *Scope) unsynced() error {
 	}
 }
 
-// unwatched returns an error if there has been no watch for longer than the limit.
-func (s *Scope) unwatched(limit time.Duration) error {
+// checkWatched returns an error if there has been no watch for longer than the limit.
+func (s *Scope) checkWatched(limit time.Duration) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	silent := time.Since(s.lost).Round(time.Second)
@@ -99,13 +103,13 @@ func (s *Scope) unwatched(limit time.Duration) error {
 	}
 }
 
-// Around reports the watches among the requests of the scope.
-func (s *Scope) Around(next transport.RoundTripFunc) transport.RoundTripFunc {
+// ObserveWatches reports the watches among the requests of the scope.
+func (s *Scope) ObserveWatches(next transport.RoundTripFunc) transport.RoundTripFunc {
 	return func(r *http.Request) (*http.Response, error) {
 		response, err := next(r)
 		// Only an accepted watch counts: the body of an error is a Status.
 		if err == nil && response.StatusCode == http.StatusOK && r.URL.Query().Get("watch") == "true" {
-			s.change(func() { s.open++ })
+			s.applyReport(func() { s.open++ })
 			response.Body = &watch{ReadCloser: response.Body, scope: s}
 		}
 		return response, err
@@ -124,7 +128,7 @@ type watch struct {
 func (w *watch) Read(p []byte) (int, error) {
 	n, err := w.ReadCloser.Read(p)
 	if n > 0 {
-		w.scope.change(func() { w.scope.heard = time.Now() })
+		w.scope.applyReport(func() { w.scope.heard = time.Now() })
 	}
 	return n, err
 }
@@ -132,7 +136,7 @@ func (w *watch) Read(p []byte) (int, error) {
 // Close reports the end of the watch once.
 func (w *watch) Close() error {
 	w.once.Do(func() {
-		w.scope.change(func() {
+		w.scope.applyReport(func() {
 			w.scope.open--
 			w.scope.lost = time.Now()
 		})

@@ -28,7 +28,7 @@ func (a answering) RoundTrip(*http.Request) (*http.Response, error) {
 // request makes a request of the scope and returns a function that ends it.
 func request(t *testing.T, h *health.Health, scope, query string, answer answering) (end func()) {
 	t.Helper()
-	client := &http.Client{Transport: h.Scope(scope).Around(answer.RoundTrip)}
+	client := &http.Client{Transport: h.Scope(scope).ObserveWatches(answer.RoundTrip)}
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://localhost/pods?"+query, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -80,15 +80,15 @@ func TestWatches(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				h := serving(t.Context(), "a")
-				h.Limit(tc.limits)
-				h.Scope("a").Synced()
+				h.SetLimits(tc.limits)
+				h.Scope("a").ReportSynced()
 				end := request(t, h, "a", tc.query, tc.answer)
 				if time.Sleep(tc.open); tc.ended > 0 {
 					end()
 					time.Sleep(tc.ended)
 				}
-				want(t, tc.reason, h.Ready(), tc.want...)
-				want(t, "alive without a watch", h.Alive())
+				want(t, tc.reason, h.ReadyChecks(), tc.want...)
+				want(t, "alive without a watch", h.AliveChecks())
 			})
 		})
 	}
@@ -98,20 +98,20 @@ func TestWatches(t *testing.T) {
 func TestOverlappingWatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := serving(t.Context(), "a")
-		h.Scope("a").Synced()
+		h.Scope("a").ReportSynced()
 		first := request(t, h, "a", "watch=true", answering{code: http.StatusOK})
 		second := request(t, h, "a", "watch=true", answering{code: http.StatusOK})
 		first()
 		time.Sleep(time.Hour)
-		want(t, "the second watch is open", h.Ready())
+		want(t, "the second watch is open", h.ReadyChecks())
 		second()
-		h.Scope("a").Failed(errors.New("connection refused"))
+		h.Scope("a").ReportFailure(errors.New("connection refused"))
 		time.Sleep(minute)
-		want(t, "within the limit for a third watch", h.Ready())
+		want(t, "within the limit for a third watch", h.ReadyChecks())
 		time.Sleep(minute)
-		want(t, "the error of the watch is reported", h.Ready(), "watches: a: not watched for 2m0s: connection refused")
-		h.Scope("a").Begin()
-		want(t, "a scope that starts again is reported only as not listed", h.Ready(), "caches: a: not listed yet")
+		want(t, "the error of the watch is reported", h.ReadyChecks(), "watches: a: not watched for 2m0s: connection refused")
+		h.Scope("a").ReportStart()
+		want(t, "a scope that starts again is reported only as not listed", h.ReadyChecks(), "caches: a: not listed yet")
 	})
 }
 
@@ -119,12 +119,12 @@ func TestOverlappingWatches(t *testing.T) {
 func TestOnlyWhatIsListedIsWatched(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := serving(t.Context(), "a", "b")
-		h.Scope("a").Synced()
-		h.Scope("a").Begin()
-		h.Scope("b").Synced()
-		h.Scope("b").Refuse()
+		h.Scope("a").ReportSynced()
+		h.Scope("a").ReportStart()
+		h.Scope("b").ReportSynced()
+		h.Scope("b").ReportRefused()
 		time.Sleep(time.Hour)
-		want(t, "one scope is listed again, and one is refused", h.Ready(), "caches: a: not listed yet")
+		want(t, "one scope is listed again, and one is refused", h.ReadyChecks(), "caches: a: not listed yet")
 	})
 }
 
@@ -133,24 +133,24 @@ func TestOnlyWhatIsListedIsWatched(t *testing.T) {
 func TestSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var none *health.Scope
-		if _, watched := none.Silence(); watched {
+		if _, watched := none.SilentFor(); watched {
 			t.Error("a nil scope is watched")
 		}
 		s := serving(t.Context(), "a").Scope("a")
 		silent := func(reason string, want time.Duration, watched bool) {
 			t.Helper()
-			if got, is := s.Silence(); is != watched || is && got != want {
+			if got, is := s.SilentFor(); is != watched || is && got != want {
 				t.Errorf("%s: silent for %s, watched: %t", reason, got, is)
 			}
 		}
 		silent("before its controller begins", 0, false)
-		s.Begin()
+		s.ReportStart()
 		time.Sleep(minute)
 		silent("without a list", minute, true)
-		s.Synced()
+		s.ReportSynced()
 		time.Sleep(minute)
 		in, out := io.Pipe()
-		send := s.Around(func(*http.Request) (*http.Response, error) {
+		send := s.ObserveWatches(func(*http.Request) (*http.Response, error) {
 			return &http.Response{StatusCode: http.StatusOK, Body: in}, nil
 		})
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://api/pods?watch=true", nil)
@@ -174,10 +174,10 @@ func TestSilence(t *testing.T) {
 		}
 		_ = response.Body.Close()
 		silent("after the end of the watch without data", minute, true)
-		s.Refuse()
+		s.ReportRefused()
 		silent("after a refusal", 0, false)
-		s.Begin()
-		s.End()
+		s.ReportStart()
+		s.ReportEnd()
 		silent("after the end of its controller", 0, false)
 	})
 }

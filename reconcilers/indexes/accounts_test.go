@@ -35,12 +35,12 @@ func TestAttemptsBeginAnewAfterASuccess(t *testing.T) {
 		})
 		h.Policy.Errors = handlers.ErrorsTemporary
 		x := &indexes.Indexer{}
-		feed := x.Begin(indexes.Task{
+		feed := x.BeginFeed(indexes.Task{
 			Handlers: []*adapters.Handler{adapters.New(h, nil)}, Backoff: time.Second,
 			Log: logr.Discard(),
 		})
 		for _, fails = range []bool{true, true, false, true, false} {
-			feed.Seen("MODIFIED", objectOf("a"))
+			feed.HandleEvent("MODIFIED", objectOf("a"))
 			time.Sleep(time.Minute)
 		}
 		if d := cmp.Diff([]int{0, 1, 2, 0, 1}, retries); d != "" {
@@ -49,9 +49,9 @@ func TestAttemptsBeginAnewAfterASuccess(t *testing.T) {
 	})
 }
 
-// TestWhatFunctionsAreTold shows that filters see whether an object is being deleted, and that only slow functions are
+// TestFiltersSeeDeletions shows that filters see whether an object is being deleted, and that only slow functions are
 // logged, since all others wait for them.
-func TestWhatFunctionsAreTold(t *testing.T) {
+func TestFiltersSeeDeletions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		said, took := "", time.Duration(0)
 		var deleting []bool
@@ -64,13 +64,13 @@ func TestWhatFunctionsAreTold(t *testing.T) {
 			return true, nil
 		}}
 		x := &indexes.Indexer{}
-		feed := x.Begin(indexes.Task{
+		feed := x.BeginFeed(indexes.Task{
 			Handlers: []*adapters.Handler{adapters.New(h, nil)},
 			Log:      funcr.New(func(_, line string) { said += line }, funcr.Options{}),
 		})
-		feed.Seen("ADDED", objectOf("a"))
+		feed.HandleEvent("ADDED", objectOf("a"))
 		took = 100 * time.Millisecond
-		feed.Seen("MODIFIED", compacttest.Deleting(objectOf("a")))
+		feed.HandleEvent("MODIFIED", compacttest.DeletingCopy(objectOf("a")))
 		if d := cmp.Diff([]bool{false, true}, deleting); d != "" || strings.Contains(said, "slow") {
 			t.Errorf("want nothing about 100 ms in the log, got %q; deletions: -want, +got:\n%s", said, d)
 		}
@@ -88,22 +88,22 @@ func TestSeenTellsWhetherTheFeedCounts(t *testing.T) {
 		{"the later feed counts if it is ahead", "B", "MODIFIED", true},
 		{"a deletion counts for the later feed", "B", "DELETED", true},
 	} {
-		if got := f.feeds[step.feed].Seen(step.event, objectOf("a")); got != step.want {
+		if got := f.feeds[step.feed].HandleEvent(step.event, objectOf("a")); got != step.want {
 			t.Errorf("step %d: %s: got %v", i, step.reason, got)
 		}
 	}
-	late := compacttest.Changed(objectOf("l"), func(u *unstructured.Unstructured) { u.SetResourceVersion("5") })
+	late := compacttest.ChangedCopy(objectOf("l"), func(u *unstructured.Unstructured) { u.SetResourceVersion("5") })
 	f.play("A l7")
-	if !f.feeds["B"].Seen("MODIFIED", late) || !f.feeds["B"].Seen("MODIFIED", objectOf("z")) {
+	if !f.feeds["B"].HandleEvent("MODIFIED", late) || !f.feeds["B"].HandleEvent("MODIFIED", objectOf("z")) {
 		t.Error("the later feed does not count for an object that the earlier one knows better or not at all")
 	}
 	f.play("B listed 9; A end; A end")
-	if f.feeds["A"].Seen("MODIFIED", objectOf("a")) {
+	if f.feeds["A"].HandleEvent("MODIFIED", objectOf("a")) {
 		t.Error("an ended feed counts")
 	}
 }
 
-func TestNobodyWaitsForNoIndices(t *testing.T) {
+func TestWaitWithoutIndices(t *testing.T) {
 	var none *indexes.Readiness
 	if !none.Wait(t.Context()) {
 		t.Error("Wait of a nil Readiness is false")
@@ -114,7 +114,7 @@ func TestNobodyWaitsForNoIndices(t *testing.T) {
 			logf.IntoContext(t.Context(), funcr.New(func(string, string) { lines++ }, funcr.Options{})), time.Hour,
 		)
 		defer stop()
-		indexes.NewReadiness().Remind(ctx)
+		indexes.NewReadiness().LogReminders(ctx)
 		if lines > 0 {
 			t.Errorf("want no line before the indexed resources are known, got %d", lines)
 		}

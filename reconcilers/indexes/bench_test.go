@@ -44,7 +44,7 @@ func BenchmarkChange(b *testing.B) {
 	entries := map[any]any{key: "pod-7", "pod-7": 7}
 	b.ReportAllocs()
 	for b.Loop() {
-		index.Replace(types.UID("pod-7"), entries)
+		index.ReplaceEntries(types.UID("pod-7"), entries)
 		index.Get(key)
 	}
 }
@@ -57,20 +57,20 @@ func BenchmarkSeen(b *testing.B) {
 			b.Run(o.Name+"/"+name, func(b *testing.B) {
 				_, h := indexing(byNameAndNamespace)
 				var indexer indexes.Indexer
-				feed := indexer.Begin(indexes.Task{
+				feed := indexer.BeginFeed(indexes.Task{
 					Handlers: []*adapters.Handler{adapters.New(h, nil)},
 					Log:      logr.Discard(),
 				})
-				all := make([]*compact.Object, 1000)
+				all := make([]*compact.CachedObject, 1000)
 				for i := range all {
 					all[i] = numbered(o, i)
-					feed.Seen("", all[i])
+					feed.HandleEvent("", all[i])
 				}
-				feed.Listed("1")
+				feed.FinishList("1")
 				b.ReportAllocs()
 				for n := 0; b.Loop(); n++ {
 					for _, eventType := range types {
-						if !feed.Seen(eventType, all[n%len(all)]) {
+						if !feed.HandleEvent(eventType, all[n%len(all)]) {
 							b.Fatal("the feed does not count")
 						}
 					}
@@ -85,8 +85,8 @@ func byNameAndNamespace(_ context.Context, c *handlers.Invocation) (entries map[
 	return map[any]any{metadata["name"]: c.Object["spec"], metadata["namespace"]: metadata["name"]}, false, nil
 }
 
-func numbered(o objects.Object, number int) *compact.Object {
-	return compacttest.Changed(compacttest.Of(o.Tree()), func(u *unstructured.Unstructured) {
+func numbered(o objects.Object, number int) *compact.CachedObject {
+	return compacttest.ChangedCopy(compacttest.NewObject(o.Tree()), func(u *unstructured.Unstructured) {
 		u.SetName(fmt.Sprint(u.GetName(), "-", number))
 		u.SetUID(types.UID(u.GetName()))
 	})

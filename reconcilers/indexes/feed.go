@@ -25,7 +25,7 @@ type Feed struct {
 }
 
 // feedReport is the last report about an object while there are several feeds. The other feeds can be behind it.
-type told struct {
+type feedReport struct {
 	by      int    // the number of the feed
 	version string // the resource version of the object
 	gone    bool   // the object was deleted
@@ -44,15 +44,15 @@ type Task struct {
 	Log logr.Logger
 }
 
-// Begin adds a feed that starts with its first list.
-func (x *Indexer) Begin(task Task) *Feed {
+// BeginFeed adds a feed that starts with its first list.
+func (x *Indexer) BeginFeed(task Task) *Feed {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return x.begin(task)
+	return x.addFeed(task)
 }
 
-// begin adds a feed. The caller holds the lock.
-func (x *Indexer) begin(task Task) *Feed {
+// addFeed adds a feed. The caller holds the lock.
+func (x *Indexer) addFeed(task Task) *Feed {
 	// All feeds share the task of the latest one.
 	x.task, x.question.Now, x.question.Call.Resource = task, time.Now, task.Resource
 	x.listing++
@@ -98,25 +98,25 @@ func (x *Indexer) beginFirst(task Task) (f, other *Feed) {
 	if other = x.latest.Load(); other != nil {
 		return nil, other
 	}
-	return x.begin(task), nil
+	return x.addFeed(task), nil
 }
 
-// Over returns a channel that is closed when the feed does not count any more: it has ended, or a later one has listed.
-func (f *Feed) Over() <-chan struct{} { return f.over }
+// Done returns a channel that is closed when the feed does not count any more: it has ended, or a later one has listed.
+func (f *Feed) Done() <-chan struct{} { return f.over }
 
-// End removes a feed that gets no more events. Its entries stay in the indices. A nil Feed does nothing.
-func (f *Feed) End() {
+// EndFeed removes a feed that gets no more events. Its entries stay in the indices. A nil Feed does nothing.
+func (f *Feed) EndFeed() {
 	if f == nil {
 		return
 	}
 	f.indexer.mu.Lock()
 	defer f.indexer.mu.Unlock()
-	f.indexer.drop(f)
+	f.indexer.removeFeed(f)
 }
 
-// drop removes a feed. It also drops the reports if no feed is left, or if the latest one was removed. The caller
+// removeFeed removes a feed. It also drops the reports if no feed is left, or if the latest one was removed. The caller
 // holds the lock.
-func (x *Indexer) drop(f *Feed) {
+func (x *Indexer) removeFeed(f *Feed) {
 	left := x.feeds[:0:0]
 	for _, other := range x.feeds {
 		if other != f {
@@ -139,9 +139,9 @@ func (x *Indexer) drop(f *Feed) {
 // GiveUp reports that the feed cannot list for a lasting reason, such as missing permissions: handlers stop waiting.
 func (f *Feed) GiveUp() { f.filling.Do(func() { close(f.filled) }) }
 
-// Listed reports the end of the first list, at this resource version. Objects that were not in the list are removed
+// FinishList reports the end of the first list, at this resource version. Objects that were not in the list are removed
 // from the indices, unless another feed has reported a later state, and returned to the caller. Earlier feeds end.
-func (f *Feed) Listed(version string) (missed []types.UID) {
+func (f *Feed) FinishList(version string) (missed []types.UID) {
 	// Feeds that wait in [Indexer.BeginAlone] report the indices as filled.
 	f.GiveUp()
 	x := f.indexer
@@ -152,27 +152,27 @@ func (f *Feed) Listed(version string) (missed []types.UID) {
 	}
 	// This list replaces the earlier feeds.
 	for len(x.feeds) > 0 && x.feeds[0].listing < f.listing {
-		x.drop(x.feeds[0])
+		x.removeFeed(x.feeds[0])
 	}
 	// Forget the reports that this list includes.
 	for uid, said := range x.told {
-		if said.by == f.listing || !said.held && !patching.Newer(said.version, version) {
+		if said.by == f.listing || !said.held && !patching.IsNewerVersion(said.version, version) {
 			delete(x.told, uid) // the list is newer than the report
 		}
 	}
 	// Objects that only earlier feeds have reported are not in this list.
 	for uid, listing := range x.known {
 		if _, later := x.told[uid]; listing < f.listing && !later {
-			x.forget(uid)
+			x.forgetObject(uid)
 			missed = append(missed, uid)
 		}
 	}
 	return missed
 }
 
-// Seen updates the indices for an event, on the goroutine of the informer. The event type is empty in the first
+// HandleEvent updates the indices for an event, on the goroutine of the informer. The event type is empty in the first
 // list. It returns false if the feed does not count any more.
-func (f *Feed) Seen(eventType string, object *compact.Object) (counts bool) {
+func (f *Feed) HandleEvent(eventType string, object *compact.CachedObject) (counts bool) {
 	x, uid := f.indexer, object.GetUID()
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -181,12 +181,12 @@ func (f *Feed) Seen(eventType string, object *compact.Object) (counts bool) {
 	}
 	// An object that left the selector can still exist, so its end is not final.
 	if eventType == deleted || eventType == Left {
-		x.forget(uid)
-		x.note(uid, told{by: f.listing, version: object.GetResourceVersion(), gone: eventType == deleted})
+		x.forgetObject(uid)
+		x.noteReport(uid, feedReport{by: f.listing, version: object.GetResourceVersion(), gone: eventType == deleted})
 		return true
 	}
 	// Another feed has reported a newer state: keep its entries.
-	if said, is := x.told[uid]; is && said.by != f.listing && said.after(object) {
+	if said, is := x.told[uid]; is && said.by != f.listing && said.isNewerThan(object) {
 		said.held = true
 		x.told[uid] = said
 		// The object stays known: it is not missing from the list of this feed.
@@ -196,24 +196,24 @@ func (f *Feed) Seen(eventType string, object *compact.Object) (counts bool) {
 		return true
 	}
 	// Index the state, and keep the report while other feeds are behind.
-	x.note(uid, told{by: f.listing, version: object.GetResourceVersion()})
-	x.see(eventType, object, max(x.known[uid], f.listing))
+	x.noteReport(uid, feedReport{by: f.listing, version: object.GetResourceVersion()})
+	x.indexObject(eventType, object, max(x.known[uid], f.listing))
 	return true
 }
 
-// after reports whether the report is newer than this state of the object. A deletion is always newer.
-func (t told) after(object *compact.Object) bool {
-	return t.gone || patching.Newer(t.version, object.GetResourceVersion())
+// isNewerThan reports whether the report is newer than this state of the object. A deletion is always newer.
+func (t feedReport) isNewerThan(object *compact.CachedObject) bool {
+	return t.gone || patching.IsNewerVersion(t.version, object.GetResourceVersion())
 }
 
-// note keeps a report while other feeds can be behind. The caller holds the lock.
-func (x *Indexer) note(uid types.UID, said told) {
+// noteReport keeps a report while other feeds can be behind. The caller holds the lock.
+func (x *Indexer) noteReport(uid types.UID, said feedReport) {
 	if len(x.feeds) < 2 { // a single feed cannot be behind
 		delete(x.told, uid)
 		return
 	}
 	if x.told == nil {
-		x.told = map[types.UID]told{}
+		x.told = map[types.UID]feedReport{}
 	}
 	x.told[uid] = said
 }
@@ -228,12 +228,12 @@ func (f *Feed) isOver() bool {
 	}
 }
 
-// Clear removes all objects, for example of a kind that is not served any more, and returns their UIDs.
-func (x *Indexer) Clear() (gone []types.UID) {
+// RemoveAll removes all objects, for example of a kind that is not served any more, and returns their UIDs.
+func (x *Indexer) RemoveAll() (gone []types.UID) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for uid := range x.known {
-		x.forget(uid)
+		x.forgetObject(uid)
 		gone = append(gone, uid)
 	}
 	clear(x.told)

@@ -18,41 +18,41 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/indexes"
 )
 
-// fed is an index of objects with their versions, such as "a5", and its feeds.
-type fed struct {
+// feedTest is an index of objects with their versions, such as "a5", and its feeds.
+type feedTest struct {
 	x     *indexes.Indexer
 	index *indexes.Index
 	own   []*adapters.Handler
 	feeds map[string]*indexes.Feed
 }
 
-func newFed() *fed {
+func newFed() *feedTest {
 	index, h := indexing(func(_ context.Context, c *handlers.Invocation) (map[any]any, bool, error) {
 		o := &unstructured.Unstructured{Object: c.Object}
 		return map[any]any{o.GetName() + o.GetResourceVersion(): 1}, false, nil
 	})
-	return &fed{
+	return &feedTest{
 		x: &indexes.Indexer{}, index: index, own: []*adapters.Handler{adapters.New(h, nil)},
 		feeds: map[string]*indexes.Feed{},
 	}
 }
 
 // play runs steps such as "A begin", "A a5", "A a5 DELETED", "A listed 5", "A end", and returns the missed objects.
-func (f *fed) play(steps string) (missed []string) {
+func (f *feedTest) play(steps string) (missed []string) {
 	for step := range strings.SplitSeq(steps, "; ") {
 		parts := append(strings.Fields(step), "", "")
 		feed, what := f.feeds[parts[0]], parts[1]
 		switch what {
 		case "begin":
-			f.feeds[parts[0]] = f.x.Begin(indexes.Task{Handlers: f.own, Log: logr.Discard()})
+			f.feeds[parts[0]] = f.x.BeginFeed(indexes.Task{Handlers: f.own, Log: logr.Discard()})
 		case "end":
-			feed.End()
+			feed.EndFeed()
 		case "listed":
-			for _, uid := range feed.Listed(parts[2]) {
+			for _, uid := range feed.FinishList(parts[2]) {
 				missed = append(missed, string(uid))
 			}
 		default:
-			feed.Seen(parts[2], compacttest.Of(map[string]any{"metadata": map[string]any{
+			feed.HandleEvent(parts[2], compacttest.NewObject(map[string]any{"metadata": map[string]any{
 				"name": what[:1], "uid": what[:1], "resourceVersion": what[1:],
 			}}))
 		}
@@ -61,7 +61,7 @@ func (f *fed) play(steps string) (missed []string) {
 	return missed
 }
 
-func (f *fed) keys() (all []string) {
+func (f *feedTest) keys() (all []string) {
 	for _, key := range f.index.Keys() {
 		all = append(all, key.(string))
 	}
@@ -172,17 +172,17 @@ func TestFeeds(t *testing.T) {
 // indices or given up.
 func TestBeginAlone(t *testing.T) {
 	for name, tc := range map[string]struct {
-		steps  func(f *fed)
+		steps  func(f *feedTest)
 		filled int
 		begins bool
 	}{
-		"Nobody":     {func(*fed) {}, 0, true},
-		"Listing":    {func(f *fed) { f.play("A begin; A a1") }, 0, false},
-		"Listed":     {func(f *fed) { f.play("A begin; A a1; A listed 1") }, 1, false},
-		"Ended":      {func(f *fed) { f.play("A begin; A a1; A listed 1; A end") }, 0, true},
-		"Failed":     {func(f *fed) { f.play("A begin"); f.feeds["A"].GiveUp() }, 1, false},
-		"TwoOfThem":  {func(f *fed) { f.play("A begin; B begin; A end") }, 0, false},
-		"Superseded": {func(f *fed) { f.play("A begin; B begin; B listed 1") }, 1, false},
+		"Nobody":     {func(*feedTest) {}, 0, true},
+		"Listing":    {func(f *feedTest) { f.play("A begin; A a1") }, 0, false},
+		"Listed":     {func(f *feedTest) { f.play("A begin; A a1; A listed 1") }, 1, false},
+		"Ended":      {func(f *feedTest) { f.play("A begin; A a1; A listed 1; A end") }, 0, true},
+		"Failed":     {func(f *feedTest) { f.play("A begin"); f.feeds["A"].GiveUp() }, 1, false},
+		"TwoOfThem":  {func(f *feedTest) { f.play("A begin; B begin; A end") }, 0, false},
+		"Superseded": {func(f *feedTest) { f.play("A begin; B begin; B listed 1") }, 1, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -95,25 +95,25 @@ func (i *Index) Keys() []any {
 	return keys
 }
 
-// Replace makes the entries the only ones of the object. It calls the watchers without the lock, as they can
+// ReplaceEntries makes the entries the only ones of the object. It calls the watchers without the lock, as they can
 // read the index.
-func (i *Index) Replace(origin types.UID, entries map[any]any) {
-	if i.replace(origin, entries) {
-		i.watchers.call()
+func (i *Index) ReplaceEntries(origin types.UID, entries map[any]any) {
+	if i.replaceEntries(origin, entries) {
+		i.watchers.notifyAll()
 	}
 }
 
-// replace reports whether any entry has changed. Equal values count as unchanged only if there are watchers.
-func (i *Index) replace(origin types.UID, entries map[any]any) (changed bool) {
+// replaceEntries reports whether any entry has changed. Equal values count as unchanged only if there are watchers.
+func (i *Index) replaceEntries(origin types.UID, entries map[any]any) (changed bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	isWatched := i.watchers.any() // comparing values is slow, and only needed for watchers
+	isWatched := i.watchers.hasAny() // comparing values is slow, and only needed for watchers
 	var kept []position
 	// Update or remove the present entries of the object.
 	for _, p := range i.byOrigin[origin] {
 		value, wanted := entries[p.bucket.key]
 		if !wanted {
-			i.drop(p)
+			i.dropEntry(p)
 			changed = true
 			continue
 		}
@@ -127,7 +127,7 @@ func (i *Index) replace(origin types.UID, entries map[any]any) (changed bool) {
 		if hasKey(kept, key) || isNaN(key) {
 			continue
 		}
-		kept = append(kept, i.add(origin, key, value))
+		kept = append(kept, i.addEntry(origin, key, value))
 		changed = true
 	}
 	// An object without entries does not take memory.
@@ -139,19 +139,19 @@ func (i *Index) replace(origin types.UID, entries map[any]any) (changed bool) {
 	return changed
 }
 
-// Remove removes all values of the object.
-func (i *Index) Remove(origin types.UID) {
-	if i.remove(origin) {
-		i.watchers.call()
+// RemoveEntries removes all values of the object.
+func (i *Index) RemoveEntries(origin types.UID) {
+	if i.removeEntries(origin) {
+		i.watchers.notifyAll()
 	}
 }
 
-// remove reports whether the object had values.
-func (i *Index) remove(origin types.UID) (changed bool) {
+// removeEntries reports whether the object had values.
+func (i *Index) removeEntries(origin types.UID) (changed bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	for _, p := range i.byOrigin[origin] {
-		i.drop(p)
+		i.dropEntry(p)
 		changed = true
 	}
 	delete(i.byOrigin, origin)
@@ -180,8 +180,8 @@ func hasKey(positions []position, key any) bool {
 	return false
 }
 
-// add appends a value to the bucket of its key.
-func (i *Index) add(origin types.UID, key, value any) position {
+// addEntry appends a value to the bucket of its key.
+func (i *Index) addEntry(origin types.UID, key, value any) position {
 	b := i.byKey[key]
 	if b == nil {
 		b = &bucket{key: key}
@@ -191,8 +191,8 @@ func (i *Index) add(origin types.UID, key, value any) position {
 	return position{b, len(b.values) - 1}
 }
 
-// drop removes a value without shifting the others: it moves the last value of the bucket to the free position.
-func (i *Index) drop(p position) {
+// dropEntry removes a value without shifting the others: it moves the last value of the bucket to the free position.
+func (i *Index) dropEntry(p position) {
 	b, last := p.bucket, len(p.bucket.values)-1
 	if p.at != last {
 		moved := b.origins[last]

@@ -21,7 +21,7 @@ func TestIndexAgainstAList(t *testing.T) {
 	for step := range 5000 {
 		uid := types.UID(fmt.Sprint("u", random.IntN(20)))
 		if random.IntN(4) == 0 {
-			index.Remove(uid)
+			index.RemoveEntries(uid)
 			delete(list, uid)
 			continue
 		}
@@ -29,7 +29,7 @@ func TestIndexAgainstAList(t *testing.T) {
 		for range random.IntN(4) {
 			entries[random.IntN(6)] = step
 		}
-		index.Replace(uid, entries)
+		index.ReplaceEntries(uid, entries)
 		list[uid] = entries
 		for key := range 6 {
 			var want []int
@@ -55,12 +55,12 @@ func TestIndexAgainstAList(t *testing.T) {
 func TestIndexSnapshotsAreStable(t *testing.T) {
 	index := indexes.New()
 	for n := range 10 {
-		index.Replace(types.UID(fmt.Sprint(n)), map[any]any{"k": n})
+		index.ReplaceEntries(types.UID(fmt.Sprint(n)), map[any]any{"k": n})
 	}
 	before := index.Get("k")
 	copied := slices.Clone(before)
 	for n := range 10 {
-		index.Remove(types.UID(fmt.Sprint(n)))
+		index.RemoveEntries(types.UID(fmt.Sprint(n)))
 	}
 	if d := cmp.Diff(copied, before); d != "" || index.Get("k") != nil || index.Len() != 0 {
 		t.Errorf("-want, +got:\n%s; now there are %v", d, index.Get("k"))
@@ -76,9 +76,9 @@ func TestIndexConcurrently(t *testing.T) {
 				uid := types.UID(fmt.Sprint(n % 50))
 				switch (n + worker) % 4 {
 				case 0:
-					index.Remove(uid)
+					index.RemoveEntries(uid)
 				case 1:
-					index.Replace(uid, map[any]any{"shared": string(uid), n % 7: n})
+					index.ReplaceEntries(uid, map[any]any{"shared": string(uid), n % 7: n})
 				default:
 					for _, value := range index.Get("shared") {
 						if text, _ := value.(string); strings.TrimSpace(text) == "" {
@@ -106,7 +106,7 @@ func filled(pods int) *indexes.Index {
 	index := indexes.New()
 	for n := range pods {
 		name := fmt.Sprint("pod-", n)
-		index.Replace(types.UID(name), map[any]any{fmt.Sprint("node-", n%500): name, name: n})
+		index.ReplaceEntries(types.UID(name), map[any]any{fmt.Sprint("node-", n%500): name, name: n})
 	}
 	return index
 }

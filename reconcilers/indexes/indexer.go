@@ -35,7 +35,7 @@ type Indexer struct {
 	listing  int                              // the number of feeds so far
 	feeds    []*Feed                          // those that count, the latest one last
 	latest   atomic.Pointer[Feed]             // the last of feeds; readable while a function runs
-	told     map[types.UID]told               // reports of feeds about objects, as other feeds can be behind
+	told     map[types.UID]feedReport         // reports of feeds about objects, as other feeds can be behind
 	known    map[types.UID]int                // the number of the latest feed that has reported the object
 	accounts map[accountKey]execution.Account // the failed attempts
 	question execution.Attempt                // reused for the question whether handlers are due
@@ -47,9 +47,9 @@ type accountKey struct {
 	handler string
 }
 
-// see calls the index functions for a state of an object that the feed of this number has reported. The caller
+// indexObject calls the index functions for a state of an object that the feed of this number has reported. The caller
 // holds the lock.
-func (x *Indexer) see(eventType string, object *compact.Object, listing int) {
+func (x *Indexer) indexObject(eventType string, object *compact.CachedObject, listing int) {
 	if x.known == nil {
 		x.known, x.accounts = map[types.UID]int{}, map[accountKey]execution.Account{}
 	}
@@ -57,59 +57,59 @@ func (x *Indexer) see(eventType string, object *compact.Object, listing int) {
 	x.known[uid] = listing
 	opened, err := object.Open()
 	if err != nil {
-		logging.OfObject(x.task.Log, object.Key(), uid).Error(err,
+		logging.OfObject(x.task.Log, object.ObjectKey(), uid).Error(err,
 			"Cannot read an object; keeping its entries in the indices")
 		return
 	}
-	c := &cause.Cause{Type: eventType, Object: opened, Deleting: object.Deleting()}
+	c := &cause.Cause{Type: eventType, Object: opened, Deleting: object.IsDeleting()}
 	for i, h := range x.task.Handlers {
 		if h.HasTwin(x.task.Handlers[:i]) {
 			continue // it was indexed with the first of them
 		}
-		log := logging.OfHandler(x.task.Log, object.Key(), uid, h.Description.ID)
-		x.index(logf.IntoContext(context.Background(), log), h, c, uid)
+		log := logging.OfHandler(x.task.Log, object.ObjectKey(), uid, h.Description.ID)
+		x.runIndexFunction(logf.IntoContext(context.Background(), log), h, c, uid)
 	}
 }
 
-// forget removes an object from all indices. The caller holds the lock.
-func (x *Indexer) forget(uid types.UID) {
+// forgetObject removes an object from all indices. The caller holds the lock.
+func (x *Indexer) forgetObject(uid types.UID) {
 	for _, h := range x.task.Handlers {
-		h.Description.Index.Into.Remove(uid)
+		h.Description.Index.Into.RemoveEntries(uid)
 		delete(x.accounts, accountKey{uid, h.Description.ID})
 	}
 	delete(x.known, uid)
 }
 
-// index calls one index function for one object and updates the index, if a selection of the function
+// runIndexFunction calls one index function for one object and updates the index, if a selection of the function
 // matches and is due.
-func (x *Indexer) index(ctx context.Context, first *adapters.Handler, c *cause.Cause, uid types.UID) {
+func (x *Indexer) runIndexFunction(ctx context.Context, first *adapters.Handler, c *cause.Cause, uid types.UID) {
 	log := logf.FromContext(ctx)
 	past := x.accounts[accountKey{uid, first.Description.ID}]
 	h, err := x.firstDue(ctx, first, c, past)
 	switch {
 	case err != nil:
-		log.Error(err, "Filter of an index function failed; keeping the entries of the object", panics.Stack(err)...)
+		log.Error(err, "Filter of an index function failed; keeping the entries of the object", panics.StackFields(err)...)
 		return
 	// No selection matches, or the handler waits for its next attempt: the object does not belong into the index.
 	case h == nil:
-		first.Description.Index.Into.Remove(uid)
+		first.Description.Index.Into.RemoveEntries(uid)
 		return
 	}
 	// Functions that read the text get the encoded object instead.
-	object, err := h.Description.Opened(c)
+	object, err := h.Description.DecodedObject(c)
 	if err != nil {
 		log.Error(err, "Cannot read an object; keeping its entries in the indices")
 		return
 	}
-	a := execution.New(h.Description, c, object)
+	a := execution.NewAttempt(h.Description, c, object)
 	a.Account, a.Limits.Backoff, a.Call.Resource = past, x.task.Backoff, x.task.Resource
 	// The call runs under the lock, so that entries follow the order of the events.
 	began := time.Now()
-	h.Run(ctx, a)
+	h.RunAttempt(ctx, a)
 	if took := time.Since(began); took > slow {
 		logging.Warn(log, "Index function is slow; all events of its resource wait for it", "took", took.String())
 	}
-	x.conclude(log, a, began, uid)
+	x.applyOutcome(log, a, began, uid)
 }
 
 // firstDue returns the first registration of the index function that matches the object and is due; nil if there is
@@ -120,7 +120,7 @@ func (x *Indexer) firstDue(
 	x.question.Call.Cause, x.question.Account = c, past
 	defer func() { x.question.Call.Cause = nil }()
 	for _, h := range x.task.Handlers {
-		if !h.Description.Twin(first.Description) {
+		if !h.Description.IsTwin(first.Description) {
 			continue
 		}
 		if due, err := h.Ask(ctx, &x.question, execution.Due); err != nil || due {
@@ -130,8 +130,8 @@ func (x *Indexer) firstDue(
 	return nil, nil
 }
 
-// conclude updates the index with the outcome: with new entries, without the object, or not at all.
-func (x *Indexer) conclude(log logr.Logger, a *execution.Attempt, began time.Time, uid types.UID) {
+// applyOutcome updates the index with the outcome: with new entries, without the object, or not at all.
+func (x *Indexer) applyOutcome(log logr.Logger, a *execution.Attempt, began time.Time, uid types.UID) {
 	key, into, outcome := accountKey{uid, a.Call.Handler.ID}, a.Call.Handler.Index.Into, a.Outcome
 	if outcome.Final && outcome.Err == nil { // the failures are over
 		delete(x.accounts, key)
@@ -140,17 +140,17 @@ func (x *Indexer) conclude(log logr.Logger, a *execution.Attempt, began time.Tim
 	// An ignored error does not change the index.
 	case outcome.Ignored != nil:
 		log.Error(outcome.Ignored, "Index function failed; keeping the entries of the object",
-			panics.Stack(outcome.Ignored)...)
+			panics.StackFields(outcome.Ignored)...)
 	case outcome.Err != nil:
 		x.accounts[key] = afterFailure(a.Account, began, outcome)
-		into.Remove(uid)
+		into.RemoveEntries(uid)
 		log.Error(
 			outcome.Err, "Index function failed; removing the entries of the object",
-			append(panics.Stack(outcome.Err), "permanent", outcome.Final)...,
+			append(panics.StackFields(outcome.Err), "permanent", outcome.Final)...,
 		)
 	case a.Keep:
 	default:
-		into.Replace(uid, a.Entries)
+		into.ReplaceEntries(uid, a.Entries)
 	}
 }
 

@@ -21,8 +21,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/indexes"
 )
 
-func objectOf(uid string) *compact.Object {
-	return compacttest.Of(map[string]any{"metadata": map[string]any{"name": uid, "uid": uid}})
+func objectOf(uid string) *compact.CachedObject {
+	return compacttest.NewObject(map[string]any{"metadata": map[string]any{"name": uid, "uid": uid}})
 }
 
 // indexing returns an index with its handler.
@@ -84,15 +84,15 @@ func TestIndexFunctionsThatMisbehave(t *testing.T) {
 					return true, nil
 				}}
 				x := &indexes.Indexer{}
-				feed := x.Begin(indexes.Task{
+				feed := x.BeginFeed(indexes.Task{
 					Handlers: []*adapters.Handler{adapters.New(h, nil)},
 					Log:      funcr.New(func(_, line string) { said += line }, funcr.Options{}),
 				})
-				feed.Seen("ADDED", objectOf("a"))
+				feed.HandleEvent("ADDED", objectOf("a"))
 				if failing = tc.call == nil; !failing {
 					call = tc.call
 				}
-				feed.Seen("MODIFIED", objectOf("a"))
+				feed.HandleEvent("MODIFIED", objectOf("a"))
 				if index.Count("k") == 0 {
 					t.Errorf("%s: the entries are gone", tc.reason)
 				}
@@ -127,11 +127,11 @@ func TestIndexFunctionsWithErrorsThatPanic(t *testing.T) {
 			func(context.Context, *handlers.Invocation) (map[any]any, bool, error) { return nil, false, err },
 		)
 		x := &indexes.Indexer{}
-		feed := x.Begin(indexes.Task{
+		feed := x.BeginFeed(indexes.Task{
 			Handlers: []*adapters.Handler{adapters.New(h, nil)},
 			Log:      funcr.New(func(_, line string) { said += line }, funcr.Options{}),
 		})
-		feed.Seen("ADDED", objectOf("a"))
+		feed.HandleEvent("ADDED", objectOf("a"))
 		if !strings.Contains(said, want) || !strings.Contains(said, `"name"="a"`) {
 			t.Errorf("want %q with the object, got %s", want, said)
 		}
@@ -145,11 +145,11 @@ func TestIndexerForgetsWhatWasMissed(t *testing.T) {
 	})
 	x := &indexes.Indexer{}
 	for _, listing := range []string{"a b", "b c"} {
-		feed := x.Begin(indexes.Task{Handlers: []*adapters.Handler{adapters.New(h, nil)}, Log: logr.Discard()})
+		feed := x.BeginFeed(indexes.Task{Handlers: []*adapters.Handler{adapters.New(h, nil)}, Log: logr.Discard()})
 		for name := range strings.FieldsSeq(listing) {
-			feed.Seen("", objectOf(name))
+			feed.HandleEvent("", objectOf(name))
 		}
-		feed.Listed("")
+		feed.FinishList("")
 	}
 	if index.Count("a") > 0 || index.Count("b") == 0 || index.Count("c") == 0 {
 		t.Errorf("got %v", index.Keys())

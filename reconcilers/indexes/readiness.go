@@ -9,7 +9,7 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// reminderAfter is the delay of the first log line of [Readiness.Remind].
+// reminderAfter is the delay of the first log line of [Readiness.LogReminders].
 const reminderAfter = 10 * time.Second
 
 // Readiness makes all handlers wait until the index functions have seen the first lists of the indexed resources. It
@@ -17,7 +17,7 @@ const reminderAfter = 10 * time.Second
 type Readiness struct {
 	mu      sync.Mutex
 	settled bool     // the set of kinds is complete
-	kinds   []string // the kinds of the last [Readiness.Begin], until settled
+	kinds   []string // the kinds of the last [Readiness.UpdateKinds], until settled
 	unknown []string // selectors that are not resolved yet, and can add kinds
 	waiting []string // kinds without a complete list
 	opening sync.Once
@@ -27,10 +27,10 @@ type Readiness struct {
 // NewReadiness returns a closed Readiness.
 func NewReadiness() *Readiness { return &Readiness{open: make(chan struct{})} }
 
-// Begin sets the kinds to wait for, and the selectors that are not resolved yet: they are waited for, too. Once
+// UpdateKinds sets the kinds to wait for, and the selectors that are not resolved yet: they are waited for, too. Once
 // all selectors are resolved, later calls only remove kinds that are not served any more: handlers do not wait for
 // kinds that appear later.
-func (r *Readiness) Begin(kinds, unknown []string) {
+func (r *Readiness) UpdateKinds(kinds, unknown []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	left := slices.Clone(r.waiting)
@@ -50,8 +50,8 @@ func (r *Readiness) Begin(kinds, unknown []string) {
 	r.waitFor(left)
 }
 
-// Done removes a kind that is indexed, or cannot be. A nil Readiness does nothing.
-func (r *Readiness) Done(kind string) {
+// MarkIndexed removes a kind that is indexed, or cannot be. A nil Readiness does nothing.
+func (r *Readiness) MarkIndexed(kind string) {
 	if r == nil {
 		return
 	}
@@ -68,15 +68,15 @@ func (r *Readiness) waitFor(left []string) {
 	}
 }
 
-// Waiting returns the kinds and the selectors that are waited for; empty once it is open.
-func (r *Readiness) Waiting() []string {
+// WaitingFor returns the kinds and the selectors that are waited for; empty once it is open.
+func (r *Readiness) WaitingFor() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Concat(r.waiting, r.unknown)
 }
 
-// Open reports whether the indices are filled. A nil Readiness is open.
-func (r *Readiness) Open() bool {
+// IsOpen reports whether the indices are filled. A nil Readiness is open.
+func (r *Readiness) IsOpen() bool {
 	if r == nil {
 		return true
 	}
@@ -107,8 +107,8 @@ func (r *Readiness) Wait(ctx context.Context) bool {
 	}
 }
 
-// Remind logs from time to time which kinds are waited for, until it opens or the context ends.
-func (r *Readiness) Remind(ctx context.Context) {
+// LogReminders logs from time to time which kinds are waited for, until it opens or the context ends.
+func (r *Readiness) LogReminders(ctx context.Context) {
 	reminder := time.NewTicker(reminderAfter)
 	defer reminder.Stop()
 	for {
@@ -119,7 +119,7 @@ func (r *Readiness) Remind(ctx context.Context) {
 			return
 		case <-reminder.C:
 			reminder.Reset(time.Minute) // after the first line, once a minute
-			if kinds := r.Waiting(); len(kinds) > 0 {
+			if kinds := r.WaitingFor(); len(kinds) > 0 {
 				logf.FromContext(ctx).Info("Handlers wait until the indexed resources are listed", "kinds", kinds)
 			}
 		}

@@ -23,10 +23,10 @@ func TestReadiness(t *testing.T) {
 		)
 		defer stop()
 		r := indexes.NewReadiness()
-		r.Begin([]string{"pods", "secrets", "widgets.example.org"}, nil)
-		go r.Remind(ctx)
-		r.Done("pods")
-		r.Done("unknown")
+		r.UpdateKinds([]string{"pods", "secrets", "widgets.example.org"}, nil)
+		go r.LogReminders(ctx)
+		r.MarkIndexed("pods")
+		r.MarkIndexed("unknown")
 		time.Sleep(9 * time.Second)
 		synctest.Wait()
 		if len(lines) != 0 {
@@ -45,13 +45,13 @@ func TestReadiness(t *testing.T) {
 		waited := make(chan bool, 2)
 		go func() { waited <- r.Wait(ctx) }()
 		synctest.Wait()
-		r.Begin([]string{"secrets"}, nil) // the later round has no widgets
+		r.UpdateKinds([]string{"secrets"}, nil) // the later round has no widgets
 		synctest.Wait()
 		if len(waited) != 0 {
 			t.Error("Wait has returned before the secrets were listed")
 		}
-		r.Done("secrets")
-		r.Done("secrets")
+		r.MarkIndexed("secrets")
+		r.MarkIndexed("secrets")
 		if !<-waited || !r.Wait(ctx) {
 			t.Error("want Wait to return true, also when it is called again")
 		}
@@ -93,11 +93,11 @@ func TestReadinessOfWhatIsNotKnown(t *testing.T) {
 			ctx, stop := context.WithCancel(t.Context())
 			r := indexes.NewReadiness()
 			for _, round := range tc.rounds {
-				r.Begin(round.kinds, round.unknown)
-				r.Done(round.done)
+				r.UpdateKinds(round.kinds, round.unknown)
+				r.MarkIndexed(round.done)
 			}
 			stop()
-			if got := strings.Join(r.Waiting(), ", "); got != tc.want || r.Wait(ctx) != (tc.want == "") {
+			if got := strings.Join(r.WaitingFor(), ", "); got != tc.want || r.Wait(ctx) != (tc.want == "") {
 				t.Errorf("%s: want to wait for %q, got %q", tc.reason, tc.want, got)
 			}
 		})
@@ -107,7 +107,7 @@ func TestReadinessOfWhatIsNotKnown(t *testing.T) {
 func TestReadinessEndsWithTheContext(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	r := indexes.NewReadiness()
-	r.Begin([]string{"pods"}, nil)
+	r.UpdateKinds([]string{"pods"}, nil)
 	stop()
 	if r.Wait(ctx) {
 		t.Error("Wait is true although its context has ended")

@@ -22,7 +22,7 @@ func TestUndecodableObjects(t *testing.T) {
 		into := indexes.New()
 		h := &handlers.Handler{ID: "ix", Family: handlers.Indexing, ReadsText: reads, Index: &handlers.Index{
 			Into: into, Call: func(_ context.Context, call *handlers.Invocation) (map[any]any, bool, error) {
-				object, err := call.Working()
+				object, err := call.WorkingCopy()
 				if err != nil {
 					return nil, false, err
 				}
@@ -31,17 +31,17 @@ func TestUndecodableObjects(t *testing.T) {
 			},
 		}}
 		said := ""
-		feed := (&indexes.Indexer{}).Begin(indexes.Task{
+		feed := (&indexes.Indexer{}).BeginFeed(indexes.Task{
 			Handlers: []*adapters.Handler{adapters.New(h, nil)},
 			Log:      funcr.New(func(_, line string) { said += line }, funcr.Options{}),
 		})
-		feed.Seen("ADDED", objectOf("a"))
+		feed.HandleEvent("ADDED", objectOf("a"))
 		broken, err := compact.New([]byte(`{"metadata":{"name":"a","uid":"a"},"spec":nul}`), metav1.TypeMeta{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		feed.Seen("MODIFIED", broken)
-		feed.Seen("ADDED", objectOf("b"))
+		feed.HandleEvent("MODIFIED", broken)
+		feed.HandleEvent("ADDED", objectOf("b"))
 		got := []int{len(into.Get("a")), len(into.Get("b"))}
 		if d := cmp.Diff([]int{1, 1}, got); d != "" || !strings.Contains(said, "keeping") {
 			t.Errorf("by text %v: logged %q, -want, +got:\n%s", reads, said, d)

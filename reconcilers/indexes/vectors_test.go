@@ -36,7 +36,7 @@ func TestVectorsIndex(t *testing.T) {
 			p := &play{t: t, began: time.Now()}
 			own, indices := p.handlers(input.List("handlers"))
 			x := &indexes.Indexer{}
-			feed := x.Begin(indexes.Task{Handlers: own, Log: logr.Discard()})
+			feed := x.BeginFeed(indexes.Task{Handlers: own, Log: logr.Discard()})
 			got := []any{}
 			for _, item := range input.List("events") {
 				e := vectors.Known(t, item, "type", "object", "results", "at")
@@ -44,7 +44,7 @@ func TestVectorsIndex(t *testing.T) {
 					time.Sleep(time.Until(p.began.Add(*at)))
 				}
 				p.results, p.calls = e.Mapping("results"), []any{}
-				feed.Seen(e.Text("type", ""), compacttest.Of(e.Mapping("object")))
+				feed.HandleEvent(e.Text("type", ""), compacttest.NewObject(e.Mapping("object")))
 				got = append(got, map[string]any{"calls": p.calls, "indices": content(indices)})
 			}
 			if !diff.Equal(want.Value, any(got)) {

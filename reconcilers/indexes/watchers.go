@@ -26,15 +26,15 @@ func (i *Index) Notify(changed func()) (stop func()) {
 	}
 }
 
-// any reports whether there are watchers.
-func (w *watchers) any() bool {
+// hasAny reports whether there are watchers.
+func (w *watchers) hasAny() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return len(w.all) > 0
 }
 
-// call calls all watchers, without the lock: a watcher can call stop.
-func (w *watchers) call() {
+// notifyAll calls all watchers, without the lock: a watcher can call stop.
+func (w *watchers) notifyAll() {
 	w.mu.Lock()
 	all := w.all
 	w.mu.Unlock()

@@ -19,7 +19,7 @@ import (
 )
 
 // written is the result of a write that the server has accepted.
-var written = patching.Result{Body: map[string]any{}}
+var written = patching.WriteResult{Body: map[string]any{}}
 
 // noTime is the zero time: the end is unknown.
 var noTime time.Time
@@ -27,13 +27,13 @@ var noTime time.Time
 var errQuota = errors.New("no quota")
 
 func attemptOf(h *handlers.Handler, retry int, o execution.Outcome) *execution.Attempt {
-	a := execution.New(h, &cause.Cause{Reason: cause.Create}, nil)
+	a := execution.NewAttempt(h, &cause.Cause{Reason: cause.Create}, nil)
 	a.Call.Retry, a.Outcome = retry, o
 	return a
 }
 
-// lastOf returns the last entry.
-func lastOf(t *testing.T, j *journal.Journal) journal.Entry {
+// lastEntry returns the last entry.
+func lastEntry(t *testing.T, j *journal.Journal) journal.Entry {
 	t.Helper()
 	all := explained(t, j, w1).History
 	if len(all) == 0 {
@@ -93,9 +93,9 @@ func TestAttempts(t *testing.T) {
 				j := kept(journal.Limits{}, h)
 				a := attemptOf(h, 2, c.outcome)
 				a.Took = 1234567 * time.Nanosecond
-				widgetsOf(j).Object(w1, "u1").Attempt(a)
+				widgetsOf(j).ForObject(w1, "u1").RecordAttempt(a)
 				c.want.Handler, c.want.On, c.want.Number, c.want.Took = "provision", "create", 3, 0.001235
-				if d := cmp.Diff(&c.want, lastOf(t, j).Attempt); d != "" {
+				if d := cmp.Diff(&c.want, lastEntry(t, j).Attempt); d != "" {
 					t.Errorf("%s; -want, +got:\n%s", c.reason, d)
 				}
 			})
@@ -126,7 +126,7 @@ func TestWrites(t *testing.T) {
 		reason string
 		patch  patching.Patch
 		before map[string]any
-		result patching.Result
+		result patching.WriteResult
 		err    error
 		want   *journal.Write
 	}{
@@ -158,38 +158,38 @@ func TestWrites(t *testing.T) {
 			want: &journal.Write{What: append(twelve[:12:12], "and more")}},
 		"finalizer added": {reason: "an added finalizer is not attributed to handlers",
 			patch:  patching.Patch{Transforms: []patching.Transform{none}},
-			before: map[string]any{}, result: patching.Result{Body: held("ours")},
+			before: map[string]any{}, result: patching.WriteResult{Body: held("ours")},
 			want: &journal.Write{What: []string{"metadata.finalizers"}}},
 		"finalizer removed": {reason: "a removed finalizer is noted beside the changes of handlers",
 			patch:  patching.Patch{Transforms: []patching.Transform{none, none}},
-			before: held("ours", "theirs"), result: patching.Result{Body: held("theirs")},
+			before: held("ours", "theirs"), result: patching.WriteResult{Body: held("theirs")},
 			want: &journal.Write{What: []string{"metadata.finalizers", "changes by handlers"}}},
 		"handlers": {reason: "a transformation with unchanged finalizers is noted as changes by handlers",
 			patch:  patching.Patch{Transforms: []patching.Transform{none}},
-			before: held("ours"), result: patching.Result{Body: held("ours")},
+			before: held("ours"), result: patching.WriteResult{Body: held("ours")},
 			want: &journal.Write{What: []string{"changes by handlers"}}},
 		"gone": {reason: "a write to a deleted object is noted",
 			patch: patching.Patch{Merge: map[string]any{"status": "x"}}, before: held("ours"),
-			result: patching.Result{Gone: true}, want: &journal.Write{What: []string{"status"}}},
+			result: patching.WriteResult{Gone: true}, want: &journal.Write{What: []string{"status"}}},
 		"failed": {reason: "a failed write is noted with its paths and error",
 			patch: patching.Patch{Merge: map[string]any{"status": "x"}}, before: held("ours"), err: errQuota,
 			want: &journal.Write{What: []string{"status"}, Error: "no quota"}},
 		"status refused": {reason: "a refused status is noted with its error",
 			patch:  patching.Patch{Merge: map[string]any{"status": "x"}},
-			result: patching.Result{Body: map[string]any{}, StatusRefused: errQuota},
+			result: patching.WriteResult{Body: map[string]any{}, StatusRefused: errQuota},
 			want:   &journal.Write{What: []string{"status"}, Error: "no quota"}},
 		"failed as a whole": {reason: "the error of the whole write takes precedence over that of the status",
 			patch:  patching.Patch{Merge: map[string]any{"status": "x"}},
-			result: patching.Result{Body: map[string]any{}, StatusRefused: errors.New("status")}, err: errQuota,
+			result: patching.WriteResult{Body: map[string]any{}, StatusRefused: errors.New("status")}, err: errQuota,
 			want: &journal.Write{What: []string{"status"}, Error: "no quota"}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			j := kept(journal.Limits{})
-			o := widgetsOf(j).Object(w1, "u1")
-			o.Event("ADDED", "1")
-			o.Wrote("", c.patch, c.before, c.result, c.err)
-			if d := cmp.Diff(c.want, lastOf(t, j).Write); d != "" {
+			o := widgetsOf(j).ForObject(w1, "u1")
+			o.RecordEvent("ADDED", "1")
+			o.RecordWrite("", c.patch, c.before, c.result, c.err)
+			if d := cmp.Diff(c.want, lastEntry(t, j).Write); d != "" {
 				t.Errorf("%s; -want, +got:\n%s", c.reason, d)
 			}
 		})
@@ -199,8 +199,8 @@ func TestWrites(t *testing.T) {
 // TestWriters shows that a write is noted with its writer.
 func TestWriters(t *testing.T) {
 	j := kept(journal.Limits{})
-	widgetsOf(j).Object(w1, "u1").Wrote("watches", patching.Patch{}, nil, written, nil)
-	if got := lastOf(t, j).Write; got.By != "watches" {
+	widgetsOf(j).ForObject(w1, "u1").RecordWrite("watches", patching.Patch{}, nil, written, nil)
+	if got := lastEntry(t, j).Write; got.By != "watches" {
 		t.Errorf("want the handler named, got %+v", got)
 	}
 }
@@ -224,9 +224,9 @@ func TestHolds(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			j := kept(journal.Limits{})
-			widgetsOf(j).Object(w1, "u1").Hold(journal.HeldError, c.err, c.until)
+			widgetsOf(j).ForObject(w1, "u1").RecordHold(journal.HeldError, c.err, c.until)
 			c.want.Why = journal.HeldError
-			got := lastOf(t, j).Hold
+			got := lastEntry(t, j).Hold
 			if d := cmp.Diff(&c.want, got); d != "" {
 				t.Errorf("%s; -want, +got:\n%s", c.reason, d)
 			}
@@ -242,21 +242,21 @@ func TestHolds(t *testing.T) {
 func TestErrorsOfObjectsWithSecrets(t *testing.T) {
 	const withheld = "(left out, because the object has secret values; see the log)"
 	j := kept(journal.Limits{})
-	o := widgetsOf(j, diff.Path{"spec", "password"}).Object(w1, "u1")
-	o.Attempt(attemptOf(&handlers.Handler{ID: "h"}, 0, execution.Outcome{Final: true, Err: errQuota}))
-	if got := lastOf(t, j).Attempt.Error; got != withheld {
+	o := widgetsOf(j, diff.Path{"spec", "password"}).ForObject(w1, "u1")
+	o.RecordAttempt(attemptOf(&handlers.Handler{ID: "h"}, 0, execution.Outcome{Final: true, Err: errQuota}))
+	if got := lastEntry(t, j).Attempt.Error; got != withheld {
 		t.Errorf("the text of a handler's error is kept: %s", got)
 	}
-	o.Wrote("", patching.Patch{Merge: map[string]any{"spec": "x"}}, nil, patching.Result{}, errQuota)
-	if got := lastOf(t, j).Write.Error; got != withheld {
+	o.RecordWrite("", patching.Patch{Merge: map[string]any{"spec": "x"}}, nil, patching.WriteResult{}, errQuota)
+	if got := lastEntry(t, j).Write.Error; got != withheld {
 		t.Errorf("the text of the server's error is kept: %s", got)
 	}
-	o.Hold(journal.HeldError, errQuota, noTime)
-	if got := lastOf(t, j).Hold.Error; got != withheld {
+	o.RecordHold(journal.HeldError, errQuota, noTime)
+	if got := lastEntry(t, j).Hold.Error; got != withheld {
 		t.Errorf("the text of the framework's error is kept: %s", got)
 	}
-	o.Attempt(attemptOf(&handlers.Handler{ID: "h"}, 0, execution.Outcome{Final: true}))
-	if got := lastOf(t, j).Attempt.Error; got != "" {
+	o.RecordAttempt(attemptOf(&handlers.Handler{ID: "h"}, 0, execution.Outcome{Final: true}))
+	if got := lastEntry(t, j).Attempt.Error; got != "" {
 		t.Errorf("a text is withheld although there is no error: %s", got)
 	}
 }

@@ -27,18 +27,18 @@ func BenchmarkNote(b *testing.B) {
 		{By: "Filters", Why: execution.FilteredOut}, {By: "Field", Why: execution.Unchanged, Found: int64(3)},
 		{By: "State", Why: execution.Finished},
 	}
-	c := &cause.Cause{Reason: cause.Update, Object: jsontext.Of(body), Diff: differing("size")}
+	c := &cause.Cause{Reason: cause.Update, Object: jsontext.NewFromValue(body), Diff: differing("size")}
 	done := attemptOf(own[0], 0, execution.Outcome{Final: true})
 	notes := map[string]func(o journal.Object, n int){
-		"event": func(o journal.Object, _ int) { o.Event("MODIFIED", "12345") },
+		"event": func(o journal.Object, _ int) { o.RecordEvent("MODIFIED", "12345") },
 		"look with 5 verdicts": func(o journal.Object, _ int) {
-			d := o.Look(c)
+			d := o.StartLook(c)
 			for i, h := range own {
-				d.Verdict(h, stops[i])
+				d.AddVerdict(h, stops[i])
 			}
-			d.Note()
+			d.AddToJournal()
 		},
-		"attempt": func(o journal.Object, _ int) { o.Attempt(done) },
+		"attempt": func(o journal.Object, _ int) { o.RecordAttempt(done) },
 		"nothing": func(journal.Object, int) {},
 	}
 	for name, note := range notes {
@@ -47,9 +47,9 @@ func BenchmarkNote(b *testing.B) {
 			kind := widgetsOf(j)
 			objects := make([]journal.Object, 1000)
 			for i := range objects {
-				objects[i] = kind.Object(types.NamespacedName{Namespace: "ns", Name: fmt.Sprint("w", i)}, "u1")
+				objects[i] = kind.ForObject(types.NamespacedName{Namespace: "ns", Name: fmt.Sprint("w", i)}, "u1")
 				for n := range journal.DefaultEntries {
-					objects[i].Event(fmt.Sprint("T", n), "1")
+					objects[i].RecordEvent(fmt.Sprint("T", n), "1")
 				}
 			}
 			b.ReportAllocs()
@@ -74,7 +74,7 @@ func BenchmarkRemembered(b *testing.B) {
 				j, before := journal.New(journal.Limits{}), heap()
 				kind := widgetsOf(j)
 				for i := range journal.DefaultObjects {
-					handled(kind.Object(types.NamespacedName{Namespace: "ns", Name: fmt.Sprint("w", i)}, "u1"), own)
+					handled(kind.ForObject(types.NamespacedName{Namespace: "ns", Name: fmt.Sprint("w", i)}, "u1"), own)
 				}
 				b.ReportMetric(float64(heap()-before)/journal.DefaultObjects, "bytes/object")
 				runtime.KeepAlive(j)
@@ -92,18 +92,18 @@ func handled(o journal.Object, own []*handlers.Handler) {
 	}
 	patch := patching.Patch{Merge: map[string]any{"metadata": map[string]any{"annotations": annotations}}}
 	for _, reason := range []cause.Reason{cause.Create, cause.Noop, cause.Update, cause.Noop} {
-		o.Event("MODIFIED", "12345")
-		look := o.Look(&cause.Cause{Reason: reason, Object: jsontext.Of(body)})
+		o.RecordEvent("MODIFIED", "12345")
+		look := o.StartLook(&cause.Cause{Reason: reason, Object: jsontext.NewFromValue(body)})
 		if reason == cause.Noop { // no handler is evaluated
-			look.Note()
+			look.AddToJournal()
 			continue
 		}
 		for _, h := range own {
-			look.Verdict(h, execution.Stop{})
+			look.AddVerdict(h, execution.Stop{})
 		}
-		look.Note()
-		o.Attempt(attemptOf(own[0], 0, execution.Outcome{Final: true}))
-		o.Wrote("", patch, body, patching.Result{Body: body}, nil)
+		look.AddToJournal()
+		o.RecordAttempt(attemptOf(own[0], 0, execution.Outcome{Final: true}))
+		o.RecordWrite("", patch, body, patching.WriteResult{Body: body}, nil)
 	}
 }
 

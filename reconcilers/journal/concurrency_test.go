@@ -14,21 +14,21 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
 )
 
-// TestNotesWhilePeopleAsk shows that notes and explanations can run concurrently, without partial results.
-func TestNotesWhilePeopleAsk(t *testing.T) {
+// TestConcurrentNotes shows that notes and explanations can run concurrently, without partial results.
+func TestConcurrentNotes(t *testing.T) {
 	h := &handlers.Handler{ID: "h", Reason: cause.Create}
 	j := kept(journal.Limits{Objects: 3, Entries: 3}, h)
 	var all sync.WaitGroup
 	for i := range 5 {
 		object := types.NamespacedName{Namespace: "ns", Name: fmt.Sprint("w", i)}
 		all.Go(func() {
-			o := widgetsOf(j).Object(object, "u1")
+			o := widgetsOf(j).ForObject(object, "u1")
 			for n := range 100 {
-				o.Event("MODIFIED", fmt.Sprint(n))
-				d := o.Look(&cause.Cause{Reason: cause.Create})
-				d.Verdict(h, execution.Stop{Why: execution.Finished})
-				d.Note()
-				o.Attempt(attemptOf(h, n, execution.Outcome{Err: fmt.Errorf("error %d", n%2)}))
+				o.RecordEvent("MODIFIED", fmt.Sprint(n))
+				d := o.StartLook(&cause.Cause{Reason: cause.Create})
+				d.AddVerdict(h, execution.Stop{Why: execution.Finished})
+				d.AddToJournal()
+				o.RecordAttempt(attemptOf(h, n, execution.Outcome{Err: fmt.Errorf("error %d", n%2)}))
 			}
 		})
 		all.Go(func() {
@@ -43,7 +43,7 @@ func TestNotesWhilePeopleAsk(t *testing.T) {
 				}
 			}
 		})
-		all.Go(func() { j.Watch(serving(h)) })
+		all.Go(func() { j.SetLive(serving(h)) })
 	}
 	all.Wait()
 }

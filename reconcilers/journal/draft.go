@@ -31,8 +31,8 @@ type Draft struct {
 	noted bool
 }
 
-// Look starts the draft of a pass that found this cause. It returns nil if nothing is recorded.
-func (o Object) Look(c *cause.Cause) *Draft {
+// StartLook starts the draft of a pass that found this cause. It returns nil if nothing is recorded.
+func (o Object) StartLook(c *cause.Cause) *Draft {
 	if o.kind == nil {
 		return nil
 	}
@@ -40,48 +40,48 @@ func (o Object) Look(c *cause.Cause) *Draft {
 	d.look = Look{Reason: string(c.Reason), Initial: c.Initial}
 	// Only an update has a former state to compare with.
 	if c.Reason == cause.Update {
-		d.look.Changed, d.look.More = changed(c.Diff)
+		d.look.Changed, d.look.More = changedPaths(c.Diff)
 	}
 	return d
 }
 
-// LookAtEvent starts the draft for a raw event and its handlers. It returns nil if nothing is recorded.
-func (o Object) LookAtEvent(c *cause.Cause) *Draft {
+// StartEventLook starts the draft for a raw event and its handlers. It returns nil if nothing is recorded.
+func (o Object) StartEventLook(c *cause.Cause) *Draft {
 	if o.kind == nil {
 		return nil
 	}
 	return &Draft{object: o, cause: c, look: Look{Reason: "event", Type: c.Type}}
 }
 
-// LookForBackground starts the draft for the daemons and timers of an object. It returns nil if nothing is recorded.
-func (o Object) LookForBackground(c *cause.Cause) *Draft {
+// StartBackgroundLook starts the draft for the daemons and timers of an object. It returns nil if nothing is recorded.
+func (o Object) StartBackgroundLook(c *cause.Cause) *Draft {
 	if o.kind == nil {
 		return nil
 	}
 	return &Draft{object: o, cause: c, look: Look{Reason: "background"}}
 }
 
-// Dropped records why an unfinished change is not continued.
-func (d *Draft) Dropped(what string) {
+// NoteDropped records why an unfinished change is not continued.
+func (d *Draft) NoteDropped(what string) {
 	if d != nil {
 		d.look.Dropped = what
 	}
 }
 
-// Unnoticed records which later state of the object does not trigger handlers, and the remedy.
-func (d *Draft) Unnoticed(what string) {
+// NoteUnnoticed records which later state of the object does not trigger handlers, and the remedy.
+func (d *Draft) NoteUnnoticed(what string) {
 	if d != nil {
 		d.look.Unnoticed = what
 	}
 }
 
-// Verdict records the decision about a handler. An empty reason means that the handler is called.
-func (d *Draft) Verdict(h *handlers.Handler, stop execution.Stop) {
+// AddVerdict records the decision about a handler. An empty reason means that the handler is called.
+func (d *Draft) AddVerdict(h *handlers.Handler, stop execution.Stop) {
 	if d == nil {
 		return
 	}
-	v := Verdict{Handler: h.ID, On: h.On(), By: stop.By, Why: string(stop.Why)}
-	d.explain(&v, h, stop)
+	v := Verdict{Handler: h.ID, On: h.VerbName(), By: stop.By, Why: string(stop.Why)}
+	d.explainVerdict(&v, h, stop)
 	// A handler can get two verdicts in one pass: it is selected first, and may then turn out not to be due. The later
 	// one counts.
 	if at := slices.Index(d.asked, h); at >= 0 {
@@ -92,35 +92,35 @@ func (d *Draft) Verdict(h *handlers.Handler, stop execution.Stop) {
 	d.look.Verdicts = append(d.look.Verdicts, v)
 }
 
-// Teller returns [Draft.Verdict] as a function, or nil if nothing is recorded, so that adapters can skip the work.
-func (d *Draft) Teller() func(h *handlers.Handler, stop execution.Stop) {
+// VerdictFunc returns [Draft.AddVerdict] as a function, or nil if nothing is recorded, so that adapters can skip the work.
+func (d *Draft) VerdictFunc() func(h *handlers.Handler, stop execution.Stop) {
 	if d == nil {
 		return nil
 	}
-	return d.Verdict
+	return d.AddVerdict
 }
 
-// Forget removes all verdicts, because the handlers are selected again.
-func (d *Draft) Forget() {
+// ClearVerdicts removes all verdicts, because the handlers are selected again.
+func (d *Draft) ClearVerdicts() {
 	if d != nil {
 		d.asked, d.look.Verdicts = nil, nil
 	}
 }
 
-// Note adds the look to the journal, once. The look at a raw event is only added if a handler was not called: each call
+// AddToJournal adds the look to the journal, once. The look at a raw event is only added if a handler was not called: each call
 // is recorded as an attempt anyway.
-func (d *Draft) Note() {
+func (d *Draft) AddToJournal() {
 	// An object can have many raw events, so looks that led to calls only are not worth an entry each.
 	refused := func(v Verdict) bool { return v.Why != "" }
 	if d == nil || d.noted || d.look.Reason == reasonEvent && !slices.ContainsFunc(d.look.Verdicts, refused) {
 		return
 	}
 	d.noted = true
-	d.object.note(Entry{Look: d.object.kind.sharedLook(d.look)})
+	d.object.addEntry(Entry{Look: d.object.kind.sharedLook(d.look)})
 }
 
-// explain fills in the expected and the found value of a verdict, as far as its reason has any.
-func (d *Draft) explain(v *Verdict, h *handlers.Handler, stop execution.Stop) {
+// explainVerdict fills in the expected and the found value of a verdict, as far as its reason has any.
+func (d *Draft) explainVerdict(v *Verdict, h *handlers.Handler, stop execution.Stop) {
 	// Each reason stores its operands in stop in its own types, see package execution.
 	switch stop.Why {
 	case execution.Asleep:
@@ -138,21 +138,21 @@ func (d *Draft) explain(v *Verdict, h *handlers.Handler, stop execution.Stop) {
 		v.Expected, v.Found = fmt.Sprint(stop.Expected), fmt.Sprint(stop.Found)
 	case execution.OtherValue:
 		// The field has a value that the handler's filter does not accept.
-		d.atField(v, h.Field, h.Words.Value, stop.Found)
+		d.describeField(v, h.Field, h.Words.Value, stop.Found)
 		if v.Expected == "" {
 			v.Expected = "any value"
 		}
 	case execution.Unchanged:
-		d.atField(v, h.Field, "a changed value", stop.Found)
+		d.describeField(v, h.Field, "a changed value", stop.Found)
 	case execution.OtherChange:
-		d.atField(v, h.Field, change(h.Words), stop.Found)
+		d.describeField(v, h.Field, requiredChange(h.Words), stop.Found)
 	case execution.FilteredOut:
-		d.atFilter(v, h, stop.Filter)
+		d.describeFilter(v, h, stop.Filter)
 	}
 }
 
-// change describes the change of a field that a handler requires.
-func change(w requirements.Words) string {
+// requiredChange describes the change of a field that a handler requires.
+func requiredChange(w requirements.Words) string {
 	var parts []string
 	if w.From != "" {
 		parts = append(parts, "from "+w.From)
@@ -163,9 +163,9 @@ func change(w requirements.Words) string {
 	return strings.Join(parts, ", ")
 }
 
-// atFilter describes the filter that did not match, in the words of the registration. Only a filter with a path has a
+// describeFilter describes the filter that did not match, in the words of the registration. Only a filter with a path has a
 // value that can be shown.
-func (d *Draft) atFilter(v *Verdict, h *handlers.Handler, place int) {
+func (d *Draft) describeFilter(v *Verdict, h *handlers.Handler, place int) {
 	// There may be fewer words than filters: such a filter is named by its position.
 	if place >= len(h.Words.Filters) {
 		v.Expected = fmt.Sprintf("filter %d", place+1)
@@ -178,23 +178,23 @@ func (d *Draft) atFilter(v *Verdict, h *handlers.Handler, place int) {
 		return
 	}
 	// Filters look at the whole object, not at its essence, so the value is read from the body.
-	found, _ := diff.Resolve(d.cause.Body(), criterion.Path)
-	d.atField(v, criterion.Path, criterion.Text, found)
+	found, _ := diff.ResolvePath(d.cause.Body(), criterion.Path)
+	d.describeField(v, criterion.Path, criterion.Text, found)
 }
 
-// atField describes the value at the field, unless it is secret. A value that a registration requires of a secret field
+// describeField describes the value at the field, unless it is secret. A value that a registration requires of a secret field
 // is hidden as well, because a match would reveal the secret.
-func (d *Draft) atField(v *Verdict, field diff.Path, expected string, found any) {
+func (d *Draft) describeField(v *Verdict, field diff.Path, expected string, found any) {
 	v.Field = field.String()
-	if d.object.kind.hides(field) {
+	if d.object.kind.hidesPath(field) {
 		v.Expected, v.Found = notShown, notShown
 		return
 	}
-	v.Expected, v.Found = shortened(expected), short(found)
+	v.Expected, v.Found = shortenText(expected), shortValue(found)
 }
 
-// short formats a value in at most longestValue bytes.
-func short(value any) string {
+// shortValue formats a value in at most longestValue bytes.
+func shortValue(value any) string {
 	switch value := value.(type) {
 	case nil:
 		return "nothing"
@@ -204,11 +204,11 @@ func short(value any) string {
 		return fmt.Sprintf("a list of %d", len(value))
 	case string:
 		// Shorten before quoting, so that the closing quote is kept.
-		value = shortened(value)
+		value = shortenText(value)
 		text, _ := json.Marshal(value) // a string always encodes
 		return string(text)
 	default:
-		return shortened(fmt.Sprint(value))
+		return shortenText(fmt.Sprint(value))
 	}
 }
 
@@ -226,8 +226,8 @@ func shortMapping(value map[string]any) string {
 	return string(text)
 }
 
-// shortened cuts a text to longestValue bytes, at the beginning of a character.
-func shortened(text string) string {
+// shortenText cuts a text to longestValue bytes, at the beginning of a character.
+func shortenText(text string) string {
 	if len(text) <= longestValue {
 		return text
 	}
@@ -239,14 +239,14 @@ func shortened(text string) string {
 	return text[:end] + "…"
 }
 
-// changed returns the first paths of a diff, and the number of further ones. Paths are shortened, because keys can have
+// changedPaths returns the first paths of a diff, and the number of further ones. Paths are shortened, because keys can have
 // any length.
-func changed(all diff.Diff) (paths []string, more int) {
+func changedPaths(all diff.Diff) (paths []string, more int) {
 	for i, item := range all {
 		if i == mostChanged {
 			return paths, len(all) - mostChanged
 		}
-		paths = append(paths, shortened(item.Path.String()))
+		paths = append(paths, shortenText(item.Path.String()))
 	}
 	return paths, 0
 }

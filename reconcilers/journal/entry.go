@@ -118,20 +118,20 @@ const (
 	HeldFailure = "the permanent failure of its deletion"
 )
 
-// repeats reports whether both entries say the same, apart from times and counters. Such entries are merged.
-func (e *Entry) repeats(other *Entry) bool {
+// isRepetitionOf reports whether both entries say the same, apart from times and counters. Such entries are merged.
+func (e *Entry) isRepetitionOf(other *Entry) bool {
 	switch {
 	case e.Event != nil && other.Event != nil:
 		// Each event has another version, so only the type counts.
 		return e.Event.Type == other.Event.Type
 	case e.Look != nil && other.Look != nil:
-		return e.Look.repeats(other.Look)
+		return e.Look.isRepetitionOf(other.Look)
 	case e.Attempt != nil && other.Attempt != nil:
 		// Number and times differ between attempts; the outcome and its error decide.
 		a, b := e.Attempt, other.Attempt
 		return a.Handler == b.Handler && a.On == b.On && a.Outcome == b.Outcome && a.Error == b.Error
 	case e.Write != nil && other.Write != nil:
-		return e.Write.repeats(other.Write)
+		return e.Write.isRepetitionOf(other.Write)
 	case e.Hold != nil && other.Hold != nil:
 		return e.Hold.Why == other.Hold.Why && e.Hold.Error == other.Hold.Error
 	default:
@@ -139,20 +139,20 @@ func (e *Entry) repeats(other *Entry) bool {
 	}
 }
 
-// repeats reports whether both looks made the same decisions, apart from times.
-func (l *Look) repeats(other *Look) bool {
+// isRepetitionOf reports whether both looks made the same decisions, apart from times.
+func (l *Look) isRepetitionOf(other *Look) bool {
 	return l.Reason == other.Reason && l.Type == other.Type && l.Initial == other.Initial && l.More == other.More &&
 		l.Dropped == other.Dropped && l.Unnoticed == other.Unnoticed && slices.Equal(l.Changed, other.Changed) &&
-		slices.EqualFunc(l.Verdicts, other.Verdicts, Verdict.repeats)
+		slices.EqualFunc(l.Verdicts, other.Verdicts, Verdict.isRepetitionOf)
 }
 
-// repeats reports whether both writes have the same paths, origin and error.
-func (w *Write) repeats(other *Write) bool {
+// isRepetitionOf reports whether both writes have the same paths, origin and error.
+func (w *Write) isRepetitionOf(other *Write) bool {
 	return w.By == other.By && w.Error == other.Error && slices.Equal(w.What, other.What)
 }
 
-// repeats reports whether both verdicts are equal, apart from the time at which the handler is due.
-func (v Verdict) repeats(other Verdict) bool {
+// isRepetitionOf reports whether both verdicts are equal, apart from the time at which the handler is due.
+func (v Verdict) isRepetitionOf(other Verdict) bool {
 	// Both verdicts are copies, so the recorded ones are not modified.
 	v.Until, other.Until = nil, nil
 	return v == other

@@ -40,8 +40,8 @@ type Answer struct {
 	Called  *time.Time `json:"called,omitempty"`
 }
 
-// Watch sets the source of the operator's state. Nil journals ignore it.
-func (j *Journal) Watch(live Live) {
+// SetLive sets the source of the operator's state. Nil journals ignore it.
+func (j *Journal) SetLive(live Live) {
 	if j == nil {
 		return
 	}
@@ -50,8 +50,8 @@ func (j *Journal) Watch(live Live) {
 	j.live = live
 }
 
-// Standing returns the state of the operator. It is empty before [Journal.Watch] was called.
-func (j *Journal) Standing() Standing {
+// OperatorState returns the state of the operator. It is empty before [Journal.SetLive] was called.
+func (j *Journal) OperatorState() Standing {
 	j.mu.Lock()
 	live := j.live
 	j.mu.Unlock()
@@ -59,14 +59,14 @@ func (j *Journal) Standing() Standing {
 	if live == nil {
 		return Standing{}
 	}
-	return live.Standing()
+	return live.OperatorState()
 }
 
 // Explain explains one object. The kind is a name that kubectl accepts, with or without its group. Explain returns a
 // [*QuestionError] if the kind is not served or is ambiguous, or if the namespace is missing.
 func (j *Journal) Explain(kind string, object types.NamespacedName) (Explanation, error) {
-	standing := j.Standing()
-	served, err := standing.find(kind)
+	standing := j.OperatorState()
+	served, err := standing.findKind(kind)
 	if err != nil {
 		return Explanation{}, err
 	}
@@ -81,21 +81,21 @@ func (j *Journal) Explain(kind string, object types.NamespacedName) (Explanation
 		object.Namespace = ""
 	}
 	// The history is copied once, so that all answers are based on the same entries.
-	uid, history := j.history(Key{Kind: served.GroupKind(), Object: object})
+	uid, history := j.historyOf(Key{Kind: served.GroupKind(), Object: object})
 	e := Explanation{
-		Operator: standing.Operator, At: now(), Kind: served.String(), Namespace: object.Namespace, Name: object.Name,
+		Operator: standing.Operator, At: currentTime(), Kind: served.String(), Namespace: object.Namespace, Name: object.Name,
 		UID: uid, Handlers: make([]Answer, 0, len(served.Handlers)), History: history,
 	}
 	// Facts about the whole operator come first, because they explain the state of all handlers.
-	e.Now = append(standing.sentences(object.Namespace), j.sentences(served, e)...)
+	e.Now = append(standing.factsFor(object.Namespace), j.factsAbout(served, e)...)
 	for _, h := range served.Handlers {
-		e.Handlers = append(e.Handlers, answer(h, history))
+		e.Handlers = append(e.Handlers, answerFor(h, history))
 	}
 	return e, nil
 }
 
-// history returns a copy of the entries of an object, and its uid.
-func (j *Journal) history(of Key) (types.UID, []Entry) {
+// historyOf returns a copy of the entries of an object, and its uid.
+func (j *Journal) historyOf(of Key) (types.UID, []Entry) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	p := j.pages[of]
@@ -105,8 +105,8 @@ func (j *Journal) history(of Key) (types.UID, []Entry) {
 	return p.uid, slices.Clone(p.entries)
 }
 
-// sentences returns the facts that apply to all objects of a namespace.
-func (s Standing) sentences(namespace string) (all []string) {
+// factsFor returns the facts that apply to all objects of a namespace.
+func (s Standing) factsFor(namespace string) (all []string) {
 	switch {
 	case !s.Running:
 		all = append(all, "The operator is not active: it is starting or exiting, or another replica is the leader. "+
@@ -123,8 +123,8 @@ func (s Standing) sentences(namespace string) (all []string) {
 	return all
 }
 
-// sentences returns the facts that apply to this object.
-func (j *Journal) sentences(served Served, e Explanation) (all []string) {
+// factsAbout returns the facts that apply to this object.
+func (j *Journal) factsAbout(served Served, e Explanation) (all []string) {
 	// An empty name in the list is the whole cluster.
 	elsewhere := !slices.Contains(served.Namespaces, "") && !slices.Contains(served.Namespaces, e.Namespace)
 	// Without any entry, say why: no namespace, another namespace, or nothing was recorded.
@@ -144,30 +144,30 @@ func (j *Journal) sentences(served Served, e Explanation) (all []string) {
 		}
 		all = append(all, fmt.Sprintf("The operator has no record of the object: it does not exist, %sor the watch "+
 			"has not delivered it yet, or at least %d other objects changed since its last change.",
-			others, j.most()))
+			others, j.objectLimit()))
 	}
 	// The reason that holds the object comes last, after the general ones.
-	return append(all, last(e.History)...)
+	return append(all, lastFact(e.History)...)
 }
 
-// last says what blocks the object, or why its last pass called no handlers. It returns nothing if a later entry makes
+// lastFact says what blocks the object, or why its last pass called no handlers. It returns nothing if a later entry makes
 // that obsolete.
-func last(history []Entry) []string {
+func lastFact(history []Entry) []string {
 	for _, entry := range slices.Backward(history) {
 		switch {
 		case entry.Hold != nil:
-			return []string{entry.Hold.sentence()}
-		case entry.Attempt != nil && entry.Attempt.ofChange():
+			return []string{entry.Hold.holdText()}
+		case entry.Attempt != nil && entry.Attempt.isOfChange():
 			// A handler was called since, so nothing holds the object.
 			return nil
-		case entry.Look == nil || !entry.Look.OfChange():
+		case entry.Look == nil || !entry.Look.IsOfChange():
 			// Events, writes, and calls outside of changes say nothing about this: look further back.
 		case entry.Look.Reason == string(cause.Noop):
-			return []string{"The last evaluation, " + clock(entry.At) + ", found no essential change: the status, " +
+			return []string{"The last evaluation, " + formatTime(entry.At) + ", found no essential change: the status, " +
 				"and metadata of Kubernetes and other operators, do not count."}
 		case entry.Look.Reason == string(cause.Free):
 			return []string{"The object is being deleted, and this operator does not block that. Last evaluated " +
-				clock(entry.At) + "."}
+				formatTime(entry.At) + "."}
 		default:
 			return nil
 		}
@@ -178,11 +178,11 @@ func last(history []Entry) []string {
 // These are the reasons of looks without a cause.
 const reasonEvent, reasonBackground = "event", "background"
 
-// OfChange reports whether the look was at a change, not at an event or background handlers.
-func (l *Look) OfChange() bool { return l.Reason != reasonEvent && l.Reason != reasonBackground }
+// IsOfChange reports whether the look was at a change, not at an event or background handlers.
+func (l *Look) IsOfChange() bool { return l.Reason != reasonEvent && l.Reason != reasonBackground }
 
-// ofChange reports whether the attempt was of a change handler.
-func (a *Attempt) ofChange() bool { return isOfChanges(a.On) }
+// isOfChange reports whether the attempt was of a change handler.
+func (a *Attempt) isOfChange() bool { return isOfChanges(a.On) }
 
 // isOfChanges reports whether handlers of this purpose run for changes.
 func isOfChanges(on string) bool {
@@ -205,14 +205,14 @@ type news struct {
 	unnoticed string // the later state that does not call the handler; empty if none
 }
 
-// answer builds the answer for a handler from the history.
-func answer(h Registered, history []Entry) Answer {
+// answerFor builds the answer for a handler from the history.
+func answerFor(h Registered, history []Entry) Answer {
 	// The history is short, so it is read once for each handler.
 	var n news
 	for i := range history {
-		n.take(h, &history[i])
+		n.addEntry(h, &history[i])
 	}
-	a := Answer{Handler: h, Verdict: n.verdict, Attempt: n.attempt, Says: n.says()}
+	a := Answer{Handler: h, Verdict: n.verdict, Attempt: n.attempt, Says: n.answerText()}
 	if n.verdict != nil {
 		a.At = &n.looked
 	}
@@ -222,8 +222,8 @@ func answer(h Registered, history []Entry) Answer {
 	return a
 }
 
-// take adds an entry. The entries must come in the order of time.
-func (n *news) take(h Registered, e *Entry) {
+// addEntry adds an entry. The entries must come in the order of time.
+func (n *news) addEntry(h Registered, e *Entry) {
 	// A new call makes earlier notes about the handler obsolete.
 	if a := e.Attempt; a != nil && a.Handler == h.ID && a.On == h.On {
 		n.attempt, n.called, n.dropped, n.unnoticed = a, e.At, "", ""
@@ -241,28 +241,28 @@ func (n *news) take(h Registered, e *Entry) {
 		n.unnoticed = e.Look.Unnoticed + "."
 	}
 	// A note about a dropped change only concerns a handler whose last attempt expected another one.
-	unfinished := n.attempt != nil && n.attempt.ofChange() && n.attempt.Next != nil
+	unfinished := n.attempt != nil && n.attempt.isOfChange() && n.attempt.Next != nil
 	if unfinished && e.Look.Dropped != "" {
-		n.dropped = "Its retries were dropped " + clock(e.At) + ": " + e.Look.Dropped + "."
+		n.dropped = "Its retries were dropped " + formatTime(e.At) + ": " + e.Look.Dropped + "."
 	}
 }
 
-// says returns the answer as text: the last decision or call, the call before a decision, and notes on both.
-func (n *news) says() string {
+// answerText returns the answer as text: the last decision or call, the call before a decision, and notes on both.
+func (n *news) answerText() string {
 	var parts []string
 	switch {
 	case n.verdict != nil && n.verdict.Why != "" && !n.looked.Before(n.called):
 		// Times can be equal, because they are truncated: the verdict is then the later one.
-		parts = append(parts, "Not called "+clock(n.looked)+", for "+n.look.happening()+": "+n.verdict.sentence()+".")
+		parts = append(parts, "Not called "+formatTime(n.looked)+", for "+n.look.causeText()+": "+n.verdict.whyNotCalled()+".")
 		if n.attempt != nil {
-			parts = append(parts, "Called before, "+clock(n.called)+": "+n.attempt.sentence()+".")
+			parts = append(parts, "Called before, "+formatTime(n.called)+": "+n.attempt.outcomeText()+".")
 		}
 	case n.attempt != nil:
 		// The last entry about the handler is its call.
-		parts = append(parts, "Called "+clock(n.called)+": "+n.attempt.sentence()+".")
+		parts = append(parts, "Called "+formatTime(n.called)+": "+n.attempt.outcomeText()+".")
 	case n.verdict != nil:
 		// It was selected, and no call has ended yet.
-		parts = append(parts, "Selected "+clock(n.looked)+", for "+n.look.happening()+": it is running, or is next.")
+		parts = append(parts, "Selected "+formatTime(n.looked)+", for "+n.look.causeText()+": it is running, or is next.")
 	default:
 		parts = append(parts, "Not evaluated yet.")
 	}

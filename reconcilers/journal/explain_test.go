@@ -20,7 +20,7 @@ import (
 )
 
 func servedAs(group, version, kind, plural string, namespaced bool, shortcuts ...string) journal.Served {
-	s := widgetsOf(journal.New(journal.Limits{})).Served(discovery.Resource{
+	s := widgetsOf(journal.New(journal.Limits{})).ServedKind(discovery.Resource{
 		GroupVersionKind: schema.GroupVersionKind{Group: group, Version: version, Kind: kind},
 		Plural:           plural, Singular: strings.ToLower(kind), Shortcuts: shortcuts, Namespaced: namespaced,
 	}, nil)
@@ -81,7 +81,7 @@ func TestKindsInWords(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			j := journal.New(journal.Limits{})
-			j.Watch(c.of)
+			j.SetLive(c.of)
 			e, err := j.Explain(c.word, w1)
 			got := e.Kind
 			var question *journal.QuestionError
@@ -98,7 +98,7 @@ func TestKindsInWords(t *testing.T) {
 // TestNamespaces shows that a namespace is required for namespaced kinds and ignored for cluster-scoped ones.
 func TestNamespaces(t *testing.T) {
 	j := journal.New(journal.Limits{})
-	j.Watch(live{Operator: "test.example.org", Kinds: []journal.Served{
+	j.SetLive(live{Operator: "test.example.org", Kinds: []journal.Served{
 		servedAs("example.org", "v1", "Widget", "widgets", true), servedAs("", "v1", "Node", "nodes", false),
 	}})
 	_, err := j.Explain("widget", types.NamespacedName{Name: "w1"})
@@ -107,16 +107,16 @@ func TestNamespaces(t *testing.T) {
 	if !errors.As(err, &question) || err.Error() != want {
 		t.Errorf("without a namespace: want %q, got %v", want, err)
 	}
-	j.Kind(schema.GroupKind{Kind: "Node"}, nil).Object(types.NamespacedName{Name: "n1"}, "u1").Event("ADDED", "1")
+	j.ForKind(schema.GroupKind{Kind: "Node"}, nil).ForObject(types.NamespacedName{Name: "n1"}, "u1").RecordEvent("ADDED", "1")
 	e, err := j.Explain("node", types.NamespacedName{Namespace: "ns", Name: "n1"})
 	if err != nil || e.Namespace != "" || e.Name != "n1" || len(e.History) != 1 {
 		t.Errorf("a cluster-scoped object must ignore the namespace: got %+v with error %v", e, err)
 	}
 }
 
-// TestNobodyStands shows that a journal without an operator reports an empty state.
-func TestNobodyStands(t *testing.T) {
-	if d := cmp.Diff(journal.Standing{}, journal.New(journal.Limits{}).Standing(),
+// TestStandingWithoutOperator shows that a journal without an operator reports an empty state.
+func TestStandingWithoutOperator(t *testing.T) {
+	if d := cmp.Diff(journal.Standing{}, journal.New(journal.Limits{}).OperatorState(),
 		cmp.AllowUnexported(journal.Served{})); d != "" {
 		t.Errorf("-want, +got:\n%s", d)
 	}
@@ -124,21 +124,21 @@ func TestNobodyStands(t *testing.T) {
 
 // TestWhatHoldsNow shows the remarks of an explanation on the present state of the operator and the object.
 func TestWhatHoldsNow(t *testing.T) {
-	event := func(o journal.Object) { o.Event("ADDED", "1") }
+	event := func(o journal.Object) { o.RecordEvent("ADDED", "1") }
 	look := func(reason cause.Reason) func(journal.Object) {
-		return func(o journal.Object) { o.Look(&cause.Cause{Reason: reason}).Note() }
+		return func(o journal.Object) { o.StartLook(&cause.Cause{Reason: reason}).AddToJournal() }
 	}
 	attempt := func(h *handlers.Handler) func(journal.Object) {
-		return func(o journal.Object) { o.Attempt(attemptOf(h, 0, execution.Outcome{Final: true})) }
+		return func(o journal.Object) { o.RecordAttempt(attemptOf(h, 0, execution.Outcome{Final: true})) }
 	}
-	background := func(o journal.Object) { o.LookForBackground(&cause.Cause{}).Note() }
+	background := func(o journal.Object) { o.StartBackgroundLook(&cause.Cause{}).AddToJournal() }
 	refused := func(o journal.Object) {
-		d := o.LookAtEvent(&cause.Cause{})
-		d.Verdict(&handlers.Handler{ID: "e"}, execution.Stop{Why: execution.FilteredOut})
-		d.Note()
+		d := o.StartEventLook(&cause.Cause{})
+		d.AddVerdict(&handlers.Handler{ID: "e"}, execution.Stop{Why: execution.FilteredOut})
+		d.AddToJournal()
 	}
 	hold := func(why string, until time.Time) func(journal.Object) {
-		return func(o journal.Object) { o.Hold(why, errQuota, until) }
+		return func(o journal.Object) { o.RecordHold(why, errQuota, until) }
 	}
 	soon := time.Date(2000, 1, 1, 1, 0, 0, 0, time.UTC)
 	daemon := &handlers.Handler{ID: "d", Family: handlers.Spawning, Background: &handlers.Background{Daemon: true}}
@@ -231,9 +231,9 @@ func TestWhatHoldsNow(t *testing.T) {
 					c.stand(&l)
 				}
 				j := journal.New(journal.Limits{Objects: 7})
-				j.Watch(l)
+				j.SetLive(l)
 				for _, happen := range c.happens {
-					happen(widgetsOf(j).Object(w1, "u1"))
+					happen(widgetsOf(j).ForObject(w1, "u1"))
 				}
 				if d := cmp.Diff(c.want, explained(t, j, w1).Now); d != "" {
 					t.Errorf("%s; -want, +got:\n%s", c.reason, d)
@@ -248,21 +248,21 @@ func TestAnswers(t *testing.T) {
 	h := &handlers.Handler{ID: "h", Reason: cause.Create}
 	look := func(of *handlers.Handler, why execution.Why, dropped string) func(journal.Object) {
 		return func(o journal.Object) {
-			d := o.Look(&cause.Cause{Reason: cause.Create})
-			d.Dropped(dropped)
+			d := o.StartLook(&cause.Cause{Reason: cause.Create})
+			d.NoteDropped(dropped)
 			if of != nil {
-				d.Verdict(of, execution.Stop{Why: why})
+				d.AddVerdict(of, execution.Stop{Why: why})
 			}
-			d.Note()
+			d.AddToJournal()
 		}
 	}
 	call := func(of *handlers.Handler, o execution.Outcome) func(journal.Object) {
-		return func(to journal.Object) { to.Attempt(attemptOf(of, 0, o)) }
+		return func(to journal.Object) { to.RecordAttempt(attemptOf(of, 0, o)) }
 	}
 	unnoticed := func(o journal.Object) {
-		d := o.Look(&cause.Cause{Reason: cause.Create})
-		d.Unnoticed("The same state again")
-		d.Note()
+		d := o.StartLook(&cause.Cause{Reason: cause.Create})
+		d.NoteUnnoticed("The same state again")
+		d.AddToJournal()
 	}
 	again, done := execution.Outcome{Err: errQuota, Delay: ptr(time.Minute)}, execution.Outcome{Final: true}
 	timer := &handlers.Handler{ID: "h", Family: handlers.Spawning}
@@ -303,9 +303,9 @@ func TestAnswers(t *testing.T) {
 			"Not called at 0, " + finished},
 		"refused of a change": {"a refusal is described with the changed paths",
 			h, []func(journal.Object){func(o journal.Object) {
-				d := o.Look(&cause.Cause{Reason: cause.Update, Diff: differing("a", "b")})
-				d.Verdict(h, execution.Stop{Why: execution.Blocked})
-				d.Note()
+				d := o.StartLook(&cause.Cause{Reason: cause.Update, Diff: differing("a", "b")})
+				d.AddVerdict(h, execution.Stop{Why: execution.Blocked})
+				d.AddToJournal()
 			}}, "Not called at 0, for an update of spec.a, spec.b: " +
 				"it cannot be called with the object, and waits until the object changes."},
 		"dropped": {"dropped progress is described beside the last call", h,
@@ -340,7 +340,7 @@ func TestAnswers(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				j := kept(journal.Limits{}, c.of)
 				for _, happen := range c.happens {
-					happen(widgetsOf(j).Object(w1, "u1"))
+					happen(widgetsOf(j).ForObject(w1, "u1"))
 					time.Sleep(time.Second)
 				}
 				if got := inSeconds(explained(t, j, w1).Handlers[0].Says); got != c.want {
@@ -365,13 +365,13 @@ func TestPartsOfAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := &handlers.Handler{ID: "h", Reason: cause.Create}
 		j := kept(journal.Limits{}, h, &handlers.Handler{ID: "i", Reason: cause.Create})
-		o := widgetsOf(j).Object(w1, "u1")
+		o := widgetsOf(j).ForObject(w1, "u1")
 		begin := time.Now()
-		d := o.Look(&cause.Cause{Reason: cause.Create})
-		d.Verdict(h, execution.Stop{})
-		d.Note()
+		d := o.StartLook(&cause.Cause{Reason: cause.Create})
+		d.AddVerdict(h, execution.Stop{})
+		d.AddToJournal()
 		time.Sleep(time.Second + time.Nanosecond)
-		o.Attempt(attemptOf(h, 0, execution.Outcome{Final: true}))
+		o.RecordAttempt(attemptOf(h, 0, execution.Outcome{Final: true}))
 		e := explained(t, j, w1)
 		second := begin.UTC().Add(time.Second)
 		want := []journal.Answer{{

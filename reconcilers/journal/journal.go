@@ -62,12 +62,12 @@ type page struct {
 // New creates an empty journal.
 func New(limits Limits) *Journal {
 	j := &Journal{pages: map[Key]*page{}}
-	j.Limit(limits)
+	j.SetLimits(limits)
 	return j
 }
 
-// Limit changes the limits. Entries beyond them are removed when further entries come.
-func (j *Journal) Limit(limits Limits) {
+// SetLimits changes the limits. Entries beyond them are removed when further entries come.
+func (j *Journal) SetLimits(limits Limits) {
 	if j == nil {
 		return
 	}
@@ -82,18 +82,18 @@ func (j *Journal) Limit(limits Limits) {
 	j.limits = limits
 }
 
-// most returns the limit of objects.
-func (j *Journal) most() int {
+// objectLimit returns the limit of objects.
+func (j *Journal) objectLimit() int {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.limits.Objects
 }
 
-// note adds an entry to the page of the object.
-func (j *Journal) note(key Key, uid types.UID, e Entry) {
+// addEntry adds an entry to the page of the object.
+func (j *Journal) addEntry(key Key, uid types.UID, e Entry) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	p := j.page(key)
+	p := j.newestPage(key)
 	// A new uid is a new object under the same name: its entries follow those of the former one.
 	if uid != "" && p.uid != uid {
 		p.uid, p.gone, p.listed = uid, false, false
@@ -105,13 +105,13 @@ func (j *Journal) note(key Key, uid types.UID, e Entry) {
 	}
 	j.changes++
 	p.changed = j.changes
-	p.add(e, j.limits.Entries)
+	p.addEntry(e, j.limits.Entries)
 }
 
-// Each calls visit for every object with entries, the newest first, with the number of its last entry. Numbers grow
+// VisitObjects calls visit for every object with entries, the newest first, with the number of its last entry. Numbers grow
 // with each entry of any object. The journal is locked meanwhile, so visit must be quick. Each returns the number of
 // the last entry; with a nil visit, it only does that.
-func (j *Journal) Each(visit func(of Key, changed uint64)) (changes uint64) {
+func (j *Journal) VisitObjects(visit func(of Key, changed uint64)) (changes uint64) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if visit == nil {
@@ -124,9 +124,9 @@ func (j *Journal) Each(visit func(of Key, changed uint64)) (changes uint64) {
 	return j.changes
 }
 
-// Entries returns the entries of one object, the oldest first. It also returns whether the object is gone, and whether
+// EntriesOf returns the entries of one object, the oldest first. It also returns whether the object is gone, and whether
 // it existed before this process, so that there are no entries of its earlier history.
-func (j *Journal) Entries(of Key) (entries []Entry, gone, listed bool) {
+func (j *Journal) EntriesOf(of Key) (entries []Entry, gone, listed bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	p := j.pages[of]
@@ -136,21 +136,21 @@ func (j *Journal) Entries(of Key) (entries []Entry, gone, listed bool) {
 	return slices.Clone(p.entries), p.gone, p.listed
 }
 
-// page returns the page of the object, creates it if necessary, and makes it the newest. The caller holds the lock.
-func (j *Journal) page(key Key) *page {
+// newestPage returns the page of the object, creates it if necessary, and makes it the newest. The caller holds the lock.
+func (j *Journal) newestPage(key Key) *page {
 	p, known := j.pages[key]
 	switch {
 	case known && p == j.newest:
 		// The usual case: several entries about the same object in a row.
 		return p
 	case known:
-		j.unlink(p)
+		j.unlinkPage(p)
 	default:
 		j.makeRoom()
 		p = &page{key: key}
 		j.pages[key] = p
 	}
-	j.link(p)
+	j.linkPage(p)
 	return p
 }
 
@@ -160,12 +160,12 @@ func (j *Journal) makeRoom() {
 		// In the ring, the oldest page follows the newest one.
 		oldest := j.newest.next
 		delete(j.pages, oldest.key)
-		j.unlink(oldest)
+		j.unlinkPage(oldest)
 	}
 }
 
-// link inserts the page as the newest one.
-func (j *Journal) link(p *page) {
+// linkPage inserts the page as the newest one.
+func (j *Journal) linkPage(p *page) {
 	if j.newest == nil {
 		// The first page is its own neighbour on both sides.
 		p.older, p.next = p, p
@@ -177,8 +177,8 @@ func (j *Journal) link(p *page) {
 	j.newest = p
 }
 
-// unlink removes the page from the ring.
-func (j *Journal) unlink(p *page) {
+// unlinkPage removes the page from the ring.
+func (j *Journal) unlinkPage(p *page) {
 	// It was the only page.
 	if p.next == p {
 		j.newest = nil
@@ -190,12 +190,12 @@ func (j *Journal) unlink(p *page) {
 	}
 }
 
-// add appends the entry. If it repeats one of the last entries, it replaces that one and counts the repetition.
-func (p *page) add(e Entry, limit int) {
+// addEntry appends the entry. If it repeats one of the last entries, it replaces that one and counts the repetition.
+func (p *page) addEntry(e Entry, limit int) {
 	// Search backwards: a repetition is usually close to the end.
 	for i := len(p.entries) - 1; i >= max(0, len(p.entries)-nearby); i-- {
 		former := &p.entries[i]
-		if !e.repeats(former) {
+		if !e.isRepetitionOf(former) {
 			continue
 		}
 		// Times is zero for an entry that was not repeated yet.
@@ -215,5 +215,5 @@ func (p *page) add(e Entry, limit int) {
 	p.entries = append(p.entries, e)
 }
 
-// now returns the time in UTC. Microseconds are precise enough for users, and keep the JSON short.
-func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
+// currentTime returns the time in UTC. Microseconds are precise enough for users, and keep the JSON short.
+func currentTime() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }

@@ -23,7 +23,7 @@ import (
 // live is an operator with a fixed state.
 type live journal.Standing
 
-func (l live) Standing() journal.Standing { return journal.Standing(l) }
+func (l live) OperatorState() journal.Standing { return journal.Standing(l) }
 
 var (
 	widgets = discovery.Resource{
@@ -35,7 +35,7 @@ var (
 
 // serving returns an active operator that serves widgets in all namespaces, with these handlers.
 func serving(own ...*handlers.Handler) live {
-	served := widgetsOf(journal.New(journal.Limits{})).Served(widgets, own)
+	served := widgetsOf(journal.New(journal.Limits{})).ServedKind(widgets, own)
 	served.Namespaces = []string{""}
 	return live{Operator: "test.example.org", Running: true, Kinds: []journal.Served{served}}
 }
@@ -43,12 +43,12 @@ func serving(own ...*handlers.Handler) live {
 // kept returns the journal of such an operator.
 func kept(limits journal.Limits, own ...*handlers.Handler) *journal.Journal {
 	j := journal.New(limits)
-	j.Watch(serving(own...))
+	j.SetLive(serving(own...))
 	return j
 }
 
 func widgetsOf(j *journal.Journal, secret ...diff.Path) *journal.Kind {
-	return j.Kind(widgets.GroupKind(), secret)
+	return j.ForKind(widgets.GroupKind(), secret)
 }
 
 func explained(t *testing.T, j *journal.Journal, object types.NamespacedName) journal.Explanation {
@@ -60,8 +60,8 @@ func explained(t *testing.T, j *journal.Journal, object types.NamespacedName) jo
 	return e
 }
 
-// told returns the history in short: each entry with its count, and its first and last time in seconds of virtual time.
-func told(t *testing.T, j *journal.Journal, object types.NamespacedName) []string {
+// historyLines returns the history in short: each entry with its count, and its first and last time in seconds of virtual time.
+func historyLines(t *testing.T, j *journal.Journal, object types.NamespacedName) []string {
 	t.Helper()
 	begin := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 	all := []string{}
@@ -96,7 +96,7 @@ func what(e journal.Entry) string {
 func events(o journal.Object, all ...string) {
 	for _, event := range all {
 		kind, version, _ := strings.Cut(event, " ")
-		o.Event(kind, version)
+		o.RecordEvent(kind, version)
 		time.Sleep(time.Second)
 	}
 }
@@ -140,8 +140,8 @@ func TestRepeatedEntries(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				j := kept(journal.Limits{})
-				events(widgetsOf(j).Object(w1, "u1"), c.events...)
-				if d := cmp.Diff(c.want, told(t, j, w1)); d != "" {
+				events(widgetsOf(j).ForObject(w1, "u1"), c.events...)
+				if d := cmp.Diff(c.want, historyLines(t, j, w1)); d != "" {
 					t.Errorf("%s; -want, +got:\n%s", c.reason, d)
 				}
 			})
@@ -154,14 +154,14 @@ func TestEntriesThatDiffer(t *testing.T) {
 	h, other := &handlers.Handler{ID: "h", Reason: cause.Create}, &handlers.Handler{ID: "i", Reason: cause.Create}
 	look := func(c *cause.Cause, tell func(d *journal.Draft)) func(journal.Object) {
 		return func(o journal.Object) {
-			d := o.Look(c)
+			d := o.StartLook(c)
 			tell(d)
-			d.Note()
+			d.AddToJournal()
 		}
 	}
 	nothing := func(*journal.Draft) {}
 	stop := func(stop execution.Stop) func(*journal.Draft) {
-		return func(d *journal.Draft) { d.Verdict(h, stop) }
+		return func(d *journal.Draft) { d.AddVerdict(h, stop) }
 	}
 	at := func(seconds int) execution.Stop {
 		return execution.Stop{Why: execution.Asleep, Until: time.Unix(int64(seconds), 0)}
@@ -174,15 +174,15 @@ func TestEntriesThatDiffer(t *testing.T) {
 		return c
 	}
 	attempt := func(h *handlers.Handler, retry int, o execution.Outcome) func(journal.Object) {
-		return func(to journal.Object) { to.Attempt(attemptOf(h, retry, o)) }
+		return func(to journal.Object) { to.RecordAttempt(attemptOf(h, retry, o)) }
 	}
 	wrote := func(by, field string, err error) func(journal.Object) {
 		return func(o journal.Object) {
-			o.Wrote(by, patching.Patch{Merge: map[string]any{field: int64(1)}}, nil, written, err)
+			o.RecordWrite(by, patching.Patch{Merge: map[string]any{field: int64(1)}}, nil, written, err)
 		}
 	}
 	hold := func(why, err string, until time.Time) func(journal.Object) {
-		return func(o journal.Object) { o.Hold(why, fmt.Errorf("%s", err), until) }
+		return func(o journal.Object) { o.RecordHold(why, fmt.Errorf("%s", err), until) }
 	}
 	create := &cause.Cause{Reason: cause.Create}
 	done := execution.Outcome{Final: true}
@@ -198,7 +198,7 @@ func TestEntriesThatDiffer(t *testing.T) {
 			look(&cause.Cause{Reason: cause.Noop}, nothing),
 			look(&cause.Cause{Reason: cause.Noop, Initial: true}, nothing), false},
 		"dropped": {"evaluations that drop progress are not folded with others", look(create, nothing),
-			look(create, func(d *journal.Draft) { d.Dropped("it") }), false},
+			look(create, func(d *journal.Draft) { d.NoteDropped("it") }), false},
 		"paths": {"evaluations with another changed path are not folded",
 			look(paths("a"), nothing), look(paths("b"), nothing), false},
 		"same paths": {"evaluations with the same changed path are folded",
@@ -243,7 +243,7 @@ func TestEntriesThatDiffer(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			j := kept(journal.Limits{})
-			o := widgetsOf(j).Object(w1, "u1")
+			o := widgetsOf(j).ForObject(w1, "u1")
 			c.one(o)
 			c.other(o)
 			if n := len(explained(t, j, w1).History); (n == 1) != c.folded {
@@ -275,8 +275,8 @@ func TestEntriesOfOneObject(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				j := kept(journal.Limits{Entries: c.limit})
-				events(widgetsOf(j).Object(w1, "u1"), many...)
-				got := told(t, j, w1)
+				events(widgetsOf(j).ForObject(w1, "u1"), many...)
+				got := historyLines(t, j, w1)
 				if first := fmt.Sprintf("T%02d 0 at %d", 30-c.want, 30-c.want); len(got) != c.want || got[0] != first {
 					t.Errorf("%s: want %d entries from %q, got %v", c.reason, c.want, first, got)
 				}
@@ -285,38 +285,38 @@ func TestEntriesOfOneObject(t *testing.T) {
 	}
 }
 
-// TestNobodyListens shows that a nil journal, and values derived from it, record nothing and do not panic.
-func TestNobodyListens(t *testing.T) {
+// TestNilJournal shows that a nil journal, and values derived from it, record nothing and do not panic.
+func TestNilJournal(t *testing.T) {
 	var none *journal.Journal
-	none.Watch(serving())
-	kind := none.Kind(widgets.GroupKind(), nil)
+	none.SetLive(serving())
+	kind := none.ForKind(widgets.GroupKind(), nil)
 	objects := map[string]journal.Object{
-		"of no kind":   kind.Object(w1, "u1"),
-		"of a body":    kind.Of(map[string]any{"metadata": map[string]any{"name": "w1"}}),
+		"of no kind":   kind.ForObject(w1, "u1"),
+		"of a body":    kind.ForBody(map[string]any{"metadata": map[string]any{"name": "w1"}}),
 		"of no values": {},
 	}
 	for name, o := range objects {
 		t.Run(name, func(t *testing.T) {
 			c := &cause.Cause{Reason: cause.Create}
-			for _, d := range []*journal.Draft{o.Look(c), o.LookAtEvent(c), o.LookForBackground(c)} {
-				if d != nil || d.Teller() != nil {
+			for _, d := range []*journal.Draft{o.StartLook(c), o.StartEventLook(c), o.StartBackgroundLook(c)} {
+				if d != nil || d.VerdictFunc() != nil {
 					t.Error("a draft is made without a journal")
 				}
-				d.Dropped("it")
-				d.Verdict(&handlers.Handler{ID: "h"}, execution.Stop{Why: execution.Finished})
-				d.Forget()
-				d.Note()
+				d.NoteDropped("it")
+				d.AddVerdict(&handlers.Handler{ID: "h"}, execution.Stop{Why: execution.Finished})
+				d.ClearVerdicts()
+				d.AddToJournal()
 			}
-			o.Event("ADDED", "1")
-			o.Attempt(attemptOf(&handlers.Handler{ID: "h"}, 0, execution.Outcome{Err: fmt.Errorf("no")}))
-			o.Wrote("h", patching.Patch{}, nil, written, fmt.Errorf("no"))
-			o.Hold(journal.HeldError, fmt.Errorf("no"), time.Time{})
-			if o.Kept() {
+			o.RecordEvent("ADDED", "1")
+			o.RecordAttempt(attemptOf(&handlers.Handler{ID: "h"}, 0, execution.Outcome{Err: fmt.Errorf("no")}))
+			o.RecordWrite("h", patching.Patch{}, nil, written, fmt.Errorf("no"))
+			o.RecordHold(journal.HeldError, fmt.Errorf("no"), time.Time{})
+			if o.IsRecording() {
 				t.Error("entries are kept without a journal")
 			}
 		})
 	}
-	if o := widgetsOf(journal.New(journal.Limits{})).Object(w1, "u1"); !o.Kept() {
+	if o := widgetsOf(journal.New(journal.Limits{})).ForObject(w1, "u1"); !o.IsRecording() {
 		t.Error("entries are not kept although there is a journal")
 	}
 }

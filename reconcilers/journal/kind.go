@@ -27,9 +27,9 @@ type Kind struct {
 	shared shared
 }
 
-// Kind returns the recorder of one kind, with the paths of its secret values. All values of v1 Secrets are secret in
+// ForKind returns the recorder of one kind, with the paths of its secret values. All values of v1 Secrets are secret in
 // any case. A nil Journal returns nil.
-func (j *Journal) Kind(of schema.GroupKind, secret []diff.Path) *Kind {
+func (j *Journal) ForKind(of schema.GroupKind, secret []diff.Path) *Kind {
 	if j == nil {
 		return nil
 	}
@@ -47,13 +47,13 @@ type Object struct {
 	uid  types.UID
 }
 
-// Object returns the recorder of one object.
-func (k *Kind) Object(key types.NamespacedName, uid types.UID) Object {
+// ForObject returns the recorder of one object.
+func (k *Kind) ForObject(key types.NamespacedName, uid types.UID) Object {
 	return Object{kind: k, key: key, uid: uid}
 }
 
-// Of returns the recorder of the object with this content.
-func (k *Kind) Of(body map[string]any) Object {
+// ForBody returns the recorder of the object with this content.
+func (k *Kind) ForBody(body map[string]any) Object {
 	if k == nil {
 		return Object{}
 	}
@@ -62,23 +62,23 @@ func (k *Kind) Of(body map[string]any) Object {
 	name, _ := metadata["name"].(string)
 	namespace, _ := metadata["namespace"].(string)
 	// The uid detects a new object under the same name.
-	return k.Object(types.NamespacedName{Namespace: namespace, Name: name}, types.UID(patching.UIDOf(body)))
+	return k.ForObject(types.NamespacedName{Namespace: namespace, Name: name}, types.UID(patching.ObjectUID(body)))
 }
 
-// Kept reports whether anything is recorded, so that callers can skip work.
-func (o Object) Kept() bool { return o.kind != nil }
+// IsRecording reports whether anything is recorded, so that callers can skip work.
+func (o Object) IsRecording() bool { return o.kind != nil }
 
-// note adds an entry with the present time.
-func (o Object) note(e Entry) {
+// addEntry adds an entry with the present time.
+func (o Object) addEntry(e Entry) {
 	if o.kind == nil {
 		return
 	}
-	e.At = now()
-	o.kind.journal.note(Key{Kind: o.kind.kind, Object: o.key}, o.uid, e)
+	e.At = currentTime()
+	o.kind.journal.addEntry(Key{Kind: o.kind.kind, Object: o.key}, o.uid, e)
 }
 
-// Event records an event of the watch. The type is empty for objects of the first listing.
-func (o Object) Event(eventType, version string) {
+// RecordEvent records an event of the watch. The type is empty for objects of the first listing.
+func (o Object) RecordEvent(eventType, version string) {
 	if o.kind == nil {
 		return
 	}
@@ -86,28 +86,28 @@ func (o Object) Event(eventType, version string) {
 	if eventType == "" {
 		eventType = "LISTED"
 	}
-	o.note(Entry{Event: &Event{Type: eventType, Version: version}})
+	o.addEntry(Entry{Event: &Event{Type: eventType, Version: version}})
 }
 
-// Attempt records a finished call, and the time of the next one, if the outcome has a delay.
-func (o Object) Attempt(a *execution.Attempt) {
+// RecordAttempt records a finished call, and the time of the next one, if the outcome has a delay.
+func (o Object) RecordAttempt(a *execution.Attempt) {
 	if o.kind == nil {
 		return
 	}
 	// Retry counts from 0, as in Kopf; users see attempts from 1.
 	called := &Attempt{
-		Handler: a.Call.Handler.ID, On: a.Call.Handler.On(), Number: a.Call.Retry + 1, Outcome: outcomeOf(a.Outcome),
+		Handler: a.Call.Handler.ID, On: a.Call.Handler.VerbName(), Number: a.Call.Retry + 1, Outcome: outcomeOf(a.Outcome),
 		Took: a.Took.Round(time.Microsecond).Seconds(),
 	}
 	if err := failureOf(a.Outcome); err != nil {
-		called.Error = o.kind.text(err)
+		called.Error = o.kind.errorText(err)
 	}
 	// No attempt follows a final outcome, whatever its delay is.
 	if a.Outcome.Delay != nil && !a.Outcome.Final {
-		next := now().Add(*a.Outcome.Delay)
+		next := currentTime().Add(*a.Outcome.Delay)
 		called.Next = &next
 	}
-	o.note(Entry{Attempt: called})
+	o.addEntry(Entry{Attempt: called})
 }
 
 // failureOf returns the error of the handler, also one that its options ignore.
@@ -132,7 +132,7 @@ func outcomeOf(o execution.Outcome) string {
 		return Succeeded
 	case o.Final:
 		return Failed
-	case o.Err == nil || pends(o.Err):
+	case o.Err == nil || isPending(o.Err):
 		// Not final and without a failure: the handler continues later.
 		return Waiting
 	default:
@@ -140,41 +140,41 @@ func outcomeOf(o execution.Outcome) string {
 	}
 }
 
-// Hold records why the object is not handled until the given time, or until its next event if that is zero.
-func (o Object) Hold(why string, err error, until time.Time) {
+// RecordHold records why the object is not handled until the given time, or until its next event if that is zero.
+func (o Object) RecordHold(why string, err error, until time.Time) {
 	if o.kind == nil {
 		return
 	}
 	held := &Hold{Why: why}
 	if err != nil {
-		held.Error = o.kind.text(err)
+		held.Error = o.kind.errorText(err)
 	}
 	if !until.IsZero() {
 		// JSON output has times in UTC only.
 		until = until.UTC()
 		held.Until = &until
 	}
-	o.note(Entry{Hold: held})
+	o.addEntry(Entry{Hold: held})
 }
 
-// text returns the text of an error, or a note if the kind has secret values.
-func (k *Kind) text(err error) string {
+// errorText returns the text of an error, or a note if the kind has secret values.
+func (k *Kind) errorText(err error) string {
 	// Errors of handlers can quote any value of the object, so none is kept.
 	if len(k.secret) > 0 {
 		return withheld
 	}
-	return storage.Excerpt(err.Error())
+	return storage.TextExcerpt(err.Error())
 }
 
-// hides reports whether the path is secret, contains secret values, or is a part of one.
-func (k *Kind) hides(path diff.Path) bool {
+// hidesPath reports whether the path is secret, contains secret values, or is a part of one.
+func (k *Kind) hidesPath(path diff.Path) bool {
 	return slices.ContainsFunc(k.secret, func(secret diff.Path) bool {
 		return path.HasPrefix(secret...) || secret.HasPrefix(path...)
 	})
 }
 
-// pends reports whether the error is not a failure, but a wait for sub-handlers or a child.
-func pends(err error) bool {
+// isPending reports whether the error is not a failure, but a wait for sub-handlers or a child.
+func isPending(err error) bool {
 	var pending *execution.PendingError
 	return errors.As(err, &pending)
 }

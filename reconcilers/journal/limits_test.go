@@ -39,7 +39,7 @@ func TestObjectsThatAreForgotten(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			j := kept(journal.Limits{Objects: c.limit})
 			for _, name := range strings.Split(c.happen, "") {
-				widgetsOf(j).Object(types.NamespacedName{Namespace: "ns", Name: name}, "").Event("ADDED", "1")
+				widgetsOf(j).ForObject(types.NamespacedName{Namespace: "ns", Name: name}, "").RecordEvent("ADDED", "1")
 			}
 			var known strings.Builder
 			for _, name := range strings.Split("abcdef", "") {
@@ -59,7 +59,7 @@ func TestObjectsByDefault(t *testing.T) {
 	for _, limit := range []int{0, -1} {
 		j := kept(journal.Limits{Objects: limit})
 		for i := range journal.DefaultObjects + 1 {
-			widgetsOf(j).Object(types.NamespacedName{Namespace: "ns", Name: fmt.Sprint(i)}, "").Event("ADDED", "1")
+			widgetsOf(j).ForObject(types.NamespacedName{Namespace: "ns", Name: fmt.Sprint(i)}, "").RecordEvent("ADDED", "1")
 		}
 		for name, want := range map[string]int{"0": 0, "1": 1, fmt.Sprint(journal.DefaultObjects): 1} {
 			if n := len(explained(t, j, types.NamespacedName{Namespace: "ns", Name: name}).History); n != want {
@@ -74,20 +74,20 @@ func TestObjectsByDefault(t *testing.T) {
 func TestIncarnations(t *testing.T) {
 	j := kept(journal.Limits{})
 	kind := widgetsOf(j)
-	kind.Object(w1, "u1").Event("ADDED", "1")
-	kind.Object(w1, "u1").Event("DELETED", "2")
+	kind.ForObject(w1, "u1").RecordEvent("ADDED", "1")
+	kind.ForObject(w1, "u1").RecordEvent("DELETED", "2")
 	if uid := explained(t, j, w1).UID; uid != "u1" {
 		t.Errorf("want a deleted object with uid u1, got %q", uid)
 	}
-	kind.Object(w1, "u2").Event("ADDED", "3")
-	kind.Object(w1, "").Hold(journal.HeldError, nil, noTime)
+	kind.ForObject(w1, "u2").RecordEvent("ADDED", "3")
+	kind.ForObject(w1, "").RecordHold(journal.HeldError, nil, noTime)
 	e := explained(t, j, w1)
 	if e.UID != "u2" || len(e.History) != 3 {
 		t.Errorf("a new object must continue the page, and an entry without uid must keep the uid: "+
 			"want 3 entries, the last of u2, got %d of %q", len(e.History), e.UID)
 	}
-	j.Kind(widgets.GroupVersion().WithKind("Gadget").GroupKind(), nil).Object(w1, "u3").Event("ADDED", "4")
-	kind.Object(types.NamespacedName{Namespace: "other", Name: "w1"}, "u4").Event("ADDED", "5")
+	j.ForKind(widgets.GroupVersion().WithKind("Gadget").GroupKind(), nil).ForObject(w1, "u3").RecordEvent("ADDED", "4")
+	kind.ForObject(types.NamespacedName{Namespace: "other", Name: "w1"}, "u4").RecordEvent("ADDED", "5")
 	if e := explained(t, j, w1); e.UID != "u2" || len(e.History) != 3 {
 		t.Errorf("entries of other objects appear in this one: %v", e.History)
 	}
@@ -113,10 +113,10 @@ func TestObjectOfABody(t *testing.T) {
 			j := journal.New(journal.Limits{})
 			served := serving()
 			served.Kinds[0].Namespaced = c.object.Namespace != ""
-			j.Watch(served)
-			o := widgetsOf(j).Of(map[string]any{"metadata": c.metadata})
-			d := o.Look(&cause.Cause{Reason: cause.Create})
-			d.Note()
+			j.SetLive(served)
+			o := widgetsOf(j).ForBody(map[string]any{"metadata": c.metadata})
+			d := o.StartLook(&cause.Cause{Reason: cause.Create})
+			d.AddToJournal()
 			if e := explained(t, j, c.object); e.UID != c.uid || len(e.History) != 1 {
 				t.Errorf("%s: want one entry of %q, got %d of %q", c.reason, c.uid, len(e.History), e.UID)
 			}
@@ -126,24 +126,24 @@ func TestObjectOfABody(t *testing.T) {
 
 // TestOtherLimits shows that limits can change while the journal is used, and that a nil journal ignores them.
 func TestOtherLimits(t *testing.T) {
-	(*journal.Journal)(nil).Limit(journal.Limits{Objects: 1})
+	(*journal.Journal)(nil).SetLimits(journal.Limits{Objects: 1})
 	j := kept(journal.Limits{})
 	name := func(i int) types.NamespacedName { return types.NamespacedName{Namespace: "ns", Name: fmt.Sprint(i)} }
 	for i := range 5 {
-		widgetsOf(j).Object(name(i), "").Event("ADDED", "1")
-		widgetsOf(j).Object(name(i), "").Event("MODIFIED", "1")
-		widgetsOf(j).Object(name(i), "").Event("DELETED", "1")
+		widgetsOf(j).ForObject(name(i), "").RecordEvent("ADDED", "1")
+		widgetsOf(j).ForObject(name(i), "").RecordEvent("MODIFIED", "1")
+		widgetsOf(j).ForObject(name(i), "").RecordEvent("DELETED", "1")
 	}
-	j.Limit(journal.Limits{Objects: 2, Entries: 2})
-	widgetsOf(j).Object(name(3), "").Event("ADDED", "2")
-	widgetsOf(j).Object(name(9), "").Event("ADDED", "2")
+	j.SetLimits(journal.Limits{Objects: 2, Entries: 2})
+	widgetsOf(j).ForObject(name(3), "").RecordEvent("ADDED", "2")
+	widgetsOf(j).ForObject(name(9), "").RecordEvent("ADDED", "2")
 	for i, want := range map[int]int{0: 0, 1: 0, 2: 0, 3: 3, 4: 0, 9: 1} {
 		if n := len(explained(t, j, name(i)).History); n != want {
 			t.Errorf("want %d entries of object %d, got %d", want, i, n)
 		}
 	}
-	widgetsOf(j).Object(name(9), "").Hold(journal.HeldError, nil, time.Time{})
-	widgetsOf(j).Object(name(9), "").Hold(journal.HeldBlocked, nil, time.Time{})
+	widgetsOf(j).ForObject(name(9), "").RecordHold(journal.HeldError, nil, time.Time{})
+	widgetsOf(j).ForObject(name(9), "").RecordHold(journal.HeldBlocked, nil, time.Time{})
 	if n := len(explained(t, j, name(9)).History); n != 2 {
 		t.Errorf("want 2 entries, got %d", n)
 	}

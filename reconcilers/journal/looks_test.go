@@ -34,41 +34,41 @@ func TestLooks(t *testing.T) {
 	}{
 		"creation": {"a creation is noted without paths, as everything is new",
 			func(o journal.Object) *journal.Draft {
-				return o.Look(&cause.Cause{Reason: cause.Create, Diff: differing("a")})
+				return o.StartLook(&cause.Cause{Reason: cause.Create, Diff: differing("a")})
 			}, journal.Look{Reason: "create"}},
 		"resume": {"a resume is noted as initial",
 			func(o journal.Object) *journal.Draft {
-				return o.Look(&cause.Cause{Reason: cause.Resume, Initial: true})
+				return o.StartLook(&cause.Cause{Reason: cause.Resume, Initial: true})
 			},
 			journal.Look{Reason: "resume", Initial: true}},
 		"update": {"an update is noted with up to eight paths",
 			func(o journal.Object) *journal.Draft {
-				return o.Look(&cause.Cause{Reason: cause.Update, Diff: differing(eight...)})
+				return o.StartLook(&cause.Cause{Reason: cause.Update, Diff: differing(eight...)})
 			}, journal.Look{Reason: "update", Changed: paths}},
 		"large update": {"paths beyond the eighth are counted",
 			func(o journal.Object) *journal.Draft {
-				return o.Look(&cause.Cause{Reason: cause.Update, Diff: differing(append(eight, "i", "j")...)})
+				return o.StartLook(&cause.Cause{Reason: cause.Update, Diff: differing(append(eight, "i", "j")...)})
 			}, journal.Look{Reason: "update", Changed: paths, More: 2}},
 		"long path": {"a long path is cut",
 			func(o journal.Object) *journal.Draft {
-				return o.Look(&cause.Cause{Reason: cause.Update, Diff: differing(long)})
+				return o.StartLook(&cause.Cause{Reason: cause.Update, Diff: differing(long)})
 			}, journal.Look{Reason: "update", Changed: []string{"spec." + long[:55] + "…"}}},
 		"dropped": {"dropped progress is noted",
 			func(o journal.Object) *journal.Draft {
-				d := o.Look(&cause.Cause{Reason: cause.Noop})
-				d.Dropped("a former update")
+				d := o.StartLook(&cause.Cause{Reason: cause.Noop})
+				d.NoteDropped("a former update")
 				return d
 			}, journal.Look{Reason: "noop", Dropped: "a former update"}},
 		"background": {"an evaluation of background handlers is noted without cause and paths",
 			func(o journal.Object) *journal.Draft {
-				return o.LookForBackground(&cause.Cause{Reason: cause.Update, Diff: differing("a"), Initial: true})
+				return o.StartBackgroundLook(&cause.Cause{Reason: cause.Update, Diff: differing("a"), Initial: true})
 			}, journal.Look{Reason: "background"}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			j := kept(journal.Limits{})
-			c.draft(widgetsOf(j).Object(w1, "u1")).Note()
-			if d := cmp.Diff(&c.want, lastOf(t, j).Look); d != "" {
+			c.draft(widgetsOf(j).ForObject(w1, "u1")).AddToJournal()
+			if d := cmp.Diff(&c.want, lastEntry(t, j).Look); d != "" {
 				t.Errorf("%s; -want, +got:\n%s", c.reason, d)
 			}
 		})
@@ -92,15 +92,15 @@ func TestLooksAtEvents(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			j := kept(journal.Limits{})
-			d := widgetsOf(j).Object(w1, "u1").LookAtEvent(&cause.Cause{Type: "MODIFIED"})
+			d := widgetsOf(j).ForObject(w1, "u1").StartEventLook(&cause.Cause{Type: "MODIFIED"})
 			for _, h := range c.asked {
 				stop := execution.Stop{}
 				if h == no {
 					stop.Why = execution.FilteredOut
 				}
-				d.Teller()(h, stop)
+				d.VerdictFunc()(h, stop)
 			}
-			d.Note()
+			d.AddToJournal()
 			all := explained(t, j, w1).History
 			if (len(all) == 1) != c.noted {
 				t.Fatalf("%s: noted: want %t, got %d entries", c.reason, c.noted, len(all))
@@ -123,26 +123,30 @@ func TestVerdictsOfALook(t *testing.T) {
 		want   []string
 	}{
 		"order": {"verdicts keep the order of evaluation",
-			func(d *journal.Draft) { d.Verdict(b, finished); d.Verdict(a, asleep) },
+			func(d *journal.Draft) { d.AddVerdict(b, finished); d.AddVerdict(a, asleep) },
 			[]string{"b create finished", "a create asleep"}},
 		"selected, and not due": {"a second verdict on a handler replaces the first one at its place",
-			func(d *journal.Draft) { d.Verdict(a, execution.Stop{}); d.Verdict(b, finished); d.Verdict(a, asleep) },
+			func(d *journal.Draft) {
+				d.AddVerdict(a, execution.Stop{})
+				d.AddVerdict(b, finished)
+				d.AddVerdict(a, asleep)
+			},
 			[]string{"a create asleep", "b create finished"}},
 		"two of one id": {"handlers with one id and different causes have separate verdicts",
-			func(d *journal.Draft) { d.Verdict(a, finished); d.Verdict(onDeletion, asleep) },
+			func(d *journal.Draft) { d.AddVerdict(a, finished); d.AddVerdict(onDeletion, asleep) },
 			[]string{"a create finished", "a delete asleep"}},
 		"forgotten": {"a draft that is reset keeps the later verdicts only",
-			func(d *journal.Draft) { d.Verdict(a, finished); d.Forget(); d.Verdict(b, asleep) },
+			func(d *journal.Draft) { d.AddVerdict(a, finished); d.ClearVerdicts(); d.AddVerdict(b, asleep) },
 			[]string{"b create asleep"}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			j := kept(journal.Limits{})
-			d := widgetsOf(j).Object(w1, "u1").Look(&cause.Cause{Reason: cause.Create})
+			d := widgetsOf(j).ForObject(w1, "u1").StartLook(&cause.Cause{Reason: cause.Create})
 			c.ask(d)
-			d.Note()
-			d.Note()
-			e := lastOf(t, j)
+			d.AddToJournal()
+			d.AddToJournal()
+			e := lastEntry(t, j)
 			got := make([]string, 0, len(e.Look.Verdicts))
 			for _, v := range e.Look.Verdicts {
 				got = append(got, v.Handler+" "+v.On+" "+v.Why)

@@ -14,10 +14,10 @@ import (
 func TestAllObjects(t *testing.T) {
 	j := kept(journal.Limits{})
 	all := func() (seen []string) {
-		last := j.Each(func(of journal.Key, changed uint64) {
+		last := j.VisitObjects(func(of journal.Key, changed uint64) {
 			seen = append(seen, fmt.Sprint(of.Kind, " ", of.Object, " ", changed))
 		})
-		return append(seen, fmt.Sprint(last, " ", j.Each(nil)))
+		return append(seen, fmt.Sprint(last, " ", j.VisitObjects(nil)))
 	}
 	if d := cmp.Diff([]string{"0 0"}, all()); d != "" {
 		t.Errorf("an empty journal; -want, +got:\n%s", d)
@@ -25,7 +25,7 @@ func TestAllObjects(t *testing.T) {
 	for _, name := range []string{"a", "b", "c", "a"} {
 		object := w1
 		object.Name = name
-		widgetsOf(j).Object(object, "").Event("ADDED", "1")
+		widgetsOf(j).ForObject(object, "").RecordEvent("ADDED", "1")
 	}
 	want := []string{
 		"Widget.example.org ns/a 4", "Widget.example.org ns/c 3", "Widget.example.org ns/b 2", "4 4",
@@ -38,8 +38,8 @@ func TestAllObjects(t *testing.T) {
 // TestObjectsThatAreGone shows that an object is gone from its deletion until an object of its name appears.
 func TestObjectsThatAreGone(t *testing.T) {
 	key := journal.Key{Kind: widgets.GroupKind(), Object: w1}
-	hold := func(o journal.Object) { o.Hold(journal.HeldError, nil, noTime) }
-	event := func(kind string) func(journal.Object) { return func(o journal.Object) { o.Event(kind, "1") } }
+	hold := func(o journal.Object) { o.RecordHold(journal.HeldError, nil, noTime) }
+	event := func(kind string) func(journal.Object) { return func(o journal.Object) { o.RecordEvent(kind, "1") } }
 	type happening struct {
 		uid  types.UID
 		what func(journal.Object)
@@ -64,9 +64,9 @@ func TestObjectsThatAreGone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			j := kept(journal.Limits{})
 			for _, h := range c.happens {
-				h.what(widgetsOf(j).Object(w1, h.uid))
+				h.what(widgetsOf(j).ForObject(w1, h.uid))
 			}
-			if entries, gone, _ := j.Entries(key); len(entries) != c.entries || gone != c.gone {
+			if entries, gone, _ := j.EntriesOf(key); len(entries) != c.entries || gone != c.gone {
 				t.Errorf("%s: want %d entries, gone: %t; got %v, %t", c.reason, c.entries, c.gone, entries, gone)
 			}
 		})

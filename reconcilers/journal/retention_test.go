@@ -18,7 +18,7 @@ import (
 // TestObjectsAreLetGo shows that the journal does not keep evaluated objects alive.
 func TestObjectsAreLetGo(t *testing.T) {
 	kept := journal.New(journal.Limits{})
-	if state := noted(kept.Kind(schema.GroupKind{Kind: "Widget"}, nil)); !collected(state) {
+	if state := noted(kept.ForKind(schema.GroupKind{Kind: "Widget"}, nil)); !collected(state) {
 		t.Error("the journal keeps an object alive")
 	}
 	runtime.KeepAlive(kept)
@@ -27,13 +27,13 @@ func TestObjectsAreLetGo(t *testing.T) {
 // noted notes an evaluation of an object without other references, and returns a weak pointer to it.
 func noted(kind *journal.Kind) weak.Pointer[cause.Cause] {
 	found := map[string]any{"size": map[string]any{"of": "a mapping"}}
-	what := &cause.Cause{Reason: cause.Update, Object: jsontext.Of(map[string]any{
+	what := &cause.Cause{Reason: cause.Update, Object: jsontext.NewFromValue(map[string]any{
 		"metadata": map[string]any{"name": "one", "uid": "u"}, "spec": found,
 	})}
-	look := kind.Of(what.Body()).Look(what)
-	look.Verdict(&handlers.Handler{ID: "fn", Field: diff.Path{"spec"}, NeedsChange: true},
+	look := kind.ForBody(what.Body()).StartLook(what)
+	look.AddVerdict(&handlers.Handler{ID: "fn", Field: diff.Path{"spec"}, NeedsChange: true},
 		execution.Stop{By: "FieldChanged", Why: execution.Unchanged, Found: found})
-	look.Note()
+	look.AddToJournal()
 	return weak.Make(what)
 }
 

@@ -9,15 +9,15 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 )
 
-// clock formats a time for users.
-func clock(t time.Time) string { return "at " + t.UTC().Format("2006-01-02 15:04:05.000") }
+// formatTime formats a time for users.
+func formatTime(t time.Time) string { return "at " + t.UTC().Format("2006-01-02 15:04:05.000") }
 
-// sentence says why the handler was not called, as a clause without a full stop.
-func (v Verdict) sentence() string {
+// whyNotCalled says why the handler was not called, as a clause without a full stop.
+func (v Verdict) whyNotCalled() string {
 	switch execution.Why(v.Why) {
 	case execution.OtherReason:
 		// The operands are reasons of causes.
-		return fmt.Sprintf("it handles %s, and this is %s", many(v.Expected), one(v.Found))
+		return fmt.Sprintf("it handles %s, and this is %s", pluralReason(v.Expected), singularReason(v.Found))
 	case execution.NotInitial:
 		return "it handles the objects that existed when the operator started, once each; this one is new, or was " +
 			"handled since"
@@ -42,7 +42,7 @@ func (v Verdict) sentence() string {
 		if v.Until == nil {
 			return "it waits for its next attempt"
 		}
-		return "it waits for its next attempt, " + clock(*v.Until)
+		return "it waits for its next attempt, " + formatTime(*v.Until)
 	case execution.Awaiting:
 		return "it waits for handlers that are not finished: " + v.Expected
 	case execution.Blocked:
@@ -58,8 +58,8 @@ func (v Verdict) sentence() string {
 	}
 }
 
-// many names the purpose of a handler in the plural; one names what happened, in the singular.
-func many(reason string) string {
+// pluralReason names the purpose of a handler in the plural; one names what happened, in the singular.
+func pluralReason(reason string) string {
 	switch cause.Reason(reason) {
 	case cause.Create:
 		return "creations"
@@ -72,8 +72,8 @@ func many(reason string) string {
 	}
 }
 
-// one names what happened, as the counterpart of many.
-func one(reason string) string {
+// singularReason names what happened, as the counterpart of many.
+func singularReason(reason string) string {
 	switch cause.Reason(reason) {
 	case cause.Create:
 		return "a creation"
@@ -92,8 +92,8 @@ func one(reason string) string {
 	}
 }
 
-// happening says why the object was looked at.
-func (l *Look) happening() string {
+// causeText says why the object was looked at.
+func (l *Look) causeText() string {
 	switch l.Reason {
 	case reasonEvent:
 		return "an event " + eventWords(l.Type)
@@ -102,7 +102,7 @@ func (l *Look) happening() string {
 	case string(cause.Update):
 		return "an update of " + l.changedWords()
 	default:
-		return one(l.Reason)
+		return singularReason(l.Reason)
 	}
 }
 
@@ -123,20 +123,20 @@ func (l *Look) changedWords() string {
 	return text
 }
 
-// sentence describes the outcome of the call.
-func (a *Attempt) sentence() string {
+// outcomeText describes the outcome of the call.
+func (a *Attempt) outcomeText() string {
 	text := fmt.Sprintf("attempt %d %s", a.Number, a.Outcome)
 	if a.Error != "" {
 		text += ": " + a.Error
 	}
 	if a.Next != nil {
-		text += "; the next one is due " + clock(*a.Next)
+		text += "; the next one is due " + formatTime(*a.Next)
 	}
 	return text
 }
 
-// sentence says what blocks the object.
-func (h *Hold) sentence() string {
+// holdText says what blocks the object.
+func (h *Hold) holdText() string {
 	switch {
 	case h.Why == HeldBlocked:
 		return "The object is not handled until it changes: " + h.Error + "."
@@ -147,7 +147,7 @@ func (h *Hold) sentence() string {
 		// Throttling without a next attempt waits for an event.
 		return "The object is not handled until its next event, after " + h.Why + ": " + h.Error + "."
 	default:
-		until := strings.TrimPrefix(clock(*h.Until), "at ")
+		until := strings.TrimPrefix(formatTime(*h.Until), "at ")
 		return "The object is throttled until " + until + ", after " + h.Why + ": " + h.Error + "."
 	}
 }

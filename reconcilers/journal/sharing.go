@@ -20,7 +20,7 @@ func (k *Kind) sharedLook(of Look) *Look {
 	k.shared.mu.Lock()
 	defer k.shared.mu.Unlock()
 	// One look for each reason is kept, because looks at changes, events and background handlers alternate.
-	if last := k.shared.looks[of.Reason]; last != nil && last.same(&of) {
+	if last := k.shared.looks[of.Reason]; last != nil && last.isSameAs(&of) {
 		return last
 	}
 	if k.shared.looks == nil {
@@ -30,10 +30,10 @@ func (k *Kind) sharedLook(of Look) *Look {
 	return &of
 }
 
-// same reports whether the looks are equal, including the times in their verdicts. A verdict with a time is never
+// isSameAs reports whether the looks are equal, including the times in their verdicts. A verdict with a time is never
 // equal, because times are compared by pointer.
-func (l *Look) same(other *Look) bool {
-	return l.repeats(other) && slices.Equal(l.Verdicts, other.Verdicts)
+func (l *Look) isSameAs(other *Look) bool {
+	return l.isRepetitionOf(other) && slices.Equal(l.Verdicts, other.Verdicts)
 }
 
 // sharedWrite returns the last write if it is equal, or else this one.
@@ -41,7 +41,7 @@ func (k *Kind) sharedWrite(of *Write) *Write {
 	k.shared.mu.Lock()
 	defer k.shared.mu.Unlock()
 	// Writes of one kind are often the same for many objects, such as adding the finalizer.
-	if last := k.shared.write; last == nil || !last.repeats(of) {
+	if last := k.shared.write; last == nil || !last.isRepetitionOf(of) {
 		k.shared.write = of
 	}
 	return k.shared.write

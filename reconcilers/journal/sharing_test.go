@@ -18,15 +18,15 @@ func TestSharing(t *testing.T) {
 	until := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	look := func(reason cause.Reason, stop execution.Stop) func(o journal.Object) {
 		return func(o journal.Object) {
-			d := o.Look(&cause.Cause{Reason: reason, Object: jsontext.Of(body)})
-			d.Verdict(demanding(), stop)
-			d.Note()
+			d := o.StartLook(&cause.Cause{Reason: reason, Object: jsontext.NewFromValue(body)})
+			d.AddVerdict(demanding(), stop)
+			d.AddToJournal()
 		}
 	}
 	write := func(by, annotation string) func(o journal.Object) {
 		merge := map[string]any{"metadata": map[string]any{"annotations": map[string]any{annotation: "x"}}}
 		return func(o journal.Object) {
-			o.Wrote(by, patching.Patch{Merge: merge}, body, patching.Result{Body: body}, nil)
+			o.RecordWrite(by, patching.Patch{Merge: merge}, body, patching.WriteResult{Body: body}, nil)
 		}
 	}
 	called := execution.Stop{}
@@ -60,7 +60,7 @@ func TestSharing(t *testing.T) {
 			var noted [2]journal.Entry
 			for i, note := range []func(o journal.Object){c.one, c.other} {
 				key := types.NamespacedName{Namespace: "ns", Name: []string{"a", "b"}[i]}
-				note(kind.Object(key, "u"))
+				note(kind.ForObject(key, "u"))
 				noted[i] = explained(t, j, key).History[0]
 			}
 			shared := noted[0].Look != nil && noted[0].Look == noted[1].Look ||

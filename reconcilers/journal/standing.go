@@ -13,7 +13,7 @@ import (
 )
 
 // Live provides the current state of the operator. Any goroutine may call it.
-type Live interface{ Standing() Standing }
+type Live interface{ OperatorState() Standing }
 
 // Standing is the current state of an operator.
 type Standing struct {
@@ -71,14 +71,14 @@ type Absent struct {
 	Selector string `json:"selector"`
 }
 
-// Served returns the description of the kind and its handlers, for a Standing. The caller fills in the namespaces.
-func (k *Kind) Served(r discovery.Resource, own []*handlers.Handler) Served {
+// ServedKind returns the description of the kind and its handlers, for a Standing. The caller fills in the namespaces.
+func (k *Kind) ServedKind(r discovery.Resource, own []*handlers.Handler) Served {
 	s := Served{
 		Kind: r.Kind, Group: r.Group, Version: r.Version, Resource: r.Plural, Namespaced: r.Namespaced,
 		Namespaces: []string{}, Handlers: []Registered{},
 	}
 	// The labels explain why an object outside of them has no entries.
-	if shared := requirements.Shared(own, (*handlers.Handler).Watched); shared != nil {
+	if shared := requirements.SharedLabels(own, (*handlers.Handler).WatchedLabels); shared != nil {
 		s.Labels = shared.String()
 	}
 	// The same words that kubectl accepts.
@@ -86,35 +86,35 @@ func (k *Kind) Served(r discovery.Resource, own []*handlers.Handler) Served {
 	s.words = append(s.words, r.Shortcuts...)
 	for _, h := range own {
 		// Skip handlers that no event of an object calls, such as those of admission requests.
-		if !h.Follows() {
+		if !h.FollowsEvents() {
 			continue
 		}
 		s.Handlers = append(s.Handlers, Registered{
-			ID: h.ID, On: h.On(), Demands: k.demands(h), Location: h.Location,
+			ID: h.ID, On: h.VerbName(), Demands: k.demandsOf(h), Location: h.Location,
 		})
 	}
 	return s
 }
 
-// demands describes the required properties of objects. Values required of secret fields are hidden, because they would
+// demandsOf describes the required properties of objects. Values required of secret fields are hidden, because they would
 // reveal the secret.
-func (k *Kind) demands(h *handlers.Handler) (all []string) {
+func (k *Kind) demandsOf(h *handlers.Handler) (all []string) {
 	if h.Field != nil {
 		all = append(all, "field "+h.Field.String())
 	}
 	for _, one := range [][2]string{{"Value", h.Words.Value}, {"OldValue", h.Words.From}, {"NewValue", h.Words.To}} {
 		switch {
 		case one[1] == "":
-		case k.hides(h.Field):
+		case k.hidesPath(h.Field):
 			// Even the required value could reveal a secret.
 			all = append(all, one[0]+notShown)
 		default:
-			all = append(all, one[0]+"("+shortened(one[1])+")")
+			all = append(all, one[0]+"("+shortenText(one[1])+")")
 		}
 	}
 	for _, criterion := range h.Words.Filters {
 		text := criterion.Text
-		if criterion.Path != nil && k.hides(criterion.Path) {
+		if criterion.Path != nil && k.hidesPath(criterion.Path) {
 			text = criterion.Path.String() + " " + notShown
 		}
 		all = append(all, text)
@@ -128,9 +128,9 @@ func (s Served) GroupKind() schema.GroupKind { return schema.GroupKind{Group: s.
 // String returns the kind with its group.
 func (s Served) String() string { return s.GroupKind().String() }
 
-// is reports whether the word names the kind: by kind, resource, singular or short name, optionally followed by its
+// isNamed reports whether the word names the kind: by kind, resource, singular or short name, optionally followed by its
 // group or version and group, as in kubectl.
-func (s Served) is(word string) bool {
+func (s Served) isNamed(word string) bool {
 	word = strings.ToLower(word)
 	return slices.ContainsFunc(s.words, func(own string) bool {
 		// Some kinds have no singular or short names: an empty word names nothing.
@@ -139,11 +139,11 @@ func (s Served) is(word string) bool {
 	})
 }
 
-// find returns the kind that the word names. It returns a [*QuestionError] if there is none or more than one.
-func (s Standing) find(word string) (Served, error) {
+// findKind returns the kind that the word names. It returns a [*QuestionError] if there is none or more than one.
+func (s Standing) findKind(word string) (Served, error) {
 	var found []Served
 	for _, one := range s.Kinds {
-		if one.is(word) {
+		if one.isNamed(word) {
 			found = append(found, one)
 		}
 	}
@@ -152,7 +152,7 @@ func (s Standing) find(word string) (Served, error) {
 		return found[0], nil
 	case 0:
 		return Served{}, &QuestionError{text: fmt.Sprintf(
-			"operator %q does not serve kind %q: %s", s.Operator, word, s.choice(),
+			"operator %q does not serve kind %q: %s", s.Operator, word, s.describeAlternatives(),
 		)}
 	}
 	// Ambiguous: list the kinds with their groups, so that the user can choose.
@@ -165,8 +165,8 @@ func (s Standing) find(word string) (Served, error) {
 	)}
 }
 
-// choice describes the alternatives to an unknown kind.
-func (s Standing) choice() string {
+// describeAlternatives describes the alternatives to an unknown kind.
+func (s Standing) describeAlternatives() string {
 	var parts []string
 	if len(s.Kinds) > 0 {
 		names := make([]string, 0, len(s.Kinds))

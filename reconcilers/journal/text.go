@@ -17,26 +17,26 @@ func (e Explanation) WriteText(w io.Writer) error {
 	if e.Namespace != "" {
 		name = e.Namespace + "/" + e.Name
 	}
-	t.line("%s %s, as seen by operator %s %s UTC", e.Kind, name, e.Operator, clock(e.At))
+	t.addLine("%s %s, as seen by operator %s %s UTC", e.Kind, name, e.Operator, formatTime(e.At))
 	if len(e.Now) > 0 {
-		t.line("\nNOW")
+		t.addLine("\nNOW")
 		for _, sentence := range e.Now {
-			t.line("  %s", sentence)
+			t.addLine("  %s", sentence)
 		}
 	}
-	t.line("\nHANDLERS")
+	t.addLine("\nHANDLERS")
 	for _, a := range e.Handlers {
-		t.answer(a)
+		t.addAnswer(a)
 	}
 	if len(e.Handlers) == 0 {
-		t.line("  No handlers are registered for this kind.")
+		t.addLine("  No handlers are registered for this kind.")
 	}
-	t.line("\nHISTORY, the oldest first")
+	t.addLine("\nHISTORY, the oldest first")
 	for i := range e.History {
-		t.entry(&e.History[i])
+		t.addEntry(&e.History[i])
 	}
 	if len(e.History) == 0 {
-		t.line("  No entries.")
+		t.addLine("  No entries.")
 	}
 	_, err := io.WriteString(w, t.String())
 	return err
@@ -45,16 +45,16 @@ func (e Explanation) WriteText(w io.Writer) error {
 // text is the output of WriteText.
 type text struct{ strings.Builder }
 
-// line adds one line. Leading newlines of the format are kept; all others are replaced.
-func (t *text) line(format string, args ...any) {
+// addLine adds one line. Leading newlines of the format are kept; all others are replaced.
+func (t *text) addLine(format string, args ...any) {
 	line := fmt.Sprintf(format, args...)
 	// Only newlines of the format itself are layout; any others come from values.
 	begin := len(line) - len(strings.TrimLeft(line, "\n"))
-	t.WriteString(line[:begin] + harmless(line[begin:]) + "\n")
+	t.WriteString(line[:begin] + printableText(line[begin:]) + "\n")
 }
 
-// harmless replaces characters that are invisible or start a new line.
-func harmless(line string) string {
+// printableText replaces characters that are invisible or start a new line.
+func printableText(line string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
 		case r == '\n', r == '\t':
@@ -68,47 +68,47 @@ func harmless(line string) string {
 	}, line)
 }
 
-// answer adds the answer for one handler.
-func (t *text) answer(a Answer) {
+// addAnswer adds the answer for one handler.
+func (t *text) addAnswer(a Answer) {
 	head := fmt.Sprintf("%s (%s)", a.Handler.ID, a.Handler.On)
 	if len(a.Handler.Demands) > 0 {
 		head += ", for " + strings.Join(a.Handler.Demands, ", ")
 	}
-	t.line("  %s", head)
-	t.line("      %s", a.Says)
+	t.addLine("  %s", head)
+	t.addLine("      %s", a.Says)
 }
 
-// entry adds one entry of the history, with its repetitions.
-func (t *text) entry(e *Entry) {
-	head := strings.TrimPrefix(clock(e.At), "at ")
+// addEntry adds one entry of the history, with its repetitions.
+func (t *text) addEntry(e *Entry) {
+	head := strings.TrimPrefix(formatTime(e.At), "at ")
 	// Repeated entries show how often and for how long.
 	if e.First != nil {
 		head += fmt.Sprintf(" (%d times in %s)", e.Times, e.At.Sub(*e.First).Round(time.Millisecond))
 	}
-	t.line("  %s  %s", head, e)
+	t.addLine("  %s  %s", head, e)
 }
 
 // String returns a summary of the entry in one line.
 func (e *Entry) String() string {
 	switch {
 	case e.Event != nil:
-		return harmless("event " + e.Event.Type + ", version " + e.Event.Version)
+		return printableText("event " + e.Event.Type + ", version " + e.Event.Version)
 	case e.Look != nil:
-		return harmless(e.Look.summary())
+		return printableText(e.Look.summaryText())
 	case e.Attempt != nil:
-		return harmless("called " + e.Attempt.Handler + ": " + e.Attempt.sentence())
+		return printableText("called " + e.Attempt.Handler + ": " + e.Attempt.outcomeText())
 	case e.Write != nil:
-		return harmless(e.Write.sentence())
+		return printableText(e.Write.writeText())
 	case e.Hold != nil:
-		return harmless(e.Hold.sentence())
+		return printableText(e.Hold.holdText())
 	default:
 		return ""
 	}
 }
 
-// summary describes the decisions of a pass in one line.
-func (l *Look) summary() string {
-	text := "evaluated " + l.happening()
+// summaryText describes the decisions of a pass in one line.
+func (l *Look) summaryText() string {
+	text := "evaluated " + l.causeText()
 	if l.Dropped != "" {
 		text += "; dropped progress: " + l.Dropped
 	}
@@ -132,8 +132,8 @@ func (l *Look) summary() string {
 	return text
 }
 
-// sentence describes the written paths.
-func (w *Write) sentence() string {
+// writeText describes the written paths.
+func (w *Write) writeText() string {
 	text := "wrote " + strings.Join(w.What, ", ")
 	if w.By != "" {
 		text += " for " + w.By

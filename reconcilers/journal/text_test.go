@@ -29,39 +29,39 @@ func eventful(t *testing.T) journal.Explanation {
 		ID: "resize", Reason: cause.Update, Field: diff.Path{"spec", "size"}, Words: requirements.Words{Value: "7"},
 	}
 	j := kept(journal.Limits{}, create, update)
-	o := widgetsOf(j).Object(w1, "u1")
+	o := widgetsOf(j).ForObject(w1, "u1")
 	after := func(d time.Duration) { time.Sleep(d) }
-	o.Event("", "1")
-	d := o.Look(&cause.Cause{Reason: cause.Create, Initial: true})
-	d.Verdict(create, execution.Stop{})
-	d.Verdict(update, execution.Stop{
+	o.RecordEvent("", "1")
+	d := o.StartLook(&cause.Cause{Reason: cause.Create, Initial: true})
+	d.AddVerdict(create, execution.Stop{})
+	d.AddVerdict(update, execution.Stop{
 		By: "Updated", Why: execution.OtherReason, Expected: cause.Update, Found: cause.Create,
 	})
-	d.Note()
+	d.AddToJournal()
 	for range 3 {
 		after(1500 * time.Millisecond)
 		a := attemptOf(create, 0, execution.Outcome{Err: errors.New("no\nquota\x1b[31m"), Delay: ptr(time.Minute)})
 		a.Took = time.Second
-		o.Attempt(a)
+		o.RecordAttempt(a)
 	}
-	o.Wrote("", patching.Patch{Merge: map[string]any{"status": nil}}, nil, written, nil)
-	o.Wrote("resize", patching.Patch{Merge: map[string]any{"status": "x"}}, nil, patching.Result{}, errQuota)
+	o.RecordWrite("", patching.Patch{Merge: map[string]any{"status": nil}}, nil, written, nil)
+	o.RecordWrite("resize", patching.Patch{Merge: map[string]any{"status": "x"}}, nil, patching.WriteResult{}, errQuota)
 	after(time.Second)
 	c := &cause.Cause{Reason: cause.Update}
 	for _, key := range strings.Split("abcdefghij", "") {
 		c.Diff = append(c.Diff, diff.Item{Op: diff.Add, Path: diff.Path{key}, New: "x"})
 	}
-	d = o.Look(c)
-	d.Dropped("the unfinished create is superseded by this update")
-	d.Verdict(update, execution.Stop{By: "Filters", Why: execution.OtherValue, Found: int64(3)})
-	d.Note()
+	d = o.StartLook(c)
+	d.NoteDropped("the unfinished create is superseded by this update")
+	d.AddVerdict(update, execution.Stop{By: "Filters", Why: execution.OtherValue, Found: int64(3)})
+	d.AddToJournal()
 	for _, kind := range []string{"", "MODIFIED"} {
-		d = o.LookAtEvent(&cause.Cause{Type: kind})
-		d.Verdict(&handlers.Handler{ID: "hear", Family: handlers.Watching}, execution.Stop{Why: execution.FilteredOut})
-		d.Note()
+		d = o.StartEventLook(&cause.Cause{Type: kind})
+		d.AddVerdict(&handlers.Handler{ID: "hear", Family: handlers.Watching}, execution.Stop{Why: execution.FilteredOut})
+		d.AddToJournal()
 	}
-	o.LookForBackground(&cause.Cause{}).Note()
-	o.Hold(journal.HeldError, errQuota, time.Now().Add(time.Hour))
+	o.StartBackgroundLook(&cause.Cause{}).AddToJournal()
+	o.RecordHold(journal.HeldError, errQuota, time.Now().Add(time.Hour))
 	return explained(t, j, w1)
 }
 
@@ -155,7 +155,7 @@ func TestTextOfDecoded(t *testing.T) {
 // TestEmptyLists shows that empty lists are encoded as lists, not as null, which simplifies their use with jq.
 func TestEmptyLists(t *testing.T) {
 	j := kept(journal.Limits{})
-	for name, of := range map[string]any{"explanation": explained(t, j, w1), "standing": j.Standing()} {
+	for name, of := range map[string]any{"explanation": explained(t, j, w1), "standing": j.OperatorState()} {
 		encoded, err := json.Marshal(of)
 		if err != nil {
 			t.Fatal(err)

@@ -43,9 +43,9 @@ func verdictOn(t *testing.T, j *journal.Journal, kind *journal.Kind, h *handlers
 	journal.Verdict, string,
 ) {
 	t.Helper()
-	d := kind.Object(w1, "u1").Look(&cause.Cause{Reason: cause.Create, Object: jsontext.Of(body)})
-	d.Verdict(h, stop)
-	d.Note()
+	d := kind.ForObject(w1, "u1").StartLook(&cause.Cause{Reason: cause.Create, Object: jsontext.NewFromValue(body)})
+	d.AddVerdict(h, stop)
+	d.AddToJournal()
 	answers := explained(t, j, w1).Handlers
 	if len(answers) != 1 || answers[0].Verdict == nil {
 		t.Fatalf("want one answer with a verdict, got %+v", answers)
@@ -301,8 +301,8 @@ func TestSecretValues(t *testing.T) {
 			j := journal.New(journal.Limits{})
 			standing := serving(h)
 			standing.Kinds[0].Kind, standing.Kinds[0].Group, _ = strings.Cut(c.kind, ".")
-			j.Watch(standing)
-			kind := j.Kind(standing.Kinds[0].GroupKind(), c.secret)
+			j.SetLive(standing)
+			kind := j.ForKind(standing.Kinds[0].GroupKind(), c.secret)
 			for _, why := range []execution.Why{
 				execution.OtherValue, execution.Unchanged, execution.OtherChange, execution.FilteredOut,
 			} {

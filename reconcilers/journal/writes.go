@@ -11,19 +11,19 @@ import (
 // mostPlaces limits the paths that are kept of one write.
 const mostPlaces = 12
 
-// Wrote records a write of a patch of the object, or its failure. The first argument is empty for the write at the end
+// RecordWrite records a write of a patch of the object, or its failure. The first argument is empty for the write at the end
 // of a pass, or names the origin otherwise. Nothing is recorded if no request was necessary.
-func (o Object) Wrote(by string, patch patching.Patch, before map[string]any, result patching.Result, err error) {
+func (o Object) RecordWrite(by string, patch patching.Patch, before map[string]any, result patching.WriteResult, err error) {
 	// Without an error or a response, no request was sent.
 	if o.kind == nil || err == nil && result.Body == nil && !result.Gone {
 		return
 	}
 	// List the paths of the merge patch. Map iteration is random, so sort them, or equal writes would not be merged.
-	what := places(nil, nil, patch.Merge)
+	what := patchedPaths(nil, nil, patch.Merge)
 	slices.Sort(what)
 	// A changed finalizer is our own transform; further transforms come from handlers.
 	own := 0
-	if result.Body != nil && finalizers(before) != finalizers(result.Body) {
+	if result.Body != nil && countFinalizers(before) != countFinalizers(result.Body) {
 		// The finalizers are not a part of the merge patch, so they are found by comparing the object before and after.
 		what, own = append(what, "metadata.finalizers"), 1
 	}
@@ -40,32 +40,32 @@ func (o Object) Wrote(by string, patch patching.Patch, before map[string]any, re
 		err = result.StatusRefused
 	}
 	if err != nil {
-		written.Error = o.kind.text(err)
+		written.Error = o.kind.errorText(err)
 	}
-	o.note(Entry{Write: o.kind.sharedWrite(written)})
+	o.addEntry(Entry{Write: o.kind.sharedWrite(written)})
 }
 
-// places returns the paths that a merge patch sets, down to the third key. Removed paths have a minus sign.
-func places(all, at []string, merge map[string]any) []string {
+// patchedPaths returns the paths that a merge patch sets, down to the third key. Removed paths have a minus sign.
+func patchedPaths(all, at []string, merge map[string]any) []string {
 	for key, value := range merge {
 		// Limit the capacity, so that append copies: siblings must not share the array.
 		path := append(at[:len(at):len(at)], key)
 		inner, isMapping := value.(map[string]any)
 		switch {
 		case isMapping && len(path) < 3:
-			all = places(all, path, inner)
+			all = patchedPaths(all, path, inner)
 		case value == nil:
-			all = append(all, "-"+storage.Excerpt(strings.Join(path, ".")))
+			all = append(all, "-"+storage.TextExcerpt(strings.Join(path, ".")))
 		default:
-			all = append(all, storage.Excerpt(strings.Join(path, ".")))
+			all = append(all, storage.TextExcerpt(strings.Join(path, ".")))
 		}
 	}
 	return all
 }
 
-// finalizers returns the number of finalizers. Counting is enough, because one write never replaces one finalizer by
+// countFinalizers returns the number of finalizers. Counting is enough, because one write never replaces one finalizer by
 // another.
-func finalizers(body map[string]any) int {
+func countFinalizers(body map[string]any) int {
 	metadata, _ := body["metadata"].(map[string]any)
 	list, _ := metadata["finalizers"].([]any)
 	return len(list)

@@ -24,7 +24,7 @@ type Writer interface {
 	// ApplyRetrying sends the patch, and calls refetch to retry after a conflict.
 	ApplyRetrying(
 		ctx context.Context, target patching.Target, patch patching.Patch, refetch patching.Refetch,
-	) (patching.Result, error)
+	) (patching.WriteResult, error)
 }
 
 // Cache returns the newest known objects. It can be called concurrently.
@@ -83,27 +83,27 @@ func (k *Kind) MayBegin(ctx context.Context) bool {
 // NewAttempt makes an attempt of a handler for the cause. The function gets a copy of the object. If the object is nil,
 // the function reads the object of the cause.
 func (k *Kind) NewAttempt(h *handlers.Handler, c *cause.Cause, object map[string]any) *execution.Attempt {
-	a := execution.New(h, c, object)
+	a := execution.NewAttempt(h, c, object)
 	a.Place, a.Limits.Backoff = k.Place, k.Backoff
 	a.Call.Events, a.Call.Resource = k.Events, k.Resource
 	return a
 }
 
-// Timeout returns a context for a request that is not cancelled by the exit of the operator, but by the
+// WriteContext returns a context for a request that is not cancelled by the exit of the operator, but by the
 // WriteTimeout.
-func (k *Kind) Timeout(ctx context.Context) (context.Context, context.CancelFunc) {
+func (k *Kind) WriteContext(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), k.WriteTimeout)
 }
 
-// Write sends a patch for the handlers of the given name, and records it in the journal. The exit of the operator
-// does not cancel it. The errors are those of [patching.Writer.ApplyRetrying].
-func (k *Kind) Write(
+// WritePatch sends a patch for the handlers of the given name, and records it in the journal. The exit of the operator
+// does not cancel it. The errors are those of [patching.PatchWriter.ApplyRetrying].
+func (k *Kind) WritePatch(
 	ctx context.Context, by string, target patching.Target, patch patching.Patch, refetch patching.Refetch,
-) (patching.Result, error) {
-	ctx, cancel := k.Timeout(ctx)
+) (patching.WriteResult, error) {
+	ctx, cancel := k.WriteContext(ctx)
 	defer cancel()
 	target.StatusSubresource = k.StatusSubresource
 	result, err := k.Writer.ApplyRetrying(ctx, target, patch, refetch)
-	k.Journal.Of(target.Body).Wrote(by, patch, target.Body, result, err)
+	k.Journal.ForBody(target.Body).RecordWrite(by, patch, target.Body, result, err)
 	return result, err
 }

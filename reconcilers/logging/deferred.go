@@ -28,8 +28,8 @@ var (
 	_ logr.SlogSink         = (*deferred)(nil)
 )
 
-// format formats the values on the first call. It returns d with both sinks set.
-func (d *deferred) format() *deferred {
+// formatValues formats the values on the first call. It returns d with both sinks set.
+func (d *deferred) formatValues() *deferred {
 	d.once.Do(func() {
 		// A sync.Once is done even if its function panics. Later lines then use the base, without the values, instead
 		// of a nil sink.
@@ -43,14 +43,14 @@ func (d *deferred) format() *deferred {
 	return d
 }
 
-// with returns a sink with more deferred values. slices.Concat copies, so sinks that have the same parent do not share
+// appendValues returns a sink with more deferred values. slices.Concat copies, so sinks that have the same parent do not share
 // the array that they append to.
-func (d *deferred) with(keysAndValues []any) *deferred {
+func (d *deferred) appendValues(keysAndValues []any) *deferred {
 	return &deferred{base: d.base, values: slices.Concat(d.values, keysAndValues), all: d.all}
 }
 
-// on returns a sink with the same values on another base. The values stay deferred if that base supports log/slog.
-func (d *deferred) on(base logr.LogSink) logr.LogSink {
+// onBase returns a sink with the same values on another base. The values stay deferred if that base supports log/slog.
+func (d *deferred) onBase(base logr.LogSink) logr.LogSink {
 	if base, is := base.(logr.SlogSink); is {
 		return &deferred{base: base, values: d.values, all: d.all}
 	}
@@ -65,30 +65,30 @@ func (d *deferred) Enabled(verbosity int) bool { return d.base.Enabled(verbosity
 
 // Info implements logr.LogSink.
 func (d *deferred) Info(verbosity int, message string, keysAndValues ...any) {
-	d.format().behind.Info(verbosity, message, keysAndValues...)
+	d.formatValues().behind.Info(verbosity, message, keysAndValues...)
 }
 
 // Error implements logr.LogSink.
 func (d *deferred) Error(err error, message string, keysAndValues ...any) {
-	d.format().behind.Error(err, message, keysAndValues...)
+	d.formatValues().behind.Error(err, message, keysAndValues...)
 }
 
 // WithValues implements logr.LogSink. By default it formats the values and returns a sink of the usual kind, because
 // the values of other code may change before the first line.
 func (d *deferred) WithValues(keysAndValues ...any) logr.LogSink {
 	if d.all {
-		return d.with(keysAndValues)
+		return d.appendValues(keysAndValues)
 	}
-	return d.format().made.WithValues(keysAndValues...)
+	return d.formatValues().made.WithValues(keysAndValues...)
 }
 
 // WithName implements logr.LogSink. It adds the name to the base, so the values stay deferred.
-func (d *deferred) WithName(name string) logr.LogSink { return d.on(d.base.WithName(name)) }
+func (d *deferred) WithName(name string) logr.LogSink { return d.onBase(d.base.WithName(name)) }
 
 // WithCallDepth implements logr.CallDepthLogSink. A base without call depths is used unchanged.
 func (d *deferred) WithCallDepth(depth int) logr.LogSink {
 	if deep, ok := d.base.(logr.CallDepthLogSink); ok {
-		return d.on(deep.WithCallDepth(depth))
+		return d.onBase(deep.WithCallDepth(depth))
 	}
 	return d
 }
@@ -96,7 +96,7 @@ func (d *deferred) WithCallDepth(depth int) logr.LogSink {
 // Handle implements logr.SlogSink. If WithValues of the base returned a sink without slog support, the record is
 // converted into a line of logr.
 func (d *deferred) Handle(ctx context.Context, record slog.Record) error {
-	if sink, is := d.format().behind.(logr.SlogSink); is {
+	if sink, is := d.formatValues().behind.(logr.SlogSink); is {
 		return sink.Handle(ctx, record)
 	}
 	return logr.ToSlogHandler(logr.Logger{}.WithSink(d.behind)).Handle(ctx, record)
@@ -104,19 +104,19 @@ func (d *deferred) Handle(ctx context.Context, record slog.Record) error {
 
 // WithAttrs implements logr.SlogSink. Without slog support, attributes become ordinary keys and values.
 func (d *deferred) WithAttrs(attrs []slog.Attr) logr.SlogSink {
-	if sink, is := d.format().made.(logr.SlogSink); is {
+	if sink, is := d.formatValues().made.(logr.SlogSink); is {
 		return sink.WithAttrs(attrs)
 	}
 	var values []any
 	for _, a := range attrs {
 		values = append(values, a.Key, a.Value.Any())
 	}
-	return d.with(values)
+	return d.appendValues(values)
 }
 
 // WithGroup implements logr.SlogSink. Without slog support, the group is dropped: logr has no equivalent.
 func (d *deferred) WithGroup(name string) logr.SlogSink {
-	if sink, is := d.format().made.(logr.SlogSink); is {
+	if sink, is := d.formatValues().made.(logr.SlogSink); is {
 		return sink.WithGroup(name)
 	}
 	return d

@@ -94,7 +94,7 @@ func TestDeferredLoggersSayTheSame(t *testing.T) {
 				return out.String()
 			}
 			at := func(log logr.Logger, more ...any) logr.Logger { return log.WithValues(more...) }
-			if d := cmp.Diff(say(at), say(logging.With)); d != "" {
+			if d := cmp.Diff(say(at), say(logging.WithDeferredValues)); d != "" {
 				t.Errorf("-at once, +deferred:\n%s", d)
 			}
 		})
@@ -117,7 +117,7 @@ func TestValuesAreFormattedOnce(t *testing.T) {
 	formatted := 0
 	sink := funcr.New(func(string, string) {}, funcr.Options{}).GetSink()
 	of := logr.New(counting{forgetful{sink}, &formatted})
-	log := logging.With(logging.With(logging.Deferring(of), "a", 1), "b", 2).WithValues("c", 3)
+	log := logging.WithDeferredValues(logging.WithDeferredValues(logging.DeferAllValues(of), "a", 1), "b", 2).WithValues("c", 3)
 	log.V(1).Info("too detailed")
 	if formatted != 0 {
 		t.Errorf("values were formatted %d times without a line", formatted)
@@ -137,10 +137,10 @@ func TestValuesAreTheLoggersOwn(t *testing.T) {
 	var out bytes.Buffer
 	log := loggers["funcr"](&out).WithCallDepth(0)
 	values := append(make([]any, 0, 8), "a", 1)
-	first := logging.With(log, values...)
-	second := logging.With(log, append(values, "b", 2)...)
-	third := logging.With(first, "c", 3)
-	logging.With(first, "d", 4).Info("x")
+	first := logging.WithDeferredValues(log, values...)
+	second := logging.WithDeferredValues(log, append(values, "b", 2)...)
+	third := logging.WithDeferredValues(first, "c", 3)
+	logging.WithDeferredValues(first, "d", 4).Info("x")
 	second.Info("x")
 	third.Info("x")
 	var said []string
@@ -158,7 +158,7 @@ func TestValuesAreTheLoggersOwn(t *testing.T) {
 func TestForgetfulSinks(t *testing.T) {
 	var out bytes.Buffer
 	sink := funcr.New(func(_, line string) { fmt.Fprintln(&out, line) }, funcr.Options{}).GetSink()
-	log := logging.With(logr.New(forgetful{sink}), "a", 1)
+	log := logging.WithDeferredValues(logr.New(forgetful{sink}), "a", 1)
 	log.WithName("n").Info("named")
 	log.WithCallDepth(1).Info("deep")
 	by := slog.New(logr.ToSlogHandler(log))
@@ -177,18 +177,18 @@ func TestValuesOfOthersAreFormattedAtOnce(t *testing.T) {
 	changing := map[string]int{"n": 1}
 	for name, add := range map[string]func(log logr.Logger) logr.Logger{
 		"WithValues": func(log logr.Logger) logr.Logger { return log.WithValues("state", changing) },
-		"Formatted":  func(log logr.Logger) logr.Logger { return logging.Formatted(log, "state", changing) },
+		"Formatted":  func(log logr.Logger) logr.Logger { return logging.WithFormattedValues(log, "state", changing) },
 	} {
 		changing["n"] = 1
 		var out bytes.Buffer
-		log := add(logging.With(loggers["zap"](&out), "a", 1))
+		log := add(logging.WithDeferredValues(loggers["zap"](&out), "a", 1))
 		changing["n"] = 2
 		log.Info("said")
 		if _, is := log.GetSink().(zapr.Underlier); !is || !strings.Contains(out.String(), `"a":1,"state":{"n":1}`) {
 			t.Errorf("%s: found zap: %t, logged %s", name, is, out.String())
 		}
 	}
-	if logging.Formatted(logr.Discard(), "a", 1).Enabled() || logging.Deferring(logr.Discard()).Enabled() {
+	if logging.WithFormattedValues(logr.Discard(), "a", 1).Enabled() || logging.DeferAllValues(logr.Discard()).Enabled() {
 		t.Error("a discarding logger is enabled")
 	}
 }
@@ -202,7 +202,7 @@ func (panicking) WithValues(...any) logr.LogSink { panic("cannot format") }
 func TestSinksThatPanic(t *testing.T) {
 	var out bytes.Buffer
 	sink := funcr.New(func(_, line string) { fmt.Fprintln(&out, line) }, funcr.Options{}).GetSink()
-	log := logging.With(logr.New(panicking{forgetful{sink}}), "a", 1)
+	log := logging.WithDeferredValues(logr.New(panicking{forgetful{sink}}), "a", 1)
 	func() {
 		defer func() { _ = recover() }()
 		log.Info("first")

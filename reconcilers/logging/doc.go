@@ -3,7 +3,7 @@
 // Package logging defines the keys that name an object in the engine's log lines, and adds warnings to logr.
 //
 // [OfKind], [OfObject] and [OfHandler] return loggers with these keys. All packages use them, so one key finds all
-// lines of an object. [With] defers the formatting of values to the first line. [Warn] logs at a level that logr does
+// lines of an object. [WithDeferredValues] defers the formatting of values to the first line. [Warn] logs at a level that logr does
 // not have.
 //
 // The manager's logger decides where lines go and how they look.

@@ -12,14 +12,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// With returns a logger with more values, like log.WithValues. The values must not change afterwards, because they are
+// WithDeferredValues returns a logger with more values, like log.WithValues. The values must not change afterwards, because they are
 // formatted with the first line. Many loggers format values when they get them, which is a considerable part of the
 // cost of a pass; most loggers never log a line. Formatting is deferred only if the sink supports log/slog, as those of
 // zap and of the facade do. Code that adds values to the returned logger gets an ordinary logger.
-func With(log logr.Logger, keysAndValues ...any) logr.Logger {
+func WithDeferredValues(log logr.Logger, keysAndValues ...any) logr.Logger {
 	switch sink := log.GetSink().(type) {
 	case *deferred:
-		return log.WithSink(sink.with(keysAndValues))
+		return log.WithSink(sink.appendValues(keysAndValues))
 	case logr.SlogSink:
 		// The caller may reuse its slice before the values are formatted.
 		return log.WithSink(&deferred{base: sink, values: slices.Clone(keysAndValues)})
@@ -28,19 +28,19 @@ func With(log logr.Logger, keysAndValues ...any) logr.Logger {
 	}
 }
 
-// Deferring returns a logger that also defers the values which other code adds with WithValues. controller-runtime adds
+// DeferAllValues returns a logger that also defers the values which other code adds with WithValues. controller-runtime adds
 // an id to the logger of each request, and few lines ever contain it.
-func Deferring(log logr.Logger) logr.Logger {
-	log = With(log)
+func DeferAllValues(log logr.Logger) logr.Logger {
+	log = WithDeferredValues(log)
 	if sink, is := log.GetSink().(*deferred); is {
 		return log.WithSink(&deferred{base: sink.base, values: sink.values, all: true})
 	}
 	return log
 }
 
-// Formatted is [With] for the loggers that users' functions receive. The values are formatted at once, and the sink is
+// WithFormattedValues is [WithDeferredValues] for the loggers that users' functions receive. The values are formatted at once, and the sink is
 // that of the user's logger, so functions may convert it to its concrete type.
-func Formatted(log logr.Logger, keysAndValues ...any) logr.Logger {
+func WithFormattedValues(log logr.Logger, keysAndValues ...any) logr.Logger {
 	if sink, is := log.GetSink().(*deferred); is {
 		return log.WithSink(sink.base.WithValues(slices.Concat(sink.values, keysAndValues)...))
 	}
@@ -57,14 +57,14 @@ func OfKind(log logr.Logger, kind schema.GroupVersionKind) logr.Logger {
 // name; the lines then do not have the key "uid".
 func OfObject(log logr.Logger, key types.NamespacedName, uid types.UID) logr.Logger {
 	if uid == "" {
-		return With(log, "namespace", key.Namespace, "name", key.Name)
+		return WithDeferredValues(log, "namespace", key.Namespace, "name", key.Name)
 	}
-	return With(log, "namespace", key.Namespace, "name", key.Name, "uid", string(uid))
+	return WithDeferredValues(log, "namespace", key.Namespace, "name", key.Name, "uid", string(uid))
 }
 
 // OfHandler is [OfObject] with one handler of the object, under "handler".
 func OfHandler(log logr.Logger, key types.NamespacedName, uid types.UID, id string) logr.Logger {
-	return With(log, "namespace", key.Namespace, "name", key.Name, "uid", string(uid), "handler", id)
+	return WithDeferredValues(log, "namespace", key.Namespace, "name", key.Name, "uid", string(uid), "handler", id)
 }
 
 // OfKindAndObject combines [OfKind] and [OfObject], and formats the values of both only once.
@@ -77,7 +77,7 @@ func OfKindAndObject(
 	if uid != "" {
 		values = append(values, "uid", string(uid))
 	}
-	return With(log, values...)
+	return WithDeferredValues(log, values...)
 }
 
 // Warn logs a warning. logr has no level between Info and Error, so this goes through log/slog. Loggers without slog

@@ -16,43 +16,43 @@ import (
 
 func panicked(with string) error { return panics.Contain(func() error { panic(with) }) }
 
-// TestOnlyWhatSaysSomethingIsKept shows that only objects with useful knowledge take memory: there may be millions of
+// TestRetainedObjects shows that only objects with useful knowledge take memory: there may be millions of
 // others.
-func TestOnlyWhatSaysSomethingIsKept(t *testing.T) {
+func TestRetainedObjects(t *testing.T) {
 	body := map[string]any{"metadata": map[string]any{"resourceVersion": "9"}}
 	for name, tc := range map[string]struct {
 		reason string
-		happen func(o *memory.Object)
+		happen func(o *memory.ObjectState)
 		kept   bool
 	}{
-		"Nothing": {"an object without events is not kept", func(*memory.Object) {}, false},
+		"Nothing": {"an object without events is not kept", func(*memory.ObjectState) {}, false},
 		"Write": {"an own write is kept until the cache has it",
-			func(o *memory.Object) { o.Wrote(body, false) }, true},
+			func(o *memory.ObjectState) { o.NoteWrite(body, false) }, true},
 		"Released": {"a release is kept until the deletion arrives",
-			func(o *memory.Object) { o.Wrote(nil, true) }, true},
+			func(o *memory.ObjectState) { o.NoteWrite(nil, true) }, true},
 		"Failure": {
 			"a failure is kept with the time of the next pass",
-			func(o *memory.Object) { o.Throttle.Fail(settings.DefaultErrorDelays, 0, time.Now()) }, true,
+			func(o *memory.ObjectState) { o.Throttle.CountFailure(settings.DefaultErrorDelays, 0, time.Now()) }, true,
 		},
 		"Blocked": {"a blocked object is kept, so that it is logged once",
-			func(o *memory.Object) { o.Blocks("why") }, true},
+			func(o *memory.ObjectState) { o.NoteBlocked("why") }, true},
 		"Panicked": {"a panic is kept, so that its stack is logged once",
-			func(o *memory.Object) { o.Repeats(panicked("boo")) }, true},
+			func(o *memory.ObjectState) { o.IsRepeatedPanic(panicked("boo")) }, true},
 		"Failed": {"an ordinary error is not kept, as it is logged each time",
-			func(o *memory.Object) { o.Repeats(errors.New("no")) }, false},
+			func(o *memory.ObjectState) { o.IsRepeatedPanic(errors.New("no")) }, false},
 		"Succeeded": {
-			"a success clears blocks, panics and failures", func(o *memory.Object) {
-				o.Blocks("why")
-				o.Repeats(panicked("boo"))
-				o.Throttle.Fail(settings.DefaultErrorDelays, 0, time.Now())
-				o.Succeed()
+			"a success clears blocks, panics and failures", func(o *memory.ObjectState) {
+				o.NoteBlocked("why")
+				o.IsRepeatedPanic(panicked("boo"))
+				o.Throttle.CountFailure(settings.DefaultErrorDelays, 0, time.Now())
+				o.NoteSuccess()
 			}, false,
 		},
 	} {
 		all := memory.NewObjects()
-		o := all.Take("u1")
+		o := all.BeginPass("u1")
 		tc.happen(o)
-		if all.Put("u1", o); (all.Len() == 1) != tc.kept {
+		if all.EndPass("u1", o); (all.Len() == 1) != tc.kept {
 			t.Errorf("%s: %s: %d objects are kept", name, tc.reason, all.Len())
 		}
 	}
@@ -77,11 +77,11 @@ func TestWrote(t *testing.T) {
 		"AfterThat":    {"an ended object does not come back", []write{{nil, true}, {nil, false}}, false, true},
 		"NothingAtAll": {"without a write nothing is kept", []write{{nil, false}}, false, false},
 	} {
-		o := &memory.Object{}
+		o := &memory.ObjectState{}
 		for _, one := range tc.writes {
-			o.Wrote(one.body, one.released)
+			o.NoteWrite(one.body, one.released)
 		}
-		if kept, past := keepsWrite(o), o.Past(cached(body("9"))); kept != tc.written || past != tc.end {
+		if kept, past := keepsWrite(o), o.HasEnded(cached(body("9"))); kept != tc.written || past != tc.end {
 			t.Errorf("%s: %s: written %v, past its end %v", name, tc.reason, kept, past)
 		}
 	}
@@ -89,7 +89,7 @@ func TestWrote(t *testing.T) {
 
 // TestRepeats shows that a repeated panic is recognized, so that its stack is logged once.
 func TestRepeats(t *testing.T) {
-	o := &memory.Object{}
+	o := &memory.ObjectState{}
 	for i, step := range []struct {
 		reason string
 		err    error
@@ -102,7 +102,7 @@ func TestRepeats(t *testing.T) {
 		{"a repeated error without a stack is not a repetition", errors.New("no"), false},
 		{"a panic after another error is not a repetition", panicked("bah"), false},
 	} {
-		if got := o.Repeats(step.err); got != step.want {
+		if got := o.IsRepeatedPanic(step.err); got != step.want {
 			t.Errorf("step %d: %s: got %v", i, step.reason, got)
 		}
 	}
@@ -124,17 +124,17 @@ func TestNamespacesOfAResource(t *testing.T) {
 	pods, jobs := schema.GroupResource{Resource: "pods"}, schema.GroupResource{Group: "batch", Resource: "jobs"}
 	var all memory.Registry
 	for _, scope := range []memory.Scope{{pods, "a"}, {pods, ""}, {jobs, "b"}} {
-		if first, again := all.Of(scope), all.Of(scope); first.Objects != again.Objects {
+		if first, again := all.MemoryOf(scope), all.MemoryOf(scope); first.Objects != again.Objects {
 			t.Errorf("%s has two memories", scope)
 		}
 	}
-	names := all.Namespaces(pods)
+	names := all.KnownNamespaces(pods)
 	slices.Sort(names)
 	if d := cmp.Diff([]string{"", "a"}, names); d != "" {
 		t.Errorf("namespaces of pods: -want, +got:\n%s", d)
 	}
-	all.Drop(memory.Scope{Resource: pods, Namespace: "a"})
-	if d := cmp.Diff([]string{""}, all.Namespaces(pods)); d != "" {
+	all.DropScope(memory.Scope{Resource: pods, Namespace: "a"})
+	if d := cmp.Diff([]string{""}, all.KnownNamespaces(pods)); d != "" {
 		t.Errorf("namespaces of pods after a drop: -want, +got:\n%s", d)
 	}
 	for want, scope := range map[string]memory.Scope{"jobs.batch": {Resource: jobs}, "pods in a": {pods, "a"}} {

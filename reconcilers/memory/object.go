@@ -11,9 +11,9 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
-// Object is the state of one object in memory. An object without any state does not have an entry. The running pass is
+// ObjectState is the state of one object in memory. An object without any state does not have an entry. The running pass is
 // its only user, so it does not have a lock. Between passes, [Objects] changes it under its own lock.
-type Object struct {
+type ObjectState struct {
 	// Changes is the state that passes leave for later ones: the initial mark, and outcomes that are not written yet.
 	Changes changes.Memory
 	// Throttle delays passes while the framework fails for the object.
@@ -26,27 +26,27 @@ type Object struct {
 	blocked  string // the last logged reason of a block by malformed memory
 	panicked string // the last logged text of a panic
 
-	read   *compact.Object  // the cached state that [Object.Newest] decoded in this pass; nil without one
-	opened *jsontext.Object // that state, decoded
+	read   *compact.CachedObject // the cached state that [ObjectState.NewestState] decoded in this pass; nil without one
+	opened *jsontext.LazyObject  // that state, decoded
 }
 
 // write is the API server's answer to a write. It is decoded during a pass and compressed between passes: where objects
 // arrive faster than they are handled, each waiting object holds one. The zero value means that there is no write.
 type write struct {
-	opened *jsontext.Object
-	packed *compact.Object
+	opened *jsontext.LazyObject
+	packed *compact.CachedObject
 }
 
-// Unknown reports whether the object has no state that must be kept. Its entry can then be dropped.
-func (o *Object) Unknown() bool {
-	return o.Changes.Idle() && o.written.none() && o.settled == "" && !o.released && o.gone == "" &&
+// IsEmpty reports whether the object has no state that must be kept. Its entry can then be dropped.
+func (o *ObjectState) IsEmpty() bool {
+	return o.Changes.IsEmpty() && o.written.isEmpty() && o.settled == "" && !o.released && o.gone == "" &&
 		o.Throttle.failures == 0 && o.blocked == "" && o.panicked == ""
 }
 
-// Newest returns the newer of the cached state and our own last write. It decodes that state once in a pass. The result
+// NewestState returns the newer of the cached state and our own last write. It decodes that state once in a pass. The result
 // is shared: callers must not modify it. It returns an error if the object cannot be decoded.
-func (o *Object) Newest(cached *compact.Object) (*jsontext.Object, error) {
-	o.catchUp(cached)
+func (o *ObjectState) NewestState(cached *compact.CachedObject) (*jsontext.LazyObject, error) {
+	o.dropCachedWrite(cached)
 	switch {
 	case o.written.opened != nil:
 		return o.written.opened, nil
@@ -62,33 +62,33 @@ func (o *Object) Newest(cached *compact.Object) (*jsontext.Object, error) {
 		_, err = opened.Value()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("decoding %s: %w", cached.Key(), err)
+		return nil, fmt.Errorf("decoding %s: %w", cached.ObjectKey(), err)
 	}
 	o.read, o.opened = cached, opened
 	return opened, nil
 }
 
-// Echoes reports whether the cached state is our own write or an older state, and needs no pass. The pass that wrote
+// IsEcho reports whether the cached state is our own write or an older state, and needs no pass. The pass that wrote
 // it, or one that saw the answer, has already handled it. Earlier writes of other clients are part of that answer;
 // their later writes have a newer version.
-func (o *Object) Echoes(cached *compact.Object) bool {
-	if o.settled == "" || !o.Changes.Idle() {
+func (o *ObjectState) IsEcho(cached *compact.CachedObject) bool {
+	if o.settled == "" || !o.Changes.IsEmpty() {
 		return false
 	}
 	settled, has := o.settled, cached.GetResourceVersion()
 	// The informer is behind our write. An event for the write itself will follow, so settled stays.
-	if patching.Newer(settled, has) {
+	if patching.IsNewerVersion(settled, has) {
 		return true
 	}
 	// The cache has caught up. Only an event with exactly our version is an echo.
 	o.settled = ""
-	o.catchUp(cached)
+	o.dropCachedWrite(cached)
 	return has == settled
 }
 
-// Proceed stores the result of a pass over the cached object. Latest is the cached state at the end of the pass. It may
+// ApplyPassResult stores the result of a pass over the cached object. Latest is the cached state at the end of the pass. It may
 // differ from the one that the pass began with, and is nil if the cache does not have the object.
-func (o *Object) Proceed(cached *compact.Object, next changes.Next, latest *compact.Object) {
+func (o *ObjectState) ApplyPassResult(cached *compact.CachedObject, next changes.Next, latest *compact.CachedObject) {
 	if next.Written != nil {
 		o.written = write{opened: next.Written}
 	}
@@ -97,59 +97,59 @@ func (o *Object) Proceed(cached *compact.Object, next changes.Next, latest *comp
 		latest = cached
 	}
 	// With a delay, a pass must follow. It must not be skipped as an echo of our write.
-	if o.settled = ""; next.Settled && next.After == nil && !o.written.none() {
-		o.settled = o.written.version()
+	if o.settled = ""; next.Settled && next.After == nil && !o.written.isEmpty() {
+		o.settled = o.written.resourceVersion()
 	}
 	o.released = next.Released
 	// Keep the version: the cache may still deliver older states of the deleted object.
-	if o.catchUp(latest); next.Gone {
-		*o = Object{Changes: o.Changes, gone: o.version(latest)}
+	if o.dropCachedWrite(latest); next.Gone {
+		*o = ObjectState{Changes: o.Changes, gone: o.newestVersion(latest)}
 	}
 }
 
-// Wrote stores the API server's answer to a write outside of the handling of changes, such as one for event handlers.
+// NoteWrite stores the API server's answer to a write outside of the handling of changes, such as one for event handlers.
 // The body is nil if there was no write. Released reports whether the write removed the last finalizer of a deleted
 // object; its answer is then not kept.
-func (o *Object) Wrote(body map[string]any, released bool) {
+func (o *ObjectState) NoteWrite(body map[string]any, released bool) {
 	if body != nil && !released {
-		o.written, o.settled = write{opened: jsontext.Of(body)}, ""
+		o.written, o.settled = write{opened: jsontext.NewFromValue(body)}, ""
 	}
 	o.released = o.released || released
 }
 
-// Past reports whether the object has ended and the cache has not caught up: we removed its last finalizer, or the API
+// HasEnded reports whether the object has ended and the cache has not caught up: we removed its last finalizer, or the API
 // server returned "not found". The cache may still deliver our own earlier writes before the deletion.
-func (o *Object) Past(cached *compact.Object) bool {
+func (o *ObjectState) HasEnded(cached *compact.CachedObject) bool {
 	has := cached.GetResourceVersion()
-	return o.released || o.gone != "" && (has == o.gone || patching.Newer(o.gone, has))
+	return o.released || o.gone != "" && (has == o.gone || patching.IsNewerVersion(o.gone, has))
 }
 
-// version returns the version of the newest known state.
-func (o *Object) version(cached *compact.Object) string {
-	if o.written.none() {
+// newestVersion returns the version of the newest known state.
+func (o *ObjectState) newestVersion(cached *compact.CachedObject) string {
+	if o.written.isEmpty() {
 		return cached.GetResourceVersion()
 	}
-	return o.written.version()
+	return o.written.resourceVersion()
 }
 
-// catchUp drops our own write as soon as the cache has it or a newer state; the cache is authoritative from then on.
+// dropCachedWrite drops our own write as soon as the cache has it or a newer state; the cache is authoritative from then on.
 // Comparing versions of one object is sufficient, because a watch eventually delivers each state of an object or a
 // newer one. A deleted object loses its memory as a whole.
-func (o *Object) catchUp(cached *compact.Object) {
-	if o.written.none() {
+func (o *ObjectState) dropCachedWrite(cached *compact.CachedObject) {
+	if o.written.isEmpty() {
 		return
 	}
-	if own, has := o.written.version(), cached.GetResourceVersion(); has == own || patching.Newer(has, own) {
+	if own, has := o.written.resourceVersion(), cached.GetResourceVersion(); has == own || patching.IsNewerVersion(has, own) {
 		o.written = write{}
 	}
 }
 
-// none reports whether there is no write.
-func (w *write) none() bool { return w.opened == nil && w.packed == nil }
+// isEmpty reports whether there is no write.
+func (w *write) isEmpty() bool { return w.opened == nil && w.packed == nil }
 
-// version returns the resource version of the answer, or an empty one if it cannot be decoded. An empty version is
+// resourceVersion returns the resource version of the answer, or an empty one if it cannot be decoded. An empty version is
 // never newer than another one, so such a write stays until the next write or deletion.
-func (w *write) version() string {
+func (w *write) resourceVersion() string {
 	if w.packed != nil {
 		return w.packed.GetResourceVersion()
 	}
@@ -157,45 +157,45 @@ func (w *write) version() string {
 	if err != nil {
 		return ""
 	}
-	return patching.VersionOf(body)
+	return patching.ResourceVersion(body)
 }
 
-// pack compresses the answer at the end of a pass. An answer that cannot be encoded stays decoded: it costs memory
+// packAnswer compresses the answer at the end of a pass. An answer that cannot be encoded stays decoded: it costs memory
 // only.
-func (w *write) pack() {
+func (w *write) packAnswer() {
 	if w.opened == nil {
 		return
 	}
-	packed, err := compact.Pack(w.opened)
+	packed, err := compact.NewFromOpened(w.opened)
 	if err == nil {
 		*w = write{packed: packed}
 	}
 }
 
-// Unsettle makes the next pass handle the object even if its event is an echo of our own write.
-func (o *Object) Unsettle() { o.settled = "" }
+// RequirePass makes the next pass handle the object even if its event is an echo of our own write.
+func (o *ObjectState) RequirePass() { o.settled = "" }
 
-// Blocks records why the object is blocked. It reports whether the reason is new, because each reason is logged once.
-func (o *Object) Blocks(reason string) (news bool) {
+// NoteBlocked records why the object is blocked. It reports whether the reason is new, because each reason is logged once.
+func (o *ObjectState) NoteBlocked(reason string) (news bool) {
 	news = o.blocked != reason
 	o.blocked = reason
 	return news
 }
 
-// Repeats reports whether the error is the same panic as that of the previous failure. Retries can repeat it without
+// IsRepeatedPanic reports whether the error is the same panic as that of the previous failure. Retries can repeat it without
 // limit, so its stack is logged once.
-func (o *Object) Repeats(err error) bool {
+func (o *ObjectState) IsRepeatedPanic(err error) bool {
 	told := o.panicked
-	if o.panicked = ""; panics.Stack(err) != nil {
+	if o.panicked = ""; panics.StackFields(err) != nil {
 		o.panicked = err.Error()
 	}
 	return told != "" && told == o.panicked
 }
 
-// Succeed records a pass without errors. The next error is logged even if it is the same as the last one.
-func (o *Object) Succeed() {
+// NoteSuccess records a pass without errors. The next error is logged even if it is the same as the last one.
+func (o *ObjectState) NoteSuccess() {
 	o.blocked, o.panicked = "", ""
-	o.Throttle.Succeed()
+	o.Throttle.ResetFailures()
 }
 
 // Throttle delays the passes over one object while the framework fails for it. The zero value does not delay.
@@ -204,13 +204,13 @@ type Throttle struct {
 	until    time.Time // no pass may begin before
 }
 
-// Wait returns the time until the next pass may begin, or zero.
-func (t *Throttle) Wait(now time.Time) time.Duration { return max(0, t.until.Sub(now)) }
+// RemainingDelay returns the time until the next pass may begin, or zero.
+func (t *Throttle) RemainingDelay(now time.Time) time.Duration { return max(0, t.until.Sub(now)) }
 
-// Fail counts a failure and returns the delay before the next pass. It takes the next of the delays, or the last one
+// CountFailure counts a failure and returns the delay before the next pass. It takes the next of the delays, or the last one
 // when all are used. A longer delay from the API server takes precedence. With neither, again is false, and the object
 // waits for its next event.
-func (t *Throttle) Fail(delays []time.Duration, asked time.Duration, now time.Time) (delay time.Duration, again bool) {
+func (t *Throttle) CountFailure(delays []time.Duration, asked time.Duration, now time.Time) (delay time.Duration, again bool) {
 	if len(delays) == 0 && asked == 0 {
 		return 0, false
 	}
@@ -222,5 +222,5 @@ func (t *Throttle) Fail(delays []time.Duration, asked time.Duration, now time.Ti
 	return delay, true
 }
 
-// Succeed removes the delay and resets the count of failures.
-func (t *Throttle) Succeed() { *t = Throttle{} }
+// ResetFailures removes the delay and resets the count of failures.
+func (t *Throttle) ResetFailures() { *t = Throttle{} }

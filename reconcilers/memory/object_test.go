@@ -22,20 +22,20 @@ func body(version string) map[string]any {
 }
 
 // cached returns the object as of a cache, or nil.
-func cached(body map[string]any) *compact.Object {
+func cached(body map[string]any) *compact.CachedObject {
 	if body == nil {
 		return nil
 	}
-	return compacttest.Of(body)
+	return compacttest.NewObject(body)
 }
 
 // versionOf returns the version of the newest state, with a cache at the given version.
-func versionOf(o *memory.Object, version string) string {
-	newest, err := o.Newest(cached(body(version)))
+func versionOf(o *memory.ObjectState, version string) string {
+	newest, err := o.NewestState(cached(body(version)))
 	if err != nil {
 		return err.Error()
 	}
-	return newest.String("metadata", "resourceVersion")
+	return newest.StringAt("metadata", "resourceVersion")
 }
 
 // TestCatchUp shows that an own write is kept until the cache has caught up with it.
@@ -55,8 +55,8 @@ func TestCatchUp(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			o := &memory.Object{}
-			o.Wrote(body("9"), false)
+			o := &memory.ObjectState{}
+			o.NoteWrite(body("9"), false)
 			if got := versionOf(o, tc.cached); got != tc.want {
 				t.Errorf("%s: got version %s, want %s", tc.reason, got, tc.want)
 			}
@@ -68,26 +68,26 @@ func TestCatchUp(t *testing.T) {
 }
 
 // keepsWrite reports whether the object keeps a write that a cache may not have.
-func keepsWrite(o *memory.Object) bool {
+func keepsWrite(o *memory.ObjectState) bool {
 	return versionOf(o, "") != ""
 }
 
 // TestProceedWithoutTheObject shows that of an object that the API server does not find, only this is remembered, until
 // the cache is updated.
 func TestProceedWithoutTheObject(t *testing.T) {
-	cached := compacttest.Of(body("5"))
+	cached := compacttest.NewObject(body("5"))
 	all := memory.NewObjects()
-	o := all.Take("u1")
-	o.Throttle.Fail(settings.DefaultErrorDelays, 0, time.Now())
-	o.Blocks("something")
-	o.Wrote(body("6"), false)
-	o.Proceed(cached, changes.Next{Gone: true}, cached)
-	if !o.Past(cached) || keepsWrite(o) || o.Throttle != (memory.Throttle{}) || !o.Blocks("something") {
+	o := all.BeginPass("u1")
+	o.Throttle.CountFailure(settings.DefaultErrorDelays, 0, time.Now())
+	o.NoteBlocked("something")
+	o.NoteWrite(body("6"), false)
+	o.ApplyPassResult(cached, changes.Next{Gone: true}, cached)
+	if !o.HasEnded(cached) || keepsWrite(o) || o.Throttle != (memory.Throttle{}) || !o.NoteBlocked("something") {
 		t.Errorf("a missing object keeps more than its end: %+v", o)
 	}
-	o = all.Take("u1")
-	o.Proceed(cached, changes.Next{Gone: true}, cached)
-	if all.Put("u1", o); all.Len() != 1 {
+	o = all.BeginPass("u1")
+	o.ApplyPassResult(cached, changes.Next{Gone: true}, cached)
+	if all.EndPass("u1", o); all.Len() != 1 {
 		t.Error("the end of a missing object is not remembered")
 	}
 }
@@ -114,9 +114,9 @@ func TestPast(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			o := &memory.Object{}
-			o.Proceed(cached(body("5")), changes.Next{Gone: true, Written: jsontext.Of(tc.written)}, cached(tc.now))
-			if got := o.Past(cached(body(tc.cached))); got != tc.want {
+			o := &memory.ObjectState{}
+			o.ApplyPassResult(cached(body("5")), changes.Next{Gone: true, Written: jsontext.NewFromValue(tc.written)}, cached(tc.now))
+			if got := o.HasEnded(cached(body(tc.cached))); got != tc.want {
 				t.Errorf("%s: past: %v", tc.reason, got)
 			}
 		})
@@ -142,8 +142,8 @@ func TestProceedBesideTheCache(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			o := &memory.Object{}
-			o.Proceed(cached(body("u1", "5")), changes.Next{Written: jsontext.Of(body("u1", "9"))}, cached(tc.now))
+			o := &memory.ObjectState{}
+			o.ApplyPassResult(cached(body("u1", "5")), changes.Next{Written: jsontext.NewFromValue(body("u1", "9"))}, cached(tc.now))
 			if kept := keepsWrite(o); kept != tc.kept {
 				t.Errorf("%s: kept: %v", tc.reason, kept)
 			}
@@ -165,21 +165,21 @@ func TestWritesTakeLittleBetweenPasses(t *testing.T) {
 	all, used := memory.NewObjects(), heap()
 	for n := range many {
 		uid := types.UID(fmt.Sprint("u", n))
-		o := all.Take(uid)
-		o.Wrote(wide(n), false)
-		all.Put(uid, o)
+		o := all.BeginPass(uid)
+		o.NoteWrite(wide(n), false)
+		all.EndPass(uid, o)
 	}
 	if added := heap() - used; added > many*limit {
 		t.Errorf("an object takes %d bytes between passes", added/many)
 	}
-	newest, err := all.Take("u7").Newest(cached(body("8")))
+	newest, err := all.BeginPass("u7").NewestState(cached(body("8")))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got, err := newest.Value(); err != nil || cmp.Diff(wide(7), got) != "" {
 		t.Errorf("the kept write: error %v, -want, +got\n%s", err, cmp.Diff(wide(7), got))
 	}
-	if got := versionOf(all.Take("u8"), "10"); got != "10" {
+	if got := versionOf(all.BeginPass("u8"), "10"); got != "10" {
 		t.Errorf("want the version of the cache, which is ahead of the write, got %s", got)
 	}
 }
@@ -194,11 +194,11 @@ func heap() uint64 {
 
 // TestEchoes shows which events are echoes of an own write.
 func TestEchoes(t *testing.T) {
-	quiet := changes.Next{Settled: true, Written: jsontext.Of(body("9"))}
+	quiet := changes.Next{Settled: true, Written: jsontext.NewFromValue(body("9"))}
 	later := time.Minute
 	tests := map[string]struct {
 		reason string
-		happen func(o *memory.Object)
+		happen func(o *memory.ObjectState)
 		cached string
 		want   bool
 		left   bool // memory is kept afterwards
@@ -207,38 +207,38 @@ func TestEchoes(t *testing.T) {
 		"Before":    {"an event from before the own write is an echo, and keeps the memory", nil, "8", true, true},
 		"Ahead":     {"an event with a later write by others is not an echo", nil, "10", false, false},
 		"NoNumber":  {"an event with an incomparable version is not an echo", nil, "x", false, true},
-		"Unsettled": {"a requested pass ends the suppression of echoes", (*memory.Object).Unsettle, "9", false, true},
+		"Unsettled": {"a requested pass ends the suppression of echoes", (*memory.ObjectState).RequirePass, "9", false, true},
 		"Written": {
 			"a write without a pass after it ends the suppression of echoes",
-			func(o *memory.Object) { o.Wrote(body("10"), false) }, "9", false, true,
+			func(o *memory.ObjectState) { o.NoteWrite(body("10"), false) }, "9", false, true,
 		},
 		"Initial": {"an object to be resumed needs a pass",
-			func(o *memory.Object) { o.Changes.Initial = true }, "9", false, true},
+			func(o *memory.ObjectState) { o.Changes.Initial = true }, "9", false, true},
 		"Looked": {
-			"an unsettled pass ends the suppression of echoes", func(o *memory.Object) {
-				o.Proceed(cached(body("8")), changes.Next{}, nil)
+			"an unsettled pass ends the suppression of echoes", func(o *memory.ObjectState) {
+				o.ApplyPassResult(cached(body("8")), changes.Next{}, nil)
 			}, "9", false, true,
 		},
 		"Delayed": {
-			"a delayed attempt ends the suppression of echoes", func(o *memory.Object) {
-				o.Proceed(cached(body("8")), changes.Next{Settled: true, After: &later}, nil)
+			"a delayed attempt ends the suppression of echoes", func(o *memory.ObjectState) {
+				o.ApplyPassResult(cached(body("8")), changes.Next{Settled: true, After: &later}, nil)
 			}, "9", false, true,
 		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			o := &memory.Object{}
-			o.Proceed(cached(body("8")), quiet, cached(body("8")))
+			o := &memory.ObjectState{}
+			o.ApplyPassResult(cached(body("8")), quiet, cached(body("8")))
 			if tc.happen != nil {
 				tc.happen(o)
 			}
-			if got := o.Echoes(cached(body(tc.cached))); got != tc.want || !o.Unknown() != tc.left {
-				t.Errorf("%s: echo %v, remembered %v", tc.reason, got, !o.Unknown())
+			if got := o.IsEcho(cached(body(tc.cached))); got != tc.want || !o.IsEmpty() != tc.left {
+				t.Errorf("%s: echo %v, remembered %v", tc.reason, got, !o.IsEmpty())
 			}
 		})
 	}
-	o := &memory.Object{}
-	if o.Proceed(cached(body("8")), changes.Next{Settled: true}, cached(body("8"))); !o.Unknown() {
+	o := &memory.ObjectState{}
+	if o.ApplyPassResult(cached(body("8")), changes.Next{Settled: true}, cached(body("8"))); !o.IsEmpty() {
 		t.Error("without a write an echo is expected")
 	}
 }
@@ -246,23 +246,23 @@ func TestEchoes(t *testing.T) {
 // TestNewestIsDecodedOnce shows that a pass uses one decoded state, which memory does not keep between passes.
 func TestNewestIsDecodedOnce(t *testing.T) {
 	objects, object := memory.NewObjects(), cached(body("1"))
-	newest := func(o *memory.Object, cached *compact.Object) *jsontext.Object {
-		opened, err := o.Newest(cached)
+	newest := func(o *memory.ObjectState, cached *compact.CachedObject) *jsontext.LazyObject {
+		opened, err := o.NewestState(cached)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return opened
 	}
-	o := objects.Take("u")
+	o := objects.BeginPass("u")
 	first := newest(o, object)
-	if !first.Decoded() || newest(o, object) != first {
+	if !first.IsDecoded() || newest(o, object) != first {
 		t.Error("the same state was opened twice in a pass")
 	}
 	if later := newest(o, cached(body("2"))); later == first {
 		t.Error("a later state was taken for the former one")
 	}
 	first = newest(o, object)
-	objects.Put("u", o)
+	objects.EndPass("u", o)
 	if newest(o, object) == first {
 		t.Error("memory keeps a decoded object after the pass")
 	}

@@ -17,17 +17,17 @@ type Objects struct {
 	mu        sync.Mutex
 	resuming  bool // some handlers resume objects that existed before the operator
 	listed    bool // the first listing is complete: later listings mark only objects that were unknown before
-	byUID     map[types.UID]*Object
+	byUID     map[types.UID]*ObjectState
 	handled   map[types.UID]changes.Handled        // of every handled object, including those without an Object
-	passing   map[types.UID]News                   // the last event during the running pass; zero without one
+	passing   map[types.UID]PendingEvent           // the last event during the running pass; zero without one
 	left      map[types.UID]bool                   // objects that existed when a controller ended
 	deletions map[types.NamespacedName][]types.UID // reported by the informer, until the handlers were called
 	woken     map[types.NamespacedName]bool        // passes that were requested without an event
 }
 
-// News is the last state that the informer delivered during a pass. Since is when the first one arrived. The zero value
+// PendingEvent is the last state that the informer delivered during a pass. Since is when the first one arrived. The zero value
 // means that there was none.
-type News struct {
+type PendingEvent struct {
 	Object source.Object
 	Since  time.Time
 }
@@ -35,19 +35,19 @@ type News struct {
 // NewObjects returns an empty memory.
 func NewObjects() *Objects {
 	return &Objects{
-		byUID: map[types.UID]*Object{}, handled: map[types.UID]changes.Handled{}, passing: map[types.UID]News{},
+		byUID: map[types.UID]*ObjectState{}, handled: map[types.UID]changes.Handled{}, passing: map[types.UID]PendingEvent{},
 	}
 }
 
-// Begin starts a run of a controller of the scope. With the first run that has resume handlers, MarkInitial begins to
-// mark listed objects. Deletions that the previous run did not take are moved to the objects that [Objects.Missed]
+// BeginRun starts a run of a controller of the scope. With the first run that has resume handlers, MarkInitial begins to
+// mark listed objects. Deletions that the previous run did not take are moved to the objects that [Objects.ForgetMissing]
 // compares with the next listing.
-func (s *Objects) Begin(resuming bool) {
+func (s *Objects) BeginRun(resuming bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, gone := range s.deletions {
 		for _, uid := range gone {
-			s.leave(uid)
+			s.markLeft(uid)
 		}
 	}
 	clear(s.deletions)
@@ -72,28 +72,28 @@ func (s *Objects) MarkInitial(uid types.UID) {
 	}
 	o := s.byUID[uid]
 	if o == nil {
-		o = &Object{}
+		o = &ObjectState{}
 		s.byUID[uid] = o
 	}
 	o.Changes.Initial = true
 }
 
-// Delete drops the memory of an object that the informer reports as deleted. It keeps the uid for [Objects.Deleted] and
+// NoteDeletion drops the memory of an object that the informer reports as deleted. It keeps the uid for [Objects.WasDeleted] and
 // [Objects.TakeDeletions].
-func (s *Objects) Delete(obj source.Object) {
+func (s *Objects) NoteDeletion(obj source.Object) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.forget(obj.GetUID())
+	s.forgetLocked(obj.GetUID())
 	if s.deletions == nil {
 		s.deletions = map[types.NamespacedName][]types.UID{}
 	}
-	key := obj.Key()
+	key := obj.ObjectKey()
 	s.deletions[key] = append(s.deletions[key], obj.GetUID())
 }
 
-// Deleted reports whether the informer has reported the object as deleted since the last TakeDeletions. The cache may
+// WasDeleted reports whether the informer has reported the object as deleted since the last TakeDeletions. The cache may
 // have the object again, because a list can be older than the previous one.
-func (s *Objects) Deleted(key types.NamespacedName, uid types.UID) bool {
+func (s *Objects) WasDeleted(key types.NamespacedName, uid types.UID) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Contains(s.deletions[key], uid)
@@ -108,34 +108,34 @@ func (s *Objects) TakeDeletions(key types.NamespacedName) []types.UID {
 	return gone
 }
 
-// Leave ends the run of a controller whose listing was complete. It stores which objects are cached now: until the next
+// EndRun ends the run of a controller whose listing was complete. It stores which objects are cached now: until the next
 // run, deletions are not reported.
-func (s *Objects) Leave(cached []any) {
+func (s *Objects) EndRun(cached []any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.listed = true
 	for uid := range uidsOf(cached) {
-		s.leave(uid)
+		s.markLeft(uid)
 	}
 }
 
-// leave records that the object existed at the end of a run. The caller holds the lock.
-func (s *Objects) leave(uid types.UID) {
+// markLeft records that the object existed at the end of a run. The caller holds the lock.
+func (s *Objects) markLeft(uid types.UID) {
 	if s.left == nil {
 		s.left = map[types.UID]bool{}
 	}
 	s.left[uid] = true
 }
 
-// Missed drops the objects that were deleted between two runs, or since a listing that never completed, and returns
+// ForgetMissing drops the objects that were deleted between two runs, or since a listing that never completed, and returns
 // their uids. The cached objects must be those of a complete listing, or live objects would be dropped.
-func (s *Objects) Missed(cached []any) (gone []types.UID) {
+func (s *Objects) ForgetMissing(cached []any) (gone []types.UID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := uidsOf(cached)
 	for uid := range s.left {
 		if !now[uid] {
-			s.forget(uid)
+			s.forgetLocked(uid)
 			gone = append(gone, uid)
 		}
 	}
@@ -143,7 +143,7 @@ func (s *Objects) Missed(cached []any) (gone []types.UID) {
 	// Objects of a run that never completed its listing are not in left.
 	for uid := range s.byUID {
 		if !now[uid] {
-			s.forget(uid)
+			s.forgetLocked(uid)
 			gone = append(gone, uid)
 		}
 	}
@@ -166,8 +166,8 @@ func uidsOf(cached []any) map[types.UID]bool {
 	return uids
 }
 
-// Wake requests a pass without an event. That pass handles the object even if its state is an echo of our own write.
-func (s *Objects) Wake(key types.NamespacedName) {
+// RequestPass requests a pass without an event. That pass handles the object even if its state is an echo of our own write.
+func (s *Objects) RequestPass(key types.NamespacedName) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.woken == nil {
@@ -176,8 +176,8 @@ func (s *Objects) Wake(key types.NamespacedName) {
 	s.woken[key] = true
 }
 
-// TakeWake reports whether a pass was requested since the last call.
-func (s *Objects) TakeWake(key types.NamespacedName) bool {
+// TakePassRequest reports whether a pass was requested since the last call.
+func (s *Objects) TakePassRequest(key types.NamespacedName) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	woken := s.woken[key]
@@ -185,35 +185,35 @@ func (s *Objects) TakeWake(key types.NamespacedName) bool {
 	return woken
 }
 
-// Take returns the memory of an object for a pass. Every caller must call [Objects.Put] at the end of the pass, also
+// BeginPass returns the memory of an object for a pass. Every caller must call [Objects.EndPass] at the end of the pass, also
 // after an error: until then, events of the object are held back.
-func (s *Objects) Take(uid types.UID) *Object {
+func (s *Objects) BeginPass(uid types.UID) *ObjectState {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.passing[uid] = News{}
+	s.passing[uid] = PendingEvent{}
 	o := s.byUID[uid]
 	if o == nil {
-		o = &Object{}
+		o = &ObjectState{}
 	}
 	o.Changes.Handled = s.handled[uid]
 	return o
 }
 
-// Seen drops our own write if the informer has delivered it or a newer state. The object may wait long for its next
+// NoteEvent drops our own write if the informer has delivered it or a newer state. The object may wait long for its next
 // pass, and so may many others, each with a write in memory. A running pass does this itself.
-func (s *Objects) Seen(obj source.Object) {
+func (s *Objects) NoteEvent(obj source.Object) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	_, passing := s.passing[obj.GetUID()]
 	if o := s.byUID[obj.GetUID()]; o != nil && !passing {
-		s.catchUp(o, obj)
+		s.dropCachedWrite(o, obj)
 	}
 }
 
-// TakeEcho is [Objects.Seen] for events that would request a pass. It reports whether the pass is unnecessary, as
-// [Object.Echoes] does. During a pass, it always returns true and keeps the event for [Objects.Put]: the pass may be
+// CheckEcho is [Objects.NoteEvent] for events that would request a pass. It reports whether the pass is unnecessary, as
+// [ObjectState.IsEcho] does. During a pass, it always returns true and keeps the event for [Objects.EndPass]: the pass may be
 // about to receive the answer to the very write that caused the event.
-func (s *Objects) TakeEcho(obj source.Object) (echo bool) {
+func (s *Objects) CheckEcho(obj source.Object) (echo bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	uid := obj.GetUID()
@@ -229,38 +229,38 @@ func (s *Objects) TakeEcho(obj source.Object) (echo bool) {
 	if o == nil {
 		return false
 	}
-	echo = o.Echoes(obj)
-	s.catchUp(o, obj)
+	echo = o.IsEcho(obj)
+	s.dropCachedWrite(o, obj)
 	return echo
 }
 
-// catchUp drops our own write if the cache has it, and the entry if nothing else is in it. The caller holds the lock,
+// dropCachedWrite drops our own write if the cache has it, and the entry if nothing else is in it. The caller holds the lock,
 // and no pass over the object is running.
-func (s *Objects) catchUp(o *Object, obj source.Object) {
-	if o.catchUp(obj); o.Unknown() {
+func (s *Objects) dropCachedWrite(o *ObjectState, obj source.Object) {
+	if o.dropCachedWrite(obj); o.IsEmpty() {
 		delete(s.byUID, obj.GetUID())
 	}
 }
 
-// Put ends a pass: it stores the memory unless it is empty. It returns the last event that arrived during the pass, or
+// EndPass ends a pass: it stores the memory unless it is empty. It returns the last event that arrived during the pass, or
 // the zero value if there was none or it is an echo. The caller must request a pass for it.
-func (s *Objects) Put(uid types.UID, o *Object) (news News) {
+func (s *Objects) EndPass(uid types.UID, o *ObjectState) (news PendingEvent) {
 	// Compression is expensive and needs no lock: the pass still owns the object.
-	o.written.pack()
+	o.written.packAnswer()
 	o.read, o.opened = nil, nil
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	news = s.passing[uid]
 	delete(s.passing, uid)
-	if news.Object != nil && o.Echoes(news.Object) {
-		news = News{}
+	if news.Object != nil && o.IsEcho(news.Object) {
+		news = PendingEvent{}
 	}
 	if o.Changes.Handled == (changes.Handled{}) {
 		delete(s.handled, uid)
 	} else {
 		s.handled[uid] = o.Changes.Handled
 	}
-	if o.Unknown() {
+	if o.IsEmpty() {
 		delete(s.byUID, uid)
 		return news
 	}
@@ -268,25 +268,25 @@ func (s *Objects) Put(uid types.UID, o *Object) (news News) {
 	return news
 }
 
-// Hasten removes the delay after failures, so the next pass over the object may begin at once.
-func (s *Objects) Hasten(uid types.UID) {
+// ClearThrottle removes the delay after failures, so the next pass over the object may begin at once.
+func (s *Objects) ClearThrottle(uid types.UID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if o := s.byUID[uid]; o != nil {
-		o.Throttle.Succeed()
+		o.Throttle.ResetFailures()
 	}
 }
 
-// Forget drops the memory of an object.
-func (s *Objects) Forget(uid types.UID) {
+// ForgetObject drops the memory of an object.
+func (s *Objects) ForgetObject(uid types.UID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.forget(uid)
+	s.forgetLocked(uid)
 }
 
-// forget drops the memory of an object. The caller holds the lock. A running pass stores its memory again at its end,
-// so its caller has to call [Objects.Forget] then.
-func (s *Objects) forget(uid types.UID) {
+// forgetLocked drops the memory of an object. The caller holds the lock. A running pass stores its memory again at its end,
+// so its caller has to call [Objects.ForgetObject] then.
+func (s *Objects) forgetLocked(uid types.UID) {
 	delete(s.byUID, uid)
 	delete(s.handled, uid)
 }

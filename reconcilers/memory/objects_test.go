@@ -19,11 +19,11 @@ import (
 
 var widgets = schema.GroupResource{Group: "example.org", Resource: "widgets"}
 
-// marks reports whether an object that is listed now is marked as initial.
-func marks(s *memory.Objects) bool {
+// marksInitial reports whether an object that is listed now is marked as initial.
+func marksInitial(s *memory.Objects) bool {
 	s.MarkInitial("probe")
-	defer s.Forget("probe")
-	return s.Take("probe").Changes.Initial
+	defer s.ForgetObject("probe")
+	return s.BeginPass("probe").Changes.Initial
 }
 
 // TestMemoryOfScopes shows that the memory of a kind outlives its controllers, and that kinds and namespaces have
@@ -33,18 +33,18 @@ func TestMemoryOfScopes(t *testing.T) {
 	here, there := memory.Scope{Resource: widgets, Namespace: "here"}, memory.Scope{
 		Resource: widgets, Namespace: "there",
 	}
-	first := r.Of(here)
-	first.Objects.Begin(true)
-	if !marks(first.Objects) || first != r.Of(here) {
+	first := r.MemoryOf(here)
+	first.Objects.BeginRun(true)
+	if !marksInitial(first.Objects) || first != r.MemoryOf(here) {
 		t.Error("a kind that is served again has another memory")
 	}
-	if other := r.Of(there); other.Objects == first.Objects || other.Background == first.Background ||
+	if other := r.MemoryOf(there); other.Objects == first.Objects || other.Background == first.Background ||
 		other.Indexer == first.Indexer {
 		t.Error("two namespaces share a memory: the end of the first listing of one would count for both")
 	}
-	others := r.Of(memory.Scope{Resource: schema.GroupResource{Group: "example.org", Resource: "clusters"}})
-	others.Objects.Begin(false)
-	if marks(others.Objects) {
+	others := r.MemoryOf(memory.Scope{Resource: schema.GroupResource{Group: "example.org", Resource: "clusters"}})
+	others.Objects.BeginRun(false)
+	if marksInitial(others.Objects) {
 		t.Error("a kind without resume handlers marks objects")
 	}
 }
@@ -52,9 +52,9 @@ func TestMemoryOfScopes(t *testing.T) {
 // TestResumeHandlersThatJoinLater shows that objects are marked as initial for resume handlers that join a kind later.
 func TestResumeHandlersThatJoinLater(t *testing.T) {
 	s := memory.NewObjects()
-	s.Begin(false)
-	s.Leave(nil)
-	if s.Begin(true); !marks(s) {
+	s.BeginRun(false)
+	s.EndRun(nil)
+	if s.BeginRun(true); !marksInitial(s) {
 		t.Error("no object is marked for a resume handler that joins the kind later")
 	}
 }
@@ -63,14 +63,14 @@ func TestResumeHandlersThatJoinLater(t *testing.T) {
 // initial again, and that objects created in between are.
 func TestMemoryOfAnotherController(t *testing.T) {
 	s := memory.NewObjects()
-	s.Begin(true)
-	s.Leave([]any{object("probe")})
-	if s.Begin(true); marks(s) {
+	s.BeginRun(true)
+	s.EndRun([]any{object("probe")})
+	if s.BeginRun(true); marksInitial(s) {
 		t.Error("all objects are marked as initial again")
 	}
-	s.Missed(nil)
-	s.Leave([]any{object("another")})
-	if s.Begin(true); !marks(s) {
+	s.ForgetMissing(nil)
+	s.EndRun([]any{object("another")})
+	if s.BeginRun(true); !marksInitial(s) {
 		t.Error("an object created between two runs is not marked as initial")
 	}
 }
@@ -79,14 +79,14 @@ func TestMemoryOfAnotherController(t *testing.T) {
 // listing.
 func TestMarksOfAnIncompleteListing(t *testing.T) {
 	s := memory.NewObjects()
-	s.Begin(true)
+	s.BeginRun(true)
 	s.MarkInitial("stays")
 	s.MarkInitial("goes")
-	s.Begin(true)
-	if gone := s.Missed([]any{object("stays")}); !slices.Equal(gone, []types.UID{"goes"}) || s.Len() != 1 {
+	s.BeginRun(true)
+	if gone := s.ForgetMissing([]any{object("stays")}); !slices.Equal(gone, []types.UID{"goes"}) || s.Len() != 1 {
 		t.Errorf("missed %v, %d objects remain", gone, s.Len())
 	}
-	if !s.Take("stays").Changes.Initial {
+	if !s.BeginPass("stays").Changes.Initial {
 		t.Error("the mark of an unhandled object is lost")
 	}
 }
@@ -95,57 +95,57 @@ func TestMarksOfAnIncompleteListing(t *testing.T) {
 // no memory.
 func TestDeletedBeforeTheNextRun(t *testing.T) {
 	s := memory.NewObjects()
-	s.Begin(false)
-	s.Delete(object("goes"))
-	s.Leave(nil)
-	s.Begin(false)
-	if gone := s.Missed(nil); !slices.Equal(gone, []types.UID{"goes"}) {
+	s.BeginRun(false)
+	s.NoteDeletion(object("goes"))
+	s.EndRun(nil)
+	s.BeginRun(false)
+	if gone := s.ForgetMissing(nil); !slices.Equal(gone, []types.UID{"goes"}) {
 		t.Errorf("missed %v", gone)
 	}
-	if key := (types.NamespacedName{Namespace: "ns", Name: "a"}); s.Deleted(key, "goes") {
+	if key := (types.NamespacedName{Namespace: "ns", Name: "a"}); s.WasDeleted(key, "goes") {
 		t.Error("the deletion is kept after the end of its run")
 	}
 }
 
-func object(uid types.UID) *compact.Object {
-	return compacttest.Of(map[string]any{"metadata": map[string]any{
+func object(uid types.UID) *compact.CachedObject {
+	return compacttest.NewObject(map[string]any{"metadata": map[string]any{
 		"namespace": "ns", "name": "a", "uid": string(uid),
 	}})
 }
 
 // version returns one state of the object.
-func version(uid types.UID, version string) *compact.Object {
-	return compacttest.Of(map[string]any{"metadata": map[string]any{"uid": string(uid), "resourceVersion": version}})
+func version(uid types.UID, version string) *compact.CachedObject {
+	return compacttest.NewObject(map[string]any{"metadata": map[string]any{"uid": string(uid), "resourceVersion": version}})
 }
 
 // TestHandledObjects shows that the knowledge of a handled object outlives its entry, and is removed with the object.
 func TestHandledObjects(t *testing.T) {
 	known := changes.Handled{Hash: 7, Held: true}
 	for name, end := range map[string]func(*memory.Objects){
-		"Deleted":   func(s *memory.Objects) { s.Delete(object("u1")) },
-		"Forgotten": func(s *memory.Objects) { s.Forget("u1") },
-		"Missed":    func(s *memory.Objects) { s.Missed(nil) },
+		"Deleted":   func(s *memory.Objects) { s.NoteDeletion(object("u1")) },
+		"Forgotten": func(s *memory.Objects) { s.ForgetObject("u1") },
+		"Missed":    func(s *memory.Objects) { s.ForgetMissing(nil) },
 		"Nothing": func(s *memory.Objects) {
-			o := s.Take("u1")
+			o := s.BeginPass("u1")
 			o.Changes.Handled = changes.Handled{}
-			s.Put("u1", o)
+			s.EndPass("u1", o)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := memory.NewObjects()
-			o := s.Take("u1")
+			o := s.BeginPass("u1")
 			o.Changes.Handled = known
-			s.Put("u1", o)
+			s.EndPass("u1", o)
 			if s.Len() != 0 {
 				t.Error("a handled object has an entry")
 			}
-			o = s.Take("u1")
-			s.Put("u1", o)
+			o = s.BeginPass("u1")
+			s.EndPass("u1", o)
 			if o.Changes.Handled != known {
 				t.Errorf("the object is known as %+v, want %+v", o.Changes.Handled, known)
 			}
 			end(s)
-			if got := s.Take("u1").Changes.Handled; got != (changes.Handled{}) {
+			if got := s.BeginPass("u1").Changes.Handled; got != (changes.Handled{}) {
 				t.Errorf("the object is still known as %+v", got)
 			}
 		})
@@ -156,18 +156,18 @@ func TestHandledObjects(t *testing.T) {
 func TestMissed(t *testing.T) {
 	s := memory.NewObjects()
 	for _, uid := range []types.UID{"stays", "goes"} {
-		o := s.Take(uid)
-		o.Blocks("something")
-		s.Put(uid, o)
+		o := s.BeginPass(uid)
+		o.NoteBlocked("something")
+		s.EndPass(uid, o)
 	}
-	s.Leave([]any{object("stays"), object("goes")})
-	if d := cmp.Diff([]types.UID{"goes"}, s.Missed([]any{object("stays"), object("new")})); d != "" {
+	s.EndRun([]any{object("stays"), object("goes")})
+	if d := cmp.Diff([]types.UID{"goes"}, s.ForgetMissing([]any{object("stays"), object("new")})); d != "" {
 		t.Errorf("-want, +got:\n%s", d)
 	}
 	if s.Len() != 1 {
 		t.Errorf("the memory of %d objects remains, want one", s.Len())
 	}
-	if gone := s.Missed([]any{object("stays")}); len(gone) > 0 {
+	if gone := s.ForgetMissing([]any{object("stays")}); len(gone) > 0 {
 		t.Errorf("returned a second time: %v", gone)
 	}
 }
@@ -176,18 +176,18 @@ func TestMissed(t *testing.T) {
 func TestDeletions(t *testing.T) {
 	key := types.NamespacedName{Namespace: "ns", Name: "a"}
 	s := memory.NewObjects()
-	o := s.Take("u1")
-	o.Blocks("something")
-	s.Put("u1", o)
-	s.Delete(object("u1"))
-	s.Delete(object("u2"))
-	if s.Len() != 0 || !s.Deleted(key, "u1") || !s.Deleted(key, "u2") || s.Deleted(key, "u3") {
+	o := s.BeginPass("u1")
+	o.NoteBlocked("something")
+	s.EndPass("u1", o)
+	s.NoteDeletion(object("u1"))
+	s.NoteDeletion(object("u2"))
+	if s.Len() != 0 || !s.WasDeleted(key, "u1") || !s.WasDeleted(key, "u2") || s.WasDeleted(key, "u3") {
 		t.Error("the objects are not forgotten, or their deletions are not known")
 	}
 	if d := cmp.Diff([]types.UID{"u1", "u2"}, s.TakeDeletions(key)); d != "" {
 		t.Errorf("-want, +got:\n%s", d)
 	}
-	if s.Deleted(key, "u1") || s.TakeDeletions(key) != nil {
+	if s.WasDeleted(key, "u1") || s.TakeDeletions(key) != nil {
 		t.Error("the deletions are known after they were taken")
 	}
 }
@@ -208,18 +208,18 @@ func TestSeen(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			s := memory.NewObjects()
-			o := s.Take("u1")
-			o.Wrote(body("9"), false)
-			s.Put("u1", o)
+			o := s.BeginPass("u1")
+			o.NoteWrite(body("9"), false)
+			s.EndPass("u1", o)
 			if tc.taken {
-				s.Take("u1")
+				s.BeginPass("u1")
 			}
-			s.Seen(version("u1", tc.seen))
+			s.NoteEvent(version("u1", tc.seen))
 			if got := s.Len(); got != tc.want {
 				t.Errorf("%s: got the memory of %d objects, want %d", tc.reason, got, tc.want)
 			}
-			s.Put("u1", s.Take("u1"))
-			if s.Seen(version("u1", "9")); s.Len() > 0 {
+			s.EndPass("u1", s.BeginPass("u1"))
+			if s.NoteEvent(version("u1", "9")); s.Len() > 0 {
 				t.Error("the write is kept after the pass, although the cache has it")
 			}
 		})
@@ -229,19 +229,19 @@ func TestSeen(t *testing.T) {
 // TestSeenWithMoreInMemory shows that dropping an own write keeps other knowledge of the object.
 func TestSeenWithMoreInMemory(t *testing.T) {
 	s := memory.NewObjects()
-	o := s.Take("u1")
-	o.Wrote(body("9"), false)
-	o.Blocks("something")
-	s.Put("u1", o)
-	s.Seen(version("u1", "9"))
-	if o := s.Take("u1"); keepsWrite(o) || o.Blocks("something") {
+	o := s.BeginPass("u1")
+	o.NoteWrite(body("9"), false)
+	o.NoteBlocked("something")
+	s.EndPass("u1", o)
+	s.NoteEvent(version("u1", "9"))
+	if o := s.BeginPass("u1"); keepsWrite(o) || o.NoteBlocked("something") {
 		t.Errorf("got %+v", o)
 	}
 }
 
-// TestNewsOfAPass shows that events during a pass are evaluated at its end, against the writes of the pass.
-func TestNewsOfAPass(t *testing.T) {
-	wrote := changes.Next{Settled: true, Written: jsontext.Of(body("9"))}
+// TestEventsDuringPass shows that events during a pass are evaluated at its end, against the writes of the pass.
+func TestEventsDuringPass(t *testing.T) {
+	wrote := changes.Next{Settled: true, Written: jsontext.NewFromValue(body("9"))}
 	tests := map[string]struct {
 		reason string
 		seen   []string // versions of the events, one second apart
@@ -264,16 +264,16 @@ func TestNewsOfAPass(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := memory.NewObjects()
-				o := s.Take("u1")
+				o := s.BeginPass("u1")
 				first := time.Now()
 				for _, seen := range tc.seen {
-					if !s.TakeEcho(version("u1", seen)) {
+					if !s.CheckEcho(version("u1", seen)) {
 						t.Errorf("%s: a pass is requested before the end of this one", seen)
 					}
 					time.Sleep(time.Second)
 				}
-				o.Proceed(version("u1", "7"), tc.next, nil)
-				news := s.Put("u1", o)
+				o.ApplyPassResult(version("u1", "7"), tc.next, nil)
+				news := s.EndPass("u1", o)
 				got := ""
 				if news.Object != nil {
 					got = news.Object.GetResourceVersion()
@@ -281,7 +281,7 @@ func TestNewsOfAPass(t *testing.T) {
 				if got != tc.want || got != "" && !news.Since.Equal(first) {
 					t.Errorf("%s: got %q since %s, want %q since %s", tc.reason, got, news.Since, tc.want, first)
 				}
-				if again := s.Put("u1", s.Take("u1")); again.Object != nil {
+				if again := s.EndPass("u1", s.BeginPass("u1")); again.Object != nil {
 					t.Error("the event is reported a second time")
 				}
 			})
@@ -292,12 +292,12 @@ func TestNewsOfAPass(t *testing.T) {
 // TestNewsBetweenPasses shows that an event without a running pass is evaluated at once.
 func TestNewsBetweenPasses(t *testing.T) {
 	s := memory.NewObjects()
-	s.Put("u1", s.Take("u1"))
-	if s.TakeEcho(version("u1", "8")) {
+	s.EndPass("u1", s.BeginPass("u1"))
+	if s.CheckEcho(version("u1", "8")) {
 		t.Error("the event is kept although no pass runs")
 	}
-	s.Take("u2")
-	if s.TakeEcho(version("u1", "8")) {
+	s.BeginPass("u2")
+	if s.CheckEcho(version("u1", "8")) {
 		t.Error("the event is kept although the pass is over another object")
 	}
 }
@@ -305,12 +305,12 @@ func TestNewsBetweenPasses(t *testing.T) {
 // TestHasten shows that the delay after an error of the framework can be skipped.
 func TestHasten(t *testing.T) {
 	s := memory.NewObjects()
-	s.Hasten("unknown")
-	o := s.Take("u1")
-	o.Throttle.Fail([]time.Duration{time.Hour}, 0, time.Now())
-	s.Put("u1", o)
-	s.Hasten("u1")
-	if wait := s.Take("u1").Throttle.Wait(time.Now()); wait != 0 || s.Len() != 1 {
+	s.ClearThrottle("unknown")
+	o := s.BeginPass("u1")
+	o.Throttle.CountFailure([]time.Duration{time.Hour}, 0, time.Now())
+	s.EndPass("u1", o)
+	s.ClearThrottle("u1")
+	if wait := s.BeginPass("u1").Throttle.RemainingDelay(time.Now()); wait != 0 || s.Len() != 1 {
 		t.Errorf("wait %s, %d objects", wait, s.Len())
 	}
 }

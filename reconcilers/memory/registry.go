@@ -26,8 +26,8 @@ func (s Scope) String() string {
 	return s.Resource.String() + " in " + s.Namespace
 }
 
-// Scoped is the state of one scope that outlives its controllers.
-type Scoped struct {
+// ScopeMemory is the state of one scope that outlives its controllers.
+type ScopeMemory struct {
 	Objects *Objects
 	// Background has the running background handlers of the objects, and those that have ended permanently.
 	Background *background.Supervisor
@@ -43,32 +43,32 @@ type Registry struct {
 	Ticks, Daemons background.Limit
 
 	mu     sync.Mutex
-	scopes map[Scope]Scoped
+	scopes map[Scope]ScopeMemory
 }
 
-// Of returns the memory of a scope, and creates it with the first call.
-func (r *Registry) Of(s Scope) Scoped {
+// MemoryOf returns the memory of a scope, and creates it with the first call.
+func (r *Registry) MemoryOf(s Scope) ScopeMemory {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	known, ok := r.scopes[s]
 	if !ok {
-		known = Scoped{
+		known = ScopeMemory{
 			Objects:    NewObjects(),
 			Background: &background.Supervisor{Ticks: &r.Ticks, Daemons: &r.Daemons},
 			Indexer:    &indexes.Indexer{},
 			Unhandled:  &Unhandled{},
 		}
 		if r.scopes == nil {
-			r.scopes = map[Scope]Scoped{}
+			r.scopes = map[Scope]ScopeMemory{}
 		}
 		r.scopes[s] = known
 	}
 	return known
 }
 
-// Namespaces returns the namespaces for which the resource has memory, in no order. An empty name stands for a scope of
+// KnownNamespaces returns the namespaces for which the resource has memory, in no order. An empty name stands for a scope of
 // all namespaces.
-func (r *Registry) Namespaces(of schema.GroupResource) (names []string) {
+func (r *Registry) KnownNamespaces(of schema.GroupResource) (names []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for scope := range r.scopes {
@@ -79,16 +79,16 @@ func (r *Registry) Namespaces(of schema.GroupResource) (names []string) {
 	return names
 }
 
-// All returns a snapshot of all scopes. The memory itself is shared, not copied.
-func (r *Registry) All() map[Scope]Scoped {
+// AllScopes returns a snapshot of all scopes. The memory itself is shared, not copied.
+func (r *Registry) AllScopes() map[Scope]ScopeMemory {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return maps.Clone(r.scopes)
 }
 
-// Drop removes a scope that does not have a running controller. Callers that already hold its memory can continue to
-// use it, but a later [Registry.Of] returns a new one.
-func (r *Registry) Drop(s Scope) {
+// DropScope removes a scope that does not have a running controller. Callers that already hold its memory can continue to
+// use it, but a later [Registry.MemoryOf] returns a new one.
+func (r *Registry) DropScope(s Scope) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.scopes, s)

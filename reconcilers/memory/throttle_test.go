@@ -42,9 +42,9 @@ func TestErrorDelays(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var own memory.Throttle
 			for range tc.failures {
-				own.Fail(tc.delays, tc.asked, time.Now())
+				own.CountFailure(tc.delays, tc.asked, time.Now())
 			}
-			if got, again := own.Fail(tc.delays, tc.asked, time.Now()); got != tc.want || !again {
+			if got, again := own.CountFailure(tc.delays, tc.asked, time.Now()); got != tc.want || !again {
 				t.Errorf("%s: got %s, want %s", tc.reason, got, tc.want)
 			}
 		})
@@ -54,7 +54,7 @@ func TestErrorDelays(t *testing.T) {
 // TestNoErrorDelays shows that an empty list of delays disables retries.
 func TestNoErrorDelays(t *testing.T) {
 	var own memory.Throttle
-	if delay, again := own.Fail(nil, 0, time.Now()); again || delay != 0 || own != (memory.Throttle{}) {
+	if delay, again := own.CountFailure(nil, 0, time.Now()); again || delay != 0 || own != (memory.Throttle{}) {
 		t.Errorf(
 			"without delays nothing is retried or kept: got %s, %v, %+v", delay, again, own,
 		)
@@ -88,13 +88,13 @@ func TestVectorsThrottling(t *testing.T) {
 				}
 				return woken
 			}
-			woken := sleep(throttled.Wait(now))
+			woken := sleep(throttled.RemainingDelay(now))
 			entry := map[string]any{"started": began.Sub(start).Seconds(), "ran": !woken, "escalated": nil}
 			if !woken && attempt.Flag("fails") {
-				delay, _ := throttled.Fail(delays, 0, now)
+				delay, _ := throttled.CountFailure(delays, 0, now)
 				sleep(delay)
 			} else if !woken {
-				throttled.Succeed()
+				throttled.ResetFailures()
 			}
 			entry["ended"] = now.Sub(start).Seconds()
 			got = append(got, entry)

@@ -28,8 +28,8 @@ type Unhandled struct {
 // very large when an operator starts.
 const plenty = 1024
 
-// Seen records that the informer delivered a state of the object at this time. A pass will follow.
-func (u *Unhandled) Seen(uid types.UID, at time.Time) {
+// NoteEvent records that the informer delivered a state of the object at this time. A pass will follow.
+func (u *Unhandled) NoteEvent(uid types.UID, at time.Time) {
 	if u == nil {
 		return
 	}
@@ -37,22 +37,22 @@ func (u *Unhandled) Seen(uid types.UID, at time.Time) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if _, is := u.since[uid]; !is {
-		u.keep(uid, since)
+		u.addObject(uid, since)
 	} else if news, passing := u.passing[uid]; passing && news == 0 {
 		u.passing[uid] = since
 	}
 }
 
-// Begin records that a pass over the object begins. The object is unknown here if the pass was requested without an
+// BeginPass records that a pass over the object begins. The object is unknown here if the pass was requested without an
 // event.
-func (u *Unhandled) Begin(uid types.UID) {
+func (u *Unhandled) BeginPass(uid types.UID) {
 	if u == nil {
 		return
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if _, is := u.since[uid]; !is {
-		u.keep(uid, time.Now().UnixNano())
+		u.addObject(uid, time.Now().UnixNano())
 	}
 	if u.passing == nil {
 		u.passing = map[types.UID]int64{}
@@ -60,10 +60,10 @@ func (u *Unhandled) Begin(uid types.UID) {
 	u.passing[uid] = 0
 }
 
-// Leave records that a pass ended with an unfinished change: it returned an error, or some handlers are unfinished.
+// KeepOpen records that a pass ended with an unfinished change: it returned an error, or some handlers are unfinished.
 // Started is when the first of the handlers was selected, possibly by a former process; zero if unknown. Waiting are
 // the handlers that wait for their next attempt.
-func (u *Unhandled) Leave(uid types.UID, started time.Time, waiting []changes.Waiting) {
+func (u *Unhandled) KeepOpen(uid types.UID, started time.Time, waiting []changes.Waiting) {
 	if u == nil {
 		return
 	}
@@ -78,11 +78,11 @@ func (u *Unhandled) Leave(uid types.UID, started time.Time, waiting []changes.Wa
 		u.since[uid] = min(since, started.UnixNano())
 	}
 	delete(u.passing, uid)
-	u.wait(uid, waiting)
+	u.setWaiting(uid, waiting)
 }
 
-// End records that a pass finished all work for the object. It returns the time since the first event of the change.
-func (u *Unhandled) End(uid types.UID) (took time.Duration) {
+// FinishChange records that a pass finished all work for the object. It returns the time since the first event of the change.
+func (u *Unhandled) FinishChange(uid types.UID) (took time.Duration) {
 	if u == nil {
 		return 0
 	}
@@ -93,27 +93,27 @@ func (u *Unhandled) End(uid types.UID) (took time.Duration) {
 		return 0
 	}
 	news := u.passing[uid]
-	u.drop(uid)
+	u.removeObject(uid)
 	// An event arrived during the pass. It starts a new wait, although it may be the echo of our own write: the next
 	// pass decides.
 	if news != 0 {
-		u.keep(uid, news)
+		u.addObject(uid, news)
 	}
-	return age(time.Now(), since)
+	return ageAt(time.Now(), since)
 }
 
-// Forget removes a deleted object.
-func (u *Unhandled) Forget(uid types.UID) {
+// ForgetObject removes a deleted object.
+func (u *Unhandled) ForgetObject(uid types.UID) {
 	if u == nil {
 		return
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.drop(uid)
+	u.removeObject(uid)
 }
 
-// Clear removes all objects. It is called when a run ends: without a controller, no object counts as late.
-func (u *Unhandled) Clear() {
+// ForgetAll removes all objects. It is called when a run ends: without a controller, no object counts as late.
+func (u *Unhandled) ForgetAll() {
 	if u == nil {
 		return
 	}
@@ -122,8 +122,8 @@ func (u *Unhandled) Clear() {
 	u.since, u.most, u.passing, u.waiting = nil, 0, nil, nil
 }
 
-// wait replaces the waiting handlers of the object. The caller holds the lock.
-func (u *Unhandled) wait(uid types.UID, waiting []changes.Waiting) {
+// setWaiting replaces the waiting handlers of the object. The caller holds the lock.
+func (u *Unhandled) setWaiting(uid types.UID, waiting []changes.Waiting) {
 	switch {
 	case len(waiting) == 0:
 		delete(u.waiting, uid)
@@ -134,8 +134,8 @@ func (u *Unhandled) wait(uid types.UID, waiting []changes.Waiting) {
 	u.waiting[uid] = waiting
 }
 
-// keep stores since when the object waits. The caller holds the lock.
-func (u *Unhandled) keep(uid types.UID, since int64) {
+// addObject stores since when the object waits. The caller holds the lock.
+func (u *Unhandled) addObject(uid types.UID, since int64) {
 	if u.since == nil {
 		u.since = map[types.UID]int64{}
 	}
@@ -143,8 +143,8 @@ func (u *Unhandled) keep(uid types.UID, since int64) {
 	u.most = max(u.most, len(u.since))
 }
 
-// drop removes the object, and frees the map when it is empty and was large. The caller holds the lock.
-func (u *Unhandled) drop(uid types.UID) {
+// removeObject removes the object, and frees the map when it is empty and was large. The caller holds the lock.
+func (u *Unhandled) removeObject(uid types.UID) {
 	delete(u.since, uid)
 	delete(u.passing, uid)
 	delete(u.waiting, uid)
@@ -153,8 +153,8 @@ func (u *Unhandled) drop(uid types.UID) {
 	}
 }
 
-// age returns the time since then. It is never negative, although the system clock can be set back.
-func age(now time.Time, since int64) time.Duration {
+// ageAt returns the time since then. It is never negative, although the system clock can be set back.
+func ageAt(now time.Time, since int64) time.Duration {
 	return max(0, time.Duration(now.UnixNano()-since))
 }
 
@@ -167,8 +167,8 @@ type Late struct {
 	Waiting map[string]int
 }
 
-// Late returns the unfinished work at this moment. It visits all objects, so it is for the collection of metrics.
-func (u *Unhandled) Late() (late Late) {
+// CurrentLate returns the unfinished work at this moment. It visits all objects, so it is for the collection of metrics.
+func (u *Unhandled) CurrentLate() (late Late) {
 	if u == nil {
 		return late
 	}
@@ -177,7 +177,7 @@ func (u *Unhandled) Late() (late Late) {
 	now := time.Now()
 	for _, since := range u.since {
 		late.Changes++
-		late.Oldest = max(late.Oldest, age(now, since))
+		late.Oldest = max(late.Oldest, ageAt(now, since))
 	}
 	for uid, waiting := range u.waiting {
 		_, passing := u.passing[uid]

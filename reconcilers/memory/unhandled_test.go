@@ -32,11 +32,11 @@ func TestUnhandled(t *testing.T) {
 		"Queued": {
 			reason: "an event without a pass counts as a change",
 			run: func(u *memory.Unhandled) time.Duration {
-				u.Seen(a, time.Now())
+				u.NoteEvent(a, time.Now())
 				second()
-				u.Seen(b, time.Now())
+				u.NoteEvent(b, time.Now())
 				second()
-				u.Seen(a, time.Now())
+				u.NoteEvent(a, time.Now())
 				return 0
 			},
 			late: memory.Late{Changes: 2, Oldest: 2 * time.Second},
@@ -44,24 +44,24 @@ func TestUnhandled(t *testing.T) {
 		"Handled": {
 			reason: "the latency includes the time in the queue and of the pass",
 			run: func(u *memory.Unhandled) time.Duration {
-				u.Seen(a, time.Now())
+				u.NoteEvent(a, time.Now())
 				second()
-				u.Begin(a)
+				u.BeginPass(a)
 				second()
-				return u.End(a)
+				return u.FinishChange(a)
 			},
 			took: 2 * time.Second,
 		},
 		"HandledAgain": {
 			reason: "an event during a pass is unhandled from its own time on",
 			run: func(u *memory.Unhandled) time.Duration {
-				u.Seen(a, time.Now())
-				u.Begin(a)
+				u.NoteEvent(a, time.Now())
+				u.BeginPass(a)
 				second()
-				u.Seen(a, time.Now())
+				u.NoteEvent(a, time.Now())
 				second()
-				u.Seen(a, time.Now())
-				took := u.End(a)
+				u.NoteEvent(a, time.Now())
+				took := u.FinishChange(a)
 				second()
 				return took
 			},
@@ -70,27 +70,27 @@ func TestUnhandled(t *testing.T) {
 		"NewsOfAFormerPass": {
 			reason: "an event before the begin of a pass is covered by that pass",
 			run: func(u *memory.Unhandled) time.Duration {
-				u.Begin(a)
+				u.BeginPass(a)
 				second()
-				u.Seen(a, time.Now())
-				u.Leave(a, never, nil)
-				u.Begin(a)
-				return u.End(a)
+				u.NoteEvent(a, time.Now())
+				u.KeepOpen(a, never, nil)
+				u.BeginPass(a)
+				return u.FinishChange(a)
 			},
 			took: time.Second,
 		},
 		"WithoutAnEvent": {
 			reason: "a pass without an event starts the time",
-			run:    func(u *memory.Unhandled) time.Duration { u.Begin(a); second(); return u.End(a) },
+			run:    func(u *memory.Unhandled) time.Duration { u.BeginPass(a); second(); return u.FinishChange(a) },
 			took:   time.Second,
 		},
 		"Left": {
 			reason: "a pass that leaves a change unfinished keeps the start time",
 			run: func(u *memory.Unhandled) time.Duration {
-				u.Seen(a, time.Now())
+				u.NoteEvent(a, time.Now())
 				second()
-				u.Begin(a)
-				u.Leave(a, never, retry(time.Hour))
+				u.BeginPass(a)
+				u.KeepOpen(a, never, retry(time.Hour))
 				second()
 				return 0
 			},
@@ -99,41 +99,41 @@ func TestUnhandled(t *testing.T) {
 		"Older": {
 			reason: "a start time from the record of a former process is used",
 			run: func(u *memory.Unhandled) time.Duration {
-				u.Begin(a)
-				u.Leave(a, time.Now().Add(-time.Minute), nil)
-				u.Begin(a)
-				return u.End(a)
+				u.BeginPass(a)
+				u.KeepOpen(a, time.Now().Add(-time.Minute), nil)
+				u.BeginPass(a)
+				return u.FinishChange(a)
 			},
 			took: time.Minute,
 		},
 		"Younger": {
 			reason: "the time of the event is used if the handler started later",
 			run: func(u *memory.Unhandled) time.Duration {
-				u.Seen(a, time.Now())
+				u.NoteEvent(a, time.Now())
 				second()
-				u.Begin(a)
-				u.Leave(a, time.Now(), nil)
-				return u.End(a)
+				u.BeginPass(a)
+				u.KeepOpen(a, time.Now(), nil)
+				return u.FinishChange(a)
 			},
 			took: time.Second,
 		},
 		"Future": {
 			reason: "a start time in the future is ignored",
 			run: func(u *memory.Unhandled) time.Duration {
-				u.Begin(a)
-				u.Leave(a, time.Now().Add(time.Hour), nil)
-				return u.End(a)
+				u.BeginPass(a)
+				u.KeepOpen(a, time.Now().Add(time.Hour), nil)
+				return u.FinishChange(a)
 			},
 		},
 		"Retried": {
 			reason: "a handler that is called is not counted as waiting",
 			run: func(u *memory.Unhandled) time.Duration {
-				u.Begin(a)
-				u.Leave(a, never, append(retry(time.Second), changes.Waiting{
+				u.BeginPass(a)
+				u.KeepOpen(a, never, append(retry(time.Second), changes.Waiting{
 					Handler: "other", Until: time.Now().Add(time.Hour),
 				}))
 				second()
-				u.Begin(a)
+				u.BeginPass(a)
 				return 0
 			},
 			late: memory.Late{Changes: 1, Oldest: time.Second, Waiting: map[string]int{"other": 1}},
@@ -142,8 +142,8 @@ func TestUnhandled(t *testing.T) {
 			reason: "a handler that is due is counted as waiting until its pass begins",
 			run: func(u *memory.Unhandled) time.Duration {
 				for _, uid := range []types.UID{a, b} {
-					u.Begin(uid)
-					u.Leave(uid, never, retry(time.Second))
+					u.BeginPass(uid)
+					u.KeepOpen(uid, never, retry(time.Second))
 				}
 				time.Sleep(time.Minute)
 				return 0
@@ -153,20 +153,20 @@ func TestUnhandled(t *testing.T) {
 		"Gone": {
 			reason: "a deleted object is not counted, even if its pass ends later",
 			run: func(u *memory.Unhandled) time.Duration {
-				u.Seen(a, time.Now())
-				u.Begin(a)
+				u.NoteEvent(a, time.Now())
+				u.BeginPass(a)
 				second()
-				u.Forget(a)
-				u.Leave(a, never, nil)
-				return u.End(a)
+				u.ForgetObject(a)
+				u.KeepOpen(a, never, nil)
+				return u.FinishChange(a)
 			},
 		},
 		"Cleared": {
 			reason: "a cleared state counts nothing, as another replica handles the objects",
 			run: func(u *memory.Unhandled) time.Duration {
-				u.Seen(a, time.Now())
-				u.Clear()
-				return u.End(a)
+				u.NoteEvent(a, time.Now())
+				u.ForgetAll()
+				return u.FinishChange(a)
 			},
 		},
 	}
@@ -177,7 +177,7 @@ func TestUnhandled(t *testing.T) {
 				if took := tc.run(u); took != tc.took {
 					t.Errorf("%s: took %s, want %s", tc.reason, took, tc.took)
 				}
-				if d := cmp.Diff(tc.late, u.Late()); d != "" {
+				if d := cmp.Diff(tc.late, u.CurrentLate()); d != "" {
 					t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
 				}
 				if took := tc.run(nil); took != 0 {
@@ -193,15 +193,15 @@ func TestUnhandledOfVeryMany(t *testing.T) {
 	const many = 5000
 	u := &memory.Unhandled{}
 	for i := range many {
-		u.Seen(types.UID(fmt.Sprint(i)), time.Now())
+		u.NoteEvent(types.UID(fmt.Sprint(i)), time.Now())
 	}
 	for i := range many {
-		u.End(types.UID(fmt.Sprint(i)))
-		if late := u.Late(); i%1000 == 0 && late.Changes != many-1-i {
+		u.FinishChange(types.UID(fmt.Sprint(i)))
+		if late := u.CurrentLate(); i%1000 == 0 && late.Changes != many-1-i {
 			t.Fatalf("%d changes of %d remain after %d were handled", late.Changes, many, i+1)
 		}
 	}
-	if late := u.Late(); late.Changes != 0 {
+	if late := u.CurrentLate(); late.Changes != 0 {
 		t.Errorf("%d changes remain", late.Changes)
 	}
 }
@@ -211,9 +211,9 @@ func TestUnhandledIsCheap(t *testing.T) {
 	u := &memory.Unhandled{}
 	for _, others := range []types.UID{"", "b"} {
 		if others != "" {
-			u.Seen(others, time.Now())
+			u.NoteEvent(others, time.Now())
 		}
-		if n := testing.AllocsPerRun(100, func() { u.Seen("a", time.Now()); u.Begin("a"); u.End("a") }); n != 0 {
+		if n := testing.AllocsPerRun(100, func() { u.NoteEvent("a", time.Now()); u.BeginPass("a"); u.FinishChange("a") }); n != 0 {
 			t.Errorf("with others %q: %v allocations", others, n)
 		}
 	}

@@ -7,8 +7,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Operator has the metrics of one operator. It is safe for concurrent use. The zero value and nil measure nothing.
-type Operator struct {
+// OperatorMetrics has the metrics of one operator. It is safe for concurrent use. The zero value and nil measure nothing.
+type OperatorMetrics struct {
 	name  string      // value of the label "operator"
 	ended atomic.Bool // stops gauges that would otherwise return after the end
 
@@ -24,45 +24,45 @@ var latencyBuckets = []float64{.01, .05, .1, .5, 1, 5, 10, 30, 60, 300, 900, 360
 // New registers the families that all operators of the registry share, or finds those that another operator has
 // registered. The name becomes the value of the label "operator". New returns an error if the registry refuses a
 // family, for example because it has a foreign one with the same name.
-func New(name string, registry prometheus.Registerer) (*Operator, error) {
+func New(name string, registry prometheus.Registerer) (*OperatorMetrics, error) {
 	r := &registrar{registry: registry}
-	o := &Operator{name: name}
-	o.attempts = r.counter("kopf_handler_attempts_total",
+	o := &OperatorMetrics{name: name}
+	o.attempts = r.newCounter("kopf_handler_attempts_total",
 		"Calls of handlers by what came of them.", "kind", "handler", "reason", "outcome")
-	o.durations = r.histogram("kopf_handler_duration_seconds",
+	o.durations = r.newHistogram("kopf_handler_duration_seconds",
 		"How long the calls of handlers took.", prometheus.DefBuckets, "kind", "handler", "reason")
-	o.latencies = r.histogram("kopf_change_latency_seconds",
+	o.latencies = r.newHistogram("kopf_change_latency_seconds",
 		"From a change to the end of all its handlers, retries included.", latencyBuckets, "kind", "reason")
-	o.dropped = r.counter("kopf_events_dropped_total",
+	o.dropped = r.newCounter("kopf_events_dropped_total",
 		"Raw events that no handler has seen, because too many were waiting.", "kind")
-	o.lost = r.counter("kopf_memory_losses_total",
+	o.lost = r.newCounter("kopf_memory_losses_total",
 		"Times that another client was found to have removed the annotations or the finalizer of an object.", "kind")
-	o.looped = r.counter("kopf_handler_loops_total",
+	o.looped = r.newCounter("kopf_handler_loops_total",
 		"Calls that have changed the object, by which the handler is called again and again, and delayed.",
 		"kind", "handler")
-	o.posted = r.counter("kopf_posted_events_total",
+	o.posted = r.newCounter("kopf_posted_events_total",
 		"Kubernetes events that handlers have posted, by what came of them.", "outcome")
-	o.repaired = r.counter("kopf_children_repaired_total",
+	o.repaired = r.newCounter("kopf_children_repaired_total",
 		"Declared children that were changed or deleted, and are back.", "kind", "child")
-	o.requests = r.counter("kopf_api_requests_total",
+	o.requests = r.newCounter("kopf_api_requests_total",
 		"Requests of the framework to the API server, each attempt of its own.", "verb", "code")
-	o.occupied = r.gauge("kopf_active_workers",
+	o.occupied = r.newGauge("kopf_active_workers",
 		"Workers that are busy with a handler now: as many as the objects it is running for.", "kind", "handler")
-	o.queued = r.gauge("kopf_workqueue_depth", "Objects that wait for a worker.", "kind")
-	o.states = registered(r, newStates())
+	o.queued = r.newGauge("kopf_workqueue_depth", "Objects that wait for a worker.", "kind")
+	o.states = registerOrFind(r, newStates())
 	if r.err != nil {
 		return nil, r.err
 	}
 	return o, nil
 }
 
-// off reports whether nothing is measured. It is true for nil and for the zero value.
-func (o *Operator) off() bool { return o == nil || o.states == nil }
+// isDisabled reports whether nothing is measured. It is true for nil and for the zero value.
+func (o *OperatorMetrics) isDisabled() bool { return o == nil || o.states == nil }
 
-// Expect creates the counters of attempts with these outcomes, at 0 if they do not exist. Otherwise the first failure
+// InitializeAttempts creates the counters of attempts with these outcomes, at 0 if they do not exist. Otherwise the first failure
 // in a process would create a new series, whose increase is 0 for Prometheus.
-func (o *Operator) Expect(kind, handler, reason string, outcomes ...string) {
-	if o.off() {
+func (o *OperatorMetrics) InitializeAttempts(kind, handler, reason string, outcomes ...string) {
+	if o.isDisabled() {
 		return
 	}
 	for _, outcome := range outcomes {
@@ -70,34 +70,34 @@ func (o *Operator) Expect(kind, handler, reason string, outcomes ...string) {
 	}
 }
 
-// Attempted counts an attempt and records its duration. The outcome is one of success, ignored, retry, failure, denied,
+// CountAttempt counts an attempt and records its duration. The outcome is one of success, ignored, retry, failure, denied,
 // aborted. Here and below, a kind includes its group: "Database.example.org".
-func (o *Operator) Attempted(kind, handler, reason, outcome string, took time.Duration) {
-	if o.off() {
+func (o *OperatorMetrics) CountAttempt(kind, handler, reason, outcome string, took time.Duration) {
+	if o.isDisabled() {
 		return
 	}
 	o.durations.WithLabelValues(o.name, kind, handler, reason).Observe(took.Seconds())
 	o.attempts.WithLabelValues(o.name, kind, handler, reason, outcome).Inc()
 }
 
-// Handled records the latency of a change of an object of the kind, from its first event to the end of all its
+// ObserveLatency records the latency of a change of an object of the kind, from its first event to the end of all its
 // handlers.
-func (o *Operator) Handled(kind, reason string, took time.Duration) {
-	if !o.off() {
+func (o *OperatorMetrics) ObserveLatency(kind, reason string, took time.Duration) {
+	if !o.isDisabled() {
 		o.latencies.WithLabelValues(o.name, kind, reason).Observe(took.Seconds())
 	}
 }
 
-// Lost counts that another client removed our annotations or finalizer from an object of the kind.
-func (o *Operator) Lost(kind string) {
-	if !o.off() {
+// CountLoss counts that another client removed our annotations or finalizer from an object of the kind.
+func (o *OperatorMetrics) CountLoss(kind string) {
+	if !o.isDisabled() {
 		o.lost.WithLabelValues(o.name, kind).Inc()
 	}
 }
 
-// Looped counts calls of handlers whose changes to the object cause their own next call.
-func (o *Operator) Looped(kind string, handlers []string) {
-	if o.off() {
+// CountLoops counts calls of handlers whose changes to the object cause their own next call.
+func (o *OperatorMetrics) CountLoops(kind string, handlers []string) {
+	if o.isDisabled() {
 		return
 	}
 	for _, handler := range handlers {
@@ -105,33 +105,33 @@ func (o *Operator) Looped(kind string, handlers []string) {
 	}
 }
 
-// Dropped returns a function that counts one dropped raw event of the kind.
-func (o *Operator) Dropped(kind string) func() {
-	if o.off() {
+// DroppedCounter returns a function that counts one dropped raw event of the kind.
+func (o *OperatorMetrics) DroppedCounter(kind string) func() {
+	if o.isDisabled() {
 		return func() {}
 	}
 	// This creates the series with the value 0, before the first event is dropped.
 	return o.dropped.WithLabelValues(o.name, kind).Inc
 }
 
-// Posted counts a Kubernetes event by the outcome of the request that posted it.
-func (o *Operator) Posted(outcome string) {
-	if !o.off() {
+// CountPosted counts a Kubernetes event by the outcome of the request that posted it.
+func (o *OperatorMetrics) CountPosted(outcome string) {
+	if !o.isDisabled() {
 		o.posted.WithLabelValues(o.name, outcome).Inc()
 	}
 }
 
-// Repaired counts a declared child of an object of the kind that the operator has repaired.
-func (o *Operator) Repaired(kind, child string) {
-	if !o.off() {
+// CountRepair counts a declared child of an object of the kind that the operator has repaired.
+func (o *OperatorMetrics) CountRepair(kind, child string) {
+	if !o.isDisabled() {
 		o.repaired.WithLabelValues(o.name, kind, child).Inc()
 	}
 }
 
-// Occupied returns a function that adds to the number of workers of a kind that a handler occupies. It returns nil if
+// OccupiedGauge returns a function that adds to the number of workers of a kind that a handler occupies. It returns nil if
 // nothing is measured.
-func (o *Operator) Occupied(kind string) func(handler string, more float64) {
-	if o.off() {
+func (o *OperatorMetrics) OccupiedGauge(kind string) func(handler string, more float64) {
+	if o.isDisabled() {
 		return nil
 	}
 	return func(handler string, more float64) {
@@ -142,31 +142,31 @@ func (o *Operator) Occupied(kind string) func(handler string, more float64) {
 	}
 }
 
-// Waiting returns a function that adds to the number of requests of a kind that wait for a worker. It returns nil if
+// WaitingGauge returns a function that adds to the number of requests of a kind that wait for a worker. It returns nil if
 // nothing is measured.
-func (o *Operator) Waiting(kind string) func(more int) {
-	if o.off() {
+func (o *OperatorMetrics) WaitingGauge(kind string) func(more int) {
+	if o.isDisabled() {
 		return nil
 	}
 	gauge := o.queued.WithLabelValues(o.name, kind)
 	return func(more int) { gauge.Add(float64(more)) }
 }
 
-// Show adds a source of states. It is called at each collection of metrics until [Operator.End].
-func (o *Operator) Show(s Source) {
-	if !o.off() {
-		o.states.add(o, s)
+// AddSource adds a source of states. It is called at each collection of metrics until [OperatorMetrics.RemoveStates].
+func (o *OperatorMetrics) AddSource(s StateSource) {
+	if !o.isDisabled() {
+		o.states.addSource(o, s)
 	}
 }
 
-// End removes all series that describe a state, because the state ends with the operator. Counters and histograms stay:
+// RemoveStates removes all series that describe a state, because the state ends with the operator. Counters and histograms stay:
 // their last values may not have been collected yet, and an operator of the same name continues from there. Only the
 // first call has an effect.
-func (o *Operator) End() {
-	if o.off() || o.ended.Swap(true) {
+func (o *OperatorMetrics) RemoveStates() {
+	if o.isDisabled() || o.ended.Swap(true) {
 		return
 	}
-	o.states.remove(o)
+	o.states.removeSource(o)
 	own := prometheus.Labels{operatorLabel: o.name}
 	o.occupied.DeletePartialMatch(own)
 	o.queued.DeletePartialMatch(own)

@@ -41,7 +41,7 @@ func TestNewFails(t *testing.T) {
 	}
 }
 
-func made(t *testing.T, name string, registry prometheus.Registerer) *metrics.Operator {
+func made(t *testing.T, name string, registry prometheus.Registerer) *metrics.OperatorMetrics {
 	t.Helper()
 	o, err := metrics.New(name, registry)
 	if err != nil {
@@ -72,18 +72,18 @@ func gathered(t *testing.T, registry *prometheus.Registry) map[string]float64 {
 }
 
 // fill uses every metric family once.
-func fill(o *metrics.Operator) {
-	o.Attempted("Pod", "fn", "create", "retry", time.Second)
-	o.Handled("Pod", "create", time.Minute)
-	o.Dropped("Pod")()
-	o.Lost("Pod")
-	o.Posted("posted")
-	o.Repaired("Pod", "Secret")
-	if occupied, waiting := o.Occupied("Pod"), o.Waiting("Pod"); occupied != nil {
+func fill(o *metrics.OperatorMetrics) {
+	o.CountAttempt("Pod", "fn", "create", "retry", time.Second)
+	o.ObserveLatency("Pod", "create", time.Minute)
+	o.DroppedCounter("Pod")()
+	o.CountLoss("Pod")
+	o.CountPosted("posted")
+	o.CountRepair("Pod", "Secret")
+	if occupied, waiting := o.OccupiedGauge("Pod"), o.WaitingGauge("Pod"); occupied != nil {
 		occupied("fn", 2)
 		waiting(3)
 	}
-	o.Show(func(emit metrics.Emit) {
+	o.AddSource(func(emit metrics.Emit) {
 		emit(metrics.Paused, 1)
 		emit(metrics.Unhandled, 2, "Pod")
 		emit(metrics.Unhandled, 3, "Pod")
@@ -123,9 +123,9 @@ func TestOneOperatorAfterAnother(t *testing.T) {
 		if d := cmp.Diff(want, gathered(t, registry)); d != "" {
 			t.Errorf("round %d: -want, +got:\n%s", round, d)
 		}
-		leaving := o.Occupied("Pod")
-		o.End()
-		o.End()
+		leaving := o.OccupiedGauge("Pod")
+		o.RemoveStates()
+		o.RemoveStates()
 		leaving("fn", -1)
 		if d := cmp.Diff(after, gathered(t, registry)); d != "" {
 			t.Errorf("round %d: after the end, -want, +got:\n%s", round, d)
@@ -139,7 +139,7 @@ func TestTwoOperators(t *testing.T) {
 	first, second := made(t, "first", registry), made(t, "second", registry)
 	fill(first)
 	fill(second)
-	first.End()
+	first.RemoveStates()
 	got := gathered(t, registry)
 	for name, want := range map[string]bool{
 		"paused operator=first": false, "paused operator=second": true,
@@ -153,13 +153,13 @@ func TestTwoOperators(t *testing.T) {
 
 // TestNothingIsMeasured shows that a nil or zero value measures nothing and can be used.
 func TestNothingIsMeasured(t *testing.T) {
-	for name, none := range map[string]*metrics.Operator{"Nil": nil, "Zero": {}} {
+	for name, none := range map[string]*metrics.OperatorMetrics{"Nil": nil, "Zero": {}} {
 		fill(none)
-		none.End()
-		if none.Occupied("Pod") != nil || none.Waiting("Pod") != nil {
+		none.RemoveStates()
+		if none.OccupiedGauge("Pod") != nil || none.WaitingGauge("Pod") != nil {
 			t.Errorf("%s: an operator without metrics returns gauges", name)
 		}
-		if next := sending(200); none.Around(next.RoundTrip) == nil {
+		if next := sending(200); none.WrapRoundTrip(next.RoundTrip) == nil {
 			t.Errorf("%s: requests are not forwarded", name)
 		}
 	}
@@ -170,7 +170,7 @@ func TestNames(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	o := made(t, "op", registry)
 	fill(o)
-	o.Show(func(emit metrics.Emit) {
+	o.AddSource(func(emit metrics.Emit) {
 		labels := map[metrics.State][]string{
 			metrics.Paused: {}, metrics.Retries: {"a", "b"}, metrics.Unhandled: {"a"}, metrics.OldestUnhandled: {"a"},
 			metrics.Daemons: {"a", "b", "c"}, metrics.Timers: {"a", "b", "c"}, metrics.IndexKeys: {"a"},

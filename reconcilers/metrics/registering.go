@@ -17,29 +17,29 @@ type registrar struct {
 	err      error
 }
 
-// labeled returns the labels of a family, with that of the operator first.
-func labeled(labels []string) []string { return append([]string{operatorLabel}, labels...) }
+// withOperatorLabel returns the labels of a family, with that of the operator first.
+func withOperatorLabel(labels []string) []string { return append([]string{operatorLabel}, labels...) }
 
-// counter registers a family of counters with the label of the operator.
-func (r *registrar) counter(name, help string, labels ...string) *prometheus.CounterVec {
-	return registered(r, prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labeled(labels)))
+// newCounter registers a family of counters with the label of the operator.
+func (r *registrar) newCounter(name, help string, labels ...string) *prometheus.CounterVec {
+	return registerOrFind(r, prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, withOperatorLabel(labels)))
 }
 
-// gauge registers a family of gauges with the label of the operator.
-func (r *registrar) gauge(name, help string, labels ...string) *prometheus.GaugeVec {
-	return registered(r, prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, labeled(labels)))
+// newGauge registers a family of gauges with the label of the operator.
+func (r *registrar) newGauge(name, help string, labels ...string) *prometheus.GaugeVec {
+	return registerOrFind(r, prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, withOperatorLabel(labels)))
 }
 
-// histogram registers a family of histograms with the label of the operator.
-func (r *registrar) histogram(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
-	return registered(r, prometheus.NewHistogramVec(
-		prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, labeled(labels),
+// newHistogram registers a family of histograms with the label of the operator.
+func (r *registrar) newHistogram(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
+	return registerOrFind(r, prometheus.NewHistogramVec(
+		prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, withOperatorLabel(labels),
 	))
 }
 
-// registered registers the collector, or returns the one that another operator of this process has registered. After an
+// registerOrFind registers the collector, or returns the one that another operator of this process has registered. After an
 // error, it returns the collector unregistered; [New] then discards it.
-func registered[C prometheus.Collector](r *registrar, collector C) C {
+func registerOrFind[C prometheus.Collector](r *registrar, collector C) C {
 	if r.err != nil {
 		return collector
 	}

@@ -9,10 +9,10 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/transport"
 )
 
-// Around counts the requests that the transport sends, by Kubernetes' verb and by the class of the status code: 2xx,
+// WrapRoundTrip counts the requests that the transport sends, by Kubernetes' verb and by the class of the status code: 2xx,
 // 4xx, 5xx and so on. A request without a response counts as "error".
-func (o *Operator) Around(next transport.RoundTripFunc) transport.RoundTripFunc {
-	if o.off() {
+func (o *OperatorMetrics) WrapRoundTrip(next transport.RoundTripFunc) transport.RoundTripFunc {
+	if o.isDisabled() {
 		return next
 	}
 	return func(r *http.Request) (*http.Response, error) {
@@ -57,7 +57,7 @@ func APIRequestOf(r *http.Request) APIRequest {
 		return APIRequest{Verb: found.Verb}
 	}
 	rest = rest[1:]
-	if namespaced(rest) {
+	if isNamespaced(rest) {
 		rest = rest[2:]
 	}
 	// The remaining parts are the resource, the name and the subresource.
@@ -65,18 +65,18 @@ func APIRequestOf(r *http.Request) APIRequest {
 	if len(rest) > 2 {
 		found.Subresource = rest[2]
 	}
-	found.Verb = verb(r, len(rest) > 1)
+	found.Verb = requestVerb(r, len(rest) > 1)
 	return found
 }
 
-// namespaced reports whether the first two parts are the namespace of a resource. The subresources of namespaces
+// isNamespaced reports whether the first two parts are the namespace of a resource. The subresources of namespaces
 // themselves have the same form as a namespaced resource, so they are excluded by name.
-func namespaced(parts []string) bool {
+func isNamespaced(parts []string) bool {
 	return len(parts) > 2 && parts[0] == "namespaces" && parts[2] != "status" && parts[2] != "finalize"
 }
 
-// verb returns the verb of RBAC. Named reports whether the path has the name of an object.
-func verb(r *http.Request, named bool) string {
+// requestVerb returns the verb of RBAC. Named reports whether the path has the name of an object.
+func requestVerb(r *http.Request, named bool) string {
 	switch {
 	case r.Method == http.MethodGet && r.URL.Query().Get("watch") == "true":
 		return "watch"
@@ -95,8 +95,8 @@ func verb(r *http.Request, named bool) string {
 	}
 }
 
-// Kind returns the resource with its group, such as pods or widgets.example.org.
-func (a APIRequest) Kind() string {
+// GroupResource returns the resource with its group, such as pods or widgets.example.org.
+func (a APIRequest) GroupResource() string {
 	if a.Group == "" {
 		return a.Resource
 	}
@@ -107,7 +107,7 @@ func (a APIRequest) Kind() string {
 func (a APIRequest) String() string {
 	text := a.Verb
 	if a.Resource != "" {
-		text += " " + a.Kind()
+		text += " " + a.GroupResource()
 	}
 	if a.Subresource != "" {
 		text += "/" + a.Subresource

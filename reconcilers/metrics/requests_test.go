@@ -56,7 +56,7 @@ func TestRequestsAreCounted(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		response, err := made(t, "op", registry).Around(sending(tc.code).RoundTrip)(request)
+		response, err := made(t, "op", registry).WrapRoundTrip(sending(tc.code).RoundTrip)(request)
 		if (err != nil) != (tc.code == 0) {
 			t.Errorf("%s: error %v", tc.reason, err)
 		}

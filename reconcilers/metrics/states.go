@@ -39,18 +39,18 @@ const (
 // is the highest of ages, and the sum of counts.
 type Emit func(s State, value float64, labels ...string)
 
-// Source emits the current values. Any goroutine may call it. It should be fast, because the collection waits for it.
-type Source func(emit Emit)
+// StateSource emits the current values. Any goroutine may call it. It should be fast, because the collection waits for it.
+type StateSource func(emit Emit)
 
-// shown describes a family. If age is true, equal labels are merged by the highest value.
-type shown struct {
+// familyDescription describes a family. If age is true, equal labels are merged by the highest value.
+type familyDescription struct {
 	name, help string
 	labels     []string
 	age        bool
 }
 
 // byState has the family of each state. Collect and Describe index it by [State].
-var byState = [...]shown{
+var byState = [...]familyDescription{
 	Paused:           {name: "kopf_paused", help: "Whether the operator is paused: 1 if it is."},
 	PausedNamespaces: {name: "kopf_paused_namespaces", help: "Namespaces in which the operator is paused."},
 	Retries: {name: "kopf_retries_waiting", help: "Handlers that wait for the time of their next attempt.",
@@ -79,29 +79,29 @@ type states struct {
 	descriptions [len(byState)]*prometheus.Desc
 
 	mu      sync.Mutex
-	sources map[*Operator]Source
+	sources map[*OperatorMetrics]StateSource
 }
 
 var _ prometheus.Collector = (*states)(nil)
 
 // newStates returns a collector without sources.
 func newStates() *states {
-	s := &states{sources: map[*Operator]Source{}}
+	s := &states{sources: map[*OperatorMetrics]StateSource{}}
 	for state, one := range byState {
-		s.descriptions[state] = prometheus.NewDesc(one.name, one.help, labeled(one.labels), nil)
+		s.descriptions[state] = prometheus.NewDesc(one.name, one.help, withOperatorLabel(one.labels), nil)
 	}
 	return s
 }
 
-// add adds the source of an operator, or replaces it.
-func (s *states) add(o *Operator, source Source) {
+// addSource adds the source of an operator, or replaces it.
+func (s *states) addSource(o *OperatorMetrics, source StateSource) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.sources[o] = source
 }
 
-// remove removes the source of an operator. A collection that is running may still call it.
-func (s *states) remove(o *Operator) {
+// removeSource removes the source of an operator. A collection that is running may still call it.
+func (s *states) removeSource(o *OperatorMetrics) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.sources, o)
@@ -125,7 +125,7 @@ type sample struct {
 // and end.
 func (s *states) Collect(into chan<- prometheus.Metric) {
 	s.mu.Lock()
-	sources := make(map[*Operator]Source, len(s.sources))
+	sources := make(map[*OperatorMetrics]StateSource, len(s.sources))
 	for o, source := range s.sources {
 		sources[o] = source
 	}
@@ -133,7 +133,7 @@ func (s *states) Collect(into chan<- prometheus.Metric) {
 	samples := map[State]map[string]*sample{}
 	for o, source := range sources {
 		source(func(state State, value float64, labels ...string) {
-			add(samples, sample{state, append([]string{o.name}, labels...), value})
+			mergeSample(samples, sample{state, append([]string{o.name}, labels...), value})
 		})
 	}
 	for state, all := range samples {
@@ -145,8 +145,8 @@ func (s *states) Collect(into chan<- prometheus.Metric) {
 	}
 }
 
-// add merges the sample with the one that has the same labels.
-func add(samples map[State]map[string]*sample, one sample) {
+// mergeSample merges the sample with the one that has the same labels.
+func mergeSample(samples map[State]map[string]*sample, one sample) {
 	all := samples[one.state]
 	if all == nil {
 		all = map[string]*sample{}

@@ -2,30 +2,30 @@ package namespaces
 
 import "strings"
 
-// Expression returns a boolean expression for the names in the scope, with the operators !, && and || of CEL. The
+// MatchExpression returns a boolean expression for the names in the scope, with the operators !, && and || of CEL. The
 // function match renders one operand: it gets a regular expression of RE2 that a name must match.
-func (s Scope) Expression(match func(expression string) string) string {
+func (s Scope) MatchExpression(match func(expression string) string) string {
 	expression := "true"
 	if len(s.Served) > 0 {
-		expression = s.served().expression(match)
+		expression = s.effectivePatterns().matchExpression(match)
 	}
 	if len(s.Excluded) > 0 {
-		expression = "(" + expression + " && !" + s.Excluded.expression(match) + ")"
+		expression = "(" + expression + " && !" + s.Excluded.matchExpression(match) + ")"
 	}
 	return expression
 }
 
-// expression is true if any of the patterns matches. Without patterns it is false.
-func (p Patterns) expression(match func(expression string) string) string {
+// matchExpression is true if any of the patterns matches. Without patterns it is false.
+func (p Patterns) matchExpression(match func(expression string) string) string {
 	all := []string{"false"}
 	for _, one := range p {
-		all = append(all, one.asExpression(match))
+		all = append(all, one.matchExpression(match))
 	}
 	return "(" + strings.Join(all, " || ") + ")"
 }
 
-// asExpression renders the algorithm of [Pattern.Matches]. Both must be changed together.
-func (p Pattern) asExpression(match func(expression string) string) string {
+// matchExpression renders the algorithm of [Pattern.MatchesName]. Both must be changed together.
+func (p Pattern) matchExpression(match func(expression string) string) string {
 	if p.expression != nil {
 		// The group keeps alternatives of the expression between the anchors.
 		return match("^(?:" + p.text + ")$")

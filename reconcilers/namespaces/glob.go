@@ -29,7 +29,7 @@ func newGlob(pattern string, negated bool) glob {
 		case isClass(part):
 			return classExpression([]rune(part[1 : len(part)-1]))
 		default:
-			return character([]rune(part)[0])
+			return escapedCharacter([]rune(part)[0])
 		}
 	})
 	return glob{regexp.MustCompile("^" + text + "$"), negated}
@@ -46,15 +46,15 @@ func classExpression(members []rune) string {
 	for i := 0; i < len(members); i++ {
 		if i+2 < len(members) && members[i+1] == '-' {
 			if members[i] <= members[i+2] {
-				text += character(members[i]) + "-" + character(members[i+2])
+				text += escapedCharacter(members[i]) + "-" + escapedCharacter(members[i+2])
 			}
 			i += 2
 			continue
 		}
-		text += character(members[i])
+		text += escapedCharacter(members[i])
 	}
 	return text + "]"
 }
 
-// character returns the escaped form of a character, which is valid inside and outside of classes.
-func character(one rune) string { return fmt.Sprintf(`\x{%X}`, one) }
+// escapedCharacter returns the escaped form of a character, which is valid inside and outside of classes.
+func escapedCharacter(one rune) string { return fmt.Sprintf(`\x{%X}`, one) }

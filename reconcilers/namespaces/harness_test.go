@@ -75,7 +75,7 @@ func newWatching(t *testing.T, patterns ...string) *watching {
 	}
 	w.watcher = &namespaces.Watcher{Client: dynamic.NewForConfigOrDie(memapi.Config(connection)), Serve: w.serve}
 	for _, one := range patterns {
-		w.watcher.Patterns = append(w.watcher.Patterns, namespaces.Parse(one))
+		w.watcher.Patterns = append(w.watcher.Patterns, namespaces.ParsePattern(one))
 	}
 	return w
 }
@@ -145,7 +145,7 @@ func (w *watching) must(_ any, err error) {
 	synctest.Wait()
 }
 
-func (w *watching) open(name string) {
+func (w *watching) createNamespace(name string) {
 	w.t.Helper()
 	namespace := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace"}}
 	namespace.SetName(name)
@@ -159,14 +159,14 @@ func (w *watching) patch(name, patch string, subresources ...string) {
 	))
 }
 
-// judge sets whether a terminating namespace has remaining content.
-func (w *watching) judge(name, remaining string) {
+// setContentRemaining sets whether a terminating namespace has remaining content.
+func (w *watching) setContentRemaining(name, remaining string) {
 	w.t.Helper()
 	status := `{"status":{"conditions":[{"type":"NamespaceContentRemaining","status":"` + remaining + `"}]}}`
 	w.patch(name, status, "status")
 }
 
-func (w *watching) raze(name string) {
+func (w *watching) deleteNamespace(name string) {
 	w.t.Helper()
 	w.must(nil, w.people.Delete(w.t.Context(), name, metav1.DeleteOptions{}))
 }

@@ -16,7 +16,7 @@ type Live struct {
 	changed chan struct{} // closed and replaced with every change
 }
 
-// NewLive returns a set of these namespaces. Without names, the set is unknown until [Live.Set].
+// NewLive returns a set of these namespaces. Without names, the set is unknown until [Live.SetNames].
 func NewLive(names ...string) *Live {
 	return &Live{names: slices.Clone(names), changed: make(chan struct{})}
 }
@@ -29,8 +29,8 @@ func (l *Live) Current() (names []string, changed <-chan struct{}) {
 	return l.names, l.changed
 }
 
-// Set replaces the namespaces. An empty list means that no namespace is served, unlike an unknown set.
-func (l *Live) Set(names []string) {
+// SetNames replaces the namespaces. An empty list means that no namespace is served, unlike an unknown set.
+func (l *Live) SetNames(names []string) {
 	// The copy is never nil, so the set counts as known.
 	names = append([]string{}, names...)
 	slices.Sort(names)

@@ -8,9 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// Check returns an error for a pattern that [Parse] accepts but that probably is a mistake: it cannot match any
+// CheckPattern returns an error for a pattern that [ParsePattern] accepts but that probably is a mistake: it cannot match any
 // namespace, or an item after a comma has no effect.
-func Check(text string) error {
+func CheckPattern(text string) error {
 	if strings.TrimSpace(text) == "" {
 		return fmt.Errorf("%q is the name of no namespace; to serve the whole cluster, name none at all", text)
 	}

@@ -36,7 +36,7 @@ func TestCheck(t *testing.T) {
 		"*":             "",
 		"kube-*,!*stem": "",
 	} {
-		switch err := namespaces.Check(text); {
+		switch err := namespaces.CheckPattern(text); {
 		case want == "" && err != nil:
 			t.Errorf("%q: %v", text, err)
 		case want != "" && (err == nil || !strings.Contains(err.Error(), want)):

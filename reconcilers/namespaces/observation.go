@@ -27,17 +27,17 @@ type observation struct {
 
 var _ toolscache.ResourceEventHandler = (*observation)(nil)
 
-// begin reports the names for the first time, after the first listing. Earlier events only collect them: a partial list
+// startReporting reports the names for the first time, after the first listing. Earlier events only collect them: a partial list
 // would stop controllers of namespaces that are not listed yet.
-func (o *observation) begin() {
+func (o *observation) startReporting() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.begun = true
-	o.tell()
+	o.reportNames()
 }
 
-// end stops all reports. A timer that is already running finds ended set.
-func (o *observation) end() {
+// stopReporting stops all reports. A timer that is already running finds ended set.
+func (o *observation) stopReporting() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.ended = true
@@ -47,21 +47,21 @@ func (o *observation) end() {
 }
 
 // OnAdd runs for each listed or created namespace.
-func (o *observation) OnAdd(object any, _ bool) { o.observe(watch.Added, object) }
+func (o *observation) OnAdd(object any, _ bool) { o.applyEvent(watch.Added, object) }
 
 // OnUpdate runs for each change of a namespace.
-func (o *observation) OnUpdate(_, object any) { o.observe(watch.Modified, object) }
+func (o *observation) OnUpdate(_, object any) { o.applyEvent(watch.Modified, object) }
 
 // OnDelete runs for each deleted namespace. The informer delivers a tombstone if it missed the deletion itself.
 func (o *observation) OnDelete(object any) {
 	if unknown, ok := object.(toolscache.DeletedFinalStateUnknown); ok {
 		object = unknown.Obj
 	}
-	o.observe(watch.Deleted, object)
+	o.applyEvent(watch.Deleted, object)
 }
 
-// observe applies one event, and reports the names if they have changed.
-func (o *observation) observe(event watch.EventType, object any) {
+// applyEvent applies one event, and reports the names if they have changed.
+func (o *observation) applyEvent(event watch.EventType, object any) {
 	namespace, ok := object.(*unstructured.Unstructured)
 	if !ok {
 		return
@@ -69,12 +69,12 @@ func (o *observation) observe(event watch.EventType, object any) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	name := namespace.GetName()
-	was := o.served.Has(name)
-	o.served.Observe(event, namespace.Object)
-	switch is := o.served.Has(name); {
+	was := o.served.HasName(name)
+	o.served.ApplyEvent(event, namespace.Object)
+	switch is := o.served.HasName(name); {
 	// The namespace is still reported, until its timer fires.
 	case was && !is && o.begun:
-		o.leaving[name] = time.AfterFunc(lingering, func() { o.leave(name) })
+		o.leaving[name] = time.AfterFunc(lingering, func() { o.removeLingering(name) })
 	// A namespace of that name was created again in time.
 	case is && o.leaving[name] != nil:
 		o.leaving[name].Stop()
@@ -82,22 +82,22 @@ func (o *observation) observe(event watch.EventType, object any) {
 	case was == is:
 		return
 	}
-	o.tell()
+	o.reportNames()
 }
 
-// leave removes a namespace after its delay, unless it was created again.
-func (o *observation) leave(name string) {
+// removeLingering removes a namespace after its delay, unless it was created again.
+func (o *observation) removeLingering(name string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.served.Has(name) {
+	if o.served.HasName(name) {
 		return
 	}
 	delete(o.leaving, name)
-	o.tell()
+	o.reportNames()
 }
 
-// tell reports the names that are served, including deleted ones that still linger. The caller holds the lock.
-func (o *observation) tell() {
+// reportNames reports the names that are served, including deleted ones that still linger. The caller holds the lock.
+func (o *observation) reportNames() {
 	if !o.begun || o.ended {
 		return
 	}

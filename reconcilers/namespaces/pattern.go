@@ -18,11 +18,11 @@ type Pattern struct {
 	labels     labels.Selector // that namespaces must match in addition; nil matches all
 }
 
-// Parse reads a comma-separated list of globs, such as "myapp-*, !*-pr-*, *-pr-123". The first glob selects names. A
+// ParsePattern reads a comma-separated list of globs, such as "myapp-*, !*-pr-*, *-pr-123". The first glob selects names. A
 // glob with "!" removes names. Any other glob restores removed names that the first glob selects. Thus "a,b" never
 // matches b, as in Kopf. If the first glob has a "!", it removes names from all namespaces. Globs match whole names;
 // the syntax is *, ?, [abc], [a-z] and [!abc].
-func Parse(text string) Pattern {
+func ParsePattern(text string) Pattern {
 	p := Pattern{text: text}
 	for part := range strings.SplitSeq(text, ",") {
 		part = strings.TrimSpace(part)
@@ -36,8 +36,8 @@ func Parse(text string) Pattern {
 	return p
 }
 
-// Regexp returns a pattern for the namespaces whose whole names match the expression.
-func Regexp(expression *regexp.Regexp) Pattern {
+// PatternFromRegexp returns a pattern for the namespaces whose whole names match the expression.
+func PatternFromRegexp(expression *regexp.Regexp) Pattern {
 	// Leftmost-first matching could prefer a shorter alternative, and the whole name would not match. The copy leaves
 	// the caller's expression unchanged.
 	longest := *expression
@@ -51,12 +51,12 @@ func (p Pattern) String() string { return p.text }
 // Equal reports whether both patterns have the same form, text and labels.
 func (p Pattern) Equal(other Pattern) bool {
 	return p.text == other.text && (p.expression == nil) == (other.expression == nil) &&
-		textOf(p.labels) == textOf(other.labels)
+		selectorText(p.labels) == selectorText(other.labels)
 }
 
-// Matches reports whether the name matches. The namespace is served if it also has the labels, which this does not
+// MatchesName reports whether the name matches. The namespace is served if it also has the labels, which this does not
 // check.
-func (p Pattern) Matches(name string) bool {
+func (p Pattern) MatchesName(name string) bool {
 	if p.expression != nil {
 		at := p.expression.FindStringIndex(name)
 		return at != nil && at[0] == 0 && at[1] == len(name)
@@ -76,23 +76,23 @@ func (p Pattern) Matches(name string) bool {
 	return matched
 }
 
-// Specific reports whether the pattern can only be the name of one namespace. It does not consider brackets, as in
+// IsExactName reports whether the pattern can only be the name of one namespace. It does not consider brackets, as in
 // Kopf.
-func (p Pattern) Specific() bool {
+func (p Pattern) IsExactName() bool {
 	return p.expression == nil && p.labels == nil && !strings.ContainsAny(p.text, "!*?,")
 }
 
 // Patterns match a namespace if any of them does.
 type Patterns []Pattern
 
-// Matches reports whether any of the patterns matches.
-func (p Patterns) Matches(name string) bool {
-	return slices.ContainsFunc(p, func(one Pattern) bool { return one.Matches(name) })
+// MatchesName reports whether any of the patterns matches.
+func (p Patterns) MatchesName(name string) bool {
+	return slices.ContainsFunc(p, func(one Pattern) bool { return one.MatchesName(name) })
 }
 
-// Plain returns the names, sorted, if all patterns are plain names. The operator then does not need to list namespaces.
-// Unlike [Pattern.Specific], it treats brackets as syntax.
-func (p Patterns) Plain() (names []string, ok bool) {
+// PlainNames returns the names, sorted, if all patterns are plain names. The operator then does not need to list namespaces.
+// Unlike [Pattern.IsExactName], it treats brackets as syntax.
+func (p Patterns) PlainNames() (names []string, ok bool) {
 	for _, one := range p {
 		if one.expression != nil || one.labels != nil || strings.ContainsAny(one.text, "!*?,[") {
 			return nil, false
@@ -103,18 +103,18 @@ func (p Patterns) Plain() (names []string, ok bool) {
 	return slices.Compact(names), true
 }
 
-// Named returns the names that can be served without listing namespaces, sorted. It leaves out patterns that are not
+// ExactNames returns the names that can be served without listing namespaces, sorted. It leaves out patterns that are not
 // valid names.
-func (p Patterns) Named() (names []string) {
-	names = p.named().Texts()
+func (p Patterns) ExactNames() (names []string) {
+	names = p.exactPatterns().Texts()
 	slices.Sort(names)
 	return slices.Compact(names)
 }
 
-// named returns the patterns that are valid names.
-func (p Patterns) named() Patterns {
+// exactPatterns returns the patterns that are valid names.
+func (p Patterns) exactPatterns() Patterns {
 	return slices.DeleteFunc(slices.Clone(p), func(one Pattern) bool {
-		return !one.Specific() || len(validation.IsDNS1123Label(one.text)) > 0
+		return !one.IsExactName() || len(validation.IsDNS1123Label(one.text)) > 0
 	})
 }
 

@@ -12,16 +12,16 @@ import (
 // TestPatternsAreEqualByFormAndText shows that patterns are compared by their form and text.
 func TestPatternsAreEqualByFormAndText(t *testing.T) {
 	t.Parallel()
-	expression := namespaces.Regexp(regexp.MustCompile("a"))
+	expression := namespaces.PatternFromRegexp(regexp.MustCompile("a"))
 	for _, c := range []struct {
 		reason string
 		a, b   namespaces.Pattern
 		want   bool
 	}{
-		{"Patterns with the same text are equal.", namespaces.Parse("a*"), namespaces.Parse("a*"), true},
-		{"Patterns with different texts are not equal.", namespaces.Parse("a*"), namespaces.Parse("b*"), false},
-		{"Expressions with the same text are equal.", expression, namespaces.Regexp(regexp.MustCompile("a")), true},
-		{"An expression is not equal to a pattern of the same text.", expression, namespaces.Parse("a"), false},
+		{"Patterns with the same text are equal.", namespaces.ParsePattern("a*"), namespaces.ParsePattern("a*"), true},
+		{"Patterns with different texts are not equal.", namespaces.ParsePattern("a*"), namespaces.ParsePattern("b*"), false},
+		{"Expressions with the same text are equal.", expression, namespaces.PatternFromRegexp(regexp.MustCompile("a")), true},
+		{"An expression is not equal to a pattern of the same text.", expression, namespaces.ParsePattern("a"), false},
 	} {
 		if c.a.Equal(c.b) != c.want || c.b.Equal(c.a) != c.want {
 			t.Errorf("%s\n%s and %s: want equal: %v", c.reason, c.a, c.b, c.want)
@@ -33,17 +33,17 @@ func TestPatternsAreEqualByFormAndText(t *testing.T) {
 func TestNamed(t *testing.T) {
 	t.Parallel()
 	patterns := namespaces.Patterns{
-		namespaces.Parse("b"), namespaces.Parse("a"), namespaces.Parse("b"), namespaces.Parse("Not_A_Name"),
-		namespaces.Parse("c*"), namespaces.Regexp(regexp.MustCompile("d")),
+		namespaces.ParsePattern("b"), namespaces.ParsePattern("a"), namespaces.ParsePattern("b"), namespaces.ParsePattern("Not_A_Name"),
+		namespaces.ParsePattern("c*"), namespaces.PatternFromRegexp(regexp.MustCompile("d")),
 	}
-	if delta := cmp.Diff([]string{"a", "b"}, patterns.Named()); delta != "" {
+	if delta := cmp.Diff([]string{"a", "b"}, patterns.ExactNames()); delta != "" {
 		t.Errorf("want the valid names once, -want, +got:\n%s", delta)
 	}
 }
 
-// TestLiveTellsOfChanges shows that waiting callers are notified of the first names and of changes, but not of equal
+// TestLiveReportsChanges shows that waiting callers are notified of the first names and of changes, but not of equal
 // names.
-func TestLiveTellsOfChanges(t *testing.T) {
+func TestLiveReportsChanges(t *testing.T) {
 	t.Parallel()
 	live := namespaces.NewLive()
 	for _, c := range []struct {
@@ -58,7 +58,7 @@ func TestLiveTellsOfChanges(t *testing.T) {
 		{"A removed name is reported.", []string{"b"}, []string{"b"}, true},
 	} {
 		_, changed := live.Current()
-		live.Set(c.names)
+		live.SetNames(c.names)
 		told := false
 		select {
 		case <-changed:

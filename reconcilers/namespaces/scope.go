@@ -15,38 +15,38 @@ type Scope struct {
 	Live *Live
 }
 
-// Has reports whether the namespace is in the scope.
-func (s Scope) Has(name string) bool {
+// IncludesNamespace reports whether the namespace is in the scope.
+func (s Scope) IncludesNamespace(name string) bool {
 	if s.Live != nil {
 		if names, _ := s.Live.Current(); names != nil && !slices.Contains(names, name) {
 			return false
 		}
 	}
-	served := s.served()
-	return (len(s.Served) == 0 || served.Matches(name)) && !s.Excluded.Matches(name)
+	served := s.effectivePatterns()
+	return (len(s.Served) == 0 || served.MatchesName(name)) && !s.Excluded.MatchesName(name)
 }
 
-// served returns the patterns that apply.
-func (s Scope) served() Patterns {
-	if _, plain := s.Served.Plain(); plain || !s.NamedOnly {
+// effectivePatterns returns the patterns that apply.
+func (s Scope) effectivePatterns() Patterns {
+	if _, plain := s.Served.PlainNames(); plain || !s.NamedOnly {
 		return s.Served
 	}
-	return s.Served.named()
+	return s.Served.exactPatterns()
 }
 
-// In splits the scope into lists for queries that can only compare names. The first list contains all names of the
+// SplitByName splits the scope into lists for queries that can only compare names. The first list contains all names of the
 // scope, unless it is empty. The second list contains excluded names. The rest has the patterns that need
-// [Scope.Expression]; hasRest is false if there are none.
-func (s Scope) In() (in, notIn []string, rest Scope, hasRest bool) {
-	served := s.served()
-	if names, plain := served.Plain(); plain && len(names) > 0 {
+// [Scope.MatchExpression]; hasRest is false if there are none.
+func (s Scope) SplitByName() (in, notIn []string, rest Scope, hasRest bool) {
+	served := s.effectivePatterns()
+	if names, plain := served.PlainNames(); plain && len(names) > 0 {
 		in = names
 		// If only labels select namespaces, names do not restrict the scope.
-	} else if !s.Served.takeAnyName() {
+	} else if !s.Served.selectByLabelsOnly() {
 		rest.Served, rest.NamedOnly = s.Served, s.NamedOnly
 	}
 	for _, one := range s.Excluded {
-		if names, plain := (Patterns{one}).Plain(); plain {
+		if names, plain := (Patterns{one}).PlainNames(); plain {
 			notIn = append(notIn, names...)
 		} else {
 			rest.Excluded = append(rest.Excluded, one)

@@ -15,7 +15,7 @@ import (
 
 func parsed(texts ...string) (all namespaces.Patterns) {
 	for _, text := range texts {
-		all = append(all, namespaces.Parse(text))
+		all = append(all, namespaces.ParsePattern(text))
 	}
 	return all
 }
@@ -29,7 +29,7 @@ var scopes = map[string]namespaces.Scope{
 	"classes":         {Served: parsed("team-[a-c]", "[!t]*", "team-[z-a]x", "[]]x", "[!z-a]hop")},
 	"taken away":      {Served: parsed("team-*,!*-a,!*-b,team-b")},
 	"all but":         {Served: parsed("!kube-*", "!*")},
-	"expressions":     {Served: namespaces.Patterns{namespaces.Regexp(regexp.MustCompile("a|ab|(?i)SHOP"))}},
+	"expressions":     {Served: namespaces.Patterns{namespaces.PatternFromRegexp(regexp.MustCompile("a|ab|(?i)SHOP"))}},
 	"named only":      {Served: parsed("shop", "team-*"), NamedOnly: true},
 	"none named":      {Served: parsed("team-*"), NamedOnly: true},
 	"one excluded":    {Excluded: parsed("shop")},
@@ -47,12 +47,12 @@ func TestExpression(t *testing.T) {
 	t.Parallel()
 	for reason, scope := range scopes {
 		for _, name := range names {
-			expression := scope.Expression(func(expression string) string {
+			expression := scope.MatchExpression(func(expression string) string {
 				return strconv.FormatBool(regexp.MustCompile(expression).MatchString(name))
 			})
 			got, err := types.Eval(token.NewFileSet(), nil, token.NoPos, expression)
-			if err != nil || got.Value.String() != strconv.FormatBool(scope.Has(name)) {
-				t.Errorf("%s: %q: has %t, but %s; %v", reason, name, scope.Has(name), expression, err)
+			if err != nil || got.Value.String() != strconv.FormatBool(scope.IncludesNamespace(name)) {
+				t.Errorf("%s: %q: has %t, but %s; %v", reason, name, scope.IncludesNamespace(name), expression, err)
 			}
 		}
 	}
@@ -62,15 +62,15 @@ func TestExpression(t *testing.T) {
 func TestScopeInParts(t *testing.T) {
 	t.Parallel()
 	for reason, scope := range scopes {
-		in, notIn, rest, hasRest := scope.In()
+		in, notIn, rest, hasRest := scope.SplitByName()
 		for _, name := range names {
 			selected := (in == nil || slices.Contains(in, name)) && !slices.Contains(notIn, name)
-			if got := selected && (!hasRest || rest.Has(name)); got != scope.Has(name) {
+			if got := selected && (!hasRest || rest.IncludesNamespace(name)); got != scope.IncludesNamespace(name) {
 				t.Errorf("%s: %q: got %t; in %q, not in %q, and %v", reason, name, got, in, notIn, rest)
 			}
 		}
 	}
-	in, notIn, _, rest := scopes["served excluded"].In()
+	in, notIn, _, rest := scopes["served excluded"].SplitByName()
 	if d := cmp.Diff([][]string{{"shop", "team-a"}, {"shop"}}, [][]string{in, notIn}); d != "" || rest {
 		t.Errorf("names need no expression: -want, +got:\n%s", d)
 	}
@@ -93,7 +93,7 @@ func TestScopeHas(t *testing.T) {
 		"an excluded name is not in a scope with that name": {"served excluded", "shop", false},
 		"a pattern can exclude a name":                      {"many excluded", "kube-system", false},
 	} {
-		if got := scopes[tc.scope].Has(tc.name); got != tc.want {
+		if got := scopes[tc.scope].IncludesNamespace(tc.name); got != tc.want {
 			t.Errorf("%s: got %t", reason, got)
 		}
 	}

@@ -21,39 +21,39 @@ func NewServed(patterns ...Pattern) *Served {
 // Names returns the members, sorted.
 func (s *Served) Names() []string { return slices.Sorted(maps.Keys(s.names)) }
 
-// Has reports whether the namespace is a member.
-func (s *Served) Has(name string) bool {
+// HasName reports whether the namespace is a member.
+func (s *Served) HasName(name string) bool {
 	_, has := s.names[name]
 	return has
 }
 
-// List replaces the set by the result of a complete listing. Members that are not listed are removed.
-func (s *Served) List(objects []map[string]any) {
+// ReplaceAll replaces the set by the result of a complete listing. Members that are not listed are removed.
+func (s *Served) ReplaceAll(objects []map[string]any) {
 	listed := map[string]struct{}{}
 	for _, object := range objects {
-		if name := nameOf(object); s.patterns.Matches(name) && !gone(watch.Added, object) {
+		if name := nameOf(object); s.patterns.MatchesName(name) && !isContentGone(watch.Added, object) {
 			listed[name] = struct{}{}
 		}
 	}
 	s.names = listed
 }
 
-// Observe applies one event. A terminating namespace stays a member until its content is deleted, so that deletion
+// ApplyEvent applies one event. A terminating namespace stays a member until its content is deleted, so that deletion
 // handlers of its objects can finish.
-func (s *Served) Observe(event watch.EventType, object map[string]any) {
+func (s *Served) ApplyEvent(event watch.EventType, object map[string]any) {
 	name := nameOf(object)
 	switch {
-	case gone(event, object):
+	case isContentGone(event, object):
 		delete(s.names, name)
-	case s.patterns.Matches(name):
+	case s.patterns.MatchesName(name):
 		s.names[name] = struct{}{}
 	}
 }
 
-// gone reports whether a namespace has no content left. This is Kopf's rule: no condition is "True", and the namespace
+// isContentGone reports whether a namespace has no content left. This is Kopf's rule: no condition is "True", and the namespace
 // is deleted, or is terminating with at least one condition. Conditions such as NamespaceContentRemaining are "True"
 // while there is content. Unlike Kopf, a deletion event always counts.
-func gone(event watch.EventType, object map[string]any) bool {
+func isContentGone(event watch.EventType, object map[string]any) bool {
 	if event == watch.Deleted {
 		return true
 	}

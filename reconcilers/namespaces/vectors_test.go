@@ -19,7 +19,7 @@ func TestVectorsNamespacePattern(t *testing.T) {
 		case input["patterns"] != nil:
 			specific := []any{}
 			for _, one := range patterns(input.List("patterns")) {
-				if one.Specific() {
+				if one.IsExactName() {
 					specific = append(specific, one.String())
 				}
 			}
@@ -29,9 +29,9 @@ func TestVectorsNamespacePattern(t *testing.T) {
 			if err != nil {
 				return nil, err
 			}
-			return map[string]any{"match": namespaces.Regexp(expression).Matches(name)}, nil
+			return map[string]any{"match": namespaces.PatternFromRegexp(expression).MatchesName(name)}, nil
 		default:
-			return map[string]any{"match": namespaces.Parse(input.Text("pattern", "")).Matches(name)}, nil
+			return map[string]any{"match": namespaces.ParsePattern(input.Text("pattern", "")).MatchesName(name)}, nil
 		}
 	})
 }
@@ -45,9 +45,9 @@ func TestVectorsNamespaceEvent(t *testing.T) {
 			step := vectors.Known(t, item, "listed", "object", "type")
 			switch {
 			case step["listed"] != nil:
-				served.List(objects(step.List("listed")))
+				served.ReplaceAll(objects(step.List("listed")))
 			case step["type"] != nil: // the listing has what a watch begins with
-				served.Observe(watch.EventType(step.Text("type", "")), step.Object("object"))
+				served.ApplyEvent(watch.EventType(step.Text("type", "")), step.Object("object"))
 			}
 			names := []any{}
 			for _, name := range served.Names() {
@@ -62,7 +62,7 @@ func TestVectorsNamespaceEvent(t *testing.T) {
 func patterns(texts []any) (parsed namespaces.Patterns) {
 	for _, one := range texts {
 		text, _ := one.(string)
-		parsed = append(parsed, namespaces.Parse(text))
+		parsed = append(parsed, namespaces.ParsePattern(text))
 	}
 	return parsed
 }
@@ -102,12 +102,12 @@ func TestGlobs(t *testing.T) {
 		{"x*, !x1, !x2, x1", []string{"x1", "x3"}, []string{"x2", "y"}},
 	} {
 		for _, name := range c.yes {
-			if !namespaces.Parse(c.pattern).Matches(name) {
+			if !namespaces.ParsePattern(c.pattern).MatchesName(name) {
 				t.Errorf("%q does not match %q", c.pattern, name)
 			}
 		}
 		for _, name := range c.no {
-			if namespaces.Parse(c.pattern).Matches(name) {
+			if namespaces.ParsePattern(c.pattern).MatchesName(name) {
 				t.Errorf("%q matches %q", c.pattern, name)
 			}
 		}
@@ -120,9 +120,9 @@ func TestServedForgets(t *testing.T) {
 	namespace := func(name string) map[string]any {
 		return map[string]any{"metadata": map[string]any{"name": name}}
 	}
-	served := namespaces.NewServed(namespaces.Parse("a*"))
-	served.List([]map[string]any{namespace("a1"), namespace("a2"), namespace("b")})
-	served.List([]map[string]any{namespace("a2"), namespace("a3")})
+	served := namespaces.NewServed(namespaces.ParsePattern("a*"))
+	served.ReplaceAll([]map[string]any{namespace("a1"), namespace("a2"), namespace("b")})
+	served.ReplaceAll([]map[string]any{namespace("a2"), namespace("a3")})
 	if delta := cmp.Diff([]string{"a2", "a3"}, served.Names()); delta != "" {
 		t.Errorf("-want, +got:\n%s", delta)
 	}
@@ -140,14 +140,14 @@ func TestRegexp(t *testing.T) {
 		{regexp.MustCompile("^ns$"), []string{"ns"}, []string{"ns1"}},
 		{regexp.MustCompilePOSIX("a**"), []string{"", "aa"}, []string{"ab"}},
 	} {
-		p := namespaces.Regexp(c.expression)
+		p := namespaces.PatternFromRegexp(c.expression)
 		for _, name := range c.yes {
-			if !p.Matches(name) {
+			if !p.MatchesName(name) {
 				t.Errorf("%s does not match %q", p, name)
 			}
 		}
 		for _, name := range c.no {
-			if p.Matches(name) {
+			if p.MatchesName(name) {
 				t.Errorf("%s matches %q", p, name)
 			}
 		}
@@ -161,14 +161,14 @@ func TestPlain(t *testing.T) {
 		patterns namespaces.Patterns
 		plain    bool
 	}{
-		{namespaces.Patterns{namespaces.Parse("a"), namespaces.Parse("b-1")}, true},
-		{namespaces.Patterns{namespaces.Parse("a"), namespaces.Parse("b*")}, false},
-		{namespaces.Patterns{namespaces.Parse("ns[0-9]")}, false},
-		{namespaces.Patterns{namespaces.Parse("!a")}, false},
-		{namespaces.Patterns{namespaces.Parse("a,b")}, false},
-		{namespaces.Patterns{namespaces.Regexp(regexp.MustCompile("a"))}, false},
+		{namespaces.Patterns{namespaces.ParsePattern("a"), namespaces.ParsePattern("b-1")}, true},
+		{namespaces.Patterns{namespaces.ParsePattern("a"), namespaces.ParsePattern("b*")}, false},
+		{namespaces.Patterns{namespaces.ParsePattern("ns[0-9]")}, false},
+		{namespaces.Patterns{namespaces.ParsePattern("!a")}, false},
+		{namespaces.Patterns{namespaces.ParsePattern("a,b")}, false},
+		{namespaces.Patterns{namespaces.PatternFromRegexp(regexp.MustCompile("a"))}, false},
 	} {
-		if names, plain := c.patterns.Plain(); plain != c.plain || plain && len(names) != len(c.patterns) {
+		if names, plain := c.patterns.PlainNames(); plain != c.plain || plain && len(names) != len(c.patterns) {
 			t.Errorf("%s: %v, %v", c.patterns, names, plain)
 		}
 	}
@@ -178,16 +178,16 @@ func TestPlain(t *testing.T) {
 // content, as its finalizer can be removed by force.
 func TestServedForgetsWhatIsDeletedByForce(t *testing.T) {
 	t.Parallel()
-	served := namespaces.NewServed(namespaces.Parse("a*"))
+	served := namespaces.NewServed(namespaces.ParsePattern("a*"))
 	object := map[string]any{
 		"metadata": map[string]any{"name": "a1", "deletionTimestamp": "x"},
 		"status":   map[string]any{"conditions": []any{map[string]any{"status": "True"}}},
 	}
-	served.Observe(watch.Modified, object)
+	served.ApplyEvent(watch.Modified, object)
 	if names := served.Names(); len(names) != 1 {
 		t.Errorf("a terminating namespace with content must be served: %v", names)
 	}
-	served.Observe(watch.Deleted, object)
+	served.ApplyEvent(watch.Deleted, object)
 	if names := served.Names(); len(names) != 0 {
 		t.Errorf("a deleted namespace is still served: %v", names)
 	}

@@ -55,13 +55,13 @@ func (w *Watcher) runOnce(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	seen := &observation{served: NewServed(w.Patterns...), leaving: map[string]*time.Timer{}, serve: w.Serve}
-	defer seen.end()
-	informer := toolscache.NewSharedIndexInformer(w.lister(), &unstructured.Unstructured{}, 0, nil)
+	defer seen.stopReporting()
+	informer := toolscache.NewSharedIndexInformer(w.newListWatch(), &unstructured.Unstructured{}, 0, nil)
 	// Both setters return errors only after the informer was started.
-	_ = informer.SetTransform(essential)
+	_ = informer.SetTransform(keepEssentials)
 	_ = informer.SetWatchErrorHandlerWithContext(func(_ context.Context, r *toolscache.Reflector, err error) {
 		// The informer retries by itself. Ending the context is the only way to stop it after a refusal.
-		if w.failed(ctx, err, r.LastSyncResourceVersion()) {
+		if w.handleError(ctx, err, r.LastSyncResourceVersion()) {
 			cancel()
 		}
 	})
@@ -76,15 +76,15 @@ func (w *Watcher) runOnce(ctx context.Context) {
 	defer running.Wait()
 	if toolscache.WaitForCacheSync(ctx.Done(), events.HasSynced) {
 		w.known.Store(true)
-		seen.begin()
+		seen.startReporting()
 	}
 	<-ctx.Done()
 }
 
-// failed logs an error of the informer, and returns whether this run must end because the listing is forbidden. It logs
+// handleError logs an error of the informer, and returns whether this run must end because the listing is forbidden. It logs
 // an equal error again only if the informer made progress in between. Namespaces that were listed before are still
 // served.
-func (w *Watcher) failed(ctx context.Context, err error, version string) (end bool) {
+func (w *Watcher) handleError(ctx context.Context, err error, version string) (end bool) {
 	// The end of the context is not an error. After an expired version, the informer lists again at once.
 	if ctx.Err() != nil || apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
 		return false
@@ -93,7 +93,7 @@ func (w *Watcher) failed(ctx context.Context, err error, version string) (end bo
 	// After a successful listing, the known namespaces stay served.
 	refused := apierrors.IsForbidden(err) && !known
 	if refused {
-		defer w.Serve(w.Patterns.Named())
+		defer w.Serve(w.Patterns.ExactNames())
 	}
 	if w.said == err.Error()+version {
 		return refused
@@ -104,7 +104,7 @@ func (w *Watcher) failed(ctx context.Context, err error, version string) (end bo
 	case refused:
 		logging.Warn(log, "Not allowed to list namespaces, so only those are served that are named in full. Let the "+
 			"operator list and watch namespaces, if others match",
-			"namespaces", w.Patterns.Named(), "patterns", w.Patterns.Texts(), "reason", err.Error())
+			"namespaces", w.Patterns.ExactNames(), "patterns", w.Patterns.Texts(), "reason", err.Error())
 	case known:
 		logging.Warn(log, "Cannot watch namespaces; those that appear or vanish are not noticed until that works again",
 			"reason", err.Error())
@@ -114,9 +114,9 @@ func (w *Watcher) failed(ctx context.Context, err error, version string) (end bo
 	return refused
 }
 
-// lister returns the requests of the informer, with the label selector of the patterns.
-func (w *Watcher) lister() *toolscache.ListWatch {
-	selector := textOf(w.Patterns.Labels())
+// newListWatch returns the requests of the informer, with the label selector of the patterns.
+func (w *Watcher) newListWatch() *toolscache.ListWatch {
+	selector := selectorText(w.Patterns.LabelSelector())
 	return &toolscache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			o.LabelSelector = selector
@@ -129,9 +129,9 @@ func (w *Watcher) lister() *toolscache.ListWatch {
 	}
 }
 
-// essential reduces a namespace to the fields that [Served] reads, and those that the informer needs. Other fields of a
+// keepEssentials reduces a namespace to the fields that [Served] reads, and those that the informer needs. Other fields of a
 // namespace never influence the set.
-func essential(object any) (any, error) {
+func keepEssentials(object any) (any, error) {
 	namespace, ok := object.(*unstructured.Unstructured)
 	if !ok {
 		return object, nil

@@ -19,8 +19,8 @@ func TestWatcher(t *testing.T) {
 	}{
 		"Appears": {
 			"a new namespace that matches a pattern is served at once", func(w *watching) {
-				w.open("a2")
-				w.open("b")
+				w.createNamespace("a2")
+				w.createNamespace("b")
 				w.want("after two creations", "a1 a2")
 			},
 		},
@@ -33,9 +33,9 @@ func TestWatcher(t *testing.T) {
 		"Vanishes": {
 			"a deleted namespace is served for five more seconds, as events of its objects may follow",
 			func(w *watching) {
-				w.open("a2")
+				w.createNamespace("a2")
 				w.want("after a creation", "a1 a2")
-				w.raze("a1")
+				w.deleteNamespace("a1")
 				time.Sleep(4 * time.Second)
 				w.want("four seconds after the deletion", "a1 a2")
 				time.Sleep(2 * time.Second)
@@ -44,12 +44,12 @@ func TestWatcher(t *testing.T) {
 		},
 		"ComesBack": {
 			"a namespace that is deleted and created again remains served", func(w *watching) {
-				w.raze("a1")
+				w.deleteNamespace("a1")
 				time.Sleep(2 * time.Second)
-				w.open("a1")
+				w.createNamespace("a1")
 				time.Sleep(time.Minute)
 				w.want("a minute after the creation", "a1", "a1")
-				w.raze("a1")
+				w.deleteNamespace("a1")
 				time.Sleep(time.Minute)
 				w.want("a minute after another deletion", "a1", "")
 			},
@@ -57,11 +57,11 @@ func TestWatcher(t *testing.T) {
 		"Ends": {
 			"a terminating namespace is served while it has content", func(w *watching) {
 				w.patch("a1", `{"metadata":{"finalizers":["kubernetes.io/content"]}}`)
-				w.raze("a1")
-				w.judge("a1", "True")
+				w.deleteNamespace("a1")
+				w.setContentRemaining("a1", "True")
 				time.Sleep(time.Hour)
 				w.want("with content")
-				w.judge("a1", "False")
+				w.setContentRemaining("a1", "False")
 				time.Sleep(time.Minute)
 				w.want("without content", "a1", "")
 			},
@@ -70,7 +70,7 @@ func TestWatcher(t *testing.T) {
 			"a namespace that was deleted without a watch is removed by the next list", func(w *watching) {
 				w.fails.set(unavailable(), false)
 				time.Sleep(20 * time.Minute) // longer than any watch
-				w.raze("a1")
+				w.deleteNamespace("a1")
 				w.server.Compact()
 				w.fails.set(nil, false)
 				time.Sleep(2 * time.Minute)
@@ -79,7 +79,7 @@ func TestWatcher(t *testing.T) {
 		},
 		"Exit": {
 			"nothing is reported after the end, not even a pending removal", func(w *watching) {
-				w.raze("a1")
+				w.deleteNamespace("a1")
 				w.want("before the end", "a1")
 				w.stop()
 				time.Sleep(time.Minute)
@@ -93,8 +93,8 @@ func TestWatcher(t *testing.T) {
 			defer explain(t, tc.reason)
 			synctest.Test(t, func(t *testing.T) {
 				w := newWatching(t, "a*")
-				w.open("b0")
-				w.open("a1")
+				w.createNamespace("b0")
+				w.createNamespace("a1")
 				w.run()
 				w.want("the matching ones in one call", "a1")
 				tc.play(w)
@@ -122,7 +122,7 @@ func TestWatcherIsRefused(t *testing.T) {
 				w.fails.set(nil, false)
 				time.Sleep(5 * time.Minute)
 				w.want("after a list succeeded", "a1 c")
-				w.open("a2")
+				w.createNamespace("a2")
 				w.want("after a creation", "a1 a2 c")
 			},
 		},
@@ -145,7 +145,7 @@ func TestWatcherIsRefused(t *testing.T) {
 				w.wantLines("one line for watches and one for lists", lost, lost)
 				w.fails.set(nil, false)
 				time.Sleep(2 * time.Minute)
-				w.open("a2")
+				w.createNamespace("a2")
 				w.want("with rights again", "a1 a2 c")
 			},
 		},
@@ -155,8 +155,8 @@ func TestWatcherIsRefused(t *testing.T) {
 				for range 2 {
 					w.fails.set(unavailable(), true)
 					time.Sleep(20 * time.Minute) // longer than any watch
-					w.open("a2")
-					w.raze("a2")
+					w.createNamespace("a2")
+					w.deleteNamespace("a2")
 				}
 				w.wantLines("one line for each failure", lost, lost)
 			},
@@ -164,10 +164,10 @@ func TestWatcherIsRefused(t *testing.T) {
 		"Expired": {
 			"an expired watch starts again without a log line", nil, func(w *watching) {
 				w.want("at first", "a1 c")
-				w.open("b1")
+				w.createNamespace("b1")
 				w.server.Compact()
 				time.Sleep(20 * time.Minute) // longer than any watch
-				w.open("a2")
+				w.createNamespace("a2")
 				w.want("after another creation", "a1 a2 c")
 				w.wantLines("no failure is logged")
 			},
@@ -180,7 +180,7 @@ func TestWatcherIsRefused(t *testing.T) {
 					w.fails.set(word, true)
 					time.Sleep(20 * time.Minute) // longer than any watch
 				}
-				w.open("a2")
+				w.createNamespace("a2")
 				w.want("after another creation", "a1 a2 c")
 				w.wantLines("no failure is logged")
 			},
@@ -191,8 +191,8 @@ func TestWatcherIsRefused(t *testing.T) {
 			defer explain(t, tc.reason)
 			synctest.Test(t, func(t *testing.T) {
 				w := newWatching(t, "a*", "c")
-				w.open("a1")
-				w.open("c")
+				w.createNamespace("a1")
+				w.createNamespace("c")
 				if tc.before != nil {
 					w.fails.set(tc.before, false)
 				}

@@ -16,34 +16,34 @@ type target struct {
 	name string
 }
 
-// target returns the key of the wait.
-func (w *wait) target() target { return target{w.Kind, w.Name} }
+// targetKey returns the key of the wait.
+func (w *pendingWait) targetKey() target { return target{w.Kind, w.Name} }
 
 // addTarget indexes the wait if it is for any object. The caller holds the lock.
-func (c *Children) addTarget(w *wait) {
+func (c *Children) addTarget(w *pendingWait) {
 	if !w.Any {
 		return
 	}
 	if c.targets == nil {
-		c.targets = map[target]map[*wait]bool{}
+		c.targets = map[target]map[*pendingWait]bool{}
 	}
-	if c.targets[w.target()] == nil {
-		c.targets[w.target()] = map[*wait]bool{}
+	if c.targets[w.targetKey()] == nil {
+		c.targets[w.targetKey()] = map[*pendingWait]bool{}
 	}
-	c.targets[w.target()][w] = true
+	c.targets[w.targetKey()][w] = true
 }
 
 // removeTarget reverts [Children.addTarget]. It has no effect on a wait that was not added. The caller holds the lock.
-func (c *Children) removeTarget(w *wait) {
-	delete(c.targets[w.target()], w)
-	if len(c.targets[w.target()]) == 0 {
-		delete(c.targets, w.target())
+func (c *Children) removeTarget(w *pendingWait) {
+	delete(c.targets[w.targetKey()], w)
+	if len(c.targets[w.targetKey()]) == 0 {
+		delete(c.targets, w.targetKey())
 	}
 }
 
-// waitsFor returns functions that request passes over the owners whose handlers wait for the object, child or not. The
+// routesOfWaits returns functions that request passes over the owners whose handlers wait for the object, child or not. The
 // caller holds the lock, and must call the functions without it.
-func (c *Children) waitsFor(s *Source, object *compact.Object) (routes []func()) {
+func (c *Children) routesOfWaits(s *ChildSource, object *compact.CachedObject) (routes []func()) {
 	if s.lookup == nil {
 		return nil
 	}
@@ -60,9 +60,9 @@ func (c *Children) waitsFor(s *Source, object *compact.Object) (routes []func())
 	return routes
 }
 
-// anyAwaited is [Children.awaited] for waits for any object: it returns the object unless it is missing, deleting, or
+// findAnyObject is [Children.findAwaited] for waits for any object: it returns the object unless it is missing, deleting, or
 // outdated. It reads caches, so the caller must not hold the lock.
-func (c *Children) anyAwaited(w *wait) *compact.Object {
+func (c *Children) findAnyObject(w *pendingWait) *compact.CachedObject {
 	c.mu.Lock()
 	// A run may end meanwhile, which modifies the slice.
 	sources := slices.Clone(c.sources)
@@ -71,11 +71,11 @@ func (c *Children) anyAwaited(w *wait) *compact.Object {
 		// The wait does not know the scope of its kind, so both keys are tried.
 		for _, namespace := range []string{w.Namespace, ""} {
 			object := s.lookup(w.Kind, types.NamespacedName{Namespace: namespace, Name: w.Name})
-			if object == nil || object.Deleting() {
+			if object == nil || object.IsDeleting() {
 				continue
 			}
 			seen := &child{kind: w.Kind.WithVersion(""), object: object}
-			if !c.Author.Outdated(w.Owner, seen.identity()) {
+			if !c.Author.IsOutdated(w.Owner, seen.identityObject()) {
 				return object
 			}
 		}

@@ -20,26 +20,26 @@ import (
 // Author declares children for their owners, and repairs them. Most methods run on the goroutines of informers while
 // the lock of [Children] is held, so they must not send requests.
 type Author interface { //nolint:interfacebloat // all of it is about the operator's own declarations
-	// Wrote reports whether the operator itself wrote this version of a child. Handlers are not called for own writes.
-	Wrote(child types.UID, version string) bool
-	// Outdated reports whether the operator itself has applied the child of the owner after this state. The child has
+	// IsOwnWrite reports whether the operator itself wrote this version of a child. Handlers are not called for own writes.
+	IsOwnWrite(child types.UID, version string) bool
+	// IsOutdated reports whether the operator itself has applied the child of the owner after this state. The child has
 	// only its kind, namespace, name, uid and version.
-	Outdated(owner types.UID, child *unstructured.Unstructured) bool
-	// Declared returns a function that reports whether the owner has declared a child: in this process, or by a record
+	IsOutdated(owner types.UID, child *unstructured.Unstructured) bool
+	// DeclaredMatcher returns a function that reports whether the owner has declared a child: in this process, or by a record
 	// in the body of the owner. It considers only the kind, namespace and name of the child.
-	Declared(owner types.UID, body map[string]any) func(child *unstructured.Unstructured) bool
-	// Drifted reports whether the next repair must handle the child, because it is deleted or differs from its
+	DeclaredMatcher(owner types.UID, body map[string]any) func(child *unstructured.Unstructured) bool
+	// NeedsRepair reports whether the next repair must handle the child, because it is deleted or differs from its
 	// declaration. A deleted child is passed in its last known state; unseen means that it may have changed before its
 	// deletion.
-	Drifted(owner types.UID, child *unstructured.Unstructured, gone, unseen bool) bool
-	// Unsaved returns the change of the owner that stores how its children have ended, and the names of the annotations
+	NeedsRepair(owner types.UID, child *unstructured.Unstructured, gone, unseen bool) bool
+	// UnsavedRecords returns the change of the owner that stores how its children have ended, and the names of the annotations
 	// that it changes. It returns nil if everything is stored.
-	Unsaved(owner map[string]any) (change patching.Transform, annotations []string)
-	// Repair applies the drifted children of an owner again. It returns the delay of the next repair, or nil if there
+	UnsavedRecords(owner map[string]any) (change patching.Transform, annotations []string)
+	// RepairChildren applies the drifted children of an owner again. It returns the delay of the next repair, or nil if there
 	// is none to do.
-	Repair(ctx context.Context, owner map[string]any, events handlers.Poster) (again *time.Duration)
-	// Gone is called when a child is deleted.
-	Gone(child types.UID)
+	RepairChildren(ctx context.Context, owner map[string]any, events handlers.Poster) (again *time.Duration)
+	// ForgetChild is called when a child is deleted.
+	ForgetChild(child types.UID)
 	// Forget is called when an owner is deleted, or when its handlers are no longer called.
 	Forget(owner types.UID)
 }
@@ -57,9 +57,9 @@ type Children struct {
 	mu      sync.Mutex
 	owners  map[types.UID]*owner
 	of      map[types.UID][]types.UID               // the owners of each child
-	waits   map[types.UID][]*wait                   // by owner
-	targets map[target]map[*wait]bool               // the waits for any object
-	sources []*Source                               // those with a lookup
+	waits   map[types.UID][]*pendingWait            // by owner
+	targets map[target]map[*pendingWait]bool        // the waits for any object
+	sources []*ChildSource                          // those with a lookup
 	parents map[schema.GroupKind][]schema.GroupKind // by kind of children
 }
 
@@ -69,22 +69,22 @@ type owner struct {
 	route    *Route               // of its handlers; nil until its first event
 	key      types.NamespacedName // valid if route is set
 	children map[types.UID]*child
-	saving   saving
+	saving   saveBackoff
 }
 
 // child is the entry of one object below one owner that it refers to.
 type child struct {
-	claim  claim
-	source *Source
-	kind   schema.GroupVersionKind
-	object *compact.Object  // the current state, or the last one of a deleted child
-	listed bool             // it existed when the operator started to watch
-	gone   bool             // it is deleted, or no longer refers to the owner
-	told   map[string]*told // by handler id
+	claim        claim
+	source       *ChildSource
+	kind         schema.GroupVersionKind
+	object       *compact.CachedObject       // the current state, or the last one of a deleted child
+	listed       bool                        // it existed when the operator started to watch
+	gone         bool                        // it is deleted, or no longer refers to the owner
+	progressByID map[string]*handlerProgress // by handler id
 }
 
-// identity returns the child without the fields that would have to be decoded.
-func (c *child) identity() *unstructured.Unstructured {
+// identityObject returns the child without the fields that would have to be decoded.
+func (c *child) identityObject() *unstructured.Unstructured {
 	identity := &unstructured.Unstructured{}
 	identity.SetGroupVersionKind(c.kind)
 	identity.SetNamespace(c.object.GetNamespace())
@@ -94,15 +94,15 @@ func (c *child) identity() *unstructured.Unstructured {
 	return identity
 }
 
-// told is the progress of one handler with one child.
-type told struct {
+// handlerProgress is the progress of one handler with one child.
+type handlerProgress struct {
 	version string            // of the last finished call; empty if no call has finished
 	account execution.Account // of its attempts since then
 	calling bool              // keeps the entry of a deleted child until the call returns
 }
 
-// owner returns the entry of an owner, and creates it if necessary. The caller holds the lock.
-func (c *Children) owner(uid types.UID) *owner {
+// ownerEntry returns the entry of an owner, and creates it if necessary. The caller holds the lock.
+func (c *Children) ownerEntry(uid types.UID) *owner {
 	known := c.owners[uid]
 	if known == nil {
 		known = &owner{children: map[types.UID]*child{}}
@@ -114,8 +114,8 @@ func (c *Children) owner(uid types.UID) *owner {
 	return known
 }
 
-// tidy removes the entry of an owner that has neither handlers nor children. The caller holds the lock.
-func (c *Children) tidy(uid types.UID, known *owner) {
+// removeEmptyOwner removes the entry of an owner that has neither handlers nor children. The caller holds the lock.
+func (c *Children) removeEmptyOwner(uid types.UID, known *owner) {
 	if known.route == nil && len(known.children) == 0 {
 		delete(c.owners, uid)
 	}
@@ -130,9 +130,9 @@ type Route struct {
 	enqueue  func(key types.NamespacedName)                               // requests a pass over an owner
 }
 
-// Route starts a run of the controller of owners of this kind. The cache is that of the owners. Enqueue must request a
+// StartRoute starts a run of the controller of owners of this kind. The cache is that of the owners. Enqueue must request a
 // pass over an owner; it is called when something happens to a child that a handler is registered for.
-func (c *Children) Route(
+func (c *Children) StartRoute(
 	kind schema.GroupKind, tending []*handlers.Handler, cache kind.Cache, enqueue func(key types.NamespacedName),
 ) *Route {
 	r := &Route{children: c, kind: kind, latest: cache.Latest, enqueue: enqueue}
@@ -145,58 +145,58 @@ func (c *Children) Route(
 	return r
 }
 
-// Seen runs for each event of an owner. Children can be seen before their owner; from here on, they cause passes.
-func (r *Route) Seen(uid types.UID, key types.NamespacedName) {
+// NoteEvent runs for each event of an owner. Children can be seen before their owner; from here on, they cause passes.
+func (r *Route) NoteEvent(uid types.UID, key types.NamespacedName) {
 	c := r.children
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	known := c.owner(uid)
+	known := c.ownerEntry(uid)
 	known.route, known.key = r, key
 }
 
-// Gone runs when an owner is deleted.
-func (r *Route) Gone(uid types.UID) {
+// NoteDeleted runs when an owner is deleted.
+func (r *Route) NoteDeleted(uid types.UID) {
 	c := r.children
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if known := c.owners[uid]; known != nil {
-		c.part(uid, known)
+		c.resetOwner(uid, known)
 	}
 }
 
-// End ends the run. No handler of these owners is called any more.
-func (r *Route) End() {
+// EndRun ends the run. No handler of these owners is called any more.
+func (r *Route) EndRun() {
 	c := r.children
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for uid, known := range c.owners {
 		if known.route == r {
-			c.part(uid, known)
+			c.resetOwner(uid, known)
 		}
 	}
 }
 
-// part removes the progress of all handlers of the owner, and its waits. Its children stay, because their informer
+// resetOwner removes the progress of all handlers of the owner, and its waits. Its children stay, because their informer
 // still runs. They are marked as listed: a later run has not seen them appear. The caller holds the lock.
-func (c *Children) part(uid types.UID, known *owner) {
-	known.route, known.saving = nil, saving{}
-	c.drop(uid, func(*wait) bool { return true })
+func (c *Children) resetOwner(uid types.UID, known *owner) {
+	known.route, known.saving = nil, saveBackoff{}
+	c.dropWaits(uid, func(*pendingWait) bool { return true })
 	c.Author.Forget(uid)
 	for child, one := range known.children {
-		if one.told, one.listed = nil, true; one.gone {
+		if one.progressByID, one.listed = nil, true; one.gone {
 			delete(known.children, child)
 		}
 	}
-	c.tidy(uid, known)
+	c.removeEmptyOwner(uid, known)
 }
 
-// tends reports whether any handler is registered for children of the source.
-func (r *Route) tends(from *Source) bool {
-	return slices.ContainsFunc(r.tended, func(kind *handlers.Handler) bool { return from.has(kind) })
+// servesSource reports whether any handler is registered for children of the source.
+func (r *Route) servesSource(from *ChildSource) bool {
+	return slices.ContainsFunc(r.tended, func(kind *handlers.Handler) bool { return from.servesHandler(kind) })
 }
 
-// retried returns the account after one more failed attempt.
-func retried(before execution.Account, outcome execution.Outcome, now time.Time) execution.Account {
+// accountAfter returns the account after one more failed attempt.
+func accountAfter(before execution.Account, outcome execution.Outcome, now time.Time) execution.Account {
 	if before.Started.IsZero() {
 		before.Started = now
 	}

@@ -25,9 +25,9 @@ func ReferenceOf(reference metav1.OwnerReference) Reference {
 	return Reference{schema.GroupKind{Group: version.Group, Kind: reference.Kind}, reference.Name}
 }
 
-// Holds reports whether the reference, in an object of this namespace, names an owner of this kind and key. As for the
+// NamesOwner reports whether the reference, in an object of this namespace, names an owner of this kind and key. As for the
 // garbage collector, a namespaced owner can only own objects of its own namespace.
-func (r Reference) Holds(kind schema.GroupKind, owner types.NamespacedName, namespace string) bool {
+func (r Reference) NamesOwner(kind schema.GroupKind, owner types.NamespacedName, namespace string) bool {
 	return r.Kind == kind && r.Name == owner.Name && (owner.Namespace == "" || owner.Namespace == namespace)
 }
 
@@ -63,19 +63,19 @@ func (c *Children) claimsOf(object *unstructured.Unstructured) (all []claim) {
 	return all
 }
 
-// owns reports whether an owner reference of the child names this owner. If only the label names it, undecided is true:
+// isOwnerOf reports whether an owner reference of the child names this owner. If only the label names it, undecided is true:
 // the owner must have declared the child, which [Children.isDeclared] finds out. The caller holds the lock.
-func (o *owner) owns(one *child) (owns, undecided bool) {
+func (o *owner) isOwnerOf(one *child) (owns, undecided bool) {
 	if o.route == nil {
 		return false, false
 	}
-	return one.isOf(o.route.kind, o.key)
+	return one.isChildOf(o.route.kind, o.key)
 }
 
-// isOf is [owner.owns] for an owner that need not have an entry.
-func (c *child) isOf(kind schema.GroupKind, owner types.NamespacedName) (owns, undecided bool) {
+// isChildOf is [owner.isOwnerOf] for an owner that need not have an entry.
+func (c *child) isChildOf(kind schema.GroupKind, owner types.NamespacedName) (owns, undecided bool) {
 	owns = slices.ContainsFunc(c.claim.references, func(reference Reference) bool {
-		return reference.Holds(kind, owner, c.object.GetNamespace())
+		return reference.NamesOwner(kind, owner, c.object.GetNamespace())
 	})
 	return owns, !owns && c.claim.labelled
 }
@@ -83,5 +83,5 @@ func (c *child) isOf(kind schema.GroupKind, owner types.NamespacedName) (owns, u
 // isDeclared reports whether the owner has declared the child. It reads the cache of the owners, so the caller must not
 // hold the lock.
 func (c *Children) isDeclared(r *Route, key types.NamespacedName, of types.UID, child *unstructured.Unstructured) bool {
-	return c.Author.Declared(of, r.latest(key, of))(child)
+	return c.Author.DeclaredMatcher(of, r.latest(key, of))(child)
 }

@@ -87,11 +87,11 @@ func TestClaims(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, telling("h"))
+			w := newWorld(t, recordingHandler("h"))
 			w.strange["strange"] = true
-			w.route.Seen("o", tc.key)
+			w.route.NoteEvent("o", tc.key)
 			w.seen(w.pods, owned.Added, tc.child)
-			w.tend("o")
+			w.handleOwner("o")
 			want := []string{"repair o"}
 			if tc.want {
 				want = []string{"pass o", "h ADDED c@3", "repair o"}
@@ -99,11 +99,11 @@ func TestClaims(t *testing.T) {
 			w.want(tc.reason, want...)
 			asked, wait := 0, waiting(waiter("w"), new(int))
 			wait.Name, wait.Namespace, wait.Reached = tc.child.GetName(), tc.child.GetNamespace(), ready(&asked)
-			if found, _, err := w.Await(wait); found != tc.want || err != nil {
+			if found, _, err := w.StartWait(wait); found != tc.want || err != nil {
 				t.Errorf("%s: a wait finds the child: %v, %v", tc.reason, found, err)
 			}
 			w.seen(w.pods, owned.Deleted, tc.child)
-			w.tend("o")
+			w.handleOwner("o")
 			want = []string{"gone " + tc.child.GetName(), "repair o"}
 			if tc.want {
 				want = []string{"gone c", "pass o", "h DELETED c@3", "repair o"}

@@ -1,7 +1,7 @@
 // Not part of the public API.
 //
-// Package owned connects parents with their children. [Source] receives the events of children from their informer,
-// [Route] those of the parents, and [Handling] calls the handlers of a parent for its changed children. [Children]
+// Package owned connects parents with their children. [ChildSource] receives the events of children from their informer,
+// [Route] those of the parents, and [ChildHandling] calls the handlers of a parent for its changed children. [Children]
 // holds the state of both. [Wait] lets a handler wait for an object.
 //
 // The state is level-based: quick changes of a child count as one, and nothing is stored on the objects. The package

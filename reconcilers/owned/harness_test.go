@@ -44,19 +44,19 @@ type world struct {
 	*owned.Children
 
 	t        *testing.T
-	handling owned.Handling
+	handling owned.ChildHandling
 	route    *owned.Route
-	pods     *owned.Source
-	secrets  *owned.Source
+	pods     *owned.ChildSource
+	secrets  *owned.ChildSource
 	journal  []string
 	said     []string
 
-	ours    map[string]bool                   // versions of children that the operator itself has written
-	old     map[string]bool                   // versions of children from before the operator's last write
-	drifts  map[types.UID]bool                // children that need a repair
-	again   *time.Duration                    // the delay until the next repair
-	unsaved patching.Transform                // the records of ended children that the owners still have to save
-	answers []func() (patching.Result, error) // the results of the next writes
+	ours    map[string]bool                        // versions of children that the operator itself has written
+	old     map[string]bool                        // versions of children from before the operator's last write
+	drifts  map[types.UID]bool                     // children that need a repair
+	again   *time.Duration                         // the delay until the next repair
+	unsaved patching.Transform                     // the records of ended children that the owners still have to save
+	answers []func() (patching.WriteResult, error) // the results of the next writes
 	closed  bool
 	strange map[string]bool // children that are not declared by their owner
 }
@@ -73,7 +73,7 @@ func newWorld(t *testing.T, tending ...func(w *world) *handlers.Handler) *world 
 	w := &world{t: t, ours: map[string]bool{}, old: map[string]bool{}, drifts: map[types.UID]bool{},
 		strange: map[string]bool{}}
 	w.Children = &owned.Children{Label: label, Author: author{w}}
-	w.handling = owned.Handling{
+	w.handling = owned.ChildHandling{
 		Children: w.Children,
 		Kind: kind.Kind{
 			Settings: settings.Settings{WriteTimeout: time.Second, Backoff: 10 * time.Second},
@@ -83,18 +83,18 @@ func newWorld(t *testing.T, tending ...func(w *world) *handlers.Handler) *world 
 	for _, one := range tending {
 		w.handling.Handlers = append(w.handling.Handlers, adapters.New(one(w), nil))
 	}
-	w.pods, w.secrets = w.Watch([]*handlers.Handler{pods}, nil), w.Watch([]*handlers.Handler{secrets}, nil)
-	w.begin()
+	w.pods, w.secrets = w.StartSource([]*handlers.Handler{pods}, nil), w.StartSource([]*handlers.Handler{secrets}, nil)
+	w.startRoute()
 	return w
 }
 
-// begin starts a run of the controller of owners.
-func (w *world) begin() {
+// startRoute starts a run of the controller of owners.
+func (w *world) startRoute() {
 	var descriptions []*handlers.Handler
 	for _, h := range w.handling.Handlers {
 		descriptions = append(descriptions, h.Description)
 	}
-	w.route = w.Route(schema.GroupKind{Group: "example.org", Kind: "Owner"}, descriptions, w,
+	w.route = w.StartRoute(schema.GroupKind{Group: "example.org", Kind: "Owner"}, descriptions, w,
 		func(key types.NamespacedName) { w.note("pass " + key.Name) })
 }
 
@@ -112,8 +112,8 @@ func (w *world) want(reason string, journal ...string) {
 // owner returns an object that owns others. Its uid is its name.
 func owner(name string) *unstructured.Unstructured { return object("Owner", name, 1) }
 
-// known returns the arguments with which an owner becomes known to a route.
-func known(name string) (types.UID, types.NamespacedName) {
+// ownerIdentity returns the arguments with which an owner becomes known to a route.
+func ownerIdentity(name string) (types.UID, types.NamespacedName) {
 	o := owner(name)
 	return o.GetUID(), types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}
 }
@@ -146,26 +146,26 @@ func object(kind, name string, version int) *unstructured.Unstructured {
 }
 
 // seen passes an event to a source.
-func (w *world) seen(s *owned.Source, event string, o *unstructured.Unstructured) {
+func (w *world) seen(s *owned.ChildSource, event string, o *unstructured.Unstructured) {
 	w.t.Helper()
-	if err := s.Seen(event, compacttest.Of(o.Object)); err != nil {
+	if err := s.HandleEvent(event, compacttest.NewObject(o.Object)); err != nil {
 		w.t.Error(err)
 	}
 }
 
-// tend runs the part of a pass over an owner that handles its children.
-func (w *world) tend(name string) owned.Result {
+// handleOwner runs the part of a pass over an owner that handles its children.
+func (w *world) handleOwner(name string) owned.ChildResult {
 	w.t.Helper()
-	return w.tendWithin(w.t.Context(), name)
+	return w.handleOwnerWithin(w.t.Context(), name)
 }
 
-func (w *world) tendWithin(ctx context.Context, name string) owned.Result {
+func (w *world) handleOwnerWithin(ctx context.Context, name string) owned.ChildResult {
 	log := funcr.New(func(_, line string) { w.said = append(w.said, line) }, funcr.Options{})
-	return w.handling.Tend(logf.IntoContext(ctx, log), owner(name).Object)
+	return w.handling.ReconcileChildren(logf.IntoContext(ctx, log), owner(name).Object)
 }
 
-// telling returns a handler for pods that records its calls and runs one act per call until there are no more.
-func telling(id string, acts ...handlers.Func) func(w *world) *handlers.Handler {
+// recordingHandler returns a handler for pods that records its calls and runs one act per call until there are no more.
+func recordingHandler(id string, acts ...handlers.Func) func(w *world) *handlers.Handler {
 	return func(w *world) *handlers.Handler {
 		return &handlers.Handler{ID: id, Family: handlers.Tending, Owned: pods,
 			Call: func(ctx context.Context, call *handlers.Invocation) error {
@@ -184,8 +184,8 @@ func telling(id string, acts ...handlers.Func) func(w *world) *handlers.Handler 
 	}
 }
 
-// where adds a filter of owners.
-func where(one func(w *world) *handlers.Handler, filter handlers.Filter) func(w *world) *handlers.Handler {
+// withOwnerFilter adds a filter of owners.
+func withOwnerFilter(one func(w *world) *handlers.Handler, filter handlers.Filter) func(w *world) *handlers.Handler {
 	return func(w *world) *handlers.Handler {
 		h := one(w)
 		h.Filters = []handlers.Filter{func(ctx context.Context, c *cause.Cause) (bool, error) {
@@ -199,31 +199,33 @@ func where(one func(w *world) *handlers.Handler, filter handlers.Filter) func(w 
 // author stands for the part of the operator that declares and repairs children.
 type author struct{ *world }
 
-func (w author) Wrote(child types.UID, version string) bool { return w.ours[string(child)+"@"+version] }
+func (w author) IsOwnWrite(child types.UID, version string) bool {
+	return w.ours[string(child)+"@"+version]
+}
 
-func (w author) Outdated(_ types.UID, child *unstructured.Unstructured) bool {
+func (w author) IsOutdated(_ types.UID, child *unstructured.Unstructured) bool {
 	return w.old[child.GetName()+"@"+child.GetResourceVersion()]
 }
 
-func (w author) Declared(owner types.UID, body map[string]any) func(child *unstructured.Unstructured) bool {
-	if patching.UIDOf(body) != string(owner) {
-		w.t.Errorf("the body has the uid %q, want %q", patching.UIDOf(body), owner)
+func (w author) DeclaredMatcher(owner types.UID, body map[string]any) func(child *unstructured.Unstructured) bool {
+	if patching.ObjectUID(body) != string(owner) {
+		w.t.Errorf("the body has the uid %q, want %q", patching.ObjectUID(body), owner)
 	}
 	return func(child *unstructured.Unstructured) bool { return !w.strange[child.GetName()] }
 }
 
-func (w author) Gone(child types.UID) { w.note("gone " + string(child)) }
+func (w author) ForgetChild(child types.UID) { w.note("gone " + string(child)) }
 
-func (w author) Drifted(_ types.UID, child *unstructured.Unstructured, _, _ bool) bool {
+func (w author) NeedsRepair(_ types.UID, child *unstructured.Unstructured, _, _ bool) bool {
 	return w.drifts[child.GetUID()]
 }
 
-func (w author) Repair(_ context.Context, owner map[string]any, _ handlers.Poster) *time.Duration {
-	w.note("repair " + patching.UIDOf(owner))
+func (w author) RepairChildren(_ context.Context, owner map[string]any, _ handlers.Poster) *time.Duration {
+	w.note("repair " + patching.ObjectUID(owner))
 	return w.again
 }
 
-func (w author) Unsaved(map[string]any) (patching.Transform, []string) {
+func (w author) UnsavedRecords(map[string]any) (patching.Transform, []string) {
 	return w.unsaved, []string{"record"}
 }
 
@@ -232,7 +234,7 @@ func (w author) Forget(owner types.UID) { w.note("forget " + string(owner)) }
 // ApplyRetrying stands for the API server.
 func (w *world) ApplyRetrying(
 	_ context.Context, target patching.Target, patch patching.Patch, _ patching.Refetch,
-) (patching.Result, error) {
+) (patching.WriteResult, error) {
 	changed, err := patch.ApplyTo(target.Body)
 	w.note(fmt.Sprint("write ", changed["status"]))
 	if len(w.answers) > 0 {
@@ -242,7 +244,7 @@ func (w *world) ApplyRetrying(
 	}
 	object := &unstructured.Unstructured{Object: changed}
 	object.SetResourceVersion(object.GetResourceVersion() + "0")
-	return patching.Result{Body: changed}, err
+	return patching.WriteResult{Body: changed}, err
 }
 
 // Latest stands for the cache of owners.

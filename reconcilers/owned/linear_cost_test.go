@@ -24,9 +24,9 @@ func TestManyOwnersLinear(t *testing.T) {
 		}
 		w := newWorld(t)
 		seen := func(event string, version, owned int) func() {
-			pod := compacttest.Of(child("c", version, owners[:owned]...).Object)
+			pod := compacttest.NewObject(child("c", version, owners[:owned]...).Object)
 			return func() {
-				if err := w.pods.Seen(event, pod); err != nil {
+				if err := w.pods.HandleEvent(event, pod); err != nil {
 					t.Error(err)
 				}
 			}
@@ -48,12 +48,12 @@ func TestManyOwnersLinear(t *testing.T) {
 func TestManyWaitsLinear(t *testing.T) {
 	growth.Linear(t, 1000, func(size int) func() {
 		w := newWorld(t)
-		source := w.Watch([]*handlers.Handler{pods},
-			func(schema.GroupKind, types.NamespacedName) *compact.Object { return nil })
-		pod, h := compacttest.Of(child("stranger", 1).Object), &handlers.Handler{ID: "h"}
+		source := w.StartSource([]*handlers.Handler{pods},
+			func(schema.GroupKind, types.NamespacedName) *compact.CachedObject { return nil })
+		pod, h := compacttest.NewObject(child("stranger", 1).Object), &handlers.Handler{ID: "h"}
 		for i := range size {
 			key := types.NamespacedName{Namespace: "ns", Name: fmt.Sprint("o", i)}
-			w.route.Seen(types.UID(fmt.Sprint("u", i)), key)
+			w.route.NoteEvent(types.UID(fmt.Sprint("u", i)), key)
 		}
 		return func() {
 			for i := range size {
@@ -61,7 +61,7 @@ func TestManyWaitsLinear(t *testing.T) {
 					Owner: types.UID(fmt.Sprint("u", i)), Handler: h, Any: true,
 					Kind: schema.GroupKind{Kind: "Pod"}, Namespace: "ns", Name: fmt.Sprint("p", i),
 				})
-				if err := source.Seen(owned.Modified, pod); err != nil {
+				if err := source.HandleEvent(owned.Modified, pod); err != nil {
 					t.Error(err)
 				}
 			}
@@ -71,9 +71,9 @@ func TestManyWaitsLinear(t *testing.T) {
 
 // TestOwnersOnce shows that several references to one owner count once.
 func TestOwnersOnce(t *testing.T) {
-	w := newWorld(t, telling("h"))
+	w := newWorld(t, recordingHandler("h"))
 	for _, name := range []string{"a", "b"} {
-		w.route.Seen(types.UID(name), types.NamespacedName{Namespace: "ns", Name: name})
+		w.route.NoteEvent(types.UID(name), types.NamespacedName{Namespace: "ns", Name: name})
 	}
 	w.seen(w.pods, owned.Added, child("c", 1, "a", "b", "a", label+"=b"))
 	w.want("each owner gets one pass", "pass b", "pass a")

@@ -10,8 +10,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/owned"
 )
 
-// TestNews shows which event a handler gets for a child, depending on the changes since its last call.
-func TestNews(t *testing.T) {
+// TestEventsOfChildren shows which event a handler gets for a child, depending on the changes since its last call.
+func TestEventsOfChildren(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
 		act    func(w *world)
@@ -19,21 +19,25 @@ func TestNews(t *testing.T) {
 	}{
 		"Added": {
 			"a new child is reported once",
-			func(w *world) { w.seen(w.pods, owned.Added, child("c", 1, "o")); w.tend("o"); w.tend("o") },
+			func(w *world) {
+				w.seen(w.pods, owned.Added, child("c", 1, "o"))
+				w.handleOwner("o")
+				w.handleOwner("o")
+			},
 			[]string{"pass o", "h ADDED c@1", "repair o", "repair o"},
 		},
 		"Listed": {
 			"a child that existed before the operator started is listed",
-			func(w *world) { w.seen(w.pods, owned.Listed, child("c", 1, "o")); w.tend("o") },
+			func(w *world) { w.seen(w.pods, owned.Listed, child("c", 1, "o")); w.handleOwner("o") },
 			[]string{"pass o", "h LISTED c@1", "repair o"},
 		},
 		"Modified": {
 			"a changed child is modified",
 			func(w *world) {
 				w.seen(w.pods, owned.Added, child("c", 1, "o"))
-				w.tend("o")
+				w.handleOwner("o")
 				w.seen(w.pods, owned.Modified, child("c", 2, "o"))
-				w.tend("o")
+				w.handleOwner("o")
 			},
 			[]string{"pass o", "h ADDED c@1", "repair o", "pass o", "h MODIFIED c@2", "repair o"},
 		},
@@ -42,7 +46,7 @@ func TestNews(t *testing.T) {
 			func(w *world) {
 				w.seen(w.pods, owned.Added, child("c", 1, "o"))
 				w.seen(w.pods, owned.Modified, child("c", 2, "o"))
-				w.tend("o")
+				w.handleOwner("o")
 			},
 			[]string{"pass o", "pass o", "h ADDED c@2", "repair o"},
 		},
@@ -50,10 +54,10 @@ func TestNews(t *testing.T) {
 			"a deleted child is reported with its last state",
 			func(w *world) {
 				w.seen(w.pods, owned.Added, child("c", 1, "o"))
-				w.tend("o")
+				w.handleOwner("o")
 				w.seen(w.pods, owned.Deleted, child("c", 2, "o"))
-				w.tend("o")
-				w.tend("o")
+				w.handleOwner("o")
+				w.handleOwner("o")
 			},
 			[]string{
 				"pass o", "h ADDED c@1", "repair o", "gone c", "pass o", "h DELETED c@2", "repair o", "repair o",
@@ -64,7 +68,7 @@ func TestNews(t *testing.T) {
 			func(w *world) {
 				w.seen(w.pods, owned.Added, child("c", 1, "o"))
 				w.seen(w.pods, owned.Deleted, child("c", 2, "o"))
-				w.tend("o")
+				w.handleOwner("o")
 			},
 			[]string{"pass o", "gone c", "pass o", "repair o"},
 		},
@@ -74,7 +78,7 @@ func TestNews(t *testing.T) {
 				w.seen(w.pods, owned.Listed, child("c", 1, "o"))
 				w.seen(w.pods, owned.Modified, child("c", 2))
 				w.seen(w.pods, owned.Modified, child("c", 3, "o"))
-				w.tend("o")
+				w.handleOwner("o")
 			},
 			[]string{"pass o", "pass o", "pass o", "h ADDED c@3", "repair o"},
 		},
@@ -83,9 +87,9 @@ func TestNews(t *testing.T) {
 			func(w *world) {
 				w.ours["c@1"] = true
 				w.seen(w.pods, owned.Added, child("c", 1, "o"))
-				w.tend("o")
+				w.handleOwner("o")
 				w.seen(w.pods, owned.Modified, child("c", 2, "o"))
-				w.tend("o")
+				w.handleOwner("o")
 			},
 			[]string{"pass o", "repair o", "pass o", "h MODIFIED c@2", "repair o"},
 		},
@@ -94,9 +98,9 @@ func TestNews(t *testing.T) {
 			func(w *world) {
 				w.ours["c@1"] = true
 				w.seen(w.pods, owned.Added, child("c", 1, "o"))
-				w.tend("o")
+				w.handleOwner("o")
 				w.seen(w.pods, owned.Deleted, child("c", 1, "o"))
-				w.tend("o")
+				w.handleOwner("o")
 			},
 			[]string{"pass o", "repair o", "gone c", "pass o", "h DELETED c@1", "repair o"},
 		},
@@ -104,11 +108,11 @@ func TestNews(t *testing.T) {
 			"a child that loses its owner is reported as deleted",
 			func(w *world) {
 				w.seen(w.pods, owned.Added, child("c", 1, "o"))
-				w.tend("o")
+				w.handleOwner("o")
 				w.seen(w.pods, owned.Modified, child("c", 2))
-				w.tend("o")
+				w.handleOwner("o")
 				w.seen(w.pods, owned.Deleted, child("c", 3))
-				w.tend("o")
+				w.handleOwner("o")
 			},
 			[]string{
 				"pass o", "h ADDED c@1", "repair o", "pass o", "h DELETED c@1", "repair o", "gone c", "repair o",
@@ -118,12 +122,12 @@ func TestNews(t *testing.T) {
 			"a child that returns to its owner is added",
 			func(w *world) {
 				w.seen(w.pods, owned.Listed, child("c", 1, "o"))
-				w.tend("o")
+				w.handleOwner("o")
 				w.seen(w.pods, owned.Modified, child("c", 2))
-				w.tend("o")
+				w.handleOwner("o")
 				w.journal = nil
 				w.seen(w.pods, owned.Modified, child("c", 3, "o"))
-				w.tend("o")
+				w.handleOwner("o")
 			},
 			[]string{"pass o", "h ADDED c@3", "repair o"},
 		},
@@ -131,17 +135,17 @@ func TestNews(t *testing.T) {
 			"a child with a new owner is deleted for the old one and added for the new one",
 			func(w *world) {
 				w.seen(w.pods, owned.Added, child("c", 1, "o", "q"))
-				w.tend("o")
+				w.handleOwner("o")
 				w.journal = nil
 				w.seen(w.pods, owned.Modified, child("c", 2, "p", "q"))
-				w.tend("o")
-				w.tend("p")
+				w.handleOwner("o")
+				w.handleOwner("p")
 			},
 			[]string{"pass p", "pass q", "pass o", "h DELETED c@1", "repair o", "h ADDED c@2", "repair p"},
 		},
 		"Labelled": {
 			"a label with the uid of the owner counts like a reference",
-			func(w *world) { w.seen(w.pods, owned.Added, child("c", 1, label+"=o")); w.tend("o") },
+			func(w *world) { w.seen(w.pods, owned.Added, child("c", 1, label+"=o")); w.handleOwner("o") },
 			[]string{"pass o", "h ADDED c@1", "repair o"},
 		},
 		"Twice": {
@@ -154,7 +158,7 @@ func TestNews(t *testing.T) {
 		},
 		"OtherKind": {
 			"a child of another kind is not reported",
-			func(w *world) { w.seen(w.secrets, owned.Added, child("c", 1, "o")); w.tend("o") },
+			func(w *world) { w.seen(w.secrets, owned.Added, child("c", 1, "o")); w.handleOwner("o") },
 			[]string{"repair o"},
 		},
 		"Stranger": {
@@ -163,7 +167,7 @@ func TestNews(t *testing.T) {
 				w.seen(w.pods, owned.Added, child("c", 1, "x"))
 				w.seen(w.pods, owned.Modified, child("c", 2))
 				w.seen(w.pods, owned.Deleted, child("c", 3))
-				w.tend("x")
+				w.handleOwner("x")
 			},
 			[]string{"gone c", "repair x"},
 		},
@@ -171,16 +175,16 @@ func TestNews(t *testing.T) {
 			"a child that is listed before its owner is reported in the pass of the owner",
 			func(w *world) {
 				w.seen(w.pods, owned.Listed, child("c", 1, "late"))
-				w.route.Seen(known("late"))
-				w.tend("late")
+				w.route.NoteEvent(ownerIdentity("late"))
+				w.handleOwner("late")
 			},
 			[]string{"h LISTED c@1", "repair late"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, telling("h"))
+			w := newWorld(t, recordingHandler("h"))
 			for _, one := range []string{"o", "p", "q"} {
-				w.route.Seen(known(one))
+				w.route.NoteEvent(ownerIdentity(one))
 			}
 			tc.act(w)
 			w.want(tc.reason, tc.want...)
@@ -188,9 +192,9 @@ func TestNews(t *testing.T) {
 	}
 }
 
-// TestNobodysChildren shows that objects without owners request no pass: most objects of a kind may be without one.
-func TestNobodysChildren(t *testing.T) {
-	w := newWorld(t, telling("h"))
+// TestObjectsWithoutOwners shows that objects without owners request no pass: most objects of a kind may be without one.
+func TestObjectsWithoutOwners(t *testing.T) {
+	w := newWorld(t, recordingHandler("h"))
 	for _, event := range []string{owned.Listed, owned.Modified, owned.Deleted} {
 		w.seen(w.pods, event, child("c", 1))
 	}
@@ -199,8 +203,8 @@ func TestNobodysChildren(t *testing.T) {
 
 // TestOrderOfNews shows that children are reported in the order of namespace and name, to each handler independently.
 func TestOrderOfNews(t *testing.T) {
-	w := newWorld(t, telling("h"), telling("i"))
-	w.route.Seen(known("o"))
+	w := newWorld(t, recordingHandler("h"), recordingHandler("i"))
+	w.route.NoteEvent(ownerIdentity("o"))
 	other := child("a", 1, label+"=o")
 	other.SetNamespace("other")
 	w.seen(w.secrets, owned.Added, child("s", 1, "o"))
@@ -209,30 +213,30 @@ func TestOrderOfNews(t *testing.T) {
 		w.seen(w.pods, owned.Added, child(name, 1, "o"))
 	}
 	w.journal = nil
-	w.tend("o")
+	w.handleOwner("o")
 	w.want("by namespace, then by name",
 		"h ADDED b@1", "h ADDED c@1", "h ADDED d@1", "h ADDED e@1", "h ADDED a@1",
 		"i ADDED b@1", "i ADDED c@1", "i ADDED d@1", "i ADDED e@1", "i ADDED a@1", "repair o")
 	w.seen(w.pods, owned.Deleted, child("c", 2, "o"))
-	w.tend("o")
+	w.handleOwner("o")
 	w.want("both handlers get the deletion", "gone c", "pass o", "h DELETED c@2", "i DELETED c@2", "repair o")
 }
 
-// TestBackWhileToldOfItsEnd shows that a child that returns while its deletion is handled is reported as added.
-func TestBackWhileToldOfItsEnd(t *testing.T) {
+// TestReturnDuringDeletionCall shows that a child that returns while its deletion is handled is reported as added.
+func TestReturnDuringDeletionCall(t *testing.T) {
 	var w *world
 	back := func(context.Context, *handlers.Invocation) error {
 		w.seen(w.pods, owned.Modified, child("c", 3, "o"))
 		return nil
 	}
-	w = newWorld(t, telling("h", func(context.Context, *handlers.Invocation) error { return nil }, back))
-	w.route.Seen(known("o"))
+	w = newWorld(t, recordingHandler("h", func(context.Context, *handlers.Invocation) error { return nil }, back))
+	w.route.NoteEvent(ownerIdentity("o"))
 	w.seen(w.pods, owned.Added, child("c", 1, "o"))
-	w.tend("o")
+	w.handleOwner("o")
 	w.seen(w.pods, owned.Modified, child("c", 2))
 	w.journal = nil
-	w.tend("o")
-	w.tend("o")
+	w.handleOwner("o")
+	w.handleOwner("o")
 	w.want("the returned child is added",
 		"h DELETED c@1", "pass o", "repair o", "h ADDED c@3", "repair o")
 }
@@ -250,35 +254,35 @@ func TestDeletedDuringFirstCall(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var w *world
-			w = newWorld(t, telling("h", func(context.Context, *handlers.Invocation) error {
+			w = newWorld(t, recordingHandler("h", func(context.Context, *handlers.Invocation) error {
 				w.seen(w.pods, owned.Deleted, child("c", 2, "o"))
 				return c.outcome
 			}, func(context.Context, *handlers.Invocation) error { return nil }))
-			w.route.Seen(known("o"))
+			w.route.NoteEvent(ownerIdentity("o"))
 			w.seen(w.pods, owned.Added, child("c", 1, "o"))
-			w.tend("o")
+			w.handleOwner("o")
 			w.want("a deletion during the call requests a pass",
 				"pass o", "h ADDED c@1", "gone c", "pass o", "repair o")
-			w.tend("o")
+			w.handleOwner("o")
 			w.want(c.reason, c.want...)
-			w.tend("o")
+			w.handleOwner("o")
 			w.want("after everything was reported", "repair o")
 		})
 	}
 }
 
-// TestOnlyOneHasHeard shows that a deletion is reported to a handler that got the child, even if other handlers did
+// TestDeletionForOneHandler shows that a deletion is reported to a handler that got the child, even if other handlers did
 // not.
-func TestOnlyOneHasHeard(t *testing.T) {
+func TestDeletionForOneHandler(t *testing.T) {
 	never := func(context.Context, *cause.Cause) (bool, error) { return false, nil }
-	w := newWorld(t, where(telling("deaf"), never), telling("h"))
-	w.route.Seen(known("o"))
+	w := newWorld(t, withOwnerFilter(recordingHandler("deaf"), never), recordingHandler("h"))
+	w.route.NoteEvent(ownerIdentity("o"))
 	w.seen(w.pods, owned.Added, child("c", 1, "o"))
-	w.tend("o")
+	w.handleOwner("o")
 	w.want("one handler is filtered out", "pass o", "filter", "h ADDED c@1", "repair o")
 	w.seen(w.pods, owned.Deleted, child("c", 2, "o"))
-	w.tend("o")
-	w.tend("o")
+	w.handleOwner("o")
+	w.handleOwner("o")
 	w.want("the filter is not evaluated for a handler without the child",
 		"gone c", "pass o", "h DELETED c@2", "repair o", "repair o")
 }

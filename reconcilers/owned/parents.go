@@ -57,7 +57,7 @@ func (c *Children) MayBeChild(kind schema.GroupKind) func(metadata []byte) bool 
 // fields is malformed.
 func ownersIn(metadata []byte) (labels map[string]string, references []metav1.OwnerReference, ok bool) {
 	ok = true
-	isWhole := jsontext.Members(metadata, func(m jsontext.Member) {
+	isWhole := jsontext.EachMember(metadata, func(m jsontext.RawMember) {
 		var into any
 		switch string(m.Key) {
 		case "labels":

@@ -25,56 +25,60 @@ func TestRuns(t *testing.T) {
 			"a new run of the owners reports all children as listed, as changes in between are unknown",
 			func(w *world) {
 				w.seen(w.pods, owned.Deleted, child("gone", 2, "o"))
-				w.route.End()
-				w.begin()
-				w.route.Seen(known("o"))
+				w.route.EndRun()
+				w.startRoute()
+				w.route.NoteEvent(ownerIdentity("o"))
 			},
 			[]string{"gone gone", "pass o", "forget o", "h LISTED c@1", "repair o"},
 		},
 		"Without": {
 			"a child of an owner without a running controller requests no pass",
 			func(w *world) {
-				w.route.End()
+				w.route.EndRun()
 				w.seen(w.pods, owned.Modified, child("c", 2, "o"))
 				w.seen(w.pods, owned.Modified, child("gone", 2))
 				w.drifts["late"] = true
 				w.seen(w.pods, owned.Added, child("late", 1, "o"))
 				w.seen(w.pods, owned.Deleted, child("late", 2, "o"))
-				w.begin()
-				w.route.Seen(known("o"))
+				w.startRoute()
+				w.route.NoteEvent(ownerIdentity("o"))
 			},
 			[]string{"forget o", "gone late", "h LISTED c@2", "repair o"},
 		},
 		"OtherOwners": {
 			"the end of another owner kind has no effect",
-			func(w *world) { w.Route(schema.GroupKind{}, nil, w, func(types.NamespacedName) {}).End() },
+			func(w *world) { w.StartRoute(schema.GroupKind{}, nil, w, func(types.NamespacedName) {}).EndRun() },
 			[]string{"repair o"},
 		},
 		"OwnerGone": {
 			"a deleted owner is forgotten, and its successor gets the children as listed",
-			func(w *world) { w.route.Gone("o"); w.route.Gone("unknown"); w.route.Seen(known("o")) },
+			func(w *world) {
+				w.route.NoteDeleted("o")
+				w.route.NoteDeleted("unknown")
+				w.route.NoteEvent(ownerIdentity("o"))
+			},
 			[]string{"forget o", "h LISTED c@1", "h LISTED gone@1", "repair o"},
 		},
 		"Children": {
 			"children are unknown until their kind is listed again",
 			func(w *world) {
-				w.pods.End()
-				w.tend("o")
-				w.pods = w.Watch([]*handlers.Handler{pods}, nil)
+				w.pods.EndRun()
+				w.handleOwner("o")
+				w.pods = w.StartSource([]*handlers.Handler{pods}, nil)
 				w.seen(w.pods, owned.Listed, child("c", 5, "o"))
 				w.seen(w.pods, owned.Deleted, child("gone", 5, "o"))
 			},
 			[]string{"repair o", "pass o", "gone gone", "h LISTED c@5", "repair o"},
 		},
 		"OtherChildren": {
-			"the end of another child kind has no effect", func(w *world) { w.secrets.End() }, []string{"repair o"},
+			"the end of another child kind has no effect", func(w *world) { w.secrets.EndRun() }, []string{"repair o"},
 		},
 		"Emptied": {
 			"an owner that lost all its children may get new ones",
 			func(w *world) {
 				w.seen(w.pods, owned.Deleted, child("c", 2, "o"))
 				w.seen(w.pods, owned.Deleted, child("gone", 2, "o"))
-				w.tend("o")
+				w.handleOwner("o")
 				w.journal = nil
 				w.seen(w.pods, owned.Added, child("late", 1, "o"))
 			},
@@ -83,7 +87,7 @@ func TestRuns(t *testing.T) {
 		"EmptiedUnheard": {
 			"an owner whose children were never reported may get new ones",
 			func(w *world) {
-				w.route.Seen(known("p"))
+				w.route.NoteEvent(ownerIdentity("p"))
 				w.seen(w.pods, owned.Added, child("fleeting", 1, "p"))
 				w.seen(w.pods, owned.Deleted, child("fleeting", 2, "p"))
 				w.journal = nil
@@ -94,23 +98,23 @@ func TestRuns(t *testing.T) {
 		"EndedWithChildren": {
 			"the end of all children does not end their owner",
 			func(w *world) {
-				w.pods.End()
-				w.pods = w.Watch([]*handlers.Handler{pods}, nil)
+				w.pods.EndRun()
+				w.pods = w.StartSource([]*handlers.Handler{pods}, nil)
 				w.seen(w.pods, owned.Added, child("late", 1, "o"))
 			},
 			[]string{"pass o", "h ADDED late@1", "repair o"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, telling("h"))
-			w.route.Seen(known("o"))
+			w := newWorld(t, recordingHandler("h"))
+			w.route.NoteEvent(ownerIdentity("o"))
 			w.seen(w.secrets, owned.Added, child("s", 1, "o"))
 			w.seen(w.pods, owned.Added, child("c", 1, "o"))
 			w.seen(w.pods, owned.Added, child("gone", 1, "o"))
-			w.tend("o")
+			w.handleOwner("o")
 			w.journal = nil
 			tc.act(w)
-			w.tend("o")
+			w.handleOwner("o")
 			w.want(tc.reason, tc.want...)
 		})
 	}
@@ -120,19 +124,19 @@ func TestRuns(t *testing.T) {
 // since.
 func TestEndOfChildrenMeanwhile(t *testing.T) {
 	var w *world
-	w = newWorld(t, telling("h", fail(nil), func(_ context.Context, _ *handlers.Invocation) error {
-		w.pods.End()
-		w.pods = w.Watch([]*handlers.Handler{pods}, nil)
+	w = newWorld(t, recordingHandler("h", fail(nil), func(_ context.Context, _ *handlers.Invocation) error {
+		w.pods.EndRun()
+		w.pods = w.StartSource([]*handlers.Handler{pods}, nil)
 		w.seen(w.pods, owned.Listed, child("c", 3, "o"))
 		return nil
 	}))
-	w.route.Seen(known("o"))
+	w.route.NoteEvent(ownerIdentity("o"))
 	w.seen(w.pods, owned.Added, child("c", 1, "o"))
-	w.tend("o")
+	w.handleOwner("o")
 	w.seen(w.pods, owned.Modified, child("c", 2))
 	w.journal = nil
-	w.tend("o")
-	w.tend("o")
+	w.handleOwner("o")
+	w.handleOwner("o")
 	w.want("the child that was listed during the call is reported",
 		"h DELETED c@1", "pass o", "repair o", "h LISTED c@3", "repair o")
 }
@@ -140,30 +144,30 @@ func TestEndOfChildrenMeanwhile(t *testing.T) {
 // TestEndOfTheOwnerMeanwhile shows that the deletion of the owner does not disturb a running call.
 func TestEndOfTheOwnerMeanwhile(t *testing.T) {
 	var w *world
-	w = newWorld(t, telling("h", fail(nil), func(_ context.Context, _ *handlers.Invocation) error {
-		w.route.Gone("o")
+	w = newWorld(t, recordingHandler("h", fail(nil), func(_ context.Context, _ *handlers.Invocation) error {
+		w.route.NoteDeleted("o")
 		return nil
 	}))
-	w.route.Seen(known("o"))
+	w.route.NoteEvent(ownerIdentity("o"))
 	w.seen(w.pods, owned.Added, child("c", 1, "o"))
-	w.tend("o")
+	w.handleOwner("o")
 	w.seen(w.pods, owned.Deleted, child("c", 2, "o"))
 	w.journal = nil
-	w.tend("o")
+	w.handleOwner("o")
 	w.want("the call is completed", "h DELETED c@2", "forget o", "repair o")
 }
 
 // TestUndecodableChildren shows that an undecodable child belongs to no owner, and that the informer gets the error.
 func TestUndecodableChildren(t *testing.T) {
-	w := newWorld(t, telling("fn"))
-	w.route.Seen(known("o"))
+	w := newWorld(t, recordingHandler("fn"))
+	w.route.NoteEvent(ownerIdentity("o"))
 	broken, err := compact.New([]byte(`{"metadata":{"name":"c","uid":"c"},"spec":nul}`), metav1.TypeMeta{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.pods.Seen(owned.Added, broken); err == nil || !strings.Contains(err.Error(), "c") {
+	if err := w.pods.HandleEvent(owned.Added, broken); err == nil || !strings.Contains(err.Error(), "c") {
 		t.Errorf("got %v", err)
 	}
-	w.tend("o")
+	w.handleOwner("o")
 	w.want("the child is not reported", "repair o")
 }

@@ -17,42 +17,42 @@ const (
 	maxSaveDelay   = 5 * time.Minute
 )
 
-// saving delays the next write of the records of ended children. The zero value permits it at once.
-type saving struct {
+// saveBackoff delays the next write of the records of ended children. The zero value permits it at once.
+type saveBackoff struct {
 	delay time.Duration // after the last refusal
 	after time.Time     // no write may begin before
 }
 
-// remember writes how children have ended to the annotations of their owner, so that they are not created again after a
+// saveEndedChildren writes how children have ended to the annotations of their owner, so that they are not created again after a
 // restart. An error is logged and delays the next write, but the pass continues.
-func (h *Handling) remember(ctx context.Context, result *Result) {
-	unsaved, annotations := h.Children.Author.Unsaved(result.Body)
+func (h *ChildHandling) saveEndedChildren(ctx context.Context, result *ChildResult) {
+	unsaved, annotations := h.Children.Author.UnsavedRecords(result.Body)
 	if unsaved == nil {
 		return
 	}
-	uid := types.UID(patching.UIDOf(result.Body))
-	if wait := h.Children.savingOf(uid).after.Sub(now()); wait > 0 {
-		result.postpone(wait)
+	uid := types.UID(patching.ObjectUID(result.Body))
+	if wait := h.Children.saveBackoffOf(uid).after.Sub(currentTime()); wait > 0 {
+		result.retryWithin(wait)
 		return
 	}
-	err := h.send(ctx, "", patching.Patch{Transforms: []patching.Transform{unsaved}}, result)
+	err := h.sendPatch(ctx, "", patching.Patch{Transforms: []patching.Transform{unsaved}}, result)
 	delay := h.Children.noteSaved(uid, err == nil)
 	if err != nil {
 		logf.FromContext(ctx).Error(err, "Failed to remember that children are done, so they are made again after a "+
 			"restart if they are gone: let the operator write the annotations of their owner; retrying",
 			"annotations", annotations, "after", delay.String())
-		result.postpone(delay)
+		result.retryWithin(delay)
 	}
 }
 
-// savingOf returns the current delay of an owner.
-func (c *Children) savingOf(uid types.UID) saving {
+// saveBackoffOf returns the current delay of an owner.
+func (c *Children) saveBackoffOf(uid types.UID) saveBackoff {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if known := c.owners[uid]; known != nil {
 		return known.saving
 	}
-	return saving{}
+	return saveBackoff{}
 }
 
 // noteSaved records the result of a write, and returns the delay of the next one.
@@ -65,10 +65,10 @@ func (c *Children) noteSaved(uid types.UID, isSaved bool) time.Duration {
 	case known == nil:
 		return firstSaveDelay
 	case isSaved:
-		known.saving = saving{}
+		known.saving = saveBackoff{}
 	default:
 		delay := min(max(2*known.saving.delay, firstSaveDelay), maxSaveDelay)
-		known.saving = saving{delay, now().Add(delay)}
+		known.saving = saveBackoff{delay, currentTime().Add(delay)}
 	}
 	return known.saving.delay
 }

@@ -22,8 +22,8 @@ const (
 	Vanished = source.Vanished // deleted; the object is an earlier state of the child
 )
 
-// Source receives the events of one kind of children, in one namespace or in all, from their controller while it runs.
-type Source struct {
+// ChildSource receives the events of one kind of children, in one namespace or in all, from their controller while it runs.
+type ChildSource struct {
 	children *Children
 	kinds    []*handlers.Handler     // the owning handlers of the kind
 	kind     schema.GroupVersionKind // of the last object; the entries share its strings
@@ -32,11 +32,11 @@ type Source struct {
 
 // Lookup returns an object from the cache of an informer, whether it is a child or not; nil if it does not exist. It
 // must be safe for concurrent use.
-type Lookup func(kind schema.GroupKind, key types.NamespacedName) *compact.Object
+type Lookup func(kind schema.GroupKind, key types.NamespacedName) *compact.CachedObject
 
-// Watch starts a run of the controller of children. The lookup is nil if handlers may wait only for children.
-func (c *Children) Watch(owning []*handlers.Handler, lookup Lookup) *Source {
-	s := &Source{children: c, lookup: lookup}
+// StartSource starts a run of the controller of children. The lookup is nil if handlers may wait only for children.
+func (c *Children) StartSource(owning []*handlers.Handler, lookup Lookup) *ChildSource {
+	s := &ChildSource{children: c, lookup: lookup}
 	for _, h := range owning {
 		s.kinds = append(s.kinds, h.Owned)
 	}
@@ -48,12 +48,14 @@ func (c *Children) Watch(owning []*handlers.Handler, lookup Lookup) *Source {
 	return s
 }
 
-// has reports whether the source is that of the owning handler.
-func (s *Source) has(kind *handlers.Handler) bool { return slices.Contains(s.kinds, kind) }
+// servesHandler reports whether the source is that of the owning handler.
+func (s *ChildSource) servesHandler(kind *handlers.Handler) bool {
+	return slices.Contains(s.kinds, kind)
+}
 
-// Seen handles one event of a child: it updates the entries and requests passes over the owners. It returns an error if
+// HandleEvent handles one event of a child: it updates the entries and requests passes over the owners. It returns an error if
 // the object cannot be decoded; its owners are then not notified.
-func (s *Source) Seen(eventType string, object *compact.Object) error {
+func (s *ChildSource) HandleEvent(eventType string, object *compact.CachedObject) error {
 	decoded, err := object.Unstructured()
 	if err != nil {
 		return err
@@ -76,23 +78,23 @@ func (s *Source) Seen(eventType string, object *compact.Object) error {
 		isClaimed[one.uid] = true
 	}
 	if eventType == Deleted {
-		c.Author.Gone(uid)
+		c.Author.ForgetChild(uid)
 	} else {
 		for _, one := range claims {
 			now = append(now, one.uid)
-			if c.note(s, one, state{object, decoded, false}, eventType == Listed) {
-				routes = append(routes, c.way(one.uid, decoded))
+			if c.updateChild(s, one, childState{object, decoded, false}, eventType == Listed) {
+				routes = append(routes, c.passRequest(one.uid, decoded))
 			}
 		}
-		routes = append(routes, c.waitsFor(s, object)...)
+		routes = append(routes, c.routesOfWaits(s, object)...)
 	}
 	// Former owners lose a deleted child, or one that no longer refers to them.
 	for _, owner := range before {
 		if isClaimed[owner] && eventType != Deleted {
 			continue
 		}
-		if c.lose(s, owner, state{object, decoded, isUnseen}, isClaimed[owner]) {
-			routes = append(routes, c.way(owner, nil))
+		if c.removeChild(s, owner, childState{object, decoded, isUnseen}, isClaimed[owner]) {
+			routes = append(routes, c.passRequest(owner, nil))
 		}
 	}
 	if len(now) == 0 {
@@ -108,21 +110,21 @@ func (s *Source) Seen(eventType string, object *compact.Object) error {
 	return nil
 }
 
-// state is one observation of a child. Only the compact form is kept; the decoded form is for use during the event.
-type state struct {
-	object  *compact.Object
+// childState is one observation of a child. Only the compact form is kept; the decoded form is for use during the event.
+type childState struct {
+	object  *compact.CachedObject
 	decoded *unstructured.Unstructured
 	missed  bool // deleted, after changes that the informer may have missed
 }
 
-// way returns a function that requests a pass over the owner. If it is undecided whether the object is a child, the
+// passRequest returns a function that requests a pass over the owner. If it is undecided whether the object is a child, the
 // function first finds that out, without the lock. Seen is nil for an object that was a child before. The caller holds
 // the lock.
-func (c *Children) way(of types.UID, seen *unstructured.Unstructured) func() {
+func (c *Children) passRequest(of types.UID, seen *unstructured.Unstructured) func() {
 	known := c.owners[of]
 	route, key, undecided := known.route, known.key, false
 	if seen != nil {
-		_, undecided = known.owns(known.children[seen.GetUID()])
+		_, undecided = known.isOwnerOf(known.children[seen.GetUID()])
 	}
 	return func() {
 		if !undecided || c.isDeclared(route, key, of, seen) {
@@ -131,10 +133,10 @@ func (c *Children) way(of types.UID, seen *unstructured.Unstructured) func() {
 	}
 }
 
-// note stores the current state of a child. It reports whether the owner may need a pass. The caller holds the lock.
-func (c *Children) note(s *Source, claimed claim, seen state, listed bool) bool {
+// updateChild stores the current state of a child. It reports whether the owner may need a pass. The caller holds the lock.
+func (c *Children) updateChild(s *ChildSource, claimed claim, seen childState, listed bool) bool {
 	uid := claimed.uid
-	known := c.owner(uid)
+	known := c.ownerEntry(uid)
 	one := known.children[seen.object.GetUID()]
 	if one == nil {
 		one = &child{listed: listed}
@@ -142,42 +144,42 @@ func (c *Children) note(s *Source, claimed claim, seen state, listed bool) bool 
 	}
 	one.claim, one.source, one.kind, one.object, one.gone = claimed, s, s.kind, seen.object, false
 	// Author must see every event, also if a handler needs the pass anyway.
-	drifted := c.Author.Drifted(uid, seen.decoded, false, false)
-	owns, undecided := known.owns(one)
-	return known.route != nil && (drifted || (owns || undecided) && (known.route.tends(s) || c.awaits(uid, one)))
+	drifted := c.Author.NeedsRepair(uid, seen.decoded, false, false)
+	owns, undecided := known.isOwnerOf(one)
+	return known.route != nil && (drifted || (owns || undecided) && (known.route.servesSource(s) || c.hasWaitFor(uid, one)))
 }
 
-// lose records that the object is no longer a child of the owner, and reports whether the owner needs a pass. It is
+// removeChild records that the object is no longer a child of the owner, and reports whether the owner needs a pass. It is
 // called only for owners in Children.of, so both entries exist. The child keeps the last state in which it was a child:
 // for other objects, the informer may cache only their identity. The caller holds the lock.
-func (c *Children) lose(s *Source, uid types.UID, seen state, wasChild bool) bool {
+func (c *Children) removeChild(s *ChildSource, uid types.UID, seen childState, wasChild bool) bool {
 	known := c.owners[uid]
 	one := known.children[seen.object.GetUID()]
 	if one.gone = true; wasChild {
 		one.object = seen.object
 	}
 	// Progress without a finished call needs no deletion event, unless a call is running.
-	maps.DeleteFunc(one.told, func(_ string, t *told) bool { return t.version == "" && !t.calling })
-	drifted := c.Author.Drifted(uid, seen.decoded, true, seen.missed)
-	owned, _ := known.owns(one)
+	maps.DeleteFunc(one.progressByID, func(_ string, t *handlerProgress) bool { return t.version == "" && !t.calling })
+	drifted := c.Author.NeedsRepair(uid, seen.decoded, true, seen.missed)
+	owned, _ := known.isOwnerOf(one)
 	// The operator may have a record of how an absent child ended, so waits for it are checked, too.
-	awaited := owned && c.awaits(uid, one)
+	awaited := owned && c.hasWaitFor(uid, one)
 	// Without a call for the child, no handler needs its deletion.
-	if len(one.told) == 0 {
+	if len(one.progressByID) == 0 {
 		delete(known.children, seen.object.GetUID())
-		c.tidy(uid, known)
+		c.removeEmptyOwner(uid, known)
 	} else {
 		owned = true
 	}
-	return known.route != nil && (drifted || awaited || owned && known.route.tends(s))
+	return known.route != nil && (drifted || awaited || owned && known.route.servesSource(s))
 }
 
-// End ends the run. Its children are removed, because their later changes would be missed.
-func (s *Source) End() {
+// EndRun ends the run. Its children are removed, because their later changes would be missed.
+func (s *ChildSource) EndRun() {
 	c := s.children
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.sources = slices.DeleteFunc(c.sources, func(other *Source) bool { return other == s })
+	c.sources = slices.DeleteFunc(c.sources, func(other *ChildSource) bool { return other == s })
 	for uid, known := range c.owners {
 		for child, one := range known.children {
 			if one.source == s {
@@ -185,6 +187,6 @@ func (s *Source) End() {
 				delete(c.of, child)
 			}
 		}
-		c.tidy(uid, known)
+		c.removeEmptyOwner(uid, known)
 	}
 }

@@ -63,32 +63,32 @@ func TestFailures(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t, telling("h", tc.act))
-				w.route.Seen(known("o"))
+				w := newWorld(t, recordingHandler("h", tc.act))
+				w.route.NoteEvent(ownerIdentity("o"))
 				w.seen(w.pods, owned.Added, child("c", 1, "o"))
 				w.journal = nil
-				result := w.tend("o")
+				result := w.handleOwner("o")
 				w.want(tc.reason, "h ADDED c@1", "repair o")
 				w.after(result, tc.after)
 				if tc.after > 0 {
 					time.Sleep(tc.after - time.Second)
-					w.after(w.tend("o"), time.Second)
+					w.after(w.handleOwner("o"), time.Second)
 					w.want("before the retry is due", "repair o")
 					time.Sleep(time.Second)
 				}
-				w.tend("o")
+				w.handleOwner("o")
 				w.want(tc.reason, append(tc.want, "repair o")...)
-				w.tend("o")
+				w.handleOwner("o")
 				w.want("after the retry", "repair o")
 				w.seen(w.pods, owned.Modified, child("c", 2, "o"))
-				w.tend("o")
+				w.handleOwner("o")
 				w.want("the count of attempts starts again with the next event", "pass o", "h MODIFIED c@2", "repair o")
 			})
 		})
 	}
 }
 
-func (w *world) after(result owned.Result, want time.Duration) {
+func (w *world) after(result owned.ChildResult, want time.Duration) {
 	w.t.Helper()
 	switch {
 	case want < 0 && result.After != nil:
@@ -104,23 +104,23 @@ func (w *world) after(result owned.Result, want time.Duration) {
 // for the earliest attempt.
 func TestNearestAttempt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, telling("h", fail(errBad), fail(nil), fail(errBad)))
-		w.route.Seen(known("o"))
+		w := newWorld(t, recordingHandler("h", fail(errBad), fail(nil), fail(errBad)))
+		w.route.NoteEvent(ownerIdentity("o"))
 		w.seen(w.pods, owned.Added, child("b", 1, "o"))
-		w.after(w.tend("o"), 10*time.Second)
+		w.after(w.handleOwner("o"), 10*time.Second)
 		time.Sleep(4 * time.Second)
 		w.seen(w.pods, owned.Added, child("a", 1, "o"))
 		w.seen(w.pods, owned.Added, child("c", 1, "o"))
 		w.journal = nil
-		w.after(w.tend("o"), 6*time.Second)
+		w.after(w.handleOwner("o"), 6*time.Second)
 		w.want("the new children", "h ADDED a@1", "h ADDED c@1", "repair o")
 		repaired := 2 * time.Second
 		w.again = &repaired
-		w.after(w.tend("o"), repaired)
+		w.after(w.handleOwner("o"), repaired)
 		time.Sleep(6 * time.Second)
 		w.again = nil
 		w.journal = nil
-		w.after(w.tend("o"), 4*time.Second)
+		w.after(w.handleOwner("o"), 4*time.Second)
 		w.want("the retry that is due", "h ADDED b@1 again", "repair o")
 	})
 }
@@ -128,13 +128,13 @@ func TestNearestAttempt(t *testing.T) {
 // TestLostWhileItWaits shows that a handler that never handled a child does not get its deletion.
 func TestLostWhileItWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, telling("h", fail(errBad)))
-		w.route.Seen(known("o"))
+		w := newWorld(t, recordingHandler("h", fail(errBad)))
+		w.route.NoteEvent(ownerIdentity("o"))
 		w.seen(w.pods, owned.Added, child("c", 1, "o"))
-		w.tend("o")
+		w.handleOwner("o")
 		w.seen(w.pods, owned.Deleted, child("c", 2, "o"))
 		w.journal = nil
-		w.after(w.tend("o"), -1)
+		w.after(w.handleOwner("o"), -1)
 		w.want("no call for the deletion", "repair o")
 	})
 }
@@ -148,18 +148,18 @@ func TestTimeout(t *testing.T) {
 			started = append(started, call.Started.Sub(began))
 			return errBad
 		}
-		limited := telling("h", note, note, note)
+		limited := recordingHandler("h", note, note, note)
 		timeout := 15 * time.Second
 		w := newWorld(t, func(w *world) *handlers.Handler {
 			h := limited(w)
 			h.Policy.Timeout = &timeout
 			return h
 		})
-		w.route.Seen(known("o"))
+		w.route.NoteEvent(ownerIdentity("o"))
 		time.Sleep(time.Minute)
 		w.seen(w.pods, owned.Added, child("c", 1, "o"))
 		for range 4 {
-			w.tend("o")
+			w.handleOwner("o")
 			time.Sleep(10 * time.Second)
 		}
 		if len(started) != 2 || started[0] != time.Minute || started[1] != time.Minute {
@@ -171,18 +171,18 @@ func TestTimeout(t *testing.T) {
 // TestCutOff shows that a call interrupted by an exit does not count as an attempt.
 func TestCutOff(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	w := newWorld(t, telling("h", func(ctx context.Context, _ *handlers.Invocation) error {
+	w := newWorld(t, recordingHandler("h", func(ctx context.Context, _ *handlers.Invocation) error {
 		cancel()
 		<-ctx.Done()
 		return context.Cause(ctx)
 	}))
-	w.route.Seen(known("o"))
+	w.route.NoteEvent(ownerIdentity("o"))
 	w.seen(w.pods, owned.Added, child("c", 1, "o"))
 	w.seen(w.pods, owned.Added, child("d", 1, "o"))
 	w.journal = nil
-	w.after(w.tendWithin(ctx, "o"), -1)
+	w.after(w.handleOwnerWithin(ctx, "o"), -1)
 	w.want("no further call begins", "h ADDED c@1")
-	w.tend("o")
+	w.handleOwner("o")
 	w.want("both children are reported as added", "h ADDED c@1", "h ADDED d@1", "repair o")
 }
 
@@ -201,12 +201,12 @@ func TestFilters(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			filter := func(context.Context, *cause.Cause) (bool, error) { return tc.ok, tc.err }
-			w := newWorld(t, where(telling("h"), filter))
-			w.route.Seen(known("o"))
+			w := newWorld(t, withOwnerFilter(recordingHandler("h"), filter))
+			w.route.NoteEvent(ownerIdentity("o"))
 			w.seen(w.pods, owned.Added, child("c", 1, "o"))
 			w.seen(w.pods, owned.Added, child("d", 1, "o"))
 			w.journal = nil
-			w.tend("o")
+			w.handleOwner("o")
 			w.want(tc.reason, append(tc.want, "repair o")...)
 			if said := strings.Contains(strings.Join(w.said, "\n"), "Filter"); said != (tc.err != nil) {
 				t.Errorf("the failure of the filter is logged: %v: %q", said, w.said)
@@ -221,7 +221,7 @@ func TestWants(t *testing.T) {
 	asked := 0
 	wanted := func(_ context.Context, child map[string]any) (bool, error) {
 		asked++
-		switch patching.VersionOf(child) {
+		switch patching.ResourceVersion(child) {
 		case "1":
 			return false, nil
 		case "2":
@@ -230,17 +230,17 @@ func TestWants(t *testing.T) {
 			return true, nil
 		}
 	}
-	picky := telling("h")
+	picky := recordingHandler("h")
 	w := newWorld(t, func(w *world) *handlers.Handler {
 		h := picky(w)
 		h.Wants = wanted
 		return h
 	})
-	w.route.Seen(known("o"))
+	w.route.NoteEvent(ownerIdentity("o"))
 	for version := range 3 {
 		w.seen(w.pods, owned.Modified, child("c", version+1, "o"))
 		for range 2 {
-			w.tend("o")
+			w.handleOwner("o")
 		}
 		if said := strings.Join(w.said, "\n"); strings.Contains(said, "Filter of children failed") != (version > 0) {
 			t.Errorf("version %d: unexpected log lines about a failing filter: %s", version+1, said)
@@ -255,17 +255,17 @@ func TestWants(t *testing.T) {
 
 // TestUnsaved shows that the ends of children are written to the owner, and retried after a refusal.
 func TestUnsaved(t *testing.T) {
-	w := newWorld(t, telling("h"))
-	w.route.Seen(known("o"))
+	w := newWorld(t, recordingHandler("h"))
+	w.route.NoteEvent(ownerIdentity("o"))
 	w.journal = nil
 	w.unsaved = func(body map[string]any) error {
 		body["status"] = "done"
 		return nil
 	}
-	w.tend("o")
+	w.handleOwner("o")
 	w.want("a successful write", "write done", "repair o")
-	w.answers = append(w.answers, func() (patching.Result, error) { return patching.Result{}, errBad })
-	w.after(w.tend("o"), 5*time.Second)
+	w.answers = append(w.answers, func() (patching.WriteResult, error) { return patching.WriteResult{}, errBad })
+	w.after(w.handleOwner("o"), 5*time.Second)
 	w.want("a refused write", "write done", "repair o")
 	if said := strings.Join(w.said, "\n"); !strings.Contains(said, "Failed to remember that children are done") ||
 		!strings.Contains(said, `"annotations"=["record"]`) {
@@ -277,26 +277,26 @@ func TestUnsaved(t *testing.T) {
 // owner.
 func TestUnsavedIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, telling("h"))
-		w.route.Seen(known("o"))
+		w := newWorld(t, recordingHandler("h"))
+		w.route.NoteEvent(ownerIdentity("o"))
 		w.unsaved = func(body map[string]any) error {
 			body["status"] = "done"
 			return nil
 		}
-		refuse := func() (patching.Result, error) { return patching.Result{}, errBad }
+		refuse := func() (patching.WriteResult, error) { return patching.WriteResult{}, errBad }
 		for _, seconds := range []int{5, 10, 20, 40, 80, 160, 300, 300} {
 			delay := time.Duration(seconds) * time.Second
 			w.journal, w.answers = nil, append(w.answers, refuse)
-			w.after(w.tend("o"), delay)
+			w.after(w.handleOwner("o"), delay)
 			w.want("a refused write", "write done", "repair o")
 			time.Sleep(time.Second)
-			w.after(w.tend("o"), delay-time.Second)
+			w.after(w.handleOwner("o"), delay-time.Second)
 			w.want("a pass during the delay", "repair o")
 			time.Sleep(delay - time.Second)
 		}
-		w.tend("o")
+		w.handleOwner("o")
 		w.want("a successful write", "write done", "repair o")
 		w.answers = append(w.answers, refuse)
-		w.after(w.tend("o"), 5*time.Second)
+		w.after(w.handleOwner("o"), 5*time.Second)
 	})
 }

@@ -17,15 +17,15 @@ import (
 func TestJournalOfOwners(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		told := journaltest.NewReader(t, schema.GroupKind{Group: "example.org", Kind: "Owner"})
-		w := newWorld(t, telling("h", fail(errBad), set("fine")), telling("picky", set("once"), set("twice")))
+		w := newWorld(t, recordingHandler("h", fail(errBad), set("fine")), recordingHandler("picky", set("once"), set("twice")))
 		w.handling.Journal = told.Kind
-		w.route.Seen(known("o"))
+		w.route.NoteEvent(ownerIdentity("o"))
 		w.seen(w.pods, owned.Added, child("c", 1, "o"))
-		w.answers = []func() (patching.Result, error){
-			func() (patching.Result, error) { return patching.Result{}, errBad },
+		w.answers = []func() (patching.WriteResult, error){
+			func() (patching.WriteResult, error) { return patching.WriteResult{}, errBad },
 		}
 		for range 2 {
-			if result := w.tend("o"); result.After != nil {
+			if result := w.handleOwner("o"); result.After != nil {
 				time.Sleep(*result.After)
 			}
 		}
@@ -36,7 +36,7 @@ func TestJournalOfOwners(t *testing.T) {
 			"call h for child, attempt 2: succeeded", "write status.h by h",
 			"call picky for child, attempt 2: succeeded (2 times)", "write status.picky by picky",
 		}
-		if d := cmp.Diff(want, told.Lines("ns", "o")); d != "" {
+		if d := cmp.Diff(want, told.EntryLines("ns", "o")); d != "" {
 			t.Errorf("-want, +got:\n%s", d)
 		}
 	})

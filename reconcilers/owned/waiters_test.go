@@ -11,8 +11,8 @@ import (
 func TestPassesForWaits(t *testing.T) {
 	asked := 0
 	w := newWorld(t)
-	w.route.Seen(known("o"))
-	w.route.Seen(known("p"))
+	w.route.NoteEvent(ownerIdentity("o"))
+	w.route.NoteEvent(ownerIdentity("p"))
 	w.await(waiting(waiter("h"), &asked))
 	w.seen(w.pods, owned.Added, child("d", 1, "o"))
 	w.seen(w.pods, owned.Added, child("c", 1, "p"))
@@ -73,7 +73,7 @@ func TestWaitsOfParts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			asked := 0
 			w := newWorld(t)
-			w.route.Seen(known("o"))
+			w.route.NoteEvent(ownerIdentity("o"))
 			for i, h := range tc.waiting {
 				wait := waiting(h, &asked)
 				if i < len(tc.waiting)-1 {
@@ -107,7 +107,7 @@ func TestCalled(t *testing.T) {
 			asked := 0
 			h := waiter("h")
 			w := newWorld(t)
-			w.route.Seen(known("o"))
+			w.route.NoteEvent(ownerIdentity("o"))
 			w.await(waiting(h, &asked))
 			if w.Awake("o", h, "change") {
 				t.Error("due before the child exists")
@@ -151,7 +151,7 @@ func TestSameWait(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			first, second := 0, 0
 			w := newWorld(t)
-			w.route.Seen(known("o"))
+			w.route.NoteEvent(ownerIdentity("o"))
 			w.await(waiting(waiter("h"), &first))
 			again := waiting(waiter("h"), &second)
 			tc.change(&again)
@@ -173,12 +173,12 @@ func TestReachedAtOnce(t *testing.T) {
 	asked := 0
 	h := waiter("h")
 	w := newWorld(t)
-	w.route.Seen(known("o"))
+	w.route.NoteEvent(ownerIdentity("o"))
 	missing := waiting(h, &asked)
 	missing.Name = "missing"
 	w.await(missing)
 	w.seen(w.pods, owned.Added, child("c", 3, "o"))
-	if found, reached, err := w.Await(waiting(h, &asked)); !found || !reached || err != nil {
+	if found, reached, err := w.StartWait(waiting(h, &asked)); !found || !reached || err != nil {
 		t.Errorf("got found %v, reached %v, error %v", found, reached, err)
 	}
 	if w.Awake("o", h, "change") {
@@ -190,11 +190,11 @@ func TestReachedAtOnce(t *testing.T) {
 func TestPanicOfAWait(t *testing.T) {
 	h := waiter("h")
 	w := newWorld(t)
-	w.route.Seen(known("o"))
+	w.route.NoteEvent(ownerIdentity("o"))
 	w.seen(w.pods, owned.Added, child("c", 1, "o"))
 	wait := waiting(h, new(int))
 	wait.Reached = func(map[string]any) (bool, error) { panic("bad") }
-	if _, reached, err := w.Await(wait); reached || err == nil {
+	if _, reached, err := w.StartWait(wait); reached || err == nil {
 		t.Errorf("got reached %v, error %v", reached, err)
 	}
 }

@@ -36,8 +36,8 @@ type Wait struct {
 	Ended func() (bool, error)
 }
 
-// wait is a pending wait. Children.mu guards its fields.
-type wait struct {
+// pendingWait is a pending wait. Children.mu guards its fields.
+type pendingWait struct {
 	Wait
 
 	judged  string // the version of the object at the last evaluation
@@ -45,16 +45,16 @@ type wait struct {
 	woke    bool   // it has made the handler due, or the parent of the sub-handler
 }
 
-// Await evaluates the condition for the object as it is cached. If it is not reached, the wait is kept: events of the
+// StartWait evaluates the condition for the object as it is cached. If it is not reached, the wait is kept: events of the
 // object, including those during this call, request a pass over the owner, which then calls [Children.Awake].
-func (c *Children) Await(w Wait) (found, reached bool, err error) {
-	entry := &wait{Wait: w}
+func (c *Children) StartWait(w Wait) (found, reached bool, err error) {
+	entry := &pendingWait{Wait: w}
 	c.mu.Lock()
 	// Register before the evaluation: an event in between would be lost otherwise.
-	c.drop(w.Owner, entry.same)
+	c.dropWaits(w.Owner, entry.isSameWait)
 	if known := c.owners[w.Owner]; known != nil && known.route != nil {
 		if c.waits == nil {
-			c.waits = map[types.UID][]*wait{}
+			c.waits = map[types.UID][]*pendingWait{}
 		}
 		c.waits[w.Owner] = append(c.waits[w.Owner], entry)
 		c.addTarget(entry)
@@ -62,15 +62,15 @@ func (c *Children) Await(w Wait) (found, reached bool, err error) {
 		entry.Body = nil
 	}
 	c.mu.Unlock()
-	object := c.awaited(entry)
-	reached, err = entry.ask(object)
+	object := c.findAwaited(entry)
+	reached, err = entry.evaluateCondition(object)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if object != nil {
 		entry.judged = object.GetResourceVersion()
 	}
 	if err != nil || reached {
-		c.drop(w.Owner, func(other *wait) bool { return other == entry })
+		c.dropWaits(w.Owner, func(other *pendingWait) bool { return other == entry })
 	}
 	return object != nil, reached, err
 }
@@ -78,9 +78,9 @@ func (c *Children) Await(w Wait) (found, reached bool, err error) {
 // Awake reports whether a waiting handler must be called. It implements changes.Waits.
 func (c *Children) Awake(owner types.UID, h *handlers.Handler, change string) bool {
 	c.mu.Lock()
-	var own []*wait
+	var own []*pendingWait
 	for _, w := range c.waits[owner] {
-		if w.within(h) {
+		if w.belongsTo(h) {
 			own = append(own, w)
 		}
 	}
@@ -89,21 +89,21 @@ func (c *Children) Awake(owner types.UID, h *handlers.Handler, change string) bo
 	awake := len(own) == 0
 	// Each wait stores its own result, so the loop does not stop early.
 	for _, w := range own {
-		awake = c.wakes(w, change) || awake
+		awake = c.isWaitOver(w, change) || awake
 	}
 	return awake
 }
 
-// wakes reports whether the wait has ended, and records that it has. It calls the user's function only if the version
+// isWaitOver reports whether the wait has ended, and records that it has. It calls the user's function only if the version
 // of the object has changed.
-func (c *Children) wakes(w *wait, change string) bool {
-	object := c.awaited(w)
+func (c *Children) isWaitOver(w *pendingWait, change string) bool {
+	object := c.findAwaited(w)
 	c.mu.Lock()
 	judged, reached := w.judged, w.reached
 	c.mu.Unlock()
 	if object == nil || judged != object.GetResourceVersion() {
 		var err error
-		reached, err = w.ask(object)
+		reached, err = w.evaluateCondition(object)
 		// The handler gets the error when it evaluates the wait itself.
 		reached = reached || err != nil
 	}
@@ -123,12 +123,12 @@ func (c *Children) wakes(w *wait, change string) bool {
 func (c *Children) Called(owner types.UID, h *handlers.Handler, waits bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.drop(owner, func(w *wait) bool { return w.within(h) && (!waits || w.woke) })
+	c.dropWaits(owner, func(w *pendingWait) bool { return w.belongsTo(h) && (!waits || w.woke) })
 }
 
-// drop removes the waits that the function selects. The caller holds the lock.
-func (c *Children) drop(owner types.UID, which func(w *wait) bool) {
-	left := slices.DeleteFunc(c.waits[owner], func(w *wait) bool {
+// dropWaits removes the waits that the function selects. The caller holds the lock.
+func (c *Children) dropWaits(owner types.UID, which func(w *pendingWait) bool) {
+	left := slices.DeleteFunc(c.waits[owner], func(w *pendingWait) bool {
 		isDropped := which(w)
 		if isDropped {
 			c.removeTarget(w)
@@ -142,16 +142,16 @@ func (c *Children) drop(owner types.UID, which func(w *wait) bool) {
 	}
 }
 
-// awaits reports whether any handler of the owner waits for the child. The caller holds the lock.
-func (c *Children) awaits(owner types.UID, one *child) bool {
-	return slices.ContainsFunc(c.waits[owner], func(w *wait) bool { return w.isFor(one) })
+// hasWaitFor reports whether any handler of the owner waits for the child. The caller holds the lock.
+func (c *Children) hasWaitFor(owner types.UID, one *child) bool {
+	return slices.ContainsFunc(c.waits[owner], func(w *pendingWait) bool { return w.isFor(one) })
 }
 
-// awaited returns the awaited object from the cache. It returns nil if the object is missing, deleting, or older than
+// findAwaited returns the awaited object from the cache. It returns nil if the object is missing, deleting, or older than
 // the operator's own apply. It reads caches, so the caller must not hold the lock.
-func (c *Children) awaited(w *wait) *compact.Object {
+func (c *Children) findAwaited(w *pendingWait) *compact.CachedObject {
 	if w.Any {
-		return c.anyAwaited(w)
+		return c.findAnyObject(w)
 	}
 	c.mu.Lock()
 	known := c.owners[w.Owner]
@@ -160,21 +160,21 @@ func (c *Children) awaited(w *wait) *compact.Object {
 		return nil
 	}
 	route, key, body := known.route, known.key, &unstructured.Unstructured{Object: w.Body}
-	var found *compact.Object
+	var found *compact.CachedObject
 	var undecided *unstructured.Unstructured
 	for _, one := range known.children {
-		if one.gone || !w.isFor(one) || one.object.Deleting() || c.Author.Outdated(w.Owner, one.identity()) {
+		if one.gone || !w.isFor(one) || one.object.IsDeleting() || c.Author.IsOutdated(w.Owner, one.identityObject()) {
 			continue
 		}
-		owns, perhaps := known.owns(one)
+		owns, perhaps := known.isOwnerOf(one)
 		// Before the first event of the owner, use its body from the handler.
 		if route == nil {
-			owns, perhaps = one.isOf(body.GroupVersionKind().GroupKind(), client.ObjectKeyFromObject(body))
+			owns, perhaps = one.isChildOf(body.GroupVersionKind().GroupKind(), client.ObjectKeyFromObject(body))
 		}
 		if owns || perhaps {
 			found = one.object
 			if !owns {
-				undecided = one.identity()
+				undecided = one.identityObject()
 			}
 		}
 	}
@@ -182,7 +182,7 @@ func (c *Children) awaited(w *wait) *compact.Object {
 	switch {
 	// An owner reference has proven the child, or there is no child.
 	case undecided == nil:
-	case route == nil && !c.Author.Declared(w.Owner, w.Body)(undecided):
+	case route == nil && !c.Author.DeclaredMatcher(w.Owner, w.Body)(undecided):
 		return nil
 	case route != nil && !c.isDeclared(route, key, w.Owner, undecided):
 		return nil
@@ -191,14 +191,14 @@ func (c *Children) awaited(w *wait) *compact.Object {
 }
 
 // isFor reports whether the child is the awaited object.
-func (w *wait) isFor(one *child) bool {
+func (w *pendingWait) isFor(one *child) bool {
 	namespace := one.object.GetNamespace()
 	return one.object.GetName() == w.Name && one.kind.GroupKind() == w.Kind &&
 		(namespace == w.Namespace || namespace == "")
 }
 
-// within reports whether the wait belongs to the handler or to one of its sub-handlers.
-func (w *wait) within(h *handlers.Handler) bool {
+// belongsTo reports whether the wait belongs to the handler or to one of its sub-handlers.
+func (w *pendingWait) belongsTo(h *handlers.Handler) bool {
 	return w.Handler.ID == h.ID || rootOf(w.Handler) == rootOf(h) &&
 		strings.HasPrefix(w.Handler.ID, handlers.SubID(h.ID, ""))
 }
@@ -206,15 +206,15 @@ func (w *wait) within(h *handlers.Handler) bool {
 // rootOf returns the id of the registered handler that a sub-handler belongs to.
 func rootOf(h *handlers.Handler) string { return cmp.Or(h.Root, h.ID) }
 
-// same reports whether both waits are of the same handler for the same object.
-func (w *wait) same(other *wait) bool {
+// isSameWait reports whether both waits are of the same handler for the same object.
+func (w *pendingWait) isSameWait(other *pendingWait) bool {
 	return w.Handler.ID == other.Handler.ID && w.Kind == other.Kind && w.Namespace == other.Namespace &&
 		w.Name == other.Name
 }
 
-// ask evaluates the condition. It contains panics of the user's function. For an absent child, it uses the operator's
+// evaluateCondition evaluates the condition. It contains panics of the user's function. For an absent child, it uses the operator's
 // records.
-func (w *wait) ask(object *compact.Object) (reached bool, err error) {
+func (w *pendingWait) evaluateCondition(object *compact.CachedObject) (reached bool, err error) {
 	if object == nil && w.Ended == nil {
 		return false, nil
 	} else if object == nil {

@@ -20,7 +20,7 @@ func waiter(id string) *handlers.Handler { return &handlers.Handler{ID: id} }
 func ready(asked *int) func(map[string]any) (bool, error) {
 	return func(child map[string]any) (bool, error) {
 		*asked++
-		version := patching.VersionOf(child)
+		version := patching.ResourceVersion(child)
 		if version == "9" {
 			return false, errBad
 		}
@@ -39,7 +39,7 @@ func waiting(h *handlers.Handler, asked *int) owned.Wait {
 // await starts the wait and checks that it is not over.
 func (w *world) await(wait owned.Wait) {
 	w.t.Helper()
-	if found, reached, err := w.Await(wait); reached || err != nil {
+	if found, reached, err := w.StartWait(wait); reached || err != nil {
 		w.t.Errorf("got found %v, reached %v, error %v; want a wait that goes on", found, reached, err)
 	}
 }
@@ -79,13 +79,13 @@ func TestAwait(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			w.old["c@4"] = true
-			w.route.Seen(known("o"))
+			w.route.NoteEvent(ownerIdentity("o"))
 			if tc.child != nil {
 				w.seen(w.pods, owned.Added, tc.child)
 			}
 			asked := 0
 			h := waiter("h")
-			found, reached, err := w.Await(waiting(h, &asked))
+			found, reached, err := w.StartWait(waiting(h, &asked))
 			if found != tc.found || reached != tc.reached || !errors.Is(err, tc.err) {
 				t.Errorf("%s: got found %v, reached %v, error %v", tc.reason, found, reached, err)
 			}
@@ -115,9 +115,9 @@ func TestAwaitWithoutAController(t *testing.T) {
 	if !w.Awake("o", h, "change") {
 		t.Error("not due although only the children of the object are known")
 	}
-	w.route.Seen(known("o"))
+	w.route.NoteEvent(ownerIdentity("o"))
 	w.await(waiting(h, &asked))
-	w.route.Gone("o")
+	w.route.NoteDeleted("o")
 	if !w.Awake("o", h, "change") {
 		t.Error("not due although the object is gone")
 	}
@@ -148,16 +148,16 @@ func TestAwake(t *testing.T) {
 		"Gone": {"a change of the object makes the handler due after the deletion of the child",
 			deleted, "another", true},
 		"Forgotten": {"the end of the watch does not make the handler due",
-			func(w *world) { w.pods.End() }, "change", false},
+			func(w *world) { w.pods.EndRun() }, "change", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			asked := 0
 			h := waiter("h")
-			w := newWorld(t, telling("tending"))
-			w.route.Seen(known("o"))
-			w.route.Seen(known("p"))
+			w := newWorld(t, recordingHandler("tending"))
+			w.route.NoteEvent(ownerIdentity("o"))
+			w.route.NoteEvent(ownerIdentity("p"))
 			w.seen(w.pods, owned.Added, child("c", 1, "o"))
-			w.tend("o")
+			w.handleOwner("o")
 			w.await(waiting(h, &asked))
 			tc.act(w)
 			for range 2 {

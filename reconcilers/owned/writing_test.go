@@ -15,9 +15,9 @@ import (
 // TestWrites shows that changes to the owner are written after each call, and that the next call starts from the
 // result.
 func TestWrites(t *testing.T) {
-	answer := func(version int, released bool, refused, err error) func() (patching.Result, error) {
-		return func() (patching.Result, error) {
-			result := patching.Result{Released: released, StatusRefused: refused}
+	answer := func(version int, released bool, refused, err error) func() (patching.WriteResult, error) {
+		return func() (patching.WriteResult, error) {
+			result := patching.WriteResult{Released: released, StatusRefused: refused}
 			if version > 0 {
 				result.Body = object("Owner", "o", version).Object
 			}
@@ -28,7 +28,7 @@ func TestWrites(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason   string
 		act      handlers.Func
-		answer   func() (patching.Result, error)
+		answer   func() (patching.WriteResult, error)
 		want     []string
 		version  string // resource version of the result; empty without a write
 		released bool
@@ -66,7 +66,7 @@ func TestWrites(t *testing.T) {
 				next := fail(nil)
 				if tc.version != "" {
 					next = func(_ context.Context, call *handlers.Invocation) error {
-						return call.Writes.Remember(func(body map[string]any) error {
+						return call.Writes.AddTransform(func(body map[string]any) error {
 							status, _ := body["status"].(map[string]any)
 							if status == nil {
 								status = map[string]any{}
@@ -77,18 +77,18 @@ func TestWrites(t *testing.T) {
 						})
 					}
 				}
-				w := newWorld(t, telling("h", tc.act, next))
+				w := newWorld(t, recordingHandler("h", tc.act, next))
 				if tc.answer != nil {
 					w.answers = append(w.answers, tc.answer)
 				}
-				w.route.Seen(known("o"))
+				w.route.NoteEvent(ownerIdentity("o"))
 				w.seen(w.pods, owned.Added, child("c", 1, "o"))
 				w.seen(w.pods, owned.Added, child("d", 1, "o"))
 				w.journal = nil
-				result := w.tend("o")
+				result := w.handleOwner("o")
 				w.want(tc.reason, tc.want...)
 				w.after(result, tc.after)
-				if got := patching.VersionOf(result.Body); got != tc.version || result.Released != tc.released {
+				if got := patching.ResourceVersion(result.Body); got != tc.version || result.Released != tc.released {
 					t.Errorf("got version %q, released %v; want %q, %v", got, result.Released, tc.version, tc.released)
 				}
 				if said := len(w.said); (tc.after >= 0) != (said == 1) {
@@ -111,18 +111,18 @@ func TestWritesDecide(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var told []string
 			w := newWorld(t, func(w *world) *handlers.Handler {
-				h := telling("h", set("done"))(w)
+				h := recordingHandler("h", set("done"))(w)
 				h.Observe = func(ctx context.Context, _ *handlers.Invocation) (context.Context, func(string, error)) {
 					return ctx, func(outcome string, _ error) { told = append(told, outcome) }
 				}
 				return h
 			})
-			w.answers = append(w.answers, func() (patching.Result, error) {
-				return patching.Result{Body: object("Owner", "o", 7).Object, StatusRefused: tc.refused}, nil
+			w.answers = append(w.answers, func() (patching.WriteResult, error) {
+				return patching.WriteResult{Body: object("Owner", "o", 7).Object, StatusRefused: tc.refused}, nil
 			})
-			w.route.Seen(known("o"))
+			w.route.NoteEvent(ownerIdentity("o"))
 			w.seen(w.pods, owned.Added, child("c", 1, "o"))
-			w.tend("o")
+			w.handleOwner("o")
 			if !slices.Equal(told, tc.want) {
 				t.Errorf("got %v, want %v", told, tc.want)
 			}
@@ -133,25 +133,25 @@ func TestWritesDecide(t *testing.T) {
 // TestPauses shows that no call and no repair begins in a pause, and that the changes of a running call are written.
 func TestPauses(t *testing.T) {
 	var w *world
-	w = newWorld(t, telling("h", func(_ context.Context, call *handlers.Invocation) error {
+	w = newWorld(t, recordingHandler("h", func(_ context.Context, call *handlers.Invocation) error {
 		w.closed = true
 		return call.Writes.SetResult("done")
 	}))
-	w.route.Seen(known("o"))
+	w.route.NoteEvent(ownerIdentity("o"))
 	w.seen(w.pods, owned.Added, child("c", 1, "o"))
 	w.seen(w.pods, owned.Added, child("d", 1, "o"))
 	w.journal = nil
-	w.tend("o")
+	w.handleOwner("o")
 	w.want("the second child waits for the end of the pause", "h ADDED c@1", "write map[h:done]")
-	w.tend("o")
+	w.handleOwner("o")
 	w.want("a second pass in the pause")
 	w.closed = false
-	w.tend("o")
+	w.handleOwner("o")
 	w.want("after the pause", "h ADDED d@1", "repair o")
 	w.handling.Gate = nil
 	w.seen(w.pods, owned.Modified, child("d", 2, "o"))
 	w.journal = nil
-	w.tend("o")
+	w.handleOwner("o")
 	w.want("an operator without a gate never pauses", "h MODIFIED d@2", "repair o")
 }
 
@@ -162,7 +162,7 @@ func TestRepairs(t *testing.T) {
 	}
 	repaired := time.Minute
 	w := newWorld(t, silent)
-	w.route.Seen(known("o"))
+	w.route.NoteEvent(ownerIdentity("o"))
 	w.seen(w.pods, owned.Added, child("c", 1, "o"))
 	w.want("no pass without a drift")
 	w.drifts["c"] = true
@@ -172,12 +172,12 @@ func TestRepairs(t *testing.T) {
 	w.seen(w.pods, owned.Deleted, child("c", 4, "o"))
 	w.want("the deletion of a foreign object requests no pass", "gone c")
 	w.again = &repaired
-	w.after(w.tend("o"), repaired)
+	w.after(w.handleOwner("o"), repaired)
 	w.want("the repair requests the next pass", "repair o")
 
-	w = newWorld(t, silent, telling("h"))
-	w.route.Seen(known("o"))
+	w = newWorld(t, silent, recordingHandler("h"))
+	w.route.NoteEvent(ownerIdentity("o"))
 	w.seen(w.pods, owned.Added, child("c", 1, "o"))
-	w.tend("o")
+	w.handleOwner("o")
 	w.want("another handler is called", "pass o", "h ADDED c@1", "repair o")
 }

@@ -16,11 +16,11 @@ type Error struct {
 }
 
 // Error returns only the value: the stack belongs into the log, not on the object.
-func (e *Error) Error() string { return "panic: " + Text(e.Value) }
+func (e *Error) Error() string { return "panic: " + TextOf(e.Value) }
 
-// Stack returns the stack of a panic in the chain of the error, as a key and a value for a logger. It returns nil if
+// StackFields returns the stack of a panic in the chain of the error, as a key and a value for a logger. It returns nil if
 // the chain does not have any.
-func Stack(err error) []any {
+func StackFields(err error) []any {
 	var panicked *Error
 	if !errors.As(err, &panicked) {
 		return nil
@@ -37,15 +37,15 @@ func Contain(call func() error) (err error) {
 		}
 	}()
 	// The methods of the error are the user's code, too. Call them while the guard is active.
-	return tame(call())
+	return withSafeMethods(call())
 }
 
-// Text returns the text of a value. If its method panics, it returns the texts of the errors that the value wraps, or
+// TextOf returns the text of a value. If its method panics, it returns the texts of the errors that the value wraps, or
 // its type.
-func Text(value any) (text string) {
+func TextOf(value any) (text string) {
 	defer func() {
 		if recover() != nil {
-			text = silent(value)
+			text = fallbackText(value)
 		}
 	}()
 	if err, ok := value.(error); ok {
@@ -54,8 +54,8 @@ func Text(value any) (text string) {
 	return fmt.Sprint(value)
 }
 
-// silent returns a text for a value whose own method panics. Unwrap can panic, too, so it has a guard of its own.
-func silent(value any) (text string) {
+// fallbackText returns a text for a value whose own method panics. Unwrap can panic, too, so it has a guard of its own.
+func fallbackText(value any) (text string) {
 	defer func() {
 		if recover() != nil {
 			text = fmt.Sprintf("a %T whose text cannot be had, as its method panics", value)
@@ -69,56 +69,56 @@ func silent(value any) (text string) {
 	case interface{ Unwrap() []error }:
 		var texts []string
 		for _, err := range value.Unwrap() {
-			texts = append(texts, Text(err))
+			texts = append(texts, TextOf(err))
 		}
 		return strings.Join(texts, "\n")
 	case interface{ Unwrap() error }:
 		if inner := value.Unwrap(); inner != nil {
-			return Text(inner)
+			return TextOf(inner)
 		}
 	}
 	// Without a wrapped error, the guard above supplies the text.
 	panic("nothing to be said")
 }
 
-// tame returns an error whose methods do not panic, and nil for nil.
-func tame(err error) error {
+// withSafeMethods returns an error whose methods do not panic, and nil for nil.
+func withSafeMethods(err error) error {
 	if err == nil {
 		return nil
 	}
-	return &tamed{text: Text(err), err: err}
+	return &safeError{text: TextOf(err), err: err}
 }
 
-// tamed wraps an error of the user. It does not have Unwrap: callers that follow the chain themselves would need a
+// safeError wraps an error of the user. It does not have Unwrap: callers that follow the chain themselves would need a
 // guard.
-type tamed struct {
+type safeError struct {
 	text string
 	err  error
 }
 
 // Error returns the text that was read when the error was returned.
-func (t *tamed) Error() string { return t.text }
+func (t *safeError) Error() string { return t.text }
 
 // Is reports whether the target is in the chain. It reports false if a method in the chain panics.
-func (t *tamed) Is(target error) (is bool) {
+func (t *safeError) Is(target error) (is bool) {
 	defer func() { _ = recover() }()
 	return errors.Is(t.err, target)
 }
 
 // As finds the first error in the chain that fits the target. It reports false if a method in the chain panics.
-func (t *tamed) As(target any) (found bool) {
+func (t *safeError) As(target any) (found bool) {
 	defer func() { _ = recover() }()
 	return errors.As(t.err, target)
 }
 
-// Type returns the Go type of the innermost error of the chain, as far as the chain can be followed. It returns an
+// InnermostType returns the Go type of the innermost error of the chain, as far as the chain can be followed. It returns an
 // empty text for nil.
-func Type(err error) (name string) {
+func InnermostType(err error) (name string) {
 	// The name that was found before a panic is the result.
 	defer func() { _ = recover() }()
 	for err != nil {
 		name = fmt.Sprintf("%T", err)
-		if known, ok := err.(*tamed); ok { //nolint:errorlint // the others around it are followed as well
+		if known, ok := err.(*safeError); ok { //nolint:errorlint // the others around it are followed as well
 			err = known.err
 			continue
 		}

@@ -45,10 +45,10 @@ func TestErrorHidesTheStack(t *testing.T) {
 	if err.Error() != "panic: nil map" {
 		t.Errorf("the text goes to the object, where a stack is noise: %q", err)
 	}
-	if found := panics.Stack(errors.Join(errPlain, err)); len(found) != 2 || found[1] != "goroutine 1 [running]" {
+	if found := panics.StackFields(errors.Join(errPlain, err)); len(found) != 2 || found[1] != "goroutine 1 [running]" {
 		t.Errorf("the log has use for it: %v", found)
 	}
-	if found := panics.Stack(errPlain); found != nil {
+	if found := panics.StackFields(errPlain); found != nil {
 		t.Errorf("where nothing panicked, there is none: %v", found)
 	}
 }
@@ -61,10 +61,10 @@ func (w *wrapping) Unwrap() error { return w.err }
 
 func TestTextOfWhatIsWrapped(t *testing.T) {
 	const none = "a *panics_test.wrapping whose text cannot be had, as its method panics"
-	if got := panics.Text(&wrapping{errPlain}); got != "plain" {
+	if got := panics.TextOf(&wrapping{errPlain}); got != "plain" {
 		t.Errorf("what it wraps says more than nothing: %q", got)
 	}
-	if got := panics.Text(&wrapping{}); got != none {
+	if got := panics.TextOf(&wrapping{}); got != none {
 		t.Errorf("it wraps nothing that could say more: %q", got)
 	}
 }
@@ -77,21 +77,21 @@ func TestText(t *testing.T) {
 
 		"plain\na nil *panics_test.evil": errors.Join(errPlain, (*evil)(nil)),
 	} {
-		if got := panics.Text(value); got != want {
+		if got := panics.TextOf(value); got != want {
 			t.Errorf("want %q, got %q", want, got)
 		}
 	}
 }
 
-// tame returns the error as callers get it.
-func tame(err error) error { return panics.Contain(func() error { return err }) }
+// withSafeMethods returns the error as callers get it.
+func withSafeMethods(err error) error { return panics.Contain(func() error { return err }) }
 
 func TestErrorsOfFunctions(t *testing.T) {
-	if err := tame(nil); err != nil {
+	if err := withSafeMethods(nil); err != nil {
 		t.Errorf("no error is none, got %v", err)
 	}
 	bad := &evil{}
-	err := tame(errors.Join(errPlain, bad))
+	err := withSafeMethods(errors.Join(errPlain, bad))
 	asked := bad.n
 	if _ = err.Error(); bad.n != asked {
 		t.Error("the text is asked for again")
@@ -107,10 +107,10 @@ func TestErrorsOfFunctions(t *testing.T) {
 
 func TestType(t *testing.T) {
 	for want, err := range map[string]error{
-		"": nil, "*errors.errorString": tame(fmt.Errorf("around: %w", tame(errPlain))),
-		"*panics_test.evil": tame(&evil{}),
+		"": nil, "*errors.errorString": withSafeMethods(fmt.Errorf("around: %w", withSafeMethods(errPlain))),
+		"*panics_test.evil": withSafeMethods(&evil{}),
 	} {
-		if got := panics.Type(err); got != want {
+		if got := panics.InnermostType(err); got != want {
 			t.Errorf("the type of the innermost error is %q, not %q", got, want)
 		}
 	}

@@ -14,13 +14,13 @@ import (
 // pointerEscapes escapes one key of a JSON pointer (RFC 6901).
 var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
 
-// operations returns the JSON-patch (RFC 6902) that turns the first body into the second, in the order of paths, and
+// jsonPatchOperations returns the JSON-patch (RFC 6902) that turns the first body into the second, in the order of paths, and
 // nil if they are equal. Lists are replaced as a whole, because all users of the operations know the exact list to
 // which they apply.
 //
 // Only the type of the jsonpatch module is used. Its function that compares documents reads numbers as floats, so it
 // overlooks changes of large integers and rounds the ones that it copies.
-func operations(before, after map[string]any) []jsonpatch.Operation {
+func jsonPatchOperations(before, after map[string]any) []jsonpatch.Operation {
 	return appendOperations(nil, "", before, after)
 }
 
@@ -70,7 +70,7 @@ func unionOfKeys(a, b map[string]any) []string {
 //   - A mapping in place of a scalar, a list or a null is an error that names the path. A failed transformation is an
 //     error, too.
 func AdmissionOps(body map[string]any, p Patch) ([]jsonpatch.Operation, error) {
-	reviewed, _ := diff.Copy(body).(map[string]any)
+	reviewed, _ := diff.DeepCopy(body).(map[string]any)
 	if reviewed == nil {
 		reviewed = map[string]any{}
 	}
@@ -81,7 +81,7 @@ func AdmissionOps(body map[string]any, p Patch) ([]jsonpatch.Operation, error) {
 	if err != nil {
 		return nil, err
 	}
-	return operations(body, after), nil
+	return jsonPatchOperations(body, after), nil
 }
 
 // mergeReviewed applies the merge-patch to the held mapping in place.
@@ -91,19 +91,19 @@ func mergeReviewed(held, merge map[string]any, path []string) error {
 		case nil:
 			delete(held, key)
 		case map[string]any:
-			if err := descend(held, key, change, append(path[:len(path):len(path)], key)); err != nil {
+			if err := mergeReviewedChild(held, key, change, append(path[:len(path):len(path)], key)); err != nil {
 				return err
 			}
 		default:
-			held[key] = diff.Copy(change)
+			held[key] = diff.DeepCopy(change)
 		}
 	}
 	return nil
 }
 
-// descend applies a nested mapping of the patch to one key. It creates the mapping if it is absent.
-func descend(held map[string]any, key string, change map[string]any, path []string) error {
-	if leafless(change) {
+// mergeReviewedChild applies a nested mapping of the patch to one key. It creates the mapping if it is absent.
+func mergeReviewedChild(held map[string]any, key string, change map[string]any, path []string) error {
+	if isLeafless(change) {
 		return nil
 	}
 	value, present := held[key]
@@ -126,10 +126,10 @@ func descend(held map[string]any, key string, change map[string]any, path []stri
 	return nil
 }
 
-// leafless reports whether the patch has only mappings, at any depth.
-func leafless(merge map[string]any) bool {
+// isLeafless reports whether the patch has only mappings, at any depth.
+func isLeafless(merge map[string]any) bool {
 	for _, change := range merge {
-		if child, ok := change.(map[string]any); !ok || !leafless(child) {
+		if child, ok := change.(map[string]any); !ok || !isLeafless(child) {
 			return false
 		}
 	}

@@ -62,7 +62,7 @@ func BenchmarkPatch(b *testing.B) {
 		if err := p.AddResult("create_fn", result); err != nil {
 			b.Fatal(err)
 		}
-		if sent := p.Clone(); sent.Empty() {
+		if sent := p.Clone(); sent.IsEmpty() {
 			b.Fatal("nothing is sent")
 		}
 	}

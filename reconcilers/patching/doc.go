@@ -1,7 +1,7 @@
 // Not part of the public API.
 //
 // Package patching writes the changes of the framework and of handlers to one object. A [Patch] is a merge-patch with
-// transformation functions. A [Writer] sends it in as few requests as the API server allows, each with the guards that
+// transformation functions. A [PatchWriter] sends it in as few requests as the API server allows, each with the guards that
 // it needs. [AdmissionOps] encodes a patch for an admission response.
 //
 // The rules of a safe write are the same for all callers: the status first, the uid and the resource version as guards,

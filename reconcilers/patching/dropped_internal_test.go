@@ -16,7 +16,7 @@ func TestDropped_Depth(t *testing.T) {
 		payload := map[string]any{"status": value}
 		return func() {
 			for range 20 { // the first round waits for the stack to grow
-				if lost := dropped(payload, payload); len(lost) > 0 {
+				if lost := droppedFields(payload, payload); len(lost) > 0 {
 					t.Errorf("%d fields are reported as dropped although nothing changed", len(lost))
 				}
 			}

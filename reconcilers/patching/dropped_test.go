@@ -84,7 +84,7 @@ func TestNothingIsDroppedOfWhatFails(t *testing.T) {
 		want    []diff.Path
 	}{
 		"RefusedStatus": {"a refused status reports no dropped fields",
-			memapi.Refusal(422, "status.b"), m{"status": m{"b": "x"}}, nil},
+			memapi.NewRefusal(422, "status.b"), m{"status": m{"b": "x"}}, nil},
 		"FailedMain": {"a failed request reports no dropped fields", int64(500), m{"spec": m{"zz": "x"}}, nil},
 		"Served": {"a successful write returns dropped fields without an observer",
 			nil, m{"status": m{"b": "x"}}, []diff.Path{{"status", "b"}}},

@@ -14,7 +14,7 @@ import (
 // apimachinery.
 var (
 	// ErrConflict means that the object has changed since its body was read. Read it again and apply the remaining
-	// patch of the result, or use [Writer.ApplyRetrying].
+	// patch of the result, or use [PatchWriter.ApplyRetrying].
 	ErrConflict = errors.New("the object has changed meanwhile")
 	// ErrReplaced means that the object was deleted, and that another one of the same name was created. The patch is
 	// obsolete.
@@ -23,33 +23,33 @@ var (
 	ErrRefused = errors.New("the API server refused the patch")
 )
 
-// failure wraps the error of a request with the action, the object, and the class of the error, if any.
-func failure(err error, r request, object string) error {
-	if class := classify(err); class != nil {
-		return fmt.Errorf("%s %s: %w: %w", r.action(), object, class, err)
+// wrapFailure wraps the error of a request with the action, the object, and the class of the error, if any.
+func wrapFailure(err error, r request, object string) error {
+	if class := classifyError(err); class != nil {
+		return fmt.Errorf("%s %s: %w: %w", r.describeAction(), object, class, err)
 	}
-	return fmt.Errorf("%s %s: %w", r.action(), object, err)
+	return fmt.Errorf("%s %s: %w", r.describeAction(), object, err)
 }
 
-// classify returns the class of an error, and nil if it does not have one.
-func classify(err error) error {
+// classifyError returns the class of an error, and nil if it does not have one.
+func classifyError(err error) error {
 	switch {
 	case apierrors.IsConflict(err):
 		return ErrConflict
-	case TooLarge(err):
+	case IsTooLarge(err):
 		return ErrRefused
 	case !apierrors.IsInvalid(err):
 		return nil
 	// The API server reports a different uid in the patch as an invalid field: the uid is immutable.
-	case hasField(causesOf(err), "metadata.uid"):
+	case namesField(statusCauses(err), "metadata.uid"):
 		return ErrReplaced
 	default:
 		return ErrRefused
 	}
 }
 
-// causesOf returns the causes that the API server has listed in its error.
-func causesOf(err error) []metav1.StatusCause {
+// statusCauses returns the causes that the API server has listed in its error.
+func statusCauses(err error) []metav1.StatusCause {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) || status.Status().Details == nil {
 		return nil
@@ -57,8 +57,8 @@ func causesOf(err error) []metav1.StatusCause {
 	return status.Status().Details.Causes
 }
 
-// answerOf returns the API server's error without its class, so that the caller can wrap it with another class.
-func answerOf(err error) error {
+// unclassifiedError returns the API server's error without its class, so that the caller can wrap it with another class.
+func unclassifiedError(err error) error {
 	var answer *apierrors.StatusError
 	if errors.As(err, &answer) {
 		return answer
@@ -66,8 +66,8 @@ func answerOf(err error) error {
 	return err
 }
 
-// hasField reports whether a cause names this field.
-func hasField(causes []metav1.StatusCause, field string) bool {
+// namesField reports whether a cause names this field.
+func namesField(causes []metav1.StatusCause, field string) bool {
 	for _, cause := range causes {
 		if cause.Field == field {
 			return true
@@ -76,10 +76,10 @@ func hasField(causes []metav1.StatusCause, field string) bool {
 	return false
 }
 
-// TooLarge reports whether the object or the patch exceeds a limit of the API server or of its database. This is a 413,
+// IsTooLarge reports whether the object or the patch exceeds a limit of the API server or of its database. This is a 413,
 // or a 500 with the message of etcd or of its client. The same patch will exceed it again. A database that is full or
 // overloaded answers with other messages, and can recover.
-func TooLarge(err error) bool {
+func IsTooLarge(err error) bool {
 	if err == nil || apierrors.IsRequestEntityTooLargeError(err) {
 		return err != nil
 	}
@@ -93,9 +93,9 @@ func TooLarge(err error) bool {
 		strings.Contains(text, "ResourceExhausted") && strings.Contains(text, "larger than max")
 }
 
-// ContentRefused reports whether a write failed because of its content or of a transformation function. The same write
+// IsContentRefused reports whether a write failed because of its content or of a transformation function. The same write
 // would fail again, and only the author of the content can correct it.
-func ContentRefused(err error) bool {
+func IsContentRefused(err error) bool {
 	var transform *TransformError
 	switch {
 	// A 404 means that there is no /status subresource, which does not depend on the content.
@@ -106,9 +106,9 @@ func ContentRefused(err error) bool {
 	}
 }
 
-// lasting reports whether the server has answered and would give the same answer again. This excludes failed
+// isLasting reports whether the server has answered and would give the same answer again. This excludes failed
 // connections, overload, expired credentials and conflicts.
-func lasting(err error) bool {
+func isLasting(err error) bool {
 	var status apierrors.APIStatus
 	switch {
 	case errors.Is(err, ErrRefused):
@@ -126,8 +126,8 @@ func lasting(err error) bool {
 	}
 }
 
-// Hopeless reports whether the same write would fail again, so that retries are useless.
-func Hopeless(err error) bool {
+// IsHopeless reports whether the same write would fail again, so that retries are useless.
+func IsHopeless(err error) bool {
 	var transform *TransformError
-	return errors.As(err, &transform) || errors.Is(err, ErrReplaced) || errors.Is(err, ErrRefused) || lasting(err)
+	return errors.As(err, &transform) || errors.Is(err, ErrReplaced) || errors.Is(err, ErrRefused) || isLasting(err)
 }

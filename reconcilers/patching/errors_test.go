@@ -69,7 +69,7 @@ func TestErrorClasses(t *testing.T) {
 		},
 		"InvalidContent": {
 			reason: "Any other 422 is a refusal of the content, which would fail again.",
-			patch:  mergeMain, serve: func(api *server) { api.failures = []any{memapi.Refusal(422, "spec.n")} },
+			patch:  mergeMain, serve: func(api *server) { api.failures = []any{memapi.NewRefusal(422, "spec.n")} },
 			class: patching.ErrRefused, sent: 1,
 		},
 		"FinalizerUnderDeletion": {
@@ -125,7 +125,7 @@ func TestErrorClasses(t *testing.T) {
 			if len(api.writes()) != tc.sent {
 				t.Errorf("%s\nwant %d requests, got %v", tc.reason, tc.sent, api.writes())
 			}
-			if got := !result.Remaining.Empty(); got != errors.Is(tc.class, patching.ErrConflict) {
+			if got := !result.Remaining.IsEmpty(); got != errors.Is(tc.class, patching.ErrConflict) {
 				t.Errorf("%s\nonly a conflict may leave a remaining patch: %v", tc.reason, result.Remaining)
 			}
 		})
@@ -135,7 +135,7 @@ func TestErrorClasses(t *testing.T) {
 // TestStatusRefused shows which refusals of the status stop the write of the main resource.
 func TestStatusRefused(t *testing.T) {
 	type m = map[string]any
-	tooLarge := memapi.Refusal(413)
+	tooLarge := memapi.NewRefusal(413)
 	cases := map[string]struct {
 		reason  string
 		failure any
@@ -150,7 +150,7 @@ func TestStatusRefused(t *testing.T) {
 		"Conflict": {reason: "A conflict of the status stops the other write.", failure: int64(409)},
 		"Invalid": {
 			reason:  "An invalid status does not stop the other write.",
-			failure: memapi.Refusal(422, "status.s"), want: true, class: patching.ErrRefused,
+			failure: memapi.NewRefusal(422, "status.s"), want: true, class: patching.ErrRefused,
 		},
 		"Forbidden": {reason: "A missing right for /status does not stop the other write.",
 			failure: int64(403), want: true},
@@ -204,7 +204,7 @@ func TestStatusRefused(t *testing.T) {
 
 // TestHopeless shows which errors would also occur in the next attempt.
 func TestHopeless(t *testing.T) {
-	failing := patching.Contained([]patching.Transform{func(map[string]any) error { return errors.New("no") }})
+	failing := patching.ContainPanics([]patching.Transform{func(map[string]any) error { return errors.New("no") }})
 	for reason, tc := range map[string]struct {
 		err  error
 		want bool
@@ -212,13 +212,13 @@ func TestHopeless(t *testing.T) {
 		"A failing function of a user is hopeless.": {fmt.Errorf("patching: %w", failing[0](nil)), true},
 		"A replaced object is hopeless.":            {fmt.Errorf("patching: %w", patching.ErrReplaced), true},
 		"Refused content is hopeless.":              {fmt.Errorf("patching: %w", patching.ErrRefused), true},
-		"A missing right is hopeless.":              {fmt.Errorf("patching: %w", memapi.Refusal(403)), true},
+		"A missing right is hopeless.":              {fmt.Errorf("patching: %w", memapi.NewRefusal(403)), true},
 		"A conflict is not hopeless.":               {fmt.Errorf("patching: %w", patching.ErrConflict), false},
 		"An unavailable server is not " +
-			"hopeless.": {fmt.Errorf("patching: %w", memapi.Refusal(503)), false},
+			"hopeless.": {fmt.Errorf("patching: %w", memapi.NewRefusal(503)), false},
 		"A broken connection is not hopeless.": {errors.New("connection refused"), false},
 	} {
-		if got := patching.Hopeless(tc.err); got != tc.want {
+		if got := patching.IsHopeless(tc.err); got != tc.want {
 			t.Errorf("%s\n%v: got %v, want %v", reason, tc.err, got, tc.want)
 		}
 	}
@@ -253,7 +253,7 @@ func TestTooLarge(t *testing.T) {
 		want bool
 	}{
 		"a success is not too large":       {nil, false},
-		"a 413 of the server is too large": {memapi.Refusal(413), true},
+		"a 413 of the server is too large": {memapi.NewRefusal(413), true},
 		"the limit of etcd is recognized by its " +
 			"text": {saying("etcdserver: request is too large"), true},
 		"the limit of the connection to etcd is recognized by its " +
@@ -264,12 +264,12 @@ func TestTooLarge(t *testing.T) {
 		"any other internal error is not too large":        {saying("broken"), false},
 		"an error that is not a response of the server is not too " +
 			"large": {errors.New("request is too large"), false},
-		"another status code is not too large": {memapi.Refusal(503), false},
+		"another status code is not too large": {memapi.NewRefusal(503), false},
 	} {
-		if got := patching.TooLarge(tc.err); got != tc.want {
+		if got := patching.IsTooLarge(tc.err); got != tc.want {
 			t.Errorf("%s: %v: got %v, want %v", reason, tc.err, got, tc.want)
 		}
-		if got := patching.ContentRefused(failureOf(t, tc.err)); got != tc.want {
+		if got := patching.IsContentRefused(failureOf(t, tc.err)); got != tc.want {
 			t.Errorf("%s: as the response to a write: %v: refused: %v, want %v", reason, tc.err, got, tc.want)
 		}
 	}
@@ -296,7 +296,7 @@ func TestStatusDecides(t *testing.T) {
 		writes  int
 	}{
 		"Invalid": {"refused content of the status ends the write",
-			memapi.Refusal(422, "status.s"), patching.ErrRefused, 1},
+			memapi.NewRefusal(422, "status.s"), patching.ErrRefused, 1},
 		"Malformed": {"a malformed status ends the write", int64(400), nil, 1},
 		"Forbidden": {"a missing right for the status does not end the write", int64(403), nil, 2},
 		"Accepted":  {"an accepted status is followed by the main write", nil, nil, 2},

@@ -22,12 +22,12 @@ import (
 
 // An exchange has the requests of one Apply and their results so far.
 type exchange struct {
-	writer    *Writer
+	writer    *PatchWriter
 	target    Target
-	current   map[string]any   // the server's last answer, or the target's body
-	opened    *jsontext.Object // current with its text; nil if the text is unknown
-	remaining Patch            // the part that is still to be written after a conflict
-	result    Result
+	current   map[string]any       // the server's last answer, or the target's body
+	opened    *jsontext.LazyObject // current with its text; nil if the text is unknown
+	remaining Patch                // the part that is still to be written after a conflict
+	result    WriteResult
 }
 
 // A request is one merge-patch of /status or of the main resource.
@@ -36,8 +36,8 @@ type request struct {
 	payload map[string]any
 }
 
-// apply sends at most two merge-patches: one to /status, if the resource has it, and one to the main resource.
-func (x *exchange) apply(ctx context.Context, p Patch) error {
+// applyPatch sends at most two merge-patches: one to /status, if the resource has it, and one to the main resource.
+func (x *exchange) applyPatch(ctx context.Context, p Patch) error {
 	// Base is the merge-patch to fold, and rest is the part that remains after the status was written. As in Kopf, a
 	// null for the whole status is not sent.
 	base, rest := p.Merge, p.Merge
@@ -48,16 +48,16 @@ func (x *exchange) apply(ctx context.Context, p Patch) error {
 		}
 	}
 	// Transformations become part of the merge-patch, so no separate request is needed for them.
-	full, err := fold(x.target.Body, base, p.Transforms)
+	full, err := foldTransforms(x.target.Body, base, p.Transforms)
 	if err != nil {
-		return fmt.Errorf("patching %s: %w", describe(x.target.Body), err)
+		return fmt.Errorf("patching %s: %w", describeObject(x.target.Body), err)
 	}
 	status, present, main := any(nil), false, full
 	if x.target.StatusSubresource {
 		status, present, main = splitMerge(full)
 	}
 	if present {
-		proceed, err := x.mergeStatus(ctx, status, releases(x.target.Body, main))
+		proceed, err := x.sendStatus(ctx, status, releasesFinalizers(x.target.Body, main))
 		if !proceed {
 			return err
 		}
@@ -69,34 +69,34 @@ func (x *exchange) apply(ctx context.Context, p Patch) error {
 	}
 	// The new list was computed from the present one, so a patch of a list is valid only for this version of the
 	// object.
-	_, err = x.merge(ctx, false, main, touchesList(x.target.Body, main))
+	_, err = x.sendMerge(ctx, false, main, touchesList(x.target.Body, main))
 	return err
 }
 
-// mergeStatus sends the status. If the main resource is going to lose finalizers, a failure of the status must not
+// sendStatus sends the status. If the main resource is going to lose finalizers, a failure of the status must not
 // prevent that. Then the status gets half of the remaining time, and its failure is only reported. After a conflict,
 // both are sent again.
-func (x *exchange) mergeStatus(ctx context.Context, status any, releasing bool) (proceed bool, err error) {
+func (x *exchange) sendStatus(ctx context.Context, status any, releasing bool) (proceed bool, err error) {
 	payload := map[string]any{"status": status}
 	if !releasing {
-		return x.merge(ctx, true, payload, true)
+		return x.sendMerge(ctx, true, payload, true)
 	}
-	limited, cancel := halfOf(ctx)
+	limited, cancel := withHalfTimeout(ctx)
 	defer cancel()
-	proceed, err = x.merge(limited, true, payload, true)
+	proceed, err = x.sendMerge(limited, true, payload, true)
 	switch {
 	// A conflict or a replacement concerns the main resource as well, so it is not written either.
 	case err == nil, errors.Is(err, ErrConflict), errors.Is(err, ErrReplaced):
 		return proceed, err
-	case x.target.StatusDecides && ContentRefused(err):
+	case x.target.StatusDecides && IsContentRefused(err):
 		return false, err
 	}
 	x.result.StatusRefused = err
 	return true, nil
 }
 
-// halfOf limits the context to half of its remaining time.
-func halfOf(ctx context.Context) (context.Context, context.CancelFunc) {
+// withHalfTimeout limits the context to half of its remaining time.
+func withHalfTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
 	deadline, limited := ctx.Deadline()
 	if !limited {
 		return context.WithCancel(ctx)
@@ -104,8 +104,8 @@ func halfOf(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, time.Until(deadline)/2)
 }
 
-// fold returns one merge-patch with the effect of the merge-patch and then of the transformations on the body.
-func fold(body, merge map[string]any, transforms []Transform) (map[string]any, error) {
+// foldTransforms returns one merge-patch with the effect of the merge-patch and then of the transformations on the body.
+func foldTransforms(body, merge map[string]any, transforms []Transform) (map[string]any, error) {
 	if len(transforms) == 0 {
 		return merge, nil
 	}
@@ -118,61 +118,61 @@ func fold(body, merge map[string]any, transforms []Transform) (map[string]any, e
 		return nil, err
 	}
 	change, _ := MergeDiff(merged, after)
-	return compose(body, merge, change), nil
+	return composeMerges(body, merge, change), nil
 }
 
-// merge sends one merge-patch with its guards: the uid for the main resource, as /status ignores it, and the resource
+// sendMerge sends one merge-patch with its guards: the uid for the main resource, as /status ignores it, and the resource
 // version if byVersion is true.
-func (x *exchange) merge(
+func (x *exchange) sendMerge(
 	ctx context.Context, status bool, payload map[string]any, byVersion bool,
 ) (proceed bool, err error) {
 	guards := map[string]any{}
-	if uid := UIDOf(x.target.Body); !status && uid != "" {
+	if uid := ObjectUID(x.target.Body); !status && uid != "" {
 		guards["uid"] = uid
 	}
 	if byVersion {
-		version, err := x.version()
+		version, err := x.guardVersion()
 		if err != nil {
 			return false, err
 		}
 		guards["resourceVersion"] = version
 	}
 	before := x.current
-	proceed, err = x.write(ctx, request{status: status, payload: withMetadata(payload, guards)})
+	proceed, err = x.sendTolerantly(ctx, request{status: status, payload: withMetadata(payload, guards)})
 	// A refused status was not written, so the answer says nothing about its fields.
 	if proceed && (!status || x.result.StatusRefused == nil) {
-		x.result.Restored = append(x.result.Restored, restored(payload, before, x.current)...)
-		x.result.Dropped = append(x.result.Dropped, dropped(payload, x.current)...)
+		x.result.Restored = append(x.result.Restored, restoredFields(payload, before, x.current)...)
+		x.result.Dropped = append(x.result.Dropped, droppedFields(payload, x.current)...)
 	}
 	return proceed, err
 }
 
-// version returns the version of the newest known state. A body without one cannot be guarded, which is an error of the
+// guardVersion returns the version of the newest known state. A body without one cannot be guarded, which is an error of the
 // caller.
-func (x *exchange) version() (string, error) {
-	version := VersionOf(x.current)
+func (x *exchange) guardVersion() (string, error) {
+	version := ResourceVersion(x.current)
 	if version == "" {
-		return "", fmt.Errorf("patching %s: the body has no resource version to guard with", describe(x.target.Body))
+		return "", fmt.Errorf("patching %s: the body has no resource version to guard with", describeObject(x.target.Body))
 	}
 	return version, nil
 }
 
-// write sends a request and interprets its failure. If it returns false, the exchange ends, with an error or because
+// sendTolerantly sends a request and interprets its failure. If it returns false, the exchange ends, with an error or because
 // the object does not exist any more.
-func (x *exchange) write(ctx context.Context, r request) (proceed bool, err error) {
-	err = x.send(ctx, r)
+func (x *exchange) sendTolerantly(ctx context.Context, r request) (proceed bool, err error) {
+	err = x.sendRequest(ctx, r)
 	switch {
 	case err == nil:
 		return true, nil
 	case apierrors.IsNotFound(err) && r.status:
-		return x.missingStatus(ctx, err)
+		return x.checkMissingStatus(ctx, err)
 	case apierrors.IsNotFound(err):
 		x.result.Gone = true
 		return false, nil
 	// A refused status does not prevent the write of the main resource, unless the target demands it.
-	case r.status && lasting(err):
+	case r.status && isLasting(err):
 		x.result.StatusRefused = err
-		if x.target.StatusDecides && ContentRefused(err) {
+		if x.target.StatusDecides && IsContentRefused(err) {
 			return false, err
 		}
 		return true, nil
@@ -181,11 +181,11 @@ func (x *exchange) write(ctx context.Context, r request) (proceed bool, err erro
 	}
 }
 
-// send sends a request, and stores the answer as the current state of the object.
-func (x *exchange) send(ctx context.Context, r request) error {
+// sendRequest sends a request, and stores the answer as the current state of the object.
+func (x *exchange) sendRequest(ctx context.Context, r request) error {
 	data, err := json.Marshal(r.payload)
 	if err != nil {
-		return fmt.Errorf("encoding the patch of %s: %w", describe(x.target.Body), err)
+		return fmt.Errorf("encoding the patch of %s: %w", describeObject(x.target.Body), err)
 	}
 	seen := unstructured.Unstructured{Object: x.target.Body}
 	asked := rawclient.Patch{
@@ -193,9 +193,9 @@ func (x *exchange) send(ctx context.Context, r request) error {
 	}
 	err = x.writer.Client.Patch(ctx, client.ObjectKeyFromObject(&seen), asked, func(text []byte) error {
 		// The text is valid only during this call.
-		opened, body, err := answered(text, x.opened)
+		opened, body, err := decodeAnswer(text, x.opened)
 		if err == nil {
-			err = confirm(body, seen.GetKind(), UIDOf(x.target.Body))
+			err = confirmAnswer(body, seen.GetKind(), ObjectUID(x.target.Body))
 		}
 		if err == nil {
 			x.current, x.opened = body, opened
@@ -203,16 +203,16 @@ func (x *exchange) send(ctx context.Context, r request) error {
 		return err
 	})
 	if err != nil {
-		return failure(err, r, describe(x.target.Body))
+		return wrapFailure(err, r, describeObject(x.target.Body))
 	}
 	x.result.Body, x.result.Answer = x.current, x.opened
-	x.result.Versions = append(x.result.Versions, VersionOf(x.current))
+	x.result.Versions = append(x.result.Versions, ResourceVersion(x.current))
 	return nil
 }
 
-// answered returns the object of an answer without its managed fields, which are a large part of it and are not used.
-func answered(text []byte, former *jsontext.Object) (*jsontext.Object, map[string]any, error) {
-	opened, err := compact.Trim(text, former)
+// decodeAnswer returns the object of an answer without its managed fields, which are a large part of it and are not used.
+func decodeAnswer(text []byte, former *jsontext.LazyObject) (*jsontext.LazyObject, map[string]any, error) {
+	opened, err := compact.OpenTrimmed(text, former)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -220,12 +220,12 @@ func answered(text []byte, former *jsontext.Object) (*jsontext.Object, map[strin
 	return opened, body, err
 }
 
-// confirm returns an error unless the answer is an object with this kind and uid. An empty kind or uid is not compared.
+// confirmAnswer returns an error unless the answer is an object with this kind and uid. An empty kind or uid is not compared.
 // If another object is returned, the outcome of the write is unknown: a proxy may have answered, or the answer may
 // belong to another request.
-func confirm(answer map[string]any, kind, uid string) error {
+func confirmAnswer(answer map[string]any, kind, uid string) error {
 	shown, _ := answer["kind"].(string)
-	switch held := UIDOf(answer); {
+	switch held := ObjectUID(answer); {
 	case shown == "" || kind != "" && shown != kind:
 		return fmt.Errorf("the answer shows an object of kind %q, not %q: is there a proxy on the way?", shown, kind)
 	case uid != "" && held != uid:
@@ -234,18 +234,18 @@ func confirm(answer map[string]any, kind, uid string) error {
 	return nil
 }
 
-// action describes the request in errors.
-func (r request) action() string {
+// describeAction describes the request in errors.
+func (r request) describeAction() string {
 	if r.status {
 		return "patching the status of"
 	}
 	return "patching"
 }
 
-// missingStatus reads the object after a 404 of /status, to distinguish an object that does not exist from a resource
+// checkMissingStatus reads the object after a 404 of /status, to distinguish an object that does not exist from a resource
 // without the subresource.
-func (x *exchange) missingStatus(ctx context.Context, missing error) (proceed bool, err error) {
-	live, err := x.writer.reread(ctx, x.target.Body)
+func (x *exchange) checkMissingStatus(ctx context.Context, missing error) (proceed bool, err error) {
+	live, err := x.writer.readAgain(ctx, x.target.Body)
 	switch {
 	case apierrors.IsNotFound(err):
 		x.result.Gone = true
@@ -253,7 +253,7 @@ func (x *exchange) missingStatus(ctx context.Context, missing error) (proceed bo
 	case err != nil:
 		return false, err
 	case !sameObject(x.target.Body, live):
-		return false, fmt.Errorf("patching the status of %s: %w: %w", describe(x.target.Body), ErrReplaced, missing)
+		return false, fmt.Errorf("patching the status of %s: %w: %w", describeObject(x.target.Body), ErrReplaced, missing)
 	default:
 		x.result.StatusRefused = fmt.Errorf(
 			"%w: the object exists, but has no /status subresource: %w", ErrRefused, missing,
@@ -262,21 +262,21 @@ func (x *exchange) missingStatus(ctx context.Context, missing error) (proceed bo
 	}
 }
 
-// dropped returns the fields of a merge-patch that are missing in the answer: the API server silently drops fields that
+// droppedFields returns the fields of a merge-patch that are missing in the answer: the API server silently drops fields that
 // the schema of a CRD does not have. The metadata is ignored, as the server manages it.
-func dropped(payload, answer map[string]any) []diff.Path {
+func droppedFields(payload, answer map[string]any) []diff.Path {
 	var lost []diff.Path
 	for _, key := range slices.Sorted(maps.Keys(payload)) {
 		if key != "metadata" {
-			lost = missing(lost, diff.Path{key}, payload[key], answer)
+			lost = appendMissing(lost, diff.Path{key}, payload[key], answer)
 		}
 	}
 	return lost
 }
 
-// restored returns the fields that a merge-patch removes, and that have the same value as before in the answer, because
+// restoredFields returns the fields that a merge-patch removes, and that have the same value as before in the answer, because
 // a default of the schema restored them. The metadata is ignored.
-func restored(payload, before, answer map[string]any) (paths []diff.Path) {
+func restoredFields(payload, before, answer map[string]any) (paths []diff.Path) {
 	for _, key := range slices.Sorted(maps.Keys(payload)) {
 		value, then, now := payload[key], before[key], answer[key]
 		inner, mapping := value.(map[string]any)
@@ -287,7 +287,7 @@ func restored(payload, before, answer map[string]any) (paths []diff.Path) {
 		case mapping:
 			former, _ := then.(map[string]any)
 			present, _ := now.(map[string]any)
-			for _, path := range restored(inner, former, present) {
+			for _, path := range restoredFields(inner, former, present) {
 				paths = append(paths, append(diff.Path{key}, path...))
 			}
 		}
@@ -295,15 +295,15 @@ func restored(payload, before, answer map[string]any) (paths []diff.Path) {
 	return paths
 }
 
-// missing appends the paths of set values that the answer does not have. For an absent mapping, it appends only the
+// appendMissing appends the paths of set values that the answer does not have. For an absent mapping, it appends only the
 // path of the mapping.
 //
 // The path is copied only for the result. So a deeply nested patch costs no more than the number of its keys.
-func missing(lost []diff.Path, at diff.Path, wanted any, within map[string]any) []diff.Path {
+func appendMissing(lost []diff.Path, at diff.Path, wanted any, within map[string]any) []diff.Path {
 	held, present := within[at[len(at)-1]]
 	inner, mapping := wanted.(map[string]any)
 	switch {
-	case wanted == nil || !present && mapping && empty(inner):
+	case wanted == nil || !present && mapping && setsNoValues(inner):
 		return lost
 	case !present:
 		return append(lost, slices.Clone(at))
@@ -312,17 +312,17 @@ func missing(lost []diff.Path, at diff.Path, wanted any, within map[string]any) 
 	}
 	into, _ := held.(map[string]any)
 	for _, key := range slices.Sorted(maps.Keys(inner)) {
-		lost = missing(lost, append(at, key), inner[key], into)
+		lost = appendMissing(lost, append(at, key), inner[key], into)
 	}
 	return lost
 }
 
-// empty reports whether a merge-patch sets no values: it has only nulls, and mappings without values. Such a mapping is
+// setsNoValues reports whether a merge-patch sets no values: it has only nulls, and mappings without values. Such a mapping is
 // not lost if the answer does not have it.
-func empty(payload map[string]any) bool {
+func setsNoValues(payload map[string]any) bool {
 	for _, value := range payload {
 		inner, mapping := value.(map[string]any)
-		if value != nil && !(mapping && empty(inner)) {
+		if value != nil && !(mapping && setsNoValues(inner)) {
 			return false
 		}
 	}

@@ -88,9 +88,9 @@ func applyMerge(value any, merge map[string]any) map[string]any {
 	return out
 }
 
-// compose returns one merge-patch with the effect of the first and then of the second on the body. It keeps values that
+// composeMerges returns one merge-patch with the effect of the first and then of the second on the body. It keeps values that
 // the body already has, because the server's body may differ from this one.
-func compose(body any, first, second map[string]any) map[string]any {
+func composeMerges(body any, first, second map[string]any) map[string]any {
 	held, _ := body.(map[string]any)
 	out := make(map[string]any, len(first)+len(second))
 	maps.Copy(out, first)
@@ -102,18 +102,18 @@ func compose(body any, first, second map[string]any) map[string]any {
 		case !isMapping || !present:
 			out[key] = change
 		case wasMapping:
-			out[key] = compose(held[key], from, into)
+			out[key] = composeMerges(held[key], from, into)
 		default:
 			// The first one removed the value that the body has here. Without that removal, the mappings would be
 			// merged.
-			out[key] = replacement(held[key], into)
+			out[key] = replaceMapping(held[key], into)
 		}
 	}
 	return out
 }
 
-// replacement returns a merge-patch that replaces the value by the fresh mapping: it removes all other keys.
-func replacement(value any, fresh map[string]any) map[string]any {
+// replaceMapping returns a merge-patch that replaces the value by the fresh mapping: it removes all other keys.
+func replaceMapping(value any, fresh map[string]any) map[string]any {
 	held, _ := value.(map[string]any)
 	out := make(map[string]any, len(held)+len(fresh))
 	for key := range held {
@@ -121,7 +121,7 @@ func replacement(value any, fresh map[string]any) map[string]any {
 	}
 	for key, field := range fresh {
 		if into, ok := field.(map[string]any); ok {
-			field = replacement(held[key], into)
+			field = replaceMapping(held[key], into)
 		}
 		out[key] = field
 	}

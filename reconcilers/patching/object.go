@@ -18,23 +18,23 @@ var (
 	gracePath      = diff.Path{"metadata", "deletionGracePeriodSeconds"}
 )
 
-// UIDOf returns metadata.uid, and an empty string if the body does not have it.
-func UIDOf(body map[string]any) string {
+// ObjectUID returns metadata.uid, and an empty string if the body does not have it.
+func ObjectUID(body map[string]any) string {
 	metadata, _ := body["metadata"].(map[string]any)
 	uid, _ := metadata["uid"].(string)
 	return uid
 }
 
-// VersionOf returns metadata.resourceVersion, and an empty string if the body does not have it.
-func VersionOf(body map[string]any) string {
+// ResourceVersion returns metadata.resourceVersion, and an empty string if the body does not have it.
+func ResourceVersion(body map[string]any) string {
 	metadata, _ := body["metadata"].(map[string]any)
 	version, _ := metadata["resourceVersion"].(string)
 	return version
 }
 
-// Newer reports whether resource version a is later than b. It is false for versions that cannot be compared: empty
+// IsNewerVersion reports whether resource version a is later than b. It is false for versions that cannot be compared: empty
 // ones, and those of an aggregated API server that does not use numbers.
-func Newer(a, b string) bool {
+func IsNewerVersion(a, b string) bool {
 	order, err := resourceversion.CompareResourceVersion(a, b)
 	return err == nil && order > 0
 }
@@ -42,11 +42,11 @@ func Newer(a, b string) bool {
 // sameObject reports whether the uids are equal. A body without a uid, such as in tests and of partial objects, matches
 // every object.
 func sameObject(a, b map[string]any) bool {
-	return UIDOf(a) == UIDOf(b) || UIDOf(a) == "" || UIDOf(b) == ""
+	return ObjectUID(a) == ObjectUID(b) || ObjectUID(a) == "" || ObjectUID(b) == ""
 }
 
-// describe returns the API version, kind and key of the object for errors.
-func describe(body map[string]any) string {
+// describeObject returns the API version, kind and key of the object for errors.
+func describeObject(body map[string]any) string {
 	object := &unstructured.Unstructured{Object: body}
 	return fmt.Sprintf("%s %s %s", object.GetAPIVersion(), object.GetKind(), trimmedKey(object))
 }
@@ -59,21 +59,21 @@ func trimmedKey(object *unstructured.Unstructured) string {
 	return client.ObjectKeyFromObject(object).String()
 }
 
-// releases reports whether the merge-patch removes finalizers from an object that is being deleted. A merge-patch of
+// releasesFinalizers reports whether the merge-patch removes finalizers from an object that is being deleted. A merge-patch of
 // them cannot add any then, as the API server refuses that.
-func releases(body, merge map[string]any) bool {
-	_, touched := diff.Resolve(merge, finalizersPath)
-	return touched && BeingDeleted(body)
+func releasesFinalizers(body, merge map[string]any) bool {
+	_, touched := diff.ResolvePath(merge, finalizersPath)
+	return touched && IsBeingDeleted(body)
 }
 
 // HasFinalizer reports whether the object has the finalizer.
 func HasFinalizer(body map[string]any, name string) bool {
-	return slices.Contains(finalizers(body), any(name))
+	return slices.Contains(finalizersOf(body), any(name))
 }
 
-// BeingDeleted reports whether the deletion of the object has been requested.
-func BeingDeleted(body map[string]any) bool {
-	stamp, _ := diff.Resolve(body, deletionPath)
+// IsBeingDeleted reports whether the deletion of the object has been requested.
+func IsBeingDeleted(body map[string]any) bool {
+	stamp, _ := diff.ResolvePath(body, deletionPath)
 	return stamp != nil
 }
 
@@ -89,7 +89,7 @@ func BlockDeletion(name string) Transform {
 			metadata = map[string]any{}
 			body["metadata"] = metadata
 		}
-		metadata["finalizers"] = append(slices.Clone(finalizers(body)), name)
+		metadata["finalizers"] = append(slices.Clone(finalizersOf(body)), name)
 		return nil
 	}
 }
@@ -105,7 +105,7 @@ func AllowDeletion(name string) Transform {
 		if _, ok := metadata["finalizers"].([]any); !ok {
 			return nil
 		}
-		left := slices.DeleteFunc(slices.Clone(finalizers(body)), func(item any) bool { return item == any(name) })
+		left := slices.DeleteFunc(slices.Clone(finalizersOf(body)), func(item any) bool { return item == any(name) })
 		if len(left) == 0 {
 			delete(metadata, "finalizers")
 			if len(metadata) == 0 {
@@ -123,11 +123,11 @@ func AllowDeletion(name string) Transform {
 // is older than the body.
 func GuardFinalizers(own string, change Transform) Transform {
 	return func(body map[string]any) error {
-		before := slices.Clone(finalizers(body))
+		before := slices.Clone(finalizersOf(body))
 		if err := change(body); err != nil {
 			return err
 		}
-		after := finalizers(body)
+		after := finalizersOf(body)
 		// The transformation did not change the finalizers, so they stay as they are, including duplicates.
 		if slices.EqualFunc(before, after, func(a, b any) bool { return diff.Equal(a, b) }) {
 			return nil
@@ -153,20 +153,20 @@ func withoutRepeats(list []any) []any {
 	return distinct
 }
 
-// finalizers returns the finalizers of the body. The list is shared with the body.
-func finalizers(body map[string]any) []any {
-	value, _ := diff.Resolve(body, finalizersPath)
+// finalizersOf returns the finalizers of the body. The list is shared with the body.
+func finalizersOf(body map[string]any) []any {
+	value, _ := diff.ResolvePath(body, finalizersPath)
 	list, _ := value.([]any)
 	return list
 }
 
-// released reports whether the write with this answer has deleted the object. The server deletes an object without
+// isReleased reports whether the write with this answer has deleted the object. The server deletes an object without
 // finalizers in the same transaction, so the version of the answer never arrives in a watch. A grace period, such as
 // that of pods, defers the deletion.
-func released(answer map[string]any) bool {
-	if !BeingDeleted(answer) || len(finalizers(answer)) > 0 {
+func isReleased(answer map[string]any) bool {
+	if !IsBeingDeleted(answer) || len(finalizersOf(answer)) > 0 {
 		return false
 	}
-	grace, _ := diff.Resolve(answer, gracePath)
+	grace, _ := diff.ResolvePath(answer, gracePath)
 	return grace == nil || diff.Equal(grace, int64(0))
 }

@@ -23,7 +23,7 @@ func TestIdentity(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			uid, version := patching.UIDOf(tc.body), patching.VersionOf(tc.body)
+			uid, version := patching.ObjectUID(tc.body), patching.ResourceVersion(tc.body)
 			if uid != tc.uid || version != tc.version {
 				t.Errorf("%s: got uid %q, version %q, want %q, %q", tc.reason, uid, version, tc.uid, tc.version)
 			}
@@ -46,7 +46,7 @@ func TestNewer(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := patching.Newer(tc.a, tc.b); got != tc.want {
+			if got := patching.IsNewerVersion(tc.a, tc.b); got != tc.want {
 				t.Errorf("%s: Newer(%q, %q) = %t, want %t", tc.reason, tc.a, tc.b, got, tc.want)
 			}
 		})
@@ -75,7 +75,7 @@ func TestHasFinalizer(t *testing.T) {
 			if got := patching.HasFinalizer(tc.body, "own"); got != tc.want {
 				t.Errorf("%s\nwant %v, got %v", tc.reason, tc.want, got)
 			}
-			if patching.BeingDeleted(tc.body) {
+			if patching.IsBeingDeleted(tc.body) {
 				t.Errorf("%s\na deletion is reported without a timestamp", tc.reason)
 			}
 		})

@@ -34,14 +34,14 @@ type Patch struct {
 // A TransformError is the error of a user's transformation that failed or panicked.
 type TransformError struct{ err error }
 
-// Empty reports whether there is nothing to write. Transformations count even if they would not change anything.
-func (p *Patch) Empty() bool {
+// IsEmpty reports whether there is nothing to write. Transformations count even if they would not change anything.
+func (p *Patch) IsEmpty() bool {
 	return len(p.Merge) == 0 && len(p.Transforms) == 0
 }
 
 // SetIn sets the value at a path of the merge-patch; nil is a removal. It creates the mappings along the path, also in
 // place of other values. The value can be of any type that encodes to JSON, and is copied. If it does not encode,
-// [Writer.Apply] returns the error. An empty path has no effect.
+// [PatchWriter.Apply] returns the error. An empty path has no effect.
 func (p *Patch) SetIn(path []string, value any) {
 	if len(path) == 0 {
 		return
@@ -62,7 +62,7 @@ func (p *Patch) SetIn(path []string, value any) {
 		}
 		at = next
 	}
-	at[path[len(path)-1]] = diff.Copy(value)
+	at[path[len(path)-1]] = diff.DeepCopy(value)
 }
 
 // AddResult stores a handler's result in status.<id>. The id is one key, including its slashes and dots. A mapping is
@@ -83,7 +83,7 @@ func (p *Patch) AddResult(id string, value any, former ...string) error {
 		p.SetIn([]string{"status", old}, nil)
 	}
 	path := []string{"status", id}
-	held, _ := diff.Resolve(p.Merge, path)
+	held, _ := diff.ResolvePath(p.Merge, path)
 	into, ok := held.(map[string]any)
 	fields, isMapping := result.(map[string]any)
 	if !ok || into == nil || !isMapping {
@@ -91,7 +91,7 @@ func (p *Patch) AddResult(id string, value any, former ...string) error {
 		return nil
 	}
 	for key, field := range fields {
-		into[key] = diff.Copy(field)
+		into[key] = diff.DeepCopy(field)
 	}
 	return nil
 }
@@ -100,7 +100,7 @@ func (p *Patch) AddResult(id string, value any, former ...string) error {
 func (p *Patch) Clone() Patch {
 	clone := Patch{}
 	if p.Merge != nil {
-		clone.Merge, _ = diff.Copy(p.Merge).(map[string]any)
+		clone.Merge, _ = diff.DeepCopy(p.Merge).(map[string]any)
 	}
 	clone.Transforms = append(clone.Transforms, p.Transforms...)
 	return clone
@@ -122,7 +122,7 @@ func applyTransforms(body map[string]any, transforms []Transform) (map[string]an
 	if len(transforms) == 0 {
 		return body, nil
 	}
-	working, _ := diff.Copy(body).(map[string]any)
+	working, _ := diff.DeepCopy(body).(map[string]any)
 	if working == nil {
 		working = map[string]any{}
 	}
@@ -194,9 +194,9 @@ func (e *TransformError) Error() string { return e.err.Error() }
 // Unwrap returns the function's error.
 func (e *TransformError) Unwrap() error { return e.err }
 
-// Contained returns the transformations with their errors and panics turned into a [TransformError]. They are called
+// ContainPanics returns the transformations with their errors and panics turned into a [TransformError]. They are called
 // after the adapter of their handler, which would recover from a panic, has returned.
-func Contained(transforms []Transform) []Transform {
+func ContainPanics(transforms []Transform) []Transform {
 	out := make([]Transform, len(transforms))
 	for i, transform := range transforms {
 		out[i] = func(body map[string]any) error {

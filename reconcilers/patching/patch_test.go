@@ -195,7 +195,7 @@ func TestEmpty(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := tc.patch.Empty(); got != tc.want {
+			if got := tc.patch.IsEmpty(); got != tc.want {
 				t.Errorf("%s\nwant %v, got %v", tc.reason, tc.want, got)
 			}
 		})

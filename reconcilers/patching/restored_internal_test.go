@@ -30,7 +30,7 @@ func TestRestored(t *testing.T) {
 			object{"metadata": object{"uid": nil}}, before, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if d := cmp.Diff(tc.want, restored(tc.patch, before, tc.answer)); d != "" {
+			if d := cmp.Diff(tc.want, restoredFields(tc.patch, before, tc.answer)); d != "" {
 				t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
 			}
 		})

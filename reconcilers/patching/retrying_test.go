@@ -79,7 +79,7 @@ func TestApplyRetrying(t *testing.T) {
 		"Refused": {
 			reason: "A refusal is not retried.",
 			patch:  finalizer,
-			serve:  func(api *server) { api.failures = []any{memapi.Refusal(422, "metadata.finalizers")} },
+			serve:  func(api *server) { api.failures = []any{memapi.NewRefusal(422, "metadata.finalizers")} },
 			class:  patching.ErrRefused, requests: 1,
 		},
 		"SecondAttempt": {
@@ -111,7 +111,7 @@ func TestApplyRetrying(t *testing.T) {
 			reason: "A refused status is reported although a later attempt writes no status.",
 			patch:  patching.Patch{Merge: m{"status": m{"b": int64(2)}}, Transforms: finalizer.Transforms},
 			serve: func(api *server) {
-				api.failures = []any{memapi.Refusal(422, "status.b")}
+				api.failures = []any{memapi.NewRefusal(422, "status.b")}
 				api.interferences = []any{nil, m{"spec": m{"z": "z"}}}
 			},
 			requests: 3, reads: 1, written: true,
@@ -131,7 +131,7 @@ func TestApplyRetrying(t *testing.T) {
 				t.Errorf("%s\nwant %q in the error: %v", tc.reason, tc.text, err)
 			}
 			got := []any{
-				len(api.writes()), api.reads(), result.Gone, !result.Remaining.Empty(),
+				len(api.writes()), api.reads(), result.Gone, !result.Remaining.IsEmpty(),
 				patching.HasFinalizer(api.stored(), "own"),
 			}
 			if diff := cmp.Diff([]any{tc.requests, tc.reads, tc.gone, tc.remains, tc.written}, got); diff != "" {

@@ -85,7 +85,7 @@ func (s *server) change(how func(r *memapi.Resource)) {
 func (s *server) disturb(r memapi.Request) error {
 	if r.Verb != "patch" {
 		if s.failGet != 0 {
-			return memapi.Refusal(s.failGet)
+			return memapi.NewRefusal(s.failGet)
 		}
 		return nil
 	}
@@ -101,7 +101,7 @@ func (s *server) disturb(r memapi.Request) error {
 		return nil
 	}
 	if code, ok := s.failures[n].(int64); ok {
-		return memapi.Refusal(int(code))
+		return memapi.NewRefusal(int(code))
 	}
 	return s.failures[n].(error)
 }

@@ -47,13 +47,13 @@ func edit(fn string, path []string, value any) patching.Transform {
 
 func remove(path []string) patching.Transform { return edit("remove", path, nil) }
 
-// evil panics with itself, and so do all functions that inspect it.
-type evil struct{}
+// panickingError panics with itself, and so do all functions that inspect it.
+type panickingError struct{}
 
-func (e evil) Error() string { panic(e) }
-func (e evil) Is(error) bool { panic(e) }
-func (e evil) As(any) bool   { panic(e) }
-func (e evil) Unwrap() error { panic(e) }
+func (e panickingError) Error() string { panic(e) }
+func (e panickingError) Is(error) bool { panic(e) }
+func (e panickingError) As(any) bool   { panic(e) }
+func (e panickingError) Unwrap() error { panic(e) }
 
 // TestContainedFunctions shows that panics of a function, and of the methods of its error, become errors: nothing else
 // recovers them during a write.
@@ -61,16 +61,16 @@ func TestContainedFunctions(t *testing.T) {
 	for want, transform := range map[string]patching.Transform{
 		"panic: boo": func(map[string]any) error { panic("boo") },
 		"a patching_test.evil whose text cannot be had, as its method panics": func(map[string]any) error {
-			return evil{}
+			return panickingError{}
 		},
 		"panic: a patching_test.evil whose text cannot be had, as its method panics": func(map[string]any) error {
-			panic(evil{})
+			panic(panickingError{})
 		},
 	} {
-		patch := patching.Patch{Transforms: patching.Contained([]patching.Transform{transform})}
+		patch := patching.Patch{Transforms: patching.ContainPanics([]patching.Transform{transform})}
 		_, err := patch.ApplyTo(map[string]any{})
 		var own *patching.TransformError
-		if err == nil || !errors.As(err, &own) || own.Error() != want || !patching.Hopeless(err) || errors.Is(
+		if err == nil || !errors.As(err, &own) || own.Error() != want || !patching.IsHopeless(err) || errors.Is(
 			err, patching.ErrConflict,
 		) {
 			t.Errorf("want %q, got %v", want, err)

@@ -131,7 +131,7 @@ func resourceAPI(t *testing.T, input vectors.Fields) (api *server, body map[stri
 	}
 	body = maps.Clone(map[string]any(input.Mapping("body")))
 	body["apiVersion"], body["kind"] = gvk.ToAPIVersionAndKind()
-	if at, _ := diff.Resolve(body, diff.Path{"metadata", "deletionTimestamp"}); at != nil {
+	if at, _ := diff.ResolvePath(body, diff.Path{"metadata", "deletionTimestamp"}); at != nil {
 		metadata := maps.Clone(body["metadata"].(map[string]any))
 		metadata["deletionTimestamp"] = someTime
 		body["metadata"] = metadata

@@ -37,7 +37,7 @@ func TestVectorsFinalizer(t *testing.T) {
 			return out
 		}
 		sameJSON(t, "the finalizers", want.Value, map[string]any{
-			"ongoing":     patching.BeingDeleted(body),
+			"ongoing":     patching.IsBeingDeleted(body),
 			"blocked":     patching.HasFinalizer(body, name),
 			"after_block": after(patching.BlockDeletion(name)),
 			"after_allow": after(patching.AllowDeletion(name)),

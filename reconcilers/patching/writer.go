@@ -20,7 +20,7 @@ import (
 // new state.
 const maxAttempts = 5
 
-// A Client sends the requests of a [Writer] for the objects of one resource. The text of an answer is valid only during
+// A Client sends the requests of a [PatchWriter] for the objects of one resource. The text of an answer is valid only during
 // the call of take.
 type Client interface {
 	// Get reads an object from the API server, not from a cache.
@@ -31,24 +31,24 @@ type Client interface {
 
 var _ Client = (*rawclient.Client)(nil)
 
-// Writer sends patches. It does not have a state, and its methods may be called concurrently.
+// PatchWriter sends patches. It does not have a state, and its methods may be called concurrently.
 //
 // It sends at most two merge-patches, one to /status and one to the main resource; Kopf sends up to four requests.
 // Transformations are part of them. The patch of the main resource has the object's uid, and every patch that could
 // overwrite the changes of others has the resource version. So the server refuses to write to another object or to an
 // unexpected state.
-type Writer struct {
+type PatchWriter struct {
 	// Client sends the requests. It is for one resource.
 	Client Client
 	// FieldManager is the name under which the server records the written fields. The default is the client's field
 	// manager.
 	FieldManager string
 	// Observer is notified of the fields that the server did not store. It may be nil.
-	Observer Observer
+	Observer WriteObserver
 }
 
-// Observer gets facts about patches beside their results.
-type Observer interface {
+// WriteObserver gets facts about patches beside their results.
+type WriteObserver interface {
 	// Dropped is called with the fields of a patch that the server accepted but did not store, if there are any.
 	Dropped(ctx context.Context, fields []diff.Path)
 }
@@ -59,7 +59,7 @@ type Target struct {
 	Body map[string]any
 	// Opened is Body with its text, if known. The parts of an answer that are equal to it share its values and are not
 	// decoded again.
-	Opened *jsontext.Object
+	Opened *jsontext.LazyObject
 	// StatusSubresource is true if the status is written through /status, and only there.
 	StatusSubresource bool
 	// StatusDecides ends the write if the content of /status is refused. The refusal is returned both as the error and
@@ -71,13 +71,13 @@ type Target struct {
 // error for apierrors.IsNotFound.
 type Refetch func(ctx context.Context) (map[string]any, error)
 
-// Result reports which parts of a patch were written.
-type Result struct {
+// WriteResult reports which parts of a patch were written.
+type WriteResult struct {
 	// Body is the server's last answer, and nil if nothing was written. It does not have managed fields, and must not
 	// be modified.
 	Body map[string]any
 	// Answer is Body with its text.
-	Answer *jsontext.Object
+	Answer *jsontext.LazyObject
 	// Versions are the resource versions of all answers. Events with these versions are own writes.
 	Versions []string
 	// Gone is true if the object does not exist any more. This is not an error.
@@ -115,13 +115,13 @@ type Result struct {
 //
 // ErrConflict, ErrReplaced and ErrRefused are detected by errors.Is. All errors name the action and the object. If an
 // answer does not have the kind and uid of the target, the outcome of the request is unknown, as without an answer.
-// Every error is returned with a [Result], which reports the parts that were written before.
-func (w *Writer) Apply(ctx context.Context, target Target, p Patch) (Result, error) {
-	if p.Empty() {
-		return Result{}, nil
+// Every error is returned with a [WriteResult], which reports the parts that were written before.
+func (w *PatchWriter) Apply(ctx context.Context, target Target, p Patch) (WriteResult, error) {
+	if p.IsEmpty() {
+		return WriteResult{}, nil
 	}
 	x := &exchange{writer: w, target: target, current: target.Body, opened: target.Opened, remaining: p}
-	err := x.apply(ctx, p)
+	err := x.applyPatch(ctx, p)
 	// Only a conflict can be resolved by applying the rest to the fresh object.
 	if errors.Is(err, ErrConflict) {
 		x.result.Remaining = x.remaining
@@ -130,17 +130,17 @@ func (w *Writer) Apply(ctx context.Context, target Target, p Patch) (Result, err
 		w.Observer.Dropped(ctx, x.result.Dropped)
 	}
 	// The last answer shows whether the object still has finalizers.
-	x.result.Released = !x.result.Gone && x.result.Body != nil && released(x.result.Body)
+	x.result.Released = !x.result.Gone && x.result.Body != nil && isReleased(x.result.Body)
 	return x.result, err
 }
 
 // Get reads the object from the API server, without its managed fields. If the object does not exist, it returns an
 // error for apierrors.IsNotFound.
-func (w *Writer) Get(ctx context.Context, gvk schema.GroupVersionKind, key client.ObjectKey) (map[string]any, error) {
+func (w *PatchWriter) Get(ctx context.Context, gvk schema.GroupVersionKind, key client.ObjectKey) (map[string]any, error) {
 	var body map[string]any
 	err := w.Client.Get(ctx, key, func(text []byte) (err error) {
-		if _, body, err = answered(text, nil); err == nil {
-			err = confirm(body, gvk.Kind, "")
+		if _, body, err = decodeAnswer(text, nil); err == nil {
+			err = confirmAnswer(body, gvk.Kind, "")
 		}
 		return err
 	})
@@ -150,8 +150,8 @@ func (w *Writer) Get(ctx context.Context, gvk schema.GroupVersionKind, key clien
 	return body, nil
 }
 
-// reread reads the current state of the object of this body.
-func (w *Writer) reread(ctx context.Context, body map[string]any) (map[string]any, error) {
+// readAgain reads the current state of the object of this body.
+func (w *PatchWriter) readAgain(ctx context.Context, body map[string]any) (map[string]any, error) {
 	object := unstructured.Unstructured{Object: body}
 	return w.Get(ctx, object.GroupVersionKind(), client.ObjectKeyFromObject(&object))
 }
@@ -171,19 +171,19 @@ func (w *Writer) reread(ctx context.Context, body map[string]any) (map[string]an
 // result, if all attempts ended in conflicts. Otherwise, it returns the errors of Apply.
 //
 // The result covers all attempts.
-func (w *Writer) ApplyRetrying(ctx context.Context, target Target, p Patch, refetch Refetch) (Result, error) {
+func (w *PatchWriter) ApplyRetrying(ctx context.Context, target Target, p Patch, refetch Refetch) (WriteResult, error) {
 	if refetch == nil {
-		refetch = func(ctx context.Context) (map[string]any, error) { return w.reread(ctx, target.Body) }
+		refetch = func(ctx context.Context) (map[string]any, error) { return w.readAgain(ctx, target.Body) }
 	}
-	var total Result
+	var total WriteResult
 	for attempt := 1; ; attempt++ {
 		result, err := w.Apply(ctx, target, p)
-		total = joined(total, result)
+		total = joinResults(total, result)
 		if attempt == maxAttempts || !errors.Is(err, ErrConflict) {
 			return total, err
 		}
 		// From here on, err is the error of the reading, and not the conflict.
-		fresh, err := renewed(ctx, target.Body, refetch, err)
+		fresh, err := rereadAfterConflict(ctx, target.Body, refetch, err)
 		if fresh == nil {
 			total.Gone = err == nil
 			total.Remaining = Patch{}
@@ -194,9 +194,9 @@ func (w *Writer) ApplyRetrying(ctx context.Context, target Target, p Patch, refe
 	}
 }
 
-// renewed reads the object again after a conflict. A nil body without an error means that the object does not exist any
+// rereadAfterConflict reads the object again after a conflict. A nil body without an error means that the object does not exist any
 // more.
-func renewed(
+func rereadAfterConflict(
 	ctx context.Context, seen map[string]any, refetch Refetch, conflict error,
 ) (map[string]any, error) {
 	fresh, err := refetch(ctx)
@@ -204,16 +204,16 @@ func renewed(
 	case apierrors.IsNotFound(err), err == nil && fresh == nil:
 		return nil, nil
 	case err != nil:
-		return nil, fmt.Errorf("reading %s again after a conflict: %w", describe(seen), err)
+		return nil, fmt.Errorf("reading %s again after a conflict: %w", describeObject(seen), err)
 	case !sameObject(seen, fresh):
 		return nil, fmt.Errorf("patching %s: %w: uid %s, now %s: %w",
-			describe(seen), ErrReplaced, UIDOf(seen), UIDOf(fresh), answerOf(conflict))
+			describeObject(seen), ErrReplaced, ObjectUID(seen), ObjectUID(fresh), unclassifiedError(conflict))
 	}
 	return fresh, nil
 }
 
-// joined returns the result of two consecutive attempts. The later one takes precedence.
-func joined(earlier, later Result) Result {
+// joinResults returns the result of two consecutive attempts. The later one takes precedence.
+func joinResults(earlier, later WriteResult) WriteResult {
 	later.Versions = append(earlier.Versions, later.Versions...)
 	later.Restored = append(earlier.Restored, later.Restored...)
 	later.Dropped = append(earlier.Dropped, later.Dropped...)

@@ -37,8 +37,8 @@ func object() map[string]any {
 	}
 }
 
-func writerFor(api *server) *patching.Writer {
-	return &patching.Writer{Client: api.client(), FieldManager: "tester"}
+func writerFor(api *server) *patching.PatchWriter {
+	return &patching.PatchWriter{Client: api.client(), FieldManager: "tester"}
 }
 
 // annotate returns a merge patch that needs no version, with the status if it is not nil.
@@ -251,7 +251,7 @@ func TestAnswers(t *testing.T) {
 	const kept = `{"apiVersion":"kopf.dev/v1","kind":"KopfExample","metadata":{"name":"kex1","resourceVersion":"101",` +
 		`"uid":"uid1"}}`
 	sent := strings.Replace(kept, `"name"`, `"managedFields":[{"manager":"m","fieldsV1":{"f:spec":{}}}],"name"`, 1)
-	writer := &patching.Writer{Client: &answering{text: sent}}
+	writer := &patching.PatchWriter{Client: &answering{text: sent}}
 	result, err := writer.Apply(t.Context(), patching.Target{Body: object()}, patching.Patch{Merge: annotate(nil)})
 	if err != nil {
 		t.Fatal(err)
@@ -283,12 +283,12 @@ func TestAnswersOfOtherObjects(t *testing.T) {
 		`{"kind":"Other","metadata":{"name":"kex1","uid":"uid1","resourceVersion":"101"}}`:       "a foreign kind",
 	} {
 		api := &answering{text: text}
-		writer := &patching.Writer{Client: api}
+		writer := &patching.PatchWriter{Client: api}
 		target := patching.Target{Body: object(), StatusSubresource: true}
 		result, err := writer.Apply(t.Context(), target, patching.Patch{
 			Merge: annotate(map[string]any{"s": int64(2)}),
 		})
-		if err == nil || result.Body != nil || api.patches != 1 || patching.Hopeless(err) {
+		if err == nil || result.Body != nil || api.patches != 1 || patching.IsHopeless(err) {
 			t.Errorf("%s: error %v, %d requests, body %v: %s", reason, err, api.patches, result.Body, text)
 		}
 		checkClass(t, reason, nil, err)
@@ -303,7 +303,7 @@ func TestReadingsOfOtherKinds(t *testing.T) {
 		`{"kind":"Status","code":200}`:                                   false,
 		`{}`:                                                             false,
 	} {
-		writer := &patching.Writer{Client: &answering{text: text}}
+		writer := &patching.PatchWriter{Client: &answering{text: text}}
 		if _, err := writer.Get(t.Context(), gvk, types.NamespacedName{Name: "kex1"}); (err == nil) != want {
 			t.Errorf("error %v, want success %t: %s", err, want, text)
 		}
@@ -322,7 +322,7 @@ func TestAnswersShareWhatIsTheSame(t *testing.T) {
 	answers := &answering{text: strings.Replace(was, "100", "101", 1)}
 	tests := map[string]struct {
 		reason string
-		opened *jsontext.Object
+		opened *jsontext.LazyObject
 		shared bool
 	}{
 		"Known":    {"an unchanged part of a known object is shared", opened, true},
@@ -330,7 +330,7 @@ func TestAnswersShareWhatIsTheSame(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			writer := &patching.Writer{Client: answers}
+			writer := &patching.PatchWriter{Client: answers}
 			target := patching.Target{Body: body, Opened: tc.opened}
 			result, err := writer.Apply(t.Context(), target, patching.Patch{Merge: annotate(nil)})
 			if err != nil {
@@ -341,7 +341,7 @@ func TestAnswersShareWhatIsTheSame(t *testing.T) {
 				t.Errorf("%s: shared %t, want %t", tc.reason, shared, tc.shared)
 			}
 			if d := cmp.Diff([]string{"101", answers.text}, []string{
-				patching.VersionOf(result.Body), string(result.Answer.Text()),
+				patching.ResourceVersion(result.Body), string(result.Answer.Text()),
 			}); d != "" {
 				t.Errorf("%s: version and text: -want, +got\n%s", tc.reason, d)
 			}

@@ -66,11 +66,11 @@ func ConfigFor(config *rest.Config, version schema.GroupVersion) *rest.Config {
 
 // Get reads an object from the API server, not from a cache.
 func (c *Client) Get(ctx context.Context, key types.NamespacedName, take func([]byte) error) error {
-	client, err := c.client()
+	client, err := c.restClient()
 	if err != nil {
 		return err
 	}
-	answer := c.of(client.Get(), key).Do(ctx)
+	answer := c.forObject(client.Get(), key).Do(ctx)
 	if err := answer.Error(); err != nil {
 		return err
 	}
@@ -85,11 +85,11 @@ func (c *Client) Get(ctx context.Context, key types.NamespacedName, take func([]
 func (c *Client) Patch(
 	ctx context.Context, key types.NamespacedName, p Patch, take func([]byte) error,
 ) error {
-	client, err := c.client()
+	client, err := c.restClient()
 	if err != nil {
 		return err
 	}
-	asked := c.of(client.Patch(p.Type), key).Body(p.Data)
+	asked := c.forObject(client.Patch(p.Type), key).Body(p.Data)
 	if p.Status {
 		asked.SubResource("status")
 	}
@@ -102,12 +102,12 @@ func (c *Client) Patch(
 		defer cancel()
 		ctx = limited
 	}
-	return stream(ctx, asked, take)
+	return streamAnswer(ctx, asked, take)
 }
 
-// client returns the REST client, and creates it with the first call. A failure is permanent: it concerns the
+// restClient returns the REST client, and creates it with the first call. A failure is permanent: it concerns the
 // configuration.
-func (c *Client) client() (rest.Interface, error) {
+func (c *Client) restClient() (rest.Interface, error) {
 	client, err := c.requests()
 	if err != nil {
 		return nil, fmt.Errorf("making the client of %s: %w", c.resource, err)
@@ -115,8 +115,8 @@ func (c *Client) client() (rest.Interface, error) {
 	return client, nil
 }
 
-// of completes a request with the path of an object. An empty namespace stands for a cluster-scoped object.
-func (c *Client) of(request *rest.Request, key types.NamespacedName) *rest.Request {
+// forObject completes a request with the path of an object. An empty namespace stands for a cluster-scoped object.
+func (c *Client) forObject(request *rest.Request, key types.NamespacedName) *rest.Request {
 	return request.NamespaceIfScoped(key.Namespace, key.Namespace != "").Resource(c.resource.Resource).Name(key.Name)
 }
 
@@ -124,9 +124,9 @@ func (c *Client) of(request *rest.Request, key types.NamespacedName) *rest.Reque
 // returned.
 var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
-// stream sends the request and passes its answer to take. It reads the stream into a reused buffer, while client-go
+// streamAnswer sends the request and passes its answer to take. It reads the stream into a reused buffer, while client-go
 // would allocate a new one that grows with the answer.
-func stream(ctx context.Context, request *rest.Request, take func([]byte) error) error {
+func streamAnswer(ctx context.Context, request *rest.Request, take func([]byte) error) error {
 	body, err := request.Stream(ctx)
 	if err != nil {
 		return err

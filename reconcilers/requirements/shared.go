@@ -10,10 +10,10 @@ import (
 // the length of URLs.
 const longest = 1000
 
-// Shared returns the label requirements that all of the handlers have in common, so that a watch can leave out objects
+// SharedLabels returns the label requirements that all of the handlers have in common, so that a watch can leave out objects
 // without these labels. It returns nil if there are none. The function demands returns the selector of one handler, nil
 // if it accepts all labels, and whether the handler needs objects at all.
-func Shared[H any](all []H, demands func(H) (of labels.Selector, looks bool)) labels.Selector {
+func SharedLabels[H any](all []H, demands func(H) (of labels.Selector, looks bool)) labels.Selector {
 	var shared labels.Requirements
 	first := true
 	for _, one := range all {

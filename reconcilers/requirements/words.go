@@ -34,8 +34,8 @@ const (
 	SeesEssence
 )
 
-// Sight returns the widest sight of the filters.
-func (w Words) Sight() Sight {
+// WidestSight returns the widest sight of the filters.
+func (w Words) WidestSight() Sight {
 	sees := SeesEssence
 	for _, filter := range w.Filters {
 		if filter.OfChange {

@@ -2,7 +2,7 @@
 //
 // Package settings defines the settings of an operator in the form that its engines use.
 //
-// All engines share the one value that the operator has resolved with [Settings.Resolved]. The package never reads
+// All engines share the one value that the operator has resolved with [Settings.WithDefaults]. The package never reads
 // flags or the environment.
 //
 // The facade converts the public settings. Package reconcilers fills in the defaults. Package kind passes them to the

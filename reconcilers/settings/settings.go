@@ -114,9 +114,9 @@ type Digests struct {
 	Keys [][]byte
 }
 
-// Resolved returns the settings with their defaults. Other zero values, such as that of Backoff, are interpreted where
+// WithDefaults returns the settings with their defaults. Other zero values, such as that of Backoff, are interpreted where
 // they are used.
-func (s Settings) Resolved() Settings {
+func (s Settings) WithDefaults() Settings {
 	if s.ErrorDelays == nil {
 		s.ErrorDelays = DefaultErrorDelays
 	}

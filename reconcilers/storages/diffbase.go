@@ -7,13 +7,13 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 )
 
-// Diffbase isolates the storage from the engine if it is the user's own. It isolates each member of a [diffbase.Multi].
-func Diffbase(of diffbase.Storage) diffbase.Storage {
+// IsolateDiffbase isolates the storage from the engine if it is the user's own. It isolates each member of a [diffbase.Multi].
+func IsolateDiffbase(of diffbase.Storage) diffbase.Storage {
 	switch of := of.(type) {
 	case nil, diffbase.Annotations, diffbase.Status, foreignDiffbase:
 		return of
 	case diffbase.Multi:
-		return each(of, Diffbase)
+		return isolateEach(of, IsolateDiffbase)
 	default:
 		return foreignDiffbase{of}
 	}
@@ -28,27 +28,27 @@ func (f foreignDiffbase) Build(body map[string]any, extra []diff.Path) (essence 
 	for i, path := range own {
 		own[i] = slices.Clone(path)
 	}
-	err = contain(f.of, "Build", func() (err error) {
-		essence, err = f.of.Build(copied(body), own)
+	err = containPanic(f.of, "Build", func() (err error) {
+		essence, err = f.of.Build(copyTree(body), own)
 		return err
 	})
-	return copied(essence), err
+	return copyTree(essence), err
 }
 
 // Fetch returns a copy of the stored essence.
 func (f foreignDiffbase) Fetch(body map[string]any) (essence diffbase.Essence, err error) {
-	err = contain(f.of, "Fetch", func() (err error) {
-		essence, err = f.of.Fetch(copied(body))
+	err = containPanic(f.of, "Fetch", func() (err error) {
+		essence, err = f.of.Fetch(copyTree(body))
 		return err
 	})
-	return copied(essence), err
+	return copyTree(essence), err
 }
 
 // Store adds everything that the storage writes to the patch, or nothing after an error.
 func (f foreignDiffbase) Store(patch, body map[string]any, essence diffbase.Essence) error {
-	return contain(f.of, "Store", func() error {
-		return patched(patch, body, func(patch, body map[string]any) error {
-			return f.of.Store(patch, body, copied(essence))
+	return containPanic(f.of, "Store", func() error {
+		return applyToCopies(patch, body, func(patch, body map[string]any) error {
+			return f.of.Store(patch, body, copyTree(essence))
 		})
 	})
 }

@@ -6,13 +6,13 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
-// Progress isolates the storage from the engine if it is the user's own. It isolates each member of a [progress.Multi].
-func Progress(of progress.Storage) progress.Storage {
+// IsolateProgress isolates the storage from the engine if it is the user's own. It isolates each member of a [progress.Multi].
+func IsolateProgress(of progress.Storage) progress.Storage {
 	switch of := of.(type) {
 	case nil, progress.Annotations, progress.Status, progress.Smart, foreignProgress:
 		return of
 	case progress.Multi:
-		return each(of, Progress)
+		return isolateEach(of, IsolateProgress)
 	default:
 		return foreignProgress{of}
 	}
@@ -24,8 +24,8 @@ type foreignProgress struct{ of progress.Storage }
 
 // Fetch returns a copy of the record.
 func (f foreignProgress) Fetch(body map[string]any, id string) (record *progress.Record, err error) {
-	err = contain(f.of, "Fetch", func() (err error) {
-		record, err = f.of.Fetch(copied(body), id)
+	err = containPanic(f.of, "Fetch", func() (err error) {
+		record, err = f.of.Fetch(copyTree(body), id)
 		return err
 	})
 	if record == nil || err != nil {
@@ -37,13 +37,13 @@ func (f foreignProgress) Fetch(body map[string]any, id string) (record *progress
 
 // Clear returns a copy of the essence without the storage's own fields.
 func (f foreignProgress) Clear(essence map[string]any) map[string]any {
-	return copied(f.of.Clear(copied(essence)))
+	return copyTree(f.of.Clear(copyTree(essence)))
 }
 
 // Store adds everything that the storage writes to the patch, or nothing after an error.
 func (f foreignProgress) Store(patch, body map[string]any, id string, record progress.Record) error {
-	return contain(f.of, "Store", func() error {
-		return patched(patch, body, func(patch, body map[string]any) error {
+	return containPanic(f.of, "Store", func() error {
+		return applyToCopies(patch, body, func(patch, body map[string]any) error {
 			return f.of.Store(patch, body, id, record.Clone())
 		})
 	})
@@ -51,12 +51,12 @@ func (f foreignProgress) Store(patch, body map[string]any, id string, record pro
 
 // Flush calls Flush of the storage, if it has that method.
 func (f foreignProgress) Flush() error {
-	return contain(f.of, "Flush", func() error { return progress.Flush(f.of) })
+	return containPanic(f.of, "Flush", func() error { return progress.Flush(f.of) })
 }
 
 // Purge adds everything that the storage writes to the patch.
 func (f foreignProgress) Purge(patch, body map[string]any, id string) {
-	_ = patched(patch, body, func(patch, body map[string]any) error { f.of.Purge(patch, body, id); return nil })
+	_ = applyToCopies(patch, body, func(patch, body map[string]any) error { f.of.Purge(patch, body, id); return nil })
 }
 
 // Touch adds everything that the storage writes to the patch. The storage gets a copy of the value.
@@ -64,5 +64,5 @@ func (f foreignProgress) Touch(patch, body map[string]any, value *string) {
 	if value != nil {
 		value = ptr.To(*value)
 	}
-	_ = patched(patch, body, func(patch, body map[string]any) error { f.of.Touch(patch, body, value); return nil })
+	_ = applyToCopies(patch, body, func(patch, body map[string]any) error { f.of.Touch(patch, body, value); return nil })
 }

@@ -11,10 +11,10 @@ import (
 // ids of all handlers, those without former ids included.
 type Renamed map[string][]string
 
-// Of returns the former ids of a handler. For a sub-handler, it derives them from those of the nearest registered
+// FormerIDs returns the former ids of a handler. For a sub-handler, it derives them from those of the nearest registered
 // handler in its path. A registered handler whose id contains a slash, such as one for a field, is not a part of
 // another handler.
-func (r Renamed) Of(id string) (former []string) {
+func (r Renamed) FormerIDs(id string) (former []string) {
 	for owner := id; ; owner = owner[:strings.LastIndexByte(owner, '/')] {
 		if olds, isRegistered := r[owner]; isRegistered {
 			for _, old := range olds {
@@ -28,8 +28,8 @@ func (r Renamed) Of(id string) (former []string) {
 	}
 }
 
-// With adds former ids of a handler, each once, and returns the map. It creates the map if r is nil.
-func (r Renamed) With(id string, former []string) Renamed {
+// AddFormerIDs adds former ids of a handler, each once, and returns the map. It creates the map if r is nil.
+func (r Renamed) AddFormerIDs(id string, former []string) Renamed {
 	if r == nil {
 		r = Renamed{}
 	}
@@ -49,31 +49,31 @@ func WithFormerIDs(kept progress.Storage, renamed Renamed) progress.Storage {
 	if len(renamed) == 0 {
 		return kept
 	}
-	return renaming{kept, renamed}
+	return renamingStorage{kept, renamed}
 }
 
 // WithoutFormerIDs returns the storage that [WithFormerIDs] wrapped, and any other storage unchanged.
 func WithoutFormerIDs(kept progress.Storage) progress.Storage {
-	if renaming, ok := kept.(renaming); ok {
+	if renaming, ok := kept.(renamingStorage); ok {
 		return renaming.Storage
 	}
 	return kept
 }
 
-// renaming is the storage of [WithFormerIDs].
-type renaming struct {
+// renamingStorage is the storage of [WithFormerIDs].
+type renamingStorage struct {
 	progress.Storage
 	renamed Renamed
 }
 
 // Fetch returns the record of the id, or that of the first former id with a record. The sub-handlers in it get the
 // current id.
-func (r renaming) Fetch(body map[string]any, id string) (*progress.Record, error) {
+func (r renamingStorage) Fetch(body map[string]any, id string) (*progress.Record, error) {
 	record, err := r.Storage.Fetch(body, id)
 	if record != nil || err != nil {
 		return record, err
 	}
-	for _, old := range r.renamed.Of(id) {
+	for _, old := range r.renamed.FormerIDs(id) {
 		if record, err = r.Storage.Fetch(body, old); err != nil {
 			return nil, err
 		}
@@ -92,7 +92,7 @@ func (r renaming) Fetch(body map[string]any, id string) (*progress.Record, error
 }
 
 // Store writes the record of the id, and removes those of former ids.
-func (r renaming) Store(patch, body map[string]any, id string, record progress.Record) error {
+func (r renamingStorage) Store(patch, body map[string]any, id string, record progress.Record) error {
 	if err := r.Storage.Store(patch, body, id, record); err != nil {
 		return err
 	}
@@ -101,18 +101,18 @@ func (r renaming) Store(patch, body map[string]any, id string, record progress.R
 }
 
 // Purge removes the record of the id and those of former ids.
-func (r renaming) Purge(patch, body map[string]any, id string) {
+func (r renamingStorage) Purge(patch, body map[string]any, id string) {
 	r.Storage.Purge(patch, body, id)
 	r.purgeFormer(patch, body, id)
 }
 
 // purgeFormer removes the records of former ids. Otherwise an old record would be read again after the current one is
 // removed.
-func (r renaming) purgeFormer(patch, body map[string]any, id string) {
-	for _, old := range r.renamed.Of(id) {
+func (r renamingStorage) purgeFormer(patch, body map[string]any, id string) {
+	for _, old := range r.renamed.FormerIDs(id) {
 		r.Storage.Purge(patch, body, old)
 	}
 }
 
 // Flush calls Flush of the storage. An embedded interface does not promote methods that are not part of it.
-func (r renaming) Flush() error { return progress.Flush(r.Storage) }
+func (r renamingStorage) Flush() error { return progress.Flush(r.Storage) }

@@ -10,7 +10,7 @@ import (
 
 // TestFormerIDsOf shows that sub-handlers get their former ids from their handler.
 func TestFormerIDsOf(t *testing.T) {
-	renamed := storages.Renamed{}.With("new", []string{"old"}).With("new/spec.x", nil).With("other", nil)
+	renamed := storages.Renamed{}.AddFormerIDs("new", []string{"old"}).AddFormerIDs("new/spec.x", nil).AddFormerIDs("other", nil)
 	cases := map[string]struct {
 		reason, id string
 		want       []string
@@ -26,7 +26,7 @@ func TestFormerIDsOf(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if d := cmp.Diff(tc.want, renamed.Of(tc.id)); d != "" {
+			if d := cmp.Diff(tc.want, renamed.FormerIDs(tc.id)); d != "" {
 				t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
 			}
 		})

@@ -168,10 +168,10 @@ func TestStoragesOfUsersAreKeptApart(t *testing.T) {
 	for _, several := range []bool{false, true} {
 		c := &careless{Annotations: trusted}
 		own := carelessProgress{c, store}
-		d, p := storages.Diffbase(c), storages.Progress(own)
+		d, p := storages.IsolateDiffbase(c), storages.IsolateProgress(own)
 		if several {
-			d = storages.Diffbase(diffbase.Multi{diffbase.Multi{c}})
-			p = storages.Progress(progress.Multi{progress.Multi{own}})
+			d = storages.IsolateDiffbase(diffbase.Multi{diffbase.Multi{c}})
+			p = storages.IsolateProgress(progress.Multi{progress.Multi{own}})
 		}
 		if d := cmp.Diff(want, everything(t, d, p, c.scribble)); d != "" {
 			t.Errorf("several %t: -want, +got:\n%s", several, d)
@@ -183,7 +183,7 @@ func TestStoragesOfUsersAreKeptApart(t *testing.T) {
 // dropped.
 func TestStoragesThatPanicChangeNothing(t *testing.T) {
 	c := &careless{Annotations: diffbase.Annotations{Prefix: "x.org"}, panics: true}
-	d, p := storages.Diffbase(c), storages.Progress(carelessProgress{c, progress.Annotations{Prefix: "x.org"}})
+	d, p := storages.IsolateDiffbase(c), storages.IsolateProgress(carelessProgress{c, progress.Annotations{Prefix: "x.org"}})
 	patch := object{}
 	_, built := d.Build(body(), nil)
 	_, fetched := d.Fetch(body())
@@ -207,18 +207,18 @@ func TestStoragesThatPanicChangeNothing(t *testing.T) {
 // TestTrustedStoragesStayAsTheyAre shows that the storages of this project are not wrapped, as they need no copies.
 func TestTrustedStoragesStayAsTheyAre(t *testing.T) {
 	for _, one := range []diffbase.Storage{nil, diffbase.Annotations{Prefix: "x.org"}, diffbase.Status{}} {
-		if d := cmp.Diff(one, storages.Diffbase(one)); d != "" {
+		if d := cmp.Diff(one, storages.IsolateDiffbase(one)); d != "" {
 			t.Error(d)
 		}
 	}
 	for _, one := range []progress.Storage{
 		nil, progress.Annotations{Prefix: "x.org"}, progress.Status{}, progress.Smart{},
 	} {
-		if d := cmp.Diff(one, storages.Progress(one)); d != "" {
+		if d := cmp.Diff(one, storages.IsolateProgress(one)); d != "" {
 			t.Error(d)
 		}
 	}
-	if multi, ok := storages.Diffbase(diffbase.Multi{diffbase.Status{}}).(diffbase.Multi); !ok || len(multi) != 1 {
+	if multi, ok := storages.IsolateDiffbase(diffbase.Multi{diffbase.Status{}}).(diffbase.Multi); !ok || len(multi) != 1 {
 		t.Error("a storage of several storages is wrapped, but the engine inspects it")
 	}
 }
@@ -251,7 +251,7 @@ func TestAnswersOfUsersStorages(t *testing.T) {
 			answering{record: &kept, err: broken}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := storages.Progress(tc.given).Fetch(body(), "fn")
+			got, err := storages.IsolateProgress(tc.given).Fetch(body(), "fn")
 			if (got != nil) != tc.want || !errors.Is(err, tc.given.err) {
 				t.Errorf("%s: got %v with error %v", tc.reason, got, err)
 			}
@@ -270,7 +270,7 @@ func (irremovable) Purge(_, _ map[string]any, _ string) { panic("no removal") }
 
 // TestProbeOfAStorageThatPanics shows that a panic of a storage during the probe is returned as an error.
 func TestProbeOfAStorageThatPanics(t *testing.T) {
-	kept := storages.Progress(irremovable{progress.Annotations{Prefix: "x.org"}})
+	kept := storages.IsolateProgress(irremovable{progress.Annotations{Prefix: "x.org"}})
 	err := storages.ProbeProgress(map[string]any{}, kept, "fn")
 	if err == nil || err.Error() != `removing a record of handler "fn": panic: no removal` {
 		t.Errorf("want an error with the handler and the panic, got %v", err)

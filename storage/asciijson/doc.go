@@ -1,7 +1,7 @@
 // Not part of the public API.
 //
 // Package asciijson encodes JSON values in the form in which annotations store them: compact, in ASCII, with sorted
-// keys. [Marshal] encodes a value; [Writes] and [Size] compare and measure the encoding without allocating it.
+// keys. [Marshal] encodes a value; [IsEncodingOf] and [EncodedSize] compare and measure the encoding without allocating it.
 //
 // It is separate from encoding/json because the texts are compared with those of Kopf's operators: both must write the
 // same text, including "<>&", and decoders must restore the same value, including whole floats.

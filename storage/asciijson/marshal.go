@@ -11,47 +11,47 @@ import (
 )
 
 // Marshal returns the JSON text of a value: nil, bool, string, []any, map[string]any, or one of the numbers of
-// [Append]. The text has no spaces and no newline at the end. Keys are sorted by their bytes, and strings are encoded
+// [AppendValue]. The text has no spaces and no newline at the end. Keys are sorted by their bytes, and strings are encoded
 // by [AppendString].
 //
 // # Errors
 //
 // It returns an error that names the place if the value contains another Go type, an infinite float or a NaN.
 func Marshal(value any) (string, error) {
-	e := acquire()
-	defer e.release()
-	if err := e.value(value); err != nil {
+	e := acquireEncoder()
+	defer e.returnToPool()
+	if err := e.appendValue(value); err != nil {
 		return "", fmt.Errorf("encoding as json: %w", err)
 	}
 	return string(e.text), nil
 }
 
-// Writes reports whether [Marshal] returns this text for the value. It does not allocate.
-func Writes(text string, value any) bool {
-	e := acquire()
-	defer e.release()
-	return e.value(value) == nil && string(e.text) == text
+// IsEncodingOf reports whether [Marshal] returns this text for the value. It does not allocate.
+func IsEncodingOf(text string, value any) bool {
+	e := acquireEncoder()
+	defer e.returnToPool()
+	return e.appendValue(value) == nil && string(e.text) == text
 }
 
-// Size returns the number of bytes that [Marshal] returns, with the same errors. It does not allocate.
-func Size(value any) (int, error) {
-	e := acquire()
-	defer e.release()
-	if err := e.value(value); err != nil {
+// EncodedSize returns the number of bytes that [Marshal] returns, with the same errors. It does not allocate.
+func EncodedSize(value any) (int, error) {
+	e := acquireEncoder()
+	defer e.returnToPool()
+	if err := e.appendValue(value); err != nil {
 		return 0, fmt.Errorf("encoding as json: %w", err)
 	}
 	return len(e.text), nil
 }
 
-// Append appends the result of [Marshal] to a text. On an error, it returns the text unchanged.
+// AppendValue appends the result of [Marshal] to a text. On an error, it returns the text unchanged.
 //
 // Integers (int64, int32, int) are written as integers. Floats (float64, float32) are written as Python writes them: in
 // the shortest form that decodes to the same float, and with a fraction or an exponent even if they are whole.
 // Otherwise, a large float would be decoded as a different integer. A [json.Number] is written unchanged.
-func Append(text []byte, value any) ([]byte, error) {
-	e := acquire()
-	defer e.release()
-	if err := e.value(value); err != nil {
+func AppendValue(text []byte, value any) ([]byte, error) {
+	e := acquireEncoder()
+	defer e.returnToPool()
+	if err := e.appendValue(value); err != nil {
 		return text, fmt.Errorf("encoding as json: %w", err)
 	}
 	// The value is encoded into the encoder's own buffer first, so that an error leaves the text as it was.
@@ -66,8 +66,8 @@ type encoder struct {
 
 var encoders sync.Pool
 
-// acquire returns an empty encoder from the pool, or a new one.
-func acquire() *encoder {
+// acquireEncoder returns an empty encoder from the pool, or a new one.
+func acquireEncoder() *encoder {
 	if e, ok := encoders.Get().(*encoder); ok {
 		return e
 	}
@@ -78,9 +78,9 @@ func acquire() *encoder {
 // permanently.
 const maxReused = 64 << 10
 
-// release returns the encoder to the pool, unless its buffer is too large. It clears the keys, which would otherwise
+// returnToPool returns the encoder to the pool, unless its buffer is too large. It clears the keys, which would otherwise
 // keep the encoded object in memory.
-func (e *encoder) release() {
+func (e *encoder) returnToPool() {
 	if cap(e.text) > maxReused {
 		return
 	}
@@ -90,8 +90,8 @@ func (e *encoder) release() {
 	encoders.Put(e)
 }
 
-// value appends the JSON of any value.
-func (e *encoder) value(value any) error {
+// appendValue appends the JSON of any value.
+func (e *encoder) appendValue(value any) error {
 	switch value := value.(type) {
 	case nil:
 		e.text = append(e.text, "null"...)
@@ -100,19 +100,19 @@ func (e *encoder) value(value any) error {
 	case string:
 		e.text = AppendString(e.text, value)
 	case map[string]any:
-		return e.mapping(value)
+		return e.appendMapping(value)
 	case []any:
-		return e.list(value)
+		return e.appendList(value)
 	default:
-		return e.number(value)
+		return e.appendNumber(value)
 	}
 	return nil
 }
 
-// mapping appends a mapping with sorted keys. A nil map is null, as in encoding/json.
-func (e *encoder) mapping(mapping map[string]any) error {
+// appendMapping appends a mapping with sorted keys. A nil map is null, as in encoding/json.
+func (e *encoder) appendMapping(mapping map[string]any) error {
 	if mapping == nil {
-		return e.value(nil)
+		return e.appendValue(nil)
 	}
 	// The keys of nested mappings share one stack, so that no level allocates a slice of its own.
 	bottom := len(e.keys)
@@ -129,7 +129,7 @@ func (e *encoder) mapping(mapping map[string]any) error {
 		// The stack can move while the value is encoded, so the key is read by its index.
 		key := e.keys[i]
 		e.text = append(AppendString(e.text, key), ':')
-		if err := e.value(mapping[key]); err != nil {
+		if err := e.appendValue(mapping[key]); err != nil {
 			return fmt.Errorf("%s: %w", key, err)
 		}
 	}
@@ -138,17 +138,17 @@ func (e *encoder) mapping(mapping map[string]any) error {
 	return nil
 }
 
-// list appends a list. A nil slice is null, as in encoding/json.
-func (e *encoder) list(list []any) error {
+// appendList appends a list. A nil slice is null, as in encoding/json.
+func (e *encoder) appendList(list []any) error {
 	if list == nil {
-		return e.value(nil)
+		return e.appendValue(nil)
 	}
 	e.text = append(e.text, '[')
 	for i, value := range list {
 		if i > 0 {
 			e.text = append(e.text, ',')
 		}
-		if err := e.value(value); err != nil {
+		if err := e.appendValue(value); err != nil {
 			return fmt.Errorf("%d: %w", i, err)
 		}
 	}
@@ -156,8 +156,8 @@ func (e *encoder) list(list []any) error {
 	return nil
 }
 
-// number appends a number of one of the supported Go types.
-func (e *encoder) number(value any) error {
+// appendNumber appends a number of one of the supported Go types.
+func (e *encoder) appendNumber(value any) error {
 	switch value := value.(type) {
 	case int64:
 		e.text = strconv.AppendInt(e.text, value, 10)
@@ -166,11 +166,11 @@ func (e *encoder) number(value any) error {
 	case int:
 		e.text = strconv.AppendInt(e.text, int64(value), 10)
 	case float64:
-		return e.float(value)
+		return e.appendFloat(value)
 	case float32:
-		return e.float(float64(value))
+		return e.appendFloat(float64(value))
 	case json.Number:
-		if !isNumber(value) {
+		if !isNumberLiteral(value) {
 			return fmt.Errorf("%q is not a number", string(value))
 		}
 		e.text = append(e.text, value...)
@@ -189,8 +189,8 @@ const (
 // errNotFinite is the error of floats that JSON cannot express.
 var errNotFinite = errors.New("json has no infinite numbers and none that are not a number")
 
-// float appends a float as Python's repr writes it.
-func (e *encoder) float(float float64) error {
+// appendFloat appends a float as Python's repr writes it.
+func (e *encoder) appendFloat(float float64) error {
 	if math.IsNaN(float) || math.IsInf(float, 0) {
 		return errNotFinite
 	}
@@ -207,9 +207,9 @@ func (e *encoder) float(float float64) error {
 	return nil
 }
 
-// isNumber reports whether a literal is exactly one JSON number. Other JSON values begin differently; surrounding
+// isNumberLiteral reports whether a literal is exactly one JSON number. Other JSON values begin differently; surrounding
 // spaces are excluded by the check of both ends.
-func isNumber(literal json.Number) bool {
+func isNumberLiteral(literal json.Number) bool {
 	if literal == "" || literal[0] != '-' && !isDigit(literal[0]) || !isDigit(literal[len(literal)-1]) {
 		return false
 	}

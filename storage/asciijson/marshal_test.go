@@ -43,10 +43,10 @@ func TestMarshalErrors(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), tc.names) {
 				t.Errorf("%s\ngot %q and error %v, want one that names %q", tc.reason, text, err, tc.names)
 			}
-			if size, err := asciijson.Size(tc.value); err == nil || size != 0 {
+			if size, err := asciijson.EncodedSize(tc.value); err == nil || size != 0 {
 				t.Errorf("measuring: got %d, error %v", size, err)
 			}
-			kept, err := asciijson.Append([]byte("before"), tc.value)
+			kept, err := asciijson.AppendValue([]byte("before"), tc.value)
 			if delta := cmp.Diff("before", string(kept)); delta != "" || err == nil {
 				t.Errorf("appending: got error %v; -want, +got:\n%s", err, delta)
 			}
@@ -136,10 +136,10 @@ func TestMarshal(t *testing.T) {
 			if delta := cmp.Diff(tc.want, got); delta != "" {
 				t.Errorf("%s\n-want, +got:\n%s", tc.reason, delta)
 			}
-			if size, err := asciijson.Size(tc.value); size != len(tc.want) || err != nil {
+			if size, err := asciijson.EncodedSize(tc.value); size != len(tc.want) || err != nil {
 				t.Errorf("measuring: got %d, want %d; error %v", size, len(tc.want), err)
 			}
-			appended, err := asciijson.Append([]byte("x="), tc.value)
+			appended, err := asciijson.AppendValue([]byte("x="), tc.value)
 			if delta := cmp.Diff("x="+tc.want, string(appended)); delta != "" || err != nil {
 				t.Errorf("appending: got error %v; -want, +got:\n%s", err, delta)
 			}
@@ -179,7 +179,7 @@ func TestCut(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := asciijson.Cut(tc.text, tc.limit)
+			got := asciijson.CutText(tc.text, tc.limit)
 			if got != tc.want {
 				t.Errorf("%s\nwant %q, got %q", tc.reason, tc.want, got)
 			}
@@ -203,15 +203,15 @@ func ExampleMarshal() {
 func TestWrites(t *testing.T) {
 	value := map[string]any{"b": []any{1.0, nil}, "a": "ü"}
 	text, err := asciijson.Marshal(value)
-	if err != nil || !asciijson.Writes(text, value) {
+	if err != nil || !asciijson.IsEncodingOf(text, value) {
 		t.Errorf("%s must count as the text of its value; error %v", text, err)
 	}
 	for _, other := range []string{"", text + " ", text[1:], `{"a":"ü","b":[1.0,null]}`} {
-		if asciijson.Writes(other, value) {
+		if asciijson.IsEncodingOf(other, value) {
 			t.Errorf("%s must not count as the text of the value", other)
 		}
 	}
-	if asciijson.Writes("", func() {}) {
+	if asciijson.IsEncodingOf("", func() {}) {
 		t.Error("a value that is not JSON must not have a text")
 	}
 }

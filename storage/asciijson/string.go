@@ -44,10 +44,10 @@ func appendEscaped(text []byte, char rune) []byte {
 	case char < utf8.RuneSelf && short[char] != 0:
 		return append(text, '\\', short[char])
 	case char < firstPaired:
-		return appendCode(text, char)
+		return appendCodeEscape(text, char)
 	}
 	char -= firstPaired
-	return appendCode(appendCode(text, highSurrogate+char>>10), lowSurrogate+char&0x3FF)
+	return appendCodeEscape(appendCodeEscape(text, highSurrogate+char>>10), lowSurrogate+char&0x3FF)
 }
 
 // The surrogate pairs of UTF-16, for characters that do not fit into 16 bits.
@@ -57,14 +57,14 @@ const (
 	lowSurrogate  = 0xDC00
 )
 
-// appendCode appends a 16-bit code as "\uXXXX".
-func appendCode(text []byte, code rune) []byte {
+// appendCodeEscape appends a 16-bit code as "\uXXXX".
+func appendCodeEscape(text []byte, code rune) []byte {
 	return append(text, '\\', 'u', hex[code>>12&0xF], hex[code>>8&0xF], hex[code>>4&0xF], hex[code&0xF])
 }
 
-// Cut shortens a text so that its JSON takes at most limit bytes, without the quotes and without the ellipsis that
+// CutText shortens a text so that its JSON takes at most limit bytes, without the quotes and without the ellipsis that
 // marks the cut. A text that is cut becomes valid UTF-8.
-func Cut(text string, limit int) string {
+func CutText(text string, limit int) string {
 	// Even if each byte needs the longest escape, the text fits. This is the usual case.
 	if len(text) <= limit/longestEscape {
 		return text

@@ -45,11 +45,11 @@ func (i Item) String() string {
 	}
 	switch i.Op {
 	case Add:
-		return head + ": " + text(i.New)
+		return head + ": " + jsonText(i.New)
 	case Remove:
-		return head + ": " + text(i.Old)
+		return head + ": " + jsonText(i.Old)
 	default:
-		return head + ": " + text(i.Old) + " -> " + text(i.New)
+		return head + ": " + jsonText(i.Old) + " -> " + jsonText(i.New)
 	}
 }
 
@@ -63,14 +63,14 @@ type Diff []Item
 func (d Diff) Clone() Diff {
 	cloned := slices.Clone(d)
 	for i, item := range d {
-		cloned[i] = Item{Op: item.Op, Path: slices.Clone(item.Path), Old: Copy(item.Old), New: Copy(item.New)}
+		cloned[i] = Item{Op: item.Op, Path: slices.Clone(item.Path), Old: DeepCopy(item.Old), New: DeepCopy(item.New)}
 	}
 	return cloned
 }
 
-// text returns a value as compact JSON. Values that JSON cannot express should not occur; they are printed in Go's
+// jsonText returns a value as compact JSON. Values that JSON cannot express should not occur; they are printed in Go's
 // format.
-func text(value any) string {
+func jsonText(value any) string {
 	var buffer bytes.Buffer
 	encoder := json.NewEncoder(&buffer)
 	// By default, the encoder escapes "<", which makes logs hard to read.
@@ -95,19 +95,19 @@ func text(value any) string {
 // Kopf follows Python, in which true equals 1. Here, JSON types count (deviation D-types): see [Equal]. Comparing
 // values without differences does not allocate.
 func Compute(before, after any) Diff {
-	return compute(before, after, full)
+	return computeInScope(before, after, full)
 }
 
 // ComputeLeft is [Compute] without the keys that only the new mapping has, at any depth. Kopf: the diff of the left
 // scope. It reports whether all values of the old side have been applied to the new one, regardless of other values
 // there. A key with a null on the old side is compared. If one side as a whole is null, the result is that of Compute.
 func ComputeLeft(before, after any) Diff {
-	return compute(before, after, left)
+	return computeInScope(before, after, left)
 }
 
 // ComputeRight is [Compute] without the keys that only the old mapping has: the counterpart of [ComputeLeft].
 func ComputeRight(before, after any) Diff {
-	return compute(before, after, right)
+	return computeInScope(before, after, right)
 }
 
 // MaxDepth is the largest number of keys in the path of an item. A user can nest an object thousands of times, and the
@@ -131,10 +131,10 @@ const (
 	mostPathKeys = 1 << 20
 )
 
-// compute compares two values within a scope.
-func compute(before, after any, scope scope) Diff {
+// computeInScope compares two values within a scope.
+func computeInScope(before, after any, scope scope) Diff {
 	c := comparison{scope: scope, before: before, after: after}
-	c.values(before, after, 0)
+	c.compareValues(before, after, 0)
 	return c.items
 }
 
@@ -149,90 +149,90 @@ type comparison struct {
 	items         Diff
 }
 
-// enters reports whether mappings at this depth are compared key by key. It counts the keys only if the values are
+// comparesKeyByKey reports whether mappings at this depth are compared key by key. It counts the keys only if the values are
 // deep, because that traverses both of them.
-func (c *comparison) enters(depth int) bool {
+func (c *comparison) comparesKeyByKey(depth int) bool {
 	if depth < shallow {
 		return true
 	}
 	if c.deepest == 0 {
-		c.deepest = min(MaxDepth, max(shallow, mostPathKeys/max(keysIn(c.before)+keysIn(c.after), 1)))
+		c.deepest = min(MaxDepth, max(shallow, mostPathKeys/max(countNestedKeys(c.before)+countNestedKeys(c.after), 1)))
 	}
 	return depth < c.deepest
 }
 
-// keysIn returns the number of keys in a mapping and in all nested mappings, without those inside of lists. Lists are
+// countNestedKeys returns the number of keys in a mapping and in all nested mappings, without those inside of lists. Lists are
 // compared as a whole, so their keys have no paths.
-func keysIn(value any) int {
+func countNestedKeys(value any) int {
 	mapping, _ := value.(map[string]any)
 	count := len(mapping)
 	for _, inner := range mapping {
-		count += keysIn(inner)
+		count += countNestedKeys(inner)
 	}
 	return count
 }
 
-// values compares two values, either of which can be null.
-func (c *comparison) values(before, after any, depth int) {
+// compareValues compares two values, either of which can be null.
+func (c *comparison) compareValues(before, after any, depth int) {
 	switch gone, here := isNull(before), !isNull(after); {
 	case gone && here:
-		c.add(Item{Op: Add, New: after}, depth)
+		c.addItem(Item{Op: Add, New: after}, depth)
 	case gone:
 	case !here:
-		c.add(Item{Op: Remove, Old: before}, depth)
+		c.addItem(Item{Op: Remove, Old: before}, depth)
 	default:
-		c.present(before, after, depth)
+		c.compareNonNull(before, after, depth)
 	}
 }
 
-// present compares two values that are not null.
-func (c *comparison) present(before, after any, depth int) {
+// compareNonNull compares two values that are not null.
+func (c *comparison) compareNonNull(before, after any, depth int) {
 	beforeMapping, beforeOK := before.(map[string]any)
 	afterMapping, afterOK := after.(map[string]any)
 	switch {
-	case beforeOK && afterOK && c.enters(depth):
-		c.mappings(beforeMapping, afterMapping, depth)
+	case beforeOK && afterOK && c.comparesKeyByKey(depth):
+		c.compareMappings(beforeMapping, afterMapping, depth)
 	// Below the depth limit, the mappings are one item, but the same rules decide whether they differ.
 	case beforeOK && afterOK:
-		if c.differ(beforeMapping, afterMapping) {
-			c.add(Item{Op: Change, Old: before, New: after}, depth)
+		if c.mappingsDiffer(beforeMapping, afterMapping) {
+			c.addItem(Item{Op: Change, Old: before, New: after}, depth)
 		}
 	case !Equal(before, after):
-		c.add(Item{Op: Change, Old: before, New: after}, depth)
+		c.addItem(Item{Op: Change, Old: before, New: after}, depth)
 	}
 }
 
-// mappings compares the keys in the order that [Diff] promises. A scope omits one of the first two groups.
-func (c *comparison) mappings(before, after map[string]any, depth int) {
+// compareMappings compares the keys in the order that [Diff] promises. A scope omits one of the first two groups.
+func (c *comparison) compareMappings(before, after map[string]any, depth int) {
 	if c.scope != left {
 		start := len(c.items)
 		for key, value := range after {
 			if _, both := before[key]; !both {
-				c.key(key, nil, value, depth)
+				c.compareKey(key, nil, value, depth)
 			}
 		}
-		c.sort(start, depth)
+		c.sortByKey(start, depth)
 	}
 	if c.scope != right {
 		start := len(c.items)
 		for key, value := range before {
 			if _, both := after[key]; !both {
-				c.key(key, value, nil, depth)
+				c.compareKey(key, value, nil, depth)
 			}
 		}
-		c.sort(start, depth)
+		c.sortByKey(start, depth)
 	}
 	start := len(c.items)
 	for key, value := range before {
 		if other, both := after[key]; both {
-			c.key(key, value, other, depth)
+			c.compareKey(key, value, other, depth)
 		}
 	}
-	c.sort(start, depth)
+	c.sortByKey(start, depth)
 }
 
-// differ reports whether comparing the mappings key by key would find a difference, by the same rules.
-func (c *comparison) differ(before, after map[string]any) bool {
+// mappingsDiffer reports whether comparing the mappings key by key would find a difference, by the same rules.
+func (c *comparison) mappingsDiffer(before, after map[string]any) bool {
 	for key, value := range after {
 		if _, both := before[key]; !both && c.scope != left && !isNull(value) {
 			return true
@@ -240,46 +240,46 @@ func (c *comparison) differ(before, after map[string]any) bool {
 	}
 	for key, value := range before {
 		other, both := after[key]
-		if both && c.differing(value, other) || !both && c.scope != right && !isNull(value) {
+		if both && c.valuesDiffer(value, other) || !both && c.scope != right && !isNull(value) {
 			return true
 		}
 	}
 	return false
 }
 
-// differing reports the same for two values of any type.
-func (c *comparison) differing(before, after any) bool {
+// valuesDiffer reports the same for two values of any type.
+func (c *comparison) valuesDiffer(before, after any) bool {
 	beforeMapping, _ := before.(map[string]any)
 	afterMapping, _ := after.(map[string]any)
 	if beforeMapping != nil && afterMapping != nil {
-		return c.differ(beforeMapping, afterMapping)
+		return c.mappingsDiffer(beforeMapping, afterMapping)
 	}
 	return !Equal(before, after)
 }
 
-// key compares the values of one key. An absent value is nil.
-func (c *comparison) key(key string, before, after any, depth int) {
+// compareKey compares the values of one key. An absent value is nil.
+func (c *comparison) compareKey(key string, before, after any, depth int) {
 	start := len(c.items)
-	c.values(before, after, depth+1)
+	c.compareValues(before, after, depth+1)
 	// The items of this key have a path already, in which this level is still empty.
 	for i := range c.items[start:] {
 		c.items[start+i].Path[depth] = key
 	}
 }
 
-// add appends an item with an empty path of the final length.
-func (c *comparison) add(item Item, depth int) {
+// addItem appends an item with an empty path of the final length.
+func (c *comparison) addItem(item Item, depth int) {
 	if depth > 0 {
 		item.Path = make(Path, depth)
 	}
 	c.items = append(c.items, item)
 }
 
-// sort sorts the items since start by their keys at this depth, because Go iterates over maps in random order.
+// sortByKey sorts the items since start by their keys at this depth, because Go iterates over maps in random order.
 //
 // The items below one key are adjacent, and already sorted by the deeper levels. They are moved as one run. If there is
 // only one key, as in a chain of mappings, nothing has to be sorted.
-func (c *comparison) sort(start, depth int) {
+func (c *comparison) sortByKey(start, depth int) {
 	items := c.items[start:]
 	if len(items) < 2 || items[0].Path[depth] == items[len(items)-1].Path[depth] {
 		return

@@ -1,5 +1,5 @@
 // Package diff compares two JSON values, and returns the differences with their paths. [Compute] returns a [Diff],
-// [Equal] compares two values, [Resolve] and [Diff.Reduce] select a field, and [Copy] makes a deep copy.
+// [Equal] compares two values, [ResolvePath] and [Diff.Reduce] select a field, and [DeepCopy] makes a deep copy.
 //
 // It is a package of its own because causes, field handlers, filters and the check of applied patches must share one
 // definition of equality. It does not depend on Kubernetes. It never modifies its inputs; items share values with them.

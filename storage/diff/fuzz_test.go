@@ -48,7 +48,7 @@ func checkApplied(t *testing.T, whole diff.Diff, before, after any) {
 	t.Helper()
 	result := before
 	for _, item := range whole {
-		value, _ := diff.Resolve(result, item.Path)
+		value, _ := diff.ResolvePath(result, item.Path)
 		requireSame(t, "the old value of an item", item.Old, value)
 		result = with(result, item.Path, item.New)
 	}
@@ -85,8 +85,8 @@ func checkReduced(t *testing.T, whole diff.Diff, before, after any) {
 	t.Helper()
 	requireSame(t, "the reduction to the root", whole, whole.Reduce(nil, before, after))
 	for _, field := range []diff.Path{{"a"}, {"b"}, {"a", "b"}, {"b", "a"}, {"a", "a", "a"}} {
-		beforeValue, _ := diff.Resolve(before, field)
-		afterValue, _ := diff.Resolve(after, field)
+		beforeValue, _ := diff.ResolvePath(before, field)
+		afterValue, _ := diff.ResolvePath(after, field)
 		want := diff.Compute(beforeValue, afterValue)
 		requireSame(t, "the reduction to "+field.String(), want, whole.Reduce(field, before, after))
 	}

@@ -33,18 +33,18 @@ func (p Path) HasPrefix(prefix ...string) bool {
 	return true
 }
 
-// from returns the path without its first n keys. It returns nil if no key remains, so that the root has one form only.
-func (p Path) from(n int) Path {
+// withoutFirst returns the path without its first n keys. It returns nil if no key remains, so that the root has one form only.
+func (p Path) withoutFirst(n int) Path {
 	if len(p) <= n {
 		return nil
 	}
 	return p[n:]
 }
 
-// Resolve returns the value at a path. It returns false if there is no such place: a key is absent, or the path leads
+// ResolvePath returns the value at a path. It returns false if there is no such place: a key is absent, or the path leads
 // through a value that is not a mapping (a list, a scalar, null). For a null at the path, it returns (nil, true); the
 // caller decides whether that differs from absence.
-func Resolve(value any, path Path) (any, bool) {
+func ResolvePath(value any, path Path) (any, bool) {
 	for _, key := range path {
 		mapping, ok := value.(map[string]any)
 		if !ok {
@@ -72,12 +72,12 @@ func (d Diff) Reduce(field Path, before, after any) Diff {
 	for _, item := range d {
 		switch {
 		case item.Path.HasPrefix(field...):
-			item.Path = item.Path.from(len(field))
+			item.Path = item.Path.withoutFirst(len(field))
 			reduced = append(reduced, item)
 		case field.HasPrefix(item.Path...):
 			// A place that does not exist is nil, which a diff treats as absence.
-			beforeValue, _ := Resolve(before, field)
-			afterValue, _ := Resolve(after, field)
+			beforeValue, _ := ResolvePath(before, field)
+			afterValue, _ := ResolvePath(after, field)
 			reduced = append(reduced, Compute(beforeValue, afterValue)...)
 		}
 	}

@@ -72,7 +72,7 @@ func TestResolve(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			value, found := diff.Resolve(tc.value, tc.path)
+			value, found := diff.ResolvePath(tc.value, tc.path)
 			if delta := cmp.Diff(tc.want, result{value, found}); delta != "" {
 				t.Errorf("%s: -want, +got:\n%s", tc.reason, delta)
 			}

@@ -36,7 +36,7 @@ func Equal(a, b any) bool {
 	}
 	if x, ok := toNumber(a); ok {
 		y, ok := toNumber(b)
-		return ok && x.equal(y)
+		return ok && x.equalsNumber(y)
 	}
 	return reflect.DeepEqual(a, b)
 }
@@ -106,8 +106,8 @@ func parseNumber(literal string) (number, bool) {
 	return number{float: float}, err == nil
 }
 
-// equal compares the exact values of two numbers.
-func (n number) equal(other number) bool {
+// equalsNumber compares the exact values of two numbers.
+func (n number) equalsNumber(other number) bool {
 	switch {
 	case n.integral && other.integral:
 		return n.integer == other.integer
@@ -127,9 +127,9 @@ func isExactly(float float64, integer int64) bool {
 	return float >= math.MinInt64 && float < -math.MinInt64 && math.Trunc(float) == float && int64(float) == integer
 }
 
-// Copy returns a deep copy: it shares no mapping and no list with the value, so either can be modified. Nil mappings
+// DeepCopy returns a deep copy: it shares no mapping and no list with the value, so either can be modified. Nil mappings
 // and lists become nulls. Values of types that JSON does not have are not copied.
-func Copy(value any) any {
+func DeepCopy(value any) any {
 	switch value := value.(type) {
 	case map[string]any:
 		if value == nil {
@@ -137,7 +137,7 @@ func Copy(value any) any {
 		}
 		copied := make(map[string]any, len(value))
 		for key, inner := range value {
-			copied[key] = Copy(inner)
+			copied[key] = DeepCopy(inner)
 		}
 		return copied
 	case []any:
@@ -146,7 +146,7 @@ func Copy(value any) any {
 		}
 		copied := make([]any, len(value))
 		for i, item := range value {
-			copied[i] = Copy(item)
+			copied[i] = DeepCopy(item)
 		}
 		return copied
 	default:

@@ -106,7 +106,7 @@ func TestCopySharesNothing(t *testing.T) {
 		}
 	}
 	original := tree()
-	copied, ok := diff.Copy(original).(map[string]any)
+	copied, ok := diff.DeepCopy(original).(map[string]any)
 	if !ok {
 		t.Fatal("the copy of a mapping must be a mapping")
 	}

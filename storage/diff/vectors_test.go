@@ -46,8 +46,8 @@ func TestVectorsDiffReduce(t *testing.T) {
 			return
 		}
 		before, after := input["old"], input["new"]
-		beforeValue, _ := diff.Resolve(before, field)
-		afterValue, _ := diff.Resolve(after, field)
+		beforeValue, _ := diff.ResolvePath(before, field)
+		afterValue, _ := diff.ResolvePath(after, field)
 		got := map[string]any{
 			"path": keysOf(field),
 			"diff": items(diff.Compute(before, after).Reduce(field, before, after)),

@@ -45,7 +45,7 @@ type MalformedError struct {
 
 // Error returns the place and the reason, which may quote the beginning of the stored value.
 func (e *MalformedError) Error() string {
-	return fmt.Sprintf("malformed last-handled configuration in %s: %s", e.Where, storage.Excerpt(e.Err.Error()))
+	return fmt.Sprintf("malformed last-handled configuration in %s: %s", e.Where, storage.TextExcerpt(e.Err.Error()))
 }
 
 // Unwrap returns the reason.
@@ -56,8 +56,8 @@ func (e *MalformedError) Unwrap() error {
 // errNoEssence is the error of storing nil, which is a bug of the caller.
 var errNoEssence = errors.New("there is no essence to be stored; an empty one is a mapping, not nil")
 
-// encode returns the text that storages keep in an annotation or in the status.
-func encode(essence Essence) (string, error) {
+// encodeEssence returns the text that storages keep in an annotation or in the status.
+func encodeEssence(essence Essence) (string, error) {
 	if essence == nil {
 		return "", errNoEssence
 	}
@@ -73,7 +73,7 @@ var _ Storage = Multi(nil)
 // Build builds an essence of the object, and then lets each storage build an essence of the previous result, as if that
 // were an object. Essences do not have a kind, so the storages do not detect replica sets there.
 func (m Multi) Build(body map[string]any, extra []diff.Path) (Essence, error) {
-	essence, err := build(body, extra, nil)
+	essence, err := buildEssence(body, extra, nil)
 	for _, storage := range m {
 		if err != nil {
 			return nil, err
@@ -84,10 +84,10 @@ func (m Multi) Build(body map[string]any, extra []diff.Path) (Essence, error) {
 }
 
 // Fetch returns the essence of the first storage that has one. A malformed essence ends the search with its error.
-func (m Multi) Fetch(body map[string]any) (Essence, error) { return m.fetch(body, nil) }
+func (m Multi) Fetch(body map[string]any) (Essence, error) { return m.fetchLikely(body, nil) }
 
-// fetch does the work of Fetch, with a likely essence or nil: see [FetchLikely].
-func (m Multi) fetch(body map[string]any, likely Essence) (Essence, error) {
+// fetchLikely does the work of Fetch, with a likely essence or nil: see [FetchLikely].
+func (m Multi) fetchLikely(body map[string]any, likely Essence) (Essence, error) {
 	for _, storage := range m {
 		if essence, err := FetchLikely(storage, body, likely); err != nil || essence != nil {
 			return essence, err
@@ -103,9 +103,9 @@ func (m Multi) fetch(body map[string]any, likely Essence) (Essence, error) {
 func FetchLikely(from Storage, body map[string]any, likely Essence) (Essence, error) {
 	switch from := from.(type) {
 	case Annotations:
-		return from.fetch(body, likely)
+		return from.fetchLikely(body, likely)
 	case Multi:
-		return from.fetch(body, likely)
+		return from.fetchLikely(body, likely)
 	}
 	return from.Fetch(body)
 }

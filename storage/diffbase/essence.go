@@ -14,11 +14,11 @@ import (
 // changes also shows elsewhere in the object.
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
-// build returns the essence with which all storages begin. It still has the ignored fields and the storage's own
+// buildEssence returns the essence with which all storages begin. It still has the ignored fields and the storage's own
 // fields. The own names are annotations that the caller removes later; they are removed here already, so that the
 // annotations are copied once instead of twice.
-func build(body map[string]any, extra []diff.Path, own []string) (Essence, error) {
-	annotations, err := storage.Annotations(body)
+func buildEssence(body map[string]any, extra []diff.Path, own []string) (Essence, error) {
+	annotations, err := storage.AnnotationsOf(body)
 	if err != nil {
 		return nil, err
 	}
@@ -32,19 +32,19 @@ func build(body map[string]any, extra []diff.Path, own []string) (Essence, error
 		}
 	}
 	metadata, _ := body["metadata"].(map[string]any)
-	if identity := identity(metadata, essential(annotations, own)); len(identity) > 0 {
+	if identity := userMetadata(metadata, configurationAnnotations(annotations, own)); len(identity) > 0 {
 		essence["metadata"] = identity
 	}
 	// The extra fields come last, because they override the exclusions above.
-	if essence, err = restore(essence, body, extra); err != nil {
+	if essence, err = addExtraFields(essence, body, extra); err != nil {
 		return nil, err
 	}
-	return storage.Trim(essence), nil
+	return storage.TrimEssence(essence), nil
 }
 
-// identity returns the part of the metadata that users write: labels and annotations. The system manages the other
+// userMetadata returns the part of the metadata that users write: labels and annotations. The system manages the other
 // fields.
-func identity(metadata, annotations map[string]any) map[string]any {
+func userMetadata(metadata, annotations map[string]any) map[string]any {
 	identity := make(map[string]any, 2)
 	// Empty labels are removed by Trim, after the extra fields are known.
 	if labels, ok := metadata["labels"]; ok {
@@ -56,9 +56,9 @@ func identity(metadata, annotations map[string]any) map[string]any {
 	return identity
 }
 
-// essential returns the annotations without those of operators and of kubectl. If there are no such annotations, it
+// configurationAnnotations returns the annotations without those of operators and of kubectl. If there are no such annotations, it
 // returns the same mapping and does not allocate.
-func essential(annotations map[string]any, own []string) map[string]any {
+func configurationAnnotations(annotations map[string]any, own []string) map[string]any {
 	marked := keys.MarkedPrefixes(annotations)
 	_, applied := annotations[lastApplied]
 	if marked == nil && !applied && !slices.ContainsFunc(own, func(name string) bool {
@@ -69,30 +69,30 @@ func essential(annotations map[string]any, own []string) map[string]any {
 	}
 	remaining := make(map[string]any, len(annotations))
 	for name, value := range annotations {
-		if name != lastApplied && !slices.Contains(own, name) && !marked.Cover(name) {
+		if name != lastApplied && !slices.Contains(own, name) && !marked.CoversKey(name) {
 			remaining[name] = value
 		}
 	}
 	return remaining
 }
 
-// restore adds the extra fields of the body to its essence, unfiltered: if a handler selects all annotations, the
+// addExtraFields adds the extra fields of the body to its essence, unfiltered: if a handler selects all annotations, the
 // essence has all annotations.
-func restore(essence Essence, body map[string]any, extra []diff.Path) (Essence, error) {
+func addExtraFields(essence Essence, body map[string]any, extra []diff.Path) (Essence, error) {
 	for _, field := range extra {
-		value, ok, err := resolve(body, field)
+		value, ok, err := resolveExtraField(body, field)
 		if err != nil {
 			return nil, err
 		}
-		if ok && !isWhole(field[0]) {
-			essence = storage.With(essence, field, value)
+		if ok && !isAlwaysIncluded(field[0]) {
+			essence = storage.WithValue(essence, field, value)
 		}
 	}
 	return essence, nil
 }
 
-// isWhole reports whether the essence has everything under a top-level key already.
-func isWhole(key string) bool {
+// isAlwaysIncluded reports whether the essence has everything under a top-level key already.
+func isAlwaysIncluded(key string) bool {
 	switch key {
 	case "apiVersion", "kind", "metadata", "status":
 		return false
@@ -103,9 +103,9 @@ func isWhole(key string) bool {
 // errWholeObject is the error of an empty path.
 var errWholeObject = errors.New("a field of an essence cannot be the object as a whole")
 
-// resolve returns the value of an extra field. It is stricter than [diff.Resolve], as Kopf is: a field inside of a
+// resolveExtraField returns the value of an extra field. It is stricter than [diff.ResolvePath], as Kopf is: a field inside of a
 // string is an error and not an absent field. Otherwise, the essence would silently lack it.
-func resolve(body map[string]any, field diff.Path) (any, bool, error) {
+func resolveExtraField(body map[string]any, field diff.Path) (any, bool, error) {
 	if len(field) == 0 {
 		return nil, false, fmt.Errorf("tracking a field: %w", errWholeObject)
 	}
@@ -122,14 +122,14 @@ func resolve(body map[string]any, field diff.Path) (any, bool, error) {
 	return value, true, nil
 }
 
-// ignore removes fields from an essence. A field inside of a value that is not a mapping does not exist, so it needs no
+// removeIgnoredFields removes fields from an essence. A field inside of a value that is not a mapping does not exist, so it needs no
 // removal.
-func ignore(essence Essence, fields []diff.Path) (Essence, error) {
+func removeIgnoredFields(essence Essence, fields []diff.Path) (Essence, error) {
 	for _, field := range fields {
 		if len(field) == 0 {
 			return nil, fmt.Errorf("ignoring a field: %w", errWholeObject)
 		}
-		if remaining, err := storage.Without(essence, field); err == nil {
+		if remaining, err := storage.WithoutValue(essence, field); err == nil {
 			essence = remaining
 		}
 	}

@@ -16,8 +16,8 @@ func (inStatus) Fetch(body map[string]any) (diffbase.Essence, error) {
 	return status, nil
 }
 
-// gives returns whether FetchLikely returns the given essence itself instead of reading the stored one.
-func gives(storage diffbase.Storage, body map[string]any, essence diffbase.Essence) bool {
+// returnsEssence returns whether FetchLikely returns the given essence itself instead of reading the stored one.
+func returnsEssence(storage diffbase.Storage, body map[string]any, essence diffbase.Essence) bool {
 	found, err := diffbase.FetchLikely(storage, body, essence)
 	return err == nil && found != nil && reflect.ValueOf(found).Pointer() == reflect.ValueOf(essence).Pointer()
 }
@@ -78,7 +78,7 @@ func TestFetchLikely(t *testing.T) {
 		"NoStorage": {"without storages, there is no essence", diffbase.Multi{}, annotated(object{key: ours}), false},
 	}
 	for name, tc := range tests {
-		if got := gives(tc.storage, tc.body, essence); got != tc.want {
+		if got := returnsEssence(tc.storage, tc.body, essence); got != tc.want {
 			t.Errorf("%s: %s: got %v", name, tc.reason, got)
 		}
 		want, failed := tc.storage.Fetch(tc.body)
@@ -108,14 +108,14 @@ func FuzzFetchLikely(f *testing.F) {
 		}
 		body := annotated(object{key: text + "\n"})
 		fetched, err := storage.Fetch(body)
-		if gives(storage, body, now) && (err != nil || !diff.Equal(now, fetched)) {
+		if returnsEssence(storage, body, now) && (err != nil || !diff.Equal(now, fetched)) {
 			t.Fatalf("%q is taken for %v, but is read as %v, %v", text, now, fetched, err)
 		}
 		patch := object{}
 		if err := storage.Store(patch, object{}, now); err != nil {
 			t.Fatal(err)
 		}
-		if fetched, err = storage.Fetch(patch); !gives(storage, patch, now) || err != nil || !diff.Equal(now, fetched) {
+		if fetched, err = storage.Fetch(patch); !returnsEssence(storage, patch, now) || err != nil || !diff.Equal(now, fetched) {
 			t.Errorf("the stored text of %v is read as %v, %v", now, fetched, err)
 		}
 	})

@@ -59,7 +59,7 @@ func TestOddObjects(t *testing.T) {
 	}
 }
 
-func TestStoredThatIsNoObject(t *testing.T) {
+func TestStoredNonObjects(t *testing.T) {
 	for _, text := range []string{`[1,2]`, `false`, `""`, `5`, `{"a":NaN}`, ``} {
 		body := object{"metadata": object{"annotations": object{"kopf.zalando.org/last-handled-configuration": text}}}
 		if essence, err := (diffbase.Annotations{}).Fetch(body); err == nil {

@@ -9,10 +9,10 @@ import (
 // its keys, and the values of their keys. Each level scans the text again, so the number must be small.
 const comparedLevels = 3
 
-// After returns a decoded object for a new state of an object. Parts whose text equals that of the former state share
+// NewAfter returns a decoded object for a new state of an object. Parts whose text equals that of the former state share
 // its values and are not decoded again. So neither value may be modified, which holds for all objects. If the former
 // state is nil or not decoded, the result is that of [New].
-func After(text []byte, former *Object) *Object {
+func NewAfter(text []byte, former *LazyObject) *LazyObject {
 	o := New(text)
 	// Decoding the former state only for this would cost more than it saves.
 	if former == nil || former.text == nil || !former.decoded.Load() {
@@ -36,7 +36,7 @@ const widest = 16
 // decoded instead, because the decoder could return another value or an error.
 func decodeAfter(text, formerText []byte, former map[string]any, levels int) (value map[string]any, ok bool) {
 	// The arrays stay on the stack, as the members are needed only in this call.
-	var room [2][widest]Member
+	var room [2][widest]RawMember
 	before, ok := plainMembers(room[0][:0], formerText)
 	if !ok {
 		return nil, false
@@ -48,7 +48,7 @@ func decodeAfter(text, formerText []byte, former map[string]any, levels int) (va
 	value = make(map[string]any, len(now))
 	for _, m := range now {
 		key := string(m.Key)
-		if value[key], ok = decodePart(m.Value, valueOf(before, m.Key), former[key], levels-1); !ok {
+		if value[key], ok = decodePart(m.Value, lastValueOf(before, m.Key), former[key], levels-1); !ok {
 			return nil, false
 		}
 	}
@@ -72,19 +72,19 @@ func decodePart(text, formerText []byte, former any, levels int) (value any, ok 
 
 // plainMembers returns the members of an object in the given room. It returns false if there is not enough room, or if
 // a key can differ from its decoded form.
-func plainMembers(room []Member, text []byte) (all []Member, ok bool) {
+func plainMembers(room []RawMember, text []byte) (all []RawMember, ok bool) {
 	all, ok = room, true
-	whole := Members(text, func(m Member) {
-		if ok = ok && len(all) < cap(all) && plain(m.Key); ok {
+	whole := EachMember(text, func(m RawMember) {
+		if ok = ok && len(all) < cap(all) && isPlainKey(m.Key); ok {
 			all = append(all, m)
 		}
 	})
 	return all, whole && ok
 }
 
-// plain reports whether a key consists of printable ASCII characters without escapes, so that its text equals its
+// isPlainKey reports whether a key consists of printable ASCII characters without escapes, so that its text equals its
 // decoded form.
-func plain(key []byte) bool {
+func isPlainKey(key []byte) bool {
 	for _, c := range key {
 		if c < ' ' || c >= 0x7f || c == '\\' {
 			return false
@@ -93,8 +93,8 @@ func plain(key []byte) bool {
 	return true
 }
 
-// valueOf returns the text of the last value with this key, because decoders also use the last one of duplicates.
-func valueOf(all []Member, key []byte) []byte {
+// lastValueOf returns the text of the last value with this key, because decoders also use the last one of duplicates.
+func lastValueOf(all []RawMember, key []byte) []byte {
 	for _, m := range slices.Backward(all) {
 		if bytes.Equal(m.Key, key) {
 			return m.Value

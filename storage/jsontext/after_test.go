@@ -10,7 +10,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
-func decodedObject(t *testing.T, text string) *jsontext.Object {
+func decodedObject(t *testing.T, text string) *jsontext.LazyObject {
 	t.Helper()
 	o := jsontext.New([]byte(text))
 	if _, err := o.Value(); err != nil {
@@ -25,9 +25,9 @@ func same(a, b any) bool { return reflect.ValueOf(a).Pointer() == reflect.ValueO
 func TestAfterShares(t *testing.T) {
 	former := decodedObject(t, `{"kind":"K","metadata":{"name":"n","labels":{"a":"b"},"resourceVersion":"1"},
 		"spec":{"x":{"y":[1,2.5]}},"status":{"z":1}}`)
-	later := jsontext.After([]byte(`{"kind":"K","metadata":{"labels":{"a":"b"},"name":"n","resourceVersion":"2"},`+
+	later := jsontext.NewAfter([]byte(`{"kind":"K","metadata":{"labels":{"a":"b"},"name":"n","resourceVersion":"2"},`+
 		`"spec":{"x":{"y":[1,2.5]}},"status":{"z":2}}`), former)
-	if !later.Decoded() {
+	if !later.IsDecoded() {
 		t.Error("a later state with a decoded former one must count as decoded")
 	}
 	was, err := former.Value()
@@ -96,10 +96,10 @@ func TestAfterIsWhatTheTextSays(t *testing.T) {
 	for name, tc := range pairs {
 		t.Run(name, func(t *testing.T) { checkAfter(t, tc.reason, []byte(tc.former), []byte(tc.later)) })
 	}
-	for name, former := range map[string]*jsontext.Object{
-		"None": nil, "Value": jsontext.Of(map[string]any{"a": int64(2)}), "NotDecoded": jsontext.New([]byte(`{"a":1}`)),
+	for name, former := range map[string]*jsontext.LazyObject{
+		"None": nil, "Value": jsontext.NewFromValue(map[string]any{"a": int64(2)}), "NotDecoded": jsontext.New([]byte(`{"a":1}`)),
 	} {
-		o := jsontext.After([]byte(`{"a":1}`), former)
+		o := jsontext.NewAfter([]byte(`{"a":1}`), former)
 		if value, err := o.Value(); err != nil || cmp.Diff(map[string]any{"a": int64(1)}, value) != "" {
 			t.Errorf("%s: %v, error %v", name, value, err)
 		}
@@ -110,7 +110,7 @@ func checkAfter(t *testing.T, reason string, formerText, text []byte) {
 	t.Helper()
 	former := jsontext.New(formerText)
 	_, _ = former.Value()
-	got, err := jsontext.After(text, former).Value()
+	got, err := jsontext.NewAfter(text, former).Value()
 	want, wantErr := jsontext.New(text).Value()
 	if d := cmp.Diff(want, got); d != "" || (err == nil) != (wantErr == nil) {
 		t.Errorf("%s: got error %v, want %v; -want, +got:\n%s", reason, err, wantErr, d)

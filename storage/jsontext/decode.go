@@ -52,7 +52,7 @@ type decoder struct {
 	// only at the end; then they are copied into a map or a slice of the exact size.
 	keys   []string
 	values []any
-	names  names
+	names  keyCache
 	deep   int    // the depth of the current value
 	runes  []byte // the unescaped form of a string with escapes
 }
@@ -63,42 +63,42 @@ var decoders = sync.Pool{New: func() any { return new(decoder) }}
 // malformed, or that sigs.k8s.io/json could return a different value. Encoders write plain texts.
 func decodePlain(text []byte) (value any, plain bool) {
 	d, _ := decoders.Get().(*decoder)
-	defer d.end()
-	value, at := d.value(text, space(text, 0))
-	return value, at > 0 && space(text, at) == len(text)
+	defer d.returnToPool()
+	value, at := d.decodeValue(text, skipSpace(text, 0))
+	return value, at > 0 && skipSpace(text, at) == len(text)
 }
 
-// end empties the decoder, which may have values of a text that was not plain, and returns it to the pool.
-func (d *decoder) end() {
+// returnToPool empties the decoder, which may have values of a text that was not plain, and returns it to the pool.
+func (d *decoder) returnToPool() {
 	// One large text must not occupy memory permanently.
 	if cap(d.values) > mostKept || cap(d.runes) > mostKept {
 		return
 	}
-	d.forget(0, 0)
+	d.truncateStacks(0, 0)
 	d.deep = 0
 	decoders.Put(d)
 }
 
-// forget removes the keys and values from these positions on. It clears them, because a pooled decoder would otherwise
+// truncateStacks removes the keys and values from these positions on. It clears them, because a pooled decoder would otherwise
 // keep them in memory.
-func (d *decoder) forget(keys, values int) {
+func (d *decoder) truncateStacks(keys, values int) {
 	clear(d.keys[keys:])
 	clear(d.values[values:])
 	d.keys, d.values = d.keys[:keys], d.values[:values]
 }
 
-// value decodes the value at a position, and returns the position after it, or zero if the text is not plain there.
-func (d *decoder) value(text []byte, at int) (value any, after int) {
+// decodeValue decodes the value at a position, and returns the position after it, or zero if the text is not plain there.
+func (d *decoder) decodeValue(text []byte, at int) (value any, after int) {
 	if at >= len(text) {
 		return nil, 0
 	}
 	switch text[at] {
 	case '"':
-		raw, escapes, after := quoted(text, at)
+		raw, escapes, after := scanString(text, at)
 		if after == 0 {
 			return nil, 0
 		}
-		found, plain := d.unescaped(raw, escapes)
+		found, plain := d.unescapeString(raw, escapes)
 		// This copies the bytes, as the text and the buffer may be reused.
 		return string(found), ifPlain(plain, after)
 	case '{', '[':
@@ -106,17 +106,17 @@ func (d *decoder) value(text []byte, at int) (value any, after int) {
 		if d.deep++; d.deep > deepest {
 			return nil, 0
 		}
-		value, after = d.several(text, at)
+		value, after = d.decodeComposite(text, at)
 		d.deep--
 		return value, after
 	case 't':
-		return true, word(text, at, "true")
+		return true, skipLiteral(text, at, "true")
 	case 'f':
-		return false, word(text, at, "false")
+		return false, skipLiteral(text, at, "false")
 	case 'n':
-		return nil, word(text, at, "null")
+		return nil, skipLiteral(text, at, "null")
 	default:
-		return number(text, at)
+		return decodeNumber(text, at)
 	}
 }
 
@@ -128,12 +128,12 @@ func ifPlain(plain bool, after int) int {
 	return 0
 }
 
-// several decodes an object or a list.
-func (d *decoder) several(text []byte, at int) (value any, after int) {
+// decodeComposite decodes an object or a list.
+func (d *decoder) decodeComposite(text []byte, at int) (value any, after int) {
 	// The members of enclosing values remain below these positions of the stacks.
 	keys, values := len(d.keys), len(d.values)
 	if text[at] == '{' {
-		if at = d.members(text, at); at == 0 {
+		if at = d.decodeMembers(text, at); at == 0 {
 			return nil, 0
 		}
 		object := make(map[string]any, len(d.keys)-keys)
@@ -142,7 +142,7 @@ func (d *decoder) several(text []byte, at int) (value any, after int) {
 		}
 		value = object
 	} else {
-		if at = d.elements(text, at); at == 0 {
+		if at = d.decodeElements(text, at); at == 0 {
 			return nil, 0
 		}
 		// An empty list is not nil, as in the other decoder.
@@ -150,35 +150,35 @@ func (d *decoder) several(text []byte, at int) (value any, after int) {
 		copy(list, d.values[values:])
 		value = list
 	}
-	d.forget(keys, values)
+	d.truncateStacks(keys, values)
 	return value, at
 }
 
-// members pushes the members of the object at a position, and returns the position after it.
-func (d *decoder) members(text []byte, at int) (after int) {
-	if at = space(text, at+1); at < len(text) && text[at] == '}' {
+// decodeMembers pushes the members of the object at a position, and returns the position after it.
+func (d *decoder) decodeMembers(text []byte, at int) (after int) {
+	if at = skipSpace(text, at+1); at < len(text) && text[at] == '}' {
 		return at + 1
 	}
 	for at < len(text) && text[at] == '"' {
-		raw, escapes, colon := quoted(text, at)
+		raw, escapes, colon := scanString(text, at)
 		if colon == 0 {
 			return 0
 		}
-		key, plain := d.unescaped(raw, escapes)
-		if colon = space(text, colon); !plain || colon >= len(text) || text[colon] != ':' {
+		key, plain := d.unescapeString(raw, escapes)
+		if colon = skipSpace(text, colon); !plain || colon >= len(text) || text[colon] != ':' {
 			return 0
 		}
 		// The value's own members are pushed above the key, and removed before the value is pushed: each key keeps the
 		// same offset as its value.
-		d.keys = append(d.keys, d.names.of(key))
-		if at = d.push(text, space(text, colon+1)); at == 0 {
+		d.keys = append(d.keys, d.names.internKey(key))
+		if at = d.pushValue(text, skipSpace(text, colon+1)); at == 0 {
 			return 0
 		}
 		switch text[at] {
 		case '}':
 			return at + 1
 		case ',':
-			at = space(text, at+1)
+			at = skipSpace(text, at+1)
 		default:
 			return 0
 		}
@@ -186,45 +186,45 @@ func (d *decoder) members(text []byte, at int) (after int) {
 	return 0
 }
 
-// elements pushes the elements of the list at a position, and returns the position after it.
-func (d *decoder) elements(text []byte, at int) (after int) {
-	if at = space(text, at+1); at < len(text) && text[at] == ']' {
+// decodeElements pushes the elements of the list at a position, and returns the position after it.
+func (d *decoder) decodeElements(text []byte, at int) (after int) {
+	if at = skipSpace(text, at+1); at < len(text) && text[at] == ']' {
 		return at + 1
 	}
 	for {
-		if at = d.push(text, at); at == 0 {
+		if at = d.pushValue(text, at); at == 0 {
 			return 0
 		}
 		switch text[at] {
 		case ']':
 			return at + 1
 		case ',':
-			at = space(text, at+1)
+			at = skipSpace(text, at+1)
 		default:
 			return 0
 		}
 	}
 }
 
-// push decodes and pushes a value, and returns the position of the next character after white space. It returns zero at
+// pushValue decodes and pushes a value, and returns the position of the next character after white space. It returns zero at
 // the end of the text, because a member or an element cannot be the last part of it.
-func (d *decoder) push(text []byte, at int) (next int) {
-	value, at := d.value(text, at)
+func (d *decoder) pushValue(text []byte, at int) (next int) {
+	value, at := d.decodeValue(text, at)
 	if at == 0 {
 		return 0
 	}
 	d.values = append(d.values, value)
-	return ifPlain(space(text, at) < len(text), space(text, at))
+	return ifPlain(skipSpace(text, at) < len(text), skipSpace(text, at))
 }
 
-// word returns the position after one of the literals true, false and null.
-func word(text []byte, at int, wanted string) (after int) {
+// skipLiteral returns the position after one of the literals true, false and null.
+func skipLiteral(text []byte, at int, wanted string) (after int) {
 	end := at + len(wanted)
 	return ifPlain(end <= len(text) && string(text[at:min(end, len(text))]) == wanted, end)
 }
 
-// number decodes the number at a position. Integers, which are the usual case, are parsed here.
-func number(text []byte, at int) (value any, after int) {
+// decodeNumber decodes the number at a position. Integers, which are the usual case, are parsed here.
+func decodeNumber(text []byte, at int) (value any, after int) {
 	end := at
 	// All characters that can occur in a number; their order is checked below.
 	for end < len(text) && strings.IndexByte("0123456789-+.eE", text[end]) >= 0 {
@@ -232,24 +232,24 @@ func number(text []byte, at int) (value any, after int) {
 	}
 	written := text[at:end]
 	// An integer that exceeds int64 becomes a float, as in the other decoder.
-	if usual(written) {
+	if isPlainInteger(written) {
 		if whole, err := strconv.ParseInt(string(written), 10, 64); err == nil {
 			return whole, end
 		}
 	}
-	found, err := unusual(written)
+	found, err := decodeOtherNumber(written)
 	return found, ifPlain(err == nil, end)
 }
 
-// unusual decodes any other number. It is a function of its own because its variable escapes to the heap, which would
+// decodeOtherNumber decodes any other number. It is a function of its own because its variable escapes to the heap, which would
 // otherwise cost an allocation for every number.
-func unusual(number []byte) (value any, err error) {
+func decodeOtherNumber(number []byte) (value any, err error) {
 	err = kjson.UnmarshalCaseSensitivePreserveInts(number, &value)
 	return value, err
 }
 
-// usual reports whether the number is an integer as encoders write it, without leading zeros. It can exceed int64.
-func usual(number []byte) bool {
+// isPlainInteger reports whether the number is an integer as encoders write it, without leading zeros. It can exceed int64.
+func isPlainInteger(number []byte) bool {
 	number = bytes.TrimPrefix(number, []byte("-"))
 	for _, c := range number {
 		if c < '0' || c > '9' {

@@ -4,10 +4,10 @@ import (
 	"encoding/json"
 )
 
-// String returns the string at a path of keys, and an empty one if there is none. It skips the rest of the text without
+// StringAt returns the string at a path of keys, and an empty one if there is none. It skips the rest of the text without
 // decoding it. Keys with escapes are not found.
-func (o *Object) String(path ...string) (found string) {
-	if !o.Encoded() {
+func (o *LazyObject) StringAt(path ...string) (found string) {
+	if !o.IsEncoded() {
 		found, _ = o.valueAt(path).(string)
 		return found
 	}
@@ -24,10 +24,10 @@ func decodedString(text []byte) (found string) {
 	return found
 }
 
-// Mapping is like [Object.String] for an object within the object; it returns nil if there is none. The mapping is
+// MappingAt is like [LazyObject.StringAt] for an object within the object; it returns nil if there is none. The mapping is
 // shared: callers must not modify it.
-func (o *Object) Mapping(path ...string) (found map[string]any) {
-	if !o.Encoded() {
+func (o *LazyObject) MappingAt(path ...string) (found map[string]any) {
+	if !o.IsEncoded() {
 		found, _ = o.valueAt(path).(map[string]any)
 		return found
 	}
@@ -43,8 +43,8 @@ func (o *Object) Mapping(path ...string) (found map[string]any) {
 }
 
 // valueAt returns the decoded value at a path, nil if there is none. Errors of decoding count as absence;
-// [Object.Value] returns them.
-func (o *Object) valueAt(path []string) any {
+// [LazyObject.Value] returns them.
+func (o *LazyObject) valueAt(path []string) any {
 	tree, _ := o.Value()
 	var value any = tree
 	for _, key := range path {
@@ -55,23 +55,23 @@ func (o *Object) valueAt(path []string) any {
 }
 
 // textAt returns the text of the value at a path, nil if there is none.
-func (o *Object) textAt(path []string) []byte {
-	value := o.textFor(path)
+func (o *LazyObject) textAt(path []string) []byte {
+	value := o.textForPath(path)
 	for _, key := range path {
-		if value = field(value, key); value == nil {
+		if value = memberValue(value, key); value == nil {
 			return nil
 		}
 	}
 	return value
 }
 
-// textFor returns a text that includes the path if the object does. Most callers need the metadata only, which a source
+// textForPath returns a text that includes the path if the object does. Most callers need the metadata only, which a source
 // provides faster than the whole object.
-func (o *Object) textFor(path []string) []byte {
+func (o *LazyObject) textForPath(path []string) []byte {
 	if o.from == nil || len(path) == 0 || path[0] != "metadata" {
 		return o.Text()
 	}
-	text, err := o.from.Metadata()
+	text, err := o.from.MetadataJSON()
 	if err != nil {
 		// The caller sees absence; Value returns the error of a damaged source.
 		return nil
@@ -79,10 +79,10 @@ func (o *Object) textFor(path []string) []byte {
 	return text
 }
 
-// field returns the text of the value under a key of an object, and nil if the text is not an object or does not have
+// memberValue returns the text of the value under a key of an object, and nil if the text is not an object or does not have
 // the key. As in decoders, the last one of duplicates counts.
-func field(text []byte, key string) (found []byte) {
-	Members(text, func(m Member) {
+func memberValue(text []byte, key string) (found []byte) {
+	EachMember(text, func(m RawMember) {
 		if string(m.Key) == key {
 			found = m.Value
 		}

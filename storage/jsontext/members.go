@@ -1,7 +1,7 @@
 package jsontext
 
-// Member is one member of a JSON object in a text, or one element of a list, which does not have a key.
-type Member struct {
+// RawMember is one member of a JSON object in a text, or one element of a list, which does not have a key.
+type RawMember struct {
 	// Key is the text between the quotes, with its escapes, and Value is the text of the value. Both are parts of the
 	// text.
 	Key, Value []byte
@@ -9,76 +9,76 @@ type Member struct {
 	At, End int
 }
 
-// Members calls show for every member of an object in their order. It returns false if the text is not an object, or
+// EachMember calls show for every member of an object in their order. It returns false if the text is not an object, or
 // where it stops because the text is malformed. It is not a validator: it does not parse values, check the commas
 // between members, or read beyond the object.
-func Members(text []byte, show func(Member)) (whole bool) {
-	at := space(text, 0)
+func EachMember(text []byte, show func(RawMember)) (whole bool) {
+	at := skipSpace(text, 0)
 	if at >= len(text) || text[at] != '{' {
 		return false
 	}
-	for at = space(text, at+1); at < len(text) && text[at] == '"'; {
-		m := Member{At: at}
-		if at = PastString(text, at); at == 0 {
+	for at = skipSpace(text, at+1); at < len(text) && text[at] == '"'; {
+		m := RawMember{At: at}
+		if at = SkipString(text, at); at == 0 {
 			return false
 		}
 		// Without the quotes.
 		m.Key = text[m.At+1 : at-1]
-		if at = space(text, at); at >= len(text) || text[at] != ':' {
+		if at = skipSpace(text, at); at >= len(text) || text[at] != ':' {
 			return false
 		}
-		begin := space(text, at+1)
-		if m.End = past(text, begin); m.End == 0 {
+		begin := skipSpace(text, at+1)
+		if m.End = skipValue(text, begin); m.End == 0 {
 			return false
 		}
 		m.Value = text[begin:m.End]
 		show(m)
 		// A missing comma is not detected here.
-		if at = space(text, m.End); at < len(text) && text[at] == ',' {
-			at = space(text, at+1)
+		if at = skipSpace(text, m.End); at < len(text) && text[at] == ',' {
+			at = skipSpace(text, at+1)
 		}
 	}
 	return at < len(text) && text[at] == '}'
 }
 
-// Elements is like [Members] for the elements of a list.
-func Elements(text []byte, show func(Member)) (whole bool) {
-	at := space(text, 0)
+// EachElement is like [EachMember] for the elements of a list.
+func EachElement(text []byte, show func(RawMember)) (whole bool) {
+	at := skipSpace(text, 0)
 	if at >= len(text) || text[at] != '[' {
 		return false
 	}
-	for at = space(text, at+1); at < len(text) && text[at] != ']'; {
-		m := Member{At: at, End: past(text, at)}
+	for at = skipSpace(text, at+1); at < len(text) && text[at] != ']'; {
+		m := RawMember{At: at, End: skipValue(text, at)}
 		if m.End == 0 {
 			return false
 		}
 		m.Value = text[at:m.End]
 		show(m)
-		if at = space(text, m.End); at < len(text) && text[at] == ',' {
-			at = space(text, at+1)
+		if at = skipSpace(text, m.End); at < len(text) && text[at] == ',' {
+			at = skipSpace(text, at+1)
 		}
 	}
 	return at < len(text)
 }
 
-// space returns the position of the next character that is not white space.
-func space(text []byte, at int) int {
+// skipSpace returns the position of the next character that is not white space.
+func skipSpace(text []byte, at int) int {
 	for at < len(text) && (text[at] == ' ' || text[at] == '\n' || text[at] == '\t' || text[at] == '\r') {
 		at++
 	}
 	return at
 }
 
-// past returns the position after the value at a position, and zero if there is no value or it does not end.
-func past(text []byte, at int) int {
+// skipValue returns the position after the value at a position, and zero if there is no value or it does not end.
+func skipValue(text []byte, at int) int {
 	if at >= len(text) {
 		return 0
 	}
 	switch text[at] {
 	case '"':
-		return PastString(text, at)
+		return SkipString(text, at)
 	case '{', '[':
-		return pastBrackets(text, at)
+		return skipBrackets(text, at)
 	}
 	// Numbers and literals end at the next delimiter. Their characters are not checked.
 	begin := at
@@ -95,13 +95,13 @@ func past(text []byte, at int) int {
 	return at
 }
 
-// pastBrackets returns the position after an object or a list. It counts brackets of both kinds together, and skips
+// skipBrackets returns the position after an object or a list. It counts brackets of both kinds together, and skips
 // strings, which can contain brackets.
-func pastBrackets(text []byte, at int) int {
+func skipBrackets(text []byte, at int) int {
 	for depth := 0; at < len(text); {
 		switch text[at] {
 		case '"':
-			if at = PastString(text, at); at == 0 {
+			if at = SkipString(text, at); at == 0 {
 				return 0
 			}
 			continue

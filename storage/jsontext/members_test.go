@@ -58,13 +58,13 @@ func TestMembersAndElements(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			var members, elements []string
-			whole := jsontext.Members([]byte(tc.text), func(m jsontext.Member) {
+			whole := jsontext.EachMember([]byte(tc.text), func(m jsontext.RawMember) {
 				members = append(members, string(m.Key)+"="+string(m.Value))
 				if tc.text[m.At] != '"' || tc.text[m.End-len(m.Value):m.End] != string(m.Value) {
 					t.Errorf("%s: the range of %s is %d to %d", tc.reason, m.Key, m.At, m.End)
 				}
 			})
-			list := jsontext.Elements([]byte(tc.text), func(m jsontext.Member) {
+			list := jsontext.EachElement([]byte(tc.text), func(m jsontext.RawMember) {
 				elements = append(elements, string(m.Value))
 				if tc.text[m.At:m.End] != string(m.Value) {
 					t.Errorf("%s: the range of %s is %d to %d", tc.reason, m.Value, m.At, m.End)
@@ -87,7 +87,7 @@ func TestLongStrings(t *testing.T) {
 			long := strings.Repeat("x", before) + within + strings.Repeat("y", 79-before)
 			text := `{"` + long + `":"` + long + `","in":{"a":["` + long + `"]},"last":1}`
 			var members []string
-			whole := jsontext.Members([]byte(text), func(m jsontext.Member) {
+			whole := jsontext.EachMember([]byte(text), func(m jsontext.RawMember) {
 				members = append(members, string(m.Key)+"="+string(m.Value))
 			})
 			want := []string{long + `="` + long + `"`, `in={"a":["` + long + `"]}`, `last=1`}
@@ -96,7 +96,7 @@ func TestLongStrings(t *testing.T) {
 			}
 			open := `{"a":"` + long
 			for _, cut := range []string{open, open + `\`, open + `\"`, `{"a":{"` + long} {
-				if jsontext.Members([]byte(cut), func(m jsontext.Member) { t.Errorf("%s has %s", cut, m.Value) }) {
+				if jsontext.EachMember([]byte(cut), func(m jsontext.RawMember) { t.Errorf("%s has %s", cut, m.Value) }) {
 					t.Errorf("%s counts as whole, but does not end", cut)
 				}
 			}

@@ -8,11 +8,11 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// Object is one JSON object, as a text or decoded. Nil is the absence of an object. All methods may be called
+// LazyObject is one JSON object, as a text or decoded. Nil is the absence of an object. All methods may be called
 // concurrently.
-type Object struct {
+type LazyObject struct {
 	text []byte
-	from Source // nil if the object was made of a text or a value
+	from ObjectSource // nil if the object was made of a text or a value
 
 	rendering sync.Once   // makes the text of a source
 	once      sync.Once   // decodes the text
@@ -21,41 +21,41 @@ type Object struct {
 	err       error
 }
 
-// Source is the origin of an object that is not JSON, such as a protobuf message. All methods may be called
+// ObjectSource is the origin of an object that is not JSON, such as a protobuf message. All methods may be called
 // concurrently.
-type Source interface {
+type ObjectSource interface {
 	// JSON returns the object as a text.
 	JSON() ([]byte, error)
-	// Metadata returns a text of an object with at least the field metadata. It can have more fields of the object.
-	Metadata() ([]byte, error)
-	// Into decodes the object into the empty Go value to which the argument points. It returns false if it can decode
+	// MetadataJSON returns a text of an object with at least the field metadata. It can have more fields of the object.
+	MetadataJSON() ([]byte, error)
+	// DecodeInto decodes the object into the empty Go value to which the argument points. It returns false if it can decode
 	// only by means of JSON.
-	Into(into any) bool
+	DecodeInto(into any) bool
 }
 
 // New returns an object for a text that must be a well-formed JSON object. The text must not be changed afterwards.
-func New(text []byte) *Object { return &Object{text: text} }
+func New(text []byte) *LazyObject { return &LazyObject{text: text} }
 
-// From returns an object for a source. It encodes the source to JSON only when that is needed.
-func From(source Source) *Object { return &Object{from: source} }
+// NewFromSource returns an object for a source. It encodes the source to JSON only when that is needed.
+func NewFromSource(source ObjectSource) *LazyObject { return &LazyObject{from: source} }
 
-// Of returns an object for a value without a text, and nil for a nil value.
-func Of(value map[string]any) *Object {
+// NewFromValue returns an object for a value without a text, and nil for a nil value.
+func NewFromValue(value map[string]any) *LazyObject {
 	if value == nil {
 		return nil
 	}
-	return &Object{value: value}
+	return &LazyObject{value: value}
 }
 
-// Encoded reports whether the object has a text or a source, so that single fields can be read without decoding it.
-func (o *Object) Encoded() bool { return o != nil && (o.text != nil || o.from != nil) }
+// IsEncoded reports whether the object has a text or a source, so that single fields can be read without decoding it.
+func (o *LazyObject) IsEncoded() bool { return o != nil && (o.text != nil || o.from != nil) }
 
-// Decoded reports whether [Object.Value] is free of costs, because it was called before or the object is a value.
-func (o *Object) Decoded() bool { return !o.Encoded() || o.decoded.Load() }
+// IsDecoded reports whether [LazyObject.Value] is free of costs, because it was called before or the object is a value.
+func (o *LazyObject) IsDecoded() bool { return !o.IsEncoded() || o.decoded.Load() }
 
 // Text returns the text, and nil if there is none. It is shared: callers must not modify it. If the source fails, the
-// text is nil, and [Object.Value] returns the error.
-func (o *Object) Text() []byte {
+// text is nil, and [LazyObject.Value] returns the error.
+func (o *LazyObject) Text() []byte {
 	if o == nil {
 		return nil
 	}
@@ -66,11 +66,11 @@ func (o *Object) Text() []byte {
 	return o.text
 }
 
-// Into decodes the object into the empty Go value to which the argument points. It returns false if that fails or is
-// not possible directly; the caller then uses [Object.Value], which returns the error.
-func (o *Object) Into(into any) bool {
+// DecodeInto decodes the object into the empty Go value to which the argument points. It returns false if that fails or is
+// not possible directly; the caller then uses [LazyObject.Value], which returns the error.
+func (o *LazyObject) DecodeInto(into any) bool {
 	// A nil object cannot be decoded, but a source may decode without JSON.
-	if o == nil || o.from != nil && o.from.Into(into) {
+	if o == nil || o.from != nil && o.from.DecodeInto(into) {
 		return o != nil
 	}
 	if object, is := into.(*map[string]any); is {
@@ -87,7 +87,7 @@ func (o *Object) Into(into any) bool {
 // # Errors
 //
 // It returns an error for a number that exceeds float64, and for a damaged source.
-func (o *Object) Value() (map[string]any, error) {
+func (o *LazyObject) Value() (map[string]any, error) {
 	if o == nil {
 		return nil, nil
 	}

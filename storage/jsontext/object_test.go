@@ -33,14 +33,14 @@ func TestStrings(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			object := jsontext.New([]byte(tc.text))
-			if got := object.String(path...); got != tc.want {
+			if got := object.StringAt(path...); got != tc.want {
 				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
 			}
 			value, err := object.Value()
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := jsontext.Of(value).String(path...); got != tc.want {
+			if got := jsontext.NewFromValue(value).StringAt(path...); got != tc.want {
 				t.Errorf("%s: the value gives %q, want %q", tc.reason, got, tc.want)
 			}
 		})
@@ -50,20 +50,20 @@ func TestStrings(t *testing.T) {
 // TestDecoded shows that an object counts as decoded after its first use, or if it was created from a value.
 func TestDecoded(t *testing.T) {
 	object := jsontext.New([]byte(`{"a":1}`))
-	if object.Decoded() || !jsontext.Of(map[string]any{"a": 1}).Decoded() {
+	if object.IsDecoded() || !jsontext.NewFromValue(map[string]any{"a": 1}).IsDecoded() {
 		t.Error("a new text must not count as decoded, and a value must")
 	}
-	if _, err := object.Value(); err != nil || !object.Decoded() {
+	if _, err := object.Value(); err != nil || !object.IsDecoded() {
 		t.Errorf("a text must count as decoded after its value was read: %v", err)
 	}
 }
 
 func TestIntoMaps(t *testing.T) {
 	var object, broken map[string]any
-	if !jsontext.New([]byte(`{"a":1}`)).Into(&object) || object["a"] != int64(1) {
+	if !jsontext.New([]byte(`{"a":1}`)).DecodeInto(&object) || object["a"] != int64(1) {
 		t.Errorf("want the decoded object, got %v", object)
 	}
-	if jsontext.New([]byte(`{"a":1e999}`)).Into(&broken) {
+	if jsontext.New([]byte(`{"a":1e999}`)).DecodeInto(&broken) {
 		t.Errorf("a number beyond float64 must not be decoded, got %v", broken)
 	}
 }
@@ -81,11 +81,11 @@ func TestValues(t *testing.T) {
 	if _, err := jsontext.New([]byte(`{"a":1e999}`)).Value(); err == nil {
 		t.Error("a number beyond float64 must be an error")
 	}
-	var none *jsontext.Object
-	if value, err := none.Value(); value != nil || err != nil || none.Text() != nil || none.String("a") != "" {
+	var none *jsontext.LazyObject
+	if value, err := none.Value(); value != nil || err != nil || none.Text() != nil || none.StringAt("a") != "" {
 		t.Errorf("a nil object must be empty, got %v, %v", value, err)
 	}
-	if jsontext.Of(nil) != nil {
+	if jsontext.NewFromValue(nil) != nil {
 		t.Error("a nil value must give a nil object")
 	}
 }
@@ -106,7 +106,7 @@ func (s *source) JSON() ([]byte, error) {
 	return []byte(`{"metadata":{"uid":"u","labels":{"a":"b"}},"a":1}`), nil
 }
 
-func (s *source) Metadata() ([]byte, error) {
+func (s *source) MetadataJSON() ([]byte, error) {
 	s.asked = append(s.asked, "metadata")
 	if s.broken {
 		return nil, errBroken
@@ -114,7 +114,7 @@ func (s *source) Metadata() ([]byte, error) {
 	return []byte(`{"metadata":{"uid":"u","labels":{"a":"b"}}}`), nil
 }
 
-func (s *source) Into(into any) bool {
+func (s *source) DecodeInto(into any) bool {
 	number, is := into.(*int)
 	if is && !s.broken {
 		*number = 1
@@ -126,39 +126,39 @@ func (s *source) Into(into any) bool {
 func TestSources(t *testing.T) {
 	tests := map[string]struct {
 		reason string
-		ask    func(*jsontext.Object) any
+		ask    func(*jsontext.LazyObject) any
 		want   any
 		asked  []string
 		broken any // the result with a broken source
 	}{
 		"Encoded": {"Encoded does not need the source",
-			func(o *jsontext.Object) any { return o.Encoded() }, true, nil, true},
-		"Into": {"a known type is filled without JSON", func(o *jsontext.Object) any {
+			func(o *jsontext.LazyObject) any { return o.IsEncoded() }, true, nil, true},
+		"Into": {"a known type is filled without JSON", func(o *jsontext.LazyObject) any {
 			var number int
-			return [2]any{o.Into(&number), number}
+			return [2]any{o.DecodeInto(&number), number}
 		}, [2]any{true, 1}, nil, [2]any{false, 0}},
-		"IntoAnother": {"an unknown type is decoded from JSON", func(o *jsontext.Object) any {
+		"IntoAnother": {"an unknown type is decoded from JSON", func(o *jsontext.LazyObject) any {
 			var found struct {
 				A int `json:"a"`
 			}
-			return [2]any{o.Into(&found), found.A}
+			return [2]any{o.DecodeInto(&found), found.A}
 		}, [2]any{true, 1}, []string{"JSON"}, [2]any{false, 0}},
 		"UID": {
 			"the uid is read from the metadata alone",
-			func(o *jsontext.Object) any { return o.String("metadata", "uid") }, "u",
+			func(o *jsontext.LazyObject) any { return o.StringAt("metadata", "uid") }, "u",
 			[]string{"metadata"}, "",
 		},
-		"Labels": {"labels are read from the metadata alone", func(o *jsontext.Object) any {
-			return o.Mapping("metadata", "labels")
+		"Labels": {"labels are read from the metadata alone", func(o *jsontext.LazyObject) any {
+			return o.MappingAt("metadata", "labels")
 		}, map[string]any{"a": "b"}, []string{"metadata"}, map[string]any(nil)},
 		"Elsewhere": {
 			"a field outside of the metadata is read from JSON",
-			func(o *jsontext.Object) any { return o.Mapping("b") }, map[string]any(nil),
+			func(o *jsontext.LazyObject) any { return o.MappingAt("b") }, map[string]any(nil),
 			[]string{"JSON"}, map[string]any(nil),
 		},
-		"Whole": {"the whole object is read from JSON", func(o *jsontext.Object) any { return len(o.Mapping()) }, 2,
+		"Whole": {"the whole object is read from JSON", func(o *jsontext.LazyObject) any { return len(o.MappingAt()) }, 2,
 			[]string{"JSON"}, 0},
-		"Value": {"the value is decoded once for all callers", func(o *jsontext.Object) any {
+		"Value": {"the value is decoded once for all callers", func(o *jsontext.LazyObject) any {
 			first, err := o.Value()
 			_, _ = o.Value()
 			return [2]any{first["a"], err}
@@ -167,13 +167,13 @@ func TestSources(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			var whole source
-			if d := cmp.Diff(tc.want, tc.ask(jsontext.From(&whole))); d != "" {
+			if d := cmp.Diff(tc.want, tc.ask(jsontext.NewFromSource(&whole))); d != "" {
 				t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
 			}
 			if d := cmp.Diff(tc.asked, whole.asked); d != "" {
 				t.Errorf("%s: -want, +asked for:\n%s", tc.reason, d)
 			}
-			got := tc.ask(jsontext.From(&source{broken: true}))
+			got := tc.ask(jsontext.NewFromSource(&source{broken: true}))
 			if d := cmp.Diff(tc.broken, got, cmpopts.EquateErrors()); d != "" {
 				t.Errorf("%s: with a broken source: -want, +got:\n%s", tc.reason, d)
 			}
@@ -188,19 +188,19 @@ func TestMappings(t *testing.T) {
 		`{"a":{"b":null}}`: nil, `{"a":{"b":{"c":nul}}}`: nil,
 	} {
 		object := jsontext.New([]byte(text))
-		if d := cmp.Diff(want, object.Mapping("a", "b")); d != "" {
+		if d := cmp.Diff(want, object.MappingAt("a", "b")); d != "" {
 			t.Errorf("%s: -want, +got:\n%s", text, d)
 		}
 		value, err := object.Value()
 		if err != nil {
 			continue
 		}
-		if d := cmp.Diff(want, jsontext.Of(value).Mapping("a", "b")); d != "" {
+		if d := cmp.Diff(want, jsontext.NewFromValue(value).MappingAt("a", "b")); d != "" {
 			t.Errorf("the value of %s: -want, +got:\n%s", text, d)
 		}
 	}
-	var none *jsontext.Object
-	if none.Mapping("a") != nil || none.Encoded() || none.Into(new(any)) {
+	var none *jsontext.LazyObject
+	if none.MappingAt("a") != nil || none.IsEncoded() || none.DecodeInto(new(any)) {
 		t.Error("a nil object must not have a mapping or an encoding")
 	}
 }
@@ -221,7 +221,7 @@ func FuzzString(f *testing.F) {
 		_ = json.Unmarshal(decoded["a"], &inner)
 		var want string
 		_ = json.Unmarshal(inner["b"], &want)
-		if got := jsontext.New(text).String("a", "b"); got != want {
+		if got := jsontext.New(text).StringAt("a", "b"); got != want {
 			// A key with escapes is skipped, so another key with the same name counts.
 			if !containsEscape(text) {
 				t.Errorf("%s: got %q, want %q", text, got, want)

@@ -61,7 +61,7 @@ func TestIntegersAllocateNothingButTheirValue(t *testing.T) {
 	d := &decoder{}
 	for _, written := range []string{`300`, `-300`, `999999999999999999`, `-100000000000000000`, `1900 `} {
 		text := []byte(written)
-		if made := testing.AllocsPerRun(100, func() { _, _ = d.value(text, 0) }); made > 1 {
+		if made := testing.AllocsPerRun(100, func() { _, _ = d.decodeValue(text, 0) }); made > 1 {
 			t.Errorf("%s: %v allocations", text, made)
 		}
 	}
@@ -72,8 +72,8 @@ func TestDecodersForget(t *testing.T) {
 	d := &decoder{}
 	whole := `{"a":["b",{"c":1}],"d":"e"}`
 	for _, text := range []string{whole, whole[:len(whole)-2], `[[[["a"`, `{"a":{"b":{`} {
-		d.value([]byte(text), 0)
-		d.end()
+		d.decodeValue([]byte(text), 0)
+		d.returnToPool()
 		if len(d.keys) > 0 || len(d.values) > 0 || d.deep != 0 {
 			t.Errorf("%s: %v, %v and %d are left", text, d.keys, d.values, d.deep)
 		}
@@ -86,17 +86,17 @@ func TestDecodersForget(t *testing.T) {
 }
 
 func TestNames(t *testing.T) {
-	var known names
-	at := func(name string) *byte { return unsafe.StringData(known.of([]byte(name))) }
+	var known keyCache
+	at := func(name string) *byte { return unsafe.StringData(known.internKey([]byte(name))) }
 	for name, shared := range map[string]bool{
 		"a": true, "metadata": true, strings.Repeat("a", longest): true, strings.Repeat("a", longest+1): false,
 	} {
 		first, second := at(name), at(name)
-		if known.of([]byte(name)) != name || (first == second) != shared {
+		if known.internKey([]byte(name)) != name || (first == second) != shared {
 			t.Errorf("%s: two strings of the name share memory: want %v", name, shared)
 		}
 	}
-	if known.of(nil) != "" {
+	if known.internKey(nil) != "" {
 		t.Error("the empty name must stay empty")
 	}
 	fields := strings.Fields("apiVersion kind metadata name namespace labels annotations spec status uid finalizers " +
@@ -119,7 +119,7 @@ func TestNames(t *testing.T) {
 	}
 	for range fields {
 		for _, name := range fields {
-			if known.of([]byte(name)) != name {
+			if known.internKey([]byte(name)) != name {
 				t.Errorf("%s becomes another name", name)
 			}
 		}

@@ -8,22 +8,22 @@ import (
 	"unicode/utf8"
 )
 
-// quoted returns the text between the quotes of the string at a position, and whether it has escapes. The position
+// scanString returns the text between the quotes of the string at a position, and whether it has escapes. The position
 // after the string is zero if the string does not end, has control characters, or is not UTF-8.
-func quoted(text []byte, at int) (raw []byte, escapes bool, after int) {
-	if after = PastString(text, at); after == 0 {
+func scanString(text []byte, at int) (raw []byte, escapes bool, after int) {
+	if after = SkipString(text, at); after == 0 {
 		return nil, false, 0
 	}
 	raw = text[at+1 : after-1]
-	return raw, bytes.IndexByte(raw, '\\') >= 0, ifPlain(printable(raw), after)
+	return raw, bytes.IndexByte(raw, '\\') >= 0, ifPlain(isPrintable(raw), after)
 }
 
 // short is the length of most strings. Searching a longer one with IndexByte is faster than a loop.
 const short = 24
 
-// PastString returns the position after the string whose opening quote is at a position, and zero if the string does
+// SkipString returns the position after the string whose opening quote is at a position, and zero if the string does
 // not end.
-func PastString(text []byte, at int) int {
+func SkipString(text []byte, at int) int {
 	end := min(at+short, len(text))
 	for at++; at < end; at++ {
 		switch text[at] {
@@ -40,24 +40,24 @@ func PastString(text []byte, at int) int {
 		if length < 0 {
 			break
 		}
-		if at += length + 1; !escaped(text[begin : at-1]) {
+		if at += length + 1; !endsInEscape(text[begin : at-1]) {
 			return at
 		}
 	}
 	return 0
 }
 
-// escaped reports whether the text ends with an odd number of backslashes, so that the next character belongs to an
+// endsInEscape reports whether the text ends with an odd number of backslashes, so that the next character belongs to an
 // escape.
-func escaped(text []byte) (odd bool) {
+func endsInEscape(text []byte) (odd bool) {
 	for end := len(text); end > 0 && text[end-1] == '\\'; end-- {
 		odd = !odd
 	}
 	return odd
 }
 
-// printable reports whether the text has no control characters and is UTF-8.
-func printable(text []byte) bool {
+// isPrintable reports whether the text has no control characters and is UTF-8.
+func isPrintable(text []byte) bool {
 	const spaces, highest = 0x2020202020202020, 0x8080808080808080
 	rest := text
 	for len(rest) >= 8 {
@@ -80,9 +80,9 @@ func printable(text []byte) bool {
 	return !others || utf8.Valid(rest)
 }
 
-// unescaped returns the decoded form of a string. The result is valid until the next call. It returns false for unknown
+// unescapeString returns the decoded form of a string. The result is valid until the next call. It returns false for unknown
 // escapes and for surrogates, which the other decoder handles.
-func (d *decoder) unescaped(raw []byte, escapes bool) (found []byte, plain bool) {
+func (d *decoder) unescapeString(raw []byte, escapes bool) (found []byte, plain bool) {
 	if !escapes {
 		return raw, true
 	}
@@ -95,7 +95,7 @@ func (d *decoder) unescaped(raw []byte, escapes bool) (found []byte, plain bool)
 			return d.runes, true
 		}
 		d.runes = append(d.runes, raw[:at]...)
-		found, length := escape(raw[at:])
+		found, length := decodeEscape(raw[at:])
 		if length == 0 {
 			return nil, false
 		}
@@ -103,9 +103,9 @@ func (d *decoder) unescaped(raw []byte, escapes bool) (found []byte, plain bool)
 	}
 }
 
-// escape decodes the escape at the beginning of the text, and returns its length. The length is zero if the escape is
+// decodeEscape decodes the escape at the beginning of the text, and returns its length. The length is zero if the escape is
 // invalid or a surrogate.
-func escape(text []byte) (found rune, length int) {
+func decodeEscape(text []byte) (found rune, length int) {
 	switch text[1] {
 	case '"', '\\', '/':
 		return rune(text[1]), 2
@@ -135,12 +135,12 @@ func escape(text []byte) (found rune, length int) {
 // longest is the longest name of a field that is cached, in bytes. Longer keys rarely occur twice.
 const longest = 32
 
-// names is a cache of decoded keys, so that equal keys of all objects share one string. A key replaces another one with
+// keyCache is a cache of decoded keys, so that equal keys of all objects share one string. A key replaces another one with
 // the same hash.
-type names [256]string
+type keyCache [256]string
 
-// of returns the key as a string, from the cache if possible.
-func (n *names) of(name []byte) string {
+// internKey returns the key as a string, from the cache if possible.
+func (n *keyCache) internKey(name []byte) string {
 	if len(name) == 0 || len(name) > longest {
 		return string(name)
 	}

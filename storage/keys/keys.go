@@ -49,52 +49,52 @@ var (
 		WithPadding(base64.NoPadding)
 )
 
-// Names returns the full annotation keys, "<prefix>/<name>", of a key: a handler id, or one of the keys above. The key
-// has been adapted to the object by [Mark]. The order is that of reading: first the [V2] form, then the [V1] form if v1
+// AnnotationKeys returns the full annotation keys, "<prefix>/<name>", of a key: a handler id, or one of the keys above. The key
+// has been adapted to the object by [MarkReplicaSet]. The order is that of reading: first the [CurrentKey] form, then the [LegacyKey] form if v1
 // is true and the form differs. All of them must be written and purged.
-func Names(prefix, key string, v1 bool) []string {
-	current := V2(prefix, key)
+func AnnotationKeys(prefix, key string, v1 bool) []string {
+	current := CurrentKey(prefix, key)
 	if v1 {
-		if legacy := V1(prefix, key); legacy != current {
+		if legacy := LegacyKey(prefix, key); legacy != current {
 			return []string{current, legacy}
 		}
 	}
 	return []string{current}
 }
 
-// V2 returns the full annotation key in the current form. The name is the key, with "/" replaced by ".", and "<" and
+// CurrentKey returns the full annotation key in the current form. The name is the key, with "/" replaced by ".", and "<" and
 // ">" by "_". A key that is longer than 63 characters is cut to 56, followed by "-" and 6 characters of its digest. The
 // name does not depend on the prefix. Keys that differ only in replaced characters have the same name.
-func V2(prefix, key string) string {
-	key = valid(key)
+func CurrentKey(prefix, key string) string {
+	key = toValidUTF8(key)
 	name := safe.Replace(key)
 	if utf8.RuneCountInString(key) > nameLength {
-		name = cut(name, nameLength-suffixLength) + suffix(key)
+		name = cutName(name, nameLength-suffixLength) + digestSuffix(key)
 	}
 	return prefix + "/" + name
 }
 
-// V1 returns the full annotation key in Kopf's legacy form, in which prefix and name together have at most 63
+// LegacyKey returns the full annotation key in Kopf's legacy form, in which prefix and name together have at most 63
 // characters. For a prefix of 55 or more characters, Kubernetes can refuse the key: see [ValidateKey].
-func V1(prefix, key string) string {
-	name := safe.Replace(valid(key))
+func LegacyKey(prefix, key string) string {
+	name := safe.Replace(toValidUTF8(key))
 	length := nameLength - utf8.RuneCountInString(prefix) - len("/")
 	if utf8.RuneCountInString(name) > length {
 		// The digest is that of the name after the replacements, unlike in the current form.
-		name = cut(name, length-suffixLength) + suffix(name)
+		name = cutName(name, length-suffixLength) + digestSuffix(name)
 	}
 	return prefix + "/" + name
 }
 
-// valid replaces invalid UTF-8 in the way JSON encoders do. Otherwise, the annotation would be written under one key
+// toValidUTF8 replaces invalid UTF-8 in the way JSON encoders do. Otherwise, the annotation would be written under one key
 // and read under another.
-func valid(key string) string {
+func toValidUTF8(key string) string {
 	return strings.ToValidUTF8(key, "\uFFFD")
 }
 
-// cut returns the first n characters. If n is negative, it removes that many characters from the end instead, at most
+// cutName returns the first n characters. If n is negative, it removes that many characters from the end instead, at most
 // all. This is an accident of Kopf with long prefixes, and such names are stored in clusters.
-func cut(name string, n int) string {
+func cutName(name string, n int) string {
 	if n < 0 {
 		n = max(0, n+utf8.RuneCountInString(name))
 	}
@@ -107,9 +107,9 @@ func cut(name string, n int) string {
 	return name
 }
 
-// suffix returns the digest that makes long keys unique after the cut. It always ends with a letter, as annotation
+// digestSuffix returns the digest that makes long keys unique after the cut. It always ends with a letter, as annotation
 // names must: only two of the last character's six bits are ever set.
-func suffix(key string) string {
+func digestSuffix(key string) string {
 	// New fails only for an invalid size or key, and both are constants here.
 	hash, err := blake2b.New(digestSize, nil)
 	if err != nil {
@@ -145,9 +145,9 @@ func MarkerKey(prefix string) string {
 	return prefix + "/" + ManagedMarker
 }
 
-// Mark returns the key to use on the object: with "-ofDRS" appended for a ReplicaSet that is owned by a Deployment, and
+// MarkReplicaSet returns the key to use on the object: with "-ofDRS" appended for a ReplicaSet that is owned by a Deployment, and
 // otherwise unchanged. A malformed body counts as not owned.
-func Mark(body map[string]any, key string) string {
+func MarkReplicaSet(body map[string]any, key string) string {
 	if kind, _ := body["kind"].(string); kind != "ReplicaSet" {
 		return key
 	}
@@ -162,34 +162,34 @@ func Mark(body map[string]any, key string) string {
 	return key
 }
 
-// MarkBound returns the key like [Mark]. For an object that separates its memory from a copy of another object's
+// MarkForObject returns the key like [MarkReplicaSet]. For an object that separates its memory from a copy of another object's
 // memory, it appends "-of" and the kind, such as "create-ofSecret". Bound is the annotation with the uid of the object
 // to which the memory belongs, "<prefix>/handled-uid"; an empty one disables this.
 //
 // An object separates its memory if the annotation with the kind has the object's uid, and the annotation without the
 // kind does not. On all other objects, operators that do not support keys with kinds find the same memory as this one.
-func MarkBound(body map[string]any, bound, key string) string {
-	if key = Mark(body, key); bound == "" {
+func MarkForObject(body map[string]any, bound, key string) string {
+	if key = MarkReplicaSet(body, key); bound == "" {
 		return key
 	}
 	metadata, _ := body["metadata"].(map[string]any)
 	annotations, _ := metadata["annotations"].(map[string]any)
 	uid, _ := metadata["uid"].(string)
 	// The memory under the plain keys is the object's own, or there is none.
-	if len(annotations) == 0 || uid == "" || annotations[Mark(body, bound)] == uid {
+	if len(annotations) == 0 || uid == "" || annotations[MarkReplicaSet(body, bound)] == uid {
 		return key
 	}
-	if kind, _ := body["kind"].(string); kind != "" && annotations[KindBound(body, bound)] == uid {
+	if kind, _ := body["kind"].(string); kind != "" && annotations[KindBoundKey(body, bound)] == uid {
 		return key + ofKind + kind
 	}
 	return key
 }
 
-// KindBound returns the full key of the annotation with which an object separates its memory: see [MarkBound].
-func KindBound(body map[string]any, bound string) string {
+// KindBoundKey returns the full key of the annotation with which an object separates its memory: see [MarkForObject].
+func KindBoundKey(body map[string]any, bound string) string {
 	prefix, name, _ := strings.Cut(bound, "/")
 	kind, _ := body["kind"].(string)
-	return V2(prefix, Mark(body, name)+ofKind+kind)
+	return CurrentKey(prefix, MarkReplicaSet(body, name)+ofKind+kind)
 }
 
 // Prefixes is a sorted set of annotation prefixes. Nil is the empty set.
@@ -206,7 +206,7 @@ func MarkedPrefixes(annotations map[string]any) Prefixes {
 	var marked Prefixes
 	for key := range annotations {
 		prefix, name, ok := strings.Cut(key, "/")
-		if ok && (name == ManagedMarker || isKopf(prefix)) {
+		if ok && (name == ManagedMarker || isKopfPrefix(prefix)) {
 			marked = append(marked, prefix)
 		}
 	}
@@ -214,9 +214,9 @@ func MarkedPrefixes(annotations map[string]any) Prefixes {
 	return slices.Compact(marked)
 }
 
-// Cover reports whether a full annotation key has one of the prefixes: "<prefix>/…". It is false for keys without a
+// CoversKey reports whether a full annotation key has one of the prefixes: "<prefix>/…". It is false for keys without a
 // slash and for subdomains of a prefix.
-func (p Prefixes) Cover(key string) bool {
+func (p Prefixes) CoversKey(key string) bool {
 	prefix, _, ok := strings.Cut(key, "/")
 	if !ok {
 		return false
@@ -226,7 +226,7 @@ func (p Prefixes) Cover(key string) bool {
 	return found
 }
 
-// isKopf reports whether the prefix is Kopf's own or a subdomain of it.
-func isKopf(prefix string) bool {
+// isKopfPrefix reports whether the prefix is Kopf's own or a subdomain of it.
+func isKopfPrefix(prefix string) bool {
 	return prefix == KopfPrefix || strings.HasSuffix(prefix, "."+KopfPrefix)
 }

@@ -57,7 +57,7 @@ func TestNames(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := keys.Names(tc.prefix, tc.key, tc.v1)
+			got := keys.AnnotationKeys(tc.prefix, tc.key, tc.v1)
 			if delta := cmp.Diff(tc.want, got); delta != "" {
 				t.Errorf("%s: -want, +got:\n%s", tc.reason, delta)
 			}
@@ -70,7 +70,7 @@ func BenchmarkNames(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				keys.Names(keys.KopfPrefix, key, true)
+				keys.AnnotationKeys(keys.KopfPrefix, key, true)
 			}
 		})
 	}
@@ -98,12 +98,12 @@ func playKeys(t *testing.T, input map[string]any, want vectors.Expected) {
 		return
 	}
 	body, _ := input["body"].(map[string]any)
-	key := keys.Mark(body, input["key"].(string))
+	key := keys.MarkReplicaSet(body, input["key"].(string))
 	names := []any{}
-	for _, name := range keys.Names(prefix, key, v1) {
+	for _, name := range keys.AnnotationKeys(prefix, key, v1) {
 		names = append(names, name)
 	}
-	got := map[string]any{"keys": names, "v2": keys.V2(prefix, key), "v1": keys.V1(prefix, key)}
+	got := map[string]any{"keys": names, "v2": keys.CurrentKey(prefix, key), "v1": keys.LegacyKey(prefix, key)}
 	if delta := cmp.Diff(want.Value, got); delta != "" {
 		t.Errorf("-want, +got:\n%s", delta)
 	}
@@ -115,14 +115,14 @@ func FuzzNames(f *testing.F) {
 	f.Add(strings.Repeat("a", 60), strings.Repeat("é", 70))
 	f.Add(strings.Repeat("a", 200), "outer.<locals>.fn\xff")
 	f.Fuzz(func(t *testing.T, prefix, key string) {
-		names := keys.Names(prefix, key, true)
-		if names[0] != keys.V2(prefix, key) || names[len(names)-1] != keys.V1(prefix, key) {
+		names := keys.AnnotationKeys(prefix, key, true)
+		if names[0] != keys.CurrentKey(prefix, key) || names[len(names)-1] != keys.LegacyKey(prefix, key) {
 			t.Fatalf("Names(%q, %q) = %q: not the current form first and the legacy form last", prefix, key, names)
 		}
 		if len(names) > 2 || len(names) == 2 && names[0] == names[1] {
 			t.Fatalf("Names(%q, %q) = %q: not one or two different names", prefix, key, names)
 		}
-		if again := keys.Names(prefix, key, true); !slices.Equal(names, again) {
+		if again := keys.AnnotationKeys(prefix, key, true); !slices.Equal(names, again) {
 			t.Fatalf("Names(%q, %q) = %q, then %q", prefix, key, names, again)
 		}
 		for _, name := range names {
@@ -132,7 +132,7 @@ func FuzzNames(f *testing.F) {
 		if length := utf8.RuneCountInString(current); length > 63 {
 			t.Fatalf("the name %q has %d characters", current, length)
 		}
-		if current != strings.TrimPrefix(keys.V2("other.org", key), "other.org/") {
+		if current != strings.TrimPrefix(keys.CurrentKey("other.org", key), "other.org/") {
 			t.Fatalf("the name %q depends on the prefix", current)
 		}
 		if keys.ValidateID(key) == nil && keys.ValidateKey("a.org/"+current) != nil {
@@ -150,8 +150,8 @@ func checkForm(t *testing.T, prefix, key, full string) {
 }
 
 func ExampleNames() {
-	fmt.Println(keys.Names("databases.example.org", "create/users", false))
-	for _, name := range keys.Names(keys.KopfPrefix, "handler_fn/spec.nested.nested.nested.nested.nested", true) {
+	fmt.Println(keys.AnnotationKeys("databases.example.org", "create/users", false))
+	for _, name := range keys.AnnotationKeys(keys.KopfPrefix, "handler_fn/spec.nested.nested.nested.nested.nested", true) {
 		fmt.Println(name)
 	}
 	// Output:
@@ -168,7 +168,7 @@ func ExampleMarkedPrefixes() {
 	}
 	marked := keys.MarkedPrefixes(annotations)
 	fmt.Println(marked)
-	fmt.Println(marked.Cover("other.example.org/create"), marked.Cover("example.org/contact"))
+	fmt.Println(marked.CoversKey("other.example.org/create"), marked.CoversKey("example.org/contact"))
 	// Output:
 	// [other.example.org]
 	// true false

@@ -39,7 +39,7 @@ func TestMark(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if delta := cmp.Diff(tc.want, keys.Mark(tc.body, "fn")); delta != "" {
+			if delta := cmp.Diff(tc.want, keys.MarkReplicaSet(tc.body, "fn")); delta != "" {
 				t.Errorf("%s: -want, +got:\n%s", tc.reason, delta)
 			}
 		})
@@ -101,12 +101,12 @@ func TestMarkBound(t *testing.T) {
 			bound: bound, want: "fn-ofDRS-ofReplicaSet", body: set},
 		"LongKind": {
 			reason: "a long kind is shortened in the bound annotation only", bound: bound, want: "fn-of" + long,
-			body: object(long, map[string]any{keys.V2("a.org", "handled-uid-of"+long): "1"}),
+			body: object(long, map[string]any{keys.CurrentKey("a.org", "handled-uid-of"+long): "1"}),
 		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if delta := cmp.Diff(tc.want, keys.MarkBound(tc.body, tc.bound, "fn")); delta != "" {
+			if delta := cmp.Diff(tc.want, keys.MarkForObject(tc.body, tc.bound, "fn")); delta != "" {
 				t.Errorf("%s: -want, +got:\n%s", tc.reason, delta)
 			}
 		})
@@ -184,10 +184,10 @@ func TestPrefixesCover(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := (keys.Prefixes{"0.org", "a.org"}).Cover(tc.key); got != tc.want {
+			if got := (keys.Prefixes{"0.org", "a.org"}).CoversKey(tc.key); got != tc.want {
 				t.Errorf("%s: Cover(%q) = %v", tc.reason, tc.key, got)
 			}
-			if keys.Prefixes(nil).Cover(tc.key) {
+			if keys.Prefixes(nil).CoversKey(tc.key) {
 				t.Errorf("the empty set covers %q", tc.key)
 			}
 		})
@@ -228,7 +228,7 @@ func TestMarkedPrefixesLinear(t *testing.T) {
 		return func() {
 			marked := keys.MarkedPrefixes(annotations)
 			for key := range annotations {
-				if !marked.Cover(key) {
+				if !marked.CoversKey(key) {
 					t.Fatalf("%s is not covered", key)
 				}
 			}

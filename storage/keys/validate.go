@@ -29,12 +29,12 @@ func ValidatePrefix(prefix string) error {
 }
 
 // ValidateID returns an error if a handler id cannot be stored or served, with the reason and a remedy. The id cannot
-// be stored if Kubernetes would refuse its annotation name in the form of [V2], or if the framework uses that name. It
+// be stored if Kubernetes would refuse its annotation name in the form of [CurrentKey], or if the framework uses that name. It
 // cannot be served if a part between slashes is empty, "." or "..", because such a part cannot be the segment of a URL
 // path.
 //
 // Ids that Kopf generates are valid, such as "create_fn", "fn/spec.field", "outer.<locals>.fn", except for those of
-// lambdas. The legacy form also depends on the prefix and is not checked here: use [ValidateKey] with each of [Names].
+// lambdas. The legacy form also depends on the prefix and is not checked here: use [ValidateKey] with each of [AnnotationKeys].
 func ValidateID(id string) error {
 	if err := checkID(id); err != nil {
 		return fmt.Errorf("invalid handler id %q: %w", id, err)
@@ -72,7 +72,7 @@ func checkID(id string) error {
 		}
 	}
 	// The name of the annotation does not depend on the prefix.
-	name := strings.TrimPrefix(V2("", id), "/")
+	name := strings.TrimPrefix(CurrentKey("", id), "/")
 	isReserved := func(own string) bool { return name == own || strings.HasPrefix(name, own+ofKind) }
 	if slices.ContainsFunc(reserved, isReserved) || strings.HasPrefix(name, ChildrenOf) ||
 		strings.HasPrefix(name, ChildrenOfRun) {

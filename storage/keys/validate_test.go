@@ -124,15 +124,15 @@ func TestValidateKey(t *testing.T) {
 		"BadPrefix":  {reason: "an invalid prefix is an error", key: "-/fn", want: "the prefix"},
 		"LegacyDash": {
 			reason: "a legacy key that is only a digest is an error",
-			key:    keys.V1(strings.Repeat("a", 55), "update-fn"), want: "begins or ends",
+			key:    keys.LegacyKey(strings.Repeat("a", 55), "update-fn"), want: "begins or ends",
 		},
 		"LegacyLong": {
-			reason: "a legacy key over the limit is an error", key: keys.V1(long, strings.Repeat("x", 64)),
+			reason: "a legacy key over the limit is an error", key: keys.LegacyKey(long, strings.Repeat("x", 64)),
 			want: "more than 63",
 		},
 		"Marker": {reason: "the key of the marker is valid", key: keys.MarkerKey("a.org")},
 		"Current": {
-			reason: "the current form is valid with a long prefix", key: keys.V2(long, strings.Repeat("x", 64)),
+			reason: "the current form is valid with a long prefix", key: keys.CurrentKey(long, strings.Repeat("x", 64)),
 		},
 	}
 	for name, tc := range tests {

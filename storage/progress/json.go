@@ -12,22 +12,22 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/asciijson"
 )
 
-// Fields returns the record as a JSON object, which is its form in the status. Nil fields are nulls, except for keys
+// JSONFields returns the record as a JSON object, which is its form in the status. Nil fields are nulls, except for keys
 // that were absent when the record was read. Times are in UTC.
-func (r Record) Fields() map[string]any {
+func (r Record) JSONFields() map[string]any {
 	object := make(map[string]any, len(fields)+len(r.Unknown))
 	maps.Copy(object, r.Unknown)
 	for place, field := range fields {
-		if value := encodeField(field.in(&r)); value != nil || !r.omits(place) {
+		if value := encodeField(field.in(&r)); value != nil || !r.omitsField(place) {
 			object[field.key] = value
 		}
 	}
 	return object
 }
 
-// encode returns the record as text, which is its form in annotations. It writes nulls only if verbose is true. The
+// encodeText returns the record as text, which is its form in annotations. It writes nulls only if verbose is true. The
 // order of keys is Kopf's, followed by the unknown keys.
-func (r Record) encode(verbose bool) (string, error) {
+func (r Record) encodeText(verbose bool) (string, error) {
 	text := make([]byte, 0, typicalLength)
 	text = append(text, '{')
 	add := func(key string, value any) (err error) {
@@ -38,12 +38,12 @@ func (r Record) encode(verbose bool) (string, error) {
 			text = append(text, ',')
 		}
 		text = append(asciijson.AppendString(text, key), ':')
-		text, err = asciijson.Append(text, value)
+		text, err = asciijson.AppendValue(text, value)
 		return err
 	}
 	for place, field := range fields {
 		value := encodeField(field.in(&r))
-		if value == nil && r.omits(place) {
+		if value == nil && r.omitsField(place) {
 			continue
 		}
 		if err := add(field.key, value); err != nil {
@@ -153,7 +153,7 @@ func unknownKeys(object map[string]any, count int) map[string]any {
 
 // decodeText decodes a record from the value of an annotation. It returns nil if there is no record.
 func decodeText(value any) (*Record, error) {
-	object, err := storage.Parse(value)
+	object, err := storage.ParseObject(value)
 	if err != nil || object == nil {
 		return nil, err
 	}
@@ -179,11 +179,11 @@ func decodeField(field, value any) (err error) {
 	case **time.Time:
 		*field, err = decodeTime(value)
 	case **string:
-		*field, err = asType[string](value, errNotString)
+		*field, err = pointerToType[string](value, errNotString)
 	case **int64:
 		*field, err = decodeCount(value)
 	case **bool:
-		*field, err = asType[bool](value, errNotBoolean)
+		*field, err = pointerToType[bool](value, errNotBoolean)
 	case *Trace:
 		*field = decodeTrace(value)
 	case *[]string:
@@ -194,8 +194,8 @@ func decodeField(field, value any) (err error) {
 	return err
 }
 
-// asType returns a pointer to the value if it has the type, and the given error otherwise.
-func asType[T any](value any, otherwise error) (*T, error) {
+// pointerToType returns a pointer to the value if it has the type, and the given error otherwise.
+func pointerToType[T any](value any, otherwise error) (*T, error) {
 	typed, ok := value.(T)
 	if !ok {
 		return nil, otherwise
@@ -205,7 +205,7 @@ func asType[T any](value any, otherwise error) (*T, error) {
 
 // decodeTime decodes a time.
 func decodeTime(value any) (*time.Time, error) {
-	text, err := asType[string](value, errNotString)
+	text, err := pointerToType[string](value, errNotString)
 	if err != nil {
 		return nil, err
 	}

@@ -12,9 +12,9 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/vectors"
 )
 
-// TestOddWays shows that a value other than a mapping on the path to the records is not an error, unlike in Kopf
+// TestOddPaths shows that a value other than a mapping on the path to the records is not an error, unlike in Kopf
 // (deviations D-clear-scalar, D-purge-scalar).
-func TestOddWays(t *testing.T) {
+func TestOddPaths(t *testing.T) {
 	storage := progress.Status{}
 	for _, odd := range []any{nil, "text", list{int64(1)}, int64(5)} {
 		essence := object{"status": object{"kopf": odd}, "spec": object{}}
@@ -36,8 +36,8 @@ func TestOddWays(t *testing.T) {
 	}
 }
 
-// TestRecordsThatAreNoObjects shows that a record that is not an object is an error: deviation D-no-object.
-func TestRecordsThatAreNoObjects(t *testing.T) {
+// TestNonObjectRecords shows that a record that is not an object is an error: deviation D-no-object.
+func TestNonObjectRecords(t *testing.T) {
 	for name, body := range map[string]object{
 		"annotation": {"metadata": object{"annotations": object{"kopf.zalando.org/fn": "5"}}},
 		"status":     {"status": object{"kopf": object{"progress": object{"fn": `{"retries":1}`}}}},
@@ -74,14 +74,14 @@ func FuzzFetch(f *testing.F) {
 		for _, storage := range storages {
 			patch := object{}
 			if err := storage.Store(patch, object{}, "fn", *fetched); err != nil {
-				t.Fatalf("cannot store %v: %v", fetched.Fields(), err)
+				t.Fatalf("cannot store %v: %v", fetched.JSONFields(), err)
 			}
 			again, err := storage.Fetch(patch, "fn")
 			if err != nil {
 				t.Fatalf("cannot fetch the stored record: %v", err)
 			}
-			if delta := cmp.Diff(fetched, again); delta != "" || !diff.Equal(fetched.Fields(), again.Fields()) {
-				t.Errorf("stored %v, fetched %v", fetched.Fields(), again.Fields())
+			if delta := cmp.Diff(fetched, again); delta != "" || !diff.Equal(fetched.JSONFields(), again.JSONFields()) {
+				t.Errorf("stored %v, fetched %v", fetched.JSONFields(), again.JSONFields())
 			}
 		}
 	})

@@ -79,7 +79,7 @@ type MalformedError struct {
 
 // Error returns the place and the reason, which may quote the beginning of the stored value.
 func (e *MalformedError) Error() string {
-	return fmt.Sprintf("malformed progress in %s: %s", e.Where, storage.Excerpt(e.Err.Error()))
+	return fmt.Sprintf("malformed progress in %s: %s", e.Where, storage.TextExcerpt(e.Err.Error()))
 }
 
 // Unwrap returns the reason.
@@ -157,14 +157,14 @@ var _ Storage = Smart{}
 // Fetch returns the record of the annotation, or else that of the status if the status counts. A status that does not
 // count is not reported as malformed either.
 func (s Smart) Fetch(body map[string]any, id string) (*Record, error) {
-	written := s.Written()
+	written := s.WrittenStorage()
 	if record, err := written.Fetch(body, id); err != nil || record != nil {
 		return record, err
 	}
-	if deleting, _ := diff.Resolve(body, deletion); deleting != nil || written.remembers(body, id) {
+	if deleting, _ := diff.ResolvePath(body, deletion); deleting != nil || written.hasOtherAnnotations(body, id) {
 		return nil, nil
 	}
-	return s.status().Fetch(body, id)
+	return s.statusStorage().Fetch(body, id)
 }
 
 // deletion is the path of the field that is set while the object is being deleted.
@@ -172,31 +172,31 @@ var deletion = diff.Path{"metadata", "deletionTimestamp"}
 
 // Clear removes the annotations and the status field.
 func (s Smart) Clear(essence map[string]any) map[string]any {
-	return s.status().Clear(s.Written().Clear(essence))
+	return s.statusStorage().Clear(s.WrittenStorage().Clear(essence))
 }
 
 // Store writes the annotation.
 func (s Smart) Store(patch, body map[string]any, id string, record Record) error {
-	return s.Written().Store(patch, body, id, record)
+	return s.WrittenStorage().Store(patch, body, id, record)
 }
 
 // Purge removes the record from the annotations and from the status.
 func (s Smart) Purge(patch, body map[string]any, id string) {
-	s.Written().Purge(patch, body, id)
-	s.status().Purge(patch, body, id)
+	s.WrittenStorage().Purge(patch, body, id)
+	s.statusStorage().Purge(patch, body, id)
 }
 
 // Touch writes the touch annotation.
 func (s Smart) Touch(patch, body map[string]any, value *string) {
-	s.Written().Touch(patch, body, value)
+	s.WrittenStorage().Touch(patch, body, value)
 }
 
-// Written returns the storage of the annotations. Records that it does not have are only in the status.
-func (s Smart) Written() Annotations {
+// WrittenStorage returns the storage of the annotations. Records that it does not have are only in the status.
+func (s Smart) WrittenStorage() Annotations {
 	return Annotations{Prefix: s.Prefix, TouchKey: s.TouchKey, Verbose: s.Verbose, WithoutV1: s.WithoutV1}
 }
 
-// status returns the storage of the status, which is never written.
-func (s Smart) status() Status {
+// statusStorage returns the storage of the status, which is never written.
+func (s Smart) statusStorage() Status {
 	return Status{Name: s.Name, Field: s.Field, TouchField: s.TouchField, NoWrite: true}
 }

@@ -64,28 +64,28 @@ type Wait struct {
 	Until time.Time
 }
 
-// Foreign reports whether the record was read in a form that this package does not write: with times in another
+// IsForeign reports whether the record was read in a form that this package does not write: with times in another
 // spelling, or, in an annotation, with unknown keys. A continued handler writes such a record again, as Kopf does, even
 // if its content did not change.
-func (r Record) Foreign() bool { return r.foreign }
+func (r Record) IsForeign() bool { return r.foreign }
 
 // keySet is a set of indices into the list of fields, with one bit for each field.
 type keySet uint16
 
-// has reports whether the set has the field at this index.
-func (s keySet) has(place int) bool {
+// hasField reports whether the set has the field at this index.
+func (s keySet) hasField(place int) bool {
 	return s&(1<<place) != 0
 }
 
-// field is a key of a record. The function in returns a pointer to the struct field, whose type decides how the value
+// recordField is a key of a record. The function in returns a pointer to the struct field, whose type decides how the value
 // is encoded.
-type field struct {
+type recordField struct {
 	key string
 	in  func(*Record) any
 }
 
 // fields has all keys. The order is that in which Kopf writes them, followed by the keys that Kopf does not have.
-var fields = [...]field{
+var fields = [...]recordField{
 	{"started", func(r *Record) any { return &r.Started }},
 	{"stopped", func(r *Record) any { return &r.Stopped }},
 	{"delayed", func(r *Record) any { return &r.Delayed }},
@@ -104,42 +104,42 @@ var fields = [...]field{
 // kopfFields is the number of fields that Kopf's records have, at the beginning of the list.
 const kopfFields = 9
 
-// omits reports whether a field without a value is omitted instead of written as a null.
-func (r Record) omits(place int) bool { return r.absent.has(place) || place >= kopfFields }
+// omitsField reports whether a field without a value is omitted instead of written as a null.
+func (r Record) omitsField(place int) bool { return r.absent.hasField(place) || place >= kopfFields }
 
 // Equal reports whether two records have the same content, so that one need not be stored in place of the other. Times
 // are compared in microseconds, as they are stored. An absent key does not equal its default. Unknown keys, and the
 // difference between null and absence, are ignored.
 func (r Record) Equal(other Record) bool {
-	return sameTime(r.Started, other.Started) &&
-		sameTime(r.Stopped, other.Stopped) &&
-		sameTime(r.Delayed, other.Delayed) &&
-		same(r.Purpose, other.Purpose) &&
-		same(r.Retries, other.Retries) &&
-		same(r.Success, other.Success) &&
-		same(r.Failure, other.Failure) &&
-		same(r.Message, other.Message) &&
+	return equalTimes(r.Started, other.Started) &&
+		equalTimes(r.Stopped, other.Stopped) &&
+		equalTimes(r.Delayed, other.Delayed) &&
+		equalPointers(r.Purpose, other.Purpose) &&
+		equalPointers(r.Retries, other.Retries) &&
+		equalPointers(r.Success, other.Success) &&
+		equalPointers(r.Failure, other.Failure) &&
+		equalPointers(r.Message, other.Message) &&
 		// An empty list differs from an absent one for subrefs, but not for succeeded.
 		(r.Subrefs == nil) == (other.Subrefs == nil) && slices.Equal(r.Subrefs, other.Subrefs) &&
 		slices.Equal(r.Succeeded, other.Succeeded) &&
-		same(r.Awaited, other.Awaited) &&
-		sameTime(r.Until, other.Until) &&
+		equalPointers(r.Awaited, other.Awaited) &&
+		equalTimes(r.Until, other.Until) &&
 		r.Trace == other.Trace
 }
 
 // Clone returns a deep copy of the record.
 func (r Record) Clone() Record {
-	r.Started, r.Stopped, r.Delayed = cloned(r.Started), cloned(r.Stopped), cloned(r.Delayed)
-	r.Purpose, r.Retries, r.Message = cloned(r.Purpose), cloned(r.Retries), cloned(r.Message)
-	r.Success, r.Failure = cloned(r.Success), cloned(r.Failure)
-	r.Awaited, r.Until = cloned(r.Awaited), cloned(r.Until)
+	r.Started, r.Stopped, r.Delayed = clonePointer(r.Started), clonePointer(r.Stopped), clonePointer(r.Delayed)
+	r.Purpose, r.Retries, r.Message = clonePointer(r.Purpose), clonePointer(r.Retries), clonePointer(r.Message)
+	r.Success, r.Failure = clonePointer(r.Success), clonePointer(r.Failure)
+	r.Awaited, r.Until = clonePointer(r.Awaited), clonePointer(r.Until)
 	r.Subrefs, r.Succeeded = slices.Clone(r.Subrefs), slices.Clone(r.Succeeded)
-	r.Unknown, _ = diff.Copy(r.Unknown).(map[string]any)
+	r.Unknown, _ = diff.DeepCopy(r.Unknown).(map[string]any)
 	return r
 }
 
-// cloned returns a pointer to a copy of the value, nil for nil.
-func cloned[T any](value *T) *T {
+// clonePointer returns a pointer to a copy of the value, nil for nil.
+func clonePointer[T any](value *T) *T {
 	if value == nil {
 		return nil
 	}
@@ -147,16 +147,16 @@ func cloned[T any](value *T) *T {
 	return &own
 }
 
-// same reports whether two optional values are both absent or equal.
-func same[T comparable](a, b *T) bool {
+// equalPointers reports whether two optional values are both absent or equal.
+func equalPointers[T comparable](a, b *T) bool {
 	if a == nil || b == nil {
 		return a == b
 	}
 	return *a == *b
 }
 
-// sameTime is the same for times, with the precision in which they are stored.
-func sameTime(a, b *time.Time) bool {
+// equalTimes is the same for times, with the precision in which they are stored.
+func equalTimes(a, b *time.Time) bool {
 	if a == nil || b == nil {
 		return a == b
 	}

@@ -50,7 +50,7 @@ func TestDecodeRecordErrors(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			record, err := progress.DecodeRecord(object{tc.key: tc.value})
 			if err == nil || !strings.Contains(err.Error(), "key "+tc.key) {
-				t.Errorf("%s\ngot %v and error %v, want one that names the key", tc.reason, record.Fields(), err)
+				t.Errorf("%s\ngot %v and error %v, want one that names the key", tc.reason, record.JSONFields(), err)
 			}
 		})
 	}
@@ -124,7 +124,7 @@ func TestRecordFields(t *testing.T) {
 		"started": nil, "stopped": nil, "delayed": nil, "purpose": nil, "retries": nil, "success": nil, "failure": nil,
 		"message": nil, "subrefs": nil,
 	}
-	if delta := cmp.Diff(nulls, progress.Record{}.Fields()); delta != "" {
+	if delta := cmp.Diff(nulls, progress.Record{}.JSONFields()); delta != "" {
 		t.Errorf("a new record must have a null for each nil field, -want, +got:\n%s", delta)
 	}
 	read := object{"retries": int64(1), "message": nil, "color": "red"}
@@ -132,12 +132,12 @@ func TestRecordFields(t *testing.T) {
 	if err != nil {
 		t.Fatalf("cannot decode: %v", err)
 	}
-	if delta := cmp.Diff(read, record.Fields()); delta != "" {
+	if delta := cmp.Diff(read, record.JSONFields()); delta != "" {
 		t.Errorf("a decoded record must keep its form, -want, +got:\n%s", delta)
 	}
 	local := moment.In(time.FixedZone("east", 2*60*60)).Add(999)
 	if delta := cmp.Diff(
-		"2024-05-06T07:08:09.123456+00:00", (progress.Record{Started: &local}).Fields()["started"],
+		"2024-05-06T07:08:09.123456+00:00", (progress.Record{Started: &local}).JSONFields()["started"],
 	); delta != "" {
 		t.Errorf("times must be in UTC with microseconds, -want, +got:\n%s", delta)
 	}
@@ -172,7 +172,7 @@ func TestForeign(t *testing.T) {
 			if err != nil {
 				t.Fatalf("fetching the annotation: %v", err)
 			}
-			fields, err := storage.Parse(tc.record)
+			fields, err := storage.ParseObject(tc.record)
 			if err != nil {
 				t.Fatalf("parsing the record: %v", err)
 			}
@@ -180,7 +180,7 @@ func TestForeign(t *testing.T) {
 			if err != nil {
 				t.Fatalf("decoding the fields: %v", err)
 			}
-			if got := []bool{inText.Foreign(), inField.Foreign()}; !cmp.Equal([]bool{tc.inText, tc.inField}, got) {
+			if got := []bool{inText.IsForeign(), inField.IsForeign()}; !cmp.Equal([]bool{tc.inText, tc.inField}, got) {
 				t.Errorf("%s\ngot %v as text and as fields, want %v and %v", tc.reason, got, tc.inText, tc.inField)
 			}
 		})

@@ -227,7 +227,7 @@ func TestStatusForgetsFormerKeys(t *testing.T) {
 	if err := (progress.Status{}).Store(patch, object{}, "fn", progress.Record{Retries: ptr.To(int64(1))}); err != nil {
 		t.Fatalf("cannot store: %v", err)
 	}
-	value, ok := diff.Resolve(patch, diff.Path{"status", "kopf", "progress", "fn", "delayed"})
+	value, ok := diff.ResolvePath(patch, diff.Path{"status", "kopf", "progress", "fn", "delayed"})
 	if !ok || value != nil {
 		t.Errorf("got delayed = %v (%v), want a null", value, ok)
 	}

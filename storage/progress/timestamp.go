@@ -49,12 +49,12 @@ var (
 // It returns an error if the text has another form, if the calendar does not have this time, or if the time is outside
 // of the years 1 to 9999 in UTC, the range of Python.
 func ParseTimestamp(text string) (time.Time, error) {
-	s := scanner{rest: text}
+	s := timestampScanner{rest: text}
 	var hour, minute, second, micro, offset int
-	year, month, day := s.date()
-	if s.accept("T ") {
-		hour, minute, second, micro = s.clock()
-		offset = s.offset()
+	year, month, day := s.readDate()
+	if s.acceptOneOf("T ") {
+		hour, minute, second, micro = s.readClock()
+		offset = s.readOffset()
 	}
 	if s.failed || s.rest != "" {
 		return time.Time{}, fmt.Errorf("timestamp %q: %w", text, errNotTimestamp)
@@ -79,80 +79,80 @@ func ParseTimestamp(text string) (time.Time, error) {
 // day24 is the number of seconds in a day. An offset must be smaller.
 const day24 = 24 * 60 * 60
 
-// scanner reads a timestamp from left to right. After a failure, its results have no meaning.
-type scanner struct {
+// timestampScanner reads a timestamp from left to right. After a failure, its results have no meaning.
+type timestampScanner struct {
 	rest   string // not read yet
 	failed bool
 }
 
-// date reads a date. A missing month or day is 1.
-func (s *scanner) date() (year, month, day int) {
-	year, month, day = s.digits(4, 4), 1, 1
+// readDate reads a date. A missing month or day is 1.
+func (s *timestampScanner) readDate() (year, month, day int) {
+	year, month, day = s.readDigits(4, 4), 1, 1
 	if s.rest == "" {
 		return year, month, day
 	}
-	if s.accept("-") {
-		month = s.digits(1, 2)
+	if s.acceptOneOf("-") {
+		month = s.readDigits(1, 2)
 		if s.rest == "" {
 			return year, month, day
 		}
 	} else {
 		// Without a day, six digits are an error: they could also be a short date.
-		month = s.digits(2, 2)
+		month = s.readDigits(2, 2)
 	}
-	if s.accept("-") {
-		return year, month, s.digits(1, 2)
+	if s.acceptOneOf("-") {
+		return year, month, s.readDigits(1, 2)
 	}
-	return year, month, s.digits(2, 2)
+	return year, month, s.readDigits(2, 2)
 }
 
-// clock reads a time of day without its offset. Missing parts are 0.
-func (s *scanner) clock() (hour, minute, second, micro int) {
-	hour = s.digits(2, 2)
-	if !s.accept(":") && !s.isDigit() {
+// readClock reads a time of day without its offset. Missing parts are 0.
+func (s *timestampScanner) readClock() (hour, minute, second, micro int) {
+	hour = s.readDigits(2, 2)
+	if !s.acceptOneOf(":") && !s.isDigit() {
 		return hour, 0, 0, 0
 	}
-	minute = s.digits(2, 2)
-	if !s.accept(":") && !s.isDigit() {
+	minute = s.readDigits(2, 2)
+	if !s.acceptOneOf(":") && !s.isDigit() {
 		return hour, minute, 0, 0
 	}
-	second = s.digits(1, 2)
-	if s.accept(".,") {
-		micro = s.fraction()
+	second = s.readDigits(1, 2)
+	if s.acceptOneOf(".,") {
+		micro = s.readFraction()
 	}
 	return hour, minute, second, micro
 }
 
-// fraction reads the digits after the dot, and returns them in microseconds. Further digits are skipped.
-func (s *scanner) fraction() int {
+// readFraction reads the digits after the dot, and returns them in microseconds. Further digits are skipped.
+func (s *timestampScanner) readFraction() int {
 	micro := 0
 	s.failed = s.failed || !s.isDigit()
 	for unit := 100_000; s.isDigit(); unit /= 10 {
-		micro += unit * s.digits(1, 1)
+		micro += unit * s.readDigits(1, 1)
 	}
 	return micro
 }
 
-// offset reads the offset from UTC, and returns it in seconds, positive to the east.
-func (s *scanner) offset() int {
+// readOffset reads the offset from UTC, and returns it in seconds, positive to the east.
+func (s *timestampScanner) readOffset() int {
 	sign := 1
 	switch {
-	case s.rest == "" || s.accept("Z"):
+	case s.rest == "" || s.acceptOneOf("Z"):
 		return 0
-	case s.accept("-"):
+	case s.acceptOneOf("-"):
 		sign = -1
-	case !s.accept("+"):
+	case !s.acceptOneOf("+"):
 		s.failed = true
 	}
-	offset := s.digits(2, 2) * 60 * 60
-	if s.accept(":") || s.isDigit() {
-		offset += s.digits(2, 2) * 60
+	offset := s.readDigits(2, 2) * 60 * 60
+	if s.acceptOneOf(":") || s.isDigit() {
+		offset += s.readDigits(2, 2) * 60
 	}
 	return sign * offset
 }
 
-// digits reads a number of at least and at most so many digits.
-func (s *scanner) digits(least, most int) int {
+// readDigits reads a number of at least and at most so many digits.
+func (s *timestampScanner) readDigits(least, most int) int {
 	number, count := 0, 0
 	for ; count < most && s.isDigit(); count++ {
 		number = number*10 + int(s.rest[0]-'0')
@@ -163,12 +163,12 @@ func (s *scanner) digits(least, most int) int {
 }
 
 // isDigit reports whether the next character is a digit.
-func (s *scanner) isDigit() bool {
+func (s *timestampScanner) isDigit() bool {
 	return s.rest != "" && '0' <= s.rest[0] && s.rest[0] <= '9'
 }
 
-// accept skips the next character if it is one of the given ones.
-func (s *scanner) accept(chars string) bool {
+// acceptOneOf skips the next character if it is one of the given ones.
+func (s *timestampScanner) acceptOneOf(chars string) bool {
 	for i := range len(chars) {
 		if s.rest != "" && s.rest[0] == chars[i] {
 			s.rest = s.rest[1:]

@@ -7,8 +7,8 @@ import "strings"
 // trace.
 type Trace string
 
-// Valid reports whether the trace is well-formed and identifies a span. The identifiers must not be zero.
-func (t Trace) Valid() bool {
+// IsValid reports whether the trace is well-formed and identifies a span. The identifiers must not be zero.
+func (t Trace) IsValid() bool {
 	parts := strings.Split(string(t), "-")
 	if len(parts) != 4 || parts[0] != "00" {
 		return false
@@ -26,7 +26,7 @@ func isHex(text string, length int) bool {
 // decodeTrace decodes a trace. A malformed one is empty: no handler depends on it, so it must not block an object.
 func decodeTrace(value any) Trace {
 	text, _ := value.(string)
-	if trace := Trace(text); trace.Valid() {
+	if trace := Trace(text); trace.IsValid() {
 		return trace
 	}
 	return ""

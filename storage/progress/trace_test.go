@@ -24,14 +24,14 @@ func TestTrace(t *testing.T) {
 			t.Fatal(err)
 		}
 		read, err := storage.Fetch(patch, "fn")
-		if err != nil || !read.Equal(traced) || !read.Clone().Equal(traced) || read.Unknown != nil || read.Foreign() {
+		if err != nil || !read.Equal(traced) || !read.Clone().Equal(traced) || read.Unknown != nil || read.IsForeign() {
 			t.Errorf("%s: the trace is not kept: %+v, %v", name, read, err)
 		}
 	}
 	if traced.Equal(progress.Record{}) {
 		t.Error("a record with a trace must differ from one without")
 	}
-	if _, written := (progress.Record{}).Fields()["traceparent"]; written {
+	if _, written := (progress.Record{}).JSONFields()["traceparent"]; written {
 		t.Error("a record without a trace must not have the key")
 	}
 }
@@ -75,7 +75,7 @@ func TestMalformedTraces(t *testing.T) {
 			if err != nil || record.Trace != "" {
 				t.Errorf("%s: got %q, error %v", tc.reason, record.Trace, err)
 			}
-			if d := cmp.Diff(object{"retries": int64(1)}, record.Fields()); d != "" {
+			if d := cmp.Diff(object{"retries": int64(1)}, record.JSONFields()); d != "" {
 				t.Errorf("the malformed trace is written again: -want, +got:\n%s", d)
 			}
 		})

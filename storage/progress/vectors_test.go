@@ -23,7 +23,7 @@ func TestVectorsProgressFetch(t *testing.T) {
 		if err != nil || record == nil {
 			return map[string]any{"record": nil}, err
 		}
-		return map[string]any{"record": record.Fields()}, nil
+		return map[string]any{"record": record.JSONFields()}, nil
 	})
 }
 
@@ -134,7 +134,7 @@ func toSeconds(value any) (time.Duration, error) {
 
 func formatted(text *string, later time.Duration) (any, error) {
 	if text == nil {
-		return map[string]any{"text": progress.Record{}.Fields()["started"]}, nil
+		return map[string]any{"text": progress.Record{}.JSONFields()["started"]}, nil
 	}
 	moment, err := progress.ParseTimestamp(*text)
 	return map[string]any{"text": progress.FormatTimestamp(moment.Add(later))}, err
@@ -144,7 +144,7 @@ func formatted(text *string, later time.Duration) (any, error) {
 func parsed(text *string) (any, error) {
 	if text == nil {
 		record, err := progress.DecodeRecord(map[string]any{"started": nil})
-		return map[string]any{"utc": record.Fields()["started"], "naive": nil}, err
+		return map[string]any{"utc": record.JSONFields()["started"], "naive": nil}, err
 	}
 	moment, err := progress.ParseTimestamp(*text)
 	return map[string]any{"utc": progress.FormatTimestamp(moment.UTC()), "naive": false}, err

@@ -230,7 +230,7 @@ func (c *cluster) review(to admissionregistrationv1.WebhookClientConfig) {
 	c.t.Helper()
 	host, asked := to.Service.Name+"."+to.Service.Namespace+".svc", 0
 	for i, r := range c.replicas {
-		if r.host != host || r.gone.Load() || r.Check(nil) != nil {
+		if r.host != host || r.gone.Load() || r.CheckReadiness(nil) != nil {
 			continue
 		}
 		asked++

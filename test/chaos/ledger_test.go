@@ -99,14 +99,14 @@ func (l *ledger) beat(done <-chan struct{}) {
 	}
 }
 
-// told extracts the lines about peers from the log of an operator.
-type told struct {
+// peerLog extracts the lines about peers from the log of an operator.
+type peerLog struct {
 	ledger   *ledger
 	identity string
 	rest     string
 }
 
-func (t *told) Write(text []byte) (int, error) {
+func (t *peerLog) Write(text []byte) (int, error) {
 	lines := strings.SplitAfter(t.rest+string(text), "\n")
 	t.rest = lines[len(lines)-1]
 	for _, line := range lines[:len(lines)-1] {

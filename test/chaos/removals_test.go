@@ -18,7 +18,7 @@ func (g *game) watchRecords(ctx context.Context) {
 	list := &unstructured.UnstructuredList{}
 	list.SetAPIVersion("kopf.dev/v1")
 	list.SetKind("ClusterKopfPeeringList")
-	for records := map[string]peering.Record(nil); ctx.Err() == nil; {
+	for records := map[string]peering.PeerRecord(nil); ctx.Err() == nil; {
 		events, err := api.Watch(ctx, list.DeepCopy())
 		if err != nil {
 			return // the test has ended
@@ -28,7 +28,7 @@ func (g *game) watchRecords(ctx context.Context) {
 			if !ok {
 				continue
 			}
-			after, _ := peering.Decode(object.Object, time.Now())
+			after, _ := peering.DecodeRecords(object.Object, time.Now())
 			for identity, record := range records {
 				if _, there := after[identity]; !there && g.early(identity, record, time.Now()) {
 					g.ledger.add(report{Kind: removed, By: identity, Text: "its record"})
@@ -40,13 +40,13 @@ func (g *game) watchRecords(ctx context.Context) {
 }
 
 // early reports whether a record was removed too early.
-func (g *game) early(identity string, record peering.Record, now time.Time) bool {
+func (g *game) early(identity string, record peering.PeerRecord, now time.Time) bool {
 	for _, e := range g.ledger.history() {
 		if e.By == identity && (e.Kind == leave || e.Kind == kill) {
 			return false
 		}
 	}
-	return now.Before(record.Expires())
+	return now.Before(record.ExpiresAt())
 }
 
 // figuresOfOverlaps counts overlaps by their reasons, and prints the first one of each. One without a reason fails.

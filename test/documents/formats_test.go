@@ -159,7 +159,7 @@ func TestFieldsOfFormats(t *testing.T) {
 		Trace: "00-0123456789abcdef0123456789abcdef-0123456789abcdef-01",
 	}
 	want := map[string][]string{
-		"Records":             slices.Collect(maps.Keys(full.Fields())),
+		"Records":             slices.Collect(maps.Keys(full.JSONFields())),
 		"Records of children": jsonNames(t, "facade/internal/children/record.go"),
 		"Peering objects":     peerFields(t),
 	}

@@ -80,8 +80,8 @@ func startWriter(name string, number int64, k *killer, hooks ...configurations.H
 		defer close(p.ended)
 		Expect(writer.Run(ctx)).To(Succeed())
 	}()
-	writer.Serve(hooks)
-	writer.Reach(admissionregistrationv1.WebhookClientConfig{URL: ptr.To("https://applying.invalid")})
+	writer.SetHooks(hooks)
+	writer.SetClientConfig(admissionregistrationv1.WebhookClientConfig{URL: ptr.To("https://applying.invalid")})
 	return p
 }
 
@@ -133,8 +133,8 @@ func changeConfiguration(
 	}).Should(Succeed())
 }
 
-// inject sets the CA bundle of all entries, like a CA injector.
-func inject(of *admissionregistrationv1.ValidatingWebhookConfiguration) {
+// injectCABundle sets the CA bundle of all entries, like a CA injector.
+func injectCABundle(of *admissionregistrationv1.ValidatingWebhookConfiguration) {
 	for i := range of.Webhooks {
 		of.Webhooks[i].ClientConfig.CABundle = config.CAData
 	}
@@ -191,7 +191,7 @@ var _ = Describe("The entries of an operator with admission", func() {
 					validatingEntry("their.own.entry", "https://theirs.invalid"),
 				}
 			})
-		changeConfiguration(ctx, name, "injector", inject)
+		changeConfiguration(ctx, name, "injector", injectCABundle)
 	})
 
 	It("are one for each handler, wherever processes are killed", func(ctx SpecContext) {
@@ -212,7 +212,7 @@ var _ = Describe("The entries of an operator with admission", func() {
 		}
 		before := startWriter(name, kills, &killer{}, size, persistent)
 		Eventually(entryNames(ctx, name)).Should(Equal([]string{"their.own.entry", "size", "lasting"}))
-		changeConfiguration(ctx, name, "injector", inject)
+		changeConfiguration(ctx, name, "injector", injectCABundle)
 		after := startWriter(name, kills+1, &killer{}, size)
 		Eventually(entryNames(ctx, name)).Should(Equal([]string{"their.own.entry", "size"}))
 		before.stop()
@@ -232,7 +232,7 @@ var _ = Describe("The entries of an operator with admission", func() {
 		stale := validatingEntry("stale."+applyingOperator, "https://former.invalid/stale")
 		for i := int64(1); i < 6; i += 2 {
 			writeAsFormer(ctx, name, markOf("former", i, former.Name, stale.Name), former, stale)
-			changeConfiguration(ctx, name, "injector", inject)
+			changeConfiguration(ctx, name, "injector", injectCABundle)
 			upgraded := startWriter(name, i+1, &killer{}, size)
 			Eventually(entryNames(ctx, name)).Should(Equal([]string{"their.own.entry", "size"}))
 			got := configuration(ctx, name).Webhooks[1]

@@ -15,8 +15,8 @@ import (
 // nasty contains characters that CEL, regular expressions and format strings must escape.
 const nasty = "\"'\\n`${x} %s %d\n\r\t\x00\x7fäöü€😀\ufffd\u2028^.*$"
 
-// conditioned returns an operator that denies every object that its filters select.
-func conditioned(place, address string) *kopf.Operator {
+// conditionsOperator returns an operator that denies every object that its filters select.
+func conditionsOperator(place, address string) *kopf.Operator {
 	op := kopf.New("conditions.example.org", kopf.Settings{Admission: kopf.AdmissionSettings{
 		Managed: place + ".example.org", URL: "https://" + address, Secret: place + "/certificate",
 	}})
@@ -40,7 +40,7 @@ var _ = Describe("Operators with filters that the API server checks", func() {
 	) {
 		place, address := namespace(ctx), freeAddress()
 		endpoint := newCountedServer(address)
-		serve(conditioned(place, address), endpoint)
+		serve(conditionsOperator(place, address), endpoint)
 		number := 0
 		attempt := func(annotations map[string]string, spec map[string]any) int32 {
 			number++

@@ -94,8 +94,8 @@ type widgetAdmission = kopf.Admission[*v1.Widget]
 
 const admittedIn = "admitted-in" // the label that holds the namespace of the spec
 
-// admitting returns an operator with handlers for every kind of admission request in one namespace.
-func admitting(place, address string, dryRuns *calls) *kopf.Operator {
+// admissionOperator returns an operator with handlers for every kind of admission request in one namespace.
+func admissionOperator(place, address string, dryRuns *calls) *kopf.Operator {
 	op := kopf.New("admission.example.org", kopf.Settings{Admission: kopf.AdmissionSettings{
 		Managed: place + ".example.org", URL: "https://" + address, Secret: place + "/certificate",
 	}})

@@ -147,8 +147,8 @@ func refusing(namespace string, asked *atomic.Int64) admission.Registration {
 	}
 }
 
-// try creates a config map as a dry run.
-func try(ctx context.Context, namespace, name string, refuse bool) error {
+// createDryRun creates a config map as a dry run.
+func createDryRun(ctx context.Context, namespace, name string, refuse bool) error {
 	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
 		Namespace: namespace, Name: name, Labels: map[string]string{"reviewed-in": namespace},
 	}}
@@ -162,7 +162,7 @@ var _ = Describe("A rolling update of operators with admission", func() {
 	It("reviews every object without false rejections, also while certificates are renewed", func(ctx SpecContext) {
 		place, b, asked := namespace(ctx), newBalancer(), &atomic.Int64{}
 		first := startReplica(place, "first", b, asked)
-		Eventually(func() error { return try(ctx, place, "bad", true) }).Should(MatchError(ContainSubstring("says so")))
+		Eventually(func() error { return createDryRun(ctx, place, "bad", true) }).Should(MatchError(ContainSubstring("says so")))
 
 		var requests sync.Mutex
 		streaming, stop := context.WithCancel(ctx)
@@ -172,7 +172,7 @@ var _ = Describe("A rolling update of operators with admission", func() {
 			defer close(ended)
 			for ; streaming.Err() == nil; count++ {
 				requests.Lock()
-				refused, taken := try(ctx, place, fmt.Sprint("bad-", count), true), try(ctx, place, "good", false)
+				refused, taken := createDryRun(ctx, place, fmt.Sprint("bad-", count), true), createDryRun(ctx, place, "good", false)
 				requests.Unlock()
 				Expect(refused).To(MatchError(ContainSubstring("it says so itself")))
 				Expect(taken).NotTo(HaveOccurred())
@@ -190,7 +190,7 @@ var _ = Describe("A rolling update of operators with admission", func() {
 		requests.Lock() // a request to a dead process cannot be saved
 		second.kill(b)
 		// The same applies to a connection whose end the API server has not detected yet.
-		Eventually(func() error { return try(ctx, place, "good", false) }).Should(Succeed())
+		Eventually(func() error { return createDryRun(ctx, place, "good", false) }).Should(Succeed())
 		requests.Unlock()
 
 		By("waiting until the first certificates have expired")
@@ -210,7 +210,7 @@ var _ = Describe("A rolling update of operators with admission", func() {
 		})).To(Succeed())
 		Expect(asked.Load()).To(Equal(before), "an object without the label is not reviewed")
 		third.stop(b)
-		Eventually(func() error { return try(ctx, place, "bad", true) }).Should(Succeed())
+		Eventually(func() error { return createDryRun(ctx, place, "bad", true) }).Should(Succeed())
 	}, SpecTimeout(patience))
 })
 

@@ -53,7 +53,7 @@ var _ = Describe("Operators with admission of every kind of request", Ordered, f
 	BeforeAll(func(ctx SpecContext) {
 		place, address, dryRuns = namespace(ctx), freeAddress(), &calls{}
 		endpoint = newCountedServer(address)
-		stop = serve(admitting(place, address, dryRuns), endpoint)
+		stop = serve(admissionOperator(place, address, dryRuns), endpoint)
 		Eventually(func() []any {
 			return attempt(api.Create(ctx, labelled("first", map[string]any{"size": int64(11)}), client.DryRunAll))
 		}).WithContext(ctx).Should(Equal(answer(413, "size", "11 is too large for anonymous")),

@@ -14,8 +14,8 @@ import (
 	v1 "github.com/kopf-runtime/kopf-runtime/test/e2e/api/v1"
 )
 
-// othersAreServed requires that the operator still handles another object of the kind.
-func othersAreServed(ctx context.Context, ns, operator string) {
+// requireOthersHandled requires that the operator still handles another object of the kind.
+func requireOthersHandled(ctx context.Context, ns, operator string) {
 	GinkgoHelper()
 	other := gadget(ns, "other", map[string]any{"size": int64(9)})
 	create(ctx, other)
@@ -36,7 +36,7 @@ var _ = Describe("Bad input", func() {
 			Eventually(running.logs).Should(
 				gbytes.Say(`Cannot handle the object until it is changed.*"name":"bad".*on-create.*` + complaint),
 			)
-			othersAreServed(ctx, ns, operator)
+			requireOthersHandled(ctx, ns, operator)
 			Expect(running.requests.of("bad")).To(BeEmpty(), "an object with unreadable progress is not written to")
 			logged := string(running.logs.Contents())
 			Expect(strings.Count(logged, "Cannot handle the object until")).To(Equal(1),
@@ -74,7 +74,7 @@ var _ = Describe("Bad input", func() {
 		Eventually(seen.list).Should(
 			HaveExactElements(HavePrefix("create"), HavePrefix("resume"), HavePrefix("update")),
 		)
-		othersAreServed(ctx, ns, "large.example.org")
+		requireOthersHandled(ctx, ns, "large.example.org")
 		remove(ctx, obj)
 		Eventually(now(ctx, obj)).Should(BeNil())
 		Expect(second.requests.refusedOf("large")).To(BeZero())
@@ -96,7 +96,7 @@ var _ = Describe("Bad input", func() {
 		Eventually(running.logs).Should(gbytes.Say(`"name":"panicking".*"handler":"c".*panic: the roof is on fire`))
 		Eventually(annotation(ctx, obj, "panics.example.org"+lastHandled)).ShouldNot(BeNil())
 		Expect(seen.list()).To(HaveLen(2))
-		othersAreServed(ctx, ns, "panics.example.org")
+		requireOthersHandled(ctx, ns, "panics.example.org")
 	})
 
 	It("a result that cannot be encoded as JSON fails its handler permanently", func(ctx context.Context) {
@@ -115,7 +115,7 @@ var _ = Describe("Bad input", func() {
 		Eventually(running.logs).Should(gbytes.Say(`failed permanently.*"name":"unmarshalable".*"handler":"c".*result`))
 		Eventually(annotation(ctx, obj, "results.example.org"+lastHandled)).ShouldNot(BeNil())
 		Expect(seen.list()).To(HaveLen(1))
-		othersAreServed(ctx, ns, "results.example.org")
+		requireOthersHandled(ctx, ns, "results.example.org")
 	})
 
 	It("a patch that the API server rejects counts as a failed attempt", func(ctx context.Context) {
@@ -137,6 +137,6 @@ var _ = Describe("Bad input", func() {
 		)
 		Eventually(annotation(ctx, obj, "refused.example.org"+lastHandled)).ShouldNot(BeNil())
 		Expect(seen.list()).To(HaveLen(2))
-		othersAreServed(ctx, ns, "refused.example.org")
+		requireOthersHandled(ctx, ns, "refused.example.org")
 	})
 })

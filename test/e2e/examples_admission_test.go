@@ -31,9 +31,9 @@ func (w *warnings) list() []string {
 	return w.all[:len(w.all):len(w.all)]
 }
 
-// refuse repeats a dry run until it is rejected, because the API server uses a changed webhook configuration only after
+// requireRefusal repeats a dry run until it is rejected, because the API server uses a changed webhook configuration only after
 // a delay. The lines of the step match the error.
-func refuse(ctx context.Context, folder, ns string, obj *unstructuredObject, s step) {
+func requireRefusal(ctx context.Context, folder, ns string, obj *unstructuredObject, s step) {
 	GinkgoHelper()
 	try := func() error {
 		patch := client.RawPatch(types.MergePatchType, []byte(s.patch))

@@ -108,12 +108,12 @@ func play(ctx context.Context, folder string, steps []step) {
 			remove(ctx, obj)
 			Eventually(now(ctx, obj)).Should(BeNil())
 		case "apply", "remove":
-			around(ctx, s.verb, filepath.Join(folder, s.patch), ns)
+			applyOrRemoveFile(ctx, s.verb, filepath.Join(folder, s.patch), ns)
 		case "status":
 			object, patch, _ := strings.Cut(s.patch, " ")
 			kubectl(ctx, "patch", object, "-n", ns, "--subresource=status", "--type=merge", "-p", patch)
 		case "refuse":
-			refuse(ctx, folder, ns, obj, s)
+			requireRefusal(ctx, folder, ns, obj, s)
 			continue
 		}
 		for _, what := range s.waits {
@@ -156,8 +156,8 @@ func kubectl(ctx context.Context, args ...string) {
 	Expect(err).NotTo(HaveOccurred(), string(out))
 }
 
-// around applies or removes all objects of a file. Namespaced objects without a namespace are in that of the spec.
-func around(ctx context.Context, verb, file, ns string) {
+// applyOrRemoveFile applies or removes all objects of a file. Namespaced objects without a namespace are in that of the spec.
+func applyOrRemoveFile(ctx context.Context, verb, file, ns string) {
 	GinkgoHelper()
 	content, err := os.ReadFile(file)
 	Expect(err).NotTo(HaveOccurred())

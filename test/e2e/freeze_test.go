@@ -85,7 +85,7 @@ func identities(ctx context.Context, objects ...*unstructured.Unstructured) (all
 	for _, object := range objects {
 		fresh := object.DeepCopy()
 		Expect(api.Get(ctx, client.ObjectKeyFromObject(object), fresh)).To(Succeed())
-		records, err := peering.Decode(fresh.Object, time.Now())
+		records, err := peering.DecodeRecords(fresh.Object, time.Now())
 		Expect(err).NotTo(HaveOccurred())
 		all = append(all, slices.Sorted(maps.Keys(records)))
 	}

@@ -46,8 +46,8 @@ func crd(kind string, status bool) *apiextensionsv1.CustomResourceDefinition {
 	}
 }
 
-// installed installs the CRD and waits until it is served.
-func installed(definition *apiextensionsv1.CustomResourceDefinition) {
+// installCRD installs the CRD and waits until it is served.
+func installCRD(definition *apiextensionsv1.CustomResourceDefinition) {
 	GinkgoHelper()
 	_, err := envtest.InstallCRDs(
 		config, envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{definition}},
@@ -63,7 +63,7 @@ var _ = Describe("Kinds", func() {
 	It("can be uninstalled while handled, and reinstalled with a status subresource", func(ctx context.Context) {
 		ns, seen := namespace(ctx), &calls{}
 		definition := crd("Comet", false)
-		installed(definition)
+		installCRD(definition)
 		op := kopf.New("comets.example.org")
 		comets := kopf.ForResource(op, "robustness.example.org/v1", "comets")
 		note := func(_ context.Context, c *unstructuredChange) error {
@@ -88,7 +88,7 @@ var _ = Describe("Kinds", func() {
 		Eventually(seen.list).Should(Equal([]string{"create " + ns + "/halley", "delete " + ns + "/halley"}))
 		Eventually(running.logs).Should(gbytes.Say("Cannot find the resource of a selector.*robustness.example.org"))
 
-		installed(crd("Comet", true))
+		installCRD(crd("Comet", true))
 		again := comet(ns, "hale-bopp")
 		create(ctx, again)
 		Eventually(annotation(ctx, again, "comets.example.org"+lastHandled)).ShouldNot(BeNil())

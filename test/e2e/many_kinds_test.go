@@ -68,7 +68,7 @@ var _ = Describe("Selectors of many kinds", func() {
 		Eventually(running.logs).Should(gbytes.Say("Cannot find the resource of a selector"))
 		for _, name := range []string{"first", "second"} {
 			definition := crd("Meteor", true)
-			installed(definition)
+			installCRD(definition)
 			create(ctx, raw("robustness.example.org/v1", "Meteor", ns, name, map[string]any{"size": int64(1)}))
 			Eventually(seen.list).Should(ContainElement("Meteor " + name))
 			Expect(

@@ -122,7 +122,7 @@ var _ = Describe("What handlers patch", func() {
 		ns := namespace(ctx)
 		definition := crd("Schematic", true)
 		definition.Spec.Versions[0].Schema.OpenAPIV3Schema.XPreserveUnknownFields = nil
-		installed(definition)
+		installCRD(definition)
 		op := kopf.New("schematic.example.org", within(ns))
 		kopf.ForResource(
 			op, "robustness.example.org/v1", "schematics",

@@ -79,7 +79,7 @@ var _ = Describe("An operator that lacks", func() {
 		Eventually(running.logs).Should(
 			gbytes.Say(`Cannot find the resource of a selector.*late.example.org/v1 latecomers`),
 		)
-		othersAreServed(ctx, ns, "late.example.org")
+		requireOthersHandled(ctx, ns, "late.example.org")
 		_, err := envtest.InstallCRDs(
 			config, envtest.CRDInstallOptions{Paths: []string{filepath.Join("testdata", "late.yaml")}},
 		)

@@ -24,7 +24,7 @@ var _ = It("The example secrets removes only its own objects", func(ctx context.
 	pulling(ctx, taken, "registry")
 	theirs := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: taken, Name: "registry"}}
 	Expect(api.Create(ctx, theirs)).To(Succeed())
-	around(ctx, "apply", filepath.Join(folder, "source.yaml"), ns)
+	applyOrRemoveFile(ctx, "apply", filepath.Join(folder, "source.yaml"), ns)
 	share := raw("secrets.example.org/v1", "SharedSecret", ns, "registry", map[string]any{
 		"source": "registry", "namespaces": "shares=yes", "serviceAccounts": []any{"builder"},
 	})

@@ -56,14 +56,14 @@ func writers(ctx context.Context, objects []*unstructured.Unstructured) int {
 	return total
 }
 
-// tale is the history of handler calls that consecutive processes of an operator printed.
-type tale struct {
+// callHistory is the history of handler calls that consecutive processes of an operator printed.
+type callHistory struct {
 	last     map[string]string // the value that a handler processed last, by handler and object
 	calls    int
 	overlaps []string
 }
 
-func (t *tale) read(process *gexec.Session) {
+func (t *callHistory) read(process *gexec.Session) {
 	running := map[string]bool{} // calls of a killed process end with it
 	for line := range strings.Lines(string(process.Out.Contents())) {
 		words := strings.Fields(line)
@@ -95,7 +95,7 @@ var _ = Describe("An operator under load", func() {
 			obj.SetLabels(map[string]string{"storm": "yes"})
 			objects = append(objects, obj)
 		}
-		told := &tale{last: map[string]string{}}
+		told := &callHistory{last: map[string]string{}}
 		live := process(ns)
 		many(ctx, objects)
 		written := make(chan int, 1)

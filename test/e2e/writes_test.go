@@ -12,8 +12,8 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-// thrifty returns an operator that handles all changes of one kind, with results if results is set.
-func thrifty(ns, kind string, results, deletes bool) *kopf.Operator {
+// reportingOperator returns an operator that handles all changes of one kind, with results if results is set.
+func reportingOperator(ns, kind string, results, deletes bool) *kopf.Operator {
 	op := kopf.New("thrifty.example.org", within(ns))
 	objects := kopf.ForResource(op, "e2e.example.org/v1", kind)
 	handle := func(_ context.Context, c *unstructuredChange) error {
@@ -39,7 +39,7 @@ var _ = Describe("The writes to one object", func() {
 			ctx context.Context, kind string, object object, results, deletes bool, created, updated, deleted []string,
 		) {
 			ns := namespace(ctx)
-			running := start(thrifty(ns, kind, results, deletes))
+			running := start(reportingOperator(ns, kind, results, deletes))
 			obj := object(ns, "thrifty", map[string]any{"size": int64(1)})
 			wrote := func() []string { return running.requests.of("thrifty") }
 			handled := func(size string) {
@@ -85,7 +85,7 @@ var _ = Describe("The writes to one object", func() {
 			lost.Add(1)
 			return true
 		}
-		first := startWith(config, connection, thrifty(ns, "widgets", true, false))
+		first := startWith(config, connection, reportingOperator(ns, "widgets", true, false))
 		create(ctx, obj)
 		Eventually(lost.Load).Should(BeNumerically(">", 0))
 		first.stop()
@@ -94,7 +94,7 @@ var _ = Describe("The writes to one object", func() {
 		Expect(annotation(ctx, obj, "thrifty.example.org"+lastHandled)()).To(BeNil(),
 			"the creation is incomplete without the main patch")
 
-		start(thrifty(ns, "widgets", true, false))
+		start(reportingOperator(ns, "widgets", true, false))
 		Eventually(annotation(ctx, obj, "thrifty.example.org"+lastHandled)).ShouldNot(BeNil())
 		Expect(field(ctx, obj, "status", "c", "reason")()).To(Equal("create"))
 	})

@@ -32,8 +32,8 @@ func (l *life) ensures(takes time.Duration) kopf.ChangeFunc[*unstructured.Unstru
 		if err := c.Ensure(ctx, children...); err != nil {
 			return kopf.Temporary(err, 5*time.Second)
 		}
-		l.tell(c)
-		c.SetResult(map[string]any{"told": told(c.Object)})
+		l.recordEffect(c)
+		c.SetResult(map[string]any{"told": stateOf(c.Object)})
 		return nil
 	}
 }
@@ -53,8 +53,8 @@ func (l *life) waits(takes time.Duration) kopf.ChangeFunc[*unstructured.Unstruct
 				return err
 			}
 		}
-		l.tell(c)
-		c.SetResult(map[string]any{"told": told(c.Object)})
+		l.recordEffect(c)
+		c.SetResult(map[string]any{"told": stateOf(c.Object)})
 		return nil
 	}
 }

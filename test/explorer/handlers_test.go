@@ -25,8 +25,8 @@ func (l *life) carries(takes time.Duration, failures int) kopf.ChangeFunc[*unstr
 		if c.Retry < failures {
 			return kopf.Temporary(errLater, 5*time.Second)
 		}
-		l.tell(c)
-		c.SetResult(map[string]any{"told": told(c.Object)})
+		l.recordEffect(c)
+		c.SetResult(map[string]any{"told": stateOf(c.Object)})
 		return nil
 	}
 }
@@ -47,7 +47,7 @@ func (l *life) spoils(takes time.Duration, refusals int) kopf.ChangeFunc[*unstru
 // unspoiled refuses such a status.
 func unspoiled(object map[string]any) error {
 	if id, spoiled, _ := unstructured.NestedString(object, "status", "spoiled"); spoiled {
-		return memapi.Refusal(http.StatusUnprocessableEntity, "status.spoiled of "+id)
+		return memapi.NewRefusal(http.StatusUnprocessableEntity, "status.spoiled of "+id)
 	}
 	return nil
 }
@@ -107,12 +107,12 @@ func (l *life) makes(id string, daemon bool) kopf.TaskFunc[*unstructured.Unstruc
 	}
 }
 
-// tell records the effect outside of the cluster.
-func (l *life) tell(c *Change) {
-	l.process.Do("tell of "+c.ID, func() { l.ledger.tell(c.ID, string(c.Object.GetUID()), told(c.Object)) })
+// recordEffect records the effect outside of the cluster.
+func (l *life) recordEffect(c *Change) {
+	l.process.Do("tell of "+c.ID, func() { l.ledger.recordEffect(c.ID, string(c.Object.GetUID()), stateOf(c.Object)) })
 }
 
-func told(o *unstructured.Unstructured) string {
+func stateOf(o *unstructured.Unstructured) string {
 	value, _, _ := unstructured.NestedString(o.Object, "spec", "value")
 	return value + "/" + o.GetLabels()["foreign"]
 }

@@ -17,7 +17,7 @@ type ledger struct {
 	made    map[string]bool   // the objects with something outside that a function in the background made
 }
 
-func (l *ledger) tell(id, uid, what string) {
+func (l *ledger) recordEffect(id, uid, what string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.outside == nil {
@@ -92,7 +92,7 @@ func (w *world) isCurrent(object *unstructured.Unstructured, uid string) bool {
 
 // unsettled returns the errors in the final state of an object.
 func (w *world) unsettled(object *unstructured.Unstructured) (found []string) {
-	state := told(object)
+	state := stateOf(object)
 	for _, id := range w.scenario.carriers {
 		if last := w.ledger.outside[string(object.GetUID())+" "+id]; last != state {
 			found = append(found, fmt.Sprintf("handler %q had effect %q last, and the object is %q", id, last, state))

@@ -61,7 +61,7 @@ func explored(s scenario) func() explorer.Scenario {
 				w.t, w.server = t, memapi.New()
 				w.server.Install(carriers)
 				if s.valid != nil {
-					w.server.Admit(memapi.Admission{
+					w.server.SetAdmission(memapi.Admission{
 						Validate: func(_ memapi.Resource, o map[string]any) error { return s.valid(o) },
 					})
 				}

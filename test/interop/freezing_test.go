@@ -64,11 +64,11 @@ func newMeeting(ctx context.Context, namespace, name string) meeting {
 }
 
 // records are those in the object.
-func (m meeting) records(ctx context.Context) map[string]peering.Record {
+func (m meeting) records(ctx context.Context) map[string]peering.PeerRecord {
 	GinkgoHelper()
 	fresh := m.object.DeepCopy()
 	Expect(api.Get(ctx, client.ObjectKeyFromObject(fresh), fresh)).To(Succeed())
-	records, err := peering.Decode(fresh.Object, time.Now())
+	records, err := peering.DecodeRecords(fresh.Object, time.Now())
 	Expect(err).NotTo(HaveOccurred())
 	return records
 }
@@ -78,7 +78,7 @@ func (m meeting) pauses(ctx context.Context, priority int) bool {
 	GinkgoHelper()
 	records := m.records(ctx)
 	self := peering.Self{Identity: "ours", Priority: priority, Elects: true}
-	return peering.Judge(self, map[string]peering.Record{"me": records["me"]}, time.Now()).Paused()
+	return peering.JudgeRecords(self, map[string]peering.PeerRecord{"me": records["me"]}, time.Now()).IsPaused()
 }
 
 var _ = Describe("People who have operators pause", func() {

@@ -26,7 +26,7 @@ var _ = Describe("An operator of Kopf that was frozen", func() {
 		}
 		put := func(lifetime time.Duration) {
 			GinkgoHelper()
-			_, err := object.Put(ctx, "alive", peering.Record{
+			_, err := object.WriteRecord(ctx, "alive", peering.PeerRecord{
 				Priority: 9, Lifetime: lifetime, LastSeen: time.Now(), Runtime: "kopf-runtime",
 			})
 			Expect(err).NotTo(HaveOccurred())

@@ -198,10 +198,10 @@ func answeredByUs(t *testing.T, one object) (out object) {
 func behaving(t *testing.T, behave vectors.Fields) handlers.Func {
 	return func(_ context.Context, call *handlers.Invocation) error {
 		if patch := behave.Mapping("patch"); patch != nil {
-			call.Admission.Merge(object{"spec": object(patch)})
+			call.Admission.AddMergePatch(object{"spec": object(patch)})
 		}
 		for _, text := range behave.List("warn") {
-			call.Admission.Warn(fmt.Sprint(text))
+			call.Admission.AddWarning(fmt.Sprint(text))
 		}
 		if code := vectors.Number(t, behave, "code"); code != nil {
 			return kopf.Deny(int(*code), "%s", behave.Text("message", ""))

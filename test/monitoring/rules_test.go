@@ -32,11 +32,11 @@ type judge interface {
 	Errorf(format string, args ...any)
 }
 
-// heard counts the failures.
-type heard int
+// failureCount counts the failures.
+type failureCount int
 
-func (*heard) Helper()                 {}
-func (h *heard) Errorf(string, ...any) { *h++ }
+func (*failureCount) Helper()                 {}
+func (h *failureCount) Errorf(string, ...any) { *h++ }
 
 // attached are labels that Prometheus itself has.
 var attached = []string{"instance"}
@@ -167,7 +167,7 @@ func TestWrongExpressionsAreFound(t *testing.T) {
 		"a value that is never there": `kopf_daemons{state="sleeping"}`,
 		"parentheses":                 `sum((kopf_unhandled_changes)`,
 	} {
-		var wrong heard
+		var wrong failureCount
 		if check(&wrong, "it", expression, families, text); wrong != 1 {
 			t.Errorf("%s: %d things are wrong with %s", reason, wrong, expression)
 		}

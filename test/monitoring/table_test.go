@@ -133,7 +133,7 @@ func TestTheTableHasEveryMetric(t *testing.T) {
 		r.Ready()
 		server.Put(shops, map[string]any{"metadata": map[string]any{"namespace": "default", "name": "a"}})
 		time.Sleep(10 * time.Second)
-		waiting := told(t, registry)
+		waiting := valuedFamilies(t, registry)
 		time.Sleep(5 * time.Minute)
 		if d := cmp.Diff(table(t), registry.families(t)); d != "" {
 			t.Errorf("%s and the registry differ, -page, +registry:\n%s", page, d)
@@ -141,7 +141,7 @@ func TestTheTableHasEveryMetric(t *testing.T) {
 		for name := range registry.families(t) {
 			// There are no children or loops here, and no other client removes annotations.
 			silent := []string{"kopf_children_repaired_total", "kopf_memory_losses_total", "kopf_handler_loops_total"}
-			if !slices.Contains(waiting, name) && !slices.Contains(told(t, registry), name) &&
+			if !slices.Contains(waiting, name) && !slices.Contains(valuedFamilies(t, registry), name) &&
 				!slices.Contains(silent, name) {
 				t.Errorf("%s never has a value", name)
 			}
@@ -152,8 +152,8 @@ func TestTheTableHasEveryMetric(t *testing.T) {
 	})
 }
 
-// told returns the names of the families with values, and checks all of them.
-func told(t *testing.T, registry *recording) (names []string) {
+// valuedFamilies returns the names of the families with values, and checks all of them.
+func valuedFamilies(t *testing.T, registry *recording) (names []string) {
 	t.Helper()
 	families, err := registry.Gather()
 	if err != nil {

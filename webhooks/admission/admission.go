@@ -53,7 +53,7 @@ type Admission struct {
 // New returns the admission of an operator. It does not use the network. Invalid options are an error, and so are two
 // handlers with the same path or entry name.
 func New(o Options) (*Admission, error) {
-	if err := o.check(); err != nil {
+	if err := o.checkRequired(); err != nil {
 		return nil, fmt.Errorf("setting up the admission of operator %q: %w", o.Operator, err)
 	}
 	a := &Admission{options: o, scanned: make(chan struct{}), open: make(chan struct{}), reached: make(chan struct{})}
@@ -62,14 +62,14 @@ func New(o Options) (*Admission, error) {
 		a.handlers = append(a.handlers, adapters.New(r.Handler, o.Metrics))
 	}
 	// All errors are returned at once.
-	if err := errors.Join(a.connect(), a.serve(), a.manage()); err != nil {
+	if err := errors.Join(a.createClients(), a.createServer(), a.createWriter()); err != nil {
 		return nil, fmt.Errorf("setting up the admission of operator %q: %w", o.Operator, err)
 	}
 	return a, nil
 }
 
-// connect creates the clients that find resources and the operator's user.
-func (a *Admission) connect() error {
+// createClients creates the clients that find resources and the operator's user.
+func (a *Admission) createClients() error {
 	client, err := clientdiscovery.NewDiscoveryClientForConfigAndClient(a.options.Config, a.options.HTTPClient)
 	if err != nil {
 		return fmt.Errorf("making the discovery client: %w", err)
@@ -87,16 +87,16 @@ func (a *Admission) connect() error {
 	return nil
 }
 
-// serve creates the HTTP server.
-func (a *Admission) serve() (err error) {
+// createServer creates the HTTP server.
+func (a *Admission) createServer() (err error) {
 	reviewer := &review.Reviewer{Served: func() []review.Served { return *a.served.Load() }, Own: a.ownWrites}
 	// The scope is read for each request, because a startup handler can change the namespaces.
 	if a.options.Scope != nil {
-		reviewer.Serves = func(namespace string) bool { return a.options.Scope().Has(namespace) }
+		reviewer.Serves = func(namespace string) bool { return a.options.Scope().IncludesNamespace(namespace) }
 	}
 	o := server.Options{
 		Operator: a.options.Operator, Path: a.options.Path, AtRoot: a.options.AtRoot, Reviewer: reviewer,
-		Open: a.open, Log: a.options.Log, Endpoints: a.options.endpoints(),
+		Open: a.open, Log: a.options.Log, Endpoints: a.options.handlerEndpoints(),
 	}
 	a.server, err = server.New(o)
 	return err
@@ -107,19 +107,19 @@ func (a *Admission) ownWrites() (own review.OwnWrites) {
 	if a.options.Own != nil {
 		own = a.options.Own()
 	}
-	own.User = a.identity.user
+	own.User = a.identity.operatorUser
 	return own
 }
 
-// manage creates the writer of the configurations.
-func (a *Admission) manage() error {
+// createWriter creates the writer of the configurations.
+func (a *Admission) createWriter() error {
 	if a.options.Managed == "" {
 		return nil
 	}
-	form := a.options.form()
+	form := a.options.entryForm()
 	// Names do not depend on the resources, so duplicate names are an error of the set-up, not of the first write.
-	_, err := configurations.Objects(
-		a.options.Managed, a.options.hooks(resources{}), admissionregistrationv1.WebhookClientConfig{}, form,
+	_, err := configurations.ConfigurationObjects(
+		a.options.Managed, a.options.configurationHooks(resources{}), admissionregistrationv1.WebhookClientConfig{}, form,
 	)
 	if err != nil {
 		return err
@@ -139,10 +139,10 @@ func (a *Admission) manage() error {
 // Register adds the paths to a webhook server, such as that of the manager.
 func (a *Admission) Register(on webhook.Server) error { return a.server.Register(on) }
 
-// Check is a readiness check. It fails until reviews are answered, and while there is no certificate that clients
+// CheckReadiness is a readiness check. It fails until reviews are answered, and while there is no certificate that clients
 // trust.
-func (a *Admission) Check(r *http.Request) error {
-	if err := a.server.Check(r); err != nil || a.options.Certificates == nil {
+func (a *Admission) CheckReadiness(r *http.Request) error {
+	if err := a.server.CheckReadiness(r); err != nil || a.options.Certificates == nil {
 		return err
 	}
 	if err := a.options.Certificates.Check(); err != nil {
@@ -162,9 +162,9 @@ func (a *Admission) GetCertificate(hello *tls.ClientHelloInfo) (*tls.Certificate
 // NeedLeaderElection returns false, because every replica serves reviews.
 func (a *Admission) NeedLeaderElection() bool { return false }
 
-// write maintains the configurations. Without handlers, an error is only logged: there is nothing to serve, and the
+// maintainConfigurations maintains the configurations. Without handlers, an error is only logged: there is nothing to serve, and the
 // other controllers of the process must continue.
-func (a *Admission) write(ctx context.Context) error {
+func (a *Admission) maintainConfigurations(ctx context.Context) error {
 	err := a.writer.Run(ctx)
 	if err == nil || len(a.options.Registrations) > 0 {
 		return err
@@ -194,16 +194,16 @@ func (a *Admission) Start(ctx context.Context) error {
 			}
 		})
 	}
-	also(a.follow)
-	also(a.opens)
+	also(a.followResources)
+	also(a.openWhenReady)
 	// Run reports the CA bundle before the certificate is available.
 	if source := a.options.Certificates; source != nil {
-		also(func(ctx context.Context) error { return source.Run(ctx, func(b []byte) { a.trust(ctx, b) }) })
+		also(func(ctx context.Context) error { return source.Run(ctx, func(b []byte) { a.updateBundle(ctx, b) }) })
 	}
 	// Without managed configurations, there is no address to publish.
 	if a.writer != nil {
-		also(a.reach)
-		also(a.write)
+		also(a.publishWhenReachable)
+		also(a.maintainConfigurations)
 	}
 	closeTunnel := a.openTunnel(running, stop)
 	<-running.Done()

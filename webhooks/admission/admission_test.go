@@ -25,8 +25,8 @@ import (
 func TestOneIDForTwoKinds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := cluster(widgets, gadgets)
-		r := start(t, options(server, of(widgets, "quota", "no widgets"), of(gadgets, "quota", "no gadgets"),
-			of(gadgets, "name", "")))
+		r := start(t, options(server, newRegistration(widgets, "quota", "no widgets"), newRegistration(gadgets, "quota", "no gadgets"),
+			newRegistration(gadgets, "name", "")))
 		for path, want := range map[string]string{
 			"/ops/validate/widget.v1.example.org/quota": "no widgets",
 			"/ops/validate/gadget.v1.example.org/quota": "no gadgets",
@@ -67,11 +67,11 @@ func TestOneFunctionForObjectsAndNamespaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		places := memapi.Resource{Version: "v1", Kind: "Namespace", Plural: "namespaces"}
 		server := cluster(widgets, places)
-		one, other := of(widgets, "v", "no"), of(places, "v", "no")
+		one, other := newRegistration(widgets, "v", "no"), newRegistration(places, "v", "no")
 		one.Handler.Function, other.Handler.Function = 7, 7
 		o := options(server, one, other)
 		o.Scope = func() namespaces.Scope {
-			return namespaces.Scope{Served: namespaces.Patterns{namespaces.Parse("team-a")}}
+			return namespaces.Scope{Served: namespaces.Patterns{namespaces.ParsePattern("team-a")}}
 		}
 		r := start(t, o)
 		entry := entries(t, server, validating)["v.ops.example.org"]
@@ -88,13 +88,13 @@ func TestOneFunctionForTwoSelections(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := cluster(widgets, gadgets)
 		same := func(r memapi.Resource, operations ...string) admission.Registration {
-			one := of(r, "quota", "no")
+			one := newRegistration(r, "quota", "no")
 			one.Handler.Function, one.Handler.Operations = "quota", operations
 			return one
 		}
 		again := same(widgets, "CREATE")
 		again.Handler.Labels = labels.SelectorFromSet(labels.Set{"tier": "prod"})
-		r := start(t, options(server, same(widgets, "CREATE"), again, same(gadgets), of(widgets, "other", "")))
+		r := start(t, options(server, same(widgets, "CREATE"), again, same(gadgets), newRegistration(widgets, "other", "")))
 		for _, resource := range []memapi.Resource{widgets, gadgets} {
 			if status, denied := r.ask(t, "/ops/validate/quota", resource); status != http.StatusOK || denied != "no" {
 				t.Errorf("%s: got %d %q", resource.Plural, status, denied)
@@ -117,7 +117,7 @@ func TestOneFunctionForTwoSelections(t *testing.T) {
 func TestResourcesComeAndGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := cluster(gadgets)
-		registration := of(widgets, "quota", "no")
+		registration := newRegistration(widgets, "quota", "no")
 		registration.Handler.Labels = labels.SelectorFromSet(labels.Set{"a": "b"})
 		r := start(t, options(server, registration))
 		defer r.stop(t)
@@ -158,7 +158,7 @@ func TestOrderOfStart(t *testing.T) {
 					ready[i] = make(chan struct{})
 				}
 				api := cluster(widgets)
-				o := options(api, of(widgets, "quota", ""))
+				o := options(api, newRegistration(widgets, "quota", ""))
 				o.Open, o.Started = ready[indices], func(*http.Request) error { return checked(ready[server]) }
 				o.Certificates, o.Dump = late{ready[certificate]}, filepath.Join(t.TempDir(), "ca.crt")
 				r := start(t, o)
@@ -167,7 +167,7 @@ func TestOrderOfStart(t *testing.T) {
 					if all := entries(t, api, validating); len(all) != 0 {
 						t.Errorf("an entry is written too early, before %d: got %v", next, all)
 					}
-					unready := r.Check(nil) != nil
+					unready := r.CheckReadiness(nil) != nil
 					status, _ := r.ask(t, "/ops/validate/quota", widgets)
 					if closed := checked(ready[indices]) != nil; unready != closed || (status == 503) != closed {
 						t.Errorf("only the indices must decide about requests, before %d: got %d", next, status)
@@ -238,7 +238,7 @@ func (renewing) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 func TestAsKopf(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := cluster(widgets)
-		o := options(server, of(widgets, "Quota", "no"))
+		o := options(server, newRegistration(widgets, "Quota", "no"))
 		o.AsKopf, o.Path = true, ""
 		r := start(t, o)
 		defer r.stop(t)
@@ -264,9 +264,9 @@ func TestAsKopf(t *testing.T) {
 func TestKopfsPaths(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := cluster(widgets)
-		mutate := of(widgets, "quota", "")
+		mutate := newRegistration(widgets, "quota", "")
 		mutate.Handler.Mutating = true
-		o := options(server, mutate, of(widgets, "quota", "no"), of(widgets, "other", "never"))
+		o := options(server, mutate, newRegistration(widgets, "quota", "no"), newRegistration(widgets, "other", "never"))
 		o.AtRoot = true
 		r := start(t, o)
 		defer r.stop(t)
@@ -290,13 +290,13 @@ func TestMistakes(t *testing.T) {
 		"a missing way to the server": func(o *admission.Options) { o.Reach = nil },
 		"an invalid path":             func(o *admission.Options) { o.Path = "ops/" },
 		"two handlers with one path": func(o *admission.Options) {
-			o.Registrations = append(o.Registrations, of(widgets, "quota", ""))
+			o.Registrations = append(o.Registrations, newRegistration(widgets, "quota", ""))
 		},
 		"two entries with one name": func(o *admission.Options) {
-			o.Registrations = append(o.Registrations, of(widgets, "a_b", ""), of(widgets, "a-b", ""))
+			o.Registrations = append(o.Registrations, newRegistration(widgets, "a_b", ""), newRegistration(widgets, "a-b", ""))
 		},
 	} {
-		o := options(server, of(widgets, "quota", ""))
+		o := options(server, newRegistration(widgets, "quota", ""))
 		change(&o)
 		if _, err := admission.New(o); err == nil || !strings.Contains(err.Error(), "ops.example.org") {
 			t.Errorf("%s: got the error %v", name, err)
@@ -346,7 +346,7 @@ func TestForbidden(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		connection := cluster(widgets).Connect()
 		connection.Before = forbidding("patch")
-		r := start(t, options(connection, of(widgets, "quota", "")))
+		r := start(t, options(connection, newRegistration(widgets, "quota", "")))
 		if err := <-r.ended; err == nil || !strings.Contains(err.Error(), "may not manage") {
 			t.Errorf("a forbidden write must end the operator: got the error %v", err)
 		}

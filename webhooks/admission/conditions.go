@@ -10,7 +10,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// reservedConditions is the number of conditions that do not come from filters: [notOwnWrite] and [inNamespaces].
+// reservedConditions is the number of conditions that do not come from filters: [ownWriteCondition] and [namespaceCondition].
 const reservedConditions = 2
 
 // maxConditions is the number of filter conditions: the API server accepts 64 conditions in a webhook. maxText limits
@@ -37,7 +37,7 @@ func matchConditions(h *handlers.Handler) (all []admissionregistrationv1.MatchCo
 	}
 	size := 0
 	for _, required := range h.Requires {
-		said, ok := demand(required)
+		said, ok := expressRequirement(required)
 		if !ok {
 			continue
 		}

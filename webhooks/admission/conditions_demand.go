@@ -15,9 +15,9 @@ import (
 // maxDepth limits the depth of a path or a value, because parsers of CEL limit nested expressions.
 const maxDepth = 16
 
-// demand expresses one requirement in parentheses. It returns false if that is not possible.
-func demand(r requirements.Requirement) (text string, ok bool) {
-	there, value, ok := place(r.Path)
+// expressRequirement expresses one requirement in parentheses. It returns false if that is not possible.
+func expressRequirement(r requirements.Requirement) (text string, ok bool) {
+	there, value, ok := pathExpressions(r.Path)
 	if !ok {
 		return "", false
 	}
@@ -31,26 +31,26 @@ func demand(r requirements.Requirement) (text string, ok bool) {
 	case selection.DoesNotExist:
 		return "!(" + there + ")", true
 	case selection.In, selection.Equals, selection.DoubleEquals:
-		text, ok = among(value, r.Values)
+		text, ok = equalsAnyOf(value, r.Values)
 		return "(" + there + " && " + text + ")", ok
 	case selection.NotIn, selection.NotEquals:
 		// As in label selectors, a missing value is not in the list.
-		text, ok = among(value, r.Values)
+		text, ok = equalsAnyOf(value, r.Values)
 		return "!(" + there + " && " + text + ")", ok
 	case selection.GreaterThan:
-		text, ok = compared(value, ">", r)
+		text, ok = integerComparison(value, ">", r)
 		return "(" + there + " && " + text + ")", ok
 	case selection.LessThan:
-		text, ok = compared(value, "<", r)
+		text, ok = integerComparison(value, "<", r)
 		return "(" + there + " && " + text + ")", ok
 	default:
 		return "", false
 	}
 }
 
-// place returns an expression that reports whether the path exists, and one for its value. A value that is not a
+// pathExpressions returns an expression that reports whether the path exists, and one for its value. A value that is not a
 // mapping has no keys. Both use the index operator, because has(x.y) and x.y are not possible for all keys.
-func place(path diff.Path) (there, value string, ok bool) {
+func pathExpressions(path diff.Path) (there, value string, ok bool) {
 	if len(path) == 0 || len(path) > maxDepth {
 		return "", "", false
 	}
@@ -58,7 +58,7 @@ func place(path diff.Path) (there, value string, ok bool) {
 	var steps []string
 	for _, key := range path {
 		// The checks guard each access: for CEL, false && error is false.
-		quoted, ok := quote(key)
+		quoted, ok := quoteCEL(key)
 		if !ok {
 			return "", "", false
 		}
@@ -68,15 +68,15 @@ func place(path diff.Path) (there, value string, ok bool) {
 	return strings.Join(steps, " && "), value, true
 }
 
-// among returns an expression that is true if the value is one of these.
-func among(value string, all []any) (string, bool) {
+// equalsAnyOf returns an expression that is true if the value is one of these.
+func equalsAnyOf(value string, all []any) (string, bool) {
 	// In, without values, is never true.
 	if len(all) == 0 {
 		return "false", true
 	}
 	var texts []string
 	for _, one := range all {
-		text, ok := literal(one, maxDepth)
+		text, ok := celLiteral(one, maxDepth)
 		if !ok {
 			return "", false
 		}
@@ -88,10 +88,10 @@ func among(value string, all []any) (string, bool) {
 	return "(" + strings.Join(texts, " || ") + ")", true
 }
 
-// compared returns an expression that is true if a text is an integer on the right side of the bound. It is also true
+// integerComparison returns an expression that is true if a text is an integer on the right side of the bound. It is also true
 // for integers that may not fit into 64 bits, because CEL would fail, and for texts that are too long for a cheap
 // regular expression. The operator's filters decide about these.
-func compared(value, operator string, r requirements.Requirement) (string, bool) {
+func integerComparison(value, operator string, r requirements.Requirement) (string, bool) {
 	if len(r.Values) != 1 || !r.Texts {
 		return "", false
 	}

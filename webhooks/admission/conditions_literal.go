@@ -13,9 +13,9 @@ import (
 // exact limits numbers to those that CEL compares exactly: it converts integers to floats to compare the two types.
 const exact = 1 << 53
 
-// literal returns a JSON value as a CEL literal. It returns false if the value is nested too deeply, or if a comparison
+// celLiteral returns a JSON value as a CEL literal. It returns false if the value is nested too deeply, or if a comparison
 // would not be exact.
-func literal(value any, depth int) (string, bool) {
+func celLiteral(value any, depth int) (string, bool) {
 	if depth == 0 {
 		return "", false
 	}
@@ -25,7 +25,7 @@ func literal(value any, depth int) (string, bool) {
 	case bool:
 		return strconv.FormatBool(value), true
 	case string:
-		return quote(value)
+		return quoteCEL(value)
 	case int64:
 		// The value in the object may be a float, so the bound applies to both types.
 		return strconv.FormatInt(value, 10), -exact < value && value < exact
@@ -34,19 +34,19 @@ func literal(value any, depth int) (string, bool) {
 		text, err := json.Marshal(value)
 		return string(text), err == nil && math.Abs(value) < exact
 	case []any:
-		return list(value, depth-1)
+		return celList(value, depth-1)
 	case map[string]any:
-		return mapping(value, depth-1)
+		return celMapping(value, depth-1)
 	default:
 		return "", false
 	}
 }
 
-// list returns a CEL list. The API server requires dyn() for elements of different types.
-func list(values []any, depth int) (string, bool) {
+// celList returns a CEL list. The API server requires dyn() for elements of different types.
+func celList(values []any, depth int) (string, bool) {
 	var members []string
 	for _, one := range values {
-		text, ok := literal(one, depth)
+		text, ok := celLiteral(one, depth)
 		if !ok {
 			return "", false
 		}
@@ -55,12 +55,12 @@ func list(values []any, depth int) (string, bool) {
 	return "[" + strings.Join(members, ", ") + "]", true
 }
 
-// mapping returns a CEL map. The keys are sorted, so that the entries do not change without need.
-func mapping(values map[string]any, depth int) (string, bool) {
+// celMapping returns a CEL map. The keys are sorted, so that the entries do not change without need.
+func celMapping(values map[string]any, depth int) (string, bool) {
 	var members []string
 	for _, key := range slices.Sorted(maps.Keys(values)) {
-		quoted, isText := quote(key)
-		text, ok := literal(values[key], depth)
+		quoted, isText := quoteCEL(key)
+		text, ok := celLiteral(values[key], depth)
 		if !isText || !ok {
 			return "", false
 		}
@@ -69,8 +69,8 @@ func mapping(values map[string]any, depth int) (string, bool) {
 	return "{" + strings.Join(members, ", ") + "}", true
 }
 
-// quote returns a CEL string literal that consists of ASCII characters. Go's escapes mean the same in CEL, except for
+// quoteCEL returns a CEL string literal that consists of ASCII characters. Go's escapes mean the same in CEL, except for
 // bytes that are not valid UTF-8, which objects do not contain.
-func quote(text string) (string, bool) {
+func quoteCEL(text string) (string, bool) {
 	return strconv.QuoteToASCII(text), utf8.ValidString(text)
 }

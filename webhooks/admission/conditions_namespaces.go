@@ -6,16 +6,16 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
 )
 
-// inNamespaces returns a condition that is true for objects in the namespaces of the scope, and for all cluster-scoped
+// namespaceCondition returns a condition that is true for objects in the namespaces of the scope, and for all cluster-scoped
 // objects. Namespaces are cluster-scoped, although requests for them contain a namespace. It returns false for a scope
 // that CEL cannot express.
-func inNamespaces(of namespaces.Scope) (one admissionregistrationv1.MatchCondition, ok bool) {
+func namespaceCondition(of namespaces.Scope) (one admissionregistrationv1.MatchCondition, ok bool) {
 	const name = "request.namespace"
 	// said becomes false if an expression cannot be quoted.
 	said := true
 	// The expressions are in RE2, which CEL uses, too.
-	expression := of.Expression(func(expression string) string {
-		quoted, ok := quote(expression)
+	expression := of.MatchExpression(func(expression string) string {
+		quoted, ok := quoteCEL(expression)
 		said = said && ok
 		return name + ".matches(" + quoted + ")"
 	})

@@ -10,13 +10,13 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// notOwnWrite returns a condition that is false for requests that look like the operator's own writes: updates that
+// ownWriteCondition returns a condition that is false for requests that look like the operator's own writes: updates that
 // only change annotations with these prefixes and the finalizer, and updates that remove finalizers from an object that
 // is being deleted. The operator makes the same comparison and further ones, so it admits such requests if they are
 // sent. It returns false for handlers that cannot get such requests.
 //
 // Without the condition, each write of the engine would be a request to the operator's own webhooks.
-func notOwnWrite(
+func ownWriteCondition(
 	h *handlers.Handler, prefixes []string, finalizer string,
 ) (one admissionregistrationv1.MatchCondition, ok bool) {
 	main := h.Subresource == "" || h.Subresource == "*" // the condition only covers the main resource
@@ -27,13 +27,13 @@ func notOwnWrite(
 	// Without prefixes, the expression must still be valid.
 	prefixed := []string{"false"}
 	for _, prefix := range prefixes {
-		quoted, ok := quote(prefix + "/")
+		quoted, ok := quoteCEL(prefix + "/")
 		if !ok {
 			return one, false
 		}
 		prefixed = append(prefixed, "k.startsWith("+quoted+")")
 	}
-	name, ok := quote(finalizer)
+	name, ok := quoteCEL(finalizer)
 	if !ok {
 		return one, false
 	}
@@ -44,13 +44,13 @@ func notOwnWrite(
 	return admissionregistrationv1.MatchCondition{Name: "not-own-write", Expression: strings.Join([]string{
 		// Everything else than an update of an object is sent.
 		`request.operation != "UPDATE" || has(request.subResource) && request.subResource != "" || object == null || ` +
-			`oldObject == null || !(` + atMost(widest, "object", "oldObject"),
-		sameBut("object", "oldObject", `k == "metadata"`),
-		sameBut(`object["metadata"]`, `oldObject["metadata"]`, otherMetadata),
-		fmt.Sprintf("[[%s, %s, %s, %s]].all(v, ", mappingIn("object"), mappingIn("oldObject"), listIn("object"),
-			listIn("oldObject")) + atMost(widest, "v[0]", "v[1]", "v[2]", "v[3]"),
+			`oldObject == null || !(` + sizesAtMost(widest, "object", "oldObject"),
+		equalExceptKeys("object", "oldObject", `k == "metadata"`),
+		equalExceptKeys(`object["metadata"]`, `oldObject["metadata"]`, otherMetadata),
+		fmt.Sprintf("[[%s, %s, %s, %s]].all(v, ", annotationsOf("object"), annotationsOf("oldObject"), finalizersOf("object"),
+			finalizersOf("oldObject")) + sizesAtMost(widest, "v[0]", "v[1]", "v[2]", "v[3]"),
 		"(v[0] != v[1] || v[2] != v[3])",
-		sameBut("v[0]", "v[1]", ours),
+		equalExceptKeys("v[0]", "v[1]", ours),
 		fmt.Sprintf(`(v[2].filter(f, f != %[1]s) == v[3].filter(f, f != %[1]s) || "deletionTimestamp" in `+
 			`oldObject["metadata"] && oldObject["metadata"]["deletionTimestamp"] != null && `+
 			`size(v[2]) < size(v[3]) && v[2].all(f, f in v[3]))))`, name),
@@ -61,8 +61,8 @@ func notOwnWrite(
 // and rejects requests that exceed it. The operator itself compares larger ones.
 const widest = 100
 
-// atMost returns an expression that is true if all of these have at most this size.
-func atMost(limit int, all ...string) string {
+// sizesAtMost returns an expression that is true if all of these have at most this size.
+func sizesAtMost(limit int, all ...string) string {
 	var texts []string
 	for _, one := range all {
 		texts = append(texts, fmt.Sprintf("size(%s) <= %d", one, limit))
@@ -73,22 +73,22 @@ func atMost(limit int, all ...string) string {
 // otherMetadata contains the fields of the metadata that are compared separately, or that the API server sets.
 const otherMetadata = `k in ["annotations", "finalizers", "generation", "managedFields", "resourceVersion"]`
 
-// sameBut returns an expression that is true if two mappings have the same values, except for keys k for which the
+// equalExceptKeys returns an expression that is true if two mappings have the same values, except for keys k for which the
 // exception is true.
-func sameBut(a, b, exception string) string {
+func equalExceptKeys(a, b, exception string) string {
 	return fmt.Sprintf("%[1]s.all(k, %[3]s || k in %[2]s && %[1]s[k] == %[2]s[k]) && %[2]s.all(k, %[3]s || k in %[1]s)",
 		a, b, exception)
 }
 
-// mappingIn returns the annotations of an object.
-func mappingIn(object string) string { return orEmpty(object, "annotations", "{}") }
+// annotationsOf returns the annotations of an object.
+func annotationsOf(object string) string { return metadataOrEmpty(object, "annotations", "{}") }
 
-// listIn returns the finalizers of an object.
-func listIn(object string) string { return orEmpty(object, "finalizers", "[]") }
+// finalizersOf returns the finalizers of an object.
+func finalizersOf(object string) string { return metadataOrEmpty(object, "finalizers", "[]") }
 
-// orEmpty returns a field of the metadata, or an empty value for a missing one. The type must be dyn, because the
+// metadataOrEmpty returns a field of the metadata, or an empty value for a missing one. The type must be dyn, because the
 // branches of a conditional expression have to agree.
-func orEmpty(object, field, empty string) string {
+func metadataOrEmpty(object, field, empty string) string {
 	return fmt.Sprintf(`("%[2]s" in %[1]s["metadata"] && %[1]s["metadata"]["%[2]s"] != null ? `+
 		`%[1]s["metadata"]["%[2]s"] : dyn(%[3]s))`, object, field, empty)
 }

@@ -14,21 +14,21 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/webhooks/internal/server"
 )
 
-// nameOf returns the name of a handler, which is unique for its type: its id. If handlers for other resources have the
+// uniqueHandlerName returns the name of a handler, which is unique for its type: its id. If handlers for other resources have the
 // same id, it is the resource and the id.
-func nameOf(r Registration, all []Registration) string {
+func uniqueHandlerName(r Registration, all []Registration) string {
 	for _, other := range all {
 		alike := other.Handler.ID == r.Handler.ID && other.Handler.Mutating == r.Handler.Mutating
 		// Twins are the same handler, so they share the name.
-		if alike && other.Selector != r.Selector && !other.Handler.Twin(r.Handler) {
-			return resourceIn(r.Selector) + "/" + r.Handler.ID
+		if alike && other.Selector != r.Selector && !other.Handler.IsTwin(r.Handler) {
+			return selectorPathPart(r.Selector) + "/" + r.Handler.ID
 		}
 	}
 	return r.Handler.ID
 }
 
-// resourceIn returns a selector as a part of a path, such as "widget.v1.example.org".
-func resourceIn(s discovery.Selector) string {
+// selectorPathPart returns a selector as a part of a path, such as "widget.v1.example.org".
+func selectorPathPart(s discovery.Selector) string {
 	name := cmp.Or(s.Name, s.Kind, s.Plural, s.Singular, s.Shortcut, s.Category)
 	switch {
 	case s.Everything:
@@ -45,27 +45,27 @@ func resourceIn(s discovery.Selector) string {
 	return strings.ToLower(strings.Join(parts, "."))
 }
 
-// pathOf returns the path of requests for a handler, below the path of the operator.
-func pathOf(r Registration, all []Registration) string {
+// handlerPath returns the path of requests for a handler, below the path of the operator.
+func handlerPath(r Registration, all []Registration) string {
 	if r.Handler.Mutating {
-		return "mutate/" + nameOf(r, all)
+		return "mutate/" + uniqueHandlerName(r, all)
 	}
-	return "validate/" + nameOf(r, all)
+	return "validate/" + uniqueHandlerName(r, all)
 }
 
-// endpoints returns the endpoints of all handlers. Without AsKopf, each handler has its own path. The paths of Kopf are
+// handlerEndpoints returns the endpoints of all handlers. Without AsKopf, each handler has its own path. The paths of Kopf are
 // always served, for configurations that users have written: one for each id, and the root for all handlers.
-func (o Options) endpoints() (made []server.Endpoint) {
+func (o Options) handlerEndpoints() (made []server.Endpoint) {
 	// known contains the used paths. A path of Kopf must not replace that of a handler.
 	known := map[string]bool{}
 	for i, r := range o.Registrations {
 		if o.AsKopf {
 			break
 		}
-		if firstTwin(r, o.Registrations) < i {
+		if indexOfFirstTwin(r, o.Registrations) < i {
 			continue // the first registration has the endpoint
 		}
-		endpoint := server.Endpoint{Path: pathOf(r, o.Registrations), Handler: r.Handler.ID, Type: "validating"}
+		endpoint := server.Endpoint{Path: handlerPath(r, o.Registrations), Handler: r.Handler.ID, Type: "validating"}
 		if r.Handler.Mutating {
 			endpoint.Type = "mutating"
 		}
@@ -83,18 +83,18 @@ func (o Options) endpoints() (made []server.Endpoint) {
 	return append(made, server.Endpoint{})
 }
 
-// firstTwin returns the index of the first registration of the same function under the same id. All of them share one
+// indexOfFirstTwin returns the index of the first registration of the same function under the same id. All of them share one
 // endpoint and one entry.
-func firstTwin(r Registration, all []Registration) int {
-	return slices.IndexFunc(all, func(other Registration) bool { return other.Handler.Twin(r.Handler) })
+func indexOfFirstTwin(r Registration, all []Registration) int {
+	return slices.IndexFunc(all, func(other Registration) bool { return other.Handler.IsTwin(r.Handler) })
 }
 
 // sparingTimeout is the timeout, in seconds, of handlers that requests do not depend on. An API server that cannot
 // connect waits for the whole timeout, so it is much shorter than the 30 s of other handlers.
 const sparingTimeout = 3
 
-// hooks returns the handlers in the form for the configurations, with the known resources.
-func (o Options) hooks(known resources) []configurations.Hook {
+// configurationHooks returns the handlers in the form for the configurations, with the known resources.
+func (o Options) configurationHooks(known resources) []configurations.Hook {
 	all := make([]configurations.Hook, 0, len(o.Registrations))
 	// places maps the indexes of registrations to those of hooks.
 	places := make(map[int]int, len(o.Registrations))
@@ -106,19 +106,19 @@ func (o Options) hooks(known resources) []configurations.Hook {
 		}
 		// With AsKopf, the id determines the name and the path.
 		if !o.AsKopf {
-			hook.Name, hook.Path = nameOf(r, o.Registrations), pathOf(r, o.Registrations)
+			hook.Name, hook.Path = uniqueHandlerName(r, o.Registrations), handlerPath(r, o.Registrations)
 		}
 		if r.Handler.Labels != nil {
-			hook.Labels = configurations.Requirements(r.Handler.Labels)
+			hook.Labels = configurations.SelectorRequirements(r.Handler.Labels)
 		}
 		if r.Handler.Sparing {
 			hook.Timeout = sparingTimeout
 		}
-		hook.Resources = known.of(r)
-		o.restrict(&hook, r.Handler, o.isOnlyForNamespaces(r, known))
-		if first := firstTwin(r, o.Registrations); first < i {
+		hook.Resources = known.reviewedBy(r)
+		o.restrictHook(&hook, r.Handler, o.isOnlyForNamespaces(r, known))
+		if first := indexOfFirstTwin(r, o.Registrations); first < i {
 			// One entry must match the requests of all twins.
-			all[places[first]].Add(hook)
+			all[places[first]].MergeTwin(hook)
 			continue
 		}
 		places[i] = len(all)
@@ -127,14 +127,14 @@ func (o Options) hooks(known resources) []configurations.Hook {
 	return all
 }
 
-// restrict limits the requests that are sent to a hook, as far as selectors and CEL can express that. onlyNamespaces is
+// restrictHook limits the requests that are sent to a hook, as far as selectors and CEL can express that. onlyNamespaces is
 // true if the entry of the hook only matches Namespaces.
-func (o Options) restrict(hook *configurations.Hook, h *handlers.Handler, onlyNamespaces bool) {
+func (o Options) restrictHook(hook *configurations.Hook, h *handlers.Handler, onlyNamespaces bool) {
 	hook.Conditions = matchConditions(h)
 	// Handlers are not called for own writes, so these need not be sent.
 	if o.Own != nil {
 		own := o.Own()
-		if one, ok := notOwnWrite(h, own.Prefixes, own.Finalizer); ok {
+		if one, ok := ownWriteCondition(h, own.Prefixes, own.Finalizer); ok {
 			hook.Conditions = append([]admissionregistrationv1.MatchCondition{one}, hook.Conditions...)
 		}
 	}
@@ -143,24 +143,24 @@ func (o Options) restrict(hook *configurations.Hook, h *handlers.Handler, onlyNa
 	}
 	scope := o.Scope()
 	var byLabels []metav1.LabelSelectorRequirement
-	if by := scope.Served.Labels(); by != nil && !onlyNamespaces {
+	if by := scope.Served.LabelSelector(); by != nil && !onlyNamespaces {
 		// The reviewer does not check labels of namespaces, so the entries have to. For a Namespace, the API server
 		// evaluates a namespaceSelector with the labels of the Namespace itself.
-		byLabels = configurations.Requirements(by)
+		byLabels = configurations.SelectorRequirements(by)
 	}
 	if o.AsKopf {
 		scope.Served = nil // Kopf's entries cover the whole cluster
 	}
 	// Names become a namespaceSelector, and patterns a condition.
-	in, notIn, rest, hasRest := scope.In()
+	in, notIn, rest, hasRest := scope.SplitByName()
 	if slices.ContainsFunc(hook.Resources, isNamespace) {
 		// A selector would apply to the Namespace objects themselves, so the names are also checked by the condition.
 		rest, hasRest = scope, len(in)+len(notIn) > 0 || hasRest
 	} else {
-		hook.Namespaces = configurations.Namespaces(in, notIn)
+		hook.Namespaces = configurations.NamespaceRequirements(in, notIn)
 	}
 	hook.Namespaces = append(hook.Namespaces, byLabels...)
-	if one, ok := inNamespaces(rest); ok && hasRest {
+	if one, ok := namespaceCondition(rest); ok && hasRest {
 		hook.Conditions = append([]admissionregistrationv1.MatchCondition{one}, hook.Conditions...)
 	}
 }
@@ -168,19 +168,19 @@ func (o Options) restrict(hook *configurations.Hook, h *handlers.Handler, onlyNa
 // isOnlyForNamespaces reports whether the entry of a handler matches no other resources than Namespaces.
 func (o Options) isOnlyForNamespaces(r Registration, known resources) bool {
 	return !slices.ContainsFunc(o.Registrations, func(other Registration) bool {
-		return other.Handler.Twin(r.Handler) && slices.ContainsFunc(known.of(other), isOther)
+		return other.Handler.IsTwin(r.Handler) && slices.ContainsFunc(known.reviewedBy(other), isNotNamespace)
 	})
 }
 
-// isOther reports whether the resource is not Namespace.
-func isOther(r discovery.Resource) bool { return !isNamespace(r) }
+// isNotNamespace reports whether the resource is not Namespace.
+func isNotNamespace(r discovery.Resource) bool { return !isNamespace(r) }
 
 // isNamespace reports whether the resource is Namespace.
 func isNamespace(r discovery.Resource) bool { return r.Group == "" && r.Plural == "namespaces" }
 
-// form returns the form of the entries. Their names end with the name of the operator, because several operators can
+// entryForm returns the form of the entries. Their names end with the name of the operator, because several operators can
 // share the objects. Kopf uses the name of the objects.
-func (o Options) form() configurations.Form {
+func (o Options) entryForm() configurations.Form {
 	suffix := o.Operator
 	if o.AsKopf {
 		suffix = o.Managed

@@ -21,22 +21,22 @@ const (
 	settling = 3
 )
 
-// requests signals that another scan is needed.
-type requests chan struct{}
+// scanRequests signals that another scan is needed.
+type scanRequests chan struct{}
 
 // RequestResync requests a scan. It never blocks, because one pending request is sufficient.
-func (r requests) RequestResync() {
+func (r scanRequests) RequestResync() {
 	select {
 	case r <- struct{}{}:
 	default:
 	}
 }
 
-// follow scans the resources, and updates the served handlers and the entries when they change. A scan follows each
+// followResources scans the resources, and updates the served handlers and the entries when they change. A scan follows each
 // change of a CRD, each error, and each interval.
-func (a *Admission) follow(ctx context.Context) error {
+func (a *Admission) followResources(ctx context.Context) error {
 	// The watch of CRDs ends with the context, and is waited for.
-	changed := make(requests, 1)
+	changed := make(scanRequests, 1)
 	var watching sync.WaitGroup
 	defer watching.Wait()
 	if a.crds != nil {
@@ -44,9 +44,9 @@ func (a *Admission) follow(ctx context.Context) error {
 	}
 	var known *resources
 	// said is the last logged error: a repeated error is logged once. unsettled counts the remaining additional scans.
-	said, unsettled, pause := "", 0, backoff()
+	said, unsettled, pause := "", 0, retryBackoff()
 	for ctx.Err() == nil {
-		found, err := a.scan(ctx, known)
+		found, err := a.scanResources(ctx, known)
 		next := scanInterval
 		switch {
 		case err != nil && ctx.Err() != nil:
@@ -62,11 +62,11 @@ func (a *Admission) follow(ctx context.Context) error {
 			next = pause.Step()
 		default:
 			// A scan without an error resets the delays.
-			said, pause = "", backoff()
+			said, pause = "", retryBackoff()
 		}
 		// An incomplete scan is still useful: it contains the known resources of the groups that failed.
-		if found != nil && (known == nil || !found.same(*known)) {
-			a.serves(*found)
+		if found != nil && (known == nil || !found.isEquivalent(*known)) {
+			a.updateServedHandlers(*found)
 			known = found
 		}
 		// Reviews wait for a complete scan, because requests for unknown resources are rejected.
@@ -82,24 +82,24 @@ func (a *Admission) follow(ctx context.Context) error {
 		case <-ctx.Done():
 		case <-again:
 		case <-changed:
-			pause, unsettled = backoff(), settling
+			pause, unsettled = retryBackoff(), settling
 		}
 	}
 	return nil
 }
 
-// serves updates the served handlers, and then the entries. The order matters: entries must not lead to handlers that
+// updateServedHandlers updates the served handlers, and then the entries. The order matters: entries must not lead to handlers that
 // are not served yet.
-func (a *Admission) serves(known resources) {
+func (a *Admission) updateServedHandlers(known resources) {
 	served := []review.Served{}
 	for _, resource := range known.reviewed {
 		one := review.Served{Resource: resource}
 		for i, r := range a.options.Registrations {
-			if known.has(r, resource) {
+			if known.isReviewedBy(r, resource) {
 				one.Handlers = append(one.Handlers, a.handlers[i])
 				// Counters of failures start at zero for kinds that are known in advance, so that an alert sees the
 				// first increase.
-				if r.Selector.Specific() {
+				if r.Selector.IsSpecific() {
 					a.handlers[i].ExpectFailures(resource.GroupKind())
 				}
 			}
@@ -107,29 +107,29 @@ func (a *Admission) serves(known resources) {
 		served = append(served, one)
 	}
 	a.served.Store(&served)
-	a.announce(&known)
+	a.announceHooks(&known)
 }
 
-// announce passes the hooks to the writer. A nil argument means the resources of the last call: the namespaces of the
+// announceHooks passes the hooks to the writer. A nil argument means the resources of the last call: the namespaces of the
 // operator may have changed in the startup.
-func (a *Admission) announce(now *resources) {
+func (a *Admission) announceHooks(now *resources) {
 	// The lock includes the transfer, so that older hooks never replace newer ones.
 	a.hooking.Lock()
 	defer a.hooking.Unlock()
 	if now != nil {
 		a.known = *now
 	}
-	hooks := a.options.hooks(a.known)
+	hooks := a.options.configurationHooks(a.known)
 	if a.writer != nil {
-		a.writer.Serve(hooks)
+		a.writer.SetHooks(hooks)
 	}
 	// Announce promises that reviews are answered.
 	if a.options.Announce == nil || !a.isOpen() {
 		return
 	}
 	// The host of the URL is arbitrary: only the paths are used.
-	objects, err := configurations.Objects(
-		a.options.Operator, hooks, tunnels.ByURL("https://announced"+a.options.Path, nil), a.options.form(),
+	objects, err := configurations.ConfigurationObjects(
+		a.options.Operator, hooks, tunnels.ByURL("https://announced"+a.options.Path, nil), a.options.entryForm(),
 	)
 	if err != nil {
 		a.options.Log.Error(err, "Cannot make the webhook configurations")
@@ -147,8 +147,8 @@ func (a *Admission) isOpen() bool {
 	}
 }
 
-// opens allows reviews as soon as the resources are known and the operator is ready.
-func (a *Admission) opens(ctx context.Context) error {
+// openWhenReady allows reviews as soon as the resources are known and the operator is ready.
+func (a *Admission) openWhenReady(ctx context.Context) error {
 	for _, condition := range []<-chan struct{}{a.scanned, a.options.Open} {
 		if condition == nil {
 			continue
@@ -161,11 +161,11 @@ func (a *Admission) opens(ctx context.Context) error {
 	}
 	close(a.open)
 	// A startup handler may have changed the namespaces.
-	a.announce(nil)
+	a.announceHooks(nil)
 	return nil
 }
 
-// backoff returns the delays between retries: from one second up to half a minute.
-func backoff() wait.Backoff {
+// retryBackoff returns the delays between retries: from one second up to half a minute.
+func retryBackoff() wait.Backoff {
 	return wait.Backoff{Duration: time.Second, Factor: 2, Steps: 6, Cap: 30 * time.Second}
 }

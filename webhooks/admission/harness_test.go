@@ -64,8 +64,8 @@ func cluster(resources ...memapi.Resource) *memapi.Server {
 	return server
 }
 
-// of returns a handler for a resource that denies with the text. It allows if the text is empty.
-func of(r memapi.Resource, id, denies string) admission.Registration {
+// newRegistration returns a handler for a resource that denies with the text. It allows if the text is empty.
+func newRegistration(r memapi.Resource, id, denies string) admission.Registration {
 	handler := &handlers.Handler{ID: id, Family: handlers.Admitting}
 	handler.Call = func(context.Context, *handlers.Invocation) error {
 		if denies == "" {
@@ -182,7 +182,7 @@ func entries(
 func forbidding(verb string) func(context.Context, memapi.Request) error {
 	return func(_ context.Context, r memapi.Request) error {
 		if r.Verb == verb {
-			return memapi.Refusal(http.StatusForbidden)
+			return memapi.NewRefusal(http.StatusForbidden)
 		}
 		return nil
 	}

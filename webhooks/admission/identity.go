@@ -28,8 +28,8 @@ type identity struct {
 	after time.Time // the time of the next attempt after an error
 }
 
-// user returns the name of the user, or "" if it is not known.
-func (i *identity) user(ctx context.Context) string {
+// operatorUser returns the name of the user, or "" if it is not known.
+func (i *identity) operatorUser(ctx context.Context) string {
 	// Concurrent reviews wait for one request.
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -40,19 +40,19 @@ func (i *identity) user(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), identityTimeout)
 	defer cancel()
 	var err error
-	if i.name, err = i.ask(ctx); err != nil || i.name == "" {
+	if i.name, err = i.requestUserName(ctx); err != nil || i.name == "" {
 		// The first error is logged, but not its repetitions.
 		if i.after.IsZero() {
 			logf.FromContext(ctx).Info("Cannot find out the operator's own user; admission handlers are called for "+
-				"its changes of the status, too", "error", errorText(err))
+				"its changes of the status, too", "error", identityErrorText(err))
 		}
 		i.after = time.Now().Add(identityPause)
 	}
 	return i.name
 }
 
-// ask calls the API server. It needs no scheme: the request and its response are plain JSON.
-func (i *identity) ask(ctx context.Context) (name string, err error) {
+// requestUserName calls the API server. It needs no scheme: the request and its response are plain JSON.
+func (i *identity) requestUserName(ctx context.Context) (name string, err error) {
 	question, err := json.Marshal(map[string]any{
 		"apiVersion": authenticationv1.SchemeGroupVersion.String(), "kind": "SelfSubjectReview",
 	})
@@ -70,8 +70,8 @@ func (i *identity) ask(ctx context.Context) (name string, err error) {
 	return review.Status.UserInfo.Username, err
 }
 
-// errorText returns the text of the error. Without an error, the response did not contain a name.
-func errorText(err error) string {
+// identityErrorText returns the text of the error. Without an error, the response did not contain a name.
+func identityErrorText(err error) string {
 	if err == nil {
 		return "the API server names no user"
 	}

@@ -46,7 +46,7 @@ type Options struct {
 	// ScanOnce scans the resources only once.
 	ScanOnce bool
 	// Metrics are the metrics of the handlers; nil measures nothing.
-	Metrics *metrics.Operator
+	Metrics *metrics.OperatorMetrics
 	// Log gets the log lines of this package and of the reviews.
 	Log logr.Logger
 	// Path is the common prefix of all handlers' paths. It starts with a slash; empty means the root. "/" with the name
@@ -83,8 +83,8 @@ type Options struct {
 	HandOver time.Duration
 }
 
-// check returns an error for options that are not sufficient.
-func (o Options) check() error {
+// checkRequired returns an error for options that are not sufficient.
+func (o Options) checkRequired() error {
 	switch {
 	case o.Managed != "" && o.Reach == nil && o.Tunnel == nil:
 		return errors.New("webhook configurations cannot be managed: it is not known where the API server finds the " +

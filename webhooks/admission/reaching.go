@@ -23,42 +23,42 @@ const startedInterval = 100 * time.Millisecond
 // errTunnelEnded is the error of a tunnel that returns without an error while it is needed.
 var errTunnelEnded = errors.New("it ended unexpectedly")
 
-// trust sets a new CA bundle, and publishes it.
-func (a *Admission) trust(ctx context.Context, bundle []byte) {
+// updateBundle sets a new CA bundle, and publishes it.
+func (a *Admission) updateBundle(ctx context.Context, bundle []byte) {
 	a.mu.Lock()
 	a.bundle = bundle
 	a.mu.Unlock()
 	// The operator itself does not need the file, so an error is only logged.
 	if a.options.Dump != "" {
-		if err := certificates.Dump(a.options.Dump, bundle); err != nil {
+		if err := certificates.DumpBundle(a.options.Dump, bundle); err != nil {
 			logf.FromContext(ctx).Error(err, "Cannot dump the CA bundle of webhooks")
 		}
 	}
-	a.tell()
+	a.publishAddress()
 }
 
-// tell passes the current address of the server to the writer, unless it is not reachable yet. A tunnel that was opened
+// publishAddress passes the current address of the server to the writer, unless it is not reachable yet. A tunnel that was opened
 // with a former CA bundle gets the current one.
-func (a *Admission) tell() {
+func (a *Admission) publishAddress() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	switch {
 	case a.writer == nil || !a.reachable:
 	case a.options.Tunnel == nil:
-		a.writer.Reach(a.options.Reach(a.bundle))
+		a.writer.SetClientConfig(a.options.Reach(a.bundle))
 	case a.way != nil:
 		way := *a.way
 		// A tunnel that terminates TLS itself returns its own bundle, which stays.
 		if bytes.Equal(way.CABundle, a.local.Bundle) {
 			way.CABundle = a.bundle
 		}
-		a.writer.Reach(way)
+		a.writer.SetClientConfig(way)
 	}
 }
 
-// reach waits until reviews are answered and the webhook server is reachable, and then publishes the address. Entries
+// publishWhenReachable waits until reviews are answered and the webhook server is reachable, and then publishes the address. Entries
 // that lead nowhere would block requests.
-func (a *Admission) reach(ctx context.Context) error {
+func (a *Admission) publishWhenReachable(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 		return nil
@@ -72,8 +72,8 @@ func (a *Admission) reach(ctx context.Context) error {
 		case <-time.After(startedInterval):
 		}
 	}
-	a.announce(nil)
-	a.tell()
+	a.announceHooks(nil)
+	a.publishAddress()
 	close(a.reached)
 	return nil
 }
@@ -103,7 +103,7 @@ func (a *Admission) openTunnel(running context.Context, stop context.CancelCause
 // keepTunnel keeps the tunnel open until the context ends. It opens the tunnel again after errors. It returns an error
 // if retries cannot help.
 func (a *Admission) keepTunnel(ctx context.Context) error {
-	pause := backoff()
+	pause := retryBackoff()
 	for ctx.Err() == nil {
 		var opened atomic.Bool
 		// Tunnels are code of users, which can panic.
@@ -114,7 +114,7 @@ func (a *Admission) keepTunnel(ctx context.Context) error {
 				a.mu.Lock()
 				a.way = &way
 				a.mu.Unlock()
-				a.tell()
+				a.publishAddress()
 			})
 		})
 		switch {
@@ -128,12 +128,12 @@ func (a *Admission) keepTunnel(ctx context.Context) error {
 		}
 		// A tunnel that was open for some time starts again with a short delay.
 		if opened.Load() {
-			pause = backoff()
+			pause = retryBackoff()
 		}
 		// Before the next attempt, the last address stays in the entries.
 		after := pause.Step()
 		logf.FromContext(ctx).Error(err, "Tunnel of webhooks failed; opening it again",
-			append(panics.Stack(err), "after", after.String())...)
+			append(panics.StackFields(err), "after", after.String())...)
 		select {
 		case <-ctx.Done():
 		case <-time.After(after):

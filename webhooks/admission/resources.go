@@ -17,41 +17,43 @@ type resources struct {
 	spared map[discovery.Selector][]discovery.Resource
 }
 
-// has reports whether a handler reviews a resource.
-func (k resources) has(r Registration, resource discovery.Resource) bool {
+// isReviewedBy reports whether a handler reviews a resource.
+func (k resources) isReviewedBy(r Registration, resource discovery.Resource) bool {
 	// Sparing handlers only help the controllers, so resources without a controller do not need them.
 	if !r.Handler.Sparing {
 		return r.Selector.Matches(resource)
 	}
-	return slices.ContainsFunc(k.spared[r.Selector], func(one discovery.Resource) bool { return same(one, resource) })
+	return slices.ContainsFunc(k.spared[r.Selector], func(one discovery.Resource) bool { return sameResource(one, resource) })
 }
 
-// of returns the resources of a handler.
-func (k resources) of(r Registration) (all []discovery.Resource) {
+// reviewedBy returns the resources of a handler.
+func (k resources) reviewedBy(r Registration) (all []discovery.Resource) {
 	for _, resource := range k.reviewed {
-		if k.has(r, resource) {
+		if k.isReviewedBy(r, resource) {
 			all = append(all, resource)
 		}
 	}
 	return all
 }
 
-// same reports whether both contain the same resources, as far as that matters for reviews.
-func (k resources) same(other resources) bool {
-	alike := func(a, b []discovery.Resource) bool { return slices.EqualFunc(a, b, same) }
+// isEquivalent reports whether both contain the same resources, as far as that matters for reviews.
+func (k resources) isEquivalent(other resources) bool {
+	alike := func(a, b []discovery.Resource) bool { return slices.EqualFunc(a, b, sameResource) }
 	return alike(k.reviewed, other.reviewed) && maps.EqualFunc(k.spared, other.spared, alike)
 }
 
-// same reports whether two resources are equal for reviews. Preferred matters to selectors without a version.
-func same(a, b discovery.Resource) bool { return a.Interchangeable(b) && a.Preferred == b.Preferred }
+// sameResource reports whether two resources are equal for reviews. Preferred matters to selectors without a version.
+func sameResource(a, b discovery.Resource) bool {
+	return a.IsInterchangeable(b) && a.Preferred == b.Preferred
+}
 
-// scan returns the current resources, or nil if nothing is known. For groups that the API server cannot list at
+// scanResources returns the current resources, or nil if nothing is known. For groups that the API server cannot list at
 // present, it keeps the resources of the former scan. In this case, it also returns an error.
-func (a *Admission) scan(ctx context.Context, before *resources) (*resources, error) {
+func (a *Admission) scanResources(ctx context.Context, before *resources) (*resources, error) {
 	if len(a.options.Registrations) == 0 {
 		return &resources{}, nil // there is nothing to look for
 	}
-	all, err := discovery.Discover(ctx, a.api, a.groups()...)
+	all, err := discovery.ListResources(ctx, a.api, a.selectedGroups()...)
 	var incomplete *discovery.IncompleteError
 	// Groups of aggregated API servers can fail by themselves. The others are still valid.
 	if err != nil && !errors.As(err, &incomplete) {
@@ -66,28 +68,28 @@ func (a *Admission) scan(ctx context.Context, before *resources) (*resources, er
 		wants = append(wants, discovery.Want{Selector: r.Selector, Use: discovery.Reviewing})
 		// Controllers can handle fewer resources than can be reviewed: they need to list, watch and patch.
 		if r.Handler.Sparing {
-			handled := discovery.Serve([]discovery.Want{{Selector: r.Selector, Use: discovery.Patching}}, all).Watched
-			known.spared[r.Selector] = withUnknown(handled, before.spared[r.Selector], incomplete)
+			handled := discovery.PlanServed([]discovery.Want{{Selector: r.Selector, Use: discovery.Patching}}, all).Watched
+			known.spared[r.Selector] = keepUnlistedResources(handled, before.spared[r.Selector], incomplete)
 		}
 	}
 	// Reviewed resources need neither list nor watch, so they can be subject to reviews only.
-	known.reviewed = withUnknown(discovery.Serve(wants, all).Reviewed, before.reviewed, incomplete)
+	known.reviewed = keepUnlistedResources(discovery.PlanServed(wants, all).Reviewed, before.reviewed, incomplete)
 	return known, err
 }
 
-// withUnknown adds the former resources of groups that could not be listed.
-func withUnknown(now, before []discovery.Resource, incomplete *discovery.IncompleteError) []discovery.Resource {
+// keepUnlistedResources adds the former resources of groups that could not be listed.
+func keepUnlistedResources(now, before []discovery.Resource, incomplete *discovery.IncompleteError) []discovery.Resource {
 	for _, former := range before {
-		unknown := incomplete != nil && incomplete.AboutGroup(former.Group)
-		if unknown && !slices.ContainsFunc(now, func(r discovery.Resource) bool { return same(r, former) }) {
+		unknown := incomplete != nil && incomplete.AffectsGroup(former.Group)
+		if unknown && !slices.ContainsFunc(now, func(r discovery.Resource) bool { return sameResource(r, former) }) {
 			now = append(now, former)
 		}
 	}
 	return now
 }
 
-// groups returns the API groups of the resources, or nil for all. With explicit groups, a scan needs fewer requests.
-func (a *Admission) groups() (groups []string) {
+// selectedGroups returns the API groups of the resources, or nil for all. With explicit groups, a scan needs fewer requests.
+func (a *Admission) selectedGroups() (groups []string) {
 	for _, r := range a.options.Registrations {
 		if !r.Selector.Group.Given {
 			return nil

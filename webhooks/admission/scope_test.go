@@ -18,12 +18,12 @@ import (
 // keeps it, and the API server compares it with the labels of a Namespace itself. All requirements for a key apply.
 func TestLabelsOfNamespacesInEntries(t *testing.T) {
 	places := memapi.Resource{Version: "v1", Kind: "Namespace", Plural: "namespaces"}
-	both := of(places, "v", "no")
+	both := newRegistration(places, "v", "no")
 	both.Selector = discovery.ByFunc(func(r discovery.Resource) bool {
 		return r.Plural == "widgets" || r.Plural == "namespaces"
 	})
 	twin := func(r memapi.Resource) admission.Registration {
-		one := of(r, "v", "no")
+		one := newRegistration(r, "v", "no")
 		one.Handler.Function = 7
 		return one
 	}
@@ -48,11 +48,11 @@ func TestLabelsOfNamespacesInEntries(t *testing.T) {
 		},
 		"NamespacesAlone": {
 			"a selection of Namespaces alone does not get a selector",
-			[]admission.Registration{of(places, "v", "no")}, "*", "team=x", "",
+			[]admission.Registration{newRegistration(places, "v", "no")}, "*", "team=x", "",
 		},
 		"OneKey": {
 			"all requirements for one key are kept",
-			[]admission.Registration{of(widgets, "v", "no")}, "*", "team=x,team=y,!paused",
+			[]admission.Registration{newRegistration(widgets, "v", "no")}, "*", "team=x,team=y,!paused",
 			"paused doesnotexist [], team in [x], team in [y]",
 		},
 	} {
@@ -65,7 +65,7 @@ func TestLabelsOfNamespacesInEntries(t *testing.T) {
 				server := cluster(widgets, places)
 				o := options(server, tc.served...)
 				o.Scope = func() namespaces.Scope {
-					return namespaces.Scope{Served: namespaces.Patterns{namespaces.Parse(tc.names)}.Labelled(by)}
+					return namespaces.Scope{Served: namespaces.Patterns{namespaces.ParsePattern(tc.names)}.WithLabels(by)}
 				}
 				r := start(t, o)
 				var got []string

@@ -20,7 +20,7 @@ import (
 func TestTunnel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := cluster(widgets)
-		o := options(api, of(widgets, "quota", ""))
+		o := options(api, newRegistration(widgets, "quota", ""))
 		moved, renewed := make(chan string), make(chan string)
 		o.Reach, o.Tunnel, o.Local = nil, moving(moved), tunnels.Local{Address: "127.0.0.1:9443"}
 		o.Certificates = renewing(renewed)
@@ -65,7 +65,7 @@ func (m moving) Run(
 func TestTunnelFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := cluster(widgets)
-		o := options(api, of(widgets, "quota", ""))
+		o := options(api, newRegistration(widgets, "quota", ""))
 		var calls atomic.Int32
 		began := time.Now()
 		var at []time.Duration
@@ -107,7 +107,7 @@ func TestTunnelFails(t *testing.T) {
 
 func TestTunnelIsOfNoUse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := options(cluster(widgets), of(widgets, "quota", ""))
+		o := options(cluster(widgets), newRegistration(widgets, "quota", ""))
 		o.Tunnel = tunnels.Func(func(
 			context.Context, tunnels.Local, func(admissionregistrationv1.WebhookClientConfig),
 		) error {
@@ -128,7 +128,7 @@ func TestTunnelIsOfNoUse(t *testing.T) {
 func TestTunnelOutlivesTheEntries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := cluster(widgets)
-		o := options(api, of(widgets, "quota", ""))
+		o := options(api, newRegistration(widgets, "quota", ""))
 		left := -1
 		o.Tunnel = tunnels.Func(func(
 			ctx context.Context, to tunnels.Local, told func(admissionregistrationv1.WebhookClientConfig),

@@ -12,14 +12,14 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// announced is the CA bundle that was reported last.
-type announced struct {
+// reportedBundle is the CA bundle that was reported last.
+type reportedBundle struct {
 	last []byte
 	told func(bundle []byte)
 }
 
-// review reads the bundle and reports it if it has changed. After an error, the former bundle stays valid.
-func (a *announced) review(ctx context.Context, read func() ([]byte, error)) {
+// reportIfChanged reads the bundle and reports it if it has changed. After an error, the former bundle stays valid.
+func (a *reportedBundle) reportIfChanged(ctx context.Context, read func() ([]byte, error)) {
 	bundle, err := read()
 	switch {
 	case err != nil:
@@ -71,7 +71,7 @@ func onlyCertificates(data []byte) (bundle []byte, err error) {
 		if _, err := x509.ParseCertificate(block.Bytes); err != nil {
 			return nil, fmt.Errorf("certificate %d: %w", found, err)
 		}
-		bundle = append(bundle, inPEM(kind, block.Bytes)...)
+		bundle = append(bundle, encodePEM(kind, block.Bytes)...)
 	}
 	switch {
 	case bytes.Count(data, []byte("-----BEGIN "+kind+"-----")) > found:

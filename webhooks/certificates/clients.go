@@ -16,14 +16,14 @@ type Clients struct {
 	Required bool
 }
 
-// Check returns an error if the file cannot be used.
-func (c Clients) Check() error {
-	_, err := c.pool()
+// CheckFile returns an error if the file cannot be used.
+func (c Clients) CheckFile() error {
+	_, err := c.readPool()
 	return err
 }
 
-// Apply configures a server to verify its clients. It is one of the TLSOpts of a webhook server.
-func (c Clients) Apply(config *tls.Config) {
+// ConfigureTLS configures a server to verify its clients. It is one of the TLSOpts of a webhook server.
+func (c Clients) ConfigureTLS(config *tls.Config) {
 	// As in Kopf, a client without a certificate is accepted by default.
 	config.ClientAuth = tls.VerifyClientCertIfGiven
 	if c.Required {
@@ -31,7 +31,7 @@ func (c Clients) Apply(config *tls.Config) {
 	}
 	// The configuration is cloned for each connection, so it includes changes of later TLSOpts.
 	config.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
-		pool, err := c.pool()
+		pool, err := c.readPool()
 		if err != nil {
 			return nil, err
 		}
@@ -42,8 +42,8 @@ func (c Clients) Apply(config *tls.Config) {
 	}
 }
 
-// pool reads the CAs from the file.
-func (c Clients) pool() (*x509.CertPool, error) {
+// readPool reads the CAs from the file.
+func (c Clients) readPool() (*x509.CertPool, error) {
 	data, err := os.ReadFile(c.File)
 	if err != nil {
 		return nil, fmt.Errorf("reading the CAs of clients: %w", err)

@@ -32,7 +32,7 @@ func (f Files) Open() (Source, error) {
 		return nil, fmt.Errorf("reading the certificate %s with the key %s: %w", f.Certificate, f.Key, err)
 	}
 	// An unusable bundle is an error of the set-up. Later, the former bundle would stay valid.
-	if _, err := f.bundle(); err != nil {
+	if _, err := f.currentBundle(); err != nil {
 		return nil, err
 	}
 	return &files{given: f, watcher: watcher}, nil
@@ -40,7 +40,7 @@ func (f Files) Open() (Source, error) {
 
 // files is the source of opened files.
 type files struct {
-	ready
+	alwaysReady
 	given   Files
 	watcher *certwatcher.CertWatcher
 }
@@ -62,9 +62,9 @@ func (f *files) Run(ctx context.Context, told func(bundle []byte)) error {
 	})
 	go func() { failed <- f.watcher.Start(ctx) }()
 	// The bundle is reviewed at once, after each change of the certificate, and at intervals.
-	known := announced{told: told}
+	known := reportedBundle{told: told}
 	for ctx.Err() == nil {
-		known.review(ctx, f.given.bundle)
+		known.reportIfChanged(ctx, f.given.currentBundle)
 		select {
 		case <-ctx.Done():
 		case <-changed:
@@ -80,8 +80,8 @@ func (f *files) Run(ctx context.Context, told func(bundle []byte)) error {
 	return nil
 }
 
-// bundle returns the current CA bundle.
-func (f Files) bundle() ([]byte, error) {
+// currentBundle returns the current CA bundle.
+func (f Files) currentBundle() ([]byte, error) {
 	if len(f.Bundle) > 0 {
 		return ParseBundle(f.Bundle)
 	}

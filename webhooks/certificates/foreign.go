@@ -9,25 +9,25 @@ import (
 
 // foreign is the source of a certificate that only its bundle describes. The bundle is the file at path, or else data.
 type foreign struct {
-	ready
+	alwaysReady
 	path string
 	data []byte
 }
 
-// Foreign returns a source that only provides the bundle: from a file that is read again every minute or, without a
+// ForeignSource returns a source that only provides the bundle: from a file that is read again every minute or, without a
 // path, from the data. The certificate belongs to another component, such as a proxy in front of the server. The bundle
 // consists of the CERTIFICATE blocks only. It is an error if there are none, or if one of them is not a certificate.
-func Foreign(path string, data []byte) (Source, error) {
+func ForeignSource(path string, data []byte) (Source, error) {
 	source := foreign{path: path, data: data}
-	_, err := source.bundle()
+	_, err := source.currentBundle()
 	return source, err
 }
 
 // Run implements Source.
 func (f foreign) Run(ctx context.Context, told func(bundle []byte)) error {
-	known := announced{told: told}
+	known := reportedBundle{told: told}
 	for ctx.Err() == nil {
-		known.review(ctx, f.bundle)
+		known.reportIfChanged(ctx, f.currentBundle)
 		select {
 		case <-ctx.Done():
 		case <-time.After(bundleInterval):
@@ -41,8 +41,8 @@ func (f foreign) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) 
 	return nil, errors.New("the certificate belongs to another server, and only its CA is configured")
 }
 
-// bundle returns the current CA bundle.
-func (f foreign) bundle() ([]byte, error) {
+// currentBundle returns the current CA bundle.
+func (f foreign) currentBundle() ([]byte, error) {
 	if f.path != "" {
 		return readBundle(f.path)
 	}

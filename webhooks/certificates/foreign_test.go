@@ -14,7 +14,7 @@ import (
 )
 
 func TestForeign(t *testing.T) {
-	if _, err := certificates.Foreign("/nowhere", nil); err == nil || !strings.Contains(err.Error(), "/nowhere") {
+	if _, err := certificates.ForeignSource("/nowhere", nil); err == nil || !strings.Contains(err.Error(), "/nowhere") {
 		t.Errorf("a missing file must be an error: got %v", err)
 	}
 	synctest.Test(t, func(t *testing.T) {
@@ -26,7 +26,7 @@ func TestForeign(t *testing.T) {
 		}
 		one, two := certificateOf(t, "one"), certificateOf(t, "two")
 		write(one)
-		source, err := certificates.Foreign(file, nil)
+		source, err := certificates.ForeignSource(file, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -88,9 +88,9 @@ func TestBundleHasOnlyCertificates(t *testing.T) {
 			fromFile, fromData := pair, pair
 			fromFile.CA, fromData.Bundle = path, []byte(tc.given)
 			for way, open := range map[string]func() (certificates.Source, error){
-				"foreign file": func() (certificates.Source, error) { return certificates.Foreign(path, nil) },
+				"foreign file": func() (certificates.Source, error) { return certificates.ForeignSource(path, nil) },
 				"foreign data": func() (certificates.Source, error) {
-					return certificates.Foreign("", []byte(tc.given))
+					return certificates.ForeignSource("", []byte(tc.given))
 				},
 				"CA file": fromFile.Open,
 				"bundle":  fromData.Open,
@@ -127,7 +127,7 @@ func TestClientsWithoutCAs(t *testing.T) {
 	for file, want := range map[string]string{
 		"/nowhere": "reading the CAs", empty: "there is no certificate in " + empty,
 	} {
-		if err := (certificates.Clients{File: file}).Check(); err == nil || !strings.Contains(err.Error(), want) {
+		if err := (certificates.Clients{File: file}).CheckFile(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("want %q, got the error %v", want, err)
 		}
 	}

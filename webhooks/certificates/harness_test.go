@@ -86,7 +86,7 @@ func keyOf(t *testing.T, key any) []byte {
 // issued returns a certificate of a CA and its key, in the form of a Secret.
 func issued(t *testing.T) (cert, key string) {
 	t.Helper()
-	source, err := certificates.SelfSigned("ca")
+	source, err := certificates.SelfSignedSource("ca")
 	if err != nil {
 		t.Fatal(err)
 	}

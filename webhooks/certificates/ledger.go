@@ -35,7 +35,7 @@ type provenance struct {
 // isIssued reports whether the operator has issued the certificate. The lifetime is checked, too, so a record cannot
 // make a long-lived certificate acceptable.
 func (p provenance) isIssued(c *x509.Certificate) bool {
-	return p.unknown || p.recorded[fingerprint(c)] && c.NotAfter.Sub(c.NotBefore) <= p.longest
+	return p.unknown || p.recorded[fingerprintOf(c)] && c.NotAfter.Sub(c.NotBefore) <= p.longest
 }
 
 // isPublished reports whether API servers already trust a certificate without a record, from a version of the operator
@@ -45,17 +45,17 @@ func (p provenance) isPublished(c *x509.Certificate) bool {
 	return !p.closed && slices.ContainsFunc(p.published, c.Equal)
 }
 
-// accepts reports whether clients may trust the certificate.
-func (p provenance) accepts(c *x509.Certificate) bool { return p.isIssued(c) || p.isPublished(c) }
+// isAccepted reports whether clients may trust the certificate.
+func (p provenance) isAccepted(c *x509.Certificate) bool { return p.isIssued(c) || p.isPublished(c) }
 
-// fingerprint returns the SHA-256 digest of the certificate in hex.
-func fingerprint(c *x509.Certificate) string {
+// fingerprintOf returns the SHA-256 digest of the certificate in hex.
+func fingerprintOf(c *x509.Certificate) string {
 	sum := sha256.Sum256(c.Raw)
 	return hex.EncodeToString(sum[:])
 }
 
-// certificatesIn returns the certificates of a bundle in PEM, and skips everything else.
-func certificatesIn(bundle []byte) (all []*x509.Certificate) {
+// parseCertificates returns the certificates of a bundle in PEM, and skips everything else.
+func parseCertificates(bundle []byte) (all []*x509.Certificate) {
 	for rest := bundle; ; {
 		var block *pem.Block
 		if block, rest = pem.Decode(rest); block == nil {
@@ -68,10 +68,10 @@ func certificatesIn(bundle []byte) (all []*x509.Certificate) {
 	}
 }
 
-// newestFirst sorts certificates. All replicas must write them in the same order: otherwise, they would overwrite each
+// sortNewestFirst sorts certificates. All replicas must write them in the same order: otherwise, they would overwrite each
 // other's bundles forever.
-func newestFirst(all []*x509.Certificate) {
+func sortNewestFirst(all []*x509.Certificate) {
 	slices.SortFunc(all, func(a, b *x509.Certificate) int {
-		return cmp.Or(b.NotBefore.Compare(a.NotBefore), cmp.Compare(fingerprint(a), fingerprint(b)))
+		return cmp.Or(b.NotBefore.Compare(a.NotBefore), cmp.Compare(fingerprintOf(a), fingerprintOf(b)))
 	})
 }

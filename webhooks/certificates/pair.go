@@ -72,11 +72,11 @@ func newPair(hosts []string, lifetime time.Duration) (*pair, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encoding a key: %w", err)
 	}
-	return readPair(inPEM("CERTIFICATE", cert), inPEM("PRIVATE KEY", private))
+	return parsePair(encodePEM("CERTIFICATE", cert), encodePEM("PRIVATE KEY", private))
 }
 
-// readPair parses a pair. It returns an error if the key does not belong to the certificate.
-func readPair(cert, key []byte) (*pair, error) {
+// parsePair parses a pair. It returns an error if the key does not belong to the certificate.
+func parsePair(cert, key []byte) (*pair, error) {
 	both, err := tls.X509KeyPair(cert, key)
 	if err != nil {
 		return nil, fmt.Errorf("reading a certificate: %w", err)
@@ -84,32 +84,32 @@ func readPair(cert, key []byte) (*pair, error) {
 	return &pair{cert, key, both.Leaf, &both}, nil
 }
 
-// issued returns the time when the certificate was created.
-func (p *pair) issued() time.Time { return p.leaf.NotBefore.Add(skew) }
+// issuedAt returns the time when the certificate was created.
+func (p *pair) issuedAt() time.Time { return p.leaf.NotBefore.Add(skew) }
 
-// isValid reports whether clients accept the certificate at this time. A replica with a fast clock creates certificates
+// isValidAt reports whether clients accept the certificate at this time. A replica with a fast clock creates certificates
 // that start in the future.
-func (p *pair) isValid(now time.Time) bool {
+func (p *pair) isValidAt(now time.Time) bool {
 	return p != nil && !now.Before(p.leaf.NotBefore) && now.Before(p.leaf.NotAfter)
 }
 
-// isOld reports whether the certificate is due for renewal.
-func (p *pair) isOld(now time.Time) bool {
+// isDueForRenewal reports whether the certificate is due for renewal.
+func (p *pair) isDueForRenewal(now time.Time) bool {
 	// The skew is not a part of the lifetime.
-	life := p.leaf.NotAfter.Sub(p.issued())
-	return now.Sub(p.issued()) >= time.Duration(renewal*float64(life))
+	life := p.leaf.NotAfter.Sub(p.issuedAt())
+	return now.Sub(p.issuedAt()) >= time.Duration(renewal*float64(life))
 }
 
-// equals reports whether both have the same certificate. Nil only equals nil.
-func (p *pair) equals(other *pair) bool {
+// hasSameCertificate reports whether both have the same certificate. Nil only equals nil.
+func (p *pair) hasSameCertificate(other *pair) bool {
 	if p == nil || other == nil {
 		return p == other
 	}
 	return p.leaf.Equal(other.leaf)
 }
 
-// covers reports whether the certificate is valid for all of the hosts.
-func (p *pair) covers(hosts ...string) bool {
+// coversHosts reports whether the certificate is valid for all of the hosts.
+func (p *pair) coversHosts(hosts ...string) bool {
 	for _, host := range hosts {
 		if p.leaf.VerifyHostname(host) != nil {
 			return false
@@ -118,8 +118,8 @@ func (p *pair) covers(hosts ...string) bool {
 	return true
 }
 
-// hosts returns the hosts of the certificate.
-func (p *pair) hosts() []string {
+// hostNames returns the hosts of the certificate.
+func (p *pair) hostNames() []string {
 	hosts := slices.Clone(p.leaf.DNSNames)
 	for _, address := range p.leaf.IPAddresses {
 		hosts = append(hosts, address.String())
@@ -127,23 +127,23 @@ func (p *pair) hosts() []string {
 	return hosts
 }
 
-// isOurs reports whether the certificate is self-signed, as are all certificates of this package.
-func (p *pair) isOurs() bool { return p.leaf.CheckSignatureFrom(p.leaf) == nil }
+// isSelfSigned reports whether the certificate is self-signed, as are all certificates of this package.
+func (p *pair) isSelfSigned() bool { return p.leaf.CheckSignatureFrom(p.leaf) == nil }
 
-// inPEM encodes a PEM block.
-func inPEM(kind string, data []byte) []byte {
+// encodePEM encodes a PEM block.
+func encodePEM(kind string, data []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: data})
 }
 
 // selfSigned is the source of a certificate that does not change.
 type selfSigned struct {
-	ready
+	alwaysReady
 	*pair
 }
 
-// SelfSigned creates a certificate in memory for these names and addresses. The first one is the common name. It is for
+// SelfSignedSource creates a certificate in memory for these names and addresses. The first one is the common name. It is for
 // development: other processes have different certificates, and the certificate is lost with the process.
-func SelfSigned(hosts ...string) (Source, error) {
+func SelfSignedSource(hosts ...string) (Source, error) {
 	made, err := newPair(hosts, developing)
 	if err != nil {
 		return nil, err

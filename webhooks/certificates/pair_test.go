@@ -13,10 +13,10 @@ import (
 )
 
 func TestSelfSigned(t *testing.T) {
-	if _, err := certificates.SelfSigned(); err == nil {
+	if _, err := certificates.SelfSignedSource(); err == nil {
 		t.Error("a certificate without hosts must be an error")
 	}
-	source, err := certificates.SelfSigned("host.example.org", "127.0.0.1", "::1", "more")
+	source, err := certificates.SelfSignedSource("host.example.org", "127.0.0.1", "::1", "more")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +42,7 @@ func TestSelfSigned(t *testing.T) {
 func TestDump(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ca.crt")
 	for _, bundle := range []string{"first", "second, and longer"} {
-		if err := certificates.Dump(path, []byte(bundle)); err != nil {
+		if err := certificates.DumpBundle(path, []byte(bundle)); err != nil {
 			t.Fatal(err)
 		}
 		if got, err := os.ReadFile(path); err != nil || string(got) != bundle {
@@ -52,7 +52,7 @@ func TestDump(t *testing.T) {
 	if left, err := os.ReadDir(filepath.Dir(path)); err != nil || len(left) != 1 {
 		t.Errorf("no other file must be left: got %v and the error %v", left, err)
 	}
-	if err := certificates.Dump(filepath.Join(t.TempDir(), "no", "ca.crt"), nil); err == nil {
+	if err := certificates.DumpBundle(filepath.Join(t.TempDir(), "no", "ca.crt"), nil); err == nil {
 		t.Error("a missing folder must be an error")
 	}
 }
@@ -60,7 +60,7 @@ func TestDump(t *testing.T) {
 // write writes a new certificate of the host into files and returns it in PEM.
 func write(t *testing.T, folder, host string) []byte {
 	t.Helper()
-	source, err := certificates.SelfSigned(host)
+	source, err := certificates.SelfSignedSource(host)
 	if err != nil {
 		t.Fatal(err)
 	}

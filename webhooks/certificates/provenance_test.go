@@ -59,7 +59,7 @@ func recorded(t *testing.T, transport http.RoundTripper, l *ledger) certificates
 // selfSigned returns a foreign pair for the host of the operator, in PEM.
 func selfSigned(t *testing.T) (cert, key []byte) {
 	t.Helper()
-	source, err := certificates.SelfSigned("ops.ns.svc")
+	source, err := certificates.SelfSignedSource("ops.ns.svc")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -268,9 +268,9 @@ func TestDeletedSecret(t *testing.T) {
 	}
 }
 
-// TestHostChangeRefusesNobody shows that the certificate for a new host is served at once, and only to clients of the
+// TestHostChangeServesAllClients shows that the certificate for a new host is served at once, and only to clients of the
 // new host.
-func TestHostChangeRefusesNobody(t *testing.T) {
+func TestHostChangeServesAllClients(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, records, known := memapi.New(), &ledger{}, &trust{}
 		before := run(t, open(t, recorded(t, server, records)), known.tell, records.publish)

@@ -111,7 +111,7 @@ type rotation struct {
 	// mu guards the fields below: Run writes them, and TLS handshakes read them.
 	mu sync.RWMutex
 	// known is the content of the Secret after the last successful read.
-	known shared
+	known secretContent
 	// held contains the pairs to serve with: those of known, and former ones.
 	held []*pair
 	// settled is when clients trust the certificate that had to be used at once. failure is the error of the last read.
@@ -126,11 +126,11 @@ func (r *rotation) GetCertificate(hello *tls.ClientHelloInfo) (*tls.Certificate,
 	now := time.Now()
 	// Clients that connect by an IP address send no server name. They get the certificate for the first host.
 	if hello != nil && hello.ServerName != "" {
-		if used := r.known.used(now, r.given.Overlap, hello.ServerName, r.held); used != nil {
+		if used := r.known.servingPair(now, r.given.Overlap, hello.ServerName, r.held); used != nil {
 			return used.pair, nil
 		}
 	}
-	used := r.known.used(now, r.given.Overlap, r.given.Hosts[0], r.held)
+	used := r.known.servingPair(now, r.given.Overlap, r.given.Hosts[0], r.held)
 	if used == nil {
 		return nil, errors.New("there is no valid certificate yet")
 	}
@@ -159,13 +159,13 @@ func (r *rotation) Check() error {
 func (r *rotation) Run(ctx context.Context, told func(bundle []byte)) error {
 	var last []byte
 	for ctx.Err() == nil {
-		err := r.look(ctx)
+		err := r.syncSecret(ctx)
 		if ctx.Err() != nil {
 			return nil
 		}
 		// Before the first success, an error can be permanent, such as a missing permission.
 		if err != nil && last == nil {
-			if err := r.permanent(err); err != nil {
+			if err := r.permanentError(err); err != nil {
 				return err
 			}
 		}
@@ -189,17 +189,17 @@ func (r *rotation) Run(ctx context.Context, told func(bundle []byte)) error {
 	return nil
 }
 
-// permanent returns the error of the first read if retries cannot help. Later, the process has a certificate to serve
+// permanentError returns the error of the first read if retries cannot help. Later, the process has a certificate to serve
 // with, so it continues.
-func (r *rotation) permanent(err error) error {
+func (r *rotation) permanentError(err error) error {
 	if errors.Is(err, errForeign) || apierrors.IsForbidden(err) {
 		return err
 	}
 	return nil
 }
 
-// explained adds the missing permission to an error of the Secret, if the API server denies access.
-func (r *rotation) explained(doing string, err error) error {
+// explainError adds the missing permission to an error of the Secret, if the API server denies access.
+func (r *rotation) explainError(doing string, err error) error {
 	if apierrors.IsForbidden(err) {
 		err = fmt.Errorf("the operator may not keep its certificate in a Secret: grant it get, create and update of "+
 			"Secrets in the namespace %q, or give it certificate files: %w", r.given.Namespace, err)
@@ -207,41 +207,41 @@ func (r *rotation) explained(doing string, err error) error {
 	return fmt.Errorf("%s the Secret %s/%s: %w", doing, r.given.Namespace, r.given.Name, err)
 }
 
-// look reads the Secret, decides about its new content, writes that if it differs, and starts to use it. It starts
+// syncSecret reads the Secret, decides about its new content, writes that if it differs, and starts to use it. It starts
 // again if another replica has written the Secret in the meantime.
-func (r *rotation) look(ctx context.Context) error {
+func (r *rotation) syncSecret(ctx context.Context) error {
 	for {
-		secret, err := r.get(ctx)
+		secret, err := r.getSecret(ctx)
 		if err != nil {
 			return err
 		}
-		found := readShared(secret.Data)
+		found := parseSecretContent(secret.Data)
 		// Without a ledger, a certificate that is not self-signed shows that another program owns the Secret.
-		if r.by.unknown && found.current != nil && !found.current.isOurs() {
+		if r.by.unknown && found.current != nil && !found.current.isSelfSigned() {
 			return fmt.Errorf("the Secret %s/%s %w", r.given.Namespace, r.given.Name, errForeign)
 		}
 		if err := r.readLedger(ctx, found); err != nil {
 			return err
 		}
-		wanted, held, err := r.decide(ctx, found, secret.ResourceVersion == "")
+		wanted, held, err := r.decideContent(ctx, found, secret.ResourceVersion == "")
 		if err != nil {
 			return err
 		}
-		data := wanted.data(secret.Data)
+		data := wanted.mergedData(secret.Data)
 		// Replicas only write if something changes. Otherwise, each would cause conflicts for the others.
 		if !maps.EqualFunc(data, secret.Data, bytes.Equal) {
 			secret.Data = data
-			err = r.write(ctx, secret)
+			err = r.writeSecret(ctx, secret)
 		}
 		switch {
 		case apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err):
 			continue // another replica was faster, and its pair counts
 		case err != nil:
-			return r.explained("writing", err)
+			return r.explainError("writing", err)
 		}
 		// The pairs are only used after they have been stored.
 		r.mu.Lock()
-		if r.isSudden(wanted.current) {
+		if r.isSuddenReplacement(wanted.current) {
 			r.settled = time.Now().Add(min(settling, r.given.Overlap))
 		}
 		r.known, r.held = wanted, held
@@ -250,19 +250,19 @@ func (r *rotation) look(ctx context.Context) error {
 	}
 }
 
-// isSudden reports whether a new pair replaces published ones that this process cannot serve with, such as after the
+// isSuddenReplacement reports whether a new pair replaces published ones that this process cannot serve with, such as after the
 // loss of the Secret. API servers do not trust the new pair yet.
-func (r *rotation) isSudden(current *pair) bool {
+func (r *rotation) isSuddenReplacement(current *pair) bool {
 	now := time.Now()
-	return r.known.used(now, r.given.Overlap, r.given.Hosts[0], r.held) == nil && len(r.by.published) > 0 &&
-		!current.isKnown(now, r.given.Overlap) && !slices.ContainsFunc(r.by.published, current.leaf.Equal)
+	return r.known.servingPair(now, r.given.Overlap, r.given.Hosts[0], r.held) == nil && len(r.by.published) > 0 &&
+		!current.isKnownToClients(now, r.given.Overlap) && !slices.ContainsFunc(r.by.published, current.leaf.Equal)
 }
 
 // readLedger reads the ledger the first time, and whenever the Secret contains a certificate without a known record:
 // another replica may have recorded it. Otherwise, it saves the requests.
-func (r *rotation) readLedger(ctx context.Context, found shared) error {
-	isIssued := func(c *x509.Certificate) bool { return r.by.recorded[fingerprint(c)] }
-	all := found.certificates()
+func (r *rotation) readLedger(ctx context.Context, found secretContent) error {
+	isIssued := func(c *x509.Certificate) bool { return r.by.recorded[fingerprintOf(c)] }
+	all := found.allCertificates()
 	if r.by.unknown || r.read && !slices.ContainsFunc(all, func(c *x509.Certificate) bool { return !isIssued(c) }) {
 		return nil
 	}
@@ -277,7 +277,7 @@ func (r *rotation) readLedger(ctx context.Context, found shared) error {
 	// Certificates that were published earlier and are still served count as published, even if the bundle in the
 	// cluster has already changed.
 	former := r.by
-	r.by.published = certificatesIn(published)
+	r.by.published = parseCertificates(published)
 	for _, p := range r.held {
 		if former.isPublished(p.leaf) {
 			r.by.published = append(r.by.published, p.leaf)
@@ -287,41 +287,41 @@ func (r *rotation) readLedger(ctx context.Context, found shared) error {
 	return nil
 }
 
-// decide returns the content that the Secret should have, and the pairs to serve with. New certificates are recorded
+// decideContent returns the content that the Secret should have, and the pairs to serve with. New certificates are recorded
 // before other replicas can read them: a replica replaces pairs that it does not find in the ledger.
-func (r *rotation) decide(ctx context.Context, found shared, missing bool) (shared, []*pair, error) {
+func (r *rotation) decideContent(ctx context.Context, found secretContent, missing bool) (secretContent, []*pair, error) {
 	now, by := time.Now(), &r.by
 	// First, drop the pairs that must not be used, and add those that only this process still has.
 	by.closed = false
-	accepted := found.accepted(now, *by)
-	r.warn(ctx, now, found)
-	former := accepted.restored(r.known.accepted(now, *by))
+	accepted := found.withAcceptedPairs(now, *by)
+	r.warnOfRejected(ctx, now, found)
+	former := accepted.withKnownPairs(r.known.withAcceptedPairs(now, *by))
 	// Users renew a certificate by deleting the Secret. A current pair without a record needs a successor with one.
 	renew := former.current != nil && (missing || !by.isIssued(former.current.leaf))
-	wanted, err := former.advanced(now, r.given, renew)
+	wanted, err := former.advancePairs(now, r.given, renew)
 	if err != nil {
 		return wanted, nil, err
 	}
 	// The record must be stored before the Secret: see above.
-	if err := r.record(ctx, wanted); err != nil {
+	if err := r.recordIssued(ctx, wanted); err != nil {
 		return wanted, nil, err
 	}
 	// Unrecorded certificates are accepted until a recorded one is current and as old as two overlaps, so that no
 	// replica still serves an unrecorded one.
-	by.closed = by.isIssued(wanted.current.leaf) && wanted.current.isKnown(now, 2*r.given.Overlap)
-	held := wanted.keep(now, *by, r.held)
-	bundle, dropped := wanted.trusted(now, *by, held)
+	by.closed = by.isIssued(wanted.current.leaf) && wanted.current.isKnownToClients(now, 2*r.given.Overlap)
+	held := wanted.heldPairs(now, *by, r.held)
+	bundle, dropped := wanted.trustedBundle(now, *by, held)
 	for _, c := range dropped {
 		logging.Warn(logf.FromContext(ctx), "Dropped a CA from the Secret of webhooks: this operator has not issued it",
-			"secret", r.given.Namespace+"/"+r.given.Name, "fingerprint", fingerprint(c))
+			"secret", r.given.Namespace+"/"+r.given.Name, "fingerprint", fingerprintOf(c))
 	}
 	wanted.bundle = bundle
 	return wanted, held, nil
 }
 
-// record adds new certificates to the ledger, together with those in use. So the ledger, which drops the last ones,
+// recordIssued adds new certificates to the ledger, together with those in use. So the ledger, which drops the last ones,
 // keeps all that matter.
-func (r *rotation) record(ctx context.Context, wanted shared) error {
+func (r *rotation) recordIssued(ctx context.Context, wanted secretContent) error {
 	var fingerprints []string
 	isNew := false
 	for _, p := range append([]*pair{wanted.next, wanted.current}, r.held...) {
@@ -330,7 +330,7 @@ func (r *rotation) record(ctx context.Context, wanted shared) error {
 			continue
 		}
 		isNew = isNew || !r.by.isIssued(p.leaf)
-		fingerprints = append(fingerprints, fingerprint(p.leaf))
+		fingerprints = append(fingerprints, fingerprintOf(p.leaf))
 	}
 	if !isNew {
 		return nil
@@ -344,24 +344,24 @@ func (r *rotation) record(ctx context.Context, wanted shared) error {
 	return nil
 }
 
-// warn logs the pairs of the Secret that are not used.
-func (r *rotation) warn(ctx context.Context, now time.Time, found shared) {
+// warnOfRejected logs the pairs of the Secret that are not used.
+func (r *rotation) warnOfRejected(ctx context.Context, now time.Time, found secretContent) {
 	log := logf.FromContext(ctx).WithValues("secret", r.given.Namespace+"/"+r.given.Name)
 	for _, p := range []*pair{found.current, found.next} {
 		switch {
 		case p == nil || !now.Before(p.leaf.NotAfter):
-		case !r.by.accepts(p.leaf):
+		case !r.by.isAccepted(p.leaf):
 			logging.Warn(log, "Replacing a certificate in the Secret of webhooks: this operator has not issued it",
-				"fingerprint", fingerprint(p.leaf))
-		case !p.isValid(now):
+				"fingerprint", fingerprintOf(p.leaf))
+		case !p.isValidAt(now):
 			logging.Warn(log, "Replacing a certificate in the Secret of webhooks: it is not valid yet; the clock that "+
 				"made it was ahead", "begins", p.leaf.NotBefore)
 		}
 	}
 }
 
-// get returns the Secret, or a new one without a resource version if it does not exist.
-func (r *rotation) get(ctx context.Context) (*corev1.Secret, error) {
+// getSecret returns the Secret, or a new one without a resource version if it does not exist.
+func (r *rotation) getSecret(ctx context.Context) (*corev1.Secret, error) {
 	secret := &corev1.Secret{}
 	key := client.ObjectKey{Namespace: r.given.Namespace, Name: r.given.Name}
 	err := r.given.Client.Get(ctx, key, secret)
@@ -371,13 +371,13 @@ func (r *rotation) get(ctx context.Context) (*corev1.Secret, error) {
 		}, nil
 	}
 	if err != nil {
-		return nil, r.explained("reading", err)
+		return nil, r.explainError("reading", err)
 	}
 	return secret, nil
 }
 
-// write creates or updates the Secret. The resource version of an update makes a write of another replica a conflict.
-func (r *rotation) write(ctx context.Context, secret *corev1.Secret) error {
+// writeSecret creates or updates the Secret. The resource version of an update makes a write of another replica a conflict.
+func (r *rotation) writeSecret(ctx context.Context, secret *corev1.Secret) error {
 	if secret.ResourceVersion == "" {
 		return r.given.Client.Create(ctx, secret, client.FieldOwner(r.given.Operator))
 	}

@@ -57,13 +57,13 @@ func (c *trust) known() []byte {
 	return c.bundle
 }
 
-func TestRotationRefusesNobody(t *testing.T) {
+func TestRotationServesAllClients(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, known := memapi.New(), &trust{}
 		began, late := time.Now(), server.Connect()
 		late.Before = func(context.Context, memapi.Request) error {
 			if age := time.Since(began); age > 39*time.Minute && age < 58*time.Minute {
-				return memapi.Refusal(http.StatusServiceUnavailable) // so this replica keeps the former certificate
+				return memapi.NewRefusal(http.StatusServiceUnavailable) // so this replica keeps the former certificate
 			}
 			return nil
 		}
@@ -110,7 +110,7 @@ func TestRotationGoesOnWithoutServer(t *testing.T) {
 		var away sync.Map
 		connection.Before = func(context.Context, memapi.Request) error {
 			if _, is := away.Load("away"); is {
-				return memapi.Refusal(http.StatusServiceUnavailable)
+				return memapi.NewRefusal(http.StatusServiceUnavailable)
 			}
 			return nil
 		}
@@ -156,7 +156,7 @@ func TestRotationOfOtherHosts(t *testing.T) {
 			}
 		}
 		writes := 0
-		for _, request := range connection.Drain() {
+		for _, request := range connection.DrainRequests() {
 			if request.Verb != "get" && request.Code < 300 {
 				writes++
 			}
@@ -183,7 +183,7 @@ func TestRotationMistakes(t *testing.T) {
 func TestRotationForbidden(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		connection := memapi.New().Connect()
-		connection.Before = func(context.Context, memapi.Request) error { return memapi.Refusal(http.StatusForbidden) }
+		connection.Before = func(context.Context, memapi.Request) error { return memapi.NewRefusal(http.StatusForbidden) }
 		r := run(t, open(t, rotation(t, connection)))
 		if err := <-r.ended; err == nil || !strings.Contains(err.Error(), "grant") {
 			t.Errorf("a forbidden write must end the source: got the error %v", err)

@@ -21,27 +21,27 @@ const (
 	mostTrusted = 8
 )
 
-// shared is the content of the Secret, which all replicas share. The current pair is in use. The next pair, if any, is
+// secretContent is the content of the Secret, which all replicas share. The current pair is in use. The next pair, if any, is
 // published before it is used. The bundle contains the certificates of both, and former ones that have not expired.
-type shared struct {
+type secretContent struct {
 	current, next *pair
 	bundle        []byte
 }
 
-// readShared reads the content of the Secret. An unreadable pair counts as missing, so that it is replaced.
-func readShared(data map[string][]byte) shared {
-	s := shared{bundle: data[bundleKey]}
-	if p, err := readPair(data[certKey], data[privateKey]); err == nil {
+// parseSecretContent reads the content of the Secret. An unreadable pair counts as missing, so that it is replaced.
+func parseSecretContent(data map[string][]byte) secretContent {
+	s := secretContent{bundle: data[bundleKey]}
+	if p, err := parsePair(data[certKey], data[privateKey]); err == nil {
 		s.current = p
 	}
-	if p, err := readPair(data[nextCertKey], data[nextPrivateKey]); err == nil {
+	if p, err := parsePair(data[nextCertKey], data[nextPrivateKey]); err == nil {
 		s.next = p
 	}
 	return s
 }
 
-// data returns the new content of the Secret. Keys of other programs stay.
-func (s shared) data(former map[string][]byte) map[string][]byte {
+// mergedData returns the new content of the Secret. Keys of other programs stay.
+func (s secretContent) mergedData(former map[string][]byte) map[string][]byte {
 	data := maps.Clone(former)
 	if data == nil {
 		data = map[string][]byte{}
@@ -56,9 +56,9 @@ func (s shared) data(former map[string][]byte) map[string][]byte {
 	return data
 }
 
-// certificates returns all certificates in the Secret.
-func (s shared) certificates() []*x509.Certificate {
-	all := certificatesIn(s.bundle)
+// allCertificates returns all certificates in the Secret.
+func (s secretContent) allCertificates() []*x509.Certificate {
+	all := parseCertificates(s.bundle)
 	for _, p := range []*pair{s.current, s.next} {
 		if p != nil {
 			all = append(all, p.leaf)
@@ -67,43 +67,43 @@ func (s shared) certificates() []*x509.Certificate {
 	return all
 }
 
-// accepted removes the pairs that are not valid now, or that the operator has not issued. A current pair that a version
+// withAcceptedPairs removes the pairs that are not valid now, or that the operator has not issued. A current pair that a version
 // without a ledger has published stays until its successor is in use.
-func (s shared) accepted(now time.Time, by provenance) shared {
-	if !s.current.isValid(now) || !by.accepts(s.current.leaf) {
+func (s secretContent) withAcceptedPairs(now time.Time, by provenance) secretContent {
+	if !s.current.isValidAt(now) || !by.isAccepted(s.current.leaf) {
 		s.current = nil
 	}
 	// An unrecorded next pair is not in use yet, so it can be dropped without a successor.
-	if !s.next.isValid(now) || !by.isIssued(s.next.leaf) {
+	if !s.next.isValidAt(now) || !by.isIssued(s.next.leaf) {
 		s.next = nil
 	}
 	return s
 }
 
-// restored adds the pairs of this process that are missing in the Secret, because the Secret was deleted or damaged.
+// withKnownPairs adds the pairs of this process that are missing in the Secret, because the Secret was deleted or damaged.
 // Clients already trust them, but not a new certificate.
-func (s shared) restored(known shared) shared {
+func (s secretContent) withKnownPairs(known secretContent) secretContent {
 	if s.current == nil {
 		s.current = known.current
 	}
 	// A pair that is older than the current one is not a successor: it has already been replaced.
-	lost := s.next == nil && known.next != nil && !known.next.equals(s.current)
-	if lost && (s.current == nil || known.next.issued().After(s.current.issued())) {
+	lost := s.next == nil && known.next != nil && !known.next.hasSameCertificate(s.current)
+	if lost && (s.current == nil || known.next.issuedAt().After(s.current.issuedAt())) {
 		s.next = known.next
 	}
-	if s.next.equals(s.current) {
+	if s.next.hasSameCertificate(s.current) {
 		s.next = nil
 	}
 	return s
 }
 
-// advanced returns the content that the Secret should have now. All replicas compute the same result, except for new
+// advancePairs returns the content that the Secret should have now. All replicas compute the same result, except for new
 // pairs: the first replica that writes its pair wins. If renew is set, the current pair gets a successor at once. A
 // successor keeps waiting as the next pair until all clients trust it. Only a missing current pair is replaced without
 // that delay.
-func (s shared) advanced(now time.Time, o Rotation, renew bool) (shared, error) {
+func (s secretContent) advancePairs(now time.Time, o Rotation, renew bool) (secretContent, error) {
 	// The next pair becomes the current one when all clients trust it, or if there is no alternative.
-	if s.next != nil && (s.current == nil || s.next.isKnown(now, o.Overlap)) {
+	if s.next != nil && (s.current == nil || s.next.isKnownToClients(now, o.Overlap)) {
 		s.current, s.next = s.next, nil
 	}
 	var err error
@@ -116,20 +116,20 @@ func (s shared) advanced(now time.Time, o Rotation, renew bool) (shared, error) 
 	// so new hosts replace a pending successor.
 	hosts := o.Hosts
 	switch {
-	case s.next != nil && !s.next.covers(hosts...):
-		hosts = union(hosts, s.next.hosts())
-	case s.next == nil && !s.current.covers(hosts...):
-		hosts = union(hosts, s.current.hosts())
-	case s.next != nil || !renew && !s.current.isOld(now):
+	case s.next != nil && !s.next.coversHosts(hosts...):
+		hosts = mergeHosts(hosts, s.next.hostNames())
+	case s.next == nil && !s.current.coversHosts(hosts...):
+		hosts = mergeHosts(hosts, s.current.hostNames())
+	case s.next != nil || !renew && !s.current.isDueForRenewal(now):
 		return s, nil
 	}
 	s.next, err = newPair(hosts, o.Lifetime)
 	return s, err
 }
 
-// union returns all hosts of both lists. During an update, replicas of two versions can have different hosts, and each
+// mergeHosts returns all hosts of both lists. During an update, replicas of two versions can have different hosts, and each
 // needs all of its own.
-func union(hosts, more []string) []string {
+func mergeHosts(hosts, more []string) []string {
 	all := slices.Clone(hosts)
 	for _, host := range more {
 		if !slices.Contains(all, host) {
@@ -139,33 +139,33 @@ func union(hosts, more []string) []string {
 	return all
 }
 
-// isKnown reports whether the certificate is old enough for all clients to trust it.
-func (p *pair) isKnown(now time.Time, overlap time.Duration) bool {
-	return !now.Before(p.issued().Add(overlap))
+// isKnownToClients reports whether the certificate is old enough for all clients to trust it.
+func (p *pair) isKnownToClients(now time.Time, overlap time.Duration) bool {
+	return !now.Before(p.issuedAt().Add(overlap))
 }
 
-// used returns the pair to serve a host with: the newest one of the Secret that all clients trust, or else the one that
+// servingPair returns the pair to serve a host with: the newest one of the Secret that all clients trust, or else the one that
 // this process has held for the longest time. It returns nil if no valid pair covers the host.
-func (s shared) used(now time.Time, overlap time.Duration, host string, held []*pair) *pair {
+func (s secretContent) servingPair(now time.Time, overlap time.Duration, host string, held []*pair) *pair {
 	for _, p := range []*pair{s.next, s.current} {
-		if p.isValid(now) && p.covers(host) && p.isKnown(now, overlap) {
+		if p.isValidAt(now) && p.coversHosts(host) && p.isKnownToClients(now, overlap) {
 			return p
 		}
 	}
 	// These pairs are in the bundle for as long as this process holds them.
 	for _, p := range held {
-		if p.isValid(now) && p.covers(host) {
+		if p.isValidAt(now) && p.coversHosts(host) {
 			return p
 		}
 	}
 	return nil
 }
 
-// trusted returns the bundle: the certificates of both pairs, of those that this process serves, and former ones that
+// trustedBundle returns the bundle: the certificates of both pairs, of those that this process serves, and former ones that
 // have not expired. It also returns the certificates that it drops from the Secret, because the operator has not issued
 // them.
-func (s shared) trusted(now time.Time, by provenance, held []*pair) (bundle []byte, dropped []*x509.Certificate) {
-	listed := certificatesIn(s.bundle)
+func (s secretContent) trustedBundle(now time.Time, by provenance, held []*pair) (bundle []byte, dropped []*x509.Certificate) {
+	listed := parseCertificates(s.bundle)
 	former := slices.Concat(listed, by.published)
 	all := []*x509.Certificate{s.current.leaf}
 	if s.next != nil {
@@ -175,36 +175,36 @@ func (s shared) trusted(now time.Time, by provenance, held []*pair) (bundle []by
 		former = append(former, p.leaf)
 	}
 	// If there are too many certificates, the oldest ones are left out.
-	newestFirst(former)
+	sortNewestFirst(former)
 	// Equal certificates are adjacent after sorting.
 	for _, c := range slices.CompactFunc(former, (*x509.Certificate).Equal) {
 		switch {
 		case !now.Before(c.NotAfter) || slices.ContainsFunc(all, c.Equal):
-		case by.accepts(c) && len(all) < mostTrusted:
+		case by.isAccepted(c) && len(all) < mostTrusted:
 			all = append(all, c)
-		case !by.accepts(c) && slices.ContainsFunc(listed, c.Equal):
+		case !by.isAccepted(c) && slices.ContainsFunc(listed, c.Equal):
 			dropped = append(dropped, c)
 		}
 	}
 	for _, c := range all {
-		bundle = append(bundle, inPEM("CERTIFICATE", c.Raw)...)
+		bundle = append(bundle, encodePEM("CERTIFICATE", c.Raw)...)
 	}
 	return bundle, dropped
 }
 
-// keep returns the pairs that this process may serve with, in the order in which it got them: former ones, then those
+// heldPairs returns the pairs that this process may serve with, in the order in which it got them: former ones, then those
 // of the Secret.
-func (s shared) keep(now time.Time, by provenance, former []*pair) []*pair {
-	isUseless := func(p *pair) bool { return !p.isValid(now) || !by.accepts(p.leaf) }
+func (s secretContent) heldPairs(now time.Time, by provenance, former []*pair) []*pair {
+	isUseless := func(p *pair) bool { return !p.isValidAt(now) || !by.isAccepted(p.leaf) }
 	kept := slices.DeleteFunc(slices.Clone(former), isUseless)
 	for _, p := range []*pair{s.current, s.next} {
-		if p != nil && !slices.ContainsFunc(kept, p.equals) {
+		if p != nil && !slices.ContainsFunc(kept, p.hasSameCertificate) {
 			kept = append(kept, p)
 		}
 	}
 	// Each pair takes a place in the bundle, so the oldest are removed. The pairs of the Secret always stay.
 	for len(kept) > mostTrusted/2 {
-		oldest := slices.IndexFunc(kept, func(p *pair) bool { return !p.equals(s.current) && !p.equals(s.next) })
+		oldest := slices.IndexFunc(kept, func(p *pair) bool { return !p.hasSameCertificate(s.current) && !p.hasSameCertificate(s.next) })
 		kept = slices.Delete(kept, oldest, oldest+1)
 	}
 	return kept

@@ -20,15 +20,15 @@ type Source interface {
 	Check() error
 }
 
-// ready is embedded in sources whose certificate is available from the start.
-type ready struct{}
+// alwaysReady is embedded in sources whose certificate is available from the start.
+type alwaysReady struct{}
 
 // Check implements Source.
-func (ready) Check() error { return nil }
+func (alwaysReady) Check() error { return nil }
 
-// Dump writes a bundle to a file, for clients such as curl with --cacert. Readers of the file never see a half-written
+// DumpBundle writes a bundle to a file, for clients such as curl with --cacert. Readers of the file never see a half-written
 // bundle. Kopf: cadump.
-func Dump(path string, bundle []byte) error {
+func DumpBundle(path string, bundle []byte) error {
 	// The temporary file is in the same directory, because a rename is only atomic within a file system.
 	file, err := os.CreateTemp(filepath.Dir(path), ".ca-*")
 	if err != nil {

@@ -13,12 +13,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// claim makes the operator the only field manager of its entries. Server-side apply only removes fields that no other
+// claimEntries makes the operator the only field manager of its entries. Server-side apply only removes fields that no other
 // manager owns. Other managers own such fields after updates by a former release of this operator, or if a client has
 // written entries of the same names. CA bundles that others have injected into the wanted entries stay theirs.
-func (k *kept) claim(ctx context.Context, d document, wanted []any) error {
+func (k *managedObject) claimEntries(ctx context.Context, d document, wanted []any) error {
 	const claimant = "claimed" // a temporary field manager for csaupgrade
-	own, injected := ownFields(d, wanted)
+	own, injected := ownedFields(d, wanted)
 	before, managed, claimed := d.object.DeepCopy(), d.object.GetManagedFields(), fieldpath.NewSet()
 	// First, move the fields of the operator's entries away from all other managers.
 	for i, one := range managed {
@@ -36,7 +36,7 @@ func (k *kept) claim(ctx context.Context, d document, wanted []any) error {
 		}
 		if moved := all.Difference(rest); !moved.Empty() {
 			claimed = claimed.Union(moved)
-			managed[i].FieldsV1 = encoded(rest)
+			managed[i].FieldsV1 = encodeFields(rest)
 		}
 	}
 	// Usually there is nothing to move, so this request is rare.
@@ -46,20 +46,20 @@ func (k *kept) claim(ctx context.Context, d document, wanted []any) error {
 	// Then, csaupgrade merges the moved fields into the operator's apply entry.
 	d.object.SetManagedFields(append(managed, metav1.ManagedFieldsEntry{
 		Manager: claimant, Operation: metav1.ManagedFieldsOperationUpdate,
-		APIVersion: k.kind.GroupVersion().String(), FieldsType: "FieldsV1", FieldsV1: encoded(claimed),
+		APIVersion: k.kind.GroupVersion().String(), FieldsType: "FieldsV1", FieldsV1: encodeFields(claimed),
 	}))
 	if err := csaupgrade.UpgradeManagedFields(d.object, sets.New(claimant), k.options.Operator); err != nil {
 		return err
 	}
-	return k.patchFrom(ctx, before, d)
+	return k.patchChanges(ctx, before, d)
 }
 
-// ownFields returns the fields of the operator's entries in the object, and those that an injector of CA bundles may
+// ownedFields returns the fields of the operator's entries in the object, and those that an injector of CA bundles may
 // own.
-func ownFields(d document, wanted []any) (own, injected *fieldpath.Set) {
+func ownedFields(d document, wanted []any) (own, injected *fieldpath.Set) {
 	own, injected = fieldpath.NewSet(), fieldpath.NewSet()
-	names := namesOf(wanted)
-	for _, name := range d.ownNames(wanted) {
+	names := namesOfEntries(wanted)
+	for _, name := range d.ownEntryNames(wanted) {
 		// Webhooks are an associative list: the name of an entry is its key.
 		entry := []any{"webhooks", fieldpath.KeyByFields("name", name)}
 		own.Insert(fieldpath.MakePathOrDie(entry...))
@@ -74,15 +74,15 @@ func ownFields(d document, wanted []any) (own, injected *fieldpath.Set) {
 	return own, injected
 }
 
-// encoded returns the fields in the encoding of managedFields. They were decoded before, so this cannot fail.
-func encoded(fields *fieldpath.Set) *metav1.FieldsV1 {
+// encodeFields returns the fields in the encoding of managedFields. They were decoded before, so this cannot fail.
+func encodeFields(fields *fieldpath.Set) *metav1.FieldsV1 {
 	data, _ := fields.ToJSON()
 	return &metav1.FieldsV1{Raw: data}
 }
 
-// patchFrom writes the changes since a former state of the object. It is a conflict if others have changed the object
+// patchChanges writes the changes since a former state of the object. It is a conflict if others have changed the object
 // in the meantime.
-func (k *kept) patchFrom(ctx context.Context, before client.Object, d document) error {
+func (k *managedObject) patchChanges(ctx context.Context, before client.Object, d document) error {
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 	return k.options.Client.Patch(ctx, d.object, patch, client.FieldOwner(k.options.Operator))
 }

@@ -3,9 +3,9 @@
 // Package configurations maintains the ValidatingWebhookConfiguration and the MutatingWebhookConfiguration of an
 // operator.
 //
-// [Validating] and [Mutating] compute the entries from the handlers: names, rules, selectors and addresses. A [Writer]
+// [ValidatingEntries] and [MutatingEntries] compute the entries from the handlers: names, rules, selectors and addresses. A [Writer]
 // keeps the entries in the two objects by server-side apply, among those of other operators. [Records] stores the
-// fingerprints of issued certificates there. [Objects] returns the objects for printing.
+// fingerprints of issued certificates there. [ConfigurationObjects] returns the objects for printing.
 //
 // The package decides which requests the API server sends, but not how they are answered: it has no functions of
 // handlers. The address of the server comes from the caller. Package reconcilers/discovery provides the resources of

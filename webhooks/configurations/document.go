@@ -40,8 +40,8 @@ func newDocument(kind schema.GroupVersionKind, name, annotation string) document
 	return document{object, annotation}
 }
 
-// mark returns the operator's mark. An unreadable mark counts as an empty one, which is due to be overwritten.
-func (d document) mark() mark {
+// readMark returns the operator's mark. An unreadable mark counts as an empty one, which is due to be overwritten.
+func (d document) readMark() mark {
 	var m mark
 	if json.Unmarshal([]byte(d.object.GetAnnotations()[d.annotation]), &m) != nil {
 		return mark{}
@@ -49,28 +49,28 @@ func (d document) mark() mark {
 	return m
 }
 
-// isMarked reports whether the object contains a mark of the operator.
-func (d document) isMarked() bool {
+// hasMark reports whether the object contains a mark of the operator.
+func (d document) hasMark() bool {
 	_, marked := d.object.GetAnnotations()[d.annotation]
 	return marked
 }
 
-// entries returns the entries of all operators.
-func (d document) entries() []any {
+// allEntries returns the entries of all operators.
+func (d document) allEntries() []any {
 	entries, _ := d.object.Object["webhooks"].([]any)
 	return entries
 }
 
-// ownNames returns the names of the operator's entries in the object: those in its mark, and those of the wanted
+// ownEntryNames returns the names of the operator's entries in the object: those in its mark, and those of the wanted
 // entries, because another client may have written entries of the same names.
-func (d document) ownNames(wanted []any) (names []string) {
-	own := append(d.mark().Entries, namesOf(wanted)...)
-	return slices.DeleteFunc(namesOf(d.entries()), func(name string) bool { return !slices.Contains(own, name) })
+func (d document) ownEntryNames(wanted []any) (names []string) {
+	own := append(d.readMark().Entries, namesOfEntries(wanted)...)
+	return slices.DeleteFunc(namesOfEntries(d.allEntries()), func(name string) bool { return !slices.Contains(own, name) })
 }
 
-// declare sets the entries and the mark in an object for server-side apply. The object must have neither.
-func (d document) declare(entries []any, m mark) error {
-	if m.Entries = namesOf(entries); len(entries) > 0 {
+// declareEntries sets the entries and the mark in an object for server-side apply. The object must have neither.
+func (d document) declareEntries(entries []any, m mark) error {
+	if m.Entries = namesOfEntries(entries); len(entries) > 0 {
 		d.object.Object["webhooks"] = entries
 	}
 	// Applying nothing removes the entries and the mark, which the operator owns.
@@ -85,15 +85,15 @@ func (d document) declare(entries []any, m mark) error {
 	return nil
 }
 
-// bundleOf returns the CA bundle of an entry, in base64 as in JSON.
-func bundleOf(entry any) any {
+// bundleOfEntry returns the CA bundle of an entry, in base64 as in JSON.
+func bundleOfEntry(entry any) any {
 	fields, _ := entry.(map[string]any)
 	client, _ := fields["clientConfig"].(map[string]any)
 	return client["caBundle"]
 }
 
-// namesOf returns the names of entries.
-func namesOf(entries []any) (names []string) {
+// namesOfEntries returns the names of entries.
+func namesOfEntries(entries []any) (names []string) {
 	for _, entry := range entries {
 		fields, _ := entry.(map[string]any)
 		name, _ := fields["name"].(string)

@@ -28,21 +28,21 @@ type Form struct {
 	PersistentOnly bool
 }
 
-// Validating returns the entries of the validating handlers among the hooks, in their order, and never nil. The client
+// ValidatingEntries returns the entries of the validating handlers among the hooks, in their order, and never nil. The client
 // configuration is the address of the server. The path of each handler is appended to its URL or to the path of its
 // Service. Two entries with the same name are an error, because the API server rejects them.
-func Validating(
+func ValidatingEntries(
 	hooks []Hook, client admissionregistrationv1.WebhookClientConfig, f Form,
 ) ([]admissionregistrationv1.ValidatingWebhook, error) {
-	return f.entries(hooks, client, false)
+	return f.entriesOfType(hooks, client, false)
 }
 
-// Mutating returns the entries of the mutating handlers in the same way.
-func Mutating(
+// MutatingEntries returns the entries of the mutating handlers in the same way.
+func MutatingEntries(
 	hooks []Hook, client admissionregistrationv1.WebhookClientConfig, f Form,
 ) ([]admissionregistrationv1.MutatingWebhook, error) {
 	// Both types have the same JSON except for reinvocationPolicy, which is not set.
-	entries, err := plain(hooks, client, f, true)
+	entries, err := unstructuredEntries(hooks, client, f, true)
 	all := make([]admissionregistrationv1.MutatingWebhook, len(entries))
 	for i, entry := range entries {
 		fields, _ := entry.(map[string]any)
@@ -53,8 +53,8 @@ func Mutating(
 	return all, err
 }
 
-// entries returns the entries of one type, with the Go type of validating ones.
-func (f Form) entries(
+// entriesOfType returns the entries of one type, with the Go type of validating ones.
+func (f Form) entriesOfType(
 	hooks []Hook, client admissionregistrationv1.WebhookClientConfig, mutating bool,
 ) ([]admissionregistrationv1.ValidatingWebhook, error) {
 	all := make([]admissionregistrationv1.ValidatingWebhook, 0, len(hooks))
@@ -64,25 +64,25 @@ func (f Form) entries(
 		if hook.Mutating != mutating || (f.PersistentOnly && !hook.Persistent) {
 			continue
 		}
-		entry := f.entry(hook, client)
+		entry := f.newEntry(hook, client)
 		if other, is := taken[entry.Name]; is {
 			return nil, fmt.Errorf("the handlers %q and %q would both have the name %q in the webhook configuration: "+
-				"give one of them another id", other, hook.name(), entry.Name)
+				"give one of them another id", other, hook.baseName(), entry.Name)
 		}
-		taken[entry.Name] = hook.name()
+		taken[entry.Name] = hook.baseName()
 		all = append(all, entry)
 	}
 	return all, nil
 }
 
-// entry returns one entry. The two types of entries differ only in reinvocationPolicy.
-func (f Form) entry(
+// newEntry returns one entry. The two types of entries differ only in reinvocationPolicy.
+func (f Form) newEntry(
 	h Hook, client admissionregistrationv1.WebhookClientConfig,
 ) admissionregistrationv1.ValidatingWebhook {
 	// The defaults equal Kopf's. Equivalent also matches requests for other versions of the resource, which the API
 	// server converts.
 	entry := admissionregistrationv1.ValidatingWebhook{
-		Name: f.name(h.name()), ClientConfig: at(client, h.path()), Rules: h.rules(f),
+		Name: f.entryName(h.baseName()), ClientConfig: clientConfigAt(client, h.pathOrID()), Rules: h.webhookRules(f),
 		FailurePolicy:  ptr.To(admissionregistrationv1.Fail),
 		MatchPolicy:    ptr.To(admissionregistrationv1.Equivalent),
 		SideEffects:    ptr.To(admissionregistrationv1.SideEffectClassNone),
@@ -108,11 +108,11 @@ func (f Form) entry(
 	return entry
 }
 
-// plain returns the entries of one type as JSON values.
-func plain(
+// unstructuredEntries returns the entries of one type as JSON values.
+func unstructuredEntries(
 	hooks []Hook, client admissionregistrationv1.WebhookClientConfig, f Form, mutating bool,
 ) ([]any, error) {
-	entries, err := f.entries(hooks, client, mutating)
+	entries, err := f.entriesOfType(hooks, client, mutating)
 	all := make([]any, 0, len(entries))
 	for i := range entries {
 		fields, wrong := runtime.DefaultUnstructuredConverter.ToUnstructured(&entries[i])

@@ -60,11 +60,11 @@ func checkName(t *testing.T, name string) {
 
 func TestSameName(t *testing.T) {
 	hooks := []configurations.Hook{{ID: "a_b"}, {ID: "a-b", Mutating: true}}
-	if _, err := configurations.Validating(hooks, here, ours); err != nil {
+	if _, err := configurations.ValidatingEntries(hooks, here, ours); err != nil {
 		t.Errorf("the same name in two objects must be valid: %v", err)
 	}
 	hooks[1].Mutating = false
-	_, err := configurations.Validating(hooks, here, ours)
+	_, err := configurations.ValidatingEntries(hooks, here, ours)
 	if err == nil || !strings.Contains(err.Error(), `"a_b"`) || !strings.Contains(err.Error(), `"a-b"`) {
 		t.Errorf("two entries of one name must be an error: got %v", err)
 	}
@@ -91,7 +91,7 @@ func TestEntries(t *testing.T) {
 		t.Errorf("conditions must be kept if enabled: got %v", got)
 	}
 	hook.Mutating = true
-	entries, err := configurations.Mutating([]configurations.Hook{hook}, here, withConditions)
+	entries, err := configurations.MutatingEntries([]configurations.Hook{hook}, here, withConditions)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +118,7 @@ func TestRequirements(t *testing.T) {
 		{Key: "d", Operator: "NotIn", Values: []string{"5"}}, {Key: "e", Operator: "Exists"},
 		{Key: "f", Operator: "DoesNotExist"},
 	}
-	if delta := cmp.Diff(want, configurations.Requirements(selector)); delta != "" {
+	if delta := cmp.Diff(want, configurations.SelectorRequirements(selector)); delta != "" {
 		t.Errorf("want all requirements but the comparison: -want, +got:\n%s", delta)
 	}
 }
@@ -126,7 +126,7 @@ func TestRequirements(t *testing.T) {
 // one returns the entry of a validating handler.
 func one(t *testing.T, hook configurations.Hook, form configurations.Form) admissionregistrationv1.ValidatingWebhook {
 	t.Helper()
-	entries, err := configurations.Validating([]configurations.Hook{hook}, here, form)
+	entries, err := configurations.ValidatingEntries([]configurations.Hook{hook}, here, form)
 	if err != nil || len(entries) != 1 {
 		t.Fatalf("want one entry, got %v and the error %v", entries, err)
 	}

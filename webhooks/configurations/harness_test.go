@@ -75,8 +75,8 @@ func (p *process) run(t *testing.T, hooks ...configurations.Hook) {
 	ctx, end := context.WithCancel(t.Context())
 	p.end = end
 	go func() { p.ended <- p.Run(ctx) }()
-	p.Serve(hooks)
-	p.Reach(admissionregistrationv1.WebhookClientConfig{URL: ptr.To("https://here")})
+	p.SetHooks(hooks)
+	p.SetClientConfig(admissionregistrationv1.WebhookClientConfig{URL: ptr.To("https://here")})
 	synctest.Wait()
 }
 
@@ -93,7 +93,7 @@ func (p *process) stop(t *testing.T) {
 // writes returns the number of successful writes since the last call.
 func (p *process) writes() int {
 	count := 0
-	for _, request := range p.connection.Drain() {
+	for _, request := range p.connection.DrainRequests() {
 		if request.Code < 300 && request.Verb != "get" && request.Verb != "watch" {
 			count++
 		}

@@ -28,9 +28,9 @@ type Hook struct {
 	// Subresource is empty for the objects as a whole. "*" means any subresource, and the objects as a whole. Kopf:
 	// subresource.
 	Subresource string
-	// Labels are the requirements for the labels of objects that a selector can express. See [Requirements].
+	// Labels are the requirements for the labels of objects that a selector can express. See [SelectorRequirements].
 	Labels []metav1.LabelSelectorRequirement
-	// Namespaces are the requirements for the labels of namespaces that a selector can express. See [Namespaces].
+	// Namespaces are the requirements for the labels of namespaces that a selector can express. See [NamespaceRequirements].
 	Namespaces []metav1.LabelSelectorRequirement
 	// Conditions are further conditions for requests, in CEL. Kopf does not have them.
 	Conditions []admissionregistrationv1.MatchCondition
@@ -43,13 +43,13 @@ type Hook struct {
 	// Timeout is how many seconds the API server waits for a response; zero means [Timeout].
 	Timeout int32
 
-	more []Hook // further registrations of the same function: see [Hook.Add]
+	more []Hook // further registrations of the same function: see [Hook.MergeTwin]
 }
 
-// Add merges another registration of the same function under the same id into the hook. The entry then sends the
+// MergeTwin merges another registration of the same function under the same id into the hook. The entry then sends the
 // requests of both. Labels and conditions only stay if they are equal. Of the requirements for namespaces, the common
 // ones stay. The server checks the rest.
-func (h *Hook) Add(other Hook) {
+func (h *Hook) MergeTwin(other Hook) {
 	if !reflect.DeepEqual(h.Labels, other.Labels) {
 		h.Labels = nil
 	}
@@ -70,15 +70,15 @@ func (h *Hook) Add(other Hook) {
 	h.more = append(h.more, other)
 }
 
-// name returns the name from which the entry's name is derived.
-func (h Hook) name() string { return cmp.Or(h.Name, h.ID) }
+// baseName returns the name from which the entry's name is derived.
+func (h Hook) baseName() string { return cmp.Or(h.Name, h.ID) }
 
-// path returns the path below that of the server.
-func (h Hook) path() string { return cmp.Or(h.Path, h.ID) }
+// pathOrID returns the path below that of the server.
+func (h Hook) pathOrID() string { return cmp.Or(h.Path, h.ID) }
 
-// operations returns the operations of the rules. Kopf also sends deletions for mutating handlers, which it then does
+// ruleOperations returns the operations of the rules. Kopf also sends deletions for mutating handlers, which it then does
 // not call. That is left out here, because a server that is down would block deletions without need.
-func (h Hook) operations(f Form) []admissionregistrationv1.OperationType {
+func (h Hook) ruleOperations(f Form) []admissionregistrationv1.OperationType {
 	given := h.Operations
 	if len(given) == 0 && h.Mutating && !f.AsKopf {
 		given = []string{"CREATE", "UPDATE", "CONNECT"}
@@ -93,22 +93,22 @@ func (h Hook) operations(f Form) []admissionregistrationv1.OperationType {
 	return all
 }
 
-// rules returns a rule for each resource of each registration, without duplicates.
-func (h Hook) rules(f Form) []admissionregistrationv1.RuleWithOperations {
+// webhookRules returns a rule for each resource of each registration, without duplicates.
+func (h Hook) webhookRules(f Form) []admissionregistrationv1.RuleWithOperations {
 	// As in Kopf, rules cover namespaced and cluster-scoped resources.
 	scope := admissionregistrationv1.AllScopes
 	var all []admissionregistrationv1.RuleWithOperations
 	for _, resource := range h.Resources {
 		all = append(all, admissionregistrationv1.RuleWithOperations{
-			Operations: h.operations(f),
+			Operations: h.ruleOperations(f),
 			Rule: admissionregistrationv1.Rule{
 				APIGroups: []string{resource.Group}, APIVersions: []string{resource.Version},
-				Resources: h.resources(resource.Plural), Scope: &scope,
+				Resources: h.ruleResources(resource.Plural), Scope: &scope,
 			},
 		})
 	}
 	for _, other := range h.more {
-		for _, rule := range other.rules(f) {
+		for _, rule := range other.webhookRules(f) {
 			if !slices.ContainsFunc(all, func(r admissionregistrationv1.RuleWithOperations) bool {
 				return reflect.DeepEqual(r, rule)
 			}) {
@@ -119,9 +119,9 @@ func (h Hook) rules(f Form) []admissionregistrationv1.RuleWithOperations {
 	return all
 }
 
-// resources returns the resources of a rule. "plural/*" alone would exclude the objects as a whole, for which the
+// ruleResources returns the resources of a rule. "plural/*" alone would exclude the objects as a whole, for which the
 // handler is called, too. Kopf only has "plural/*".
-func (h Hook) resources(plural string) []string {
+func (h Hook) ruleResources(plural string) []string {
 	switch h.Subresource {
 	case "":
 		return []string{plural}

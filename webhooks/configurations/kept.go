@@ -21,8 +21,8 @@ import (
 // attempts limits how often a write is retried at once after a conflict. After that, the retry is delayed.
 const attempts = 10
 
-// kept is one of the two objects.
-type kept struct {
+// managedObject is one of the two objects.
+type managedObject struct {
 	writer  *Writer
 	options Options
 	kind    schema.GroupVersionKind
@@ -32,25 +32,25 @@ type kept struct {
 	applied string
 }
 
-// keep applies the entries if that is due.
-func (k *kept) keep(ctx context.Context, wanted []any, version int) error {
+// applyIfDue applies the entries if that is due.
+func (k *managedObject) applyIfDue(ctx context.Context, wanted []any, version int) error {
 	if k.options.Form.AsKopf {
-		return k.keepAsKopf(ctx, wanted, version)
+		return k.applyAsKopf(ctx, wanted, version)
 	}
-	return k.edit(ctx, func(d document) error {
-		if !k.isDue(d, version) {
+	return k.editObject(ctx, func(d document) error {
+		if !k.isApplyDue(d, version) {
 			return nil
 		}
 		// An operator without admission handlers does not issue certificates, so its records are removed, too.
-		if k.writer.isWithdrawn() && len(d.records()) > 0 {
-			if err := k.setRecords(ctx, d, nil); err != nil {
+		if k.writer.isWithdrawn() && len(d.recordedFingerprints()) > 0 {
+			if err := k.setFingerprints(ctx, d, nil); err != nil {
 				return err
 			}
 		}
 		// Without entries, an object is neither created nor marked.
-		if len(wanted) > 0 || d.isMarked() {
+		if len(wanted) > 0 || d.hasMark() {
 			own := mark{Writer: k.options.Identity, Started: k.options.Started}
-			if err := k.apply(ctx, d, wanted, own); err != nil {
+			if err := k.applyEntries(ctx, d, wanted, own); err != nil {
 				return err
 			}
 		}
@@ -60,10 +60,10 @@ func (k *kept) keep(ctx context.Context, wanted []any, version int) error {
 	})
 }
 
-// isDue reports whether the entries must be applied: they have changed here, no process is responsible for them any
+// isApplyDue reports whether the entries must be applied: they have changed here, no process is responsible for them any
 // more, an older process has written its own, or others have changed the object, possibly in these entries.
-func (k *kept) isDue(d document, version int) bool {
-	m := d.mark()
+func (k *managedObject) isApplyDue(d document, version int) bool {
+	m := d.readMark()
 	switch {
 	case version != k.written || m.Writer == "":
 		return true
@@ -73,17 +73,17 @@ func (k *kept) isDue(d document, version int) bool {
 		return m.Leaving || d.object.GetResourceVersion() != k.applied
 	default:
 		// The youngest process wins, so a younger one's entries stay until it leaves.
-		return m.Leaving || k.writer.older(m)
+		return m.Leaving || k.writer.isOlderProcess(m)
 	}
 }
 
-// edit reads the object and changes it. It retries if others have changed, created or deleted the object in the
+// editObject reads the object and changes it. It retries if others have changed, created or deleted the object in the
 // meantime.
-func (k *kept) edit(ctx context.Context, change func(d document) error) error {
+func (k *managedObject) editObject(ctx context.Context, change func(d document) error) error {
 	var err error
 	for range attempts {
 		var d document
-		if d, err = k.read(ctx); err != nil {
+		if d, err = k.readObject(ctx); err != nil {
 			return err
 		}
 		err = change(d)
@@ -92,31 +92,31 @@ func (k *kept) edit(ctx context.Context, change func(d document) error) error {
 			break
 		}
 	}
-	return explained(err, k.written > 0)
+	return explainForbidden(err, k.written > 0)
 }
 
-// read returns the object, or a new one without a resource version if it does not exist.
-func (k *kept) read(ctx context.Context) (document, error) {
+// readObject returns the object, or a new one without a resource version if it does not exist.
+func (k *managedObject) readObject(ctx context.Context) (document, error) {
 	d := newDocument(k.kind, k.options.Name, k.options.Operator+"/webhooks")
 	err := k.options.Client.Get(ctx, client.ObjectKey{Name: k.options.Name}, d.object)
 	if apierrors.IsNotFound(err) {
 		return newDocument(k.kind, k.options.Name, d.annotation), nil
 	}
-	return d, explained(err, k.written > 0)
+	return d, explainForbidden(err, k.written > 0)
 }
 
-// apply replaces the operator's entries and its mark. All processes of the operator are one field manager, so apply
+// applyEntries replaces the operator's entries and its mark. All processes of the operator are one field manager, so apply
 // alone does not detect their conflicts. The resource version does: a concurrent write of another process is a
 // conflict.
-func (k *kept) apply(ctx context.Context, d document, entries []any, m mark) error {
+func (k *managedObject) applyEntries(ctx context.Context, d document, entries []any, m mark) error {
 	former := d.object.GetResourceVersion()
-	if err := k.claim(ctx, d, entries); err != nil {
+	if err := k.claimEntries(ctx, d, entries); err != nil {
 		return err
 	}
 	// The applied object only contains the operator's own fields.
 	declared := newDocument(k.kind, k.options.Name, d.annotation)
 	declared.object.SetResourceVersion(d.object.GetResourceVersion())
-	if err := declared.declare(entries, m); err != nil {
+	if err := declared.declareEntries(entries, m); err != nil {
 		return err
 	}
 	// ForceOwnership resolves conflicts with other field managers in favor of the operator.
@@ -133,9 +133,9 @@ func (k *kept) apply(ctx context.Context, d document, entries []any, m mark) err
 	return nil
 }
 
-// keepAsKopf replaces all entries of the object when those of this operator have changed. As in Kopf, it does not read
+// applyAsKopf replaces all entries of the object when those of this operator have changed. As in Kopf, it does not read
 // the object, and does not detect changes by others.
-func (k *kept) keepAsKopf(ctx context.Context, wanted []any, version int) error {
+func (k *managedObject) applyAsKopf(ctx context.Context, wanted []any, version int) error {
 	if version == k.written {
 		return nil
 	}
@@ -144,10 +144,10 @@ func (k *kept) keepAsKopf(ctx context.Context, wanted []any, version int) error 
 	if k.written == 0 {
 		err := k.options.Client.Create(ctx, d.object, client.FieldOwner(k.options.Operator))
 		if err != nil && !apierrors.IsAlreadyExists(err) {
-			return explained(err, false)
+			return explainForbidden(err, false)
 		}
 	}
-	if err := k.patch(ctx, wanted); err != nil {
+	if err := k.patchEntries(ctx, wanted); err != nil {
 		if apierrors.IsNotFound(err) {
 			k.written = 0 // the object was deleted: the next attempt creates it
 		}
@@ -159,8 +159,8 @@ func (k *kept) keepAsKopf(ctx context.Context, wanted []any, version int) error 
 	return nil
 }
 
-// patch replaces all entries, with a merge patch as in Kopf.
-func (k *kept) patch(ctx context.Context, wanted []any) error {
+// patchEntries replaces all entries, with a merge patch as in Kopf.
+func (k *managedObject) patchEntries(ctx context.Context, wanted []any) error {
 	// A null would be valid, too, but Kopf writes an empty list.
 	if wanted == nil {
 		wanted = []any{}
@@ -174,9 +174,9 @@ func (k *kept) patch(ctx context.Context, wanted []any) error {
 		client.FieldOwner(k.options.Operator))
 }
 
-// watch triggers a check of the object whenever it changes, until the context ends. Without the permission to watch,
+// watchChanges triggers a check of the object whenever it changes, until the context ends. Without the permission to watch,
 // changes by others are only found at intervals.
-func (k *kept) watch(ctx context.Context) {
+func (k *managedObject) watchChanges(ctx context.Context) {
 	// A missing permission is logged once.
 	said := false
 	for ctx.Err() == nil {
@@ -199,7 +199,7 @@ func (k *kept) watch(ctx context.Context) {
 		if err == nil {
 			// The content of events is not used, because the check reads the object anyway.
 			for range events.ResultChan() {
-				k.writer.look()
+				k.writer.triggerCheck()
 			}
 			events.Stop()
 		}

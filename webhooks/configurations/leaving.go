@@ -9,23 +9,23 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// leave removes the entries that are not persistent when the process exits. It keeps them if another process of the
+// removeTransientEntries removes the entries that are not persistent when the process exits. It keeps them if another process of the
 // operator has written them, or takes over after this process has announced its exit.
-func (w *Writer) leave(ctx context.Context) error {
+func (w *Writer) removeTransientEntries(ctx context.Context) error {
 	// The context has ended, but the cleanup must still reach the API server.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTimeout+w.options.HandOver)
 	defer cancel()
 	// First, give a successor the time to take over, so that requests are reviewed without a gap.
-	if w.options.HandOver > 0 && !w.options.Form.AsKopf && w.announce(ctx) {
-		w.awaitOthers(ctx)
+	if w.options.HandOver > 0 && !w.options.Form.AsKopf && w.announceExit(ctx) {
+		w.awaitSuccessor(ctx)
 	}
 	// Then, remove the entries that no other process took over.
 	var failed []error
 	for _, object := range w.objects {
-		persistent, version, err := w.wanted(object, true)
+		persistent, version, err := w.wantedEntries(object, true)
 		// An object that this process has never written is not its own.
 		if err == nil && version > 0 && object.written > 0 {
-			err = object.clear(ctx, persistent)
+			err = object.keepOnlyPersistent(ctx, persistent)
 		}
 		if err != nil {
 			failed = append(failed, fmt.Errorf("%s %q: %w", object.kind.Kind, w.options.Name, err))
@@ -38,17 +38,17 @@ func (w *Writer) leave(ctx context.Context) error {
 	return nil
 }
 
-// announce marks the objects that this process wrote last as being left. It reports whether there are any.
-func (w *Writer) announce(ctx context.Context) bool {
+// announceExit marks the objects that this process wrote last as being left. It reports whether there are any.
+func (w *Writer) announceExit(ctx context.Context) bool {
 	isLast := false
 	for _, object := range w.objects {
-		entries, version, err := w.wanted(object, false)
+		entries, version, err := w.wantedEntries(object, false)
 		if err != nil || version == 0 {
 			continue
 		}
 		// Only the mark changes: requests are still sent to this process.
 		m := mark{Writer: w.options.Identity, Started: w.options.Started, Leaving: true}
-		found, err := object.replace(ctx, entries, m)
+		found, err := object.replaceIfLast(ctx, entries, m)
 		if isLast = isLast || found; err != nil {
 			logf.FromContext(ctx).Error(err, "Failed to announce in a webhook configuration that the process exits")
 		}
@@ -56,11 +56,11 @@ func (w *Writer) announce(ctx context.Context) bool {
 	return isLast
 }
 
-// awaitOthers blocks until other processes have taken over both objects, or the time for that is over. The entries stay
+// awaitSuccessor blocks until other processes have taken over both objects, or the time for that is over. The entries stay
 // valid meanwhile, so this process must still serve.
-func (w *Writer) awaitOthers(ctx context.Context) {
+func (w *Writer) awaitSuccessor(ctx context.Context) {
 	over := time.After(w.options.HandOver)
-	for w.isMine(ctx) {
+	for w.isLastWriter(ctx) {
 		select {
 		case <-over:
 			return
@@ -71,39 +71,39 @@ func (w *Writer) awaitOthers(ctx context.Context) {
 	}
 }
 
-// isMine reports whether this process is the last writer of an object, or if that is unknown.
-func (w *Writer) isMine(ctx context.Context) bool {
+// isLastWriter reports whether this process is the last writer of an object, or if that is unknown.
+func (w *Writer) isLastWriter(ctx context.Context) bool {
 	for _, object := range w.objects {
-		d, err := object.read(ctx)
+		d, err := object.readObject(ctx)
 		// After an error, waiting is the safe choice.
-		if err != nil || d.mark().Writer == w.options.Identity {
+		if err != nil || d.readMark().Writer == w.options.Identity {
 			return true
 		}
 	}
 	return false
 }
 
-// clear removes all entries except for the persistent ones.
-func (k *kept) clear(ctx context.Context, persistent []any) error {
+// keepOnlyPersistent removes all entries except for the persistent ones.
+func (k *managedObject) keepOnlyPersistent(ctx context.Context, persistent []any) error {
 	if k.options.Form.AsKopf {
-		return k.patch(ctx, persistent)
+		return k.patchEntries(ctx, persistent)
 	}
-	_, err := k.replace(ctx, persistent, mark{})
+	_, err := k.replaceIfLast(ctx, persistent, mark{})
 	return err
 }
 
-// replace applies the entries and the mark if this process was the last writer of the object. It reports whether it
+// replaceIfLast applies the entries and the mark if this process was the last writer of the object. It reports whether it
 // was.
-func (k *kept) replace(ctx context.Context, entries []any, m mark) (isLast bool, err error) {
+func (k *managedObject) replaceIfLast(ctx context.Context, entries []any, m mark) (isLast bool, err error) {
 	if k.written == 0 {
 		return false, nil
 	}
-	err = k.edit(ctx, func(d document) error {
+	err = k.editObject(ctx, func(d document) error {
 		// Checked for each attempt, because the conflict may be with a successor.
-		if isLast = d.mark().Writer == k.options.Identity; !isLast {
+		if isLast = d.readMark().Writer == k.options.Identity; !isLast {
 			return nil
 		}
-		return k.apply(ctx, d, entries, m)
+		return k.applyEntries(ctx, d, entries, m)
 	})
 	return isLast, err
 }

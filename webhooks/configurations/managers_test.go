@@ -187,7 +187,7 @@ func TestKilledProcesses(t *testing.T) {
 		connectOther(t, server, "injector").inject(t, "Q0E=")
 		after := start(t, server, options("after", kills+1), validate, mutate)
 		before.stop(t)
-		want(t, "one entry for each handler", server, "theirs.example.com", "v.ops.example.org")
+		requireEntries(t, "one entry for each handler", server, "theirs.example.com", "v.ops.example.org")
 		if got := names(t, server, mutatingResource); !cmp.Equal(got, []string{"m.ops.example.org"}) {
 			t.Errorf("want one entry for each handler, got %v", got)
 		}
@@ -207,7 +207,7 @@ func TestKilledProcesses(t *testing.T) {
 			t.Errorf("the entry was missing %d times", *missing)
 		}
 		after.stop(t)
-		want(t, "the last process must remove the entries", server, "theirs.example.com")
+		requireEntries(t, "the last process must remove the entries", server, "theirs.example.com")
 		wantRecords(t, records(t, server, false, false), "a")
 	})
 }
@@ -228,7 +228,7 @@ func TestUpgradeAndRollback(t *testing.T) {
 			writeAsFormer(t, server, both, former, stale)
 			connectOther(t, server, "injector").inject(t, "Q0E=")
 			upgraded := start(t, server, options("upgraded", second+1), validate)
-			want(t, "the upgrade must remove the stale entry", server, "theirs.example.com", "v.ops.example.org")
+			requireEntries(t, "the upgrade must remove the stale entry", server, "theirs.example.com", "v.ops.example.org")
 			got := stored(t, server, "v.ops.example.org")
 			if len(got.MatchConditions) > 0 || *got.ClientConfig.URL != "https://here/v" {
 				t.Errorf("the upgrade must remove former fields of an entry: got %+v", got)
@@ -242,13 +242,13 @@ func TestUpgradeAndRollback(t *testing.T) {
 			// The process of a rollback has a later start.
 			writeAsFormer(t, server, markOf(t, "back", second+2, "v.ops.example.org"), former)
 			upgraded.stop(t)
-			want(t, "the former release must keep its entries after a rollback",
+			requireEntries(t, "the former release must keep its entries after a rollback",
 				server, "theirs.example.com", "v.ops.example.org")
 			if got := stored(t, server, "v.ops.example.org"); *got.ClientConfig.URL != "https://former/v" {
 				t.Errorf("the entries of the former release must be unchanged: got %+v", got)
 			}
 			writeAsFormer(t, server, "")
-			want(t, "the former release must be able to remove its entries", server, "theirs.example.com")
+			requireEntries(t, "the former release must be able to remove its entries", server, "theirs.example.com")
 		}
 		wantRecords(t, records(t, server, false, false), "a")
 	})
@@ -303,7 +303,7 @@ func TestClaims(t *testing.T) {
 					t.Errorf("%s: the operator and the other client keep writing in turn: %d writes", tc.reason, n)
 				}
 				p.stop(t)
-				want(t, "the operator must remove its entry at the end", server, "theirs.example.com")
+				requireEntries(t, "the operator must remove its entry at the end", server, "theirs.example.com")
 			})
 		})
 	}
@@ -326,7 +326,7 @@ func TestOrderOfEntries(t *testing.T) {
 			object["webhooks"] = slices.Insert(object["webhooks"].([]any), 1, theirs)
 		})
 		for _, ids := range [][]string{{"c", "b", "a"}, {"d", "a", "e", "c"}, {"c", "a"}} {
-			p.Serve(hooks(ids...))
+			p.SetHooks(hooks(ids...))
 			synctest.Wait()
 			got := slices.DeleteFunc(names(t, server, validatingResource), func(name string) bool {
 				return name == "theirs.example.com"

@@ -17,26 +17,26 @@ const (
 	fewestLabels = 3
 )
 
-// name returns the name of the entry for an id.
-func (f Form) name(id string) string {
+// entryName returns the name of the entry for an id.
+func (f Form) entryName(id string) string {
 	// Kopf does not make names valid, so the API server may reject them.
 	if f.AsKopf {
-		return suffixed(escaped(id), f.Suffix)
+		return withSuffix(escapeID(id), f.Suffix)
 	}
 	return f.validName(id)
 }
 
-// suffixed appends the suffix, if there is one.
-func suffixed(name, suffix string) string {
+// withSuffix appends the suffix, if there is one.
+func withSuffix(name, suffix string) string {
 	if suffix == "" {
 		return name
 	}
 	return name + "." + suffix
 }
 
-// escaped returns the id in the form that Kopf uses in names. Like Kopf, it keeps upper case and letters of all
+// escapeID returns the id in the form that Kopf uses in names. Like Kopf, it keeps upper case and letters of all
 // scripts, which the API server rejects.
-func escaped(id string) string {
+func escapeID(id string) string {
 	var name strings.Builder
 	for _, char := range id {
 		switch {
@@ -58,13 +58,13 @@ func escaped(id string) string {
 // id, so that different ids have different names.
 func (f Form) validName(id string) string {
 	suffix := strings.ToLower(f.Suffix)
-	name := escaped(id)
+	name := escapeID(id)
 	// Ids without dots and short names of operators need more labels.
-	for strings.Count(suffixed(name, suffix), ".")+1 < fewestLabels {
+	for strings.Count(withSuffix(name, suffix), ".")+1 < fewestLabels {
 		suffix = strings.TrimPrefix(suffix+".admission", ".")
 	}
 	// Different ids can have the same legible form, so every change of the name needs the digest.
-	if legible := legible(name); legible != name || len(name) > longestName-len(suffix)-1 {
+	if legible := legibleName(name); legible != name || len(name) > longestName-len(suffix)-1 {
 		digest := sha256.Sum256([]byte(id))
 		mark := hex.EncodeToString(digest[:4])
 		// The two bytes are for the dash and the dot.
@@ -72,12 +72,12 @@ func (f Form) validName(id string) string {
 		legible = strings.TrimRight(legible[:min(len(legible), most)], ".-")
 		name = strings.TrimPrefix(legible+"-"+mark, "-")
 	}
-	return suffixed(name, suffix)
+	return withSuffix(name, suffix)
 }
 
-// legible removes the characters that the API server rejects. It leaves lower-case ASCII letters, digits, dots, and
+// legibleName removes the characters that the API server rejects. It leaves lower-case ASCII letters, digits, dots, and
 // dashes within labels, and no empty labels.
-func legible(name string) string {
+func legibleName(name string) string {
 	name = strings.Map(func(char rune) rune {
 		if char < unicode.MaxASCII {
 			return unicode.ToLower(char)
@@ -93,11 +93,11 @@ func legible(name string) string {
 	return strings.Join(labels, ".")
 }
 
-// at returns the client configuration for one path on the server. It does not change the given one.
-func at(
+// clientConfigAt returns the client configuration for one path on the server. It does not change the given one.
+func clientConfigAt(
 	client admissionregistrationv1.WebhookClientConfig, below string,
 ) admissionregistrationv1.WebhookClientConfig {
-	path := quoted(below)
+	path := escapePath(below)
 	// As in Kopf, trailing slashes of a URL are removed, but not those of a Service's path.
 	if client.URL != nil {
 		client.URL = ptr.To(strings.TrimRight(*client.URL, "/") + "/" + path)
@@ -110,8 +110,8 @@ func at(
 	return client
 }
 
-// quoted escapes a path as Kopf does: all bytes except for ASCII letters, digits and "_.-~/".
-func quoted(plain string) string {
+// escapePath escapes a path as Kopf does: all bytes except for ASCII letters, digits and "_.-~/".
+func escapePath(plain string) string {
 	const digits = "0123456789ABCDEF"
 	var path strings.Builder
 	for _, char := range []byte(plain) {

@@ -6,16 +6,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Objects returns the two objects with only these hooks, for users who apply them by other means. An object without
+// ConfigurationObjects returns the two objects with only these hooks, for users who apply them by other means. An object without
 // entries is left out.
-func Objects(
+func ConfigurationObjects(
 	name string, hooks []Hook, server admissionregistrationv1.WebhookClientConfig, f Form,
 ) ([]client.Object, error) {
-	validating, err := Validating(hooks, server, f)
+	validating, err := ValidatingEntries(hooks, server, f)
 	if err != nil {
 		return nil, err
 	}
-	mutating, err := Mutating(hooks, server, f)
+	mutating, err := MutatingEntries(hooks, server, f)
 	if err != nil {
 		return nil, err
 	}

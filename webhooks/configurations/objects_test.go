@@ -21,7 +21,7 @@ func TestObjects(t *testing.T) {
 		"One":    {"an object without entries is left out", []configurations.Hook{mutate}, kinds("Mutating")},
 		"Nobody": {"no handlers give no objects", nil, nil},
 	} {
-		objects, err := configurations.Objects("shared", tc.hooks, here, ours)
+		objects, err := configurations.ConfigurationObjects("shared", tc.hooks, here, ours)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -35,7 +35,7 @@ func TestObjects(t *testing.T) {
 		}
 	}
 	for _, twice := range [][]configurations.Hook{{validate, validate}, {mutate, mutate}} {
-		if _, err := configurations.Objects("shared", twice, here, ours); err == nil {
+		if _, err := configurations.ConfigurationObjects("shared", twice, here, ours); err == nil {
 			t.Errorf("duplicate entries must be an error, as the API server refuses them: %v", twice)
 		}
 	}

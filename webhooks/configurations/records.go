@@ -18,14 +18,14 @@ const mostRecords = 16
 // configuration. It implements the ledger of package certificates. Tenants who can write Secrets usually cannot write
 // webhook configurations, which are cluster-scoped.
 type Records struct {
-	objects []*kept // both objects; the first one gets new records
-	all     bool    // all entries belong to the operator
+	objects []*managedObject // both objects; the first one gets new records
+	all     bool             // all entries belong to the operator
 }
 
 // NewRecords returns the records of the operator. New ones are stored in the mutating object if mutating is set. Both
 // are read, because the choice may have been different earlier.
 func NewRecords(o Options, mutating bool) *Records {
-	objects := []*kept{{options: o, kind: validatingKind}, {options: o, kind: mutatingKind}}
+	objects := []*managedObject{{options: o, kind: validatingKind}, {options: o, kind: mutatingKind}}
 	if mutating {
 		slices.Reverse(objects)
 	}
@@ -35,21 +35,21 @@ func NewRecords(o Options, mutating bool) *Records {
 // Read returns the fingerprints in both objects, and the CA bundles of the operator's entries, in PEM.
 func (r *Records) Read(ctx context.Context) (fingerprints []string, published []byte, err error) {
 	for _, object := range r.objects {
-		d, err := object.read(ctx)
+		d, err := object.readObject(ctx)
 		if err != nil {
 			return nil, nil, err
 		}
-		fingerprints = append(fingerprints, d.records()...)
-		own := d.ownNames(nil)
+		fingerprints = append(fingerprints, d.recordedFingerprints()...)
+		own := d.ownEntryNames(nil)
 		var former string
 		// Entries of this operator may have been published by a version that did not record certificates.
-		for i, name := range namesOf(d.entries()) {
+		for i, name := range namesOfEntries(d.allEntries()) {
 			// Entries of other operators have their own CAs.
 			if !r.all && !slices.Contains(own, name) {
 				continue
 			}
 			// Entries usually have the same bundle, so repetitions are skipped.
-			text, _ := bundleOf(d.entries()[i]).(string)
+			text, _ := bundleOfEntry(d.allEntries()[i]).(string)
 			if bundle, err := base64.StdEncoding.DecodeString(text); err == nil && text != former {
 				published = append(published, bundle...)
 			}
@@ -63,31 +63,31 @@ func (r *Records) Read(ctx context.Context) (fingerprints []string, published []
 func (r *Records) Record(ctx context.Context, fingerprints []string) error {
 	object := r.objects[0]
 	// The whole list is replaced, so concurrent writes of two replicas must be conflicts.
-	return object.edit(ctx, func(d document) error {
+	return object.editObject(ctx, func(d document) error {
 		all := slices.Clone(fingerprints)
-		for _, former := range d.records() {
+		for _, former := range d.recordedFingerprints() {
 			if !slices.Contains(all, former) && len(all) < mostRecords {
 				all = append(all, former)
 			}
 		}
-		return object.setRecords(ctx, d, all)
+		return object.setFingerprints(ctx, d, all)
 	})
 }
 
-// recordsKey returns the key of the annotation with the records, next to that of the mark.
-func (d document) recordsKey() string {
+// fingerprintsKey returns the key of the annotation with the records, next to that of the mark.
+func (d document) fingerprintsKey() string {
 	return strings.TrimSuffix(d.annotation, "/webhooks") + "/certificates"
 }
 
-// records returns the fingerprints in the object.
-func (d document) records() []string {
-	return strings.Fields(d.object.GetAnnotations()[d.recordsKey()])
+// recordedFingerprints returns the fingerprints in the object.
+func (d document) recordedFingerprints() []string {
+	return strings.Fields(d.object.GetAnnotations()[d.fingerprintsKey()])
 }
 
-// setRecords replaces the fingerprints in the object, and creates the object if necessary. An empty list removes the
+// setFingerprints replaces the fingerprints in the object, and creates the object if necessary. An empty list removes the
 // annotation.
-func (k *kept) setRecords(ctx context.Context, d document, fingerprints []string) error {
-	before, path := d.object.DeepCopy(), []string{"metadata", "annotations", d.recordsKey()}
+func (k *managedObject) setFingerprints(ctx context.Context, d document, fingerprints []string) error {
+	before, path := d.object.DeepCopy(), []string{"metadata", "annotations", d.fingerprintsKey()}
 	unstructured.RemoveNestedField(d.object.Object, path...)
 	if len(fingerprints) > 0 {
 		text := strings.Join(fingerprints, " ")
@@ -97,5 +97,5 @@ func (k *kept) setRecords(ctx context.Context, d document, fingerprints []string
 	if before.GetResourceVersion() == "" {
 		return k.options.Client.Create(ctx, d.object, client.FieldOwner(k.options.Operator))
 	}
-	return k.patchFrom(ctx, before, d)
+	return k.patchChanges(ctx, before, d)
 }

@@ -72,7 +72,7 @@ func TestRecordsAndEntries(t *testing.T) {
 		r := records(t, server, false, false)
 		recordAll(t, r, "a")
 		p := start(t, server, options("a", 1), validate)
-		want(t, "entries must be added to the object with the records", server, "v.ops.example.org")
+		requireEntries(t, "entries must be added to the object with the records", server, "v.ops.example.org")
 		p.stop(t)
 		wantRecords(t, r, "a")
 		last := start(t, server, options("b", 2))
@@ -95,7 +95,7 @@ func TestPublishedBundles(t *testing.T) {
 			}))
 			p := prepare(t, server, options("a", 1))
 			p.run(t, validate)
-			p.Reach(admissionregistrationv1.WebhookClientConfig{URL: ptr.To("https://here"), CABundle: []byte("ours")})
+			p.SetClientConfig(admissionregistrationv1.WebhookClientConfig{URL: ptr.To("https://here"), CABundle: []byte("ours")})
 			synctest.Wait()
 			published := wantRecords(t, records(t, server, false, asKopf))
 			if len(published) != len(want) || !strings.Contains(published, "ours") {
@@ -108,7 +108,7 @@ func TestPublishedBundles(t *testing.T) {
 
 func TestRecordsForbidden(t *testing.T) {
 	connection := cluster().Connect()
-	connection.Before = func(context.Context, memapi.Request) error { return memapi.Refusal(http.StatusForbidden) }
+	connection.Before = func(context.Context, memapi.Request) error { return memapi.NewRefusal(http.StatusForbidden) }
 	r := records(t, connection, false, false)
 	_, _, err := r.Read(t.Context())
 	if err == nil || !strings.Contains(err.Error(), "grant it get, create, patch and watch") {

@@ -16,7 +16,7 @@ import (
 // gaps counts the writes that leave the entry out after it was there.
 func gaps(server *memapi.Server, entry string) *int {
 	count, seen := 0, false
-	server.Admit(memapi.Admission{Mutate: func(of memapi.Resource, object map[string]any) {
+	server.SetAdmission(memapi.Admission{Mutate: func(of memapi.Resource, object map[string]any) {
 		if of.Kind != validatingResource.Kind {
 			return
 		}
@@ -42,16 +42,16 @@ func TestRollingUpdate(t *testing.T) {
 				before := start(t, server, options("old", 1), validate)
 				after := start(t, server, options("new", 2), validate, lasting)
 				before.stop(t)
-				want(t, "the old process must not remove the entries", server, "v.ops.example.org", "p.ops.example.org")
+				requireEntries(t, "the old process must not remove the entries", server, "v.ops.example.org", "p.ops.example.org")
 				after.stop(t)
 			}},
 		"OldWritesLast": {"the entries of the youngest process win, as it has the new version",
 			func(t *testing.T, server *memapi.Server) {
 				before := start(t, server, options("old", 1), validate)
 				after := start(t, server, options("new", 2), validate, lasting)
-				before.Serve([]configurations.Hook{validate}) // as after a new CRD
+				before.SetHooks([]configurations.Hook{validate}) // as after a new CRD
 				synctest.Wait()
-				want(t, "the new process must write again", server, "v.ops.example.org", "p.ops.example.org")
+				requireEntries(t, "the new process must write again", server, "v.ops.example.org", "p.ops.example.org")
 				if n := after.writes(); n != 2 {
 					t.Errorf("the new process must write again once: got %d writes, with the first one", n)
 				}
@@ -70,7 +70,7 @@ func TestRollingUpdate(t *testing.T) {
 			stays := start(t, server, options("stays", 1), validate)
 			goes := start(t, server, options("goes", 2), validate)
 			goes.stop(t)
-			want(t, "the entry must stay for the remaining process", server, "v.ops.example.org")
+			requireEntries(t, "the entry must stay for the remaining process", server, "v.ops.example.org")
 			stays.stop(t)
 		}},
 		"Once": {"a single process removes its entry at the end", func(t *testing.T, server *memapi.Server) {
@@ -111,7 +111,7 @@ func TestTakenOverWhileLeaving(t *testing.T) {
 		}
 		p.run(t, validate)
 		p.stop(t)
-		want(t, "the entry of another process must stay", server, "v.ops.example.org")
+		requireEntries(t, "the entry of another process must stay", server, "v.ops.example.org")
 	})
 }
 
@@ -157,10 +157,10 @@ func TestTwoOperators(t *testing.T) {
 		o := options("b", 2)
 		o.Operator, o.Form.Suffix = "example.org", "example.org"
 		other := start(t, server, o, validate)
-		want(t, "both operators must have their entries", server, "v.ops.example.org", "v.example.org")
+		requireEntries(t, "both operators must have their entries", server, "v.ops.example.org", "v.example.org")
 		p.writes()
 		other.stop(t)
-		want(t, "the entries of the other operator must stay", server, "v.ops.example.org")
+		requireEntries(t, "the entries of the other operator must stay", server, "v.ops.example.org")
 		if n := p.writes(); n > 2 {
 			t.Errorf("want at most two writes without effect, one after each change: got %d", n)
 		}

@@ -15,9 +15,9 @@ var operators = map[selection.Operator]metav1.LabelSelectorOperator{
 	selection.DoesNotExist: metav1.LabelSelectorOpDoesNotExist,
 }
 
-// Requirements returns the requirements of the selector that an objectSelector can express, for [Hook.Labels]. Without
+// SelectorRequirements returns the requirements of the selector that an objectSelector can express, for [Hook.Labels]. Without
 // the others, the API server sends more requests, but the handler's own filters still apply.
-func Requirements(selector labels.Selector) []metav1.LabelSelectorRequirement {
+func SelectorRequirements(selector labels.Selector) []metav1.LabelSelectorRequirement {
 	given, _ := selector.Requirements()
 	var all []metav1.LabelSelectorRequirement
 	for _, one := range given {
@@ -34,9 +34,9 @@ func Requirements(selector labels.Selector) []metav1.LabelSelectorRequirement {
 	return all
 }
 
-// Namespaces returns the requirements for [Hook.Namespaces]: the namespace has one of the names in the first list, if
+// NamespaceRequirements returns the requirements for [Hook.Namespaces]: the namespace has one of the names in the first list, if
 // it is not empty, and none of those in the second.
-func Namespaces(in, notIn []string) (all []metav1.LabelSelectorRequirement) {
+func NamespaceRequirements(in, notIn []string) (all []metav1.LabelSelectorRequirement) {
 	if len(in) > 0 {
 		all = append(all, metav1.LabelSelectorRequirement{
 			Key: corev1.LabelMetadataName, Operator: metav1.LabelSelectorOpIn, Values: in,

@@ -50,10 +50,10 @@ func play(t *testing.T, input vectors.Fields) ([]any, error) {
 	}
 	switch reason := d.Text("reason", "validating"); reason {
 	case "validating":
-		entries, err := configurations.Validating(hooks, client, form)
+		entries, err := configurations.ValidatingEntries(hooks, client, form)
 		return decode[[]any](t, entries), err
 	case "mutating":
-		entries, err := configurations.Mutating(hooks, client, form)
+		entries, err := configurations.MutatingEntries(hooks, client, form)
 		return decode[[]any](t, entries), err
 	default:
 		t.Fatalf("the harness does not know the reason %q", reason)

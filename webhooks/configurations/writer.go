@@ -53,7 +53,7 @@ type Options struct {
 // its watch reports the annotation, and it writes its own entries. Otherwise, the exiting process removes its entries.
 type Writer struct {
 	options Options
-	objects [2]*kept
+	objects [2]*managedObject
 	news    chan struct{} // a signal to check the objects; one pending signal is sufficient
 
 	// mu guards the fields below. Any goroutine may set them, and Run reads them.
@@ -65,34 +65,34 @@ type Writer struct {
 	version int
 }
 
-// NewWriter returns a Writer. It does not write before [Writer.Serve] and [Writer.Reach] have been called.
+// NewWriter returns a Writer. It does not write before [Writer.SetHooks] and [Writer.SetClientConfig] have been called.
 func NewWriter(o Options) *Writer {
 	w := &Writer{options: o, news: make(chan struct{}, 1)}
-	w.objects = [2]*kept{{writer: w, options: o, kind: validatingKind}, {writer: w, options: o, kind: mutatingKind}}
+	w.objects = [2]*managedObject{{writer: w, options: o, kind: validatingKind}, {writer: w, options: o, kind: mutatingKind}}
 	return w
 }
 
-// Serve sets the hooks. Any goroutine may call it, any number of times.
-func (w *Writer) Serve(hooks []Hook) {
-	w.change(func() { w.hooks = append([]Hook{}, hooks...) })
+// SetHooks sets the hooks. Any goroutine may call it, any number of times.
+func (w *Writer) SetHooks(hooks []Hook) {
+	w.updateInputs(func() { w.hooks = append([]Hook{}, hooks...) })
 }
 
-// Reach sets the address of the server. Any goroutine may call it, any number of times.
-func (w *Writer) Reach(server admissionregistrationv1.WebhookClientConfig) {
-	w.change(func() { w.server = &server })
+// SetClientConfig sets the address of the server. Any goroutine may call it, any number of times.
+func (w *Writer) SetClientConfig(server admissionregistrationv1.WebhookClientConfig) {
+	w.updateInputs(func() { w.server = &server })
 }
 
-// change applies a change under the lock, and triggers a check of the objects.
-func (w *Writer) change(how func()) {
+// updateInputs applies a change under the lock, and triggers a check of the objects.
+func (w *Writer) updateInputs(how func()) {
 	w.mu.Lock()
 	how()
 	w.version++
 	w.mu.Unlock()
-	w.look()
+	w.triggerCheck()
 }
 
-// look triggers a check of the objects. It never blocks.
-func (w *Writer) look() {
+// triggerCheck triggers a check of the objects. It never blocks.
+func (w *Writer) triggerCheck() {
 	select {
 	case w.news <- struct{}{}:
 	default:
@@ -110,20 +110,20 @@ func (w *Writer) Run(ctx context.Context) error {
 	// Kopf does not react to changes by others.
 	if !w.options.Form.AsKopf {
 		for _, object := range w.objects {
-			watches.Go(func() { object.watch(watching) })
+			watches.Go(func() { object.watchChanges(watching) })
 		}
 	}
-	pause := backoff()
+	pause := retryBackoff()
 	for {
 		// The timer restarts for each check, so a signal resets it.
 		again := time.After(lookInterval)
-		err := w.keep(ctx)
+		err := w.checkObjects(ctx)
 		// An error is logged and retried with growing delays, unless it is permanent.
-		var forever *hopeless
+		var forever *permanentError
 		switch {
 		case ctx.Err() != nil:
 			// The error of an interrupted write does not matter.
-			return w.leave(ctx)
+			return w.removeTransientEntries(ctx)
 		case errors.As(err, &forever):
 			return err
 		case err != nil:
@@ -131,28 +131,28 @@ func (w *Writer) Run(ctx context.Context) error {
 			logf.FromContext(ctx).Error(err, "Cannot write a webhook configuration; retrying", "after", after.String())
 			again = time.After(after)
 		default:
-			pause = backoff()
+			pause = retryBackoff()
 		}
 		select {
 		case <-ctx.Done():
-			return w.leave(ctx)
+			return w.removeTransientEntries(ctx)
 		case <-again:
 		case <-w.news:
 		}
 	}
 }
 
-// keep checks both objects, and writes them if that is due.
-func (w *Writer) keep(ctx context.Context) error {
+// checkObjects checks both objects, and writes them if that is due.
+func (w *Writer) checkObjects(ctx context.Context) error {
 	var failed []error
 	for _, object := range w.objects {
 		// An error of one object does not prevent the write of the other.
-		wanted, version, err := w.wanted(object, false)
+		wanted, version, err := w.wantedEntries(object, false)
 		if version == 0 {
 			return err // the hooks or the address are not known yet
 		}
 		if err == nil {
-			err = object.keep(ctx, wanted, version)
+			err = object.applyIfDue(ctx, wanted, version)
 		}
 		if err != nil {
 			failed = append(failed, fmt.Errorf("%s %q: %w", object.kind.Kind, w.options.Name, err))
@@ -161,9 +161,9 @@ func (w *Writer) keep(ctx context.Context) error {
 	return errors.Join(failed...)
 }
 
-// wanted returns the entries for an object and their version. The version is zero if the hooks or the address are not
+// wantedEntries returns the entries for an object and their version. The version is zero if the hooks or the address are not
 // known yet.
-func (w *Writer) wanted(of *kept, persistentOnly bool) (entries []any, version int, err error) {
+func (w *Writer) wantedEntries(of *managedObject, persistentOnly bool) (entries []any, version int, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.hooks == nil || w.server == nil {
@@ -171,10 +171,10 @@ func (w *Writer) wanted(of *kept, persistentOnly bool) (entries []any, version i
 	}
 	form := w.options.Form
 	form.PersistentOnly = persistentOnly
-	entries, err = plain(w.hooks, *w.server, form, of.kind == mutatingKind)
+	entries, err = unstructuredEntries(w.hooks, *w.server, form, of.kind == mutatingKind)
 	// The hooks themselves are invalid, so a retry would fail, too.
 	if err != nil {
-		err = &hopeless{err}
+		err = &permanentError{err}
 	}
 	return entries, w.version, err
 }
@@ -186,30 +186,30 @@ func (w *Writer) isWithdrawn() bool {
 	return w.hooks != nil && len(w.hooks) == 0
 }
 
-// older reports whether the process with this mark started before this one. If both started at the same time, the
+// isOlderProcess reports whether the process with this mark started before this one. If both started at the same time, the
 // identity decides, so that all processes agree.
-func (w *Writer) older(m mark) bool {
+func (w *Writer) isOlderProcess(m mark) bool {
 	return cmp.Or(m.Started.Compare(w.options.Started), cmp.Compare(m.Writer, w.options.Identity)) < 0
 }
 
-// hopeless is an error that no retry can resolve.
-type hopeless struct{ err error }
+// permanentError is an error that no retry can resolve.
+type permanentError struct{ err error }
 
-func (h *hopeless) Error() string { return h.err.Error() }
+func (h *permanentError) Error() string { return h.err.Error() }
 
-func (h *hopeless) Unwrap() error { return h.err }
+func (h *permanentError) Unwrap() error { return h.err }
 
-// explained returns a hopeless error if the API server denies a request and nothing was written before: the operator
+// explainForbidden returns a hopeless error if the API server denies a request and nothing was written before: the operator
 // lacks permissions. After the first write, the Writer retries even then.
-func explained(err error, before bool) error {
+func explainForbidden(err error, before bool) error {
 	if before || !apierrors.IsForbidden(err) {
 		return err
 	}
-	return &hopeless{fmt.Errorf("the operator may not manage webhook configurations: grant it get, create, patch "+
+	return &permanentError{fmt.Errorf("the operator may not manage webhook configurations: grant it get, create, patch "+
 		"and watch of them, or turn their management off: %w", err)}
 }
 
-// backoff returns the delays between retries: from one second up to half a minute.
-func backoff() wait.Backoff {
+// retryBackoff returns the delays between retries: from one second up to half a minute.
+func retryBackoff() wait.Backoff {
 	return wait.Backoff{Duration: time.Second, Factor: 2, Steps: 6, Cap: 30 * time.Second}
 }

@@ -36,7 +36,7 @@ func shared(annotations map[string]any, entries ...any) map[string]any {
 	}
 }
 
-func want(t *testing.T, reason string, server *memapi.Server, wanted ...string) {
+func requireEntries(t *testing.T, reason string, server *memapi.Server, wanted ...string) {
 	t.Helper()
 	if delta := cmp.Diff(wanted, names(t, server, validatingResource)); delta != "" {
 		t.Errorf("%s: -want, +got:\n%s", reason, delta)
@@ -48,7 +48,7 @@ func TestWriterKeepsToItself(t *testing.T) {
 		server := cluster()
 		server.Put(validatingResource, shared(map[string]any{"theirs": "x"}, foreign()))
 		p := start(t, server, options("a", 1), validate, mutate, lasting)
-		want(t, "the entries must be added", server, "theirs.example.com", "v.ops.example.org", "p.ops.example.org")
+		requireEntries(t, "the entries must be added", server, "theirs.example.com", "v.ops.example.org", "p.ops.example.org")
 		if got := names(t, server, mutatingResource); !cmp.Equal(got, []string{"m.ops.example.org"}) {
 			t.Errorf("the object for mutating handlers must be created: got %v", got)
 		}
@@ -57,12 +57,12 @@ func TestWriterKeepsToItself(t *testing.T) {
 			t.Errorf("the entries of others must not change: -want, +got:\n%s", delta)
 		}
 		p.stop(t)
-		want(t, "the persistent entry must stay", server, "theirs.example.com", "p.ops.example.org")
+		requireEntries(t, "the persistent entry must stay", server, "theirs.example.com", "p.ops.example.org")
 		p = start(t, server, options("b", 2), validate)
-		want(t, "entries that are no longer declared must be removed",
+		requireEntries(t, "entries that are no longer declared must be removed",
 			server, "theirs.example.com", "v.ops.example.org")
 		p.stop(t)
-		want(t, "the last process must remove its entries", server, "theirs.example.com")
+		requireEntries(t, "the last process must remove its entries", server, "theirs.example.com")
 		got := read(t, server.Object(validatingResource, "", "shared")).Annotations
 		if delta := cmp.Diff(map[string]string{"theirs": "x"}, got); delta != "" {
 			t.Errorf("want the annotations of others alone: -want, +got:\n%s", delta)
@@ -77,14 +77,14 @@ func TestWriterFollowsChanges(t *testing.T) {
 		defer p.stop(t)
 		widgets := validate
 		widgets.Resources = []discovery.Resource{{Plural: "widgets"}}
-		p.Serve([]configurations.Hook{widgets, lasting})
+		p.SetHooks([]configurations.Hook{widgets, lasting})
 		synctest.Wait()
 		entries := read(t, server.Object(validatingResource, "", "shared")).Webhooks
 		if len(entries) != 2 || entries[0].Rules[0].Resources[0] != "widgets" {
 			t.Errorf("a new resource must get its entry: got %+v", entries)
 		}
-		p.Serve([]configurations.Hook{validate})
-		p.Reach(admissionregistrationv1.WebhookClientConfig{URL: ptr.To("https://there")})
+		p.SetHooks([]configurations.Hook{validate})
+		p.SetClientConfig(admissionregistrationv1.WebhookClientConfig{URL: ptr.To("https://there")})
 		synctest.Wait()
 		entries = read(t, server.Object(validatingResource, "", "shared")).Webhooks
 		if len(entries) != 1 || len(entries[0].Rules) != 0 || *entries[0].ClientConfig.URL != "https://there/v" {
@@ -100,12 +100,12 @@ func TestWriterMakesNoEmptyObjects(t *testing.T) {
 		if got := names(t, server, mutatingResource); got != nil {
 			t.Errorf("an object without entries must not be created: got %v", got)
 		}
-		p.Serve([]configurations.Hook{mutate})
+		p.SetHooks([]configurations.Hook{mutate})
 		synctest.Wait()
 		if got := names(t, server, mutatingResource); len(got) != 1 {
 			t.Errorf("the object must be created for its first entry: got %v", got)
 		}
-		want(t, "the entry of the former handler must be removed", server, []string{}...)
+		requireEntries(t, "the entry of the former handler must be removed", server, []string{}...)
 		p.stop(t)
 	})
 }
@@ -123,7 +123,7 @@ func TestWriterRestores(t *testing.T) {
 		}
 		server.Discard(validatingResource, "", "shared")
 		synctest.Wait()
-		want(t, "a deleted object must be restored", server, "v.ops.example.org")
+		requireEntries(t, "a deleted object must be restored", server, "v.ops.example.org")
 		server.Edit(validatingResource, "", "shared", func(o map[string]any) {
 			first(o)["clientConfig"].(map[string]any)["caBundle"] = "Q0E="
 			o["webhooks"] = append(o["webhooks"].([]any), foreign())
@@ -133,7 +133,7 @@ func TestWriterRestores(t *testing.T) {
 		if now := version(t, server); now != edited {
 			t.Errorf("the changes of other clients must stay: want version %s, got %s", edited, now)
 		}
-		p.Serve([]configurations.Hook{validate, lasting})
+		p.SetHooks([]configurations.Hook{validate, lasting})
 		synctest.Wait()
 		client := first(server.Object(validatingResource, "", "shared"))["clientConfig"]
 		if got := client.(map[string]any)["caBundle"]; got != "Q0E=" {
@@ -193,9 +193,9 @@ func TestWriterFailures(t *testing.T) {
 					}
 					return
 				}
-				want(t, tc.reason, server, "v.ops.example.org")
+				requireEntries(t, tc.reason, server, "v.ops.example.org")
 				p.stop(t)
-				want(t, tc.reason, server, []string{}...)
+				requireEntries(t, tc.reason, server, []string{}...)
 			})
 		})
 	}
@@ -206,7 +206,7 @@ func refuse(fails bool, code int) error {
 	if !fails {
 		return nil
 	}
-	return memapi.Refusal(code)
+	return memapi.NewRefusal(code)
 }
 
 func TestWriterMistake(t *testing.T) {
@@ -236,7 +236,7 @@ func TestWriterConflict(t *testing.T) {
 		}
 		p.run(t, validate)
 		defer p.stop(t)
-		want(t, "a change before the write must not be lost", server, "theirs.example.com", "v.ops.example.org")
+		requireEntries(t, "a change before the write must not be lost", server, "theirs.example.com", "v.ops.example.org")
 	})
 }
 
@@ -251,7 +251,7 @@ func TestWriterUnwatched(t *testing.T) {
 		defer p.stop(t)
 		server.Discard(validatingResource, "", "shared")
 		time.Sleep(10 * time.Minute)
-		want(t, "changes must be found without a watch", server, "v.ops.example.org")
+		requireEntries(t, "changes must be found without a watch", server, "v.ops.example.org")
 	})
 }
 
@@ -262,21 +262,21 @@ func TestWriterAsKopf(t *testing.T) {
 		o := options("a", 1)
 		o.Form.AsKopf = true
 		p := start(t, server, o, validate, lasting)
-		want(t, "all entries must be replaced in Kopf's format", server, "v.ops.example.org", "p.ops.example.org")
+		requireEntries(t, "all entries must be replaced in Kopf's format", server, "v.ops.example.org", "p.ops.example.org")
 		if got := names(t, server, mutatingResource); got == nil || len(got) != 0 {
 			t.Errorf("the other object must exist without entries: got %v", got)
 		}
 		if got := read(t, server.Object(validatingResource, "", "shared")).Annotations; len(got) != 1 {
 			t.Errorf("other fields must not change: got %v", got)
 		}
-		p.Serve([]configurations.Hook{lasting})
+		p.SetHooks([]configurations.Hook{lasting})
 		synctest.Wait()
-		want(t, "all entries must be replaced at each change", server, "p.ops.example.org")
+		requireEntries(t, "all entries must be replaced at each change", server, "p.ops.example.org")
 		server.Discard(validatingResource, "", "shared")
-		p.Serve([]configurations.Hook{lasting, validate})
+		p.SetHooks([]configurations.Hook{lasting, validate})
 		time.Sleep(time.Minute)
-		want(t, "a deleted object must be restored", server, "p.ops.example.org", "v.ops.example.org")
+		requireEntries(t, "a deleted object must be restored", server, "p.ops.example.org", "v.ops.example.org")
 		p.stop(t)
-		want(t, "the persistent entry must stay", server, "p.ops.example.org")
+		requireEntries(t, "the persistent entry must stay", server, "p.ops.example.org")
 	})
 }

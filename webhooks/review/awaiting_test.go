@@ -42,11 +42,11 @@ func TestClientLeaves(t *testing.T) {
 				called := func(_ context.Context, call *handlers.Invocation) error { step(id); return act(call) }
 				return &handlers.Handler{ID: id, Mutating: true, Call: called}
 			}
-			reviewer := serving(
+			reviewer := newReviewer(
 				handler("first", func(*handlers.Invocation) error { return nil }),
-				handler("second", func(call *handlers.Invocation) error { return call.Writes.Remember(change) }),
+				handler("second", func(call *handlers.Invocation) error { return call.Writes.AddTransform(change) }),
 			)
-			_, err := reviewer.Review(ctx, review.Request{Body: asked(nil)})
+			_, err := reviewer.Review(ctx, review.Request{Body: newReview(nil)})
 			if err == nil || review.StatusOf(err) != http.StatusServiceUnavailable {
 				t.Errorf("want the status 503, got the error %v, status %d", err, review.StatusOf(err))
 			}

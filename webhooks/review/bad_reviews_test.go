@@ -12,9 +12,9 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/webhooks/review"
 )
 
-// asked returns a valid review with changes: of the review, or, under "request", of its request. A nil removes the
+// newReview returns a valid review with changes: of the review, or, under "request", of its request. A nil removes the
 // key.
-func asked(changes map[string]any) []byte {
+func newReview(changes map[string]any) []byte {
 	request := map[string]any{
 		"uid": "u", "operation": "CREATE", "userInfo": map[string]any{"username": "ann"},
 		"resource": map[string]any{"group": "kopf.dev", "version": "v1", "resource": "kopfexamples"},
@@ -46,11 +46,11 @@ func set(mapping map[string]any, key string, value any) {
 
 // inRequest returns a review with one changed field of the request.
 func inRequest(key string, value any) []byte {
-	return asked(map[string]any{"request": map[string]any{key: value}})
+	return newReview(map[string]any{"request": map[string]any{key: value}})
 }
 
-// serving returns a reviewer of kopfexamples with the given handlers.
-func serving(all ...*handlers.Handler) *review.Reviewer {
+// newReviewer returns a reviewer of kopfexamples with the given handlers.
+func newReviewer(all ...*handlers.Handler) *review.Reviewer {
 	served := review.Served{}
 	served.Resource.Group, served.Resource.Version, served.Resource.Plural = "kopf.dev", "v1", "kopfexamples"
 	for _, h := range all {
@@ -70,23 +70,23 @@ func TestBadReviews(t *testing.T) {
 		"nothing": {"an empty body is an error", nil, 400, "not a JSON object"},
 		"no JSON": {"a body that is not JSON is an error",
 			[]byte("kind: AdmissionReview"), 400, "not a JSON object"},
-		"cut off": {"an incomplete body is an error", asked(nil)[:100], 400, "not a JSON object"},
+		"cut off": {"an incomplete body is an error", newReview(nil)[:100], 400, "not a JSON object"},
 		"two": {"two reviews in one body are an error",
-			append(asked(nil), asked(nil)...), 400, "not a JSON object"},
+			append(newReview(nil), newReview(nil)...), 400, "not a JSON object"},
 		"null":   {"a null is an error", []byte("null"), 400, "not a JSON object"},
 		"a list": {"a list is an error", []byte("[]"), 400, "not a JSON object"},
 		"other kind": {"a review of another kind is an error",
-			asked(map[string]any{"kind": "Pod"}), 400, "no AdmissionReview"},
+			newReview(map[string]any{"kind": "Pod"}), 400, "no AdmissionReview"},
 		"odd kind": {"a kind that is not a text is an error",
-			asked(map[string]any{"kind": 5}), 400, "no AdmissionReview"},
+			newReview(map[string]any{"kind": 5}), 400, "no AdmissionReview"},
 		"other version": {"a review of an unknown version is an error",
-			asked(map[string]any{"apiVersion": "admission.k8s.io/v2"}), 400,
+			newReview(map[string]any{"apiVersion": "admission.k8s.io/v2"}), 400,
 			"no AdmissionReview of admission.k8s.io/v1 or admission.k8s.io/v1beta1"},
 		"no request": {"a review without a request is an error",
-			asked(map[string]any{"request": nil}), 400, "no request"},
+			newReview(map[string]any{"request": nil}), 400, "no request"},
 		"odd request": {
 			"a request that is not an object is an error",
-			asked(map[string]any{"request": "x"}), 400, "must be an object, not a text",
+			newReview(map[string]any{"request": "x"}), 400, "must be an object, not a text",
 		},
 		"no uid":    {"a request without a uid is an error", inRequest("uid", nil), 400, "has no uid"},
 		"empty uid": {"a request with an empty uid is an error", inRequest("uid", ""), 400, "has no uid"},
@@ -113,7 +113,7 @@ func TestBadReviews(t *testing.T) {
 			inRequest("object", none), 400, "no object, and no oldObject either"},
 		"two objects": {
 			"the last of repeated keys counts",
-			bytes.Replace(asked(nil), []byte(`"uid":"u"`), []byte(`"uid":"u","object":null`), 1),
+			bytes.Replace(newReview(nil), []byte(`"uid":"u"`), []byte(`"uid":"u","object":null`), 1),
 			400, "no object, and no oldObject either",
 		},
 		"odd object": {"an object that is a list is an error",
@@ -128,7 +128,7 @@ func TestBadReviews(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, err := serving().Review(t.Context(), review.Request{Body: tc.body})
+			_, err := newReviewer().Review(t.Context(), review.Request{Body: tc.body})
 			if err == nil || review.StatusOf(err) != tc.status || !strings.Contains(err.Error(), tc.says) {
 				t.Errorf("%s: got %v, status %d, want %q, %d", tc.reason, err, review.StatusOf(err), tc.says, tc.status)
 			}
@@ -138,10 +138,10 @@ func TestBadReviews(t *testing.T) {
 
 func TestAmbiguousReview(t *testing.T) {
 	twice := func() []review.Served {
-		one := serving().Served()
+		one := newReviewer().Served()
 		return append(one, one...)
 	}
-	_, err := (&review.Reviewer{Served: twice}).Review(t.Context(), review.Request{Body: asked(nil)})
+	_, err := (&review.Reviewer{Served: twice}).Review(t.Context(), review.Request{Body: newReview(nil)})
 	if err == nil || review.StatusOf(err) != http.StatusConflict {
 		t.Errorf("a resource that is served twice must be a conflict, got %v, status %d", err, review.StatusOf(err))
 	}
@@ -150,12 +150,12 @@ func TestAmbiguousReview(t *testing.T) {
 // TestSparseReviews shows that missing fields of a review have defaults.
 func TestSparseReviews(t *testing.T) {
 	for name, body := range map[string][]byte{
-		"no envelope":  asked(map[string]any{"apiVersion": nil, "kind": nil}),
+		"no envelope":  newReview(map[string]any{"apiVersion": nil, "kind": nil}),
 		"no operation": inRequest("operation", nil),
 		"empty object": inRequest("object", map[string]any{}),
 		"empty user":   inRequest("userInfo", map[string]any{}),
 	} {
-		out, err := serving().Review(t.Context(), review.Request{Body: body})
+		out, err := newReviewer().Review(t.Context(), review.Request{Body: body})
 		known := out.APIVersion == "admission.k8s.io/v1" && out.Kind == "AdmissionReview"
 		if err != nil || !out.Response.Allowed || !known {
 			t.Errorf("%s: got %+v, %v", name, out, err)

@@ -33,17 +33,17 @@ type request struct {
 	admission  *handlers.Admission
 }
 
-// logger adds the object to the logger. The name and the namespace are not verified: the sender may not be an API
+// objectLogger adds the object to the logger. The name and the namespace are not verified: the sender may not be an API
 // server.
-func (r *request) logger(log logr.Logger, of discovery.Resource) logr.Logger {
+func (r *request) objectLogger(log logr.Logger, of discovery.Resource) logr.Logger {
 	key := types.NamespacedName{Namespace: r.admission.Namespace, Name: r.admission.Name}
-	uid := r.admission.Body().String("metadata", "uid")
+	uid := r.admission.ReviewedObject().StringAt("metadata", "uid")
 	return logging.OfKindAndObject(log, of.GroupVersionKind, key, types.UID(uid))
 }
 
-// decode decodes and validates a review. All fields that handlers rely on must be present, with the right type. The
+// decodeReview decodes and validates a review. All fields that handlers rely on must be present, with the right type. The
 // objects stay texts, because few handlers need them as maps.
-func decode(in Request) (*request, error) {
+func decodeReview(in Request) (*request, error) {
 	// The decoder below assumes valid JSON.
 	if !json.Valid(in.Body) {
 		return nil, fmt.Errorf("the review is not a JSON object: %w", json.Unmarshal(in.Body, new(any)))
@@ -54,7 +54,7 @@ func decode(in Request) (*request, error) {
 	out, problems := &request{admission: &handlers.Admission{
 		ID: in.Hint, Type: in.Type, Headers: in.Headers, PeerCertificates: in.PeerCertificates,
 	}}, problems(nil)
-	isObject := problems.read(in.Body, "review", []field{
+	isObject := problems.readFields(in.Body, "review", []field{
 		{"apiVersion", &out.apiVersion}, {"kind", &given}, {"request", &asked},
 	})
 	if out.apiVersion = cmp.Or(out.apiVersion, v1); !isObject {
@@ -68,7 +68,7 @@ func decode(in Request) (*request, error) {
 	// Then, decode the request. All its errors are reported at once.
 	const name, resource = "review's request", "resource of the review's request"
 	a := out.admission
-	hasRequest := problems.read(asked, name, []field{
+	hasRequest := problems.readFields(asked, name, []field{
 		{"uid", (*string)(&out.uid)}, {"resource", &of}, {"operation", &a.Operation}, {"subResource", &a.Subresource},
 		{"name", &a.Name}, {"namespace", &a.Namespace}, {"dryRun", &a.DryRun}, {"userInfo", &a.User},
 		{"object", &a.Object}, {"oldObject", &a.Old},
@@ -77,16 +77,16 @@ func decode(in Request) (*request, error) {
 		return nil, errors.New("the review has no request")
 	}
 	// The resource of the review decides which handlers are called, so it must be complete.
-	problems.read(of, resource, []field{
+	problems.readFields(of, resource, []field{
 		{"group", &out.resource.Group}, {"version", &out.resource.Version}, {"resource", &out.resource.Resource},
 	})
 	// Without a name, as with generateName, or a namespace, a request is valid.
-	problems.need(name, "uid", out.uid != "")
-	problems.need(resource, "version", out.resource.Version != "")
-	problems.need(resource, "resource", out.resource.Resource != "")
-	problems.need(name, "userInfo", a.User != nil)
+	problems.requireField(name, "uid", out.uid != "")
+	problems.requireField(resource, "version", out.resource.Version != "")
+	problems.requireField(resource, "resource", out.resource.Resource != "")
+	problems.requireField(name, "userInfo", a.User != nil)
 	// DELETE has only the old object, CREATE only the new one.
-	problems.need(name, "object, and no oldObject either", a.Body() != nil)
+	problems.requireField(name, "object, and no oldObject either", a.ReviewedObject() != nil)
 	return out, errors.Join(problems...)
 }
 
@@ -100,18 +100,18 @@ type field struct {
 // problems collects the errors of a review.
 type problems []error
 
-// read decodes fields of a JSON object. The name of the object is for errors. The text must be valid JSON, or empty. It
+// readFields decodes fields of a JSON object. The name of the object is for errors. The text must be valid JSON, or empty. It
 // returns false if the text is not an object. A null counts as a missing field. If a field occurs several times, the
 // last one counts, as in encoding/json.
-func (p *problems) read(text []byte, name string, all []field) (isObject bool) {
-	return jsontext.Members(text, func(m jsontext.Member) {
+func (p *problems) readFields(text []byte, name string, all []field) (isObject bool) {
+	return jsontext.EachMember(text, func(m jsontext.RawMember) {
 		i := slices.IndexFunc(all, func(f field) bool { return f.key == string(m.Key) })
 		// Unknown fields are ignored, because newer API servers may add some.
 		if i < 0 {
 			return
 		}
 		// The first byte of valid JSON determines the type.
-		given, wanted := sortOf(m.Value[0]), "an object"
+		given, wanted := jsonTypeOf(m.Value[0]), "an object"
 		switch into := all[i].into.(type) {
 		case *string:
 			if *into, wanted = "", "a text"; given == wanted {
@@ -119,7 +119,7 @@ func (p *problems) read(text []byte, name string, all []field) (isObject bool) {
 			}
 		case *bool:
 			*into, wanted = m.Value[0] == 't', "a boolean"
-		case **jsontext.Object:
+		case **jsontext.LazyObject:
 			if *into = nil; given == wanted {
 				*into = jsontext.New(m.Value)
 			}
@@ -133,15 +133,15 @@ func (p *problems) read(text []byte, name string, all []field) (isObject bool) {
 	})
 }
 
-// need adds an error if a field is missing.
-func (p *problems) need(name, what string, is bool) {
+// requireField adds an error if a field is missing.
+func (p *problems) requireField(name, what string, is bool) {
 	if !is {
 		*p = append(*p, fmt.Errorf("the %s has no %s", name, what))
 	}
 }
 
-// sortOf returns the type of a JSON value by its first byte. Errors contain the type only, because values can be large.
-func sortOf(first byte) string {
+// jsonTypeOf returns the type of a JSON value by its first byte. Errors contain the type only, because values can be large.
+func jsonTypeOf(first byte) string {
 	switch first {
 	case 'n':
 		return "null"

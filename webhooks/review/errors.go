@@ -23,9 +23,9 @@ func (e *Error) Error() string { return e.err.Error() }
 // Unwrap returns the wrapped error.
 func (e *Error) Unwrap() error { return e.err }
 
-// awaited returns an error if the client no longer waits for the response. Call it before each step that may take long:
+// checkStillAwaited returns an error if the client no longer waits for the response. Call it before each step that may take long:
 // its result would be discarded.
-func awaited(ctx context.Context) error {
+func checkStillAwaited(ctx context.Context) error {
 	if ctx.Err() == nil {
 		return nil
 	}

@@ -13,25 +13,25 @@ import (
 // object.
 func FuzzReview(f *testing.F) {
 	for _, seed := range [][]byte{
-		nil, []byte("null"), []byte("[]"), []byte(`"x"`), []byte(`{"request":[]}`), asked(nil),
+		nil, []byte("null"), []byte("[]"), []byte(`"x"`), []byte(`{"request":[]}`), newReview(nil),
 		[]byte("{\"request\":{\"uid\":\xff}}"), inRequest("uid", 1), inRequest("object", nil),
 		inRequest("oldObject", map[string]any{}),
 		inRequest("operation", "DELETE"), inRequest("subResource", "status"), inRequest("dryRun", true),
-		asked(map[string]any{"apiVersion": "admission.k8s.io/v1beta1"}), asked(map[string]any{"kind": "Pod"}),
-		inRequest("object", map[string]any{"metadata": []any{}, "spec": 1e300}), asked(nil)[:200],
+		newReview(map[string]any{"apiVersion": "admission.k8s.io/v1beta1"}), newReview(map[string]any{"kind": "Pod"}),
+		inRequest("object", map[string]any{"metadata": []any{}, "spec": 1e300}), newReview(nil)[:200],
 	} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		calls := 0
-		reviewer := serving(&handlers.Handler{
+		reviewer := newReviewer(&handlers.Handler{
 			ID: "fn", Mutating: true, Subresource: "*", Call: func(_ context.Context, call *handlers.Invocation) error {
 				calls++
 				if call.Object == nil || call.Cause.Body() == nil || call.Admission.User == nil {
 					t.Errorf("a handler was called without an object or a user: %+v", call)
 				}
-				call.Admission.Warn(call.Admission.Name)
-				return call.Writes.Remember(func(object map[string]any) error { object["a/~b"] = "x"; return nil })
+				call.Admission.AddWarning(call.Admission.Name)
+				return call.Writes.AddTransform(func(object map[string]any) error { object["a/~b"] = "x"; return nil })
 			},
 		})
 		out, err := reviewer.Review(t.Context(), review.Request{Body: body})
@@ -41,7 +41,7 @@ func FuzzReview(f *testing.F) {
 			}
 			return
 		}
-		text, err := out.JSON()
+		text, err := out.EncodeJSON()
 		said := out.Response.UID != "" && out.Response.Allowed == (out.Response.Status == nil)
 		if err != nil || !json.Valid(text) || !said {
 			t.Errorf("%s: %v", text, err)

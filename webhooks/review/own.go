@@ -31,10 +31,10 @@ type OwnWrites struct {
 // systemFields are fields of the metadata that only the API server sets.
 var systemFields = []string{"generation", "managedFields", "resourceVersion"}
 
-// admit reports whether a request is an own write. There are three cases: an update of only the operator's annotations
+// isOwnWrite reports whether a request is an own write. There are three cases: an update of only the operator's annotations
 // and finalizer, by any user; an update of these and the status, by the operator's user; and an update that removes
 // finalizers from an object that is being deleted. An update without changes is not an own write.
-func (o OwnWrites) admit(ctx context.Context, asked *handlers.Admission) bool {
+func (o OwnWrites) isOwnWrite(ctx context.Context, asked *handlers.Admission) bool {
 	covered := asked.Subresource == "" || asked.Subresource == "status" // others do not change the metadata
 	if asked.Operation != "UPDATE" || !covered || asked.Object == nil || asked.Old == nil {
 		return false
@@ -47,7 +47,7 @@ func (o OwnWrites) admit(ctx context.Context, asked *handlers.Admission) bool {
 	}
 	isOwn := false
 	if slices.Contains(changed, "metadata") {
-		count, own := o.countOwn(asked.Object.Mapping("metadata"), asked.Old.Mapping("metadata"))
+		count, own := o.countOwnChanges(asked.Object.MappingAt("metadata"), asked.Old.MappingAt("metadata"))
 		if !own {
 			return false
 		}
@@ -55,33 +55,33 @@ func (o OwnWrites) admit(ctx context.Context, asked *handlers.Admission) bool {
 	}
 	// Names show which annotations belong to the operator. A status does not, so it depends on the user.
 	if slices.Contains(changed, "status") {
-		return o.isSender(ctx, asked)
+		return o.isOperatorUser(ctx, asked)
 	}
 	// A request for the status subresource cannot change the metadata.
 	return isOwn && asked.Subresource == ""
 }
 
-// isSender reports whether the request comes from the operator's user.
-func (o OwnWrites) isSender(ctx context.Context, asked *handlers.Admission) bool {
+// isOperatorUser reports whether the request comes from the operator's user.
+func (o OwnWrites) isOperatorUser(ctx context.Context, asked *handlers.Admission) bool {
 	// An unknown user must not equal an unknown sender.
-	sender := asked.User.String("username")
+	sender := asked.User.StringAt("username")
 	return sender != "" && o.User != nil && o.User(ctx) == sender
 }
 
 // logRefusals logs the handlers that deny a request of the operator itself. The operator cannot continue with the
 // object then, and the API server's error only contains the name of a webhook.
-func (o OwnWrites) logRefusals(ctx context.Context, r *reviewing) {
+func (o OwnWrites) logRefusals(ctx context.Context, r *activeReview) {
 	for _, a := range r.attempts {
-		if a.Outcome.Err != nil && o.isSender(ctx, r.request.admission) {
+		if a.Outcome.Err != nil && o.isOperatorUser(ctx, r.request.admission) {
 			logging.Warn(logf.FromContext(ctx), "Operator's own admission handler refuses a write of the operator",
 				"handler", a.Call.Handler.ID, "operation", r.request.admission.Operation, "why", a.Outcome.Err.Error())
 		}
 	}
 }
 
-// countOwn returns how many annotations and finalizers of the operator have changed. It returns false if anything else
+// countOwnChanges returns how many annotations and finalizers of the operator have changed. It returns false if anything else
 // has changed.
-func (o OwnWrites) countOwn(now, old map[string]any) (count int, own bool) {
+func (o OwnWrites) countOwnChanges(now, old map[string]any) (count int, own bool) {
 	for _, key := range differingKeys(now, old) {
 		switch {
 		case slices.Contains(systemFields, key):
@@ -134,18 +134,18 @@ func (o OwnWrites) ownsFinalizers(now, old any, deleting bool) bool {
 // changedFields returns the top-level fields that differ between two states of an object. It compares the texts: the
 // same encoder has written both, so nothing has to be decoded, even for large objects. It returns false if that is not
 // possible.
-func changedFields(now, old *jsontext.Object) (keys []string, ok bool) {
+func changedFields(now, old *jsontext.LazyObject) (keys []string, ok bool) {
 	// Objects without texts are compared by their values.
-	if !now.Encoded() || !old.Encoded() {
+	if !now.IsEncoded() || !old.IsEncoded() {
 		after, wrong := now.Value()
 		before, failed := old.Value()
 		return differingKeys(after, before), wrong == nil && failed == nil
 	}
-	before, ok := topFields(old.Text())
+	before, ok := topLevelFields(old.Text())
 	if !ok {
 		return nil, false
 	}
-	after, ok := topFields(now.Text())
+	after, ok := topLevelFields(now.Text())
 	for key, text := range after {
 		if !bytes.Equal(text, before[key]) {
 			keys = append(keys, key)
@@ -159,10 +159,10 @@ func changedFields(now, old *jsontext.Object) (keys []string, ok bool) {
 	return keys, ok
 }
 
-// topFields returns the texts of an object's fields. Keys with escapes are not decoded.
-func topFields(text []byte) (fields map[string][]byte, whole bool) {
+// topLevelFields returns the texts of an object's fields. Keys with escapes are not decoded.
+func topLevelFields(text []byte) (fields map[string][]byte, whole bool) {
 	fields = map[string][]byte{}
-	whole = jsontext.Members(text, func(m jsontext.Member) { fields[string(m.Key)] = m.Value })
+	whole = jsontext.EachMember(text, func(m jsontext.RawMember) { fields[string(m.Key)] = m.Value })
 	return fields, whole
 }
 

@@ -26,7 +26,7 @@ const (
 func guarded(user string) *review.Reviewer {
 	h := &handlers.Handler{ID: "guard", Family: handlers.Admitting, ReadsText: true, Subresource: "*"}
 	h.Call = func(context.Context, *handlers.Invocation) error { return errors.New("no") }
-	reviewer := serving(h)
+	reviewer := newReviewer(h)
 	reviewer.Own = func() review.OwnWrites {
 		return review.OwnWrites{
 			Prefixes: []string{ownPrefix}, Finalizer: ownFinalizer, User: func(context.Context) string { return user },
@@ -131,7 +131,7 @@ func TestOwnWrites(t *testing.T) {
 	}
 	for name, tc := range tests {
 		for form, kind := range map[string]any{"text": "AdmissionReview", "value": nil} {
-			body := asked(map[string]any{"kind": kind, "request": map[string]any{
+			body := newReview(map[string]any{"kind": kind, "request": map[string]any{
 				"operation": "UPDATE", "oldObject": tc.old, "object": tc.now,
 				"userInfo": map[string]any{"username": tc.sender},
 			}})
@@ -159,7 +159,7 @@ func TestOwnWritesAreUpdates(t *testing.T) {
 		"an update without a former state is judged": {
 			"operation": "UPDATE", "object": kept(annotated(ownPrefix+"/a"), nil)},
 	} {
-		body := asked(map[string]any{"request": request})
+		body := newReview(map[string]any{"request": request})
 		out, err := guarded(ownUser).Review(t.Context(), review.Request{Body: body})
 		if err != nil || out.Response.Allowed {
 			t.Errorf("%s: got %+v, %v", reason, out.Response, err)
@@ -169,7 +169,7 @@ func TestOwnWritesAreUpdates(t *testing.T) {
 
 // TestOwnWritesOfAnUnknownUser shows that changes of the status are judged if the operator's user is unknown.
 func TestOwnWritesOfAnUnknownUser(t *testing.T) {
-	body := asked(map[string]any{"request": map[string]any{
+	body := newReview(map[string]any{"request": map[string]any{
 		"operation": "UPDATE", "oldObject": kept(nil, nil), "object": kept(nil, status(1)),
 		"userInfo": map[string]any{"groups": []any{"a"}},
 	}})
@@ -186,7 +186,7 @@ func TestRefusedOwnWrite(t *testing.T) {
 		var out bytes.Buffer
 		log := logr.FromSlogHandler(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelWarn}))
 		_, err := guarded(ownUser).Review(logf.IntoContext(t.Context(), log), review.Request{
-			Body: asked(map[string]any{"request": map[string]any{
+			Body: newReview(map[string]any{"request": map[string]any{
 				"operation": "UPDATE", "oldObject": kept(nil, nil), "object": kept(nil, map[string]any{"spec": nil}),
 				"userInfo": map[string]any{"username": sender},
 			}}),

@@ -37,5 +37,5 @@ type Status struct {
 	Details *metav1.StatusDetails `json:"details,omitempty"`
 }
 
-// JSON returns the body of the HTTP response.
-func (r Response) JSON() ([]byte, error) { return json.Marshal(r) }
+// EncodeJSON returns the body of the HTTP response.
+func (r Response) EncodeJSON() ([]byte, error) { return json.Marshal(r) }

@@ -38,66 +38,66 @@ type Reviewer struct {
 // that cannot be answered: it is an [Error] with an HTTP status. The logger in the context gets the object.
 func (r *Reviewer) Review(ctx context.Context, in Request) (Response, error) {
 	// First, decode the request without its objects, and find the resource.
-	asked, err := decode(in)
+	asked, err := decodeReview(in)
 	if err != nil {
 		return Response{}, &Error{http.StatusBadRequest, err}
 	}
 	// A large review takes long to decode, so the client may have disconnected.
-	if err := awaited(ctx); err != nil {
+	if err := checkStillAwaited(ctx); err != nil {
 		return Response{}, err
 	}
-	served, err := r.find(asked.resource)
+	served, err := r.findServed(asked.resource)
 	if err != nil {
 		return Response{}, err
 	}
-	ctx = logf.IntoContext(ctx, asked.logger(logf.FromContext(ctx), served.Resource))
-	one, own := &reviewing{request: asked, resource: served.Resource}, r.own()
+	ctx = logf.IntoContext(ctx, asked.objectLogger(logf.FromContext(ctx), served.Resource))
+	one, own := &activeReview{request: asked, resource: served.Resource}, r.ownWrites()
 	// The API server applies the same conditions only as far as they can be expressed, so they are checked here again.
-	if !r.serves(served.Resource, asked.admission.Namespace) || own.admit(ctx, asked.admission) {
-		return one.response(ctx) // without handlers, the request is allowed
+	if !r.isReviewed(served.Resource, asked.admission.Namespace) || own.isOwnWrite(ctx, asked.admission) {
+		return one.buildResponse(ctx) // without handlers, the request is allowed
 	}
 	// From here on, whole objects are decoded.
 	if in.TooHeavy {
 		return Response{}, &Error{http.StatusRequestEntityTooLarge, errTooHeavy}
 	}
 	// Then, decode the objects as far as necessary, call the handlers, and combine their results.
-	if err := one.decode(served.Handlers); err != nil {
+	if err := one.decodeObjects(served.Handlers); err != nil {
 		return Response{}, &Error{http.StatusBadRequest, err}
 	}
-	if err := one.serve(ctx, served.Handlers); err != nil {
-		return Response{}, internal(err)
+	if err := one.callHandlers(ctx, served.Handlers); err != nil {
+		return Response{}, internalError(err)
 	}
-	response, err := one.response(ctx)
+	response, err := one.buildResponse(ctx)
 	if err != nil {
-		return Response{}, internal(err)
+		return Response{}, internalError(err)
 	}
 	own.logRefusals(ctx, one)
 	return response, nil
 }
 
-// serves reports whether an object is reviewed.
-func (r *Reviewer) serves(of discovery.Resource, namespace string) bool {
+// isReviewed reports whether an object is reviewed.
+func (r *Reviewer) isReviewed(of discovery.Resource, namespace string) bool {
 	return r.Serves == nil || !of.Namespaced || namespace == "" || r.Serves(namespace)
 }
 
-// own returns the operator's own writes.
-func (r *Reviewer) own() OwnWrites {
+// ownWrites returns the operator's own writes.
+func (r *Reviewer) ownWrites() OwnWrites {
 	if r.Own == nil {
 		return OwnWrites{}
 	}
 	return r.Own()
 }
 
-// internal adds the status 500 to an error without a status.
-func internal(err error) error {
+// internalError adds the status 500 to an error without a status.
+func internalError(err error) error {
 	if known := (*Error)(nil); errors.As(err, &known) {
 		return err
 	}
 	return &Error{http.StatusInternalServerError, err}
 }
 
-// find returns the resource of a review. It must be served exactly once, as in Kopf.
-func (r *Reviewer) find(asked schema.GroupVersionResource) (found Served, err error) {
+// findServed returns the resource of a review. It must be served exactly once, as in Kopf.
+func (r *Reviewer) findServed(asked schema.GroupVersionResource) (found Served, err error) {
 	count := 0
 	for _, one := range r.Served() {
 		if one.Resource.GroupVersionResource() == asked {
@@ -106,17 +106,17 @@ func (r *Reviewer) find(asked schema.GroupVersionResource) (found Served, err er
 	}
 	switch count {
 	case 0:
-		return Served{}, &Error{http.StatusNotFound, fmt.Errorf("no handler reviews the resource %s", nameOf(asked))}
+		return Served{}, &Error{http.StatusNotFound, fmt.Errorf("no handler reviews the resource %s", resourceName(asked))}
 	case 1:
 		return found, nil
 	default:
 		return Served{}, &Error{
-			http.StatusConflict, fmt.Errorf("the resource %s is served %d times", nameOf(asked), count),
+			http.StatusConflict, fmt.Errorf("the resource %s is served %d times", resourceName(asked), count),
 		}
 	}
 }
 
-// nameOf returns the name of a resource for messages.
-func nameOf(r schema.GroupVersionResource) string {
+// resourceName returns the name of a resource for messages.
+func resourceName(r schema.GroupVersionResource) string {
 	return fmt.Sprintf("%s/%s/%s", r.Group, r.Version, r.Resource)
 }

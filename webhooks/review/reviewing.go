@@ -14,8 +14,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
-// reviewing is the state of one review.
-type reviewing struct {
+// activeReview is the state of one review.
+type activeReview struct {
 	request  *request
 	resource discovery.Resource
 	// cause contains the object as filters and handlers see it. Unlike for changes, old and new are whole objects.
@@ -23,8 +23,8 @@ type reviewing struct {
 	attempts []*execution.Attempt // in the order of the calls
 }
 
-// decode decodes the objects as far as the handlers need them. Decoding is the most expensive step of a review.
-func (r *reviewing) decode(all []*adapters.Handler) (err error) {
+// decodeObjects decodes the objects as far as the handlers need them. Decoding is the most expensive step of a review.
+func (r *activeReview) decodeObjects(all []*adapters.Handler) (err error) {
 	admission := r.request.admission
 	// whole is set if a handler needs both objects and their difference, body if a filter needs the object.
 	body, whole := false, false
@@ -32,7 +32,7 @@ func (r *reviewing) decode(all []*adapters.Handler) (err error) {
 		d := h.Description
 		// Handlers that read the text decode it themselves, into their own types.
 		whole = whole || !d.ReadsText
-		body = body || d.Answers(admission) && (d.Field != nil || len(d.Filters) > 0)
+		body = body || d.AcceptsRequest(admission) && (d.Field != nil || len(d.Filters) > 0)
 	}
 	if whole {
 		if r.cause.New, err = admission.Object.Value(); err != nil {
@@ -41,65 +41,65 @@ func (r *reviewing) decode(all []*adapters.Handler) (err error) {
 		if r.cause.Old, err = admission.Old.Value(); err != nil {
 			return err
 		}
-		r.cause.Diff = diff.Compute(orNull(r.cause.Old), orNull(r.cause.New))
+		r.cause.Diff = diff.Compute(nullIfNil(r.cause.Old), nullIfNil(r.cause.New))
 	}
 	// Filters apply to the new object or, for a deletion, to the old one.
-	r.cause.Object = admission.Body()
+	r.cause.Object = admission.ReviewedObject()
 	if body || whole {
 		_, err = r.cause.Object.Value()
 	}
 	return err
 }
 
-// serve calls the handlers of the request, one after another. Each handler sees the changes of the former ones.
-func (r *reviewing) serve(ctx context.Context, all []*adapters.Handler) error {
+// callHandlers calls the handlers of the request, one after another. Each handler sees the changes of the former ones.
+func (r *activeReview) callHandlers(ctx context.Context, all []*adapters.Handler) error {
 	// All filters are evaluated first, with the original object.
-	chosen, err := r.choose(ctx, all)
+	chosen, err := r.chooseHandlers(ctx, all)
 	if err != nil {
 		return err
 	}
 	for _, h := range chosen {
 		// Handlers can be slow, so the client may have disconnected during the former one.
-		if err := awaited(ctx); err != nil {
+		if err := checkStillAwaited(ctx); err != nil {
 			return err
 		}
-		a, err := r.attempt(h.Description)
+		a, err := r.newAttempt(h.Description)
 		if err != nil {
 			return err
 		}
-		h.Run(ctx, a)
-		a.Call.WorkOn(nil) // frees the working copy, which may be large
+		h.RunAttempt(ctx, a)
+		a.Call.SetWorkingCopy(nil) // frees the working copy, which may be large
 		r.attempts = append(r.attempts, a)
 	}
 	return nil
 }
 
-// attempt returns the call of a handler, with the object as the former handlers have changed it.
-func (r *reviewing) attempt(h *handlers.Handler) (*execution.Attempt, error) {
+// newAttempt returns the call of a handler, with the object as the former handlers have changed it.
+func (r *activeReview) newAttempt(h *handlers.Handler) (*execution.Attempt, error) {
 	admission := r.request.admission
-	patch := patching.Patch{Transforms: r.remembered()}
-	var given *jsontext.Object
+	patch := patching.Patch{Transforms: r.rememberedChanges()}
+	var given *jsontext.LazyObject
 	// Without changes, a handler can decode the text of the request by itself.
 	if len(patch.Transforms) == 0 {
-		given = admission.Body()
+		given = admission.ReviewedObject()
 	}
 	var object map[string]any
 	// All other handlers get a copy, with the changes applied.
-	if !h.ReadsText || !given.Encoded() {
+	if !h.ReadsText || !given.IsEncoded() {
 		var err error
 		if object, err = patch.ApplyTo(r.cause.Body()); err != nil {
 			return nil, err
 		}
 	}
 	// There are no retries, so the attempt has no record.
-	a := execution.New(h, &r.cause, object)
+	a := execution.NewAttempt(h, &r.cause, object)
 	a.Call.Given, a.Call.Admission, a.Call.Resource, a.Call.Started = given, admission, &r.resource, time.Now().UTC()
 	return a, nil
 }
 
-// choose returns the handlers of the request, in the order of registration. The same function under the same id is
+// chooseHandlers returns the handlers of the request, in the order of registration. The same function under the same id is
 // called once. An error comes from a filter.
-func (r *reviewing) choose(ctx context.Context, all []*adapters.Handler) (chosen []*adapters.Handler, err error) {
+func (r *activeReview) chooseHandlers(ctx context.Context, all []*adapters.Handler) (chosen []*adapters.Handler, err error) {
 	// The filters of all handlers see the same call.
 	question := execution.Attempt{Call: handlers.Invocation{
 		Cause: &r.cause, Admission: r.request.admission, Resource: &r.resource,
@@ -119,16 +119,16 @@ func (r *reviewing) choose(ctx context.Context, all []*adapters.Handler) (chosen
 	return chosen, nil
 }
 
-// remembered returns the changes of all handlers so far.
-func (r *reviewing) remembered() (all []patching.Transform) {
+// rememberedChanges returns the changes of all handlers so far.
+func (r *activeReview) rememberedChanges() (all []patching.Transform) {
 	for _, a := range r.attempts {
-		all = append(all, a.Made()...)
+		all = append(all, a.AllTransforms()...)
 	}
-	return patching.Contained(all)
+	return patching.ContainPanics(all)
 }
 
-// orNull returns nil for a nil mapping. In an interface, a nil mapping would be an empty object.
-func orNull(object map[string]any) any {
+// nullIfNil returns nil for a nil mapping. In an interface, a nil mapping would be an empty object.
+func nullIfNil(object map[string]any) any {
 	if object == nil {
 		return nil
 	}

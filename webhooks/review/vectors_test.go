@@ -41,7 +41,7 @@ func TestVectorsAdmissionReview(t *testing.T) {
 
 // statusIn returns the status of a denial in a result; empty without a denial.
 func statusIn(result any) map[string]any {
-	found, _ := diff.Resolve(result, diff.Path{"response", "response", "status"})
+	found, _ := diff.ResolvePath(result, diff.Path{"response", "response", "status"})
 	if status, denied := found.(map[string]any); denied {
 		return status
 	}
@@ -58,7 +58,7 @@ func significant(value any) any {
 		return value
 	}).(map[string]any)
 	delete(out, "ops")
-	verdict, _ := diff.Resolve(out, diff.Path{"response", "response"})
+	verdict, _ := diff.ResolvePath(out, diff.Path{"response", "response"})
 	if verdict, is := verdict.(map[string]any); is {
 		delete(verdict, "patch")
 	}
@@ -132,13 +132,13 @@ func (c *calls) recording(t *testing.T, d vectors.Fields) handlers.Func {
 	return func(_ context.Context, call *handlers.Invocation) error {
 		c.list = append(c.list, seen(d, call))
 		for _, warning := range behave.List("warn") {
-			call.Admission.Warn(fmt.Sprint(warning))
+			call.Admission.AddWarning(fmt.Sprint(warning))
 		}
-		call.Admission.Merge(behave.Mapping("patch"))
+		call.Admission.AddMergePatch(behave.Mapping("patch"))
 		for _, spec := range behave.List("fns") {
 			edit, err := vectors.Edit(vectors.Known(t, spec, "fn", "path", "value"))
 			if err == nil {
-				err = call.Writes.Remember(edit)
+				err = call.Writes.AddTransform(edit)
 			}
 			if err != nil {
 				return err
@@ -159,18 +159,18 @@ func seen(d vectors.Fields, call *handlers.Invocation) map[string]any {
 		headers[name] = values[0]
 	}
 	user, _ := asked.User.Value()
-	name, _ := diff.Resolve(call.Cause.Body(), diff.Path{"metadata", "name"})
-	namespace, _ := diff.Resolve(call.Cause.Body(), diff.Path{"metadata", "namespace"})
+	name, _ := diff.ResolvePath(call.Cause.Body(), diff.Path{"metadata", "name"})
+	namespace, _ := diff.ResolvePath(call.Cause.Body(), diff.Path{"metadata", "namespace"})
 	return map[string]any{
 		"id": declared.ID(d), "param": d["param"], "retry": int64(call.Retry), "name": name, "namespace": namespace,
-		"dryrun": asked.DryRun, "operation": orNull(asked.Operation),
-		"subresource": orNull(asked.Subresource), "userinfo": user, "headers": headers,
+		"dryrun": asked.DryRun, "operation": nullIfNil(asked.Operation),
+		"subresource": nullIfNil(asked.Subresource), "userinfo": user, "headers": headers,
 		"sslpeer": map[string]any{}, "body": call.Cause.Body(), "old": mappingOrNull(call.Cause.Old),
 		"new": mappingOrNull(call.Cause.New), "diff": itemsOf(call.Cause),
 	}
 }
 
-func orNull(text string) any {
+func nullIfNil(text string) any {
 	if text == "" {
 		return nil
 	}
@@ -217,7 +217,7 @@ func raised(t *testing.T, behave vectors.Fields) error {
 
 // encoded returns a response as it is sent.
 func encoded(t *testing.T, response review.Response) (out map[string]any) {
-	text, err := response.JSON()
+	text, err := response.EncodeJSON()
 	if err == nil {
 		err = json.Unmarshal(text, &out)
 	}

@@ -11,24 +11,24 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 )
 
-// response returns the response to the review. As in Kopf, it contains the patch even if the request is denied.
-func (r *reviewing) response(ctx context.Context) (Response, error) {
+// buildResponse returns the response to the review. As in Kopf, it contains the patch even if the request is denied.
+func (r *activeReview) buildResponse(ctx context.Context) (Response, error) {
 	admission := r.request.admission
 	out := Response{APIVersion: r.request.apiVersion, Kind: kind, Response: Verdict{
 		UID: r.request.uid, Allowed: true, Warnings: admission.Warnings(),
 	}}
-	if denied := r.foremost(); denied != nil {
+	if denied := r.foremostDenial(); denied != nil {
 		out.Response.Allowed, out.Response.Status = false, &denied.status
 	}
 	// The object is only decoded if there is a patch.
-	patch := patching.Patch{Merge: admission.Merged(), Transforms: r.remembered()}
-	if patch.Empty() {
+	patch := patching.Patch{Merge: admission.MergePatch(), Transforms: r.rememberedChanges()}
+	if patch.IsEmpty() {
 		return out, nil
 	}
-	if err := awaited(ctx); err != nil {
+	if err := checkStillAwaited(ctx); err != nil {
 		return out, err
 	}
-	body, err := admission.Body().Value()
+	body, err := admission.ReviewedObject().Value()
 	if err != nil {
 		return out, err
 	}
@@ -36,7 +36,7 @@ func (r *reviewing) response(ctx context.Context) (Response, error) {
 	if err != nil || len(operations) == 0 {
 		return out, err
 	}
-	if err := awaited(ctx); err != nil {
+	if err := checkStillAwaited(ctx); err != nil {
 		return out, err
 	}
 	if out.Response.Patch, err = json.Marshal(operations); err != nil {
@@ -52,21 +52,21 @@ type denial struct {
 	status Status
 }
 
-// foremost returns the denial to report, or nil. The API only has room for one. As in Kopf, an error that is meant for
+// foremostDenial returns the denial to report, or nil. The API only has room for one. As in Kopf, an error that is meant for
 // the user goes first, then a permanent one, then a temporary one, then all others. Within a rank, the first one
 // counts.
-func (r *reviewing) foremost() (told *denial) {
+func (r *activeReview) foremostDenial() (told *denial) {
 	for _, a := range r.attempts {
 		// A strict comparison keeps the first denial of a rank.
-		if one := denialBy(a); one != nil && (told == nil || one.rank < told.rank) {
+		if one := denialOf(a); one != nil && (told == nil || one.rank < told.rank) {
 			told = one
 		}
 	}
 	return told
 }
 
-// denialBy returns the denial of a handler, or nil if the handler allows the request.
-func denialBy(a *execution.Attempt) (out *denial) {
+// denialOf returns the denial of a handler, or nil if the handler allows the request.
+func denialOf(a *execution.Attempt) (out *denial) {
 	err := a.Outcome.Err
 	if err == nil {
 		return nil

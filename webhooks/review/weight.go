@@ -15,15 +15,15 @@ const (
 	weightOfString = 32 // in addition to its characters
 )
 
-// Weigh estimates how many bytes the values of a review take once they are decoded, by its text alone. Usually, the
+// EstimateMemory estimates how many bytes the values of a review take once they are decoded, by its text alone. Usually, the
 // estimate is too high, which is safe. A text of many small objects takes fifty times its size.
-func Weigh(body []byte) int64 {
+func EstimateMemory(body []byte) int64 {
 	var objects, lists, members, commas, strings, characters int64
 	for at := 0; at < len(body); at++ {
 		switch body[at] {
 		case '"':
 			// Strings are skipped as a whole, because they can contain the characters of the other cases.
-			end := jsontext.PastString(body, at)
+			end := jsontext.SkipString(body, at)
 			if end == 0 {
 				return int64(len(body)) // not JSON, so it will not be decoded
 			}
@@ -51,7 +51,7 @@ func Weigh(body []byte) int64 {
 func IsDeletion(beginning []byte) (is bool) {
 	_, request, _ := bytes.Cut(beginning, []byte(`"request":`))
 	// The text may end within an object, which stops the iteration.
-	jsontext.Members(request, func(m jsontext.Member) {
+	jsontext.EachMember(request, func(m jsontext.RawMember) {
 		if string(m.Key) == "operation" {
 			is = string(m.Value) == `"DELETE"`
 		}

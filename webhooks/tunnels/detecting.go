@@ -43,7 +43,7 @@ func DetectableHosts() (hosts []string) {
 func (d Detecting) Run(
 	ctx context.Context, to Local, told func(admissionregistrationv1.WebhookClientConfig),
 ) error {
-	host, err := d.host(ctx)
+	host, err := d.detectHost(ctx)
 	switch {
 	case err != nil:
 		return fmt.Errorf("finding out which cluster it is: %w", err)
@@ -65,8 +65,8 @@ func (d Detecting) Run(
 	return Fixed(URL("https", host, port, "")).Run(ctx, to, told)
 }
 
-// host returns the name of this machine in the cluster, or "" for an unknown cluster.
-func (d Detecting) host(ctx context.Context) (string, error) {
+// detectHost returns the name of this machine in the cluster, or "" for an unknown cluster.
+func (d Detecting) detectHost(ctx context.Context) (string, error) {
 	certificate, err := Certificate(ctx, d.Config)
 	if err != nil {
 		return "", err

@@ -33,7 +33,7 @@ var clusters = []struct {
 // WebhookAutoServer.
 func HostFor(certificate *x509.Certificate, version string) string {
 	if certificate != nil {
-		words := wordsOf(certificate)
+		words := certificateWords(certificate)
 		for _, cluster := range clusters {
 			if slices.ContainsFunc(cluster.words, func(word string) bool { return slices.Contains(words, word) }) {
 				return cluster.host
@@ -47,9 +47,9 @@ func HostFor(certificate *x509.Certificate, version string) string {
 	return ""
 }
 
-// wordsOf returns the names of the certificate and its issuer in lower case. For names of k3s, it adds the first word,
+// certificateWords returns the names of the certificate and its issuer in lower case. For names of k3s, it adds the first word,
 // such as that of "k3s-server-ca@1700000000".
-func wordsOf(certificate *x509.Certificate) []string {
+func certificateWords(certificate *x509.Certificate) []string {
 	names := append([]string{certificate.Subject.CommonName, certificate.Issuer.CommonName}, certificate.DNSNames...)
 	names = append(append(names, certificate.Subject.Organization...), certificate.Issuer.Organization...)
 	var words []string

@@ -25,38 +25,38 @@ type column struct {
 var printed = map[string][]column{
 	"/ConfigMap": {count("Data", "data", "binaryData"), age},
 	"/Secret":    {text("Type", "type"), count("Data", "data"), age},
-	"/Namespace": {phase("Status"), age},
-	"/Node": {{"Status", 0, readiness}, {"Roles", 0, none}, age, text("Version", "status", "nodeInfo",
+	"/Namespace": {phaseColumn("Status"), age},
+	"/Node": {{"Status", 0, nodeReadiness}, {"Roles", 0, noneCell}, age, text("Version", "status", "nodeInfo",
 		"kubeletVersion")},
 	"/Pod": {
 		{"Ready", 0, podReady}, {"Status", 0, podStatus}, {"Restarts", 0, podRestarts}, age,
 		wide(text("IP", "status", "podIP")), wide(text("Node", "spec", "nodeName")),
 	},
 	"/Service": {
-		text("Type", "spec", "type"), text("Cluster-IP", "spec", "clusterIP"), {"External-IP", 0, none},
+		text("Type", "spec", "type"), text("Cluster-IP", "spec", "clusterIP"), {"External-IP", 0, noneCell},
 		{"Port(s)", 0, servicePorts}, age, wide(selector("Selector", "spec", "selector")),
 	},
 	"/ServiceAccount": {count("Secrets", "secrets"), age},
 	"/PersistentVolumeClaim": {
-		phase("Status"), text("Volume", "spec", "volumeName"), text("Capacity", "status", "capacity", "storage"),
+		phaseColumn("Status"), text("Volume", "spec", "volumeName"), text("Capacity", "status", "capacity", "storage"),
 		{"Access Modes", 0, accessModes}, text("StorageClass", "spec", "storageClassName"), age,
 	},
 	"/PersistentVolume": {
 		text("Capacity", "spec", "capacity", "storage"), {"Access Modes", 0, accessModes},
-		text("Reclaim Policy", "spec", "persistentVolumeReclaimPolicy"), phase("Status"),
+		text("Reclaim Policy", "spec", "persistentVolumeReclaimPolicy"), phaseColumn("Status"),
 		text("Claim", "spec", "claimRef", "name"), text("StorageClass", "spec", "storageClassName"), age,
 	},
 	"/Event": {
-		{"Last Seen", 0, lastSeen}, text("Type", "type"), text("Reason", "reason"), {"Object", 0, involved},
+		{"Last Seen", 0, lastSeen}, text("Type", "type"), text("Reason", "reason"), {"Object", 0, involvedObject},
 		text("Message", "message"),
 	},
-	"/Endpoints": {{"Endpoints", 0, none}, age},
+	"/Endpoints": {{"Endpoints", 0, noneCell}, age},
 	"apps/Deployment": {
-		{"Ready", 0, ratio("readyReplicas")}, number("Up-to-date", "status", "updatedReplicas"),
+		{"Ready", 0, readyRatio("readyReplicas")}, number("Up-to-date", "status", "updatedReplicas"),
 		number("Available", "status", "availableReplicas"), age, wide(containers), wide(images),
 		wide(selector("Selector", "spec", "selector", "matchLabels")),
 	},
-	"apps/StatefulSet": {{"Ready", 0, ratio("readyReplicas")}, age, wide(containers), wide(images)},
+	"apps/StatefulSet": {{"Ready", 0, readyRatio("readyReplicas")}, age, wide(containers), wide(images)},
 	"apps/ReplicaSet": {
 		number("Desired", "spec", "replicas"), number("Current", "status", "replicas"),
 		number("Ready", "status", "readyReplicas"), age, wide(containers), wide(images),
@@ -67,13 +67,13 @@ var printed = map[string][]column{
 		number("Available", "status", "numberAvailable"),
 		selector("Node Selector", "spec", "template", "spec", "nodeSelector"), age,
 	},
-	"batch/Job": {{"Status", 0, jobStatus}, {"Completions", 0, completions}, {"Duration", 0, jobDuration}, age},
+	"batch/Job": {{"Status", 0, jobStatus}, {"Completions", 0, jobCompletions}, {"Duration", 0, jobDuration}, age},
 	"batch/CronJob": {
-		text("Schedule", "spec", "schedule"), text("Timezone", "spec", "timeZone"), {"Suspend", 0, suspended},
-		{"Active", 0, length("status", "active")}, {"Last Schedule", 0, since("status", "lastScheduleTime")}, age,
+		text("Schedule", "spec", "schedule"), text("Timezone", "spec", "timeZone"), {"Suspend", 0, suspendedCell},
+		{"Active", 0, lengthCell("status", "active")}, {"Last Schedule", 0, elapsedCell("status", "lastScheduleTime")}, age,
 	},
 	"networking.k8s.io/Ingress": {
-		text("Class", "spec", "ingressClassName"), {"Hosts", 0, ingressHosts}, {"Address", 0, empty},
+		text("Class", "spec", "ingressClassName"), {"Hosts", 0, ingressHosts}, {"Address", 0, emptyCell},
 		{"Ports", 0, ingressPorts}, age,
 	},
 	"networking.k8s.io/NetworkPolicy": {selector("Pod-Selector", "spec", "podSelector", "matchLabels"), age},
@@ -109,8 +109,8 @@ var (
 // unset is the text for a field that is not set, as in the real server.
 const unset = "<none>"
 
-func none(map[string]any, string) any  { return unset }
-func empty(map[string]any, string) any { return "" }
+func noneCell(map[string]any, string) any  { return unset }
+func emptyCell(map[string]any, string) any { return "" }
 
 // wide returns the column for "-o wide" only.
 func wide(c column) column {
@@ -147,8 +147,8 @@ func number(name string, path ...string) column {
 	return column{name, 0, func(o map[string]any, _ string) any { return integer(o, path...) }}
 }
 
-// phase returns a column with the phase of an object. An object that is being deleted is shown as terminating.
-func phase(name string) column {
+// phaseColumn returns a column with the phase of an object. An object that is being deleted is shown as terminating.
+func phaseColumn(name string) column {
 	return column{name, 0, func(o map[string]any, _ string) any {
 		if at(o, "metadata", "deletionTimestamp") != "" {
 			return "Terminating"
@@ -162,15 +162,15 @@ func count(name string, fields ...string) column {
 	return column{name, 0, func(o map[string]any, _ string) any {
 		total := int64(0)
 		for _, field := range fields {
-			one, _ := length(field)(o, "").(int64)
+			one, _ := lengthCell(field)(o, "").(int64)
 			total += one
 		}
 		return total
 	}}
 }
 
-// length returns a function for the number of entries of a list or a map.
-func length(path ...string) func(map[string]any, string) any {
+// lengthCell returns a function for the number of entries of a list or a map.
+func lengthCell(path ...string) func(map[string]any, string) any {
 	return func(o map[string]any, _ string) any {
 		value, _, _ := unstructured.NestedFieldNoCopy(o, path...)
 		switch value := value.(type) {
@@ -184,8 +184,8 @@ func length(path ...string) func(map[string]any, string) any {
 	}
 }
 
-// since returns a function for the time that has passed since the time in a field, such as "5m".
-func since(path ...string) func(map[string]any, string) any {
+// elapsedCell returns a function for the time that has passed since the time in a field, such as "5m".
+func elapsedCell(path ...string) func(map[string]any, string) any {
 	return func(o map[string]any, _ string) any {
 		then, err := time.Parse(time.RFC3339, at(o, path...))
 		if err != nil {
@@ -236,8 +236,8 @@ func ofContainers(object map[string]any, field string) string {
 	return orNone(all)
 }
 
-// ratio returns a function for the ready replicas out of the requested ones.
-func ratio(ready string) func(map[string]any, string) any {
+// readyRatio returns a function for the ready replicas out of the requested ones.
+func readyRatio(ready string) func(map[string]any, string) any {
 	return func(o map[string]any, _ string) any {
 		return fmt.Sprintf("%d/%d", integer(o, "status", ready), integer(o, "spec", "replicas"))
 	}
@@ -309,13 +309,13 @@ func accessModes(o map[string]any, _ string) any {
 func lastSeen(o map[string]any, age string) any {
 	for _, path := range [][]string{{"series", "lastObservedTime"}, {"lastTimestamp"}, {"eventTime"}} {
 		if at(o, path...) != "" {
-			return since(path...)(o, age)
+			return elapsedCell(path...)(o, age)
 		}
 	}
 	return unset
 }
 
-func involved(o map[string]any, _ string) any {
+func involvedObject(o map[string]any, _ string) any {
 	return strings.ToLower(at(o, "involvedObject", "kind")) + "/" + at(o, "involvedObject", "name")
 }
 
@@ -326,7 +326,7 @@ func conditionIs(o map[string]any, kind string) bool {
 	})
 }
 
-func readiness(o map[string]any, _ string) any {
+func nodeReadiness(o map[string]any, _ string) any {
 	if conditionIs(o, "Ready") {
 		return "Ready"
 	}
@@ -346,14 +346,14 @@ func jobStatus(o map[string]any, _ string) any {
 	return "Running"
 }
 
-func suspended(o map[string]any, _ string) any {
+func suspendedCell(o map[string]any, _ string) any {
 	if at(o, "spec", "suspend") == "true" {
 		return "True"
 	}
 	return "False"
 }
 
-func completions(o map[string]any, _ string) any {
+func jobCompletions(o map[string]any, _ string) any {
 	return fmt.Sprintf("%d/%d", integer(o, "status", "succeeded"), max(1, integer(o, "spec", "completions")))
 }
 

@@ -12,40 +12,40 @@ import (
 
 // The resources of webhook configurations.
 var (
-	mutatingWebhooks = plain("admissionregistration.k8s.io", "v1", "MutatingWebhookConfiguration",
+	mutatingWebhooks = plainResource("admissionregistration.k8s.io", "v1", "MutatingWebhookConfiguration",
 		"mutatingwebhookconfigurations", false)
-	validatingWebhooks = plain("admissionregistration.k8s.io", "v1", "ValidatingWebhookConfiguration",
+	validatingWebhooks = plainResource("admissionregistration.k8s.io", "v1", "ValidatingWebhookConfiguration",
 		"validatingwebhookconfigurations", false)
 )
 
 // moreResources are served in addition to those of memapi, because clients expect them. Only webhook configurations
 // have an effect.
 var moreResources = []memapi.Resource{
-	plain("", "v1", "PodTemplate", "podtemplates", true), plain("", "v1", "ReplicationController",
+	plainResource("", "v1", "PodTemplate", "podtemplates", true), plainResource("", "v1", "ReplicationController",
 		"replicationcontrollers", true, "rc"),
-	plain("apps", "v1", "ControllerRevision", "controllerrevisions", true),
+	plainResource("apps", "v1", "ControllerRevision", "controllerrevisions", true),
 	mutatingWebhooks, validatingWebhooks,
-	plain("networking.k8s.io", "v1", "IngressClass", "ingressclasses", false),
-	plain("node.k8s.io", "v1", "RuntimeClass", "runtimeclasses", false),
-	plain("scheduling.k8s.io", "v1", "PriorityClass", "priorityclasses", false, "pc"),
-	created("authorization.k8s.io", "SelfSubjectAccessReview", "selfsubjectaccessreviews", false),
-	created("authorization.k8s.io", "SelfSubjectRulesReview", "selfsubjectrulesreviews", false),
-	created("authorization.k8s.io", "SubjectAccessReview", "subjectaccessreviews", false),
-	created("authorization.k8s.io", "LocalSubjectAccessReview", "localsubjectaccessreviews", true),
-	created("authentication.k8s.io", "SelfSubjectReview", "selfsubjectreviews", false),
-	created("authentication.k8s.io", "TokenReview", "tokenreviews", false),
+	plainResource("networking.k8s.io", "v1", "IngressClass", "ingressclasses", false),
+	plainResource("node.k8s.io", "v1", "RuntimeClass", "runtimeclasses", false),
+	plainResource("scheduling.k8s.io", "v1", "PriorityClass", "priorityclasses", false, "pc"),
+	createOnlyResource("authorization.k8s.io", "SelfSubjectAccessReview", "selfsubjectaccessreviews", false),
+	createOnlyResource("authorization.k8s.io", "SelfSubjectRulesReview", "selfsubjectrulesreviews", false),
+	createOnlyResource("authorization.k8s.io", "SubjectAccessReview", "subjectaccessreviews", false),
+	createOnlyResource("authorization.k8s.io", "LocalSubjectAccessReview", "localsubjectaccessreviews", true),
+	createOnlyResource("authentication.k8s.io", "SelfSubjectReview", "selfsubjectreviews", false),
+	createOnlyResource("authentication.k8s.io", "TokenReview", "tokenreviews", false),
 }
 
-// plain returns a built-in resource without a status and without generations.
-func plain(group, version, kind, plural string, namespaced bool, short ...string) memapi.Resource {
+// plainResource returns a built-in resource without a status and without generations.
+func plainResource(group, version, kind, plural string, namespaced bool, short ...string) memapi.Resource {
 	return memapi.Resource{
 		Group: group, Version: version, Kind: kind, Plural: plural, Namespaced: namespaced, ShortNames: short,
 		Plain: true,
 	}
 }
 
-// created returns a resource whose objects are answers and are never stored, such as access reviews.
-func created(group, kind, plural string, namespaced bool) memapi.Resource {
+// createOnlyResource returns a resource whose objects are answers and are never stored, such as access reviews.
+func createOnlyResource(group, kind, plural string, namespaced bool) memapi.Resource {
 	return memapi.Resource{
 		Group: group, Version: "v1", Kind: kind, Plural: plural, Namespaced: namespaced, Plain: true,
 		Verbs: []string{"create"},
@@ -107,7 +107,7 @@ func applyDefaults(of memapi.Resource, object map[string]any) {
 			continue
 		}
 		// Fields below an optional structure are only set if the client has sent the structure.
-		if len(one.path) > 1 && object[one.path[0]] == nil || len(one.path) > 3 && !rolls(object) {
+		if len(one.path) > 1 && object[one.path[0]] == nil || len(one.path) > 3 && !isRollingUpdate(object) {
 			continue
 		}
 		_ = unstructured.SetNestedField(object, one.value, one.path...) // an object where this fails is invalid
@@ -132,9 +132,9 @@ func giveAddress(service map[string]any) {
 	spec["clusterIP"], spec["clusterIPs"] = address, []any{address}
 }
 
-// rolls reports whether a Deployment uses rolling updates. With another strategy, it must not have parameters of a
+// isRollingUpdate reports whether a Deployment uses rolling updates. With another strategy, it must not have parameters of a
 // rolling update.
-func rolls(object map[string]any) bool {
+func isRollingUpdate(object map[string]any) bool {
 	strategy, _, _ := unstructured.NestedString(object, "spec", "strategy", "type")
 	return strategy == "RollingUpdate"
 }

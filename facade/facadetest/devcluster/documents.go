@@ -56,7 +56,7 @@ func (h *handler) serveDiscovery(w http.ResponseWriter, r *http.Request, root st
 	}}
 	if root == "apis" {
 		groups = metav1.APIGroupList{}
-		if err := h.get(r, "/apis", &groups); err != nil {
+		if err := h.readDocument(r, "/apis", &groups); err != nil {
 			writeError(w, err)
 			return
 		}
@@ -69,10 +69,10 @@ func (h *handler) serveDiscovery(w http.ResponseWriter, r *http.Request, root st
 		one := apidiscoveryv2.APIGroupDiscovery{ObjectMeta: metav1.ObjectMeta{Name: group.Name}}
 		for _, v := range group.Versions {
 			var list metav1.APIResourceList
-			if err := h.get(r, "/"+root+"/"+v.GroupVersion, &list); err != nil {
+			if err := h.readDocument(r, "/"+root+"/"+v.GroupVersion, &list); err != nil {
 				continue // its definition was deleted in the meantime
 			}
-			one.Versions = append(one.Versions, aggregated(group.Name, v.Version, list.APIResources))
+			one.Versions = append(one.Versions, aggregatedVersion(group.Name, v.Version, list.APIResources))
 		}
 		all.Items = append(all.Items, one)
 	}
@@ -83,8 +83,8 @@ func (h *handler) serveDiscovery(w http.ResponseWriter, r *http.Request, root st
 	_ = json.NewEncoder(w).Encode(all)
 }
 
-// aggregated returns the discovery of one version of a group. In the list, subresources follow their resource.
-func aggregated(group, version string, list []metav1.APIResource) apidiscoveryv2.APIVersionDiscovery {
+// aggregatedVersion returns the discovery of one version of a group. In the list, subresources follow their resource.
+func aggregatedVersion(group, version string, list []metav1.APIResource) apidiscoveryv2.APIVersionDiscovery {
 	out := apidiscoveryv2.APIVersionDiscovery{Version: version, Freshness: apidiscoveryv2.DiscoveryFreshnessCurrent}
 	for _, r := range list {
 		gvk := schema.GroupVersionKind{Group: group, Version: version, Kind: r.Kind}

@@ -25,9 +25,9 @@ import (
 // errNoObject is the error for a document that is not an object.
 var errNoObject = errors.New("a document is not an object: it has no apiVersion or no kind")
 
-// load stores the objects of dumps and manifests, and the namespaces that every cluster has. It also creates missing
+// loadObjects stores the objects of dumps and manifests, and the namespaces that every cluster has. It also creates missing
 // namespaces of the objects, because a dump of one namespace does not contain the namespace itself.
-func (c *Cluster) load(paths []string) error {
+func (c *Cluster) loadObjects(paths []string) error {
 	var objects []map[string]any
 	for _, path := range paths {
 		found, err := readDumps(path)
@@ -155,8 +155,8 @@ func parseDump(data []byte) ([]map[string]any, error) {
 	}
 }
 
-// save writes all objects except for events to the file of the options.
-func (c *Cluster) save() error {
+// saveObjects writes all objects except for events to the file of the options.
+func (c *Cluster) saveObjects() error {
 	if c.options.Save == "" {
 		return nil
 	}

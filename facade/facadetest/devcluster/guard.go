@@ -19,16 +19,16 @@ import (
 // adminName is the user name in the kubeconfig.
 const adminName = "devcluster-admin"
 
-// guarded authenticates a request. It refuses requests that a web page in the user's browser could send: those without
+// authenticateRequest authenticates a request. It refuses requests that a web page in the user's browser could send: those without
 // the token, and those with a host name that merely resolves to this machine (DNS rebinding).
-func (h *handler) guarded(r *http.Request) (user string, err error) {
+func (h *handler) authenticateRequest(r *http.Request) (user string, err error) {
 	// A Host header without a port is refused; clients omit the port only if it is 443.
 	host, port, err := net.SplitHostPort(r.Host)
 	if err != nil || port != h.port || !isLoopback(host) {
 		return "", apierrors.NewForbidden(schema.GroupResource{}, "", errForeignHost)
 	}
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	user, ok := h.tokens.user(strings.TrimSpace(token))
+	user, ok := h.tokens.userOf(strings.TrimSpace(token))
 	if !strings.EqualFold(scheme, "Bearer") || !ok {
 		return "", apierrors.NewUnauthorized("the request needs the token of the kubeconfig file")
 	}
@@ -53,7 +53,7 @@ func newTokens() *tokens {
 	_, _ = rand.Read(key) // does not fail
 	t := &tokens{key: key}
 	// The token is valid as long as the certificates.
-	t.admin = t.issue(adminName, nil, time.Now().Add(certificateLifetime))
+	t.admin = t.issueToken(adminName, nil, time.Now().Add(certificateLifetime))
 	return t
 }
 
@@ -66,24 +66,24 @@ type claims struct {
 	Expires  int64    `json:"exp"`
 }
 
-// issue returns a signed token for a user.
-func (t *tokens) issue(user string, audiences []string, expires time.Time) string {
+// issueToken returns a signed token for a user.
+func (t *tokens) issueToken(user string, audiences []string, expires time.Time) string {
 	data, _ := json.Marshal(claims{user, clusterName, audiences, time.Now().Unix(), expires.Unix()})
 	// The header is constant: the algorithm of a token is never read from the token itself.
 	signed := base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"HS256","typ":"JWT"}`)) + "." +
 		base64.RawURLEncoding.EncodeToString(data)
-	return signed + "." + base64.RawURLEncoding.EncodeToString(t.signature(signed))
+	return signed + "." + base64.RawURLEncoding.EncodeToString(t.signText(signed))
 }
 
-// signature returns the HMAC of the signed part of a token.
-func (t *tokens) signature(text string) []byte {
+// signText returns the HMAC of the signed part of a token.
+func (t *tokens) signText(text string) []byte {
 	sum := hmac.New(sha256.New, t.key)
 	_, _ = sum.Write([]byte(text))
 	return sum.Sum(nil)
 }
 
-// user returns the user of a token. It reports false if the signature is wrong or the token has expired.
-func (t *tokens) user(token string) (string, bool) {
+// userOf returns the user of a token. It reports false if the signature is wrong or the token has expired.
+func (t *tokens) userOf(token string) (string, bool) {
 	// A token has three parts; the signature covers the first two.
 	at := strings.LastIndexByte(token, '.')
 	if at < 0 {
@@ -91,7 +91,7 @@ func (t *tokens) user(token string) (string, bool) {
 	}
 	given, err := base64.RawURLEncoding.DecodeString(token[at+1:])
 	// Compare in constant time, so that a signature cannot be guessed byte by byte.
-	if err != nil || !hmac.Equal(given, t.signature(token[:at])) {
+	if err != nil || !hmac.Equal(given, t.signText(token[:at])) {
 		return "", false
 	}
 	// The claims are only decoded after the signature has been verified.

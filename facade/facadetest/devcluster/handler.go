@@ -52,7 +52,7 @@ func newHandler(memory *memapi.Server, address string, log logr.Logger) (*handle
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer func() { h.reportPanic(recover(), w, r) }()
 	// Authentication comes first, so that unauthenticated requests learn nothing about the cluster.
-	user, err := h.guarded(r)
+	user, err := h.authenticateRequest(r)
 	if err != nil {
 		writeError(w, err)
 		return
@@ -103,7 +103,7 @@ func (h *handler) serveResource(w http.ResponseWriter, r *http.Request, user str
 		return
 	}
 	// The format is negotiated before the request runs: a write must not take effect if its answer cannot be sent.
-	form, err := negotiate(r.Header.Values("Accept"), request.Resource)
+	form, err := negotiateForm(r.Header.Values("Accept"), request.Resource)
 	if err != nil {
 		writeError(w, err)
 		return
@@ -135,7 +135,7 @@ func (h *handler) serveResource(w http.ResponseWriter, r *http.Request, user str
 	defer func() { _ = response.Body.Close() }()
 	// The server in memory names the unsupported feature; clients expect an error that the real server returns.
 	if response.StatusCode == http.StatusNotImplemented {
-		writeError(w, absent(request, query.Has("resourceVersionMatch")))
+		writeError(w, absentError(request, query.Has("resourceVersionMatch")))
 		return
 	}
 	h.translateAnswer(w, response, form, request)
@@ -144,9 +144,9 @@ func (h *handler) serveResource(w http.ResponseWriter, r *http.Request, user str
 // isWrite contains the verbs of requests with an object in their body.
 var isWrite = map[string]bool{"create": true, "update": true, "patch": true}
 
-// absent returns the error for a request that the server in memory does not support: a list of a former state, which
+// absentError returns the error for a request that the server in memory does not support: a list of a former state, which
 // the real server discards after some time, or a path that is not served.
-func absent(request memapi.Request, former bool) error {
+func absentError(request memapi.Request, former bool) error {
 	if former {
 		return apierrors.NewResourceExpired("The provided resource version is too old: no former state is kept.")
 	}
@@ -155,8 +155,8 @@ func absent(request memapi.Request, former bool) error {
 	}, request.Name)
 }
 
-// get reads a document from the server in memory, such as a discovery document.
-func (h *handler) get(r *http.Request, path string, into any) error {
+// readDocument reads a document from the server in memory, such as a discovery document.
+func (h *handler) readDocument(r *http.Request, path string, into any) error {
 	// The host of the URL is arbitrary: the request does not leave the process.
 	inner, err := http.NewRequestWithContext(r.Context(), http.MethodGet, "http://memory"+path, nil)
 	if err != nil {

@@ -34,7 +34,7 @@ func (c *Cluster) writeKubeconfig() error {
 	}
 	if c.kubeconfig = c.options.Kubeconfig; c.kubeconfig != "" {
 		if c.kubeconfig, err = filepath.Abs(c.kubeconfig); err == nil { // programs may run in other folders
-			err = ownKubeconfig(c.kubeconfig)
+			err = checkOwnKubeconfig(c.kubeconfig)
 		}
 		if err != nil {
 			return err
@@ -51,9 +51,9 @@ func (c *Cluster) writeKubeconfig() error {
 	return writeAtomically(c.kubeconfig, data)
 }
 
-// ownKubeconfig returns an error if the file exists and is not a former kubeconfig of this package, so that
+// checkOwnKubeconfig returns an error if the file exists and is not a former kubeconfig of this package, so that
 // ~/.kube/config cannot be overwritten by mistake.
-func ownKubeconfig(path string) error {
+func checkOwnKubeconfig(path string) error {
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

@@ -31,8 +31,8 @@ type answerForm struct {
 	accept string
 }
 
-// negotiate returns the first supported format. Clients list formats in the order of their preference.
-func negotiate(accepted []string, of memapi.Resource) (answerForm, error) {
+// negotiateForm returns the first supported format. Clients list formats in the order of their preference.
+func negotiateForm(accepted []string, of memapi.Resource) (answerForm, error) {
 	all := strings.Join(accepted, ",")
 	// Without an Accept header, the answer is JSON, as from the real server.
 	if strings.TrimSpace(all) == "" {

@@ -15,13 +15,13 @@ var namespaces = memapi.Resource{Version: "v1", Kind: "Namespace", Plural: "name
 
 // createNamespace creates a namespace without HTTP.
 func (c *Cluster) createNamespace(name string) error {
-	return c.create("/api/v1/namespaces", map[string]any{
+	return c.createObject("/api/v1/namespaces", map[string]any{
 		"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": name},
 	})
 }
 
-// create creates an object without HTTP. Admission and defaults apply as to a client's request.
-func (c *Cluster) create(path string, object map[string]any) error {
+// createObject creates an object without HTTP. Admission and defaults apply as to a client's request.
+func (c *Cluster) createObject(path string, object map[string]any) error {
 	body, err := json.Marshal(object)
 	if err != nil {
 		return err

@@ -69,7 +69,7 @@ func (h *handler) serveOpenAPI(w http.ResponseWriter, r *http.Request, parts []s
 	}
 	data, known := h.openAPI.documents[path+" "+media]
 	if !known {
-		if data, err = h.document(r, path, media, definitions); err != nil {
+		if data, err = h.buildDocument(r, path, media, definitions); err != nil {
 			writeError(w, err)
 			return
 		}
@@ -92,7 +92,7 @@ func (h *handler) serveOpenAPI(w http.ResponseWriter, r *http.Request, parts []s
 // publishedDefinitions returns all definitions, and a text that changes whenever one of them does.
 func (h *handler) publishedDefinitions(r *http.Request) ([]*apiextensionsv1.CustomResourceDefinition, string, error) {
 	list := &apiextensionsv1.CustomResourceDefinitionList{}
-	if err := h.get(r, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", list); err != nil {
+	if err := h.readDocument(r, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", list); err != nil {
 		return nil, "", err
 	}
 	var all []*apiextensionsv1.CustomResourceDefinition
@@ -106,8 +106,8 @@ func (h *handler) publishedDefinitions(r *http.Request) ([]*apiextensionsv1.Cust
 	return all, state.String(), nil
 }
 
-// document builds one document. It returns nil if the path does not have a document.
-func (h *handler) document(
+// buildDocument builds one document. It returns nil if the path does not have a document.
+func (h *handler) buildDocument(
 	r *http.Request, path, media string, definitions []*apiextensionsv1.CustomResourceDefinition,
 ) (data []byte, err error) {
 	var document any
@@ -115,7 +115,7 @@ func (h *handler) document(
 	case "v2":
 		document, err = wholeDocument(definitions)
 	case "v3":
-		document, err = h.index(r)
+		document, err = h.documentIndex(r)
 	default:
 		group, ok := strings.CutPrefix(path, "v3/")
 		if !ok {
@@ -180,9 +180,9 @@ func wholeDocument(definitions []*apiextensionsv1.CustomResourceDefinition) (*sp
 	return builder.MergeSpecs(builtIn, custom...)
 }
 
-// index returns the list of OpenAPI 3 documents. Its hashes change with any definition, because clients cache documents
+// documentIndex returns the list of OpenAPI 3 documents. Its hashes change with any definition, because clients cache documents
 // by their hash.
-func (h *handler) index(r *http.Request) (map[string]any, error) {
+func (h *handler) documentIndex(r *http.Request) (map[string]any, error) {
 	paths := map[string]any{}
 	// All documents get the same hash. A change of one definition invalidates the others as well, which is correct but
 	// not minimal.
@@ -194,7 +194,7 @@ func (h *handler) index(r *http.Request) (map[string]any, error) {
 	}
 	add("api/v1")
 	var groups metav1.APIGroupList
-	if err := h.get(r, "/apis", &groups); err != nil {
+	if err := h.readDocument(r, "/apis", &groups); err != nil {
 		return nil, err
 	}
 	for _, group := range groups.Groups {

@@ -93,8 +93,8 @@ func (c *Cluster) followReady(ctx context.Context, r memapi.Resource, write func
 	}
 }
 
-// set sets fields of the status, and the observed generation.
-func set(object map[string]any, fields map[string]any) {
+// setStatus sets fields of the status, and the observed generation.
+func setStatus(object map[string]any, fields map[string]any) {
 	status, ok := object["status"].(map[string]any)
 	if !ok {
 		status = map[string]any{}
@@ -127,11 +127,11 @@ func setConditions(object map[string]any, reasons map[string]string, kinds ...st
 			"type": kind, "status": "True", "reason": reasons[kind], "lastTransitionTime": now,
 		})
 	}
-	set(object, map[string]any{"conditions": kept})
+	setStatus(object, map[string]any{"conditions": kept})
 }
 
-// wanted returns the number of replicas in the spec. The default is 1, as in the real server.
-func wanted(object map[string]any) int64 {
+// specReplicas returns the number of replicas in the spec. The default is 1, as in the real server.
+func specReplicas(object map[string]any) int64 {
 	replicas, found, _ := unstructured.NestedInt64(object, "spec", "replicas")
 	if !found {
 		return 1
@@ -140,8 +140,8 @@ func wanted(object map[string]any) int64 {
 }
 
 func deploymentReady(o map[string]any) {
-	n := wanted(o)
-	set(o, map[string]any{"replicas": n, "updatedReplicas": n, "readyReplicas": n, "availableReplicas": n})
+	n := specReplicas(o)
+	setStatus(o, map[string]any{"replicas": n, "updatedReplicas": n, "readyReplicas": n, "availableReplicas": n})
 	setConditions(o, map[string]string{
 		"Available": "MinimumReplicasAvailable", "Progressing": "NewReplicaSetAvailable",
 	}, "Available", "Progressing")
@@ -155,14 +155,14 @@ func deploymentReady(o map[string]any) {
 
 // replicaSetReady also makes the ReplicaSets of a Deployment ready, as they are separate objects.
 func replicaSetReady(o map[string]any) {
-	n := wanted(o)
-	set(o, map[string]any{"replicas": n, "fullyLabeledReplicas": n, "readyReplicas": n, "availableReplicas": n})
+	n := specReplicas(o)
+	setStatus(o, map[string]any{"replicas": n, "fullyLabeledReplicas": n, "readyReplicas": n, "availableReplicas": n})
 }
 
 func statefulSetReady(o map[string]any) {
 	// The revision changes with the generation, so that clients detect a rollout.
-	n, revision := wanted(o), fmt.Sprintf("%s-%v", at(o, "metadata", "name"), at(o, "metadata", "generation"))
-	set(o, map[string]any{
+	n, revision := specReplicas(o), fmt.Sprintf("%s-%v", at(o, "metadata", "name"), at(o, "metadata", "generation"))
+	setStatus(o, map[string]any{
 		"replicas": n, "readyReplicas": n, "currentReplicas": n, "updatedReplicas": n, "availableReplicas": n,
 		"currentRevision": revision, "updateRevision": revision,
 	})
@@ -171,7 +171,7 @@ func statefulSetReady(o map[string]any) {
 // daemonSetReady pretends that the cluster has one node.
 func daemonSetReady(o map[string]any) {
 	one := int64(1)
-	set(o, map[string]any{
+	setStatus(o, map[string]any{
 		"desiredNumberScheduled": one, "currentNumberScheduled": one, "numberReady": one, "numberAvailable": one,
 		"updatedNumberScheduled": one, "numberMisscheduled": int64(0),
 	})
@@ -184,7 +184,7 @@ func jobReady(o map[string]any) {
 	}
 	// The Job starts and completes at the same moment.
 	now := time.Now().UTC().Format(time.RFC3339)
-	set(o, map[string]any{
+	setStatus(o, map[string]any{
 		"startTime": now, "completionTime": now, "succeeded": max(1, integer(o, "spec", "completions")),
 		"ready": int64(0),
 	})
@@ -208,7 +208,7 @@ func podIsReady(o map[string]any) {
 			"restartCount": int64(0), "state": map[string]any{"running": map[string]any{"startedAt": now}},
 		})
 	}
-	set(o, map[string]any{
+	setStatus(o, map[string]any{
 		"phase": "Running", "startTime": now, "containerStatuses": statuses, "podIP": "10.0.0.1", "hostIP": "127.0.0.1",
 	})
 	setConditions(o, nil, "PodScheduled", "Initialized", "ContainersReady", "Ready")
@@ -225,5 +225,5 @@ func claimReady(o map[string]any) {
 	if at(o, "spec", "volumeName") == "" {
 		_ = unstructured.SetNestedField(o, "pvc-"+at(o, "metadata", "uid"), "spec", "volumeName")
 	}
-	set(o, map[string]any{"phase": "Bound", "capacity": requests, "accessModes": modes})
+	setStatus(o, map[string]any{"phase": "Bound", "capacity": requests, "accessModes": modes})
 }

@@ -50,7 +50,7 @@ func (c *Cluster) pretendReplicaSets(namespace, name string) error {
 		}
 		replicas := int64(0)
 		if at(one, "metadata", "name") == current {
-			replicas, exists = wanted(deployment), true
+			replicas, exists = specReplicas(deployment), true
 		}
 		c.memory.Edit(replicaSets, namespace, at(one, "metadata", "name"), func(set map[string]any) {
 			_ = unstructured.SetNestedField(set, replicas, "spec", "replicas") // fails for a spec that is not a mapping
@@ -64,7 +64,7 @@ func (c *Cluster) pretendReplicaSets(namespace, name string) error {
 	if err != nil {
 		return fmt.Errorf("making the ReplicaSet of the Deployment %s/%s: %w", namespace, name, err)
 	}
-	return c.create("/apis/apps/v1/namespaces/"+namespace+"/replicasets", set)
+	return c.createObject("/apis/apps/v1/namespaces/"+namespace+"/replicasets", set)
 }
 
 // replicaSetOf returns a ReplicaSet for the current template of a Deployment.
@@ -84,7 +84,7 @@ func replicaSetOf(deployment map[string]any, name, hash string) (map[string]any,
 			}},
 		},
 		"spec": map[string]any{
-			"replicas": wanted(deployment), "selector": spec["selector"], "template": spec["template"],
+			"replicas": specReplicas(deployment), "selector": spec["selector"], "template": spec["template"],
 		},
 	}
 	labels, _, err := unstructured.NestedStringMap(spec, "template", "metadata", "labels")

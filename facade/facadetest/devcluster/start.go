@@ -70,7 +70,7 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 	}
 	// Each step below only runs if all former ones succeeded; any error closes the listener.
 	c := &Cluster{memory: memapi.New(), options: options, done: make(chan struct{})}
-	listener, err := listen(ctx, options.Address)
+	listener, err := listenLoopback(ctx, options.Address)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +79,7 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 		c.handler, err = newHandler(c.memory, listener.Addr().String(), options.Log)
 	}
 	if err == nil {
-		err = c.prepare()
+		err = c.prepareMemory()
 	}
 	if err == nil {
 		c.config = &rest.Config{
@@ -99,7 +99,7 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 	// Buffered, so that the goroutine ends even if the result is not read.
 	failed := make(chan error, 1)
 	go func() { failed <- c.server.ServeTLS(listener, "", "") }()
-	go c.run(ctx, failed)
+	go c.serveUntilDone(ctx, failed)
 	// It starts last, when all loaded objects exist.
 	if options.PretendReady {
 		c.pretendReady(ctx)
@@ -121,18 +121,18 @@ func endWatches(ctx context.Context, next http.Handler) http.Handler {
 	})
 }
 
-// prepare configures the server in memory and loads the objects, before the first request.
-func (c *Cluster) prepare() error {
+// prepareMemory configures the server in memory and loads the objects, before the first request.
+func (c *Cluster) prepareMemory() error {
 	// Resources come first: loading requires them.
 	for _, r := range moreResources {
 		c.memory.Install(r)
 	}
 	// Definitions are validated with the libraries that memapi does not link.
-	c.memory.Extend(memapi.Extensions{
+	c.memory.SetExtensions(memapi.Extensions{
 		ValidateDefinition: validateDefinition, CompileRules: compileRules, NewConverter: newConverter,
 	})
-	c.memory.AddReviewer(webhookCaller{c}.review, func() bool { return true })
-	c.memory.Admit(memapi.Admission{Mutate: applyDefaults, Validate: validateWebhooks})
+	c.memory.AddReviewer(webhookCaller{c}.reviewRequest, func() bool { return true })
+	c.memory.SetAdmission(memapi.Admission{Mutate: applyDefaults, Validate: validateWebhooks})
 	// Namespaces and garbage are processed in the background, like in a real cluster.
 	c.memory.ManageNamespaces(garbageDelay)
 	c.memory.CollectGarbage(garbageDelay)
@@ -141,11 +141,11 @@ func (c *Cluster) prepare() error {
 	if err := checkWritable(c.options.Save); err != nil {
 		return err
 	}
-	return c.load(c.options.Load)
+	return c.loadObjects(c.options.Load)
 }
 
-// run waits for the end of ctx or a failure of the server, then saves the objects and removes temporary files.
-func (c *Cluster) run(ctx context.Context, failed <-chan error) {
+// serveUntilDone waits for the end of ctx or a failure of the server, then saves the objects and removes temporary files.
+func (c *Cluster) serveUntilDone(ctx context.Context, failed <-chan error) {
 	defer close(c.done)
 	var problems []error
 	select {
@@ -159,7 +159,7 @@ func (c *Cluster) run(ctx context.Context, failed <-chan error) {
 			problems = append(problems, c.server.Close())
 		}
 	}
-	problems = append(problems, c.save())
+	problems = append(problems, c.saveObjects())
 	// Temporary files are removed after the objects were saved.
 	for _, one := range c.cleanUp {
 		problems = append(problems, one())
@@ -185,9 +185,9 @@ func (c *Cluster) Memory() *memapi.Server { return c.memory }
 // Loaded returns the objects that were loaded, except for custom resource definitions.
 func (c *Cluster) Loaded() []*unstructured.Unstructured { return slices.Clone(c.loaded) }
 
-// listen opens the listener. It refuses addresses that other machines can reach, because the cluster does not restrict
+// listenLoopback opens the listener. It refuses addresses that other machines can reach, because the cluster does not restrict
 // its users.
-func listen(ctx context.Context, address string) (net.Listener, error) {
+func listenLoopback(ctx context.Context, address string) (net.Listener, error) {
 	if address == "" {
 		address = "127.0.0.1:0"
 	}

@@ -15,14 +15,14 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// table converts an object or a list to the rows that kubectl prints. The columns are described only if headers is set:
+// renderTable converts an object or a list to the rows that kubectl prints. The columns are described only if headers is set:
 // in a watch, that is the first event.
-func (h *handler) table(data []byte, form answerForm, of memapi.Resource, headers bool) ([]byte, error) {
+func (h *handler) renderTable(data []byte, form answerForm, of memapi.Resource, headers bool) ([]byte, error) {
 	object := &unstructured.Unstructured{}
 	if err := object.UnmarshalJSON(data); err != nil {
 		return nil, err
 	}
-	made, err := h.rows(object, of)
+	made, err := h.tableRows(object, of)
 	if err != nil {
 		return nil, err
 	}
@@ -47,8 +47,8 @@ func (h *handler) table(data []byte, form answerForm, of memapi.Resource, header
 	return json.Marshal(made)
 }
 
-// rows returns the table of an object or a list with complete objects.
-func (h *handler) rows(object *unstructured.Unstructured, of memapi.Resource) (*metav1.Table, error) {
+// tableRows returns the table of an object or a list with complete objects.
+func (h *handler) tableRows(object *unstructured.Unstructured, of memapi.Resource) (*metav1.Table, error) {
 	var content runtime.Object = object
 	if object.IsList() {
 		list, err := object.ToList()
@@ -75,7 +75,7 @@ var ageColumn = apiextensionsv1.CustomResourceColumnDefinition{
 
 // printerColumns returns the columns of a custom resource in one version, or nil for built-in kinds.
 func (h *handler) printerColumns(of memapi.Resource) []apiextensionsv1.CustomResourceColumnDefinition {
-	crd := h.definition(of)
+	crd := h.definitionOf(of)
 	if crd == nil {
 		return nil
 	}
@@ -87,8 +87,8 @@ func (h *handler) printerColumns(of memapi.Resource) []apiextensionsv1.CustomRes
 	return []apiextensionsv1.CustomResourceColumnDefinition{ageColumn}
 }
 
-// definition returns the custom resource definition of a resource, or nil for built-in kinds.
-func (h *handler) definition(of memapi.Resource) *apiextensionsv1.CustomResourceDefinition {
+// definitionOf returns the custom resource definition of a resource, or nil for built-in kinds.
+func (h *handler) definitionOf(of memapi.Resource) *apiextensionsv1.CustomResourceDefinition {
 	object := h.memory.Object(definitionsResource, "", of.Plural+"."+of.Group)
 	if object == nil {
 		return nil

@@ -133,7 +133,7 @@ func (h *handler) translateAnswer(
 	case statusKinds[kind.Kind]:
 		media = jsonForm
 	case form.table:
-		data, err = h.table(data, form, request.Resource, true)
+		data, err = h.renderTable(data, form, request.Resource, true)
 	default:
 		data, err = form.fromJSON(data)
 	}

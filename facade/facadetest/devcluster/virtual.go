@@ -77,21 +77,21 @@ func reviewAccess(request memapi.Request) (answer runtime.Object, ok bool, err e
 			return nil, true, err
 		}
 		review.Status = allowed
-		return typed(review, authorizationv1.SchemeGroupVersion, "SelfSubjectAccessReview"), true, nil
+		return withKind(review, authorizationv1.SchemeGroupVersion, "SelfSubjectAccessReview"), true, nil
 	case "subjectaccessreviews":
 		review, err := parseReview[authorizationv1.SubjectAccessReview](request)
 		if err != nil {
 			return nil, true, err
 		}
 		review.Status = allowed
-		return typed(review, authorizationv1.SchemeGroupVersion, "SubjectAccessReview"), true, nil
+		return withKind(review, authorizationv1.SchemeGroupVersion, "SubjectAccessReview"), true, nil
 	case "localsubjectaccessreviews":
 		review, err := parseReview[authorizationv1.LocalSubjectAccessReview](request)
 		if err != nil {
 			return nil, true, err
 		}
 		review.Status = allowed
-		return typed(review, authorizationv1.SchemeGroupVersion, "LocalSubjectAccessReview"), true, nil
+		return withKind(review, authorizationv1.SchemeGroupVersion, "LocalSubjectAccessReview"), true, nil
 	case "selfsubjectrulesreviews":
 		review, err := parseReview[authorizationv1.SelfSubjectRulesReview](request)
 		if err != nil {
@@ -102,14 +102,14 @@ func reviewAccess(request memapi.Request) (answer runtime.Object, ok bool, err e
 			ResourceRules:    []authorizationv1.ResourceRule{{Verbs: every, APIGroups: every, Resources: every}},
 			NonResourceRules: []authorizationv1.NonResourceRule{{Verbs: every, NonResourceURLs: every}},
 		}
-		return typed(review, authorizationv1.SchemeGroupVersion, "SelfSubjectRulesReview"), true, nil
+		return withKind(review, authorizationv1.SchemeGroupVersion, "SelfSubjectRulesReview"), true, nil
 	default:
 		return nil, false, nil
 	}
 }
 
-// typed sets the apiVersion and kind of an object. Go clients omit them in requests.
-func typed(object runtime.Object, gv schema.GroupVersion, kind string) runtime.Object {
+// withKind sets the apiVersion and kind of an object. Go clients omit them in requests.
+func withKind(object runtime.Object, gv schema.GroupVersion, kind string) runtime.Object {
 	object.GetObjectKind().SetGroupVersionKind(gv.WithKind(kind))
 	return object
 }
@@ -120,19 +120,19 @@ func (h *handler) reviewUser(request memapi.Request, user string) (answer runtim
 	case "selfsubjectreviews":
 		review := &authenticationv1.SelfSubjectReview{}
 		review.Status.UserInfo = userInfo(user)
-		return typed(review, authenticationv1.SchemeGroupVersion, "SelfSubjectReview"), true, nil
+		return withKind(review, authenticationv1.SchemeGroupVersion, "SelfSubjectReview"), true, nil
 	case "tokenreviews":
 		review, err := parseReview[authenticationv1.TokenReview](request)
 		if err != nil {
 			return nil, true, err
 		}
 		// Only tokens of this cluster are valid.
-		if name, known := h.tokens.user(review.Spec.Token); known {
+		if name, known := h.tokens.userOf(review.Spec.Token); known {
 			review.Status.Authenticated, review.Status.User = true, userInfo(name)
 		} else {
 			review.Status.Error = "the token is not valid"
 		}
-		return typed(review, authenticationv1.SchemeGroupVersion, "TokenReview"), true, nil
+		return withKind(review, authenticationv1.SchemeGroupVersion, "TokenReview"), true, nil
 	default:
 		return nil, false, nil
 	}
@@ -169,10 +169,10 @@ func (h *handler) createToken(request memapi.Request) (runtime.Object, error) {
 	// The user name has the form that the real server uses for service accounts.
 	user := fmt.Sprintf("system:serviceaccount:%s:%s", request.Namespace, request.Name)
 	tokens.Status = authenticationv1.TokenRequestStatus{
-		Token:               h.tokens.issue(user, tokens.Spec.Audiences, expires),
+		Token:               h.tokens.issueToken(user, tokens.Spec.Audiences, expires),
 		ExpirationTimestamp: metav1.NewTime(expires),
 	}
-	return typed(tokens, authenticationv1.SchemeGroupVersion, "TokenRequest"), nil
+	return withKind(tokens, authenticationv1.SchemeGroupVersion, "TokenRequest"), nil
 }
 
 // isProxy reports whether the path leads through a proxy to a pod, a service or a node. Such paths have any number of

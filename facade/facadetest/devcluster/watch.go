@@ -44,7 +44,7 @@ func (h *handler) translateWatch(w http.ResponseWriter, from io.Reader, form ans
 		}
 		// Error events are a Status, which is never shown as a table.
 		if form.table && event.Type != "ERROR" {
-			row, err := h.table(event.Object, form, request.Resource, headers)
+			row, err := h.renderTable(event.Object, form, request.Resource, headers)
 			if err != nil {
 				h.log.Error(err, "Failed to print the object of a watch", "resource", request.Resource.Plural)
 				return

@@ -53,7 +53,7 @@ func validateWebhooks(of memapi.Resource, object map[string]any) error {
 	}
 	var problems field.ErrorList
 	for i, one := range entries {
-		problems = append(problems, one.validate(field.NewPath("webhooks").Index(i))...)
+		problems = append(problems, one.validateEntry(field.NewPath("webhooks").Index(i))...)
 	}
 	if len(problems) > 0 {
 		return apierrors.NewInvalid(
@@ -63,8 +63,8 @@ func validateWebhooks(of memapi.Resource, object map[string]any) error {
 	return nil
 }
 
-// validate returns the problems of one entry.
-func (e webhookEntry) validate(path *field.Path) (problems field.ErrorList) {
+// validateEntry returns the problems of one entry.
+func (e webhookEntry) validateEntry(path *field.Path) (problems field.ErrorList) {
 	const classes = "must specify one of None, NoneOnDryRun"
 	problems = append(problems, validation.IsFullyQualifiedName(path.Child("name"), e.name)...)
 	if len(e.versions) == 0 {

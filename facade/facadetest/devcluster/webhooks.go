@@ -39,14 +39,14 @@ func withUser(r *http.Request, user string) *http.Request {
 	return r.WithContext(context.WithValue(r.Context(), userKey{}, user))
 }
 
-// review implements memapi.Reviewer.
-func (w webhookCaller) review(
+// reviewRequest implements memapi.Reviewer.
+func (w webhookCaller) reviewRequest(
 	ctx context.Context, mutating bool, request *admissionv1.AdmissionRequest,
 ) (object []byte, warnings []string, err error) {
 	if request.Resource.Group == admissionregistrationv1.GroupName {
 		return nil, nil, nil // a broken webhook configuration must remain removable
 	}
-	configurations := w.configurations()
+	configurations := w.webhookConfigurations()
 	if len(configurations) == 0 {
 		return nil, nil, nil
 	}
@@ -55,14 +55,14 @@ func (w webhookCaller) review(
 		request.UserInfo = authenticationv1.UserInfo{Username: user, Groups: groupsOf(user)}
 	}
 	// Package reviewing selects the matching webhooks.
-	return reviewing.Reviews{Server: w.cluster.memory, Call: callWebhook, Match: matchConditions}.Review(
+	return reviewing.Reviews{Server: w.cluster.memory, Call: callWebhook, Match: matchConditions}.ReviewRequest(
 		ctx, reviewing.HooksOf(configurations), mutating, request,
 	)
 }
 
-// configurations returns the webhook configurations in the order of their names, in which the real server calls them.
+// webhookConfigurations returns the webhook configurations in the order of their names, in which the real server calls them.
 // Objects that cannot be decoded are skipped.
-func (w webhookCaller) configurations() []client.Object {
+func (w webhookCaller) webhookConfigurations() []client.Object {
 	var all []client.Object
 	for _, content := range w.cluster.memory.ObjectsOf(mutatingWebhooks) {
 		one := &admissionregistrationv1.MutatingWebhookConfiguration{}

@@ -31,11 +31,11 @@ type attempt struct {
 	err          error
 }
 
-// about returns the subject of a violation that concerns the attempt.
-func (a *attempt) about() string { return a.handler + " (" + a.reason + ") for " + a.object }
+// violationSubject returns the subject of a violation that concerns the attempt.
+func (a *attempt) violationSubject() string { return a.handler + " (" + a.reason + ") for " + a.object }
 
-// changes reports whether the handler was called for a change. Daemons and timers are not.
-func (a *attempt) changes() bool { return a.of != handlers.Spawning }
+// handlesChange reports whether the handler was called for a change. Daemons and timers are not.
+func (a *attempt) handlesChange() bool { return a.of != handlers.Spawning }
 
 // String returns the attempt as it appears in a history.
 func (a *attempt) String() string {
@@ -49,27 +49,27 @@ func (a *attempt) String() string {
 	return fmt.Sprintf("%s #%d%s", a.handler, a.retry+1, about)
 }
 
-// observe records an attempt of this life. The returned function records its end, which is a point where the life can
+// observeAttempt records an attempt of this life. The returned function records its end, which is a point where the life can
 // be cut.
-func (l *Life) observe(ctx context.Context, call *handlers.Invocation) (context.Context, func(string, error)) {
+func (l *Life) observeAttempt(ctx context.Context, call *handlers.Invocation) (context.Context, func(string, error)) {
 	// The operator can call handlers before the world has its runner, and a cut needs the runner.
 	<-l.started
-	a := l.enter(call)
-	return context.WithValue(ctx, attemptKey{}, a), func(outcome string, err error) { l.leave(a, outcome, err) }
+	a := l.beginAttempt(call)
+	return context.WithValue(ctx, attemptKey{}, a), func(outcome string, err error) { l.endAttempt(a, outcome, err) }
 }
 
-// enter records the start of an attempt. Attempts of a dead life are not recorded: handlers may run on after the kill,
+// beginAttempt records the start of an attempt. Attempts of a dead life are not recorded: handlers may run on after the kill,
 // as their goroutines cannot be stopped.
-func (l *Life) enter(call *handlers.Invocation) *attempt {
+func (l *Life) beginAttempt(call *handlers.Invocation) *attempt {
 	w := l.world
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	// The names are guarded by the lock, too.
-	a := describe(call, &w.names, l.number)
-	if a.began = w.since(); l.dead {
+	a := newAttempt(call, &w.names, l.number)
+	if a.began = w.elapsedTime(); l.dead {
 		return a
 	}
-	if a.changes() {
+	if a.handlesChange() {
 		// A call for a change restarts the wait for the end of the play.
 		w.pulse = time.Now()
 	}
@@ -80,21 +80,21 @@ func (l *Life) enter(call *handlers.Invocation) *attempt {
 	return a
 }
 
-// leave records the end of an attempt.
-func (l *Life) leave(a *attempt, outcome string, err error) {
+// endAttempt records the end of an attempt.
+func (l *Life) endAttempt(a *attempt, outcome string, err error) {
 	w := l.world
 	w.mu.Lock()
 	if delete(w.active, a); l.dead {
 		w.mu.Unlock()
 		return
 	}
-	a.ended, a.done, a.outcome, a.err = w.since(), true, outcome, err
+	a.ended, a.done, a.outcome, a.err = w.elapsedTime(), true, outcome, err
 	text := a.String() + ": " + outcome
 	if err != nil {
 		text += ": " + err.Error()
 	}
 	w.run.noteAt(a.ended, fmt.Sprintf("life %d", l.number), text)
-	if a.changes() {
+	if a.handlesChange() {
 		w.pulse = time.Now()
 	} else {
 		w.ticked = time.Now()
@@ -102,12 +102,12 @@ func (l *Life) leave(a *attempt, outcome string, err error) {
 	w.mu.Unlock()
 	// The lock is released before, because reaching a point takes it.
 	if a.object != "" && a.of != handlers.Watching {
-		_ = l.reach(point{place: "at-" + w.count("return", label(a.handler+"-for-"+a.object))})
+		_ = l.reachPoint(point{place: "at-" + w.nextPlace("return", courseLabel(a.handler+"-for-"+a.object))})
 	}
 }
 
-// describe converts a call of the engine to an attempt.
-func describe(call *handlers.Invocation, names *names, life int) *attempt {
+// newAttempt converts a call of the engine to an attempt.
+func newAttempt(call *handlers.Invocation, names *names, life int) *attempt {
 	h := call.Handler
 	a := &attempt{
 		change: change{handler: h.ID, reason: h.Activity}, of: h.Family, process: life, retry: call.Retry,
@@ -121,7 +121,7 @@ func describe(call *handlers.Invocation, names *names, life int) *attempt {
 	if call.Cause == nil {
 		return a
 	}
-	a.object = names.of(&unstructured.Unstructured{Object: call.Cause.Body()})
+	a.object = names.labelOf(&unstructured.Unstructured{Object: call.Cause.Body()})
 	switch {
 	case call.Admission != nil:
 		a.reason = call.Admission.Operation

@@ -22,7 +22,7 @@ func (r *run) judgeAttempts(uncut *run) {
 	usual := map[change]map[int]int{}
 	if uncut != nil {
 		for _, a := range uncut.attempts {
-			count(usual, a)
+			countAttempt(usual, a)
 		}
 	}
 	here := map[change]map[int]int{}
@@ -31,33 +31,33 @@ func (r *run) judgeAttempts(uncut *run) {
 		if a.of != handlers.Changing || a.object == "" {
 			continue
 		}
-		count(here, a)
+		countAttempt(here, a)
 		if explained[a.change] == nil {
 			explained[a.change] = map[int]int{}
 		}
 		// The reasons of this attempt permit later ones. The number of permitted attempts grows while the run is
 		// replayed.
-		explained[a.change][a.retry] += r.reasons(a)
+		explained[a.change][a.retry] += r.explainedRepeats(a)
 		allowed := max(1, usual[a.change][a.retry]) + explained[a.change][a.retry]
 		if n := here[a.change][a.retry]; n > allowed {
-			r.violate(Repeated, a.about(), fmt.Sprintf(
+			r.addViolation(Repeated, a.violationSubject(), fmt.Sprintf(
 				"attempt %d is made %d times for one change; what went wrong explains %d", a.retry+1, n, allowed))
 		}
 	}
-	r.judgeSides()
+	r.judgeConcurrency()
 }
 
-// count counts an attempt by its change and its retry number.
-func count(of map[change]map[int]int, a *attempt) {
+// countAttempt counts an attempt by its change and its retry number.
+func countAttempt(of map[change]map[int]int, a *attempt) {
 	if of[a.change] == nil {
 		of[a.change] = map[int]int{}
 	}
 	of[a.change][a.retry]++
 }
 
-// reasons returns the number of additional attempts that an attempt explains: it was cut off, its outcome was possibly
+// explainedRepeats returns the number of additional attempts that an attempt explains: it was cut off, its outcome was possibly
 // not written, or it waits for something.
-func (r *run) reasons(a *attempt) (n int) {
+func (r *run) explainedRepeats(a *attempt) (n int) {
 	// Waiting is not a failure: the handler runs again by design.
 	if a.err != nil && strings.HasPrefix(a.err.Error(), "waits for ") {
 		return 1
@@ -89,8 +89,8 @@ func (r *run) cutOff(a *attempt, kill time.Duration) bool {
 	return !a.done || kill <= a.ended+grace
 }
 
-// judgeSides finds concurrent attempts of one handler for one object, also from two lives.
-func (r *run) judgeSides() {
+// judgeConcurrency finds concurrent attempts of one handler for one object, also from two lives.
+func (r *run) judgeConcurrency() {
 	for i, a := range r.attempts {
 		for _, b := range r.attempts[i+1:] {
 			// Only handlers of changes and background handlers must not run twice at the same time.
@@ -99,7 +99,7 @@ func (r *run) judgeSides() {
 				continue
 			}
 			if b.began < r.endOf(a) {
-				r.violate(Concurrent, a.handler+" for "+a.object, fmt.Sprintf(
+				r.addViolation(Concurrent, a.handler+" for "+a.object, fmt.Sprintf(
 					"%s begins at %s, when %s has not ended", b, b.began, a))
 			}
 		}

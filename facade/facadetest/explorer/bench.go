@@ -23,13 +23,13 @@ type bench struct {
 func (b *bench) Helper() {}
 
 // Error fails the course.
-func (b *bench) Error(args ...any) { b.fail(fmt.Sprintln(args...)) }
+func (b *bench) Error(args ...any) { b.recordFailure(fmt.Sprintln(args...)) }
 
 // Errorf fails the course.
-func (b *bench) Errorf(format string, args ...any) { b.fail(fmt.Sprintf(format, args...)) }
+func (b *bench) Errorf(format string, args ...any) { b.recordFailure(fmt.Sprintf(format, args...)) }
 
 // Fail fails the course.
-func (b *bench) Fail() { b.fail("the test has failed") }
+func (b *bench) Fail() { b.recordFailure("the test has failed") }
 
 // FailNow fails the course and ends the calling goroutine.
 func (b *bench) FailNow() { b.Fail(); runtime.Goexit() }
@@ -60,20 +60,20 @@ func (b *bench) Cleanup(f func()) {
 	b.cleanups = append(b.cleanups, f)
 }
 
-// fail records a failure and continues.
-func (b *bench) fail(text string) {
+// recordFailure records a failure and continues.
+func (b *bench) recordFailure(text string) {
 	b.mu.Lock()
 	b.isFailed = true
 	b.mu.Unlock()
 	b.failed(text)
 }
 
-// end runs the cleanups in reverse order. Each has a goroutine of its own, because a cleanup may call FailNow.
-func (b *bench) end() {
+// runCleanups runs the cleanups in reverse order. Each has a goroutine of its own, because a cleanup may call FailNow.
+func (b *bench) runCleanups() {
 	for i := len(b.cleanups) - 1; i >= 0; i-- {
-		alone(b.cleanups[i])
+		runAlone(b.cleanups[i])
 	}
 }
 
-// leave ends the play without reporting a failure.
-func (b *bench) leave() { runtime.Goexit() }
+// exitPlay ends the play without reporting a failure.
+func (b *bench) exitPlay() { runtime.Goexit() }

@@ -56,8 +56,8 @@ func (c course) String() string {
 	return strings.Join(parts, ",")
 }
 
-// parse parses the name of a course, as reported with a failure.
-func parse(name string) (course, error) {
+// parseCourse parses the name of a course, as reported with a failure.
+func parseCourse(name string) (course, error) {
 	if name == "uncut" {
 		return nil, nil
 	}
@@ -88,8 +88,8 @@ func parseTrouble(part string) (trouble, bool) {
 	return trouble{cut, place}, ok && place != ""
 }
 
-// late returns the number of later events for which a watch delays each event.
-func (c course) late() int {
+// eventDelay returns the number of later events for which a watch delays each event.
+func (c course) eventDelay() int {
 	switch {
 	case slices.Contains(c, trouble{what: lateThree}):
 		return 3
@@ -99,5 +99,5 @@ func (c course) late() int {
 	return 0
 }
 
-// without returns the course without one of its troubles.
-func (c course) without(i int) course { return slices.Delete(slices.Clone(c), i, i+1) }
+// withoutTrouble returns the course without one of its troubles.
+func (c course) withoutTrouble(i int) course { return slices.Delete(slices.Clone(c), i, i+1) }

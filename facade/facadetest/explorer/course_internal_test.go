@@ -36,14 +36,14 @@ func TestNamesOfCourses(t *testing.T) {
 			if got := tc.course.String(); got != name {
 				t.Errorf("%s: got the name %q", tc.reason, got)
 			}
-			got, err := parse(name)
+			got, err := parseCourse(name)
 			if diff := cmp.Diff(tc.course, got, cmp.AllowUnexported(trouble{})); err != nil || diff != "" {
 				t.Errorf("%s: parsed: %v (-want, +got):\n%s", tc.reason, err, diff)
 			}
 		})
 	}
 	for _, wrong := range []string{"", "cut-", "410-at-write-1-of-pods", "cut-after-write-1-of-pods,"} {
-		if c, err := parse(wrong); err == nil {
+		if c, err := parseCourse(wrong); err == nil {
 			t.Errorf("parsing the invalid name %q must fail, got %v", wrong, c)
 		}
 	}

@@ -20,21 +20,21 @@ func Explore(t *testing.T, scenario func() Scenario, options ...Option) {
 		t.Error(report)
 		return
 	}
-	t.Log(report.summary())
+	t.Log(report.summaryLine())
 }
 
 // Search is like [Explore], but returns the report instead of failing the test. It only fails the test for invalid
 // options.
 func Search(t *testing.T, scenario func() Scenario, options ...Option) *Report {
 	t.Helper()
-	s, err := collect(options)
+	s, err := collectSettings(options)
 	if err != nil {
 		t.Fatalf("explorer: %v", err)
 	}
 	e := &exploration{t: t, scenario: scenario, settings: s, found: map[string]*finding{}}
 	e.report.Test, e.report.Seed = t.Name(), s.seed
-	e.search()
-	return e.conclude()
+	e.playCourses()
+	return e.completeReport()
 }
 
 // exploration is the state of one search.
@@ -57,38 +57,38 @@ type finding struct {
 	courses int
 }
 
-// search plays the uncut run twice, then the courses.
-func (e *exploration) search() {
+// playCourses plays the uncut run twice, then the courses.
+func (e *exploration) playCourses() {
 	// The uncut run defines the expected results and the points.
-	e.uncut = e.play(nil)
+	e.uncut = e.playCourse(nil)
 	e.settings.resumes = e.uncut.resumes
-	e.uncut.judge(nil, e.settings)
-	e.add(e.uncut)
+	e.uncut.judgeAll(nil, e.settings)
+	e.addFindings(e.uncut)
 	if len(e.found) > 0 {
 		return // every course would show the same
 	}
 	// A course given by name is still compared with a repeatable uncut run.
-	if e.settings.alone && len(e.settings.given) == 0 || !e.compare(e.play(nil)) {
+	if e.settings.alone && len(e.settings.given) == 0 || !e.isRepeatable(e.playCourse(nil)) {
 		return
 	}
 	var courses []course
 	// Courses are planned once, from the points of the uncut run.
-	courses, e.report.Possible = planned(e.settings, e.uncut.points)
+	courses, e.report.Possible = plannedCourses(e.settings, e.uncut.points)
 	switch {
 	case e.settings.alone:
-		for _, missed := range e.follow(e.settings.given).missed() {
+		for _, missed := range e.playAndJudge(e.settings.given).missedTroubles() {
 			e.t.Errorf("explorer: the course never comes to %s", missed)
 		}
 	case e.settings.budget > 0:
-		e.wander()
+		e.playRandomCourses()
 	default:
-		e.followAll(courses)
+		e.playAll(courses)
 	}
 }
 
-// play plays one course and collects its new points. Random courses use the points of all earlier ones.
-func (e *exploration) play(c course) *run {
-	r := play(e.t, e.scenario, e.settings, c)
+// playCourse plays one course and collects its new points. Random courses use the points of all earlier ones.
+func (e *exploration) playCourse(c course) *run {
+	r := playScenario(e.t, e.scenario, e.settings, c)
 	if e.known == nil {
 		e.known = map[string]bool{}
 	}
@@ -101,35 +101,35 @@ func (e *exploration) play(c course) *run {
 	return r
 }
 
-// compare reports whether a second uncut run equals the first. If it does not, the differences on courses would not
+// isRepeatable reports whether a second uncut run equals the first. If it does not, the differences on courses would not
 // prove anything.
-func (e *exploration) compare(again *run) bool {
-	again.judge(e.uncut, e.settings)
+func (e *exploration) isRepeatable(again *run) bool {
+	again.judgeAll(e.uncut, e.settings)
 	// The violations of a comparison are all reported in one class.
 	for i, v := range again.violations {
 		again.violations[i] = violation{
 			Unrepeatable, v.subject, "two runs without any cut differ, so nothing can be compared: " + v.text,
 		}
 	}
-	e.add(again)
+	e.addFindings(again)
 	return len(again.violations) == 0
 }
 
-// follow plays a course and adds its violations to the findings.
-func (e *exploration) follow(c course) *run {
-	r := e.play(c)
+// playAndJudge plays a course and adds its violations to the findings.
+func (e *exploration) playAndJudge(c course) *run {
+	r := e.playCourse(c)
 	e.report.Played++
-	r.judge(e.uncut, e.settings)
-	e.add(r)
+	r.judgeAll(e.uncut, e.settings)
+	e.addFindings(r)
 	return r
 }
 
-// followAll plays the courses in their order. It stops some courses after the first failure, because more failures
+// playAll plays the courses in their order. It stops some courses after the first failure, because more failures
 // rarely add information.
-func (e *exploration) followAll(courses []course) {
+func (e *exploration) playAll(courses []course) {
 	failed := 0 // the number of courses since the first failure
 	for _, c := range courses {
-		if len(e.follow(c).violations) > 0 || failed > 0 {
+		if len(e.playAndJudge(c).violations) > 0 || failed > 0 {
 			failed++
 		}
 		if failed > mostAfter && e.settings.courses < everything {
@@ -138,20 +138,20 @@ func (e *exploration) followAll(courses []course) {
 	}
 }
 
-// wander plays random courses until the time budget is used. It plays at least one.
-func (e *exploration) wander() {
+// playRandomCourses plays random courses until the time budget is used. It plays at least one.
+func (e *exploration) playRandomCourses() {
 	random := rand.New(rand.NewPCG(e.settings.seed, 1)) //nolint:gosec // it is no secret
 	for begun := time.Now(); len(e.points) > 0; {
-		e.follow(atRandom(e.settings, e.points, random))
+		e.playAndJudge(randomCourse(e.settings, e.points, random))
 		if time.Since(begun) >= e.settings.budget {
 			return
 		}
 	}
 }
 
-// add merges the violations of a run into the findings.
-func (e *exploration) add(r *run) {
-	for _, key := range r.keys() {
+// addFindings merges the violations of a run into the findings.
+func (e *exploration) addFindings(r *run) {
+	for _, key := range r.violationKeys() {
 		v := r.violationOf(key)
 		known := e.found[key]
 		if known == nil {
@@ -166,11 +166,11 @@ func (e *exploration) add(r *run) {
 	}
 }
 
-// keys returns the keys of the run's violations, without duplicates.
-func (r *run) keys() (all []string) {
+// violationKeys returns the keys of the run's violations, without duplicates.
+func (r *run) violationKeys() (all []string) {
 	seen := map[string]bool{}
 	for _, v := range r.violations {
-		if key := v.key(); !seen[key] {
+		if key := v.findingKey(); !seen[key] {
 			seen[key] = true
 			all = append(all, key)
 		}
@@ -178,8 +178,8 @@ func (r *run) keys() (all []string) {
 	return all
 }
 
-// key returns the identity of a violation. It is the same for all objects with a generated name.
-func (v violation) key() string {
+// findingKey returns the identity of a violation. It is the same for all objects with a generated name.
+func (v violation) findingKey() string {
 	return string(v.class) + " " + numbers.ReplaceAllString(v.subject, "<n>")
 }
 
@@ -189,35 +189,35 @@ var numbers = regexp.MustCompile(`<\d+>`)
 // violationOf returns the first violation with the key, or an empty one.
 func (r *run) violationOf(key string) violation {
 	for _, v := range r.violations {
-		if v.key() == key {
+		if v.findingKey() == key {
 			return v
 		}
 	}
 	return violation{}
 }
 
-// conclude shortens the courses of the findings and completes the report.
-func (e *exploration) conclude() *Report {
+// completeReport shortens the courses of the findings and completes the report.
+func (e *exploration) completeReport() *Report {
 	e.report.Points = len(e.uncut.points)
 	for _, key := range e.order {
 		if !e.settings.alone {
-			e.shorten(e.found[key], key)
+			e.shortenCourse(e.found[key], key)
 		}
 		f := e.found[key]
 		e.report.Violations = append(e.report.Violations, Violation{
 			Class: f.class, Subject: f.subject, Text: f.text, Course: f.run.course.String(), Courses: f.courses,
-			History: f.run.history(f.class),
+			History: f.run.historyLines(f.class),
 		})
 	}
 	return &e.report
 }
 
-// shorten removes troubles from the course of a finding as long as the violation remains. Each attempt plays the
+// shortenCourse removes troubles from the course of a finding as long as the violation remains. Each attempt plays the
 // shorter course.
-func (e *exploration) shorten(f *finding, key string) {
+func (e *exploration) shortenCourse(f *finding, key string) {
 	for i := 0; i < len(f.run.course) && len(f.run.course) > 1; {
-		r := e.play(f.run.course.without(i))
-		r.judge(e.uncut, e.settings)
+		r := e.playCourse(f.run.course.withoutTrouble(i))
+		r.judgeAll(e.uncut, e.settings)
 		if v := r.violationOf(key); v.class == "" {
 			i++
 		} else {

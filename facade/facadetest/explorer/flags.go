@@ -16,15 +16,15 @@ var (
 	flagSeed    = flag.String("explorer.seed", os.Getenv("EXPLORER_SEED"), "the random `seed`")
 )
 
-// collect applies the options, then the flags, which have precedence.
-func collect(options []Option) (settings, error) {
+// collectSettings applies the options, then the flags, which have precedence.
+func collectSettings(options []Option) (settings, error) {
 	s := settings{courses: usual, calm: calm, seed: 1}
 	for _, option := range options {
 		option(&s)
 	}
 	// A given course replaces all others.
 	if *flagCourse != "" {
-		given, err := parse(*flagCourse)
+		given, err := parseCourse(*flagCourse)
 		if err != nil {
 			return s, fmt.Errorf("-explorer.course: %w", err)
 		}

@@ -10,10 +10,10 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// judge adds the violations that only the complete run shows. The argument uncut is nil for the uncut run itself.
-func (r *run) judge(uncut *run, s settings) {
+// judgeAll adds the violations that only the complete run shows. The argument uncut is nil for the uncut run itself.
+func (r *run) judgeAll(uncut *run, s settings) {
 	r.judgeAttempts(uncut)
-	r.judgeOthers()
+	r.judgeOverwrites()
 	// A run that was aborted, or whose objects another client has changed, cannot be compared with the uncut run.
 	if uncut != nil && r.complete && !r.strange {
 		r.judgeLost(uncut)
@@ -26,27 +26,27 @@ func (r *run) judge(uncut *run, s settings) {
 
 // judgeState compares the final objects and outside systems with those of the uncut run.
 func (r *run) judgeState(uncut *run) {
-	for _, name := range union(r.finally.objects, uncut.finally.objects) {
+	for _, name := range unionKeys(r.finally.objects, uncut.finally.objects) {
 		got, there := r.finally.objects[name]
 		want, wanted := uncut.finally.objects[name]
 		switch {
 		case !there:
-			r.violate(Different, name, "it is not there; in the uncut run, it is")
+			r.addViolation(Different, name, "it is not there; in the uncut run, it is")
 		case !wanted:
-			r.violate(Different, name, "it is there; in the uncut run, it is not")
+			r.addViolation(Different, name, "it is there; in the uncut run, it is not")
 		default:
-			if lines := differences("", want, got); len(lines) > 0 {
-				r.violate(Different, name, strings.Join(lines, "\n"))
+			if lines := jsonDifferences("", want, got); len(lines) > 0 {
+				r.addViolation(Different, name, strings.Join(lines, "\n"))
 			}
 		}
 	}
-	if lines := differences("", uncut.finally.outside, r.finally.outside); len(lines) > 0 {
-		r.violate(OutsideDifferent, "", strings.Join(lines, "\n"))
+	if lines := jsonDifferences("", uncut.finally.outside, r.finally.outside); len(lines) > 0 {
+		r.addViolation(OutsideDifferent, "", strings.Join(lines, "\n"))
 	}
 }
 
-// judgeOthers finds changes of other clients that the operator has overwritten.
-func (r *run) judgeOthers() {
+// judgeOverwrites finds changes of other clients that the operator has overwritten.
+func (r *run) judgeOverwrites() {
 	for _, one := range r.foreign {
 		end, looked := r.finally, r.complete
 		// A change after the end of the play is checked in the state after the cleanup.
@@ -55,7 +55,7 @@ func (r *run) judgeOthers() {
 		}
 		// An object that is gone cannot show a lost change.
 		if looked && end.uids[one.uid] && !end.marked[one.uid] {
-			r.violate(Overwritten, one.label, "a concurrent write of another client is lost: the write was "+
+			r.addViolation(Overwritten, one.label, "a concurrent write of another client is lost: the write was "+
 				"of the whole object, and did not ask for the version that was read")
 		}
 	}
@@ -63,21 +63,21 @@ func (r *run) judgeOthers() {
 
 // judgeLeaks finds objects and outside effects that remain after all objects of the play were deleted.
 func (r *run) judgeLeaks(s settings) {
-	for _, name := range union(r.leftover.objects, nil) {
+	for _, name := range unionKeys(r.leftover.objects, nil) {
 		if _, before := r.beginning.objects[name]; !before {
-			r.violate(Leaked, name, "it is left over when all is deleted that people have created")
+			r.addViolation(Leaked, name, "it is left over when all is deleted that people have created")
 		}
 	}
 	if s.stays {
 		return
 	}
 	// The texts of differences are about the uncut run; here, the beginning is the reference.
-	lines := differences("", r.beginning.outside, r.leftover.outside)
+	lines := jsonDifferences("", r.beginning.outside, r.leftover.outside)
 	for i, line := range lines {
 		lines[i] = strings.Replace(line, " in the uncut run", " at the beginning", 1)
 	}
 	if len(lines) > 0 {
-		r.violate(Leaked, "outside", "it is not as at the beginning when all is deleted that people have created:\n"+
+		r.addViolation(Leaked, "outside", "it is not as at the beginning when all is deleted that people have created:\n"+
 			strings.Join(lines, "\n"))
 	}
 }
@@ -90,16 +90,16 @@ func (r *run) judgeLost(uncut *run) {
 			continue
 		}
 		seen[want.change] = true
-		if text := r.missing(want, uncut.attempts[i:]); text != "" {
-			r.violate(Lost, want.about(), text)
+		if text := r.missingResult(want, uncut.attempts[i:]); text != "" {
+			r.addViolation(Lost, want.violationSubject(), text)
 		}
 	}
 }
 
-// missing returns a description of how a result of the uncut run is missing in this run, or an empty text. A result for
+// missingResult returns a description of how a result of the uncut run is missing in this run, or an empty text. A result for
 // a later state of the object is accepted, because several changes are handled as one if the operator was down in
 // between.
-func (r *run) missing(want *attempt, later []*attempt) string {
+func (r *run) missingResult(want *attempt, later []*attempt) string {
 	// The states that the uncut run has seen from this attempt on.
 	states := map[string]bool{}
 	for _, a := range later {
@@ -109,7 +109,7 @@ func (r *run) missing(want *attempt, later []*attempt) string {
 	}
 	last, handled, existed := "", false, false
 	for _, a := range r.attempts {
-		if a.object != want.object || a.deletes() != want.deletes() {
+		if a.object != want.object || a.isForDeletion() != want.isForDeletion() {
 			continue
 		}
 		existed = existed || a.reason == want.reason && a.diff == want.diff
@@ -124,20 +124,20 @@ func (r *run) missing(want *attempt, later []*attempt) string {
 		}
 	}
 	switch {
-	case want.deletes() && !r.held[want.object]:
+	case want.isForDeletion() && !r.held[want.object]:
 		return "" // without a finalizer, a deletion can go unnoticed
-	case !want.deletes() && !r.finally.alive[want.object]:
+	case !want.isForDeletion() && !r.finally.alive[want.object]:
 		return "" // the object was deleted before
 	case last != "":
 		return last
-	case !want.deletes() && !existed && handled:
+	case !want.isForDeletion() && !existed && handled:
 		return "" // the change was handled together with another one, for which other handlers run
 	}
 	return "it has not come to an end; in the uncut run, it ended with " + want.outcome
 }
 
-// deletes reports whether the attempt is for a deletion.
-func (a *attempt) deletes() bool { return a.reason == string(kopf.ReasonDelete) }
+// isForDeletion reports whether the attempt is for a deletion.
+func (a *attempt) isForDeletion() bool { return a.reason == string(kopf.ReasonDelete) }
 
 // isFinal reports whether the handler is not called again for the change.
 func (a *attempt) isFinal() bool {
@@ -145,8 +145,8 @@ func (a *attempt) isFinal() bool {
 		(a.outcome == "success" || a.outcome == "failure" || a.outcome == "ignored")
 }
 
-// union returns the keys of both maps in order.
-func union(a, b map[string]any) []string {
+// unionKeys returns the keys of both maps in order.
+func unionKeys(a, b map[string]any) []string {
 	all := maps.Clone(a)
 	maps.Copy(all, b)
 	return slices.Sorted(maps.Keys(all))

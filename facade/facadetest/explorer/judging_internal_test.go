@@ -145,7 +145,7 @@ func TestJudging(t *testing.T) {
 			uncut := &run{attempts: tc.uncut, finally: there, complete: true}
 			here := tc.here
 			here.finally, here.complete = there, true
-			here.judge(uncut, settings{})
+			here.judgeAll(uncut, settings{})
 			var classes []Class
 			var text string
 			for _, v := range here.violations {

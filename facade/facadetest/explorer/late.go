@@ -10,9 +10,9 @@ import (
 // lateLimit is the maximum delay of an event if no later ones arrive.
 const lateLimit = 3 * time.Second
 
-// late returns the body of a watch that delays each line until the given number of later lines has arrived, or the time
+// delayedBody returns the body of a watch that delays each line until the given number of later lines has arrived, or the time
 // limit has passed.
-func late(ctx context.Context, body io.ReadCloser, by int) io.ReadCloser {
+func delayedBody(ctx context.Context, body io.ReadCloser, by int) io.ReadCloser {
 	out, in := io.Pipe()
 	// The buffer lets the reader continue while lines are held back.
 	lines := make(chan []byte, 1000)
@@ -27,7 +27,7 @@ func late(ctx context.Context, body io.ReadCloser, by int) io.ReadCloser {
 			lines <- line
 		}
 	}()
-	go func() { _ = in.CloseWithError(hold(ctx, lines, in, by)) }()
+	go func() { _ = in.CloseWithError(forwardDelayed(ctx, lines, in, by)) }()
 	return lateBody{Reader: out, all: []io.Closer{body, out}}
 }
 
@@ -37,8 +37,8 @@ type heldLine struct {
 	due  time.Time
 }
 
-// hold forwards lines with the delay. At the end of the watch, delayed lines are lost, as with a broken connection.
-func hold(ctx context.Context, lines <-chan []byte, out io.Writer, by int) error {
+// forwardDelayed forwards lines with the delay. At the end of the watch, delayed lines are lost, as with a broken connection.
+func forwardDelayed(ctx context.Context, lines <-chan []byte, out io.Writer, by int) error {
 	var waiting []heldLine
 	for {
 		var due <-chan time.Time

@@ -41,17 +41,17 @@ func (l *Life) Number() int { return l.number }
 // blocks until the course is over. Effects are serialized, so that fakes do not need locks; an effect must not call Do.
 func (l *Life) Do(name string, effect func()) {
 	<-l.started
-	place := l.world.count("effect", label(name))
-	if l.reach(point{place: "before-" + place}) == nil && l.effect(name, effect) &&
-		l.reach(point{place: "after-" + place}) == nil {
+	place := l.world.nextPlace("effect", courseLabel(name))
+	if l.reachPoint(point{place: "before-" + place}) == nil && l.performEffect(name, effect) &&
+		l.reachPoint(point{place: "after-" + place}) == nil {
 		return
 	}
 	// Handlers of a killed process do not continue.
 	<-l.world.over
 }
 
-// effect performs an effect when no other one runs. It reports false, without performing it, if the life is dead.
-func (l *Life) effect(name string, effect func()) bool {
+// performEffect performs an effect when no other one runs. It reports false, without performing it, if the life is dead.
+func (l *Life) performEffect(name string, effect func()) bool {
 	w := l.world
 	w.effects <- struct{}{}
 	defer func() { <-w.effects }()
@@ -59,7 +59,7 @@ func (l *Life) effect(name string, effect func()) bool {
 		return false
 	}
 	effect()
-	w.note(l, "outside: "+name)
+	w.noteLine(l, "outside: "+name)
 	return true
 }
 
@@ -70,8 +70,8 @@ func (w *world) isDead(l *Life) bool {
 	return l.dead
 }
 
-// reach records a point, and kills the process if the course cuts it there.
-func (l *Life) reach(p point) error {
+// reachPoint records a point, and kills the process if the course cuts it there.
+func (l *Life) reachPoint(p point) error {
 	w := l.world
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -84,33 +84,33 @@ func (l *Life) reach(p point) error {
 	// first cut.
 	if p.write != nil && l.number == 2 && !l.wrote {
 		l.wrote = true
-		if w.strikes(trouble{cut, nextLife}) {
+		if w.strikesOnce(trouble{cut, nextLife}) {
 			at = trouble{cut, nextLife}
 		}
 	}
 	// An operator that never becomes idle would run forever in virtual time.
 	if len(w.run.points) > mostPoints && !w.run.exhausted {
 		w.run.exhausted = true
-		w.run.violate(Restless, "", fmt.Sprintf("something still happens after %d requests and effects", mostPoints))
-	} else if at.place != nextLife && !w.strikes(at) {
+		w.run.addViolation(Restless, "", fmt.Sprintf("something still happens after %d requests and effects", mostPoints))
+	} else if at.place != nextLife && !w.strikesOnce(at) {
 		return nil
 	}
-	l.end("KILLED " + p.place)
+	l.killProcess("KILLED " + p.place)
 	return errDead
 }
 
-// end kills the process. The caller holds the lock of the world.
-func (l *Life) end(how string) {
-	l.world.bury(l, how)
-	l.world.run.kills = append(l.world.run.kills, l.world.since())
+// killProcess kills the process. The caller holds the lock of the world.
+func (l *Life) killProcess(how string) {
+	l.world.markDead(l, how)
+	l.world.run.kills = append(l.world.run.kills, l.world.elapsedTime())
 	close(l.died)
 	l.runner.Kill()
 }
 
-// bury marks a life as dead: its actions are not recorded from now on. The caller holds the lock.
-func (w *world) bury(l *Life, how string) {
+// markDead marks a life as dead: its actions are not recorded from now on. The caller holds the lock.
+func (w *world) markDead(l *Life, how string) {
 	l.dead = true
-	w.run.noteAt(w.since(), fmt.Sprintf("life %d", l.number), how)
+	w.run.noteAt(w.elapsedTime(), fmt.Sprintf("life %d", l.number), how)
 	// The attempts of a dead process must not keep the world from becoming idle.
 	for a := range w.active {
 		if a.process == l.number {
@@ -119,18 +119,18 @@ func (w *world) bury(l *Life, how string) {
 	}
 }
 
-// live starts a new process. It shares only the API server and the outside systems with earlier ones.
-func (w *world) live() *Life {
+// startLife starts a new process. It shares only the API server and the outside systems with earlier ones.
+func (w *world) startLife() *Life {
 	w.mu.Lock()
 	w.lives++
 	l := &Life{number: w.lives, world: w, started: make(chan struct{}), died: make(chan struct{})}
 	w.mu.Unlock()
 	// A new connection, because the former one is cut with its process.
 	l.connection = w.server.Connect()
-	l.connection.Before, l.connection.After = l.before, l.after
-	w.note(l, "is started")
+	l.connection.Before, l.connection.After = l.beforeRequest, l.afterRequest
+	w.noteLine(l, "is started")
 	// The hooks observe the calls of handlers.
-	ctx := kit.Into(w.bench.Context(), kit.Hooks{Observer: l.observe})
+	ctx := kit.ContextWithHooks(w.bench.Context(), kit.Hooks{Observer: l.observeAttempt})
 	op := w.scenario.Operator(l)
 	l.ready = op.Ready()
 	l.runner = facadetest.Start(within{w.bench, ctx}, op, facadetest.Against(memapi.Config(w.scenario.Through(l))))
@@ -151,15 +151,15 @@ type within struct {
 // Context returns the context with the hooks of the explorer.
 func (w within) Context() context.Context { return w.ctx }
 
-// operate runs one life after the other until the course is over. The play starts when the first life is ready.
-func (w *world) operate() {
+// runLives runs one life after the other until the course is over. The play starts when the first life is ready.
+func (w *world) runLives() {
 	// The play must also start if the first life dies before it is ready.
 	defer close(w.ended)
 	var opened sync.Once
 	open := func() { opened.Do(func() { close(w.opened) }) }
 	defer open()
 	for falls := 0; ; {
-		l := w.live()
+		l := w.startLife()
 		// Wait until the life is ready, or ends before.
 		select {
 		case <-l.ready:
@@ -172,7 +172,7 @@ func (w *world) operate() {
 		select {
 		case <-l.died:
 		case <-l.runner.Ended():
-			if falls++; !w.fell(l, falls) {
+			if falls++; !w.recordExit(l, falls) {
 				return
 			}
 		case <-w.stopping:
@@ -191,20 +191,20 @@ func (w *world) operate() {
 	}
 }
 
-// fell records that the operator ended without being killed, and reports whether to restart it. On a course with
+// recordExit records that the operator ended without being killed, and reports whether to restart it. On a course with
 // troubles, it may end a few times.
-func (w *world) fell(l *Life, falls int) bool {
+func (w *world) recordExit(l *Life, falls int) bool {
 	err := l.runner.Stop()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if l.dead {
 		return true
 	}
-	w.bury(l, fmt.Sprintf("has ended by itself: %v", err))
+	w.markDead(l, fmt.Sprintf("has ended by itself: %v", err))
 	if len(w.run.course) > 0 && falls < mostFalls {
 		return true
 	}
-	w.run.violate(Broken, "", fmt.Sprintf("the operator has ended by itself: %v", err))
+	w.run.addViolation(Broken, "", fmt.Sprintf("the operator has ended by itself: %v", err))
 	return false
 }
 

@@ -36,22 +36,22 @@ func (l *Life) RoundTrip(r *http.Request) (*http.Response, error) {
 	switch {
 	case e.shown == "":
 	case err != nil:
-		l.world.note(l, fmt.Sprintf("%s: %v", e.shown, err))
+		l.world.noteLine(l, fmt.Sprintf("%s: %v", e.shown, err))
 	default:
-		l.world.note(l, fmt.Sprintf("%s: %d", e.shown, response.StatusCode))
+		l.world.noteLine(l, fmt.Sprintf("%s: %d", e.shown, response.StatusCode))
 	}
 	// Watches are delayed here, after the server has accepted them.
-	if by := l.world.run.course.late(); by > 0 && err == nil && r.URL.Query().Get("watch") != "" {
-		response.Body = late(r.Context(), response.Body, by)
+	if by := l.world.run.course.eventDelay(); by > 0 && err == nil && r.URL.Query().Get("watch") != "" {
+		response.Body = delayedBody(r.Context(), response.Body, by)
 	}
 	return response, err
 }
 
-// before runs before a request is sent. It reaches the point before the request, and disturbs a write if the course
+// beforeRequest runs before a request is sent. It reaches the point before the request, and disturbs a write if the course
 // says so.
-func (l *Life) before(ctx context.Context, r memapi.Request) error {
+func (l *Life) beforeRequest(ctx context.Context, r memapi.Request) error {
 	e, _ := ctx.Value(exchangeKey{}).(*exchange)
-	if e == nil || ofItself(r.Resource.Plural) {
+	if e == nil || isOperatorResource(r.Resource.Plural) {
 		return nil
 	}
 	subject := subjectOf(r)
@@ -60,27 +60,27 @@ func (l *Life) before(ctx context.Context, r memapi.Request) error {
 			return nil
 		}
 		e.shown = r.Verb + " " + subject
-		_ = l.reach(point{place: "before-" + l.world.count("read", label(subject))}) // a dead life may still read
+		_ = l.reachPoint(point{place: "before-" + l.world.nextPlace("read", courseLabel(subject))}) // a dead life may still read
 		return nil
 	}
-	e.shown, e.place = shownAs(r, subject), l.world.count("write", label(subject))
+	e.shown, e.place = shownAs(r, subject), l.world.nextPlace("write", courseLabel(subject))
 	// A write shows that the scenario is not idle yet.
-	l.world.stir()
-	here := write{e.place, conflicts(r)}
-	if err := l.reach(point{"before-" + e.place, &here}); err != nil {
+	l.world.noteWrite()
+	here := write{e.place, canConflict(r)}
+	if err := l.reachPoint(point{"before-" + e.place, &here}); err != nil {
 		return err
 	}
-	return l.disturb(e, r)
+	return l.disturbWrite(e, r)
 }
 
-// after runs when a write has taken effect, before its answer is delivered.
-func (l *Life) after(ctx context.Context, r memapi.Request) error {
+// afterRequest runs when a write has taken effect, before its answer is delivered.
+func (l *Life) afterRequest(ctx context.Context, r memapi.Request) error {
 	e, _ := ctx.Value(exchangeKey{}).(*exchange)
 	if e == nil || e.place == "" {
 		return nil
 	}
-	l.world.written(r)
-	if err := l.reach(point{place: "after-" + e.place}); err != nil {
+	l.world.noteFinalizers(r)
+	if err := l.reachPoint(point{place: "after-" + e.place}); err != nil {
 		return err
 	}
 	if e.lost {
@@ -89,13 +89,13 @@ func (l *Life) after(ctx context.Context, r memapi.Request) error {
 	return nil
 }
 
-// disturb applies the trouble of the course to a write.
-func (l *Life) disturb(e *exchange, r memapi.Request) error {
+// disturbWrite applies the trouble of the course to a write.
+func (l *Life) disturbWrite(e *exchange, r memapi.Request) error {
 	resource := schema.GroupResource{Group: r.Resource.Group, Resource: r.Resource.Plural}
 	switch l.world.troubleAt(l, e.place) {
 	case conflict:
 		// A server-side apply does not fail with a conflict of versions.
-		if conflicts(r) {
+		if canConflict(r) {
 			return apierrors.NewConflict(resource, r.Name, errPlanned)
 		}
 	case failure:
@@ -103,7 +103,7 @@ func (l *Life) disturb(e *exchange, r memapi.Request) error {
 	case lostAnswer:
 		e.lost = true
 	case foreign:
-		l.world.interfere(r)
+		l.world.editAsOther(r)
 	}
 	return nil
 }
@@ -111,14 +111,14 @@ func (l *Life) disturb(e *exchange, r memapi.Request) error {
 // isRead reports whether the request does not change anything.
 func isRead(r memapi.Request) bool { return slices.Contains([]string{"get", "list", "watch"}, r.Verb) }
 
-// conflicts reports whether the server can refuse the request because of a stale resource version.
-func conflicts(r memapi.Request) bool {
+// canConflict reports whether the server can refuse the request because of a stale resource version.
+func canConflict(r memapi.Request) bool {
 	return r.Verb == "update" || r.Verb == "patch" && r.ContentType != string(types.ApplyYAMLPatchType)
 }
 
-// ofItself reports whether a resource is about the operator itself rather than about its objects. Its requests are
+// isOperatorResource reports whether a resource is about the operator itself rather than about its objects. Its requests are
 // neither points nor compared.
-func ofItself(plural string) bool {
+func isOperatorResource(plural string) bool {
 	return slices.Contains([]string{
 		"events", "leases", "kopfpeerings", "clusterkopfpeerings", "selfsubjectaccessreviews",
 	}, plural)
@@ -161,7 +161,7 @@ func shownAs(r memapi.Request, subject string) string {
 	return verb + " " + subject
 }
 
-// label converts a text for use in the name of a course, which may not contain spaces, commas and quotes.
-func label(text string) string {
+// courseLabel converts a text for use in the name of a course, which may not contain spaces, commas and quotes.
+func courseLabel(text string) string {
 	return strings.NewReplacer(" ", "-", ",", "-", "'", "-").Replace(text)
 }

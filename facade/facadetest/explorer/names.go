@@ -11,11 +11,11 @@ import (
 // cannot be used in reports.
 type names map[string][]string // the uids by label
 
-// of returns the label of an object, such as "Database shop/orders", or "Database shop/orders, number 2".
-func (n *names) of(o *unstructured.Unstructured) string { return n.under(o.GetKind(), o) }
+// labelOf returns the label of an object, such as "Database shop/orders", or "Database shop/orders, number 2".
+func (n *names) labelOf(o *unstructured.Unstructured) string { return n.labelWithKind(o.GetKind(), o) }
 
-// under returns the label of an object whose kind is not set.
-func (n *names) under(kind string, o *unstructured.Unstructured) string {
+// labelWithKind returns the label of an object whose kind is not set.
+func (n *names) labelWithKind(kind string, o *unstructured.Unstructured) string {
 	if *n == nil {
 		*n = names{}
 	}

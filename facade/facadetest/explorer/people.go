@@ -52,11 +52,11 @@ func (p *people) RoundTrip(r *http.Request) (*http.Response, error) {
 	if made && r.Method == http.MethodPost {
 		path += "/" + object.GetName()
 	}
-	p.world.run.insertAt(place, p.world.since(), "people",
-		fmt.Sprintf("%s %s: %d", verbs[r.Method], short(path), response.StatusCode))
+	p.world.run.insertAt(place, p.world.elapsedTime(), "people",
+		fmt.Sprintf("%s %s: %d", verbs[r.Method], shortPath(path), response.StatusCode))
 	if made {
 		p.world.run.created = append(p.world.run.created, created{
-			path: path, uid: string(object.GetUID()), label: p.world.names.of(&object),
+			path: path, uid: string(object.GetUID()), label: p.world.names.labelOf(&object),
 		})
 	}
 	return response, nil
@@ -67,8 +67,8 @@ var verbs = map[string]string{
 	http.MethodPost: "create", http.MethodPut: "update", http.MethodPatch: "patch", http.MethodDelete: "delete",
 }
 
-// short returns a path without the API version and the default namespace, for histories.
-func short(path string) string {
+// shortPath returns a path without the API version and the default namespace, for histories.
+func shortPath(path string) string {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	skip := 2
 	if parts[0] == "apis" {
@@ -85,9 +85,9 @@ func short(path string) string {
 	return strings.Join(parts, "/")
 }
 
-// request sends a request of the play without a body, and returns the object of the answer. The object is empty if the
+// sendRequest sends a request of the play without a body, and returns the object of the answer. The object is empty if the
 // request fails.
-func (w *world) request(method, path string) *unstructured.Unstructured {
+func (w *world) sendRequest(method, path string) *unstructured.Unstructured {
 	object := &unstructured.Unstructured{}
 	r, err := http.NewRequestWithContext(w.bench.Context(), method, "http://mem"+path, nil)
 	if err != nil {
@@ -106,21 +106,21 @@ func (w *world) request(method, path string) *unstructured.Unstructured {
 	return object
 }
 
-// look returns the uid and the finalizers of the object at a path.
-func (w *world) look(path string) (uid string, finalizers []string) {
-	object := w.request(http.MethodGet, path)
+// objectState returns the uid and the finalizers of the object at a path.
+func (w *world) objectState(path string) (uid string, finalizers []string) {
+	object := w.sendRequest(http.MethodGet, path)
 	return string(object.GetUID()), object.GetFinalizers()
 }
 
-// interfere changes the object of a request like another client. Without [Scenario].Foreign, it only adds an
+// editAsOther changes the object of a request like another client. Without [Scenario].Foreign, it only adds an
 // annotation, which the operator must not remove.
-func (w *world) interfere(r memapi.Request) {
+func (w *world) editAsOther(r memapi.Request) {
 	w.server.Edit(r.Resource, r.Namespace, r.Name, func(object map[string]any) {
 		o := unstructured.Unstructured{Object: object}
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		one := edit{uid: string(o.GetUID()), label: w.names.under(r.Resource.Kind, &o), late: w.run.complete}
-		w.run.noteAt(w.since(), "somebody", "changes "+one.label)
+		one := edit{uid: string(o.GetUID()), label: w.names.labelWithKind(r.Resource.Kind, &o), late: w.run.complete}
+		w.run.noteAt(w.elapsedTime(), "somebody", "changes "+one.label)
 		if w.scenario.Foreign != nil {
 			w.run.strange = true
 			w.scenario.Foreign(&o)
@@ -137,8 +137,8 @@ func (w *world) interfere(r memapi.Request) {
 	// An object that does not exist yet cannot be changed by other clients.
 }
 
-// written records the objects to which the operator has added finalizers. Their deletion cannot go unnoticed.
-func (w *world) written(r memapi.Request) {
+// noteFinalizers records the objects to which the operator has added finalizers. Their deletion cannot go unnoticed.
+func (w *world) noteFinalizers(r memapi.Request) {
 	object := unstructured.Unstructured{Object: w.server.Object(r.Resource, r.Namespace, r.Name)}
 	if object.Object == nil {
 		return
@@ -146,6 +146,6 @@ func (w *world) written(r memapi.Request) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(object.GetFinalizers()) > 0 {
-		w.run.held[w.names.of(&object)] = true
+		w.run.held[w.names.labelOf(&object)] = true
 	}
 }

@@ -17,8 +17,8 @@ type write struct {
 	conflicts bool // whether a 409 is a possible answer
 }
 
-// troubles returns the possible disturbances of the write.
-func (w *write) troubles() []trouble {
+// possibleTroubles returns the possible disturbances of the write.
+func (w *write) possibleTroubles() []trouble {
 	all := []trouble{{lostAnswer, w.place}, {foreign, w.place}, {failure, w.place}}
 	if w.conflicts {
 		all = append(all, trouble{conflict, w.place})
@@ -26,19 +26,19 @@ func (w *write) troubles() []trouble {
 	return all
 }
 
-// cuts returns the courses with one cut and nothing else.
-func cuts(points []point) (all []course) {
+// cutCourses returns the courses with one cut and nothing else.
+func cutCourses(points []point) (all []course) {
 	for _, p := range points {
 		all = append(all, course{{cut, p.place}})
 	}
 	return all
 }
 
-// disturbed returns the courses with one disturbance and without a cut.
-func disturbed(points []point) (all []course) {
+// disturbedCourses returns the courses with one disturbance and without a cut.
+func disturbedCourses(points []point) (all []course) {
 	for _, p := range points {
 		if p.write != nil {
-			for _, t := range p.write.troubles() {
+			for _, t := range p.write.possibleTroubles() {
 				all = append(all, course{t})
 			}
 		}
@@ -46,19 +46,19 @@ func disturbed(points []point) (all []course) {
 	return append(all, course{{what: lateOne}}, course{{what: lateThree}})
 }
 
-// combined returns the courses with a cut and a disturbance: of the last write before the cut, or of the first write in
+// combinedCourses returns the courses with a cut and a disturbance: of the last write before the cut, or of the first write in
 // the next life. Failures close to the restart are the ones most likely to matter.
-func combined(points []point) (all []course) {
+func combinedCourses(points []point) (all []course) {
 	// The last write before the cut is the one whose outcome the restarted process must find out.
 	var last *write
 	for _, p := range points {
 		here := trouble{cut, p.place}
-		for _, t := range (&write{place: nextLife, conflicts: true}).troubles() {
+		for _, t := range (&write{place: nextLife, conflicts: true}).possibleTroubles() {
 			all = append(all, course{here, t})
 		}
 		all = append(all, course{here, {cut, nextLife}}, course{here, {what: lateOne}}, course{here, {what: lateThree}})
 		if last != nil {
-			for _, t := range last.troubles() {
+			for _, t := range last.possibleTroubles() {
 				all = append(all, course{here, t})
 			}
 		}
@@ -69,28 +69,28 @@ func combined(points []point) (all []course) {
 	return all
 }
 
-// planned returns the courses for a run with these points, simple ones first, and the number of possible courses.
-func planned(s settings, points []point) (some []course, possible int) {
+// plannedCourses returns the courses for a run with these points, simple ones first, and the number of possible courses.
+func plannedCourses(s settings, points []point) (some []course, possible int) {
 	random := rand.New(rand.NewPCG(s.seed, 0)) //nolint:gosec // it is no secret
 	// The groups are ordered by their complexity.
-	first := cuts(points)
+	first := cutCourses(points)
 	if s.cutsOnly {
-		return sample(first, s.courses, random), len(first)
+		return sampleCourses(first, s.courses, random), len(first)
 	}
-	second, third := disturbed(points), combined(points)
+	second, third := disturbedCourses(points), combinedCourses(points)
 	possible = len(first) + len(second) + len(third)
 	if s.courses >= possible {
 		return slices.Concat(first, second, third), possible
 	}
 	// Cuts get at least three fifths of the courses; the rest is split between disturbances and combinations. A group
 	// that is smaller than its share leaves the rest to the others.
-	some = sample(first, max(s.courses*3/5, s.courses-len(second)-len(third)), random)
-	some = append(some, sample(second, max((s.courses-len(some))/2, s.courses-len(some)-len(third)), random)...)
-	return append(some, sample(third, s.courses-len(some), random)...), possible
+	some = sampleCourses(first, max(s.courses*3/5, s.courses-len(second)-len(third)), random)
+	some = append(some, sampleCourses(second, max((s.courses-len(some))/2, s.courses-len(some)-len(third)), random)...)
+	return append(some, sampleCourses(third, s.courses-len(some), random)...), possible
 }
 
-// sample returns n random courses in their original order.
-func sample(all []course, n int, random *rand.Rand) (some []course) {
+// sampleCourses returns n random courses in their original order.
+func sampleCourses(all []course, n int, random *rand.Rand) (some []course) {
 	if n >= len(all) {
 		return all
 	}
@@ -103,8 +103,8 @@ func sample(all []course, n int, random *rand.Rand) (some []course) {
 	return some
 }
 
-// atRandom returns a random course. Most courses have a cut, and some have several troubles.
-func atRandom(s settings, points []point, random *rand.Rand) course {
+// randomCourse returns a random course. Most courses have a cut, and some have several troubles.
+func randomCourse(s settings, points []point, random *rand.Rand) course {
 	var c course
 	if s.cutsOnly || random.IntN(10) > 0 {
 		c = append(c, trouble{cut, points[random.IntN(len(points))].place})
@@ -112,7 +112,7 @@ func atRandom(s settings, points []point, random *rand.Rand) course {
 	if random.IntN(4) == 0 {
 		c = append(c, trouble{cut, points[random.IntN(len(points))].place})
 	}
-	others := disturbed(points)
+	others := disturbedCourses(points)
 	for !s.cutsOnly && (len(c) == 0 || random.IntN(2) == 0) {
 		c = append(c, others[random.IntN(len(others))]...)
 	}

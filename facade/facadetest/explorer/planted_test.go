@@ -99,7 +99,7 @@ func TestPlantedBugs(t *testing.T) {
 	}
 }
 
-func TestNoBug(t *testing.T) {
+func TestCorrectOperator(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
 	}

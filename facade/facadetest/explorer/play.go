@@ -31,8 +31,8 @@ func (p *Play) Context() context.Context { return p.T.Context() }
 // Create creates the objects one after the other.
 func (p *Play) Create(objects ...client.Object) {
 	for _, object := range objects {
-		if err := p.patiently(func() error { return p.Client.Create(p.Context(), object) }); err != nil {
-			p.T.Fatalf("creating %s: %v", named(object), err)
+		if err := p.retryWhileDown(func() error { return p.Client.Create(p.Context(), object) }); err != nil {
+			p.T.Fatalf("creating %s: %v", objectName(object), err)
 		}
 	}
 }
@@ -41,15 +41,15 @@ func (p *Play) Create(objects ...client.Object) {
 func (p *Play) Edit(object client.Object, change func()) {
 	for {
 		if err := p.Client.Get(p.Context(), client.ObjectKeyFromObject(object), object); err != nil {
-			p.T.Fatalf("reading %s: %v", named(object), err)
+			p.T.Fatalf("reading %s: %v", objectName(object), err)
 		}
 		change()
-		err := p.patiently(func() error { return p.Client.Update(p.Context(), object) })
+		err := p.retryWhileDown(func() error { return p.Client.Update(p.Context(), object) })
 		if err == nil {
 			return
 		}
 		if !apierrors.IsConflict(err) {
-			p.T.Fatalf("editing %s: %v", named(object), err)
+			p.T.Fatalf("editing %s: %v", objectName(object), err)
 		}
 	}
 }
@@ -57,15 +57,15 @@ func (p *Play) Edit(object client.Object, change func()) {
 // Delete deletes the objects, but does not wait until they are gone: see [Play.Settle].
 func (p *Play) Delete(objects ...client.Object) {
 	for _, object := range objects {
-		if err := p.patiently(func() error { return p.Client.Delete(p.Context(), object) }); err != nil {
-			p.T.Fatalf("deleting %s: %v", named(object), err)
+		if err := p.retryWhileDown(func() error { return p.Client.Delete(p.Context(), object) }); err != nil {
+			p.T.Fatalf("deleting %s: %v", objectName(object), err)
 		}
 	}
 }
 
-// patiently repeats a request as long as it fails because the operator's admission webhook does not answer, up to a
+// retryWhileDown repeats a request as long as it fails because the operator's admission webhook does not answer, up to a
 // minute. A killed operator does not serve webhooks until its restart.
-func (p *Play) patiently(request func() error) error {
+func (p *Play) retryWhileDown(request func() error) error {
 	for begun := time.Now(); ; time.Sleep(restart) {
 		err := request()
 		down := apierrors.IsInternalError(err) && strings.Contains(err.Error(), "failed calling webhook")
@@ -75,8 +75,8 @@ func (p *Play) patiently(request func() error) error {
 	}
 }
 
-// named returns the type and the key of an object for messages.
-func named(object client.Object) string {
+// objectName returns the type and the key of an object for messages.
+func objectName(object client.Object) string {
 	return fmt.Sprintf("%T %s", object, client.ObjectKeyFromObject(object))
 }
 
@@ -88,24 +88,24 @@ func (p *Play) Settle() {
 	w := p.world
 	begun := time.Now()
 	for time.Since(begun) < mostCalms*w.settings.calm {
-		rest := w.rest(begun)
+		rest := w.remainingCalm(begun)
 		if rest == 0 {
 			return
 		}
 		time.Sleep(min(rest, time.Minute))
 	}
 	w.mu.Lock()
-	w.run.violate(Restless, "", fmt.Sprintf("something still happens after %s", mostCalms*w.settings.calm))
+	w.run.addViolation(Restless, "", fmt.Sprintf("something still happens after %s", mostCalms*w.settings.calm))
 	w.mu.Unlock()
-	w.bench.leave()
+	w.bench.exitPlay()
 }
 
-// rest returns the remaining time without activity until the scenario is idle.
-func (w *world) rest(begun time.Time) time.Duration {
+// remainingCalm returns the remaining time without activity until the scenario is idle.
+func (w *world) remainingCalm(begun time.Time) time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for a := range w.active {
-		if a.changes() {
+		if a.handlesChange() {
 			return w.settings.calm
 		}
 	}
@@ -117,13 +117,13 @@ func (w *world) rest(begun time.Time) time.Duration {
 	return max(0, w.settings.calm-time.Since(last))
 }
 
-// stir records a write of the operator as activity. Writes of daemons and timers do not count, because they continue
+// noteWrite records a write of the operator as activity. Writes of daemons and timers do not count, because they continue
 // forever.
-func (w *world) stir() {
+func (w *world) noteWrite() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for a := range w.active {
-		if !a.changes() {
+		if !a.handlesChange() {
 			return
 		}
 	}
@@ -133,20 +133,20 @@ func (w *world) stir() {
 	}
 }
 
-// clear deletes the objects of the play in reverse order, and waits for each. An object that does not disappear is
+// deleteCreated deletes the objects of the play in reverse order, and waits for each. An object that does not disappear is
 // reported as leaked.
-func (w *world) clear(p *Play) {
+func (w *world) deleteCreated(p *Play) {
 	for i := len(w.run.created) - 1; i >= 0; i-- {
 		one := w.run.created[i]
 		// The play has deleted it already, or another object has its name.
-		if uid, _ := w.look(one.path); uid != one.uid {
+		if uid, _ := w.objectState(one.path); uid != one.uid {
 			continue
 		}
-		w.request(http.MethodDelete, one.path)
+		w.sendRequest(http.MethodDelete, one.path)
 		p.Settle()
-		if uid, finalizers := w.look(one.path); uid == one.uid {
+		if uid, finalizers := w.objectState(one.path); uid == one.uid {
 			w.mu.Lock()
-			w.run.violate(Leaked, one.label, fmt.Sprintf("it was deleted, and is still there: %q hold it", finalizers))
+			w.run.addViolation(Leaked, one.label, fmt.Sprintf("it was deleted, and is still there: %q hold it", finalizers))
 			w.mu.Unlock()
 		}
 	}

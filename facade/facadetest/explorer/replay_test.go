@@ -9,8 +9,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/explorer"
 )
 
-// give sets a flag until the test ends.
-func give(t *testing.T, name, value string) {
+// setFlag sets a flag until the test ends.
+func setFlag(t *testing.T, name, value string) {
 	t.Helper()
 	before := flag.Lookup(name).Value.String()
 	if err := flag.Set(name, value); err != nil {
@@ -29,7 +29,7 @@ func courses(report *explorer.Report) (all []string) {
 
 func TestReplay(t *testing.T) {
 	const name = "cut-after-effect-1-of-add-volume,events-late-by-1"
-	give(t, "explorer.course", name)
+	setFlag(t, "explorer.course", name)
 	report := explorer.Search(t, scenario(true, func(d *databases) { d.adds, d.only = true, "provision" }))
 	if report.Played != 1 || len(report.Violations) == 0 || report.Violations[0].Course != name {
 		t.Errorf("only the named course must be played, besides two uncut ones:\n%s", report)
@@ -37,8 +37,8 @@ func TestReplay(t *testing.T) {
 }
 
 func TestAtRandom(t *testing.T) {
-	give(t, "explorer.time", "1ns")
-	give(t, "explorer.seed", "5")
+	setFlag(t, "explorer.time", "1ns")
+	setFlag(t, "explorer.seed", "5")
 	wrong := scenario(true, func(d *databases) { d.generates, d.only = true, "settings" })
 	first, second := explorer.Search(t, wrong), explorer.Search(t, wrong)
 	if first.Seed != 5 || first.Played < 1 {
@@ -53,7 +53,7 @@ func TestAllCourses(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
 	}
-	give(t, "explorer.courses", "all")
+	setFlag(t, "explorer.courses", "all")
 	report := explorer.Search(t, scenario(true, func(d *databases) { d.adds, d.only = true, "provision" }),
 		explorer.CutsOnly())
 	if report.Played < report.Possible {

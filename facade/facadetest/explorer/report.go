@@ -64,7 +64,7 @@ type Report struct {
 // String returns the report as text. Violations of the same course are printed together, followed by its history.
 func (r *Report) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n", r.summary())
+	fmt.Fprintf(&b, "%s\n", r.summaryLine())
 	told := map[string]bool{}
 	for _, first := range r.Violations {
 		if told[first.Course] {
@@ -74,10 +74,10 @@ func (r *Report) String() string {
 		b.WriteString("\n")
 		for _, v := range r.Violations {
 			if v.Course == first.Course {
-				b.WriteString(v.heading())
+				b.WriteString(v.headingText())
 			}
 		}
-		fmt.Fprintf(&b, "   %s\n", command(r.Test, first.Course))
+		fmt.Fprintf(&b, "   %s\n", replayCommand(r.Test, first.Course))
 		for _, line := range first.History {
 			fmt.Fprintf(&b, "   %s\n", line)
 		}
@@ -85,13 +85,13 @@ func (r *Report) String() string {
 	return b.String()
 }
 
-// command returns the command that plays the course again.
-func command(test, course string) string {
+// replayCommand returns the command that plays the course again.
+func replayCommand(test, course string) string {
 	return fmt.Sprintf("go test -run '^%s$' -explorer.course='%s'", test, course)
 }
 
-// heading returns the description of a violation without its history.
-func (v Violation) heading() string {
+// headingText returns the description of a violation without its history.
+func (v Violation) headingText() string {
 	subject := ""
 	if v.Subject != "" {
 		subject = ": " + v.Subject
@@ -100,11 +100,11 @@ func (v Violation) heading() string {
 	if v.Course != "uncut" {
 		seen = fmt.Sprintf("on %d courses", v.Courses)
 	}
-	return fmt.Sprintf("%s%s, seen %s\n%s\n", strings.ToUpper(string(v.Class)), subject, seen, indented(v.Text))
+	return fmt.Sprintf("%s%s, seen %s\n%s\n", strings.ToUpper(string(v.Class)), subject, seen, indentText(v.Text))
 }
 
-// summary returns the first line of the report.
-func (r *Report) summary() string {
+// summaryLine returns the first line of the report.
+func (r *Report) summaryLine() string {
 	found := "nothing is wrong"
 	if n := len(r.Violations); n > 0 {
 		found = fmt.Sprintf("%d things are wrong", n)
@@ -116,14 +116,14 @@ func (r *Report) summary() string {
 		"the seed is %d", found, r.Played, r.Possible, r.Points, r.Seed)
 }
 
-// indented indents each line of a text.
-func indented(text string) string { return "   " + strings.ReplaceAll(text, "\n", "\n   ") }
+// indentText indents each line of a text.
+func indentText(text string) string { return "   " + strings.ReplaceAll(text, "\n", "\n   ") }
 
 // mostLines limits the lines of a history before and after the first trouble.
 const mostLines = 20
 
-// history returns the lines around the first trouble, as text.
-func (r *run) history(class Class) (lines []string) {
+// historyLines returns the lines around the first trouble, as text.
+func (r *run) historyLines(class Class) (lines []string) {
 	// The default is the end of the history.
 	middle := len(r.lines)
 	for i, l := range r.lines {

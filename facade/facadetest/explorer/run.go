@@ -67,13 +67,13 @@ type violation struct {
 	text    string
 }
 
-// violate adds a violation. The caller holds the lock of the world, or judges a run that is over.
-func (r *run) violate(class Class, subject, text string) {
+// addViolation adds a violation. The caller holds the lock of the world, or judges a run that is over.
+func (r *run) addViolation(class Class, subject, text string) {
 	r.violations = append(r.violations, violation{class, subject, text})
 }
 
-// missed returns the troubles of the course whose places were not reached.
-func (r *run) missed() (all []trouble) {
+// missedTroubles returns the troubles of the course whose places were not reached.
+func (r *run) missedTroubles() (all []trouble) {
 	for _, t := range r.course {
 		if t.place != "" && !slices.Contains(r.struck, t) {
 			all = append(all, t)

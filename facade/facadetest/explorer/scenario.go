@@ -39,8 +39,8 @@ type Scenario struct {
 	Scheme *runtime.Scheme
 }
 
-// fill checks the required fields and sets the defaults.
-func (s *Scenario) fill(t testing.TB) {
+// fillDefaults checks the required fields and sets the defaults.
+func (s *Scenario) fillDefaults(t testing.TB) {
 	if s.Operator == nil || s.Play == nil {
 		t.Fatal("explorer: a Scenario needs an Operator and a Play: set both")
 	}

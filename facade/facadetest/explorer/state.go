@@ -21,21 +21,21 @@ type state struct {
 	outside any
 }
 
-// state returns the current state of the cluster and the outside systems.
-func (w *world) state() state {
+// currentState returns the current state of the cluster and the outside systems.
+func (w *world) currentState() state {
 	s := state{objects: map[string]any{}, marked: map[string]bool{}, uids: map[string]bool{}, alive: map[string]bool{}}
 	// Definitions and objects about the operator itself are not compared.
 	all := slices.DeleteFunc(w.server.Objects(), func(object map[string]any) bool {
 		kind, _ := object["kind"].(string)
-		return kind == "CustomResourceDefinition" || ofItself(strings.ToLower(kind)+"s")
+		return kind == "CustomResourceDefinition" || isOperatorResource(strings.ToLower(kind)+"s")
 	})
 	for _, object := range all {
 		o := unstructured.Unstructured{Object: object}
 		s.uids[string(o.GetUID())] = true
-		s.alive[w.label(&o)] = true
+		s.alive[w.objectLabel(&o)] = true
 		s.marked[string(o.GetUID())] = o.GetAnnotations()[anybody] != ""
 	}
-	for _, object := range normal.Of(all).Objects(all) {
+	for _, object := range normal.NewNames(all).NormalizeObjects(all) {
 		o := unstructured.Unstructured{Object: object}
 		unstructured.RemoveNestedField(object, "metadata", "annotations", anybody)
 		if len(o.GetAnnotations()) == 0 {
@@ -46,21 +46,21 @@ func (w *world) state() state {
 		}
 		// The objects are without uids here, so labels cannot depend on former objects with the same name.
 		var fresh names
-		s.objects[fresh.of(&o)] = object
+		s.objects[fresh.labelOf(&o)] = object
 	}
-	s.outside = w.outside()
+	s.outside = w.outsideState()
 	return s
 }
 
-// label returns the label of an object. The caller must not hold the lock.
-func (w *world) label(o *unstructured.Unstructured) string {
+// objectLabel returns the label of an object. The caller must not hold the lock.
+func (w *world) objectLabel(o *unstructured.Unstructured) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.names.of(o)
+	return w.names.labelOf(o)
 }
 
-// outside returns the state of the outside systems in the form of decoded JSON. No effect runs meanwhile.
-func (w *world) outside() any {
+// outsideState returns the state of the outside systems in the form of decoded JSON. No effect runs meanwhile.
+func (w *world) outsideState() any {
 	w.effects <- struct{}{}
 	defer func() { <-w.effects }()
 	// Encoding makes values comparable, whatever their Go type.
@@ -75,8 +75,8 @@ func (w *world) outside() any {
 	return decoded
 }
 
-// differences returns the differences between two JSON values, one line for each field.
-func differences(path string, want, got any) (lines []string) {
+// jsonDifferences returns the differences between two JSON values, one line for each field.
+func jsonDifferences(path string, want, got any) (lines []string) {
 	wanted, isMap := want.(map[string]any)
 	given, both := got.(map[string]any)
 	if isMap && both {
@@ -88,12 +88,12 @@ func differences(path string, want, got any) (lines []string) {
 			keys[key] = true
 		}
 		for _, key := range slices.Sorted(maps.Keys(keys)) {
-			lines = append(lines, differences(strings.TrimPrefix(path+"."+key, "."), wanted[key], given[key])...)
+			lines = append(lines, jsonDifferences(strings.TrimPrefix(path+"."+key, "."), wanted[key], given[key])...)
 		}
 		return lines
 	}
 	// Values other than maps are compared as a whole, including lists.
-	before, after := text(want), text(got)
+	before, after := jsonText(want), jsonText(got)
 	if before == after {
 		return nil
 	}
@@ -103,8 +103,8 @@ func differences(path string, want, got any) (lines []string) {
 	return []string{fmt.Sprintf("%s: %s here, %s in the uncut run", path, after, before)}
 }
 
-// text returns a JSON value in one line. A missing value is described in words.
-func text(v any) string {
+// jsonText returns a JSON value in one line. A missing value is described in words.
+func jsonText(v any) string {
 	if v == nil {
 		return "nothing"
 	}

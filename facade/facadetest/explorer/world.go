@@ -54,47 +54,47 @@ type world struct {
 	run    *run
 }
 
-// play plays a scenario on one course, in a bubble of its own.
-func play(t *testing.T, scenario func() Scenario, s settings, c course) *run {
+// playScenario plays a scenario on one course, in a bubble of its own.
+func playScenario(t *testing.T, scenario func() Scenario, s settings, c course) *run {
 	t.Helper()
 	r := &run{course: c, held: map[string]bool{}}
-	guarded(t, c, func(t *testing.T) {
+	runInBubble(t, c, func(t *testing.T) {
 		w := &world{
 			// The channels are created in the bubble, because synctest requires that.
 			settings: s, run: r, began: time.Now(), counts: map[string]int{}, active: map[*attempt]bool{},
 			opened: make(chan struct{}), over: make(chan struct{}), effects: make(chan struct{}, 1),
 			stopping: make(chan struct{}), ended: make(chan struct{}),
 		}
-		w.bench = &bench{TB: t, scenario: scenario, failed: w.fail}
+		w.bench = &bench{TB: t, scenario: scenario, failed: w.failCourse}
 		// A scenario may fail in its constructor; then there is no server to play against.
-		alone(w.begin)
+		runAlone(w.setUpServer)
 		if w.server != nil {
-			go alone(w.operate)
-			alone(w.act)
-			w.end()
+			go runAlone(w.runLives)
+			runAlone(w.playAndRecord)
+			w.stopLives()
 		}
-		w.bench.end()
+		w.bench.runCleanups()
 	})
 	return r
 }
 
-// guarded runs a course in a bubble. If the bubble is deadlocked, the test fails at once and abandons the bubble,
+// runInBubble runs a course in a bubble. If the bubble is deadlocked, the test fails at once and abandons the bubble,
 // because a bubble with blocked goroutines cannot end.
-func guarded(t *testing.T, c course, f func(t *testing.T)) {
+func runInBubble(t *testing.T, c course, f func(t *testing.T)) {
 	t.Helper()
 	// returned distinguishes a course that ended the goroutine by FailNow from one that returned.
 	stuck, done, returned := make(chan string, 1), make(chan struct{}), false
 	go func() {
 		defer close(done)
 		synctest.Test(t, func(t *testing.T) {
-			defer standstill.Guard(func(text string) { stuck <- text })()
+			defer standstill.GuardBubble(func(text string) { stuck <- text })()
 			f(t)
 		})
 		returned = true
 	}()
 	select {
 	case text := <-stuck:
-		t.Fatalf("explorer: course %s: %s\n\nPlay it again: %s", c, text, command(t.Name(), c.String()))
+		t.Fatalf("explorer: course %s: %s\n\nPlay it again: %s", c, text, replayCommand(t.Name(), c.String()))
 	case <-done:
 		if !returned {
 			t.FailNow()
@@ -102,8 +102,8 @@ func guarded(t *testing.T, c course, f func(t *testing.T)) {
 	}
 }
 
-// alone calls a function in a goroutine of its own, because the function may end its goroutine.
-func alone(f func()) {
+// runAlone calls a function in a goroutine of its own, because the function may end its goroutine.
+func runAlone(f func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -112,10 +112,10 @@ func alone(f func()) {
 	<-done
 }
 
-// begin creates the scenario, the API server and the play's client.
-func (w *world) begin() {
+// setUpServer creates the scenario, the API server and the play's client.
+func (w *world) setUpServer() {
 	w.scenario = w.bench.scenario()
-	w.scenario.fill(w.bench)
+	w.scenario.fillDefaults(w.bench)
 	server := w.scenario.Server(w.bench)
 	server.CollectGarbage(0)
 	types := w.scenario.Scheme
@@ -128,28 +128,28 @@ func (w *world) begin() {
 	}
 	w.client, w.server = people, server
 	// Objects that exist at the beginning are not leaks.
-	w.run.beginning = w.state()
+	w.run.beginning = w.currentState()
 }
 
-// act plays the scenario, and records the states that are compared.
-func (w *world) act() {
+// playAndRecord plays the scenario, and records the states that are compared.
+func (w *world) playAndRecord() {
 	<-w.opened
 	p := &Play{Client: w.client, T: w.bench, world: w}
 	w.scenario.Play(p)
 	p.Settle()
-	w.resume(p)
-	w.run.finally = w.state()
+	w.restartIfNeeded(p)
+	w.run.finally = w.currentState()
 	w.run.complete = true
 	if !w.settings.keep && !w.isExhausted() {
-		w.clear(p)
-		w.run.leftover = w.state()
+		w.deleteCreated(p)
+		w.run.leftover = w.currentState()
 		w.run.cleared = true
 	}
 }
 
-// resume restarts the operator if a start calls functions or writes anything. Each kill leads to such a start, so every
+// restartIfNeeded restarts the operator if a start calls functions or writes anything. Each kill leads to such a start, so every
 // course needs one before its state can be compared. The uncut run determines whether that is so.
-func (w *world) resume(p *Play) {
+func (w *world) restartIfNeeded(p *Play) {
 	// An exhausted operator is not started again.
 	if w.isExhausted() || !w.settings.resumes && len(w.run.course) > 0 {
 		return
@@ -157,7 +157,7 @@ func (w *world) resume(p *Play) {
 	w.mu.Lock()
 	called, reached := len(w.run.attempts), len(w.run.points)
 	if !w.life.dead {
-		w.life.end("is restarted, because everything is idle")
+		w.life.killProcess("is restarted, because everything is idle")
 	}
 	w.mu.Unlock()
 	p.Settle()
@@ -166,8 +166,8 @@ func (w *world) resume(p *Play) {
 	w.run.resumes = len(w.run.attempts) > called || len(w.run.points) > reached
 }
 
-// end stops the last life and releases the goroutines of dead ones.
-func (w *world) end() {
+// stopLives stops the last life and releases the goroutines of dead ones.
+func (w *world) stopLives() {
 	// Events of the shutdown do not belong to the course.
 	w.mu.Lock()
 	w.run.closed = true
@@ -184,26 +184,26 @@ func (w *world) isExhausted() bool {
 	return w.run.exhausted
 }
 
-// fail records a failure of the test as a violation of the course.
-func (w *world) fail(text string) {
+// failCourse records a failure of the test as a violation of the course.
+func (w *world) failCourse(text string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !w.run.closed {
-		w.run.violate(Broken, "", text)
+		w.run.addViolation(Broken, "", text)
 	}
 }
 
-// count returns the next place for a subject, such as write-2-of-databases/orders.
-func (w *world) count(what, subject string) string {
+// nextPlace returns the next place for a subject, such as write-2-of-databases/orders.
+func (w *world) nextPlace(what, subject string) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.counts[what+" "+subject]++
 	return fmt.Sprintf("%s-%d-of-%s", what, w.counts[what+" "+subject], subject)
 }
 
-// strikes reports whether the course has the trouble and it has not occurred yet, and marks it as occurred. The caller
+// strikesOnce reports whether the course has the trouble and it has not occurred yet, and marks it as occurred. The caller
 // holds the lock.
-func (w *world) strikes(t trouble) bool {
+func (w *world) strikesOnce(t trouble) bool {
 	if !slices.Contains(w.run.course, t) || slices.Contains(w.run.struck, t) {
 		return false
 	}
@@ -218,24 +218,24 @@ func (w *world) troubleAt(l *Life, place string) disturbance {
 	for _, t := range w.run.course {
 		// The place nextLife matches the first write after the first life.
 		due := t.place == place || t.place == nextLife && l.number > 1
-		if t.what == cut || t.place == "" || !due || !w.strikes(t) {
+		if t.what == cut || t.place == "" || !due || !w.strikesOnce(t) {
 			continue
 		}
-		w.run.noteAt(w.since(), "the API", fmt.Sprintf("%s at %s", t.what, place))
-		w.run.disturbed = append(w.run.disturbed, w.since())
+		w.run.noteAt(w.elapsedTime(), "the API", fmt.Sprintf("%s at %s", t.what, place))
+		w.run.disturbed = append(w.run.disturbed, w.elapsedTime())
 		return t.what
 	}
 	return ""
 }
 
-// since returns the time since the start of the course. It does not need the lock.
-func (w *world) since() time.Duration { return time.Since(w.began) }
+// elapsedTime returns the time since the start of the course. It does not need the lock.
+func (w *world) elapsedTime() time.Duration { return time.Since(w.began) }
 
-// note adds a line to the history, unless the life is dead.
-func (w *world) note(l *Life, text string) {
+// noteLine adds a line to the history, unless the life is dead.
+func (w *world) noteLine(l *Life, text string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !l.dead {
-		w.run.noteAt(w.since(), fmt.Sprintf("life %d", l.number), text)
+		w.run.noteAt(w.elapsedTime(), fmt.Sprintf("life %d", l.number), text)
 	}
 }

@@ -14,20 +14,20 @@ type Admission struct {
 	Validate func(of Resource, object map[string]any) error
 }
 
-// Admit replaces the admission of the server. By default, a server does not have any.
-func (s *Server) Admit(a Admission) {
+// SetAdmission replaces the admission of the server. By default, a server does not have any.
+func (s *Server) SetAdmission(a Admission) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.admission = a
 }
 
-// admit mutates, reviews and validates an object before it is stored. The argument before is nil for a creation.
-func (s *Server) admit(t target, object, before map[string]any) error {
-	if err := s.mutate(t, object); err != nil {
+// admitObject mutates, reviews and validates an object before it is stored. The argument before is nil for a creation.
+func (s *Server) admitObject(t target, object, before map[string]any) error {
+	if err := s.mutateObject(t, object); err != nil {
 		return err
 	}
 	// A review is missing in the first attempt to serve the request; the error then ends that attempt.
-	reviewed, err := s.review(t, true, object, before)
+	reviewed, err := s.reviewObject(t, true, object, before)
 	if err != nil {
 		return err
 	}
@@ -39,17 +39,17 @@ func (s *Server) admit(t target, object, before map[string]any) error {
 	// The managed fields are computed after all mutations, so that changes by webhooks are attributed to the request.
 	if before != nil {
 		// Empty metadata fields do not count as set, so a manager must not own them.
-		tidy(metadataOf(object))
-		if err := s.manage(t, before, object); err != nil {
+		dropEmptyMetadata(metadataOf(object))
+		if err := s.updateManagedFields(t, before, object); err != nil {
 			return err
 		}
 	}
-	return s.validate(t, object, before)
+	return s.validateObject(t, object, before)
 }
 
-// mutate calls the admission's Mutate. Stored objects do not have an apiVersion and a kind, so both are added for the
+// mutateObject calls the admission's Mutate. Stored objects do not have an apiVersion and a kind, so both are added for the
 // call only.
-func (s *Server) mutate(t target, object map[string]any) error {
+func (s *Server) mutateObject(t target, object map[string]any) error {
 	if s.admission.Mutate == nil {
 		return nil
 	}
@@ -58,31 +58,31 @@ func (s *Server) mutate(t target, object map[string]any) error {
 	delete(object, "apiVersion")
 	delete(object, "kind")
 	// The mutation may have added fields that the schema does not have.
-	return t.coerce(object)
+	return t.applySchema(object)
 }
 
-// validate checks an object against the server's own rules and the schema, then against the admission and the
+// validateObject checks an object against the server's own rules and the schema, then against the admission and the
 // validating reviewers. The order is that of the real server: validating webhooks only see objects that conform to
 // their schema.
-func (s *Server) validate(t target, object, before map[string]any) error {
+func (s *Server) validateObject(t target, object, before map[string]any) error {
 	// The metadata and the schema are checked completely, so that the client gets all problems in one answer.
-	problems, err := t.valid(object, before)
+	problems, err := t.validateMetadata(object, before)
 	if err != nil {
 		return err
 	}
-	wrong, err := s.understand(t, object, before)
+	wrong, err := s.checkDefinition(t, object, before)
 	if err != nil {
 		return err
 	}
-	problems = append(append(problems, wrong...), t.conforms(object, before)...)
+	problems = append(append(problems, wrong...), t.validateSchema(object, before)...)
 	if len(problems) > 0 {
-		return t.invalid(problems)
+		return t.invalidError(problems)
 	}
 	if s.admission.Validate != nil {
-		if err := s.admission.Validate(t.Resource, t.named(cloned(object))); err != nil {
+		if err := s.admission.Validate(t.Resource, t.withKind(cloneObject(object))); err != nil {
 			return err
 		}
 	}
-	_, err = s.review(t, false, object, before)
+	_, err = s.reviewObject(t, false, object, before)
 	return err
 }

@@ -9,8 +9,8 @@ import (
 )
 
 func TestAdmission(t *testing.T) {
-	server, _, c, object := stocked(t)
-	server.Admit(memapi.Admission{
+	server, _, c, object := newWidgetServer(t)
+	server.SetAdmission(memapi.Admission{
 		Mutate: func(of memapi.Resource, object map[string]any) {
 			if of.Kind != "Widget" || object["kind"] != "Widget" {
 				t.Errorf("the object is %v of %v", object["kind"], of.Kind)
@@ -19,7 +19,7 @@ func TestAdmission(t *testing.T) {
 		},
 		Validate: func(_ memapi.Resource, object map[string]any) error {
 			if spec := object["spec"].(map[string]any); spec["owner"] == "eve" && spec["seen"] == true {
-				return memapi.Refusal(422, "spec.owner")
+				return memapi.NewRefusal(422, "spec.owner")
 			}
 			return nil
 		},
@@ -40,7 +40,7 @@ func TestEditsByOthers(t *testing.T) {
 		object["metadata"].(map[string]any)["finalizers"] = []any{"example.org/hold"}
 	}
 	release := func(object map[string]any) { delete(object["metadata"].(map[string]any), "finalizers") }
-	server, _, _, object := stocked(t)
+	server, _, _, object := newWidgetServer(t)
 	of := func(name string) any {
 		metadata, _ := server.Object(widget, "ns", "a")["metadata"].(map[string]any)
 		return metadata[name]

@@ -12,27 +12,27 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// respond returns a response with the document as JSON.
-func respond(r *http.Request, code int, document any) *http.Response {
+// newDocumentResponse returns a response with the document as JSON.
+func newDocumentResponse(r *http.Request, code int, document any) *http.Response {
 	data, err := json.Marshal(document)
 	if err != nil {
 		code, data = http.StatusInternalServerError, []byte(err.Error())
 	}
-	return answer(r, code, io.NopCloser(bytes.NewReader(data)), int64(len(data)))
+	return newResponse(r, code, io.NopCloser(bytes.NewReader(data)), int64(len(data)))
 }
 
-// answer returns a response with a body that is already encoded. A length of -1 means that the length is unknown, as
+// newResponse returns a response with a body that is already encoded. A length of -1 means that the length is unknown, as
 // for a watch.
-func answer(r *http.Request, code int, body io.ReadCloser, length int64) *http.Response {
+func newResponse(r *http.Request, code int, body io.ReadCloser, length int64) *http.Response {
 	return &http.Response{
 		StatusCode: code, Status: http.StatusText(code), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: r,
 		Header: http.Header{"Content-Type": {"application/json"}}, Body: body, ContentLength: length,
 	}
 }
 
-// refuse returns an error as a response with a Status object. An error without an API status becomes an internal server
+// newErrorResponse returns an error as a response with a Status object. An error without an API status becomes an internal server
 // error.
-func refuse(r *http.Request, err error) *http.Response {
+func newErrorResponse(r *http.Request, err error) *http.Response {
 	var known apierrors.APIStatus
 	status := metav1.Status{
 		Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: err.Error(),
@@ -42,12 +42,12 @@ func refuse(r *http.Request, err error) *http.Response {
 	}
 	// Clients decode the answer by its kind, which errors do not have.
 	status.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}
-	return respond(r, int(status.Code), status)
+	return newDocumentResponse(r, int(status.Code), status)
 }
 
-// Refusal returns an API error with the HTTP code and the reason that belongs to it, for hooks. Fields, if given, are
+// NewRefusal returns an API error with the HTTP code and the reason that belongs to it, for hooks. Fields, if given, are
 // listed as invalid in its details, as in a rejection of an invalid object.
-func Refusal(code int, fields ...string) *apierrors.StatusError {
+func NewRefusal(code int, fields ...string) *apierrors.StatusError {
 	err := apierrors.NewGenericServerResponse(code, "", schema.GroupResource{}, "", http.StatusText(code), 0, false)
 	// Replace the generic message, which describes an unexpected answer of a server.
 	err.ErrStatus.Message, err.ErrStatus.Details = http.StatusText(code), nil
@@ -61,8 +61,8 @@ func Refusal(code int, fields ...string) *apierrors.StatusError {
 	return err
 }
 
-// internal returns the error that the real server uses for failures without a more specific reason.
-func internal(err error) *apierrors.StatusError {
+// internalError returns the error that the real server uses for failures without a more specific reason.
+func internalError(err error) *apierrors.StatusError {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: err.Error(),
 	}}
@@ -77,10 +77,10 @@ func notServed() error {
 }
 
 // notFound returns the error for an object that does not exist.
-func notFound(t target) error { return apierrors.NewNotFound(t.qualified(), t.name) }
+func notFound(t target) error { return apierrors.NewNotFound(t.qualifiedName(), t.name) }
 
-// success returns the Status object with which a completed deletion is answered.
-func success(t target, uid any) map[string]any {
+// deletionStatus returns the Status object with which a completed deletion is answered.
+func deletionStatus(t target, uid any) map[string]any {
 	details := map[string]any{"name": t.name, "kind": t.Plural}
 	if t.Group != "" {
 		details["group"] = t.Group

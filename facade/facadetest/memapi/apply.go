@@ -15,10 +15,10 @@ import (
 // applying is the content type of a server-side apply.
 const applying = "application/apply-patch+yaml"
 
-// apply merges the fields that a field manager declares into the object, or creates the object. Lists and maps are
+// applyDeclaration merges the fields that a field manager declares into the object, or creates the object. Lists and maps are
 // merged as the schema says, and for built-in kinds as client-go's types say. For a kind without a schema, a list is
 // one atomic value.
-func (s *Server) apply(t target, query url.Values, data []byte) (map[string]any, error) {
+func (s *Server) applyDeclaration(t target, query url.Values, data []byte) (map[string]any, error) {
 	declared, err := decodeYAML(data)
 	if err != nil {
 		return nil, err
@@ -26,32 +26,32 @@ func (s *Server) apply(t target, query url.Values, data []byte) (map[string]any,
 	if name, _ := metadataOf(declared)["name"].(string); name != "" && name != t.name {
 		return nil, t.otherName(name)
 	}
-	before, exists := s.objects[t.groupResource()][t.key()]
+	before, exists := s.objects[t.groupResource()][t.objectKey()]
 	// A uid in the declaration means that the object must exist. The real server returns a conflict here, not a "not
 	// found".
 	if uid := metadataOf(declared)["uid"]; uid != nil && !exists {
-		return nil, apierrors.NewConflict(t.qualified(), t.name, fmt.Errorf(
+		return nil, apierrors.NewConflict(t.qualifiedName(), t.name, fmt.Errorf(
 			"uid mismatch: the provided object specified uid %v, and no existing object was found", uid,
 		))
 	}
 	// A new object starts with its name alone, so that the merge computes the ownership of all other fields.
-	live := t.named(map[string]any{"metadata": map[string]any{"name": t.name, "namespace": t.namespace}})
+	live := t.withKind(map[string]any{"metadata": map[string]any{"name": t.name, "namespace": t.namespace}})
 	if exists {
-		live = t.shown(before)
+		live = t.servedObject(before)
 		// Objects get managed fields with their first apply; the ownership before it is reconstructed.
 		if metadataOf(live)["managedFields"] == nil {
-			if metadataOf(live)["managedFields"], err = s.recall(t, before); err != nil {
+			if metadataOf(live)["managedFields"], err = s.reconstructManagedFields(t, before); err != nil {
 				return nil, err
 			}
 		}
 	}
-	books, err := s.managers(t)
+	books, err := s.fieldManager(t)
 	if err != nil {
 		return nil, err
 	}
 	// Conflicts with other managers are reported here, unless the request is forced.
 	merged, err := books.Apply(
-		&unstructured.Unstructured{Object: t.typed(live)}, &unstructured.Unstructured{Object: declared},
+		&unstructured.Unstructured{Object: t.withoutUntypedStatus(live)}, &unstructured.Unstructured{Object: declared},
 		query.Get("fieldManager"), query.Get("force") == "true",
 	)
 	if err != nil {
@@ -66,13 +66,13 @@ func (s *Server) apply(t target, query url.Values, data []byte) (map[string]any,
 	}
 	if !exists {
 		// The same checks apply as for a creation by POST.
-		return s.create(t, document)
+		return s.createObject(t, document)
 	}
 	// Parsing drops unknown fields and sets defaults, as for an update.
-	if object, err = t.parse(document); err != nil {
+	if object, err = t.parseObject(document); err != nil {
 		return nil, err
 	}
-	return s.replace(t, before, object)
+	return s.replaceObject(t, before, object)
 }
 
 // decodeYAML decodes the body of an apply. JSON is valid YAML, so it accepts both.

@@ -64,13 +64,13 @@ func BuiltIn() []Resource {
 	all := []Resource{definitionsResource}
 	for _, n := range natives {
 		r := Resource{
-			Kind: n.kind, Plural: n.plural, Namespaced: !n.has("cluster"), StatusSubresource: n.has("status"),
-			Plain: !n.has("counted"), Group: n.groupVersion().Group, Version: n.groupVersion().Version,
+			Kind: n.kind, Plural: n.plural, Namespaced: !n.hasProperty("cluster"), StatusSubresource: n.hasProperty("status"),
+			Plain: !n.hasProperty("counted"), Group: n.groupVersion().Group, Version: n.groupVersion().Version,
 		}
 		if n.short != "" {
 			r.ShortNames = []string{n.short}
 		}
-		if n.has("all") {
+		if n.hasProperty("all") {
 			r.Categories = []string{"all"}
 		}
 		all = append(all, r)
@@ -78,8 +78,8 @@ func BuiltIn() []Resource {
 	return all
 }
 
-// has reports whether the kind has the property.
-func (n native) has(word string) bool { return slices.Contains(strings.Fields(n.is), word) }
+// hasProperty reports whether the kind has the property.
+func (n native) hasProperty(word string) bool { return slices.Contains(strings.Fields(n.is), word) }
 
 // groupVersion parses the version. It panics if the table of this file is wrong.
 func (n native) groupVersion() schema.GroupVersion {
@@ -90,8 +90,8 @@ func (n native) groupVersion() schema.GroupVersion {
 	return gv
 }
 
-// native returns the description of a built-in kind.
-func (t target) native() (native, bool) {
+// nativeKind returns the description of a built-in kind.
+func (t target) nativeKind() (native, bool) {
 	for _, n := range natives {
 		// The version is not compared: kinds of the same group share their properties.
 		if n.kind == t.Kind && n.groupVersion().Group == t.Group {
@@ -101,9 +101,9 @@ func (t target) native() (native, bool) {
 	return native{}, false
 }
 
-// unconditional reports whether an object of the kind can be updated without a resource version. Custom resources
+// allowsBlindUpdate reports whether an object of the kind can be updated without a resource version. Custom resources
 // always need one.
-func (t target) unconditional() bool {
-	n, ok := t.native()
-	return ok && !n.has("strict") || !ok && t.Plain
+func (t target) allowsBlindUpdate() bool {
+	n, ok := t.nativeKind()
+	return ok && !n.hasProperty("strict") || !ok && t.Plain
 }

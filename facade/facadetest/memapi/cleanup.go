@@ -35,7 +35,7 @@ func (s *Server) emptyDefinitions() {
 	background := metav1.DeletePropagationBackground
 	for _, object := range s.objects[definitionsResource.groupResource()] {
 		name, _ := metadataOf(object)["name"].(string)
-		t := s.target(definitionsResource, "", name)
+		t := s.newTarget(definitionsResource, "", name)
 		crd, err := definitionOf(t, object)
 		held, _ := metadataOf(object)["finalizers"].([]any)
 		if err != nil || metadataOf(object)["deletionTimestamp"] == nil ||
@@ -44,16 +44,16 @@ func (s *Server) emptyDefinitions() {
 		}
 		// An object with finalizers remains, and the definition with it. The next deletion of an object schedules
 		// another attempt.
-		for _, one := range s.all(true) {
+		for _, one := range s.allTargets(true) {
 			if one.groupResource() == servedAs(crd) {
-				_, _ = s.delete(one, &metav1.DeleteOptions{PropagationPolicy: &background}) // retried later
+				_, _ = s.deleteObject(one, &metav1.DeleteOptions{PropagationPolicy: &background}) // retried later
 			}
 		}
 		if len(s.objects[servedAs(crd)]) > 0 {
 			continue
 		}
 		// The definition disappears if this was its last finalizer.
-		s.edit(t, func(object map[string]any) {
+		s.editObject(t, func(object map[string]any) {
 			metadataOf(object)["finalizers"] = slices.DeleteFunc(slices.Clone(held), func(one any) bool {
 				return one == cleanupFinalizer
 			})

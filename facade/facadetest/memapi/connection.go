@@ -46,8 +46,8 @@ func (s *Server) Connect() *Connection { return &Connection{server: s, cut: make
 // reach the client. A request that the server is processing still takes effect.
 func (c *Connection) Cut() { c.once.Do(func() { close(c.cut) }) }
 
-// Drain returns and removes the recorded requests, in the order in which they were answered, refused or lost.
-func (c *Connection) Drain() []Request {
+// DrainRequests returns and removes the recorded requests, in the order in which they were answered, refused or lost.
+func (c *Connection) DrainRequests() []Request {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	record := c.record
@@ -76,7 +76,7 @@ func (c *Connection) RoundTrip(r *http.Request) (*http.Response, error) {
 	if !ok {
 		return c.server.RoundTrip(r)
 	}
-	response, err := c.send(r, &request)
+	response, err := c.sendWithHooks(r, &request)
 	// The server may have processed the request, but its answer must not reach a client that is cut off.
 	if c.isCut() {
 		err, request.Code = ErrCut, 0
@@ -94,15 +94,15 @@ func (c *Connection) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// send serves a request, with the hooks before and after it.
-func (c *Connection) send(r *http.Request, request *Request) (*http.Response, error) {
+// sendWithHooks serves a request, with the hooks before and after it.
+func (c *Connection) sendWithHooks(r *http.Request, request *Request) (*http.Response, error) {
 	ctx := r.Context()
-	if err := c.ask(ctx, c.Before, *request); err != nil {
-		return refused(r, request, err)
+	if err := c.callHook(ctx, c.Before, *request); err != nil {
+		return hookResponse(r, request, err)
 	}
 	// The body of a watch ends with its context, so After is not called for it.
 	if request.Verb == "watch" {
-		return c.watch(r, request)
+		return c.serveWatch(r, request)
 	}
 	response, err := c.server.RoundTrip(r)
 	if err != nil {
@@ -113,15 +113,15 @@ func (c *Connection) send(r *http.Request, request *Request) (*http.Response, er
 	if request.Code >= http.StatusBadRequest {
 		return response, nil
 	}
-	if err := c.ask(ctx, c.After, *request); err != nil {
+	if err := c.callHook(ctx, c.After, *request); err != nil {
 		_ = response.Body.Close()
-		return refused(r, request, err)
+		return hookResponse(r, request, err)
 	}
 	return response, nil
 }
 
-// ask calls a hook. It also fails if the connection was cut or the request's context ended while the hook ran.
-func (c *Connection) ask(ctx context.Context, hook func(context.Context, Request) error, request Request) error {
+// callHook calls a hook. It also fails if the connection was cut or the request's context ended while the hook ran.
+func (c *Connection) callHook(ctx context.Context, hook func(context.Context, Request) error, request Request) error {
 	if hook == nil {
 		return ctx.Err()
 	}
@@ -132,8 +132,8 @@ func (c *Connection) ask(ctx context.Context, hook func(context.Context, Request
 	return errors.Join(err, ctx.Err())
 }
 
-// watch serves a watch that ends when the connection is cut.
-func (c *Connection) watch(r *http.Request, request *Request) (*http.Response, error) {
+// serveWatch serves a watch that ends when the connection is cut.
+func (c *Connection) serveWatch(r *http.Request, request *Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancel(r.Context())
 	// The goroutine ends with the watch or with the connection, whichever ends first.
 	go func() {
@@ -149,18 +149,18 @@ func (c *Connection) watch(r *http.Request, request *Request) (*http.Response, e
 		return nil, err
 	}
 	request.Code = response.StatusCode
-	response.Body = closing{response.Body, cancel}
+	response.Body = closingBody{response.Body, cancel}
 	return response, nil
 }
 
-// closing calls closed when the client closes the body.
-type closing struct {
+// closingBody calls closed when the client closes the body.
+type closingBody struct {
 	io.ReadCloser
 	closed func()
 }
 
 // Close closes the body. It also ends the goroutine that waits for the cut.
-func (c closing) Close() error {
+func (c closingBody) Close() error {
 	c.closed()
 	return c.ReadCloser.Close()
 }
@@ -175,16 +175,16 @@ func (c *Connection) isCut() bool {
 	}
 }
 
-// refused turns a hook's error into a response of the API, or returns it as the error of a broken connection. Code 0
+// hookResponse turns a hook's error into a response of the API, or returns it as the error of a broken connection. Code 0
 // marks a request without an answer in the record.
-func refused(r *http.Request, request *Request, err error) (*http.Response, error) {
+func hookResponse(r *http.Request, request *Request, err error) (*http.Response, error) {
 	request.Code = 0
 	var status apierrors.APIStatus
 	// Other errors look like a failure of the network, without an answer.
 	if !errors.As(err, &status) {
 		return nil, err
 	}
-	response := refuse(r, err)
+	response := newErrorResponse(r, err)
 	request.Code = response.StatusCode
 	return response, nil
 }

@@ -24,8 +24,8 @@ var widget = memapi.Resource{
 	StatusSubresource: true,
 }
 
-// stocked returns a server with one widget, and a client with its connection.
-func stocked(t *testing.T) (*memapi.Server, *memapi.Connection, client.Client, *unstructured.Unstructured) {
+// newWidgetServer returns a server with one widget, and a client with its connection.
+func newWidgetServer(t *testing.T) (*memapi.Server, *memapi.Connection, client.Client, *unstructured.Unstructured) {
 	t.Helper()
 	server := memapi.New()
 	server.Install(widget)
@@ -41,7 +41,7 @@ func stocked(t *testing.T) (*memapi.Server, *memapi.Connection, client.Client, *
 	if err := c.Create(t.Context(), object); err != nil {
 		t.Fatal(err)
 	}
-	connection.Drain()
+	connection.DrainRequests()
 	return server, connection, c, object
 }
 
@@ -64,7 +64,7 @@ func TestConnectionHooks(t *testing.T) {
 		code          int
 	}{
 		"RefusedBefore": {
-			reason: "a refusal by Before replaces the request", before: memapi.Refusal(403),
+			reason: "a refusal by Before replaces the request", before: memapi.NewRefusal(403),
 			check: apierrors.IsForbidden, owner: "ann", code: 403,
 		},
 		"LostBefore": {
@@ -72,7 +72,7 @@ func TestConnectionHooks(t *testing.T) {
 			check: func(err error) bool { return errors.Is(err, errLost) }, owner: "ann",
 		},
 		"RefusedAfter": {
-			reason: "a request takes effect although After refuses it", after: memapi.Refusal(504),
+			reason: "a request takes effect although After refuses it", after: memapi.NewRefusal(504),
 			check: func(err error) bool { return apierrors.IsTimeout(err) || apierrors.ReasonForError(err) != "" },
 			owner: "bob", code: 504,
 		},
@@ -87,7 +87,7 @@ func TestConnectionHooks(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			server, connection, c, object := stocked(t)
+			server, connection, c, object := newWidgetServer(t)
 			connection.Before = func(context.Context, memapi.Request) error { return tc.before }
 			connection.After = func(context.Context, memapi.Request) error { return tc.after }
 			if err := c.Patch(t.Context(), object, give("bob")); !tc.check(err) {
@@ -101,7 +101,7 @@ func TestConnectionHooks(t *testing.T) {
 				Path: "/apis/memapi.example.org/v1/namespaces/ns/widgets/a", Query: map[string][]string{},
 				ContentType: string(types.MergePatchType), Code: tc.code,
 			}}
-			if d := cmp.Diff(want, connection.Drain()); d != "" {
+			if d := cmp.Diff(want, connection.DrainRequests()); d != "" {
 				t.Errorf("%s: the record: -want, +got:\n%s", tc.reason, d)
 			}
 		})
@@ -109,7 +109,7 @@ func TestConnectionHooks(t *testing.T) {
 }
 
 func TestConnectionHooksMayEdit(t *testing.T) {
-	server, connection, c, object := stocked(t)
+	server, connection, c, object := newWidgetServer(t)
 	connection.Before = func(context.Context, memapi.Request) error {
 		server.Edit(widget, "ns", "a", func(object map[string]any) { object["spec"] = map[string]any{"owner": "eve"} })
 		return nil
@@ -121,7 +121,7 @@ func TestConnectionHooksMayEdit(t *testing.T) {
 }
 
 func TestContextEndsInAHook(t *testing.T) {
-	server, connection, c, object := stocked(t)
+	server, connection, c, object := newWidgetServer(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	connection.Before = func(context.Context, memapi.Request) error { cancel(); return nil }
 	if err := c.Patch(ctx, object, give("bob")); !errors.Is(err, context.Canceled) || owner(server) != "ann" {
@@ -130,7 +130,7 @@ func TestContextEndsInAHook(t *testing.T) {
 }
 
 func TestCut(t *testing.T) {
-	server, connection, c, object := stocked(t)
+	server, connection, c, object := newWidgetServer(t)
 	r, err := http.NewRequestWithContext(
 		t.Context(), http.MethodGet, "http://mem/apis/memapi.example.org/v1/widgets?watch=true&resourceVersion=1", nil,
 	)
@@ -162,7 +162,7 @@ func TestCut(t *testing.T) {
 }
 
 func TestCompact(t *testing.T) {
-	server, connection, _, object := stocked(t)
+	server, connection, _, object := newWidgetServer(t)
 	server.Compact()
 	watch := func(version string) int {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet,

@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 )
 
-// cloned returns a deep copy. Stored objects are never changed in place: the history and running watches share them.
-func cloned(object map[string]any) map[string]any { return runtime.DeepCopyJSON(object) }
+// cloneObject returns a deep copy. Stored objects are never changed in place: the history and running watches share them.
+func cloneObject(object map[string]any) map[string]any { return runtime.DeepCopyJSON(object) }
 
 // metadataOf returns the metadata of the object, not a copy. It adds an empty map if the object does not have any.
 func metadataOf(object map[string]any) map[string]any {
@@ -22,9 +22,9 @@ func metadataOf(object map[string]any) map[string]any {
 	return metadata
 }
 
-// parse decodes the body of a write and checks its kind and version, as the server's decoder does. The result does not
+// parseObject decodes the body of a write and checks its kind and version, as the server's decoder does. The result does not
 // have an apiVersion and a kind.
-func (t target) parse(data []byte) (map[string]any, error) {
+func (t target) parseObject(data []byte) (map[string]any, error) {
 	var object map[string]any
 	if err := json.Unmarshal(data, &object); err != nil || object == nil {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("the object is not valid: %v", err))
@@ -41,7 +41,7 @@ func (t target) parse(data []byte) (map[string]any, error) {
 	delete(object, "apiVersion")
 	delete(object, "kind")
 	// Unknown fields are checked in the original data, because decoding has merged duplicates already.
-	if err := t.decodable(data); err != nil {
+	if err := t.checkUnknownFields(data); err != nil {
 		return nil, err
 	}
 	// The Go types of these built-in kinds do not have a status, so the real server drops it.
@@ -51,20 +51,20 @@ func (t target) parse(data []byte) (map[string]any, error) {
 		}
 		delete(object, "status")
 	}
-	return object, t.coerce(object)
+	return object, t.applySchema(object)
 }
 
-// create stores a new object. The order of its checks is that of the real server, because a request with several
+// createObject stores a new object. The order of its checks is that of the real server, because a request with several
 // mistakes gets the error of the first one.
-func (s *Server) create(t target, data []byte) (map[string]any, error) {
-	object, err := t.parse(data)
+func (s *Server) createObject(t target, data []byte) (map[string]any, error) {
+	object, err := t.parseObject(data)
 	if err != nil {
 		return nil, err
 	}
 	metadata := metadataOf(object)
 	// "0" and no version are both accepted, as in the real server.
 	if version, _ := metadata["resourceVersion"].(string); version != "" && version != "0" {
-		return nil, internal(errors.New("resourceVersion should not be set on objects to be created"))
+		return nil, internalError(errors.New("resourceVersion should not be set on objects to be created"))
 	}
 	if given, _ := metadata["namespace"].(string); given != "" && given != t.namespace {
 		return nil, apierrors.NewBadRequest(
@@ -84,99 +84,99 @@ func (s *Server) create(t target, data []byte) (map[string]any, error) {
 		metadata["namespace"] = t.namespace
 	}
 	// The name must be known before the target is used as a key.
-	s.name(t, metadata)
+	s.setGeneratedName(t, metadata)
 	t.name, _ = metadata["name"].(string)
 	// A status can only be written through the subresource.
 	if t.StatusSubresource {
 		delete(object, "status")
 	}
-	s.identify(t, metadata)
+	s.setIdentity(t, metadata)
 	// Admission must not run for an object whose namespace does not exist.
 	if err := s.admitNamespace(t); err != nil {
 		return nil, err
 	}
 	// A namespace is completed before webhooks see it.
 	s.beginNamespace(t, object)
-	if err := s.admit(t, object, nil); err != nil {
+	if err := s.admitObject(t, object, nil); err != nil {
 		return nil, err
 	}
 	// Like the real server, this checks for an existing object after admission, so webhooks also see creations that
 	// fail.
-	if _, exists := s.objects[t.groupResource()][t.key()]; exists {
-		return nil, apierrors.NewAlreadyExists(t.qualified(), t.name)
+	if _, exists := s.objects[t.groupResource()][t.objectKey()]; exists {
+		return nil, apierrors.NewAlreadyExists(t.qualifiedName(), t.name)
 	}
 	// The object was validated; from here on, it changes into its stored form.
-	t.prune(object)
-	t.establish(object)
-	if err := t.store(object); err != nil {
+	t.pruneStatus(object)
+	t.setDefinitionStatus(object)
+	if err := t.convertToStored(object); err != nil {
 		return nil, err
 	}
 	metadata = metadataOf(object)
-	s.stamp(t, metadata)
-	s.keep(t, nil, object)
-	return t.shown(object), nil
+	s.setResourceVersion(t, metadata)
+	s.storeObject(t, nil, object)
+	return t.servedObject(object), nil
 }
 
 // longestPrefix is the length to which a generateName is cut. With the five characters of the suffix, the name is a DNS
 // label of 63 characters.
 const longestPrefix = 58
 
-// name sets the name of an object that only has a generateName. The suffix is a counter, not random, so that tests are
+// setGeneratedName sets the name of an object that only has a generateName. The suffix is a counter, not random, so that tests are
 // repeatable.
-func (s *Server) name(t target, metadata map[string]any) {
+func (s *Server) setGeneratedName(t target, metadata map[string]any) {
 	prefix, _ := metadata["generateName"].(string)
 	if name, _ := metadata["name"].(string); name == "" && prefix != "" {
-		metadata["name"] = fmt.Sprintf("%s%05d", prefix[:min(len(prefix), longestPrefix)], s.number(t))
+		metadata["name"] = fmt.Sprintf("%s%05d", prefix[:min(len(prefix), longestPrefix)], s.nextNumber(t))
 	}
 }
 
-// identify sets the uid, the creation time and the first generation.
-func (s *Server) identify(t target, metadata map[string]any) {
-	metadata["uid"] = fmt.Sprintf("%s%012d", uidPrefix, s.number(t))
-	metadata["creationTimestamp"] = timestamp()
+// setIdentity sets the uid, the creation time and the first generation.
+func (s *Server) setIdentity(t target, metadata map[string]any) {
+	metadata["uid"] = fmt.Sprintf("%s%012d", uidPrefix, s.nextNumber(t))
+	metadata["creationTimestamp"] = currentTimestamp()
 	delete(metadata, "generation")
 	if !t.Plain {
 		metadata["generation"] = int64(1)
 	}
 }
 
-// stamp sets a new resource version. A dry run does not consume one.
-func (s *Server) stamp(t target, metadata map[string]any) {
+// setResourceVersion sets a new resource version. A dry run does not consume one.
+func (s *Server) setResourceVersion(t target, metadata map[string]any) {
 	if !t.dry {
-		metadata["resourceVersion"] = s.next()
+		metadata["resourceVersion"] = s.nextVersion()
 	}
 }
 
-// keep stores an object and does everything that follows from the change: it records it for watches, updates the served
+// storeObject stores an object and does everything that follows from the change: it records it for watches, updates the served
 // definitions, collects garbage and handles namespaces.
-func (s *Server) keep(t target, before, after map[string]any) {
+func (s *Server) storeObject(t target, before, after map[string]any) {
 	if t.dry {
 		return
 	}
 	// The former object is not changed, because the history refers to it.
-	s.objects[t.groupResource()][t.key()] = after
-	s.record(t, before, after, nil)
-	s.define(t, before, after)
-	s.noticed(before, after)
+	s.objects[t.groupResource()][t.objectKey()] = after
+	s.recordChange(t, before, after, nil)
+	s.updateServedKinds(t, before, after)
+	s.collectIfNeeded(before, after)
 	s.keepNamespaces(t, before, after)
 }
 
-// discard removes an object. Watches receive its last state with a new resource version, as from the real server.
-func (s *Server) discard(t target, before map[string]any) {
+// removeObject removes an object. Watches receive its last state with a new resource version, as from the real server.
+func (s *Server) removeObject(t target, before map[string]any) {
 	if t.dry {
 		return
 	}
-	delete(s.objects[t.groupResource()], t.key())
-	last := cloned(before)
-	metadataOf(last)["resourceVersion"] = s.next()
-	s.record(t, before, nil, last)
-	s.define(t, before, nil)
-	s.noticed(before, nil)
+	delete(s.objects[t.groupResource()], t.objectKey())
+	last := cloneObject(before)
+	metadataOf(last)["resourceVersion"] = s.nextVersion()
+	s.recordChange(t, before, nil, last)
+	s.updateServedKinds(t, before, nil)
+	s.collectIfNeeded(before, nil)
 	s.keepNamespaces(t, before, nil)
 }
 
-// prune removes status fields that are not in Resource.StatusFields.
-func (t target) prune(object map[string]any) {
+// pruneStatus removes status fields that are not in Resource.StatusFields.
+func (t target) pruneStatus(object map[string]any) {
 	status, ok := object["status"].(map[string]any)
 	if !ok || t.StatusFields == nil {
 		return

@@ -22,7 +22,7 @@ var definitionsResource = Resource{
 // unknown fields are dropped, defaults filled in, and invalid objects refused with the messages of the real server.
 // Existing definitions are replaced.
 // Clients can create definitions as well. Define returns an error for a definition that is invalid or needs an
-// unsupported feature: without [Server.Extend], that is a CEL rule (see [WithoutRules]) or a conversion webhook.
+// unsupported feature: without [Server.SetExtensions], that is a CEL rule (see [WithoutRules]) or a conversion webhook.
 func (s *Server) Define(definitions ...*apiextensionsv1.CustomResourceDefinition) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -44,15 +44,15 @@ func (s *Server) defineOne(crd *apiextensionsv1.CustomResourceDefinition) error 
 	if err != nil {
 		return err
 	}
-	t := s.target(definitionsResource, "", crd.Name)
-	before, exists := s.objects[t.groupResource()][t.key()]
+	t := s.newTarget(definitionsResource, "", crd.Name)
+	before, exists := s.objects[t.groupResource()][t.objectKey()]
 	if !exists {
-		_, err = s.create(t, data)
+		_, err = s.createObject(t, data)
 		return err
 	}
-	object, err := t.parse(data)
+	object, err := t.parseObject(data)
 	if err == nil {
-		_, err = s.replace(t, before, object)
+		_, err = s.replaceObject(t, before, object)
 	}
 	return err
 }
@@ -73,8 +73,8 @@ func definitionOf(t target, object map[string]any) (*apiextensionsv1.CustomResou
 	return crd, nil
 }
 
-// understand validates a definition. It also refuses definitions that need an unsupported feature.
-func (s *Server) understand(t target, object, before map[string]any) (field.ErrorList, error) {
+// checkDefinition validates a definition. It also refuses definitions that need an unsupported feature.
+func (s *Server) checkDefinition(t target, object, before map[string]any) (field.ErrorList, error) {
 	crd, err := definitionOf(t, object)
 	if crd == nil || err != nil {
 		return nil, err
@@ -99,23 +99,23 @@ func (s *Server) understand(t target, object, before map[string]any) (field.Erro
 	return problems, nil
 }
 
-// define updates the served resources after a definition was created, changed or deleted.
-func (s *Server) define(t target, before, after map[string]any) {
+// updateServedKinds updates the served resources after a definition was created, changed or deleted.
+func (s *Server) updateServedKinds(t target, before, after map[string]any) {
 	// Validation has decoded both already. A definition that was stored without validation and does not decode is
 	// ignored.
 	was, _ := definitionOf(t, before)
 	is, _ := definitionOf(t, after)
 	// Versions that are no longer served are removed first.
-	for _, r := range served(was) {
+	for _, r := range servedResources(was) {
 		still := false
-		for _, other := range served(is) {
+		for _, other := range servedResources(is) {
 			still = still || other.Plural == r.Plural && other.Version == r.Version
 		}
 		// A deleted definition takes its objects with it; a version that is no longer served does not.
 		if !still && after == nil {
-			s.remove(r.Group, r.Plural)
+			s.removeResource(r.Group, r.Plural)
 		} else if !still {
-			s.drop(r.Group, r.Version, r.Plural)
+			s.dropResource(r.Group, r.Version, r.Plural)
 		}
 	}
 	if is == nil {
@@ -123,8 +123,8 @@ func (s *Server) define(t target, before, after map[string]any) {
 	}
 	// Problems are ignored here: validation has refused definitions with problems already.
 	s.schemas[servedAs(is)], _ = schemas.Read(is, s.extensions.forSchemas())
-	for _, r := range served(is) {
-		s.install(r)
+	for _, r := range servedResources(is) {
+		s.installResource(r)
 	}
 }
 
@@ -133,8 +133,8 @@ func servedAs(crd *apiextensionsv1.CustomResourceDefinition) schema.GroupResourc
 	return schema.GroupResource{Group: crd.Spec.Group, Resource: crd.Spec.Names.Plural}
 }
 
-// served returns the resources of a definition, one for each served version.
-func served(crd *apiextensionsv1.CustomResourceDefinition) []Resource {
+// servedResources returns the resources of a definition, one for each served version.
+func servedResources(crd *apiextensionsv1.CustomResourceDefinition) []Resource {
 	if crd == nil {
 		return nil
 	}
@@ -167,9 +167,9 @@ func scaleIn(given *apiextensionsv1.CustomResourceSubresources) *Scale {
 	return scale
 }
 
-// target returns the target for an object of a resource. The server uses it for its own changes as well as for
+// newTarget returns the target for an object of a resource. The server uses it for its own changes as well as for
 // requests.
-func (s *Server) target(r Resource, namespace, name string) target {
+func (s *Server) newTarget(r Resource, namespace, name string) target {
 	t := target{Resource: r, namespace: namespace, name: name, notes: &notes{}}
 	// Resources without a definition do not have a schema and are stored as sent.
 	if d := s.schemas[r.groupResource()]; d != nil {

@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 )
 
-// deletion reads the options of a deletion from the body, or from the query if the body is empty.
-func deletion(query url.Values, data []byte) (*metav1.DeleteOptions, error) {
+// parseDeleteOptions reads the options of a deletion from the body, or from the query if the body is empty.
+func parseDeleteOptions(query url.Values, data []byte) (*metav1.DeleteOptions, error) {
 	options := &metav1.DeleteOptions{}
 	if len(data) > 0 {
 		if err := json.Unmarshal(data, options); err != nil {
@@ -40,60 +40,60 @@ func deletion(query url.Values, data []byte) (*metav1.DeleteOptions, error) {
 	return options, nil
 }
 
-// delete deletes an object: it removes the object at once, or sets its deletionTimestamp if it has finalizers.
-func (s *Server) delete(t target, options *metav1.DeleteOptions) (map[string]any, error) {
-	before, ok := s.objects[t.groupResource()][t.key()]
+// deleteObject deletes an object: it removes the object at once, or sets its deletionTimestamp if it has finalizers.
+func (s *Server) deleteObject(t target, options *metav1.DeleteOptions) (map[string]any, error) {
+	before, ok := s.objects[t.groupResource()][t.objectKey()]
 	if !ok {
 		return nil, notFound(t)
 	}
 	// A dry run is requested in the options, which may be in the body.
 	t.dry = t.dry || len(options.DryRun) > 0
 	was := metadataOf(before)
-	if err := t.expected(was, options.Preconditions); err != nil {
+	if err := t.checkPreconditions(was, options.Preconditions); err != nil {
 		return nil, err
 	}
 	// Webhooks are called after the preconditions, so a request with a stale precondition does not reach them.
-	if _, err := s.review(t, false, nil, before); err != nil {
+	if _, err := s.reviewObject(t, false, nil, before); err != nil {
 		return nil, err
 	}
 	// A namespace is only marked here. It disappears when it is empty.
-	if shown, ok := s.terminate(t, before); ok {
+	if shown, ok := s.terminateNamespace(t, before); ok {
 		return shown, nil
 	}
 	held, _ := was["finalizers"].([]any)
 	// The finalizers decide whether the object is removed now or only marked.
-	finalizers := propagated(s.withCleanup(t, before, held), options)
+	finalizers := propagationFinalizers(s.withCleanup(t, before, held), options)
 	if len(finalizers) == 0 {
-		s.discard(t, before)
-		return success(t, was["uid"]), nil
+		s.removeObject(t, before)
+		return deletionStatus(t, was["uid"]), nil
 	}
 	// A repeated deletion must not create a new version, or watches would see a change.
 	if was["deletionTimestamp"] != nil && sameTexts(held, finalizers) {
-		return t.shown(before), nil
+		return t.servedObject(before), nil
 	}
-	object := cloned(before)
+	object := cloneObject(before)
 	metadata := metadataOf(object)
 	metadata["finalizers"] = finalizers
 	if was["deletionTimestamp"] == nil {
-		metadata["deletionTimestamp"], metadata["deletionGracePeriodSeconds"] = timestamp(), int64(0)
+		metadata["deletionTimestamp"], metadata["deletionGracePeriodSeconds"] = currentTimestamp(), int64(0)
 		// The deletion counts as a change of the desired state, so it increases the generation.
 		if !t.Plain {
-			metadata["generation"] = generation(before) + 1
+			metadata["generation"] = generationOf(before) + 1
 		}
 	}
 	// The change is visible to watches as a modification.
-	s.stamp(t, metadata)
-	s.keep(t, before, object)
-	return t.shown(object), nil
+	s.setResourceVersion(t, metadata)
+	s.storeObject(t, before, object)
+	return t.servedObject(object), nil
 }
 
-// expected checks the preconditions of the client against the stored metadata.
-func (t target) expected(was map[string]any, p *metav1.Preconditions) error {
+// checkPreconditions checks the preconditions of the client against the stored metadata.
+func (t target) checkPreconditions(was map[string]any, p *metav1.Preconditions) error {
 	if p == nil {
 		return nil
 	}
 	refused := func(name, wanted string) error {
-		return apierrors.NewConflict(t.qualified(), t.name,
+		return apierrors.NewConflict(t.qualifiedName(), t.name,
 			fmt.Errorf("precondition failed: %s in precondition: %s, in object: %v", name, wanted, was[name]))
 	}
 	if p.UID != nil && string(*p.UID) != was["uid"] {
@@ -105,9 +105,9 @@ func (t target) expected(was map[string]any, p *metav1.Preconditions) error {
 	return nil
 }
 
-// propagated returns the finalizers of an object that is being deleted. The propagation policy is stored as a finalizer
+// propagationFinalizers returns the finalizers of an object that is being deleted. The propagation policy is stored as a finalizer
 // of the garbage collector, which it processes later.
-func propagated(finalizers []any, options *metav1.DeleteOptions) []any {
+func propagationFinalizers(finalizers []any, options *metav1.DeleteOptions) []any {
 	former := options.OrphanDependents //nolint:staticcheck // clients may still send it
 	orphan := slices.Contains(finalizers, any(metav1.FinalizerOrphanDependents))
 	foreground := slices.Contains(finalizers, any(metav1.FinalizerDeleteDependents))
@@ -144,9 +144,9 @@ func sameTexts(a, b []any) bool {
 	return len(a) == len(b) && !slices.ContainsFunc(a, missing(b)) && !slices.ContainsFunc(b, missing(a))
 }
 
-// deleteAll deletes the selected objects of a collection one by one, and returns them as a list.
-func (s *Server) deleteAll(t target, query url.Values, options *metav1.DeleteOptions) (map[string]any, error) {
-	wanted, err := t.interest(query)
+// deleteCollection deletes the selected objects of a collection one by one, and returns them as a list.
+func (s *Server) deleteCollection(t target, query url.Values, options *metav1.DeleteOptions) (map[string]any, error) {
+	wanted, err := t.parseInterest(query)
 	if err != nil {
 		return nil, err
 	}
@@ -156,19 +156,19 @@ func (s *Server) deleteAll(t target, query url.Values, options *metav1.DeleteOpt
 	if t.reviews != nil {
 		deleted = t.reviews.deleted
 	}
-	for _, object := range s.matching(t, wanted) {
+	for _, object := range s.matchingObjects(t, wanted) {
 		// A copy of the target for each object, because the names differ.
 		one := t
 		one.namespace, _ = metadataOf(object)["namespace"].(string)
 		one.name, _ = metadataOf(object)["name"].(string)
-		if deleted[one.key()] != nil {
+		if deleted[one.objectKey()] != nil {
 			continue
 		}
-		shown := t.shown(object)
-		if _, err := s.delete(one, options); err != nil {
+		shown := t.servedObject(object)
+		if _, err := s.deleteObject(one, options); err != nil {
 			return nil, err
 		}
-		deleted[one.key()] = shown
+		deleted[one.objectKey()] = shown
 	}
 	// The objects are sorted by their keys, as in a list.
 	items := []any{}

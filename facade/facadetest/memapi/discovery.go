@@ -22,19 +22,19 @@ var serverVersion = apiversion.Info{
 	Platform: runtime.GOOS + "/" + runtime.GOARCH,
 }
 
-// discovery answers requests for the server itself rather than for objects: its version, groups, resources and schemas.
-func (s *Server) discovery(parts []string) (document any, ok bool) {
+// discoveryDocument answers requests for the server itself rather than for objects: its version, groups, resources and schemas.
+func (s *Server) discoveryDocument(parts []string) (document any, ok bool) {
 	switch {
 	case len(parts) == 1 && parts[0] == "version":
 		return serverVersion, true
 	case len(parts) == 1 && parts[0] == "api":
 		return metav1.APIVersions{TypeMeta: metav1.TypeMeta{Kind: "APIVersions"}, Versions: []string{"v1"}}, true
 	case len(parts) == 1 && parts[0] == "apis":
-		return s.groups(), true
+		return s.groupList(), true
 	case len(parts) == 2 && parts[0] == "api":
-		return s.listed(schema.GroupVersion{Version: parts[1]})
+		return s.resourceList(schema.GroupVersion{Version: parts[1]})
 	case len(parts) == 2 && parts[0] == "apis":
-		for _, group := range s.groups().Groups {
+		for _, group := range s.groupList().Groups {
 			if group.Name == parts[1] {
 				group.TypeMeta = metav1.TypeMeta{Kind: "APIGroup", APIVersion: "v1"}
 				return group, true
@@ -42,22 +42,22 @@ func (s *Server) discovery(parts []string) (document any, ok bool) {
 		}
 		return nil, false
 	case len(parts) == 3 && parts[0] == "apis":
-		return s.listed(schema.GroupVersion{Group: parts[1], Version: parts[2]})
+		return s.resourceList(schema.GroupVersion{Group: parts[1], Version: parts[2]})
 	case len(parts) == 5 && parts[0] == "openapi":
-		return s.published(schema.GroupVersion{Group: parts[3], Version: parts[4]})
+		return s.openAPIDocument(schema.GroupVersion{Group: parts[3], Version: parts[4]})
 	default:
 		return nil, false
 	}
 }
 
-// published returns the schemas of one group and version as an OpenAPI 3 document. Kinds without a schema are left out.
-func (s *Server) published(gv schema.GroupVersion) (document any, ok bool) {
+// openAPIDocument returns the schemas of one group and version as an OpenAPI 3 document. Kinds without a schema are left out.
+func (s *Server) openAPIDocument(gv schema.GroupVersion) (document any, ok bool) {
 	all := map[string]any{}
 	for _, r := range s.resources {
 		if r.groupVersion() != gv {
 			continue
 		}
-		if one := s.target(r, "", "").schema; one != nil {
+		if one := s.newTarget(r, "", "").schema; one != nil {
 			all[r.Kind] = one.OpenAPI()
 			continue
 		}
@@ -79,8 +79,8 @@ func (s *Server) published(gv schema.GroupVersion) (document any, ok bool) {
 	return map[string]any{"components": map[string]any{"schemas": all}}, len(all) > 0
 }
 
-// groups returns the API groups with their versions. The core group is not one of them.
-func (s *Server) groups() metav1.APIGroupList {
+// groupList returns the API groups with their versions. The core group is not one of them.
+func (s *Server) groupList() metav1.APIGroupList {
 	list := metav1.APIGroupList{
 		TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}, Groups: []metav1.APIGroup{},
 	}
@@ -112,8 +112,8 @@ func (s *Server) groups() metav1.APIGroupList {
 	return list
 }
 
-// listed returns the resources of one group and version, with their subresources.
-func (s *Server) listed(gv schema.GroupVersion) (document any, ok bool) {
+// resourceList returns the resources of one group and version, with their subresources.
+func (s *Server) resourceList(gv schema.GroupVersion) (document any, ok bool) {
 	list := metav1.APIResourceList{
 		TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, GroupVersion: gv.String(),
 	}
@@ -132,7 +132,7 @@ func (s *Server) listed(gv schema.GroupVersion) (document any, ok bool) {
 		}
 		list.APIResources = append(list.APIResources, one)
 		// Subresources directly follow their resource. Package devcluster depends on that order.
-		if s.target(r, "", "").scalePaths() != nil {
+		if s.newTarget(r, "", "").scalePaths() != nil {
 			list.APIResources = append(list.APIResources, metav1.APIResource{
 				Name: r.Plural + "/scale", Namespaced: r.Namespaced, Group: "autoscaling", Version: "v1", Kind: "Scale",
 				Verbs: []string{"get", "patch", "update"},

@@ -27,9 +27,9 @@ func (t target) defaultDefinition(object map[string]any) {
 	}
 }
 
-// establish writes the status of a definition before it is stored, because the definition is served at once. The real
+// setDefinitionStatus writes the status of a definition before it is stored, because the definition is served at once. The real
 // server writes the same conditions and names a moment later.
-func (t target) establish(object map[string]any) {
+func (t target) setDefinitionStatus(object map[string]any) {
 	if t.groupResource() != definitionsResource.groupResource() {
 		return
 	}
@@ -65,7 +65,7 @@ func (t target) establish(object map[string]any) {
 	} {
 		conditions = append(conditions, map[string]any{
 			"type": one.kind, "status": "True", "reason": one.reason, "message": one.message,
-			"lastTransitionTime": timestamp(),
+			"lastTransitionTime": currentTimestamp(),
 		})
 	}
 	status["conditions"] = conditions

@@ -48,7 +48,7 @@ func Example() {
 		fmt.Println(errors.Unwrap(err))
 	}
 	fmt.Println(server.Object(widgets, "default", "a")["spec"])
-	for _, r := range connection.Drain() {
+	for _, r := range connection.DrainRequests() {
 		fmt.Printf("%s %s/%s %s: %d\n", r.Verb, r.Namespace, r.Name, r.Body, r.Code)
 	}
 	// Output:

@@ -27,8 +27,8 @@ type Extensions struct {
 	)
 }
 
-// Extend sets the extensions. It must be called before the first definition is added.
-func (s *Server) Extend(with Extensions) {
+// SetExtensions sets the extensions. It must be called before the first definition is added.
+func (s *Server) SetExtensions(with Extensions) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.extensions = with
@@ -71,7 +71,7 @@ func (s *Server) Convert(text []byte, from schema.GroupVersionResource, to Resou
 	}
 	// The lock is not held during the conversion, which may call a webhook of this process.
 	s.mu.Lock()
-	t := s.target(to, "", "")
+	t := s.newTarget(to, "", "")
 	s.mu.Unlock()
 	source := target{Resource: Resource{Group: from.Group, Plural: from.Resource}}
 	// Events differ between their two APIs in the names of their fields.
@@ -86,5 +86,5 @@ func (s *Server) Convert(text []byte, from schema.GroupVersionResource, to Resou
 	}
 	delete(object, "apiVersion")
 	delete(object, "kind")
-	return json.Marshal(t.named(object))
+	return json.Marshal(t.withKind(object))
 }

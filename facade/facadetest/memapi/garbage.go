@@ -18,7 +18,7 @@ func (s *Server) CollectGarbage(after time.Duration) {
 	defer s.mu.Unlock()
 	s.collector = &collector{after: after}
 	// Garbage may exist already.
-	s.litter()
+	s.scheduleCollection()
 }
 
 // collector holds the state of the garbage collection.
@@ -27,53 +27,53 @@ type collector struct {
 	due   bool // a run is scheduled or in progress
 }
 
-// noticed schedules a collection if a change can produce garbage. A collection in progress causes changes itself; it
+// collectIfNeeded schedules a collection if a change can produce garbage. A collection in progress causes changes itself; it
 // repeats until nothing changes, so these do not schedule another one.
-func (s *Server) noticed(before, after map[string]any) {
+func (s *Server) collectIfNeeded(before, after map[string]any) {
 	switch {
 	case s.collector == nil || s.collector.due:
 	// Only deletions, and changes of objects with owners, can produce garbage.
 	case after == nil, metadataOf(after)["ownerReferences"] != nil, metadataOf(after)["deletionTimestamp"] != nil,
 		before != nil && metadataOf(before)["ownerReferences"] != nil:
-		s.litter()
+		s.scheduleCollection()
 	}
 }
 
-// litter runs a collection, now or after the delay.
-func (s *Server) litter() {
+// scheduleCollection runs a collection, now or after the delay.
+func (s *Server) scheduleCollection() {
 	s.collector.due = true
 	if s.collector.after == 0 {
-		s.collect()
+		s.collectAll()
 		return
 	}
 	// The timer runs in the bubble of the test, so the delay is virtual.
 	time.AfterFunc(s.collector.after, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.collect()
+		s.collectAll()
 	})
 }
 
-// collect processes all objects, and repeats that until nothing changes any more.
-func (s *Server) collect() {
+// collectAll processes all objects, and repeats that until nothing changes any more.
+func (s *Server) collectAll() {
 	for more := true; more; {
 		more = false
-		for _, t := range s.everything() {
+		for _, t := range s.allButEvents() {
 			// A previous step may have removed the object.
-			if object, ok := s.objects[t.groupResource()][t.key()]; ok {
-				more = s.tend(t, object) || more
+			if object, ok := s.objects[t.groupResource()][t.objectKey()]; ok {
+				more = s.collectObject(t, object) || more
 			}
 		}
 	}
 	s.collector.due = false
 }
 
-// everything returns all stored objects in a fixed order, except for Kubernetes events.
-func (s *Server) everything() []target { return s.all(false) }
+// allButEvents returns all stored objects in a fixed order, except for Kubernetes events.
+func (s *Server) allButEvents() []target { return s.allTargets(false) }
 
-// all returns all stored objects in a fixed order, each once, although several versions may serve it. Changes to them
+// allTargets returns all stored objects in a fixed order, each once, although several versions may serve it. Changes to them
 // are attributed to kube-controller-manager.
-func (s *Server) all(withEvents bool) []target {
+func (s *Server) allTargets(withEvents bool) []target {
 	var all []target
 	seen := map[schema.GroupResource]bool{}
 	for _, r := range s.resources {
@@ -85,7 +85,7 @@ func (s *Server) all(withEvents bool) []target {
 		for _, object := range s.objects[r.groupResource()] {
 			namespace, _ := metadataOf(object)["namespace"].(string)
 			name, _ := metadataOf(object)["name"].(string)
-			t := s.target(r, namespace, name)
+			t := s.newTarget(r, namespace, name)
 			t.manager = "kube-controller-manager"
 			all = append(all, t)
 		}
@@ -93,46 +93,46 @@ func (s *Server) all(withEvents bool) []target {
 	// The order must not depend on the iteration of maps, or a run in virtual time could not be repeated.
 	slices.SortFunc(all, func(a, b target) int {
 		return cmp.Or(
-			cmp.Compare(a.Group, b.Group), cmp.Compare(a.Plural, b.Plural), cmp.Compare(a.key(), b.key()),
+			cmp.Compare(a.Group, b.Group), cmp.Compare(a.Plural, b.Plural), cmp.Compare(a.objectKey(), b.objectKey()),
 		)
 	})
 	return all
 }
 
-// tend collects one object if that is due, and reports whether it changed anything.
-func (s *Server) tend(t target, object map[string]any) bool {
+// collectObject collects one object if that is due, and reports whether it changed anything.
+func (s *Server) collectObject(t target, object map[string]any) bool {
 	finalizers, _ := metadataOf(object)["finalizers"].([]any)
 	dying := metadataOf(object)["deletionTimestamp"] != nil
 	switch {
 	case dying && slices.Contains(finalizers, any(metav1.FinalizerOrphanDependents)):
-		for _, one := range s.dependents(object) {
+		for _, one := range s.dependentsOf(object) {
 			// The dependents survive, but without a reference to this owner.
-			s.disown(one, func(ref map[string]any) bool { return ref["uid"] != metadataOf(object)["uid"] })
+			s.removeReferences(one, func(ref map[string]any) bool { return ref["uid"] != metadataOf(object)["uid"] })
 		}
-		s.release(t, metav1.FinalizerOrphanDependents)
+		s.removeFinalizer(t, metav1.FinalizerOrphanDependents)
 		return true
 	case dying && slices.Contains(finalizers, any(metav1.FinalizerDeleteDependents)):
 		// A foreground deletion waits for the dependents that block it.
-		if slices.ContainsFunc(s.dependents(object), func(one target) bool { return s.blocks(one, object) }) {
+		if slices.ContainsFunc(s.dependentsOf(object), func(one target) bool { return s.blocksDeletion(one, object) }) {
 			return false
 		}
-		s.release(t, metav1.FinalizerDeleteDependents)
+		s.removeFinalizer(t, metav1.FinalizerDeleteDependents)
 		return true
 	case dying:
 		return false
 	default:
-		return s.judge(t, object)
+		return s.collectDependent(t, object)
 	}
 }
 
-// judge deletes an object, or removes references from it, depending on the state of its owners. It reports whether it
+// collectDependent deletes an object, or removes references from it, depending on the state of its owners. It reports whether it
 // changed anything.
-func (s *Server) judge(t target, object map[string]any) bool {
+func (s *Server) collectDependent(t target, object map[string]any) bool {
 	standing := map[any]ownership{}
 	count := map[ownership]int{}
 	for _, ref := range referencesOf(object) {
 		// Owners are identified by their uid.
-		standing[ref["uid"]] = s.ownership(t, ref)
+		standing[ref["uid"]] = s.ownerState(t, ref)
 		count[standing[ref["uid"]]]++
 	}
 	policy := metav1.DeletePropagationBackground
@@ -142,12 +142,12 @@ func (s *Server) judge(t target, object map[string]any) bool {
 		return false
 	case count[solid] > 0:
 		// At least one owner exists, so only the references to missing owners are removed.
-		s.disown(t, func(ref map[string]any) bool { return standing[ref["uid"]] == solid })
+		s.removeReferences(t, func(ref map[string]any) bool { return standing[ref["uid"]] == solid })
 		return true
-	case count[waiting] > 0 && len(s.dependents(object)) > 0:
+	case count[waiting] > 0 && len(s.dependentsOf(object)) > 0:
 		policy = metav1.DeletePropagationForeground
 		// The owner waits for this object, which has dependents of its own: they are deleted in the foreground, too.
-		s.unblock(t, object)
+		s.unblockOwners(t, object)
 	default:
 		// An earlier deletion may have chosen a policy, which is stored as a finalizer.
 		finalizers, _ := metadataOf(object)["finalizers"].([]any)
@@ -158,6 +158,6 @@ func (s *Server) judge(t target, object map[string]any) bool {
 		}
 	}
 	// A failed deletion did not change anything.
-	_, err := s.delete(t, &metav1.DeleteOptions{PropagationPolicy: &policy})
+	_, err := s.deleteObject(t, &metav1.DeleteOptions{PropagationPolicy: &policy})
 	return err == nil
 }

@@ -41,7 +41,7 @@ func stories() map[string]story {
 	}
 	free := func(name string) request {
 		return request{
-			method: "PATCH", kind: configmaps, name: name, form: merging, body: `{"metadata":{"finalizers":null}}`,
+			method: "PATCH", kind: configmaps, name: name, form: fieldManagerKey, body: `{"metadata":{"finalizers":null}}`,
 		}
 	}
 	hold := `"example.org/hold"`
@@ -108,8 +108,8 @@ func stories() map[string]story {
 	}
 }
 
-// tell sends the requests of a story.
-func (p *player) tell(s story) {
+// playStory sends the requests of a story.
+func (p *player) playStory(s story) {
 	p.t.Helper()
 	for _, r := range s.requests {
 		for _, name := range []string{"a", "b", "z"} {
@@ -131,8 +131,8 @@ func orNone(uid string) string {
 	return uid
 }
 
-// left returns the remaining config maps with their finalizers and owners.
-func (p *player) left() []string {
+// remainingObjects returns the remaining config maps with their finalizers and owners.
+func (p *player) remainingObjects() []string {
 	p.t.Helper()
 	var all []string
 	for _, item := range p.list(configmaps) {
@@ -164,31 +164,31 @@ func TestCollectGarbage(t *testing.T) {
 				server.CollectGarbage(time.Second)
 				p := newPlayer(t, "http://mem", server)
 				for i := range s.requests {
-					p.tell(story{requests: s.requests[i : i+1]})
+					p.playStory(story{requests: s.requests[i : i+1]})
 					if i < len(s.requests)-1 && s.requests[i+1].method == "PATCH" {
 						time.Sleep(time.Minute) // the collector runs before the finalizer is removed
 					}
 				}
 				time.Sleep(time.Minute)
-				if d := cmp.Diff(s.want, p.left()); d != "" {
+				if d := cmp.Diff(s.want, p.remainingObjects()); d != "" {
 					t.Errorf("%s: remaining objects: -want, +got:\n%s", s.reason, d)
 				}
 			})
 			server := memapi.New()
 			server.CollectGarbage(0)
 			p := newPlayer(t, "http://mem", server)
-			p.tell(s)
-			if d := cmp.Diff(s.want, p.left()); d != "" {
+			p.playStory(s)
+			if d := cmp.Diff(s.want, p.remainingObjects()); d != "" {
 				t.Errorf("with collection at once: %s: remaining objects: -want, +got:\n%s", s.reason, d)
 			}
 		})
 	}
 }
 
-func TestNothingIsCollectedUnasked(t *testing.T) {
+func TestNoCollectionByDefault(t *testing.T) {
 	p := newPlayer(t, "http://mem", memapi.New())
-	p.tell(stories()["Background"])
-	if d := cmp.Diff([]string{"b [] of [a]", "c [] of [b]"}, p.left()); d != "" {
+	p.playStory(stories()["Background"])
+	if d := cmp.Diff([]string{"b [] of [a]", "c [] of [b]"}, p.remainingObjects()); d != "" {
 		t.Errorf("without CollectGarbage, dependents must stay: -want, +got:\n%s", d)
 	}
 }

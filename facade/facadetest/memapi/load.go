@@ -19,13 +19,13 @@ func (s *Server) Load(objects ...map[string]any) error {
 	defer s.mu.Unlock()
 	// Uids are reserved first, so that an object created below cannot get the uid of a later one.
 	for _, object := range objects {
-		s.reserve(object)
+		s.reserveUID(object)
 	}
 	isDefinition := func(object map[string]any) bool { return object["kind"] == definitionsResource.Kind }
 	for _, object := range objects {
 		// Definitions must be served before their objects are resolved.
 		if isDefinition(object) {
-			if err := s.load(definitionsResource, object); err != nil {
+			if err := s.loadObject(definitionsResource, object); err != nil {
 				return err
 			}
 		}
@@ -43,7 +43,7 @@ func (s *Server) Load(objects ...map[string]any) error {
 		if isDefinition(object) {
 			continue
 		}
-		if err := s.load(found[i], object); err != nil {
+		if err := s.loadObject(found[i], object); err != nil {
 			return err
 		}
 	}
@@ -70,8 +70,8 @@ func (s *Server) resourceOf(object map[string]any) (Resource, bool) {
 // uidPrefix is the prefix of the uids that this server assigns. The rest is a counter.
 const uidPrefix = "00000000-0000-4000-8000-"
 
-// reserve makes sure that new objects do not get the uid of a loaded one.
-func (s *Server) reserve(object map[string]any) {
+// reserveUID makes sure that new objects do not get the uid of a loaded one.
+func (s *Server) reserveUID(object map[string]any) {
 	metadata, _ := object["metadata"].(map[string]any)
 	uid, _ := metadata["uid"].(string)
 	if number, err := strconv.Atoi(strings.TrimPrefix(uid, uidPrefix)); err == nil {
@@ -79,9 +79,9 @@ func (s *Server) reserve(object map[string]any) {
 	}
 }
 
-// load stores one object in the namespace of its metadata.
-func (s *Server) load(r Resource, given map[string]any) error {
-	object := encoded(given)
+// loadObject stores one object in the namespace of its metadata.
+func (s *Server) loadObject(r Resource, given map[string]any) error {
+	object := encodedCopy(given)
 	metadata := metadataOf(object)
 	name, _ := metadata["name"].(string)
 	namespace, _ := metadata["namespace"].(string)
@@ -92,16 +92,16 @@ func (s *Server) load(r Resource, given map[string]any) error {
 	if name == "" || r.Namespaced != (namespace != "") {
 		return fmt.Errorf("the object %q of %s has no name, or its namespace %q is wrong", name, r.Plural, namespace)
 	}
-	t := s.target(r, namespace, name)
+	t := s.newTarget(r, namespace, name)
 	var err error
 	if uid, _ := metadata["uid"].(string); uid == "" {
 		// The usual creation applies defaults and validation.
 		var body []byte
 		if body, err = json.Marshal(object); err == nil {
-			_, err = s.create(t, body)
+			_, err = s.createObject(t, body)
 		}
 	} else {
-		err = s.restore(t, object)
+		err = s.restoreObject(t, object)
 	}
 	if err != nil {
 		return fmt.Errorf("the object %s of %s: %w", name, r.Plural, err)
@@ -109,31 +109,31 @@ func (s *Server) load(r Resource, given map[string]any) error {
 	return nil
 }
 
-// restore stores an object with its uid and resource version. It does not record the change; the caller drops the
+// restoreObject stores an object with its uid and resource version. It does not record the change; the caller drops the
 // history.
-func (s *Server) restore(t target, object map[string]any) error {
+func (s *Server) restoreObject(t target, object map[string]any) error {
 	delete(object, "apiVersion")
 	delete(object, "kind")
-	if problems, err := s.understand(t, object, nil); err != nil || len(problems) > 0 {
+	if problems, err := s.checkDefinition(t, object, nil); err != nil || len(problems) > 0 {
 		return errors.Join(err, problems.ToAggregate())
 	}
 	// Versions of a dump are kept. An object without a version gets a new one.
 	if text, _ := metadataOf(object)["resourceVersion"].(string); text == "" {
-		metadataOf(object)["resourceVersion"] = s.next()
+		metadataOf(object)["resourceVersion"] = s.nextVersion()
 	} else if version, err := parseVersion(text); err != nil {
 		return err
 	} else {
 		// The next version of the server must be higher than that of every loaded object.
 		s.version = max(s.version, version)
 	}
-	t.establish(object)
-	if err := t.store(object); err != nil {
+	t.setDefinitionStatus(object)
+	if err := t.convertToStored(object); err != nil {
 		return err
 	}
 	// The object may replace one that exists.
-	before := s.objects[t.groupResource()][t.key()]
-	s.objects[t.groupResource()][t.key()] = object
-	s.define(t, before, object)
+	before := s.objects[t.groupResource()][t.objectKey()]
+	s.objects[t.groupResource()][t.objectKey()] = object
+	s.updateServedKinds(t, before, object)
 	s.keepNamespaces(t, object, object)
 	return nil
 }

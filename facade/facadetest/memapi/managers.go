@@ -15,8 +15,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi/internal/schemas"
 )
 
-// merging is the key of a cached field manager: a kind, a subresource and a schema.
-type merging struct {
+// fieldManagerKey is the key of a cached field manager: a kind, a subresource and a schema.
+type fieldManagerKey struct {
 	kind        schema.GroupVersionKind
 	subresource string
 	// Each new state of a definition has a new schema, so this pointer also separates its states.
@@ -28,10 +28,10 @@ var builtInTypes = sync.OnceValue(func() managedfields.TypeConverter {
 	return applyconfigurations.NewTypeConverter(scheme.Scheme)
 })
 
-// managers returns the field manager for the target, which computes the managedFields of its objects. Field managers
+// fieldManager returns the field manager for the target, which computes the managedFields of its objects. Field managers
 // are cached.
-func (s *Server) managers(t target) (*managedfields.FieldManager, error) {
-	key := merging{t.groupVersion().WithKind(t.Kind), t.subresource, t.schema}
+func (s *Server) fieldManager(t target) (*managedfields.FieldManager, error) {
+	key := fieldManagerKey{t.groupVersion().WithKind(t.Kind), t.subresource, t.schema}
 	if known := s.books[key]; known != nil {
 		return known, nil
 	}
@@ -49,7 +49,7 @@ func (s *Server) managers(t target) (*managedfields.FieldManager, error) {
 		return nil, err
 	}
 	// Conversion is not needed: each field manager sees one version.
-	made, err := construct(types, asIs{}, asIs{}, asIs{}, key.kind, t.groupVersion(), t.subresource, t.resets())
+	made, err := construct(types, asIs{}, asIs{}, asIs{}, key.kind, t.groupVersion(), t.subresource, t.resetFields())
 	if err != nil {
 		return nil, err
 	}
@@ -57,8 +57,8 @@ func (s *Server) managers(t target) (*managedfields.FieldManager, error) {
 	return made, nil
 }
 
-// resets returns the fields that the path of the request cannot change, so that a manager does not get to own them.
-func (t target) resets() map[fieldpath.APIVersion]fieldpath.Filter {
+// resetFields returns the fields that the path of the request cannot change, so that a manager does not get to own them.
+func (t target) resetFields() map[fieldpath.APIVersion]fieldpath.Filter {
 	if !t.StatusSubresource {
 		return nil
 	}
@@ -72,9 +72,9 @@ func (t target) resets() map[fieldpath.APIVersion]fieldpath.Filter {
 	})
 }
 
-// manage updates the managedFields of an object that was applied at least once. Other objects do not have managedFields
-// yet; [Server.recall] reconstructs them at their first apply. A request may also change or remove the managedFields.
-func (s *Server) manage(t target, before, object map[string]any) error {
+// updateManagedFields updates the managedFields of an object that was applied at least once. Other objects do not have managedFields
+// yet; [Server.reconstructManagedFields] reconstructs them at their first apply. A request may also change or remove the managedFields.
+func (s *Server) updateManagedFields(t target, before, object map[string]any) error {
 	metadata, was := metadataOf(object), metadataOf(before)["managedFields"]
 	given := metadata["managedFields"]
 	// From now on, the history is not used to reconstruct managedFields.
@@ -92,11 +92,11 @@ func (s *Server) manage(t target, before, object map[string]any) error {
 		return nil
 	}
 	// The field manager must see the managedFields of the request, if it has any: they replace the stored ones.
-	stated := cloned(object)
+	stated := cloneObject(object)
 	if given != nil {
 		metadataOf(stated)["managedFields"] = given
 	}
-	managed, err := s.updated(t, t.named(cloned(before)), stated)
+	managed, err := s.managedFieldsAfter(t, t.withKind(cloneObject(before)), stated)
 	if err != nil {
 		return err
 	}
@@ -116,15 +116,15 @@ func isReset(managed any) bool {
 	return ok && len(entries) == 0
 }
 
-// updated returns the managedFields after a change by the target's manager.
-func (s *Server) updated(t target, before, object map[string]any) (any, error) {
-	books, err := s.managers(t)
+// managedFieldsAfter returns the managedFields after a change by the target's manager.
+func (s *Server) managedFieldsAfter(t target, before, object map[string]any) (any, error) {
+	books, err := s.fieldManager(t)
 	if err != nil {
 		return nil, err
 	}
 	changed, err := books.Update(
-		&unstructured.Unstructured{Object: t.typed(before)},
-		&unstructured.Unstructured{Object: t.typed(t.named(cloned(object)))}, t.manager,
+		&unstructured.Unstructured{Object: t.withoutUntypedStatus(before)},
+		&unstructured.Unstructured{Object: t.withoutUntypedStatus(t.withKind(cloneObject(object)))}, t.manager,
 	)
 	if err != nil {
 		return nil, err
@@ -132,9 +132,9 @@ func (s *Server) updated(t target, before, object map[string]any) (any, error) {
 	return metadataOf(contentOf(changed))["managedFields"], nil
 }
 
-// typed removes the status of built-in kinds whose Go type does not have one. Such a status is only stored by methods
+// withoutUntypedStatus removes the status of built-in kinds whose Go type does not have one. Such a status is only stored by methods
 // that skip validation.
-func (t target) typed(object map[string]any) map[string]any {
+func (t target) withoutUntypedStatus(object map[string]any) map[string]any {
 	if t.Plain && !t.StatusSubresource {
 		delete(object, "status")
 	}
@@ -144,9 +144,9 @@ func (t target) typed(object map[string]any) map[string]any {
 // author identifies the source of a change for managedFields: the manager, the subresource and the API version.
 type author struct{ manager, subresource, version string }
 
-// recall reconstructs the managedFields of an object at its first apply, by replaying its changes from the history. It
+// reconstructManagedFields reconstructs the managedFields of an object at its first apply, by replaying its changes from the history. It
 // returns nil if the history no longer has its creation, or if a request has removed the managedFields.
-func (s *Server) recall(t target, object map[string]any) (any, error) {
+func (s *Server) reconstructManagedFields(t target, object map[string]any) (any, error) {
 	uid := metadataOf(object)["uid"]
 	// The user has removed the managedFields on purpose.
 	if s.forgotten[uid] {
@@ -172,14 +172,14 @@ func (s *Server) recall(t target, object map[string]any) (any, error) {
 		// Each change is replayed as its author made it.
 		by := t
 		by.manager, by.subresource, by.Version = e.by.manager, e.by.subresource, e.by.version
-		then := by.named(map[string]any{"metadata": map[string]any{"name": t.name, "namespace": t.namespace}})
+		then := by.withKind(map[string]any{"metadata": map[string]any{"name": t.name, "namespace": t.namespace}})
 		// Each step needs the managedFields of the step before.
 		if e.before != nil {
-			then = by.shown(e.before)
+			then = by.servedObject(e.before)
 			metadataOf(then)["managedFields"] = managed
 		}
 		var err error
-		if managed, err = s.updated(by, then, by.read(e.after)); err != nil {
+		if managed, err = s.managedFieldsAfter(by, then, by.readStored(e.after)); err != nil {
 			return nil, err
 		}
 	}

@@ -13,14 +13,14 @@ import (
 // elsewhere lists the first segments of paths of the real server that are not about objects.
 var elsewhere = []string{"healthz", "livez", "readyz", "metrics", "logs", "openapi", ".well-known", "openid"}
 
-// missing returns the error for a path that is not served. It distinguishes features that the real server has from
+// missingPathError returns the error for a path that is not served. It distinguishes features that the real server has from
 // paths that it does not serve either.
-func (s *Server) missing(t target, parts []string) error {
+func (s *Server) missingPathError(t target, parts []string) error {
 	d := s.schemas[t.groupResource()]
-	own := t.Plural != "" && kubernetesOwn(t)
+	own := t.Plural != "" && isKubernetesResource(t)
 	switch {
 	case t.Plural == "" && slices.Contains(elsewhere, parts[0]) && len(parts) < 4:
-		return unsupported("the path /%s", strings.Join(parts, "/"))
+		return unsupportedError("the path /%s", strings.Join(parts, "/"))
 	case t.Kind == "" && own:
 		return notInstalled(t)
 	case t.Kind == "" || t.subresource == "" || t.subresource == "status":
@@ -30,12 +30,12 @@ func (s *Server) missing(t target, parts []string) error {
 	case !t.Plain && !own:
 		return notServed() // the real server does not serve it either
 	default:
-		return unsupported("the subresource %s of %s", t.subresource, t.Plural)
+		return unsupportedError("the subresource %s of %s", t.subresource, t.Plural)
 	}
 }
 
-// kubernetesOwn reports whether the resource is one of Kubernetes itself, installed here or not.
-func kubernetesOwn(t target) bool {
+// isKubernetesResource reports whether the resource is one of Kubernetes itself, installed here or not.
+func isKubernetesResource(t target) bool {
 	for kind := range scheme.Scheme.KnownTypes(t.groupVersion()) {
 		// The plural is guessed from the kind, as the scheme only knows kinds.
 		plural, _ := meta.UnsafeGuessKindToResource(t.groupVersion().WithKind(kind))

@@ -46,7 +46,7 @@ func (s *Server) admitNamespace(t target) error {
 		return apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, t.namespace)
 	case metadataOf(namespace)["deletionTimestamp"] != nil:
 		// Clients recognize this error by its cause, not by its message.
-		refused := apierrors.NewForbidden(t.qualified(), t.name, fmt.Errorf(
+		refused := apierrors.NewForbidden(t.qualifiedName(), t.name, fmt.Errorf(
 			"unable to create new content in namespace %s because it is being terminated", t.namespace,
 		))
 		refused.ErrStatus.Details.Causes = append(refused.ErrStatus.Details.Causes, metav1.StatusCause{
@@ -76,23 +76,23 @@ func (s *Server) beginNamespace(t target, object map[string]any) {
 	labels[corev1.LabelMetadataName] = name
 }
 
-// terminate starts the deletion of a namespace. It returns false if the target is not a managed namespace, or is one
+// terminateNamespace starts the deletion of a namespace. It returns false if the target is not a managed namespace, or is one
 // without remaining content; the caller then deletes it like any other object.
-func (s *Server) terminate(t target, before map[string]any) (shown map[string]any, ok bool) {
+func (s *Server) terminateNamespace(t target, before map[string]any) (shown map[string]any, ok bool) {
 	held, _, _ := unstructured.NestedSlice(before, "spec", "finalizers")
 	switch {
 	case !s.managesNamespace(t), len(held) == 0:
 		return nil, false
 	case metadataOf(before)["deletionTimestamp"] != nil:
-		return t.shown(before), true
+		return t.servedObject(before), true
 	}
-	object := cloned(before)
+	object := cloneObject(before)
 	// The finalizer in the spec holds the namespace from now on.
-	metadataOf(object)["deletionTimestamp"] = timestamp()
+	metadataOf(object)["deletionTimestamp"] = currentTimestamp()
 	object["status"] = map[string]any{"phase": string(corev1.NamespaceTerminating)}
-	s.stamp(t, metadataOf(object))
-	s.keep(t, before, object)
-	return t.shown(object), true
+	s.setResourceVersion(t, metadataOf(object))
+	s.storeObject(t, before, object)
+	return t.servedObject(object), true
 }
 
 // keepNamespaces reacts to a change: it creates the service account of a new namespace, and schedules the emptying of
@@ -101,9 +101,9 @@ func (s *Server) keepNamespaces(t target, before, after map[string]any) {
 	switch {
 	case s.namespaces == nil:
 	case s.managesNamespace(t) && before == nil:
-		accounts, ok := s.find(schema.GroupVersion{Version: "v1"}, "serviceaccounts")
-		if account := s.target(accounts, t.name, "default"); ok {
-			_, _ = s.create(account, []byte(`{"metadata":{"name":"default"}}`)) // an existing account is kept
+		accounts, ok := s.findResource(schema.GroupVersion{Version: "v1"}, "serviceaccounts")
+		if account := s.newTarget(accounts, t.name, "default"); ok {
+			_, _ = s.createObject(account, []byte(`{"metadata":{"name":"default"}}`)) // an existing account is kept
 		}
 	// Each deletion can be the last one that a namespace or a definition waits for.
 	case after == nil,
@@ -138,23 +138,23 @@ func (s *Server) emptyNamespaces() {
 	}
 	background := metav1.DeletePropagationBackground
 	// Events are deleted as well; garbage collection would skip them.
-	for _, t := range s.all(true) {
+	for _, t := range s.allTargets(true) {
 		if _, ok := leaving[t.namespace]; !ok || t.namespace == "" {
 			continue
 		}
-		_, err := s.delete(t, &metav1.DeleteOptions{PropagationPolicy: &background})
+		_, err := s.deleteObject(t, &metav1.DeleteOptions{PropagationPolicy: &background})
 		// Objects with finalizers remain, and so does their namespace.
-		if _, remains := s.objects[t.groupResource()][t.key()]; remains || err != nil {
+		if _, remains := s.objects[t.groupResource()][t.objectKey()]; remains || err != nil {
 			leaving[t.namespace]++
 		}
 	}
 	// The finalizer in the spec holds the namespace; without it, the deletion completes.
-	found, _ := s.find(schema.GroupVersion{Version: "v1"}, "namespaces")
+	found, _ := s.findResource(schema.GroupVersion{Version: "v1"}, "namespaces")
 	for name, remaining := range leaving {
 		if remaining > 0 {
 			continue
 		}
-		s.edit(s.target(found, "", name), func(object map[string]any) {
+		s.editObject(s.newTarget(found, "", name), func(object map[string]any) {
 			unstructured.RemoveNestedField(object, "spec", "finalizers")
 		})
 	}

@@ -14,13 +14,13 @@ const mostBytes = 3 << 20
 
 const plainJSON = "application/json"
 
-// negotiated checks the headers and the length of a request. It returns true for partial if the client accepts only the
+// negotiateRequest checks the headers and the length of a request. It returns true for partial if the client accepts only the
 // metadata of objects, and an error for features that this server does not have.
-func negotiated(r *http.Request, body []byte) (partial bool, err error) {
+func negotiateRequest(r *http.Request, body []byte) (partial bool, err error) {
 	// Impersonation is refused, because the server does not have users.
 	for name := range r.Header {
 		if strings.HasPrefix(name, "Impersonate-") {
-			return false, unsupported("impersonation (%s)", name)
+			return false, unsupportedError("impersonation (%s)", name)
 		}
 	}
 	if len(body) > mostBytes {
@@ -29,9 +29,9 @@ func negotiated(r *http.Request, body []byte) (partial bool, err error) {
 	form := formOf(r)
 	// Patches have content types of their own, which are checked later.
 	if len(body) > 0 && form != "" && form != plainJSON && r.Method != http.MethodPatch {
-		return false, unsupported("bodies in the form %s", form)
+		return false, unsupportedError("bodies in the form %s", form)
 	}
-	return presentation(r)
+	return negotiateAnswer(r)
 }
 
 // formOf returns the content type of the body, without parameters such as a charset.
@@ -40,9 +40,9 @@ func formOf(r *http.Request) string {
 	return strings.TrimSpace(form)
 }
 
-// presentation picks the first format of the answer that this server supports. Clients list the formats in the order of
+// negotiateAnswer picks the first format of the answer that this server supports. Clients list the formats in the order of
 // their preference.
-func presentation(r *http.Request) (partial bool, err error) {
+func negotiateAnswer(r *http.Request) (partial bool, err error) {
 	accepted := strings.Join(r.Header.Values("Accept"), ",")
 	if accepted == "" {
 		return false, nil
@@ -62,14 +62,14 @@ func presentation(r *http.Request) (partial bool, err error) {
 			return true, nil
 		}
 	}
-	return false, unsupported("answers in the form %s", accepted)
+	return false, unsupportedError("answers in the form %s", accepted)
 }
 
 const metaGroup = "meta.k8s.io"
 
-// presented returns an answer in the format that the client accepts. Status objects are never reduced to their
+// formatAnswer returns an answer in the format that the client accepts. Status objects are never reduced to their
 // metadata.
-func (t target) presented(answer map[string]any) map[string]any {
+func (t target) formatAnswer(answer map[string]any) map[string]any {
 	if !t.partial || answer["kind"] == "Status" && answer["apiVersion"] == "v1" {
 		return answer
 	}
@@ -80,7 +80,7 @@ func (t target) presented(answer map[string]any) map[string]any {
 		all := make([]any, 0, len(items))
 		for _, item := range items {
 			one, _ := item.(map[string]any)
-			all = append(all, t.presented(one))
+			all = append(all, t.formatAnswer(one))
 		}
 		presented["kind"], presented["items"] = "PartialObjectMetadataList", all
 	}

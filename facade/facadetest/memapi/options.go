@@ -39,22 +39,22 @@ func Supports(verb, parameter string) bool {
 	return parameter == "pretty" || parameter == "timeout" || slices.Contains(parameters[verb], parameter)
 }
 
-// unsupported returns the error for a feature that only the real server has, with the status 501.
-func unsupported(format string, arguments ...any) error {
+// unsupportedError returns the error for a feature that only the real server has, with the status 501.
+func unsupportedError(format string, arguments ...any) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: http.StatusNotImplemented, Reason: "NotImplemented",
 		Message: "the API server in memory does not know " + fmt.Sprintf(format, arguments...),
 	}}
 }
 
-// options reads the query parameters of a request into the target, and checks them.
-func (t *target) options(r *http.Request) error {
+// readOptions reads the query parameters of a request into the target, and checks them.
+func (t *target) readOptions(r *http.Request) error {
 	query := r.URL.Query()
-	what := verb(r, t.name)
+	what := requestVerb(r, t.name)
 	// A client may depend on an unsupported parameter, so it is an error.
 	for name := range query {
 		if !Supports(what, name) {
-			return unsupported("the parameter %s of a %s", name, what)
+			return unsupportedError("the parameter %s of a %s", name, what)
 		}
 	}
 	t.manager, t.validation = managerOf(r), query.Get("fieldValidation")

@@ -17,8 +17,8 @@ const (
 	waiting                  // it is being deleted, and waits for its dependents
 )
 
-// ownership returns the state of an owner. A namespaced owner is in the namespace of its dependent.
-func (s *Server) ownership(t target, ref map[string]any) ownership {
+// ownerState returns the state of an owner. A namespaced owner is in the namespace of its dependent.
+func (s *Server) ownerState(t target, ref map[string]any) ownership {
 	version, _ := ref["apiVersion"].(string)
 	gv, err := schema.ParseGroupVersion(version)
 	// The first resource with the apiVersion and kind is the owner's.
@@ -30,7 +30,7 @@ func (s *Server) ownership(t target, ref map[string]any) ownership {
 	}
 	r := s.resources[at]
 	name, _ := ref["name"].(string)
-	owner := s.target(r, "", name)
+	owner := s.newTarget(r, "", name)
 	// A cluster-scoped object cannot have a namespaced owner.
 	if r.Namespaced {
 		if t.namespace == "" {
@@ -38,7 +38,7 @@ func (s *Server) ownership(t target, ref map[string]any) ownership {
 		}
 		owner.namespace = t.namespace
 	}
-	object, ok := s.objects[owner.groupResource()][owner.key()]
+	object, ok := s.objects[owner.groupResource()][owner.objectKey()]
 	// A new object with the same name is not the owner.
 	if !ok || metadataOf(object)["uid"] != ref["uid"] {
 		return absent
@@ -64,29 +64,29 @@ func referencesOf(object map[string]any) []map[string]any {
 	return all
 }
 
-// dependents returns all objects with an owner reference to the given object. It scans all objects; test clusters are
+// dependentsOf returns all objects with an owner reference to the given object. It scans all objects; test clusters are
 // small.
-func (s *Server) dependents(owner map[string]any) []target {
+func (s *Server) dependentsOf(owner map[string]any) []target {
 	uid := metadataOf(owner)["uid"]
-	return slices.DeleteFunc(s.everything(), func(t target) bool {
-		return !slices.ContainsFunc(referencesOf(s.objects[t.groupResource()][t.key()]), func(ref map[string]any) bool {
+	return slices.DeleteFunc(s.allButEvents(), func(t target) bool {
+		return !slices.ContainsFunc(referencesOf(s.objects[t.groupResource()][t.objectKey()]), func(ref map[string]any) bool {
 			return ref["uid"] == uid
 		})
 	})
 }
 
-// blocks reports whether the deletion of the owner in the foreground must wait for the dependent.
-func (s *Server) blocks(t target, owner map[string]any) bool {
-	return slices.ContainsFunc(referencesOf(s.objects[t.groupResource()][t.key()]), func(ref map[string]any) bool {
+// blocksDeletion reports whether the deletion of the owner in the foreground must wait for the dependent.
+func (s *Server) blocksDeletion(t target, owner map[string]any) bool {
+	return slices.ContainsFunc(referencesOf(s.objects[t.groupResource()][t.objectKey()]), func(ref map[string]any) bool {
 		return ref["uid"] == metadataOf(owner)["uid"] && ref["blockOwnerDeletion"] == true
 	})
 }
 
-// unblock clears blockOwnerDeletion of an object whose own dependents wait for their dependents. Such a circle of
+// unblockOwners clears blockOwnerDeletion of an object whose own dependents wait for their dependents. Such a circle of
 // owners would never be deleted otherwise.
-func (s *Server) unblock(t target, object map[string]any) {
-	inCircle := slices.ContainsFunc(s.dependents(object), func(one target) bool {
-		metadata := metadataOf(s.objects[one.groupResource()][one.key()])
+func (s *Server) unblockOwners(t target, object map[string]any) {
+	inCircle := slices.ContainsFunc(s.dependentsOf(object), func(one target) bool {
+		metadata := metadataOf(s.objects[one.groupResource()][one.objectKey()])
 		finalizers, _ := metadata["finalizers"].([]any)
 		return metadata["deletionTimestamp"] != nil &&
 			slices.Contains(finalizers, any(metav1.FinalizerDeleteDependents))
@@ -95,16 +95,16 @@ func (s *Server) unblock(t target, object map[string]any) {
 		return
 	}
 	// The reference remains, but it no longer blocks the owner.
-	s.edit(t, func(object map[string]any) {
+	s.editObject(t, func(object map[string]any) {
 		for _, ref := range referencesOf(object) {
 			ref["blockOwnerDeletion"] = false
 		}
 	})
 }
 
-// disown removes owner references from an object. It keeps those for which keep returns true.
-func (s *Server) disown(t target, keep func(ref map[string]any) bool) {
-	s.edit(t, func(object map[string]any) {
+// removeReferences removes owner references from an object. It keeps those for which keep returns true.
+func (s *Server) removeReferences(t target, keep func(ref map[string]any) bool) {
+	s.editObject(t, func(object map[string]any) {
 		kept := []any{}
 		for _, ref := range referencesOf(object) {
 			if keep(ref) {
@@ -115,9 +115,9 @@ func (s *Server) disown(t target, keep func(ref map[string]any) bool) {
 	})
 }
 
-// release removes a finalizer from an object.
-func (s *Server) release(t target, finalizer string) {
-	s.edit(t, func(object map[string]any) {
+// removeFinalizer removes a finalizer from an object.
+func (s *Server) removeFinalizer(t target, finalizer string) {
+	s.editObject(t, func(object map[string]any) {
 		finalizers, _ := metadataOf(object)["finalizers"].([]any)
 		metadataOf(object)["finalizers"] = slices.DeleteFunc(
 			slices.Clone(finalizers), func(one any) bool { return one == finalizer },

@@ -43,9 +43,9 @@ func listOptions(query url.Values, watching bool) (*internalversion.ListOptions,
 	return options, nil
 }
 
-// reached refuses a read at a version that does not exist yet. The real server waits a few seconds for that version
+// checkVersionReached refuses a read at a version that does not exist yet. The real server waits a few seconds for that version
 // before it does so.
-func (s *Server) reached(wanted string) error {
+func (s *Server) checkVersionReached(wanted string) error {
 	if wanted == "" {
 		return nil
 	}
@@ -74,15 +74,15 @@ func parseVersion(text string) (int64, error) {
 	return int64(version), nil
 }
 
-// first returns a list, or its first page if the client set a limit.
-func (s *Server) first(t target, wanted interest, options *internalversion.ListOptions) (map[string]any, error) {
-	if err := s.reached(options.ResourceVersion); err != nil {
+// firstPage returns a list, or its first page if the client set a limit.
+func (s *Server) firstPage(t target, wanted interest, options *internalversion.ListOptions) (map[string]any, error) {
+	if err := s.checkVersionReached(options.ResourceVersion); err != nil {
 		return nil, err
 	}
 	exact := options.ResourceVersionMatch == metav1.ResourceVersionMatchExact
 	// Only the current state exists.
-	if exact && options.ResourceVersion != s.current() {
-		return nil, unsupported("lists of a former state (resourceVersionMatch=Exact): it does not keep former states")
+	if exact && options.ResourceVersion != s.currentVersion() {
+		return nil, unsupportedError("lists of a former state (resourceVersionMatch=Exact): it does not keep former states")
 	}
 	limit := options.Limit
 	if options.ResourceVersion == "0" && !exact {
@@ -91,11 +91,11 @@ func (s *Server) first(t target, wanted interest, options *internalversion.ListO
 	// The real server cannot count the remaining objects of a list with a selector, so it does not report a number
 	// then.
 	counted := wanted.labels.Empty() && wanted.fields.Empty()
-	return s.part(t, page{t.groupResource(), s.current(), s.matching(t, wanted), counted}, limit), nil
+	return s.newPage(t, page{t.groupResource(), s.currentVersion(), s.matchingObjects(t, wanted), counted}, limit), nil
 }
 
-// following returns the next page of a list by its continue token.
-func (s *Server) following(t target, options *internalversion.ListOptions) (map[string]any, error) {
+// nextPage returns the next page of a list by its continue token.
+func (s *Server) nextPage(t target, options *internalversion.ListOptions) (map[string]any, error) {
 	// The token determines the version.
 	if options.ResourceVersion != "" && options.ResourceVersion != "0" {
 		return nil, apierrors.NewBadRequest("specifying resource version is not allowed when using continue")
@@ -112,10 +112,10 @@ func (s *Server) following(t target, options *internalversion.ListOptions) (map[
 		return nil, expiredPage()
 	case !known || rest.of != t.groupResource():
 		return nil, apierrors.NewBadRequest("invalid continue token: it is not of a list of " + t.Plural)
-	case s.older(rest.version):
+	case s.isBeforeHistory(rest.version):
 		return nil, expiredPage()
 	}
-	return s.part(t, rest, options.Limit), nil
+	return s.newPage(t, rest, options.Limit), nil
 }
 
 // expiredPage returns the error for a list whose remaining pages were dropped.
@@ -124,14 +124,14 @@ func expiredPage() error {
 		"consistent list result. You must start a new list without the continue parameter.")
 }
 
-// older reports whether the version is older than the history.
-func (s *Server) older(version string) bool {
+// isBeforeHistory reports whether the version is older than the history.
+func (s *Server) isBeforeHistory(version string) bool {
 	then, _ := strconv.ParseInt(version, 10, 64)
 	return then < s.compacted
 }
 
-// part returns one page of a list, with a token for the rest.
-func (s *Server) part(t target, p page, limit int64) map[string]any {
+// newPage returns one page of a list, with a token for the rest.
+func (s *Server) newPage(t target, p page, limit int64) map[string]any {
 	// All pages show the resource version of the first one.
 	metadata := map[string]any{"resourceVersion": p.version}
 	// The rest is stored under a new name; the token of the former page is not reused.
@@ -149,7 +149,7 @@ func (s *Server) part(t target, p page, limit int64) map[string]any {
 	}
 	items := []any{}
 	for _, object := range p.rest {
-		items = append(items, t.shown(object))
+		items = append(items, t.servedObject(object))
 	}
 	return map[string]any{
 		"kind": t.Kind + "List", "apiVersion": t.groupVersion().String(), "items": items, "metadata": metadata,

@@ -94,15 +94,15 @@ func playBuiltIn(t *testing.T, genuine, own *player) {
 		if !ok {
 			continue // definitions have separate tests
 		}
-		want, got := genuine.native(r, spec), own.native(r, spec)
+		want, got := genuine.playKind(r, spec), own.playKind(r, spec)
 		if d := diff.Diff(want, got); d != "" {
 			t.Errorf("the answers about %s: -real, +memory:\n%s", r.Kind, d)
 		}
 	}
 }
 
-// native returns the answers of a server to the requests about one kind.
-func (p *player) native(r memapi.Resource, spec [2]string) (told []string) {
+// playKind returns the answers of a server to the requests about one kind.
+func (p *player) playKind(r memapi.Resource, spec [2]string) (told []string) {
 	p.t.Helper()
 	told = append(told, p.discovered(rootOf(r), r.Plural)...)
 	all := p.urlOf(r)
@@ -125,8 +125,8 @@ func (p *player) native(r memapi.Resource, spec [2]string) (told []string) {
 		return object
 	}
 	ask(http.MethodPost, all, plain, begin)
-	ask(http.MethodPatch, all+"/parity", merging, `{`+spec[1]+`}`)
-	ask(http.MethodPatch, all+"/parity", merging, `{"metadata":{"labels":{"c":"d"}}}`)
+	ask(http.MethodPatch, all+"/parity", fieldManagerKey, `{`+spec[1]+`}`)
+	ask(http.MethodPatch, all+"/parity", fieldManagerKey, `{"metadata":{"labels":{"c":"d"}}}`)
 	now := ask(http.MethodGet, all+"/parity", "", "")
 	metadata, _ := now["metadata"].(map[string]any)
 	metadata["resourceVersion"] = nil
@@ -137,7 +137,7 @@ func (p *player) native(r memapi.Resource, spec [2]string) (told []string) {
 	}
 	ask(http.MethodPut, all+"/parity", plain, string(replaced))
 	if r.StatusSubresource {
-		ask(http.MethodPatch, all+"/parity/status", merging, `{"metadata":{"annotations":{"e/s":"1"}}}`)
+		ask(http.MethodPatch, all+"/parity/status", fieldManagerKey, `{"metadata":{"annotations":{"e/s":"1"}}}`)
 	}
 	ask(http.MethodDelete, all+"/parity?gracePeriodSeconds=0&propagationPolicy=Background", "", "")
 	return told

@@ -28,14 +28,14 @@ func clusterScript() []clusterStep {
 		template + `}}`
 	steps := []clusterStep{
 		{"GET", apps + "/sc/scale", "", ""}, {"POST", apps, plain, begin}, {"GET", apps + "/sc/scale", "", ""},
-		{"PATCH", apps + "/sc/scale", merging, `{"spec":{"replicas":3}}`},
+		{"PATCH", apps + "/sc/scale", fieldManagerKey, `{"spec":{"replicas":3}}`},
 		{"PUT", apps + "/sc/scale", plain, fmt.Sprintf(scaleForm, "sc", 2)},
 		{"PUT", apps + "/sc/scale", plain, fmt.Sprintf(scaleForm, "other", 2)},
 		{"PUT", apps + "/sc/scale", plain, fmt.Sprintf(scaleForm, "sc", -1)},
-		{"PATCH", apps + "/sc/scale", merging, `{"metadata":{"resourceVersion":"1"},"spec":{"replicas":4}}`},
+		{"PATCH", apps + "/sc/scale", fieldManagerKey, `{"metadata":{"resourceVersion":"1"},"spec":{"replicas":4}}`},
 		{"GET", apps + "/sc/scale", "", ""}, {"DELETE", apps + "/sc", "", ""},
 		{"POST", own, plain, object(widgets, "sc", "", `"spec":{"replicas":2}`)},
-		{"GET", own + "/sc/scale", "", ""}, {"PATCH", own + "/sc/scale", merging, `{"spec":{"replicas":3}}`},
+		{"GET", own + "/sc/scale", "", ""}, {"PATCH", own + "/sc/scale", fieldManagerKey, `{"spec":{"replicas":3}}`},
 		{"PUT", own + "/sc/scale", plain, fmt.Sprintf(scaleForm, "sc", 4)}, {"DELETE", own + "/sc", "", ""},
 		{"GET", "/apis/memapi.example.org/v1/namespaces/default/gadgets/sc/scale", "", ""},
 		{"POST", apps + "?fieldValidation=Strict", plain, misspelt}, {"POST", apps + "?fieldValidation=Strict", plain,
@@ -58,7 +58,7 @@ func clusterScript() []clusterStep {
 		{"DELETE", "/api/v1/namespaces/gone", "", ""}, {"DELETE", "/api/v1/namespaces/gone", "", ""},
 		{"POST", "/api/v1/namespaces/gone/secrets", plain,
 			`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s"}}`},
-		{"PATCH", "/api/v1/namespaces/gone", merging, `{"metadata":{"annotations":{"e/a":"1"}}}`},
+		{"PATCH", "/api/v1/namespaces/gone", fieldManagerKey, `{"metadata":{"annotations":{"e/a":"1"}}}`},
 		{"GET", "/api/v1/namespaces/gone", "", ""},
 	}...)
 }

@@ -25,7 +25,7 @@ func playEvents(t *testing.T, genuine, own *player) {
 		{"GET", newer + "/old", "", ""},
 		{"GET", newer + "?fieldSelector=regarding.name%3Dp", "", ""},
 		{"GET", newer + "?fieldSelector=involvedObject.name%3Dp", "", ""},
-		{"PATCH", newer + "/old", merging, `{"metadata":{"labels":{"a":"b"}}}`},
+		{"PATCH", newer + "/old", fieldManagerKey, `{"metadata":{"labels":{"a":"b"}}}`},
 		{"GET", older + "/old", "", ""},
 		{"POST", newer, plain, newEvent},
 		{"POST", newer, plain, newEvent},

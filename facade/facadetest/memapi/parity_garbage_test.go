@@ -28,21 +28,21 @@ func playGarbage(t *testing.T, environment *envtest.Environment, genuine *player
 	for name, s := range stories() {
 		namespace := strings.ToLower(name)
 		told[name] = newPlayer(t, genuine.host, genuine.through)
-		told[name].enter(namespace)
-		told[name].tell(s)
+		told[name].createNamespace(namespace)
+		told[name].playStory(s)
 	}
 	for name, s := range stories() {
-		own := newPlayer(t, "http://mem", collecting())
-		own.enter(strings.ToLower(name))
-		own.tell(s)
-		if d := cmp.Diff(own.left(), await(told[name], own.left())); d != "" {
+		own := newPlayer(t, "http://mem", newCollectingServer())
+		own.createNamespace(strings.ToLower(name))
+		own.playStory(s)
+		if d := cmp.Diff(own.remainingObjects(), awaitRemaining(told[name], own.remainingObjects())); d != "" {
 			t.Errorf("%s: %s: remaining objects: -memory, +real:\n%s", name, s.reason, d)
 		}
 	}
 	// The collector removes this object last, so it has processed all objects of the stories.
 	collectOne(t, genuine, "last")
 	for name, s := range stories() {
-		if d := cmp.Diff(s.want, told[name].left()); d != "" {
+		if d := cmp.Diff(s.want, told[name].remainingObjects()); d != "" {
 			t.Errorf("%s: %s: after the last collection: -want, +real:\n%s", name, s.reason, d)
 		}
 	}
@@ -53,30 +53,30 @@ func playGarbage(t *testing.T, environment *envtest.Environment, genuine *player
 func collectOne(t *testing.T, genuine *player, namespace string) {
 	t.Helper()
 	p := newPlayer(t, genuine.host, genuine.through)
-	p.enter(namespace)
-	p.tell(stories()["Absent"])
-	if left := await(p, nil); len(left) > 0 {
+	p.createNamespace(namespace)
+	p.playStory(stories()["Absent"])
+	if left := awaitRemaining(p, nil); len(left) > 0 {
 		t.Fatalf("the collector did not remove the dependent without an owner: %v", left)
 	}
 }
 
-func collecting() *memapi.Server {
+func newCollectingServer() *memapi.Server {
 	server := memapi.New()
 	server.CollectGarbage(0)
 	return server
 }
 
-// await polls until the remaining objects are the wanted ones, or until patience is over.
-func await(p *player, want []string) []string {
+// awaitRemaining polls until the remaining objects are the wanted ones, or until patience is over.
+func awaitRemaining(p *player, want []string) []string {
 	for end := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
-		if left := p.left(); cmp.Equal(want, left) || time.Now().After(end) {
+		if left := p.remainingObjects(); cmp.Equal(want, left) || time.Now().After(end) {
 			return left
 		}
 	}
 }
 
-// enter creates a namespace and uses it for all further requests.
-func (p *player) enter(namespace string) {
+// createNamespace creates a namespace and uses it for all further requests.
+func (p *player) createNamespace(namespace string) {
 	p.t.Helper()
 	body := `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"` + namespace + `"}}`
 	response := p.send(http.MethodPost, p.host+"/api/v1/namespaces", plain, body)

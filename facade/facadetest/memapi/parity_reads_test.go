@@ -46,7 +46,7 @@ func playParts(t *testing.T, genuine, own *player) {
 			}
 		}
 		create(fmt.Sprintf("part-%d", 2*number+1))
-		genuine.catchUp(widgets)
+		genuine.awaitCache(widgets)
 		want, got := parts(genuine), parts(own)
 		if d := cmp.Diff(want, got); d != "" {
 			t.Errorf("a list by %s: -real, +memory:\n%s", query, d)
@@ -68,8 +68,8 @@ func playParts(t *testing.T, genuine, own *player) {
 	}
 }
 
-// catchUp waits until the cache of the server, which serves lists of any version, contains the present objects.
-func (p *player) catchUp(kind string) {
+// awaitCache waits until the cache of the server, which serves lists of any version, contains the present objects.
+func (p *player) awaitCache(kind string) {
 	p.t.Helper()
 	query := "resourceVersionMatch=NotOlderThan&resourceVersion=" + p.version(kind)
 	response := p.send(http.MethodGet, p.url(kind, "", "", "", query), "", "")
@@ -126,7 +126,7 @@ func playMetadata(t *testing.T, genuine, own *player) {
 		t.Errorf("%d events with metadata alone: -real, +memory:\n%s", len(want), d)
 	}
 	for _, kind := range []string{gadgets, configmaps} {
-		genuine.catchUp(kind)
+		genuine.awaitCache(kind)
 		want, got := genuine.streamed(kind), own.streamed(kind)
 		if d := cmp.Diff(want, got); d != "" || len(want) == 0 {
 			t.Errorf("a list of %d %s as a stream, with metadata alone: -real, +memory:\n%s", len(want), kind, d)

@@ -103,12 +103,12 @@ func TestParityWithTheRealServer(t *testing.T) {
 func script() []request {
 	var all []request
 	for _, kind := range []string{widgets, gadgets, configmaps} {
-		all = append(all, table(kind)...)
+		all = append(all, requestsOfKind(kind)...)
 	}
 	for seed := range uint64(3) {
-		all = append(all, wild(seed, 150)...)
+		all = append(all, randomScript(seed, 150)...)
 	}
-	return slices.Concat(all, schemas(), applies(), dry(), deletions(), reads())
+	return slices.Concat(all, schemas(), applies(), dryRunRequests(), deletions(), reads())
 }
 
 func inMemory(t *testing.T) *memapi.Server {

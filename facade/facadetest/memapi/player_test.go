@@ -101,7 +101,7 @@ func (p *player) play(r request) outcome {
 	}
 	var answer map[string]any
 	_ = json.Unmarshal(data, &answer)
-	p.learn(key, answer)
+	p.rememberIdentity(key, answer)
 	return outcome{response.StatusCode, response.Header.Values("Warning"), p.normal(answer, r)}
 }
 
@@ -113,7 +113,7 @@ func nameIn(body string) string {
 	return object.Metadata.Name
 }
 
-func (p *player) learn(key string, object map[string]any) {
+func (p *player) rememberIdentity(key string, object map[string]any) {
 	metadata, _ := object["metadata"].(map[string]any)
 	uid, _ := metadata["uid"].(string)
 	version, _ := metadata["resourceVersion"].(string)

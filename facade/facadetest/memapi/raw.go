@@ -16,7 +16,7 @@ import (
 func (s *Server) Put(r Resource, object map[string]any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.put(r, object)
+	s.putObject(r, object)
 }
 
 // Restore is like Put, but keeps the object's resource version, and the server continues to count from there. It panics
@@ -32,31 +32,31 @@ func (s *Server) Restore(r Resource, object map[string]any) {
 	}
 	// Storing the object increments the version.
 	s.version = version - 1
-	s.put(r, object)
+	s.putObject(r, object)
 }
 
-// put stores an object without any checks.
-func (s *Server) put(r Resource, object map[string]any) {
-	after := encoded(object)
+// putObject stores an object without any checks.
+func (s *Server) putObject(r Resource, object map[string]any) {
+	after := encodedCopy(object)
 	delete(after, "apiVersion")
 	delete(after, "kind")
 	metadata := metadataOf(after)
 	namespace, _ := metadata["namespace"].(string)
 	name, _ := metadata["name"].(string)
-	t := s.target(r, namespace, name)
-	before := s.objects[r.groupResource()][t.key()]
+	t := s.newTarget(r, namespace, name)
+	before := s.objects[r.groupResource()][t.objectKey()]
 	// Watches must see a deletion and an addition, not a change of the uid.
 	if before != nil && metadataOf(before)["uid"] != metadata["uid"] {
-		s.discard(t, before)
+		s.removeObject(t, before)
 		before = nil
 	}
-	metadata["resourceVersion"] = s.next()
-	s.keep(t, before, after)
+	metadata["resourceVersion"] = s.nextVersion()
+	s.storeObject(t, before, after)
 }
 
-// encoded returns the object as a client would receive it: encoded to JSON and decoded, so that its numbers and lists
+// encodedCopy returns the object as a client would receive it: encoded to JSON and decoded, so that its numbers and lists
 // have the usual types. The result is a deep copy.
-func encoded(object map[string]any) map[string]any {
+func encodedCopy(object map[string]any) map[string]any {
 	data, err := json.Marshal(object)
 	if err != nil {
 		panic(fmt.Sprintf("memapi: an object cannot be encoded: %v", err))
@@ -75,33 +75,33 @@ func encoded(object map[string]any) map[string]any {
 func (s *Server) Edit(r Resource, namespace, name string, change func(object map[string]any)) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.edit(s.target(r, namespace, name), change)
+	return s.editObject(s.newTarget(r, namespace, name), change)
 }
 
-// edit is [Server.Edit] for callers that hold the lock.
-func (s *Server) edit(t target, change func(object map[string]any)) bool {
-	before, ok := s.objects[t.groupResource()][t.key()]
+// editObject is [Server.Edit] for callers that hold the lock.
+func (s *Server) editObject(t target, change func(object map[string]any)) bool {
+	before, ok := s.objects[t.groupResource()][t.objectKey()]
 	if !ok {
 		return false
 	}
-	after := cloned(before)
+	after := cloneObject(before)
 	change(after)
 	// The encoding normalizes values that the function has set, such as int or []string.
-	after = encoded(after)
+	after = encodedCopy(after)
 	metadata := metadataOf(after)
-	tidy(metadata)
+	dropEmptyMetadata(metadata)
 	switch {
 	case equality.Semantic.DeepEqual(before, after):
 		return true
 	// Removing the last finalizer of an object in deletion completes the deletion.
-	case s.released(t, after):
-		s.discard(t, before)
+	case s.isReleased(t, after):
+		s.removeObject(t, before)
 		return true
-	case !t.Plain && t.specified(before, after):
-		metadata["generation"] = generation(before) + 1
+	case !t.Plain && t.changesGeneration(before, after):
+		metadata["generation"] = generationOf(before) + 1
 	}
-	metadata["resourceVersion"] = s.next()
-	s.keep(t, before, after)
+	metadata["resourceVersion"] = s.nextVersion()
+	s.storeObject(t, before, after)
 	return true
 }
 
@@ -110,7 +110,7 @@ func (s *Server) edit(t target, change func(object map[string]any)) bool {
 func (s *Server) Delete(r Resource, namespace, name string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_, err := s.delete(s.target(r, namespace, name), &metav1.DeleteOptions{})
+	_, err := s.deleteObject(s.newTarget(r, namespace, name), &metav1.DeleteOptions{})
 	return err == nil
 }
 
@@ -118,10 +118,10 @@ func (s *Server) Delete(r Resource, namespace, name string) bool {
 func (s *Server) Discard(r Resource, namespace, name string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	t := s.target(r, namespace, name)
-	before, ok := s.objects[r.groupResource()][t.key()]
+	t := s.newTarget(r, namespace, name)
+	before, ok := s.objects[r.groupResource()][t.objectKey()]
 	if ok {
-		s.discard(t, before)
+		s.removeObject(t, before)
 	}
 	return ok
 }
@@ -130,7 +130,7 @@ func (s *Server) Discard(r Resource, namespace, name string) bool {
 func (s *Server) Object(r Resource, namespace, name string) map[string]any {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	object, err := s.get(s.target(r, namespace, name), "")
+	object, err := s.getObject(s.newTarget(r, namespace, name), "")
 	if err != nil {
 		return nil
 	}
@@ -142,11 +142,11 @@ func (s *Server) Object(r Resource, namespace, name string) map[string]any {
 func (s *Server) ObjectsOf(r Resource) []map[string]any {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	t := s.target(r, "", "")
+	t := s.newTarget(r, "", "")
 	var all []map[string]any
 	// An empty selection selects everything.
-	for _, object := range s.matching(t, interest{labels: labels.Everything(), fields: fields.Everything()}) {
-		all = append(all, t.shown(object))
+	for _, object := range s.matchingObjects(t, interest{labels: labels.Everything(), fields: fields.Everything()}) {
+		all = append(all, t.servedObject(object))
 	}
 	return all
 }
@@ -157,8 +157,8 @@ func (s *Server) Objects() []map[string]any {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var all []map[string]any
-	for _, t := range s.everything() {
-		if object, err := s.get(t, ""); err == nil {
+	for _, t := range s.allButEvents() {
+		if object, err := s.getObject(t, ""); err == nil {
 			all = append(all, object)
 		}
 	}

@@ -12,24 +12,24 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// get returns an object, if the server has reached the requested version.
-func (s *Server) get(t target, version string) (map[string]any, error) {
+// getObject returns an object, if the server has reached the requested version.
+func (s *Server) getObject(t target, version string) (map[string]any, error) {
 	if _, err := parseVersion(version); version != "" && err != nil {
-		return nil, internal(err)
+		return nil, internalError(err)
 	}
-	if err := s.reached(version); err != nil {
+	if err := s.checkVersionReached(version); err != nil {
 		return nil, err
 	}
-	object, ok := s.objects[t.groupResource()][t.key()]
+	object, ok := s.objects[t.groupResource()][t.objectKey()]
 	if !ok {
 		return nil, notFound(t)
 	}
-	return t.shown(object), nil
+	return t.servedObject(object), nil
 }
 
-// shown returns a stored object in the version of the request, with apiVersion and kind. It is a copy.
-func (t target) shown(object map[string]any) map[string]any {
-	shown := t.read(object)
+// servedObject returns a stored object in the version of the request, with apiVersion and kind. It is a copy.
+func (t target) servedObject(object map[string]any) map[string]any {
+	shown := t.readStored(object)
 	shown["apiVersion"], shown["kind"] = t.groupVersion().String(), t.Kind
 	return shown
 }
@@ -43,8 +43,8 @@ type interest struct {
 	selectable map[string][]string
 }
 
-// interest parses the selectors of a list or a watch. It refuses fields that the kind does not support.
-func (t target) interest(query url.Values) (interest, error) {
+// parseInterest parses the selectors of a list or a watch. It refuses fields that the kind does not support.
+func (t target) parseInterest(query url.Values) (interest, error) {
 	byLabels, err := labels.Parse(query.Get("labelSelector"))
 	if err != nil {
 		return interest{}, apierrors.NewBadRequest(err.Error())
@@ -62,9 +62,9 @@ func (t target) interest(query url.Values) (interest, error) {
 		if i.selectable[wanted.Field] != nil {
 			continue
 		}
-		path := t.selectable(wanted.Field)
+		path := t.selectorPath(wanted.Field)
 		if path == nil {
-			return interest{}, t.unselectable(wanted.Field)
+			return interest{}, t.unselectableError(wanted.Field)
 		}
 		i.selectable[wanted.Field] = path
 	}
@@ -86,8 +86,8 @@ var builtInFields = map[string][]string{
 	},
 }
 
-// selectable returns the path of a field in stored objects, or nil if the kind does not support the field in selectors.
-func (t target) selectable(name string) []string {
+// selectorPath returns the path of a field in stored objects, or nil if the kind does not support the field in selectors.
+func (t target) selectorPath(name string) []string {
 	// Events are stored in the form of the core API, so the field names of the newer API are translated.
 	if first, rest, _ := strings.Cut(name, "."); t.isNewEvent() && eventFields[first] != "" {
 		name = strings.TrimSuffix(eventFields[first]+"."+rest, ".")
@@ -102,9 +102,9 @@ func (t target) selectable(name string) []string {
 	}
 }
 
-// unselectable returns the error for an unsupported field. The messages of the real server differ for kinds without any
+// unselectableError returns the error for an unsupported field. The messages of the real server differ for kinds without any
 // selectable field.
-func (t target) unselectable(name string) error {
+func (t target) unselectableError(name string) error {
 	if t.Plain && builtInFields[t.Kind] == nil {
 		return apierrors.NewBadRequest(fmt.Sprintf(
 			`%q is not a known field selector: only "metadata.name", "metadata.namespace"`, name,
@@ -113,15 +113,15 @@ func (t target) unselectable(name string) error {
 	return apierrors.NewBadRequest("field label not supported: " + name)
 }
 
-// matches reports whether an object is selected. A nil object, such as the former state of a new one, is not.
-func (i interest) matches(object map[string]any) bool {
+// matchesObject reports whether an object is selected. A nil object, such as the former state of a new one, is not.
+func (i interest) matchesObject(object map[string]any) bool {
 	o := &unstructured.Unstructured{Object: object}
 	return object != nil && (i.namespace == "" || i.namespace == o.GetNamespace()) &&
-		i.labels.Matches(labels.Set(o.GetLabels())) && (i.fields.Empty() || i.fields.Matches(i.values(object)))
+		i.labels.Matches(labels.Set(o.GetLabels())) && (i.fields.Empty() || i.fields.Matches(i.fieldValues(object)))
 }
 
-// values returns the values of the selector's fields. A missing field counts as empty.
-func (i interest) values(object map[string]any) fields.Set {
+// fieldValues returns the values of the selector's fields. A missing field counts as empty.
+func (i interest) fieldValues(object map[string]any) fields.Set {
 	values := fields.Set{}
 	// Values are compared as text, like in the real server.
 	for name, path := range i.selectable {
@@ -133,33 +133,33 @@ func (i interest) values(object map[string]any) fields.Set {
 	return values
 }
 
-// list answers a list: its first page, or the page that belongs to a continue token.
-func (s *Server) list(t target, query url.Values) (map[string]any, error) {
+// listObjects answers a list: its first page, or the page that belongs to a continue token.
+func (s *Server) listObjects(t target, query url.Values) (map[string]any, error) {
 	options, err := listOptions(query, false)
 	if err != nil {
 		return nil, err
 	}
-	wanted, err := t.interest(query)
+	wanted, err := t.parseInterest(query)
 	if err != nil {
 		return nil, err
 	}
 	// A continue token already determines the objects.
 	if options.Continue != "" {
-		return s.following(t, options)
+		return s.nextPage(t, options)
 	}
-	return s.first(t, wanted, options)
+	return s.firstPage(t, wanted, options)
 }
 
 // listOf returns a list with the current resource version.
 func (s *Server) listOf(t target, items []any) map[string]any {
 	return map[string]any{
 		"kind": t.Kind + "List", "apiVersion": t.groupVersion().String(), "items": items,
-		"metadata": map[string]any{"resourceVersion": s.current()},
+		"metadata": map[string]any{"resourceVersion": s.currentVersion()},
 	}
 }
 
-// matching returns the selected objects in the order of their keys, like the real server. They are not copies.
-func (s *Server) matching(t target, wanted interest) []map[string]any {
+// matchingObjects returns the selected objects in the order of their keys, like the real server. They are not copies.
+func (s *Server) matchingObjects(t target, wanted interest) []map[string]any {
 	var all []map[string]any
 	kept := s.objects[t.groupResource()]
 	keys := make([]string, 0, len(kept))
@@ -168,7 +168,7 @@ func (s *Server) matching(t target, wanted interest) []map[string]any {
 	}
 	slices.Sort(keys)
 	for _, key := range keys {
-		if wanted.matches(kept[key]) {
+		if wanted.matchesObject(kept[key]) {
 			all = append(all, kept[key])
 		}
 	}

@@ -30,7 +30,7 @@ type Request struct {
 // afterwards.
 func (s *Server) ReadRequest(r *http.Request) (request Request, ok bool, err error) {
 	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
-	t, gv, asked := parse(parts)
+	t, gv, asked := parsePath(parts)
 	if !asked {
 		return Request{}, false, nil
 	}
@@ -43,20 +43,20 @@ func (s *Server) ReadRequest(r *http.Request) (request Request, ok bool, err err
 		r.Body = io.NopCloser(bytes.NewReader(request.Body))
 	}
 	s.mu.Lock()
-	request.Resource, ok = s.find(gv, t.Plural)
+	request.Resource, ok = s.findResource(gv, t.Plural)
 	s.mu.Unlock()
 	// Hooks also see requests for resources that are not served.
 	if !ok {
 		request.Resource = t.Resource
 	}
-	request.Verb = verb(r, t.name)
+	request.Verb = requestVerb(r, t.name)
 	request.Namespace, request.Name, request.Subresource = t.namespace, t.name, t.subresource
 	request.Path, request.Query, request.ContentType = r.URL.Path, r.URL.Query(), r.Header.Get("Content-Type")
 	return request, true, nil
 }
 
-// verb returns the verb of a request, as RBAC rules name it.
-func verb(r *http.Request, name string) string {
+// requestVerb returns the verb of a request, as RBAC rules name it.
+func requestVerb(r *http.Request, name string) string {
 	switch {
 	case r.Method == http.MethodDelete && name == "":
 		return "deletecollection"
@@ -66,7 +66,7 @@ func verb(r *http.Request, name string) string {
 		}[r.Method]
 	case name != "":
 		return "get"
-	case watching(r.URL.Query()):
+	case isWatch(r.URL.Query()):
 		return "watch"
 	default:
 		return "list"

@@ -85,15 +85,15 @@ type missingReview struct {
 // errMissingReview ends an attempt to serve a request. Clients never receive it.
 var errMissingReview = errors.New("the request is not reviewed yet")
 
-// review applies the verdict on an object before it is stored, or on its deletion if object is nil. It returns the
+// reviewObject applies the verdict on an object before it is stored, or on its deletion if object is nil. It returns the
 // changed object, or nil if the verdict does not change it.
-func (s *Server) review(t target, mutating bool, object, before map[string]any) (map[string]any, error) {
+func (s *Server) reviewObject(t target, mutating bool, object, before map[string]any) (map[string]any, error) {
 	// The server's own changes are not reviewed.
 	if t.reviews == nil || len(s.reviewers) == 0 {
 		return nil, nil
 	}
 	// The key contains the stored version: if the object has changed since the review, it is reviewed again.
-	name := fmt.Sprint(mutating, " ", t.key())
+	name := fmt.Sprint(mutating, " ", t.objectKey())
 	key := name + " new"
 	// An update is reviewed for exactly one stored version.
 	if before != nil {
@@ -101,7 +101,7 @@ func (s *Server) review(t target, mutating bool, object, before map[string]any) 
 	}
 	known, ok := t.reviews.made[key]
 	if !ok {
-		request, err := t.reviewed(object, before)
+		request, err := t.admissionRequest(object, before)
 		if err != nil {
 			return nil, err
 		}
@@ -115,7 +115,7 @@ func (s *Server) review(t target, mutating bool, object, before map[string]any) 
 	}
 	// Reviewers cannot change the fields that the server sets, nor the part that the path of the request does not
 	// include.
-	changed := t.permitted(object, cloned(known.object))
+	changed := t.permittedChanges(object, cloneObject(known.object))
 	// The fields are restored from the object that the request would store.
 	for _, own := range []string{
 		"uid", "name", "namespace", "creationTimestamp", "resourceVersion", "generation", "deletionTimestamp",
@@ -126,14 +126,14 @@ func (s *Server) review(t target, mutating bool, object, before map[string]any) 
 			metadataOf(changed)[own] = value
 		}
 	}
-	return changed, t.coerce(changed)
+	return changed, t.applySchema(changed)
 }
 
-// reviewed returns the admission request for webhooks.
-func (t target) reviewed(object, before map[string]any) (*admissionv1.AdmissionRequest, error) {
+// admissionRequest returns the admission request for webhooks.
+func (t target) admissionRequest(object, before map[string]any) (*admissionv1.AdmissionRequest, error) {
 	dry := t.dry
 	request := &admissionv1.AdmissionRequest{
-		UID:       types.UID(fmt.Sprint("review-of-", t.key())),
+		UID:       types.UID(fmt.Sprint("review-of-", t.objectKey())),
 		Kind:      metav1.GroupVersionKind{Group: t.Group, Version: t.Version, Kind: t.Kind},
 		Resource:  metav1.GroupVersionResource{Group: t.Group, Version: t.Version, Resource: t.Plural},
 		Name:      t.name,
@@ -161,7 +161,7 @@ func (t target) reviewed(object, before map[string]any) (*admissionv1.AdmissionR
 		if from == nil {
 			continue
 		}
-		text, err := json.Marshal(t.named(from))
+		text, err := json.Marshal(t.withKind(from))
 		if err != nil {
 			return nil, err
 		}
@@ -170,9 +170,9 @@ func (t target) reviewed(object, before map[string]any) (*admissionv1.AdmissionR
 	return request, nil
 }
 
-// ask calls the reviewers in their order; each gets the object as changed by the former ones. The server must not be
+// askReviewers calls the reviewers in their order; each gets the object as changed by the former ones. The server must not be
 // locked.
-func (m *missingReview) ask(ctx context.Context, reviewers []*reviewer) (v verdict) {
+func (m *missingReview) askReviewers(ctx context.Context, reviewers []*reviewer) (v verdict) {
 	for _, one := range reviewers {
 		// A review stops at the first refusal.
 		text, warnings, err := one.review(ctx, m.mutating, m.request)
@@ -186,7 +186,7 @@ func (m *missingReview) ask(ctx context.Context, reviewers []*reviewer) (v verdi
 		// The next reviewer gets the changed object.
 		m.request.Object.Raw, v.object = text, nil
 		if err := json.Unmarshal(text, &v.object); err != nil {
-			v.err = internal(err)
+			v.err = internalError(err)
 			return v
 		}
 		delete(v.object, "apiVersion")
@@ -201,27 +201,27 @@ func (s *Server) serveReviewed(r *http.Request, parts []string, partial bool, bo
 	known := &reviews{made: map[string]verdict{}, asked: map[string]int{}, deleted: map[string]any{}}
 	for {
 		// The resource may have been removed during a review, so each attempt starts with the path.
-		t, ok := s.route(parts)
+		t, ok := s.findTarget(parts)
 		if !ok {
-			return refuse(r, s.missing(t, parts))
+			return newErrorResponse(r, s.missingPathError(t, parts))
 		}
-		if err := t.options(r); err != nil {
-			return refuse(r, err)
+		if err := t.readOptions(r); err != nil {
+			return newErrorResponse(r, err)
 		}
 		// The counters start again with each attempt, but the drawn numbers remain.
 		t.partial, t.reviews, known.drawn = partial, known, 0
-		response := s.serve(r, t, body)
+		response := s.serveObjects(r, t, body)
 		missing := known.missing
 		if missing == nil {
 			for _, warning := range t.notes.warnings {
-				response.Header.Add("Warning", header(warning))
+				response.Header.Add("Warning", warningHeader(warning))
 			}
 			return response
 		}
 		known.missing = nil
 		// A reviewer that changes the object itself would loop forever.
 		if known.asked[missing.object]++; known.asked[missing.object] > mostReviews {
-			return refuse(r, apierrors.NewTimeoutError("the object changes faster than it is reviewed", 1))
+			return newErrorResponse(r, apierrors.NewTimeoutError("the object changes faster than it is reviewed", 1))
 		}
 		// The verdict is stored; the next attempt finds it.
 		known.made[missing.key] = s.askUnlocked(r.Context(), missing)
@@ -234,12 +234,12 @@ func (s *Server) askUnlocked(ctx context.Context, missing *missingReview) verdic
 	reviewers := s.reviewers
 	s.mu.Unlock()
 	defer s.mu.Lock()
-	return missing.ask(ctx, reviewers)
+	return missing.askReviewers(ctx, reviewers)
 }
 
-// number returns a number for a name or a uid that no other object has. All attempts to serve a request get the same
+// nextNumber returns a number for a name or a uid that no other object has. All attempts to serve a request get the same
 // numbers, because reviewers have already seen the names.
-func (s *Server) number(t target) int {
+func (s *Server) nextNumber(t target) int {
 	if t.reviews == nil {
 		s.uids++
 		return s.uids

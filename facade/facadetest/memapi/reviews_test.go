@@ -44,7 +44,7 @@ func (l *reviewLog) review(
 		})
 	}
 	if !mutating && r.Operation == admissionv1.Delete {
-		return nil, nil, memapi.Refusal(http.StatusForbidden)
+		return nil, nil, memapi.NewRefusal(http.StatusForbidden)
 	}
 	if !mutating {
 		return nil, []string{"reviewed"}, nil
@@ -71,7 +71,7 @@ func TestReviewers(t *testing.T) {
 	}
 	codes := []int{
 		send(http.MethodPost, "", plain, object(configmaps, "a", "", content(configmaps, "x"))),
-		send(http.MethodPatch, "a", merging, `{"data":{"owner":"y"}}`),
+		send(http.MethodPatch, "a", fieldManagerKey, `{"data":{"owner":"y"}}`),
 		send(http.MethodDelete, "a", "", ""),
 	}
 	if d := cmp.Diff([]int{http.StatusCreated, http.StatusOK, http.StatusForbidden}, codes); d != "" {
@@ -145,13 +145,13 @@ func TestReviewersChangeWhatThePathPermits(t *testing.T) {
 		},
 		{
 			"a write of the main resource drops a reviewer's status",
-			request{method: http.MethodPatch, kind: widgets, name: "a", form: merging, body: `{"spec":{"size":2}}`},
+			request{method: http.MethodPatch, kind: widgets, name: "a", form: fieldManagerKey, body: `{"spec":{"size":2}}`},
 			"map[by:2] map[by:2] <nil>",
 		},
 		{
 			"a write of the status keeps only a reviewer's status",
 			request{
-				method: http.MethodPatch, kind: widgets, name: "a", sub: "status", form: merging,
+				method: http.MethodPatch, kind: widgets, name: "a", sub: "status", form: fieldManagerKey,
 				body: `{"status":{"size":3}}`,
 			},
 			"map[by:2] map[by:2] map[by:3]",

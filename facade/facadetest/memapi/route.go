@@ -40,8 +40,8 @@ type target struct {
 	reviewedKind schema.GroupVersionKind
 }
 
-// key returns the key of the object among those of its resource.
-func (t target) key() string { return t.namespace + "/" + t.name }
+// objectKey returns the key of the object among those of its resource.
+func (t target) objectKey() string { return t.namespace + "/" + t.name }
 
 // RoundTrip answers a request. It only returns errors of reading the request; API errors are responses.
 func (s *Server) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -64,86 +64,86 @@ func (s *Server) RoundTrip(r *http.Request) (*http.Response, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	// Features that the server lacks are refused before anything is changed.
-	partial, err := negotiated(r, body)
+	partial, err := negotiateRequest(r, body)
 	if err != nil {
-		return refuse(r, err), nil
+		return newErrorResponse(r, err), nil
 	}
 	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
-	if document, ok := s.discovery(parts); ok {
-		return respond(r, http.StatusOK, document), nil
+	if document, ok := s.discoveryDocument(parts); ok {
+		return newDocumentResponse(r, http.StatusOK, document), nil
 	}
 	return s.serveReviewed(r, parts, partial, body), nil
 }
 
-// serve performs a request for objects. Everything but the name, the method and the subresource is checked by the
+// serveObjects performs a request for objects. Everything but the name, the method and the subresource is checked by the
 // called methods.
-func (s *Server) serve(r *http.Request, t target, body []byte) *http.Response {
+func (s *Server) serveObjects(r *http.Request, t target, body []byte) *http.Response {
 	var object map[string]any
 	var err error
 	code := http.StatusOK
 	switch {
-	case t.name == "" && r.Method == http.MethodGet && watching(r.URL.Query()):
-		return s.watch(r, t)
+	case t.name == "" && r.Method == http.MethodGet && isWatch(r.URL.Query()):
+		return s.startWatch(r, t)
 	case t.name == "" && r.Method == http.MethodGet:
-		object, err = s.list(t, r.URL.Query())
+		object, err = s.listObjects(t, r.URL.Query())
 	case t.name == "" && r.Method == http.MethodPost:
 		code = http.StatusCreated
-		object, err = s.create(t, body)
+		object, err = s.createObject(t, body)
 	case r.Method == http.MethodDelete && t.subresource == "":
-		object, err = s.remover(r, t, body)
+		object, err = s.serveDeletion(r, t, body)
 	case t.name == "":
-		err = apierrors.NewMethodNotSupported(t.qualified(), strings.ToLower(r.Method))
+		err = apierrors.NewMethodNotSupported(t.qualifiedName(), strings.ToLower(r.Method))
 	case t.subresource == "scale":
-		object, err = s.scale(r, t, body)
+		object, err = s.serveScale(r, t, body)
 	case r.Method == http.MethodGet:
-		object, err = s.get(t, r.URL.Query().Get("resourceVersion"))
+		object, err = s.getObject(t, r.URL.Query().Get("resourceVersion"))
 	case r.Method == http.MethodPut:
-		object, err = s.update(t, body)
+		object, err = s.updateObject(t, body)
 	case r.Method == http.MethodPatch:
-		object, code, err = s.patch(r, t, body)
+		object, code, err = s.patchObject(r, t, body)
 	default:
-		err = apierrors.NewMethodNotSupported(t.qualified(), strings.ToLower(r.Method))
+		err = apierrors.NewMethodNotSupported(t.qualifiedName(), strings.ToLower(r.Method))
 	}
 	// A stored object could not be converted; the result is incomplete.
 	if err == nil && t.notes.failure != nil {
 		err = t.notes.failure
 	}
 	if err != nil {
-		return refuse(r, err)
+		return newErrorResponse(r, err)
 	}
-	return respond(r, code, t.presented(object))
+	return newDocumentResponse(r, code, t.formatAnswer(object))
 }
 
-// remover performs a deletion of an object or a collection.
-func (s *Server) remover(r *http.Request, t target, body []byte) (map[string]any, error) {
-	options, err := deletion(r.URL.Query(), body)
+// serveDeletion performs a deletion of an object or a collection.
+func (s *Server) serveDeletion(r *http.Request, t target, body []byte) (map[string]any, error) {
+	options, err := parseDeleteOptions(r.URL.Query(), body)
 	if err != nil {
 		return nil, err
 	}
 	if t.name == "" {
-		return s.deleteAll(t, r.URL.Query(), options)
+		return s.deleteCollection(t, r.URL.Query(), options)
 	}
-	return s.delete(t, options)
+	return s.deleteObject(t, options)
 }
 
-// watching reports whether the query requests a watch.
-func watching(query url.Values) bool {
+// isWatch reports whether the query requests a watch.
+func isWatch(query url.Values) bool {
 	return query.Get("watch") != "" && query.Get("watch") != "false"
 }
 
-// route returns the target of a path. It returns false if the path does not belong to a served resource or subresource.
-func (s *Server) route(parts []string) (target, bool) {
-	t, gv, asked := parse(parts)
+// findTarget returns the target of a path. It returns false if the path does not belong to a served resource or subresource.
+func (s *Server) findTarget(parts []string) (target, bool) {
+	t, gv, asked := parsePath(parts)
 	if !asked {
 		return target{}, false
 	}
-	found, ok := s.find(gv, t.Plural)
+	found, ok := s.findResource(gv, t.Plural)
 	if !ok {
 		return t, false
 	}
 	// The target is replaced by one with the schema, but the subresource is that of the path.
 	subresource := t.subresource
-	t = s.target(found, t.namespace, t.name)
+	t = s.newTarget(found, t.namespace, t.name)
 	t.subresource = subresource
 	status := t.subresource == "" || t.subresource == "status" && found.StatusSubresource ||
 		t.subresource == "scale" && t.scalePaths() != nil
@@ -152,9 +152,9 @@ func (s *Server) route(parts []string) (target, bool) {
 	return t, status && whole && (found.Namespaced || t.namespace == "")
 }
 
-// parse splits paths like /api/v1/… and /apis/group/version/… Of the resource, only the group, the version and the
+// parsePath splits paths like /api/v1/… and /apis/group/version/… Of the resource, only the group, the version and the
 // plural are set. It returns false for paths that are not about objects.
-func parse(parts []string) (t target, gv schema.GroupVersion, ok bool) {
+func parsePath(parts []string) (t target, gv schema.GroupVersion, ok bool) {
 	switch {
 	case len(parts) > 2 && parts[0] == "api":
 		gv, parts = schema.GroupVersion{Version: parts[1]}, parts[2:]

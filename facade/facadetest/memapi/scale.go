@@ -32,13 +32,13 @@ func (t target) scalePaths() *Scale {
 	return &Scale{SpecReplicas: ".spec.replicas", StatusReplicas: ".status.replicas", Selector: ".spec.selector"}
 }
 
-// scale answers a request for the scale subresource. A write changes the number of replicas in the object itself.
-func (s *Server) scale(r *http.Request, t target, body []byte) (map[string]any, error) {
-	before, ok := s.objects[t.groupResource()][t.key()]
+// serveScale answers a request for the scale subresource. A write changes the number of replicas in the object itself.
+func (s *Server) serveScale(r *http.Request, t target, body []byte) (map[string]any, error) {
+	before, ok := s.objects[t.groupResource()][t.objectKey()]
 	if !ok {
 		return nil, notFound(t)
 	}
-	shown, err := t.scaleOf(t.shown(before))
+	shown, err := t.scaleOf(t.servedObject(before))
 	if err != nil || r.Method == http.MethodGet {
 		return shown, err
 	}
@@ -59,15 +59,15 @@ func (s *Server) scale(r *http.Request, t target, body []byte) (map[string]any, 
 	if wanted.Spec.Replicas < 0 {
 		refused := t
 		refused.Group, refused.Kind = autoscalingv1.GroupName, "Scale"
-		return nil, refused.invalid(field.ErrorList{field.Invalid(
+		return nil, refused.invalidError(field.ErrorList{field.Invalid(
 			field.NewPath("spec", "replicas"), wanted.Spec.Replicas, "must be greater than or equal to 0",
 		)})
 	}
 	// Only the number of replicas changes; all other fields come from the stored object.
-	object := t.read(before)
+	object := t.readStored(before)
 	path := pathOf(t.scalePaths().SpecReplicas)
 	if err := unstructured.SetNestedField(object, int64(wanted.Spec.Replicas), path...); err != nil {
-		return nil, internal(err)
+		return nil, internalError(err)
 	}
 	if err := s.reviewScale(t, shown, object); err != nil {
 		return nil, err
@@ -75,7 +75,7 @@ func (s *Server) scale(r *http.Request, t target, body []byte) (map[string]any, 
 	// The version of the request is checked against that of the object.
 	metadataOf(object)["resourceVersion"] = wanted.ResourceVersion
 	t.subresource, t.reviews = "", nil // the number of replicas belongs to the spec, and is reviewed already
-	changed, err := s.replace(t, before, object)
+	changed, err := s.replaceObject(t, before, object)
 	if err != nil {
 		return nil, err
 	}
@@ -92,23 +92,23 @@ func (s *Server) reviewScale(t target, before, object map[string]any) error {
 	// A scale does not conform to the object's schema.
 	t.schema, t.StatusSubresource = nil, false
 	t.reviewedKind = autoscalingv1.SchemeGroupVersion.WithKind("Scale")
-	changed, err := s.review(t, true, after, before)
+	changed, err := s.reviewObject(t, true, after, before)
 	if err != nil {
 		return err
 	}
 	if changed != nil {
 		replicas, _, err := unstructured.NestedInt64(changed, "spec", "replicas")
 		if err != nil {
-			return internal(err)
+			return internalError(err)
 		}
 		path := pathOf(t.scalePaths().SpecReplicas)
 		if err := unstructured.SetNestedField(object, replicas, path...); err != nil {
-			return internal(err)
+			return internalError(err)
 		}
 		after = changed
 		after["apiVersion"], after["kind"] = autoscalingv1.SchemeGroupVersion.String(), "Scale"
 	}
-	_, err = s.review(t, false, after, before)
+	_, err = s.reviewObject(t, false, after, before)
 	return err
 }
 
@@ -131,13 +131,13 @@ func (t target) scaleOf(object map[string]any) (map[string]any, error) {
 			selector = map[string]any{"matchLabels": selector}
 		}
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(selector, parsed); err != nil {
-			return nil, internal(err)
+			return nil, internalError(err)
 		}
 		shown.Status.Selector = metav1.FormatLabelSelector(parsed)
 	}
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(shown)
 	if err != nil {
-		return nil, internal(err)
+		return nil, internalError(err)
 	}
 	for _, name := range []string{"name", "namespace", "uid", "resourceVersion", "creationTimestamp"} {
 		if metadata[name] != nil {
@@ -151,14 +151,14 @@ func (t target) scaleOf(object map[string]any) (map[string]any, error) {
 func (t target) patchedScale(form string, shown map[string]any, patch []byte) ([]byte, error) {
 	document, err := json.Marshal(shown)
 	if err != nil {
-		return nil, internal(err)
+		return nil, internalError(err)
 	}
-	if forms := t.forms(); form == applying || !slices.Contains(forms, form) {
+	if forms := t.patchTypes(); form == applying || !slices.Contains(forms, form) {
 		return nil, unknownForm(slices.DeleteFunc(forms, func(one string) bool { return one == applying }))
 	}
 	// The merge uses the Go type of a scale.
 	t.Group, t.Version, t.Kind = autoscalingv1.GroupName, "v1", "Scale"
-	return t.merged(form, document, patch)
+	return t.applyPatch(form, document, patch)
 }
 
 // pathOf splits a path such as ".spec.replicas" into its fields.

@@ -20,12 +20,12 @@ type notes struct {
 	failure *apierrors.StatusError
 }
 
-// header formats a warning for the Warning header of RFC 7234.
-func header(warning string) string { return "299 - " + strconv.Quote(warning) }
+// warningHeader formats a warning for the Warning header of RFC 7234.
+func warningHeader(warning string) string { return "299 - " + strconv.Quote(warning) }
 
-// coerce applies the schema to an object of a client: it removes unknown fields, and fills in defaults. Unknown fields
+// applySchema applies the schema to an object of a client: it removes unknown fields, and fills in defaults. Unknown fields
 // are ignored, reported as warnings or refused, depending on the request.
-func (t target) coerce(object map[string]any) error {
+func (t target) applySchema(object map[string]any) error {
 	t.defaultDefinition(object)
 	if t.schema == nil {
 		return nil
@@ -45,15 +45,15 @@ func (t target) coerce(object map[string]any) error {
 	switch {
 	case len(texts) == 0 || t.validation == metav1.FieldValidationIgnore:
 	case t.validation == metav1.FieldValidationStrict:
-		return t.tooMuch(texts)
+		return t.unknownFieldsError(texts)
 	default:
 		t.notes.warnings = append(t.notes.warnings, texts...)
 	}
 	return nil
 }
 
-// tooMuch returns the error for unknown fields. The real server reports them differently for a patch.
-func (t target) tooMuch(texts []string) error {
+// unknownFieldsError returns the error for unknown fields. The real server reports them differently for a patch.
+func (t target) unknownFieldsError(texts []string) error {
 	if t.patched != nil {
 		return apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{field.Invalid(
 			field.NewPath("patch"), string(t.patched), "strict decoding error: "+strings.Join(texts, ", "),
@@ -65,10 +65,10 @@ func (t target) tooMuch(texts []string) error {
 	))
 }
 
-// read returns a copy of a stored object in the version of the request, without apiVersion and kind. A failed
+// readStored returns a copy of a stored object in the version of the request, without apiVersion and kind. A failed
 // conversion is recorded in the notes.
-func (t target) read(object map[string]any) map[string]any {
-	object = cloned(object)
+func (t target) readStored(object map[string]any) map[string]any {
+	object = cloneObject(object)
 	if t.isNewEvent() {
 		renameEvent(object, false)
 	}
@@ -78,10 +78,10 @@ func (t target) read(object map[string]any) map[string]any {
 		t.storage.Default(object)
 	}
 	// The webhook converts complete objects, without defaults of the requested version.
-	if t.converts() {
+	if t.needsConversion() {
 		converted, err := t.convertTo(object, t.stored, t.Version)
 		if err != nil {
-			t.notes.failure = internal(err)
+			t.notes.failure = internalError(err)
 			return object
 		}
 		object = converted
@@ -93,12 +93,12 @@ func (t target) read(object map[string]any) map[string]any {
 	return object
 }
 
-// converts reports whether a webhook converts between the version of the request and the stored one.
-func (t target) converts() bool { return t.convert != nil && t.Version != t.stored }
+// needsConversion reports whether a webhook converts between the version of the request and the stored one.
+func (t target) needsConversion() bool { return t.convert != nil && t.Version != t.stored }
 
 // convertTo converts an object with the conversion webhook.
 func (t target) convertTo(object map[string]any, from, to string) (map[string]any, error) {
-	named := cloned(object)
+	named := cloneObject(object)
 	named["apiVersion"], named["kind"] = t.Group+"/"+from, t.Kind
 	converted, err := t.convert(named, to)
 	if err != nil {
@@ -109,15 +109,15 @@ func (t target) convertTo(object map[string]any, from, to string) (map[string]an
 	return converted, nil
 }
 
-// store converts an object in place to the form in which it is stored.
-func (t target) store(object map[string]any) error {
+// convertToStored converts an object in place to the form in which it is stored.
+func (t target) convertToStored(object map[string]any) error {
 	if t.isNewEvent() {
 		renameEvent(object, true)
 	}
-	if t.converts() {
+	if t.needsConversion() {
 		converted, err := t.convertTo(object, t.Version, t.stored)
 		if err != nil {
-			return internal(err)
+			return internalError(err)
 		}
 		clear(object)
 		maps.Copy(object, converted)
@@ -128,20 +128,20 @@ func (t target) store(object map[string]any) error {
 	return nil
 }
 
-// conforms validates an object against its schema. An update may keep invalid values that it does not change.
-func (t target) conforms(object, before map[string]any) field.ErrorList {
+// validateSchema validates an object against its schema. An update may keep invalid values that it does not change.
+func (t target) validateSchema(object, before map[string]any) field.ErrorList {
 	switch {
 	case t.schema == nil:
 		return nil
 	case before == nil:
-		return t.schema.Validate(t.named(object))
+		return t.schema.Validate(t.withKind(object))
 	default:
-		return t.schema.ValidateUpdate(t.named(object), t.named(before), t.subresource == "status")
+		return t.schema.ValidateUpdate(t.withKind(object), t.withKind(before), t.subresource == "status")
 	}
 }
 
-// named returns the object with its apiVersion and kind. The copy is shallow.
-func (t target) named(object map[string]any) map[string]any {
+// withKind returns the object with its apiVersion and kind. The copy is shallow.
+func (t target) withKind(object map[string]any) map[string]any {
 	named := map[string]any{"apiVersion": t.groupVersion().String(), "kind": t.Kind}
 	for name, value := range object {
 		named[name] = value
@@ -149,7 +149,7 @@ func (t target) named(object map[string]any) map[string]any {
 	return named
 }
 
-// invalid returns the error for an object with invalid fields.
-func (t target) invalid(problems field.ErrorList) error {
+// invalidError returns the error for an object with invalid fields.
+func (t target) invalidError(problems field.ErrorList) error {
 	return apierrors.NewInvalid(schema.GroupKind{Group: t.Group, Kind: t.Kind}, t.name, problems)
 }

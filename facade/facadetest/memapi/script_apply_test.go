@@ -47,12 +47,12 @@ metadata: {name: ap, labels: {of: eve}, finalizers: [example.org/eve]}
 `, "")
 	by("ann", gizmos, "ap", "", gizmo("other", `{}`), "")
 	by("ann", gizmos, "no", "", gizmo("no", `{"size":"huge"}`), "")
-	other("fay", "PATCH", gizmos, "ap", "", merging,
+	other("fay", "PATCH", gizmos, "ap", "", fieldManagerKey,
 		`{"spec":{"code":"yy"},"metadata":{"finalizers":["example.org/fay"]}}`)
-	other("fay", "PATCH", gizmos, "ap", "status", merging, `{"status":{"phase":"steady"}}`)
+	other("fay", "PATCH", gizmos, "ap", "status", fieldManagerKey, `{"status":{"phase":"steady"}}`)
 	apply("gus", `{"code":"zz"}`, "")
 	other("hal", "POST", gizmos, "", "", plain, gizmo("made", `{"size":"small","parts":[{"name":"a"}]}`))
-	other("ida", "PATCH", gizmos, "made", "", merging, `{"spec":{"code":"yy"}}`)
+	other("ida", "PATCH", gizmos, "made", "", fieldManagerKey, `{"spec":{"code":"yy"}}`)
 	by("ann", gizmos, "made", "", gizmo("made", `{"size":"large","code":"zz","parts":[{"name":"b"}]}`), "")
 	by("ann", gizmos, "made", "", gizmo("made", `{"size":"small","parts":[{"name":"b"}]}`), "")
 	by("ann", gizmos, "made", "", gizmo("made", `{"size":"small","parts":[]}`), "&dryRun=All")
@@ -97,7 +97,7 @@ func rewrites() []request {
 		}
 		edit := func(form, body string) { at("PATCH", form, body, "fieldManager=editor") }
 		apply("ann", `{"size":"small","code":"xx"}`)
-		edit(merging, fmt.Sprintf(`{%q:{"code":"yy"}}`, field))
+		edit(fieldManagerKey, fmt.Sprintf(`{%q:{"code":"yy"}}`, field))
 		entry := func(manager, operation, field string) string {
 			return fmt.Sprintf(`{"manager":%q,"operation":%q,"apiVersion":%q,"time":"2026-01-01T00:00:00Z",`+
 				`"fieldsType":"FieldsV1","fieldsV1":%s}`, manager, operation, versionsOf[kind], field)
@@ -109,12 +109,12 @@ func rewrites() []request {
 			`{"op":"replace","path":"/metadata/resourceVersion","value":"{old}"}]`)
 		apply("bob", `{"size":"small"}`)
 		apply("cat", `{"size":"large"}`)
-		edit(merging, `{"metadata":{"managedFields":null,"labels":{"m":"1"}}}`)
-		edit(merging, `{"metadata":{"managedFields":[{}]}}`)
-		edit(merging, fmt.Sprintf(`{%q:{"code":"yy"}}`, field))
+		edit(fieldManagerKey, `{"metadata":{"managedFields":null,"labels":{"m":"1"}}}`)
+		edit(fieldManagerKey, `{"metadata":{"managedFields":[{}]}}`)
+		edit(fieldManagerKey, fmt.Sprintf(`{%q:{"code":"yy"}}`, field))
 		apply("dan", `{"size":"large"}`)
 		apply("dan", `{"size":"small"}`)
-		edit(merging, `{"metadata":{"managedFields":[]}}`)
+		edit(fieldManagerKey, `{"metadata":{"managedFields":[]}}`)
 		at("PATCH", "application/apply-patch+yaml", of(`{}`), "fieldManager=dan&dryRun=All")
 		edit("application/json-patch+json", `[{"op":"add","path":"/metadata/managedFields","value":[`+
 			entry("bob", "Apply", both)+`]},{"op":"replace","path":"/metadata/resourceVersion","value":"{rv}"}]`)
@@ -123,8 +123,8 @@ func rewrites() []request {
 	return all
 }
 
-// dry returns requests with dryRun, and those that show that nothing was stored.
-func dry() []request {
+// dryRunRequests returns requests with dryRun, and those that show that nothing was stored.
+func dryRunRequests() []request {
 	var all []request
 	at := func(method, name, form, body, query string) {
 		all = append(all, request{
@@ -136,14 +136,14 @@ func dry() []request {
 	at("GET", "dry", "", "", "")
 	at("POST", "", plain, gizmo("dry", `{"size":"small"}`), "dryRun=Some")
 	at("POST", "", plain, gizmo("dry", `{"size":"small"}`), "")
-	at("PATCH", "dry", merging, `{"spec":{"size":"large"}}`, "dryRun=All")
-	at("PATCH", "dry", merging, `{"spec":{"size":"small"}}`, "dryRun=All")
+	at("PATCH", "dry", fieldManagerKey, `{"spec":{"size":"large"}}`, "dryRun=All")
+	at("PATCH", "dry", fieldManagerKey, `{"spec":{"size":"small"}}`, "dryRun=All")
 	at("DELETE", "dry", "", "", "dryRun=All")
 	at("DELETE", "dry", plain, `{"kind":"DeleteOptions","apiVersion":"v1","dryRun":["All"]}`, "")
-	at("PATCH", "dry", merging, `{"metadata":{"finalizers":["example.org/hold"]}}`, "")
+	at("PATCH", "dry", fieldManagerKey, `{"metadata":{"finalizers":["example.org/hold"]}}`, "")
 	at("DELETE", "dry", "", "", "dryRun=All")
 	at("GET", "dry", "", "", "")
-	at("PATCH", "dry", merging, `{"spec":{"size":"large"}}`, "force=true")
+	at("PATCH", "dry", fieldManagerKey, `{"spec":{"size":"large"}}`, "force=true")
 	return all
 }
 
@@ -165,15 +165,15 @@ func deletions() []request {
 			at("DELETE", name, plain, `{"kind":"DeleteOptions","apiVersion":"v1","propagationPolicy":"Foreground"}`, "")
 			at("DELETE", name, "", "", "")
 			at("DELETE", name, "", "", "orphanDependents=true")
-			at("PATCH", name, merging, `{"metadata":{"finalizers":["foregroundDeletion"]}}`, "")
-			at("PATCH", name, merging, `{"metadata":{"finalizers":null}}`, "")
+			at("PATCH", name, fieldManagerKey, `{"metadata":{"finalizers":["foregroundDeletion"]}}`, "")
+			at("PATCH", name, fieldManagerKey, `{"metadata":{"finalizers":null}}`, "")
 		}
 		at("POST", "", plain, object(kind, "many1", `,"labels":{"del":"2"}`, content(kind, "")), "")
 		held := `,"labels":{"del":"2"},"finalizers":["e.org/x"]`
 		at("POST", "", plain, object(kind, "many2", held, content(kind, "")), "")
 		at("DELETE", "", "", "", "labelSelector=del%3D2")
 		at("GET", "", "", "", "labelSelector=del%3D2")
-		at("PATCH", "many2", merging, `{"metadata":{"finalizers":null}}`, "")
+		at("PATCH", "many2", fieldManagerKey, `{"metadata":{"finalizers":null}}`, "")
 		at("PATCH", "del3", "application/strategic-merge-patch+json", `{"metadata":{"labels":{"s":"1"}}}`, "")
 		at("PATCH", "del3", "text/plain", `{}`, "")
 		all[len(all)-1].exact = kind == gizmos // the message for a built-in kind differs

@@ -29,12 +29,12 @@ func reads() []request {
 		all = append(all, request{method: "GET", kind: kind, name: "nobody", query: "resourceVersion=x", exact: true})
 		made := object(kind, "meta", `,"labels":{"m":"1"}`, content(kind, "x"))
 		form("POST", "", "", plain+"; charset=utf-8", made, "")
-		form("PATCH", "meta", "", merging+"; charset=utf-8", `{"metadata":{"annotations":{"e/f":"1"}}}`, "")
+		form("PATCH", "meta", "", fieldManagerKey+"; charset=utf-8", `{"metadata":{"annotations":{"e/f":"1"}}}`, "")
 		form("GET", "meta", "", "", "", partialObject)
 		form("GET", "meta", "", "", "", "*/*")
 		form("GET", "nobody", "", "", "", partialObject)
 		form("GET", "", "", "", "", partialList)
-		form("PATCH", "meta", "", merging, `{"metadata":{"annotations":{"e/f":"2"}}}`, partialObject)
+		form("PATCH", "meta", "", fieldManagerKey, `{"metadata":{"annotations":{"e/f":"2"}}}`, partialObject)
 		form("DELETE", "meta", "", "", "", partialObject)
 	}
 	// The real server waits some seconds for this version, and its answer contains its own version.

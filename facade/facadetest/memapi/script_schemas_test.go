@@ -75,15 +75,15 @@ func schemas() []request {
 		`{"spec":{"deep":{"level":null,"colour":"red"}}}`, `{"spec":{"replicas":0,"code":"X"}}`, `{"spec":null}`,
 		`{"status":{"phase":"ready"}}`, `{"spec":{"replicas":4},"status":{"phase":"wrong"}}`, `{"unknown":1}`,
 	} {
-		at("PATCH", "", merging, body, "")
+		at("PATCH", "", fieldManagerKey, body, "")
 	}
-	at("PATCH", "", merging, `{"spec":{"unknown":1}}`, "fieldValidation=Strict")
+	at("PATCH", "", fieldManagerKey, `{"spec":{"unknown":1}}`, "fieldValidation=Strict")
 	all[len(all)-1].exact = false // the message contains the whole object with its times
 	for _, body := range []string{
 		`{"status":{"phase":"wrong"}}`, `{"status":{"phase":"ready","what":1}}`, `{"status":{}}`, `{"status":"x"}`,
 		`{"status":null}`, `{"spec":{"size":"huge"},"status":{"phase":"steady"}}`, `{"status":{"count":null}}`,
 	} {
-		at("PATCH", "status", merging, body, "")
+		at("PATCH", "status", fieldManagerKey, body, "")
 	}
 	at("PATCH", "", listing, `[{"op":"replace","path":"/spec/size","value":"huge"}]`, "")
 	at("PATCH", "", listing, `[{"op":"add","path":"/spec/unknown","value":1}]`, "")
@@ -112,12 +112,12 @@ func versions() []request {
 	at("POST", formerGizmo, "", plain, former("f", `{"size":"huge","former":"x","code":"abc"}`))
 	at("GET", "", "f", "", "")
 	at("GET", formerGizmo, "f", "", "")
-	at("PATCH", "", "f", merging, `{"metadata":{"labels":{"l":"1"}}}`)
-	at("PATCH", "", "f", merging, `{"spec":{"code":"XX"}}`)
-	at("PATCH", "", "f", merging, `{"spec":{"code":"xx"}}`)
-	at("PATCH", formerGizmo, "f", merging, `{"spec":{"former":"y"}}`)
-	at("PATCH", formerGizmo, "f", merging, `{"spec":{"replicas":6}}`)
-	at("PATCH", formerGizmo, "a", merging, `{"spec":{"replicas":6}}`)
+	at("PATCH", "", "f", fieldManagerKey, `{"metadata":{"labels":{"l":"1"}}}`)
+	at("PATCH", "", "f", fieldManagerKey, `{"spec":{"code":"XX"}}`)
+	at("PATCH", "", "f", fieldManagerKey, `{"spec":{"code":"xx"}}`)
+	at("PATCH", formerGizmo, "f", fieldManagerKey, `{"spec":{"former":"y"}}`)
+	at("PATCH", formerGizmo, "f", fieldManagerKey, `{"spec":{"replicas":6}}`)
+	at("PATCH", formerGizmo, "a", fieldManagerKey, `{"spec":{"replicas":6}}`)
 	at("GET", "", "a", "", "")
 	at("POST", "", "", plain, former("g", `{"size":"small"}`))
 	at("GET", formerGizmo, "", "", "")

@@ -22,9 +22,9 @@ type request struct {
 }
 
 const (
-	merging = "application/merge-patch+json"
-	listing = "application/json-patch+json"
-	plain   = "application/json"
+	fieldManagerKey = "application/merge-patch+json"
+	listing         = "application/json-patch+json"
+	plain           = "application/json"
 )
 
 // The kinds of the script: one with a status subresource, one without, and a built-in one.
@@ -59,13 +59,13 @@ func object(kind, name, metadata, rest string) string {
 	)
 }
 
-// table returns the fixed requests for each kind, valid and invalid ones.
-func table(kind string) []request {
+// requestsOfKind returns the fixed requests for each kind, valid and invalid ones.
+func requestsOfKind(kind string) []request {
 	at := func(method, sub, form, body string) request {
 		return request{method: method, kind: kind, name: "a", sub: sub, form: form, body: body}
 	}
-	merge := func(body string) request { return at("PATCH", "", merging, body) }
-	status := func(body string) request { return at("PATCH", "status", merging, body) }
+	merge := func(body string) request { return at("PATCH", "", fieldManagerKey, body) }
+	status := func(body string) request { return at("PATCH", "status", fieldManagerKey, body) }
 	json := func(body string) request { return at("PATCH", "", listing, body) }
 	finalizers := `,"finalizers":["example.org/hold"]`
 	return []request{
@@ -147,8 +147,8 @@ func table(kind string) []request {
 	}
 }
 
-// wild returns a script of random requests about three objects. Equal seeds give equal scripts.
-func wild(seed uint64, length int) []request {
+// randomScript returns a script of random requests about three objects. Equal seeds give equal scripts.
+func randomScript(seed uint64, length int) []request {
 	luck := rand.New(rand.NewPCG(seed, 1))
 	one := func(of ...string) string { return of[luck.IntN(len(of))] }
 	var script []request
@@ -158,7 +158,7 @@ func wild(seed uint64, length int) []request {
 		metadata := one(`"labels":{"l":"1"}`, `"labels":{"l":"2"}`, `"annotations":{"e/a":"1"}`,
 			`"annotations":{"e/a":null}`,
 			`"finalizers":["example.org/x"]`, `"finalizers":null`, `"finalizers":["example.org/y"]`)
-		r := request{method: "PATCH", kind: kind, name: name, form: merging}
+		r := request{method: "PATCH", kind: kind, name: name, form: fieldManagerKey}
 		switch luck.IntN(6) {
 		case 0:
 			r = request{

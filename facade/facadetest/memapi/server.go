@@ -26,7 +26,7 @@ func init() {
 //
 // Requests for unsupported features get the status 501 and a message that names the feature: unknown query parameters,
 // subresources other than status and scale, tables, protobuf, impersonation, and lists of a former state. Without
-// [Server.Extend], Define refuses definitions with conversion webhooks or CEL rules.
+// [Server.SetExtensions], Define refuses definitions with conversion webhooks or CEL rules.
 //
 // The server differs from the real one without an error in these points:
 //   - Objects of built-in kinds are stored without defaults and validation. They do not have any effect, including
@@ -47,7 +47,7 @@ type Server struct {
 	admission Admission
 	reviewers []*reviewer
 	schemas   map[schema.GroupResource]*schemas.Definition
-	books     map[merging]*managedfields.FieldManager
+	books     map[fieldManagerKey]*managedfields.FieldManager
 	forgotten map[any]bool // the uids of objects whose managedFields a request has removed
 	collector *collector   // nil if garbage is not collected
 	pages     map[string]page
@@ -82,8 +82,8 @@ type Resource struct {
 	Plain bool
 }
 
-// qualified returns the name of the resource for error messages.
-func (r Resource) qualified() schema.GroupResource {
+// qualifiedName returns the name of the resource for error messages.
+func (r Resource) qualifiedName() schema.GroupResource {
 	return schema.GroupResource{Group: r.Group, Resource: r.Plural}
 }
 
@@ -92,7 +92,7 @@ func (r Resource) groupResource() schema.GroupResource {
 	if r.Group == eventsGroup && r.Plural == "events" {
 		return schema.GroupResource{Resource: r.Plural}
 	}
-	return r.qualified()
+	return r.qualifiedName()
 }
 
 // GroupVersionResource returns the resource's name in the form that clients use.
@@ -111,10 +111,10 @@ func New() *Server {
 	s := &Server{
 		objects: map[schema.GroupResource]map[string]map[string]any{}, version: 100, changed: make(chan struct{}),
 		schemas: map[schema.GroupResource]*schemas.Definition{},
-		books:   map[merging]*managedfields.FieldManager{}, pages: map[string]page{}, forgotten: map[any]bool{},
+		books:   map[fieldManagerKey]*managedfields.FieldManager{}, pages: map[string]page{}, forgotten: map[any]bool{},
 	}
 	for _, r := range BuiltIn() {
-		s.install(r)
+		s.installResource(r)
 	}
 	return s
 }
@@ -123,37 +123,37 @@ func New() *Server {
 func (s *Server) Install(r Resource) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.install(r)
+	s.installResource(r)
 }
 
-// install is [Server.Install] for callers that hold the lock. It keeps stored objects.
-func (s *Server) install(r Resource) {
+// installResource is [Server.Install] for callers that hold the lock. It keeps stored objects.
+func (s *Server) installResource(r Resource) {
 	// An existing entry is replaced; its stored objects remain.
-	s.drop(r.Group, r.Version, r.Plural)
+	s.dropResource(r.Group, r.Version, r.Plural)
 	s.resources = append(s.resources, r)
 	if s.objects[r.groupResource()] == nil {
 		s.objects[r.groupResource()] = map[string]map[string]any{}
 	}
-	s.wake()
+	s.wakeWatches()
 }
 
 // Remove stops serving a resource in all its versions, and removes all its objects. Its watches end.
 func (s *Server) Remove(group, plural string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.remove(group, plural)
+	s.removeResource(group, plural)
 }
 
-// remove is [Server.Remove] for callers that hold the lock. The objects vanish without events.
-func (s *Server) remove(group, plural string) {
-	s.drop(group, "", plural)
+// removeResource is [Server.Remove] for callers that hold the lock. The objects vanish without events.
+func (s *Server) removeResource(group, plural string) {
+	s.dropResource(group, "", plural)
 	delete(s.objects, schema.GroupResource{Group: group, Resource: plural})
 	delete(s.schemas, schema.GroupResource{Group: group, Resource: plural})
-	s.wake()
+	s.wakeWatches()
 }
 
-// drop removes a resource from the list, in one version, or in all if the version is empty.
-func (s *Server) drop(group, version, plural string) {
+// dropResource removes a resource from the list, in one version, or in all if the version is empty.
+func (s *Server) dropResource(group, version, plural string) {
 	var kept []Resource
 	for _, r := range s.resources {
 		if r.Group != group || r.Plural != plural || version != "" && r.Version != version {
@@ -163,8 +163,8 @@ func (s *Server) drop(group, version, plural string) {
 	s.resources = kept
 }
 
-// find returns a served resource.
-func (s *Server) find(gv schema.GroupVersion, plural string) (Resource, bool) {
+// findResource returns a served resource.
+func (s *Server) findResource(gv schema.GroupVersion, plural string) (Resource, bool) {
 	for _, r := range s.resources {
 		if r.groupVersion() == gv && r.Plural == plural {
 			return r, true
@@ -173,21 +173,21 @@ func (s *Server) find(gv schema.GroupVersion, plural string) (Resource, bool) {
 	return Resource{}, false
 }
 
-// wake wakes up all running watches.
-func (s *Server) wake() {
+// wakeWatches wakes up all running watches.
+func (s *Server) wakeWatches() {
 	close(s.changed)
 	// Watches that wait have a reference to the closed channel.
 	s.changed = make(chan struct{})
 }
 
-// next returns a new resource version.
-func (s *Server) next() string {
+// nextVersion returns a new resource version.
+func (s *Server) nextVersion() string {
 	s.version++
 	return strconv.FormatInt(s.version, 10)
 }
 
-// current returns the resource version of the latest change.
-func (s *Server) current() string { return strconv.FormatInt(s.version, 10) }
+// currentVersion returns the resource version of the latest change.
+func (s *Server) currentVersion() string { return strconv.FormatInt(s.version, 10) }
 
-// timestamp returns the current time in the format of the API, which has whole seconds.
-func timestamp() string { return time.Now().UTC().Format(time.RFC3339) }
+// currentTimestamp returns the current time in the format of the API, which has whole seconds.
+func currentTimestamp() string { return time.Now().UTC().Format(time.RFC3339) }

@@ -9,9 +9,9 @@ import (
 	"sigs.k8s.io/json"
 )
 
-// decodable checks an object of a built-in kind against its Go type, if the request warns about or refuses unknown
+// checkUnknownFields checks an object of a built-in kind against its Go type, if the request warns about or refuses unknown
 // fields. Other requests skip the check, because decoding takes time.
-func (t target) decodable(data []byte) error {
+func (t target) checkUnknownFields(data []byte) error {
 	gvk := t.groupVersion().WithKind(t.Kind)
 	asked := t.validation == metav1.FieldValidationStrict || t.validation == metav1.FieldValidationWarn
 	// The schema of a custom resource is checked elsewhere.
@@ -20,7 +20,7 @@ func (t target) decodable(data []byte) error {
 	}
 	typed, err := scheme.Scheme.New(gvk)
 	if err != nil {
-		return internal(err)
+		return internalError(err)
 	}
 	problems, err := json.UnmarshalStrict(data, typed)
 	// A type error is a bad request, whatever the handling of unknown fields.
@@ -37,7 +37,7 @@ func (t target) decodable(data []byte) error {
 		texts = append(texts, one.Error())
 	}
 	if t.validation == metav1.FieldValidationStrict {
-		return t.tooMuch(texts)
+		return t.unknownFieldsError(texts)
 	}
 	t.notes.warnings = append(t.notes.warnings, texts...)
 	return nil

@@ -22,11 +22,11 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// update replaces an object by the body of a request.
-func (s *Server) update(t target, data []byte) (map[string]any, error) {
-	before, ok := s.objects[t.groupResource()][t.key()]
+// updateObject replaces an object by the body of a request.
+func (s *Server) updateObject(t target, data []byte) (map[string]any, error) {
+	before, ok := s.objects[t.groupResource()][t.objectKey()]
 	// A body that cannot be decoded is reported even if the object does not exist.
-	object, err := t.parse(data)
+	object, err := t.parseObject(data)
 	switch {
 	case err != nil:
 		return nil, err
@@ -42,15 +42,15 @@ func (s *Server) update(t target, data []byte) (map[string]any, error) {
 		metadata["namespace"] = t.namespace
 	}
 	if uid := metadata["uid"]; uid != nil && uid != metadataOf(before)["uid"] {
-		return nil, apierrors.NewConflict(t.qualified(), t.name, errors.New("precondition failed: UID"))
+		return nil, apierrors.NewConflict(t.qualifiedName(), t.name, errors.New("precondition failed: UID"))
 	}
 	// Custom resources, and some built-in kinds, cannot be updated without a resource version.
-	if version, _ := metadata["resourceVersion"].(string); version == "" && !t.unconditional() {
-		return nil, t.invalid(field.ErrorList{
+	if version, _ := metadata["resourceVersion"].(string); version == "" && !t.allowsBlindUpdate() {
+		return nil, t.invalidError(field.ErrorList{
 			field.Invalid(field.NewPath("metadata", "resourceVersion"), 0, "must be specified for an update"),
 		})
 	}
-	return s.replace(t, before, object)
+	return s.replaceObject(t, before, object)
 }
 
 // otherName returns the error for a body whose name differs from the URL.
@@ -60,41 +60,41 @@ func (t target) otherName(name string) error {
 	)
 }
 
-// patch changes an object with the body of a request. A server-side apply also creates it.
-func (s *Server) patch(r *http.Request, t target, data []byte) (object map[string]any, code int, err error) {
+// patchObject changes an object with the body of a request. A server-side apply also creates it.
+func (s *Server) patchObject(r *http.Request, t target, data []byte) (object map[string]any, code int, err error) {
 	form := formOf(r)
 	// The accepted formats depend on the kind.
-	if forms := t.forms(); !slices.Contains(forms, form) {
+	if forms := t.patchTypes(); !slices.Contains(forms, form) {
 		return nil, 0, unknownForm(forms)
 	}
-	before, ok := s.objects[t.groupResource()][t.key()]
+	before, ok := s.objects[t.groupResource()][t.objectKey()]
 	switch {
 	case form == applying && ok:
-		object, err = s.apply(t, r.URL.Query(), data)
+		object, err = s.applyDeclaration(t, r.URL.Query(), data)
 		return object, http.StatusOK, err
 	case form == applying:
-		object, err = s.apply(t, r.URL.Query(), data)
+		object, err = s.applyDeclaration(t, r.URL.Query(), data)
 		return object, http.StatusCreated, err
 	case !ok:
 		return nil, 0, notFound(t)
 	}
 	// Patches apply to the object in the version of the request.
-	document, err := json.Marshal(t.shown(before))
+	document, err := json.Marshal(t.servedObject(before))
 	if err != nil {
 		return nil, 0, err
 	}
-	if t.patched, err = t.merged(form, document, data); err != nil {
+	if t.patched, err = t.applyPatch(form, document, data); err != nil {
 		return nil, 0, err
 	}
-	if object, err = t.parse(t.patched); err != nil {
+	if object, err = t.parseObject(t.patched); err != nil {
 		return nil, 0, err
 	}
-	object, err = s.replace(t, before, object)
+	object, err = s.replaceObject(t, before, object)
 	return object, http.StatusOK, err
 }
 
-// merged applies a patch of the content type to the document.
-func (t target) merged(form string, document, data []byte) ([]byte, error) {
+// applyPatch applies a patch of the content type to the document.
+func (t target) applyPatch(form string, document, data []byte) ([]byte, error) {
 	switch types.PatchType(form) {
 	case types.MergePatchType:
 		merged, err := jsonpatch.MergePatch(document, data)
@@ -103,7 +103,7 @@ func (t target) merged(form string, document, data []byte) ([]byte, error) {
 		}
 		return merged, nil
 	case types.StrategicMergePatchType:
-		return t.strategic(document, data)
+		return t.applyStrategicPatch(document, data)
 	default:
 		patch, err := jsonpatch.DecodePatch(data)
 		if err != nil {
@@ -118,9 +118,9 @@ func (t target) merged(form string, document, data []byte) ([]byte, error) {
 	}
 }
 
-// forms returns the content types of patches that the kind supports. Only kinds with a Go type support strategic merge
+// patchTypes returns the content types of patches that the kind supports. Only kinds with a Go type support strategic merge
 // patches.
-func (t target) forms() []string {
+func (t target) patchTypes() []string {
 	forms := []string{string(types.JSONPatchType), string(types.MergePatchType)}
 	if _, err := t.goType(); err == nil {
 		forms = append(forms, string(types.StrategicMergePatchType))
@@ -147,8 +147,8 @@ func (t target) goType() (runtime.Object, error) {
 	return scheme.Scheme.New(t.groupVersion().WithKind(t.Kind))
 }
 
-// strategic applies a strategic merge patch with the merge keys of the kind's Go type.
-func (t target) strategic(document, data []byte) ([]byte, error) {
+// applyStrategicPatch applies a strategic merge patch with the merge keys of the kind's Go type.
+func (t target) applyStrategicPatch(document, data []byte) ([]byte, error) {
 	form, err := t.goType()
 	if err != nil {
 		return nil, err
@@ -160,23 +160,23 @@ func (t target) strategic(document, data []byte) ([]byte, error) {
 	return merged, nil
 }
 
-// replace stores a new state of an object after an update, a patch or an apply, with all checks of the real server.
-func (s *Server) replace(t target, before, object map[string]any) (map[string]any, error) {
+// replaceObject stores a new state of an object after an update, a patch or an apply, with all checks of the real server.
+func (s *Server) replaceObject(t target, before, object map[string]any) (map[string]any, error) {
 	metadata, was := metadataOf(object), metadataOf(before)
 	// The former object in the version of the request, for comparison and validation.
-	former := t.read(before)
+	former := t.readStored(before)
 	if t.notes.failure != nil {
 		return nil, t.notes.failure
 	}
 	// The optimistic lock: a stale version is a conflict.
 	if version, _ := metadata["resourceVersion"].(string); version != "" && version != was["resourceVersion"] {
-		return nil, apierrors.NewConflict(t.qualified(), t.name,
+		return nil, apierrors.NewConflict(t.qualifiedName(), t.name,
 			errors.New("the object has been modified; please apply your changes to the latest version and try again"))
 	}
-	object = t.permitted(former, object)
+	object = t.permittedChanges(former, object)
 	metadata = metadataOf(object)
 	if s.managesNamespace(t) {
-		object["spec"] = cloned(former)["spec"] // only the server removes the finalizer of a namespace's content
+		object["spec"] = cloneObject(former)["spec"] // only the server removes the finalizer of a namespace's content
 	}
 	// An update without a uid applies to any object with the name.
 	if metadata["uid"] == nil && was["uid"] != nil {
@@ -193,34 +193,34 @@ func (s *Server) replace(t target, before, object map[string]any) (map[string]an
 		}
 	}
 	if t.subresource == "" {
-		t.establish(object) // the validation of a definition requires its storage version to be among the stored ones
+		t.setDefinitionStatus(object) // the validation of a definition requires its storage version to be among the stored ones
 	}
-	if err := s.admit(t, object, former); err != nil {
+	if err := s.admitObject(t, object, former); err != nil {
 		return nil, err
 	}
-	t.prune(object)
-	t.establish(object)
+	t.pruneStatus(object)
+	t.setDefinitionStatus(object)
 	// It is computed before the conversion to the stored version, where both objects have the same form.
-	specified := !t.Plain && t.specified(former, object)
-	if err := t.store(object); err != nil {
+	specified := !t.Plain && t.changesGeneration(former, object)
+	if err := t.convertToStored(object); err != nil {
 		return nil, err
 	}
 	metadata = metadataOf(object)
 	// A write without a change does not create a new version, so that watches do not see an event.
 	if equality.Semantic.DeepEqual(withoutTimes(before), withoutTimes(object)) {
-		return t.shown(before), nil
+		return t.servedObject(before), nil
 	}
 	if specified {
-		metadata["generation"] = generation(before) + 1
+		metadata["generation"] = generationOf(before) + 1
 	}
 	// The last finalizer of an object that is being deleted was removed.
-	if s.released(t, object) {
-		s.discard(t, before)
-		return t.shown(object), nil
+	if s.isReleased(t, object) {
+		s.removeObject(t, before)
+		return t.servedObject(object), nil
 	}
-	s.stamp(t, metadata)
-	s.keep(t, before, object)
-	return t.shown(object), nil
+	s.setResourceVersion(t, metadata)
+	s.storeObject(t, before, object)
+	return t.servedObject(object), nil
 }
 
 // withoutTimes returns the object without the times in its managedFields. The real server does not store an update that
@@ -229,7 +229,7 @@ func withoutTimes(object map[string]any) map[string]any {
 	if metadataOf(object)["managedFields"] == nil {
 		return object
 	}
-	copied := cloned(object)
+	copied := cloneObject(object)
 	// The entries are copies, so the stored object keeps its times.
 	managed, _ := metadataOf(copied)["managedFields"].([]any)
 	for _, entry := range managed {
@@ -240,8 +240,8 @@ func withoutTimes(object map[string]any) map[string]any {
 	return copied
 }
 
-// released reports whether an object is being deleted and no finalizer holds it any more.
-func (s *Server) released(t target, object map[string]any) bool {
+// isReleased reports whether an object is being deleted and no finalizer holds it any more.
+func (s *Server) isReleased(t target, object map[string]any) bool {
 	metadata := metadataOf(object)
 	if held, _, _ := unstructured.NestedSlice(object, "spec", "finalizers"); len(held) > 0 && s.managesNamespace(t) {
 		return false
@@ -251,13 +251,13 @@ func (s *Server) released(t target, object map[string]any) bool {
 	return metadata["deletionTimestamp"] != nil && len(finalizers) == 0 && grace == 0
 }
 
-// permitted returns the object with only those changes that the path of the request permits: to the status alone, or to
+// permittedChanges returns the object with only those changes that the path of the request permits: to the status alone, or to
 // everything but the status.
-func (t target) permitted(before, object map[string]any) map[string]any {
+func (t target) permittedChanges(before, object map[string]any) map[string]any {
 	if !t.StatusSubresource {
 		return object
 	}
-	status, from := object, cloned(before)
+	status, from := object, cloneObject(before)
 	if t.subresource == "" {
 		status, from = before, object
 	}
@@ -268,8 +268,8 @@ func (t target) permitted(before, object map[string]any) map[string]any {
 	return from
 }
 
-// tidy removes empty metadata fields that the Go types of the real server omit when empty.
-func tidy(metadata map[string]any) {
+// dropEmptyMetadata removes empty metadata fields that the Go types of the real server omit when empty.
+func dropEmptyMetadata(metadata map[string]any) {
 	for _, name := range []string{"labels", "annotations", "finalizers", "ownerReferences"} {
 		switch value := metadata[name].(type) {
 		case map[string]any:
@@ -286,13 +286,13 @@ func tidy(metadata map[string]any) {
 	}
 }
 
-// specified reports whether a change increases the generation: any change outside of the metadata and of a status with
+// changesGeneration reports whether a change increases the generation: any change outside of the metadata and of a status with
 // its own subresource. For a few built-in kinds, one metadata field counts, too.
-func (t target) specified(before, object map[string]any) bool {
-	a, b := cloned(before), cloned(object)
+func (t target) changesGeneration(before, object map[string]any) bool {
+	a, b := cloneObject(before), cloneObject(object)
 	counted := ""
 	// A request to a subresource never counts changes of metadata.
-	if n, ok := t.native(); ok && t.subresource == "" {
+	if n, ok := t.nativeKind(); ok && t.subresource == "" {
 		counted = n.counts
 	}
 	for _, one := range []map[string]any{a, b} {
@@ -305,8 +305,8 @@ func (t target) specified(before, object map[string]any) bool {
 	return !equality.Semantic.DeepEqual(a, b)
 }
 
-// generation returns the generation of an object, or 0 if it does not have one.
-func generation(object map[string]any) int64 {
+// generationOf returns the generation of an object, or 0 if it does not have one.
+func generationOf(object map[string]any) int64 {
 	value, _ := metadataOf(object)["generation"].(int64)
 	return value
 }

@@ -13,9 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// valid validates the metadata with the functions of the real server.
-func (t target) valid(object, before map[string]any) (field.ErrorList, error) {
-	now, err := decoded(object)
+// validateMetadata validates the metadata with the functions of the real server.
+func (t target) validateMetadata(object, before map[string]any) (field.ErrorList, error) {
+	now, err := decodeMetadata(object)
 	if err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
@@ -23,7 +23,7 @@ func (t target) valid(object, before map[string]any) (field.ErrorList, error) {
 	problems := apivalidation.ValidateObjectMeta(now, t.Namespaced, t.nameRule(), at)
 	// Some metadata fields are immutable, such as the name.
 	if before != nil {
-		then, err := decoded(before)
+		then, err := decodeMetadata(before)
 		if err != nil {
 			return nil, apierrors.NewInternalError(err)
 		}
@@ -34,13 +34,13 @@ func (t target) valid(object, before map[string]any) (field.ErrorList, error) {
 
 // nameRule returns the rule for names of the kind.
 func (t target) nameRule() apivalidation.ValidateNameFunc {
-	n, _ := t.native()
+	n, _ := t.nativeKind()
 	switch {
-	case n.has("label"):
+	case n.hasProperty("label"):
 		return apivalidation.NameIsDNSLabel
-	case n.has("segment") && t.Group == rbacv1.GroupName: // RBAC kinds apply the full rule to a generateName as well
+	case n.hasProperty("segment") && t.Group == rbacv1.GroupName: // RBAC kinds apply the full rule to a generateName as well
 		return func(name string, _ bool) []string { return path.IsValidPathSegmentName(name) }
-	case n.has("segment"):
+	case n.hasProperty("segment"):
 		return path.ValidatePathSegmentName
 	}
 	return apivalidation.NameIsDNSSubdomain
@@ -52,7 +52,7 @@ const longestCronJob = 52
 
 // nameProblems checks the name of a new object whose name becomes a part of other names or labels.
 func (t target) nameProblems(name string) (problems field.ErrorList) {
-	n, _ := t.native()
+	n, _ := t.nativeKind()
 	switch {
 	case n.kind == "CronJob" && len(name) > longestCronJob:
 		return field.ErrorList{field.Invalid(field.NewPath("metadata", "name"), name,
@@ -65,8 +65,8 @@ func (t target) nameProblems(name string) (problems field.ErrorList) {
 	return problems
 }
 
-// decoded returns the typed metadata of an object.
-func decoded(object map[string]any) (*metav1.ObjectMeta, error) {
+// decodeMetadata returns the typed metadata of an object.
+func decodeMetadata(object map[string]any) (*metav1.ObjectMeta, error) {
 	metadata := &metav1.ObjectMeta{}
 	for _, name := range []string{"labels", "annotations"} {
 		if _, ok := metadataOf(object)[name].(map[string]any); metadataOf(object)[name] != nil && !ok {

@@ -29,13 +29,13 @@ type event struct {
 	by                  author
 }
 
-// record appends a change to the history and wakes up the watches.
-func (s *Server) record(t target, before, after, last map[string]any) {
+// recordChange appends a change to the history and wakes up the watches.
+func (s *Server) recordChange(t target, before, after, last map[string]any) {
 	s.history = append(s.history, event{
 		s.version, t.groupResource(), before, after, last, author{t.manager, t.subresource, t.Version},
 	})
 	s.trimHistory()
-	s.wake()
+	s.wakeWatches()
 }
 
 // Compact drops the history. Watches that start from an earlier version get the status 410. Running watches must have
@@ -46,10 +46,10 @@ func (s *Server) Compact() {
 	s.history, s.compacted = nil, s.version
 }
 
-// seen returns the type and the object of the watch event for a change, for a watch with these selectors. The type is
+// watchEventFor returns the type and the object of the watch event for a change, for a watch with these selectors. The type is
 // empty if the watch does not show the change.
-func (e event) seen(wanted interest) (kind string, object map[string]any) {
-	was, is := wanted.matches(e.before), wanted.matches(e.after)
+func (e event) watchEventFor(wanted interest) (kind string, object map[string]any) {
+	was, is := wanted.matchesObject(e.before), wanted.matchesObject(e.after)
 	switch {
 	case is && was:
 		return "MODIFIED", e.after
@@ -60,7 +60,7 @@ func (e event) seen(wanted interest) (kind string, object map[string]any) {
 	case was:
 		// The object no longer matches the selectors. As in the real server, the event has the last matching state with
 		// the version of the change.
-		left := cloned(e.before)
+		left := cloneObject(e.before)
 		metadataOf(left)["resourceVersion"] = strconv.FormatInt(e.version, 10)
 		return "DELETED", left
 	default:
@@ -80,16 +80,16 @@ type stream struct {
 	out     *io.PipeWriter
 }
 
-// watch starts a watch. Its goroutine runs until the client closes the body, the context ends, the watch's timeout
+// startWatch starts a watch. Its goroutine runs until the client closes the body, the context ends, the watch's timeout
 // passes, or the resource is removed.
-func (s *Server) watch(r *http.Request, t target) *http.Response {
+func (s *Server) startWatch(r *http.Request, t target) *http.Response {
 	query := r.URL.Query()
 	if _, err := listOptions(query, true); err != nil {
-		return refuse(r, err)
+		return newErrorResponse(r, err)
 	}
-	wanted, err := t.interest(query)
+	wanted, err := t.parseInterest(query)
 	if err != nil {
-		return refuse(r, err)
+		return newErrorResponse(r, err)
 	}
 	// The pipe does not buffer: the goroutine writes as fast as the client reads.
 	in, out := io.Pipe()
@@ -101,23 +101,23 @@ func (s *Server) watch(r *http.Request, t target) *http.Response {
 	asked := query.Get("resourceVersion")
 	w.ends = query.Get("sendInitialEvents") == "true"
 	if w.ends || asked == "" || asked == "0" {
-		w.initial = s.matching(t, wanted)
+		w.initial = s.matchingObjects(t, wanted)
 	} else if w.from, err = parseVersion(asked); err != nil {
-		return refuse(r, internal(err))
+		return newErrorResponse(r, internalError(err))
 	} else if w.from < s.compacted {
-		return refuse(r, apierrors.NewResourceExpired(
+		return newErrorResponse(r, apierrors.NewResourceExpired(
 			fmt.Sprintf("too old resource version: %d (%d)", w.from, s.compacted),
 		))
 	}
 	ctx, cancel := context.WithCancel(r.Context())
-	if limit := timeout(query); limit > 0 {
+	if limit := watchTimeout(query); limit > 0 {
 		ctx, cancel = context.WithTimeout(r.Context(), limit)
 	}
 	go func() {
 		defer cancel()
-		_ = out.CloseWithError(w.run(ctx))
+		_ = out.CloseWithError(w.sendEvents(ctx))
 	}()
-	return answer(r, http.StatusOK, body{in, cancel}, -1)
+	return newResponse(r, http.StatusOK, body{in, cancel}, -1)
 }
 
 // body is the body of a watch. Closing it ends the watch.
@@ -131,22 +131,22 @@ func (b body) Close() error {
 	return b.PipeReader.Close()
 }
 
-// timeout returns the time limit of a watch, or 0 if the client did not set one.
-func timeout(query url.Values) time.Duration {
+// watchTimeout returns the time limit of a watch, or 0 if the client did not set one.
+func watchTimeout(query url.Values) time.Duration {
 	seconds, _ := strconv.Atoi(query.Get("timeoutSeconds"))
 	return time.Duration(seconds) * time.Second
 }
 
-// run sends the events of a watch until it ends. An io.EOF ends the body without an error, as the real server does.
-func (w *stream) run(ctx context.Context) error {
+// sendEvents sends the events of a watch until it ends. An io.EOF ends the body without an error, as the real server does.
+func (w *stream) sendEvents(ctx context.Context) error {
 	for _, object := range w.initial {
-		if err := w.show("ADDED", object); err != nil {
+		if err := w.sendObject("ADDED", object); err != nil {
 			return err
 		}
 	}
 	// Clients of streaming lists wait for this bookmark.
 	if w.ends {
-		if err := w.mark(w.from, map[string]any{metav1.InitialEventsAnnotationKey: "true"}); err != nil {
+		if err := w.sendBookmark(w.from, map[string]any{metav1.InitialEventsAnnotationKey: "true"}); err != nil {
 			return err
 		}
 	}
@@ -154,13 +154,13 @@ func (w *stream) run(ctx context.Context) error {
 	defer bookmarks.Stop()
 	for {
 		// A write blocks until the client reads, so a slow client can fall behind a limited history.
-		served, changed, events, version := w.since()
+		served, changed, events, version := w.pendingChanges()
 		if version < 0 {
 			return w.sendStatus(apierrors.NewResourceExpired("the watch has not kept up with the changes"))
 		}
 		for _, e := range events {
-			if kind, object := e.seen(w.wanted); kind != "" {
-				if err := w.show(kind, object); err != nil {
+			if kind, object := e.watchEventFor(w.wanted); kind != "" {
+				if err := w.sendObject(kind, object); err != nil {
 					return err
 				}
 			}
@@ -177,29 +177,29 @@ func (w *stream) run(ctx context.Context) error {
 			return io.EOF
 		case <-changed:
 		case <-bookmarks.C:
-			if err := w.mark(version, nil); err != nil {
+			if err := w.sendBookmark(version, nil); err != nil {
 				return err
 			}
 		}
 	}
 }
 
-// show sends an object in the version of the watch. If it cannot be converted, the watch ends with an error event.
-func (w *stream) show(kind string, object map[string]any) error {
-	shown := w.shown(object)
+// sendObject sends an object in the version of the watch. If it cannot be converted, the watch ends with an error event.
+func (w *stream) sendObject(kind string, object map[string]any) error {
+	shown := w.servedObject(object)
 	if w.notes.failure != nil {
 		return errors.Join(w.sendStatus(w.notes.failure), io.EOF)
 	}
-	return w.send(kind, shown)
+	return w.sendEvent(kind, shown)
 }
 
-// since returns the changes of the resource after the last one that was sent, and the channel that the next change
+// pendingChanges returns the changes of the resource after the last one that was sent, and the channel that the next change
 // closes. The version is negative if the history no longer has these changes.
-func (w *stream) since() (served bool, changed <-chan struct{}, events []event, version int64) {
+func (w *stream) pendingChanges() (served bool, changed <-chan struct{}, events []event, version int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	// The resource may have been removed while the watch was waiting.
-	_, served = w.find(w.groupVersion(), w.Plural)
+	_, served = w.findResource(w.groupVersion(), w.Plural)
 	// Without a limit, only Compact drops changes. It requires that running watches have received all of them.
 	if s := w.Server; s.historyLimit > 0 && w.from < s.compacted {
 		return served, w.changed, nil, -1
@@ -216,8 +216,8 @@ func (w *stream) since() (served bool, changed <-chan struct{}, events []event, 
 	return served, w.changed, events, w.version
 }
 
-// mark sends a bookmark, if the client accepts bookmarks.
-func (w *stream) mark(version int64, annotations map[string]any) error {
+// sendBookmark sends a bookmark, if the client accepts bookmarks.
+func (w *stream) sendBookmark(version int64, annotations map[string]any) error {
 	if !w.marks {
 		return nil
 	}
@@ -225,7 +225,7 @@ func (w *stream) mark(version int64, annotations map[string]any) error {
 	if annotations != nil {
 		metadata["annotations"] = annotations
 	}
-	return w.send(
+	return w.sendEvent(
 		"BOOKMARK", map[string]any{"apiVersion": w.groupVersion().String(), "kind": w.Kind, "metadata": metadata},
 	)
 }
@@ -242,9 +242,9 @@ func (w *stream) sendStatus(err *apierrors.StatusError) error {
 	return errors.Join(failed, io.EOF)
 }
 
-// send sends one event. Events are separated by newlines.
-func (w *stream) send(kind string, object map[string]any) error {
-	data, err := json.Marshal(map[string]any{"type": kind, "object": w.presented(object)})
+// sendEvent sends one event. Events are separated by newlines.
+func (w *stream) sendEvent(kind string, object map[string]any) error {
+	data, err := json.Marshal(map[string]any{"type": kind, "object": w.formatAnswer(object)})
 	if err != nil {
 		return err
 	}

@@ -41,12 +41,12 @@ func (k *Keeper) withoutParentLabel(owner *unstructured.Unstructured) *unstructu
 		return owner
 	}
 	labels := owner.GetLabels()
-	if _, labelled := labels[k.Label()]; !labelled {
+	if _, labelled := labels[k.ParentLabel()]; !labelled {
 		return owner
 	}
 	// GetLabels returns a copy, so only the owner itself must be copied.
 	owner = owner.DeepCopy()
-	delete(labels, k.Label())
+	delete(labels, k.ParentLabel())
 	owner.SetLabels(labels)
 	return owner
 }

@@ -99,7 +99,7 @@ func TestCheckWait(t *testing.T) {
 		t.Errorf("CheckWait(): %v", err)
 	}
 	for want, child := range map[string]client.Object{"&v1.Pod{}": named, "child": owner()} {
-		if got := children.Example(child); got != want {
+		if got := children.ExampleExpression(child); got != want {
 			t.Errorf("Example(): %q, want %q", got, want)
 		}
 	}
@@ -131,7 +131,7 @@ func TestAwait(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := keeper.Await(w, "ns", tc.former, time.Minute)
+			got, err := keeper.EvaluateWait(w, "ns", tc.former, time.Minute)
 			if err != nil || got.Reached || got.Found || (got.Pending != nil) != tc.isPending {
 				t.Fatalf("%s: Await(): %+v, %v", tc.reason, got, err)
 			}

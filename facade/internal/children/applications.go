@@ -16,10 +16,10 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/keys"
 )
 
-// application is the last apply of one child by this process. It is kept only for children of watched kinds, to detect
+// appliedChild is the last apply of one child by this process. It is kept only for children of watched kinds, to detect
 // drift and to repair it.
-type application struct {
-	child   declared
+type appliedChild struct {
+	child   declaredChild
 	uid     types.UID
 	version string
 	became  fingerprint // of the object that the API server returned
@@ -40,9 +40,9 @@ const (
 	edited  drift = "changed"
 )
 
-// newApplication records the object that the API server returned for an apply.
-func newApplication(child declared, made *unstructured.Unstructured) *application {
-	return &application{
+// newAppliedChild records the object that the API server returned for an apply.
+func newAppliedChild(child declaredChild, made *unstructured.Unstructured) *appliedChild {
+	return &appliedChild{
 		child: child, uid: made.GetUID(), version: made.GetResourceVersion(), became: fingerprintOf(made.Object),
 	}
 }
@@ -51,30 +51,30 @@ func newApplication(child declared, made *unstructured.Unstructured) *applicatio
 // unnoticed until the next call of Ensure.
 func (k *Keeper) isWatched(kind schema.GroupKind) bool { return k.Watched != nil && k.Watched(kind) }
 
-// Wrote reports whether this version of a child is the result of our own request (an own write). The informer's event
+// IsOwnWrite reports whether this version of a child is the result of our own request (an own write). The informer's event
 // for it is then not passed on to handlers.
-func (k *Keeper) Wrote(child types.UID, version string) bool {
+func (k *Keeper) IsOwnWrite(child types.UID, version string) bool {
 	k.memory.mu.Lock()
 	defer k.memory.mu.Unlock()
 	return version != "" && k.memory.versions[child] == version
 }
 
-// Outdated reports whether this state of a child is stale: the operator has applied the child for the parent since. The
+// IsOutdated reports whether this state of a child is stale: the operator has applied the child for the parent since. The
 // informer's cache can lag behind our own request.
-func (k *Keeper) Outdated(parent types.UID, child *unstructured.Unstructured) bool {
+func (k *Keeper) IsOutdated(parent types.UID, child *unstructured.Unstructured) bool {
 	k.memory.mu.Lock()
 	defer k.memory.mu.Unlock()
-	for _, s := range k.memory.sets(parent) {
+	for _, s := range k.memory.parentSets(parent) {
 		one := s.applied[identityOf(child)]
-		if one != nil && patching.Newer(one.version, child.GetResourceVersion()) {
+		if one != nil && patching.IsNewerVersion(one.version, child.GetResourceVersion()) {
 			return true
 		}
 	}
 	return false
 }
 
-// Gone drops the versions of a watched child that was deleted. Without it, the maps would grow with each deleted child.
-func (k *Keeper) Gone(child types.UID) {
+// ForgetChild drops the versions of a watched child that was deleted. Without it, the maps would grow with each deleted child.
+func (k *Keeper) ForgetChild(child types.UID) {
 	k.memory.mu.Lock()
 	defer k.memory.mu.Unlock()
 	delete(k.memory.versions, child)
@@ -88,12 +88,12 @@ func (k *Keeper) Forget(parent types.UID) {
 	k.memory.updateParent(parent, func(p *parentMemory) { p.sets = nil })
 }
 
-// Declared returns a function that reports whether the parent has declared a child: this process has applied it for the
+// DeclaredMatcher returns a function that reports whether the parent has declared a child: this process has applied it for the
 // parent, or a record in the body of the parent lists it. A record that cannot be read lists nothing.
-func (k *Keeper) Declared(parent types.UID, body map[string]any) func(child *unstructured.Unstructured) bool {
+func (k *Keeper) DeclaredMatcher(parent types.UID, body map[string]any) func(child *unstructured.Unstructured) bool {
 	// The proofs are decoded only if some child is missing in the records, which come from a cache.
-	all := k.latest.recorded(body, k.isRecord)
-	proven := sync.OnceValue(func() set { return union(k.memory.proven(parent)) })
+	all := k.latest.childrenIn(body, k.isRecord)
+	proven := sync.OnceValue(func() childSet { return unionOf(k.memory.provenRecords(parent)) })
 	return func(child *unstructured.Unstructured) bool {
 		identity := identityOf(child)
 		if _, ok := all[identity]; ok {
@@ -104,25 +104,25 @@ func (k *Keeper) Declared(parent types.UID, body map[string]any) func(child *uns
 	}
 }
 
-// latestRecords caches the decoded records of the parent that was requested last. Informers deliver the children of one
+// recordCache caches the decoded records of the parent that was requested last. Informers deliver the children of one
 // parent in a row, and a record may list thousands of children. The zero value is ready to use.
-type latestRecords struct {
+type recordCache struct {
 	mu      sync.Mutex
 	parent  types.UID
 	version string
-	all     set
+	all     childSet
 }
 
-// recorded returns the children in all records of a parent. It returns nil if they cannot be read; the next pass of the
+// childrenIn returns the children in all records of a parent. It returns nil if they cannot be read; the next pass of the
 // handler reports that error. The mutex is held while the records are decoded, so concurrent callers for one parent
 // share the work.
-func (l *latestRecords) recorded(body map[string]any, is func(name string) bool) set {
+func (l *recordCache) childrenIn(body map[string]any, is func(name string) bool) childSet {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	parent, version := uidOf(body), patching.VersionOf(body)
+	parent, version := uidOf(body), patching.ResourceVersion(body)
 	// An object without a resourceVersion comes from a test or a partial object and cannot be cached.
 	if version == "" || l.parent != parent || l.version != version {
-		all, err := recordedAll(body, is)
+		all, err := readAllChildren(body, is)
 		if err != nil {
 			all = nil
 		}

@@ -25,24 +25,24 @@ const uidField = "metadata.uid"
 
 var errTerminating = errors.New("it is being deleted: it is applied again when it is gone")
 
-// apply applies the child as declared. It returns the resulting object, and the record names that the object had
+// applyChild applies the child as declared. It returns the resulting object, and the record names that the object had
 // before, if the object was read. The uid is that of the object that this process has applied before. It is a condition
 // of the request: another object of the same name stays untouched. If it is empty, the object is read and checked
 // first.
 //
 // Every call sends a request, even without a change: the API server compares, and it writes nothing if nothing differs.
-func (k *Keeper) apply(
-	ctx context.Context, parent map[string]any, child declared, uid types.UID,
+func (k *Keeper) applyChild(
+	ctx context.Context, parent map[string]any, child declaredChild, uid types.UID,
 ) (made *unstructured.Unstructured, former string, err error) {
 	for attempt := 1; ; attempt++ {
 		var held *metav1.PartialObjectMetadata
 		if uid == "" {
-			if held, err = k.find(ctx, parent, child); err != nil {
+			if held, err = k.findChild(ctx, parent, child); err != nil {
 				return nil, "", err
 			}
 		}
 		if held != nil {
-			former = k.recordsIn(held)
+			former = k.recordNames(held)
 			made, err = k.applyFirst(ctx, parent, child, held)
 		} else {
 			made, err = k.applyOnce(ctx, parent, child, uid)
@@ -50,10 +50,10 @@ func (k *Keeper) apply(
 		switch {
 		// The object was replaced under the same name. The next attempt reads the new object and checks whether it is a
 		// child.
-		case isAnother(err) && attempt < tries:
+		case isUIDMismatch(err) && attempt < tries:
 			uid = ""
-		case fixedIn(err) != nil:
-			return nil, "", fixedIn(err)
+		case asFixedError(err) != nil:
+			return nil, "", asFixedError(err)
 		case err != nil:
 			return nil, "", fmt.Errorf("applying it: %w", err)
 		// An apply to an object in deletion succeeds, but the object disappears. A temporary error leads to another
@@ -67,26 +67,26 @@ func (k *Keeper) apply(
 }
 
 // applyOnce sends one server-side apply. The API server refuses it if the existing object has another uid. A conflict
-// over fields is resolved or returned as an error, see [Keeper.settle].
+// over fields is resolved or returned as an error, see [Keeper.resolveConflicts].
 func (k *Keeper) applyOnce(
-	ctx context.Context, parent map[string]any, child declared, uid types.UID,
+	ctx context.Context, parent map[string]any, child declaredChild, uid types.UID,
 ) (*unstructured.Unstructured, error) {
 	// The client overwrites its argument with the response, so the declaration itself must not be passed.
 	applied := child.object.DeepCopy()
 	applied.SetUID(uid)
 	err := k.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(applied))
 	if conflicts := conflictsOf(err); conflicts != nil {
-		err = k.settle(ctx, parent, child, uid, applied, conflicts)
+		err = k.resolveConflicts(ctx, parent, child, uid, applied, conflicts)
 	}
 	return applied, err
 }
 
-// find returns the metadata of the existing object if it is a child of the parent, and nil if there is no such object.
+// findChild returns the metadata of the existing object if it is a child of the parent, and nil if there is no such object.
 // An object that is not a child, or that is being deleted, is an error.
-func (k *Keeper) find(
-	ctx context.Context, parent map[string]any, child declared,
+func (k *Keeper) findChild(
+	ctx context.Context, parent map[string]any, child declaredChild,
 ) (*metav1.PartialObjectMetadata, error) {
-	held, err := k.get(ctx, child.identity, child.object.GroupVersionKind().Version)
+	held, err := k.getMetadata(ctx, child.identity, child.object.GroupVersionKind().Version)
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, nil
@@ -102,34 +102,34 @@ func (k *Keeper) find(
 	return held, nil
 }
 
-// get reads the metadata of the existing object from the API server, not from the cache: a stale state could lead to
+// getMetadata reads the metadata of the existing object from the API server, not from the cache: a stale state could lead to
 // writes to an object of another parent.
-func (k *Keeper) get(ctx context.Context, child identity, version string) (*metav1.PartialObjectMetadata, error) {
+func (k *Keeper) getMetadata(ctx context.Context, child identity, version string) (*metav1.PartialObjectMetadata, error) {
 	held := &metav1.PartialObjectMetadata{}
-	held.SetGroupVersionKind(child.in(version))
-	return held, k.Live.Get(ctx, child.key(), held)
+	held.SetGroupVersionKind(child.versionedKind(version))
+	return held, k.Live.Get(ctx, child.namespacedName(), held)
 }
 
-// getServed reads the metadata like [Keeper.get], in the given version or in another one that the cluster serves. A
+// getAnyVersion reads the metadata like [Keeper.getMetadata], in the given version or in another one that the cluster serves. A
 // record on the parent can name a version that was removed from the API.
-func (k *Keeper) getServed(
+func (k *Keeper) getAnyVersion(
 	ctx context.Context, child identity, version string,
 ) (*metav1.PartialObjectMetadata, error) {
-	held, err := k.get(ctx, child, version)
+	held, err := k.getMetadata(ctx, child, version)
 	if !meta.IsNoMatchError(err) {
 		return held, err
 	}
 	// Without a version, the mapper returns the preferred one. The object is the same in all versions.
-	mapping, err := k.Client.RESTMapper().RESTMapping(child.in(version).GroupKind())
+	mapping, err := k.Client.RESTMapper().RESTMapping(child.versionedKind(version).GroupKind())
 	if err != nil {
 		return nil, err
 	}
-	return k.get(ctx, child, mapping.GroupVersionKind.Version)
+	return k.getMetadata(ctx, child, mapping.GroupVersionKind.Version)
 }
 
-// isAnother reports whether the API server has refused a request because of its uid. The known object is gone, and
+// isUIDMismatch reports whether the API server has refused a request because of its uid. The known object is gone, and
 // there may be another one of its name.
-func isAnother(err error) bool {
+func isUIDMismatch(err error) bool {
 	var known apierrors.APIStatus
 	if !errors.As(err, &known) {
 		return false
@@ -152,24 +152,24 @@ func isAnother(err error) bool {
 	return false
 }
 
-// settle resolves a conflict over fields. Edits by other managers are overwritten. Fields that another manager applies
+// resolveConflicts resolves a conflict over fields. Edits by other managers are overwritten. Fields that another manager applies
 // as well are an error: both managers would overwrite each other forever.
-func (k *Keeper) settle(
-	ctx context.Context, parent map[string]any, child declared, uid types.UID, applied *unstructured.Unstructured,
+func (k *Keeper) resolveConflicts(
+	ctx context.Context, parent map[string]any, child declaredChild, uid types.UID, applied *unstructured.Unstructured,
 	found conflicts,
 ) error {
-	held, err := k.get(ctx, child.identity, child.object.GroupVersionKind().Version)
+	held, err := k.getMetadata(ctx, child.identity, child.object.GroupVersionKind().Version)
 	switch {
 	case err != nil:
 		return fmt.Errorf("looking who has changed it: %w", err)
-	case uid == "" && !k.isOf(parent, held): // it was created after the check for an existing object
+	case uid == "" && !k.isChildOf(parent, held): // it was created after the check for an existing object
 		return k.strangerError(parent, held)
 	}
-	if rivals := found.declaredBy(held.ManagedFields); len(rivals) > 0 {
-		return rivals.err()
+	if rivals := found.fromAppliers(held.ManagedFields); len(rivals) > 0 {
+		return rivals.asError()
 	}
 	logf.FromContext(ctx).Info("Setting back fields of a child that others have changed",
-		"child", child.String(), "fields", found.fields(), "managers", found.managers())
+		"child", child.String(), "fields", found.fieldPaths(), "managers", found.managerNames())
 	// The version before our write makes it possible to recognize the event of this write later.
 	k.noteRead(held)
 	applied.Object = child.object.DeepCopy().Object
@@ -177,12 +177,12 @@ func (k *Keeper) settle(
 	return k.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(applied), client.ForceOwnership)
 }
 
-// remove deletes a child that a record of the parent lists, provided that this operator has applied it. An absent child
+// deleteListed deletes a child that a record of the parent lists, provided that this operator has applied it. An absent child
 // is not an error. The uid of the entry is proven or empty. If it is empty, only the annotation on the child decides
 // whether the child is retained.
-func (k *Keeper) remove(ctx context.Context, parent map[string]any, child identity, known entry) error {
+func (k *Keeper) deleteListed(ctx context.Context, parent map[string]any, child identity, known childEntry) error {
 	log := logf.FromContext(ctx).WithValues("child", child.String())
-	held, err := k.getServed(ctx, child, known.version)
+	held, err := k.getAnyVersion(ctx, child, known.version)
 	switch {
 	// The kind can be gone with its CRD, and all of its objects with it.
 	case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
@@ -200,16 +200,16 @@ func (k *Keeper) remove(ctx context.Context, parent map[string]any, child identi
 	case held.DeletionTimestamp != nil:
 		return nil
 	}
-	if err := k.delete(ctx, held); err != nil {
+	if err := k.deleteObject(ctx, held); err != nil {
 		return fmt.Errorf("deleting %s, which is not declared any more: %w", child, err)
 	}
 	log.Info("Deleted a child that is not declared any more")
 	return nil
 }
 
-// delete deletes exactly this object: the uid is a precondition, so a new object of the same name survives. Background
+// deleteObject deletes exactly this object: the uid is a precondition, so a new object of the same name survives. Background
 // propagation returns without waiting for the dependents.
-func (k *Keeper) delete(ctx context.Context, held *metav1.PartialObjectMetadata) error {
+func (k *Keeper) deleteObject(ctx context.Context, held *metav1.PartialObjectMetadata) error {
 	return client.IgnoreNotFound(k.Client.Delete(ctx, held, client.Preconditions{UID: &held.UID},
 		client.PropagationPolicy(metav1.DeletePropagationBackground)))
 }

@@ -25,15 +25,15 @@ func conflictsOf(err error) (found conflicts) {
 	}
 	for _, cause := range known.Status().Details.Causes {
 		if cause.Type == metav1.CauseTypeFieldManagerConflict {
-			found = append(found, conflict{cause.Field, managerIn(cause.Message)})
+			found = append(found, conflict{cause.Field, managerFromMessage(cause.Message)})
 		}
 	}
 	return found
 }
 
-// managerIn extracts the manager's name from a message such as: conflict with "kubectl-edit" using v1. The API server
+// managerFromMessage extracts the manager's name from a message such as: conflict with "kubectl-edit" using v1. The API server
 // has no separate field for it. The whole message is returned if it does not contain a quoted name.
-func managerIn(message string) string {
+func managerFromMessage(message string) string {
 	_, rest, _ := strings.Cut(message, `"`)
 	name, _, ok := strings.Cut(rest, `"`)
 	if !ok {
@@ -42,9 +42,9 @@ func managerIn(message string) string {
 	return name
 }
 
-// declaredBy returns the conflicts with managers that apply the object themselves. All other managers have only edited
+// fromAppliers returns the conflicts with managers that apply the object themselves. All other managers have only edited
 // it.
-func (c conflicts) declaredBy(managed []metav1.ManagedFieldsEntry) (rivals conflicts) {
+func (c conflicts) fromAppliers(managed []metav1.ManagedFieldsEntry) (rivals conflicts) {
 	for _, one := range c {
 		// The operation distinguishes a manager that applies from one that only edits.
 		if slices.ContainsFunc(managed, func(entry metav1.ManagedFieldsEntry) bool {
@@ -56,14 +56,14 @@ func (c conflicts) declaredBy(managed []metav1.ManagedFieldsEntry) (rivals confl
 	return rivals
 }
 
-// err names all conflicting fields and managers in one error, so that they can be fixed together.
-func (c conflicts) err() error {
+// asError names all conflicting fields and managers in one error, so that they can be fixed together.
+func (c conflicts) asError() error {
 	return fmt.Errorf("%s is declared by field manager %s as well, with another value: leave it to one of the two",
-		strings.Join(c.fields(), ", "), quoted(c.managers()))
+		strings.Join(c.fieldPaths(), ", "), joinQuoted(c.managerNames()))
 }
 
-// fields returns the distinct field paths in a stable order.
-func (c conflicts) fields() (all []string) {
+// fieldPaths returns the distinct field paths in a stable order.
+func (c conflicts) fieldPaths() (all []string) {
 	for _, one := range c {
 		all = append(all, one.field)
 	}
@@ -71,8 +71,8 @@ func (c conflicts) fields() (all []string) {
 	return slices.Compact(all)
 }
 
-// managers returns the distinct field managers in a stable order.
-func (c conflicts) managers() (all []string) {
+// managerNames returns the distinct field managers in a stable order.
+func (c conflicts) managerNames() (all []string) {
 	for _, one := range c {
 		all = append(all, one.manager)
 	}
@@ -80,8 +80,8 @@ func (c conflicts) managers() (all []string) {
 	return slices.Compact(all)
 }
 
-// quoted joins the names in quotation marks. It overwrites the slice.
-func quoted(names []string) string {
+// joinQuoted joins the names in quotation marks. It overwrites the slice.
+func joinQuoted(names []string) string {
 	for i, name := range names {
 		names[i] = fmt.Sprintf("%q", name)
 	}

@@ -24,40 +24,40 @@ type Declaration struct {
 	// mu guards the fields below. It is not held during requests.
 	mu       sync.Mutex
 	ended    bool
-	wanted   set
-	contents map[identity]content // the digests of the wanted children
-	absent   set                  // the wanted children that could not be applied
-	failed   bool                 // some declaration was invalid, so the set is incomplete
+	wanted   childSet
+	contents map[identity]contentDigest // the digests of the wanted children
+	absent   childSet                   // the wanted children that could not be applied
+	failed   bool                       // some declaration was invalid, so the set is incomplete
 }
 
-// Begin starts the declaration for one call of a handler. The set is empty at first: if the handler declares nothing,
-// [Declaration.End] deletes its former children.
-func (k *Keeper) Begin(parent Parent, handler Handler) *Declaration {
+// NewDeclaration starts the declaration for one call of a handler. The set is empty at first: if the handler declares nothing,
+// [Declaration.EndCall] deletes its former children.
+func (k *Keeper) NewDeclaration(parent Parent, handler Handler) *Declaration {
 	return &Declaration{
 		keeper: k, parent: parent, handler: handler,
-		wanted: set{}, contents: map[identity]content{}, absent: set{},
+		wanted: childSet{}, contents: map[identity]contentDigest{}, absent: childSet{},
 	}
 }
 
 // Ensure applies these children in addition to the earlier ones, see [Keeper.Ensure]. Nothing is deleted before the end
 // of the call, because later steps may declare more.
 func (d *Declaration) Ensure(ctx context.Context, given []any) error {
-	all, wanted, invalid := d.keeper.prepare(ctx, d.parent, given)
-	all, wanted, err := d.add(all, wanted, invalid)
+	all, wanted, invalid := d.keeper.prepareChildren(ctx, d.parent, given)
+	all, wanted, err := d.addChildren(all, wanted, invalid)
 	// A partly invalid declaration still applies its valid children: they do not depend on the others.
 	if err != nil && len(all) == 0 {
 		return err
 	}
 	return errors.Join(err, d.keeper.runPass(ctx, d.parent, d.handler, func(p *pass) error {
-		err := p.run(ctx, all, wanted, nil)
-		d.note(p.present)
+		err := p.applyAndPrune(ctx, all, wanted, nil)
+		d.notePresent(p.present)
 		return err
 	}))
 }
 
-// add adds the children to the wanted set and counts them as absent until they are applied. It returns the children to
+// addChildren adds the children to the wanted set and counts them as absent until they are applied. It returns the children to
 // apply: those that no earlier step has declared with another content.
-func (d *Declaration) add(all []declared, wanted set, invalid error) ([]declared, set, error) {
+func (d *Declaration) addChildren(all []declaredChild, wanted childSet, invalid error) ([]declaredChild, childSet, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	// A goroutine of the handler can outlive the call.
@@ -65,7 +65,7 @@ func (d *Declaration) add(all []declared, wanted set, invalid error) ([]declared
 		return nil, nil, errEnded
 	}
 	var failed []error
-	all = slices.DeleteFunc(all, func(child declared) bool {
+	all = slices.DeleteFunc(all, func(child declaredChild) bool {
 		// The same content again is allowed, so that helpers of a handler can share a child.
 		before, twice := d.contents[child.identity]
 		if twice = twice && before != child.content; twice {
@@ -78,24 +78,24 @@ func (d *Declaration) add(all []declared, wanted set, invalid error) ([]declared
 	for _, child := range all {
 		d.contents[child.identity] = child.content
 	}
-	d.wanted, d.absent = d.wanted.with(wanted), d.absent.with(wanted)
+	d.wanted, d.absent = d.wanted.mergedWith(wanted), d.absent.mergedWith(wanted)
 	err := errors.Join(append([]error{invalid}, failed...)...)
-	// An error stays, even if the handler ignores it: [Declaration.End] must not delete anything then.
+	// An error stays, even if the handler ignores it: [Declaration.EndCall] must not delete anything then.
 	d.failed = d.failed || err != nil
 	return all, wanted, err
 }
 
-// note removes the children that exist from the absent ones.
-func (d *Declaration) note(present set) {
+// notePresent removes the children that exist from the absent ones.
+func (d *Declaration) notePresent(present childSet) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.absent = d.absent.without(present)
 }
 
-// End ends the call after it has succeeded. It deletes the children that the handler declared in an earlier call and
+// EndCall ends the call after it has succeeded. It deletes the children that the handler declared in an earlier call and
 // not in this one. It deletes nothing if a declared child is invalid or could not be applied, because the set may then
 // be incomplete.
-func (d *Declaration) End(ctx context.Context) error {
+func (d *Declaration) EndCall(ctx context.Context) error {
 	d.mu.Lock()
 	// The flag is set before the set is read, so that a later Ensure fails instead of being ignored.
 	d.ended = true
@@ -105,7 +105,7 @@ func (d *Declaration) End(ctx context.Context) error {
 		if !complete {
 			return p.logUndeclared(ctx, wanted)
 		}
-		return p.run(ctx, nil, nil, wanted)
+		return p.applyAndPrune(ctx, nil, nil, wanted)
 	})
 	if errors.Is(err, ErrDeleting) { // the garbage collector or Release deletes all of them
 		return nil
@@ -115,25 +115,25 @@ func (d *Declaration) End(ctx context.Context) error {
 
 // logUndeclared logs the children that are no longer declared and that stay because Ensure has failed. The handler may
 // have ignored that failure.
-func (p *pass) logUndeclared(ctx context.Context, wanted set) error {
-	known, err := p.recorded(p.parent.own())
+func (p *pass) logUndeclared(ctx context.Context, wanted childSet) error {
+	known, err := p.readWithFormer(p.parent.workingCopy())
 	if err != nil {
 		return err
 	}
-	for _, child := range known.without(wanted).sorted() {
+	for _, child := range known.without(wanted).sortedIdentities() {
 		logf.FromContext(ctx).Info("Leaving a child that is not declared any more, as Ensure has failed",
 			"child", child.String())
 	}
 	return nil
 }
 
-// content is the digest of one child's declaration. Equal digests mean equal declarations.
-type content [sha256.Size]byte
+// contentDigest is the digest of one child's declaration. Equal digests mean equal declarations.
+type contentDigest [sha256.Size]byte
 
-// describe computes the digests of the handler's declaration, before labels and references of the parent are added: the
+// computeDigests computes the digests of the handler's declaration, before labels and references of the parent are added: the
 // parent's labels can change between two calls. For a child with Once, all declarations count as equal, because an
 // existing child is never updated.
-func (d *declared) describe() {
+func (d *declaredChild) computeDigests() {
 	object := d.object.Object
 	// This digest is stored in the record, to compare it with later declarations even after a restart.
 	if d.rules.UntilDone {
@@ -146,10 +146,10 @@ func (d *declared) describe() {
 }
 
 // contentOf returns the digest of a tree of JSON values.
-func contentOf(object map[string]any) content {
+func contentOf(object map[string]any) contentDigest {
 	text, err := json.Marshal(object) // encoding/json sorts the keys
 	if err != nil {
-		return content{} // unreachable for an object that was decoded from JSON
+		return contentDigest{} // unreachable for an object that was decoded from JSON
 	}
 	return sha256.Sum256(text)
 }

@@ -17,29 +17,31 @@ var (
 		"with each call")
 )
 
-// declared is one child as the handler has declared it, completed with the marks of the parent.
-type declared struct {
+// declaredChild is one child as the handler has declared it, completed with the marks of the parent.
+type declaredChild struct {
 	identity
 
 	place   string // "child 0" and so on: the index in the call, for messages
 	object  *unstructured.Unstructured
-	content content // digest of the declaration by the handler
+	content contentDigest // digest of the declaration by the handler
 	rules   Rules
 	digest  string // stored digest of the declaration; empty without UntilDone
 }
 
-// failure adds the position and the identity of the child to an error.
-func (d declared) failure(err error) error { return fmt.Errorf("%s, %s: %w", d.place, d.identity, err) }
+// childError adds the position and the identity of the child to an error.
+func (d declaredChild) childError(err error) error {
+	return fmt.Errorf("%s, %s: %w", d.place, d.identity, err)
+}
 
-// declare flattens the arguments of a handler and copies each object into its unstructured form. The copy protects the
+// decodeChildren flattens the arguments of a handler and copies each object into its unstructured form. The copy protects the
 // declaration from later changes by the handler. The error names each invalid child by its index in the flattened
 // order. The valid children are returned as well.
-func declare(scheme *runtime.Scheme, given []any) (all []declared, err error) {
+func decodeChildren(scheme *runtime.Scheme, given []any) (all []declaredChild, err error) {
 	var failed []error
 	// The index counts invalid children, too: it must match the order in which the user reads the arguments.
 	i := 0
 	eachDeclared(given, Rules{}, func(object any, rules Rules, err error) {
-		child := declared{place: fmt.Sprintf("child %d", i), rules: rules}
+		child := declaredChild{place: fmt.Sprintf("child %d", i), rules: rules}
 		i++
 		switch {
 		case err != nil:
@@ -47,7 +49,7 @@ func declare(scheme *runtime.Scheme, given []any) (all []declared, err error) {
 		case object == nil:
 			err = errNil
 		default:
-			child.object, err = encode(scheme, object)
+			child.object, err = toUnstructured(scheme, object)
 		}
 		if err != nil {
 			failed = append(failed, fmt.Errorf("%s: %w", child.place, err))
@@ -58,11 +60,11 @@ func declare(scheme *runtime.Scheme, given []any) (all []declared, err error) {
 	return all, errors.Join(failed...)
 }
 
-// encode converts an object to its JSON form with apiVersion and kind, without the fields that only the API server
+// toUnstructured converts an object to its JSON form with apiVersion and kind, without the fields that only the API server
 // sets.
-func encode(scheme *runtime.Scheme, object any) (*unstructured.Unstructured, error) {
+func toUnstructured(scheme *runtime.Scheme, object any) (*unstructured.Unstructured, error) {
 	if object, ok := object.(*unstructured.Unstructured); ok {
-		return normalized(object.Object)
+		return normalizedCopy(object.Object)
 	}
 	// The conversion by JSON is the same for typed objects, apply configurations and maps.
 	data, err := json.Marshal(object)
@@ -83,12 +85,12 @@ func encode(scheme *runtime.Scheme, object any) (*unstructured.Unstructured, err
 		}
 		tree["apiVersion"], tree["kind"] = kind.GroupVersion().String(), kind.Kind
 	}
-	return normalized(tree)
+	return normalizedCopy(tree)
 }
 
-// normalized validates an object and returns a deep copy that can be applied. The copy consists of JSON types only,
+// normalizedCopy validates an object and returns a deep copy that can be applied. The copy consists of JSON types only,
 // which DeepCopy requires.
-func normalized(tree map[string]any) (*unstructured.Unstructured, error) {
+func normalizedCopy(tree map[string]any) (*unstructured.Unstructured, error) {
 	// The tree of an Unstructured may contain Go types of the handler, such as []string. JSON converts them.
 	data, err := json.Marshal(tree)
 	if err != nil {

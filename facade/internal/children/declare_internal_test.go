@@ -72,7 +72,7 @@ func TestDeclare(t *testing.T) {
 			if tc.scheme != nil {
 				known = tc.scheme
 			}
-			all, err := declare(known, tc.given)
+			all, err := decodeChildren(known, tc.given)
 			if tc.wrong != "" {
 				if err == nil || !strings.Contains(err.Error(), tc.wrong) {
 					t.Errorf("%s: the error is %v, want one about %q", tc.reason, err, tc.wrong)
@@ -99,7 +99,7 @@ func TestDeclare(t *testing.T) {
 
 // TestDeclareLeavesOut shows that null fields and fields of the API server are not declared.
 func TestDeclareLeavesOut(t *testing.T) {
-	all, err := declare(scheme.Scheme, []any{map[string]any{
+	all, err := decodeChildren(scheme.Scheme, []any{map[string]any{
 		"apiVersion": "v1", "kind": "X", "metadata": map[string]any{"name": "a", "creationTimestamp": nil},
 		"spec":   map[string]any{"none": nil, "items": []any{map[string]any{"none": nil, "n": 1}}},
 		"status": map[string]any{},

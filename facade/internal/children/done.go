@@ -20,25 +20,25 @@ const (
 	vanished  outcome = "vanished"
 )
 
-// run is the stored state of a child with UntilDone: the digest of the applied declaration, and the outcome. The zero
+// childRun is the stored state of a child with UntilDone: the digest of the applied declaration, and the outcome. The zero
 // value is a child that was not applied yet.
-type run struct {
+type childRun struct {
 	digest  string
 	outcome outcome
 }
 
 // String returns the stored form: "<digest> <outcome>", or only the digest while the child runs.
-func (r run) String() string { return strings.TrimSpace(r.digest + " " + string(r.outcome)) }
+func (r childRun) String() string { return strings.TrimSpace(r.digest + " " + string(r.outcome)) }
 
 // parseRun reads the form that String returns.
-func parseRun(text string) run {
+func parseRun(text string) childRun {
 	digest, ended, _ := strings.Cut(text, " ")
-	return run{digest, outcome(ended)}
+	return childRun{digest, outcome(ended)}
 }
 
-// then merges a later state into the run. A later state without an outcome does not remove the outcome of the same
+// mergeLater merges a later state into the run. A later state without an outcome does not remove the outcome of the same
 // declaration: the child was done and stays done, even if it was deleted.
-func (r run) then(later run) run {
+func (r childRun) mergeLater(later childRun) childRun {
 	if later.digest == "" {
 		return r
 	}

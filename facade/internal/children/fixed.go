@@ -15,9 +15,9 @@ type fixedError struct {
 	err    error
 }
 
-// fixedIn returns a fixedError if the API server has refused a request only because of immutable fields, and nil
+// asFixedError returns a fixedError if the API server has refused a request only because of immutable fields, and nil
 // otherwise.
-func fixedIn(err error) error {
+func asFixedError(err error) error {
 	var known apierrors.APIStatus
 	if !errors.As(err, &known) || known.Status().Details == nil {
 		return nil

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-func TestFixedFieldsAreTold(t *testing.T) {
+func TestFixedFieldsAreReported(t *testing.T) {
 	t.Parallel()
 	spec := field.NewPath("spec")
 	invalid := func(all ...*field.Error) error {
@@ -41,7 +41,7 @@ func TestFixedFieldsAreTold(t *testing.T) {
 		"its refusal": {"a BadRequest answer stays as it is, even with the same text",
 			apierrors.NewBadRequest("field is immutable"), ""},
 	} {
-		got := fixedIn(c.err)
+		got := asFixedError(c.err)
 		switch {
 		case c.want == "" && got != nil:
 			t.Errorf("%s: %s: got %v", name, c.reason, got)

@@ -27,13 +27,13 @@ const unknownManager = "before-first-apply"
 // replicas is excluded from a takeover of fields of an unknown manager: an autoscaler may have set it.
 var replicas = fieldpath.MakePathOrDie("spec", "replicas")
 
-// formers returns the indices of the managedFields entries that this operator takes over. A manager is a former one if
+// formerEntries returns the indices of the managedFields entries that this operator takes over. A manager is a former one if
 // it has set our mark of this parent, or if the settings name it.
 //
 // Without a takeover, fields that the former manager has set and that this operator does not declare would stay in the
 // child permanently, and fields that both declare would conflict. Entries of subresources do not concern declared
 // fields: an autoscaler's scale entry is one.
-func (k *Keeper) formers(parent map[string]any, managed []metav1.ManagedFieldsEntry) (found []int) {
+func (k *Keeper) formerEntries(parent map[string]any, managed []metav1.ManagedFieldsEntry) (found []int) {
 	// A manager's entries of one operation belong together, whatever the version of the API: one marked entry makes all
 	// of them former ones.
 	type writer struct {
@@ -63,7 +63,7 @@ func (k *Keeper) hasMarked(parent map[string]any, one metav1.ManagedFieldsEntry)
 	reference := fieldpath.MakePathOrDie(
 		"metadata", "ownerReferences", fieldpath.KeyByFields("uid", string(uidOf(parent))),
 	)
-	return fields.Has(reference) || fields.Has(fieldpath.MakePathOrDie("metadata", "labels", k.Label()))
+	return fields.Has(reference) || fields.Has(fieldpath.MakePathOrDie("metadata", "labels", k.ParentLabel()))
 }
 
 // fieldsOf returns the fields of an entry. The set is empty if the entry cannot be read.
@@ -78,25 +78,25 @@ func fieldsOf(one metav1.ManagedFieldsEntry) *fieldpath.Set {
 // applyFirst applies an existing child that this process has not applied before. It takes over the fields of former
 // field managers first. The apply then removes those fields that this operator does not declare.
 func (k *Keeper) applyFirst(
-	ctx context.Context, parent map[string]any, child declared, held *metav1.PartialObjectMetadata,
+	ctx context.Context, parent map[string]any, child declaredChild, held *metav1.PartialObjectMetadata,
 ) (*unstructured.Unstructured, error) {
 	// An object without managedFields was written before server-side apply existed, or a client has removed them.
 	if len(held.ManagedFields) == 0 {
-		if err := k.askManagers(ctx, child, held); err != nil {
+		if err := k.dryRunManagers(ctx, child, held); err != nil {
 			return nil, fmt.Errorf("looking who has changed it: %w", err)
 		}
 	}
-	formers := k.formers(parent, held.ManagedFields)
+	formers := k.formerEntries(parent, held.ManagedFields)
 	if len(formers) == 0 {
 		return k.applyOnce(ctx, parent, child, held.UID)
 	}
 	// The former entries are kept, to restore them if the API server refuses the apply.
 	before := slices.Clone(held.ManagedFields)
-	if err := k.takeOver(ctx, child, held, formers); err != nil {
+	if err := k.takeOverFields(ctx, child, held, formers); err != nil {
 		return nil, fmt.Errorf("taking over the fields of its former field managers: %w", err)
 	}
 	made, err := k.applyOnce(ctx, parent, child, held.UID)
-	if !apierrors.IsInvalid(err) || isAnother(err) {
+	if !apierrors.IsInvalid(err) || isUIDMismatch(err) {
 		return made, err
 	}
 	// The apply removed undeclared fields that the API server requires. The takeover is reverted, so that these fields
@@ -111,9 +111,9 @@ func (k *Keeper) applyFirst(
 	return made, err
 }
 
-// askManagers fills in the managedFields of an object without any. A dry run of an empty apply returns the fields that
+// dryRunManagers fills in the managedFields of an object without any. A dry run of an empty apply returns the fields that
 // the API server would create. Nothing is written.
-func (k *Keeper) askManagers(ctx context.Context, child declared, held *metav1.PartialObjectMetadata) error {
+func (k *Keeper) dryRunManagers(ctx context.Context, child declaredChild, held *metav1.PartialObjectMetadata) error {
 	empty := &unstructured.Unstructured{}
 	empty.SetGroupVersionKind(child.object.GroupVersionKind())
 	empty.SetNamespace(held.Namespace)
@@ -125,11 +125,11 @@ func (k *Keeper) askManagers(ctx context.Context, child declared, held *metav1.P
 	return err
 }
 
-// takeOver makes this operator the field manager of the entries' fields, as if it had set them by server-side apply.
+// takeOverFields makes this operator the field manager of the entries' fields, as if it had set them by server-side apply.
 // The paths of fields belong to a version of the API, so entries of one version are merged into ours. Entries of other
 // versions are dropped, because they would conflict with the declaration.
-func (k *Keeper) takeOver(
-	ctx context.Context, child declared, held *metav1.PartialObjectMetadata, entries []int,
+func (k *Keeper) takeOverFields(
+	ctx context.Context, child declaredChild, held *metav1.PartialObjectMetadata, entries []int,
 ) error {
 	upgraded := held.DeepCopy()
 	version := k.fieldsVersion(child, held.ManagedFields, entries)
@@ -178,7 +178,7 @@ func (k *Keeper) takeOver(
 
 // fieldsVersion returns the version of the API whose entries are merged. Our own entry determines it, since a manager
 // has one entry per operation. Without one, the declared version is preferred if one of the entries has it.
-func (k *Keeper) fieldsVersion(child declared, managed []metav1.ManagedFieldsEntry, entries []int) string {
+func (k *Keeper) fieldsVersion(child declaredChild, managed []metav1.ManagedFieldsEntry, entries []int) string {
 	for _, one := range managed {
 		if one.Manager == k.Manager && one.Operation == metav1.ManagedFieldsOperationApply && one.Subresource == "" {
 			return one.APIVersion

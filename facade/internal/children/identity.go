@@ -27,33 +27,33 @@ func (i identity) String() string {
 	return kind.String() + " " + i.namespace + "/" + i.name
 }
 
-// key returns the namespace and name for requests.
-func (i identity) key() types.NamespacedName {
+// namespacedName returns the namespace and name for requests.
+func (i identity) namespacedName() types.NamespacedName {
 	return types.NamespacedName{Namespace: i.namespace, Name: i.name}
 }
 
-// entry is the stored state of a child. The uid is empty until the object was applied.
-type entry struct {
+// childEntry is the stored state of a child. The uid is empty until the object was applied.
+type childEntry struct {
 	version  string
 	uid      types.UID
-	retained bool // it is never deleted
-	run      run  // empty without UntilDone
+	retained bool     // it is never deleted
+	run      childRun // empty without UntilDone
 }
 
-// in returns the kind of the child in this version of its API.
-func (i identity) in(version string) schema.GroupVersionKind {
+// versionedKind returns the kind of the child in this version of its API.
+func (i identity) versionedKind(version string) schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: i.group, Version: version, Kind: i.kind}
 }
 
-// format returns the form of a child in records: "apps/v1/Deployment/default/web". A cluster-scoped child has an empty
+// formatChild returns the form of a child in records: "apps/v1/Deployment/default/web". A cluster-scoped child has an empty
 // namespace part. Records are persistent, so the form must not change.
-func format(i identity, version string) string {
-	kind := i.in(version)
+func formatChild(i identity, version string) string {
+	kind := i.versionedKind(version)
 	return strings.Join([]string{kind.GroupVersion().String(), i.kind, i.namespace, i.name}, "/")
 }
 
-// parse reads the form that [format] returns.
-func parse(text string) (i identity, version string, err error) {
+// parseChild reads the form that [formatChild] returns.
+func parseChild(text string) (i identity, version string, err error) {
 	parts := strings.Split(text, "/")
 	if len(parts) == 4 {
 		parts = append([]string{""}, parts...) // the core group has no name

@@ -46,7 +46,7 @@ type Keeper struct {
 	Repaired func(parent, child string)
 
 	memory memory
-	latest latestRecords
+	latest recordCache
 }
 
 // Handler identifies a handler that declares children. Each handler has its own set for each parent.
@@ -68,8 +68,8 @@ type Parent struct {
 	Writes handlers.Writes
 }
 
-// own returns the working copy, which can contain records that are not written yet.
-func (p Parent) own() map[string]any {
+// workingCopy returns the working copy, which can contain records that are not written yet.
+func (p Parent) workingCopy() map[string]any {
 	if p.Own != nil {
 		return p.Own
 	}
@@ -82,26 +82,26 @@ func (p Parent) own() map[string]any {
 //
 // If any child fails, the others are applied, and none is deleted.
 func (k *Keeper) Ensure(ctx context.Context, parent Parent, handler Handler, given []any) error {
-	all, wanted, invalid := k.prepare(ctx, parent, given)
+	all, wanted, invalid := k.prepareChildren(ctx, parent, given)
 	// Without the whole set, nothing may be pruned: an invalid child may be one of the existing children.
 	whole := wanted
 	if invalid != nil {
 		whole = nil
 	}
-	err := k.runPass(ctx, parent, handler, func(p *pass) error { return p.run(ctx, all, wanted, whole) })
+	err := k.runPass(ctx, parent, handler, func(p *pass) error { return p.applyAndPrune(ctx, all, wanted, whole) })
 	return errors.Join(invalid, err)
 }
 
-// prepare decodes, marks and sorts the declared children. The error names the invalid children; the valid ones do not
+// prepareChildren decodes, marks and sorts the declared children. The error names the invalid children; the valid ones do not
 // depend on them and are returned.
-func (k *Keeper) prepare(
+func (k *Keeper) prepareChildren(
 	ctx context.Context, parent Parent, given []any,
-) (all []declared, wanted set, err error) {
-	valid, malformed := declare(k.Client.Scheme(), given)
-	all, unplaced := k.mark(ctx, parent.Newest(), valid)
-	wanted = make(set, len(all))
+) (all []declaredChild, wanted childSet, err error) {
+	valid, malformed := decodeChildren(k.Client.Scheme(), given)
+	all, unplaced := k.markChildren(ctx, parent.Newest(), valid)
+	wanted = make(childSet, len(all))
 	for _, child := range all {
-		wanted[child.identity] = result{}.entry(child)
+		wanted[child.identity] = childResult{}.recordEntry(child)
 	}
 	return providersFirst(all), wanted, errors.Join(malformed, unplaced)
 }
@@ -115,13 +115,13 @@ func (k *Keeper) runPass(ctx context.Context, parent Parent, handler Handler, ac
 	}
 	defer leave()
 	// The state is read after the wait: the deletion may have begun meanwhile, and Release may have run.
-	if patching.BeingDeleted(parent.Newest()) {
+	if patching.IsBeingDeleted(parent.Newest()) {
 		return ErrDeleting
 	}
 	// Names of records depend on the object's kind and owner, so they are computed per parent.
-	p := &pass{keeper: k, parent: parent, name: nameOf(k.Prefix, body, handler), handler: handler}
+	p := &pass{keeper: k, parent: parent, name: recordAnnotation(k.Prefix, body, handler), handler: handler}
 	for _, id := range handler.FormerIDs {
-		p.former = append(p.former, nameOf(k.Prefix, body, Handler{ID: id, Background: handler.Background}))
+		p.former = append(p.former, recordAnnotation(k.Prefix, body, Handler{ID: id, Background: handler.Background}))
 	}
 	return act(p)
 }
@@ -135,15 +135,15 @@ func (k *Keeper) Release(ctx context.Context, body map[string]any) error {
 	defer leave()
 	// An unreadable record must not block the deletion forever. The children that this process has applied are deleted
 	// in spite of it.
-	all, err := recordedAll(body, k.isRecord)
+	all, err := readAllChildren(body, k.isRecord)
 	if err != nil {
 		logf.FromContext(ctx).Error(err, "Leaving children of a deleted object, as they are not known")
 	}
-	// Retention that only a record claims is ignored here; [Keeper.remove] reads it from the child.
-	held := all.proven(union(k.memory.proven(uidOf(body)))).distrusted().held(namespaceOf(body))
+	// Retention that only a record claims is ignored here; [Keeper.deleteListed] reads it from the child.
+	held := all.withProofs(unionOf(k.memory.provenRecords(uidOf(body)))).withoutUnprovenRetention().notOwnable(namespaceOf(body))
 	var failed []error
-	for _, child := range held.without(k.strangers(ctx, body, held)).sorted() {
-		failed = append(failed, k.remove(ctx, body, child, held[child]))
+	for _, child := range held.without(k.findStrangers(ctx, body, held)).sortedIdentities() {
+		failed = append(failed, k.deleteListed(ctx, body, child, held[child]))
 	}
 	return errors.Join(failed...)
 }
@@ -156,11 +156,11 @@ func (k *Keeper) Held(body map[string]any) bool {
 	if k.memory.hasHeld(uidOf(body)) {
 		return true // even if the record was removed or forged
 	}
-	all, err := recordedAll(body, k.isRecord)
+	all, err := readAllChildren(body, k.isRecord)
 	if err == nil && all.hasRetained() && patching.HasFinalizer(body, k.Finalizer) {
-		all = all.proven(union(k.memory.proven(uidOf(body)))).distrusted()
+		all = all.withProofs(unionOf(k.memory.provenRecords(uidOf(body)))).withoutUnprovenRetention()
 	}
-	return err == nil && len(all.held(namespaceOf(body))) > 0
+	return err == nil && len(all.notOwnable(namespaceOf(body))) > 0
 }
 
 // isRecord reports whether the annotation is a record of any handler of this operator.

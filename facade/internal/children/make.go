@@ -13,54 +13,54 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// result is the outcome of one child in a pass.
-type result struct {
+// childResult is the outcome of one child in a pass.
+type childResult struct {
 	object *unstructured.Unstructured // nil if the child is done
 	former string                     // the record names that the object had before, if it was read
-	run    run
+	run    childRun
 }
 
-// entry returns the entry of the child for the record. A child with Once has no uid, because it was created and not
+// recordEntry returns the entry of the child for the record. A child with Once has no uid, because it was created and not
 // applied. If another rule applies it later, it is read first, and the fields of its creation are taken over.
-func (r result) entry(child declared) entry {
-	known := entry{version: child.object.GroupVersionKind().Version, retained: child.rules.Retain, run: r.run}
+func (r childResult) recordEntry(child declaredChild) childEntry {
+	known := childEntry{version: child.object.GroupVersionKind().Version, retained: child.rules.Retain, run: r.run}
 	if r.object != nil && !child.rules.Once {
 		known.uid = r.object.GetUID()
 	}
 	return known
 }
 
-// make brings one child into its declared state by its rules. Seen is its last application by this process; nil if
+// applyByRules brings one child into its declared state by its rules. Seen is its last application by this process; nil if
 // there is none.
-func (p *pass) make(ctx context.Context, child declared, seen *application) (result, error) {
+func (p *pass) applyByRules(ctx context.Context, child declaredChild, seen *appliedChild) (childResult, error) {
 	if child.rules.UntilDone {
 		return p.makeUntilDone(ctx, child, seen)
 	}
-	made, former, err := p.keeper.make(ctx, p.parent.Newest(), child, p.known[child.identity].uid)
-	return result{object: made, former: former}, err
+	made, former, err := p.keeper.createOrApply(ctx, p.parent.Newest(), child, p.known[child.identity].uid)
+	return childResult{object: made, former: former}, err
 }
 
-// make creates or applies the child, see [Keeper.apply].
-func (k *Keeper) make(
-	ctx context.Context, parent map[string]any, child declared, uid types.UID,
+// createOrApply creates or applies the child, see [Keeper.applyChild].
+func (k *Keeper) createOrApply(
+	ctx context.Context, parent map[string]any, child declaredChild, uid types.UID,
 ) (made *unstructured.Unstructured, former string, err error) {
 	if child.rules.Once {
-		return k.create(ctx, parent, child)
+		return k.createOnce(ctx, parent, child)
 	}
-	return k.apply(ctx, parent, child, uid)
+	return k.applyChild(ctx, parent, child, uid)
 }
 
-// create creates the child if it is absent, and returns the existing object otherwise. It never overwrites an existing
+// createOnce creates the child if it is absent, and returns the existing object otherwise. It never overwrites an existing
 // object. A create request, unlike an apply, fails if another process creates the object at the same time.
-func (k *Keeper) create(
-	ctx context.Context, parent map[string]any, child declared,
+func (k *Keeper) createOnce(
+	ctx context.Context, parent map[string]any, child declaredChild,
 ) (made *unstructured.Unstructured, former string, err error) {
 	for attempt := 1; ; attempt++ {
 		// The name is checked first, because most calls find the child and need no other request.
-		held, err := k.get(ctx, child.identity, child.object.GroupVersionKind().Version)
+		held, err := k.getMetadata(ctx, child.identity, child.object.GroupVersionKind().Version)
 		switch {
 		case err == nil:
-			return k.leave(ctx, parent, child, held)
+			return k.keepExisting(ctx, parent, child, held)
 		case !apierrors.IsNotFound(err):
 			return nil, "", fmt.Errorf("looking for it: %w", err)
 		}
@@ -76,10 +76,10 @@ func (k *Keeper) create(
 	}
 }
 
-// leave returns the existing object unchanged, or an error if it is not a child of the parent. A child of a former
+// keepExisting returns the existing object unchanged, or an error if it is not a child of the parent. A child of a former
 // parent gets the label of this one.
-func (k *Keeper) leave(
-	ctx context.Context, parent map[string]any, child declared, held *metav1.PartialObjectMetadata,
+func (k *Keeper) keepExisting(
+	ctx context.Context, parent map[string]any, child declaredChild, held *metav1.PartialObjectMetadata,
 ) (made *unstructured.Unstructured, former string, err error) {
 	switch {
 	case !k.isAdoptable(parent, child, held):
@@ -87,10 +87,10 @@ func (k *Keeper) leave(
 	case held.DeletionTimestamp != nil:
 		return nil, "", &waitError{errTerminating}
 	// The label makes the child provable for the next passes.
-	case !k.isOf(parent, held):
+	case !k.isChildOf(parent, held):
 		// The optimistic lock rejects the patch if another client adopts or changes the object at the same time.
 		before := held.DeepCopy()
-		held.Labels[k.Label()] = string(uidOf(parent))
+		held.Labels[k.ParentLabel()] = string(uidOf(parent))
 		guarded := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 		if err := k.Client.Patch(ctx, held, guarded); err != nil {
 			return nil, "", fmt.Errorf("adopting it: %w", err)
@@ -103,7 +103,7 @@ func (k *Keeper) leave(
 	made = child.object.DeepCopy()
 	made.SetUID(held.UID)
 	made.SetResourceVersion(held.ResourceVersion)
-	return made, k.recordsIn(held), nil
+	return made, k.recordNames(held), nil
 }
 
 // makeUntilDone applies a child with UntilDone unless it is done. The record of a child has the digest of its last
@@ -114,79 +114,79 @@ func (k *Keeper) leave(
 //   - Another declaration was applied and is done: the object is replaced.
 //   - In all other cases, the child is applied. If its immutable fields prevent that and the object is done, it is
 //     replaced.
-func (p *pass) makeUntilDone(ctx context.Context, child declared, seen *application) (result, error) {
+func (p *pass) makeUntilDone(ctx context.Context, child declaredChild, seen *appliedChild) (childResult, error) {
 	// With Once, the first declaration counts; later ones do not run the child again.
-	before, now := p.known[child.identity].run, run{digest: child.digest}
+	before, now := p.known[child.identity].run, childRun{digest: child.digest}
 	same := before.digest == now.digest || child.rules.Once && before.digest != ""
 	if same {
-		now = before.then(seen.runOf(before.digest))
+		now = before.mergeLater(seen.runOf(before.digest))
 	}
 	// The stored outcome is final, even if the child was deleted since.
 	if now.outcome != "" {
-		return result{run: now}, nil
+		return childResult{run: now}, nil
 	}
 	// The status is needed, so the whole object is read and not only its metadata.
-	held, err := p.keeper.getWhole(ctx, child)
+	held, err := p.keeper.getObject(ctx, child)
 	switch {
 	case err != nil:
-		return result{}, err
+		return childResult{}, err
 	// The child was applied and is absent. Without an observed deletion, it may have been removed after it was done,
 	// for example by ttlSecondsAfterFinished. Another run could repeat its effects.
 	case held == nil && same && !seen.isDeleted():
 		logf.FromContext(ctx).Info("Counting a child as done, as it is gone and its end was not seen",
 			"child", child.String())
 		now.outcome = vanished
-		return result{run: now}, nil
+		return childResult{run: now}, nil
 	// The former declaration is done, so its object cannot be updated to run the new one.
 	case held != nil && !same && before.digest != "" && outcomeOf(held.Object) != "":
-		return p.replace(ctx, child, held, now)
+		return p.replaceDone(ctx, child, held, now)
 	}
-	made, former, err := p.keeper.make(ctx, p.parent.Newest(), child, p.known[child.identity].uid)
+	made, former, err := p.keeper.createOrApply(ctx, p.parent.Newest(), child, p.known[child.identity].uid)
 	// The record of the former declaration can be lost. Then only the refused apply shows that the object differs.
 	if fixed := (*fixedError)(nil); errors.As(err, &fixed) && held != nil && outcomeOf(held.Object) != "" {
-		return p.replace(ctx, child, held, now)
+		return p.replaceDone(ctx, child, held, now)
 	}
 	if err != nil {
-		return result{}, err
+		return childResult{}, err
 	}
 	// The result of a create request has no status, so the outcome is read from the existing object.
 	if child.rules.Once && held != nil {
 		made = held
 	}
 	now.outcome = outcomeOf(made.Object)
-	return result{made, former, now}, nil
+	return childResult{made, former, now}, nil
 }
 
-// replace deletes a child that is done, and applies the new declaration.
-func (p *pass) replace(
-	ctx context.Context, child declared, held *unstructured.Unstructured, now run,
-) (result, error) {
+// replaceDone deletes a child that is done, and applies the new declaration.
+func (p *pass) replaceDone(
+	ctx context.Context, child declaredChild, held *unstructured.Unstructured, now childRun,
+) (childResult, error) {
 	parent, metadata := p.parent.Newest(), metadataOf(held)
 	switch {
 	case !p.keeper.isProven(parent, metadata, p.known[child.identity].uid):
-		return result{}, p.keeper.strangerError(parent, metadata)
+		return childResult{}, p.keeper.strangerError(parent, metadata)
 	// A retained child must not be lost, not even for its successor.
 	case p.keeper.retainedBy(metadata) != "":
-		return result{}, errRetainedDone
+		return childResult{}, errRetainedDone
 	}
-	if err := p.keeper.delete(ctx, metadata); err != nil {
-		return result{}, fmt.Errorf("deleting it, as it is done and declared otherwise now: %w", err)
+	if err := p.keeper.deleteObject(ctx, metadata); err != nil {
+		return childResult{}, fmt.Errorf("deleting it, as it is done and declared otherwise now: %w", err)
 	}
-	// The empty uid makes [Keeper.apply] check the object that has the name now. If finalizers delay the deletion, that
+	// The empty uid makes [Keeper.applyChild] check the object that has the name now. If finalizers delay the deletion, that
 	// is a temporary error.
-	made, former, err := p.keeper.make(ctx, parent, child, "")
+	made, former, err := p.keeper.createOrApply(ctx, parent, child, "")
 	if err != nil {
-		return result{}, err
+		return childResult{}, err
 	}
 	logf.FromContext(ctx).Info("Replaced a child that was done by its new declaration", "child", child.String())
-	return result{made, former, now}, nil
+	return childResult{made, former, now}, nil
 }
 
-// getWhole reads the existing object with its status; nil if it does not exist.
-func (k *Keeper) getWhole(ctx context.Context, child declared) (*unstructured.Unstructured, error) {
+// getObject reads the existing object with its status; nil if it does not exist.
+func (k *Keeper) getObject(ctx context.Context, child declaredChild) (*unstructured.Unstructured, error) {
 	held := &unstructured.Unstructured{}
 	held.SetGroupVersionKind(child.object.GroupVersionKind())
-	if err := k.Live.Get(ctx, child.key(), held); apierrors.IsNotFound(err) {
+	if err := k.Live.Get(ctx, child.namespacedName(), held); apierrors.IsNotFound(err) {
 		return nil, nil //nolint:nilnil // absence is an answer
 	} else if err != nil {
 		return nil, fmt.Errorf("looking for it: %w", err)

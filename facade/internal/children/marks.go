@@ -21,15 +21,15 @@ var errNoNamespace = errors.New("it has no namespace, and neither has its parent
 // labelName is the name of the label with the parent's uid, without the prefix.
 const labelName = "parent-uid"
 
-// mark turns the declared objects into children of the parent, in the form in which they are applied. It sets a missing
+// markChildren turns the declared objects into children of the parent, in the form in which they are applied. It sets a missing
 // namespace to that of the parent, and adds the inherited labels, the label with the parent's uid, and an owner
 // reference if the garbage collector accepts it. The error names each invalid child; the valid ones are returned. It
 // stops when the context ends.
-func (k *Keeper) mark(
-	ctx context.Context, parent map[string]any, all []declared,
-) (marked []declared, err error) {
+func (k *Keeper) markChildren(
+	ctx context.Context, parent map[string]any, all []declaredChild,
+) (marked []declaredChild, err error) {
 	owner := &unstructured.Unstructured{Object: parent}
-	places, providers := map[identity]string{}, k.providers(parent, all)
+	places, providers := map[identity]string{}, k.providersOf(parent, all)
 	var failed []error
 	for _, child := range all {
 		// A handler can declare thousands of children, and each of them may need a request for its kind.
@@ -38,7 +38,7 @@ func (k *Keeper) mark(
 			break
 		}
 		// The namespace is part of the identity, so it is set first.
-		err := k.place(owner, child.object)
+		err := k.setNamespace(owner, child.object)
 		child.identity = identityOf(child.object)
 		// Two declarations of one object would overwrite each other with each call.
 		if before, twice := places[child.identity]; twice {
@@ -47,12 +47,12 @@ func (k *Keeper) mark(
 			continue
 		}
 		// The digests must not include the marks that are added below.
-		child.describe()
+		child.computeDigests()
 		if err == nil {
-			err = k.markOne(owner, &child)
+			err = k.markChild(owner, &child)
 		}
 		if err != nil {
-			failed = append(failed, child.failure(providers.awaited(child, err)))
+			failed = append(failed, child.childError(providers.retryIfAwaited(child, err)))
 			continue
 		}
 		places[child.identity] = child.place
@@ -61,8 +61,8 @@ func (k *Keeper) mark(
 	return marked, errors.Join(failed...)
 }
 
-// place sets the namespace of the child. It fails for kinds that the cluster does not serve.
-func (k *Keeper) place(owner, child *unstructured.Unstructured) error {
+// setNamespace sets the namespace of the child. It fails for kinds that the cluster does not serve.
+func (k *Keeper) setNamespace(owner, child *unstructured.Unstructured) error {
 	kind := child.GroupVersionKind()
 	mapping, err := k.Client.RESTMapper().RESTMapping(kind.GroupKind(), kind.Version)
 	switch {
@@ -84,26 +84,26 @@ func (k *Keeper) place(owner, child *unstructured.Unstructured) error {
 	return nil
 }
 
-// markOne adds labels, annotations and the owner reference to one child. A retained child has no owner reference,
+// markChild adds labels, annotations and the owner reference to one child. A retained child has no owner reference,
 // because the garbage collector would delete it with the parent.
-func (k *Keeper) markOne(owner *unstructured.Unstructured, child *declared) error {
+func (k *Keeper) markChild(owner *unstructured.Unstructured, child *declaredChild) error {
 	if child.rules.Retain {
 		k.markRetained(owner, child.object)
-	} else if owns(owner.GetNamespace(), child.identity) {
+	} else if canOwn(owner.GetNamespace(), child.identity) {
 		if err := hierarchies.AppendOwnerReference(owner, child.object); err != nil {
 			return err
 		}
 	}
-	if err := hierarchies.Label(child.object, k.inherited(owner, child.identity)); err != nil {
+	if err := hierarchies.Label(child.object, k.inheritedLabels(owner, child.identity)); err != nil {
 		return err
 	}
 	// The label with the uid replaces one that the handler has set or copied.
-	uid := map[string]string{k.Label(): string(owner.GetUID())}
+	uid := map[string]string{k.ParentLabel(): string(owner.GetUID())}
 	return hierarchies.Label(child.object, uid, hierarchies.Forced())
 }
 
-// annotate sets an annotation of a child.
-func annotate(child *unstructured.Unstructured, key, value string) {
+// setAnnotation sets an annotation of a child.
+func setAnnotation(child *unstructured.Unstructured, key, value string) {
 	annotations := child.GetAnnotations()
 	if annotations == nil {
 		annotations = map[string]string{}
@@ -112,9 +112,9 @@ func annotate(child *unstructured.Unstructured, key, value string) {
 	child.SetAnnotations(annotations)
 }
 
-// inherited returns the labels that the child inherits from its owner. Namespaces inherit none by default. With
+// inheritedLabels returns the labels that the child inherits from its owner. Namespaces inherit none by default. With
 // LikeKopf, all labels are inherited, as in Kopf.
-func (k *Keeper) inherited(owner *unstructured.Unstructured, child identity) map[string]string {
+func (k *Keeper) inheritedLabels(owner *unstructured.Unstructured, child identity) map[string]string {
 	switch {
 	case k.LikeKopf && !k.NoLabels:
 		return owner.GetLabels()
@@ -124,30 +124,30 @@ func (k *Keeper) inherited(owner *unstructured.Unstructured, child identity) map
 	return hierarchies.Inherited(owner.GetLabels())
 }
 
-// isOf reports whether an object on the server is a child of the parent: it has a valid owner reference, or our label.
+// isChildOf reports whether an object on the server is a child of the parent: it has a valid owner reference, or our label.
 // The label counts only because the callers take the object from a record of the parent, or have added it to the record
 // before.
-func (k *Keeper) isOf(parent map[string]any, object *metav1.PartialObjectMetadata) bool {
+func (k *Keeper) isChildOf(parent map[string]any, object *metav1.PartialObjectMetadata) bool {
 	owner := &unstructured.Unstructured{Object: parent}
 	kind := owner.GroupVersionKind().GroupKind()
 	// As for the garbage collector, kind, name and namespace of a reference must match as well as its uid.
 	return k.isLabelled(uidOf(parent), object) ||
 		slices.ContainsFunc(object.OwnerReferences, func(reference metav1.OwnerReference) bool {
 			return reference.UID == owner.GetUID() &&
-				owned.ReferenceOf(reference).Holds(kind, client.ObjectKeyFromObject(owner), object.Namespace)
+				owned.ReferenceOf(reference).NamesOwner(kind, client.ObjectKeyFromObject(owner), object.Namespace)
 		})
 }
 
 // isLabelled reports whether the object has our label of the parent. Every applied child has it.
 func (k *Keeper) isLabelled(parent types.UID, object *metav1.PartialObjectMetadata) bool {
-	return parent != "" && object.Labels[k.Label()] == string(parent)
+	return parent != "" && object.Labels[k.ParentLabel()] == string(parent)
 }
 
 // isProven reports whether the operator may delete an object that a record lists. The record alone proves nothing,
 // because anyone who may annotate the parent can write it. An owner reference is not enough either: other controllers
 // set them on objects that they create. So the object must have our label, or this process must have applied it.
 func (k *Keeper) isProven(parent map[string]any, object *metav1.PartialObjectMetadata, proven types.UID) bool {
-	return k.isLabelled(uidOf(parent), object) || object.UID == proven && k.isOf(parent, object)
+	return k.isLabelled(uidOf(parent), object) || object.UID == proven && k.isChildOf(parent, object)
 }
 
 // strangerError returns the error for an object that has the name of a child but is not one. It is temporary if the
@@ -155,7 +155,7 @@ func (k *Keeper) isProven(parent map[string]any, object *metav1.PartialObjectMet
 // deletes the child.
 func (k *Keeper) strangerError(parent map[string]any, object *metav1.PartialObjectMetadata) error {
 	owner := &unstructured.Unstructured{Object: parent}
-	former := object.Labels[k.Label()]
+	former := object.Labels[k.ParentLabel()]
 	// This case has its own remedy, because the garbage collector never deletes a retained child.
 	if former != string(owner.GetUID()) && k.isRetainedFor(owner, object) {
 		return fmt.Errorf("a former object of this name, of uid %s, has left it, as it is to be retained: take it "+
@@ -171,12 +171,12 @@ func (k *Keeper) strangerError(parent map[string]any, object *metav1.PartialObje
 	if former != "" {
 		return &waitError{fmt.Errorf("it is a child of another object, of uid %s, which may be the former one of this "+
 			"name: it is left alone until it is gone; if it is to stay, give it the label %s with the uid %s", former,
-			k.Label(), owner.GetUID())}
+			k.ParentLabel(), owner.GetUID())}
 	}
 	return fmt.Errorf("an object of this name exists, and is not a child of this parent: it has neither an owner "+
 		"reference with the uid %s nor the label %s with it; it is not changed: delete it, or choose another name",
-		owner.GetUID(), k.Label())
+		owner.GetUID(), k.ParentLabel())
 }
 
-// Label returns the name of the label with the uid of the parent.
-func (k *Keeper) Label() string { return k.Prefix + "/" + labelName }
+// ParentLabel returns the name of the label with the uid of the parent.
+func (k *Keeper) ParentLabel() string { return k.Prefix + "/" + labelName }

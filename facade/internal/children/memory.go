@@ -38,8 +38,8 @@ type handlerSet struct {
 	record string // the annotation with the record of the handler
 	// proof is the encoded record of the applied children. The text takes a fraction of the memory of a set.
 	proof   string
-	hasHeld bool                      // some of these children cannot be owned by the parent
-	applied map[identity]*application // only children of watched kinds
+	hasHeld bool                       // some of these children cannot be owned by the parent
+	applied map[identity]*appliedChild // only children of watched kinds
 }
 
 // updateParent calls the function with the memory of a parent, under the lock. It creates the memory if necessary, and
@@ -75,8 +75,8 @@ func (p *parentMemory) setOf(record string) *handlerSet {
 	return &p.sets[i]
 }
 
-// sets returns the sets of the handlers of a parent. The caller must hold the lock.
-func (m *memory) sets(parent types.UID) []handlerSet {
+// parentSets returns the sets of the handlers of a parent. The caller must hold the lock.
+func (m *memory) parentSets(parent types.UID) []handlerSet {
 	if p := m.parents[parent]; p != nil {
 		return p.sets
 	}
@@ -114,11 +114,11 @@ func (m *memory) awaitTurn(ctx context.Context, parent types.UID) (leave func(),
 	}
 }
 
-// proven returns the children that this process has applied for the parent, by the names of their records.
-func (m *memory) proven(parent types.UID) map[string]set {
+// provenRecords returns the children that this process has applied for the parent, by the names of their records.
+func (m *memory) provenRecords(parent types.UID) map[string]childSet {
 	m.mu.Lock()
 	var kept []handlerSet
-	for _, s := range m.sets(parent) {
+	for _, s := range m.parentSets(parent) {
 		if s.proof != "" {
 			kept = append(kept, s)
 		}
@@ -126,20 +126,20 @@ func (m *memory) proven(parent types.UID) map[string]set {
 	// The texts are immutable, so they are decoded without the lock: a large record takes long, and informers need the
 	// lock.
 	m.mu.Unlock()
-	all := make(map[string]set, len(kept))
+	all := make(map[string]childSet, len(kept))
 	for _, s := range kept {
 		all[s.record], _ = decodeRecord(s.proof, parent) // encodeRecord made the text, so it is valid
 	}
 	return all
 }
 
-// prove replaces the proven children of one handler of a parent. The namespace is that of the parent.
-func (m *memory) prove(parent types.UID, namespace, record string, children set) {
+// replaceProof replaces the proven children of one handler of a parent. The namespace is that of the parent.
+func (m *memory) replaceProof(parent types.UID, namespace, record string, children childSet) {
 	text, err := encodeRecord(parent, children)
 	if err != nil || len(children) == 0 { // strings always encode; without a proof, the child is read again
 		text, children = "", nil
 	}
-	hasHeld := len(children.held(namespace)) > 0
+	hasHeld := len(children.notOwnable(namespace)) > 0
 	m.updateParent(parent, func(p *parentMemory) {
 		s := p.setOf(record)
 		s.proof, s.hasHeld = text, hasHeld
@@ -150,15 +150,15 @@ func (m *memory) prove(parent types.UID, namespace, record string, children set)
 func (m *memory) hasHeld(parent types.UID) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return slices.ContainsFunc(m.sets(parent), func(s handlerSet) bool { return s.hasHeld })
+	return slices.ContainsFunc(m.parentSets(parent), func(s handlerSet) bool { return s.hasHeld })
 }
 
 // addApplied stores the application of a child for a handler of the parent.
-func (m *memory) addApplied(parent types.UID, record string, one *application) {
+func (m *memory) addApplied(parent types.UID, record string, one *appliedChild) {
 	m.updateParent(parent, func(p *parentMemory) {
 		s := p.setOf(record)
 		if s.applied == nil {
-			s.applied = map[identity]*application{}
+			s.applied = map[identity]*appliedChild{}
 		}
 		s.applied[one.child.identity] = one
 	})
@@ -166,7 +166,7 @@ func (m *memory) addApplied(parent types.UID, record string, one *application) {
 
 // dropApplied removes the application of a child that is declared again, and returns it. Without it, an informer's
 // event during the new apply cannot count as drift.
-func (m *memory) dropApplied(parent types.UID, record string, child identity) (one *application) {
+func (m *memory) dropApplied(parent types.UID, record string, child identity) (one *appliedChild) {
 	m.updateParent(parent, func(p *parentMemory) {
 		applied := p.setOf(record).applied
 		one = applied[child]
@@ -176,9 +176,9 @@ func (m *memory) dropApplied(parent types.UID, record string, child identity) (o
 }
 
 // keepDeclared removes the applications of children that the handler no longer declares: their deletion is not drift.
-func (m *memory) keepDeclared(parent types.UID, record string, declared set) {
+func (m *memory) keepDeclared(parent types.UID, record string, declared childSet) {
 	m.updateParent(parent, func(p *parentMemory) {
-		maps.DeleteFunc(p.setOf(record).applied, func(child identity, _ *application) bool {
+		maps.DeleteFunc(p.setOf(record).applied, func(child identity, _ *appliedChild) bool {
 			_, ok := declared[child]
 			return !ok
 		})

@@ -18,10 +18,10 @@ func TestForgottenParentKeepsItsTurn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k.memory.prove(parent, "default", name, set{web: {version: "v1", uid: "1"}})
-	k.memory.addApplied(parent, name, &application{child: declared{identity: web}, uid: "1"})
+	k.memory.replaceProof(parent, "default", name, childSet{web: {version: "v1", uid: "1"}})
+	k.memory.addApplied(parent, name, &appliedChild{child: declaredChild{identity: web}, uid: "1"})
 	k.Forget(parent)
-	if proven, drifted := k.memory.proven(parent), k.memory.drifted(parent); len(proven) > 0 || len(drifted) > 0 {
+	if proven, drifted := k.memory.provenRecords(parent), k.memory.driftedChildren(parent); len(proven) > 0 || len(drifted) > 0 {
 		t.Errorf("children are still known after Forget: %v, %v", proven, drifted)
 	}
 	over := errors.New("the call is over")
@@ -46,9 +46,9 @@ func TestMemoryIsDroppedWhenItIsEmpty(t *testing.T) {
 	t.Parallel()
 	const parent, first, second = types.UID("u"), "a.org/children-of.a", "a.org/children-of.b"
 	var m memory
-	one := &application{child: declared{identity: web}, uid: "1"}
+	one := &appliedChild{child: declaredChild{identity: web}, uid: "1"}
 	m.addApplied(parent, first, one)
-	m.prove(parent, "default", second, set{role: {version: "v1"}})
+	m.replaceProof(parent, "default", second, childSet{role: {version: "v1"}})
 	if !m.hasHeld(parent) {
 		t.Error("a cluster-scoped child of a namespaced parent does not need the finalizer")
 	}
@@ -59,10 +59,10 @@ func TestMemoryIsDroppedWhenItIsEmpty(t *testing.T) {
 	if got := m.dropApplied(parent, first, web); got != one {
 		t.Errorf("got %v, want the application", got)
 	}
-	if sets := m.sets(parent); len(sets) != 1 || sets[0].record != second {
+	if sets := m.parentSets(parent); len(sets) != 1 || sets[0].record != second {
 		t.Errorf("kept are %v, want only the proof of the second handler", sets)
 	}
-	if m.prove(parent, "default", second, nil); m.hasHeld(parent) || len(m.parents) > 0 {
+	if m.replaceProof(parent, "default", second, nil); m.hasHeld(parent) || len(m.parents) > 0 {
 		t.Errorf("kept are %v, want an empty memory", m.parents)
 	}
 }

@@ -24,13 +24,13 @@ const (
 // retainedMark follows the name of a child that is never deleted.
 const retainedMark = "retained"
 
-// pack encodes children in a few bytes each: their sorted names, compressed, without uids. A line is the name, a mark
+// packChildren encodes children in a few bytes each: their sorted names, compressed, without uids. A line is the name, a mark
 // for retained children, and the run of a child with UntilDone:
 //
 //	v1/ConfigMap/default/settings
 //	v1/Secret/default/login retained
 //	batch/v1/Job/default/backup - <digest> <outcome>
-func pack(children set) (string, error) {
+func packChildren(children childSet) (string, error) {
 	if len(children) > mostChildren {
 		return "", &limitError{children: len(children)}
 	}
@@ -40,11 +40,11 @@ func pack(children set) (string, error) {
 		return "", err
 	}
 	size := 0
-	// The stable order makes equal sets have equal texts, which [pass.isStored] compares. It also improves the
+	// The stable order makes equal sets have equal texts, which [pass.isRecordCurrent] compares. It also improves the
 	// compression.
-	for _, child := range children.sorted() {
+	for _, child := range children.sortedIdentities() {
 		known := children[child]
-		line := format(child, known.version)
+		line := formatChild(child, known.version)
 		if known.retained || known.run.digest != "" {
 			// The dash keeps the positions of the fields for a child that is not retained.
 			mark := "-"
@@ -58,7 +58,7 @@ func pack(children set) (string, error) {
 			return "", err
 		}
 	}
-	// A record that [unpack] would refuse must not be written.
+	// A record that [unpackChildren] would refuse must not be written.
 	if size > mostUnpacked {
 		return "", &limitError{len(children), size, size, mostUnpacked}
 	}
@@ -68,8 +68,8 @@ func pack(children set) (string, error) {
 	return base64.StdEncoding.EncodeToString(text.Bytes()), nil
 }
 
-// unpack adds the children of a text that [pack] returned to the set.
-func unpack(packed string, all set) error {
+// unpackChildren adds the children of a text that [packChildren] returned to the set.
+func unpackChildren(packed string, all childSet) error {
 	if packed == "" {
 		return nil
 	}
@@ -92,11 +92,11 @@ func unpack(packed string, all set) error {
 		name, rest, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
 		mark, ran, _ := strings.Cut(rest, " ")
 		// Names of Kubernetes objects contain no spaces, so the parts are unambiguous.
-		child, version, err := parse(name)
+		child, version, err := parseChild(name)
 		if err != nil {
 			return err
 		}
-		all[child] = entry{version: version, retained: mark == retainedMark, run: parseRun(ran)}
+		all[child] = childEntry{version: version, retained: mark == retainedMark, run: parseRun(ran)}
 	}
 	return nil
 }
@@ -121,7 +121,7 @@ func (*limitError) Permanent() bool { return true }
 // checkFits returns an error if the API server would refuse the annotations of the body because of their total size.
 // The error names the share of this record.
 func checkFits(body map[string]any, name string, children int) error {
-	annotations, err := storage.Annotations(body)
+	annotations, err := storage.AnnotationsOf(body)
 	if err != nil {
 		return err
 	}

@@ -16,13 +16,13 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage"
 )
 
-// many returns n children whose names differ by a number and a random text.
-func many(n int) set {
-	all, random := set{}, rand.New(rand.NewPCG(1, 2))
+// manyChildren returns n children whose names differ by a number and a random text.
+func manyChildren(n int) childSet {
+	all, random := childSet{}, rand.New(rand.NewPCG(1, 2))
 	for i := range n {
 		name := fmt.Sprintf("a-child-with-a-name-that-is-not-so-short-%d-%010x", i, random.Uint64()>>24)
 		one := identity{"", "ConfigMap", "default", name}
-		all[one] = entry{version: "v1", uid: types.UID(fmt.Sprint("uid-", i))}
+		all[one] = childEntry{version: "v1", uid: types.UID(fmt.Sprint("uid-", i))}
 	}
 	return all
 }
@@ -34,16 +34,16 @@ func TestLargeRecordIsPacked(t *testing.T) {
 		t.Skip("takes long: make test-all runs it")
 	}
 	body := map[string]any{"metadata": map[string]any{"uid": "u"}}
-	kept, want := many(10_000), set{}
-	kept[role] = entry{version: "v1", retained: true}
-	kept[web] = entry{version: "v1", run: run{"d", succeeded}}
-	kept[config] = entry{version: "v1", retained: true, run: run{digest: "e"}}
+	kept, want := manyChildren(10_000), childSet{}
+	kept[role] = childEntry{version: "v1", retained: true}
+	kept[web] = childEntry{version: "v1", run: childRun{"d", succeeded}}
+	kept[config] = childEntry{version: "v1", retained: true, run: childRun{digest: "e"}}
 	for child, known := range kept {
 		known.uid = ""
 		want[child] = known
 	}
 	const name = "a.org/children-of.create"
-	if err := store(body, "a.org", name, kept); err != nil {
+	if err := writeRecord(body, "a.org", name, kept); err != nil {
 		t.Fatal(err)
 	}
 	text, _ := body["metadata"].(map[string]any)["annotations"].(map[string]any)[name].(string)
@@ -53,11 +53,11 @@ func TestLargeRecordIsPacked(t *testing.T) {
 	if !strings.HasPrefix(text, `{"parent":"u","children":{},"packed":"`) {
 		t.Errorf("a former version cannot read it as an empty record: %.100s", text)
 	}
-	got, err := recorded(body, name)
-	if d := cmp.Diff(want, got, cmp.AllowUnexported(identity{}, entry{}, run{})); d != "" || err != nil {
+	got, err := readRecord(body, name)
+	if d := cmp.Diff(want, got, cmp.AllowUnexported(identity{}, childEntry{}, childRun{})); d != "" || err != nil {
 		t.Errorf("%v, -want, +got:\n%.2000s", err, d)
 	}
-	if other, err := recorded(bodyOf("copy", name, text), name); err != nil || len(other) > 0 {
+	if other, err := readRecord(bodyOf("copy", name, text), name); err != nil || len(other) > 0 {
 		t.Errorf("a copy uses the record of the original: %v, %d children", err, len(other))
 	}
 }
@@ -65,13 +65,13 @@ func TestLargeRecordIsPacked(t *testing.T) {
 // TestSmallRecordIsNotPacked shows that a small record stays readable for former versions and people, and that the
 // memory keeps the uids.
 func TestSmallRecordIsNotPacked(t *testing.T) {
-	text, err := storedForm("u", set{web: {version: "v1", uid: "1"}})
+	text, err := storedForm("u", childSet{web: {version: "v1", uid: "1"}})
 	if want := `{"parent":"u","children":{"apps/v1/Deployment/default/web":"1"}}`; text != want || err != nil {
 		t.Errorf("want a readable record, got %s, %v", text, err)
 	}
 	var m memory
-	m.prove("u", "default", "a", many(1000))
-	if d := cmp.Diff(many(1000), m.proven("u")["a"], cmp.AllowUnexported(identity{}, entry{}, run{})); d != "" {
+	m.replaceProof("u", "default", "a", manyChildren(1000))
+	if d := cmp.Diff(manyChildren(1000), m.provenRecords("u")["a"], cmp.AllowUnexported(identity{}, childEntry{}, childRun{})); d != "" {
 		t.Errorf("-want, +got:\n%.2000s", d)
 	}
 }
@@ -94,7 +94,7 @@ func TestForgedPacking(t *testing.T) {
 		"%": "unpacking it", "AAAA": "unpacking it",
 	} {
 		const name = "a.org/children-of.create"
-		_, err := recorded(bodyOf("u", name, `{"parent":"u","packed":"`+packed+`"}`), name)
+		_, err := readRecord(bodyOf("u", name, `{"parent":"u","packed":"`+packed+`"}`), name)
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), name) {
 			t.Errorf("got %v, want %q", err, want)
 		}
@@ -126,12 +126,12 @@ func TestNumberOfPackedChildrenIsLimited(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
 	}
-	_, err := pack(many(mostChildren + 1))
+	_, err := packChildren(manyChildren(mostChildren + 1))
 	var limit *limitError
 	if !errors.As(err, &limit) || !strings.Contains(err.Error(), "20001 children") {
 		t.Errorf("packing too many children: got %v", err)
 	}
-	if _, err := pack(many(mostChildren)); err != nil {
+	if _, err := packChildren(manyChildren(mostChildren)); err != nil {
 		t.Errorf("packing as many children as possible: %v", err)
 	}
 	var text bytes.Buffer
@@ -142,7 +142,7 @@ func TestNumberOfPackedChildrenIsLimited(t *testing.T) {
 	if err := compressor.Close(); err != nil {
 		t.Fatal(err)
 	}
-	err = unpack(base64.StdEncoding.EncodeToString(text.Bytes()), set{})
+	err = unpackChildren(base64.StdEncoding.EncodeToString(text.Bytes()), childSet{})
 	if err == nil || !strings.Contains(err.Error(), "more than 20000 children") {
 		t.Errorf("unpacking too many children: got %v", err)
 	}

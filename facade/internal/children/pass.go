@@ -24,40 +24,40 @@ type pass struct {
 	handler Handler
 	name    string   // the annotation with the record
 	former  []string // the annotations under former ids
-	stored  set      // the record in the annotation
-	known   set      // the record combined with the proofs; uids are proven or empty
-	present set      // the applied children
+	stored  childSet // the record in the annotation
+	known   childSet // the record combined with the proofs; uids are proven or empty
+	present childSet // the applied children
 	shared  bool     // a dropped child stays, because another handler declares it
 
-	proofs    map[string]set        // the children that this process has applied before, by record
+	proofs    map[string]childSet   // the children that this process has applied before, by record
 	declarers map[identity][]string // the records of other handlers that list a child; nil until needed
-	missing   []declared            // existing children that name this record but are not in it
+	missing   []declaredChild       // existing children that name this record but are not in it
 }
 
-// run applies the children. Wanted are the same children as entries for the record. If nothing fails, it then deletes
+// applyAndPrune applies the children. Wanted are the same children as entries for the record. If nothing fails, it then deletes
 // the children that the handler declared before and that are not in the whole set. A nil whole set means that more may
 // be declared later, so nothing is deleted.
-func (p *pass) run(ctx context.Context, all []declared, wanted, whole set) (err error) {
-	if p.stored, err = p.recorded(p.parent.own()); err != nil {
+func (p *pass) applyAndPrune(ctx context.Context, all []declaredChild, wanted, whole childSet) (err error) {
+	if p.stored, err = p.readWithFormer(p.parent.workingCopy()); err != nil {
 		return err
 	}
-	listed, uid := p.stored, uidOf(p.parent.own())
-	p.proofs = p.keeper.memory.proven(uid)
+	listed, uid := p.stored, uidOf(p.parent.workingCopy())
+	p.proofs = p.keeper.memory.provenRecords(uid)
 	// Uids from the record are replaced by proven ones: only these allow an apply without reading the object first.
 	proven := p.proofs[p.name]
-	p.known = p.stored.proven(proven)
+	p.known = p.stored.withProofs(proven)
 	// The record is written first. If the process died between the apply and the record, the child would be left
 	// behind.
-	if !p.stored.has(wanted) {
-		if err := p.announce(ctx, wanted); err != nil {
+	if !p.stored.containsAll(wanted) {
+		if err := p.recordWanted(ctx, wanted); err != nil {
 			return fmt.Errorf("remembering the children before they are applied: %w", err)
 		}
 	}
 	applied, failed := p.applyAll(ctx, all, listed)
 	p.present = applied
 	// Children that a lost record had listed can be pruned below.
-	p.known = p.known.with(p.rebuild(ctx))
-	after, pruned := p.stored.with(p.known).with(applied), set(nil)
+	p.known = p.known.mergedWith(p.findLostChildren(ctx))
+	after, pruned := p.stored.mergedWith(p.known).mergedWith(applied), childSet(nil)
 	// Applications are dropped before the deletion, so that it does not count as drift.
 	if whole != nil {
 		p.keeper.memory.keepDeclared(uid, p.name, whole)
@@ -67,61 +67,61 @@ func (p *pass) run(ctx context.Context, all []declared, wanted, whole set) (err 
 		}
 	}
 	// The proofs are replaced even after a failure: each applied child is proven on its own.
-	p.keeper.memory.prove(uid, namespaceOf(p.parent.own()), p.name, proven.with(applied).without(pruned))
-	return errors.Join(failed, p.conclude(ctx, after, pruned))
+	p.keeper.memory.replaceProof(uid, namespaceOf(p.parent.workingCopy()), p.name, proven.mergedWith(applied).without(pruned))
+	return errors.Join(failed, p.updateRecord(ctx, after, pruned))
 }
 
-// recorded reads the record of the handler and merges the records under its former ids.
-func (p *pass) recorded(body map[string]any) (set, error) {
-	all, err := recorded(body, p.name)
+// readWithFormer reads the record of the handler and merges the records under its former ids.
+func (p *pass) readWithFormer(body map[string]any) (childSet, error) {
+	all, err := readRecord(body, p.name)
 	for _, name := range p.former {
 		if err != nil {
 			return nil, err
 		}
-		var former set
-		former, err = recorded(body, name)
+		var former childSet
+		former, err = readRecord(body, name)
 		// The current record wins over the former one.
-		all = former.with(all)
+		all = former.mergedWith(all)
 	}
 	return all, err
 }
 
-// store writes the record into the body, and removes the records of former ids.
-func (p *pass) store(body map[string]any, children set) error {
+// replaceRecords writes the record into the body, and removes the records of former ids.
+func (p *pass) replaceRecords(body map[string]any, children childSet) error {
 	for _, name := range p.former {
-		if err := store(body, p.keeper.Prefix, name, nil); err != nil {
+		if err := writeRecord(body, p.keeper.Prefix, name, nil); err != nil {
 			return err
 		}
 	}
-	return store(body, p.keeper.Prefix, p.name, children)
+	return writeRecord(body, p.keeper.Prefix, p.name, children)
 }
 
 // isRenamed reports whether the parent has a record under a former id, which must be moved even without other changes.
 func (p *pass) isRenamed() bool {
-	annotations, _ := storage.Annotations(p.parent.own())
+	annotations, _ := storage.AnnotationsOf(p.parent.workingCopy())
 	return slices.ContainsFunc(p.former, func(name string) bool { return annotations[name] != nil })
 }
 
-// isOwn reports whether the key is that of this record or of one under a former id.
-func (p *pass) isOwn(key string) bool {
-	return key == p.key(p.name) || slices.ContainsFunc(p.former, func(name string) bool { return key == p.key(name) })
+// isOwnRecord reports whether the key is that of this record or of one under a former id.
+func (p *pass) isOwnRecord(key string) bool {
+	return key == p.recordKey(p.name) || slices.ContainsFunc(p.former, func(name string) bool { return key == p.recordKey(name) })
 }
 
-// announce writes the wanted children into the record before they are applied. If the parent cannot own one of them, it
+// recordWanted writes the wanted children into the record before they are applied. If the parent cannot own one of them, it
 // also adds the finalizer. Both are one write: the parent cannot be deleted between them.
-func (p *pass) announce(ctx context.Context, wanted set) error {
+func (p *pass) recordWanted(ctx context.Context, wanted childSet) error {
 	finalizer := ""
-	if len(wanted.held(namespaceOf(p.parent.own()))) > 0 {
+	if len(wanted.notOwnable(namespaceOf(p.parent.workingCopy()))) > 0 {
 		finalizer = p.keeper.Finalizer
 	}
 	// The transformation may run again on a newer body, so it reads the record from its argument.
-	err := p.parent.Writes.Remember(func(body map[string]any) error {
+	err := p.parent.Writes.AddTransform(func(body map[string]any) error {
 		// Children that are declared now would be left behind. The API server also rejects new finalizers during a
 		// deletion.
-		if patching.BeingDeleted(body) {
+		if patching.IsBeingDeleted(body) {
 			return ErrDeleting
 		}
-		kept, err := p.recorded(body)
+		kept, err := p.readWithFormer(body)
 		if err != nil {
 			return err
 		}
@@ -130,8 +130,8 @@ func (p *pass) announce(ctx context.Context, wanted set) error {
 				return err
 			}
 		}
-		listed := kept.with(p.known).with(wanted)
-		if err := p.store(body, listed); err != nil {
+		listed := kept.mergedWith(p.known).mergedWith(wanted)
+		if err := p.replaceRecords(body, listed); err != nil {
 			return err
 		}
 		// A record that exceeds the limit is an error before any child is applied.
@@ -140,26 +140,26 @@ func (p *pass) announce(ctx context.Context, wanted set) error {
 	if err != nil {
 		return err
 	}
-	p.known = p.known.with(wanted)
-	p.stored = p.stored.with(p.known)
+	p.known = p.known.mergedWith(wanted)
+	p.stored = p.stored.mergedWith(p.known)
 	// The write must not wait for the end of the handler.
 	return p.parent.Writes.Flush(ctx)
 }
 
-// conclude updates the record after the pass. It is usually written with the outcome of the handler. Until then, the
+// updateRecord updates the record after the pass. It is usually written with the outcome of the handler. Until then, the
 // record lists more children than exist, which is harmless. Background handlers may run forever, so their record is
 // written now.
-func (p *pass) conclude(ctx context.Context, after, gone set) error {
+func (p *pass) updateRecord(ctx context.Context, after, gone childSet) error {
 	// Without a difference, nothing is written.
-	if !p.isRenamed() && (after.equal(p.stored) || p.isStored(after)) {
+	if !p.isRenamed() && (after.equal(p.stored) || p.isRecordCurrent(after)) {
 		return nil
 	}
-	err := p.parent.Writes.Remember(func(body map[string]any) error {
-		kept, err := p.recorded(body)
+	err := p.parent.Writes.AddTransform(func(body map[string]any) error {
+		kept, err := p.readWithFormer(body)
 		if err != nil {
 			return err
 		}
-		return p.store(body, kept.with(after).without(gone))
+		return p.replaceRecords(body, kept.mergedWith(after).without(gone))
 	})
 	// A shared child must leave this record soon: the other handler deletes it only if this record does not list it.
 	if err == nil && (p.handler.Background || p.shared) {
@@ -171,40 +171,40 @@ func (p *pass) conclude(ctx context.Context, after, gone set) error {
 	return nil
 }
 
-// isStored reports whether the record on the parent already has exactly the text for these children. A packed record
+// isRecordCurrent reports whether the record on the parent already has exactly the text for these children. A packed record
 // has no uids, so it can be current although the sets differ.
-func (p *pass) isStored(children set) bool {
-	annotations, err := storage.Annotations(p.parent.own())
+func (p *pass) isRecordCurrent(children childSet) bool {
+	annotations, err := storage.AnnotationsOf(p.parent.workingCopy())
 	if err != nil {
 		return false
 	}
-	text, err := storedForm(uidOf(p.parent.own()), children)
+	text, err := storedForm(uidOf(p.parent.workingCopy()), children)
 	return err == nil && text == annotations[p.name]
 }
 
 // applyAll applies the children one by one, in the order of providers first. It returns the entries of the applied
 // children, and the joined errors of the others. Listed is the record before this pass.
-func (p *pass) applyAll(ctx context.Context, all []declared, listed set) (set, error) {
-	applied, providers := set{}, p.keeper.providers(p.parent.own(), all)
+func (p *pass) applyAll(ctx context.Context, all []declaredChild, listed childSet) (childSet, error) {
+	applied, providers := childSet{}, p.keeper.providersOf(p.parent.workingCopy(), all)
 	var failed []error
 	for _, child := range all {
-		uid := uidOf(p.parent.own())
+		uid := uidOf(p.parent.workingCopy())
 		seen := p.keeper.memory.dropApplied(uid, p.name, child.identity)
 		p.nameRecords(child)
-		made, err := p.make(ctx, child, seen)
+		made, err := p.applyByRules(ctx, child, seen)
 		if err != nil {
 			if seen != nil && child.rules.UntilDone {
 				// The next attempt must still see that the child was deleted before it was done.
 				p.keeper.memory.addApplied(uid, p.name, seen)
 			}
-			failed = append(failed, child.failure(providers.awaited(child, err)))
+			failed = append(failed, child.childError(providers.retryIfAwaited(child, err)))
 			continue
 		}
 		// The child names this record, but the record does not list it: the record has lost entries.
-		if _, ok := listed[child.identity]; !ok && p.isOwn(made.former) {
+		if _, ok := listed[child.identity]; !ok && p.isOwnRecord(made.former) {
 			p.missing = append(p.missing, child)
 		}
-		applied[child.identity] = made.entry(child)
+		applied[child.identity] = made.recordEntry(child)
 		p.noteApplied(child, made, seen)
 	}
 	return applied, errors.Join(failed...)
@@ -216,13 +216,13 @@ func (p *pass) applyAll(ctx context.Context, all []declared, listed set) (set, e
 // An apply of an unchanged declaration has usually written nothing. Its response can contain the edits of other
 // clients, and the events of these must reach the handlers. So such a response does not count as an own write. If the
 // apply did write, the handlers get one additional event.
-func (p *pass) noteApplied(child declared, made result, seen *application) {
+func (p *pass) noteApplied(child declaredChild, made childResult, seen *appliedChild) {
 	kind := child.object.GroupVersionKind().GroupKind()
 	if made.object == nil || !p.keeper.isWatched(kind) {
 		return
 	}
 	if made.run.outcome == "" {
-		p.keeper.memory.addApplied(uidOf(p.parent.own()), p.name, newApplication(child, made.object))
+		p.keeper.memory.addApplied(uidOf(p.parent.workingCopy()), p.name, newAppliedChild(child, made.object))
 	}
 	// Without a former application, only the uid shows whether the child existed already.
 	isSame := made.object.GetUID() == p.known[child.identity].uid &&
@@ -232,16 +232,16 @@ func (p *pass) noteApplied(child declared, made result, seen *application) {
 
 // prune deletes the children that are no longer declared, and returns the ones to remove from the record. Children that
 // other handlers declare as well are not deleted, but they leave this record.
-func (p *pass) prune(ctx context.Context, dropped set) (set, error) {
+func (p *pass) prune(ctx context.Context, dropped childSet) (childSet, error) {
 	if len(dropped) == 0 {
 		return nil, nil
 	}
 	// If a record of another handler cannot be read, nothing is deleted.
-	elsewhere, err := p.elsewhere()
+	elsewhere, err := p.otherDeclarers()
 	if err != nil {
 		return nil, err
 	}
-	gone, rest := set{}, set{}
+	gone, rest := childSet{}, childSet{}
 	for child, known := range dropped {
 		if _, kept := elsewhere[child]; kept {
 			p.shared, gone[child] = true, known
@@ -250,11 +250,11 @@ func (p *pass) prune(ctx context.Context, dropped set) (set, error) {
 		}
 	}
 	// Many entries that are not our children are found with one list request. They leave the record without a deletion.
-	strangers := p.keeper.strangers(ctx, p.parent.Newest(), rest)
-	gone = gone.with(strangers)
+	strangers := p.keeper.findStrangers(ctx, p.parent.Newest(), rest)
+	gone = gone.mergedWith(strangers)
 	var failed []error
-	for _, child := range rest.without(strangers).sorted() {
-		if err := p.keeper.remove(ctx, p.parent.Newest(), child, rest[child]); err != nil {
+	for _, child := range rest.without(strangers).sortedIdentities() {
+		if err := p.keeper.deleteListed(ctx, p.parent.Newest(), child, rest[child]); err != nil {
 			failed = append(failed, err)
 			// A child that could not be deleted stays in the record, and the next pass tries again.
 			continue
@@ -264,13 +264,13 @@ func (p *pass) prune(ctx context.Context, dropped set) (set, error) {
 	return gone, errors.Join(failed...)
 }
 
-// elsewhere returns the records of the other handlers that list a child, by child. The result is computed once per
+// otherDeclarers returns the records of the other handlers that list a child, by child. The result is computed once per
 // pass.
 //
 // Records of change handlers can have unsaved changes, which only the working copy contains. Records of background
 // handlers are written at once, so the newest state of the parent can be newer than the working copy. The proofs are
 // included: a client that removes the record of another handler must not make this handler delete its children.
-func (p *pass) elsewhere() (map[identity][]string, error) {
+func (p *pass) otherDeclarers() (map[identity][]string, error) {
 	if p.declarers != nil {
 		return p.declarers, nil
 	}
@@ -281,20 +281,20 @@ func (p *pass) elsewhere() (map[identity][]string, error) {
 		}
 	}
 	// The working copy has the records of change handlers, even unsaved ones.
-	changes, err := recordsOf(p.parent.own(), others(false))
+	changes, err := readRecords(p.parent.workingCopy(), others(false))
 	if err != nil {
 		return nil, err
 	}
-	runs, err := recordsOf(p.parent.Newest(), others(true))
+	runs, err := readRecords(p.parent.Newest(), others(true))
 	if err != nil {
 		return nil, err
 	}
 	// A child can be listed by several records, and its annotation names all of them.
 	p.declarers = map[identity][]string{}
-	for _, records := range []map[string]set{changes, runs, p.proofs} {
+	for _, records := range []map[string]childSet{changes, runs, p.proofs} {
 		for name, children := range records {
 			for child := range children {
-				if !p.isOwn(p.key(name)) && !slices.Contains(p.declarers[child], name) {
+				if !p.isOwnRecord(p.recordKey(name)) && !slices.Contains(p.declarers[child], name) {
 					p.declarers[child] = append(p.declarers[child], name)
 				}
 			}

@@ -30,13 +30,13 @@ func (i identity) provides(other identity) bool {
 }
 
 // providersFirst moves definitions and namespaces to the front, in place. Otherwise, the order of the handler is kept.
-func providersFirst(all []declared) []declared {
-	slices.SortStableFunc(all, func(a, b declared) int { return a.rank() - b.rank() })
+func providersFirst(all []declaredChild) []declaredChild {
+	slices.SortStableFunc(all, func(a, b declaredChild) int { return a.applyRank() - b.applyRank() })
 	return all
 }
 
-// rank is the sort key for providersFirst.
-func (i identity) rank() int {
+// applyRank is the sort key for providersFirst.
+func (i identity) applyRank() int {
 	if i.isDefinition() || i.isNamespace() {
 		return 0
 	}
@@ -48,19 +48,19 @@ func (i identity) rank() int {
 // fail.
 type providers func() []identity
 
-// providers returns a function that collects the providers once and caches them.
-func (k *Keeper) providers(parent map[string]any, all []declared) providers {
+// providersOf returns a function that collects the providers once and caches them.
+func (k *Keeper) providersOf(parent map[string]any, all []declaredChild) providers {
 	return sync.OnceValue(func() (some []identity) {
 		for _, one := range all {
 			// The identity of the declaration is not set before the child is marked.
-			if one := identityOf(one.object); one.rank() == 0 {
+			if one := identityOf(one.object); one.applyRank() == 0 {
 				some = append(some, one)
 			}
 		}
-		before, _ := recordedAll(parent, k.isRecord) // the pass reports unreadable records
-		for _, known := range []set{before, union(k.memory.proven(uidOf(parent)))} {
+		before, _ := readAllChildren(parent, k.isRecord) // the pass reports unreadable records
+		for _, known := range []childSet{before, unionOf(k.memory.provenRecords(uidOf(parent)))} {
 			for one := range known {
-				if one.rank() == 0 {
+				if one.applyRank() == 0 {
 					some = append(some, one)
 				}
 			}
@@ -69,9 +69,9 @@ func (k *Keeper) providers(parent map[string]any, all []declared) providers {
 	})
 }
 
-// awaited makes the error of a child temporary if the child only lacks a definition or namespace that the parent
+// retryIfAwaited makes the error of a child temporary if the child only lacks a definition or namespace that the parent
 // declares. The API server serves a new kind only some time after its definition was created.
-func (p providers) awaited(child declared, err error) error {
+func (p providers) retryIfAwaited(child declaredChild, err error) error {
 	if !meta.IsNoMatchError(err) && !apierrors.IsNotFound(err) {
 		return err
 	}

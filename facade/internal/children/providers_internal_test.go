@@ -16,27 +16,27 @@ type withoutKinds struct{ client.Client }
 
 func (withoutKinds) RESTMapper() meta.RESTMapper { return meta.NewDefaultRESTMapper(nil) }
 
-// unserved returns children of a kind that is not served, and the keeper of their parent, which applied them before.
-func unserved(count int) (k *Keeper, parent map[string]any, all []declared) {
-	k, before := &Keeper{Client: withoutKinds{}, Prefix: "example.org"}, set{}
+// unservedChildren returns children of a kind that is not served, and the keeper of their parent, which applied them before.
+func unservedChildren(count int) (k *Keeper, parent map[string]any, all []declaredChild) {
+	k, before := &Keeper{Client: withoutKinds{}, Prefix: "example.org"}, childSet{}
 	parent = map[string]any{"metadata": map[string]any{"name": "home", "namespace": "default", "uid": "1"}}
 	for i := range count {
 		child := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.org/v1", "kind": "Lamp"}}
 		child.SetName(fmt.Sprint(i))
 		child.SetNamespace("default")
-		all = append(all, declared{object: child, place: fmt.Sprint("child ", i)})
-		before[identityOf(child)] = entry{version: "v1", uid: "2"}
+		all = append(all, declaredChild{object: child, place: fmt.Sprint("child ", i)})
+		before[identityOf(child)] = childEntry{version: "v1", uid: "2"}
 	}
-	k.memory.prove("1", "default", "example.org/children-of.a", before)
+	k.memory.replaceProof("1", "default", "example.org/children-of.a", before)
 	return k, parent, all
 }
 
 // TestMarkManyUnservedChildren shows that the cost of failing children is linear in their number.
 func TestMarkManyUnservedChildren(t *testing.T) {
 	allocations := func(count int) float64 {
-		k, parent, all := unserved(count)
+		k, parent, all := unservedChildren(count)
 		return testing.AllocsPerRun(1, func() {
-			if marked, err := k.mark(t.Context(), parent, all); len(marked) > 0 || err == nil {
+			if marked, err := k.markChildren(t.Context(), parent, all); len(marked) > 0 || err == nil {
 				t.Errorf("marked %d children of a kind that is not served: %v", len(marked), err)
 			}
 		})
@@ -52,8 +52,8 @@ func TestMarkStopsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	over := errors.New("the handler is stopped")
 	cancel(over)
-	k, parent, all := unserved(2)
-	if _, err := k.mark(ctx, parent, all); err == nil || err.Error() != over.Error() {
+	k, parent, all := unservedChildren(2)
+	if _, err := k.markChildren(ctx, parent, all); err == nil || err.Error() != over.Error() {
 		t.Errorf("got %v, want only %v", err, over)
 	}
 }
@@ -64,17 +64,17 @@ func TestAwaitedProviders(t *testing.T) {
 	definition := identity{"apiextensions.k8s.io", "CustomResourceDefinition", "", "lamps.example.org"}
 	other := identity{"apiextensions.k8s.io", "CustomResourceDefinition", "", "lamps.example.com"}
 	for name, tc := range map[string]struct {
-		before set
+		before childSet
 		want   bool
 	}{
-		"Declared": {set{definition: entry{version: "v1", uid: "2"}}, true},
-		"Another":  {set{other: entry{version: "v1", uid: "2"}}, false},
+		"Declared": {childSet{definition: childEntry{version: "v1", uid: "2"}}, true},
+		"Another":  {childSet{other: childEntry{version: "v1", uid: "2"}}, false},
 		"None":     {nil, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			k, parent, all := unserved(1)
-			k.memory.prove("1", "default", "example.org/children-of.b", tc.before)
-			_, err := k.mark(t.Context(), parent, all)
+			k, parent, all := unservedChildren(1)
+			k.memory.replaceProof("1", "default", "example.org/children-of.b", tc.before)
+			_, err := k.markChildren(t.Context(), parent, all)
 			if wait := (*waitError)(nil); errors.As(err, &wait) != tc.want {
 				t.Errorf("got %v, want a temporary error: %t", err, tc.want)
 			}

@@ -20,13 +20,13 @@ func TestFormerVersionFindsNoRetainedChild(t *testing.T) {
 	// The same object is declared with the rule, without it, and with it again.
 	object := &unstructured.Unstructured{Object: map[string]any{}}
 	for _, retain := range []bool{true, false, true} {
-		p.nameRecords(declared{identity: config, object: object, rules: Rules{Retain: retain}})
+		p.nameRecords(declaredChild{identity: config, object: object, rules: Rules{Retain: retain}})
 		written := object.GetAnnotations()
 		if found := written["a.org/declared-in"] == key; found == retain {
 			t.Errorf("retained: %t, found by the former version: %t: %q", retain, found, written)
 		}
 		held := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Annotations: written}}
-		if got := p.keeper.recordsIn(held); got != key {
+		if got := p.keeper.recordNames(held); got != key {
 			t.Errorf("retained: %t: this version reads the record %q", retain, got)
 		}
 	}

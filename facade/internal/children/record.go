@@ -18,7 +18,7 @@ import (
 //
 // Retained children are in "retained" instead, which former versions of the operator ignore. For children with
 // UntilDone, "runs" contains the digest of the declaration and the outcome. A large record has everything in "packed"
-// instead, see [pack]. A former version of the operator reads it as an empty record and restores it from the labels of
+// instead, see [packChildren]. A former version of the operator reads it as an empty record and restores it from the labels of
 // the children.
 //
 // A record with the uid of another parent was copied with the object and is ignored. Anyone who may annotate the parent
@@ -32,20 +32,20 @@ type record struct {
 	Packed   string               `json:"packed,omitempty"`   // replaces all other fields but Parent
 }
 
-// nameOf returns the annotation for the record of a handler. Handlers in the background have another key, since a
+// recordAnnotation returns the annotation for the record of a handler. Handlers in the background have another key, since a
 // daemon can have the id of a change handler. Mark changes the key on the ReplicaSets of a Deployment, because
 // Kubernetes copies the Deployment's annotations to them.
-func nameOf(prefix string, body map[string]any, handler Handler) string {
+func recordAnnotation(prefix string, body map[string]any, handler Handler) string {
 	key := keys.ChildrenOf + handler.ID
 	if handler.Background {
 		key = keys.ChildrenOfRun + handler.ID
 	}
-	return keys.V2(prefix, keys.Mark(body, key))
+	return keys.CurrentKey(prefix, keys.MarkReplicaSet(body, key))
 }
 
-// recorded reads the record in this annotation. An absent record is an empty set.
-func recorded(body map[string]any, name string) (set, error) {
-	annotations, err := storage.Annotations(body)
+// readRecord reads the record in this annotation. An absent record is an empty set.
+func readRecord(body map[string]any, name string) (childSet, error) {
+	annotations, err := storage.AnnotationsOf(body)
 	if err != nil {
 		return nil, err
 	}
@@ -53,47 +53,47 @@ func recorded(body map[string]any, name string) (set, error) {
 	text, _ := annotations[name].(string)
 	all, err := decodeRecord(text, uidOf(body))
 	if err != nil {
-		return nil, malformed(name, err)
+		return nil, malformedError(name, err)
 	}
 	return all, nil
 }
 
 // decodeRecord decodes the text of a record of the parent. An empty text is an empty set.
-func decodeRecord(text string, parent types.UID) (set, error) {
+func decodeRecord(text string, parent types.UID) (childSet, error) {
 	if text == "" {
-		return set{}, nil
+		return childSet{}, nil
 	}
 	var kept record
 	if err := json.Unmarshal([]byte(text), &kept); err != nil {
 		return nil, err
 	}
-	all := make(set, len(kept.Children))
+	all := make(childSet, len(kept.Children))
 	// The annotation came along with a copy of the parent, for example by a backup.
 	if kept.Parent != parent {
 		return all, nil
 	}
 	// Plain entries follow the packed ones, so they win.
-	if err := unpack(kept.Packed, all); err != nil {
+	if err := unpackChildren(kept.Packed, all); err != nil {
 		return nil, err
 	}
 	for _, part := range []map[string]types.UID{kept.Children, kept.Retained} {
 		for text, uid := range part {
-			child, version, err := parse(text)
+			child, version, err := parseChild(text)
 			if err != nil {
 				return nil, err
 			}
 			_, retained := kept.Retained[text]
-			all[child] = entry{version, uid, retained, parseRun(kept.Runs[text])}
+			all[child] = childEntry{version, uid, retained, parseRun(kept.Runs[text])}
 		}
 	}
 	return all, nil
 }
 
 // encodeRecord encodes a record. The keys are sorted, so equal sets have equal texts.
-func encodeRecord(parent types.UID, children set) (string, error) {
+func encodeRecord(parent types.UID, children childSet) (string, error) {
 	kept := record{Parent: parent, Children: make(map[string]types.UID, len(children))}
 	for child, known := range children {
-		name := format(child, known.version)
+		name := formatChild(child, known.version)
 		// A former version of the operator must not find retained children: it would delete them.
 		if known.retained {
 			addTo(&kept.Retained, name, known.uid)
@@ -117,13 +117,13 @@ func addTo[V any](all *map[string]V, name string, value V) {
 }
 
 // storedForm returns the text of a record for the annotation. It is packed if it is large.
-func storedForm(parent types.UID, children set) (string, error) {
+func storedForm(parent types.UID, children childSet) (string, error) {
 	text, err := encodeRecord(parent, children)
 	if err != nil || len(text) <= packedFrom {
 		return text, err
 	}
 	// The packed form has no uids, which prove nothing in a record anyway.
-	packed, err := pack(children)
+	packed, err := packChildren(children)
 	if err != nil {
 		return "", err
 	}
@@ -138,54 +138,54 @@ func isRecord(prefix, name string) (is, background bool) {
 	return ok && (background || strings.HasPrefix(key, keys.ChildrenOf)), background
 }
 
-// malformed describes an unreadable record with its remedy.
-func malformed(name string, err error) error {
+// malformedError describes an unreadable record with its remedy.
+func malformedError(name string, err error) error {
 	return fmt.Errorf("the children in annotation %s cannot be read: %w; remove the annotation, and delete by hand "+
 		"the children that are not declared any more", name, err)
 }
 
-// recordedAll returns the children in all records whose annotations the function selects.
-func recordedAll(body map[string]any, is func(name string) bool) (set, error) {
-	records, err := recordsOf(body, is)
-	return union(records), err
+// readAllChildren returns the children in all records whose annotations the function selects.
+func readAllChildren(body map[string]any, is func(name string) bool) (childSet, error) {
+	records, err := readRecords(body, is)
+	return unionOf(records), err
 }
 
-// recordsOf returns the records whose annotations the function selects, by annotation. It is nil without any record.
-func recordsOf(body map[string]any, selects func(name string) bool) (map[string]set, error) {
-	annotations, err := storage.Annotations(body)
+// readRecords returns the records whose annotations the function selects, by annotation. It is nil without any record.
+func readRecords(body map[string]any, selects func(name string) bool) (map[string]childSet, error) {
+	annotations, err := storage.AnnotationsOf(body)
 	if err != nil {
 		return nil, err
 	}
-	var all map[string]set
+	var all map[string]childSet
 	for name := range annotations {
 		if !selects(name) {
 			continue
 		}
-		some, err := recorded(body, name)
+		some, err := readRecord(body, name)
 		// One unreadable record fails all of them: without it, children of its handler could be deleted by mistake.
 		if err != nil {
 			return nil, err
 		}
 		if all == nil {
-			all = map[string]set{}
+			all = map[string]childSet{}
 		}
 		all[name] = some
 	}
 	return all, nil
 }
 
-// union merges the children of all records.
-func union(records map[string]set) set {
-	all := set{}
+// unionOf merges the children of all records.
+func unionOf(records map[string]childSet) childSet {
+	all := childSet{}
 	for _, some := range records {
-		all = all.with(some)
+		all = all.mergedWith(some)
 	}
 	return all
 }
 
-// store writes the record into the body, or removes it if it is empty. It also sets the marker that keeps annotations
+// writeRecord writes the record into the body, or removes it if it is empty. It also sets the marker that keeps annotations
 // of the prefix out of the essences of other operators.
-func store(body map[string]any, prefix, name string, children set) error {
+func writeRecord(body map[string]any, prefix, name string, children childSet) error {
 	metadata, ok := body["metadata"].(map[string]any)
 	if !ok {
 		return fmt.Errorf("storing annotation %s: the object has no metadata", name)
@@ -218,11 +218,11 @@ func uidOf(body map[string]any) types.UID {
 	return types.UID(uid)
 }
 
-// Declared returns the sorted names of all children in the records of the object, in the form of messages.
-func Declared(prefix string, body map[string]any) (names []string, err error) {
+// DeclaredNames returns the sorted names of all children in the records of the object, in the form of messages.
+func DeclaredNames(prefix string, body map[string]any) (names []string, err error) {
 	// The prefix is enough to recognize records.
 	k := &Keeper{Prefix: prefix}
-	all, err := recordedAll(body, k.isRecord)
+	all, err := readAllChildren(body, k.isRecord)
 	for child := range all {
 		names = append(names, child.String())
 	}

@@ -26,7 +26,7 @@ func TestRecord(t *testing.T) {
 		reason string
 		uid    string
 		text   string
-		want   set
+		want   childSet
 		wrong  string
 	}{
 		"NoJSON": {
@@ -39,35 +39,35 @@ func TestRecord(t *testing.T) {
 		},
 		"OfACopy": {
 			reason: "the record of the original is ignored in a copy", uid: "copy",
-			text: `{"parent":"u","children":{"v1/ConfigMap/default/config":"1"}}`, want: set{},
+			text: `{"parent":"u","children":{"v1/ConfigMap/default/config":"1"}}`, want: childSet{},
 		},
 		"OfAll": {
 			reason: "children with a group, of the core group, and without a namespace are read", uid: "u",
 			text: `{"parent":"u","children":{"apps/v1/Deployment/default/web":"1","v1/ConfigMap/default/config":"",` +
 				`"rbac.authorization.k8s.io/v1/ClusterRole//reader":"2"}}`,
-			want: set{web: {version: "v1", uid: "1"}, config: {version: "v1"}, role: {version: "v1", uid: "2"}},
+			want: childSet{web: {version: "v1", uid: "1"}, config: {version: "v1"}, role: {version: "v1", uid: "2"}},
 		},
 		"WithRules": {
 			reason: "retained children and the outcomes of runs are read", uid: "u",
 			text: `{"parent":"u","children":{"apps/v1/Deployment/default/web":"1"},` +
 				`"retained":{"v1/ConfigMap/default/config":"2"},` +
 				`"runs":{"apps/v1/Deployment/default/web":"d1 succeeded","v1/ConfigMap/default/config":"d2"}}`,
-			want: set{
-				web:    {version: "v1", uid: "1", run: run{"d1", succeeded}},
-				config: {version: "v1", uid: "2", retained: true, run: run{digest: "d2"}},
+			want: childSet{
+				web:    {version: "v1", uid: "1", run: childRun{"d1", succeeded}},
+				config: {version: "v1", uid: "2", retained: true, run: childRun{digest: "d2"}},
 			},
 		},
 	}
 	for test, tc := range tests {
 		t.Run(test, func(t *testing.T) {
-			got, err := recorded(bodyOf(tc.uid, name, tc.text), name)
+			got, err := readRecord(bodyOf(tc.uid, name, tc.text), name)
 			if tc.wrong != "" {
 				if err == nil || !strings.Contains(err.Error(), tc.wrong) {
 					t.Errorf("%s: the error is %v, want one about %q", tc.reason, err, tc.wrong)
 				}
 				return
 			}
-			if d := cmp.Diff(tc.want, got, cmp.AllowUnexported(identity{}, entry{}, run{})); d != "" || err != nil {
+			if d := cmp.Diff(tc.want, got, cmp.AllowUnexported(identity{}, childEntry{}, childRun{})); d != "" || err != nil {
 				t.Errorf("%s: %v, -want, +got:\n%s", tc.reason, err, d)
 			}
 		})
@@ -75,20 +75,20 @@ func TestRecord(t *testing.T) {
 }
 
 func TestRecordIsReadAsItWasWritten(t *testing.T) {
-	kept := set{
-		web: {version: "v1", uid: "1", run: run{"d", failed}}, config: {version: "v1", retained: true},
+	kept := childSet{
+		web: {version: "v1", uid: "1", run: childRun{"d", failed}}, config: {version: "v1", retained: true},
 		role: {version: "v1", uid: "2", retained: true},
 	}
 	body := map[string]any{"metadata": map[string]any{"uid": "u"}}
-	name := nameOf("a.org", body, Handler{ID: "create/users"})
-	if err := store(body, "a.org", name, kept); err != nil {
+	name := recordAnnotation("a.org", body, Handler{ID: "create/users"})
+	if err := writeRecord(body, "a.org", name, kept); err != nil {
 		t.Fatal(err)
 	}
-	got, err := recorded(body, name)
-	if d := cmp.Diff(kept, got, cmp.AllowUnexported(identity{}, entry{}, run{})); d != "" || err != nil {
+	got, err := readRecord(body, name)
+	if d := cmp.Diff(kept, got, cmp.AllowUnexported(identity{}, childEntry{}, childRun{})); d != "" || err != nil {
 		t.Errorf("%v, -want, +got:\n%s", err, d)
 	}
-	if err := store(body, "a.org", name, nil); err != nil {
+	if err := writeRecord(body, "a.org", name, nil); err != nil {
 		t.Fatal(err)
 	}
 	left := body["metadata"].(map[string]any)["annotations"].(map[string]any)
@@ -98,49 +98,49 @@ func TestRecordIsReadAsItWasWritten(t *testing.T) {
 }
 
 func TestSets(t *testing.T) {
-	before := set{web: {version: "v1", uid: "1"}, config: {version: "v1", uid: "2"}}
-	wanted := set{web: {version: "v2"}, role: {version: "v1"}}
-	union := set{web: {version: "v2", uid: "1"}, config: {version: "v1", uid: "2"}, role: {version: "v1"}}
-	for reason, tc := range map[string]struct{ want, got set }{
-		"with keeps the uid and takes the new version": {union, before.with(wanted)},
-		"without returns the children that are not declared": {set{config: {version: "v1",
+	before := childSet{web: {version: "v1", uid: "1"}, config: {version: "v1", uid: "2"}}
+	wanted := childSet{web: {version: "v2"}, role: {version: "v1"}}
+	union := childSet{web: {version: "v2", uid: "1"}, config: {version: "v1", uid: "2"}, role: {version: "v1"}}
+	for reason, tc := range map[string]struct{ want, got childSet }{
+		"with keeps the uid and takes the new version": {union, before.mergedWith(wanted)},
+		"without returns the children that are not declared": {childSet{config: {version: "v1",
 			uid: "2"}}, before.without(wanted)},
-		"held returns the cluster-scoped child of a namespaced parent": {set{role: {version: "v1"}},
-			union.held("default")},
+		"held returns the cluster-scoped child of a namespaced parent": {childSet{role: {version: "v1"}},
+			union.notOwnable("default")},
 		"held returns all children of a parent in another namespace": {union,
-			union.held("other")},
-		"held returns nothing for a cluster-scoped parent": {set{}, union.held("")},
-		"with on a nil set returns the other set":          {wanted, set(nil).with(wanted)},
-		"held leaves out retained children":                {set{}, set{role: {retained: true}}.held("default")},
+			union.notOwnable("other")},
+		"held returns nothing for a cluster-scoped parent": {childSet{}, union.notOwnable("")},
+		"with on a nil set returns the other set":          {wanted, childSet(nil).mergedWith(wanted)},
+		"held leaves out retained children":                {childSet{}, childSet{role: {retained: true}}.notOwnable("default")},
 		"a forged record changes nothing that is proven": {
-			set{role: {version: "v1", uid: "2"}},
-			set{role: {version: "v9", uid: "1", retained: true}}.proven(set{role: {version: "v1", uid: "2"}}),
+			childSet{role: {version: "v1", uid: "2"}},
+			childSet{role: {version: "v9", uid: "1", retained: true}}.withProofs(childSet{role: {version: "v1", uid: "2"}}),
 		},
 		"without a proof, the record counts": {
-			set{role: {version: "v9", retained: true}},
-			set{role: {version: "v9", uid: "1", retained: true}}.proven(nil),
+			childSet{role: {version: "v9", retained: true}},
+			childSet{role: {version: "v9", uid: "1", retained: true}}.withProofs(nil),
 		},
 		"the proven uid replaces the recorded one": {
-			set{web: {uid: "2"}}, set{web: {uid: "1"}}.proven(set{web: {uid: "2"}}),
+			childSet{web: {uid: "2"}}, childSet{web: {uid: "1"}}.withProofs(childSet{web: {uid: "2"}}),
 		},
 		"the recorded outcome of a run replaces the proven one": {
-			set{web: {run: run{"new", failed}}},
-			set{web: {run: run{"new", failed}}}.proven(set{web: {run: run{"old", succeeded}}}),
+			childSet{web: {run: childRun{"new", failed}}},
+			childSet{web: {run: childRun{"new", failed}}}.withProofs(childSet{web: {run: childRun{"old", succeeded}}}),
 		},
 		"the outcome of a run stays known without a new declaration": {
-			set{web: {run: run{"d", succeeded}}},
-			set{web: {run: run{"d", succeeded}}}.with(set{web: {run: run{digest: "d"}}}).with(set{web: {}}),
+			childSet{web: {run: childRun{"d", succeeded}}},
+			childSet{web: {run: childRun{"d", succeeded}}}.mergedWith(childSet{web: {run: childRun{digest: "d"}}}).mergedWith(childSet{web: {}}),
 		},
 		"a changed declaration drops the former outcome": {
-			set{web: {run: run{digest: "e"}}},
-			set{web: {run: run{"d", succeeded}}}.with(set{web: {run: run{digest: "e"}}}),
+			childSet{web: {run: childRun{digest: "e"}}},
+			childSet{web: {run: childRun{"d", succeeded}}}.mergedWith(childSet{web: {run: childRun{digest: "e"}}}),
 		},
 	} {
-		if d := cmp.Diff(tc.want, tc.got, cmp.AllowUnexported(identity{}, entry{}, run{})); d != "" {
+		if d := cmp.Diff(tc.want, tc.got, cmp.AllowUnexported(identity{}, childEntry{}, childRun{})); d != "" {
 			t.Errorf("%s: -want, +got:\n%s", reason, d)
 		}
 	}
-	if before.has(wanted) || !union.has(wanted) {
+	if before.containsAll(wanted) || !union.containsAll(wanted) {
 		t.Error("has must report whether all children are in the set")
 	}
 	var uid types.UID = "1"

@@ -32,13 +32,13 @@ const (
 // RepairReason is the reason of the Kubernetes event about a repair.
 const RepairReason = "ChildRepaired"
 
-// Drifted compares an observed state of a child with its last apply, and reports whether Repair must run. Gone means
+// NeedsRepair compares an observed state of a child with its last apply, and reports whether Repair must run. Gone means
 // that the child was deleted. Unseen means that its last states before the deletion may have been missed.
-func (k *Keeper) Drifted(parent types.UID, child *unstructured.Unstructured, gone, unseen bool) bool {
+func (k *Keeper) NeedsRepair(parent types.UID, child *unstructured.Unstructured, gone, unseen bool) bool {
 	k.memory.mu.Lock()
 	defer k.memory.mu.Unlock()
 	found := false
-	for _, s := range k.memory.sets(parent) {
+	for _, s := range k.memory.parentSets(parent) {
 		// Several handlers can declare the same child, so all of their sets are searched.
 		one := s.applied[identityOf(child)]
 		// An event for a former object of the same name does not concern the applied one.
@@ -47,7 +47,7 @@ func (k *Keeper) Drifted(parent types.UID, child *unstructured.Unstructured, gon
 		}
 		version := child.GetResourceVersion()
 		switch {
-		case one.noteEnd(child):
+		case one.noteOutcome(child):
 			found = true // the outcome must be stored
 			continue
 		// A child that is done is not repaired.
@@ -61,7 +61,7 @@ func (k *Keeper) Drifted(parent types.UID, child *unstructured.Unstructured, gon
 		case gone:
 			one.drift = deleted
 		// These are our own write, a stale state, a deletion in progress, or a child that is never updated.
-		case version == one.version, patching.Newer(one.version, version), child.GetDeletionTimestamp() != nil,
+		case version == one.version, patching.IsNewerVersion(one.version, version), child.GetDeletionTimestamp() != nil,
 			one.child.rules.Once:
 			continue
 		// The object differs only in fields that do not count, such as its status.
@@ -76,12 +76,12 @@ func (k *Keeper) Drifted(parent types.UID, child *unstructured.Unstructured, gon
 	return found
 }
 
-// Repair applies the drifted children of the parent again. It returns the delay until the next repair, or nil if none
+// RepairChildren applies the drifted children of the parent again. It returns the delay until the next repair, or nil if none
 // is necessary.
-func (k *Keeper) Repair(ctx context.Context, parent map[string]any, events handlers.Poster) (again *time.Duration) {
+func (k *Keeper) RepairChildren(ctx context.Context, parent map[string]any, events handlers.Poster) (again *time.Duration) {
 	uid := uidOf(parent)
 	// Most calls end here, without waiting for the turn.
-	if patching.BeingDeleted(parent) || len(k.memory.drifted(uid)) == 0 {
+	if patching.IsBeingDeleted(parent) || len(k.memory.driftedChildren(uid)) == 0 {
 		return nil
 	}
 	leave, err := k.memory.awaitTurn(ctx, uid)
@@ -90,12 +90,12 @@ func (k *Keeper) Repair(ctx context.Context, parent map[string]any, events handl
 	}
 	defer leave()
 	// The list is read again under the turn: a handler may have applied the children meanwhile.
-	for _, one := range k.memory.drifted(uid) {
+	for _, one := range k.memory.driftedChildren(uid) {
 		if one.repairDelay(time.Now()) == 0 {
 			k.repairChild(ctx, parent, one, events)
 		}
 	}
-	for _, one := range k.memory.drifted(uid) {
+	for _, one := range k.memory.driftedChildren(uid) {
 		// Children that failed or that wait for their delay determine the time of the next repair.
 		if delay := one.repairDelay(time.Now()); again == nil || delay < *again {
 			again = &delay
@@ -105,7 +105,7 @@ func (k *Keeper) Repair(ctx context.Context, parent map[string]any, events handl
 }
 
 // repairChild applies one child again, and reports the repair if something was written.
-func (k *Keeper) repairChild(ctx context.Context, parent map[string]any, one *application, events handlers.Poster) {
+func (k *Keeper) repairChild(ctx context.Context, parent map[string]any, one *appliedChild, events handlers.Poster) {
 	what, seen := k.memory.beginRepair(one, time.Now())
 	log := logf.FromContext(ctx).WithValues("child", one.child.String())
 	// The uid restricts the repair to the object that was applied.
@@ -117,7 +117,7 @@ func (k *Keeper) repairChild(ctx context.Context, parent map[string]any, one *ap
 			return
 		}
 	}
-	made, _, err := k.make(ctx, parent, one.child, uid)
+	made, _, err := k.createOrApply(ctx, parent, one.child, uid)
 	if err != nil {
 		log.Error(err, "Cannot repair a child; retrying", "after", one.repairDelay(time.Now()).String())
 		return
@@ -153,7 +153,7 @@ func (k *Keeper) parentExists(ctx context.Context, parent map[string]any) bool {
 
 // repairDelay returns the remaining delay of the next repair: zero for the first one, then from firstDelay up to
 // longestDelay.
-func (one *application) repairDelay(now time.Time) time.Duration {
+func (one *appliedChild) repairDelay(now time.Time) time.Duration {
 	if one.times == 0 {
 		return 0
 	}
@@ -163,7 +163,7 @@ func (one *application) repairDelay(now time.Time) time.Duration {
 }
 
 // beginRepair counts a repair that starts now. It returns the drift and the version of the child that has it.
-func (m *memory) beginRepair(one *application, now time.Time) (what drift, seen string) {
+func (m *memory) beginRepair(one *appliedChild, now time.Time) (what drift, seen string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	// The child was stable for a long time, so this is a new conflict.
@@ -177,20 +177,20 @@ func (m *memory) beginRepair(one *application, now time.Time) (what drift, seen 
 
 // endRepair stores the state of a repaired child. If the child has changed again since the repair started, its drift
 // stays.
-func (m *memory) endRepair(one *application, made *unstructured.Unstructured, seen string) {
+func (m *memory) endRepair(one *appliedChild, made *unstructured.Unstructured, seen string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if one.seen == seen || !patching.Newer(one.seen, made.GetResourceVersion()) {
+	if one.seen == seen || !patching.IsNewerVersion(one.seen, made.GetResourceVersion()) {
 		one.drift = ""
 	}
 	one.uid, one.version, one.became = made.GetUID(), made.GetResourceVersion(), fingerprintOf(made.Object)
 }
 
-// drifted returns the children of the parent that need a repair.
-func (m *memory) drifted(parent types.UID) (all []*application) {
+// driftedChildren returns the children of the parent that need a repair.
+func (m *memory) driftedChildren(parent types.UID) (all []*appliedChild) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, s := range m.sets(parent) {
+	for _, s := range m.parentSets(parent) {
 		for _, one := range s.applied {
 			if one.drift != "" {
 				all = append(all, one)

@@ -13,8 +13,8 @@ type Rules struct {
 	Retain, AdoptFormer bool
 }
 
-// With returns the union of both rules.
-func (r Rules) With(others Rules) Rules {
+// MergedWith returns the union of both rules.
+func (r Rules) MergedWith(others Rules) Rules {
 	return Rules{
 		Once: r.Once || others.Once, UntilDone: r.UntilDone || others.UntilDone,
 		Retain: r.Retain || others.Retain, AdoptFormer: r.AdoptFormer || others.AdoptFormer,
@@ -35,7 +35,7 @@ func (*Ruled) IsApplyConfiguration() {}
 func eachDeclared(given any, rules Rules, act func(object any, rules Rules, err error)) {
 	for object, err := range hierarchies.Objects(given) {
 		if nested, ok := object.(*Ruled); ok {
-			eachDeclared(nested.Given, rules.With(nested.Rules), act)
+			eachDeclared(nested.Given, rules.MergedWith(nested.Rules), act)
 		} else {
 			act(object, rules, err)
 		}

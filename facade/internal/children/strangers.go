@@ -13,50 +13,50 @@ import (
 // list request is cheaper.
 const mostReads = 2
 
-// strangers returns the listed children that [Keeper.remove] would leave alone: they do not exist or do not have our
+// findStrangers returns the listed children that [Keeper.deleteListed] would leave alone: they do not exist or do not have our
 // label. Anyone who may annotate the parent can write a record that lists thousands of objects. Without this check, one
 // such edit would cause thousands of requests. Up to mostReads children per kind are not checked.
-func (k *Keeper) strangers(ctx context.Context, parent map[string]any, listed set) set {
-	unproven := map[schema.GroupVersionKind]set{}
+func (k *Keeper) findStrangers(ctx context.Context, parent map[string]any, listed childSet) childSet {
+	unproven := map[schema.GroupVersionKind]childSet{}
 	for child, known := range listed {
 		if known.uid != "" {
 			continue // this process has applied it
 		}
 		// One list request covers one version of one kind.
-		kind := child.in(known.version)
+		kind := child.versionedKind(known.version)
 		if unproven[kind] == nil {
-			unproven[kind] = set{}
+			unproven[kind] = childSet{}
 		}
 		unproven[kind][child] = known
 	}
-	found := set{}
+	found := childSet{}
 	for kind, children := range unproven {
 		if len(children) <= mostReads {
 			continue
 		}
-		labelled, err := k.labelled(ctx, parent, kind, children)
+		labelled, err := k.labelledChildren(ctx, parent, kind, children)
 		if err != nil {
 			continue // without permission to list, each of them is read
 		}
-		found = found.with(children.without(labelled))
+		found = found.mergedWith(children.without(labelled))
 	}
 	return found
 }
 
-// labelled returns the existing objects of a kind that have the label of the parent, in the namespaces of the children.
-func (k *Keeper) labelled(
-	ctx context.Context, parent map[string]any, kind schema.GroupVersionKind, children set,
-) (set, error) {
-	objects, err := k.listLabelled(ctx, parent, kind, children.namespace())
+// labelledChildren returns the existing objects of a kind that have the label of the parent, in the namespaces of the children.
+func (k *Keeper) labelledChildren(
+	ctx context.Context, parent map[string]any, kind schema.GroupVersionKind, children childSet,
+) (childSet, error) {
+	objects, err := k.listLabelled(ctx, parent, kind, children.commonNamespace())
 	if meta.IsNoMatchError(err) {
 		return nil, nil // the kind is not served, so no child exists
 	}
 	if err != nil {
 		return nil, err
 	}
-	found := set{}
+	found := childSet{}
 	for i := range objects {
-		found[identity{kind.Group, kind.Kind, objects[i].Namespace, objects[i].Name}] = entry{}
+		found[identity{kind.Group, kind.Kind, objects[i].Namespace, objects[i].Name}] = childEntry{}
 	}
 	return found, nil
 }
@@ -69,14 +69,14 @@ func (k *Keeper) listLabelled(
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(kind)
 	list.Kind += "List"
-	labels := client.MatchingLabels{k.Label(): string(uidOf(parent))}
+	labels := client.MatchingLabels{k.ParentLabel(): string(uidOf(parent))}
 	err := k.Live.List(ctx, list, labels, client.InNamespace(namespace))
 	return list.Items, err
 }
 
-// namespace returns the common namespace of all children; empty if they have several, so that a list covers all of
+// commonNamespace returns the common namespace of all children; empty if they have several, so that a list covers all of
 // them.
-func (s set) namespace() (common string) {
+func (s childSet) commonNamespace() (common string) {
 	first := true
 	for child := range s {
 		if !first && child.namespace != common {

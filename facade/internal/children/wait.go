@@ -25,9 +25,9 @@ type Awaited struct {
 	Pending *execution.PendingError
 }
 
-// Await checks whether the awaited object satisfies its condition. The timeout starts with the first wait for the same
+// EvaluateWait checks whether the awaited object satisfies its condition. The timeout starts with the first wait for the same
 // object. That time is stored on the parent, so restarts do not extend the wait.
-func (k *Keeper) Await(w owned.Wait, namespace string, former progress.Wait, timeout time.Duration) (Awaited, error) {
+func (k *Keeper) EvaluateWait(w owned.Wait, namespace string, former progress.Wait, timeout time.Duration) (Awaited, error) {
 	// Stored times have microseconds, so the current time is truncated for the comparison.
 	name, now := waitName(w, namespace), time.Now().UTC().Truncate(time.Microsecond)
 	a, until := Awaited{Described: "child " + name}, now.Add(timeout)
@@ -40,7 +40,7 @@ func (k *Keeper) Await(w owned.Wait, namespace string, former progress.Wait, tim
 		until = former.Until
 	}
 	var err error
-	a.Found, a.Reached, err = k.Owned.Await(w)
+	a.Found, a.Reached, err = k.Owned.StartWait(w)
 	if err == nil && !a.Reached && until.After(now) {
 		a.Pending = &execution.PendingError{Awaited: progress.Wait{Child: name, Until: until}, Delay: until.Sub(now)}
 	}
@@ -61,8 +61,8 @@ func CheckWait(child client.Object, aimless bool, timeout time.Duration) error {
 	return defaults.CheckPositive("timeout", timeout)
 }
 
-// Example returns a Go expression for a child of this type, for error messages.
-func Example(child client.Object) string {
+// ExampleExpression returns a Go expression for a child of this type, for error messages.
+func ExampleExpression(child client.Object) string {
 	if _, raw := child.(*unstructured.Unstructured); raw {
 		return "child"
 	}

@@ -71,25 +71,25 @@ type decoding struct {
 }
 
 func decodingBy[T client.Object](name string, o objects.Object, typ reflect.Type) decoding {
-	c, asked := codec.New[T](typ), &cause.Cause{Object: jsontext.Of(o.Tree())}
+	c, asked := codec.New[T](typ), &cause.Cause{Object: jsontext.NewFromValue(o.Tree())}
 	return decoding{name: name, object: o, decode: map[string]func(map[string]any, []byte) error{
-		"Decode": func(body map[string]any, _ []byte) error { return found(c.Decode(body)) },
+		"Decode": func(body map[string]any, _ []byte) error { return requireDecoded(c.Decode(body)) },
 		"DecodeFrom": func(_ map[string]any, text []byte) error {
 			given := jsontext.New(text)
-			return found(c.DecodeFrom(given, func() (map[string]any, error) { return nil, errUndecodable }))
+			return requireDecoded(c.DecodeFrom(given, func() (map[string]any, error) { return nil, errUndecodable }))
 		},
 		"DecodeForFilter/First": func(body map[string]any, _ []byte) error {
-			return found(c.DecodeForFilter(&cause.Cause{Object: jsontext.Of(body)}))
+			return requireDecoded(c.DecodeForFilter(&cause.Cause{Object: jsontext.NewFromValue(body)}))
 		},
-		"DecodeForFilter/Next": func(map[string]any, []byte) error { return found(c.DecodeForFilter(asked)) },
-		"DecodeOld":            func(body map[string]any, _ []byte) error { return found(c.DecodeOld(body)) },
+		"DecodeForFilter/Next": func(map[string]any, []byte) error { return requireDecoded(c.DecodeForFilter(asked)) },
+		"DecodeOld":            func(body map[string]any, _ []byte) error { return requireDecoded(c.DecodeOld(body)) },
 	}}
 }
 
 var errUndecodable = errors.New("the object does not decode")
 
-// found returns an error if the decoded object does not have a uid.
-func found[T client.Object](object T, err error) error {
+// requireDecoded returns an error if the decoded object does not have a uid.
+func requireDecoded[T client.Object](object T, err error) error {
 	if err == nil && object.GetUID() == "" {
 		err = errUndecodable
 	}

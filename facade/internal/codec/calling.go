@@ -13,9 +13,9 @@ func Call(change func() error) error { return panics.Contain(change) }
 // compiler does not check that.
 const nameOfCall = "github.com/kopf-runtime/kopf-runtime/facade/internal/codec.Call"
 
-// Calling reports whether this goroutine is inside of a Call. It inspects the stack, because the user's function gets
+// IsInCall reports whether this goroutine is inside of a Call. It inspects the stack, because the user's function gets
 // no context that could carry this information. Only the nearest 64 frames are searched.
-func Calling() bool {
+func IsInCall() bool {
 	var callers [64]uintptr
 	frames := runtime.CallersFrames(callers[:runtime.Callers(2, callers[:])])
 	for {

@@ -35,20 +35,20 @@ var unstructuredType = reflect.TypeFor[unstructured.Unstructured]()
 // New returns a codec for objects of type T, which is a pointer to typ.
 func New[T client.Object](typ reflect.Type) *Codec[T] {
 	// An unstructured object is decoded by a deep copy anyway, so there is nothing to cache.
-	return &Codec[T]{typ: typ, cacheable: typ != unstructuredType && Complete(typ)}
+	return &Codec[T]{typ: typ, cacheable: typ != unstructuredType && IsCompletelyCopied(typ)}
 }
 
-// Type returns the struct type that T points to. It returns nil for a nil codec, which belongs to a failed
+// StructType returns the struct type that T points to. It returns nil for a nil codec, which belongs to a failed
 // registration.
-func (c *Codec[T]) Type() reflect.Type {
+func (c *Codec[T]) StructType() reflect.Type {
 	if c == nil {
 		return nil
 	}
 	return c.typ
 }
 
-// empty returns a new T without content.
-func (c *Codec[T]) empty() T {
+// newEmpty returns a new T without content.
+func (c *Codec[T]) newEmpty() T {
 	object, ok := reflect.New(c.typ).Interface().(T)
 	if !ok {
 		panic(fmt.Sprintf("%s is not the type of the prototype it was taken from", c.typ)) // unreachable, see kopf.For
@@ -63,41 +63,41 @@ func (c *Codec[T]) empty() T {
 // that does not fit into its field, or that is too large for it, is an error with the method Undecodable, which the
 // engine recognizes. The decodable rest is returned with the error.
 func (c *Codec[T]) Decode(body map[string]any) (T, error) {
-	object := c.empty()
+	object := c.newEmpty()
 	if raw, ok := any(object).(*unstructured.Unstructured); ok {
 		// Handlers may modify their object, but the raw one is shared.
 		raw.Object = runtime.DeepCopyJSON(body)
 		return object, nil
 	}
-	if err := convert(body, object); err != nil {
-		return object, c.decodeError(body, err)
+	if err := convertByJSON(body, object); err != nil {
+		return object, c.newDecodeError(body, err)
 	}
 	return object, nil
 }
 
 // DecodeFrom returns the same as Decode for an object whose JSON may not be parsed yet. From may be nil. It avoids the
 // raw form where possible: it calls raw only if the JSON text does not decode into T.
-func (c *Codec[T]) DecodeFrom(from *jsontext.Object, raw func() (map[string]any, error)) (T, error) {
+func (c *Codec[T]) DecodeFrom(from *jsontext.LazyObject, raw func() (map[string]any, error)) (T, error) {
 	// The JSON text decodes directly into T, without an intermediate map.
-	if from.Encoded() {
-		object := c.empty()
+	if from.IsEncoded() {
+		object := c.newEmpty()
 		into := any(object)
 		if raw, ok := into.(*unstructured.Unstructured); ok {
-			if from.Decoded() { // a copy of the parsed value is cheaper than to parse again
+			if from.IsDecoded() { // a copy of the parsed value is cheaper than to parse again
 				value, err := from.Value()
 				raw.Object = runtime.DeepCopyJSON(value)
 				return object, err
 			}
 			into = &raw.Object
 		}
-		if from.Into(into) {
+		if from.DecodeInto(into) {
 			return object, nil
 		}
 	}
 	// There is no text, or it does not fit into T. Decode repeats the attempt for its precise error.
 	body, err := raw()
 	if err != nil {
-		return c.empty(), err
+		return c.newEmpty(), err
 	}
 	return c.Decode(body) // its error names the field
 }
@@ -105,16 +105,16 @@ func (c *Codec[T]) DecodeFrom(from *jsontext.Object, raw func() (map[string]any,
 // DecodeOld decodes the last-handled configuration, which may be nil. Values that do not fit are left out and reported
 // in the error, but they must not block the handler: users cannot correct the stored state.
 func (c *Codec[T]) DecodeOld(body map[string]any) (T, error) {
-	object := c.empty()
+	object := c.newEmpty()
 	if body == nil {
 		return object, nil
 	}
 	if raw, ok := any(object).(*unstructured.Unstructured); ok {
-		raw.Object = runtime.DeepCopyJSON(cause.Bare(body))
+		raw.Object = runtime.DeepCopyJSON(cause.WithoutHidden(body))
 		return object, nil
 	}
 	// The decoder continues after a value that does not fit.
-	return object, convert(body, object)
+	return object, convertByJSON(body, object)
 }
 
 // DecodeForFilter decodes the object of a cause for filters. Many filters of one cause are evaluated in a row, so the
@@ -149,18 +149,18 @@ func (c *Codec[T]) Copy(object T) T {
 	return DeepCopy(object)
 }
 
-// Replace overwrites the object with the content of another one. The other one must not be used afterwards, because
+// ReplaceContent overwrites the object with the content of another one. The other one must not be used afterwards, because
 // both share their fields.
-func (c *Codec[T]) Replace(object, by T) {
+func (c *Codec[T]) ReplaceContent(object, by T) {
 	reflect.ValueOf(object).Elem().Set(reflect.ValueOf(by).Elem())
 }
 
-// encode returns the raw form of an object with the types of apimachinery: integers are int64.
-func (c *Codec[T]) encode(object T) (tree map[string]any, err error) {
+// encodeRaw returns the raw form of an object with the types of apimachinery: integers are int64.
+func (c *Codec[T]) encodeRaw(object T) (tree map[string]any, err error) {
 	if raw, ok := any(object).(*unstructured.Unstructured); ok {
-		err = convert(raw.Object, &tree)
+		err = convertByJSON(raw.Object, &tree)
 	} else {
-		err = convert(object, &tree)
+		err = convertByJSON(object, &tree)
 	}
 	if err != nil {
 		return nil, err
@@ -170,13 +170,13 @@ func (c *Codec[T]) encode(object T) (tree map[string]any, err error) {
 
 // EncodeValue returns the JSON form of any value: nil, bool, int64, float64, string, []any or map[string]any.
 func EncodeValue(value any) (encoded any, err error) {
-	err = convert(value, &encoded)
+	err = convertByJSON(value, &encoded)
 	return encoded, err
 }
 
 // DecodeObject decodes a JSON object into the empty Go value that into points to. Its error does not mention Go fields.
-func DecodeObject(from *jsontext.Object, into any) error {
-	if from.Encoded() && from.Into(into) {
+func DecodeObject(from *jsontext.LazyObject, into any) error {
+	if from.IsEncoded() && from.DecodeInto(into) {
 		return nil
 	}
 	value, err := from.Value()
@@ -188,15 +188,15 @@ func DecodeObject(from *jsontext.Object, into any) error {
 
 // DecodeValue decodes a value in JSON form into the Go value that into points to. Its error does not mention Go fields.
 func DecodeValue(value, into any) error {
-	if err := convert(value, into); err != nil {
+	if err := convertByJSON(value, into); err != nil {
 		return withoutGoNames(err)
 	}
 	return nil
 }
 
-// convert converts one Go value into another by way of JSON. Into a Go struct, field names are matched case-sensitively
+// convertByJSON converts one Go value into another by way of JSON. Into a Go struct, field names are matched case-sensitively
 // and integers are preserved, as the API server does.
-func convert(value, into any) error {
+func convertByJSON(value, into any) error {
 	// JSON is the common form of all Go types of an object, including users' own encoders.
 	data, err := json.Marshal(value)
 	if err != nil {

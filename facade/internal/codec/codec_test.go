@@ -62,7 +62,7 @@ func TestDecodeErrors(t *testing.T) {
 }
 
 func TestDecodeForFilterGivesCopies(t *testing.T) {
-	c, what := pods(), &cause.Cause{Object: jsontext.Of(pod(object{"nodeName": "n", "nodeSelector": object{"k": "v"}}))}
+	c, what := pods(), &cause.Cause{Object: jsontext.NewFromValue(pod(object{"nodeName": "n", "nodeSelector": object{"k": "v"}}))}
 	first, err := c.DecodeForFilter(what)
 	if err != nil {
 		t.Fatal(err)

@@ -1,9 +1,9 @@
 package codec
 
-// Content returns the raw form of an object without its identity and without empty values. It is the basis for finding
+// ComparableContent returns the raw form of an object without its identity and without empty values. It is the basis for finding
 // changes: the difference between a nil list, an empty list, null and an absent field is not one.
-func (c *Codec[T]) Content(object T) (map[string]any, error) {
-	tree, err := c.encode(object)
+func (c *Codec[T]) ComparableContent(object T) (map[string]any, error) {
+	tree, err := c.encodeRaw(object)
 	if err != nil {
 		return nil, err
 	}
@@ -18,7 +18,7 @@ func (c *Codec[T]) Content(object T) (map[string]any, error) {
 	content := map[string]any{}
 	for key, field := range tree {
 		// An empty field and an absent one count as the same content.
-		if field = withoutEmpty(field); field != nil {
+		if field = removeEmpty(field); field != nil {
 			content[key] = field
 		}
 	}
@@ -28,13 +28,13 @@ func (c *Codec[T]) Content(object T) (map[string]any, error) {
 	return content, nil
 }
 
-// withoutEmpty removes nulls and empty maps and lists in place. It returns nil if nothing is left. Items of lists keep
+// removeEmpty removes nulls and empty maps and lists in place. It returns nil if nothing is left. Items of lists keep
 // their positions.
-func withoutEmpty(value any) any {
+func removeEmpty(value any) any {
 	switch value := value.(type) {
 	case map[string]any:
 		for key, field := range value {
-			if field = withoutEmpty(field); field == nil {
+			if field = removeEmpty(field); field == nil {
 				delete(value, key)
 			} else {
 				value[key] = field
@@ -47,7 +47,7 @@ func withoutEmpty(value any) any {
 	case []any:
 		for i, item := range value {
 			// Removing an item would move the others.
-			value[i] = withoutEmpty(item)
+			value[i] = removeEmpty(item)
 		}
 		if len(value) == 0 {
 			return nil

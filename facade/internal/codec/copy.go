@@ -9,11 +9,11 @@ import (
 )
 
 // DeepCopy returns a copy that shares no modifiable state with the value. The exception are values with unexported
-// fields, such as clients and locks, which are shared: see [Complete]. Kubernetes objects and quantities copy
+// fields, such as clients and locks, which are shared: see [IsCompletelyCopied]. Kubernetes objects and quantities copy
 // themselves. Cycles are preserved. Common copy libraries clone unexported state with package unsafe, which is wrong
 // for locks.
 func DeepCopy[T any](value T) T {
-	if isFlat(reflect.TypeFor[T]()) {
+	if isFlatType(reflect.TypeFor[T]()) {
 		return value
 	}
 	return copyDeep(value)
@@ -21,7 +21,7 @@ func DeepCopy[T any](value T) T {
 
 // copyDeep is a separate function because its argument escapes to the heap, which that of DeepCopy then need not.
 func copyDeep[T any](value T) T {
-	copied, _ := new(copier).copy(reflect.ValueOf(&value).Elem()).Interface().(T)
+	copied, _ := new(copier).copyValue(reflect.ValueOf(&value).Elem()).Interface().(T)
 	return copied
 }
 
@@ -53,9 +53,9 @@ func referenceTo(v reflect.Value) reference {
 	return ref
 }
 
-// copy returns a copy of any value. Flat values, functions and channels are returned as they are.
-func (c *copier) copy(v reflect.Value) reflect.Value {
-	if isFlat(v.Type()) {
+// copyValue returns a copy of any value. Flat values, functions and channels are returned as they are.
+func (c *copier) copyValue(v reflect.Value) reflect.Value {
+	if isFlatType(v.Type()) {
 		return v
 	}
 	switch v.Kind() {
@@ -64,7 +64,7 @@ func (c *copier) copy(v reflect.Value) reflect.Value {
 			return v
 		}
 		// The result must have the type of the interface, not that of its dynamic value.
-		return variable(v.Type(), c.copy(v.Elem()))
+		return newVariable(v.Type(), c.copyValue(v.Elem()))
 	// A nil reference keeps its type and needs no copy.
 	case reflect.Pointer, reflect.Map, reflect.Slice:
 		if v.IsNil() {
@@ -72,7 +72,7 @@ func (c *copier) copy(v reflect.Value) reflect.Value {
 		}
 		return c.copyReference(v)
 	case reflect.Array, reflect.Struct:
-		copied := variable(v.Type(), v)
+		copied := newVariable(v.Type(), v)
 		c.copyParts(copied, v)
 		return copied
 	default:
@@ -80,9 +80,9 @@ func (c *copier) copy(v reflect.Value) reflect.Value {
 	}
 }
 
-// variable returns an addressable variable of the type with this value. Only addressable values can be modified by
+// newVariable returns an addressable variable of the type with this value. Only addressable values can be modified by
 // package reflect.
-func variable(typ reflect.Type, v reflect.Value) reflect.Value {
+func newVariable(typ reflect.Type, v reflect.Value) reflect.Value {
 	place := reflect.New(typ).Elem()
 	place.Set(v)
 	return place
@@ -129,7 +129,7 @@ func (c *copier) copyReferenced(into, v reflect.Value) {
 	case reflect.Map:
 		// Keys are not copied: the new map must have the same keys.
 		for entries := v.MapRange(); entries.Next(); {
-			into.SetMapIndex(entries.Key(), c.copy(entries.Value()))
+			into.SetMapIndex(entries.Key(), c.copyValue(entries.Value()))
 		}
 	default:
 		reflect.Copy(into, v)
@@ -141,7 +141,7 @@ func (c *copier) copyReferenced(into, v reflect.Value) {
 func (c *copier) copyParts(into, v reflect.Value) {
 	switch {
 	case v.Kind() != reflect.Struct:
-		if isFlat(v.Type().Elem()) {
+		if isFlatType(v.Type().Elem()) {
 			return
 		}
 		for i := range v.Len() {
@@ -155,7 +155,7 @@ func (c *copier) copyParts(into, v reflect.Value) {
 	default:
 		for i := range v.NumField() {
 			// The target has copies of flat fields already.
-			if field := v.Field(i); !isFlat(field.Type()) {
+			if field := v.Field(i); !isFlatType(field.Type()) {
 				c.copyInto(into.Field(i), field)
 			}
 		}
@@ -169,7 +169,7 @@ func (c *copier) copyInto(into, v reflect.Value) {
 		c.copyParts(into, v)
 		return
 	}
-	into.Set(c.copy(v))
+	into.Set(c.copyValue(v))
 }
 
 // copyItself returns the value's own deep copy, or the value itself if it cannot copy itself to the same type.

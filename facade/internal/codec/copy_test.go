@@ -89,7 +89,7 @@ func TestComplete(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := codec.Complete(reflect.TypeOf(tc.value)); got != tc.want {
+			if got := codec.IsCompletelyCopied(reflect.TypeOf(tc.value)); got != tc.want {
 				t.Errorf("%s: got %t, want %t", tc.reason, got, tc.want)
 			}
 		})

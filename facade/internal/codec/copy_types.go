@@ -13,8 +13,8 @@ var (
 	timeType     = reflect.TypeFor[time.Time]()
 )
 
-// Complete reports whether DeepCopy copies values of the type completely: the type has no part with unexported state.
-func Complete(typ reflect.Type) bool { return isComplete(typ, map[reflect.Type]bool{}) }
+// IsCompletelyCopied reports whether DeepCopy copies values of the type completely: the type has no part with unexported state.
+func IsCompletelyCopied(typ reflect.Type) bool { return isComplete(typ, map[reflect.Type]bool{}) }
 
 // isComplete skips the types in met: a recursive type refers to itself.
 func isComplete(typ reflect.Type, met map[reflect.Type]bool) bool {
@@ -35,22 +35,22 @@ func isComplete(typ reflect.Type, met map[reflect.Type]bool) bool {
 	}
 }
 
-// The caches of [isFlat] and [hasPrivateState]. Reflection on each copy would be slow.
+// The caches of [isFlatType] and [hasPrivateState]. Reflection on each copy would be slow.
 var flatTypes, privateTypes sync.Map
 
-// isFlat reports whether an assignment copies the value completely: the type has no pointers, maps, slices or
+// isFlatType reports whether an assignment copies the value completely: the type has no pointers, maps, slices or
 // interfaces. Time values count as flat because they are immutable.
-func isFlat(typ reflect.Type) bool {
-	return cached(&flatTypes, typ, func() bool {
+func isFlatType(typ reflect.Type) bool {
+	return cachedProperty(&flatTypes, typ, func() bool {
 		switch typ.Kind() {
 		// An assignment copies only the reference.
 		case reflect.Interface, reflect.Pointer, reflect.Map, reflect.Slice:
 			return false
 		case reflect.Array:
-			return isFlat(typ.Elem())
+			return isFlatType(typ.Elem())
 		case reflect.Struct:
 			return typ == timeType ||
-				!hasField(typ, func(field reflect.StructField) bool { return !isFlat(field.Type) })
+				!hasField(typ, func(field reflect.StructField) bool { return !isFlatType(field.Type) })
 		default:
 			return true
 		}
@@ -61,7 +61,7 @@ func isFlat(typ reflect.Type) bool {
 // quantities are exceptions.
 func hasPrivateState(typ reflect.Type) bool {
 	return typ.Kind() == reflect.Struct && typ != timeType && typ != quantityType &&
-		cached(&privateTypes, typ, func() bool {
+		cachedProperty(&privateTypes, typ, func() bool {
 			return hasField(typ, func(field reflect.StructField) bool {
 				// Structs within structs count as well: a copy includes them.
 				return !field.IsExported() || hasPrivateState(field.Type)
@@ -79,9 +79,9 @@ func hasField(typ reflect.Type, is func(reflect.StructField) bool) bool {
 	return false
 }
 
-// cached returns a stored property of a type, and computes it first if necessary. The number of entries is limited by
+// cachedProperty returns a stored property of a type, and computes it first if necessary. The number of entries is limited by
 // the number of types of the program, so entries are never removed.
-func cached(known *sync.Map, typ reflect.Type, find func() bool) bool {
+func cachedProperty(known *sync.Map, typ reflect.Type, find func() bool) bool {
 	if is, ok := known.Load(typ); ok {
 		return is == true
 	}

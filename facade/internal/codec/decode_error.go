@@ -38,8 +38,8 @@ func (e *decodeError) Unwrap() error { return e.err }
 // handler.
 func (e *decodeError) Undecodable() bool { return true }
 
-// decodeError returns an error with the field and the reason.
-func (c *Codec[T]) decodeError(body map[string]any, err error) error {
+// newDecodeError returns an error with the field and the reason.
+func (c *Codec[T]) newDecodeError(body map[string]any, err error) error {
 	field, err := c.findMisfit(body, err)
 	return &decodeError{
 		object: ObjectName(body), typ: reflect.PointerTo(c.typ).String(), field: field, err: withoutGoNames(err),
@@ -73,27 +73,27 @@ type placement func(part any) any
 func (c *Codec[T]) firstMisfit(
 	value any, whole placement, searched *int,
 ) (key string, child any, place placement, err error) {
-	for key, child := range children(value) {
+	for key, child := range childParts(value) {
 		if *searched > mostSearched {
 			break
 		}
-		place := within(whole, value, key)
+		place := partPlacement(whole, value, key)
 		// The part is decoded at its original place, with nothing else around it.
 		data, err := json.Marshal(place(child))
 		if err != nil {
 			continue
 		}
 		*searched += len(data)
-		if err := kjson.UnmarshalCaseSensitivePreserveInts(data, c.empty()); err != nil {
+		if err := kjson.UnmarshalCaseSensitivePreserveInts(data, c.newEmpty()); err != nil {
 			return key, child, place, err
 		}
 	}
 	return "", nil, nil, nil
 }
 
-// children iterates over the parts of a map or list. The keys of a map are sorted, so that the reported field is always
+// childParts iterates over the parts of a map or list. The keys of a map are sorted, so that the reported field is always
 // the same.
-func children(value any) func(yield func(string, any) bool) {
+func childParts(value any) func(yield func(string, any) bool) {
 	return func(yield func(string, any) bool) {
 		switch value := value.(type) {
 		case map[string]any:
@@ -113,9 +113,9 @@ func children(value any) func(yield func(string, any) bool) {
 	}
 }
 
-// within returns the placement for a part of a value that has a placement itself. An item of a list becomes the only
+// partPlacement returns the placement for a part of a value that has a placement itself. An item of a list becomes the only
 // item, since its index does not matter for decoding.
-func within(whole placement, value any, key string) placement {
+func partPlacement(whole placement, value any, key string) placement {
 	return func(part any) any {
 		if _, isList := value.([]any); isList {
 			return whole([]any{part})

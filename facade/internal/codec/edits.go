@@ -13,15 +13,15 @@ import (
 
 // Encode returns the raw form of an object. The error includes panics of the user's encoders.
 func (c *Codec[T]) Encode(object T) (tree map[string]any, err error) {
-	if err = Call(func() (err error) { tree, err = c.encode(object); return err }); err != nil {
+	if err = Call(func() (err error) { tree, err = c.encodeRaw(object); return err }); err != nil {
 		return nil, fmt.Errorf("encoding the object: %w", err)
 	}
 	return tree, nil
 }
 
-// Text returns the JSON text of an object as the starting point for [Codec.Edits]. For a large object, the text takes a
+// JSONText returns the JSON text of an object as the starting point for [Codec.EditTransform]. For a large object, the text takes a
 // small fraction of the memory of the raw form.
-func (c *Codec[T]) Text(object T) (text []byte, err error) {
+func (c *Codec[T]) JSONText(object T) (text []byte, err error) {
 	// Encoders can be users' code and may panic.
 	err = Call(func() error {
 		if raw, ok := any(object).(*unstructured.Unstructured); ok {
@@ -37,12 +37,12 @@ func (c *Codec[T]) Text(object T) (text []byte, err error) {
 	return text, nil
 }
 
-// Edits returns a transformation of the raw object with the changes that were made in a T since former, its text at
+// EditTransform returns a transformation of the raw object with the changes that were made in a T since former, its text at
 // that time. It returns nil if nothing has changed except the identity, which is always preserved as in Transform.
-func (c *Codec[T]) Edits(
+func (c *Codec[T]) EditTransform(
 	former []byte, object T, lists Lists,
 ) (func(body map[string]any) error, error) {
-	text, err := c.Text(object)
+	text, err := c.JSONText(object)
 	// Encoding is deterministic, so equal texts mean that nothing has changed. This is the common case, and it parses
 	// nothing.
 	if err != nil || bytes.Equal(former, text) {
@@ -53,7 +53,7 @@ func (c *Codec[T]) Edits(
 	if err != nil {
 		return nil, err
 	}
-	after, err := jsontext.After(text, was).Value() // equal parts are shared with the former value
+	after, err := jsontext.NewAfter(text, was).Value() // equal parts are shared with the former value
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +63,7 @@ func (c *Codec[T]) Edits(
 		return nil, nil
 	}
 	return func(body map[string]any) error {
-		c.apply(body, before, after, lists)
+		c.applyChange(body, before, after, lists)
 		return nil
 	}, nil
 }

@@ -45,7 +45,7 @@ func TestErased(t *testing.T) {
 			if into == nil {
 				into = &corev1.Pod{}
 			}
-			got := codec.Erased(pod(tc.spec), into, func(key string) bool { return key == "spec" })
+			got := codec.ErasedFields(pod(tc.spec), into, func(key string) bool { return key == "spec" })
 			if d := cmp.Diff(tc.want, got); d != "" {
 				t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
 			}

@@ -15,20 +15,20 @@ import (
 // CheckField returns an error if T cannot have the field. Values with their own encoding, and values of interface
 // types, can contain any field. So can objects without a Go type.
 func (c *Codec[T]) CheckField(field diff.Path) error {
-	_, err := c.walk(field, false)
+	_, err := c.typeAtPath(field, false)
 	return err
 }
 
 // CheckPart is CheckField for a path that may lead through lists. Then it refers to the items.
 func (c *Codec[T]) CheckPart(field diff.Path) error {
-	_, err := c.walk(field, true)
+	_, err := c.typeAtPath(field, true)
 	return err
 }
 
 // CheckValue returns an error if the field can never have the value, which is in JSON form. A field that T does not
 // have is not an error here: CheckField reports it.
 func (c *Codec[T]) CheckValue(field diff.Path, value any) error {
-	typ, err := c.walk(field, false)
+	typ, err := c.typeAtPath(field, false)
 	// A type that encodes itself without decoding itself does not accept its own JSON, so the value cannot be checked.
 	if err != nil || typ == nil || encodesItself(typ) && !decodesItself(typ) {
 		return nil
@@ -41,8 +41,8 @@ func (c *Codec[T]) CheckValue(field diff.Path, value any) error {
 	return nil
 }
 
-// walk returns the Go type of a field; nil if the field can have any type.
-func (c *Codec[T]) walk(field diff.Path, throughLists bool) (reflect.Type, error) {
+// typeAtPath returns the Go type of a field; nil if the field can have any type.
+func (c *Codec[T]) typeAtPath(field diff.Path, throughLists bool) (reflect.Type, error) {
 	typ, mapping := c.typ, -1 // mapping is the index of the last key of a map
 	for i, key := range field {
 		// Pointers are transparent in JSON.
@@ -59,11 +59,11 @@ func (c *Codec[T]) walk(field diff.Path, throughLists bool) (reflect.Type, error
 			typ, mapping = typ.Elem(), i
 			continue
 		case typ.Kind() != reflect.Struct:
-			return nil, noKeys(field, i, mapping, typ, list)
+			return nil, noKeysError(field, i, mapping, typ, list)
 		}
 		next, ok := fieldType(typ, key)
 		if !ok {
-			return nil, c.unknown(field, i, typ)
+			return nil, c.unknownFieldError(field, i, typ)
 		}
 		typ = next
 	}
@@ -75,9 +75,9 @@ func isList(typ reflect.Type) bool {
 	return typ.Kind() == reflect.Array || typ.Kind() == reflect.Slice && typ.Elem().Kind() != reflect.Uint8
 }
 
-// noKeys returns the error for a path that continues after a value without fields. The remedy depends on the type: a
+// noKeysError returns the error for a path that continues after a value without fields. The remedy depends on the type: a
 // key of a map that contains dots is a frequent mistake.
-func noKeys(field diff.Path, at, mapping int, typ reflect.Type, list bool) error {
+func noKeysError(field diff.Path, at, mapping int, typ reflect.Type, list bool) error {
 	// The error names the value that has no keys, not only the whole path.
 	holder := FormatPath(field[:at])
 	switch {
@@ -89,7 +89,7 @@ func noKeys(field diff.Path, at, mapping int, typ reflect.Type, list bool) error
 	// The path continues directly after a key of a map, so that key was probably cut at its dots.
 	case mapping >= 0 && at == mapping+1:
 		return fmt.Errorf("field %s: %s has no keys: its type is %s; %w",
-			FormatPath(field), holder, typ, quoteKey(field, mapping))
+			FormatPath(field), holder, typ, suggestQuotedKey(field, mapping))
 	default:
 		return fmt.Errorf(
 			"field %s: %s has no keys: its type is %s; end the path there", FormatPath(field), holder, typ,
@@ -97,10 +97,10 @@ func noKeys(field diff.Path, at, mapping int, typ reflect.Type, list bool) error
 	}
 }
 
-// unknown returns the error for a field that the struct does not have, with a suggestion if one is similar.
-func (c *Codec[T]) unknown(field diff.Path, at int, typ reflect.Type) error {
+// unknownFieldError returns the error for a field that the struct does not have, with a suggestion if one is similar.
+func (c *Codec[T]) unknownFieldError(field diff.Path, at int, typ reflect.Type) error {
 	err := fmt.Errorf("field %s: %s has no %q", FormatPath(field), c.typ, FormatPath(field[:at+1]))
-	if meant := nearest(field[at], fieldNames(typ)); meant != "" {
+	if meant := nearestName(field[at], fieldNames(typ)); meant != "" {
 		// The suggestion is the whole path, ready to be pasted.
 		guess := append(append(diff.Path{}, field[:at]...), meant)
 		return fmt.Errorf("%w: did you mean %s?", err, FormatPath(append(guess, field[at+1:]...)))

@@ -57,9 +57,9 @@ type (
 
 func unusuals() *codec.Codec[*unusual] { return codec.New[*unusual](reflect.TypeFor[unusual]()) }
 
-// TestFieldsThatThereAre shows that CheckField accepts every kind of field. A wrong error would keep a program from
+// TestCheckFieldAcceptsFields shows that CheckField accepts every kind of field. A wrong error would keep a program from
 // starting.
-func TestFieldsThatThereAre(t *testing.T) {
+func TestCheckFieldAcceptsFields(t *testing.T) {
 	for _, text := range []string{
 		"data.a", "metadata.labels.a", "spec.count", "spec.Texts.a", "spec.Level", "spec.Inline.count", "spec.-",
 		"spec.raw.any.thing", "spec.port", `spec.limits."nvidia.com/gpu"`, "spec.since", "spec.interval", "spec.key",
@@ -75,7 +75,7 @@ func TestFieldsThatThereAre(t *testing.T) {
 	}
 }
 
-func TestValuesThatThereAre(t *testing.T) {
+func TestCheckValueAcceptsValues(t *testing.T) {
 	for text, values := range map[string][]any{
 		"spec.size":     {"large"},
 		"spec.Level":    {Level("high"), "low"},

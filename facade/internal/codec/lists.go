@@ -43,13 +43,13 @@ func taggedKeys(tag reflect.StructTag) (candidates [][]string) {
 	return candidates
 }
 
-// origins returns the former index of each item, or -1 for a new one. It records the hidden fields of items that could
+// formerIndices returns the former index of each item, or -1 for a new one. It records the hidden fields of items that could
 // not be matched.
-func (m *merger) origins(raw, before, after []any) []int {
+func (m *merger) formerIndices(raw, before, after []any) []int {
 	p := newPairing(raw, before, after)
 	// The Go type of the list is known only from the path, since the merger works on raw values.
 	typ, tag := fieldAt(m.typ, m.path)
-	if by := m.identify(p, typ, tag); by != nil {
+	if by := m.identifyItems(p, typ, tag); by != nil {
 		p.pairByKeys(by)
 	} else {
 		p.pairByValue()
@@ -65,18 +65,18 @@ func (m *merger) origins(raw, before, after []any) []int {
 	return p.origins
 }
 
-// identify returns the items by the best keys, or nil without suitable keys. The order is: tags, schema, guesses.
-func (m *merger) identify(p *pairing, typ reflect.Type, tag reflect.StructTag) *identified {
-	if by := p.choose(taggedKeys(tag)); by != nil {
+// identifyItems returns the items by the best keys, or nil without suitable keys. The order is: tags, schema, guesses.
+func (m *merger) identifyItems(p *pairing, typ reflect.Type, tag reflect.StructTag) *identifiedItems {
+	if by := p.chooseKeys(taggedKeys(tag)); by != nil {
 		return by
 	}
 	// The schema may need a request, so it is used only if something could be lost.
 	if m.lists.Keys != nil && len(hiddenFields(p.raw, p.before, typ, nil)) > 0 {
-		if by := p.choose([][]string{m.lists.Keys(m.path)}); by != nil {
+		if by := p.chooseKeys([][]string{m.lists.Keys(m.path)}); by != nil {
 			return by
 		}
 	}
-	return p.choose(guesses)
+	return p.chooseKeys(guesses)
 }
 
 // isNested reports whether the value has parts.

@@ -72,12 +72,12 @@ func listings() *codec.Codec[*listing] { return codec.New[*listing](reflect.Type
 func changeList(t *testing.T, field string, items []any, change func(s *listingSpec), lists codec.Lists) any {
 	t.Helper()
 	body := object{"metadata": object{"name": "l"}, "spec": object{field: items}}
-	before := diff.Copy(body)
+	before := diff.DeepCopy(body)
 	transform := listings().Transform(func(l *listing) { change(&l.Spec) }, lists)
 	if err := transform(body); err != nil {
 		t.Fatal(err)
 	}
-	changed, _ := diff.Resolve(body, diff.Path{"spec", field})
+	changed, _ := diff.ResolvePath(body, diff.Path{"spec", field})
 	old, ok := before.(object)
 	if !ok {
 		t.Fatal("an object is a mapping")
@@ -86,12 +86,12 @@ func changeList(t *testing.T, field string, items []any, change func(s *listingS
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := listings().Text(object)
+	text, err := listings().JSONText(object)
 	if err != nil {
 		t.Fatal(err)
 	}
 	change(&object.Spec)
-	edits, err := listings().Edits(text, object, lists)
+	edits, err := listings().EditTransform(text, object, lists)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,7 +23,7 @@ func (c *Codec[T]) TryTransform(change func(object T) error, lists Lists) func(b
 			return err
 		}
 		// Both states are compared after the same encoding, so its additions and omissions cancel out.
-		before, err := c.encode(object)
+		before, err := c.encodeRaw(object)
 		if err != nil {
 			return fmt.Errorf("encoding the object before the change: %w", err)
 		}
@@ -31,19 +31,19 @@ func (c *Codec[T]) TryTransform(change func(object T) error, lists Lists) func(b
 		if err := Call(func() error { return change(object) }); err != nil {
 			return err
 		}
-		after, err := c.encode(object)
+		after, err := c.encodeRaw(object)
 		if err != nil {
 			return fmt.Errorf("encoding the object after the change: %w", err)
 		}
-		c.apply(body, before, keepIdentity(before, after), lists)
+		c.applyChange(body, before, keepIdentity(before, after), lists)
 		return nil
 	}
 }
 
-// apply applies the change from before to after to a raw object, in place.
-func (c *Codec[T]) apply(body, before, after map[string]any, lists Lists) {
+// applyChange applies the change from before to after to a raw object, in place.
+func (c *Codec[T]) applyChange(body, before, after map[string]any, lists Lists) {
 	m := merger{typ: c.typ, lists: lists}
-	changed := m.mapping(body, before, after)
+	changed := m.mergeMap(body, before, after)
 	// The caller holds the map itself, so its content is replaced.
 	clear(body)
 	maps.Copy(body, changed)
@@ -71,14 +71,14 @@ func keepIdentity(before, after map[string]any) map[string]any {
 	given, _ := after["metadata"].(map[string]any)
 	metadata := make(map[string]any, len(given))
 	maps.Copy(metadata, given)
-	restore(metadata, former, serverFields...)
-	restore(kept, before, "apiVersion", "kind")
+	restoreKeys(metadata, former, serverFields...)
+	restoreKeys(kept, before, "apiVersion", "kind")
 	kept["metadata"] = metadata
 	return kept
 }
 
-// restore sets the keys to their former values, and removes those that were absent before.
-func restore(to, from map[string]any, keys ...string) {
+// restoreKeys sets the keys to their former values, and removes those that were absent before.
+func restoreKeys(to, from map[string]any, keys ...string) {
 	for _, key := range keys {
 		if value, ok := from[key]; ok {
 			to[key] = value
@@ -100,11 +100,11 @@ type merger struct {
 	lost  []string  // hidden fields of items that could not be matched
 }
 
-// value applies the change from before to after to a raw value, and returns the result. Before and after are encodings
+// mergeValue applies the change from before to after to a raw value, and returns the result. Before and after are encodings
 // of the Go type: they may lack fields of the raw value, and contain fields that only the encoding adds. Both cancel
 // out, so only real differences are applied. The arguments are not modified; the result shares unchanged parts with
 // them.
-func (m *merger) value(raw, before, after any) any {
+func (m *merger) mergeValue(raw, before, after any) any {
 	// Most values are unchanged, and their raw form is kept as it is.
 	if diff.Equal(before, after) {
 		return raw
@@ -112,20 +112,20 @@ func (m *merger) value(raw, before, after any) any {
 	switch after := after.(type) {
 	case map[string]any:
 		if before, ok := before.(map[string]any); ok {
-			return m.mapping(raw, before, after)
+			return m.mergeMap(raw, before, after)
 		}
 	case []any:
 		// The raw list must correspond to the encoded one, item by item. Otherwise it is replaced as a whole.
 		items, isList := raw.([]any)
 		if before, ok := before.([]any); ok && isList && len(items) == len(before) {
-			return m.list(items, before, after)
+			return m.mergeList(items, before, after)
 		}
 	}
 	return withoutNulls(after)
 }
 
-// mapping merges the entries of a map. Raw fields that neither before nor after contains are kept.
-func (m *merger) mapping(raw any, before, after map[string]any) map[string]any {
+// mergeMap merges the entries of a map. Raw fields that neither before nor after contains are kept.
+func (m *merger) mergeMap(raw any, before, after map[string]any) map[string]any {
 	held, _ := raw.(map[string]any)
 	changed := maps.Clone(held)
 	if changed == nil {
@@ -138,7 +138,7 @@ func (m *merger) mapping(raw any, before, after map[string]any) map[string]any {
 		}
 		m.path = append(m.path, key)
 		// Null means that the change has removed the field.
-		if value := m.value(held[key], before[key], fresh); value != nil {
+		if value := m.mergeValue(held[key], before[key], fresh); value != nil {
 			changed[key] = value
 		} else {
 			delete(changed, key)
@@ -154,15 +154,15 @@ func (m *merger) mapping(raw any, before, after map[string]any) map[string]any {
 	return changed
 }
 
-// list merges the items of a list. Matched items keep their raw form at their new position. A new item consists only of
+// mergeList merges the items of a list. Matched items keep their raw form at their new position. A new item consists only of
 // the fields that the change sets.
-func (m *merger) list(raw, before, after []any) []any {
+func (m *merger) mergeList(raw, before, after []any) []any {
 	items := make([]any, len(after))
-	for i, from := range m.origins(raw, before, after) {
+	for i, from := range m.formerIndices(raw, before, after) {
 		if from < 0 {
 			items[i] = withoutNulls(after[i])
 		} else {
-			items[i] = m.value(raw[from], before[from], after[i])
+			items[i] = m.mergeValue(raw[from], before[from], after[i])
 		}
 	}
 	return items

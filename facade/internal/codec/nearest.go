@@ -2,12 +2,12 @@ package codec
 
 import "strings"
 
-// nearest returns the name that is most likely meant by a misspelled key: with one letter changed, with other capitals,
+// nearestName returns the name that is most likely meant by a misspelled key: with one letter changed, with other capitals,
 // or with another ending. It returns "" without such a name. Very short keys would match almost anything, so they are
 // compared only by their letters.
-func nearest(key string, names []string) string {
+func nearestName(key string, names []string) string {
 	for _, name := range names {
-		if strings.EqualFold(key, name) || len(key) > 2 && (oneOff(key, name) || isInflected(key, name)) {
+		if strings.EqualFold(key, name) || len(key) > 2 && (differsByOne(key, name) || isInflected(key, name)) {
 			return name
 		}
 	}
@@ -19,8 +19,8 @@ func isInflected(a, b string) bool {
 	return (strings.HasPrefix(a, b) || strings.HasPrefix(b, a)) && max(len(a), len(b))-min(len(a), len(b)) <= 3
 }
 
-// oneOff reports whether two texts differ by one changed, missing or additional letter, or by two swapped neighbours.
-func oneOff(a, b string) bool {
+// differsByOne reports whether two texts differ by one changed, missing or additional letter, or by two swapped neighbours.
+func differsByOne(a, b string) bool {
 	if len(a) > len(b) {
 		a, b = b, a
 	}

@@ -21,20 +21,20 @@ type Original[T client.Object] struct {
 // NewOriginal records the current content of the object.
 func (c *Codec[T]) NewOriginal(object T) *Original[T] {
 	o := &Original[T]{codec: c, object: object, version: object.GetResourceVersion()}
-	o.Take()
+	o.RecordContent()
 	return o
 }
 
-// Take records the current content of the object as the new basis. It does nothing for nil.
-func (o *Original[T]) Take() {
+// RecordContent records the current content of the object as the new basis. It does nothing for nil.
+func (o *Original[T]) RecordContent() {
 	if o == nil || o.failed {
 		return
 	}
 	o.content = o.contentOf(o.object)
 }
 
-// Look adds the changes since the last [Original.Take] to the changed paths. It does nothing for nil.
-func (o *Original[T]) Look() {
+// DetectChanges adds the changes since the last [Original.RecordContent] to the changed paths. It does nothing for nil.
+func (o *Original[T]) DetectChanges() {
 	if o == nil || o.failed {
 		return
 	}
@@ -55,11 +55,11 @@ func (o *Original[T]) Look() {
 	}
 }
 
-// Lost returns the fields that the handler has changed in place and that will not be written. Fields that it has also
+// LostFields returns the fields that the handler has changed in place and that will not be written. Fields that it has also
 // patched, reverted, or written by a client are not lost. Body returns the object as it will be written; it is called
 // only if something has changed.
-func (o *Original[T]) Lost(body func() (map[string]any, error)) (fields []string) {
-	o.Look()
+func (o *Original[T]) LostFields(body func() (map[string]any, error)) (fields []string) {
+	o.DetectChanges()
 	// A new resourceVersion means that the handler has written the object by a client.
 	if o.failed || len(o.changed) == 0 || o.object.GetResourceVersion() != o.version {
 		return nil
@@ -75,8 +75,8 @@ func (o *Original[T]) Lost(body func() (map[string]any, error)) (fields []string
 	}
 	have, want := o.contentOf(written), o.contentOf(o.object)
 	for _, path := range o.changed {
-		was, _ := diff.Resolve(have, path)
-		is, _ := diff.Resolve(want, path)
+		was, _ := diff.ResolvePath(have, path)
+		is, _ := diff.ResolvePath(want, path)
 		if !o.failed && !diff.Equal(was, is) {
 			fields = append(fields, FormatPath(path))
 		}
@@ -86,7 +86,7 @@ func (o *Original[T]) Lost(body func() (map[string]any, error)) (fields []string
 
 // contentOf encodes an object. Encoders can be users' code, so panics are contained.
 func (o *Original[T]) contentOf(object T) (content map[string]any) {
-	err := panics.Contain(func() (err error) { content, err = o.codec.Content(object); return err })
+	err := panics.Contain(func() (err error) { content, err = o.codec.ComparableContent(object); return err })
 	o.failed = o.failed || err != nil
 	return content
 }

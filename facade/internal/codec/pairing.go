@@ -26,34 +26,34 @@ func newPairing(raw, before, after []any) *pairing {
 	}
 }
 
-// pair records a match.
-func (p *pairing) pair(item, former int) { p.origins[item], p.used[former] = former, true }
+// recordPair records a match.
+func (p *pairing) recordPair(item, former int) { p.origins[item], p.used[former] = former, true }
 
-// identified holds the indices of items by identity, before and after the change.
-type identified struct{ before, after map[string][]int }
+// identifiedItems holds the indices of items by identity, before and after the change.
+type identifiedItems struct{ before, after map[string][]int }
 
-// choose identifies the items by the first keys that are unique and present in all former items. Keys that are unique
+// chooseKeys identifies the items by the first keys that are unique and present in all former items. Keys that are unique
 // in the new list as well are preferred, since other keys cannot distinguish all of its items. It returns nil without
 // suitable keys.
-func (p *pairing) choose(candidates [][]string) (chosen *identified) {
+func (p *pairing) chooseKeys(candidates [][]string) (chosen *identifiedItems) {
 	for _, keys := range candidates {
-		before := identify(p.before, keys, true)
+		before := indicesByIdentity(p.before, keys, true)
 		// Fewer identities than items mean a duplicate or a missing key.
 		if len(before) < len(p.before) {
 			continue
 		}
 		// New items may lack the keys, but those that have them should be unique.
-		after := identify(p.after, keys, false)
+		after := indicesByIdentity(p.after, keys, false)
 		unique := true
 		for _, places := range after {
 			unique = unique && len(places) == 1
 		}
 		if unique {
-			return &identified{before, after}
+			return &identifiedItems{before, after}
 		}
 		// The first candidate is kept for the case that no other one is unique.
 		if chosen == nil {
-			chosen = &identified{before, after}
+			chosen = &identifiedItems{before, after}
 		}
 	}
 	return chosen
@@ -61,7 +61,7 @@ func (p *pairing) choose(candidates [][]string) (chosen *identified) {
 
 // pairByKeys matches items by their keys. Among several items with the same key, only an unchanged one is matched,
 // because nothing shows which of the others are new.
-func (p *pairing) pairByKeys(by *identified) {
+func (p *pairing) pairByKeys(by *identifiedItems) {
 	for id, items := range by.after {
 		places := by.before[id]
 		// A new item has no former one.
@@ -76,7 +76,7 @@ func (p *pairing) pairByKeys(by *identified) {
 		if found < 0 {
 			p.lost = append(p.lost, former)
 		} else {
-			p.pair(items[found], former)
+			p.recordPair(items[found], former)
 		}
 	}
 }
@@ -89,16 +89,16 @@ func (p *pairing) pairByValue() {
 	for i := range p.after {
 		// Items at their former index go first, so that equal items do not swap.
 		if sameLength && diff.Equal(p.after[i], p.before[i]) {
-			p.pair(i, i)
+			p.recordPair(i, i)
 		}
 	}
 	// Then the moved items are found by their value.
 	p.pairEqual()
 	// The remaining items were added or changed.
-	rest := p.unpaired()
+	rest := p.unpairedItems()
 	if sameLength && !slices.ContainsFunc(rest, func(i int) bool { return p.used[i] }) {
 		for _, i := range rest {
-			p.pair(i, i)
+			p.recordPair(i, i)
 		}
 	} else if slices.ContainsFunc(rest, func(i int) bool { return isNested(p.after[i]) }) {
 		// Any of the unmatched former items may still exist in a changed form.
@@ -117,28 +117,28 @@ func (p *pairing) pairEqual() {
 	for i, item := range p.before {
 		// Items at their old index were paired before.
 		if !p.used[i] {
-			id := textOf(item)
+			id := canonicalText(item)
 			before[id] = append(before[id], i)
 		}
 	}
 	after := map[string][]int{}
-	for _, i := range p.unpaired() {
-		id := textOf(p.after[i])
+	for _, i := range p.unpairedItems() {
+		id := canonicalText(p.after[i])
 		after[id] = append(after[id], i)
 	}
 	for id, items := range after {
 		places := before[id]
-		if len(places) != len(items) && !p.sameRaw(places) {
+		if len(places) != len(items) && !p.haveEqualRaw(places) {
 			continue
 		}
 		for n := range min(len(places), len(items)) {
-			p.pair(items[n], places[n])
+			p.recordPair(items[n], places[n])
 		}
 	}
 }
 
-// unpaired returns the indices of items without a match.
-func (p *pairing) unpaired() (places []int) {
+// unpairedItems returns the indices of items without a match.
+func (p *pairing) unpairedItems() (places []int) {
 	for i, from := range p.origins {
 		if from < 0 {
 			places = append(places, i)
@@ -147,17 +147,17 @@ func (p *pairing) unpaired() (places []int) {
 	return places
 }
 
-// sameRaw reports whether the former items have equal raw forms, hidden fields included.
-func (p *pairing) sameRaw(places []int) bool {
+// haveEqualRaw reports whether the former items have equal raw forms, hidden fields included.
+func (p *pairing) haveEqualRaw(places []int) bool {
 	return !slices.ContainsFunc(places, func(i int) bool { return !diff.Equal(p.raw[i], p.raw[places[0]]) })
 }
 
-// identify returns the indices of items by identity. Items without an identity are left out. With all set, one such
+// indicesByIdentity returns the indices of items by identity. Items without an identity are left out. With all set, one such
 // item makes the result empty.
-func identify(items []any, keys []string, all bool) map[string][]int {
+func indicesByIdentity(items []any, keys []string, all bool) map[string][]int {
 	places := map[string][]int{}
 	for i, item := range items {
-		id := identity(item, keys)
+		id := itemIdentity(item, keys)
 		switch {
 		case id != "":
 			places[id] = append(places[id], i)
@@ -168,9 +168,9 @@ func identify(items []any, keys []string, all bool) map[string][]int {
 	return places
 }
 
-// identity returns a text of the values of the keys. It is empty if all keys are absent, or if a value is a map or
+// itemIdentity returns a text of the values of the keys. It is empty if all keys are absent, or if a value is a map or
 // list.
-func identity(item any, keys []string) string {
+func itemIdentity(item any, keys []string) string {
 	fields, _ := item.(map[string]any)
 	id, found := []byte(nil), false
 	for _, key := range keys {
@@ -183,7 +183,7 @@ func identity(item any, keys []string) string {
 		case map[string]any, []any:
 			return ""
 		default:
-			id, found = append(id, textOf(value)...), true
+			id, found = append(id, canonicalText(value)...), true
 		}
 		id = append(id, ' ')
 	}
@@ -193,8 +193,8 @@ func identity(item any, keys []string) string {
 	return string(id)
 }
 
-// textOf returns the same text for equal values.
-func textOf(value any) string {
+// canonicalText returns the same text for equal values.
+func canonicalText(value any) string {
 	data, err := json.Marshal(value)
 	if err != nil {
 		panic(err) // unreachable: it was decoded from JSON

@@ -14,15 +14,15 @@ var ErrNoValue = errors.New("there is no value")
 // ReadPath decodes the value at a path of an object into a pointer. A time.Duration is parsed from a string. The
 // decoded value shares nothing with the object. Errors never contain texts of the object, which may be secret.
 func ReadPath(object map[string]any, path string, into any) error {
-	value, err := valueOf(object, path)
+	value, err := valueAtPath(object, path)
 	if err != nil {
 		return err
 	}
 	return decodeInto(value, into)
 }
 
-// valueOf returns the value at a path. It is a part of the object, not a copy.
-func valueOf(object map[string]any, text string) (any, error) {
+// valueAtPath returns the value at a path. It is a part of the object, not a copy.
+func valueAtPath(object map[string]any, text string) (any, error) {
 	path, err := ParsePath(text)
 	if err != nil {
 		return nil, err
@@ -36,7 +36,7 @@ func valueOf(object map[string]any, text string) (any, error) {
 		case !ok && value == nil:
 			return nil, ErrNoValue
 		case !ok:
-			return nil, noMapping(path[:i], value)
+			return nil, noMapError(path[:i], value)
 		}
 		value = mapping[key]
 	}
@@ -46,13 +46,13 @@ func valueOf(object map[string]any, text string) (any, error) {
 	return value, nil
 }
 
-// noMapping returns the error for a path that continues after a value without keys.
-func noMapping(path diff.Path, value any) error {
-	return fmt.Errorf("%s is %s: it has no keys", FormatPath(path), describe(value))
+// noMapError returns the error for a path that continues after a value without keys.
+func noMapError(path diff.Path, value any) error {
+	return fmt.Errorf("%s is %s: it has no keys", FormatPath(path), describeType(value))
 }
 
-// describe names the type of a value for messages. It never contains a text of the object.
-func describe(value any) string {
+// describeType names the type of a value for messages. It never contains a text of the object.
+func describeType(value any) string {
 	switch value := value.(type) {
 	case string:
 		return "a string"
@@ -84,18 +84,18 @@ func decodeInto(value, into any) error {
 	switch value.(type) {
 	case []any, map[string]any: // the mismatch may be inside; other errors may contain texts of the object
 		if errors.As(err, &inside) {
-			return fmt.Errorf("it is %s: %w", describe(value), inside)
+			return fmt.Errorf("it is %s: %w", describeType(value), inside)
 		}
 	}
 	// The decoder's error is omitted, because it can quote the value.
-	return fmt.Errorf("it is %s", describe(value))
+	return fmt.Errorf("it is %s", describeType(value))
 }
 
 // decodeDuration parses a duration. Its errors do not repeat the text, which may be secret.
 func decodeDuration(value any, into *time.Duration) (err error) {
 	text, ok := value.(string)
 	if !ok {
-		return fmt.Errorf(`it is %s: a duration is a string with a unit, such as "5m"`, describe(value))
+		return fmt.Errorf(`it is %s: a duration is a string with a unit, such as "5m"`, describeType(value))
 	}
 	if *into, err = time.ParseDuration(text); err != nil {
 		return errors.New(`it is a string, but not a duration such as "5m" or "1h30m"`)

@@ -20,12 +20,12 @@ func SetPath(object map[string]any, text string, value any) (map[string]any, err
 		return nil, fmt.Errorf("the value is not a JSON value: %w", err)
 	}
 	// All checks precede the first change.
-	parent, there, err := parentOf(object, path)
+	parent, there, err := parentMap(object, path)
 	switch {
 	case err != nil:
 		return nil, err
 	case encoded != nil:
-		return put(object, path, encoded), nil
+		return setCreatingMaps(object, path, encoded), nil
 	// A null removes the value, and the maps above it stay.
 	case there:
 		delete(parent, path[len(path)-1])
@@ -39,7 +39,7 @@ func RemovePath(object map[string]any, text string) error {
 	if err != nil {
 		return err
 	}
-	parent, there, err := parentOf(object, path)
+	parent, there, err := parentMap(object, path)
 	if err != nil || !there {
 		return err
 	}
@@ -47,9 +47,9 @@ func RemovePath(object map[string]any, text string) error {
 	return nil
 }
 
-// put sets the value and creates missing maps on the path. The caller has checked that nothing but maps or absent
+// setCreatingMaps sets the value and creates missing maps on the path. The caller has checked that nothing but maps or absent
 // values is on the path.
-func put(object map[string]any, path diff.Path, value any) map[string]any {
+func setCreatingMaps(object map[string]any, path diff.Path, value any) map[string]any {
 	if object == nil {
 		object = map[string]any{}
 	}
@@ -76,9 +76,9 @@ func encodeField(value any) (any, error) {
 	return EncodeValue(value)
 }
 
-// parentOf returns the map that contains the value at the path, and whether that map exists. A value on the path that
+// parentMap returns the map that contains the value at the path, and whether that map exists. A value on the path that
 // is not a map is an error.
-func parentOf(object map[string]any, path diff.Path) (parent map[string]any, there bool, err error) {
+func parentMap(object map[string]any, path diff.Path) (parent map[string]any, there bool, err error) {
 	parent = object
 	for i, key := range path[:len(path)-1] {
 		value := parent[key]
@@ -88,7 +88,7 @@ func parentOf(object map[string]any, path diff.Path) (parent map[string]any, the
 		}
 		next, ok := value.(map[string]any)
 		if !ok {
-			return nil, false, noMapping(path[:i+1], value)
+			return nil, false, noMapError(path[:i+1], value)
 		}
 		parent = next
 	}

@@ -18,10 +18,10 @@ var (
 // backslash escapes a quote or a backslash. A path that continues below a label or an annotation is an error that says
 // to quote the key: their values have no fields, so a key with dots was meant.
 func ParsePath(text string) (diff.Path, error) {
-	path, err := split(text)
+	path, err := splitKeys(text)
 	// Labels and annotations are strings, so a longer path can only be a key with dots.
 	if err == nil && len(path) > 3 && path[0] == "metadata" && (path[1] == "labels" || path[1] == "annotations") {
-		err = quoteKey(path, 2)
+		err = suggestQuotedKey(path, 2)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("invalid path %s: %w", text, err)
@@ -29,14 +29,14 @@ func ParsePath(text string) (diff.Path, error) {
 	return path, nil
 }
 
-// split returns the keys of a path.
-func split(text string) (path diff.Path, err error) {
+// splitKeys returns the keys of a path.
+func splitKeys(text string) (path diff.Path, err error) {
 	// After a trailing dot, more is true and the rest is empty, which is an empty key.
 	for rest, more := text, true; more; {
 		var key string
 		if quoted, ok := strings.CutPrefix(rest, `"`); ok {
 			// A closing quote must end the key.
-			if key, rest, ok = unquote(quoted); !ok || rest != "" && rest[0] != '.' {
+			if key, rest, ok = unquoteKey(quoted); !ok || rest != "" && rest[0] != '.' {
 				return nil, errQuote
 			}
 			rest, more = strings.CutPrefix(rest, ".")
@@ -55,8 +55,8 @@ func split(text string) (path diff.Path, err error) {
 	return path, nil
 }
 
-// unquote returns the key before the closing quote, and the rest of the text after it.
-func unquote(text string) (key, rest string, closed bool) {
+// unquoteKey returns the key before the closing quote, and the rest of the text after it.
+func unquoteKey(text string) (key, rest string, closed bool) {
 	var b strings.Builder
 	// Bytes are enough: quotes and backslashes are never part of a multi-byte character in UTF-8.
 	for i := 0; i < len(text); i++ {
@@ -89,8 +89,8 @@ func FormatPath(path diff.Path) string {
 	return strings.Join(keys, ".")
 }
 
-// quoteKey returns the error that suggests one quoted key for all keys from the given index on.
-func quoteKey(path diff.Path, from int) error {
+// suggestQuotedKey returns the error that suggests one quoted key for all keys from the given index on.
+func suggestQuotedKey(path diff.Path, from int) error {
 	meant := slices.Concat(path[:from], diff.Path{strings.Join(path[from:], ".")})
 	return fmt.Errorf("quote keys with dots: %s", FormatPath(meant))
 }

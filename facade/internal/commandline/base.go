@@ -14,9 +14,9 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 )
 
-// base is the common part of all commands that work on a cluster. A command adds its flags and calls [base.finish];
-// when it runs, it calls [base.check] before it uses any of them.
-type base struct {
+// baseCommand is the common part of all commands that work on a cluster. A command adds its flags and calls [baseCommand.finishFlags];
+// when it runs, it calls [baseCommand.readAndCheck] before it uses any of them.
+type baseCommand struct {
 	program     Program
 	environment *environment    // binds the flags to variables
 	cluster     serving.Cluster // --kubeconfig and --context
@@ -25,21 +25,21 @@ type base struct {
 }
 
 // newBase returns the base of a command. The name of the command determines its environment variables.
-func newBase(p Program, command string) base {
-	return base{program: p, environment: environmentOf(command)}
+func newBase(p Program, command string) baseCommand {
+	return baseCommand{program: p, environment: environmentOf(command)}
 }
 
-// add adds the flags of the cluster, the scope and the log. One and all are the help texts of the scope's flags. Kopf
+// addFlags adds the flags of the cluster, the scope and the log. One and all are the help texts of the scope's flags. Kopf
 // has the same flags, except those of the cluster.
-func (b *base) add(cmd *cobra.Command, one, all string) {
+func (b *baseCommand) addFlags(cmd *cobra.Command, one, all string) {
 	flags := cmd.Flags()
-	b.addCluster(flags)
-	b.scope.add(flags, one, all)
-	b.log.add(flags)
+	b.addClusterFlags(flags)
+	b.scope.addFlags(flags, one, all)
+	b.log.addFlags(flags)
 }
 
-// addCluster adds the flags that select the cluster.
-func (b *base) addCluster(flags *pflag.FlagSet) {
+// addClusterFlags adds the flags that select the cluster.
+func (b *baseCommand) addClusterFlags(flags *pflag.FlagSet) {
 	flags.StringVar(
 		&b.cluster.Kubeconfig, "kubeconfig", "",
 		"the `file` that says which cluster; default: $KUBECONFIG, or the cluster around the process, or "+
@@ -50,9 +50,9 @@ func (b *base) addCluster(flags *pflag.FlagSet) {
 	)
 }
 
-// connect logs in as kubectl does. Login handlers are not used: they belong to the running operator, and run only after
+// logIn logs in as kubectl does. Login handlers are not used: they belong to the running operator, and run only after
 // its startup.
-func (b *base) connect(settings serving.Settings) (*rest.Config, error) {
+func (b *baseCommand) logIn(settings serving.Settings) (*rest.Config, error) {
 	// Errors of the login name the ways to configure a cluster.
 	info, err := connection.Login(b.cluster.Kubeconfig, b.cluster.Context)
 	if err != nil {
@@ -65,59 +65,59 @@ func (b *base) connect(settings serving.Settings) (*rest.Config, error) {
 	return config, nil
 }
 
-// finish must be called when the command has all of its flags: it binds them to environment variables and adds shell
+// finishFlags must be called when the command has all of its flags: it binds them to environment variables and adds shell
 // completion.
-func (b *base) finish(cmd *cobra.Command) {
-	b.environment.standIn(cmd.Flags())
-	complete(cmd, b.contexts)
+func (b *baseCommand) finishFlags(cmd *cobra.Command) {
+	b.environment.bindFlags(cmd.Flags())
+	addCompletion(cmd, b.completeContexts)
 }
 
-// contexts completes the names of contexts in the kubeconfig.
-func (b *base) contexts(_ *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-	return connection.Contexts(b.cluster.Kubeconfig), cobra.ShellCompDirectiveNoFileComp
+// completeContexts completes the names of contexts in the kubeconfig.
+func (b *baseCommand) completeContexts(_ *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+	return connection.ContextNames(b.cluster.Kubeconfig), cobra.ShellCompDirectiveNoFileComp
 }
 
-// check sets missing flags from the environment and validates all of them. The common flags are checked before those of
+// readAndCheck sets missing flags from the environment and validates all of them. The common flags are checked before those of
 // the command.
-func (b *base) check(cmd *cobra.Command, own func() error) error {
+func (b *baseCommand) readAndCheck(cmd *cobra.Command, own func() error) error {
 	// If the operator cannot run, this error is more helpful than one about flags.
 	if b.program.Err != nil {
 		return b.program.Err
 	}
 	// The variables are read first, so that the checks below cover their values as well.
-	if err := b.environment.read(cmd); err != nil {
+	if err := b.environment.setMissingFlags(cmd); err != nil {
 		return err
 	}
 	for _, check := range []func() error{
-		func() error { return b.scope.check(cmd) }, func() error { return b.log.check(cmd) }, own,
+		func() error { return b.scope.checkFlags(cmd) }, func() error { return b.log.checkFlags(cmd) }, own,
 	} {
 		if err := check(); err != nil {
 			// The value can come from a variable that the user has forgotten.
-			return b.environment.explained(err)
+			return b.environment.listVariables(err)
 		}
 	}
 	return nil
 }
 
-// logger returns the logger that the flags describe, and makes all libraries use it.
-func (b *base) logger(cmd *cobra.Command, handler slog.Handler) (logr.Logger, error) {
-	log, err := b.log.logger(cmd, b.program.Name, handler)
+// newLogger returns the logger that the flags describe, and makes all libraries use it.
+func (b *baseCommand) newLogger(cmd *cobra.Command, handler slog.Handler) (logr.Logger, error) {
+	log, err := b.log.newLogger(cmd, b.program.Name, handler)
 	if err != nil {
-		return log, b.environment.explained(err)
+		return log, b.environment.listVariables(err)
 	}
 	// Libraries log during the connection already, so they are redirected before it.
-	b.log.use(log, handler != nil)
+	b.log.redirectLibraries(log, handler != nil)
 	return log, nil
 }
 
-// hintAtScope warns that the whole cluster is served although this was not requested. Kopf warns as well.
-func hintAtScope(log logr.Logger) {
+// warnAboutScope warns that the whole cluster is served although this was not requested. Kopf warns as well.
+func warnAboutScope(log logr.Logger) {
 	logging.Warn(log, "Neither -n nor -A is given: the whole cluster is served. Say -A to confirm that, or "+
 		"-n to choose namespaces")
 }
 
-// complete adds shell completion for the values of flags. Without it, shells suggest files for each of them.
-func complete(cmd *cobra.Command, contexts cobra.CompletionFunc) {
+// addCompletion adds shell completion for the values of flags. Without it, shells suggest files for each of them.
+func addCompletion(cmd *cobra.Command, contexts cobra.CompletionFunc) {
 	// Most values are free text, for which a list of files would be misleading.
 	nothing := cobra.FixedCompletions(nil, cobra.ShellCompDirectiveNoFileComp)
 	cmd.ValidArgsFunction = nothing

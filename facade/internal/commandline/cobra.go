@@ -2,9 +2,9 @@ package commandline
 
 import "github.com/spf13/cobra"
 
-// refineCommandsOfCobra makes the commands that cobra adds handle a wrong command line like all other commands. By
+// refineCobraCommands makes the commands that cobra adds handle a wrong command line like all other commands. By
 // default, some of them show their help instead and exit with 0, which hides errors in scripts.
-func refineCommandsOfCobra(root *cobra.Command) {
+func refineCobraCommands(root *cobra.Command) {
 	// Cobra adds these commands during Execute. They must exist now, to be changed.
 	root.InitDefaultCompletionCmd()
 	root.InitDefaultHelpCmd()
@@ -12,10 +12,10 @@ func refineCommandsOfCobra(root *cobra.Command) {
 		switch cmd.Name() {
 		// Without a shell as argument, this command shows its help.
 		case "completion":
-			cmd.Args = noArguments
+			cmd.Args = rejectArguments
 			cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 			for _, shell := range cmd.Commands() {
-				shell.Args = noArguments
+				shell.Args = rejectArguments
 			}
 		// The arguments of help are a path of commands.
 		case "help":
@@ -24,7 +24,7 @@ func refineCommandsOfCobra(root *cobra.Command) {
 				if err != nil {
 					return err
 				}
-				return noArguments(topic, unknown)
+				return rejectArguments(topic, unknown)
 			}
 		}
 	}

@@ -61,9 +61,9 @@ func New(p Program) *cobra.Command {
 		Short: "Run the operator " + p.displayName(),
 		Long: "Run the operator " + p.displayName() +
 			": watch the cluster, and handle what changes in it until it is told to stop.\n\n" + fromEnvironment,
-		Version:       version(),
-		Args:          noArguments,
-		RunE:          r.run,
+		Version:       buildVersion(),
+		Args:          rejectArguments,
+		RunE:          r.runOperator,
 		SilenceUsage:  true,  // a long usage text would hide the error
 		SilenceErrors: false, // cobra prints the error
 	}
@@ -71,22 +71,22 @@ func New(p Program) *cobra.Command {
 	// The flag --version prints the same line as the command version.
 	root.SetVersionTemplate(p.displayName() + " {{.Version}}\n")
 	// Errors of flags get the exit code of usage errors.
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return asUsage(cmd, err) })
-	r.add(root)
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return asUsageError(cmd, err) })
+	r.addFlags(root)
 
 	// The explicit command is for users of Kopf, who type "kopf run FILE".
 	run := &cobra.Command{
 		Use: "run", Short: "Run the operator; the default command", Long: root.Long,
-		Example: runExamples(root.Name() + " run"), Args: noFiles, RunE: r.run,
+		Example: runExamples(root.Name() + " run"), Args: rejectFiles, RunE: r.runOperator,
 	}
-	r.add(run)
+	r.addFlags(run)
 	root.AddCommand(
 		run, freezeCommand(p, root.Name()), resumeCommand(p, root.Name()), webhooksCommand(p, root.Name()),
 		explainCommand(p, root.Name()),
 		versionCommand(p),
 	)
 	// All commands must exist before the changes.
-	refineCommandsOfCobra(root)
+	refineCobraCommands(root)
 	return root
 }
 
@@ -115,13 +115,13 @@ func (e *usageError) Error() string { return e.err.Error() }
 // Unwrap returns the error without its exit code.
 func (e *usageError) Unwrap() error { return e.err }
 
-// asUsage turns an error into a usage error that refers to the help of the command.
-func asUsage(cmd *cobra.Command, err error) error {
+// asUsageError turns an error into a usage error that refers to the help of the command.
+func asUsageError(cmd *cobra.Command, err error) error {
 	return &usageError{fmt.Errorf("%w\nRun '%s --help' to see what there is", err, cmd.CommandPath())}
 }
 
-// noArguments rejects arguments, and suggests similar sub-commands.
-func noArguments(cmd *cobra.Command, args []string) error {
+// rejectArguments rejects arguments, and suggests similar sub-commands.
+func rejectArguments(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
@@ -131,5 +131,5 @@ func noArguments(cmd *cobra.Command, args []string) error {
 	if similar := cmd.SuggestionsFor(args[0]); len(similar) > 0 {
 		hint = "; did you mean " + strings.Join(similar, " or ") + "?"
 	}
-	return asUsage(cmd, fmt.Errorf("unknown command or argument %q%s", args[0], hint))
+	return asUsageError(cmd, fmt.Errorf("unknown command or argument %q%s", args[0], hint))
 }

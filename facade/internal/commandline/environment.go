@@ -56,8 +56,8 @@ func (e *environment) variablesOf(flag string) (all []string) {
 	return all
 }
 
-// standIn binds all flags of the set to their variables, and adds the first variable to the help text of each.
-func (e *environment) standIn(flags *pflag.FlagSet) {
+// bindFlags binds all flags of the set to their variables, and adds the first variable to the help text of each.
+func (e *environment) bindFlags(flags *pflag.FlagSet) {
 	flags.VisitAll(func(flag *pflag.Flag) {
 		if from := e.variablesOf(flag.Name); len(from) > 0 {
 			flag.Usage += " [$" + from[0] + "]"
@@ -66,31 +66,31 @@ func (e *environment) standIn(flags *pflag.FlagSet) {
 	})
 }
 
-// read sets the flags that are not in the command line from the environment. An empty variable counts as unset.
-func (e *environment) read(cmd *cobra.Command) error {
+// setMissingFlags sets the flags that are not in the command line from the environment. An empty variable counts as unset.
+func (e *environment) setMissingFlags(cmd *cobra.Command) error {
 	var absent []string // collected before any flag is set, since a set flag counts as given in the command line
 	for _, flag := range e.flags {
-		if !decided(cmd, flag) && !slices.Contains(absent, flag) {
+		if !isDecided(cmd, flag) && !slices.Contains(absent, flag) {
 			absent = append(absent, flag)
 		}
 	}
 	for _, flag := range absent {
 		// The error of an invalid value names the variable, not the flag.
-		if variable, value := e.given(flag); variable != "" {
-			if err := e.set(cmd, flag, variable, value); err != nil {
+		if variable, value := e.firstVariable(flag); variable != "" {
+			if err := e.setFlag(cmd, flag, variable, value); err != nil {
 				return err
 			}
 		}
 	}
 	// The legacy variable adds to the flags, even if -n is given.
 	if name := os.Getenv(oneNamespace); name != "" && strings.HasPrefix(oneNamespace, e.prefix) {
-		return e.set(cmd, "namespace", oneNamespace, name)
+		return e.setFlag(cmd, "namespace", oneNamespace, name)
 	}
 	return nil
 }
 
-// given returns the first non-empty variable for the flag.
-func (e *environment) given(flag string) (variable, value string) {
+// firstVariable returns the first non-empty variable for the flag.
+func (e *environment) firstVariable(flag string) (variable, value string) {
 	for _, variable := range e.variablesOf(flag) {
 		if value := os.Getenv(variable); value != "" {
 			return variable, value
@@ -99,8 +99,8 @@ func (e *environment) given(flag string) (variable, value string) {
 	return "", ""
 }
 
-// decided reports whether the command line contains the flag or one of its alternatives.
-func decided(cmd *cobra.Command, flag string) bool {
+// isDecided reports whether the command line contains the flag or one of its alternatives.
+func isDecided(cmd *cobra.Command, flag string) bool {
 	asked := []string{flag}
 	for _, group := range alternatives {
 		if slices.Contains(group, flag) {
@@ -110,13 +110,13 @@ func decided(cmd *cobra.Command, flag string) bool {
 	return slices.ContainsFunc(asked, cmd.Flags().Changed)
 }
 
-// set sets one flag. A list gets each word of the value.
-func (e *environment) set(cmd *cobra.Command, flag, variable, value string) (err error) {
+// setFlag sets one flag. A list gets each word of the value.
+func (e *environment) setFlag(cmd *cobra.Command, flag, variable, value string) (err error) {
 	values := []string{value}
 	switch cmd.Flags().Lookup(flag).Value.Type() {
 	// Pflag accepts fewer words than Kopf does.
 	case "bool":
-		values[0], err = boolean(value)
+		values[0], err = parseBoolean(value)
 	case "stringArray":
 		// Namespaces cannot contain spaces, and Kopf separates them in the same way.
 		values = strings.Fields(value)
@@ -127,14 +127,14 @@ func (e *environment) set(cmd *cobra.Command, flag, variable, value string) (err
 		}
 	}
 	if err != nil {
-		return asUsage(cmd, fmt.Errorf("%s=%q: %w", variable, value, err))
+		return asUsageError(cmd, fmt.Errorf("%s=%q: %w", variable, value, err))
 	}
 	e.used = append(e.used, fmt.Sprintf("--%s (%s)", flag, variable))
 	return nil
 }
 
-// boolean converts the words that Kopf accepts for booleans.
-func boolean(value string) (string, error) {
+// parseBoolean converts the words that Kopf accepts for booleans.
+func parseBoolean(value string) (string, error) {
 	switch strings.ToLower(strings.TrimSpace(value)) {
 	case "1", "true", "t", "yes", "y", "on":
 		return "true", nil
@@ -145,9 +145,9 @@ func boolean(value string) (string, error) {
 	}
 }
 
-// explained lists the variables that have set flags. A user does not see these in the command line that the error is
+// listVariables lists the variables that have set flags. A user does not see these in the command line that the error is
 // about.
-func (e *environment) explained(err error) error {
+func (e *environment) listVariables(err error) error {
 	// Other errors are not caused by flags.
 	if len(e.used) == 0 || ExitCode(err) != usage {
 		return err

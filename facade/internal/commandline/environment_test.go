@@ -12,15 +12,15 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/commandline"
 )
 
-// ran is the result of a command line: the served namespaces, the exit code, and the output.
-type ran struct {
+// commandResult is the result of a command line: the served namespaces, the exit code, and the output.
+type commandResult struct {
 	served []string
 	code   int
 	text   string
 }
 
 // runWith runs the command line. The exit code is 0 if the operator would have been served.
-func runWith(t *testing.T, op *fakeOperator, environment map[string]string, args ...string) ran {
+func runWith(t *testing.T, op *fakeOperator, environment map[string]string, args ...string) commandResult {
 	t.Helper()
 	for name, value := range environment {
 		t.Setenv(name, value)
@@ -34,7 +34,7 @@ func runWith(t *testing.T, op *fakeOperator, environment map[string]string, args
 	if errors.Is(err, errSetUp) {
 		err = nil
 	}
-	return ran{op.served, commandline.ExitCode(err), out.String()}
+	return commandResult{op.served, commandline.ExitCode(err), out.String()}
 }
 
 // TestEnvironment shows that each flag has a variable with Kopf's name, and that the command line wins.

@@ -41,7 +41,7 @@ func explainCommand(p Program, program string) *cobra.Command {
 			"attempts, outcomes and retries. The running operator answers from its memory, which begins with its " +
 			"start and is limited. It listens on its own machine only, unless its flag --debug-bind-address has " +
 			"another address.\n\n" + fromEnvironment,
-		Example: explainExamples(program), Args: kindAndName, RunE: e.run,
+		Example: explainExamples(program), Args: checkObjectArguments, RunE: e.runExplain,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	// This command does not connect to the cluster, so it has only its own flags.
@@ -49,37 +49,37 @@ func explainCommand(p Program, program string) *cobra.Command {
 	flags.StringVar(&e.address, "address", inspection.DefaultAddress, "where the operator answers, as host:port")
 	flags.StringVarP(&e.namespace, "namespace", "n", "", "the `namespace` of the object, if not before its name")
 	flags.StringVarP(&e.output, "output", "o", "text", "the `format` of the answer: text or json")
-	e.environment.standIn(flags)
+	e.environment.bindFlags(flags)
 	formats := cobra.FixedCompletions([]string{"text", "json"}, cobra.ShellCompDirectiveNoFileComp)
 	_ = cmd.RegisterFlagCompletionFunc("output", formats) // it fails only for unknown flags
 	return cmd
 }
 
-// kindAndName checks the arguments KIND and [NAMESPACE/]NAME.
-func kindAndName(cmd *cobra.Command, args []string) error {
+// checkObjectArguments checks the arguments KIND and [NAMESPACE/]NAME.
+func checkObjectArguments(cmd *cobra.Command, args []string) error {
 	if len(args) != 2 {
-		return asUsage(cmd, fmt.Errorf("%d arguments are given: it needs a kind and a name, such as %q",
+		return asUsageError(cmd, fmt.Errorf("%d arguments are given: it needs a kind and a name, such as %q",
 			len(args), "widget default/my-widget"))
 	}
 	// A slash without both parts is more likely an error than a name.
 	if namespace, name, both := strings.Cut(args[1], "/"); both && (namespace == "" || name == "") {
-		return asUsage(cmd, fmt.Errorf("%q is neither NAME nor NAMESPACE/NAME", args[1]))
+		return asUsageError(cmd, fmt.Errorf("%q is neither NAME nor NAMESPACE/NAME", args[1]))
 	}
 	return nil
 }
 
-// run sends the request and prints the answer.
-func (e *explainer) run(cmd *cobra.Command, args []string) error {
+// runExplain sends the request and prints the answer.
+func (e *explainer) runExplain(cmd *cobra.Command, args []string) error {
 	// Without a valid operator, there is no name to compare with the answer.
 	if e.program.Err != nil {
 		return e.program.Err
 	}
-	if err := e.environment.read(cmd); err != nil {
+	if err := e.environment.setMissingFlags(cmd); err != nil {
 		return err
 	}
 	// The flag is checked before the request, so that a typing error does not depend on the operator.
 	if e.output != "text" && e.output != "json" {
-		return e.environment.explained(asUsage(cmd, fmt.Errorf("-o (--output): %q is neither text nor json", e.output)))
+		return e.environment.listVariables(asUsageError(cmd, fmt.Errorf("-o (--output): %q is neither text nor json", e.output)))
 	}
 	// The namespace can be given twice, but then both must agree.
 	namespace, name, both := strings.Cut(args[1], "/")
@@ -87,22 +87,22 @@ func (e *explainer) run(cmd *cobra.Command, args []string) error {
 		namespace, name = e.namespace, args[1]
 	} else if e.namespace != "" && e.namespace != namespace {
 		two := fmt.Errorf("there are two namespaces: %s and %s", e.namespace, namespace)
-		return e.environment.explained(asUsage(cmd, two))
+		return e.environment.listVariables(asUsageError(cmd, two))
 	}
-	answer, err := e.ask(cmd, url.Values{"kind": {args[0]}, "namespace": {namespace}, "name": {name}})
+	answer, err := e.requestExplanation(cmd, url.Values{"kind": {args[0]}, "namespace": {namespace}, "name": {name}})
 	if err != nil {
 		return err
 	}
-	return e.print(cmd.OutOrStdout(), answer)
+	return e.printAnswer(cmd.OutOrStdout(), answer)
 }
 
-// ask returns the operator's answer as JSON. Errors of the connection name the address, because it is the most likely
+// requestExplanation returns the operator's answer as JSON. Errors of the connection name the address, because it is the most likely
 // reason.
-func (e *explainer) ask(cmd *cobra.Command, about url.Values) ([]byte, error) {
+func (e *explainer) requestExplanation(cmd *cobra.Command, about url.Values) ([]byte, error) {
 	at := url.URL{Scheme: "http", Host: e.address, Path: inspection.ExplainPath, RawQuery: about.Encode()}
 	request, err := http.NewRequestWithContext(cmd.Context(), http.MethodGet, at.String(), nil)
 	if err != nil {
-		return nil, asUsage(cmd, fmt.Errorf("--address: %w", err))
+		return nil, asUsageError(cmd, fmt.Errorf("--address: %w", err))
 	}
 	// The operator is on the same machine, so proxies of the environment must not be used.
 	client := &http.Client{Transport: &http.Transport{}, Timeout: explainTimeout}
@@ -130,20 +130,20 @@ func (e *explainer) ask(cmd *cobra.Command, about url.Values) ([]byte, error) {
 	}
 	// Several operators can run on one machine; an answer of another one would be misleading.
 	if problem.Operator != "" && problem.Operator != e.program.Name {
-		return nil, e.otherOperator(problem.Operator)
+		return nil, e.otherOperatorError(problem.Operator)
 	}
 	return nil, errors.New(problem.Error)
 }
 
-// otherOperator returns the error for an answer of another operator.
-func (e *explainer) otherOperator(name string) error {
+// otherOperatorError returns the error for an answer of another operator.
+func (e *explainer) otherOperatorError(name string) error {
 	return fmt.Errorf("the server at %s is operator %q, not %q: see --address, and --debug-bind-address of run",
 		e.address, name, e.program.Name)
 }
 
-// print prints the answer, after a check that it comes from this operator. JSON is printed unchanged: it may contain
+// printAnswer prints the answer, after a check that it comes from this operator. JSON is printed unchanged: it may contain
 // fields of a newer version.
-func (e *explainer) print(to io.Writer, answer []byte) error {
+func (e *explainer) printAnswer(to io.Writer, answer []byte) error {
 	// The text form is made here from JSON, so that both forms need only one kind of request.
 	var found journal.Explanation
 	if err := json.Unmarshal(answer, &found); err != nil {
@@ -151,7 +151,7 @@ func (e *explainer) print(to io.Writer, answer []byte) error {
 			e.address, err)
 	}
 	if found.Operator != e.program.Name {
-		return e.otherOperator(found.Operator)
+		return e.otherOperatorError(found.Operator)
 	}
 	if e.output == "json" {
 		_, err := to.Write(answer)

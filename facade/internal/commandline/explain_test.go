@@ -19,28 +19,28 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
 )
 
-// standing is an operator with a fixed standing.
-type standing journal.Standing
+// fixedStanding is an operator with a fixed standing.
+type fixedStanding journal.Standing
 
-func (s standing) Standing() journal.Standing { return journal.Standing(s) }
+func (s fixedStanding) OperatorState() journal.Standing { return journal.Standing(s) }
 
-// explaining starts an operator that explains widget ns/w1. It stores the query of the last request in asked.
-func explaining(t *testing.T, name string, asked *url.Values) (address string) {
+// startExplainServer starts an operator that explains widget ns/w1. It stores the query of the last request in asked.
+func startExplainServer(t *testing.T, name string, asked *url.Values) (address string) {
 	t.Helper()
 	j := journal.New(journal.Limits{})
 	widget := schema.GroupVersionKind{Group: "example.org", Version: "v1", Kind: "Widget"}
-	kind := j.Kind(widget.GroupKind(), nil)
-	served := kind.Served(discovery.Resource{GroupVersionKind: widget, Plural: "widgets", Namespaced: true}, nil)
+	kind := j.ForKind(widget.GroupKind(), nil)
+	served := kind.ServedKind(discovery.Resource{GroupVersionKind: widget, Plural: "widgets", Namespaced: true}, nil)
 	served.Namespaces = []string{""}
-	j.Watch(standing{Operator: name, Running: true, Kinds: []journal.Served{served}})
-	kind.Object(types.NamespacedName{Namespace: "ns", Name: "w1"}, "u1").Event("ADDED", "7")
-	return answering(t, func(w http.ResponseWriter, r *http.Request) {
+	j.SetLive(fixedStanding{Operator: name, Running: true, Kinds: []journal.Served{served}})
+	kind.ForObject(types.NamespacedName{Namespace: "ns", Name: "w1"}, "u1").RecordEvent("ADDED", "7")
+	return startHTTPServer(t, func(w http.ResponseWriter, r *http.Request) {
 		*asked = r.URL.Query()
-		inspection.Handler(j, inspection.Parts{}).ServeHTTP(w, r)
+		inspection.NewHandler(j, inspection.Parts{}).ServeHTTP(w, r)
 	})
 }
 
-func answering(t *testing.T, handler http.HandlerFunc) (address string) {
+func startHTTPServer(t *testing.T, handler http.HandlerFunc) (address string) {
 	t.Helper()
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)
@@ -63,7 +63,7 @@ func explain(t *testing.T, args ...string) (code int, out, errs string) {
 // answers.
 func TestExplainFlags(t *testing.T) {
 	type environment map[string]string
-	nobody := answering(t, nil)
+	nobody := startHTTPServer(t, nil)
 	cases := map[string]struct {
 		reason      string
 		environment environment
@@ -118,7 +118,7 @@ func TestExplainFlags(t *testing.T) {
 // TestExplainAsks shows that the request names the right object, wherever the namespace and the address are given.
 func TestExplainAsks(t *testing.T) {
 	var asked url.Values
-	address := explaining(t, "test.example.org", &asked)
+	address := startExplainServer(t, "test.example.org", &asked)
 	type environment map[string]string
 	cases := map[string]struct {
 		reason      string
@@ -171,7 +171,7 @@ func TestExplainAsks(t *testing.T) {
 // TestExplainAsJSON shows that the output for programs is the answer of the operator.
 func TestExplainAsJSON(t *testing.T) {
 	var asked url.Values
-	address := explaining(t, "test.example.org", &asked)
+	address := startExplainServer(t, "test.example.org", &asked)
 	code, out, errs := explain(t, "--address", address, "widgets", "ns/w1", "-o", "json")
 	var got journal.Explanation
 	if err := json.Unmarshal([]byte(out), &got); err != nil || code != 0 {
@@ -189,12 +189,12 @@ func TestExplainWithoutAnswer(t *testing.T) {
 	nobody := closed.Listener.Addr().String()
 	var asked url.Values
 	with := func(status int, text string) string {
-		return answering(t, func(w http.ResponseWriter, _ *http.Request) {
+		return startHTTPServer(t, func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(status)
 			_, _ = w.Write([]byte(text))
 		})
 	}
-	broken := answering(t, func(w http.ResponseWriter, _ *http.Request) {
+	broken := startHTTPServer(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Length", "100")
 		_, _ = w.Write([]byte("{"))
 	})
@@ -207,13 +207,13 @@ func TestExplainWithoutAnswer(t *testing.T) {
 			"connection refused",
 		}},
 		"another operator": {"an explanation of another operator is an error",
-			explaining(t, "other.example.org", &asked), "ns/w1",
+			startExplainServer(t, "other.example.org", &asked), "ns/w1",
 			[]string{`is operator "other.example.org", not "test.example.org"`, "--debug-bind-address of run"}},
 		"another operator that refuses": {"an error of another operator is replaced by the hint at the wrong operator",
-			explaining(t, "other.example.org", &asked), "w1",
+			startExplainServer(t, "other.example.org", &asked), "w1",
 			[]string{`is operator "other.example.org", not "test.example.org"`}},
 		"no namespace": {"the error of the operator is printed",
-			explaining(t, "test.example.org", &asked), "w1", []string{"use widget NAMESPACE/w1"}},
+			startExplainServer(t, "test.example.org", &asked), "w1", []string{"use widget NAMESPACE/w1"}},
 		"some page": {"a 404 of another server is an error", with(404, "404 page not found"), "ns/w1",
 			[]string{"is not an operator that serves explanations: it responds with 404 Not Found; see --address"}},
 		"some JSON": {"JSON with a status of 500 is an error", with(500, `{"message": "no"}`), "ns/w1",

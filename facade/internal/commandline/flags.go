@@ -13,7 +13,7 @@ import (
 
 // runner is the command that runs the operator, with the values of its flags.
 type runner struct {
-	base       base
+	base       baseCommand
 	peering    peeringFlags
 	metrics    string // --metrics-bind-address; "0" is off
 	health     string // --health-probe-bind-address; "0" is off
@@ -23,10 +23,10 @@ type runner struct {
 	modules    []string                 // a flag of Kopf that is rejected
 }
 
-// add adds all flags to a command. The root command and "run" share one runner, so the values are the same.
-func (r *runner) add(cmd *cobra.Command) {
+// addFlags adds all flags to a command. The root command and "run" share one runner, so the values are the same.
+func (r *runner) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	r.peering.add(cmd)
+	r.peering.addFlags(cmd)
 	flags.StringVar(
 		&r.metrics, "metrics-bind-address", "0",
 		"serve metrics for Prometheus at this `address`, such as :8080; 0 is off",
@@ -54,21 +54,21 @@ func (r *runner) add(cmd *cobra.Command) {
 	// The hidden flag exists only to explain why it is not supported.
 	flags.StringArrayVarP(&r.modules, "module", "m", nil, "a Python `module` for Kopf")
 	flags.Lookup("module").Hidden = true
-	r.base.add(cmd, "serve this `namespace`", "serve the whole cluster")
+	r.base.addFlags(cmd, "serve this `namespace`", "serve the whole cluster")
 	// Only now does the command have all flags.
-	r.base.finish(cmd)
+	r.base.finishFlags(cmd)
 }
 
-// check validates the flags that only this command has.
-func (r *runner) check(cmd *cobra.Command) error {
+// checkFlags validates the flags that only this command has.
+func (r *runner) checkFlags(cmd *cobra.Command) error {
 	// Kopf's users expect to name Python modules; here, handlers are compiled in.
 	if len(r.modules) > 0 {
-		return asUsage(cmd, errors.New(
+		return asUsageError(cmd, errors.New(
 			"-m (--module): the handlers are in this program already: there are no modules to be loaded",
 		))
 	}
-	if part := r.inspection.Unserved(); part != "" {
-		return asUsage(cmd, fmt.Errorf(
+	if part := r.inspection.UnservedPart(); part != "" {
+		return asUsageError(cmd, fmt.Errorf(
 			"--%s: it is served at the --debug-bind-address, which is off: give it an address", strings.ToLower(part),
 		))
 	}
@@ -76,22 +76,22 @@ func (r *runner) check(cmd *cobra.Command) error {
 	// ignored silently.
 	r.inspection.Optional = !r.inspection.Console && !r.inspection.Profiling &&
 		!cmd.Flags().Changed("debug-bind-address")
-	if err := r.peering.check(cmd); err != nil || r.liveness == "" {
+	if err := r.peering.checkFlags(cmd); err != nil || r.liveness == "" {
 		return err
 	}
 	// The URL is parsed here, so that an invalid one is a usage error.
-	endpoint, err := serving.ParseLiveness(r.liveness)
+	endpoint, err := serving.ParseLivenessAddress(r.liveness)
 	if err != nil {
-		return asUsage(cmd, fmt.Errorf("-L (--liveness): %w", err))
+		return asUsageError(cmd, fmt.Errorf("-L (--liveness): %w", err))
 	}
 	r.endpoint = &endpoint
 	return nil
 }
 
-// noFiles rejects the file names that Kopf requires, and explains why they are not needed here.
-func noFiles(cmd *cobra.Command, args []string) error {
+// rejectFiles rejects the file names that Kopf requires, and explains why they are not needed here.
+func rejectFiles(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return asUsage(cmd, fmt.Errorf(
+		return asUsageError(cmd, fmt.Errorf(
 			"unknown argument %q: the handlers are in this program already, so %q takes no files", args[0], "run",
 		))
 	}

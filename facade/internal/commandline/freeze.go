@@ -22,7 +22,7 @@ const freezePriority = 100
 
 // freezer is the command that pauses or resumes operators.
 type freezer struct {
-	base     base
+	base     baseCommand
 	freezes  bool     // false for resume
 	peering  string   // --peering
 	identity string   // --id; empty means the default
@@ -36,20 +36,20 @@ type freezer struct {
 func freezeCommand(p Program, program string) *cobra.Command {
 	f := &freezer{base: newBase(p, "freeze"), freezes: true, priority: freezePriority}
 	cmd := &cobra.Command{
-		Use: "freeze", Short: "Pause operators for some time", Args: noArguments,
+		Use: "freeze", Short: "Pause operators for some time", Args: rejectArguments,
 		Long: "Pause operators: this one, and all that share its peering object and have the same priority or a " +
 			"lower one, also those of other programs. They continue when the time is over, or with the command " +
 			"resume. The command uses the cluster and the permissions of your kubeconfig.\n\n" + fromEnvironment,
 		Example: freezeExamples(program),
-		RunE:    f.run,
+		RunE:    f.writeRecord,
 	}
 	flags := cmd.Flags()
-	f.add(cmd)
+	f.addFlags(cmd)
 	flags.VarP(&f.lifetime, "lifetime", "t", "for how many `seconds`, or for what time, such as 10m; required")
 	flags.VarP(&f.priority, "priority", "p", "the `number` up to which operators pause")
 	flags.BoolVar(&f.dev, "dev", false, "take the priority 666, as that of operators with --dev")
 	flags.StringVarP(&f.message, "message", "m", "", "why, as a `text` for the log of this command only")
-	f.base.finish(cmd)
+	f.base.finishFlags(cmd)
 	return cmd
 }
 
@@ -57,20 +57,20 @@ func freezeCommand(p Program, program string) *cobra.Command {
 func resumeCommand(p Program, program string) *cobra.Command {
 	f := &freezer{base: newBase(p, "resume")}
 	cmd := &cobra.Command{
-		Use: "resume", Short: "Resume paused operators", Args: noArguments,
+		Use: "resume", Short: "Resume paused operators", Args: rejectArguments,
 		Long: "Resume operators that were paused by the command freeze, also that of Kopf, by the same user on the " +
 			"same machine, or with the same --id.\n\n" + fromEnvironment,
 		Example: resumeExamples(program),
-		RunE:    f.run,
+		RunE:    f.writeRecord,
 	}
-	f.add(cmd)
-	f.base.finish(cmd)
+	f.addFlags(cmd)
+	f.base.finishFlags(cmd)
 	return cmd
 }
 
-// add adds the flags of both commands.
-func (f *freezer) add(cmd *cobra.Command) {
-	f.base.add(cmd, "the peering object of this `namespace`", "the peering object of the whole cluster")
+// addFlags adds the flags of both commands.
+func (f *freezer) addFlags(cmd *cobra.Command) {
+	f.base.addFlags(cmd, "the peering object of this `namespace`", "the peering object of the whole cluster")
 	cmd.Flags().StringVarP(
 		&f.peering, "peering", "P", "", "the `name` of the peering object, such as default; required",
 	)
@@ -79,26 +79,26 @@ func (f *freezer) add(cmd *cobra.Command) {
 	)
 }
 
-// check validates the flags of both commands.
-func (f *freezer) check(cmd *cobra.Command) error {
+// checkFlags validates the flags of both commands.
+func (f *freezer) checkFlags(cmd *cobra.Command) error {
 	// Kopf requires the name as well: a default could pause unrelated operators.
 	if f.peering == "" {
-		return asUsage(cmd, errors.New(
+		return asUsageError(cmd, errors.New(
 			"-P (--peering) is missing: the name of the peering object that the operators share, such as default",
 		))
 	}
 	// A freeze without an end could be forgotten, so there is no default.
 	if f.freezes && f.lifetime == 0 {
-		return asUsage(cmd, errors.New(
+		return asUsageError(cmd, errors.New(
 			"-t (--lifetime) is missing: for how many seconds operators pause, unless resume comes first",
 		))
 	}
 	return checkPeering(cmd, f.peering)
 }
 
-// run writes or removes the record in all selected peering objects.
-func (f *freezer) run(cmd *cobra.Command, _ []string) error {
-	if err := f.base.check(cmd, func() error { return f.check(cmd) }); err != nil {
+// writeRecord writes or removes the record in all selected peering objects.
+func (f *freezer) writeRecord(cmd *cobra.Command, _ []string) error {
+	if err := f.base.readAndCheck(cmd, func() error { return f.checkFlags(cmd) }); err != nil {
 		return err
 	}
 	// The settings determine the default scope and the connection.
@@ -106,17 +106,17 @@ func (f *freezer) run(cmd *cobra.Command, _ []string) error {
 	if err != nil {
 		return err
 	}
-	log, err := f.base.logger(cmd, settings.LogHandler)
+	log, err := f.base.newLogger(cmd, settings.LogHandler)
 	if err != nil {
 		return err
 	}
-	meant, said := f.meant(settings)
+	meant, said := f.selectedNamespaces(settings)
 	// Kopf warns in the same case.
 	if !said {
 		logging.Warn(log, "Neither -n nor -A is given: the peering of the whole cluster is meant. Say -A to confirm "+
 			"that, or -n to choose namespaces")
 	}
-	config, err := f.base.connect(settings)
+	config, err := f.base.logIn(settings)
 	if err != nil {
 		return err
 	}
@@ -126,42 +126,42 @@ func (f *freezer) run(cmd *cobra.Command, _ []string) error {
 	}
 	// Package freezing takes its logger from the context.
 	ctx := logf.IntoContext(cmd.Context(), log.WithName(f.base.program.Name))
-	order := freezing.Order{Peering: f.peering, Namespaces: meant, Identity: f.name(ctx), Record: f.record()}
-	if err := order.Carry(ctx, config); err != nil {
+	order := freezing.Order{Peering: f.peering, Namespaces: meant, Identity: f.recordIdentity(ctx), Record: f.newRecord()}
+	if err := order.CarryOut(ctx, config); err != nil {
 		return fmt.Errorf("%s of peering %q: %w", cmd.Name(), f.peering, err)
 	}
 	return nil
 }
 
-// meant returns the namespaces of the selected peering objects; none means the cluster-scoped object. Said is false if
+// selectedNamespaces returns the namespaces of the selected peering objects; none means the cluster-scoped object. Said is false if
 // neither flags nor settings select anything.
-func (f *freezer) meant(settings serving.Settings) (patterns namespaces.Patterns, said bool) {
+func (f *freezer) selectedNamespaces(settings serving.Settings) (patterns namespaces.Patterns, said bool) {
 	// Without flags, the command means the same namespaces as the operator.
-	if !f.base.scope.given() {
+	if !f.base.scope.isGiven() {
 		return settings.Patterns, len(settings.Patterns) > 0
 	}
 	// With -A, there are no namespaces, which means the cluster-scoped object.
 	for _, text := range f.base.scope.namespaces {
-		patterns = append(patterns, namespaces.Parse(text))
+		patterns = append(patterns, namespaces.ParsePattern(text))
 	}
 	return patterns, true
 }
 
-// name returns the identity of the record. A resume must use the same identity as the freeze. So the default is
+// recordIdentity returns the identity of the record. A resume must use the same identity as the freeze. So the default is
 // $POD_ID, or user and host.
-func (f *freezer) name(ctx context.Context) string {
+func (f *freezer) recordIdentity(ctx context.Context) string {
 	if f.identity != "" {
 		return f.identity
 	}
-	return peering.Identity(os.Getenv("POD_ID"), peering.Present(ctx), true)
+	return peering.OperatorIdentity(os.Getenv("POD_ID"), peering.CurrentProcess(ctx), true)
 }
 
-// record returns the record to write. For a resume, it has no lifetime, which removes the record. It has no runtime,
+// newRecord returns the record to write. For a resume, it has no lifetime, which removes the record. It has no runtime,
 // because this command cannot be elected to act.
-func (f *freezer) record() peering.Record {
+func (f *freezer) newRecord() peering.PeerRecord {
 	priority := int(f.priority)
 	if f.dev {
 		priority = devPriority
 	}
-	return peering.Record{Priority: priority, Lifetime: time.Duration(f.lifetime)}
+	return peering.PeerRecord{Priority: priority, Lifetime: time.Duration(f.lifetime)}
 }

@@ -31,8 +31,8 @@ type logFlags struct {
 // rejected with one.
 var formFlags = []string{"log-format", "log-refkey", "log-prefix", "no-log-prefix"}
 
-// add adds the flags of the log.
-func (l *logFlags) add(flags *pflag.FlagSet) {
+// addFlags adds the flags of the log.
+func (l *logFlags) addFlags(flags *pflag.FlagSet) {
 	flags.BoolVarP(&l.verbose, "verbose", "v", false, "log decisions and their reasons, too")
 	flags.BoolVarP(&l.debug, "debug", "d", false, "log everything, the libraries below included")
 	flags.BoolVarP(&l.quiet, "quiet", "q", false, "log warnings and errors only")
@@ -50,45 +50,45 @@ func (l *logFlags) add(flags *pflag.FlagSet) {
 	flags.BoolVar(&l.noPrefix, "no-log-prefix", false, "do not begin messages with the object")
 }
 
-// check validates the flags and normalizes the format, which is case-insensitive as in Kopf.
-func (l *logFlags) check(cmd *cobra.Command) error {
+// checkFlags validates the flags and normalizes the format, which is case-insensitive as in Kopf.
+func (l *logFlags) checkFlags(cmd *cobra.Command) error {
 	l.format = strings.ToLower(l.format)
 	switch {
 	case l.quiet && (l.verbose || l.debug):
-		return asUsage(cmd, errors.New("-q (--quiet) excludes -v (--verbose) and -d (--debug)"))
-	case !console.Format(l.format).Valid():
-		return asUsage(cmd, fmt.Errorf("unknown log format %q: it is plain, full or json", l.format))
+		return asUsageError(cmd, errors.New("-q (--quiet) excludes -v (--verbose) and -d (--debug)"))
+	case !console.Format(l.format).IsValid():
+		return asUsageError(cmd, fmt.Errorf("unknown log format %q: it is plain, full or json", l.format))
 	// A taken key would appear twice in each JSON line.
 	case slices.Contains(console.KeysOfLines(), l.referenceKey):
-		return asUsage(cmd, fmt.Errorf("--log-refkey: %q is the key of something else in each line", l.referenceKey))
+		return asUsageError(cmd, fmt.Errorf("--log-refkey: %q is the key of something else in each line", l.referenceKey))
 	case l.prefix && l.noPrefix:
-		return asUsage(cmd, errors.New("--log-prefix and --no-log-prefix exclude each other"))
+		return asUsageError(cmd, errors.New("--log-prefix and --no-log-prefix exclude each other"))
 	}
 	return nil
 }
 
-// logger returns the logger for these flags. It writes to the error output of the command, or to the program's own
+// newLogger returns the logger for these flags. It writes to the error output of the command, or to the program's own
 // handler if there is one.
-func (l *logFlags) logger(cmd *cobra.Command, operator string, handler slog.Handler) (logr.Logger, error) {
+func (l *logFlags) newLogger(cmd *cobra.Command, operator string, handler slog.Handler) (logr.Logger, error) {
 	// The log goes to the error output, as in Kopf: the output of commands stays usable in pipes.
 	out := cmd.ErrOrStderr()
 	if handler == nil {
-		return console.New(out, l.options(cmd, operator, out)), nil
+		return console.New(out, l.consoleOptions(cmd, operator, out)), nil
 	}
 	// A flag without effect would be confusing, so it is an error.
 	for _, name := range formFlags {
 		if cmd.Flags().Changed(name) {
-			return logr.Logger{}, asUsage(cmd, fmt.Errorf(
+			return logr.Logger{}, asUsageError(cmd, fmt.Errorf(
 				"--%s has no effect: the program has a handler of its own for the log, which decides what lines look "+
 					"like", name,
 			))
 		}
 	}
-	return console.NewFor(handler, out, l.options(cmd, operator, out)), nil
+	return console.NewForHandler(handler, out, l.consoleOptions(cmd, operator, out)), nil
 }
 
-// options converts the flags to options of the log.
-func (l *logFlags) options(cmd *cobra.Command, operator string, out io.Writer) console.Options {
+// consoleOptions converts the flags to options of the log.
+func (l *logFlags) consoleOptions(cmd *cobra.Command, operator string, out io.Writer) console.Options {
 	o := console.Options{
 		Format: console.Format(l.format), Operator: operator, ReferenceKey: l.referenceKey,
 		Colours: console.OnTerminal(out),
@@ -111,9 +111,9 @@ func (l *logFlags) options(cmd *cobra.Command, operator string, out io.Writer) c
 	return o
 }
 
-// use makes all libraries log to this logger. With a handler of the program, the standard loggers are left alone: they
+// redirectLibraries makes all libraries log to this logger. With a handler of the program, the standard loggers are left alone: they
 // may write to that handler already.
-func (l *logFlags) use(log logr.Logger, ownHandler bool) {
+func (l *logFlags) redirectLibraries(log logr.Logger, ownHandler bool) {
 	ctrl.SetLogger(log)
 	console.ForwardKlog(log, l.debug)
 	if !ownHandler {

@@ -38,8 +38,8 @@ type Inspection struct {
 // IsOff reports whether the server is turned off.
 func (i Inspection) IsOff() bool { return i.Address == "" || i.Address == "0" }
 
-// Unserved returns the name of a part that is selected although the server is off.
-func (i Inspection) Unserved() string {
+// UnservedPart returns the name of a part that is selected although the server is off.
+func (i Inspection) UnservedPart() string {
 	switch {
 	case i.IsOff() && i.Console:
 		return "Console"
@@ -67,8 +67,8 @@ type peeringFlags struct {
 	standalone bool
 }
 
-// add adds the flags of peering.
-func (p *peeringFlags) add(cmd *cobra.Command) {
+// addFlags adds the flags of peering.
+func (p *peeringFlags) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVarP(
 		&p.name, "peering", "P", "",
@@ -82,17 +82,17 @@ func (p *peeringFlags) add(cmd *cobra.Command) {
 	flags.BoolVar(&p.standalone, "standalone", false, "run alone, whatever other operators do")
 }
 
-// check validates the name of the peering object.
-func (p *peeringFlags) check(cmd *cobra.Command) error {
+// checkFlags validates the name of the peering object.
+func (p *peeringFlags) checkFlags(cmd *cobra.Command) error {
 	if p.name == "" {
 		return nil
 	}
 	return checkPeering(cmd, p.name)
 }
 
-// given returns the values that are set in the command line or in the environment. As in Kopf, --dev takes precedence
+// setValues returns the values that are set in the command line or in the environment. As in Kopf, --dev takes precedence
 // over a priority.
-func (p *peeringFlags) given(cmd *cobra.Command) (given Peering) {
+func (p *peeringFlags) setValues(cmd *cobra.Command) (given Peering) {
 	given.Name = p.name
 	switch {
 	case p.dev:

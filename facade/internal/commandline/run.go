@@ -6,10 +6,10 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
 )
 
-// run serves until its context ends. Everything that needs no cluster is checked before the connection, so that
+// runOperator serves until its context ends. Everything that needs no cluster is checked before the connection, so that
 // mistakes are reported immediately.
-func (r *runner) run(cmd *cobra.Command, _ []string) error {
-	if err := r.base.check(cmd, func() error { return r.check(cmd) }); err != nil {
+func (r *runner) runOperator(cmd *cobra.Command, _ []string) error {
+	if err := r.base.readAndCheck(cmd, func() error { return r.checkFlags(cmd) }); err != nil {
 		return err
 	}
 	operator := r.base.program.Operator
@@ -18,14 +18,14 @@ func (r *runner) run(cmd *cobra.Command, _ []string) error {
 	if err != nil {
 		return err
 	}
-	log, err := r.base.logger(cmd, settings.LogHandler)
+	log, err := r.base.newLogger(cmd, settings.LogHandler)
 	if err != nil {
 		return err
 	}
 	// The flags are passed to the operator before its startup, whose handlers may read them.
-	namespaces, said := r.base.scope.choose(settings.Namespaces)
+	namespaces, said := r.base.scope.chooseNamespaces(settings.Namespaces)
 	given := Given{
-		Namespaces: namespaces, Scoped: r.base.scope.given(), Peering: r.peering.given(cmd),
+		Namespaces: namespaces, Scoped: r.base.scope.isGiven(), Peering: r.peering.setValues(cmd),
 		Inspection: r.inspection, Metrics: r.metrics, Health: r.health, Cluster: r.base.cluster,
 	}
 	return operator.Around(cmd.Context(), given, func() error {
@@ -36,7 +36,7 @@ func (r *runner) run(cmd *cobra.Command, _ []string) error {
 		}
 		// The warning follows the startup, which can select namespaces as well.
 		if !said && len(settings.Namespaces) == 0 {
-			hintAtScope(log)
+			warnAboutScope(log)
 		}
 		return serving.Run(cmd.Context(), settings, serving.Options{
 			Name: r.base.program.Name, Log: log, Cluster: r.base.cluster, Metrics: r.metrics, Health: r.health,

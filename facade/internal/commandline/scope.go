@@ -17,8 +17,8 @@ type scope struct {
 	all        bool
 }
 
-// add adds the flags. One and all are their help texts.
-func (s *scope) add(flags *pflag.FlagSet, one, all string) {
+// addFlags adds the flags. One and all are their help texts.
+func (s *scope) addFlags(flags *pflag.FlagSet, one, all string) {
 	flags.StringArrayVarP(
 		&s.namespaces, "namespace", "n", nil,
 		one+", or all that match a pattern, such as 'team-*' or '!kube-*'; may be given several times",
@@ -26,15 +26,15 @@ func (s *scope) add(flags *pflag.FlagSet, one, all string) {
 	flags.BoolVarP(&s.all, "all-namespaces", "A", false, all)
 }
 
-// check validates the flags, and removes duplicate patterns.
-func (s *scope) check(cmd *cobra.Command) error {
+// checkFlags validates the flags, and removes duplicate patterns.
+func (s *scope) checkFlags(cmd *cobra.Command) error {
 	if s.all && len(s.namespaces) > 0 {
-		return asUsage(cmd, errors.New("-n (--namespace) and -A (--all-namespaces) exclude each other"))
+		return asUsageError(cmd, errors.New("-n (--namespace) and -A (--all-namespaces) exclude each other"))
 	}
 	// Patterns are checked here, so that an invalid one is a usage error.
 	for _, pattern := range s.namespaces {
-		if err := namespaces.Check(pattern); err != nil {
-			return asUsage(cmd, fmt.Errorf("-n (--namespace): %w", err))
+		if err := namespaces.CheckPattern(pattern); err != nil {
+			return asUsageError(cmd, fmt.Errorf("-n (--namespace): %w", err))
 		}
 	}
 	// The order has no meaning, and duplicates would be served twice.
@@ -43,12 +43,12 @@ func (s *scope) check(cmd *cobra.Command) error {
 	return nil
 }
 
-// given reports whether the flags select anything.
-func (s *scope) given() bool { return s.all || len(s.namespaces) > 0 }
+// isGiven reports whether the flags select anything.
+func (s *scope) isGiven() bool { return s.all || len(s.namespaces) > 0 }
 
-// choose returns the namespaces to serve, none for the whole cluster. Flags take precedence over the program's
+// chooseNamespaces returns the namespaces to serve, none for the whole cluster. Flags take precedence over the program's
 // settings. Said is false if neither selects anything.
-func (s *scope) choose(ofProgram []string) (names []string, said bool) {
+func (s *scope) chooseNamespaces(ofProgram []string) (names []string, said bool) {
 	switch {
 	// An explicit -A overrides the namespaces of the program.
 	case s.all:

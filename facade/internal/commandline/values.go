@@ -69,7 +69,7 @@ func (*lifetime) Type() string { return "seconds" }
 // checkPeering returns an error if a peering object cannot have this name.
 func checkPeering(cmd *cobra.Command, name string) error {
 	if problems := validation.IsDNS1123Subdomain(name); len(problems) > 0 {
-		return asUsage(cmd, fmt.Errorf(
+		return asUsageError(cmd, fmt.Errorf(
 			"-P (--peering): %q is not the name of a peering object: %s", name, problems[0],
 		))
 	}

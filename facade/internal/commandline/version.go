@@ -11,17 +11,17 @@ import (
 // versionCommand returns the command that prints the same as the flag --version.
 func versionCommand(p Program) *cobra.Command {
 	return &cobra.Command{
-		Use: "version", Short: "Print the versions of the program and of its libraries", Args: noArguments,
+		Use: "version", Short: "Print the versions of the program and of its libraries", Args: rejectArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := fmt.Fprintln(cmd.OutOrStdout(), p.displayName(), version())
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), p.displayName(), buildVersion())
 			return err
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 }
 
-// version returns the version of the program, with the versions of Go and kopf-runtime, which matter for debugging.
-func version() string {
+// buildVersion returns the version of the program, with the versions of Go and kopf-runtime, which matter for debugging.
+func buildVersion() string {
 	const module = "github.com/kopf-runtime/kopf-runtime"
 	// Only binaries that were built without module support have no build information.
 	info, ok := debug.ReadBuildInfo()

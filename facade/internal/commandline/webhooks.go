@@ -31,7 +31,7 @@ type Webhooks func(
 
 // printer is the command that prints webhook configurations.
 type printer struct {
-	base base
+	base baseCommand
 	way  Way    // --service and --url
 	ca   string // --ca-file
 }
@@ -41,15 +41,15 @@ type printer struct {
 func webhooksCommand(p Program, program string) *cobra.Command {
 	w := &printer{base: newBase(p, "webhooks")}
 	cmd := &cobra.Command{
-		Use: "webhooks", Short: "Print the webhook configurations, for kubectl apply", Args: noArguments,
+		Use: "webhooks", Short: "Print the webhook configurations, for kubectl apply", Args: rejectArguments,
 		Long: "Print the webhook configurations that the API server needs for the handlers of admission, for those " +
 			"who do not have the operator manage them. The cluster is asked which resources there are, and nothing " +
 			"is written; startup handlers are not called, so what they set is not known.\n\n" + fromEnvironment,
 		Example: webhooksExamples(program),
-		RunE:    w.run,
+		RunE:    w.printConfigurations,
 	}
 	flags := cmd.Flags()
-	w.base.addCluster(flags)
+	w.base.addClusterFlags(flags)
 	flags.StringVar(
 		&w.way.Service, "service", "",
 		"the `service` before the operator, as namespace/name or namespace/name:port",
@@ -58,28 +58,28 @@ func webhooksCommand(p Program, program string) *cobra.Command {
 	flags.StringVar(
 		&w.ca, "ca-file", "", "the `file` with the CA of the operator's certificate; default: others fill it in",
 	)
-	w.base.finish(cmd)
+	w.base.finishFlags(cmd)
 	return cmd
 }
 
-// run prints YAML to the output, and hints to the error output, so that the output can be piped to kubectl.
-func (w *printer) run(cmd *cobra.Command, _ []string) error {
+// printConfigurations prints YAML to the output, and hints to the error output, so that the output can be piped to kubectl.
+func (w *printer) printConfigurations(cmd *cobra.Command, _ []string) error {
 	if w.base.program.Err != nil {
 		return w.base.program.Err
 	}
 	// This command has no flags of scope or log, so it does not use the common check.
-	if err := w.base.environment.read(cmd); err != nil {
+	if err := w.base.environment.setMissingFlags(cmd); err != nil {
 		return err
 	}
-	if err := w.check(cmd); err != nil {
-		return w.base.environment.explained(err)
+	if err := w.checkFlags(cmd); err != nil {
+		return w.base.environment.listVariables(err)
 	}
 	settings, err := w.base.program.Operator.Settings()
 	if err != nil {
 		return err
 	}
 	// The cluster is needed to resolve the resources of the handlers.
-	config, err := w.base.connect(settings)
+	config, err := w.base.logIn(settings)
 	if err != nil {
 		return err
 	}
@@ -104,11 +104,11 @@ func (w *printer) run(cmd *cobra.Command, _ []string) error {
 	return nil
 }
 
-// check validates the flags and reads the CA.
-func (w *printer) check(cmd *cobra.Command) (err error) {
+// checkFlags validates the flags and reads the CA.
+func (w *printer) checkFlags(cmd *cobra.Command) (err error) {
 	// A webhook configuration has either a service or a URL.
 	if w.way.Service != "" && w.way.URL != "" {
-		return asUsage(cmd, errors.New("--service and --url exclude each other"))
+		return asUsageError(cmd, errors.New("--service and --url exclude each other"))
 	}
 	if w.ca == "" {
 		return nil
@@ -119,7 +119,7 @@ func (w *printer) check(cmd *cobra.Command) (err error) {
 		w.way.Bundle, err = certificates.ParseBundle(data)
 	}
 	if err != nil {
-		return asUsage(cmd, fmt.Errorf("--ca-file: %w", err))
+		return asUsageError(cmd, fmt.Errorf("--ca-file: %w", err))
 	}
 	return nil
 }

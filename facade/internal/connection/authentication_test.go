@@ -47,7 +47,7 @@ func TestUsersOfKubeconfigs(t *testing.T) {
 	}
 	for name, tc := range cases {
 		for how, login := range map[string]func(string, string) (*credentials.Info, error){
-			"Handler": connection.Kubeconfig, "BuiltIn": connection.Login,
+			"Handler": connection.FromKubeconfig, "BuiltIn": connection.Login,
 		} {
 			t.Run(name+how, func(t *testing.T) {
 				path := c.kubeconfig(tc.user, "")
@@ -84,12 +84,12 @@ func (c *cluster) plugin(token string) string {
 func TestPluginWhoseTokenExpires(t *testing.T) {
 	c := newCluster(t, "Bearer first")
 	path := c.kubeconfig(c.plugin("first"), "")
-	p, err := connect(t, func() (*credentials.Info, error) { return connection.Kubeconfig(path, "") })
+	p, err := connect(t, func() (*credentials.Info, error) { return connection.FromKubeconfig(path, "") })
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, token := range []string{"first", "second", "third"} {
-		c.welcome("Bearer " + token)
+		c.setUsers("Bearer " + token)
 		c.file("plugged", []byte(token))
 		if got, err := p.user(t); got != "Bearer "+token || err != nil {
 			t.Errorf("want the token %q, got %q, error %v", token, got, err)
@@ -99,7 +99,7 @@ func TestPluginWhoseTokenExpires(t *testing.T) {
 	if n := strings.Count(string(calls), "call"); n != 3 || err != nil || p.logins != 1 {
 		t.Errorf("%d calls of the plugin and %d logins, want 3 and one; error %v", n, p.logins, err)
 	}
-	c.welcome()
+	c.setUsers()
 	if got, err := p.user(t); err == nil || !strings.Contains(err.Error(), "those that the API server has refused") {
 		t.Errorf("a plugin without valid tokens must fail, got %q, error %v", got, err)
 	}
@@ -108,7 +108,7 @@ func TestPluginWhoseTokenExpires(t *testing.T) {
 // TestTokenFileThatChanges shows that a token file is read again early if the server refuses the token.
 func TestTokenFileThatChanges(t *testing.T) {
 	for how, login := range map[string]func(string, string) (*credentials.Info, error){
-		"Handler": connection.Kubeconfig, "BuiltIn": connection.Login,
+		"Handler": connection.FromKubeconfig, "BuiltIn": connection.Login,
 	} {
 		t.Run(how, func(t *testing.T) {
 			c := newCluster(t)
@@ -116,7 +116,7 @@ func TestTokenFileThatChanges(t *testing.T) {
 			var p *program
 			for n, token := range []string{"first", "second", "third", "fourth", "fifth"} {
 				c.file("token", []byte(token))
-				c.welcome("Bearer " + token)
+				c.setUsers("Bearer " + token)
 				if p == nil {
 					var err error
 					if p, err = connect(t, func() (*credentials.Info, error) { return login(path, "") }); err != nil {
@@ -137,7 +137,7 @@ func TestConnectionThroughProxy(t *testing.T) {
 	c := newCluster(t, "Bearer a")
 	for how, login := range map[string]func(proxy string) (*credentials.Info, error){
 		"Kubeconfig": func(proxy string) (*credentials.Info, error) {
-			return connection.Kubeconfig(c.kubeconfig("token: a", ", proxy-url: "+proxy), "")
+			return connection.FromKubeconfig(c.kubeconfig("token: a", ", proxy-url: "+proxy), "")
 		},
 		"BuiltIn": func(proxy string) (*credentials.Info, error) {
 			return connection.Login(c.kubeconfig("token: a", ", proxy-url: "+proxy), "")

@@ -25,27 +25,27 @@ var errNoCluster = errors.New(
 // service account of the pod, else ~/.kube/config. A context selects the entry of that name in these files; without it,
 // the current context is used. This is the login of operators without login handlers.
 func Login(path, context string) (*credentials.Info, error) {
-	config, namespace, err := find(path, context)
+	config, namespace, err := findConfig(path, context)
 	switch {
 	// The error lists all ways to configure a cluster, as the user may have meant any of them.
 	case clientcmd.IsEmptyConfig(err):
-		return nil, errors.Join(missing(path), errNoCluster)
+		return nil, errors.Join(missingFilesError(path), errNoCluster)
 	case err != nil:
 		return nil, fmt.Errorf("reading the configuration of the cluster: %w", err)
 	}
 	return &credentials.Info{Config: config, DefaultNamespace: namespace}, nil
 }
 
-// find returns the configuration and its default namespace.
-func find(path, context string) (config *rest.Config, namespace string, err error) {
+// findConfig returns the configuration and its default namespace.
+func findConfig(path, context string) (config *rest.Config, namespace string, err error) {
 	// The pod's service account counts only if the user has not selected any file or context. This order is that of
 	// controller-runtime, and differs from client-go's, which prefers ~/.kube/config.
 	if path == "" && context == "" && os.Getenv(clientcmd.RecommendedConfigPathEnvVar) == "" {
 		if config, err := rest.InClusterConfig(); err == nil {
-			return config, around.namespace(), nil
+			return config, around.readNamespace(), nil
 		}
 	}
-	files := loader(path, context)
+	files := kubeconfigLoader(path, context)
 	if config, err = files.ClientConfig(); err != nil {
 		return nil, "", err
 	}
@@ -53,11 +53,11 @@ func find(path, context string) (config *rest.Config, namespace string, err erro
 	if said := raw.Contexts[cmp.Or(context, raw.CurrentContext)]; said != nil {
 		return config, said.Namespace, err
 	}
-	return config, around.namespace(), err // the files are empty, so client-go used the service account
+	return config, around.readNamespace(), err // the files are empty, so client-go used the service account
 }
 
-// loader returns a lazy reader of a kubeconfig file, or of the files of the environment if path is empty.
-func loader(path, context string) clientcmd.ClientConfig {
+// kubeconfigLoader returns a lazy reader of a kubeconfig file, or of the files of the environment if path is empty.
+func kubeconfigLoader(path, context string) clientcmd.ClientConfig {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath, rules.WarnIfAllMissing = path, false // the error of Login names missing files
 	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
@@ -65,19 +65,19 @@ func loader(path, context string) clientcmd.ClientConfig {
 	)
 }
 
-// Contexts returns the sorted names of the contexts in a kubeconfig file, or in the files of the environment. It is for
+// ContextNames returns the sorted names of the contexts in a kubeconfig file, or in the files of the environment. It is for
 // shell completion, so unreadable files yield no names and no error.
-func Contexts(path string) []string {
-	files, err := loader(path, "").RawConfig()
+func ContextNames(path string) []string {
+	files, err := kubeconfigLoader(path, "").RawConfig()
 	if err != nil {
 		return nil
 	}
 	return slices.Sorted(maps.Keys(files.Contexts))
 }
 
-// missing returns an error with the files of $KUBECONFIG that do not exist, or nil. Client-go ignores these files
+// missingFilesError returns an error with the files of $KUBECONFIG that do not exist, or nil. Client-go ignores these files
 // silently. A file that is given by path was read before, or its absence is an error already.
-func missing(path string) error {
+func missingFilesError(path string) error {
 	if path != "" {
 		return nil
 	}

@@ -20,7 +20,7 @@ func withoutCluster(t *testing.T) {
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")
 }
 
-func TestFilesThatAreMissing(t *testing.T) {
+func TestMissingFiles(t *testing.T) {
 	withoutCluster(t)
 	folder := t.TempDir()
 	missing, another := filepath.Join(folder, "missing"), filepath.Join(folder, "another")
@@ -57,9 +57,9 @@ func TestFilesThatAreMissing(t *testing.T) {
 	}
 }
 
-// TestWhatIsSaidIsTaken shows that explicit settings come before the pod's own cluster, and that an invalid setting
+// TestExplicitSettingsComeFirst shows that explicit settings come before the pod's own cluster, and that an invalid setting
 // does not fall back to another cluster: D-login-order.
-func TestWhatIsSaidIsTaken(t *testing.T) {
+func TestExplicitSettingsComeFirst(t *testing.T) {
 	withoutCluster(t)
 	broken := filepath.Join(t.TempDir(), "broken")
 	if err := os.WriteFile(broken, []byte("{"), 0o600); err != nil {
@@ -99,7 +99,7 @@ func TestContext(t *testing.T) {
 	}
 	for name, tc := range cases {
 		for how, login := range map[string]func(string, string) (*credentials.Info, error){
-			"Handler": connection.Kubeconfig, "BuiltIn": connection.Login,
+			"Handler": connection.FromKubeconfig, "BuiltIn": connection.Login,
 		} {
 			t.Run(name+how, func(t *testing.T) {
 				if tc.path == "" {

@@ -9,5 +9,5 @@ import (
 // ServiceAccountOf returns the credentials of a pod with the given configuration, whose namespace is in the given
 // file.
 func ServiceAccountOf(config func() (*rest.Config, error), namespace string) (*credentials.Info, error) {
-	return pod{config, namespace}.serviceAccount()
+	return podFiles{config, namespace}.serviceAccount()
 }

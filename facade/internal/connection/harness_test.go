@@ -40,7 +40,7 @@ type cluster struct {
 func newCluster(t *testing.T, users ...string) *cluster {
 	t.Helper()
 	c := &cluster{t: t, folder: t.TempDir()}
-	c.welcome(users...)
+	c.setUsers(users...)
 	c.server = httptest.NewUnstartedServer(http.HandlerFunc(c.answer))
 	c.server.TLS = &tls.Config{ClientAuth: tls.RequestClientCert, MinVersion: tls.VersionTLS12}
 	c.server.StartTLS()
@@ -49,8 +49,8 @@ func newCluster(t *testing.T, users ...string) *cluster {
 	return c
 }
 
-// welcome sets the users that the server accepts.
-func (c *cluster) welcome(users ...string) {
+// setUsers sets the users that the server accepts.
+func (c *cluster) setUsers(users ...string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.users = map[string]bool{}

@@ -18,11 +18,11 @@ const (
 	serviceAccountPriority = 20
 )
 
-// Kubeconfig returns the credentials of the file, else of the files in $KUBECONFIG, else of ~/.kube/config. It returns
+// FromKubeconfig returns the credentials of the file, else of the files in $KUBECONFIG, else of ~/.kube/config. It returns
 // nil if none of them exists. If several files define a name, the first definition wins. Without a context, the current
 // context is used.
-func Kubeconfig(path, context string) (*credentials.Info, error) {
-	raw, err := loader(path, context).RawConfig()
+func FromKubeconfig(path, context string) (*credentials.Info, error) {
+	raw, err := kubeconfigLoader(path, context).RawConfig()
 	name := cmp.Or(context, raw.CurrentContext)
 	switch {
 	case err != nil:
@@ -43,7 +43,7 @@ func Kubeconfig(path, context string) (*credentials.Info, error) {
 		// Programs like gcloud leave the token there, for plugins that client-go does not have any more.
 		config.BearerToken, config.AuthProvider = provider.Config["access-token"], nil
 	}
-	info, said := of(config), raw.Contexts[name]
+	info, said := infoOf(config), raw.Contexts[name]
 	info.Priority, info.DefaultNamespace = kubeconfigPriority, said.Namespace
 	if cluster := raw.Clusters[said.Cluster]; cluster != nil {
 		info.ProxyURL = cluster.ProxyURL
@@ -51,9 +51,9 @@ func Kubeconfig(path, context string) (*credentials.Info, error) {
 	return info, nil
 }
 
-// of returns the credentials of a configuration as single fields. If the fields cannot express it completely, the
+// infoOf returns the credentials of a configuration as single fields. If the fields cannot express it completely, the
 // configuration itself is added.
-func of(config *rest.Config) *credentials.Info {
+func infoOf(config *rest.Config) *credentials.Info {
 	info := &credentials.Info{
 		Server: config.Host, CAPath: config.CAFile, CAData: config.CAData, Insecure: config.Insecure,
 		Username: config.Username, Password: config.Password, Token: config.BearerToken,

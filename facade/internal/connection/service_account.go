@@ -12,23 +12,23 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/credentials"
 )
 
-// pod is the source of the credentials that Kubernetes mounts into a pod. Tests replace it by other files.
-type pod struct {
+// podFiles is the source of the credentials that Kubernetes mounts into a pod. Tests replace it by other files.
+type podFiles struct {
 	config func() (*rest.Config, error)
 	file   string // contains the namespace
 }
 
-var around = pod{rest.InClusterConfig, "/var/run/secrets/kubernetes.io/serviceaccount/namespace"}
+var around = podFiles{rest.InClusterConfig, "/var/run/secrets/kubernetes.io/serviceaccount/namespace"}
 
 // PodNamespace returns the namespace of the current pod; empty outside of a cluster.
-func PodNamespace() string { return around.namespace() }
+func PodNamespace() string { return around.readNamespace() }
 
-// ServiceAccount returns the credentials of the current pod, or nil without a service account. Client-go reads the
+// FromServiceAccount returns the credentials of the current pod, or nil without a service account. Client-go reads the
 // token file again periodically, because the kubelet rotates it.
-func ServiceAccount() (*credentials.Info, error) { return around.serviceAccount() }
+func FromServiceAccount() (*credentials.Info, error) { return around.serviceAccount() }
 
 // serviceAccount returns nil without an error outside of a cluster, and in a pod without a mounted token.
-func (p pod) serviceAccount() (*credentials.Info, error) {
+func (p podFiles) serviceAccount() (*credentials.Info, error) {
 	config, err := p.config()
 	switch {
 	case errors.Is(err, rest.ErrNotInCluster), errors.Is(err, fs.ErrNotExist):
@@ -36,13 +36,13 @@ func (p pod) serviceAccount() (*credentials.Info, error) {
 	case err != nil:
 		return nil, fmt.Errorf("reading the service account: %w", err)
 	}
-	info := of(config)
-	info.Priority, info.DefaultNamespace = serviceAccountPriority, p.namespace()
+	info := infoOf(config)
+	info.Priority, info.DefaultNamespace = serviceAccountPriority, p.readNamespace()
 	return info, nil
 }
 
-// namespace returns the namespace of the pod; empty if the file cannot be read.
-func (p pod) namespace() string {
+// readNamespace returns the namespace of the pod; empty if the file cannot be read.
+func (p podFiles) readNamespace() string {
 	data, err := os.ReadFile(p.file)
 	if err != nil {
 		return ""

@@ -38,7 +38,7 @@ func TestServiceAccount(t *testing.T) {
 		t.Errorf("want the mounted token, got %q, error %v", got, err)
 	}
 	c.file("token", []byte("renewed"))
-	c.welcome("Bearer renewed")
+	c.setUsers("Bearer renewed")
 	if got, err := p.user(t); got != "Bearer renewed" || err != nil || p.logins != 2 {
 		t.Errorf("a renewed token must be read: got %q after %d logins, error %v", got, p.logins, err)
 	}
@@ -109,7 +109,7 @@ func TestContextBesideAMissingCurrentOne(t *testing.T) {
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	info, err := connection.Kubeconfig(path, "good")
+	info, err := connection.FromKubeconfig(path, "good")
 	if err != nil || info.Token != "t" {
 		t.Errorf("want the credentials of the context, got %+v, error %v", info, err)
 	}

@@ -41,8 +41,8 @@ func (s Settings) Apply(config *rest.Config) {
 	config.Dial = dialer{
 		next: next, connect: cmp.Or(s.ConnectTimeout, DefaultConnect),
 		watch: cmp.Or(s.WatchConnectTimeout, s.ConnectTimeout, DefaultConnect),
-	}.dial
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return marking{next} })
+	}.dialWithin
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return watchMarker{next} })
 }
 
 // dialer opens connections within the time limits.
@@ -51,10 +51,10 @@ type dialer struct {
 	connect, watch time.Duration
 }
 
-// dial opens a connection. The context shows whether a watch needs it.
-func (d dialer) dial(ctx context.Context, network, address string) (net.Conn, error) {
+// dialWithin opens a connection. The context shows whether a watch needs it.
+func (d dialer) dialWithin(ctx context.Context, network, address string) (net.Conn, error) {
 	timeout := d.connect
-	if ctx.Value(watching{}) != nil {
+	if ctx.Value(watchKey{}) != nil {
 		timeout = d.watch
 	}
 	if timeout > 0 {
@@ -65,19 +65,19 @@ func (d dialer) dial(ctx context.Context, network, address string) (net.Conn, er
 	return d.next(ctx, network, address)
 }
 
-// watching is the context key of watch requests. The transport passes the context of a request to the dialer.
-type watching struct{}
+// watchKey is the context key of watch requests. The transport passes the context of a request to the dialer.
+type watchKey struct{}
 
-// marking marks the context of watch requests for the dialer, which does not get the request itself.
-type marking struct{ next http.RoundTripper }
+// watchMarker marks the context of watch requests for the dialer, which does not get the request itself.
+type watchMarker struct{ next http.RoundTripper }
 
 // RoundTrip sends the request, with a mark if it is a watch.
-func (m marking) RoundTrip(r *http.Request) (*http.Response, error) {
+func (m watchMarker) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.URL.Query().Get("watch") == "true" {
-		r = r.WithContext(context.WithValue(r.Context(), watching{}, true))
+		r = r.WithContext(context.WithValue(r.Context(), watchKey{}, true))
 	}
 	return m.next.RoundTrip(r)
 }
 
 // WrappedRoundTripper lets client-go find the inner transport, to close its idle connections.
-func (m marking) WrappedRoundTripper() http.RoundTripper { return m.next }
+func (m watchMarker) WrappedRoundTripper() http.RoundTripper { return m.next }

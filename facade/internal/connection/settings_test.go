@@ -28,8 +28,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// hang waits for the context or two hours and returns an error.
-func hang(ctx context.Context, _, _ string) (net.Conn, error) {
+// blockDial waits for the context or two hours and returns an error.
+func blockDial(ctx context.Context, _, _ string) (net.Conn, error) {
 	select {
 	case <-ctx.Done():
 	case <-time.After(2 * time.Hour):
@@ -63,7 +63,7 @@ func TestConnectTimeouts(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					config := &rest.Config{
 						Host: "http://10.0.0.1",
-						Dial: hang,
+						Dial: blockDial,
 					}
 					tc.settings.Apply(config)
 					client, err := rest.HTTPClientFor(config)

@@ -31,7 +31,7 @@ func TestVectorsKubeconfig(t *testing.T) {
 			}
 		}
 		t.Setenv("KUBECONFIG", strings.Join(files, string(filepath.ListSeparator)))
-		info, err := connection.Kubeconfig("", "")
+		info, err := connection.FromKubeconfig("", "")
 		if want.Failed(t, info, err) {
 			return
 		}

@@ -24,8 +24,8 @@ const (
 	usual  = "\x1b[0m"
 )
 
-// paint returns the text in the colour of the level. Infos have no colour.
-func (t textFormat) paint(level slog.Level, text string) string {
+// paintLevel returns the text in the colour of the level. Infos have no colour.
+func (t textFormat) paintLevel(level slog.Level, text string) string {
 	colour := ""
 	// Levels between the named ones have the colour of the level below.
 	switch {

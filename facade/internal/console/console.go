@@ -20,8 +20,8 @@ const (
 	JSON Format = "json"
 )
 
-// Valid reports whether the format exists.
-func (f Format) Valid() bool { return f == Full || f == Plain || f == JSON }
+// IsValid reports whether the format exists.
+func (f Format) IsValid() bool { return f == Full || f == Plain || f == JSON }
 
 // Verbosity selects the levels that are logged.
 type Verbosity int
@@ -55,8 +55,8 @@ type Options struct {
 	Colours bool
 }
 
-// level returns the lowest level that is logged.
-func (v Verbosity) level() slog.Level {
+// lowestLevel returns the lowest level that is logged.
+func (v Verbosity) lowestLevel() slog.Level {
 	switch v {
 	case Quiet:
 		return slog.LevelWarn
@@ -64,7 +64,7 @@ func (v Verbosity) level() slog.Level {
 		return slog.LevelDebug
 	case Debug:
 		// All levels of libraries up to V(5), which are mapped below the levels of operators.
-		return ofLibraries(-5)
+		return libraryLevel(-5)
 	default:
 		return slog.LevelInfo
 	}
@@ -72,12 +72,12 @@ func (v Verbosity) level() slog.Level {
 
 // New returns a logger that writes each line to out by one call of Write.
 func New(out io.Writer, o Options) logr.Logger {
-	lines := &lineHandler{out: &lockedWriter{out: out}, level: o.Verbosity.level(), compose: o.composer()}
+	lines := &lineHandler{out: &lockedWriter{out: out}, level: o.Verbosity.lowestLevel(), compose: o.lineComposer()}
 	return logr.New(&sink{lines: lines})
 }
 
-// composer returns the function that formats a line.
-func (o Options) composer() func(*line) []byte {
+// lineComposer returns the function that formats a line.
+func (o Options) lineComposer() func(*line) []byte {
 	prefixed := o.Format != JSON
 	if o.Prefix != nil {
 		prefixed = *o.Prefix
@@ -88,18 +88,18 @@ func (o Options) composer() func(*line) []byte {
 		if key == "" {
 			key = "object"
 		}
-		return jsonFormat{referenceKey: key, prefixed: prefixed}.compose
+		return jsonFormat{referenceKey: key, prefixed: prefixed}.composeLine
 	}
-	return textFormat{plain: o.Format == Plain, prefixed: prefixed, colours: o.Colours, operator: o.Operator}.compose
+	return textFormat{plain: o.Format == Plain, prefixed: prefixed, colours: o.Colours, operator: o.Operator}.composeLine
 }
 
-// NewFor returns a logger that passes all records to a handler of the program. The handler decides on levels and form.
+// NewForHandler returns a logger that passes all records to a handler of the program. The handler decides on levels and form.
 // Only decisions that the handler cannot make are made here: with Quiet, it gets only warnings and errors, and it gets
 // messages of the libraries about themselves only with Debug. All levels below Info become Debug.
 //
 // If the handler fails or panics, the first failure is logged to out. The handler must not block, because it runs on
 // the goroutine of the caller.
-func NewFor(handler slog.Handler, out io.Writer, o Options) logr.Logger {
+func NewForHandler(handler slog.Handler, out io.Writer, o Options) logr.Logger {
 	// The failure is logged in lines of this package, since the handler cannot log it.
 	failures := &failures{log: New(out, o).WithName(o.Operator)}
 	return logr.New(&sink{lines: &ownHandler{to: handler, verbosity: o.Verbosity, failures: failures}})

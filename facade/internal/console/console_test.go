@@ -229,26 +229,26 @@ func TestLogForMachinesCannotBeForged(t *testing.T) {
 	}
 }
 
-// evil panics in each of its methods.
-type evil struct{ err error }
+// panickingValue panics in each of its methods.
+type panickingValue struct{ err error }
 
-func (e *evil) Error() string                { return e.err.Error() }
-func (e *evil) String() string               { return e.err.Error() }
-func (e *evil) MarshalJSON() ([]byte, error) { return []byte(e.err.Error()), nil }
-func (e *evil) MarshalLog() any              { return e.err.Error() }
-func (e *evil) Format(fmt.State, rune)       { _ = e.err.Error() }
+func (e *panickingValue) Error() string                { return e.err.Error() }
+func (e *panickingValue) String() string               { return e.err.Error() }
+func (e *panickingValue) MarshalJSON() ([]byte, error) { return []byte(e.err.Error()), nil }
+func (e *panickingValue) MarshalLog() any              { return e.err.Error() }
+func (e *panickingValue) Format(fmt.State, rune)       { _ = e.err.Error() }
 
-type textual struct{ *evil }
+type panickingStringer struct{ *panickingValue }
 
-func (t textual) String() string { return t.err.Error() }
+func (t panickingStringer) String() string { return t.err.Error() }
 
 func TestLogSurvivesValuesThatPanic(t *testing.T) {
-	bad := &evil{}
+	bad := &panickingValue{}
 	for _, format := range []console.Format{console.Full, console.Plain, console.JSON} {
 		var out bytes.Buffer
 		log := newLogger(&out, format)
 		for name, value := range map[string]any{
-			"error": bad, "nil": (*evil)(nil), "stringer": textual{bad}, "list": []any{bad},
+			"error": bad, "nil": (*panickingValue)(nil), "stringer": panickingStringer{bad}, "list": []any{bad},
 			"mapping": map[string]any{"a": bad},
 			"cause":   errors.Join(errors.New("fine"), bad),
 		} {
@@ -256,7 +256,7 @@ func TestLogSurvivesValuesThatPanic(t *testing.T) {
 			log.WithValues("w", value).Info("Bound " + name)
 		}
 		log.Error(bad, "Error of its own")
-		log.Error((*evil)(nil), "Typed nil")
+		log.Error((*panickingValue)(nil), "Typed nil")
 		if got := strings.Count(out.String(), "\n"); got != 14 {
 			t.Errorf("%s: %d of 14 lines: %s", format, got, out.String())
 		}

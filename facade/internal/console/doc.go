@@ -1,7 +1,7 @@
 // Not part of the public API.
 //
 // Package console writes the log of a program with a command line: lines for people or JSON for machines, to one
-// writer, or records to a log/slog handler of the program. [New] and [NewFor] return loggers; [ForwardKlog] and
+// writer, or records to a log/slog handler of the program. [New] and [NewForHandler] return loggers; [ForwardKlog] and
 // [ForwardStandard] redirect the loggers of libraries.
 //
 // Much of a log is text from outside: values of objects, messages of handlers, and values that format themselves and

@@ -9,23 +9,23 @@ import (
 	"unicode/utf8"
 )
 
-// printable reports whether a character is harmless wherever the text is shown: it does not move the cursor, end a
+// isPrintable reports whether a character is harmless wherever the text is shown: it does not move the cursor, end a
 // line, or change the direction of writing.
-func printable(r rune) bool { return unicode.IsPrint(r) }
+func isPrintable(r rune) bool { return unicode.IsPrint(r) }
 
-// quote returns a text on one line. It is quoted if it contains spaces, control characters or separators, which could
+// quoteIfNeeded returns a text on one line. It is quoted if it contains spaces, control characters or separators, which could
 // make it look like several values.
-func quote(text string) string {
-	special := func(r rune) bool { return r == '"' || r == '=' || unicode.IsSpace(r) || !printable(r) }
+func quoteIfNeeded(text string) string {
+	special := func(r rune) bool { return r == '"' || r == '=' || unicode.IsSpace(r) || !isPrintable(r) }
 	if text == "" || !utf8.ValidString(text) || strings.ContainsFunc(text, special) {
 		return strconv.Quote(text)
 	}
 	return text
 }
 
-// onOneLine escapes all characters that could end the line or move the cursor.
-func onOneLine(text string) string {
-	if utf8.ValidString(text) && strings.IndexFunc(text, func(r rune) bool { return !printable(r) }) < 0 {
+// escapeControls escapes all characters that could end the line or move the cursor.
+func escapeControls(text string) string {
+	if utf8.ValidString(text) && strings.IndexFunc(text, func(r rune) bool { return !isPrintable(r) }) < 0 {
 		return text
 	}
 	// Only the escapes are needed, not the quotes.
@@ -38,12 +38,12 @@ func quoteInBrackets(text string) string {
 	if strings.ContainsAny(text, "[]") {
 		return strconv.Quote(text)
 	}
-	return quote(text)
+	return quoteIfNeeded(text)
 }
 
-// indent returns a text of several lines in which all but the first begin with a tab. So none of them can look like a
+// indentLines returns a text of several lines in which all but the first begin with a tab. So none of them can look like a
 // line of the log.
-func indent(text string) string {
+func indentLines(text string) string {
 	text = strings.ReplaceAll(text, "\r\n", "\n")
 	var safe strings.Builder
 	for at, r := range text {
@@ -53,7 +53,7 @@ func indent(text string) string {
 		// An invalid byte is shown as its hexadecimal value. A real replacement character is kept.
 		case r == utf8.RuneError && !strings.HasPrefix(text[at:], string(utf8.RuneError)):
 			fmt.Fprintf(&safe, `\x%02x`, text[at])
-		case r == '\t' || printable(r):
+		case r == '\t' || isPrintable(r):
 			safe.WriteRune(r)
 		default:
 			safe.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
@@ -65,7 +65,7 @@ func indent(text string) string {
 // escapeJSON returns the same JSON with only printable characters. Other characters occur only inside strings, where
 // they can be escaped.
 func escapeJSON(data []byte) []byte {
-	plain := func(r rune) bool { return r < utf8.RuneSelf && printable(r) }
+	plain := func(r rune) bool { return r < utf8.RuneSelf && isPrintable(r) }
 	text := string(data)
 	// Most lines need no copy.
 	if strings.IndexFunc(text, func(r rune) bool { return !plain(r) }) < 0 {
@@ -73,7 +73,7 @@ func escapeJSON(data []byte) []byte {
 	}
 	safe := make([]byte, 0, len(data)+16)
 	for _, r := range text {
-		if printable(r) {
+		if isPrintable(r) {
 			safe = utf8.AppendRune(safe, r)
 			continue
 		}

@@ -9,11 +9,11 @@ type jsonFormat struct {
 	prefixed     bool
 }
 
-// compose returns the line as a JSON object. The keys keep their order, so a map is not used.
-func (j jsonFormat) compose(l *line) []byte {
+// composeLine returns the line as a JSON object. The keys keep their order, so a map is not used.
+func (j jsonFormat) composeLine(l *line) []byte {
 	message := l.message
 	if j.prefixed && l.object.isObject() {
-		message = "[" + quoteInBrackets(l.object.prefix()) + "] " + message
+		message = "[" + quoteInBrackets(l.object.messagePrefix()) + "] " + message
 	}
 	// Kopf's keys and its time format, with microseconds and an offset.
 	fields := []field{
@@ -24,7 +24,7 @@ func (j jsonFormat) compose(l *line) []byte {
 		fields = append(fields, field{loggerKey, l.logger})
 	}
 	if l.object.isObject() {
-		fields = append(fields, field{j.referenceKey, l.object.nullable()})
+		fields = append(fields, field{j.referenceKey, l.object.withNulls()})
 	}
 	for _, f := range l.fields {
 		// The reference key is configurable and can collide with a key of the message.
@@ -35,7 +35,7 @@ func (j jsonFormat) compose(l *line) []byte {
 	}
 	data := append(make([]byte, 0, 512), '{')
 	for _, f := range fields {
-		data = append(append(append(data, encoded(f.key)...), ':'), encoded(f.value)...)
+		data = append(append(append(data, encodeJSON(f.key)...), ':'), encodeJSON(f.value)...)
 		data = append(data, ',')
 	}
 	// It replaces the last comma.
@@ -43,9 +43,9 @@ func (j jsonFormat) compose(l *line) []byte {
 	return append(escapeJSON(data), '\n')
 }
 
-// nullable returns the reference in Kopf's form: unknown values are null, and so is the namespace of a cluster-scoped
+// withNulls returns the reference in Kopf's form: unknown values are null, and so is the namespace of a cluster-scoped
 // object.
-func (r *reference) nullable() map[string]any {
+func (r *reference) withNulls() map[string]any {
 	values := map[string]any{}
 	for at, key := range referenceKeys {
 		values[key] = nil

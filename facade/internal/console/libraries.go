@@ -47,9 +47,9 @@ func hasAnyPrefix(text string, prefixes ...string) bool {
 	return slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(text, prefix) })
 }
 
-// level returns the level of an info in this program. Libraries mark warnings by the beginning of the message. Their
+// programLevel returns the level of an info in this program. Libraries mark warnings by the beginning of the message. Their
 // other infos are for their developers.
-func (o origin) level(of slog.Level, message string) slog.Level {
+func (o origin) programLevel(of slog.Level, message string) slog.Level {
 	switch {
 	// Messages of the program and of failed health checks keep their level.
 	case !hasAnyPrefix(string(o), libraries...) || hasAnyPrefix(string(o), healthChecks):
@@ -58,13 +58,13 @@ func (o origin) level(of slog.Level, message string) slog.Level {
 		(hasAnyPrefix(string(o), apiWarnings) || hasAnyPrefix(strings.ToLower(message), warns...)):
 		return slog.LevelWarn
 	default:
-		return ofLibraries(of)
+		return libraryLevel(of)
 	}
 }
 
-// readable returns the values in a form that can be encoded. Health checks of controller-runtime log values in fields
+// readableValues returns the values in a form that can be encoded. Health checks of controller-runtime log values in fields
 // that JSON omits.
-func (o origin) readable(keysAndValues []any) []any {
+func (o origin) readableValues(keysAndValues []any) []any {
 	if !hasAnyPrefix(string(o), healthChecks) {
 		return keysAndValues
 	}
@@ -78,8 +78,8 @@ func (o origin) readable(keysAndValues []any) []any {
 	return texts
 }
 
-// ofLibraries maps a level of a library to one below all levels of operators, so that only Debug shows it.
-func ofLibraries(level slog.Level) slog.Level { return min(level, slog.LevelInfo) + 2*slog.LevelDebug }
+// libraryLevel maps a level of a library to one below all levels of operators, so that only Debug shows it.
+func libraryLevel(level slog.Level) slog.Level { return min(level, slog.LevelInfo) + 2*slog.LevelDebug }
 
 // klogOnce guards the logger of the client libraries, which read it without a lock.
 var klogOnce sync.Once
@@ -90,7 +90,7 @@ func ForwardKlog(log logr.Logger, debug bool) {
 	klogOnce.Do(func() {
 		log := log.WithName("kubernetes")
 		if own, ok := log.GetSink().(*sink); ok {
-			log = log.WithSink(own.with(func(derived *sink) { derived.origin = klogs }))
+			log = log.WithSink(own.modifiedCopy(func(derived *sink) { derived.origin = klogs }))
 		}
 		if debug {
 			var level klog.Level

@@ -33,9 +33,9 @@ func (cutOff) Decode() (watch.EventType, runtime.Object, error) { return "", nil
 
 func (cutOff) Close() {}
 
-// TestChatterOfLibraries shows that messages of libraries need the level Debug, while their warnings and errors are
+// TestLibraryMessages shows that messages of libraries need the level Debug, while their warnings and errors are
 // always shown.
-func TestChatterOfLibraries(t *testing.T) {
+func TestLibraryMessages(t *testing.T) {
 	const always, debugging = true, false
 	cases := map[string]struct {
 		reason string
@@ -71,7 +71,7 @@ func TestChatterOfLibraries(t *testing.T) {
 			} {
 				var out, own bytes.Buffer
 				c.log(console.New(&out, console.Options{Verbosity: verbosity}))
-				c.log(console.NewFor(ownText(&own, slog.LevelDebug), io.Discard, console.Options{Verbosity: verbosity}))
+				c.log(console.NewForHandler(ownText(&own, slog.LevelDebug), io.Discard, console.Options{Verbosity: verbosity}))
 				shown := c.shown || verbosity == console.Debug
 				for _, text := range []string{out.String(), own.String()} {
 					if (strings.TrimSpace(text) != "") != shown {

@@ -51,11 +51,11 @@ func (h *lineHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	derived := *h
 	// Clip forces append to copy: several loggers can be derived from one.
 	derived.fields = slices.Clip(h.fields)
-	for _, f := range flattened(attrs, h.groups) {
-		if derived.object.take(f) {
+	for _, f := range flattenGroups(attrs, h.groups) {
+		if derived.object.adoptField(f) {
 			continue
 		}
-		f.key = derived.free(f.key, nil)
+		f.key = derived.freeKey(f.key, nil)
 		derived.fields = append(derived.fields, f)
 	}
 	return &derived
@@ -81,8 +81,8 @@ func (h *lineHandler) Handle(_ context.Context, record slog.Record) error {
 		if first && a.Key == loggerKey && a.Value.Kind() == slog.KindString {
 			l.logger = a.Value.String()
 		} else {
-			for _, f := range flattened([]slog.Attr{a}, h.groups) {
-				f.key = h.free(f.key, own)
+			for _, f := range flattenGroups([]slog.Attr{a}, h.groups) {
+				f.key = h.freeKey(f.key, own)
 				own = append(own, f)
 			}
 		}
@@ -91,7 +91,7 @@ func (h *lineHandler) Handle(_ context.Context, record slog.Record) error {
 	})
 	l.fields = append(own, h.fields...)
 	// Values that do not identify an object are shown as normal fields.
-	l.object.release(&l.fields)
+	l.object.releaseFields(&l.fields)
 	_, err := h.out.Write(h.compose(l))
 	return err
 }
@@ -105,27 +105,27 @@ var keysOfLines = []string{"timestamp", "severity", "message", loggerKey}
 // KeysOfLines returns the keys of JSON lines that have a fixed meaning.
 func KeysOfLines() []string { return slices.Clone(keysOfLines) }
 
-// free returns a key that neither the logger nor other fields of the message use.
-func (h *lineHandler) free(key string, others []field) string {
+// freeKey returns a key that neither the logger nor other fields of the message use.
+func (h *lineHandler) freeKey(key string, others []field) string {
 	is := func(f field) bool { return f.key == key }
 	// The prefix is repeated until the key is unique.
-	for slices.Contains(keysOfLines, key) || h.object.has(key) || slices.ContainsFunc(h.fields, is) ||
+	for slices.Contains(keysOfLines, key) || h.object.hasKey(key) || slices.ContainsFunc(h.fields, is) ||
 		slices.ContainsFunc(others, is) {
 		key = extraPrefix + key
 	}
 	return key
 }
 
-// flattened returns the values without groups: the names of groups become prefixes of keys.
-func flattened(attrs []slog.Attr, groups string) (fields []field) {
+// flattenGroups returns the values without groups: the names of groups become prefixes of keys.
+func flattenGroups(attrs []slog.Attr, groups string) (fields []field) {
 	for _, a := range attrs {
 		// A LogValuer computes its value only now, when the line is written.
 		value := a.Value.Resolve()
 		switch {
 		case value.Kind() == slog.KindGroup && a.Key == "":
-			fields = append(fields, flattened(value.Group(), groups)...)
+			fields = append(fields, flattenGroups(value.Group(), groups)...)
 		case value.Kind() == slog.KindGroup:
-			fields = append(fields, flattened(value.Group(), groups+a.Key+".")...)
+			fields = append(fields, flattenGroups(value.Group(), groups+a.Key+".")...)
 		case a.Key != "":
 			fields = append(fields, field{groups + a.Key, value.Any()})
 		}

@@ -28,19 +28,19 @@ type failures struct {
 	log  logr.Logger // another logger than that of the handler
 }
 
-// tell logs the first failure and ignores the others.
-func (f *failures) tell(err error) {
+// logFirst logs the first failure and ignores the others.
+func (f *failures) logFirst(err error) {
 	f.once.Do(func() {
 		f.log.Error(err, "Log handler of the program failed; lines of the log may be missing; logged once",
-			panics.Stack(err)...)
+			panics.StackFields(err)...)
 	})
 }
 
-// contain calls a method of the handler. It returns false if the method fails or panics.
-func (h *ownHandler) contain(call func() error) bool {
+// containFailure calls a method of the handler. It returns false if the method fails or panics.
+func (h *ownHandler) containFailure(call func() error) bool {
 	err := panics.Contain(call)
 	if err != nil {
-		h.failures.tell(err)
+		h.failures.logFirst(err)
 	}
 	return err == nil
 }
@@ -50,17 +50,17 @@ func (h *ownHandler) Enabled(ctx context.Context, level slog.Level) bool {
 	switch {
 	case h.verbosity == Quiet && level < slog.LevelWarn:
 		return false
-	case h.verbosity != Debug && level <= ofLibraries(slog.LevelInfo):
+	case h.verbosity != Debug && level <= libraryLevel(slog.LevelInfo):
 		return false
 	}
-	level = known(level)
+	level = slogLevel(level)
 	enabled := level >= slog.LevelInfo // the default for a handler that fails
-	h.contain(func() error { enabled = h.to.Enabled(ctx, level); return nil })
+	h.containFailure(func() error { enabled = h.to.Enabled(ctx, level); return nil })
 	return enabled
 }
 
-// known maps all levels below Info to Debug: logr has any number of them, log/slog only one.
-func known(level slog.Level) slog.Level {
+// slogLevel maps all levels below Info to Debug: logr has any number of them, log/slog only one.
+func slogLevel(level slog.Level) slog.Level {
 	if level < slog.LevelInfo {
 		return slog.LevelDebug
 	}
@@ -69,29 +69,29 @@ func known(level slog.Level) slog.Level {
 
 // Handle passes a record to the handler. Its error is contained, so it returns nil.
 func (h *ownHandler) Handle(ctx context.Context, record slog.Record) error {
-	record.Level = known(record.Level)
-	h.contain(func() error { return h.to.Handle(ctx, record) })
+	record.Level = slogLevel(record.Level)
+	h.containFailure(func() error { return h.to.Handle(ctx, record) })
 	return nil
 }
 
 // WithAttrs passes values to the handler.
 func (h *ownHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return h.derived(func() slog.Handler { return h.to.WithAttrs(attrs) })
+	return h.deriveHandler(func() slog.Handler { return h.to.WithAttrs(attrs) })
 }
 
 // WithGroup passes a group to the handler.
 func (h *ownHandler) WithGroup(name string) slog.Handler {
-	return h.derived(func() slog.Handler { return h.to.WithGroup(name) })
+	return h.deriveHandler(func() slog.Handler { return h.to.WithGroup(name) })
 }
 
 var errNoHandler = errors.New("its WithAttrs or WithGroup returned nil")
 
-// derived returns the derived handler, or a copy of the current one if the derivation fails. Its values are missing
+// deriveHandler returns the derived handler, or a copy of the current one if the derivation fails. Its values are missing
 // then, but lines are still logged.
-func (h *ownHandler) derived(derive func() slog.Handler) slog.Handler {
+func (h *ownHandler) deriveHandler(derive func() slog.Handler) slog.Handler {
 	// The receiver is shared by other loggers.
 	own := *h
-	h.contain(func() error {
+	h.containFailure(func() error {
 		to := derive()
 		if to == nil {
 			return errNoHandler

@@ -68,7 +68,7 @@ func TestOwnHandlerIsServed(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			var out, errs bytes.Buffer
-			c.log(console.NewFor(ownText(&out, c.own), &errs, console.Options{Verbosity: c.verbosity}))
+			c.log(console.NewForHandler(ownText(&out, c.own), &errs, console.Options{Verbosity: c.verbosity}))
 			if d := cmp.Diff(c.want, out.String()+errs.String()); d != "" {
 				t.Errorf("%s\n-want, +got:\n%s", c.reason, d)
 			}
@@ -140,7 +140,7 @@ func TestOwnHandlerThatFails(t *testing.T) {
 			var errs bytes.Buffer
 			own := &faulty{method: c.method, fault: c.fault, lines: &lines}
 			options := console.Options{Operator: "op", Format: console.Plain}
-			log := slog.New(logr.ToSlogHandler(console.NewFor(own, &errs, options)))
+			log := slog.New(logr.ToSlogHandler(console.NewForHandler(own, &errs, options)))
 			for _, message := range []string{"one", "two"} {
 				log.With("a", 1).WithGroup("g").Info(message)
 			}

@@ -16,11 +16,11 @@ type reference struct {
 	known  [5]bool
 }
 
-// take adopts the field if it is the first one for its key. A cluster-scoped object has no namespace, so a later one is
+// adoptField adopts the field if it is the first one for its key. A cluster-scoped object has no namespace, so a later one is
 // not adopted.
-func (r *reference) take(f field) bool {
+func (r *reference) adoptField(f field) bool {
 	at := slices.Index(referenceKeys, f.key)
-	if at < 0 || r.has(f.key) {
+	if at < 0 || r.hasKey(f.key) {
 		return false
 	}
 	text, isText := f.value.(string)
@@ -35,8 +35,8 @@ func (r *reference) take(f field) bool {
 	return true
 }
 
-// has reports whether the reference uses the key.
-func (r *reference) has(key string) bool {
+// hasKey reports whether the reference uses the key.
+func (r *reference) hasKey(key string) bool {
 	at := slices.Index(referenceKeys, key)
 	return at >= 0 && (r.known[at] || key == "namespace" && r.isObject())
 }
@@ -44,8 +44,8 @@ func (r *reference) has(key string) bool {
 // isObject reports whether an object is identified. A kind or a namespace alone is not an object.
 func (r *reference) isObject() bool { return r.known[slices.Index(referenceKeys, "name")] }
 
-// prefix returns "namespace/name", or the name of a cluster-scoped object, for the beginning of messages.
-func (r *reference) prefix() string {
+// messagePrefix returns "namespace/name", or the name of a cluster-scoped object, for the beginning of messages.
+func (r *reference) messagePrefix() string {
 	name, namespace := r.values[2], r.values[4]
 	if namespace != "" {
 		return namespace + "/" + name
@@ -53,8 +53,8 @@ func (r *reference) prefix() string {
 	return name
 }
 
-// release turns the known values into normal fields if they do not identify an object.
-func (r *reference) release(fields *[]field) {
+// releaseFields turns the known values into normal fields if they do not identify an object.
+func (r *reference) releaseFields(fields *[]field) {
 	if r.isObject() {
 		return
 	}

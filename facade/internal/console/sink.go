@@ -49,16 +49,16 @@ func (s *sink) Enabled(level int) bool {
 
 // Info logs at the level that the message has in this program.
 func (s *sink) Info(level int, message string, keysAndValues ...any) {
-	s.log(slog.Level(-level), nil, message, keysAndValues)
+	s.logRecord(slog.Level(-level), nil, message, keysAndValues)
 }
 
 // Error logs an error, which may be nil.
 func (s *sink) Error(err error, message string, keysAndValues ...any) {
-	s.log(slog.LevelError, err, message, keysAndValues)
+	s.logRecord(slog.LevelError, err, message, keysAndValues)
 }
 
-// log determines the origin and the level, and passes the record to the handler.
-func (s *sink) log(level slog.Level, err error, message string, keysAndValues []any) {
+// logRecord determines the origin and the level, and passes the record to the handler.
+func (s *sink) logRecord(level slog.Level, err error, message string, keysAndValues []any) {
 	ctx := context.Background()
 	if level < slog.LevelInfo && !s.lines.Enabled(ctx, level) {
 		return // for any origin: only infos can be warnings
@@ -69,7 +69,7 @@ func (s *sink) log(level slog.Level, err error, message string, keysAndValues []
 	// Errors keep their level and values, whatever logs them.
 	if level < slog.LevelError {
 		who := cmp.Or(s.origin, originOf(callers[0]))
-		level, keysAndValues = who.level(level, message), who.readable(keysAndValues)
+		level, keysAndValues = who.programLevel(level, message), who.readableValues(keysAndValues)
 	}
 	if !s.lines.Enabled(ctx, level) {
 		return
@@ -78,7 +78,7 @@ func (s *sink) log(level slog.Level, err error, message string, keysAndValues []
 	if s.name != "" {
 		record.AddAttrs(slog.String(loggerKey, s.name))
 	}
-	record.AddAttrs(attributes(keysAndValues)...)
+	record.AddAttrs(toAttributes(keysAndValues)...)
 	if err != nil {
 		record.AddAttrs(slog.Any(errorKey, err))
 	}
@@ -104,18 +104,20 @@ func (s *sink) Handle(ctx context.Context, record slog.Record) error {
 
 // WithValues returns a sink with more values in each line.
 func (s *sink) WithValues(keysAndValues ...any) logr.LogSink {
-	return s.to(s.lines.WithAttrs(attributes(keysAndValues)))
+	return s.withHandler(s.lines.WithAttrs(toAttributes(keysAndValues)))
 }
 
 // WithAttrs is WithValues for log/slog.
-func (s *sink) WithAttrs(attrs []slog.Attr) logr.SlogSink { return s.to(s.lines.WithAttrs(attrs)) }
+func (s *sink) WithAttrs(attrs []slog.Attr) logr.SlogSink {
+	return s.withHandler(s.lines.WithAttrs(attrs))
+}
 
 // WithGroup is for log/slog: further values are in the group.
-func (s *sink) WithGroup(name string) logr.SlogSink { return s.to(s.lines.WithGroup(name)) }
+func (s *sink) WithGroup(name string) logr.SlogSink { return s.withHandler(s.lines.WithGroup(name)) }
 
-// to returns a sink with another handler.
-func (s *sink) to(lines slog.Handler) *sink {
-	return s.with(func(derived *sink) { derived.lines = lines })
+// withHandler returns a sink with another handler.
+func (s *sink) withHandler(lines slog.Handler) *sink {
+	return s.modifiedCopy(func(derived *sink) { derived.lines = lines })
 }
 
 // WithName returns a sink with one more part in the name of the logger.
@@ -123,24 +125,24 @@ func (s *sink) WithName(name string) logr.LogSink {
 	if s.name != "" {
 		name = s.name + "." + name
 	}
-	return s.with(func(derived *sink) { derived.name = name })
+	return s.modifiedCopy(func(derived *sink) { derived.name = name })
 }
 
 // WithCallDepth returns a sink for functions that log on behalf of their callers.
 func (s *sink) WithCallDepth(depth int) logr.LogSink {
-	return s.with(func(derived *sink) { derived.depth += depth })
+	return s.modifiedCopy(func(derived *sink) { derived.depth += depth })
 }
 
-// with returns a changed copy: sinks are shared and must not be modified.
-func (s *sink) with(change func(derived *sink)) *sink {
+// modifiedCopy returns a changed copy: sinks are shared and must not be modified.
+func (s *sink) modifiedCopy(change func(derived *sink)) *sink {
 	derived := *s
 	change(&derived)
 	return &derived
 }
 
-// attributes converts the pairs of logr to attributes of log/slog. A key that is not a string, or a key without a
+// toAttributes converts the pairs of logr to attributes of log/slog. A key that is not a string, or a key without a
 // value, is marked and logged as well.
-func attributes(keysAndValues []any) []slog.Attr {
+func toAttributes(keysAndValues []any) []slog.Attr {
 	var all []slog.Attr
 	for i := 0; i < len(keysAndValues); i += 2 {
 		key, isText := keysAndValues[i].(string)
@@ -153,7 +155,7 @@ func attributes(keysAndValues []any) []slog.Attr {
 			key = "!BADVALUE"
 		}
 		if i+1 < len(keysAndValues) {
-			all = append(all, slog.Any(key, marshalled(keysAndValues[i+1])))
+			all = append(all, slog.Any(key, logRepresentation(keysAndValues[i+1])))
 		}
 	}
 	return all

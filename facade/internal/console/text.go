@@ -20,19 +20,19 @@ type textFormat struct {
 	operator string // the logger name to omit
 }
 
-// compose returns the line as text. The widths of logger and level are those of Kopf.
-func (t textFormat) compose(l *line) []byte {
+// composeLine returns the line as text. The widths of logger and level are those of Kopf.
+func (t textFormat) composeLine(l *line) []byte {
 	var text strings.Builder
 	if !t.plain {
-		fmt.Fprintf(&text, "[%s] %-20.20s %s ", l.time.Format("2006-01-02 15:04:05,000"), onOneLine(t.logger(l)),
-			t.paint(l.level, fmt.Sprintf("[%-8.8s]", levelNames(l.level).text)))
+		fmt.Fprintf(&text, "[%s] %-20.20s %s ", l.time.Format("2006-01-02 15:04:05,000"), escapeControls(t.loggerName(l)),
+			t.paintLevel(l.level, fmt.Sprintf("[%-8.8s]", levelNames(l.level).text)))
 	}
 	// The message may have several lines, which stay readable behind a tab.
-	message := indent(l.message)
+	message := indentLines(l.message)
 	if t.prefixed && l.object.isObject() {
-		message = "[" + quoteInBrackets(l.object.prefix()) + "] " + message
+		message = "[" + quoteInBrackets(l.object.messagePrefix()) + "] " + message
 	}
-	text.WriteString(t.paint(l.level, message))
+	text.WriteString(t.paintLevel(l.level, message))
 	stack := ""
 	for _, f := range l.fields {
 		// A stack has many lines, so it comes last.
@@ -40,18 +40,18 @@ func (t textFormat) compose(l *line) []byte {
 			stack = valueText(f.value)
 			continue
 		}
-		fmt.Fprintf(&text, " %s=%s", quote(f.key), format(f.value))
+		fmt.Fprintf(&text, " %s=%s", quoteIfNeeded(f.key), formatValue(f.value))
 	}
 	if stack != "" {
-		text.WriteString("\n\t" + indent(strings.TrimSpace(stack)))
+		text.WriteString("\n\t" + indentLines(strings.TrimSpace(stack)))
 	}
 	text.WriteByte('\n')
 	return []byte(text.String())
 }
 
-// logger returns the name of the logger in the terms of Kopf. Loggers of the operator with their own name keep it;
+// loggerName returns the name of the logger in the terms of Kopf. Loggers of the operator with their own name keep it;
 // others are named after the object or activity that they log about.
-func (t textFormat) logger(l *line) string {
+func (t textFormat) loggerName(l *line) string {
 	name := l.logger
 	// The dots make sure that only whole parts of the name are cut.
 	if rest, ours := strings.CutPrefix(name+".", t.operator+"."); ours {
@@ -72,22 +72,22 @@ func (t textFormat) logger(l *line) string {
 	return t.operator
 }
 
-// names are Kopf's names of a level.
-type names struct{ json, text string }
+// kopfLevelNames are Kopf's names of a level.
+type kopfLevelNames struct{ json, text string }
 
 // levelNames returns the names of a level in JSON and text lines.
-func levelNames(level slog.Level) names {
+func levelNames(level slog.Level) kopfLevelNames {
 	switch {
 	case level < slog.LevelInfo:
-		return names{"debug", "DEBUG"}
+		return kopfLevelNames{"debug", "DEBUG"}
 	case level < slog.LevelWarn:
-		return names{"info", "INFO"}
+		return kopfLevelNames{"info", "INFO"}
 	case level < slog.LevelError:
-		return names{"warn", "WARNING"}
+		return kopfLevelNames{"warn", "WARNING"}
 	case level < beyondErrors:
-		return names{"error", "ERROR"}
+		return kopfLevelNames{"error", "ERROR"}
 	default:
-		return names{"fatal", "CRITICAL"}
+		return kopfLevelNames{"fatal", "CRITICAL"}
 	}
 }
 

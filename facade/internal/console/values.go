@@ -13,8 +13,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 )
 
-// marshalled returns the log representation of a value that implements logr.Marshaler, and other values as they are.
-func marshalled(value any) any {
+// logRepresentation returns the log representation of a value that implements logr.Marshaler, and other values as they are.
+func logRepresentation(value any) any {
 	wanted := value
 	if own, ok := value.(logr.Marshaler); ok {
 		// The method is the user's code, and a panic must not end the program because of a log line.
@@ -31,14 +31,14 @@ func valueText(value any) string {
 		return text
 	}
 	// Package fmt would follow cycles in such a value until the process ends.
-	if !saysSomething(value) && composed(value) {
+	if !hasText(value) && isComposed(value) {
 		return fmt.Sprintf("a %T", value)
 	}
-	return panics.Text(value)
+	return panics.TextOf(value)
 }
 
-// composed reports whether a value contains other values, and so possibly itself.
-func composed(value any) bool {
+// isComposed reports whether a value contains other values, and so possibly itself.
+func isComposed(value any) bool {
 	switch reflect.ValueOf(value).Kind() {
 	case reflect.Map, reflect.Slice, reflect.Array, reflect.Struct, reflect.Pointer, reflect.Interface:
 		return true
@@ -55,25 +55,25 @@ type kubernetesObject interface {
 	GetObjectKind() schema.ObjectKind
 }
 
-// encoded returns a value as JSON, with any characters in its strings. Errors and values with a text of their own
+// encodeJSON returns a value as JSON, with any characters in its strings. Errors and values with a text of their own
 // become texts. A value that cannot be encoded becomes a text with the reason.
-func encoded(value any) (data []byte) {
+func encodeJSON(value any) (data []byte) {
 	// Encoders of values are users' code as well.
-	err := panics.Contain(func() (err error) { data, err = marshal(loggable(value)); return err })
+	err := panics.Contain(func() (err error) { data, err = marshalUnescaped(loggableValue(value)); return err })
 	if err == nil {
 		return data
 	}
 	text := valueText(value)
 	// The text is only the type here, so the reason is added.
-	if !saysSomething(value) && composed(value) {
+	if !hasText(value) && isComposed(value) {
 		text += ": " + err.Error()
 	}
-	data, _ = marshal(text) // texts always encode
+	data, _ = marshalUnescaped(text) // texts always encode
 	return data
 }
 
-// loggable returns the names of objects, the texts of errors, and other values as they are.
-func loggable(value any) any {
+// loggableValue returns the names of objects, the texts of errors, and other values as they are.
+func loggableValue(value any) any {
 	switch value := value.(type) {
 	// A time is a Stringer too, but its text is less useful for machines.
 	case time.Time:
@@ -100,8 +100,8 @@ func objectNames(o kubernetesObject) map[string]string {
 	return names
 }
 
-// marshal encodes JSON without escaping HTML characters: "2 -> 3" must stay readable.
-func marshal(value any) ([]byte, error) {
+// marshalUnescaped encodes JSON without escaping HTML characters: "2 -> 3" must stay readable.
+func marshalUnescaped(value any) ([]byte, error) {
 	var data bytes.Buffer
 	encoder := json.NewEncoder(&data)
 	encoder.SetEscapeHTML(false)
@@ -111,23 +111,23 @@ func marshal(value any) ([]byte, error) {
 	return bytes.TrimSuffix(data.Bytes(), []byte("\n")), nil
 }
 
-// format returns a value on one line.
-func format(value any) string {
+// formatValue returns a value on one line.
+func formatValue(value any) string {
 	// Named string types are shown like strings.
-	if text := reflect.ValueOf(value); text.Kind() == reflect.String && !saysSomething(value) {
-		return quote(text.String())
+	if text := reflect.ValueOf(value); text.Kind() == reflect.String && !hasText(value) {
+		return quoteIfNeeded(text.String())
 	}
-	data := encoded(value)
+	data := encodeJSON(value)
 	// A JSON string is shown in the form of this format instead.
 	var text string
 	if len(data) > 0 && data[0] == '"' && json.Unmarshal(data, &text) == nil {
-		return quote(text)
+		return quoteIfNeeded(text)
 	}
 	return string(escapeJSON(data))
 }
 
-// saysSomething reports whether a value has a text of its own.
-func saysSomething(value any) bool {
+// hasText reports whether a value has a text of its own.
+func hasText(value any) bool {
 	switch value.(type) {
 	case error, fmt.Stringer:
 		return true

@@ -33,7 +33,7 @@ func TestVectors(t *testing.T) {
 		vectors.Bubble(t, func(t *testing.T) {
 			time.Sleep(time.Until(recorded))
 			format := console.Format(in.Text("format", ""))
-			if !format.Valid() {
+			if !format.IsValid() {
 				// D-log-format: other formats need a handler of log/slog.
 				t.Skip("deviates: D-log-format")
 			}

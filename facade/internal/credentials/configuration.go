@@ -12,15 +12,15 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// check returns all errors in the credentials. Without it, some of them would look like connection errors later.
-func (i *Info) check() error {
+// checkFields returns all errors in the credentials. Without it, some of them would look like connection errors later.
+func (i *Info) checkFields() error {
 	return errors.Join(
 		i.checkServer(),
-		exclude("CAPath", i.CAPath != "", "CAData", len(i.CAData) > 0),
-		exclude("CAPath or CAData", i.CAPath != "" || len(i.CAData) > 0, "Insecure", i.Insecure),
-		exclude("CertificatePath", i.CertificatePath != "", "CertificateData", len(i.CertificateData) > 0),
-		exclude("PrivateKeyPath", i.PrivateKeyPath != "", "PrivateKeyData", len(i.PrivateKeyData) > 0),
-		exclude("Username", i.Username != "", "Token", i.Token != ""),
+		checkExclusive("CAPath", i.CAPath != "", "CAData", len(i.CAData) > 0),
+		checkExclusive("CAPath or CAData", i.CAPath != "" || len(i.CAData) > 0, "Insecure", i.Insecure),
+		checkExclusive("CertificatePath", i.CertificatePath != "", "CertificateData", len(i.CertificateData) > 0),
+		checkExclusive("PrivateKeyPath", i.PrivateKeyPath != "", "PrivateKeyData", len(i.PrivateKeyData) > 0),
+		checkExclusive("Username", i.Username != "", "Token", i.Token != ""),
 		checkPEM("CAData", i.CAData), i.checkPair(),
 		checkHeader("Token", i.Token), checkHeader("Scheme", i.Scheme),
 	)
@@ -38,8 +38,8 @@ func (i *Info) checkServer() error {
 	return nil
 }
 
-// exclude returns an error if both fields are set.
-func exclude(one string, set bool, other string, also bool) error {
+// checkExclusive returns an error if both fields are set.
+func checkExclusive(one string, set bool, other string, also bool) error {
 	if set && also {
 		return fmt.Errorf("%s and %s exclude each other", one, other)
 	}
@@ -88,9 +88,9 @@ func checkHeader(field, value string) error {
 	return nil
 }
 
-// trust sets how the API server is verified. A setting here replaces all of the configuration's settings, since
+// setTrust sets how the API server is verified. A setting here replaces all of the configuration's settings, since
 // client-go rejects a mixture.
-func (i *Info) trust(c *rest.Config) {
+func (i *Info) setTrust(c *rest.Config) {
 	switch {
 	case i.Insecure:
 		c.Insecure, c.CAFile, c.CAData = true, "", nil
@@ -99,14 +99,14 @@ func (i *Info) trust(c *rest.Config) {
 	}
 }
 
-// identifies reports whether the fields identify the user.
-func (i *Info) identifies() bool {
+// identifiesUser reports whether the fields identify the user.
+func (i *Info) identifiesUser() bool {
 	return i.Username != "" || i.Token != "" || i.Scheme != "" || i.CertificatePath != "" || len(i.CertificateData) > 0
 }
 
-// identify sets the user from the fields alone: all credentials of the configuration are removed, as they would compete
+// setUser sets the user from the fields alone: all credentials of the configuration are removed, as they would compete
 // with the fields.
-func (i *Info) identify(c *rest.Config) {
+func (i *Info) setUser(c *rest.Config) {
 	c.ExecProvider, c.AuthProvider, c.BearerToken, c.BearerTokenFile = nil, nil, "", ""
 	// A certificate can be combined with a token or a password.
 	c.Username, c.Password = i.Username, i.Password
@@ -119,17 +119,17 @@ func (i *Info) identify(c *rest.Config) {
 	}
 	// Other schemes need a header that client-go does not set.
 	value := strings.TrimSpace(i.Scheme + " " + i.Token)
-	c.Wrap(func(next http.RoundTripper) http.RoundTripper { return authorizing{value, next} })
+	c.Wrap(func(next http.RoundTripper) http.RoundTripper { return authorizationTransport{value, next} })
 }
 
-// authorizing adds an Authorization header with a scheme that client-go does not support.
-type authorizing struct {
+// authorizationTransport adds an Authorization header with a scheme that client-go does not support.
+type authorizationTransport struct {
 	value string
 	next  http.RoundTripper
 }
 
 // RoundTrip sends the request with the header. A header that the request already has is kept.
-func (a authorizing) RoundTrip(r *http.Request) (*http.Response, error) {
+func (a authorizationTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Header.Get("Authorization") == "" {
 		// A round tripper must not modify the request.
 		r = r.Clone(r.Context())
@@ -138,8 +138,8 @@ func (a authorizing) RoundTrip(r *http.Request) (*http.Response, error) {
 	return a.next.RoundTrip(r)
 }
 
-// proxies sets the proxy. An explicit URL takes precedence over the environment.
-func (i *Info) proxies(c *rest.Config) error {
+// setProxy sets the proxy. An explicit URL takes precedence over the environment.
+func (i *Info) setProxy(c *rest.Config) error {
 	switch {
 	case i.ProxyURL != "":
 		proxy, err := url.Parse(i.ProxyURL)

@@ -27,7 +27,7 @@ type server struct {
 	unknown error // returned instead of an answer of /api
 }
 
-func knowing(tokens ...string) *server {
+func newServer(tokens ...string) *server {
 	s := &server{tokens: map[string]bool{}}
 	s.allow(tokens...)
 	return s
@@ -118,8 +118,8 @@ func start(
 	return p, err
 }
 
-// one returns a login function that gives one token after another, and then the last one.
-func one(s *server, tokens ...string) func(int) (map[string]*credentials.Info, error) {
+// giveTokens returns a login function that gives one token after another, and then the last one.
+func giveTokens(s *server, tokens ...string) func(int) (map[string]*credentials.Info, error) {
 	return func(n int) (map[string]*credentials.Info, error) {
 		return map[string]*credentials.Info{"fn": s.info(tokens[min(n, len(tokens))-1])}, nil
 	}

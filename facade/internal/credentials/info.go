@@ -33,20 +33,20 @@ type Info struct {
 	Config           *rest.Config
 }
 
-// expired reports whether the credentials have expired. A zero expiration means never.
-func (i *Info) expired() bool { return !i.Expiration.IsZero() && !time.Now().Before(i.Expiration) }
+// hasExpired reports whether the credentials have expired. A zero expiration means never.
+func (i *Info) hasExpired() bool { return !i.Expiration.IsZero() && !time.Now().Before(i.Expiration) }
 
-// identity returns a digest that is equal for equal credentials. Files count by their content, because they can be
+// contentDigest returns a digest that is equal for equal credentials. Files count by their content, because they can be
 // renewed under the same name. It detects a login handler that returns invalidated credentials again.
-func (i *Info) identity() [sha256.Size]byte {
+func (i *Info) contentDigest() [sha256.Size]byte {
 	own := *i
 	// The configuration has fields that cannot be encoded, and Round removes the monotonic clock.
 	own.Config, own.Expiration = nil, i.Expiration.Round(0)
-	parts := []any{own, content(i.CertificatePath), content(i.PrivateKeyPath), content(i.CAPath)}
+	parts := []any{own, fileContent(i.CertificatePath), fileContent(i.PrivateKeyPath), fileContent(i.CAPath)}
 	// Only the fields that identify the server and the user count.
 	if c := i.Config; c != nil {
-		parts = append(parts, c.Host, c.Username, c.Password, c.BearerToken, content(c.BearerTokenFile), c.Impersonate,
-			c.CertData, c.KeyData, content(c.CertFile), content(c.KeyFile), c.CAData, content(c.CAFile))
+		parts = append(parts, c.Host, c.Username, c.Password, c.BearerToken, fileContent(c.BearerTokenFile), c.Impersonate,
+			c.CertData, c.KeyData, fileContent(c.CertFile), fileContent(c.KeyFile), c.CAData, fileContent(c.CAFile))
 		// A plugin counts by its command: the same command can return new credentials, which client-go handles on its
 		// own.
 		if c.ExecProvider != nil {
@@ -67,9 +67,9 @@ func (i *Info) identity() [sha256.Size]byte {
 	return sha256.Sum256(data)
 }
 
-// content returns the content of a file. It returns nil for files that cannot be read: the user of the file reports the
+// fileContent returns the content of a file. It returns nil for files that cannot be read: the user of the file reports the
 // error.
-func content(path string) []byte {
+func fileContent(path string) []byte {
 	if path == "" {
 		return nil
 	}
@@ -80,9 +80,9 @@ func content(path string) []byte {
 	return data
 }
 
-// configuration returns the client-go configuration for the credentials. The fields take precedence over Config.
-func (i *Info) configuration() (*rest.Config, error) {
-	if err := i.check(); err != nil {
+// toConfig returns the client-go configuration for the credentials. The fields take precedence over Config.
+func (i *Info) toConfig() (*rest.Config, error) {
+	if err := i.checkFields(); err != nil {
 		return nil, err
 	}
 	c := &rest.Config{}
@@ -90,13 +90,13 @@ func (i *Info) configuration() (*rest.Config, error) {
 		// The configuration belongs to the login handler and must not be modified.
 		c = rest.CopyConfig(i.Config)
 	}
-	override(&c.Host, i.Server)
-	i.trust(c)
+	overrideField(&c.Host, i.Server)
+	i.setTrust(c)
 	// Without a user in the fields, that of the configuration is kept.
-	if i.identifies() {
-		i.identify(c)
+	if i.identifiesUser() {
+		i.setUser(c)
 	}
-	if err := i.proxies(c); err != nil {
+	if err := i.setProxy(c); err != nil {
 		return nil, err
 	}
 	// Client-go would silently connect to localhost.
@@ -106,8 +106,8 @@ func (i *Info) configuration() (*rest.Config, error) {
 	return c, nil
 }
 
-// override sets a field unless the value is empty.
-func override(field *string, value string) {
+// overrideField sets a field unless the value is empty.
+func overrideField(field *string, value string) {
 	if value != "" {
 		*field = value
 	}

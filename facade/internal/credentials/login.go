@@ -17,19 +17,19 @@ import (
 // until the API server accepts them.
 const maxUnproven = 4
 
-// login runs one login and stores its credentials, or its final error. It runs in its own goroutine. All waiting
+// runLogin runs one login and stores its credentials, or its final error. It runs in its own goroutine. All waiting
 // requests continue when running is closed.
-func (v *vault) login() {
-	found, err := v.attempt()
+func (v *vault) runLogin() {
+	found, err := v.callHandlers()
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	switch {
 	case err != nil:
-		v.fail(err)
+		v.failPermanently(err)
 	default:
-		v.use(found)
+		v.useSessions(found)
 		v.logins++
-		logf.FromContext(v.ctx).V(verbosity(v.logins)).Info("Logged in",
+		logf.FromContext(v.ctx).V(loginVerbosity(v.logins)).Info("Logged in",
 			"handler", v.current.handler, "server", v.current.server.Host, "login", v.logins)
 	}
 	// The result is stored before, so that waiting requests find it.
@@ -37,18 +37,18 @@ func (v *vault) login() {
 	v.running = nil
 }
 
-// verbosity returns the log verbosity of a login. The first login is normal and logged only with --verbose; later ones
+// loginVerbosity returns the log verbosity of a login. The first login is normal and logged only with --verbose; later ones
 // mean that credentials were replaced.
-func verbosity(login int) int {
+func loginVerbosity(login int) int {
 	if login == 1 {
 		return 1
 	}
 	return 0
 }
 
-// attempt calls the login handlers. It returns at least one session, in the order of use, or an error.
-func (v *vault) attempt() ([]*session, error) {
-	if err := v.pause(); err != nil {
+// callHandlers calls the login handlers. It returns at least one session, in the order of use, or an error.
+func (v *vault) callHandlers() ([]*session, error) {
+	if err := v.delayLogin(); err != nil {
 		return nil, err
 	}
 	// The lock is not held: handlers can take long, and requests with valid credentials must not wait.
@@ -61,7 +61,7 @@ func (v *vault) attempt() ([]*session, error) {
 	// The order of the ids makes the errors stable.
 	for _, id := range slices.Sorted(maps.Keys(infos)) {
 		// One handler with bad credentials must not prevent the use of others.
-		s, err := v.accept(id, infos[id])
+		s, err := v.acceptCredentials(id, infos[id])
 		if err != nil {
 			problems = append(problems, fmt.Errorf("handler %q: %w", id, err))
 			continue
@@ -83,9 +83,9 @@ func (v *vault) attempt() ([]*session, error) {
 	return good, nil
 }
 
-// pause waits before a login that follows refused credentials: one second, then twice as long each time. It returns an
+// delayLogin waits before a login that follows refused credentials: one second, then twice as long each time. It returns an
 // error after maxUnproven logins in a row.
-func (v *vault) pause() error {
+func (v *vault) delayLogin() error {
 	v.mu.Lock()
 	unproven := v.unproven
 	v.mu.Unlock()
@@ -105,21 +105,21 @@ func (v *vault) pause() error {
 	return nil
 }
 
-// accept validates the credentials of one handler and returns a session with them. Credentials that were invalidated
+// acceptCredentials validates the credentials of one handler and returns a session with them. Credentials that were invalidated
 // before are refused: otherwise, a handler that returns the same ones would cause an endless loop.
-func (v *vault) accept(handler string, info *Info) (*session, error) {
+func (v *vault) acceptCredentials(handler string, info *Info) (*session, error) {
 	switch {
 	case info == nil:
 		return nil, errNothing
 	// Expired credentials would be dropped at once and cause another login.
-	case info.expired():
+	case info.hasExpired():
 		return nil, fmt.Errorf("the credentials have expired at %s", info.Expiration.Format(time.RFC3339))
 	}
-	identity := info.identity()
-	if v.known(handler, identity) {
+	identity := info.contentDigest()
+	if v.wasInvalidated(handler, identity) {
 		return nil, errors.New("the credentials are those that the API server has refused, or that have expired")
 	}
-	s, err := open(handler, info, v.options.Prepare)
+	s, err := openSession(handler, info, v.options.Prepare)
 	if err != nil {
 		return nil, fmt.Errorf("the credentials make no sense: %w", err)
 	}
@@ -127,8 +127,8 @@ func (v *vault) accept(handler string, info *Info) (*session, error) {
 	return s, nil
 }
 
-// known reports whether the credentials were invalidated before.
-func (v *vault) known(handler string, identity [sha256.Size]byte) bool {
+// wasInvalidated reports whether the credentials were invalidated before.
+func (v *vault) wasInvalidated(handler string, identity [sha256.Size]byte) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return slices.Contains(v.refused[handler], identity)

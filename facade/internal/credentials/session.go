@@ -33,9 +33,9 @@ type session struct {
 	bad     bool          // result of the last check; guarded by the gate
 }
 
-// open returns a session for the credentials. It sends nothing.
-func open(handler string, info *Info, prepare func(*rest.Config)) (*session, error) {
-	config, err := info.configuration()
+// openSession returns a session for the credentials. It sends nothing.
+func openSession(handler string, info *Info, prepare func(*rest.Config)) (*session, error) {
+	config, err := info.toConfig()
 	if err != nil {
 		return nil, err
 	}
@@ -51,16 +51,16 @@ func open(handler string, info *Info, prepare func(*rest.Config)) (*session, err
 	return s, nil
 }
 
-// close closes idle connections. Running requests continue.
-func (s *session) close() {
+// closeIdle closes idle connections. Running requests continue.
+func (s *session) closeIdle() {
 	if s.config.Transport == nil { // otherwise the transport belongs to the user
 		utilnet.CloseIdleConnectionsFor(s.send)
 	}
 }
 
-// request returns a copy of the request for the server of this session. It can be called once per attempt if the body
+// requestCopy returns a copy of the request for the server of this session. It can be called once per attempt if the body
 // can be read again.
-func (s *session) request(r *http.Request, base *url.URL) (*http.Request, error) {
+func (s *session) requestCopy(r *http.Request, base *url.URL) (*http.Request, error) {
 	// A request of the caller must not be modified, and it is needed again for another attempt.
 	own := r.Clone(r.Context())
 	if r.GetBody != nil {
@@ -82,12 +82,12 @@ func (s *session) request(r *http.Request, base *url.URL) (*http.Request, error)
 	return own, nil
 }
 
-// good checks whether the API server accepts the credentials at all. A single 401 can have another reason: an
+// isAccepted checks whether the API server accepts the credentials at all. A single 401 can have another reason: an
 // aggregated API server with its own problem, or a service behind the proxy of the API server.
 //
 // A check that began after since is not repeated. It requests the list of API versions, which every authenticated user
 // may read. Other paths, such as /version, are often readable without credentials and would not prove anything.
-func (s *session) good(ctx context.Context, since time.Time) (bool, error) {
+func (s *session) isAccepted(ctx context.Context, since time.Time) (bool, error) {
 	select {
 	case s.gate <- struct{}{}:
 		defer func() { <-s.gate }()

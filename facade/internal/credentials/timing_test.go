@@ -20,8 +20,8 @@ import (
 // TestManyWaitForSlowLogin shows that many waiting requests cause one login, and that none of them fails.
 func TestManyWaitForSlowLogin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := knowing("a")
-		give := one(s, "a", "b")
+		s := newServer("a")
+		give := giveTokens(s, "a", "b")
 		p, err := start(t.Context(), t, func(n int) (map[string]*credentials.Info, error) {
 			time.Sleep(10 * time.Second)
 			return give(n)
@@ -50,9 +50,9 @@ func TestManyWaitForSlowLogin(t *testing.T) {
 // TestLateRefusal shows that a refusal of former credentials does not affect newer ones.
 func TestLateRefusal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := knowing("b")
+		s := newServer("b")
 		s.slow = "/slow"
-		p, err := start(t.Context(), t, one(s, "a", "b", "c"))
+		p, err := start(t.Context(), t, giveTokens(s, "a", "b", "c"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -82,9 +82,9 @@ func TestLateRefusal(t *testing.T) {
 // TestRefusedWrites shows that a user without the right to write gets each refusal as an answer, without a new login.
 func TestRefusedWrites(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := knowing("a")
+		s := newServer("a")
 		s.odd = "/apis/write"
-		p, err := start(t.Context(), t, one(s, "a"))
+		p, err := start(t.Context(), t, giveTokens(s, "a"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -107,7 +107,7 @@ func TestRefusedWrites(t *testing.T) {
 // ones.
 func TestExpiredLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := knowing("a", "b")
+		s := newServer("a", "b")
 		p, err := start(t.Context(), t, func(n int) (map[string]*credentials.Info, error) {
 			info := s.info(fmt.Sprint("ab"[n-1 : n]))
 			info.Expiration = time.Now().Add(time.Duration(3-2*n) * time.Minute)
@@ -134,9 +134,9 @@ func TestExpiredLater(t *testing.T) {
 // login.
 func TestRefusedByServerThatGoesDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := knowing("a")
+		s := newServer("a")
 		s.odd = "/apis"
-		p, err := start(t.Context(), t, one(s, "a"))
+		p, err := start(t.Context(), t, giveTokens(s, "a"))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -26,7 +26,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	for asked := (*session)(nil); ; {
 		// This waits while no valid credentials exist, so callers see no authentication error in between.
-		s, err := t.vault.session(r.Context())
+		s, err := t.vault.currentSession(r.Context())
 		if err != nil {
 			// A round tripper must close the body in any case.
 			if !repeatable {
@@ -36,13 +36,13 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 		// A check of the credentials before this time cannot explain the response.
 		sent := time.Now()
-		answer, err := t.send(r, s)
+		answer, err := t.sendOnce(r, s)
 		if err != nil || answer.StatusCode != http.StatusUnauthorized {
 			return answer, err
 		}
 		// If the same session is refused again although its credentials are valid, the 401 has another reason. Then it
 		// is the final response.
-		changed, err := t.vault.doubt(r.Context(), s, sent)
+		changed, err := t.vault.verifySession(r.Context(), s, sent)
 		if err != nil || !repeatable || !changed && asked == s {
 			return answer, nil //nolint:nilerr // it is the server's answer
 		}
@@ -52,30 +52,30 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 }
 
-// send sends the request once with the session's credentials.
-func (t *transport) send(r *http.Request, s *session) (*http.Response, error) {
-	own, err := s.request(r, t.base)
+// sendOnce sends the request once with the session's credentials.
+func (t *transport) sendOnce(r *http.Request, s *session) (*http.Response, error) {
+	own, err := s.requestCopy(r, t.base)
 	if err != nil {
 		return nil, err
 	}
 	answer, err := s.send.RoundTrip(own)
 	if err == nil && answer.StatusCode != http.StatusUnauthorized {
-		t.vault.proven(s)
+		t.vault.markProven(s)
 	}
 	return answer, err
 }
 
-// around wraps a transport of client-go so that its requests have the current credentials. Transports for streams, such
+// wrapTransport wraps a transport of client-go so that its requests have the current credentials. Transports for streams, such
 // as commands in pods, must keep their own connection, so only their headers are set.
-func (v *vault) around(base *url.URL, next http.RoundTripper) http.RoundTripper {
-	if ordinary(next) {
+func (v *vault) wrapTransport(base *url.URL, next http.RoundTripper) http.RoundTripper {
+	if isForRequests(next) {
 		return &transport{v, base}
 	}
-	return streaming{v, next}
+	return streamTransport{v, next}
 }
 
-// ordinary reports whether a transport is for normal requests. Client-go may wrap it, for example to reload CA files.
-func ordinary(next http.RoundTripper) bool {
+// isForRequests reports whether a transport is for normal requests. Client-go may wrap it, for example to reload CA files.
+func isForRequests(next http.RoundTripper) bool {
 	for {
 		switch known := next.(type) {
 		case *http.Transport:
@@ -88,16 +88,16 @@ func ordinary(next http.RoundTripper) bool {
 	}
 }
 
-// streaming adds the credentials to requests of another transport. It repeats nothing, because a stream cannot be sent
+// streamTransport adds the credentials to requests of another transport. It repeats nothing, because a stream cannot be sent
 // again.
-type streaming struct {
+type streamTransport struct {
 	vault *vault
 	next  http.RoundTripper
 }
 
 // RoundTrip sends the request with the headers of the current credentials.
-func (t streaming) RoundTrip(r *http.Request) (*http.Response, error) {
-	s, err := t.vault.session(r.Context())
+func (t streamTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	s, err := t.vault.currentSession(r.Context())
 	if err != nil {
 		return nil, err
 	}

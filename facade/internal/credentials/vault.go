@@ -93,7 +93,7 @@ func (c *Connection) Close() error {
 // Connect logs in and returns the connection. No login starts after the context has ended.
 func Connect(ctx context.Context, o Options) (*Connection, error) {
 	v := &vault{ctx: ctx, options: o, refused: map[string][][sha256.Size]byte{}}
-	first, err := v.session(ctx)
+	first, err := v.currentSession(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -106,13 +106,13 @@ func Connect(ctx context.Context, o Options) (*Connection, error) {
 	config.Host, config.QPS = first.server.String(), -1 // the API server's own fairness replaces client-side limits
 	// Clients build their URLs from the first server, even after a change.
 	base := *first.server
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return v.around(&base, next) })
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return v.wrapTransport(&base, next) })
 	return &Connection{Config: config, vault: v}, nil
 }
 
-// ConnectLate returns a configuration that logs in before its first request is sent. Errors of the login are errors of
+// ConnectLazily returns a configuration that logs in before its first request is sent. Errors of the login are errors of
 // that request.
-func ConnectLate(ctx context.Context, o Options) *rest.Config {
+func ConnectLazily(ctx context.Context, o Options) *rest.Config {
 	v := &vault{ctx: ctx, options: o, refused: map[string][][sha256.Size]byte{}}
 	base := &url.URL{Scheme: "http", Host: "api-server"} // a placeholder: each session rewrites it
 	config := &rest.Config{Host: base.String(), QPS: -1}
@@ -121,10 +121,10 @@ func ConnectLate(ctx context.Context, o Options) *rest.Config {
 	return config
 }
 
-// session returns the current session. It waits for a login if there is none.
-func (v *vault) session(ctx context.Context) (*session, error) {
+// currentSession returns the current session. It waits for a login if there is none.
+func (v *vault) currentSession(ctx context.Context) (*session, error) {
 	for {
-		s, running, err := v.look()
+		s, running, err := v.sessionOrLogin()
 		if s != nil || err != nil {
 			return s, err
 		}
@@ -141,12 +141,12 @@ func (v *vault) session(ctx context.Context) (*session, error) {
 	}
 }
 
-// look returns the current session, a final error, or the channel of the running login. It starts a login if necessary.
-func (v *vault) look() (s *session, running chan struct{}, err error) {
+// sessionOrLogin returns the current session, a final error, or the channel of the running login. It starts a login if necessary.
+func (v *vault) sessionOrLogin() (s *session, running chan struct{}, err error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	// The next handler's credentials can be expired as well.
-	for v.current != nil && v.current.info.expired() {
+	for v.current != nil && v.current.info.hasExpired() {
 		v.invalidate(v.current, "they have expired")
 	}
 	if v.current != nil || v.err != nil {
@@ -155,14 +155,14 @@ func (v *vault) look() (s *session, running chan struct{}, err error) {
 	// Only one login runs at a time; all requests wait for the same one.
 	if v.running == nil {
 		v.running = make(chan struct{})
-		go v.login()
+		go v.runLogin()
 	}
 	return nil, v.running, nil
 }
 
-// proven records that the API server has accepted a session, which resets the count of refused logins. The flag avoids
+// markProven records that the API server has accepted a session, which resets the count of refused logins. The flag avoids
 // the lock for almost all requests.
-func (v *vault) proven(s *session) {
+func (v *vault) markProven(s *session) {
 	if s.works.Swap(true) {
 		return
 	}
@@ -171,14 +171,14 @@ func (v *vault) proven(s *session) {
 	v.unproven = 0
 }
 
-// doubt checks a session whose request was refused, and invalidates it if the API server does not accept it. It returns
+// verifySession checks a session whose request was refused, and invalidates it if the API server does not accept it. It returns
 // false if the session is still valid.
-func (v *vault) doubt(ctx context.Context, s *session, sent time.Time) (changed bool, err error) {
-	if v.replaced(s) {
+func (v *vault) verifySession(ctx context.Context, s *session, sent time.Time) (changed bool, err error) {
+	if v.isReplaced(s) {
 		return true, nil
 	}
 	// The check sends a request, so the lock is not held and the state is compared again afterwards.
-	good, err := s.good(ctx, sent)
+	good, err := s.isAccepted(ctx, sent)
 	if good || err != nil {
 		return false, err
 	}
@@ -195,9 +195,9 @@ func (v *vault) doubt(ctx context.Context, s *session, sent time.Time) (changed 
 	return true, nil
 }
 
-// replaced reports whether another session is in use. Concurrent requests can be refused for the same session; the
+// isReplaced reports whether another session is in use. Concurrent requests can be refused for the same session; the
 // first one invalidates it.
-func (v *vault) replaced(s *session) bool {
+func (v *vault) isReplaced(s *session) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.current != s
@@ -209,23 +209,23 @@ func (v *vault) invalidate(s *session, reason string) {
 	// Only the last ones are kept: their number would grow with each expiration.
 	known := append(v.refused[s.handler], s.identity)
 	v.refused[s.handler] = known[max(0, len(known)-Remembered):]
-	s.close()
+	s.closeIdle()
 	v.current = nil
 	if len(v.rest) > 0 {
-		v.use(v.rest)
+		v.useSessions(v.rest)
 		logf.FromContext(v.ctx).Info("Went on with other credentials", "handler", v.current.handler)
 	}
 }
 
-// use makes the first session current. The caller must hold the lock.
-func (v *vault) use(all []*session) {
+// useSessions makes the first session current. The caller must hold the lock.
+func (v *vault) useSessions(all []*session) {
 	v.current, v.rest = all[0], all[1:]
 	v.defaults = v.current.info.DefaultNamespace
 }
 
-// fail stores the final error, which ends all requests. The caller must hold the lock, so Fail is called in another
+// failPermanently stores the final error, which ends all requests. The caller must hold the lock, so Fail is called in another
 // goroutine.
-func (v *vault) fail(err error) {
+func (v *vault) failPermanently(err error) {
 	v.err = err
 	if v.logins > 0 && v.ctx.Err() == nil && v.options.Fail != nil {
 		go v.options.Fail(err)

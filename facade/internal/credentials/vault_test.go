@@ -19,8 +19,8 @@ import (
 
 func TestRequestsOutliveTheirToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := knowing("a")
-		p, err := start(t.Context(), t, one(s, "a", "b", "c"))
+		s := newServer("a")
+		p, err := start(t.Context(), t, giveTokens(s, "a", "b", "c"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -57,7 +57,7 @@ func TestCredentialsThatNeverWork(t *testing.T) {
 		"Same": {
 			"the login fails if it returns the refused credentials again",
 			func(s *server) func(int) (map[string]*credentials.Info, error) {
-				return one(s, "x")
+				return giveTokens(s, "x")
 			}, `handler "fn": the credentials are those that the API server has refused`, 2,
 		},
 		"AlwaysOthers": { // D-login-limit
@@ -72,7 +72,7 @@ func TestCredentialsThatNeverWork(t *testing.T) {
 		"TheLastThree": {
 			"the login fails if it returns formerly refused credentials",
 			func(s *server) func(int) (map[string]*credentials.Info, error) {
-				return one(s, "x", "y", "z", "x")
+				return giveTokens(s, "x", "y", "z", "x")
 			}, `handler "fn": the credentials are those that the API server has refused`, 4,
 		},
 		"Failing": {
@@ -90,7 +90,7 @@ func TestCredentialsThatNeverWork(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := knowing("good")
+				s := newServer("good")
 				p, err := start(t.Context(), t, tc.give(s))
 				if err != nil {
 					t.Fatal(err)
@@ -118,9 +118,9 @@ func TestCredentialsThatNeverWork(t *testing.T) {
 // D-login-check.
 func TestRefusalsOfOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := knowing("a")
+		s := newServer("a")
 		s.odd = "/apis/odd"
-		p, err := start(t.Context(), t, one(s, "a"))
+		p, err := start(t.Context(), t, giveTokens(s, "a"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -137,7 +137,7 @@ func TestRefusalsOfOthers(t *testing.T) {
 
 func TestExpiration(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := knowing("a", "b")
+		s := newServer("a", "b")
 		expired := func(n int) (map[string]*credentials.Info, error) {
 			info := s.info([]string{"a", "b", "b"}[n-1])
 			info.Expiration = time.Now().Add(time.Minute)
@@ -164,7 +164,7 @@ func TestExpiration(t *testing.T) {
 // often they expire.
 func TestExpirationWhileTheServerIsDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := knowing("a")
+		s := newServer("a")
 		s.down = errors.New("down")
 		p, err := start(t.Context(), t, func(int) (map[string]*credentials.Info, error) {
 			info := s.info("a")
@@ -188,7 +188,7 @@ func TestExpirationWhileTheServerIsDown(t *testing.T) {
 
 func TestPriorities(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := knowing("low")
+		s := newServer("low")
 		p, err := start(t.Context(), t, func(int) (map[string]*credentials.Info, error) {
 			high, low := s.info("high"), s.info("low")
 			high.Priority, low.Priority, low.Server = 20, 10, "http://other/path"
@@ -218,7 +218,7 @@ func TestPriorities(t *testing.T) {
 // TestEndsWhileWaiting shows that a waiting request ends with its own context, and a login with that of the program.
 func TestEndsWhileWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := knowing("a")
+		s := newServer("a")
 		ctx, exit := context.WithCancel(t.Context())
 		p, err := start(ctx, t, func(n int) (map[string]*credentials.Info, error) {
 			if n > 1 {

@@ -39,7 +39,7 @@ func TestDuration(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			value := tc.given
-			err := defaults.Duration("field", &value, time.Minute, defaults.Never)
+			err := defaults.ResolveDuration("field", &value, time.Minute, defaults.Never)
 			if value != tc.value || message(err) != tc.want && !strings.Contains(message(err), tc.want) ||
 				(err == nil) != (tc.want == "") {
 				t.Errorf("\n%s\nDuration(): %s, %v, want %s, %q", tc.reason, value, err, tc.value, tc.want)
@@ -57,7 +57,7 @@ func message(err error) string {
 
 func TestNumberAndDelays(t *testing.T) {
 	limit, none := -1, 0
-	got := defaults.Problems(defaults.Number("a", &limit, 0), defaults.Number("b", &none, 7))
+	got := defaults.NonNilErrors(defaults.ResolveNumber("a", &limit, 0), defaults.ResolveNumber("b", &none, 7))
 	got = append(got, defaults.CheckDelays("c", []time.Duration{time.Second, 0, 5})...)
 	want := []string{
 		"a: -1: it must be positive, or zero for no limit",
@@ -73,7 +73,7 @@ func TestNamespaceScope(t *testing.T) {
 	s := defaults.NamespaceScope{
 		Names: []string{"b", "a", "b", "Team_A"}, Expressions: []*regexp.Regexp{nil}, Labels: "team", NamedOnly: true,
 	}
-	problems := s.Check()
+	problems := s.CheckAndNormalize()
 	if len(problems) != 3 || s.Labels != "" {
 		t.Errorf("Check(): %v, labels %q; want errors about a name, an expression and the labels", problems, s.Labels)
 	}
@@ -81,7 +81,7 @@ func TestNamespaceScope(t *testing.T) {
 		t.Errorf("Check(): names -want, +got:\n%s", d)
 	}
 	labelled := defaults.NamespaceScope{Labels: "team=shop"}
-	if got := labelled.Patterns(); labelled.Check() != nil || labelled.LabelSelector() == nil || len(got) != 1 {
+	if got := labelled.ServedPatterns(); labelled.CheckAndNormalize() != nil || labelled.LabelSelector() == nil || len(got) != 1 {
 		t.Errorf("Patterns() by labels alone: %v, want all names with the labels", got.Texts())
 	}
 }
@@ -105,10 +105,10 @@ func TestPeering(t *testing.T) {
 		"Name": {"an invalid name of an object is an error", defaults.Peering{Name: "P_"}, "P_", 1, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := tc.given.Idle(); got != tc.idle {
+			if got := tc.given.HasUnusedFields(); got != tc.idle {
 				t.Errorf("\n%s\nIdle(): %t, want %t", tc.reason, got, tc.idle)
 			}
-			if got := tc.given.Resolve(operator); len(got) != tc.wrong || tc.given.Name != tc.name {
+			if got := tc.given.ResolveDefaults(operator); len(got) != tc.wrong || tc.given.Name != tc.name {
 				t.Errorf("\n%s\nResolve(): %v, name %q, want %d, %q", tc.reason, got, tc.given.Name, tc.wrong, tc.name)
 			}
 		})
@@ -150,7 +150,7 @@ func TestPersistence(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			form, problems := tc.given.Resolve(operator)
+			form, problems := tc.given.ResolveDefaults(operator)
 			err := errors.Join(problems...)
 			if !strings.Contains(message(err), tc.wrong) || (err == nil) != (tc.wrong == "") {
 				t.Errorf("\n%s\nResolve(): %v, want %q", tc.reason, err, tc.wrong)

@@ -11,14 +11,14 @@ import (
 	"k8s.io/apimachinery/pkg/api/validation"
 )
 
-// Problems returns the errors that are not nil.
-func Problems(all ...error) []error {
+// NonNilErrors returns the errors that are not nil.
+func NonNilErrors(all ...error) []error {
 	return slices.DeleteFunc(all, func(err error) bool { return err == nil })
 }
 
-// Duration sets the default of a duration field, or checks the given value. The parameter named is the special value
+// ResolveDuration sets the default of a duration field, or checks the given value. The parameter named is the special value
 // that the field accepts, [Never] or [Immediately], or zero for none.
-func Duration(name string, value *time.Duration, fallback, named time.Duration) error {
+func ResolveDuration(name string, value *time.Duration, fallback, named time.Duration) error {
 	if *value == 0 {
 		*value = fallback
 		return nil
@@ -35,7 +35,7 @@ func checkDuration(value, fallback, named time.Duration) error {
 	case value == named:
 		return nil
 	case value >= 0:
-		return TooShort(value)
+		return CheckMinimumDuration(value)
 	}
 	right := "it must be positive, or zero for the default"
 	if fallback != 0 {
@@ -63,7 +63,7 @@ func durationName(d time.Duration) string {
 func CheckDelays(name string, delays []time.Duration) (problems []error) {
 	for i, delay := range delays {
 		// Zero is also an error here: a list has no default for its elements.
-		err := TooShort(delay)
+		err := CheckMinimumDuration(delay)
 		if delay <= 0 {
 			err = fmt.Errorf(
 				"%s is not positive: the API server would be asked again and again", durationName(delay),
@@ -76,8 +76,8 @@ func CheckDelays(name string, delays []time.Duration) (problems []error) {
 	return problems
 }
 
-// Number sets the default of a number field, or checks the given value. Without a default, zero means no limit.
-func Number(name string, value *int, fallback int) error {
+// ResolveNumber sets the default of a number field, or checks the given value. Without a default, zero means no limit.
+func ResolveNumber(name string, value *int, fallback int) error {
 	given := *value
 	*value = cmp.Or(given, fallback)
 	switch {
@@ -113,9 +113,9 @@ const (
 // Timer("t", 60, fn) compile, although the user means seconds.
 const Shortest = time.Millisecond
 
-// TooShort returns an error for a positive duration below [Shortest], and nil for all others. The text suggests
+// CheckMinimumDuration returns an error for a positive duration below [Shortest], and nil for all others. The text suggests
 // seconds: "60ns: did you mean 60*time.Second?"
-func TooShort(d time.Duration) error {
+func CheckMinimumDuration(d time.Duration) error {
 	const day = 24 * 60 * 60 // in seconds, as a bare number would be
 	switch {
 	case d <= 0 || d >= Shortest:
@@ -133,7 +133,7 @@ func CheckPositive(name string, d time.Duration) error {
 	if d <= 0 {
 		return fmt.Errorf("%s(%s): it must be positive", name, d)
 	}
-	return shortDuration(name, d)
+	return checkNamedDuration(name, d)
 }
 
 // CheckDelay returns the mistake of a duration option that may be zero.
@@ -141,29 +141,29 @@ func CheckDelay(name string, d time.Duration) error {
 	if d < 0 {
 		return fmt.Errorf("%s(%s): it must not be negative", name, d)
 	}
-	return shortDuration(name, d)
+	return checkNamedDuration(name, d)
 }
 
-// shortDuration adds the name of the option to the error of [TooShort].
-func shortDuration(name string, d time.Duration) error {
-	if err := TooShort(d); err != nil {
+// checkNamedDuration adds the name of the option to the error of [CheckMinimumDuration].
+func checkNamedDuration(name string, d time.Duration) error {
+	if err := CheckMinimumDuration(d); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	return nil
 }
 
-// ProgramOnly returns an error if a setting is set that only kopf.Main supports. The parameter instead contains the
+// CheckProgramOnly returns an error if a setting is set that only kopf.Main supports. The parameter instead contains the
 // alternative for other operators.
-func ProgramOnly(name string, isSet bool, instead string) error {
+func CheckProgramOnly(name string, isSet bool, instead string) error {
 	if !isSet {
 		return nil
 	}
 	return fmt.Errorf("%s: it is for kopf.Main; here, %s", name, instead)
 }
 
-// Same reports whether a field of an interface type has the same value. Values that are not comparable count as equal:
+// IsUnchanged reports whether a field of an interface type has the same value. Values that are not comparable count as equal:
 // Go would panic, and a false difference would stop a valid operator.
-func Same(one, other any) bool {
+func IsUnchanged(one, other any) bool {
 	a, b := reflect.ValueOf(one), reflect.ValueOf(other)
 	if a.IsValid() != b.IsValid() || a.IsValid() && a.Type() != b.Type() {
 		return false

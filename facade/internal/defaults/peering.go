@@ -32,8 +32,8 @@ const (
 	kopfPeering      = "default"
 )
 
-// Resolve sets the default name, and returns the invalid fields. The parameter operator is the name of the operator.
-func (p *Peering) Resolve(operator string) (problems []error) {
+// ResolveDefaults sets the default name, and returns the invalid fields. The parameter operator is the name of the operator.
+func (p *Peering) ResolveDefaults(operator string) (problems []error) {
 	wrong := func(field, format string, args ...any) {
 		problems = append(problems, fmt.Errorf("%s: %w", "Peering."+field, fmt.Errorf(format, args...)))
 	}
@@ -54,18 +54,18 @@ func (p *Peering) Resolve(operator string) (problems []error) {
 	return problems
 }
 
-// Idle reports whether fields are set that have no effect because the operator does not look for peers.
-func (p Peering) Idle() bool {
+// HasUnusedFields reports whether fields are set that have no effect because the operator does not look for peers.
+func (p Peering) HasUnusedFields() bool {
 	p.KopfRules = false // AsKopf sets it, which does not request peering
 	return !p.Standalone && p.Name == "" && !p.Mandatory && p != Peering{}
 }
 
-// Member returns the operator as a member of its peerings. The caller adds a default identity if Identity is empty.
-func (p *Peering) Member() peering.Member {
+// AsMember returns the operator as a member of its peerings. The caller adds a default identity if Identity is empty.
+func (p *Peering) AsMember() peering.Member {
 	m := peering.Member{
 		Self: peering.Self{Identity: p.Identity, Priority: p.Priority, Elects: !p.KopfRules}, Name: p.Name,
 		Lifetime: p.Lifetime, Mandatory: p.Mandatory, Stealth: p.Stealth,
-		Skew: OrNegative(p.ClockSkew), Wait: OrNegative(p.TakeOverWait), KopfRules: p.KopfRules,
+		Skew: NegativeIfImmediate(p.ClockSkew), Wait: NegativeIfImmediate(p.TakeOverWait), KopfRules: p.KopfRules,
 	}
 	if p.KopfRules {
 		// Kopf renews its record 5 to 10 seconds before the end of the lifetime. Other members renew it after a third.
@@ -74,8 +74,8 @@ func (p *Peering) Member() peering.Member {
 	return m
 }
 
-// OrNegative returns -1 for Immediately, as the engine and the peering expect: there, zero is the default.
-func OrNegative(d time.Duration) time.Duration {
+// NegativeIfImmediate returns -1 for Immediately, as the engine and the peering expect: there, zero is the default.
+func NegativeIfImmediate(d time.Duration) time.Duration {
 	if d == Immediately {
 		return -1
 	}

@@ -43,9 +43,9 @@ type StoredForm struct {
 	Digests settings.Digests
 }
 
-// Resolve sets the default finalizer, annotation prefix and storages. It returns the stored form and the invalid
+// ResolveDefaults sets the default finalizer, annotation prefix and storages. It returns the stored form and the invalid
 // fields.
-func (p *Persistence) Resolve(operator string) (s StoredForm, problems []error) {
+func (p *Persistence) ResolveDefaults(operator string) (s StoredForm, problems []error) {
 	problems = p.resolveNames(operator)
 	if !p.TrustCopies {
 		s.BoundTo = p.AnnotationPrefix + "/" + keys.HandledUID
@@ -57,7 +57,7 @@ func (p *Persistence) Resolve(operator string) (s StoredForm, problems []error) 
 	// Kopf and storages of users expect one record for each sub-handler.
 	s.Compact = p.ProgressStorage == nil && !p.KopfFormats
 	problems = append(problems, p.resolveDiffbase(bound), p.resolveProgress(bound), p.resolveDigests(&s.Digests))
-	return s, Problems(problems...)
+	return s, NonNilErrors(problems...)
 }
 
 // resolveNames checks the names of the finalizer and of the annotations, and sets their defaults.
@@ -100,7 +100,7 @@ func (p *Persistence) resolveDiffbase(bound string) error {
 	if len(p.IgnoredFields) > 0 {
 		return fmt.Errorf("Persistence.IgnoredFields: %w", errIgnored)
 	}
-	given = storages.Diffbase(given)
+	given = storages.IsolateDiffbase(given)
 	if err := checkDiffbase(given); err != nil {
 		return fmt.Errorf("Persistence.DiffbaseStorage: %w", err)
 	}
@@ -120,7 +120,7 @@ func (p *Persistence) resolveProgress(bound string) error {
 		return nil
 	}
 	// Isolate the engine from the storage: a panic in it becomes an error.
-	given = storages.Progress(given)
+	given = storages.IsolateProgress(given)
 	if err := checkProgress(given); err != nil {
 		return fmt.Errorf("Persistence.ProgressStorage: %w", err)
 	}

@@ -23,10 +23,10 @@ type NamespaceScope struct {
 	NamedOnly bool
 }
 
-// Check returns the mistakes. It sorts the names, removes duplicates, and clears an invalid selector.
-func (s *NamespaceScope) Check() (problems []error) {
+// CheckAndNormalize returns the mistakes. It sorts the names, removes duplicates, and clears an invalid selector.
+func (s *NamespaceScope) CheckAndNormalize() (problems []error) {
 	for _, text := range s.Names {
-		if err := namespaces.Check(text); err != nil {
+		if err := namespaces.CheckPattern(text); err != nil {
 			//nolint:staticcheck // the text begins with the name of a field
 			problems = append(problems, fmt.Errorf("Namespaces: %w", err))
 		}
@@ -46,13 +46,13 @@ func (s *NamespaceScope) Check() (problems []error) {
 	return problems
 }
 
-// Patterns returns the patterns of the served namespaces. None means the whole cluster.
-func (s *NamespaceScope) Patterns() (all namespaces.Patterns) {
+// ServedPatterns returns the patterns of the served namespaces. None means the whole cluster.
+func (s *NamespaceScope) ServedPatterns() (all namespaces.Patterns) {
 	for _, text := range s.Names {
-		all = append(all, namespaces.Parse(text))
+		all = append(all, namespaces.ParsePattern(text))
 	}
 	for _, expression := range s.Expressions {
-		all = append(all, namespaces.Regexp(expression))
+		all = append(all, namespaces.PatternFromRegexp(expression))
 	}
 	// An invalid selector was cleared by Check, so it does not restrict the patterns.
 	by := s.LabelSelector()
@@ -61,9 +61,9 @@ func (s *NamespaceScope) Patterns() (all namespaces.Patterns) {
 		return all
 	case len(all) == 0:
 		// Labels alone restrict all namespaces, and need a pattern to be attached to.
-		all = namespaces.Patterns{namespaces.Parse("*")}
+		all = namespaces.Patterns{namespaces.ParsePattern("*")}
 	}
-	return all.Labelled(by)
+	return all.WithLabels(by)
 }
 
 // LabelSelector returns the selector for namespaces, or nil if all match.

@@ -82,7 +82,7 @@ func checkProgress(kept progress.Storage) error {
 
 // checkPlaces returns an error if the API server would reject or drop the fields that a storage writes.
 func checkPlaces(patch map[string]any) error {
-	for place := range storage.Leaves(patch) {
+	for place := range storage.PatchLeaves(patch) {
 		// A place is a JSON pointer, in which "~1" is a slash.
 		rest, annotation := strings.CutPrefix(place, "/metadata/annotations/")
 		stanza, _, _ := strings.Cut(strings.TrimPrefix(place, "/"), "/")
@@ -111,7 +111,7 @@ func checkPrefix(prefix string, legacy bool) error {
 		return err
 	}
 	for _, key := range []string{keys.LastHandled, keys.Touch} {
-		for _, name := range keys.Names(prefix, key, legacy) {
+		for _, name := range keys.AnnotationKeys(prefix, key, legacy) {
 			if err := keys.ValidateKey(name); err != nil {
 				return fmt.Errorf("the prefix %q is too long for the annotations that Kopf used once: %w", prefix, err)
 			}
@@ -126,12 +126,12 @@ func RecordPlaces(kept progress.Storage, id string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return slices.Sorted(maps.Keys(storage.Leaves(patch))), nil
+	return slices.Sorted(maps.Keys(storage.PatchLeaves(patch))), nil
 }
 
-// SharePlace reports whether the records of two ids overwrite each other. For a storage that fails, it returns false,
+// ShareRecordPlace reports whether the records of two ids overwrite each other. For a storage that fails, it returns false,
 // because RecordPlaces returns the error.
-func SharePlace(kept progress.Storage, a, b string) bool {
+func ShareRecordPlace(kept progress.Storage, a, b string) bool {
 	first, err := recordPatch(kept, a)
 	if err != nil {
 		return false
@@ -140,9 +140,9 @@ func SharePlace(kept progress.Storage, a, b string) bool {
 	if err != nil {
 		return false
 	}
-	places := storage.Leaves(first)
+	places := storage.PatchLeaves(first)
 	// Different values at one place are a conflict. Equal ones are shared data, such as a marker of the storage.
-	for place, value := range storage.Leaves(second) {
+	for place, value := range storage.PatchLeaves(second) {
 		if held, both := places[place]; both && !diff.Equal(held, value) {
 			return true
 		}

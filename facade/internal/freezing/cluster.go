@@ -35,8 +35,8 @@ type cluster struct {
 // timeout limits each request to the API server, if the configuration has no limit.
 const timeout = time.Minute
 
-// connect finds the peering kinds of the scope and returns a client for them.
-func connect(ctx context.Context, config *rest.Config, clusterwide bool) (*cluster, error) {
+// connectScope finds the peering kinds of the scope and returns a client for them.
+func connectScope(ctx context.Context, config *rest.Config, clusterwide bool) (*cluster, error) {
 	// The caller's configuration is used for other clients as well.
 	config = rest.CopyConfig(config)
 	config.Timeout = cmp.Or(config.Timeout, timeout)
@@ -54,7 +54,7 @@ func connect(ctx context.Context, config *rest.Config, clusterwide bool) (*clust
 	// All objects are unstructured or only metadata, so the scheme needs no Go types of kinds.
 	scheme := runtime.NewScheme()
 	metav1.AddToGroupVersion(scheme, corev1.SchemeGroupVersion)
-	all, err := client.New(config, client.Options{Scheme: scheme, Mapper: mapperOf(kinds)})
+	all, err := client.New(config, client.Options{Scheme: scheme, Mapper: newMapper(kinds)})
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the API server: %w", err)
 	}
@@ -73,7 +73,7 @@ func findKinds(ctx context.Context, api discovery.Getter, clusterwide bool) (fou
 		plural = "clusterkopfpeerings"
 	}
 	// Only these groups are discovered, so a broken aggregated API does not matter.
-	all, err := discovery.Discover(ctx, api, groups...)
+	all, err := discovery.ListResources(ctx, api, groups...)
 	if err != nil {
 		return nil, fmt.Errorf("looking for %s: %w", plural, err)
 	}
@@ -92,8 +92,8 @@ func findKinds(ctx context.Context, api discovery.Getter, clusterwide bool) (fou
 	)
 }
 
-// mapperOf returns a mapper for these kinds and namespaces. It needs no further discovery requests.
-func mapperOf(kinds []discovery.Resource) meta.RESTMapper {
+// newMapper returns a mapper for these kinds and namespaces. It needs no further discovery requests.
+func newMapper(kinds []discovery.Resource) meta.RESTMapper {
 	mapper := meta.NewDefaultRESTMapper(nil)
 	mapper.Add(corev1.SchemeGroupVersion.WithKind("Namespace"), meta.RESTScopeRoot)
 	for _, one := range kinds {
@@ -114,8 +114,8 @@ type place struct {
 	named     bool // given by its name, not by a pattern
 }
 
-// places returns the namespaces that the patterns select. Without patterns, it returns the whole cluster.
-func (c *cluster) places(ctx context.Context, meant namespaces.Patterns) (all []place, err error) {
+// selectPlaces returns the namespaces that the patterns select. Without patterns, it returns the whole cluster.
+func (c *cluster) selectPlaces(ctx context.Context, meant namespaces.Patterns) (all []place, err error) {
 	// The cluster-scoped object counts as given by name, so its absence is an error.
 	if len(meant) == 0 {
 		return []place{{named: true}}, nil
@@ -124,7 +124,7 @@ func (c *cluster) places(ctx context.Context, meant namespaces.Patterns) (all []
 	var patterns namespaces.Patterns
 	for _, one := range meant {
 		// A plain name needs no list request, and so no permission to list namespaces.
-		if names, plain := (namespaces.Patterns{one}).Plain(); plain {
+		if names, plain := (namespaces.Patterns{one}).PlainNames(); plain {
 			all = append(all, place{names[0], true})
 			continue
 		}
@@ -136,7 +136,7 @@ func (c *cluster) places(ctx context.Context, meant namespaces.Patterns) (all []
 	// Only names and labels are needed.
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "NamespaceList"})
-	switch err := c.client.List(ctx, list, selecting(meant.Labels())...); {
+	switch err := c.client.List(ctx, list, listOptions(meant.LabelSelector())...); {
 	// The plain names can still be served without this permission.
 	case apierrors.IsForbidden(err) && len(all) > 0:
 		logging.Warn(logf.FromContext(ctx), "Patterns of namespaces are left out: namespaces may not be listed",
@@ -146,7 +146,7 @@ func (c *cluster) places(ctx context.Context, meant namespaces.Patterns) (all []
 	}
 	for _, one := range list.Items {
 		// A name can also match a pattern. It is processed once, as a name.
-		if patterns.Matches(one.Name) && !has(all, one.Name) {
+		if patterns.MatchesName(one.Name) && !hasNamespace(all, one.Name) {
 			all = append(all, place{namespace: one.Name})
 		}
 	}
@@ -157,16 +157,16 @@ func (c *cluster) places(ctx context.Context, meant namespaces.Patterns) (all []
 	return all, nil
 }
 
-// selecting returns the options of a list for a label selector, which may be nil.
-func selecting(by labels.Selector) (options []client.ListOption) {
+// listOptions returns the options of a list for a label selector, which may be nil.
+func listOptions(by labels.Selector) (options []client.ListOption) {
 	if by != nil {
 		options = append(options, client.MatchingLabelsSelector{Selector: by})
 	}
 	return options
 }
 
-// has reports whether the namespace is among the places already.
-func has(all []place, namespace string) bool {
+// hasNamespace reports whether the namespace is among the places already.
+func hasNamespace(all []place, namespace string) bool {
 	for _, one := range all {
 		if one.namespace == namespace {
 			return true
@@ -175,9 +175,9 @@ func has(all []place, namespace string) bool {
 	return false
 }
 
-// missing returns the error for a peering object that does not exist. Operators then do not look there either, so a
+// missingObjectError returns the error for a peering object that does not exist. Operators then do not look there either, so a
 // record would have no effect.
-func (c *cluster) missing(name, namespace string) error {
+func (c *cluster) missingObjectError(name, namespace string) error {
 	// All kinds of one scope have the same name, only in different groups.
 	kind := c.kinds[0]
 	text := fmt.Sprintf("there is no %s %q", kind.Kind, name)

@@ -1,6 +1,6 @@
 // Not part of the public API.
 //
-// Package freezing pauses running operators for some time, or resumes them, on request of a user. [Order.Carry] writes
+// Package freezing pauses running operators for some time, or resumes them, on request of a user. [Order.CarryOut] writes
 // a record into peering objects like an operator with a high priority, or removes it.
 //
 // In contrast to package peering, it looks for kinds and namespaces once and explains why a request has no effect;

@@ -22,39 +22,39 @@ type Order struct {
 	// Identity is the key of the record in the objects.
 	Identity string
 	// Record is the record to write. If it has no lifetime, the record with this identity is removed.
-	Record peering.Record
+	Record peering.PeerRecord
 }
 
-// resumes reports whether the order removes the record.
-func (o Order) resumes() bool { return o.Record.Lifetime <= 0 }
+// isResume reports whether the order removes the record.
+func (o Order) isResume() bool { return o.Record.Lifetime <= 0 }
 
-// Carry writes the record into all selected objects, or removes it there.
+// CarryOut writes the record into all selected objects, or removes it there.
 //
 // # Errors
 //
 // The error names each namespace where the request has failed; the other namespaces are still processed. A namespace
 // that matches only a pattern needs no peering object, but at least one of all namespaces must have it. A namespace
 // that is given by name must have it.
-func (o Order) Carry(ctx context.Context, config *rest.Config) error {
+func (o Order) CarryOut(ctx context.Context, config *rest.Config) error {
 	// Without namespaces, the order is for the cluster-scoped kind.
-	api, err := connect(ctx, config, len(o.Namespaces) == 0)
+	api, err := connectScope(ctx, config, len(o.Namespaces) == 0)
 	if err != nil {
 		return err
 	}
-	places, err := api.places(ctx, o.Namespaces)
+	places, err := api.selectPlaces(ctx, o.Namespaces)
 	if err != nil {
 		return err
 	}
 	var problems []error
 	done := 0
 	for _, one := range places {
-		found, err := o.at(ctx, api, one)
+		found, err := o.carryOutIn(ctx, api, one)
 		switch {
 		case err != nil:
 			problems = append(problems, err)
 		// The user expects a peering object there.
 		case !found && one.named:
-			problems = append(problems, api.missing(o.Peering, one.namespace))
+			problems = append(problems, api.missingObjectError(o.Peering, one.namespace))
 		case found:
 			done++
 		}
@@ -67,17 +67,17 @@ func (o Order) Carry(ctx context.Context, config *rest.Config) error {
 	return errors.Join(problems...)
 }
 
-// at processes one namespace, for each group that has the kind. Found is false if no group has the object.
-func (o Order) at(ctx context.Context, api *cluster, where place) (found bool, err error) {
+// carryOutIn processes one namespace, for each group that has the kind. Found is false if no group has the object.
+func (o Order) carryOutIn(ctx context.Context, api *cluster, where place) (found bool, err error) {
 	// A problem in one namespace must not prevent the others from being processed.
 	var problems []error
 	for _, kind := range api.kinds {
-		object := object{stored: peering.Stored{
+		object := peeringObject{stored: peering.Stored{
 			Client: api.client, Kind: kind.GroupVersionKind, Namespace: where.namespace, Name: o.Peering,
 			// With the status subresource, a patch of the main resource would drop the record.
 			Subresource: kind.HasStatus(),
 		}, resource: kind.GroupResource()}
-		switch err := object.carry(ctx, o); {
+		switch err := object.applyOrder(ctx, o); {
 		// The object may exist in the other group.
 		case apierrors.IsNotFound(err):
 		case err != nil:

@@ -33,23 +33,23 @@ func ofNamespace(group string) memapi.Resource {
 	}
 }
 
-// bench is a cluster with peering objects, and the log about them.
-type bench struct {
+// peeringCluster is a cluster with peering objects, and the log about them.
+type peeringCluster struct {
 	server     *memapi.Server
 	connection *memapi.Connection
 	log        bytes.Buffer
 }
 
-func newBench(kinds ...memapi.Resource) *bench {
+func newPeeringCluster(kinds ...memapi.Resource) *peeringCluster {
 	server := memapi.New()
 	for _, kind := range kinds {
 		server.Install(kind)
 	}
-	return &bench{server: server, connection: server.Connect()}
+	return &peeringCluster{server: server, connection: server.Connect()}
 }
 
 // put creates a peering object with the given records.
-func (b *bench) put(kind memapi.Resource, namespace string, status map[string]any) {
+func (b *peeringCluster) put(kind memapi.Resource, namespace string, status map[string]any) {
 	metadata := map[string]any{"name": "default"}
 	if namespace != "" {
 		metadata["namespace"] = namespace
@@ -58,9 +58,9 @@ func (b *bench) put(kind memapi.Resource, namespace string, status map[string]an
 }
 
 // identities returns the identities with a record in the object.
-func (b *bench) identities(t *testing.T, kind memapi.Resource, namespace string) []string {
+func (b *peeringCluster) identities(t *testing.T, kind memapi.Resource, namespace string) []string {
 	t.Helper()
-	records, err := peering.Decode(b.server.Object(kind, namespace, "default"), time.Now())
+	records, err := peering.DecodeRecords(b.server.Object(kind, namespace, "default"), time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,18 +72,18 @@ func (b *bench) identities(t *testing.T, kind memapi.Resource, namespace string)
 	return all
 }
 
-// carry carries out an order of the identity "me" and returns its error as a text. A lifetime of zero resumes.
-func (b *bench) carry(lifetime time.Duration, texts ...string) string {
+// carryOrder carries out an order of the identity "me" and returns its error as a text. A lifetime of zero resumes.
+func (b *peeringCluster) carryOrder(lifetime time.Duration, texts ...string) string {
 	log := logr.FromSlogHandler(slog.NewTextHandler(&b.log, nil))
 	var patterns namespaces.Patterns
 	for _, text := range texts {
-		patterns = append(patterns, namespaces.Parse(text))
+		patterns = append(patterns, namespaces.ParsePattern(text))
 	}
 	order := freezing.Order{
 		Peering: "default", Namespaces: patterns, Identity: "me",
-		Record: peering.Record{Priority: 100, Lifetime: lifetime},
+		Record: peering.PeerRecord{Priority: 100, Lifetime: lifetime},
 	}
-	if err := order.Carry(logf.IntoContext(context.Background(), log), memapi.Config(b.connection)); err != nil {
+	if err := order.CarryOut(logf.IntoContext(context.Background(), log), memapi.Config(b.connection)); err != nil {
 		return err.Error()
 	}
 	return ""
@@ -104,19 +104,19 @@ func TestFreezeAndResume(t *testing.T) {
 		"group of today": ofCluster("kopf.dev"), "group of old": ofCluster("zalando.org"), "status subresource": apart,
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := newBench(kind, ofNamespace("kopf.dev"))
+			b := newPeeringCluster(kind, ofNamespace("kopf.dev"))
 			b.put(kind, "", map[string]any{"low": other(0), "high": other(101)})
-			if err := b.carry(time.Minute); err != "" {
+			if err := b.carryOrder(time.Minute); err != "" {
 				t.Fatal(err)
 			}
-			records, err := peering.Decode(b.server.Object(kind, "", "default"), time.Now())
+			records, err := peering.DecodeRecords(b.server.Object(kind, "", "default"), time.Now())
 			if err != nil || records["me"].Runtime != "" {
 				t.Errorf("the record must not take part in elections: %+v, error %v", records["me"], err)
 			}
 			for priority, paused := range map[int]bool{0: true, 100: true, 101: false} {
 				delete(records, "high")
 				self := peering.Self{Identity: "self", Priority: priority, Elects: true}
-				if got := peering.Judge(self, records, time.Now()).Paused(); got != paused {
+				if got := peering.JudgeRecords(self, records, time.Now()).IsPaused(); got != paused {
 					t.Errorf("an operator with the priority %d pauses: %t", priority, got)
 				}
 			}
@@ -125,7 +125,7 @@ func TestFreezeAndResume(t *testing.T) {
 					t.Errorf("want %q in the log: %s", want, &b.log)
 				}
 			}
-			if err := b.carry(0); err != "" {
+			if err := b.carryOrder(0); err != "" {
 				t.Fatal(err)
 			}
 			if d := cmp.Diff([]string{"high", "low"}, b.identities(t, kind, "")); d != "" {
@@ -145,11 +145,11 @@ func TestBothGroups(t *testing.T) {
 		"old":  {"the object of the old group gets the record if it is the only one", []string{"zalando.org"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := newBench(ofCluster("kopf.dev"), ofCluster("zalando.org"))
+			b := newPeeringCluster(ofCluster("kopf.dev"), ofCluster("zalando.org"))
 			for _, group := range c.objects {
 				b.put(ofCluster(group), "", nil)
 			}
-			if err := b.carry(time.Minute); err != "" {
+			if err := b.carryOrder(time.Minute); err != "" {
 				t.Fatalf("%s: %s", c.reason, err)
 			}
 			for _, group := range c.objects {
@@ -166,8 +166,8 @@ var errForbidden = apierrors.NewForbidden(
 	errors.New("it is not for you"),
 )
 
-// TestFreezesInVain shows that each reason why operators cannot be paused is an error that says what to do: D-freeze.
-func TestFreezesInVain(t *testing.T) {
+// TestFailedFreezes shows that each reason why operators cannot be paused is an error that says what to do: D-freeze.
+func TestFailedFreezes(t *testing.T) {
 	pruning := ofCluster("kopf.dev")
 	pruning.StatusFields = []string{"nothing"}
 	for name, c := range map[string]struct {
@@ -197,7 +197,7 @@ func TestFreezesInVain(t *testing.T) {
 		}, false, "", false, []string{"this cluster has no clusterkopfpeerings"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := newBench(c.kind)
+			b := newPeeringCluster(c.kind)
 			if !c.absent && !c.kind.Namespaced {
 				b.put(c.kind, "", nil)
 			}
@@ -211,7 +211,7 @@ func TestFreezesInVain(t *testing.T) {
 			if c.resume {
 				lifetime = 0
 			}
-			err := b.carry(lifetime)
+			err := b.carryOrder(lifetime)
 			for _, want := range c.want {
 				if !strings.Contains(err, want) {
 					t.Errorf("%s: want %q in the error %q", c.reason, want, err)
@@ -228,9 +228,9 @@ func TestFreezesInVain(t *testing.T) {
 // existing records.
 func TestResumeOfNothing(t *testing.T) {
 	kind := ofCluster("kopf.dev")
-	b := newBench(kind)
+	b := newPeeringCluster(kind)
 	b.put(kind, "", map[string]any{"you": other(100)})
-	if err := b.carry(0); err != "" {
+	if err := b.carryOrder(0); err != "" {
 		t.Fatal(err)
 	}
 	if text := b.log.String(); !strings.Contains(text, "level=WARN") || !strings.Contains(text, "peers=[you]") {
@@ -243,7 +243,7 @@ func TestResumeOfNothing(t *testing.T) {
 		}
 		return nil
 	}
-	if err := b.carry(0); err != "" {
+	if err := b.carryOrder(0); err != "" {
 		t.Fatal(err)
 	}
 	if d := cmp.Diff([]string{}, b.identities(t, kind, "")); d != "" {

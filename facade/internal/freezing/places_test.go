@@ -46,7 +46,7 @@ func TestNamespaces(t *testing.T) {
 			[]string{"a"}, "", "Patterns of namespaces are left out"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := newBench(kind)
+			b := newPeeringCluster(kind)
 			for _, namespace := range []string{"a", "b", "empty"} {
 				b.server.Put(memapi.Resource{Version: "v1", Plural: "namespaces", Kind: "Namespace"},
 					map[string]any{"metadata": map[string]any{"name": namespace}})
@@ -59,7 +59,7 @@ func TestNamespaces(t *testing.T) {
 				}
 				return nil
 			}
-			err := b.carry(time.Minute, c.namespaces...)
+			err := b.carryOrder(time.Minute, c.namespaces...)
 			if (err == "") != (c.err == "") || !strings.Contains(err, c.err) {
 				t.Errorf("%s: want %q in the error %q", c.reason, c.err, err)
 			}

@@ -19,29 +19,29 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 )
 
-// object is one peering object.
-type object struct {
+// peeringObject is one peering object.
+type peeringObject struct {
 	stored   peering.Stored       // where the records are
 	resource schema.GroupResource // for messages
 }
 
-// carry writes or removes the record, and logs the effect.
-func (o object) carry(ctx context.Context, order Order) error {
+// applyOrder writes or removes the record, and logs the effect.
+func (o peeringObject) applyOrder(ctx context.Context, order Order) error {
 	log := logging.OfObject(
 		logging.OfKind(logf.FromContext(ctx), o.stored.Kind),
 		types.NamespacedName{Namespace: o.stored.Namespace, Name: o.stored.Name}, "",
 	)
-	if order.resumes() {
-		return o.remove(ctx, log, order.Identity)
+	if order.isResume() {
+		return o.removeRecord(ctx, log, order.Identity)
 	}
 	record := order.Record
 	// The lifetime counts from this time.
 	record.LastSeen = time.Now()
-	after, err := o.stored.Put(ctx, order.Identity, record)
+	after, err := o.stored.WriteRecord(ctx, order.Identity, record)
 	if err != nil {
-		return o.explained(err)
+		return o.explainError(err)
 	}
-	others := o.records(after)
+	others := o.validRecords(after)
 	// Without a schema for it, the API server silently prunes the status.
 	if _, kept := others[order.Identity]; !kept {
 		return fmt.Errorf(
@@ -51,12 +51,12 @@ func (o object) carry(ctx context.Context, order Order) error {
 	}
 	// The own record is not a peer.
 	delete(others, order.Identity)
-	tell(log, order.Identity, record, others)
+	logPeers(log, order.Identity, record, others)
 	return nil
 }
 
-// tell logs which peers pause. Peers of a higher priority do not pause; they are listed in a warning.
-func tell(log logr.Logger, identity string, record peering.Record, others map[string]peering.Record) {
+// logPeers logs which peers pause. Peers of a higher priority do not pause; they are listed in a warning.
+func logPeers(log logr.Logger, identity string, record peering.PeerRecord, others map[string]peering.PeerRecord) {
 	var pausing, above []string
 	for _, other := range slices.Sorted(maps.Keys(others)) {
 		// Peers of the same priority pause as well.
@@ -67,31 +67,31 @@ func tell(log logr.Logger, identity string, record peering.Record, others map[st
 		}
 	}
 	log.Info("Wrote the record that pauses operators", "identity", identity, "priority", record.Priority,
-		"until", record.Expires().UTC().Format(time.RFC3339), "pausing", pausing)
+		"until", record.ExpiresAt().UTC().Format(time.RFC3339), "pausing", pausing)
 	if len(above) > 0 {
 		logging.Warn(log, "Operators of higher priorities do not pause", "priority", record.Priority, "peers", above)
 	}
 }
 
-// remove removes the record. It logs a warning if there is no such record, because the identity may be wrong.
-func (o object) remove(ctx context.Context, log logr.Logger, identity string) error {
+// removeRecord removes the record. It logs a warning if there is no such record, because the identity may be wrong.
+func (o peeringObject) removeRecord(ctx context.Context, log logr.Logger, identity string) error {
 	before := &unstructured.Unstructured{}
 	before.SetGroupVersionKind(o.stored.Kind)
 	key := client.ObjectKey{Namespace: o.stored.Namespace, Name: o.stored.Name}
 	err := o.stored.Client.Get(ctx, key, before)
 	if err != nil && !apierrors.IsForbidden(err) { // writing can be allowed without reading
-		return o.explained(err)
+		return o.explainError(err)
 	}
 	// The record is looked up before it is removed, to notice a wrong identity.
 	status, _ := before.Object["status"].(map[string]any)
 	_, known := status[identity]
 	// An empty record removes the entry.
-	after, writing := o.stored.Put(ctx, identity, peering.Record{})
+	after, writing := o.stored.WriteRecord(ctx, identity, peering.PeerRecord{})
 	if writing != nil {
-		return o.explained(writing)
+		return o.explainError(writing)
 	}
 	// The remaining peers show who may still keep operators paused.
-	left := slices.Sorted(maps.Keys(o.records(after)))
+	left := slices.Sorted(maps.Keys(o.validRecords(after)))
 	// The warning needs a successful read: without one, the record may have existed.
 	if err == nil && !known {
 		logging.Warn(log, "There is no record to be removed; another --id has written those that are left",
@@ -102,16 +102,16 @@ func (o object) remove(ctx context.Context, log logr.Logger, identity string) er
 	return nil
 }
 
-// records returns the readable records that have not expired.
-func (o object) records(body map[string]any) map[string]peering.Record {
+// validRecords returns the readable records that have not expired.
+func (o peeringObject) validRecords(body map[string]any) map[string]peering.PeerRecord {
 	now := time.Now()
-	all, _ := peering.Decode(body, now) // operators log unreadable records
-	maps.DeleteFunc(all, func(_ string, one peering.Record) bool { return !one.Expires().After(now) })
+	all, _ := peering.DecodeRecords(body, now) // operators log unreadable records
+	maps.DeleteFunc(all, func(_ string, one peering.PeerRecord) bool { return !one.ExpiresAt().After(now) })
 	return all
 }
 
-// explained adds the object, or a remedy for missing permissions, to an error.
-func (o object) explained(err error) error {
+// explainError adds the object, or a remedy for missing permissions, to an error.
+func (o peeringObject) explainError(err error) error {
 	// The API server's message names the object and the user already.
 	if apierrors.IsForbidden(err) {
 		return fmt.Errorf("%w: grant the permission, as config/rbac/peering_role.yaml does for operators", err)
@@ -120,7 +120,7 @@ func (o object) explained(err error) error {
 }
 
 // String names the object for messages.
-func (o object) String() string {
+func (o peeringObject) String() string {
 	text := fmt.Sprintf("%s %q", o.resource, o.stored.Name)
 	if o.stored.Namespace != "" {
 		text += fmt.Sprintf(" in the namespace %q", o.stored.Namespace)

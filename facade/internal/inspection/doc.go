@@ -1,7 +1,7 @@
 // Not part of the public API.
 //
 // Package inspection serves the state of an operator over HTTP: explanations why a handler was or was not called, as
-// JSON or as text, and optionally the console and profiles of the process. [Handler] returns the HTTP handler, and
+// JSON or as text, and optionally the console and profiles of the process. [NewHandler] returns the HTTP handler, and
 // [Serve] listens.
 //
 // It only reads. It sends no requests to the API server, and shows no values that package journal does not have.

@@ -26,7 +26,7 @@ const ProfilesPath = "/debug/pprof/"
 // Journal is the source of all answers.
 type Journal interface {
 	Explain(kind string, object types.NamespacedName) (journal.Explanation, error)
-	Standing() journal.Standing
+	OperatorState() journal.Standing
 }
 
 // Problem is the body of a response with an error.
@@ -45,8 +45,8 @@ type Parts struct {
 	Profiling bool
 }
 
-// Handler returns a handler for explanations, the state of the operator, and the parts.
-func Handler(from Journal, parts Parts) http.Handler {
+// NewHandler returns a handler for explanations, the state of the operator, and the parts.
+func NewHandler(from Journal, parts Parts) http.Handler {
 	mux := http.NewServeMux()
 	if parts.Console != nil {
 		mux.Handle(console.Path, parts.Console)
@@ -54,10 +54,10 @@ func Handler(from Journal, parts Parts) http.Handler {
 		mux.Handle("GET /{$}", http.RedirectHandler(console.Path, http.StatusFound))
 	}
 	if parts.Profiling {
-		mux.Handle(ProfilesPath, profiles())
+		mux.Handle(ProfilesPath, profilesHandler())
 	}
-	mux.HandleFunc("GET "+ExplainPath, func(w http.ResponseWriter, r *http.Request) { explain(w, r, from) })
-	mux.HandleFunc("GET "+StandingPath, func(w http.ResponseWriter, _ *http.Request) { answer(w, from.Standing()) })
+	mux.HandleFunc("GET "+ExplainPath, func(w http.ResponseWriter, r *http.Request) { serveExplanation(w, r, from) })
+	mux.HandleFunc("GET "+StandingPath, func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, from.OperatorState()) })
 	// A browser must neither guess another content type nor show a stale answer.
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
@@ -66,9 +66,9 @@ func Handler(from Journal, parts Parts) http.Handler {
 	})
 }
 
-// profiles returns a handler for net/http/pprof. A separate mux is used, because importing pprof registers its handlers
+// profilesHandler returns a handler for net/http/pprof. A separate mux is used, because importing pprof registers its handlers
 // only at http.DefaultServeMux.
-func profiles() http.Handler {
+func profilesHandler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc(ProfilesPath, pprof.Index)
 	mux.HandleFunc(ProfilesPath+"cmdline", pprof.Cmdline)
@@ -83,10 +83,10 @@ func profiles() http.Handler {
 	})
 }
 
-// explain answers one request for an explanation. An unknown object or kind is "not found", with a text for people.
-func explain(w http.ResponseWriter, r *http.Request, from Journal) {
+// serveExplanation answers one request for an explanation. An unknown object or kind is "not found", with a text for people.
+func serveExplanation(w http.ResponseWriter, r *http.Request, from Journal) {
 	query := r.URL.Query()
-	refuse := func(status int, why string) { refuse(w, status, Problem{from.Standing().Operator, why}) }
+	refuse := func(status int, why string) { writeProblem(w, status, Problem{from.OperatorState().Operator, why}) }
 	kind, name := query.Get("kind"), query.Get("name")
 	if kind == "" || name == "" {
 		refuse(http.StatusBadRequest, "give the kind and the name of an object: "+
@@ -104,19 +104,19 @@ func explain(w http.ResponseWriter, r *http.Request, from Journal) {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		_ = found.WriteText(w) // an error here concerns only the client
 	default:
-		answer(w, found)
+		writeJSON(w, found)
 	}
 }
 
-// refuse writes an error response. Writing can fail only if the client has gone.
-func refuse(w http.ResponseWriter, status int, why Problem) {
+// writeProblem writes an error response. Writing can fail only if the client has gone.
+func writeProblem(w http.ResponseWriter, status int, why Problem) {
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(why)
 }
 
-// answer writes a successful JSON response.
-func answer(w http.ResponseWriter, what any) {
+// writeJSON writes a successful JSON response.
+func writeJSON(w http.ResponseWriter, what any) {
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	encoder := json.NewEncoder(w)
 	encoder.SetIndent("", "  ")

@@ -22,17 +22,17 @@ import (
 // live is an operator with a fixed standing.
 type live journal.Standing
 
-func (l live) Standing() journal.Standing { return journal.Standing(l) }
+func (l live) OperatorState() journal.Standing { return journal.Standing(l) }
 
-// told returns the journal of an operator that serves widgets and has seen one.
-func told() *journal.Journal {
+// newWidgetJournal returns the journal of an operator that serves widgets and has seen one.
+func newWidgetJournal() *journal.Journal {
 	j := journal.New(journal.Limits{})
 	widget := schema.GroupVersionKind{Group: "example.org", Version: "v1", Kind: "Widget"}
-	kind := j.Kind(widget.GroupKind(), nil)
-	served := kind.Served(discovery.Resource{GroupVersionKind: widget, Plural: "widgets", Namespaced: true}, nil)
+	kind := j.ForKind(widget.GroupKind(), nil)
+	served := kind.ServedKind(discovery.Resource{GroupVersionKind: widget, Plural: "widgets", Namespaced: true}, nil)
 	served.Namespaces = []string{""}
-	j.Watch(live{Operator: "test.example.org", Running: true, Kinds: []journal.Served{served}})
-	kind.Object(types.NamespacedName{Namespace: "ns", Name: "w1"}, "u1").Event("ADDED", "7")
+	j.SetLive(live{Operator: "test.example.org", Running: true, Kinds: []journal.Served{served}})
+	kind.ForObject(types.NamespacedName{Namespace: "ns", Name: "w1"}, "u1").RecordEvent("ADDED", "7")
 	return j
 }
 
@@ -45,7 +45,7 @@ func (failing) Explain(string, types.NamespacedName) (journal.Explanation, error
 
 func answered(from inspection.Journal, method, target string) *httptest.ResponseRecorder {
 	recorder := httptest.NewRecorder()
-	inspection.Handler(from, inspection.Parts{}).ServeHTTP(recorder, httptest.NewRequest(method, target, nil))
+	inspection.NewHandler(from, inspection.Parts{}).ServeHTTP(recorder, httptest.NewRequest(method, target, nil))
 	return recorder
 }
 
@@ -65,39 +65,39 @@ func TestAnswersToRequests(t *testing.T) {
 		want           string
 	}{
 		"no question": {"a request without parameters is answered with the required ones",
-			told(), "GET", "/explain", 400, jsonType, question},
+			newWidgetJournal(), "GET", "/explain", 400, jsonType, question},
 		"no name": {"a missing name is answered with the required parameters",
-			told(), "GET", "/explain?kind=widget&namespace=ns", 400,
+			newWidgetJournal(), "GET", "/explain?kind=widget&namespace=ns", 400,
 			jsonType, question},
 		"no kind": {"a missing kind is answered with the required parameters",
-			told(), "GET", "/explain?namespace=ns&name=w1", 400,
+			newWidgetJournal(), "GET", "/explain?namespace=ns&name=w1", 400,
 			jsonType, question},
 		"no namespace": {"a missing namespace of a namespaced kind is an error",
-			told(), "GET", "/explain?kind=widget&name=w1", 404, jsonType,
+			newWidgetJournal(), "GET", "/explain?kind=widget&name=w1", 404, jsonType,
 			"kind Widget.example.org is namespaced: use widget NAMESPACE/w1"},
 		"unknown kind": {"an unknown kind is an error that names the served kinds",
-			told(), "GET", "/explain?kind=gadget&name=w1", 404, jsonType,
+			newWidgetJournal(), "GET", "/explain?kind=gadget&name=w1", 404, jsonType,
 			`operator "test.example.org" does not serve kind "gadget": it serves Widget.example.org`},
-		"errors as JSON": {"an error is JSON even if text is requested", told(), "GET", "/explain?output=text", 400,
+		"errors as JSON": {"an error is JSON even if text is requested", newWidgetJournal(), "GET", "/explain?output=text", 400,
 			jsonType, question},
 		"fault": {"an error of the journal has the status 500",
-			failing{told()}, "GET", "/explain?kind=widget&name=w1", 500,
+			failing{newWidgetJournal()}, "GET", "/explain?kind=widget&name=w1", 500,
 			jsonType, "out of paper"},
-		"other page": {"an unknown page below /explain is not found", told(), "GET", "/explain/more", 404,
+		"other page": {"an unknown page below /explain is not found", newWidgetJournal(), "GET", "/explain/more", 404,
 			textType, "404 page not found\n"},
 		"first page": {"the first page is not found without a console",
-			told(), "GET", "/", 404, textType, "404 page not found\n"},
+			newWidgetJournal(), "GET", "/", 404, textType, "404 page not found\n"},
 		"post": {"POST is not allowed for explanations",
-			told(), "POST", "/explain?kind=widget&name=w1", 405, textType, ""},
-		"post standing": {"DELETE is not allowed for the standing", told(), "DELETE", "/standing", 405, textType, ""},
-		"json":          {"JSON is the default output", told(), "GET", askedFor, 200, jsonType, ""},
-		"json by name": {"JSON can be requested", told(),
+			newWidgetJournal(), "POST", "/explain?kind=widget&name=w1", 405, textType, ""},
+		"post standing": {"DELETE is not allowed for the standing", newWidgetJournal(), "DELETE", "/standing", 405, textType, ""},
+		"json":          {"JSON is the default output", newWidgetJournal(), "GET", askedFor, 200, jsonType, ""},
+		"json by name": {"JSON can be requested", newWidgetJournal(),
 			"GET", askedFor + "&output=json", 200, jsonType, ""},
-		"text": {"text can be requested", told(),
+		"text": {"text can be requested", newWidgetJournal(),
 			"GET", askedFor + "&output=text", 200, textType, ""},
-		"head":          {"HEAD is answered for explanations", told(), "HEAD", askedFor, 200, jsonType, ""},
-		"standing":      {"the standing does not need parameters", told(), "GET", "/standing", 200, jsonType, ""},
-		"head standing": {"HEAD is answered for the standing", told(), "HEAD", "/standing", 200, jsonType, ""},
+		"head":          {"HEAD is answered for explanations", newWidgetJournal(), "HEAD", askedFor, 200, jsonType, ""},
+		"standing":      {"the standing does not need parameters", newWidgetJournal(), "GET", "/standing", 200, jsonType, ""},
+		"head standing": {"HEAD is answered for the standing", newWidgetJournal(), "HEAD", "/standing", 200, jsonType, ""},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -127,7 +127,7 @@ func TestAnswersToRequests(t *testing.T) {
 
 // TestExplanationsInBothForms shows that an explanation has the same contents as JSON and as text.
 func TestExplanationsInBothForms(t *testing.T) {
-	j := told()
+	j := newWidgetJournal()
 	want, err := j.Explain("widget", types.NamespacedName{Namespace: "ns", Name: "w1"})
 	if err != nil {
 		t.Fatal(err)
@@ -167,14 +167,14 @@ func TestStanding(t *testing.T) {
   ]
 }
 `
-	if d := cmp.Diff(want, answered(told(), "GET", "/standing").Body.String()); d != "" {
+	if d := cmp.Diff(want, answered(newWidgetJournal(), "GET", "/standing").Body.String()); d != "" {
 		t.Errorf("-want, +got:\n%s", d)
 	}
 }
 
 // TestAllowedMethods shows that a request to change something is answered with the allowed methods.
 func TestAllowedMethods(t *testing.T) {
-	if got := answered(told(), http.MethodPut, "/explain").Header().Get("Allow"); got != "GET, HEAD" {
+	if got := answered(newWidgetJournal(), http.MethodPut, "/explain").Header().Get("Allow"); got != "GET, HEAD" {
 		t.Errorf("want GET, HEAD allowed, got %q", got)
 	}
 }
@@ -213,7 +213,7 @@ func TestParts(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel() // so that profiles end at once
 			request := httptest.NewRequest(http.MethodGet, c.path, nil).WithContext(ctx)
-			inspection.Handler(told(), c.parts).ServeHTTP(recorder, request)
+			inspection.NewHandler(newWidgetJournal(), c.parts).ServeHTTP(recorder, request)
 			got := recorder.Header().Get("Location") + recorder.Body.String()
 			if recorder.Code != c.status || !strings.Contains(got, c.want) {
 				t.Errorf("%s: want status %d with %q, got %d: %s", c.reason, c.status, c.want, recorder.Code, got)

@@ -30,16 +30,16 @@ func Serve(address string, handler http.Handler) (*Server, error) {
 	// The check of the host name is for loopback addresses only: at other addresses, clients use names that are unknown
 	// here.
 	if at, ok := listener.Addr().(*net.TCPAddr); ok && at.IP.IsLoopback() {
-		handler = onlyHere(handler)
+		handler = restrictToLocal(handler)
 	}
-	s := &Server{listener: listener, server: limited(handler)}
+	s := &Server{listener: listener, server: newLimitedServer(handler)}
 	// Serve always returns an error after Close, so the error is ignored.
 	go func() { _ = s.server.Serve(listener) }()
 	return s, nil
 }
 
-// limited returns a server with limits for time and header size, so that a client cannot block it.
-func limited(handler http.Handler) *http.Server {
+// newLimitedServer returns a server with limits for time and header size, so that a client cannot block it.
+func newLimitedServer(handler http.Handler) *http.Server {
 	return &http.Server{
 		Handler: handler, MaxHeaderBytes: 16 << 10, ReadTimeout: 10 * time.Second, IdleTimeout: time.Minute,
 		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError), // these are errors of clients
@@ -52,16 +52,16 @@ func (s *Server) Address() string { return s.listener.Addr().String() }
 // Close stops the server immediately, together with all running requests.
 func (s *Server) Close() { _ = s.server.Close() }
 
-// onlyHere rejects requests whose host is not a name of the local machine. This protects against DNS rebinding: a web
+// restrictToLocal rejects requests whose host is not a name of the local machine. This protects against DNS rebinding: a web
 // page can make its own name resolve to 127.0.0.1, and a browser then treats the server as part of that page.
-func onlyHere(handler http.Handler) http.Handler {
+func restrictToLocal(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host, _, err := net.SplitHostPort(r.Host)
 		if err != nil {
 			host = strings.Trim(r.Host, "[]") // without a port, an IPv6 address still has brackets
 		}
 		if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-			refuse(w, http.StatusForbidden,
+			writeProblem(w, http.StatusForbidden,
 				Problem{Error: "this address is for its own machine: call it localhost, not " + host})
 			return
 		}

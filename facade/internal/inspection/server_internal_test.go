@@ -46,7 +46,7 @@ func TestSlowRequests(t *testing.T) {
 				own, theirs := net.Pipe()
 				listener := pipes{make(chan net.Conn, 1), make(chan struct{})}
 				listener.only <- theirs
-				server := limited(http.NotFoundHandler())
+				server := newLimitedServer(http.NotFoundHandler())
 				go func() { _ = server.Serve(listener) }()
 				begin := time.Now()
 				time.AfterFunc(time.Hour, func() { _ = theirs.Close() }) // the test always ends
@@ -69,7 +69,7 @@ func TestLongProfiles(t *testing.T) {
 		own, theirs := net.Pipe()
 		listener := pipes{make(chan net.Conn, 1), make(chan struct{})}
 		listener.only <- theirs
-		server := limited(Handler(nil, Parts{Profiling: true}))
+		server := newLimitedServer(NewHandler(nil, Parts{Profiling: true}))
 		go func() { _ = server.Serve(listener) }()
 		defer func() { _ = server.Close() }()
 		const request = "GET /debug/pprof/goroutine?seconds=60 HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"

@@ -11,8 +11,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/inspection"
 )
 
-// served starts a server at an address and closes it at the end of the test.
-func served(t *testing.T, address string, handler http.Handler) *inspection.Server {
+// startServer starts a server at an address and closes it at the end of the test.
+func startServer(t *testing.T, address string, handler http.Handler) *inspection.Server {
 	t.Helper()
 	s, err := inspection.Serve(address, handler)
 	if err != nil {
@@ -22,8 +22,8 @@ func served(t *testing.T, address string, handler http.Handler) *inspection.Serv
 	return s
 }
 
-// asked requests the standing under the given host name.
-func asked(t *testing.T, address, host string) (status int, text string) {
+// requestStanding requests the standing under the given host name.
+func requestStanding(t *testing.T, address, host string) (status int, text string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address+"/standing", nil)
 	if err != nil {
@@ -45,7 +45,7 @@ func asked(t *testing.T, address, host string) (status int, text string) {
 // TestNamesOfThisMachine shows that a local server refuses foreign host names. A foreign page in a browser could
 // otherwise read it through a name that points to this machine.
 func TestNamesOfThisMachine(t *testing.T) {
-	s := served(t, "127.0.0.1:0", inspection.Handler(told(), inspection.Parts{}))
+	s := startServer(t, "127.0.0.1:0", inspection.NewHandler(newWidgetJournal(), inspection.Parts{}))
 	cases := map[string]struct {
 		reason, host string
 		own          bool
@@ -70,7 +70,7 @@ func TestNamesOfThisMachine(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			status, text := asked(t, s.Address(), c.host)
+			status, text := requestStanding(t, s.Address(), c.host)
 			if c.own && (status != http.StatusOK || !strings.Contains(text, `"operator": "test.example.org"`)) {
 				t.Errorf("%s: want an answer, got %d: %s", c.reason, status, text)
 			}
@@ -84,19 +84,19 @@ func TestNamesOfThisMachine(t *testing.T) {
 
 // TestNamesOfOtherListeners shows that a server at another address accepts any host name.
 func TestNamesOfOtherListeners(t *testing.T) {
-	s := served(t, ":0", inspection.Handler(told(), inspection.Parts{}))
+	s := startServer(t, ":0", inspection.NewHandler(newWidgetJournal(), inspection.Parts{}))
 	_, port, err := net.SplitHostPort(s.Address())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if status, text := asked(t, "127.0.0.1:"+port, "operator.team.svc:8082"); status != http.StatusOK {
+	if status, text := requestStanding(t, "127.0.0.1:"+port, "operator.team.svc:8082"); status != http.StatusOK {
 		t.Errorf("want an answer, got %d: %s", status, text)
 	}
 }
 
-// TestAddressesThatCannotBeHad shows that the error of an unusable address names its cause.
-func TestAddressesThatCannotBeHad(t *testing.T) {
-	s := served(t, "127.0.0.1:0", http.NotFoundHandler())
+// TestUnusableAddresses shows that the error of an unusable address names its cause.
+func TestUnusableAddresses(t *testing.T) {
+	s := startServer(t, "127.0.0.1:0", http.NotFoundHandler())
 	cases := map[string]struct{ reason, address, want string }{
 		"taken":    {"an address in use is an error", s.Address(), "address already in use"},
 		"no port":  {"an address without a port is an error", "localhost", "missing port in address"},
@@ -121,7 +121,7 @@ func TestAddressesThatCannotBeHad(t *testing.T) {
 // TestCloseEndsRequests shows that Close does not wait for open requests.
 func TestCloseEndsRequests(t *testing.T) {
 	begun, ended := make(chan struct{}), make(chan error, 1)
-	s := served(t, "127.0.0.1:0", http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	s := startServer(t, "127.0.0.1:0", http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		close(begun)
 		<-r.Context().Done()
 		ended <- context.Cause(r.Context())

@@ -35,11 +35,13 @@ type Webhooks struct {
 // key is the key of the hooks in a context.
 type key struct{}
 
-// Into returns a context that carries the hooks to the operator that is run with it.
-func Into(ctx context.Context, h Hooks) context.Context { return context.WithValue(ctx, key{}, h) }
+// ContextWithHooks returns a context that carries the hooks to the operator that is run with it.
+func ContextWithHooks(ctx context.Context, h Hooks) context.Context {
+	return context.WithValue(ctx, key{}, h)
+}
 
-// From returns the hooks of the context, or empty ones.
-func From(ctx context.Context) Hooks {
+// HooksFromContext returns the hooks of the context, or empty ones.
+func HooksFromContext(ctx context.Context) Hooks {
 	h, _ := ctx.Value(key{}).(Hooks)
 	return h
 }

@@ -55,13 +55,13 @@ type ActivityState struct {
 func NewActivityRunner(operator string, r *registry.HandlerRegistry, state func() ActivityState) *ActivityRunner {
 	a := &ActivityRunner{operator: operator, registry: r, state: state}
 	a.Probing = activities.NewProbing(func() logr.Logger { return r.Log() }, func() activities.Activity {
-		return a.activity(activities.Probe)
+		return a.buildActivity(activities.Probe)
 	})
 	return a
 }
 
-// activity returns one activity with its handlers, in the order of registration.
-func (a *ActivityRunner) activity(name string) activities.Activity {
+// buildActivity returns one activity with its handlers, in the order of registration.
+func (a *ActivityRunner) buildActivity(name string) activities.Activity {
 	a.registry.Lock()
 	defer a.registry.Unlock()
 	state := a.state()
@@ -78,11 +78,11 @@ func (a *ActivityRunner) activity(name string) activities.Activity {
 	return activity
 }
 
-// failure adds the name of the operator to an error of an activity. It returns nil for an activity that was interrupted
+// describeFailure adds the name of the operator to an error of an activity. It returns nil for an activity that was interrupted
 // because the operator stops: that is not a failure, unless a handler failed or had to be abandoned.
-func (a *ActivityRunner) failure(err error) error {
+func (a *ActivityRunner) describeFailure(err error) error {
 	var interrupted *activities.InterruptedError
-	if errors.As(err, &interrupted) && interrupted.Graceful() {
+	if errors.As(err, &interrupted) && interrupted.RanOutOfTime() {
 		return nil
 	}
 	return fmt.Errorf("operator %q: %w", a.operator, err)
@@ -91,9 +91,9 @@ func (a *ActivityRunner) failure(err error) error {
 // StartUp calls the startup handlers. It returns false if the operator must not continue: with an error if a handler
 // failed, without one if the operator is stopping.
 func (a *ActivityRunner) StartUp(ctx context.Context) (ready bool, err error) {
-	_, err = a.activity(activities.Startup).Run(logf.IntoContext(ctx, a.registry.Log()))
+	_, err = a.buildActivity(activities.Startup).Run(logf.IntoContext(ctx, a.registry.Log()))
 	if err != nil {
-		return false, a.failure(err)
+		return false, a.describeFailure(err)
 	}
 	return true, nil
 }
@@ -112,7 +112,7 @@ func (a *ActivityRunner) CleanUp(ctx context.Context) error {
 		defer cancel()
 	}
 	// Unlike in the other activities, an interruption is an error here: it means that the timeout was too short.
-	if _, err := a.activity(activities.Cleanup).Run(ctx); err != nil {
+	if _, err := a.buildActivity(activities.Cleanup).Run(ctx); err != nil {
 		return fmt.Errorf("operator %q: %w", a.operator, err)
 	}
 	return nil
@@ -132,15 +132,15 @@ func (cleanupTimeoutError) Unwrap() error { return execution.ErrExiting }
 // LogIn returns the credentials by the ids of the login handlers. Without such handlers, it finds the cluster as
 // kubectl does, or as pods do. A handler without credentials has a nil entry.
 func (a *ActivityRunner) LogIn(ctx context.Context, to serving.Cluster) (map[string]*credentials.Info, error) {
-	if !a.registry.Acts(activities.Login) {
+	if !a.registry.HasActivityHandlers(activities.Login) {
 		info, err := connection.Login(to.Kubeconfig, to.Context)
 		return map[string]*credentials.Info{"built-in": info}, err
 	}
-	login := a.activity(activities.Login)
+	login := a.buildActivity(activities.Login)
 	results, err := login.Run(ctx)
 	if err != nil {
 		// An interruption is not a failure of the login, but the caller still needs an error: there are no credentials.
-		if err := a.failure(err); err != nil {
+		if err := a.describeFailure(err); err != nil {
 			return nil, err
 		}
 		return nil, fmt.Errorf("operator %q: login: %w", a.operator, ctx.Err()) // it is stopping
@@ -155,7 +155,7 @@ func (a *ActivityRunner) LogIn(ctx context.Context, to serving.Cluster) (map[str
 // AddProbes adds a health check to the manager if there are probes. In a manager of the project, it also stops the
 // probes when the manager stops. A program stops them itself, after everything else.
 func (a *ActivityRunner) AddProbes(m ctrl.Manager, program bool) error {
-	if !a.registry.Acts(activities.Probe) {
+	if !a.registry.HasActivityHandlers(activities.Probe) {
 		return nil
 	}
 	if err := m.AddHealthzCheck(a.operator+"/probes", a.checkProbes); err != nil || program {
@@ -169,13 +169,13 @@ func (a *ActivityRunner) AddProbes(m ctrl.Manager, program bool) error {
 func (a *ActivityRunner) checkProbes(r *http.Request) error {
 	// Requests come in other goroutines than the startup, which sets Started and may change the settings.
 	a.registry.Lock()
-	isEarly := a.registry.Acts(activities.Startup) && !a.state().Started
+	isEarly := a.registry.HasActivityHandlers(activities.Startup) && !a.state().Started
 	a.registry.Unlock()
 	if isEarly {
 		return nil
 	}
 	// This limits the time, and concurrent requests share one run of the probes.
-	_, err := a.Probing.Ask(r.Context())
+	_, err := a.Probing.AwaitResults(r.Context())
 	return err
 }
 
@@ -188,6 +188,6 @@ func (probeStopper) NeedLeaderElection() bool { return false }
 // Start blocks until the context ends, and then stops the probes.
 func (s probeStopper) Start(ctx context.Context) error {
 	<-ctx.Done()
-	s.probing.Stop()
+	s.probing.StopProbing()
 	return nil
 }

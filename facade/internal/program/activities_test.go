@@ -89,8 +89,8 @@ func TestProbe(t *testing.T) {
 	runner := newRunner(activities.Probe, func(context.Context, *handlers.Invocation) (any, error) {
 		return http.StatusOK, nil
 	})
-	defer runner.Probing.Stop()
-	got, err := runner.Probing.Ask(t.Context())
+	defer runner.Probing.StopProbing()
+	got, err := runner.Probing.AwaitResults(t.Context())
 	if d := cmp.Diff(map[string]any{"own": http.StatusOK}, got); d != "" || err != nil {
 		t.Errorf("Ask(): %v; -want, +got:\n%s", err, d)
 	}

@@ -27,15 +27,15 @@ type cacheLimits struct {
 	kinds       []schema.GroupVersionKind // kinds of Cache.ByObject with namespaces or selectors
 }
 
-// limitsOf reads the restrictions of a cache by reflection, because the caches of controller-runtime do not export
+// readCacheLimits reads the restrictions of a cache by reflection, because the caches of controller-runtime do not export
 // their options. Observing them through reads would need an API server and a started cache. For caches of other types,
 // or if controller-runtime renames its fields, the result is empty.
-func limitsOf(given any) (limits cacheLimits) {
-	cache := structOf(reflect.ValueOf(given))
+func readCacheLimits(given any) (limits cacheLimits) {
+	cache := dereferenceStruct(reflect.ValueOf(given))
 	// With Cache.ByObject, the cache delegates to one cache for each of these kinds, and to a default cache.
-	if byKind := fieldOf(cache, "caches", reflect.Map); byKind.IsValid() {
+	if byKind := fieldOfKind(cache, "caches", reflect.Map); byKind.IsValid() {
 		for _, key := range byKind.MapKeys() {
-			if own := limitsOfOne(structOf(byKind.MapIndex(key))); own.namespaces == nil && !own.hasSelector {
+			if own := readUniformLimits(dereferenceStruct(byKind.MapIndex(key))); own.namespaces == nil && !own.hasSelector {
 				continue
 			}
 			limits.kinds = append(limits.kinds, schema.GroupVersionKind{
@@ -46,20 +46,20 @@ func limitsOf(given any) (limits cacheLimits) {
 		slices.SortFunc(limits.kinds, func(a, b schema.GroupVersionKind) int {
 			return cmp.Compare(a.String(), b.String())
 		})
-		cache = structOf(fieldOf(cache, "defaultCache", reflect.Interface))
+		cache = dereferenceStruct(fieldOfKind(cache, "defaultCache", reflect.Interface))
 	}
-	all := limitsOfOne(cache)
+	all := readUniformLimits(cache)
 	limits.namespaces, limits.hasSelector = all.namespaces, all.hasSelector
 	return limits
 }
 
-// limitsOfOne returns the restrictions of a cache that has the same ones for all of its kinds.
-func limitsOfOne(cache reflect.Value) (limits cacheLimits) {
-	byNamespace := fieldOf(cache, "namespaceToCache", reflect.Map)
+// readUniformLimits returns the restrictions of a cache that has the same ones for all of its kinds.
+func readUniformLimits(cache reflect.Value) (limits cacheLimits) {
+	byNamespace := fieldOfKind(cache, "namespaceToCache", reflect.Map)
 	// Without namespaces, this is an informer cache, which has the selectors itself.
 	if !byNamespace.IsValid() {
-		selector := fieldOf(structOf(fieldOf(cache, "Informers", reflect.Pointer)), "selector", reflect.Struct)
-		limits.hasSelector = isSet(selector, "Label") || isSet(selector, "Field")
+		selector := fieldOfKind(dereferenceStruct(fieldOfKind(cache, "Informers", reflect.Pointer)), "selector", reflect.Struct)
+		limits.hasSelector = isFieldSet(selector, "Label") || isFieldSet(selector, "Field")
 		return limits
 	}
 	// A cache of several namespaces has one cache for each.
@@ -73,8 +73,8 @@ func limitsOfOne(cache reflect.Value) (limits cacheLimits) {
 	return limits
 }
 
-// structOf follows pointers and interfaces. It returns an invalid value if they do not lead to a struct.
-func structOf(v reflect.Value) reflect.Value {
+// dereferenceStruct follows pointers and interfaces. It returns an invalid value if they do not lead to a struct.
+func dereferenceStruct(v reflect.Value) reflect.Value {
 	for v.IsValid() && (v.Kind() == reflect.Interface || v.Kind() == reflect.Pointer) {
 		v = v.Elem()
 	}
@@ -84,8 +84,8 @@ func structOf(v reflect.Value) reflect.Value {
 	return v
 }
 
-// fieldOf returns a field of the struct, or an invalid value if there is no such field of this kind.
-func fieldOf(v reflect.Value, name string, kind reflect.Kind) reflect.Value {
+// fieldOfKind returns a field of the struct, or an invalid value if there is no such field of this kind.
+func fieldOfKind(v reflect.Value, name string, kind reflect.Kind) reflect.Value {
 	if !v.IsValid() || v.Kind() != reflect.Struct {
 		return reflect.Value{}
 	}
@@ -95,19 +95,21 @@ func fieldOf(v reflect.Value, name string, kind reflect.Kind) reflect.Value {
 	return reflect.Value{}
 }
 
-// isSet reports whether the struct has a field of an interface type that is not nil.
-func isSet(v reflect.Value, name string) bool {
-	field := fieldOf(v, name, reflect.Interface)
+// isFieldSet reports whether the struct has a field of an interface type that is not nil.
+func isFieldSet(v reflect.Value, name string) bool {
+	field := fieldOfKind(v, name, reflect.Interface)
 	return field.IsValid() && !field.IsNil()
 }
 
 // textOf returns the text of a field. For a missing field, reflect returns "<invalid Value>" instead of panicking.
-func textOf(v reflect.Value, name string) string { return fieldOf(v, name, reflect.String).String() }
+func textOf(v reflect.Value, name string) string {
+	return fieldOfKind(v, name, reflect.String).String()
+}
 
 // WarnOfCache logs the restrictions of the project's cache that do not apply to handlers, with the settings to use
 // instead. Users expect them to apply, because the operator runs in this manager.
 func WarnOfCache(m ctrl.Manager, operator string, served namespaces.Patterns, plan []reconcilers.Registration) {
-	limits := limitsOf(m.GetCache())
+	limits := readCacheLimits(m.GetCache())
 	log := m.GetLogger().WithValues("operator", operator)
 	// With Settings.Namespaces, the user has already decided which namespaces are served.
 	if limits.namespaces != nil && len(served) == 0 {
@@ -133,15 +135,15 @@ func WarnOfCache(m ctrl.Manager, operator string, served namespaces.Patterns, pl
 // CheckCachedReads returns an error for each object of CachedReads that does not name a kind.
 func CheckCachedReads(objects []client.Object, scheme *runtime.Scheme) (problems []error) {
 	for i, object := range objects {
-		if err := checkKind(object, scheme); err != nil {
+		if err := checkCachedKind(object, scheme); err != nil {
 			problems = append(problems, fmt.Errorf("CachedReads[%d]: %w", i, err))
 		}
 	}
 	return problems
 }
 
-// checkKind returns an error that explains how to name the kind of the object.
-func checkKind(object client.Object, scheme *runtime.Scheme) error {
+// checkCachedKind returns an error that explains how to name the kind of the object.
+func checkCachedKind(object client.Object, scheme *runtime.Scheme) error {
 	if object == nil {
 		return errors.New("the object is nil: give an empty one of the kind, such as &corev1.Secret{}")
 	}

@@ -50,14 +50,14 @@ type CoordinationSettings struct {
 	Served          defaults.NamespaceScope
 }
 
-// Lock returns a lock that makes a manager's leader election follow the peering. All calls return the same one. The
+// PeeringLock returns a lock that makes a manager's leader election follow the peering. All calls return the same one. The
 // caller holds the lock of the registry.
-func (c *Coordination) Lock(given defaults.Peering) resourcelock.Interface {
+func (c *Coordination) PeeringLock(given defaults.Peering) resourcelock.Interface {
 	if c.lock == nil {
-		_ = given.Resolve(c.Operator) // the set-up reports the error
+		_ = given.ResolveDefaults(c.Operator) // the set-up reports the error
 		// The lock needs the identity now, before there is a context of the manager.
 		if given.Identity == "" {
-			given.Identity = c.identify(context.Background())
+			given.Identity = c.defaultIdentity(context.Background())
 		}
 		c.lock = peering.NewLock(given.Identity, given.Name)
 	}
@@ -67,17 +67,17 @@ func (c *Coordination) Lock(given defaults.Peering) resourcelock.Interface {
 // HasLock reports whether the manager's leader election follows the peering.
 func (c *Coordination) HasLock() bool { return c.lock != nil }
 
-// Peers returns the known records of all operators in the peering, or nil before the first set-up.
-func (c *Coordination) Peers() []attendance.Peer {
+// KnownPeers returns the known records of all operators in the peering, or nil before the first set-up.
+func (c *Coordination) KnownPeers() []attendance.Peer {
 	if present := c.present.Load(); present != nil {
-		return present.Peers()
+		return present.KnownPeers()
 	}
 	return nil
 }
 
-// Describe returns the way in which the operator detects other processes with the same objects, for the log line at the
+// DescribeMode returns the way in which the operator detects other processes with the same objects, for the log line at the
 // start.
-func (c *Coordination) Describe(by CoordinationSettings) string {
+func (c *Coordination) DescribeMode(by CoordinationSettings) string {
 	own := by.Resolved
 	switch {
 	case c.HasPeers(by.Given) && !own.Mandatory && c.lock == nil:
@@ -91,14 +91,14 @@ func (c *Coordination) Describe(by CoordinationSettings) string {
 	}
 }
 
-// identify returns the default identity. Operators that share a process also share POD_ID, so the name of the operator
+// defaultIdentity returns the default identity. Operators that share a process also share POD_ID, so the name of the operator
 // is added. A program has one operator, and uses the identity as Kopf makes it.
-func (c *Coordination) identify(ctx context.Context) string {
+func (c *Coordination) defaultIdentity(ctx context.Context) string {
 	pod := os.Getenv("POD_ID")
 	if pod != "" && (!c.Program || c.Embedded) {
 		return pod + "/" + c.Operator
 	}
-	return peering.Identity(pod, peering.Present(ctx), false)
+	return peering.OperatorIdentity(pod, peering.CurrentProcess(ctx), false)
 }
 
 // HasPeers reports whether the operator looks for peers. By default, a program does. In other managers, the settings
@@ -110,17 +110,17 @@ func (c *Coordination) HasPeers(given defaults.Peering) bool {
 // peersReady is a readiness check that fails until the peers are known. It uses the attendance of the last startup.
 func (c *Coordination) peersReady(*http.Request) error {
 	if present := c.present.Load(); present != nil {
-		return present.Ready()
+		return present.CheckReady()
 	}
 	return nil
 }
 
-// Add connects the operator to its peering, if it looks for peers, and adds a readiness check. Otherwise, in a manager
+// AddToManager connects the operator to its peering, if it looks for peers, and adds a readiness check. Otherwise, in a manager
 // of the project, the operator follows the lease of the manager.
-func (c *Coordination) Add(m ctrl.Manager, options *reconcilers.Options, by CoordinationSettings) error {
+func (c *Coordination) AddToManager(m ctrl.Manager, options *reconcilers.Options, by CoordinationSettings) error {
 	if !c.HasPeers(by.Given) {
 		// Other peering settings without a name are probably a mistake: the operator would run without peers.
-		if by.Given.Idle() {
+		if by.Given.HasUnusedFields() {
 			logging.Warn(m.GetLogger(),
 				"Settings of peering have no effect, as no peering is named: set Peering.Name", "operator", c.Operator)
 		}
@@ -130,7 +130,7 @@ func (c *Coordination) Add(m ctrl.Manager, options *reconcilers.Options, by Coor
 		}
 		return nil
 	}
-	before, err := c.connect(m, options, by)
+	before, err := c.connectPeering(m, options, by)
 	if err == nil {
 		err = m.AddReadyzCheck(c.Operator+"/peering", c.peersReady)
 	}
@@ -140,9 +140,9 @@ func (c *Coordination) Add(m ctrl.Manager, options *reconcilers.Options, by Coor
 	return m.Add(before)
 }
 
-// Change updates the options in a running manager of the project, because a startup handler may have changed the
-// settings. Unlike [Coordination.Add], it adds nothing to the manager.
-func (c *Coordination) Change(
+// UpdateRunningOptions updates the options in a running manager of the project, because a startup handler may have changed the
+// settings. Unlike [Coordination.AddToManager], it adds nothing to the manager.
+func (c *Coordination) UpdateRunningOptions(
 	m ctrl.Manager, options *reconcilers.Options, before reconcilers.Options, by CoordinationSettings,
 ) (err error) {
 	switch {
@@ -150,22 +150,22 @@ func (c *Coordination) Change(
 		// The elector already uses the lock, so the gate that belongs to it must stay.
 		options.Gate, options.Matching = before.Gate, before.Matching
 	case c.HasPeers(by.Given):
-		_, err = c.connect(m, options, by)
+		_, err = c.connectPeering(m, options, by)
 	default:
 		c.newLeaseGate(options)
 	}
 	return err
 }
 
-// connect connects the options to the peering. It returns the part that must run before the manager has a leader, or
+// connectPeering connects the options to the peering. It returns the part that must run before the manager has a leader, or
 // nil.
-func (c *Coordination) connect(
+func (c *Coordination) connectPeering(
 	m ctrl.Manager, options *reconcilers.Options, by CoordinationSettings,
 ) (manager.Runnable, error) {
-	gate, live := peering.Gate(c.newGate(options).Add()), cmp.Or(options.Matching, namespaces.NewLive())
+	gate, live := peering.WriteGate(c.newGate(options).AddPart()), cmp.Or(options.Matching, namespaces.NewLive())
 	options.Matching = live
 	// Peers wait for the running attempts of this operator, so its record contains their number.
-	member := by.Resolved.Member()
+	member := by.Resolved.AsMember()
 	member.Busy, member.Idle = options.Gate.Busy, options.Gate.Idle
 	// An operator that elects the leader by its peers must not lead without a peering object, so the object is
 	// mandatory. Both the engine's gate and the lock follow the membership.
@@ -177,21 +177,21 @@ func (c *Coordination) connect(
 	if err != nil {
 		return nil, err
 	}
-	present.Identify(c.identify)
+	present.OnMissingIdentity(c.defaultIdentity)
 	c.present.Store(present)
 	// With namespaces, the operator joins the KopfPeering of each of them instead of the ClusterKopfPeering.
-	if patterns := by.Served.Patterns(); len(patterns) > 0 && !by.Resolved.Clusterwide {
-		names, plain := patterns.Plain()
+	if patterns := by.Served.ServedPatterns(); len(patterns) > 0 && !by.Resolved.Clusterwide {
+		names, plain := patterns.PlainNames()
 		switch {
 		case plain:
 			// All namespaces are named in full, so they are known without the API server.
-			present.Follow(namespaces.NewLive(names...))
+			present.JoinNamespaces(namespaces.NewLive(names...))
 		case c.lock == nil:
 			// Patterns are resolved while the operator runs. A new namespace is served as soon as the demands of its
 			// peers are known.
-			present.Follow(live)
+			present.JoinNamespaces(live)
 			options.Admitted = namespaces.NewLive()
-			present.Admit(options.Admitted.Set)
+			present.OnAdmittedNamespaces(options.Admitted.SetNames)
 		default:
 			// Only the leader resolves patterns, but here the namespaces would have to be known before there is a
 			// leader.
@@ -201,31 +201,31 @@ func (c *Coordination) connect(
 		// By Kopf's rules, a peer in one namespace pauses the whole operator. Otherwise, it pauses only this namespace.
 		// An elector has one state for all namespaces.
 		if own := options.Gate; c.lock == nil && !by.Resolved.KopfRules {
-			present.PauseNamespaces(func(namespace string) attendance.Gate { return own.In(namespace) })
+			present.PauseNamespaces(func(namespace string) attendance.AttemptGate { return own.NamespaceGate(namespace) })
 		}
 	}
 	if c.lock != nil {
-		return attending{present, m.GetLogger().WithName(c.Operator)}, nil
+		return attendanceRunnable{present, m.GetLogger().WithName(c.Operator)}, nil
 	}
 	// The search for peers starts with the operator and ends after the last handler.
-	options.Beside = beside(options.Beside, present.Begin)
+	options.Beside = combineBackground(options.Beside, present.BeginSearch)
 	return nil, nil
 }
 
-// attending keeps the records of this process in the peering while the manager runs, whether or not the process leads.
+// attendanceRunnable keeps the records of this process in the peering while the manager runs, whether or not the process leads.
 // The manager stops it after everything that needs leader election.
-type attending struct {
+type attendanceRunnable struct {
 	present *attendance.Attendance
 	log     logr.Logger
 }
 
-var _ manager.LeaderElectionRunnable = attending{}
+var _ manager.LeaderElectionRunnable = attendanceRunnable{}
 
 // NeedLeaderElection returns false, because the attendance decides who leads.
-func (attending) NeedLeaderElection() bool { return false }
+func (attendanceRunnable) NeedLeaderElection() bool { return false }
 
 // Start runs the attendance until the context ends.
-func (a attending) Start(ctx context.Context) error {
+func (a attendanceRunnable) Start(ctx context.Context) error {
 	a.present.Run(logf.IntoContext(ctx, a.log))
 	return nil
 }
@@ -238,12 +238,12 @@ func (c *Coordination) newGate(options *reconcilers.Options) *peering.CombinedGa
 	if c.Program || c.lock != nil {
 		return gate
 	}
-	c.Lease.Follow(gate.Add())
+	c.Lease.SetGate(gate.AddPart())
 	// Whether there is a leader election is known only when the operator starts, because managers do not export it.
 	options.Beside = func(ctx context.Context) (rest func()) {
 		return func() {
 			if electsLeader() {
-				c.Lease.Run(ctx)
+				c.Lease.WatchForSuspensions(ctx)
 			}
 		}
 	}
@@ -273,9 +273,9 @@ func electsLeader() bool {
 	return false
 }
 
-// beside combines two functions that run beside the operator. They begin one after the other. The result runs both
+// combineBackground combines two functions that run beside the operator. They begin one after the other. The result runs both
 // rests concurrently and returns when both have ended.
-func beside(first, second func(ctx context.Context) (rest func())) func(ctx context.Context) (rest func()) {
+func combineBackground(first, second func(ctx context.Context) (rest func())) func(ctx context.Context) (rest func()) {
 	if first == nil {
 		return second
 	}

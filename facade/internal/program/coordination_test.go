@@ -45,8 +45,8 @@ func TestDescribe(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := program.Coordination{Operator: operator, Program: tc.isProgram}
 			by := program.CoordinationSettings{Given: tc.given, Resolved: tc.given}
-			_ = by.Resolved.Resolve(operator)
-			if got := c.Describe(by); got != tc.want {
+			_ = by.Resolved.ResolveDefaults(operator)
+			if got := c.DescribeMode(by); got != tc.want {
 				t.Errorf("%s: Describe(): %q, want %q", tc.reason, got, tc.want)
 			}
 		})
@@ -55,8 +55,8 @@ func TestDescribe(t *testing.T) {
 
 func TestLock(t *testing.T) {
 	c := program.Coordination{Operator: operator}
-	first := c.Lock(defaults.Peering{Identity: "me", Standalone: true})
-	if second := c.Lock(defaults.Peering{}); first != second || first.Identity() != "me" || !c.HasLock() {
+	first := c.PeeringLock(defaults.Peering{Identity: "me", Standalone: true})
+	if second := c.PeeringLock(defaults.Peering{}); first != second || first.Identity() != "me" || !c.HasLock() {
 		t.Errorf("Lock(): %v and %v, want the same lock of me", first, second)
 	}
 	if !c.HasPeers(defaults.Peering{Standalone: true}) {
@@ -65,7 +65,7 @@ func TestLock(t *testing.T) {
 }
 
 func TestStartLine(t *testing.T) {
-	selector, err := discovery.Spelled("widgets")
+	selector, err := discovery.ParseSpelling("widgets")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -66,7 +66,7 @@ func (p Process) Around(ctx context.Context, given commandline.Given, serve func
 	if err != nil {
 		return err
 	}
-	return p.around(ctx, serve, limit.Begin)
+	return p.runBetweenActivities(ctx, serve, limit.StartCountdown)
 }
 
 // useLateClient gives the startup handlers a client, which logs in at its first request. A startup that does not use it
@@ -80,9 +80,9 @@ func (p Process) useLateClient(ctx context.Context, settings serving.Settings, t
 	return nil
 }
 
-// around calls serve between the startup and the cleanup, and calls returned after serve. The cleanup only runs after a
+// runBetweenActivities calls serve between the startup and the cleanup, and calls returned after serve. The cleanup only runs after a
 // successful startup, but also after an error of serve.
-func (p Process) around(ctx context.Context, serve func() error, returned func()) error {
+func (p Process) runBetweenActivities(ctx context.Context, serve func() error, returned func()) error {
 	ready, err := p.StartUp(ctx)
 	if !ready {
 		return err
@@ -106,10 +106,10 @@ type RunSettings struct {
 	Liveness           string
 }
 
-// Resolve returns an error for settings that exclude each other, and sets the default logger: the handler of the
+// ResolveDefaults returns an error for settings that exclude each other, and sets the default logger: the handler of the
 // settings, or else the logger of controller-runtime.
-func (s *RunSettings) Resolve(handler slog.Handler, logsIn bool) error {
-	if part := s.inspection().Unserved(); part != "" {
+func (s *RunSettings) ResolveDefaults(handler slog.Handler, logsIn bool) error {
+	if part := s.inspectionSettings().UnservedPart(); part != "" {
 		return fmt.Errorf("%s: it is served at the DebugBindAddress: set it", part)
 	}
 	// A Config contains the credentials, so every other way to find the cluster would be ignored.
@@ -128,8 +128,8 @@ func (s *RunSettings) Resolve(handler slog.Handler, logsIn bool) error {
 	return nil
 }
 
-// inspection returns the settings of the debug server.
-func (s *RunSettings) inspection() commandline.Inspection {
+// inspectionSettings returns the settings of the debug server.
+func (s *RunSettings) inspectionSettings() commandline.Inspection {
 	return commandline.Inspection{Address: s.DebugBindAddress, Console: s.Console, Profiling: s.Profiling}
 }
 
@@ -161,7 +161,7 @@ func (p Process) Run(ctx context.Context, given RunSettings) error {
 		return err
 	}
 	if given.Liveness != "" {
-		endpoint, err := serving.ParseLiveness(given.Liveness)
+		endpoint, err := serving.ParseLivenessAddress(given.Liveness)
 		if err != nil {
 			return fmt.Errorf("running operator %q: Liveness: %w", p.Name, err)
 		}
@@ -169,10 +169,10 @@ func (p Process) Run(ctx context.Context, given RunSettings) error {
 	}
 	// For the operator, the settings of Run are like flags.
 	p.Apply(commandline.Given{
-		Inspection: given.inspection(), Metrics: given.MetricsBindAddress, Health: given.HealthProbeBindAddress,
+		Inspection: given.inspectionSettings(), Metrics: given.MetricsBindAddress, Health: given.HealthProbeBindAddress,
 		Cluster: options.Cluster,
 	})
-	return p.around(ctx, func() error {
+	return p.runBetweenActivities(ctx, func() error {
 		now, err := settings()
 		if err != nil {
 			return err

@@ -146,7 +146,7 @@ func TestResolveRunSettings(t *testing.T) {
 			program.RunSettings{Config: &rest.Config{}}, true, "Config says"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := tc.given.Resolve(nil, tc.logsIn)
+			err := tc.given.ResolveDefaults(nil, tc.logsIn)
 			if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("%s: Resolve(): %v, want %q", tc.reason, err, tc.want)
 			}

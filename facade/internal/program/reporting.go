@@ -26,7 +26,7 @@ func StartLine(
 ) []any {
 	kinds, ids := map[string]bool{}, map[string]bool{}
 	for _, r := range plan {
-		if registry.Watches(r.Handler) || registry.Reports(r.Handler) || r.Handler.Sparing {
+		if registry.OnlyWatchesChildren(r.Handler) || registry.ReportsConditions(r.Handler) || r.Handler.Sparing {
 			continue // not a handler of the user
 		}
 		// Registrations with the same kind and id count as one handler.
@@ -66,7 +66,7 @@ func AddDebugServer(
 	if at.Console {
 		parts.Console = console.New(j, peers)
 	}
-	return m.Add(inspector{at, inspection.Handler(j, parts), log})
+	return m.Add(inspector{at, inspection.NewHandler(j, parts), log})
 }
 
 // inspector serves the explanations, and optionally the console and profiles, while the manager runs.

@@ -30,11 +30,11 @@ type SelectedKind struct {
 
 // AddError records an error of the user's call. The kind is nil for the zero value of a selection.
 func (k *SelectedKind) AddError(err error) {
-	if k == nil || !k.Registry.Valid() {
+	if k == nil || !k.Registry.IsValid() {
 		AddOwnerless(err)
 		return
 	}
-	k.Registry.AddError(Location(), err)
+	k.Registry.AddError(CallerLocation(), err)
 }
 
 // HandlerEntry is one registered handler of one kind of objects.
@@ -49,9 +49,9 @@ type HandlerEntry struct {
 	OnlyEnsured bool
 }
 
-// isOf reports whether the entry is for this kind. Only entries that were made from an object can be: their kinds are
+// isOfKind reports whether the entry is for this kind. Only entries that were made from an object can be: their kinds are
 // known without discovery.
-func (e HandlerEntry) isOf(kind schema.GroupKind, scheme *runtime.Scheme) bool {
+func (e HandlerEntry) isOfKind(kind schema.GroupKind, scheme *runtime.Scheme) bool {
 	selector, err := e.Kind.Find(scheme)
 	return err == nil && selector.Group.Text == kind.Group && selector.Kind == kind.Kind
 }
@@ -63,22 +63,22 @@ type ResolvedEntry struct {
 	Selector discovery.Selector
 }
 
-// Admits reports whether the handler reviews admission requests. Such handlers store nothing on objects, and do not
+// IsAdmissionHandler reports whether the handler reviews admission requests. Such handlers store nothing on objects, and do not
 // need watches.
-func Admits(h *handlers.Handler) bool { return h.Family == handlers.Admitting }
+func IsAdmissionHandler(h *handlers.Handler) bool { return h.Family == handlers.Admitting }
 
-// Watches reports whether the handler only makes the operator watch a kind of children. It is never called.
-func Watches(h *handlers.Handler) bool { return h.Owned == h }
+// OnlyWatchesChildren reports whether the handler only makes the operator watch a kind of children. It is never called.
+func OnlyWatchesChildren(h *handlers.Handler) bool { return h.Owned == h }
 
-// Reports reports whether the handler was made by [NewReporter].
-func Reports(h *handlers.Handler) bool { return h.Family == handlers.Reporting }
+// ReportsConditions reports whether the handler was made by [NewReporter].
+func ReportsConditions(h *handlers.Handler) bool { return h.Family == handlers.Reporting }
 
-// keepsNothing reports whether the handler has no record on objects: it is for children, or is never called.
-func keepsNothing(h *handlers.Handler) bool { return h.Owned != nil }
+// hasNoRecord reports whether the handler has no record on objects: it is for children, or is never called.
+func hasNoRecord(h *handlers.Handler) bool { return h.Owned != nil }
 
-// DemandLabel restricts the watches of entries with OnlyEnsured to objects with the label. It runs with each plan,
+// RequireEnsuredLabel restricts the watches of entries with OnlyEnsured to objects with the label. It runs with each plan,
 // because the label depends on settings that a startup handler may change.
-func (r *HandlerRegistry) DemandLabel(key string) {
+func (r *HandlerRegistry) RequireEnsuredLabel(key string) {
 	for _, e := range r.Entries {
 		if !e.OnlyEnsured {
 			continue
@@ -89,9 +89,9 @@ func (r *HandlerRegistry) DemandLabel(key string) {
 	}
 }
 
-// Owns reports whether the operator watches any children.
-func (r *HandlerRegistry) Owns() bool {
-	return slices.ContainsFunc(r.Entries, func(e HandlerEntry) bool { return Watches(e.Handler) })
+// WatchesAnyChildren reports whether the operator watches any children.
+func (r *HandlerRegistry) WatchesAnyChildren() bool {
+	return slices.ContainsFunc(r.Entries, func(e HandlerEntry) bool { return OnlyWatchesChildren(e.Handler) })
 }
 
 // OwnedTypes returns the owning handlers for children of a Go type: one for a typed object, and one per kind for
@@ -110,7 +110,7 @@ func (r *HandlerRegistry) OwnedTypes(owner *SelectedKind, child reflect.Type) (a
 // WatchesChildren reports whether the operator watches children of the kind.
 func (r *HandlerRegistry) WatchesChildren(of schema.GroupKind) bool {
 	return slices.ContainsFunc(r.Entries, func(e HandlerEntry) bool {
-		return Watches(e.Handler) && e.isOf(of, r.Scheme)
+		return OnlyWatchesChildren(e.Handler) && e.isOfKind(of, r.Scheme)
 	})
 }
 
@@ -120,7 +120,7 @@ func (r *HandlerRegistry) WatchesFor(owner discovery.Resource, of schema.GroupKi
 	for _, e := range r.Entries {
 		// Owns and Watches register two handlers: an owning one for the kind of the children, and one for the kind of
 		// the owner, which refers to it. Start from the latter.
-		if e.Handler.Owned == nil || Watches(e.Handler) {
+		if e.Handler.Owned == nil || OnlyWatchesChildren(e.Handler) {
 			continue
 		}
 		owners, err := e.Kind.Find(r.Scheme)
@@ -128,7 +128,7 @@ func (r *HandlerRegistry) WatchesFor(owner discovery.Resource, of schema.GroupKi
 			continue
 		}
 		for _, c := range r.Entries {
-			if c.Handler == e.Handler.Owned && c.isOf(of, r.Scheme) {
+			if c.Handler == e.Handler.Owned && c.isOfKind(of, r.Scheme) {
 				children, objects = true, objects || c.Handler.Whole
 			}
 		}

@@ -19,9 +19,9 @@ var own = []string{
 	"github.com/kopf-runtime/kopf-runtime/facade/rules.",
 }
 
-// Location returns "folder/file.go:line" of the user's call that led here. It skips all frames of the framework instead
+// CallerLocation returns "folder/file.go:line" of the user's call that led here. It skips all frames of the framework instead
 // of a fixed number: verbs are called directly, through embedding and by each other.
-func Location() string {
+func CallerLocation() string {
 	// The framework's own frames are few, so 32 frames always reach the user's call.
 	var callers [32]uintptr
 	// Skip runtime.Callers and this function.
@@ -43,14 +43,14 @@ func Location() string {
 // set-up returns them.
 type SetupErrors []error
 
-// Add adds an error of a call at the place where.
-func (s *SetupErrors) Add(where string, err error) {
+// AddAt adds an error of a call at the place where.
+func (s *SetupErrors) AddAt(where string, err error) {
 	*s = append(*s, fmt.Errorf("%s: %w", where, err))
 }
 
-// Report returns all errors as one, with the name of the operator and the address of the manual page; nil if there are
+// JoinedError returns all errors as one, with the name of the operator and the address of the manual page; nil if there are
 // no errors.
-func (s SetupErrors) Report(operator string) error {
+func (s SetupErrors) JoinedError(operator string) error {
 	switch len(s) {
 	case 0:
 		return nil
@@ -73,7 +73,7 @@ var ownerless struct {
 func AddOwnerless(err error) {
 	ownerless.mu.Lock()
 	defer ownerless.mu.Unlock()
-	ownerless.errs.Add(Location(), err)
+	ownerless.errs.AddAt(CallerLocation(), err)
 }
 
 // TakeOwnerless returns and clears these errors.

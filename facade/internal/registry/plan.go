@@ -33,30 +33,30 @@ type PlanRules struct {
 	Add func(all []ResolvedEntry) []ResolvedEntry
 }
 
-// Plan resolves all kinds by the scheme, and then checks the handlers. It returns all errors, not only the first one.
+// BuildPlan resolves all kinds by the scheme, and then checks the handlers. It returns all errors, not only the first one.
 // The caller holds the lock of the registry.
-func (r *HandlerRegistry) Plan(scheme *runtime.Scheme, rules PlanRules) (all []ResolvedEntry, wrong SetupErrors) {
-	all, wrong = r.resolve(scheme)
+func (r *HandlerRegistry) BuildPlan(scheme *runtime.Scheme, rules PlanRules) (all []ResolvedEntry, wrong SetupErrors) {
+	all, wrong = r.resolveKinds(scheme)
 	wrong = append(wrong, r.checkIgnored(rules.IgnoredFields)...)
 	// The operator's own handlers depend on those of the user, and are checked with them.
 	if rules.Add != nil {
 		all = append(all, rules.Add(all)...)
 	}
 	if rules.Conditions {
-		all = append(all, reporters(all)...)
+		all = append(all, conditionReporters(all)...)
 	}
 	reserveConditions(all, rules.ConditionTypes)
 	// Compare each handler to those before it, so that the error has the location of the later registration.
 	for i, one := range all {
-		if err := rules.check(one, all[:i]); err != nil {
-			wrong.Add(one.Handler.Location, err)
+		if err := rules.checkEntry(one, all[:i]); err != nil {
+			wrong.AddAt(one.Handler.Location, err)
 		}
 	}
 	return all, wrong
 }
 
-// resolve resolves each kind once: an unknown type causes one error, however many handlers it has.
-func (r *HandlerRegistry) resolve(scheme *runtime.Scheme) (all []ResolvedEntry, unknown SetupErrors) {
+// resolveKinds resolves each kind once: an unknown type causes one error, however many handlers it has.
+func (r *HandlerRegistry) resolveKinds(scheme *runtime.Scheme) (all []ResolvedEntry, unknown SetupErrors) {
 	selectors := map[*SelectedKind]discovery.Selector{}
 	failed := map[*SelectedKind]bool{}
 	for _, e := range r.Entries {
@@ -66,7 +66,7 @@ func (r *HandlerRegistry) resolve(scheme *runtime.Scheme) (all []ResolvedEntry, 
 			var err error
 			if selector, err = e.Kind.Find(scheme); err != nil {
 				failed[e.Kind] = true
-				unknown.Add(e.Kind.Location, err)
+				unknown.AddAt(e.Kind.Location, err)
 			}
 			selectors[e.Kind] = selector
 		}
@@ -77,12 +77,12 @@ func (r *HandlerRegistry) resolve(scheme *runtime.Scheme) (all []ResolvedEntry, 
 	return all, unknown
 }
 
-// check returns the mistake of an entry with respect to the entries before it.
-func (r PlanRules) check(one ResolvedEntry, before []ResolvedEntry) error {
+// checkEntry returns the mistake of an entry with respect to the entries before it.
+func (r PlanRules) checkEntry(one ResolvedEntry, before []ResolvedEntry) error {
 	switch {
-	case Admits(one.Handler):
+	case IsAdmissionHandler(one.Handler):
 		return r.checkAdmission(one, before)
-	case keepsNothing(one.Handler), Reports(one.Handler):
+	case hasNoRecord(one.Handler), ReportsConditions(one.Handler):
 		return cmp.Or(r.checkConflict(one, before), r.checkFormerIDs(one, before))
 	}
 	return cmp.Or(
@@ -97,22 +97,22 @@ func (r PlanRules) checkConflict(one ResolvedEntry, before []ResolvedEntry) erro
 	for _, other := range before {
 		switch taken := other.Handler; {
 		// These handlers never meet: admission stores nothing, and objects of other kinds have their own records.
-		case Admits(taken), !one.Selector.MayMean(other.Selector):
+		case IsAdmissionHandler(taken), !one.Selector.MayMean(other.Selector):
 		// Two versions of one resource are the same objects, which would be handled twice.
-		case one.Selector.Contradicts(other.Selector):
+		case one.Selector.ContradictsVersion(other.Selector):
 			return fmt.Errorf("%s(%q): the kind is selected as %s here, and as %s by %s(%q) at %s: they are the "+
 				"same objects; choose one version",
 				one.Verb, id, one.Selector, other.Selector, other.Verb, taken.ID, taken.Location)
-		case Reports(taken), Reports(one.Handler):
+		case ReportsConditions(taken), ReportsConditions(one.Handler):
 		// The same function under several selections is one handler.
-		case other.Verb == one.Verb && taken.Twin(one.Handler):
+		case other.Verb == one.Verb && taken.IsTwin(one.Handler):
 		// Different verbs may share an id. Daemons and timers count as one verb here.
 		case taken.ID == id &&
 			(other.Verb == one.Verb || one.Handler.Family == handlers.Spawning && taken.Family == handlers.Spawning):
-			return idTaken(one, other)
+			return idTakenError(one, other)
 		// Handlers without records can have ids that are stored at the same place.
-		case keepsNothing(taken), keepsNothing(one.Handler):
-		case taken.ID != id && defaults.SharePlace(r.Progress, taken.ID, id):
+		case hasNoRecord(taken), hasNoRecord(one.Handler):
+		case taken.ID != id && defaults.ShareRecordPlace(r.Progress, taken.ID, id):
 			return fmt.Errorf("%s(%q): the id has the same annotation as %q of %s at %s; change one of them",
 				one.Verb, id, taken.ID, other.Verb, taken.Location)
 		}
@@ -125,14 +125,14 @@ func (r PlanRules) checkConflict(one ResolvedEntry, before []ResolvedEntry) erro
 func (r PlanRules) checkAdmission(one ResolvedEntry, before []ResolvedEntry) error {
 	id := one.Handler.ID
 	for _, other := range before {
-		if !Admits(other.Handler) || other.Verb != one.Verb || other.Handler.ID != id {
+		if !IsAdmissionHandler(other.Handler) || other.Verb != one.Verb || other.Handler.ID != id {
 			continue
 		}
-		if other.Handler.Twin(one.Handler) {
+		if other.Handler.IsTwin(one.Handler) {
 			continue
 		}
 		if one.Selector.MayMean(other.Selector) {
-			return idTaken(one, other)
+			return idTakenError(one, other)
 		}
 		// Otherwise, each handler has a path of its own.
 		if r.KopfFormats {
@@ -143,9 +143,9 @@ func (r PlanRules) checkAdmission(one ResolvedEntry, before []ResolvedEntry) err
 	return nil
 }
 
-// idTaken returns the error for two functions under one id. Registering one function under one id for several
+// idTakenError returns the error for two functions under one id. Registering one function under one id for several
 // selections is valid: it is called once.
-func idTaken(one, other ResolvedEntry) error {
+func idTakenError(one, other ResolvedEntry) error {
 	return fmt.Errorf("%s(%q): the id is taken by %s at %s for another function; give this one its own id, or "+
 		"register one function value under both selections",
 		one.Verb, one.Handler.ID, other.Verb, other.Handler.Location)
@@ -159,15 +159,15 @@ func (r *HandlerRegistry) checkIgnored(fields []string) (wrong SetupErrors) {
 		if err != nil {
 			continue // reported with the other settings
 		}
-		if missing := r.missing(path); len(missing) > 0 {
-			wrong.Add(r.Location, fmt.Errorf("kopf.New: Persistence.IgnoredFields: %w", errors.Join(missing...)))
+		if missing := r.missingFieldErrors(path); len(missing) > 0 {
+			wrong.AddAt(r.Location, fmt.Errorf("kopf.New: Persistence.IgnoredFields: %w", errors.Join(missing...)))
 		}
 	}
 	return wrong
 }
 
-// missing returns an error for each kind without the field, or nothing if any kind has it.
-func (r *HandlerRegistry) missing(field diff.Path) (missing []error) {
+// missingFieldErrors returns an error for each kind without the field, or nothing if any kind has it.
+func (r *HandlerRegistry) missingFieldErrors(field diff.Path) (missing []error) {
 	// Several selections of one Go type cause the same error.
 	told := map[string]bool{}
 	for _, e := range r.Entries {
@@ -213,9 +213,9 @@ func NewReporter(where string, filters []handlers.Filter) *handlers.Handler {
 	}
 }
 
-// reporters returns the reporters of an operator with Settings.Conditions. An object has conditions if at least one of
+// conditionReporters returns the reporters of an operator with Settings.Conditions. An object has conditions if at least one of
 // its handlers selects it, so each handler needs a reporter with its filters.
-func reporters(all []ResolvedEntry) (more []ResolvedEntry) {
+func conditionReporters(all []ResolvedEntry) (more []ResolvedEntry) {
 	// A handler without filters selects all objects of its kind, so further reporters for the kind are redundant.
 	whole := map[discovery.Selector]bool{}
 	for _, one := range all {
@@ -235,7 +235,7 @@ func reporters(all []ResolvedEntry) (more []ResolvedEntry) {
 func reserveConditions(all []ResolvedEntry, types []string) {
 	for _, one := range all {
 		reported := func(other ResolvedEntry) bool {
-			return Reports(other.Handler) && one.Selector.MayMean(other.Selector)
+			return ReportsConditions(other.Handler) && one.Selector.MayMean(other.Selector)
 		}
 		// Reset first: a handler keeps its fields between two plans.
 		if one.Handler.Reserved = nil; slices.ContainsFunc(all, reported) {
@@ -264,15 +264,15 @@ func (r PlanRules) checkFormerIDs(one ResolvedEntry, before []ResolvedEntry) err
 			continue
 		}
 		// Check both directions, because either handler may have been registered first.
-		if id, taken := r.shared(h.FormerIDs, other.Handler.ID); taken {
-			return formerIDTaken(one, id, other)
+		if id, taken := r.sharedFormerID(h.FormerIDs, other.Handler.ID); taken {
+			return formerIDTakenError(one, id, other)
 		}
-		if id, taken := r.shared(other.Handler.FormerIDs, h.ID); taken {
-			return formerIDTaken(other, id, one)
+		if id, taken := r.sharedFormerID(other.Handler.FormerIDs, h.ID); taken {
+			return formerIDTakenError(other, id, one)
 		}
 		// Progress under a former id cannot be split between two handlers.
 		for _, claimed := range other.Handler.FormerIDs {
-			if id, taken := r.shared(h.FormerIDs, claimed); taken {
+			if id, taken := r.sharedFormerID(h.FormerIDs, claimed); taken {
 				return fmt.Errorf("%s(%q): the former id %q is a former id of %s(%q) at %s as well; only one handler "+
 					"can take over from it", one.Verb, h.ID, id, other.Verb, other.Handler.ID, other.Handler.Location)
 			}
@@ -281,16 +281,16 @@ func (r PlanRules) checkFormerIDs(one ResolvedEntry, before []ResolvedEntry) err
 	return nil
 }
 
-// formerIDTaken returns the error for a former id that is the present id of another handler.
-func formerIDTaken(renamed ResolvedEntry, id string, other ResolvedEntry) error {
+// formerIDTakenError returns the error for a former id that is the present id of another handler.
+func formerIDTakenError(renamed ResolvedEntry, id string, other ResolvedEntry) error {
 	return fmt.Errorf("%s(%q): the former id %q belongs to %s(%q) at %s; give that handler another id, or remove the "+
 		"former id", renamed.Verb, renamed.Handler.ID, id, other.Verb, other.Handler.ID, other.Handler.Location)
 }
 
-// shared returns the former id that equals the id, or whose record has the same place.
-func (r PlanRules) shared(former []string, id string) (string, bool) {
+// sharedFormerID returns the former id that equals the id, or whose record has the same place.
+func (r PlanRules) sharedFormerID(former []string, id string) (string, bool) {
 	for _, old := range former {
-		if old == id || defaults.SharePlace(r.Progress, old, id) {
+		if old == id || defaults.ShareRecordPlace(r.Progress, old, id) {
 			return old, true
 		}
 	}
@@ -308,13 +308,13 @@ func ShareFormerIDs(all []ResolvedEntry) {
 	for i, one := range all {
 		for _, other := range all {
 			if other.Handler.HasResult() && one.Selector.MayMean(other.Selector) {
-				found[i] = found[i].With(other.Handler.ID, other.Handler.FormerIDs)
+				found[i] = found[i].AddFormerIDs(other.Handler.ID, other.Handler.FormerIDs)
 			}
 		}
 	}
 	for i, one := range all {
 		one.Handler.Renamed = found[i]
-		if one.Handler.Stores() {
+		if one.Handler.StoresUnderID() {
 			one.Handler.FormerIDs = found[i][one.Handler.ID]
 		}
 	}

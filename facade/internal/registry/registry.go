@@ -53,10 +53,10 @@ type HandlerRegistry struct {
 	indexes map[any]*indexes.Index
 }
 
-// Register adds a handler. After the set-up, it records an error instead.
-func (r *HandlerRegistry) Register(e HandlerEntry) {
+// RegisterHandler adds a handler. After the set-up, it records an error instead.
+func (r *HandlerRegistry) RegisterHandler(e HandlerEntry) {
 	late := fmt.Errorf("%s(%q): registered after the operator was set up, so it is never called", e.Verb, e.Handler.ID)
-	r.IfOpen(e.Handler.Location, late, func() { r.Entries = append(r.Entries, e) })
+	r.RunIfOpen(e.Handler.Location, late, func() { r.Entries = append(r.Entries, e) })
 }
 
 // RegisterActivity adds a handler of an activity, and records the problems of the call.
@@ -74,17 +74,17 @@ func (r *HandlerRegistry) RegisterActivity(verb string, h *handlers.Handler, pro
 		}
 	}
 	for _, problem := range problems {
-		r.keep(h.Location, fmt.Errorf("%s(%q): %w", verb, h.ID, problem))
+		r.keepError(h.Location, fmt.Errorf("%s(%q): %w", verb, h.ID, problem))
 	}
 	r.Activities = append(r.Activities, h)
 }
 
-// IfOpen calls add under the lock, or records the error late if the operator is already set up.
-func (r *HandlerRegistry) IfOpen(where string, late error, add func()) {
+// RunIfOpen calls add under the lock, or records the error late if the operator is already set up.
+func (r *HandlerRegistry) RunIfOpen(where string, late error, add func()) {
 	r.Lock()
 	defer r.Unlock()
 	if r.Stage != Registering {
-		r.keep(where, late)
+		r.keepError(where, late)
 		return
 	}
 	add()
@@ -94,30 +94,30 @@ func (r *HandlerRegistry) IfOpen(where string, late error, add func()) {
 func (r *HandlerRegistry) AddError(where string, err error) {
 	r.Lock()
 	defer r.Unlock()
-	r.keep(where, err)
+	r.keepError(where, err)
 }
 
-// keep records an error for the set-up, or for the start after it. In a running operator, the error can only be logged.
-func (r *HandlerRegistry) keep(where string, err error) {
-	r.Mistakes.Add(where, err)
+// keepError records an error for the set-up, or for the start after it. In a running operator, the error can only be logged.
+func (r *HandlerRegistry) keepError(where string, err error) {
+	r.Mistakes.AddAt(where, err)
 	if r.Stage == Running {
 		log := r.Log()
 		log.Error(err, "Ignoring a handler that was registered after the start of the operator", "location", where)
 	}
 }
 
-// Acts reports whether there is a handler of the activity.
-func (r *HandlerRegistry) Acts(activity string) bool {
+// HasActivityHandlers reports whether there is a handler of the activity.
+func (r *HandlerRegistry) HasActivityHandlers(activity string) bool {
 	return slices.ContainsFunc(r.Activities, func(h *handlers.Handler) bool { return h.Activity == activity })
 }
 
-// Admits reports whether there are admission handlers.
-func (r *HandlerRegistry) Admits() bool {
-	return slices.ContainsFunc(r.Entries, func(e HandlerEntry) bool { return Admits(e.Handler) })
+// HasAdmissionHandlers reports whether there are admission handlers.
+func (r *HandlerRegistry) HasAdmissionHandlers() bool {
+	return slices.ContainsFunc(r.Entries, func(e HandlerEntry) bool { return IsAdmissionHandler(e.Handler) })
 }
 
-// IndexOf returns the index that is registered under the key, or registers this one.
-func (r *HandlerRegistry) IndexOf(key any, index *indexes.Index) *indexes.Index {
+// FindOrAddIndex returns the index that is registered under the key, or registers this one.
+func (r *HandlerRegistry) FindOrAddIndex(key any, index *indexes.Index) *indexes.Index {
 	r.Lock()
 	defer r.Unlock()
 	if former, ok := r.indexes[key]; ok {
@@ -137,8 +137,8 @@ func (r *HandlerRegistry) AddMemo(forget func(types.UID)) {
 	r.memos = append(r.memos, forget)
 }
 
-// ForgetMemos returns a function that removes the values of an object from all memos; nil without memos.
-func (r *HandlerRegistry) ForgetMemos() func(types.UID) {
+// MemoForgetter returns a function that removes the values of an object from all memos; nil without memos.
+func (r *HandlerRegistry) MemoForgetter() func(types.UID) {
 	memos := r.memos
 	if len(memos) == 0 {
 		return nil
@@ -150,5 +150,5 @@ func (r *HandlerRegistry) ForgetMemos() func(types.UID) {
 	}
 }
 
-// Valid returns false for nil and for the zero value.
-func (r *HandlerRegistry) Valid() bool { return r != nil && r.Location != "" }
+// IsValid returns false for nil and for the zero value.
+func (r *HandlerRegistry) IsValid() bool { return r != nil && r.Location != "" }

@@ -27,7 +27,7 @@ func newRegistry(lines *[]string) *registry.HandlerRegistry {
 
 // selected returns a selection of the resource.
 func selected(r *registry.HandlerRegistry, resource string) *registry.SelectedKind {
-	selector, err := discovery.Spelled(resource)
+	selector, err := discovery.ParseSpelling(resource)
 	return &registry.SelectedKind{
 		Registry: r, Location: "main.go:2",
 		Find:       func(*runtime.Scheme) (discovery.Selector, error) { return selector, err },
@@ -35,8 +35,8 @@ func selected(r *registry.HandlerRegistry, resource string) *registry.SelectedKi
 	}
 }
 
-// creating returns a create handler with its own function.
-func creating(of *registry.SelectedKind, id string, formerIDs ...string) registry.HandlerEntry {
+// newCreateEntry returns a create handler with its own function.
+func newCreateEntry(of *registry.SelectedKind, id string, formerIDs ...string) registry.HandlerEntry {
 	return registry.HandlerEntry{Kind: of, Verb: "OnCreate", Handler: &handlers.Handler{
 		ID: id, Family: handlers.Changing, Reason: cause.Create, Location: "main.go:3", Function: new(int),
 		FormerIDs: formerIDs,
@@ -52,27 +52,27 @@ func TestPlan(t *testing.T) {
 	}{
 		"OneHandler": {
 			"a single handler is valid",
-			func(r *registry.HandlerRegistry) { r.Register(creating(selected(r, "widgets"), "a")) }, "",
+			func(r *registry.HandlerRegistry) { r.RegisterHandler(newCreateEntry(selected(r, "widgets"), "a")) }, "",
 		},
 		"OneID": {
 			"the same id for two functions of a kind is an error",
 			func(r *registry.HandlerRegistry) {
-				r.Register(creating(selected(r, "widgets"), "a"))
-				r.Register(creating(selected(r, "widgets"), "a"))
+				r.RegisterHandler(newCreateEntry(selected(r, "widgets"), "a"))
+				r.RegisterHandler(newCreateEntry(selected(r, "widgets"), "a"))
 			}, `main.go:3: OnCreate("a"): the id is taken by OnCreate at main.go:3 for another function`,
 		},
 		"OneIDForTwoKinds": {
 			"the same id for two kinds is valid",
 			func(r *registry.HandlerRegistry) {
-				r.Register(creating(selected(r, "widgets.example.org"), "a"))
-				r.Register(creating(selected(r, "gadgets.example.org"), "a"))
+				r.RegisterHandler(newCreateEntry(selected(r, "widgets.example.org"), "a"))
+				r.RegisterHandler(newCreateEntry(selected(r, "gadgets.example.org"), "a"))
 			}, "",
 		},
 		"FormerIDInUse": {
 			"a former id that another handler uses is an error",
 			func(r *registry.HandlerRegistry) {
-				r.Register(creating(selected(r, "widgets"), "a"))
-				r.Register(creating(selected(r, "widgets"), "b", "a"))
+				r.RegisterHandler(newCreateEntry(selected(r, "widgets"), "a"))
+				r.RegisterHandler(newCreateEntry(selected(r, "widgets"), "b", "a"))
 			}, `OnCreate("b"): the former id "a" belongs to OnCreate("a") at main.go:3`,
 		},
 		"UnknownType": {
@@ -80,8 +80,8 @@ func TestPlan(t *testing.T) {
 			func(r *registry.HandlerRegistry) {
 				of := selected(r, "widgets")
 				of.Find = func(*runtime.Scheme) (discovery.Selector, error) { return discovery.Selector{}, missing }
-				r.Register(creating(of, "a"))
-				r.Register(creating(of, "b"))
+				r.RegisterHandler(newCreateEntry(of, "a"))
+				r.RegisterHandler(newCreateEntry(of, "b"))
 			}, "main.go:2: no such type",
 		},
 	}
@@ -89,10 +89,10 @@ func TestPlan(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := newRegistry(nil)
 			tc.register(r)
-			_, wrong := r.Plan(runtime.NewScheme(), registry.PlanRules{
+			_, wrong := r.BuildPlan(runtime.NewScheme(), registry.PlanRules{
 				Progress: progress.Annotations{Prefix: operator}, Places: func() ([]string, error) { return nil, nil },
 			})
-			switch err := wrong.Report(operator); {
+			switch err := wrong.JoinedError(operator); {
 			case tc.want == "" && err != nil:
 				t.Errorf("\n%s\nPlan(): %v", tc.reason, err)
 			case tc.want != "" && (len(wrong) != 1 || !strings.Contains(err.Error(), tc.want)):
@@ -106,8 +106,8 @@ func TestRegisterTooLate(t *testing.T) {
 	var lines []string
 	r := newRegistry(&lines)
 	r.Stage = registry.SetUp
-	r.Register(creating(selected(r, "widgets"), "a"))
-	if got := r.Mistakes.Report(operator); len(r.Entries) > 0 || got == nil || len(lines) > 0 {
+	r.RegisterHandler(newCreateEntry(selected(r, "widgets"), "a"))
+	if got := r.Mistakes.JoinedError(operator); len(r.Entries) > 0 || got == nil || len(lines) > 0 {
 		t.Errorf("Register() after the set-up: %d entries, error %v, log %q; want the error alone",
 			len(r.Entries), got, lines)
 	}

@@ -11,9 +11,9 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
 )
 
-// Check returns all errors that do not depend on where the operator runs. [ReviewSettings.CheckServer] and
+// CheckFields returns all errors that do not depend on where the operator runs. [ReviewSettings.CheckServer] and
 // [ReviewSettings.CheckProgramOnly] return the others.
-func (a *ReviewSettings) Check() (problems []error) {
+func (a *ReviewSettings) CheckFields() (problems []error) {
 	// All errors are collected, so that the user can fix them at once.
 	wrong := func(format string, args ...any) {
 		problems = append(problems, fmt.Errorf("Admission."+format, args...))
@@ -22,13 +22,13 @@ func (a *ReviewSettings) Check() (problems []error) {
 	if texts := validation.IsDNS1123Subdomain(a.Managed); a.Managed != "" && len(texts) > 0 {
 		wrong("Managed: %q cannot be the name of webhook configurations: %s", a.Managed, texts[0])
 	}
-	if _, err := a.host(); err != nil {
+	if _, err := a.hostOfURL(); err != nil {
 		wrong("URL: %w", err)
 	}
-	if _, _, err := a.service(); err != nil {
+	if _, _, err := a.parseService(); err != nil {
 		wrong("Service: %w", err)
 	}
-	if _, err := object(a.Secret); err != nil {
+	if _, err := parseNamespacedName(a.Secret); err != nil {
 		wrong("Secret: %w", err)
 	}
 	if a.Port < 0 || a.Port > 65535 {
@@ -47,14 +47,14 @@ func (a *ReviewSettings) Check() (problems []error) {
 		}
 	}
 	for _, text := range a.ExcludedNamespaces {
-		if err := namespaces.Check(text); err != nil {
+		if err := namespaces.CheckPattern(text); err != nil {
 			wrong("ExcludedNamespaces: %w", err)
 		}
 	}
 	// The fields are valid by themselves. The rest concerns combinations.
-	problems = append(problems, a.checkWays()...)
+	problems = append(problems, a.checkServerAddress()...)
 	problems = append(problems, a.checkCertificates()...)
-	return append(problems, a.checkPlain()...)
+	return append(problems, a.checkServerConflicts()...)
 }
 
 // fieldsGiven returns the names of the fields that are set. The arguments alternate: a name without its prefix, and
@@ -68,8 +68,8 @@ func fieldsGiven(fields ...any) (names []string) {
 	return names
 }
 
-// checkWays checks that there is at most one way to the webhook server, and that there is one if it is needed.
-func (a *ReviewSettings) checkWays() (problems []error) {
+// checkServerAddress checks that there is at most one way to the webhook server, and that there is one if it is needed.
+func (a *ReviewSettings) checkServerAddress() (problems []error) {
 	// DetectCluster is not counted: it can be combined with a URL or a Tunnel for other clusters.
 	ways := fieldsGiven("Service", a.Service != "", "URL", a.URL != "", "Tunnel", a.Tunnel != nil)
 	if len(ways) > 1 {
@@ -97,14 +97,14 @@ func (a *ReviewSettings) checkWays() (problems []error) {
 	return problems
 }
 
-// certificates returns the names of the fields that provide a certificate.
-func (a *ReviewSettings) certificates() []string {
+// certificateFields returns the names of the fields that provide a certificate.
+func (a *ReviewSettings) certificateFields() []string {
 	return fieldsGiven("CertificateDir", a.CertificateDir != "", "Secret", a.Secret != "", "SelfSigned", a.SelfSigned)
 }
 
 // checkCertificates checks that there is at most one certificate, and that it can be created.
 func (a *ReviewSettings) checkCertificates() (problems []error) {
-	if sources := a.certificates(); len(sources) > 1 {
+	if sources := a.certificateFields(); len(sources) > 1 {
 		problems = append(problems, fmt.Errorf("%s: each of them is a certificate, and there can be one: leave the "+
 			"others out", strings.Join(sources, ", ")))
 	}
@@ -133,12 +133,12 @@ func (a *ReviewSettings) checkCertificates() (problems []error) {
 	return problems
 }
 
-// checkPlain checks settings that contradict a server without TLS, or a server that the user provides.
-func (a *ReviewSettings) checkPlain() (problems []error) {
+// checkServerConflicts checks settings that contradict a server without TLS, or a server that the user provides.
+func (a *ReviewSettings) checkServerConflicts() (problems []error) {
 	wrong := func(format string, args ...any) {
 		problems = append(problems, fmt.Errorf("Admission."+format, args...))
 	}
-	sources := a.certificates()
+	sources := a.certificateFields()
 	// Without TLS, a certificate would have no effect.
 	if a.Insecure && len(sources) > 0 {
 		wrong("Insecure: there is no TLS, so no client sees the certificate of %s: leave one of them out", sources[0])
@@ -148,7 +148,7 @@ func (a *ReviewSettings) checkPlain() (problems []error) {
 		wrong("Insecure: the API server does not call webhooks without TLS, which DetectCluster prepares: leave one " +
 			"of them out")
 	}
-	foreign := a.foreignCA()
+	foreign := a.foreignBundleFields()
 	// A foreign CA belongs to a certificate that the operator does not have. It would not match the operator's own.
 	if len(foreign) > 0 && len(sources) > 0 {
 		problems = append(problems, fmt.Errorf(
@@ -185,21 +185,21 @@ func (a *ReviewSettings) checkPlain() (problems []error) {
 // are such handlers. It returns the first error, because the later checks assume that the former ones have passed.
 func (a *ReviewSettings) CheckServer(program bool) error {
 	// In a program, a Service implies a Secret, and development settings imply a certificate in memory.
-	certified := len(a.certificates()) > 0 || program && (a.Service != "" || a.isSelfSigned()) && !a.isForeign()
+	certified := len(a.certificateFields()) > 0 || program && (a.Service != "" || a.isSelfSigned()) && !a.hasForeignTLS()
 	switch {
-	case program && a.ClientCA != "" && a.clients().Check() != nil:
+	case program && a.ClientCA != "" && a.clientVerification().CheckFile() != nil:
 		// The file is read here already, so a missing one is found before the first request.
-		return fmt.Errorf("Admission.ClientCA: %w", a.clients().Check())
-	case program && len(a.foreignCA()) > 0 && !a.isForeign():
+		return fmt.Errorf("Admission.ClientCA: %w", a.clientVerification().CheckFile())
+	case program && len(a.foreignBundleFields()) > 0 && !a.hasForeignTLS():
 		return fmt.Errorf("%s: the CA is that of the operator's own certificate: leave it out, or set "+
-			"Admission.Insecure or Admission.Server, which leave TLS to others", a.foreignCA()[0])
+			"Admission.Insecure or Admission.Server, which leave TLS to others", a.foreignBundleFields()[0])
 	case certified:
 		return nil
-	case a.DumpCA != "" && len(a.foreignCA()) == 0 && (!program || a.isForeign()):
+	case a.DumpCA != "" && len(a.foreignBundleFields()) == 0 && (!program || a.hasForeignTLS()):
 		// Without a source of a certificate here, there is no CA to write to the file.
 		return errors.New("Admission.DumpCA: only the webhook server knows its certificate: set " +
 			"Admission.CertificateDir or Admission.Secret, or leave it out")
-	case program && !a.isForeign():
+	case program && !a.hasForeignTLS():
 		// FinalizerOnCreate adds a handler that the user has not registered, so the error mentions it.
 		who := "there are handlers of admission"
 		if a.FinalizerOnCreate {

@@ -145,7 +145,7 @@ func TestCheck(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			if err := errors.Join(tc.given.Check()...); !strings.Contains(fmt.Sprint(err), tc.want) {
+			if err := errors.Join(tc.given.CheckFields()...); !strings.Contains(fmt.Sprint(err), tc.want) {
 				t.Errorf("%s: want %q, got %v", tc.reason, tc.want, err)
 			}
 		})

@@ -16,13 +16,13 @@ import (
 // finalizerID is the id of the mutating handlers that set the finalizer. There is one for each selection.
 const finalizerID = "finalizer"
 
-// Learn sets the part of the engine that decides about finalizers of new objects. The startup can change the settings,
+// SetCreations sets the part of the engine that decides about finalizers of new objects. The startup can change the settings,
 // so it is called again after it, while reviews are served.
-func (r *ReviewServer) Learn(creations *reconcilers.Creations) { r.creations.Store(creations) }
+func (r *ReviewServer) SetCreations(creations *reconcilers.Creations) { r.creations.Store(creations) }
 
-// SetsFinalizers returns a mutating handler for each selection whose objects need the operator's finalizer. The API
+// FinalizerHandlers returns a mutating handler for each selection whose objects need the operator's finalizer. The API
 // server then stores new objects with the finalizer, which saves the engine a separate write for each.
-func (r *ReviewServer) SetsFinalizers(all []registry.ResolvedEntry) (more []registry.ResolvedEntry) {
+func (r *ReviewServer) FinalizerHandlers(all []registry.ResolvedEntry) (more []registry.ResolvedEntry) {
 	if !r.settings.FinalizerOnCreate {
 		return nil
 	}
@@ -30,45 +30,45 @@ func (r *ReviewServer) SetsFinalizers(all []registry.ResolvedEntry) (more []regi
 		// Several handlers of one selection share the finalizer.
 		known := func(other registry.ResolvedEntry) bool { return other.Selector == one.Selector }
 		// Handlers that do not delay a deletion need no finalizer.
-		if one.Handler.Holds() && !slices.ContainsFunc(more, known) {
-			more = append(more, r.setsFinalizer(one, all))
+		if one.Handler.NeedsFinalizer() && !slices.ContainsFunc(more, known) {
+			more = append(more, r.newFinalizerHandler(one, all))
 		}
 	}
 	return more
 }
 
-// setsFinalizer returns the handler of one selection. It only blocks requests for objects that need the finalizer.
-func (r *ReviewServer) setsFinalizer(one registry.ResolvedEntry, all []registry.ResolvedEntry) registry.ResolvedEntry {
+// newFinalizerHandler returns the handler of one selection. It only blocks requests for objects that need the finalizer.
+func (r *ReviewServer) newFinalizerHandler(one registry.ResolvedEntry, all []registry.ResolvedEntry) registry.ResolvedEntry {
 	selector := one.Selector
 	h := &handlers.Handler{
 		// The handler is an optimization: if it fails, the engine adds the finalizer later, so failures are ignored.
 		// Sparing limits it to resources that the engine handles, with a short timeout.
 		ID: finalizerID, Family: handlers.Admitting, Mutating: true, Operations: []string{"CREATE"},
-		IgnoreFailures: true, Sparing: true, ReadsText: true, Labels: commonLabels(selector, all),
+		IgnoreFailures: true, Sparing: true, ReadsText: true, Labels: commonLabelSelector(selector, all),
 		Location: r.location,
 	}
 	h.Call = func(ctx context.Context, call *handlers.Invocation) error {
-		return r.setFinalizer(ctx, selector, call)
+		return r.addFinalizerOnCreate(ctx, selector, call)
 	}
 	return registry.ResolvedEntry{
 		HandlerEntry: registry.HandlerEntry{Kind: one.Kind, Verb: "Mutate", Handler: h}, Selector: selector,
 	}
 }
 
-// setFinalizer adds the finalizer to an object that is being created, if the engine would add it. It never denies a
+// addFinalizerOnCreate adds the finalizer to an object that is being created, if the engine would add it. It never denies a
 // request.
-func (r *ReviewServer) setFinalizer(ctx context.Context, of discovery.Selector, call *handlers.Invocation) error {
+func (r *ReviewServer) addFinalizerOnCreate(ctx context.Context, of discovery.Selector, call *handlers.Invocation) error {
 	known := r.creations.Load()
 	// The operator is not set up yet.
 	if known == nil {
 		return nil
 	}
 	// Earlier mutating handlers may have changed the object, so the filters see their result.
-	object, err := call.Working()
+	object, err := call.WorkingCopy()
 	if err != nil {
 		return err
 	}
-	hold, err := known.Hold(ctx, of, *call.Resource, call.Admission.Namespace, object)
+	hold, err := known.FinalizerTransform(ctx, of, *call.Resource, call.Admission.Namespace, object)
 	// A filter has failed. The engine calls it again when it handles the object, and then reports the error.
 	if err != nil {
 		logf.FromContext(ctx).V(1).Info("Cannot decide whether a created object needs the finalizer; "+
@@ -79,17 +79,17 @@ func (r *ReviewServer) setFinalizer(ctx context.Context, of discovery.Selector, 
 		return nil
 	}
 	// The response contains this change as a part of the patch.
-	return call.Writes.Remember(hold)
+	return call.Writes.AddTransform(hold)
 }
 
-// commonLabels returns the label selector that all handlers with a finalizer of the selection share, or nil. It becomes
+// commonLabelSelector returns the label selector that all handlers with a finalizer of the selection share, or nil. It becomes
 // the objectSelector of the webhook, which may only exclude objects that no handler selects.
-func commonLabels(of discovery.Selector, all []registry.ResolvedEntry) (common labels.Selector) {
+func commonLabelSelector(of discovery.Selector, all []registry.ResolvedEntry) (common labels.Selector) {
 	first := true
 	for _, one := range all {
 		own := one.Handler.Labels
 		switch {
-		case one.Selector != of || !one.Handler.Holds():
+		case one.Selector != of || !one.Handler.NeedsFinalizer():
 		case own == nil:
 			// A handler without labels selects all objects.
 			return nil

@@ -18,27 +18,27 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/webhooks/review"
 )
 
-// scope returns the namespaces whose objects are reviewed. By default, this excludes the operator's own namespace:
+// reviewedNamespaces returns the namespaces whose objects are reviewed. By default, this excludes the operator's own namespace:
 // while the operator is down, its webhooks would reject the objects that start it.
-func (a *ReviewSettings) scope(served defaults.NamespaceScope, asKopf bool) *namespaces.Scope {
-	scope := &namespaces.Scope{Served: served.Patterns(), NamedOnly: served.NamedOnly}
+func (a *ReviewSettings) reviewedNamespaces(served defaults.NamespaceScope, asKopf bool) *namespaces.Scope {
+	scope := &namespaces.Scope{Served: served.ServedPatterns(), NamedOnly: served.NamedOnly}
 	for _, text := range a.ExcludedNamespaces {
-		scope.Excluded = append(scope.Excluded, namespaces.Parse(text))
+		scope.Excluded = append(scope.Excluded, namespaces.ParsePattern(text))
 	}
 	// A nil list means the default. An empty list means that no namespace is excluded.
-	own := a.ownNamespace()
+	own := a.operatorNamespace()
 	// A namespace that the user names explicitly is reviewed. With Kopf's formats, all are, as in Kopf.
 	isNamed := slices.Contains(served.Names, own)
 	if a.ExcludedNamespaces == nil && own != "" && !isNamed && !asKopf {
-		scope.Excluded = namespaces.Patterns{namespaces.Parse(own)}
+		scope.Excluded = namespaces.Patterns{namespaces.ParsePattern(own)}
 	}
 	return scope
 }
 
-// ownNamespace returns the namespace in which the operator runs: that of its Service, or of the pod. It returns ""
+// operatorNamespace returns the namespace in which the operator runs: that of its Service, or of the pod. It returns ""
 // outside of a cluster.
-func (a *ReviewSettings) ownNamespace() string {
-	if service, _, err := a.service(); err == nil && service.Namespace != "" {
+func (a *ReviewSettings) operatorNamespace() string {
+	if service, _, err := a.parseService(); err == nil && service.Namespace != "" {
 		return service.Namespace
 	}
 	return connection.PodNamespace()
@@ -93,9 +93,9 @@ type ReviewedObjects struct {
 	all map[any]*handlers.Admission
 }
 
-// Begin adds the objects of a request. The returned function removes them. Both run for each request, and requests are
+// BeginReview adds the objects of a request. The returned function removes them. Both run for each request, and requests are
 // concurrent.
-func (r *ReviewedObjects) Begin(of *handlers.Admission, objects ...client.Object) (end func()) {
+func (r *ReviewedObjects) BeginReview(of *handlers.Admission, objects ...client.Object) (end func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.all == nil {
@@ -113,8 +113,8 @@ func (r *ReviewedObjects) Begin(of *handlers.Admission, objects ...client.Object
 	}
 }
 
-// Of returns the request in which the object is under review, or nil.
-func (r *ReviewedObjects) Of(object client.Object) *handlers.Admission {
+// RequestOf returns the request in which the object is under review, or nil.
+func (r *ReviewedObjects) RequestOf(object client.Object) *handlers.Admission {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	// A value that is not a pointer may not be comparable, and would panic as a key.

@@ -46,9 +46,9 @@ type ReviewSettings struct {
 	DumpCA                                    string
 }
 
-// host returns the host of the URL, or "" without a URL. The API server only accepts https URLs without user, query and
+// hostOfURL returns the host of the URL, or "" without a URL. The API server only accepts https URLs without user, query and
 // fragment.
-func (a *ReviewSettings) host() (string, error) {
+func (a *ReviewSettings) hostOfURL() (string, error) {
 	if a.URL == "" {
 		return "", nil
 	}
@@ -62,10 +62,10 @@ func (a *ReviewSettings) host() (string, error) {
 	return parsed.Hostname(), nil
 }
 
-// service returns the Service and its port, or an empty name without a Service.
-func (a *ReviewSettings) service() (name types.NamespacedName, port int32, err error) {
+// parseService returns the Service and its port, or an empty name without a Service.
+func (a *ReviewSettings) parseService() (name types.NamespacedName, port int32, err error) {
 	before, after, given := strings.Cut(a.Service, ":")
-	name, err = object(before)
+	name, err = parseNamespacedName(before)
 	if err != nil || !given {
 		return name, defaultServicePort, err
 	}
@@ -77,8 +77,8 @@ func (a *ReviewSettings) service() (name types.NamespacedName, port int32, err e
 	return name, int32(number), nil
 }
 
-// object parses "namespace/name". An empty text gives an empty name.
-func object(text string) (types.NamespacedName, error) {
+// parseNamespacedName parses "namespace/name". An empty text gives an empty name.
+func parseNamespacedName(text string) (types.NamespacedName, error) {
 	namespace, name, _ := strings.Cut(text, "/")
 	// A namespace is a label of DNS, but a name can contain dots.
 	bad := len(validation.IsDNS1123Label(namespace)) > 0 || len(validation.IsDNS1123Subdomain(name)) > 0
@@ -88,13 +88,13 @@ func object(text string) (types.NamespacedName, error) {
 	return types.NamespacedName{Namespace: namespace, Name: name}, nil
 }
 
-// hosts returns the hosts of the certificate: those that the API server calls, and ExtraHosts. The first one becomes
+// certificateHosts returns the hosts of the certificate: those that the API server calls, and ExtraHosts. The first one becomes
 // the common name.
-func (a *ReviewSettings) hosts() (hosts []string) {
-	if service, _, _ := a.service(); service.Name != "" { // [ReviewSettings.Check] reports the error
+func (a *ReviewSettings) certificateHosts() (hosts []string) {
+	if service, _, _ := a.parseService(); service.Name != "" { // [ReviewSettings.CheckFields] reports the error
 		return slices.Concat(tunnels.ServiceHosts(service.Namespace, service.Name), a.ExtraHosts)
 	}
-	if host, _ := a.host(); host != "" {
+	if host, _ := a.hostOfURL(); host != "" {
 		hosts = append(hosts, host)
 	}
 	// The cluster is not detected yet when the certificate is created, so it contains the names of all of them.
@@ -112,8 +112,8 @@ const loopback = "127.0.0.1"
 func (a *ReviewSettings) CheckProgramOnly() []error {
 	const server = "give webhook.NewServer to the manager as its WebhookServer"
 	const way = "the server is the manager's: set Admission.URL or Admission.Service"
-	only := defaults.ProgramOnly
-	return defaults.Problems(
+	only := defaults.CheckProgramOnly
+	return defaults.NonNilErrors(
 		only("Admission.Port", a.Port != 0, server),
 		only("Admission.Address", a.Address != "", server),
 		only("Admission.SelfSigned", a.SelfSigned,
@@ -130,7 +130,7 @@ func (a *ReviewSettings) CheckProgramOnly() []error {
 
 // WebhookServer returns the webhook server of a program.
 func (a *ReviewSettings) WebhookServer() webhook.Server {
-	host, port := a.listens()
+	host, port := a.listenAddress()
 	switch {
 	case a.Server != nil:
 		return a.Server
@@ -141,18 +141,18 @@ func (a *ReviewSettings) WebhookServer() webhook.Server {
 	options := webhook.Options{Host: host, Port: port, TLSOpts: slices.Clone(a.TLSOpts)}
 	// Last, because this sets GetConfigForClient, which one of the TLSOpts may have set, too.
 	if a.ClientCA != "" {
-		options.TLSOpts = append(options.TLSOpts, a.clients().Apply)
+		options.TLSOpts = append(options.TLSOpts, a.clientVerification().ConfigureTLS)
 	}
 	return webhook.NewServer(options)
 }
 
-// clients returns the check of client certificates.
-func (a *ReviewSettings) clients() certificates.Clients {
+// clientVerification returns the check of client certificates.
+func (a *ReviewSettings) clientVerification() certificates.Clients {
 	return certificates.Clients{File: a.ClientCA, Required: a.RequireClientCertificate}
 }
 
-// listens returns where the server of a program listens. An empty host means all addresses.
-func (a *ReviewSettings) listens() (host string, port int) {
+// listenAddress returns where the server of a program listens. An empty host means all addresses.
+func (a *ReviewSettings) listenAddress() (host string, port int) {
 	host, port = a.Address, cmp.Or(a.Port, webhook.DefaultPort)
 	// A DefaultServer of the user decides by itself.
 	if own, is := a.Server.(*webhook.DefaultServer); is {
@@ -165,9 +165,9 @@ func (a *ReviewSettings) listens() (host string, port int) {
 	return host, port
 }
 
-// local returns the server that a tunnel leads to.
-func (a *ReviewSettings) local() tunnels.Local {
-	host, port := a.listens()
+// localServer returns the server that a tunnel leads to.
+func (a *ReviewSettings) localServer() tunnels.Local {
+	host, port := a.listenAddress()
 	local := tunnels.Local{Scheme: "https", Address: net.JoinHostPort(tunnels.Routable(host), strconv.Itoa(port))}
 	if a.Insecure {
 		local.Scheme = "http"
@@ -175,13 +175,13 @@ func (a *ReviewSettings) local() tunnels.Local {
 	return local
 }
 
-// certifiable is a webhook server of the project that accepts a certificate.
-type certifiable interface {
+// certificateSetter is a webhook server of the project that accepts a certificate.
+type certificateSetter interface {
 	SetGetCertificate(get func(*tls.ClientHelloInfo) (*tls.Certificate, error))
 }
 
-// certify makes the webhook server use the certificate of these settings.
-func certify(on webhook.Server, get func(*tls.ClientHelloInfo) (*tls.Certificate, error)) error {
+// setServerCertificate makes the webhook server use the certificate of these settings.
+func setServerCertificate(on webhook.Server, get func(*tls.ClientHelloInfo) (*tls.Certificate, error)) error {
 	switch on := on.(type) {
 	case *webhook.DefaultServer:
 		// The options are functions, so the only way to detect a certificate is to apply them to an empty
@@ -198,7 +198,7 @@ func certify(on webhook.Server, get func(*tls.ClientHelloInfo) (*tls.Certificate
 		}
 		// Options are read when the server starts, so adding one here still has an effect.
 		on.Options.TLSOpts = append(slices.Clone(on.Options.TLSOpts), func(c *tls.Config) { c.GetCertificate = get })
-	case certifiable:
+	case certificateSetter:
 		on.SetGetCertificate(get)
 	default:
 		//nolint:staticcheck // the text begins with the name of a field

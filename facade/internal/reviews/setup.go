@@ -57,16 +57,16 @@ func NewReviewServer(operator, location string) *ReviewServer {
 	return &ReviewServer{operator: operator, location: location, indexed: make(chan struct{})}
 }
 
-// Settle sets the settings of a plan. For reviews in the process, it replaces most of them, because there is no port,
+// ApplyPlanSettings sets the settings of a plan. For reviews in the process, it replaces most of them, because there is no port,
 // no certificate and no configuration in the cluster. A Server in the settings has priority over that. A plan is made
 // before the set-up, and again after the startup handlers have changed the settings.
-func (r *ReviewServer) Settle(
+func (r *ReviewServer) ApplyPlanSettings(
 	own *ReviewSettings, served defaults.NamespaceScope, kept defaults.Persistence, hasHandlers bool,
 ) {
 	// Requests may arrive during a startup, so these values are replaced atomically.
 	r.ownWrites.Store(ownWrites(kept))
 	r.served, r.asKopf = served, kept.KopfFormats
-	r.scope.Store(own.scope(served, r.asKopf))
+	r.scope.Store(own.reviewedNamespaces(served, r.asKopf))
 	switch {
 	case r.InProcess == nil:
 	case own.Server == r.InProcess.Server: // an earlier plan has already replaced the settings
@@ -84,8 +84,8 @@ func (r *ReviewServer) Settle(
 	r.settings = *own
 }
 
-// Await blocks until admission handlers can be called in the process. It returns false if the operator ends first.
-func (r *ReviewServer) Await(ctx context.Context) bool {
+// AwaitAnnouncement blocks until admission handlers can be called in the process. It returns false if the operator ends first.
+func (r *ReviewServer) AwaitAnnouncement(ctx context.Context) bool {
 	if r.InProcess == nil || !r.added {
 		return true
 	}
@@ -99,32 +99,32 @@ func (r *ReviewServer) Await(ctx context.Context) bool {
 
 // CheckServer returns an error if the plan has admission handlers and the settings are not sufficient to serve them.
 func (r *ReviewServer) CheckServer(plan []reconcilers.Registration, program bool) error {
-	if len(Watching(plan)) == len(plan) {
+	if len(WatchingHandlers(plan)) == len(plan) {
 		return nil
 	}
 	return r.settings.CheckServer(program)
 }
 
-// Opener returns a function that allows calls of admission handlers. The engine calls it when the startup has succeeded
+// ReviewOpener returns a function that allows calls of admission handlers. The engine calls it when the startup has succeeded
 // and the indices are filled, because handlers may need both. It returns nil if the plan has no such handlers.
-func (r *ReviewServer) Opener(plan []reconcilers.Registration) func() {
-	if len(Watching(plan)) == len(plan) {
+func (r *ReviewServer) ReviewOpener(plan []reconcilers.Registration) func() {
+	if len(WatchingHandlers(plan)) == len(plan) {
 		return nil
 	}
 	return func() { r.open.Do(func() { close(r.indexed) }) }
 }
 
-// Watching returns the handlers for which the engine watches objects. Admission handlers get objects from requests.
-func Watching(plan []reconcilers.Registration) []reconcilers.Registration {
+// WatchingHandlers returns the handlers for which the engine watches objects. Admission handlers get objects from requests.
+func WatchingHandlers(plan []reconcilers.Registration) []reconcilers.Registration {
 	return slices.DeleteFunc(slices.Clone(plan), func(r reconcilers.Registration) bool {
-		return registry.Admits(r.Handler)
+		return registry.IsAdmissionHandler(r.Handler)
 	})
 }
 
-// WithOperations adds the default operations to a validating handler. A check of the object's content must not prevent
+// WithDefaultOperations adds the default operations to a validating handler. A check of the object's content must not prevent
 // the deletion of an invalid object, so DELETE must be explicit. With Kopf's formats, DELETE is included, as in Kopf.
-func (r *ReviewServer) WithOperations(h *handlers.Handler) *handlers.Handler {
-	if !registry.Admits(h) || h.Mutating || len(h.Operations) > 0 || r.asKopf {
+func (r *ReviewServer) WithDefaultOperations(h *handlers.Handler) *handlers.Handler {
+	if !registry.IsAdmissionHandler(h) || h.Mutating || len(h.Operations) > 0 || r.asKopf {
 		return h
 	}
 	// The handler belongs to the registry, which later plans read again, so only a copy is changed.
@@ -143,10 +143,10 @@ type ReviewSetup struct {
 	Metrics      prometheus.Registerer
 }
 
-// Add serves the admission handlers of the plan by the manager's webhook server. A plan without such handlers only
+// AddToManager serves the admission handlers of the plan by the manager's webhook server. A plan without such handlers only
 // removes the entries of former ones.
-func (r *ReviewServer) Add(m ctrl.Manager, s ReviewSetup) error {
-	options := r.options(s.Plan)
+func (r *ReviewServer) AddToManager(m ctrl.Manager, s ReviewSetup) error {
+	options := r.planOptions(s.Plan)
 	// The paths of Kopf are at the root, too, but not in a project's manager or behind a public tunnel.
 	options.AtRoot = s.Program && !options.AsKopf && r.settings.Tunnel == nil
 	options.Config, options.HTTPClient = m.GetConfig(), m.GetHTTPClient()
@@ -154,7 +154,7 @@ func (r *ReviewServer) Add(m ctrl.Manager, s ReviewSetup) error {
 	options.ScanOnce = r.served.NamedOnly
 	options.Log = m.GetLogger().WithName(r.operator)
 	if len(options.Registrations) == 0 {
-		return r.withdraw(m, options)
+		return r.withdrawEntries(m, options)
 	}
 	// Reviews wait until handlers can use all that they need. Without a startup and indices, they need nothing.
 	indexes := func(r reconcilers.Registration) bool { return r.Handler.Index != nil }
@@ -170,7 +170,7 @@ func (r *ReviewServer) Add(m ctrl.Manager, s ReviewSetup) error {
 		return err
 	}
 	// From here on, errors concern the certificate or the address.
-	certified, err := r.reach(m, &options, s.Program)
+	certified, err := r.configureEndpoint(m, &options, s.Program)
 	if err != nil {
 		return err
 	}
@@ -180,11 +180,11 @@ func (r *ReviewServer) Add(m ctrl.Manager, s ReviewSetup) error {
 		return err
 	}
 	r.added = true
-	return r.serve(m, served, certified)
+	return r.registerWithManager(m, served, certified)
 }
 
-// options returns the options that follow from the plan alone.
-func (r *ReviewServer) options(plan []reconcilers.Registration) admission.Options {
+// planOptions returns the options that follow from the plan alone.
+func (r *ReviewServer) planOptions(plan []reconcilers.Registration) admission.Options {
 	options := admission.Options{
 		Operator: r.operator, AsKopf: r.asKopf, Path: "/" + r.operator,
 		Conditions: !r.settings.WithoutMatchConditions,
@@ -197,21 +197,21 @@ func (r *ReviewServer) options(plan []reconcilers.Registration) admission.Option
 		options.Path = ""
 	}
 	for _, one := range plan {
-		if registry.Admits(one.Handler) {
+		if registry.IsAdmissionHandler(one.Handler) {
 			options.Registrations = append(options.Registrations, admission.Registration(one))
 		}
 	}
 	return options
 }
 
-// withdraw removes entries of the operator from the managed configurations when it has no admission handlers any more:
+// withdrawEntries removes entries of the operator from the managed configurations when it has no admission handlers any more:
 // persistent ones, and those of a process that was killed. They would still block requests.
-func (r *ReviewServer) withdraw(m ctrl.Manager, options admission.Options) error {
+func (r *ReviewServer) withdrawEntries(m ctrl.Manager, options admission.Options) error {
 	options.Managed = r.settings.Managed
 	if options.Managed == "" {
 		return nil
 	}
-	options.ScanOnce, options.Identity = true, processIdentity()
+	options.ScanOnce, options.Identity = true, newProcessIdentity()
 	// There are no entries to write, so no address is needed.
 	options.Reach = func([]byte) (none admissionregistrationv1.WebhookClientConfig) { return none }
 	served, err := admission.New(options)
@@ -221,20 +221,20 @@ func (r *ReviewServer) withdraw(m ctrl.Manager, options admission.Options) error
 	return m.Add(served)
 }
 
-// serve registers the handlers at the webhook server, and adds the readiness check and the background work to the
+// registerWithManager registers the handlers at the webhook server, and adds the readiness check and the background work to the
 // manager.
-func (r *ReviewServer) serve(m ctrl.Manager, served *admission.Admission, certified bool) error {
+func (r *ReviewServer) registerWithManager(m ctrl.Manager, served *admission.Admission, certified bool) error {
 	on := m.GetWebhookServer()
 	if err := served.Register(on); err != nil {
 		return err
 	}
 	if certified {
-		if err := certify(on, served.GetCertificate); err != nil {
+		if err := setServerCertificate(on, served.GetCertificate); err != nil {
 			return err
 		}
 	}
 	// A pod that cannot answer reviews must not get requests of its Service.
-	if err := m.AddReadyzCheck(r.operator+"/admission", served.Check); err != nil {
+	if err := m.AddReadyzCheck(r.operator+"/admission", served.CheckReadiness); err != nil {
 		return fmt.Errorf("adding a readiness check of admission: %w", err)
 	}
 	return m.Add(served)
@@ -247,8 +247,8 @@ type PrintedReviews struct {
 	bundle  []byte
 }
 
-// Print returns the webhook configurations of the plan, as the operator would manage them.
-func (r *ReviewServer) Print(plan []reconcilers.Registration, way commandline.Way) (p PrintedReviews, err error) {
+// PrintConfigurations returns the webhook configurations of the plan, as the operator would manage them.
+func (r *ReviewServer) PrintConfigurations(plan []reconcilers.Registration, way commandline.Way) (p PrintedReviews, err error) {
 	p.own, p.bundle = r.settings, way.Bundle
 	// The flags replace the way of the settings, so those must not be checked together.
 	if way.Service != "" || way.URL != "" {
@@ -256,10 +256,10 @@ func (r *ReviewServer) Print(plan []reconcilers.Registration, way commandline.Wa
 			Managed: p.own.Managed, Service: way.Service, URL: way.URL, ExcludedNamespaces: p.own.ExcludedNamespaces,
 		}
 	}
-	p.options = r.options(plan)
+	p.options = r.planOptions(plan)
 	// Printed configurations need names even if the operator does not manage them.
 	p.options.Managed = cmp.Or(p.own.Managed, r.operator)
-	scope := *p.own.scope(r.served, r.asKopf) // a Service of the flags changes the excluded namespace
+	scope := *p.own.reviewedNamespaces(r.served, r.asKopf) // a Service of the flags changes the excluded namespace
 	p.options.Scope = func() namespaces.Scope { return scope }
 	switch {
 	case len(p.options.Registrations) == 0:
@@ -269,11 +269,11 @@ func (r *ReviewServer) Print(plan []reconcilers.Registration, way commandline.Wa
 			"or --url")
 	}
 	// The other checks are those of a running operator. Only invalid fields matter here.
-	return p, errors.Join(p.own.Check()...)
+	return p, errors.Join(p.own.CheckFields()...)
 }
 
-// Objects returns the configurations for the resources that the cluster has now, and hints for the user.
-func (p PrintedReviews) Objects(
+// ConfigurationObjects returns the configurations for the resources that the cluster has now, and hints for the user.
+func (p PrintedReviews) ConfigurationObjects(
 	ctx context.Context, cluster *rest.Config,
 ) (objects []client.Object, hints []string, err error) {
 	// PrintedReviews is a value, so its options stay unchanged.
@@ -283,7 +283,7 @@ func (p PrintedReviews) Objects(
 		return nil, nil, fmt.Errorf("making a client for the cluster: %w", err)
 	}
 	// Resources without a CRD get entries without rules, which would match nothing.
-	objects, absent, err := options.Objects(ctx, p.own.reach(options.Path)(p.bundle))
+	objects, absent, err := options.ConfigurationObjects(ctx, p.own.clientConfigBuilder(options.Path)(p.bundle))
 	if err != nil {
 		return nil, nil, fmt.Errorf("printing the webhook configurations of operator %q: %w", options.Operator, err)
 	}

@@ -45,13 +45,13 @@ func (s muxServer) WebhookMux() *http.ServeMux                 { return s.mux }
 // newServer returns the review server of an operator with these settings.
 func newServer(settings reviews.ReviewSettings, kept defaults.Persistence) *reviews.ReviewServer {
 	r := reviews.NewReviewServer(operator, "main.go:1")
-	r.Settle(&settings, defaults.NamespaceScope{}, kept, true)
+	r.ApplyPlanSettings(&settings, defaults.NamespaceScope{}, kept, true)
 	return r
 }
 
 func planOf(t *testing.T, all ...*handlers.Handler) (plan []reconcilers.Registration) {
 	t.Helper()
-	selector, err := discovery.Spelled("widgets.test.example.org")
+	selector, err := discovery.ParseSpelling("widgets.test.example.org")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +99,7 @@ func TestAdd(t *testing.T) {
 				t.Fatal(err)
 			}
 			r := newServer(reviews.ReviewSettings{}, defaults.Persistence{KopfFormats: tc.asKopf})
-			if err := r.Add(m, reviews.ReviewSetup{Plan: tc.plan, Metrics: prometheus.NewRegistry()}); err != nil {
+			if err := r.AddToManager(m, reviews.ReviewSetup{Plan: tc.plan, Metrics: prometheus.NewRegistry()}); err != nil {
 				t.Fatal(err)
 			}
 			for path, want := range tc.want {
@@ -110,7 +110,7 @@ func TestAdd(t *testing.T) {
 						want)
 				}
 			}
-			if open := r.Opener(tc.plan); (open != nil) != (len(reviews.Watching(tc.plan)) == 0) {
+			if open := r.ReviewOpener(tc.plan); (open != nil) != (len(reviews.WatchingHandlers(tc.plan)) == 0) {
 				t.Errorf("\n%s\nOpener(): %t", tc.reason, open != nil)
 			}
 		})
@@ -121,17 +121,17 @@ func TestPrint(t *testing.T) {
 	api := memapi.New()
 	api.Install(widgets)
 	r := newServer(reviews.ReviewSettings{}, defaults.Persistence{})
-	if _, err := r.Print(planOf(t, guard()), commandline.Way{}); err == nil {
+	if _, err := r.PrintConfigurations(planOf(t, guard()), commandline.Way{}); err == nil {
 		t.Error("Print() without a way: no error")
 	}
-	if _, err := r.Print(nil, commandline.Way{URL: "https://here"}); err == nil {
+	if _, err := r.PrintConfigurations(nil, commandline.Way{URL: "https://here"}); err == nil {
 		t.Error("Print() without handlers: no error")
 	}
-	p, err := r.Print(planOf(t, guard()), commandline.Way{URL: "https://here"})
+	p, err := r.PrintConfigurations(planOf(t, guard()), commandline.Way{URL: "https://here"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	objects, hints, err := p.Objects(t.Context(), memapi.Config(api))
+	objects, hints, err := p.ConfigurationObjects(t.Context(), memapi.Config(api))
 	if err != nil || len(objects) != 1 || len(hints) != 1 {
 		t.Fatalf("Objects(): %d objects, hints %q, %v; want one object, and a hint at the bundle",
 			len(objects), hints, err)
@@ -143,7 +143,7 @@ func TestPrint(t *testing.T) {
 }
 
 func TestSetsFinalizers(t *testing.T) {
-	selector, _ := discovery.Spelled("widgets")
+	selector, _ := discovery.ParseSpelling("widgets")
 	entry := func(reason cause.Reason) registry.ResolvedEntry {
 		return registry.ResolvedEntry{
 			HandlerEntry: registry.HandlerEntry{Handler: &handlers.Handler{Family: handlers.Changing, Reason: reason}},
@@ -152,14 +152,14 @@ func TestSetsFinalizers(t *testing.T) {
 	}
 	all := []registry.ResolvedEntry{entry(cause.Create), entry(cause.Delete), entry(cause.Delete)}
 	on := newServer(reviews.ReviewSettings{FinalizerOnCreate: true}, defaults.Persistence{})
-	if more := on.SetsFinalizers(all); len(more) != 1 || !more[0].Handler.Mutating {
+	if more := on.FinalizerHandlers(all); len(more) != 1 || !more[0].Handler.Mutating {
 		t.Errorf("SetsFinalizers(): %v, want one mutating handler for the selection", more)
 	}
-	if more := on.SetsFinalizers(all[:1]); len(more) != 0 {
+	if more := on.FinalizerHandlers(all[:1]); len(more) != 0 {
 		t.Errorf("SetsFinalizers() without delete handlers: %v, want none", more)
 	}
 	off := newServer(reviews.ReviewSettings{}, defaults.Persistence{})
-	if more := off.SetsFinalizers(all); len(more) != 0 {
+	if more := off.FinalizerHandlers(all); len(more) != 0 {
 		t.Errorf("SetsFinalizers() without FinalizerOnCreate: %v, want none", more)
 	}
 }
@@ -181,7 +181,7 @@ func TestWithOperations(t *testing.T) {
 		"Chosen":   {"chosen operations override the defaults", own, chosen, []string{"DELETE"}},
 		"AsKopf":   {"in Kopf's format, a validating handler reviews deletions, too", kopf, guard(), nil},
 	} {
-		if d := cmp.Diff(tc.want, tc.by.WithOperations(tc.h).Operations); d != "" {
+		if d := cmp.Diff(tc.want, tc.by.WithDefaultOperations(tc.h).Operations); d != "" {
 			t.Errorf("%s: %s\n-want, +got:\n%s", name, tc.reason, d)
 		}
 	}
@@ -206,11 +206,11 @@ func TestReviewedObjects(t *testing.T) {
 	object := &admissionregistrationv1.ValidatingWebhookConfiguration{}
 	other := &admissionregistrationv1.MutatingWebhookConfiguration{}
 	request := &handlers.Admission{}
-	end := objects.Begin(request, object)
-	if objects.Of(object) != request || objects.Of(other) != nil {
-		t.Errorf("Of(): %v, %v, want the request of the first object alone", objects.Of(object), objects.Of(other))
+	end := objects.BeginReview(request, object)
+	if objects.RequestOf(object) != request || objects.RequestOf(other) != nil {
+		t.Errorf("Of(): %v, %v, want the request of the first object alone", objects.RequestOf(object), objects.RequestOf(other))
 	}
-	if end(); objects.Of(object) != nil {
+	if end(); objects.RequestOf(object) != nil {
 		t.Error("Of() after the review: not nil")
 	}
 }

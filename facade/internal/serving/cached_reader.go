@@ -33,21 +33,21 @@ var _ client.Reader = cachedReader{}
 func (r cachedReader) Get(
 	ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption,
 ) error {
-	return r.read(ctx, obj, func(ctx context.Context, from client.Reader) error {
+	return r.readFromSource(ctx, obj, func(ctx context.Context, from client.Reader) error {
 		return from.Get(ctx, key, obj, opts...)
 	})
 }
 
 // List reads all matching objects.
 func (r cachedReader) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
-	return r.read(ctx, list, func(ctx context.Context, from client.Reader) error {
+	return r.readFromSource(ctx, list, func(ctx context.Context, from client.Reader) error {
 		return from.List(ctx, list, opts...)
 	})
 }
 
-// read chooses the source of the read. It cancels a cached read whose cache cannot be filled, instead of blocking until
+// readFromSource chooses the source of the read. It cancels a cached read whose cache cannot be filled, instead of blocking until
 // the caller's context ends.
-func (r cachedReader) read(
+func (r cachedReader) readFromSource(
 	ctx context.Context, object runtime.Object, read func(ctx context.Context, from client.Reader) error,
 ) error {
 	kind, err := apiutil.GVKForObject(object, r.reads.scheme)
@@ -64,7 +64,7 @@ func (r cachedReader) read(
 	// A read from a filled cache is fast, so the timer usually does not fire.
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	defer time.AfterFunc(patience, func() { r.watchFilling(ctx, kind, cancel) }).Stop()
+	defer time.AfterFunc(patience, func() { r.cancelIfUnfilled(ctx, kind, cancel) }).Stop()
 	err = read(ctx, r.cached)
 	if cause := context.Cause(ctx); err != nil && cause != nil { // the cache only reports a timeout
 		return fmt.Errorf("reading %s from the cache, as Settings.CachedReads says: %w", kind, cause)
@@ -72,13 +72,13 @@ func (r cachedReader) read(
 	return err
 }
 
-// watchFilling cancels a read that would block forever. It checks all informers of the kind, because the one that
+// cancelIfUnfilled cancels a read that would block forever. It checks all informers of the kind, because the one that
 // blocks is not known: there is one for each namespace and each form of an object.
-func (r cachedReader) watchFilling(ctx context.Context, kind schema.GroupVersionKind, end context.CancelCauseFunc) {
+func (r cachedReader) cancelIfUnfilled(ctx context.Context, kind schema.GroupVersionKind, end context.CancelCauseFunc) {
 	ticker := time.NewTicker(polling)
 	defer ticker.Stop()
 	for ctx.Err() == nil {
-		if err := r.reads.failure(kind); err != nil {
+		if err := r.reads.syncFailure(kind); err != nil {
 			end(err)
 		}
 		select {

@@ -60,8 +60,8 @@ func NewCachedReads(scheme *runtime.Scheme, cached []client.Object) (*CachedRead
 	return r, nil
 }
 
-// Configure makes the manager's client read in this way.
-func (r *CachedReads) Configure(options *ctrl.Options) {
+// ConfigureManager makes the manager's client read in this way.
+func (r *CachedReads) ConfigureManager(options *ctrl.Options) {
 	options.NewClient = r.newClient
 	options.Cache.NewInformer = r.newInformer
 }
@@ -105,9 +105,9 @@ func (r *CachedReads) newInformer(
 	return made
 }
 
-// failure returns the reason why a cache of the kind cannot be filled at present. It returns nil if all caches are
+// syncFailure returns the reason why a cache of the kind cannot be filled at present. It returns nil if all caches are
 // filled or being filled.
-func (r *CachedReads) failure(kind schema.GroupVersionKind) error {
+func (r *CachedReads) syncFailure(kind schema.GroupVersionKind) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, one := range r.informers[kind] {

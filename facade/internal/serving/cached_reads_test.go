@@ -35,8 +35,8 @@ type program struct {
 	secret  string      // a namespace whose lists and watches are always refused
 }
 
-// run runs play with a program that reads the given kinds from a cache of the given namespaces.
-func run(t *testing.T, cached []client.Object, namespaces []string, play func(t *testing.T, p *program)) {
+// runProgram runs play with a program that reads the given kinds from a cache of the given namespaces.
+func runProgram(t *testing.T, cached []client.Object, namespaces []string, play func(t *testing.T, p *program)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		server, p := memapi.New(), &program{t: t}
@@ -59,7 +59,7 @@ func run(t *testing.T, cached []client.Object, namespaces []string, play func(t 
 			}
 			options.Cache.DefaultNamespaces[name] = cache.Config{}
 		}
-		reads.Configure(&options)
+		reads.ConfigureManager(&options)
 		m, err := ctrl.NewManager(memapi.Config(connection), options)
 		if err != nil {
 			t.Fatal(err)
@@ -88,7 +88,7 @@ func (p *program) count(_ context.Context, r memapi.Request) error {
 		p.watches.Add(1)
 	}
 	if (p.refused.Load() || p.secret != "" && r.Namespace == p.secret) && r.Verb != "get" {
-		return memapi.Refusal(http.StatusForbidden)
+		return memapi.NewRefusal(http.StatusForbidden)
 	}
 	return nil
 }
@@ -111,7 +111,7 @@ func (p *program) get(namespace, name string) (took time.Duration, err error) {
 }
 
 func TestLiveReads(t *testing.T) {
-	run(t, nil, []string{"mine"}, func(t *testing.T, p *program) {
+	runProgram(t, nil, []string{"mine"}, func(t *testing.T, p *program) {
 		for _, namespace := range []string{"mine", "other"} {
 			p.create(namespace, "a")
 			if took, err := p.get(namespace, "a"); err != nil || took != 0 {
@@ -142,7 +142,7 @@ func TestLiveReads(t *testing.T) {
 }
 
 func TestCachedReads(t *testing.T) {
-	run(t, []client.Object{&corev1.ConfigMap{}}, []string{"mine"}, func(t *testing.T, p *program) {
+	runProgram(t, []client.Object{&corev1.ConfigMap{}}, []string{"mine"}, func(t *testing.T, p *program) {
 		p.create("mine", "a")
 		p.create("other", "a")
 		for range 3 {
@@ -169,7 +169,7 @@ func TestCachedReads(t *testing.T) {
 // TestCachesThatCannotBeFilled shows that a read of a kind that cannot be listed fails within a second instead of
 // blocking a handler.
 func TestCachesThatCannotBeFilled(t *testing.T) {
-	run(t, []client.Object{&corev1.ConfigMap{}}, nil, func(t *testing.T, p *program) {
+	runProgram(t, []client.Object{&corev1.ConfigMap{}}, nil, func(t *testing.T, p *program) {
 		p.create("mine", "a")
 		p.refused.Store(true)
 		for range 2 {
@@ -196,7 +196,7 @@ func TestCachesThatCannotBeFilled(t *testing.T) {
 // TestCachesOfSomeNamespaces shows that each namespace and each form of an object has its own cache, whose failure
 // does not affect the others.
 func TestCachesOfSomeNamespaces(t *testing.T) {
-	run(t, []client.Object{&corev1.ConfigMap{}}, []string{"mine", "other"}, func(t *testing.T, p *program) {
+	runProgram(t, []client.Object{&corev1.ConfigMap{}}, []string{"mine", "other"}, func(t *testing.T, p *program) {
 		p.secret = "other"
 		p.create("mine", "a")
 		p.create("other", "a")
@@ -217,7 +217,7 @@ func TestCachesOfSomeNamespaces(t *testing.T) {
 	})
 }
 
-func TestKindsThatNobodyKnows(t *testing.T) {
+func TestUnknownKinds(t *testing.T) {
 	if _, err := serving.NewCachedReads(scheme.Scheme, []client.Object{&unstructured.Unstructured{}}); err == nil {
 		t.Error("an object without a kind must be an error")
 	}

@@ -34,13 +34,13 @@ type ExitLimit struct {
 // the value. With a negative value, the exit can take any time.
 func WatchExit(ctx context.Context, log logr.Logger, limit func() time.Duration) *ExitLimit {
 	l := &ExitLimit{log: log, limit: limit}
-	l.unwatch = context.AfterFunc(ctx, l.Begin)
+	l.unwatch = context.AfterFunc(ctx, l.StartCountdown)
 	return l
 }
 
-// Begin starts the limit, unless it has started, and applies the current value. It can be called several times: the
+// StartCountdown starts the limit, unless it has started, and applies the current value. It can be called several times: the
 // time counts from the first call.
-func (l *ExitLimit) Begin() {
+func (l *ExitLimit) StartCountdown() {
 	// Not under the lock, because limit takes the lock of the operator.
 	limit := l.limit()
 	l.mu.Lock()
@@ -54,11 +54,11 @@ func (l *ExitLimit) Begin() {
 	if l.over || limit < 0 {
 		return
 	}
-	l.timer = time.AfterFunc(limit-time.Since(l.began), func() { l.kill(limit) })
+	l.timer = time.AfterFunc(limit-time.Since(l.began), func() { l.killProcess(limit) })
 }
 
-// kill ends the process. It takes no lock and waits for the log for at most a second, because either can be stuck.
-func (l *ExitLimit) kill(limit time.Duration) {
+// killProcess ends the process. It takes no lock and waits for the log for at most a second, because either can be stuck.
+func (l *ExitLimit) killProcess(limit time.Duration) {
 	logged := make(chan struct{})
 	go func() {
 		defer close(logged)

@@ -26,11 +26,11 @@ func ServeLiveness(at LivenessAddress, probe LivenessProbe) (*LivenessEndpoint, 
 	if err != nil {
 		return nil, fmt.Errorf("serving the probes at %s: %w", at, err)
 	}
-	return serveLiveness(listener, at.path, probe), nil
+	return startLivenessServer(listener, at.path, probe), nil
 }
 
-// serveLiveness limits the time of clients that send or read slowly, or never finish. The probes have their own limits.
-func serveLiveness(listener net.Listener, path string, probe LivenessProbe) *LivenessEndpoint {
+// startLivenessServer limits the time of clients that send or read slowly, or never finish. The probes have their own limits.
+func startLivenessServer(listener net.Listener, path string, probe LivenessProbe) *LivenessEndpoint {
 	e := &LivenessEndpoint{listener: listener, server: http.Server{
 		Handler: LivenessHandler(path, probe), DisableGeneralOptionsHandler: true, MaxHeaderBytes: 16 << 10,
 		ReadHeaderTimeout: 10 * time.Second,
@@ -63,7 +63,7 @@ func LivenessHandler(path string, probe LivenessProbe) http.Handler {
 		results, err := probe(r.Context())
 		if err == nil {
 			var body []byte
-			if body, err = encoded(results); err == nil {
+			if body, err = encodeResults(results); err == nil {
 				w.Header().Set("Content-Type", "application/json; charset=utf-8")
 				_, _ = w.Write(body)
 				return
@@ -73,9 +73,9 @@ func LivenessHandler(path string, probe LivenessProbe) http.Handler {
 	})
 }
 
-// encoded returns the results as a JSON object, an empty one without results. Its errors name the handler whose result
+// encodeResults returns the results as a JSON object, an empty one without results. Its errors name the handler whose result
 // cannot be encoded.
-func encoded(results map[string]any) ([]byte, error) {
+func encodeResults(results map[string]any) ([]byte, error) {
 	whole := make(map[string]json.RawMessage, len(results))
 	for id, result := range results {
 		data, err := json.Marshal(result)

@@ -13,8 +13,8 @@ type LivenessAddress struct {
 	text, host, path string
 }
 
-// ParseLiveness parses a URL such as http://0.0.0.0:8080/healthz. The default host is localhost, the default port 80.
-func ParseLiveness(text string) (LivenessAddress, error) {
+// ParseLivenessAddress parses a URL such as http://0.0.0.0:8080/healthz. The default host is localhost, the default port 80.
+func ParseLivenessAddress(text string) (LivenessAddress, error) {
 	location, err := url.Parse(text)
 	switch {
 	case err != nil:

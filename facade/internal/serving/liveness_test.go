@@ -25,7 +25,7 @@ func TestAddresses(t *testing.T) {
 		"http://:8080":                  "",
 		"http://[::]:8080/a/b":          "",
 	} {
-		_, err := serving.ParseLiveness(text)
+		_, err := serving.ParseLivenessAddress(text)
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: want %q, got %v", text, want, err)
 		}
@@ -82,7 +82,7 @@ func TestHandler(t *testing.T) {
 }
 
 func TestAddressInUse(t *testing.T) {
-	at, err := serving.ParseLiveness("http://127.0.0.1:0/")
+	at, err := serving.ParseLivenessAddress("http://127.0.0.1:0/")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +92,7 @@ func TestAddressInUse(t *testing.T) {
 	}
 	defer first.Close()
 	taken := "http://" + first.Addr().String() + "/healthz"
-	if at, err = serving.ParseLiveness(taken); err != nil {
+	if at, err = serving.ParseLivenessAddress(taken); err != nil {
 		t.Fatal(err)
 	}
 	_, err = serving.ServeLiveness(at, nil)

@@ -11,14 +11,14 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/credentials"
 )
 
-// authorized calls serve with a connection to the cluster. If the credentials expire and cannot be replaced, it cancels
+// withAuthorizedConnection calls serve with a connection to the cluster. If the credentials expire and cannot be replaced, it cancels
 // the context of serve and returns the reason.
-func (o Options) authorized(
+func (o Options) withAuthorizedConnection(
 	ctx context.Context, settings Settings, serve func(ctx context.Context, to *credentials.Connection) error,
 ) error {
 	serving, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	to, err := credentials.Connect(ctx, settings.credentials(o.Name, o.Cluster, func(err error) {
+	to, err := credentials.Connect(ctx, settings.credentialOptions(o.Name, o.Cluster, func(err error) {
 		end(&unauthorizedError{o.Name, err})
 	}))
 	if err != nil {
@@ -40,8 +40,8 @@ func (o Options) authorized(
 	return err
 }
 
-// credentials returns how the operator logs in.
-func (s Settings) credentials(name string, to Cluster, fail func(error)) credentials.Options {
+// credentialOptions returns how the operator logs in.
+func (s Settings) credentialOptions(name string, to Cluster, fail func(error)) credentials.Options {
 	return credentials.Options{
 		Login: func(ctx context.Context) (map[string]*credentials.Info, error) { return s.Login(ctx, to) },
 		// These settings apply to the connection of each login.
@@ -56,7 +56,7 @@ func (s Settings) credentials(name string, to Cluster, fail func(error)) credent
 // LateClient returns a client without a cache that logs in at its first request. It is for startup handlers, which may
 // not use a client at all. An error of the login is returned by the request.
 func (s Settings) LateClient(ctx context.Context, name string, to Cluster) (client.Client, error) {
-	config := credentials.ConnectLate(ctx, s.credentials(name, to, func(error) {}))
+	config := credentials.ConnectLazily(ctx, s.credentialOptions(name, to, func(error) {}))
 	return client.New(rest.AddUserAgent(config, name), client.Options{Scheme: s.Scheme})
 }
 

@@ -64,16 +64,16 @@ func Run(ctx context.Context, settings Settings, o Options) error {
 	if err != nil {
 		return err
 	}
-	options := o.manager(settings)
-	reads.Configure(&options)
+	options := o.managerOptions(settings)
+	reads.ConfigureManager(&options)
 	ctx = logf.IntoContext(ctx, o.Log.WithName(o.Name))
-	return o.authorized(ctx, settings, func(ctx context.Context, to *credentials.Connection) error {
-		return o.serve(ctx, to, options)
+	return o.withAuthorizedConnection(ctx, settings, func(ctx context.Context, to *credentials.Connection) error {
+		return o.runManager(ctx, to, options)
 	})
 }
 
-// serve runs the operator in its own manager.
-func (o Options) serve(ctx context.Context, to *credentials.Connection, options ctrl.Options) error {
+// runManager runs the operator in its own manager.
+func (o Options) runManager(ctx context.Context, to *credentials.Connection, options ctrl.Options) error {
 	m, err := ctrl.NewManager(rest.AddUserAgent(to.Config, o.Name), options)
 	if err != nil {
 		return fmt.Errorf("starting operator %q: %w", o.Name, err)
@@ -88,8 +88,8 @@ func (o Options) serve(ctx context.Context, to *credentials.Connection, options 
 	return nil
 }
 
-// manager returns the options of the manager.
-func (o Options) manager(settings Settings) ctrl.Options {
+// managerOptions returns the options of the manager.
+func (o Options) managerOptions(settings Settings) ctrl.Options {
 	options := ctrl.Options{
 		Scheme: settings.Scheme, Logger: o.Log, Metrics: metricsserver.Options{BindAddress: cmp.Or(o.Metrics, none)},
 		HealthProbeBindAddress:  cmp.Or(o.Health, none),

@@ -58,7 +58,7 @@ func TestSlowClients(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				p := &pipes{connections: make(chan net.Conn), closed: make(chan struct{})}
-				e := serveLiveness(p, "/", func(context.Context) (map[string]any, error) { return nil, nil })
+				e := startLivenessServer(p, "/", func(context.Context) (map[string]any, error) { return nil, nil })
 				defer e.Close()
 				slow, began, ended := p.connect(), time.Now(), make(chan time.Time, 1)
 				defer func() { _ = slow.Close(); time.Sleep(2 * time.Second) }()

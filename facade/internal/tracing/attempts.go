@@ -38,27 +38,27 @@ type Attempts struct {
 // traced.
 type attempt struct{}
 
-// Observer returns a function that creates a span for each attempt. It returns nil without a provider.
-func (t Attempts) Observer() handlers.Observer {
+// NewObserver returns a function that creates a span for each attempt. It returns nil without a provider.
+func (t Attempts) NewObserver() handlers.Observer {
 	if t.Provider == nil {
 		return nil
 	}
 	tracer := t.Provider.Tracer(scope)
 	return func(ctx context.Context, call *handlers.Invocation) (context.Context, func(string, error)) {
-		parent, options := t.place(ctx, call)
-		options = append(options, trace.WithAttributes(t.describe(call)...))
-		ctx, span := tracer.Start(parent, name(call), options...)
+		parent, options := t.parentContext(ctx, call)
+		options = append(options, trace.WithAttributes(t.attemptAttributes(call)...))
+		ctx, span := tracer.Start(parent, spanName(call), options...)
 		// Only the first attempt sets the trace, and sub-handlers belong to the trace of their parent.
 		if call.Handler.Root == "" && call.Trace == "" {
-			call.Trace = keep(ctx)
+			call.Trace = traceForRecord(ctx)
 		}
 		return context.WithValue(ctx, attempt{}, true), func(outcome string, err error) {
 			defer span.End()
 			span.SetAttributes(attribute.String("kopf.outcome", outcome))
 			// An attempt that was aborted, for example because the operator exits, does not count, so the span does not
 			// have the status of an error.
-			if err != nil && !pending(err) {
-				span.SetAttributes(attribute.String("error.type", kindOf(err)))
+			if err != nil && !isPendingError(err) {
+				span.SetAttributes(attribute.String("error.type", errorTypeOf(err)))
 				if outcome != "aborted" {
 					span.SetStatus(codes.Error, "")
 				}
@@ -67,11 +67,11 @@ func (t Attempts) Observer() handlers.Observer {
 	}
 }
 
-// place returns the context from which the span of an attempt starts. A sub-handler belongs to the attempt that calls
+// parentContext returns the context from which the span of an attempt starts. A sub-handler belongs to the attempt that calls
 // it. An admission request belongs to the trace of the webhook server, if that traces requests. All other attempts
 // continue the trace of the former attempts, or start a new one: a span in the operator's own context concerns the
 // whole program.
-func (t Attempts) place(ctx context.Context, call *handlers.Invocation) (context.Context, []trace.SpanStartOption) {
+func (t Attempts) parentContext(ctx context.Context, call *handlers.Invocation) (context.Context, []trace.SpanStartOption) {
 	if call.Handler.Root != "" || call.Admission != nil {
 		return ctx, nil
 	}
@@ -90,16 +90,16 @@ func (t Attempts) place(ctx context.Context, call *handlers.Invocation) (context
 	}
 }
 
-// keep returns the trace of the context, in the form that records store. It is empty without a trace.
-func keep(ctx context.Context) progress.Trace {
+// traceForRecord returns the trace of the context, in the form that records store. It is empty without a trace.
+func traceForRecord(ctx context.Context) progress.Trace {
 	carrier := propagation.MapCarrier{}
 	propagation.TraceContext{}.Inject(ctx, carrier)
 	return progress.Trace(carrier[header])
 }
 
-// describe returns the attributes of an attempt. They contain no content of the object except for its name, namespace
+// attemptAttributes returns the attributes of an attempt. They contain no content of the object except for its name, namespace
 // and UID.
-func (t Attempts) describe(call *handlers.Invocation) []attribute.KeyValue {
+func (t Attempts) attemptAttributes(call *handlers.Invocation) []attribute.KeyValue {
 	all := []attribute.KeyValue{
 		attribute.String("kopf.operator", t.Operator), attribute.String("kopf.handler", call.Handler.ID),
 		attribute.Int("kopf.retry", call.Retry),
@@ -110,7 +110,7 @@ func (t Attempts) describe(call *handlers.Invocation) []attribute.KeyValue {
 		}
 	}
 	add("kopf.kind", call.Kind())
-	add("kopf.reason", reason(call))
+	add("kopf.reason", attemptReason(call))
 	// Activities do not have an object.
 	object := unstructured.Unstructured{}
 	if call.Cause != nil {
@@ -127,10 +127,10 @@ func (t Attempts) describe(call *handlers.Invocation) []attribute.KeyValue {
 	return all
 }
 
-// name returns the name of the span. It does not contain the ids of sub-handlers: their number is not limited, but
+// spanName returns the name of the span. It does not contain the ids of sub-handlers: their number is not limited, but
 // names of spans should have a low cardinality.
-func name(call *handlers.Invocation) string {
-	id := call.Handler.Label()
+func spanName(call *handlers.Invocation) string {
+	id := call.Handler.MetricsLabel()
 	if kind := call.Kind(); kind != "" {
 		return kind + " " + id
 	}
@@ -140,8 +140,8 @@ func name(call *handlers.Invocation) string {
 	return id
 }
 
-// reason returns why the handler is called. It is empty for daemons and timers.
-func reason(call *handlers.Invocation) string {
+// attemptReason returns why the handler is called. It is empty for daemons and timers.
+func attemptReason(call *handlers.Invocation) string {
 	switch {
 	case call.Admission != nil:
 		return call.Admission.Operation
@@ -151,8 +151,8 @@ func reason(call *handlers.Invocation) string {
 	return cmp.Or(string(call.Cause.Reason), call.Cause.Type, call.Handler.Activity)
 }
 
-// Check returns an error for invalid settings.
-func Check(given trace.TracerProvider, apart bool) error {
+// CheckSettings returns an error for invalid settings.
+func CheckSettings(given trace.TracerProvider, apart bool) error {
 	provider := reflect.ValueOf(given)
 	switch {
 	case given == nil && apart:

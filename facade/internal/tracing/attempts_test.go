@@ -23,11 +23,11 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
-// stub returns an invocation of a create handler.
-func stub() *handlers.Invocation {
+// newInvocation returns an invocation of a create handler.
+func newInvocation() *handlers.Invocation {
 	return &handlers.Invocation{
 		Handler: &handlers.Handler{ID: "fn"},
-		Cause: &cause.Cause{Reason: cause.Create, Object: jsontext.Of(map[string]any{
+		Cause: &cause.Cause{Reason: cause.Create, Object: jsontext.NewFromValue(map[string]any{
 			"kind": "Widget", "metadata": map[string]any{"namespace": "ns", "name": "w", "uid": "u"},
 			"spec": map[string]any{"secret": "hidden"},
 		})},
@@ -39,8 +39,8 @@ func observe(
 	ctx context.Context, t *testing.T, apart bool, call *handlers.Invocation, outcome string, err error,
 ) sdktrace.ReadOnlySpan {
 	t.Helper()
-	provider, recorder := recorded()
-	by := tracing.Attempts{Provider: provider, Operator: "op", Apart: apart}.Observer()
+	provider, recorder := newRecordedProvider()
+	by := tracing.Attempts{Provider: provider, Operator: "op", Apart: apart}.NewObserver()
 	_, ended := by(ctx, call)
 	ended(outcome, err)
 	return recorder.Ended()[0]
@@ -100,10 +100,10 @@ func TestAttempts(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			call := stub()
+			call := newInvocation()
 			tc.change(call)
 			span := observe(t.Context(), t, false, call, "success", nil)
-			if d := cmp.Diff(tc.want, told(span)); d != "" || span.Name() != tc.name {
+			if d := cmp.Diff(tc.want, attributesOf(span)); d != "" || span.Name() != tc.name {
 				t.Errorf("%s: %q, want %q; -want, +got:\n%s", tc.reason, span.Name(), tc.name, d)
 			}
 		})
@@ -135,8 +135,8 @@ func TestErrorsOfAttempts(t *testing.T) {
 			"aborted", hidden, codes.Unset, "*errors.errorString"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			span := observe(t.Context(), t, false, stub(), tc.outcome, tc.err)
-			if got := told(span); got["error.type"] != tc.kind || got["kopf.outcome"] != tc.outcome ||
+			span := observe(t.Context(), t, false, newInvocation(), tc.outcome, tc.err)
+			if got := attributesOf(span); got["error.type"] != tc.kind || got["kopf.outcome"] != tc.outcome ||
 				span.Status() != (sdktrace.Status{Code: tc.status}) || len(span.Events()) > 0 {
 				t.Errorf("%s: %v, status %v, events %v", tc.reason, got, span.Status(), span.Events())
 			}
@@ -149,7 +149,7 @@ const before progress.Trace = "00-0123456789abcdef0123456789abcdef-0123456789abc
 // TestTracesOfAttempts shows that an attempt joins the trace of earlier attempts, or links to the first one. It does
 // not join the trace around the operator.
 func TestTracesOfAttempts(t *testing.T) {
-	surrounding, _ := recorded()
+	surrounding, _ := newRecordedProvider()
 	ctx, around := surrounding.Tracer("test").Start(t.Context(), "around")
 	program := around.SpanContext().TraceID().String()
 	const joined = "0123456789abcdef0123456789abcdef"
@@ -181,7 +181,7 @@ func TestTracesOfAttempts(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			call := stub()
+			call := newInvocation()
 			tc.change(call)
 			span := observe(ctx, t, tc.apart, call, "success", nil)
 			trace := span.SpanContext().TraceID().String()
@@ -197,10 +197,10 @@ func TestTracesOfAttempts(t *testing.T) {
 
 // TestKeptTraces shows that the span of the first attempt is kept for the next attempts.
 func TestKeptTraces(t *testing.T) {
-	call := stub()
+	call := newInvocation()
 	span := observe(t.Context(), t, false, call, "retry", nil)
 	want := fmt.Sprintf("00-%s-%s-01", span.SpanContext().TraceID(), span.SpanContext().SpanID())
-	if string(call.Trace) != want || !call.Trace.Valid() {
+	if string(call.Trace) != want || !call.Trace.IsValid() {
 		t.Errorf("kept is %q, want %q", call.Trace, want)
 	}
 	for _, apart := range []bool{false, true} {
@@ -209,17 +209,17 @@ func TestKeptTraces(t *testing.T) {
 			t.Errorf("the second attempt replaces the trace of the first: %q", call.Trace)
 		}
 	}
-	call = stub()
+	call = newInvocation()
 	call.Handler.Root = "root"
 	if observe(t.Context(), t, false, call, "retry", nil); call.Trace != "" {
 		t.Errorf("a sub-handler must not keep a trace: %q", call.Trace)
 	}
-	call = stub()
-	tracing.Attempts{Provider: noop.NewTracerProvider()}.Observer()(t.Context(), call)
+	call = newInvocation()
+	tracing.Attempts{Provider: noop.NewTracerProvider()}.NewObserver()(t.Context(), call)
 	if call.Trace != "" {
 		t.Errorf("a provider that does not trace must not keep a trace: %q", call.Trace)
 	}
-	if (tracing.Attempts{}).Observer() != nil {
+	if (tracing.Attempts{}).NewObserver() != nil {
 		t.Error("without a provider, attempts must not be observed")
 	}
 }
@@ -229,12 +229,12 @@ func TestKeptTraces(t *testing.T) {
 func TestSampling(t *testing.T) {
 	recorder := tracetest.NewSpanRecorder()
 	for i, sampler := range []sdktrace.Sampler{sdktrace.NeverSample(), sdktrace.AlwaysSample()} {
-		call := stub()
+		call := newInvocation()
 		for range 2 {
 			provider := sdktrace.NewTracerProvider(
 				sdktrace.WithSpanProcessor(recorder), sdktrace.WithSampler(sdktrace.ParentBased(sampler)),
 			)
-			_, ended := tracing.Attempts{Provider: provider}.Observer()(t.Context(), call)
+			_, ended := tracing.Attempts{Provider: provider}.NewObserver()(t.Context(), call)
 			ended("retry", nil)
 			sampler = sdktrace.AlwaysSample()
 		}

@@ -7,18 +7,18 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 )
 
-// pending reports whether the error only means that the handler waits, for its sub-handlers or for a child.
-func pending(err error) bool {
+// isPendingError reports whether the error only means that the handler waits, for its sub-handlers or for a child.
+func isPendingError(err error) bool {
 	var waits *execution.PendingError
 	return errors.As(err, &waits)
 }
 
-// kindOf returns the Go type of the innermost error, or "panic". A span does not contain the text of an error, because
+// errorTypeOf returns the Go type of the innermost error, or "panic". A span does not contain the text of an error, because
 // the text may quote secrets that the handler has read.
-func kindOf(err error) string {
+func errorTypeOf(err error) string {
 	var panicked *panics.Error
 	if errors.As(err, &panicked) {
 		return "panic"
 	}
-	return panics.Type(err)
+	return panics.InnermostType(err)
 }

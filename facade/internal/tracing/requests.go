@@ -13,10 +13,10 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/metrics"
 )
 
-// Requests returns a transport that creates a span for each request of an attempt. It recognizes these requests by
+// TraceRequests returns a transport that creates a span for each request of an attempt. It recognizes these requests by
 // their context, and forwards all others unchanged. The span ends when the response headers have arrived. The header
 // traceparent passes the trace to the server.
-func Requests(provider trace.TracerProvider, next http.RoundTripper) http.RoundTripper {
+func TraceRequests(provider trace.TracerProvider, next http.RoundTripper) http.RoundTripper {
 	if provider == nil {
 		return next
 	}
@@ -41,7 +41,7 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	request := metrics.APIRequestOf(r)
 	ctx, span := t.tracer.Start(ctx, request.String(), trace.WithSpanKind(trace.SpanKindClient),
-		trace.WithAttributes(attributes(r.Method, request)...))
+		trace.WithAttributes(requestAttributes(r.Method, request)...))
 	defer span.End()
 	// A RoundTripper must not change the original request.
 	sent := r.WithContext(context.WithValue(ctx, traced{}, true))
@@ -50,7 +50,7 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := t.next.RoundTrip(sent)
 	switch {
 	case err != nil:
-		span.SetAttributes(attribute.String("error.type", kindOf(err)))
+		span.SetAttributes(attribute.String("error.type", errorTypeOf(err)))
 		span.SetStatus(codes.Error, "")
 	default:
 		span.SetAttributes(attribute.Int("http.response.status_code", response.StatusCode))
@@ -62,14 +62,14 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// attributes returns the attributes of a request. A request without a resource, such as for /version, lacks some of
+// requestAttributes returns the attributes of a request. A request without a resource, such as for /version, lacks some of
 // them.
-func attributes(method string, request metrics.APIRequest) []attribute.KeyValue {
+func requestAttributes(method string, request metrics.APIRequest) []attribute.KeyValue {
 	all := []attribute.KeyValue{
 		attribute.String("http.request.method", method), attribute.String("kopf.verb", request.Verb),
 	}
 	if request.Resource != "" {
-		all = append(all, attribute.String("kopf.resource", request.Kind()))
+		all = append(all, attribute.String("kopf.resource", request.GroupResource()))
 	}
 	if request.Subresource != "" {
 		all = append(all, attribute.String("kopf.subresource", request.Subresource))

@@ -34,8 +34,8 @@ func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: s.status, Body: io.NopCloser(strings.NewReader("hidden")), Request: r}, nil
 }
 
-// recorded returns a provider with a recorder of its spans.
-func recorded() (*sdktrace.TracerProvider, *tracetest.SpanRecorder) {
+// newRecordedProvider returns a provider with a recorder of its spans.
+func newRecordedProvider() (*sdktrace.TracerProvider, *tracetest.SpanRecorder) {
 	recorder := tracetest.NewSpanRecorder()
 	return sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(recorder)), recorder
 }
@@ -43,11 +43,11 @@ func recorded() (*sdktrace.TracerProvider, *tracetest.SpanRecorder) {
 // attempt begins an attempt and returns its context and the function that ends it.
 func attempt(ctx context.Context, provider *sdktrace.TracerProvider) (context.Context, func(string, error)) {
 	call := &handlers.Invocation{Handler: &handlers.Handler{ID: "fn"}, Cause: &cause.Cause{}}
-	return tracing.Attempts{Provider: provider, Operator: "op"}.Observer()(ctx, call)
+	return tracing.Attempts{Provider: provider, Operator: "op"}.NewObserver()(ctx, call)
 }
 
-// told returns the attributes of a span as text.
-func told(span sdktrace.ReadOnlySpan) map[string]string {
+// attributesOf returns the attributes of a span as text.
+func attributesOf(span sdktrace.ReadOnlySpan) map[string]string {
 	all := map[string]string{}
 	for _, one := range span.Attributes() {
 		all[string(one.Key)] = one.Value.Emit()
@@ -127,7 +127,7 @@ func TestRequests(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			provider, recorder := recorded()
+			provider, recorder := newRecordedProvider()
 			ctx, ended := attempt(t.Context(), provider)
 			body := strings.NewReader("hidden")
 			r, err := http.NewRequestWithContext(ctx, tc.method, base+tc.path, body)
@@ -136,7 +136,7 @@ func TestRequests(t *testing.T) {
 			}
 			r.Header.Set("Authorization", "hidden")
 			s := &server{status: http.StatusOK}
-			answer, err := tracing.Requests(provider, s).RoundTrip(r)
+			answer, err := tracing.TraceRequests(provider, s).RoundTrip(r)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -147,7 +147,7 @@ func TestRequests(t *testing.T) {
 				t.Fatalf("%s: want a span in that of the attempt: %v", tc.reason, spans)
 			}
 			tc.want["http.request.method"], tc.want["http.response.status_code"] = tc.method, "200"
-			if d := cmp.Diff(tc.want, told(spans[0])); d != "" || spans[0].Name() != tc.name {
+			if d := cmp.Diff(tc.want, attributesOf(spans[0])); d != "" || spans[0].Name() != tc.name {
 				t.Errorf("%s: %q, want %q; -want, +got:\n%s", tc.reason, spans[0].Name(), tc.name, d)
 			}
 			if s.seen.Get("traceparent") == "" || r.Header.Get("traceparent") != "" {
@@ -168,10 +168,10 @@ func TestRequestsThatFail(t *testing.T) {
 			server{err: errors.New("hidden")}, "*errors.errorString"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			provider, recorder := recorded()
+			provider, recorder := newRecordedProvider()
 			ctx, _ := attempt(t.Context(), provider)
 			r, _ := http.NewRequestWithContext(ctx, http.MethodGet, "https://x.example.org/api/v1/pods", nil)
-			answer, err := tracing.Requests(provider, &tc.server).RoundTrip(r)
+			answer, err := tracing.TraceRequests(provider, &tc.server).RoundTrip(r)
 			if err == nil {
 				_ = answer.Body.Close()
 			}
@@ -179,7 +179,7 @@ func TestRequestsThatFail(t *testing.T) {
 				t.Errorf("%s: the client gets the error %v", tc.reason, err)
 			}
 			span := recorder.Ended()[0]
-			if got := told(span)["error.type"]; got != tc.want ||
+			if got := attributesOf(span)["error.type"]; got != tc.want ||
 				span.Status() != (sdktrace.Status{Code: codes.Error}) || len(span.Events()) > 0 {
 				t.Errorf("%s: error type %q, want %q; %v, %v", tc.reason, got, tc.want, span.Status(), span.Events())
 			}
@@ -190,7 +190,7 @@ func TestRequestsThatFail(t *testing.T) {
 // TestRequestsOfOthers shows that requests outside of handlers are not traced, and that a request through two
 // transports is traced once.
 func TestRequestsOfOthers(t *testing.T) {
-	provider, recorder := recorded()
+	provider, recorder := newRecordedProvider()
 	s := &server{status: http.StatusOK}
 	send := func(ctx context.Context, by http.RoundTripper) {
 		r, _ := http.NewRequestWithContext(ctx, http.MethodGet, "https://x.example.org/api/v1/pods", nil)
@@ -200,7 +200,7 @@ func TestRequestsOfOthers(t *testing.T) {
 		}
 		_ = answer.Body.Close()
 	}
-	traced := tracing.Requests(provider, s)
+	traced := tracing.TraceRequests(provider, s)
 	other, span := provider.Tracer("other").Start(t.Context(), "other")
 	send(t.Context(), traced)
 	send(other, traced)
@@ -209,11 +209,11 @@ func TestRequestsOfOthers(t *testing.T) {
 		t.Errorf("requests outside of handlers are traced: %v", got)
 	}
 	ctx, _ := attempt(t.Context(), provider)
-	send(ctx, tracing.Requests(provider, traced))
+	send(ctx, tracing.TraceRequests(provider, traced))
 	if got := recorder.Ended(); len(got) != 2 {
 		t.Errorf("a request through two transports has %d spans", len(got)-1)
 	}
-	if got := tracing.Requests(nil, s); got != http.RoundTripper(s) {
+	if got := tracing.TraceRequests(nil, s); got != http.RoundTripper(s) {
 		t.Error("without a provider, the transport must stay the same")
 	}
 	if below, ok := traced.(interface{ WrappedRoundTripper() http.RoundTripper }); !ok ||

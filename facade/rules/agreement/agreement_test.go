@@ -29,7 +29,7 @@ func TestAgreement(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
 	}
-	synctest.Test(t, func(t *testing.T) { agree(t, kopf.Settings{}, filters(), requests()) })
+	synctest.Test(t, func(t *testing.T) { requireAgreement(t, kopf.Settings{}, filters(), requests()) })
 }
 
 // TestAgreementOnWideObjects shows that large objects do not exceed the cost limit for conditions. An API server
@@ -39,7 +39,7 @@ func TestAgreementOnWideObjects(t *testing.T) {
 		t.Skip("takes long: make test-all runs it")
 	}
 	synctest.Test(t, func(t *testing.T) {
-		agree(t, kopf.Settings{}, []filter{{name: "wide", narrow: whole, more: true}}, wideWrites())
+		requireAgreement(t, kopf.Settings{}, []filter{{name: "wide", narrow: whole, more: true}}, wideWrites())
 	})
 }
 
@@ -58,13 +58,13 @@ func TestAgreementOnNamespaces(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				agree(t, settings, []filter{{name: name, narrow: whole, conditions: 1}}, elsewhere())
+				requireAgreement(t, settings, []filter{{name: name, narrow: whole, conditions: 1}}, namespacedCreations())
 			})
 		})
 	}
 }
 
-func agree(t *testing.T, settings kopf.Settings, all []filter, asked []request) {
+func requireAgreement(t *testing.T, settings kopf.Settings, all []filter, asked []request) {
 	t.Helper()
 	at := operate(t, all, settings)
 	if len(at.entries) != len(all) {
@@ -86,7 +86,7 @@ func agree(t *testing.T, settings kopf.Settings, all []filter, asked []request) 
 				continue // the API server never sends it
 			}
 			result := matcher.Match(t.Context(), attributes(r), nil, nil)
-			called := at.calls(t, entry, r)
+			called := at.isHandlerCalled(t, entry, r)
 			if result.Error != nil || called && !result.Matches || result.Matches && !called && !one.more {
 				t.Errorf("filter %q (%s): sent: %t (error: %v); called: %t; %v for %.400s", one.name, entry.Name,
 					result.Matches, result.Error, called, entry.MatchConditions, fmt.Sprintf("%+v", r))

@@ -43,14 +43,14 @@ var configurations = memapi.Resource{
 	Plural: "validatingwebhookconfigurations", Plain: true,
 }
 
-// operating is a running operator that denies each request that one of its handlers is called for.
-type operating struct {
+// operatorUnderTest is a running operator that denies each request that one of its handlers is called for.
+type operatorUnderTest struct {
 	endpoint *socketless
 	entries  []admissionregistrationv1.ValidatingWebhook
 }
 
 // operate runs an operator with a handler for each filter, in a bubble, until the test ends.
-func operate(t *testing.T, all []filter, settings kopf.Settings) operating {
+func operate(t *testing.T, all []filter, settings kopf.Settings) operatorUnderTest {
 	t.Helper()
 	settings.Admission.Managed, settings.Admission.URL = managed, "https://here"
 	op := kopf.New("test.example.org", settings)
@@ -93,11 +93,11 @@ func operate(t *testing.T, all []filter, settings kopf.Settings) operating {
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(written, &kept); err != nil {
 		t.Fatal(err)
 	}
-	return operating{endpoint, kept.Webhooks}
+	return operatorUnderTest{endpoint, kept.Webhooks}
 }
 
-// calls reports whether the handler of an entry is called for a request.
-func (o operating) calls(t *testing.T, entry admissionregistrationv1.ValidatingWebhook, r request) bool {
+// isHandlerCalled reports whether the handler of an entry is called for a request.
+func (o operatorUnderTest) isHandlerCalled(t *testing.T, entry admissionregistrationv1.ValidatingWebhook, r request) bool {
 	t.Helper()
 	address, err := url.Parse(*entry.ClientConfig.URL)
 	if err != nil {

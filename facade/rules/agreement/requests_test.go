@@ -16,8 +16,8 @@ type request struct {
 
 func (r request) in() string { return cmp.Or(r.namespace, "ns") }
 
-// elsewhere returns creations in several namespaces.
-func elsewhere() (all []request) {
+// namespacedCreations returns creations in several namespaces.
+func namespacedCreations() (all []request) {
 	for _, namespace := range []string{
 		"ns", "shop", "team-a", "team-b", "team-x", "team-a-test", "team-1-test", "kube-system",
 		"pr-12", "pr-x", "xpr-12",

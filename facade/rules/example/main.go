@@ -44,14 +44,14 @@ var grows = rules.New(
 )
 
 func main() {
-	if err := run(); err != nil {
+	if err := runCommand(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-// run prints the policy or runs the operator.
-func run() error {
+// runCommand prints the policy or runs the operator.
+func runCommand() error {
 	if len(os.Args) == 2 && os.Args[1] == "policy" {
 		return printPolicy(os.Stdout)
 	}

@@ -9,28 +9,28 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/compact"
 )
 
-// Of returns the object of a body. It panics if the body cannot be encoded.
-func Of(body map[string]any) *compact.Object {
-	object, err := compact.Of(body)
+// NewObject returns the object of a body. It panics if the body cannot be encoded.
+func NewObject(body map[string]any) *compact.CachedObject {
+	object, err := compact.NewFromBody(body)
 	if err != nil {
 		panic(err)
 	}
 	return object
 }
 
-// Changed returns a copy of the object to which the change was applied. The object itself does not change.
-func Changed(object *compact.Object, change func(*unstructured.Unstructured)) *compact.Object {
+// ChangedCopy returns a copy of the object to which the change was applied. The object itself does not change.
+func ChangedCopy(object *compact.CachedObject, change func(*unstructured.Unstructured)) *compact.CachedObject {
 	changed, err := object.Unstructured()
 	if err != nil {
 		panic(err)
 	}
 	change(changed)
-	return Of(changed.Object)
+	return NewObject(changed.Object)
 }
 
-// Deleting returns a copy of the object whose deletion has been requested.
-func Deleting(object *compact.Object) *compact.Object {
-	return Changed(object, func(u *unstructured.Unstructured) {
+// DeletingCopy returns a copy of the object whose deletion has been requested.
+func DeletingCopy(object *compact.CachedObject) *compact.CachedObject {
+	return ChangedCopy(object, func(u *unstructured.Unstructured) {
 		u.SetDeletionTimestamp(&metav1.Time{Time: time.Unix(1, 0)})
 	})
 }

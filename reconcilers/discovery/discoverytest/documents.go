@@ -33,22 +33,22 @@ func (d *Documents) Get(_ context.Context, path string) ([]byte, error) {
 	return json.Marshal(d.Of[path])
 }
 
-// Become changes the documents under the lock, while an operator reads them.
-func (d *Documents) Become(change func()) {
+// ChangeDocuments changes the documents under the lock, while an operator reads them.
+func (d *Documents) ChangeDocuments(change func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	change()
 }
 
-// Add adds a resource to the document at a path.
-func (d *Documents) Add(path string, r metav1.APIResource) {
+// AddResource adds a resource to the document at a path.
+func (d *Documents) AddResource(path string, r metav1.APIResource) {
 	list, _ := d.Of[path].(metav1.APIResourceList)
 	list.APIResources = append(list.APIResources, r)
 	d.Of[path] = list
 }
 
-// Zoo has several groups, versions and categories. One resource cannot be watched, another one cannot be patched.
-func Zoo() *Documents {
+// NewZoo has several groups, versions and categories. One resource cannot be watched, another one cannot be patched.
+func NewZoo() *Documents {
 	// The usual resource: it is namespaced, and named like its kind with an s.
 	one := func(name string, categories ...string) metav1.APIResource {
 		return metav1.APIResource{Name: name, SingularName: name[:len(name)-1],

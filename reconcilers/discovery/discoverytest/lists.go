@@ -10,15 +10,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// ExampleV1 is the group and version of [Served].
+// ExampleV1 is the group and version of [ServedResources].
 var ExampleV1 = schema.GroupVersion{Group: "example.org", Version: "v1"}
 
 // AllVerbs are the verbs of a usual resource.
 var AllVerbs = metav1.Verbs{"create", "delete", "get", "list", "patch", "update", "watch"}
 
-// Served returns the resources of example.org/v1, after the changes. Some lack verbs, one is a subresource of
+// ServedResources returns the resources of example.org/v1, after the changes. Some lack verbs, one is a subresource of
 // another kind.
-func Served(change ...func(list *metav1.APIResourceList)) *metav1.APIResourceList {
+func ServedResources(change ...func(list *metav1.APIResourceList)) *metav1.APIResourceList {
 	list := &metav1.APIResourceList{GroupVersion: "example.org/v1", APIResources: []metav1.APIResource{
 		{
 			Name: "widgets/scale", Kind: "Scale", Group: "autoscaling", Version: "v1", Namespaced: true,
@@ -39,8 +39,8 @@ func Served(change ...func(list *metav1.APIResourceList)) *metav1.APIResourceLis
 	return list
 }
 
-// With adds a resource with all verbs to [Served].
-func With(r metav1.APIResource) func(*metav1.APIResourceList) {
+// WithResource adds a resource with all verbs to [ServedResources].
+func WithResource(r metav1.APIResource) func(*metav1.APIResourceList) {
 	r.Verbs = AllVerbs
 	return func(list *metav1.APIResourceList) { list.APIResources = append(list.APIResources, r) }
 }

@@ -58,8 +58,8 @@ var builtInWithConditions = map[schema.GroupKind]bool{
 	{Kind: "Service"}: true, {Group: "policy", Kind: "PodDisruptionBudget"}: true,
 }
 
-// conditionsOf returns the settings for the conditions of one kind, or nil if none of its handlers reports conditions.
-func (d *Dependencies) conditionsOf(r discovery.Resource, reporters []*adapters.Handler) *changes.Conditions {
+// conditionsFor returns the settings for the conditions of one kind, or nil if none of its handlers reports conditions.
+func (d *Dependencies) conditionsFor(r discovery.Resource, reporters []*adapters.Handler) *changes.Conditions {
 	if len(reporters) == 0 {
 		return nil
 	}
@@ -70,16 +70,16 @@ func (d *Dependencies) conditionsOf(r discovery.Resource, reporters []*adapters.
 // that a refusal is remembered when a controller restarts.
 func (d *Dependencies) acceptanceOf(r discovery.Resource) *acceptance {
 	fresh := &acceptance{
-		server: d.Server, log: logging.OfKind(d.Log, r.GroupVersionKind), resource: r, types: typesOf(d.Settings, r),
+		server: d.Server, log: logging.OfKind(d.Log, r.GroupVersionKind), resource: r, types: conditionTypesOf(d.Settings, r),
 	}
 	known, _ := d.acceptances.LoadOrStore(r.GroupVersionKind, fresh)
 	found, _ := known.(*acceptance)
 	return found
 }
 
-// typesOf returns the condition types of the kind. For a built-in kind, it excludes status.observedGeneration, which
+// conditionTypesOf returns the condition types of the kind. For a built-in kind, it excludes status.observedGeneration, which
 // only the controllers of Kubernetes may set.
-func typesOf(s settings.Settings, r discovery.Resource) conditions.Types {
+func conditionTypesOf(s settings.Settings, r discovery.Resource) conditions.Types {
 	types := s.Conditions
 	types.WholeStatus = types.WholeStatus && !builtIn[r.Group]
 	return types
@@ -94,12 +94,12 @@ func (d *Dependencies) inspectConditions(ctx context.Context, r discovery.Resour
 	a := d.acceptanceOf(r)
 	// The definition may be another one than before: replace it, and check again.
 	a.mu.Lock()
-	if !a.resource.Interchangeable(r) {
+	if !a.resource.IsInterchangeable(r) {
 		a.said = "" // the CRD has changed: log a missing field again, even the same one
 	}
-	a.resource, a.types = r, typesOf(d.Settings, r)
+	a.resource, a.types = r, conditionTypesOf(d.Settings, r)
 	a.mu.Unlock()
-	a.inspect(ctx)
+	a.checkConditionSupport(ctx)
 }
 
 // Types returns the condition types to write. It returns false if the kind does not accept conditions now. After
@@ -116,25 +116,25 @@ func (a *acceptance) Types(ctx context.Context) (conditions.Types, bool) {
 		return types, !refused
 	}
 	// The check sends requests, so the lock is not held.
-	a.inspect(ctx)
+	a.checkConditionSupport(ctx)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.types, a.refused.IsZero()
 }
 
-// inspect finds out from the discovered resource and its schema whether the kind accepts conditions. A schema that
+// checkConditionSupport finds out from the discovered resource and its schema whether the kind accepts conditions. A schema that
 // cannot be read is not an error: the kind then counts as accepting, and the answers to the writes decide.
-func (a *acceptance) inspect(ctx context.Context) {
+func (a *acceptance) checkConditionSupport(ctx context.Context) {
 	a.mu.Lock()
 	resource, types := a.resource, a.types
 	a.mu.Unlock()
 	// First the checks that need no request, then the schema of a CRD.
-	why, remedy := misfit(resource)
+	why, remedy := conditionMisfit(resource)
 	if why == "" && a.server != nil && !builtIn[resource.Group] {
 		schema, resolve, err := discovery.SchemaOf(ctx, a.server, resource.GroupVersionKind)
 		if err == nil && schema != nil {
 			var observed bool
-			why, observed = conditions.Misfit(schema, resolve)
+			why, observed = conditions.SchemaMisfit(schema, resolve)
 			types.WholeStatus = types.WholeStatus && observed
 			remedy = remedyForSchema
 		}
@@ -145,7 +145,7 @@ func (a *acceptance) inspect(ctx context.Context) {
 	a.types, a.refused = types, time.Time{}
 	if why != "" {
 		a.refused = time.Now()
-		a.say(why, remedy)
+		a.logRefusalOnce(why, remedy)
 	}
 }
 
@@ -157,9 +157,9 @@ const (
 	remedyForObject = "solve the problem that the API server reports for this object"
 )
 
-// misfit returns why the kind cannot have conditions, and the remedy, without reading its schema. Both are empty if
+// conditionMisfit returns why the kind cannot have conditions, and the remedy, without reading its schema. Both are empty if
 // nothing speaks against conditions.
-func misfit(r discovery.Resource) (why, remedy string) {
+func conditionMisfit(r discovery.Resource) (why, remedy string) {
 	switch {
 	case builtIn[r.Group] && !builtInWithConditions[r.GroupKind()]:
 		return "its conditions belong to the controllers of Kubernetes", "leave Conditions out for the kind"
@@ -179,21 +179,21 @@ func (a *acceptance) Refused(_ context.Context, why error, lasting bool) {
 	if !lasting {
 		// Many objects can be refused for different reasons: log at most one of them per pause.
 		if time.Since(a.since) > refusalPause {
-			a.say(why.Error(), remedyForObject)
+			a.logRefusalOnce(why.Error(), remedyForObject)
 		}
 		return
 	}
 	// A lasting refusal has two usual reasons: missing permissions, or a schema without the field.
 	a.refused = time.Now()
 	if apierrors.IsForbidden(why) {
-		a.say(why.Error(), remedyForRights)
+		a.logRefusalOnce(why.Error(), remedyForRights)
 		return
 	}
-	a.say(why.Error(), remedyForSchema)
+	a.logRefusalOnce(why.Error(), remedyForSchema)
 }
 
-// say logs why conditions are not written. It does not repeat the last reason. The caller holds the lock.
-func (a *acceptance) say(why, remedy string) {
+// logRefusalOnce logs why conditions are not written. It does not repeat the last reason. The caller holds the lock.
+func (a *acceptance) logRefusalOnce(why, remedy string) {
 	if a.said == why {
 		return
 	}

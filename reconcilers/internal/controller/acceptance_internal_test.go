@@ -22,9 +22,9 @@ import (
 
 const document = "/openapi/v3/apis/example.org/v1"
 
-// accepting is a kind whose objects report the state of their handlers in conditions, with a server that serves its
+// conditionFixture is a kind whose objects report the state of their handlers in conditions, with a server that serves its
 // schema.
-type accepting struct {
+type conditionFixture struct {
 	*Dependencies
 	*acceptance
 	t      *testing.T
@@ -32,13 +32,13 @@ type accepting struct {
 	said   []string
 }
 
-func newAccepting(t *testing.T, r discovery.Resource) *accepting {
-	a := &accepting{t: t, server: &discoverytest.Documents{Of: map[string]any{}}}
+func newConditionFixture(t *testing.T, r discovery.Resource) *conditionFixture {
+	a := &conditionFixture{t: t, server: &discoverytest.Documents{Of: map[string]any{}}}
 	a.Dependencies = &Dependencies{
 		Server: a.server, Log: funcr.New(func(_, line string) { a.said = append(a.said, line) }, funcr.Options{}),
 		Settings: settings.Settings{Conditions: conditions.Types{Ready: "Ready", WholeStatus: true}},
 	}
-	a.acceptance = a.conditionsOf(r, reporters()).Acceptance.(*acceptance)
+	a.acceptance = a.conditionsFor(r, reporters()).Acceptance.(*acceptance)
 	return a
 }
 
@@ -46,9 +46,9 @@ func reporters() []*adapters.Handler {
 	return []*adapters.Handler{adapters.New(&handlers.Handler{ID: "r", Family: handlers.Reporting}, nil)}
 }
 
-// has puts the schema of the status into the server's document.
-func (a *accepting) has(status map[string]any) {
-	a.server.Become(func() {
+// serveStatusSchema puts the schema of the status into the server's document.
+func (a *conditionFixture) serveStatusSchema(status map[string]any) {
+	a.server.ChangeDocuments(func() {
 		kind := map[string]any{"group": "example.org", "version": "v1", "kind": "Widget"}
 		a.server.Of[document] = map[string]any{"components": map[string]any{"schemas": map[string]any{
 			"W": map[string]any{
@@ -59,8 +59,8 @@ func (a *accepting) has(status map[string]any) {
 	})
 }
 
-// want checks whether conditions are written now, and how many lines were logged since the last check.
-func (a *accepting) want(when string, written bool, lines int) {
+// requireWriting checks whether conditions are written now, and how many lines were logged since the last check.
+func (a *conditionFixture) requireWriting(when string, written bool, lines int) {
 	a.t.Helper()
 	if types, ok := a.Types(a.t.Context()); ok != written || types.Ready != "Ready" {
 		a.t.Errorf("%s: written: %v, want %v, %v", when, ok, written, types)
@@ -76,8 +76,8 @@ func withStatus(r discovery.Resource) discovery.Resource {
 	return r
 }
 
-// TestConditionsWithoutAPlace shows which kinds get conditions, and that the log explains the others.
-func TestConditionsWithoutAPlace(t *testing.T) {
+// TestKindsWithoutConditions shows which kinds get conditions, and that the log explains the others.
+func TestKindsWithoutConditions(t *testing.T) {
 	kind := func(group, name string) discovery.Resource {
 		return withStatus(discovery.Resource{
 			GroupVersionKind: schema.GroupVersionKind{Group: group, Version: "v1", Kind: name},
@@ -104,7 +104,7 @@ func TestConditionsWithoutAPlace(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			defer explain(t, c.reason)
-			a := newAccepting(t, c.r)
+			a := newConditionFixture(t, c.r)
 			a.Dependencies.Server, a.acceptance.server = nil, nil
 			a.inspectConditions(t.Context(), c.r, reporters())
 			types, taken := a.Types(t.Context())
@@ -123,27 +123,27 @@ func TestConditionsWithoutAPlace(t *testing.T) {
 func TestSchemaWithoutConditions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := withStatus(widgets)
-		a := newAccepting(t, r)
-		a.has(map[string]any{})
+		a := newConditionFixture(t, r)
+		a.serveStatusSchema(map[string]any{})
 		a.inspectConditions(t.Context(), r, nil)
-		a.want("without a reporting handler the schema is not checked", true, 0)
+		a.requireWriting("without a reporting handler the schema is not checked", true, 0)
 		a.inspectConditions(t.Context(), r, reporters())
 		if len(a.said) == 1 && !strings.Contains(a.said[0], remedyForSchema) {
 			t.Errorf("the log line lacks the remedy: %s", a.said[0])
 		}
-		a.want("a schema without conditions disables writing and logs once", false, 1)
-		a.has(map[string]any{"conditions": map[string]any{}})
+		a.requireWriting("a schema without conditions disables writing and logs once", false, 1)
+		a.serveStatusSchema(map[string]any{"conditions": map[string]any{}})
 		time.Sleep(refusalPause - time.Second)
-		a.want("the schema is not read again before the pause is over", false, 0)
+		a.requireWriting("the schema is not read again before the pause is over", false, 0)
 		time.Sleep(2 * time.Second)
-		a.want("a corrected schema enables writing after the pause", true, 0)
+		a.requireWriting("a corrected schema enables writing after the pause", true, 0)
 		if types, _ := a.Types(t.Context()); types.WholeStatus {
 			t.Error("observedGeneration is written although the schema does not have it")
 		}
-		a.has(map[string]any{})
+		a.serveStatusSchema(map[string]any{})
 		time.Sleep(time.Hour)
-		a.want("a working schema is not checked again without a refusal", true, 0)
-		a.has(map[string]any{"conditions": map[string]any{}, "observedGeneration": map[string]any{}})
+		a.requireWriting("a working schema is not checked again without a refusal", true, 0)
+		a.serveStatusSchema(map[string]any{"conditions": map[string]any{}, "observedGeneration": map[string]any{}})
 		a.inspectConditions(t.Context(), r, reporters())
 		if types, _ := a.Types(t.Context()); !types.WholeStatus {
 			t.Error("observedGeneration is not written although the schema has it")
@@ -155,42 +155,42 @@ func TestSchemaWithoutConditions(t *testing.T) {
 // server decides then.
 func TestSchemaThatIsNotKnown(t *testing.T) {
 	r := withStatus(widgets)
-	a := newAccepting(t, r)
+	a := newConditionFixture(t, r)
 	a.inspectConditions(t.Context(), r, reporters())
-	a.want("a server without the document allows writing", true, 0)
-	a.has(map[string]any{})
-	a.server.Become(func() { a.server.Err = errors.New("out of order") })
+	a.requireWriting("a server without the document allows writing", true, 0)
+	a.serveStatusSchema(map[string]any{})
+	a.server.ChangeDocuments(func() { a.server.Err = errors.New("out of order") })
 	a.inspectConditions(t.Context(), r, reporters())
-	a.want("a server that returns an error allows writing", true, 0)
+	a.requireWriting("a server that returns an error allows writing", true, 0)
 }
 
 // TestSchemaReplaced shows that a new definition of a kind is reported even if it has the same mistake as the old one.
 func TestSchemaReplaced(t *testing.T) {
 	r := withStatus(widgets)
-	a := newAccepting(t, r)
-	a.has(map[string]any{})
+	a := newConditionFixture(t, r)
+	a.serveStatusSchema(map[string]any{})
 	for range 2 {
 		a.inspectConditions(t.Context(), r, reporters())
 	}
-	a.want("the same definition is reported once", false, 1)
+	a.requireWriting("the same definition is reported once", false, 1)
 	other := r
 	other.Namespaced = false
 	a.inspectConditions(t.Context(), other, reporters())
-	a.want("a changed definition is reported again", false, 1)
+	a.requireWriting("a changed definition is reported again", false, 1)
 }
 
 // TestRefusedConditions shows that a refusal for one object is only logged, and that a lasting one stops the writing
 // for a while.
 func TestRefusedConditions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := newAccepting(t, withStatus(widgets))
+		a := newConditionFixture(t, withStatus(widgets))
 		a.Refused(t.Context(), errors.New("too long"), false)
-		a.want("a refusal for one object does not stop writing for the others", true, 1)
+		a.requireWriting("a refusal for one object does not stop writing for the others", true, 1)
 		a.Refused(t.Context(), errors.New("too short"), false)
-		a.want("a second refusal within the pause is not logged", true, 0)
+		a.requireWriting("a second refusal within the pause is not logged", true, 0)
 		time.Sleep(refusalPause + time.Second)
 		a.Refused(t.Context(), errors.New("too short"), false)
-		a.want("a refusal after the pause is logged again", true, 1)
+		a.requireWriting("a refusal after the pause is logged again", true, 1)
 		for _, c := range []struct {
 			why    error
 			remedy string
@@ -202,18 +202,18 @@ func TestRefusedConditions(t *testing.T) {
 			if len(a.said) == 1 && !strings.Contains(a.said[0], strings.ReplaceAll(c.remedy, `"`, `\"`)) {
 				t.Errorf("the log line lacks the remedy: %s", a.said[0])
 			}
-			a.want("a refusal that affects all objects stops writing", false, 1)
+			a.requireWriting("a refusal that affects all objects stops writing", false, 1)
 		}
 		a.Refused(t.Context(), errors.New("unknown field"), true)
-		a.want("a second refusal for the same cause is not logged", false, 0)
+		a.requireWriting("a second refusal for the same cause is not logged", false, 0)
 		time.Sleep(refusalPause + time.Second)
-		a.want("writing is tried again after the pause", true, 0)
+		a.requireWriting("writing is tried again after the pause", true, 0)
 	})
 }
 
-// TestNobodyReports shows that a kind without reporting handlers gets no conditions.
-func TestNobodyReports(t *testing.T) {
-	if (&Dependencies{}).conditionsOf(withStatus(widgets), nil) != nil {
+// TestNoReportingHandlers shows that a kind without reporting handlers gets no conditions.
+func TestNoReportingHandlers(t *testing.T) {
+	if (&Dependencies{}).conditionsFor(withStatus(widgets), nil) != nil {
 		t.Error("conditions are written for a kind without reporting handlers")
 	}
 }

@@ -23,25 +23,25 @@ func (c *Controller) beginBackground(ctx context.Context) (end func()) {
 	own, resource := c.newKind(), c.resource
 	// The supervisor outlives the controller, so it must not keep the controller's cache or slots.
 	own.Resource, own.Cache, own.Place = &resource, nil, nil
-	c.background.Begin(background.Settings{
+	c.background.AllowStarts(background.Settings{
 		Kind: own, Handlers: c.handlers.Spawning,
-		Permission: c.deps.permission(c.scope.Namespace), Forgotten: c.deps.Forget, Log: c.log,
+		Permission: c.deps.writePermission(c.scope.Namespace), Forgotten: c.deps.Forget, Log: c.log,
 	}, c)
 	// Stop the background handlers as soon as the context ends, while change handlers may still run. If a pause turns
 	// into an exit, stop them again with the new reason.
 	ended, stopped := make(chan struct{}), make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(stopped)
-		c.background.Stop(stopReason(ctx))
+		c.background.StopAll(stopReason(ctx))
 		select {
 		case <-ended:
 		case <-c.deps.Exiting:
-			c.background.Stop(background.Exiting)
+			c.background.StopAll(background.Exiting)
 		}
 	})
 	return func() {
 		// End stops the handlers and waits for them. The channel then ends the wait for an exit above.
-		c.background.End(stopReason(ctx))
+		c.background.StopAndWait(stopReason(ctx))
 		close(ended)
 		if !stop() {
 			<-stopped // a late Stop would end the handlers of the next run
@@ -52,14 +52,14 @@ func (c *Controller) beginBackground(ctx context.Context) (end func()) {
 // stopReason returns why background handlers must stop. Only the end of the whole operator counts as an exit; a restart
 // or a removal of the kind counts as a pause.
 func stopReason(ctx context.Context) background.Reason {
-	if exiting(ctx) {
+	if isOperatorExiting(ctx) {
 		return background.Exiting
 	}
 	return background.Pausing
 }
 
-// exiting reports whether the context ended because the operator exits.
-func exiting(ctx context.Context) bool {
+// isOperatorExiting reports whether the context ended because the operator exits.
+func isOperatorExiting(ctx context.Context) bool {
 	cause := context.Cause(ctx)
 	// A context without a cause has not ended.
 	for _, pausing := range []error{ErrRestarting, ErrRemoved, execution.ErrPaused} {
@@ -72,22 +72,22 @@ func exiting(ctx context.Context) bool {
 
 // fireTimer starts one tick of a timer, unless the object is gone from the cache.
 func (c *Controller) fireTimer(request source.Request) {
-	if cached := c.cached(request.NamespacedName); cached != nil {
-		c.background.Fire(cached.GetUID(), request.Handler)
+	if cached := c.cachedObject(request.NamespacedName); cached != nil {
+		c.background.FireTimer(cached.GetUID(), request.Handler)
 	}
 }
 
 // Newest returns the cached object, or nil if the cache does not have this uid. It does not include own writes that the
 // cache has not received yet.
-func (c *Controller) Newest(key types.NamespacedName, uid types.UID) *jsontext.Object {
-	cached := c.cached(key)
+func (c *Controller) Newest(key types.NamespacedName, uid types.UID) *jsontext.LazyObject {
+	cached := c.cachedObject(key)
 	if cached == nil || cached.GetUID() != uid {
 		return nil
 	}
 	// Undecodable objects are shown as gone, because background handlers cannot work with them.
 	opened, err := cached.Open()
 	if err != nil {
-		c.unreadable(key, uid, err)
+		c.logUnreadableObject(key, uid, err)
 	}
 	return opened
 }
@@ -96,13 +96,13 @@ func (c *Controller) Newest(key types.NamespacedName, uid types.UID) *jsontext.O
 func (c *Controller) Latest(key types.NamespacedName, uid types.UID) map[string]any {
 	body, err := c.Newest(key, uid).Value()
 	if err != nil {
-		c.unreadable(key, uid, err)
+		c.logUnreadableObject(key, uid, err)
 	}
 	return body
 }
 
-// unreadable logs a cached object that cannot be decoded. Callers continue as for a deleted object.
-func (c *Controller) unreadable(key types.NamespacedName, uid types.UID, err error) {
+// logUnreadableObject logs a cached object that cannot be decoded. Callers continue as for a deleted object.
+func (c *Controller) logUnreadableObject(key types.NamespacedName, uid types.UID, err error) {
 	logging.OfObject(c.log, key, uid).Error(err, "Cannot read an object; going on as if it was gone")
 }
 
@@ -112,15 +112,15 @@ func (c *Controller) Enqueue(key types.NamespacedName, handler string, after tim
 	priority := source.PriorityTimer
 	if handler == "" {
 		// Without the mark, the pass would skip an object whose newest state is our own write.
-		c.objects.Wake(key)
-		priority = priorityOf(c.cached(key), source.PriorityChange)
+		c.objects.RequestPass(key)
+		priority = priorityOf(c.cachedObject(key), source.PriorityChange)
 	}
-	c.add(source.Request{NamespacedName: key, Handler: handler}, after, priority)
+	c.addToQueue(source.Request{NamespacedName: key, Handler: handler}, after, priority)
 }
 
-// add puts a request into the queue that does not come from an event. It drops the request if no run of the controller
+// addToQueue puts a request into the queue that does not come from an event. It drops the request if no run of the controller
 // has created a queue yet: the first listing then requests a pass over every object.
-func (c *Controller) add(request source.Request, after time.Duration, priority int) {
+func (c *Controller) addToQueue(request source.Request, after time.Duration, priority int) {
 	if waiting := c.queue.Load(); waiting != nil {
 		waiting.AddWithOpts(priorityqueue.AddOpts{After: after, Priority: &priority}, request)
 	}

@@ -16,11 +16,11 @@ func BenchmarkPassAtRest(b *testing.B) {
 			w.deliver()
 			w.pass()
 			w.controller.unhandled = unhandled
-			object := w.controller.cached(request.NamespacedName)
+			object := w.controller.cachedObject(request.NamespacedName)
 			b.ReportAllocs()
 			for b.Loop() {
-				w.controller.Seen("MODIFIED", object)
-				w.controller.pass(b.Context(), request.NamespacedName)
+				w.controller.NoteEvent("MODIFIED", object)
+				w.controller.runPass(b.Context(), request.NamespacedName)
 			}
 		})
 	}

@@ -6,10 +6,10 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/transport"
 )
 
-// consistent turns the first list of an informer into a consistent read. A reflector lists with resourceVersion=0
+// forceConsistentList turns the first list of an informer into a consistent read. A reflector lists with resourceVersion=0
 // unless it can stream the list, and the API server may then answer from a stale watch cache. Such a list could lack
 // the last writes of another operator that handled the object before, and handlers would run again.
-func consistent(next transport.RoundTripFunc) transport.RoundTripFunc {
+func forceConsistentList(next transport.RoundTripFunc) transport.RoundTripFunc {
 	return func(r *http.Request) (*http.Response, error) {
 		query := r.URL.Query()
 		if query.Get("resourceVersion") == "0" {

@@ -31,7 +31,7 @@ func TestConsistentLists(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			defer explain(t, c.reason)
 			var sent string
-			send := consistent(sending(func(r *http.Request) { sent = r.URL.RawQuery }).RoundTrip)
+			send := forceConsistentList(sending(func(r *http.Request) { sent = r.URL.RawQuery }).RoundTrip)
 			asked, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://x/widgets?"+c.query, nil)
 			if err != nil {
 				t.Fatal(err)

@@ -46,7 +46,7 @@ type store interface {
 }
 
 // Controller handles the objects of one resource in one scope: one namespace, or the whole cluster. It has its own
-// cache and queue. [Controller.run] restarts it after a failure; "one run" in the comments below is the time between
+// cache and queue. [Controller.runWithRestarts] restarts it after a failure; "one run" in the comments below is the time between
 // two restarts.
 type Controller struct {
 	deps *Dependencies
@@ -61,7 +61,7 @@ type Controller struct {
 	journal  *journal.Kind
 	log      logr.Logger
 	handlers adapters.Families
-	reads    reflect.Type    // the Go type that all handlers decode into, see [typeOf]; nil if their types differ
+	reads    reflect.Type    // the Go type that all handlers decode into, see [commonDecodeType]; nil if their types differ
 	selector labels.Selector // selects the objects that are watched; nil selects all
 
 	// The parts that a pass uses. objects, background, indexer and unhandled belong to the memory of the scope: they
@@ -98,13 +98,13 @@ func newController(
 ) *Controller {
 	scope := memory.Scope{Resource: r.GroupResource(), Namespace: namespace}
 	// Handlers, background supervisors and indices of the scope survive restarts of the controller in this memory.
-	kept := deps.Memory.Of(scope)
+	kept := deps.Memory.MemoryOf(scope)
 	families := adapters.ByFamily(own)
 	c := &Controller{
 		deps: deps, turn: turn, resource: r, scope: scope, health: deps.Health.Scope(scope.String()),
 		log: logging.OfKind(deps.Log, r.GroupVersionKind), handlers: families,
-		journal: deps.JournalOf(r, own), reads: typeOf(own),
-		workers: w, rechecks: notifiers(own), objects: kept.Objects, background: kept.Background,
+		journal: deps.JournalOf(r, own), reads: commonDecodeType(own),
+		workers: w, rechecks: recheckNotifiers(own), objects: kept.Objects, background: kept.Background,
 		disappeared: newDisappeared(deps.Settings.KopfDeletions, families.Changing),
 	}
 	of := c.newKind()
@@ -131,7 +131,7 @@ func newController(
 	// stopped matching, so a watch with a selector is only possible without Forget, or for kinds without handlers of
 	// their own.
 	if deps.Forget == nil || c.owned != nil && c.owned.idle {
-		c.selector = requirements.Shared(descriptionsOf(own), (*handlers.Handler).Watched)
+		c.selector = requirements.SharedLabels(descriptionsOf(own), (*handlers.Handler).WatchedLabels)
 	}
 	return c
 }
@@ -139,16 +139,16 @@ func newController(
 // beginMemory prepares the memory of the scope for a controller that handles objects, not only indices. If there are
 // resume handlers, the objects of the first listing will be marked for them.
 func (c *Controller) beginMemory() {
-	c.objects.Begin(slices.ContainsFunc(c.handlers.Changing, func(h *adapters.Handler) bool {
+	c.objects.BeginRun(slices.ContainsFunc(c.handlers.Changing, func(h *adapters.Handler) bool {
 		return h.Description.Initial
 	}))
 }
 
-// run serves the kind until the context ends, and restarts after failures. A failure of one kind does not affect
+// runWithRestarts serves the kind until the context ends, and restarts after failures. A failure of one kind does not affect
 // others.
-func (c *Controller) run(ctx context.Context) {
+func (c *Controller) runWithRestarts(ctx context.Context) {
 	ctx = logf.IntoContext(ctx, c.log)
-	defer c.health.End()
+	defer c.health.ReportEnd()
 	for ctx.Err() == nil {
 		err := c.runOnce(ctx)
 		if ctx.Err() != nil {
@@ -169,30 +169,30 @@ func (c *Controller) runOnce(ctx context.Context) error {
 	// The informer gets a context of its own, because it must end when the controller fails.
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	c.health.Begin()
+	c.health.ReportStart()
 	if c.indexer != nil {
 		// The entries of a former feed stay in the indices until this one has listed all objects.
-		c.feed = c.indexer.Begin(c.indexing())
-		defer c.feed.End()
+		c.feed = c.indexer.BeginFeed(c.indexingTask())
+		defer c.feed.EndFeed()
 	}
-	informer, err := c.inform()
+	informer, err := c.newInformer()
 	if err != nil {
 		return err
 	}
 	var informing sync.WaitGroup
 	// Start the informer before the controller: the source only waits for its sync.
 	informing.Go(func() { informer.RunWithContext(ctx) })
-	err = c.control(ctx, informer)
+	err = c.runQueuedController(ctx, informer)
 	cancel(nil)
 	informing.Wait()
 	return err
 }
 
-// control runs the controller on an informer until the context ends. Its deferred calls stop the parts in the reverse
+// runQueuedController runs the controller on an informer until the context ends. Its deferred calls stop the parts in the reverse
 // order: passes first, then lookups and rechecks, then children, and background handlers last.
-func (c *Controller) control(ctx context.Context, informer toolscache.SharedIndexInformer) error {
+func (c *Controller) runQueuedController(ctx context.Context, informer toolscache.SharedIndexInformer) error {
 	defer c.beginBackground(ctx)()
-	defer c.owned.begin(c.enqueueOwner)()
+	defer c.owned.beginChildTracking(c.enqueueOwner)()
 	defer c.beginRechecks(ctx)()
 	queued, err := c.newQueued()
 	if err != nil {
@@ -200,23 +200,23 @@ func (c *Controller) control(ctx context.Context, informer toolscache.SharedInde
 	}
 	events := source.Events{Watcher: c}
 	// With a selector, a deletion event is ambiguous: the object may still exist without matching.
-	if departing := c.departures(); departing != nil {
-		defer departing.begin(ctx)()
+	if departing := c.newDepartureTracker(); departing != nil {
+		defer departing.startLookups(ctx)()
 		events.Doubts = departing
 	}
-	informed := &source.Informed{Informer: informer, Events: events, Listed: c.synced}
+	informed := &source.Informed{Informer: informer, Events: events, Listed: c.finishFirstListing}
 	if err := queued.Watch(informed); err != nil {
 		return fmt.Errorf("watching %s: %w", c.resource.GroupVersionKind, err)
 	}
 	// From here on, passes can begin.
 	defer c.endRun(ctx)
-	c.unwritten.begin()
+	c.unwritten.beginRun()
 	endPasses := c.beginPasses(ctx)
 	// Start returns when the context ends or the controller fails. No further pass begins after it, but passes may
 	// still run.
 	err = queued.Start(ctx)
 	// First count objects with unsaved results as passes, then wait for all of them, then end their context.
-	c.writeLeft()
+	c.writeRemaining()
 	c.passes.Wait() // queued has only handed the passes over to goroutines
 	endPasses()
 	return err

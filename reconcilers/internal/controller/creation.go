@@ -19,5 +19,5 @@ func HoldsNew(
 		return false, err
 	}
 	c := cause.Detect(cause.Observation{Body: body, Finalizer: s.Finalizer, New: now})
-	return adapters.Holds(ctx, adapters.ByFamily(own), c)
+	return adapters.AnyHolds(ctx, adapters.ByFamily(own), c)
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 )
 
-// TestPassOverAnObjectThatGoes shows that an object is neither handled nor remembered after its end, at whatever point
+// TestPassOverDeletedObject shows that an object is neither handled nor remembered after its end, at whatever point
 // of a pass it disappears.
-func TestPassOverAnObjectThatGoes(t *testing.T) {
+func TestPassOverDeletedObject(t *testing.T) {
 	deleting := func() *handlers.Handler { return &handlers.Handler{ID: "d", Reason: cause.Delete} }
 	tests := map[string]struct {
 		reason string
@@ -22,7 +22,7 @@ func TestPassOverAnObjectThatGoes(t *testing.T) {
 				w.object = nil
 				w.deliver()
 				w.pass()
-				w.wantCalls("without an object")
+				w.requireCalls("without an object")
 			},
 		},
 		"DuringItsPass": {
@@ -30,7 +30,7 @@ func TestPassOverAnObjectThatGoes(t *testing.T) {
 			play: func(w *world, create *handlers.Handler) {
 				during(create, func() { w.object = nil; w.deliver() })
 				w.pass()
-				w.wantForgotten("the deletion was noted during the pass")
+				w.requireForgotten("the deletion was noted during the pass")
 			},
 		},
 		"ReplacedDuringItsPass": {
@@ -38,9 +38,9 @@ func TestPassOverAnObjectThatGoes(t *testing.T) {
 			play: func(w *world, create *handlers.Handler) {
 				during(create, func() { w.create("u2"); w.deliver() })
 				w.pass()
-				w.wantForgotten("the object has another uid")
+				w.requireForgotten("the object has another uid")
 				w.pass()
-				w.wantCalls("after the pass over the successor", "c", "c")
+				w.requireCalls("after the pass over the successor", "c", "c")
 			},
 		},
 		"NotFoundByAWrite": {
@@ -49,9 +49,9 @@ func TestPassOverAnObjectThatGoes(t *testing.T) {
 				during(create, func() { w.object = nil })
 				w.pass()
 				w.pass()
-				w.wantCalls("the cache still has the object", "c")
+				w.requireCalls("the cache still has the object", "c")
 				w.deliver()
-				w.wantForgotten("the deletion reached the cache")
+				w.requireForgotten("the deletion reached the cache")
 			},
 		},
 		"NotFoundButChangedLater": {
@@ -65,7 +65,7 @@ func TestPassOverAnObjectThatGoes(t *testing.T) {
 				w.edit(`{"spec":{"size":2}}`)
 				w.deliver()
 				w.pass()
-				w.wantCalls("the object still exists", "c", "c")
+				w.requireCalls("the object still exists", "c", "c")
 			},
 		},
 		"Released": {
@@ -85,18 +85,18 @@ func TestPassOverAnObjectThatGoes(t *testing.T) {
 				w.edit(`{"metadata":{"labels":{"edited":"meanwhile"}}}`)
 				w.deliver()
 				w.pass()
-				w.wantCalls("the cache shows an edit from before the release", "c", "d")
+				w.requireCalls("the cache shows an edit from before the release", "c", "d")
 				w.object = nil
 				w.deliver()
-				w.wantForgotten("the deletion reached the cache")
+				w.requireForgotten("the deletion reached the cache")
 			},
 		},
 		"BackUnderItsUID": {
 			reason: "an object that a stale list brings back after its deletion is handled",
 			play: func(w *world, _ *handlers.Handler) {
-				w.controller.Deleted(w.controller.cached(request.NamespacedName))
+				w.controller.NoteDeleted(w.controller.cachedObject(request.NamespacedName))
 				w.pass()
-				w.wantCalls("the cache still has the object", "c")
+				w.requireCalls("the cache still has the object", "c")
 			},
 		},
 		"ReleasedAndToldOfDuringTheLook": {
@@ -108,13 +108,13 @@ func TestPassOverAnObjectThatGoes(t *testing.T) {
 				w.deliver()
 				w.pass()
 				looks := 0
-				w.controller.store = moving{w.cache, nothing, func() {
+				w.controller.store = changingStore{w.cache, nothing, func() {
 					if looks++; looks == 1 {
 						w.deliver()
 					}
 				}}
 				w.pass()
-				w.wantCalls("the cache had the object a moment ago", "c", "d")
+				w.requireCalls("the cache had the object a moment ago", "c", "d")
 			},
 		},
 	}
@@ -142,15 +142,15 @@ func during(h *handlers.Handler, happen func()) {
 func TestPassOverAnObjectThatGoesDuringItsEvents(t *testing.T) {
 	watch := &handlers.Handler{ID: "e", Family: handlers.Watching}
 	w := newWorld(t, watch, creating("c"))
-	cached := w.controller.cached(request.NamespacedName)
+	cached := w.controller.cachedObject(request.NamespacedName)
 	during(watch, func() {
 		if err := w.cache.Delete(cached); err != nil {
 			t.Error(err)
 		}
 	})
-	w.controller.Seen("ADDED", cached)
+	w.controller.NoteEvent("ADDED", cached)
 	w.pass()
-	w.wantCalls("the cache does not have the object any more", "e")
+	w.requireCalls("the cache does not have the object any more", "e")
 }
 
 // TestWritesToAnObjectThatWentBeforeItsEvents shows that event handlers still get the last event of an object that has
@@ -160,16 +160,16 @@ func TestWritesToAnObjectThatWentBeforeItsEvents(t *testing.T) {
 	watch := &handlers.Handler{ID: "e", Family: handlers.Watching, Call: func(
 		_ context.Context, c *handlers.Invocation,
 	) error {
-		return c.Writes.Remember(func(body map[string]any) error { body["spec"] = "seen"; return nil })
+		return c.Writes.AddTransform(func(body map[string]any) error { body["spec"] = "seen"; return nil })
 	}}
 	w := newWorld(t, watch)
-	cached := w.controller.cached(request.NamespacedName)
-	w.controller.Seen("MODIFIED", cached)
+	cached := w.controller.cachedObject(request.NamespacedName)
+	w.controller.NoteEvent("MODIFIED", cached)
 	if err := w.cache.Delete(cached); err != nil {
 		t.Fatal(err)
 	}
 	w.pass()
-	w.wantCalls("the event was delivered", "e")
+	w.requireCalls("the event was delivered", "e")
 	if w.writes > 0 {
 		t.Errorf("%d writes to a deleted object", w.writes)
 	}

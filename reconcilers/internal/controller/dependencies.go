@@ -51,10 +51,10 @@ type Dependencies struct {
 	// Log is the operator's logger.
 	Log logr.Logger
 	// Metrics measure attempts and queues; nil measures nothing.
-	Metrics *metrics.Operator
+	Metrics *metrics.OperatorMetrics
 	// Writer sends patches through Writes, with one client for each resource unless the writer brings its own client.
 	// If Writes is nil, the HTTPClient is used.
-	Writer patching.Writer
+	Writer patching.PatchWriter
 	Writes *http.Client
 	// Events posts Kubernetes events for the handlers.
 	Events handlers.Poster
@@ -92,8 +92,8 @@ type Cluster interface {
 	GetScheme() *runtime.Scheme
 }
 
-// permission returns a context that ends together with the permission to write to the namespace.
-func (d *Dependencies) permission(namespace string) context.Context {
+// writePermission returns a context that ends together with the permission to write to the namespace.
+func (d *Dependencies) writePermission(namespace string) context.Context {
 	if d.Permission == nil {
 		return context.Background()
 	}
@@ -102,12 +102,12 @@ func (d *Dependencies) permission(namespace string) context.Context {
 
 // writerFor returns the writer for one resource. For CRDs, it also logs fields that the API server drops silently. For
 // built-in kinds it does not: they omit zero values and have write-only fields, so a missing field is normal.
-func (d *Dependencies) writerFor(r discovery.Resource) *patching.Writer {
+func (d *Dependencies) writerFor(r discovery.Resource) *patching.PatchWriter {
 	w := d.Writer
 	if w.Client == nil {
 		w.Client = d.clientFor(r.GroupVersion().WithResource(r.Plural))
 	}
-	if custom(r.Group) {
+	if isCustomGroup(r.Group) {
 		w.Observer = &droppedFieldLogger{kind: r.GroupVersionKind, logged: &d.dropped}
 	}
 	return &w
@@ -122,8 +122,8 @@ func (d *Dependencies) clientFor(r schema.GroupVersionResource) patching.Client 
 	return client
 }
 
-// custom reports whether the group belongs to a CRD, judged by its name alone.
-func custom(group string) bool {
+// isCustomGroup reports whether the group belongs to a CRD, judged by its name alone.
+func isCustomGroup(group string) bool {
 	return strings.Contains(group, ".") && !strings.HasSuffix(group, ".k8s.io")
 }
 
@@ -133,7 +133,7 @@ type droppedFieldLogger struct {
 	logged *sync.Map // kind and field, shared by all writers: each is logged once per process
 }
 
-var _ patching.Observer = (*droppedFieldLogger)(nil)
+var _ patching.WriteObserver = (*droppedFieldLogger)(nil)
 
 // Dropped logs each of the fields once. The writer calls it after a write.
 func (l *droppedFieldLogger) Dropped(ctx context.Context, fields []diff.Path) {

@@ -18,9 +18,9 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
-// TestWhatIsKeptAsDigests shows that a path redacted by one handler is redacted for the whole kind, and that a Secret
+// TestDigestPaths shows that a path redacted by one handler is redacted for the whole kind, and that a Secret
 // is redacted completely unless the settings say otherwise.
-func TestWhatIsKeptAsDigests(t *testing.T) {
+func TestDigestPaths(t *testing.T) {
 	data, token := diff.Path{"data"}, diff.Path{"spec", "token"}
 	own := []*adapters.Handler{
 		adapters.New(&handlers.Handler{ID: "a", Redacted: []diff.Path{token, data}}, nil),
@@ -35,16 +35,16 @@ func TestWhatIsKeptAsDigests(t *testing.T) {
 		"OtherKind": {true, widgets, []diff.Path{token, data}}, "Secrets": {true, secret, []diff.Path{nil}},
 		"SecretsAsTheyAre": {false, secret, []diff.Path{token, data}},
 	} {
-		if d := cmp.Diff(c.want, redaction(settings.Digests{Secrets: c.secrets}, c.r, own).Paths); d != "" {
+		if d := cmp.Diff(c.want, sharedRedaction(settings.Digests{Secrets: c.secrets}, c.r, own).Paths); d != "" {
 			t.Errorf("%s: -want, +got:\n%s", name, d)
 		}
 	}
 }
 
-// spoilt is a storage that cannot build an essence.
-type spoilt struct{ diffbase.Annotations }
+// failingDiffbase is a storage that cannot build an essence.
+type failingDiffbase struct{ diffbase.Annotations }
 
-func (spoilt) Build(map[string]any, []diff.Path) (diffbase.Essence, error) {
+func (failingDiffbase) Build(map[string]any, []diff.Path) (diffbase.Essence, error) {
 	return nil, errors.New("spoilt")
 }
 
@@ -67,7 +67,7 @@ func TestHoldingNewObjects(t *testing.T) {
 			t.Errorf("%s: held: %v, %v", name, holds, err)
 		}
 	}
-	s.Diffbase = spoilt{}
+	s.Diffbase = failingDiffbase{}
 	if _, err := HoldsNew(t.Context(), s, widgets, deleting, body); err == nil {
 		t.Error("an error of the storage is not returned")
 	}

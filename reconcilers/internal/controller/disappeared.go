@@ -34,9 +34,9 @@ func newDisappeared(kopfDeletions bool, changing []*adapters.Handler) *disappear
 	return &disappeared{handled: map[types.UID]bool{}}
 }
 
-// add queues a deleted object for the next pass, which the caller requests. It runs on the informer's goroutine. A nil
+// addDeletedObject queues a deleted object for the next pass, which the caller requests. It runs on the informer's goroutine. A nil
 // receiver ignores the object.
-func (d *disappeared) add(obj source.Object) {
+func (d *disappeared) addDeletedObject(obj source.Object) {
 	if d != nil {
 		d.waiting.Add(events.Event{Type: events.Deleted, Object: obj})
 	}
@@ -61,7 +61,7 @@ func (d *disappeared) takeHandled(uid types.UID) bool {
 // callForDisappeared calls the optional deletion handlers of the deleted objects with this name. There can be several,
 // if an object was created again under the same name.
 func (c *Controller) callForDisappeared(ctx context.Context, key types.NamespacedName) {
-	for _, e := range c.disappeared.waiting.Take(key) {
+	for _, e := range c.disappeared.waiting.TakeAll(key) {
 		uid := e.Object.GetUID()
 		if c.disappeared.takeHandled(uid) {
 			continue
@@ -72,6 +72,6 @@ func (c *Controller) callForDisappeared(ctx context.Context, key types.Namespace
 			log.Error(err, "Cannot read an object that has disappeared; not calling its optional deletion handlers")
 			continue
 		}
-		c.changes.Disappeared(logf.IntoContext(ctx, log), last)
+		c.changes.HandleDisappearance(logf.IntoContext(ctx, log), last)
 	}
 }

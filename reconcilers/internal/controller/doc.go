@@ -2,7 +2,7 @@
 //
 // Package controller handles the objects of one kind in one namespace, or in the whole cluster. A [Controller] has its
 // own informer and queue, and runs the passes over the objects. [Run] starts the controllers of one resource, and
-// [Index] only fills its indices.
+// [RunIndexing] only fills its indices.
 //
 // Every kind has its own cache and controller, which start and end together. A kind that fails therefore ends alone,
 // and the manager's cache is never touched.

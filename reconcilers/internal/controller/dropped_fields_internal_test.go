@@ -19,7 +19,7 @@ func TestDroppedFieldsAreLoggedOnce(t *testing.T) {
 	var logged []string
 	log := funcr.New(func(_, line string) { logged = append(logged, line) }, funcr.Options{})
 	ctx := logf.IntoContext(t.Context(), log)
-	deps := &Dependencies{Writer: patching.Writer{Client: &api{}}}
+	deps := &Dependencies{Writer: patching.PatchWriter{Client: &api{}}}
 	gadgets := widgets
 	gadgets.Kind, gadgets.Plural = "Gadget", "gadgets"
 	first := 0
@@ -57,7 +57,7 @@ func TestDroppedFieldsOfBuiltInKinds(t *testing.T) {
 	for group, custom := range map[string]bool{"": false, "apps": false, "batch.k8s.io": false, "example.org": true} {
 		r := widgets
 		r.Group = group
-		deps := &Dependencies{Writer: patching.Writer{Client: &api{}}}
+		deps := &Dependencies{Writer: patching.PatchWriter{Client: &api{}}}
 		if observes := deps.writerFor(r).Observer != nil; observes != custom {
 			t.Errorf("group %q: dropped fields are observed: %v", group, observes)
 		}

@@ -17,19 +17,19 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 )
 
-// looks counts how often an essence is built, which is once for each evaluation of an object.
-type looks struct {
+// countingDiffbase counts how often an essence is built, which is once for each evaluation of an object.
+type countingDiffbase struct {
 	diffbase.Storage
 	count *int
 }
 
-func (l looks) Build(body map[string]any, extra []diff.Path) (diffbase.Essence, error) {
+func (l countingDiffbase) Build(body map[string]any, extra []diff.Path) (diffbase.Essence, error) {
 	*l.count++
 	return l.Storage.Build(body, extra)
 }
 
-// wantLooks checks the number of evaluations since the last check, and resets the counter.
-func (w *world) wantLooks(when string, count *int, want int) {
+// requireEvaluations checks the number of evaluations since the last check, and resets the counter.
+func (w *world) requireEvaluations(when string, count *int, want int) {
 	w.t.Helper()
 	if *count != want {
 		w.t.Errorf("%s: %d evaluations, want %d", when, *count, want)
@@ -37,10 +37,10 @@ func (w *world) wantLooks(when string, count *int, want int) {
 	*count = 0
 }
 
-// counted installs the counter of evaluations and returns it.
-func (w *world) counted() *int {
+// countEvaluations installs the counter of evaluations and returns it.
+func (w *world) countEvaluations() *int {
 	count := new(int)
-	w.controller.changes.Lens.Diffbase = looks{w.controller.changes.Lens.Diffbase, count}
+	w.controller.changes.Lens.Diffbase = countingDiffbase{w.controller.changes.Lens.Diffbase, count}
 	return count
 }
 
@@ -55,24 +55,24 @@ func TestEventsOfOurOwnWrites(t *testing.T) {
 			reason: "the event of an own write does not evaluate the object",
 			play: func(w *world, count *int) {
 				w.pass()
-				w.wantLooks("the creation", count, 1)
+				w.requireEvaluations("the creation", count, 1)
 				w.deliver()
 				w.pass()
-				w.wantLooks("the event of the creation", count, 0)
-				w.wantForgotten("after its event")
+				w.requireEvaluations("the event of the creation", count, 0)
+				w.requireForgotten("after its event")
 				w.pass()
-				w.wantLooks("a pass without an event", count, 1)
+				w.requireEvaluations("a pass without an event", count, 1)
 			},
 		},
 		"EchoDuringThePass": {
 			reason: "an own write whose event arrives during the pass is not evaluated again",
 			play: func(w *world, count *int) {
-				w.controller.store = moving{w.cache, w.deliver, nothing}
+				w.controller.store = changingStore{w.cache, w.deliver, nothing}
 				w.pass()
-				w.wantLooks("the creation", count, 1)
+				w.requireEvaluations("the creation", count, 1)
 				w.pass()
-				w.wantLooks("the event of the creation", count, 0)
-				w.wantForgotten("after its event")
+				w.requireEvaluations("the event of the creation", count, 0)
+				w.requireForgotten("after its event")
 			},
 		},
 		"EditedByOthers": {
@@ -82,11 +82,11 @@ func TestEventsOfOurOwnWrites(t *testing.T) {
 				w.edit(`{"spec":{"size":2}}`)
 				w.deliver()
 				w.pass()
-				w.wantLooks("both together", count, 2)
-				w.wantCalls("both together", "c", "u")
+				w.requireEvaluations("both together", count, 2)
+				w.requireCalls("both together", "c", "u")
 				w.deliver()
 				w.pass()
-				w.wantLooks("the event of the update", count, 0)
+				w.requireEvaluations("the event of the update", count, 0)
 			},
 		},
 		"EarlierEvents": {
@@ -94,10 +94,10 @@ func TestEventsOfOurOwnWrites(t *testing.T) {
 			play: func(w *world, count *int) {
 				w.pass()
 				w.pass()
-				w.wantLooks("the creation", count, 1)
+				w.requireEvaluations("the creation", count, 1)
 				w.deliver()
 				w.pass()
-				w.wantLooks("the event of the creation", count, 0)
+				w.requireEvaluations("the event of the creation", count, 0)
 			},
 		},
 		"Woken": {
@@ -105,22 +105,22 @@ func TestEventsOfOurOwnWrites(t *testing.T) {
 			play: func(w *world, count *int) {
 				w.pass()
 				w.deliver()
-				w.controller.objects.Wake(request.NamespacedName)
+				w.controller.objects.RequestPass(request.NamespacedName)
 				w.pass()
-				w.wantLooks("the creation and the requested pass", count, 2)
+				w.requireEvaluations("the creation and the requested pass", count, 2)
 				w.pass()
-				w.wantLooks("a pass without a further request", count, 1)
+				w.requireEvaluations("a pass without a further request", count, 1)
 			},
 		},
 		"WokenDuringThePass": {
 			reason: "a pass that is requested during another pass runs after it",
 			play: func(w *world, count *int) {
-				wake := func() { w.controller.objects.Wake(request.NamespacedName) }
-				w.controller.store = moving{w.cache, w.deliver, wake}
+				wake := func() { w.controller.objects.RequestPass(request.NamespacedName) }
+				w.controller.store = changingStore{w.cache, w.deliver, wake}
 				w.pass()
 				w.controller.store = w.cache
 				w.pass()
-				w.wantLooks("the creation and the requested pass", count, 2)
+				w.requireEvaluations("the creation and the requested pass", count, 2)
 			},
 		},
 		"NextRun": {
@@ -130,7 +130,7 @@ func TestEventsOfOurOwnWrites(t *testing.T) {
 				w.deliver()
 				w.controller.beginMemory()
 				w.pass()
-				w.wantLooks("the creation and the new listing", count, 2)
+				w.requireEvaluations("the creation and the new listing", count, 2)
 			},
 		},
 		"AnotherOne": {
@@ -141,8 +141,8 @@ func TestEventsOfOurOwnWrites(t *testing.T) {
 				w.create("u2")
 				w.deliver()
 				w.pass()
-				w.wantLooks("two creations", count, 2)
-				w.wantCalls("two creations", "c", "c")
+				w.requireEvaluations("two creations", count, 2)
+				w.requireCalls("two creations", "c", "c")
 			},
 		},
 	}
@@ -150,7 +150,7 @@ func TestEventsOfOurOwnWrites(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			defer explain(t, tc.reason)
 			w := newWorld(t, creating("c"), &handlers.Handler{ID: "u", Reason: cause.Update})
-			tc.play(w, w.counted())
+			tc.play(w, w.countEvaluations())
 		})
 	}
 }
@@ -169,7 +169,7 @@ func TestPassesForEvents(t *testing.T) {
 		"Echo": {reason: "an echo requests no pass", event: "MODIFIED"},
 		"Earlier": {
 			reason: "an event from before an own write requests no pass", event: "MODIFIED",
-			before: func(w *world) { w.controller.Seen("MODIFIED", w.known()) },
+			before: func(w *world) { w.controller.NoteEvent("MODIFIED", w.known()) },
 		},
 		"Observed": {
 			reason: "event handlers get every event, including echoes",
@@ -181,12 +181,12 @@ func TestPassesForEvents(t *testing.T) {
 		},
 		"Running": {
 			reason: "an event during a pass is decided at the end of that pass",
-			before: func(w *world) { w.controller.objects.Take("u1") }, event: "MODIFIED",
+			before: func(w *world) { w.controller.objects.BeginPass("u1") }, event: "MODIFIED",
 		},
 		"RunningObserved": {
 			reason: "event handlers get every event, also during a pass",
 			more:   []*handlers.Handler{watching()},
-			before: func(w *world) { w.controller.objects.Take("u1") }, event: "MODIFIED", want: true,
+			before: func(w *world) { w.controller.objects.BeginPass("u1") }, event: "MODIFIED", want: true,
 		},
 		"Deleted": {reason: "a deletion is never an echo", event: "DELETED", want: true},
 		"NextRun": {
@@ -197,7 +197,7 @@ func TestPassesForEvents(t *testing.T) {
 			reason: "only the first event of an own write is an echo",
 			before: func(w *world) {
 				w.deliver()
-				w.controller.Seen("MODIFIED", w.known())
+				w.controller.NoteEvent("MODIFIED", w.known())
 			}, event: "MODIFIED", want: true,
 		},
 	}
@@ -209,7 +209,7 @@ func TestPassesForEvents(t *testing.T) {
 				tc.before(w)
 			}
 			w.deliver()
-			if pass := w.controller.Seen(tc.event, w.known()); pass != tc.want {
+			if pass := w.controller.NoteEvent(tc.event, w.known()); pass != tc.want {
 				t.Errorf("%s: a pass is requested: %v", tc.reason, pass)
 			}
 		})
@@ -222,7 +222,7 @@ func TestPassesForEventsOfAPass(t *testing.T) {
 	edited := func(patch string) func(w *world) {
 		return func(w *world) {
 			w.edit(patch)
-			w.comes()
+			w.deliverEvent()
 		}
 	}
 	change, deletion := source.PriorityChange, source.PriorityDeletion
@@ -233,14 +233,14 @@ func TestPassesForEventsOfAPass(t *testing.T) {
 		want   *int           // the priority of the requested pass
 	}{
 		"Nothing": {reason: "without an event no pass is requested"},
-		"Echo":    {reason: "an echo before the response requests no pass", wrote: (*world).comes},
+		"Echo":    {reason: "an echo before the response requests no pass", wrote: (*world).deliverEvent},
 		"Before": {reason: "an edit that is part of the response requests no pass",
 			during: edited(`{"status":{"seen":true}}`)},
 		"Change": {reason: "a change that needs a handler requests a pass",
 			during: edited(`{"spec":{"size":2}}`), want: &change},
 		"ChangeAndEcho": {
 			reason: "an echo that includes a change by others requests a pass", want: &change,
-			during: edited(`{"spec":{"size":2}}`), wrote: (*world).comes,
+			during: edited(`{"spec":{"size":2}}`), wrote: (*world).deliverEvent,
 		},
 		"After": {reason: "an edit that is not part of the response requests a pass",
 			wrote: edited(`{"spec":{"size":2}}`), want: &change},
@@ -277,7 +277,7 @@ func TestPassesForEventsOfAPass(t *testing.T) {
 			if tc.wrote != nil {
 				w.wrote = func() { w.wrote = nil; tc.wrote(w) }
 			}
-			if _, _, err := w.controller.contained(t.Context(), request); (err != nil) != (name == "Panic") {
+			if _, _, err := w.controller.runRequestSafely(t.Context(), request); (err != nil) != (name == "Panic") {
 				t.Errorf("the pass ended with %v", err)
 			}
 			switch asked := waiting.Len(); {
@@ -322,11 +322,11 @@ func TestEchoesBesideRetries(t *testing.T) {
 		backoff, once := 10*time.Second, 2
 		flaky.Policy = handlers.Policy{Backoff: &backoff, Retries: &once}
 		w := newWorld(t, flaky)
-		w.wantAgain("the first attempt", 10*time.Second)
+		w.requireRequeue("the first attempt", 10*time.Second)
 		w.deliver()
-		w.wantAgain("the event of its write", 10*time.Second)
+		w.requireRequeue("the event of its write", 10*time.Second)
 		time.Sleep(10 * time.Second)
 		w.pass()
-		w.wantCalls("the second attempt", "c", "c")
+		w.requireCalls("the second attempt", "c", "c")
 	})
 }

@@ -20,7 +20,7 @@ func TestWritesOfEventHandlers(t *testing.T) {
 				s.server.Discard(stored, "a", "x")
 				time.Sleep(100 * time.Millisecond) // until the deletion reaches the cache
 			}
-			return c.Writes.Remember(func(body map[string]any) error {
+			return c.Writes.AddTransform(func(body map[string]any) error {
 				body["data"] = map[string]any{"seen": "yes"}
 				return nil
 			})
@@ -32,10 +32,10 @@ func TestWritesOfEventHandlers(t *testing.T) {
 		if data["seen"] != "yes" {
 			t.Errorf("the written data is %v", data)
 		}
-		s.connection.Drain()
+		s.connection.DrainRequests()
 		s.change(func() { gone = true })
 		s.edit("a", "x", `{"data":{"seen":"no"}}`)
-		for _, r := range s.connection.Drain() {
+		for _, r := range s.connection.DrainRequests() {
 			if r.Verb == "patch" {
 				t.Errorf("a deleted object is patched: %s", r.Body)
 			}
@@ -54,7 +54,7 @@ func TestEventsOfAShortLife(t *testing.T) {
 				time.Sleep(10 * time.Second)
 				return nil
 			}
-			return c.Writes.Remember(func(body map[string]any) error {
+			return c.Writes.AddTransform(func(body map[string]any) error {
 				body["data"] = map[string]any{"seen": "yes"}
 				return nil
 			})
@@ -69,7 +69,7 @@ func TestEventsOfAShortLife(t *testing.T) {
 		if lines := s.lines(`"error"=`); len(lines) > 0 {
 			t.Errorf("errors are logged: %v", lines)
 		}
-		for _, r := range s.connection.Drain() {
+		for _, r := range s.connection.DrainRequests() {
 			if r.Verb == "patch" {
 				t.Errorf("a deleted object is patched: %s", r.Body)
 			}

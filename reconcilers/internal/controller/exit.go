@@ -19,15 +19,15 @@ func (c *Controller) beginPasses(ctx context.Context) (end func()) {
 	passing, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	c.passing = passing
 	ended := make(chan struct{})
-	last := grace{ended: ended, abandoned: c.deps.Abandoned, fruitless: c.deps.permission(c.scope.Namespace).Done()}
+	last := grace{ended: ended, abandoned: c.deps.Abandoned, fruitless: c.deps.writePermission(c.scope.Namespace).Done()}
 	stop := context.AfterFunc(ctx, func() {
-		cause, exits := context.Cause(ctx), exiting(ctx)
+		cause, exits := context.Cause(ctx), isOperatorExiting(ctx)
 		// ErrPaused first waits for the pause; true means that the operator exits meanwhile.
-		if errors.Is(cause, execution.ErrPaused) && last.wait(c.deps.Settings.PauseTimeout, c.deps.Exiting) {
+		if errors.Is(cause, execution.ErrPaused) && last.waitForEnd(c.deps.Settings.PauseTimeout, c.deps.Exiting) {
 			cause, exits = execution.ErrExiting, true
 		}
 		if exits {
-			last.wait(c.deps.Settings.ExitTimeout, nil)
+			last.waitForEnd(c.deps.Settings.ExitTimeout, nil)
 		}
 		// Handlers see this cause, such as ErrPaused or ErrExiting.
 		cancel(cause)
@@ -45,9 +45,9 @@ type grace struct {
 	ended, abandoned, fruitless <-chan struct{}
 }
 
-// wait blocks until the grace is over or the timeout has passed. It returns true if the interrupting channel closed
+// waitForEnd blocks until the grace is over or the timeout has passed. It returns true if the interrupting channel closed
 // first.
-func (g grace) wait(timeout time.Duration, interrupted <-chan struct{}) bool {
+func (g grace) waitForEnd(timeout time.Duration, interrupted <-chan struct{}) bool {
 	timer := time.NewTimer(timeout)
 	defer timer.Stop()
 	select {

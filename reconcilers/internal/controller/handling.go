@@ -43,9 +43,9 @@ func newChanges(deps *Dependencies, of kind.Kind, own []*adapters.Handler) *chan
 	of.Progress = storages.WithFormerIDs(s.Progress, renamedIn(families.Changing))
 	return &changes.Handling{
 		Kind: of, Waits: waits, Restored: &sync.Map{},
-		Handlers: families.Changing, Conditions: deps.conditionsOf(r, families.Reporting), Lens: lensOf(s, r, own),
+		Handlers: families.Changing, Conditions: deps.conditionsFor(r, families.Reporting), Lens: lensOf(s, r, own),
 		Interim:    changes.NewInterim(s.Prefix, essences.Bound),
-		Dependents: deps.Dependents, Sight: sightOf(families),
+		Dependents: deps.Dependents, Sight: widestSight(families),
 	}
 }
 
@@ -57,16 +57,16 @@ func renamedIn(all []*adapters.Handler) storages.Renamed {
 	}
 	var renamed storages.Renamed
 	for _, h := range all {
-		renamed = renamed.With(h.Description.ID, h.Description.FormerIDs)
+		renamed = renamed.AddFormerIDs(h.Description.ID, h.Description.FormerIDs)
 	}
 	return renamed
 }
 
-// sightOf returns which part of an object the passes depend on: the largest part that any of the handlers reads.
-func sightOf(families adapters.Families) requirements.Sight {
+// widestSight returns which part of an object the passes depend on: the largest part that any of the handlers reads.
+func widestSight(families adapters.Families) requirements.Sight {
 	sees := requirements.SeesEssence
 	for _, h := range slices.Concat(families.Changing, families.Spawning, families.Tending) {
-		sees = min(sees, h.Description.Sight())
+		sees = min(sees, h.Description.CriteriaSight())
 	}
 	return sees
 }
@@ -81,11 +81,11 @@ func lensOf(s settings.Settings, r discovery.Resource, own []*adapters.Handler) 
 		}
 	}
 	lens := &cause.Lens{
-		Diffbase: s.Diffbase, Progress: s.Progress, Extra: extra, Redaction: redaction(s.Digests, r, own),
+		Diffbase: s.Diffbase, Progress: s.Progress, Extra: extra, Redaction: sharedRedaction(s.Digests, r, own),
 	}
 	// Conditions are our own writes to the status, and must not count as changes.
 	if len(adapters.ByFamily(own).Reporting) > 0 {
-		lens.Hide = typesOf(s, r).Hidden
+		lens.Hide = conditionTypesOf(s, r).WithoutConditions
 	}
 	return lens
 }
@@ -93,9 +93,9 @@ func lensOf(s settings.Settings, r discovery.Resource, own []*adapters.Handler) 
 // secrets is the kind whose objects are stored as keyed digests, if Settings.Digests demands it.
 var secrets = schema.GroupKind{Kind: "Secret"}
 
-// redaction returns the redacted paths of one kind. Its handlers share the stored memory, so a path that one of them
+// sharedRedaction returns the redacted paths of one kind. Its handlers share the stored memory, so a path that one of them
 // redacts is redacted for all.
-func redaction(d settings.Digests, r discovery.Resource, own []*adapters.Handler) cause.Redaction {
+func sharedRedaction(d settings.Digests, r discovery.Resource, own []*adapters.Handler) cause.Redaction {
 	kept := cause.Redaction{Limit: d.Limit, Keys: d.Keys}
 	if d.Secrets && r.GroupKind() == secrets {
 		kept.Paths = []diff.Path{nil} // the empty path is the whole object
@@ -114,5 +114,5 @@ func redaction(d settings.Digests, r discovery.Resource, own []*adapters.Handler
 // JournalOf returns the journal of one kind. Values that must not be stored on the objects are not kept in the journal
 // either.
 func (d *Dependencies) JournalOf(r discovery.Resource, own []*adapters.Handler) *journal.Kind {
-	return d.Journal.Kind(r.GroupKind(), redaction(d.Settings.Digests, r, own).Paths)
+	return d.Journal.ForKind(r.GroupKind(), sharedRedaction(d.Settings.Digests, r, own).Paths)
 }

@@ -169,9 +169,9 @@ func newWorld(t testing.TB, own ...*handlers.Handler) *world {
 		Settings: settings.Settings{
 			Name: prefix, Prefix: prefix, Finalizer: prefix + "/finalizer", BoundTo: prefix + "/handled-uid",
 			Diffbase: diffbase.Annotations{Prefix: prefix}, Progress: progress.Annotations{Prefix: prefix},
-		}.Resolved(),
+		}.WithDefaults(),
 		Log: w.log(), Events: posting.New(nil, posting.Options{Component: prefix}), Memory: &memory.Registry{},
-		Writer: patching.Writer{Client: w.api},
+		Writer: patching.PatchWriter{Client: w.api},
 	}
 	var all []*adapters.Handler
 	for _, h := range own {
@@ -185,7 +185,9 @@ func newWorld(t testing.TB, own ...*handlers.Handler) *world {
 }
 
 // known returns the cached object.
-func (w *world) known() *compact.Object { return w.controller.cached(request.NamespacedName) }
+func (w *world) known() *compact.CachedObject {
+	return w.controller.cachedObject(request.NamespacedName)
+}
 
 // create puts a new object into the server, but not into the cache.
 func (w *world) create(uid string) {
@@ -202,16 +204,16 @@ func (w *world) create(uid string) {
 func (w *world) deliver() {
 	w.api.mu.Lock()
 	defer w.api.mu.Unlock()
-	var obj *compact.Object
+	var obj *compact.CachedObject
 	if w.object != nil {
-		obj = compacttest.Of(w.object)
+		obj = compacttest.NewObject(w.object)
 	}
 	found, _, _ := w.cache.GetByKey(request.String())
-	if old, ok := found.(*compact.Object); ok && (obj == nil || obj.GetUID() != old.GetUID()) {
+	if old, ok := found.(*compact.CachedObject); ok && (obj == nil || obj.GetUID() != old.GetUID()) {
 		if err := w.cache.Delete(old); err != nil {
 			w.t.Fatal(err)
 		}
-		w.controller.Deleted(old)
+		w.controller.NoteDeleted(old)
 	}
 	if obj != nil {
 		if err := w.cache.Update(obj); err != nil {
@@ -220,10 +222,10 @@ func (w *world) deliver() {
 	}
 }
 
-// comes updates the cache and delivers the event.
-func (w *world) comes() {
+// deliverEvent updates the cache and delivers the event.
+func (w *world) deliverEvent() {
 	w.deliver()
-	w.controller.Seen("MODIFIED", w.known())
+	w.controller.NoteEvent("MODIFIED", w.known())
 }
 
 // queue installs a queue, which receives the requested passes.

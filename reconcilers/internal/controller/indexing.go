@@ -17,10 +17,10 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/source"
 )
 
-// Index keeps the indices of a resource filled until the context ends, in all of the namespaces as they come and go. It
+// RunIndexing keeps the indices of a resource filled until the context ends, in all of the namespaces as they come and go. It
 // is for times when no controller of the resource runs, such as a pause. It reports filled indices to the readiness. It
 // calls index functions but writes nothing, so any replica may run it.
-func Index(
+func RunIndexing(
 	ctx context.Context, deps *Dependencies, readiness *indexes.Readiness, r discovery.Resource, namespaces Namespaces,
 	own []*adapters.Handler,
 ) {
@@ -28,15 +28,15 @@ func Index(
 		deps: deps, turn: Turn{Readiness: readiness}, resource: r, handlers: own, workers: newWorkers(deps, r),
 		indexing: true, running: map[string]scope{},
 	}
-	s.follow(ctx, namespaces)
+	s.followNamespaces(ctx, namespaces)
 }
 
-// index fills the indices of one scope while no controller does, until the context ends.
-func (c *Controller) index(ctx context.Context) {
+// runIndexing fills the indices of one scope while no controller does, until the context ends.
+func (c *Controller) runIndexing(ctx context.Context) {
 	ctx = logf.IntoContext(ctx, c.log)
 	for {
 		// Wait until no controller feeds the indices of this scope.
-		c.feed = c.indexer.BeginAlone(ctx, c.indexing(), c.indicesFilled)
+		c.feed = c.indexer.BeginAlone(ctx, c.indexingTask(), c.indicesFilled)
 		if c.feed == nil {
 			return
 		}
@@ -44,7 +44,7 @@ func (c *Controller) index(ctx context.Context) {
 		err := c.indexOnce(ctx)
 		switch {
 		case errors.Is(context.Cause(ctx), ErrRemoved):
-			c.forget(c.indexer.Clear())
+			c.forgetObjects(c.indexer.RemoveAll())
 			return
 		case ctx.Err() != nil:
 			// The indices remain: another run or a controller continues with them.
@@ -61,8 +61,8 @@ func (c *Controller) index(ctx context.Context) {
 	}
 }
 
-// indexing describes the work of the indexer for this kind.
-func (c *Controller) indexing() indexes.Task {
+// indexingTask describes the work of the indexer for this kind.
+func (c *Controller) indexingTask() indexes.Task {
 	return indexes.Task{
 		Handlers: c.handlers.Indexing, Resource: &c.resource, Backoff: c.deps.Settings.Backoff, Log: c.log,
 	}
@@ -70,10 +70,10 @@ func (c *Controller) indexing() indexes.Task {
 
 // indexOnce watches the objects until the context ends or a controller has listed them. Neither is an error.
 func (c *Controller) indexOnce(ctx context.Context) error {
-	defer c.feed.End()
+	defer c.feed.EndFeed()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	informer, err := c.inform()
+	informer, err := c.newInformer()
 	if err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func (c *Controller) indexOnce(ctx context.Context) error {
 	defer listing.Wait()
 	defer cancel()
 	informed := &source.Informed{
-		Informer: informer, Events: source.Events{Watcher: indexOnly{c}}, Listed: c.listedForIndices,
+		Informer: informer, Events: source.Events{Watcher: indexOnly{c}}, Listed: c.finishIndexListing,
 	}
 	if err := informed.Start(ctx, nil); err != nil {
 		return fmt.Errorf("watching %s: %w", c.resource.GroupVersionKind, err)
@@ -100,7 +100,7 @@ func (c *Controller) whileFeeding(ctx context.Context, informer toolscache.Share
 		defer cancel()
 		select {
 		case <-ctx.Done():
-		case <-c.feed.Over():
+		case <-c.feed.Done():
 		}
 	}()
 	informer.RunWithContext(ctx)
@@ -112,15 +112,15 @@ type indexOnly struct{ *Controller }
 
 var _ source.Watcher = indexOnly{}
 
-// Listed does nothing, because no resume handlers run.
-func (indexOnly) Listed(source.Object) {}
+// NoteListed does nothing, because no resume handlers run.
+func (indexOnly) NoteListed(source.Object) {}
 
-// Deleted does nothing, because the only memory of the object is its part of the indices.
-func (indexOnly) Deleted(source.Object) {}
+// NoteDeleted does nothing, because the only memory of the object is its part of the indices.
+func (indexOnly) NoteDeleted(source.Object) {}
 
-// Seen updates the indices, and never requests a pass. It reports the deletion of an object to the dependents itself,
+// NoteEvent updates the indices, and never requests a pass. It reports the deletion of an object to the dependents itself,
 // because no controller of the scope does it at this time.
-func (c indexOnly) Seen(eventType string, obj source.Object) (pass bool) {
+func (c indexOnly) NoteEvent(eventType string, obj source.Object) (pass bool) {
 	// Only owners of children distinguish a missed deletion from a reported one.
 	if eventType == source.Vanished {
 		eventType = "DELETED"
@@ -128,8 +128,8 @@ func (c indexOnly) Seen(eventType string, obj source.Object) (pass bool) {
 	if eventType == "DELETED" && c.selector != nil {
 		eventType = indexes.Left // with a selector, the object may only have stopped matching
 	}
-	if c.feed.Seen(eventType, obj) && eventType == "DELETED" {
-		c.forget([]types.UID{obj.GetUID()})
+	if c.feed.HandleEvent(eventType, obj) && eventType == "DELETED" {
+		c.forgetObjects([]types.UID{obj.GetUID()})
 	}
 	return false
 }

@@ -53,21 +53,21 @@ func newCatalogue(t *testing.T) *catalogue {
 			},
 		},
 	}, nil)}
-	c.readiness.Begin([]string{"configmaps"}, nil)
+	c.readiness.UpdateKinds([]string{"configmaps"}, nil)
 	return c
 }
 
-// fill fills the index as a replica that does not lead.
-func (c *catalogue) fill() (stop func(error)) {
+// startIndexing fills the index as a replica that does not lead.
+func (c *catalogue) startIndexing() (stop func(error)) {
 	return c.begin(func(ctx context.Context) {
-		controller.Index(ctx, c.deps, c.readiness, resource, c.live, c.handlers)
+		controller.RunIndexing(ctx, c.deps, c.readiness, resource, c.live, c.handlers)
 	})
 }
 
 func (c *catalogue) fail(err error) { c.change(func() { c.fails = err }) }
 
-// wantIndex compares the entries of the index, and whether handlers may rely on it.
-func (c *catalogue) wantIndex(when string, ready bool, want ...string) {
+// requireIndex compares the entries of the index, and whether handlers may rely on it.
+func (c *catalogue) requireIndex(when string, ready bool, want ...string) {
 	c.t.Helper()
 	synctest.Wait()
 	var got []string
@@ -77,8 +77,8 @@ func (c *catalogue) wantIndex(when string, ready bool, want ...string) {
 		}
 	}
 	slices.Sort(got)
-	if !slices.Equal(got, want) || ready != (len(c.readiness.Waiting()) == 0) {
-		c.t.Errorf("%s: got %q, want %q; not ready: %q", when, got, want, c.readiness.Waiting())
+	if !slices.Equal(got, want) || ready != (len(c.readiness.WaitingFor()) == 0) {
+		c.t.Errorf("%s: got %q, want %q; not ready: %q", when, got, want, c.readiness.WaitingFor())
 	}
 }
 
@@ -92,10 +92,10 @@ func TestIndex(t *testing.T) {
 			"the index follows creations, edits and deletions", func(c *catalogue, _ func(error)) {
 				c.create("a", "y")
 				c.edit("a", "x", `{"metadata":{"labels":{"l":"2"}}}`)
-				c.wantIndex("after a creation and an edit", true, "x=2", "y")
+				c.requireIndex("after a creation and an edit", true, "x=2", "y")
 				c.remove("a", "x")
-				c.wantIndex("after a deletion", true, "y")
-				c.wantGone("the memo of the deleted object", 1)
+				c.requireIndex("after a deletion", true, "y")
+				c.requireDeletions("the memo of the deleted object", 1)
 				c.want("index functions get the type of the event", "x ", "y ADDED", "x MODIFIED")
 			},
 		},
@@ -108,8 +108,8 @@ func TestIndex(t *testing.T) {
 				c.server.Compact()
 				c.fail(nil)
 				time.Sleep(2 * time.Minute)
-				c.wantIndex("after a list with the new object", true, "x")
-				c.wantGone("the first object", 1)
+				c.requireIndex("after a list with the new object", true, "x")
+				c.requireDeletions("the first object", 1)
 			},
 		},
 		"GoneUnseen": {
@@ -121,8 +121,8 @@ func TestIndex(t *testing.T) {
 				c.server.Compact()
 				c.fail(nil)
 				time.Sleep(2 * time.Minute)
-				c.wantIndex("after the next list", true)
-				c.wantGone("the deleted object", 1)
+				c.requireIndex("after the next list", true)
+				c.requireDeletions("the deleted object", 1)
 			},
 		},
 		"Relisted": {
@@ -139,33 +139,33 @@ func TestIndex(t *testing.T) {
 		"KindGone": {
 			"a kind that is not served any more has an empty index", func(c *catalogue, stop func(error)) {
 				stop(controller.ErrRemoved)
-				c.wantIndex("after the removal of the kind", true)
-				c.wantGone("the object of the kind", 1)
+				c.requireIndex("after the removal of the kind", true)
+				c.requireDeletions("the object of the kind", 1)
 			},
 		},
 		"Paused": {
 			"a pause keeps the index", func(c *catalogue, stop func(error)) {
 				stop(execution.ErrPaused)
-				c.wantIndex("after the pause began", true, "x")
-				c.wantGone("no object is forgotten", 0)
+				c.requireIndex("after the pause began", true, "x")
+				c.requireDeletions("no object is forgotten", 0)
 			},
 		},
 		"TakenOver": {
 			"controllers fill the index by their own watches; after them the replica continues",
 			func(c *catalogue, _ func(error)) {
 				stop := c.run()
-				c.connection.Drain()
+				c.connection.DrainRequests()
 				c.create("a", "y")
-				c.wantIndex("filled by the controllers", true, "x", "y")
+				c.requireIndex("filled by the controllers", true, "x", "y")
 				stop(execution.ErrPaused)
 				c.create("a", "z")
-				c.wantIndex("filled by the replica again", true, "x", "y", "z")
+				c.requireIndex("filled by the replica again", true, "x", "y", "z")
 			},
 		},
 		"Namespaces": {
 			"objects of namespaces that are not served are not indexed", func(c *catalogue, _ func(error)) {
 				c.create("b", "z")
-				c.live.Set([]string{"b"})
+				c.live.SetNames([]string{"b"})
 				c.settle()
 				c.create("a", "y")
 				c.create("b", "zz")
@@ -181,8 +181,8 @@ func TestIndex(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := newCatalogue(t)
 				c.create("a", "x")
-				stop := c.fill()
-				c.wantIndex("after the start", true, "x")
+				stop := c.startIndexing()
+				c.requireIndex("after the start", true, "x")
 				tc.play(c, stop)
 			})
 		})
@@ -207,7 +207,7 @@ func TestIndexThatCannotBeFilled(t *testing.T) {
 		"OutOfOrder": {"a temporary error blocks handlers until the index is filled", unavailable(), false},
 	} {
 		for runner, run := range map[string]func(c *catalogue){
-			"Controller": func(c *catalogue) { c.run() }, "Replica": func(c *catalogue) { c.fill() },
+			"Controller": func(c *catalogue) { c.run() }, "Replica": func(c *catalogue) { c.startIndexing() },
 		} {
 			t.Run(name+"/"+runner, func(t *testing.T) {
 				defer explain(t, c.reason)
@@ -217,10 +217,10 @@ func TestIndexThatCannotBeFilled(t *testing.T) {
 					own.fail(c.fails)
 					run(own)
 					time.Sleep(10 * time.Second)
-					own.wantIndex("while lists are refused", c.ready)
+					own.requireIndex("while lists are refused", c.ready)
 					own.fail(nil)
 					time.Sleep(2 * time.Minute)
-					own.wantIndex("when lists succeed again", true, "x")
+					own.requireIndex("when lists succeed again", true, "x")
 				})
 			})
 		}

@@ -21,26 +21,26 @@ import (
 // controller-runtime would end the controller.
 const syncTimeout = 365 * 24 * time.Hour
 
-// inform creates the informer of this kind, and remembers how to read it. The wrapped client reports the health of the
+// newInformer creates the informer of this kind, and remembers how to read it. The wrapped client reports the health of the
 // scope and outages, and makes the first list consistent.
-func (c *Controller) inform() (toolscache.SharedIndexInformer, error) {
-	way := transport.Wrap(c.deps.HTTPClient, c.health.Around, consistent, c.reaching)
-	informer, err := informers.New(c.deps.Cluster.GetConfig(), way, c.resource, c.interest())
+func (c *Controller) newInformer() (toolscache.SharedIndexInformer, error) {
+	way := transport.Wrap(c.deps.HTTPClient, c.health.ObserveWatches, forceConsistentList, c.trackReachability)
+	informer, err := informers.New(c.deps.Cluster.GetConfig(), way, c.resource, c.informerInterest())
 	if err != nil {
 		return nil, err
 	}
-	if err := informer.SetWatchErrorHandlerWithContext(c.watchFailed()); err != nil {
+	if err := informer.SetWatchErrorHandlerWithContext(c.watchErrorHandler()); err != nil {
 		return nil, fmt.Errorf("making the informer of %s: %w", c.resource.GroupVersionKind, err)
 	}
 	c.store, c.hasSynced, c.version = informer.GetIndexer(), informer.HasSynced, informer.LastSyncResourceVersion
 	return informer, nil
 }
 
-// interest returns the smallest watch that serves all handlers. It selects by the labels that all handlers demand. It
+// informerInterest returns the smallest watch that serves all handlers. It selects by the labels that all handlers demand. It
 // keeps only the metadata if no handler reads more, and only the identity of objects that are watched as children but
 // are not children. It uses protobuf for kinds with only event handlers and indices whose functions have the Go type of
 // the kind: other handlers would need JSON, made of the messages.
-func (c *Controller) interest() informers.Interest {
+func (c *Controller) informerInterest() informers.Interest {
 	wanted := informers.Interest{
 		Namespace: c.scope.Namespace, Selector: c.selector,
 		Metadata: c.reads == reflect.TypeFor[metav1.PartialObjectMetadata](),
@@ -53,25 +53,25 @@ func (c *Controller) interest() informers.Interest {
 		return wanted
 	}
 	// Protobuf is only possible if the handlers decode into the type that the scheme has for this kind.
-	if kind := compact.KindOf(c.deps.Cluster.GetScheme(), c.resource.GroupVersionKind); kind.Is(c.reads) {
+	if kind := compact.KindOf(c.deps.Cluster.GetScheme(), c.resource.GroupVersionKind); kind.MatchesType(c.reads) {
 		wanted.Kind = kind
 	}
 	return wanted
 }
 
-// departures returns the tracker of uncertain deletions. It returns nil without a selector, and without event handlers,
+// newDepartureTracker returns the tracker of uncertain deletions. It returns nil without a selector, and without event handlers,
 // because only these need certainty.
-func (c *Controller) departures() *departures {
+func (c *Controller) newDepartureTracker() *departures {
 	if c.selector == nil || c.events == nil {
 		return nil
 	}
 	lookup := informers.NewLookup(c.deps.Cluster.GetConfig(), c.deps.HTTPClient, c.resource)
-	return departuresOf(lookup.UID, c.left, c.log)
+	return newDepartures(lookup.CurrentUID, c.forgetUnmatchedObject, c.log)
 }
 
-// typeOf returns the Go type into which all of the handlers decode the object directly. It returns nil if the handlers
+// commonDecodeType returns the Go type into which all of the handlers decode the object directly. It returns nil if the handlers
 // differ, or if one of them needs the object as a map.
-func typeOf(own []*adapters.Handler) (typ reflect.Type) {
+func commonDecodeType(own []*adapters.Handler) (typ reflect.Type) {
 	for i, h := range own {
 		switch d := h.Description; {
 		case !d.ReadsText || d.Field != nil || i > 0 && d.Type != typ:
@@ -89,7 +89,7 @@ func (c *Controller) newQueued() (controller.TypedController[source.Request], er
 	skip := true
 	options := controller.TypedOptions[source.Request]{
 		Reconciler: c, MaxConcurrentReconciles: 1, SkipNameValidation: &skip, CacheSyncTimeout: syncTimeout,
-		LogConstructor: c.logger,
+		LogConstructor: c.requestLogger,
 		NewQueue: func(
 			_ string, limiter workqueue.TypedRateLimiter[source.Request],
 		) workqueue.TypedRateLimitingInterface[source.Request] {

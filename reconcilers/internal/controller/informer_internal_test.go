@@ -57,7 +57,7 @@ func TestWatchFailures(t *testing.T) {
 			w := newWorld(t, creating("c"))
 			requests := resync.NewRequests()
 			w.controller.deps.Resync = requests
-			failed := w.controller.watchFailed()
+			failed := w.controller.watchErrorHandler()
 			server := &unwatchable{}
 			reflector := toolscache.NewReflector(server, &unstructured.Unstructured{}, w.cache, 0)
 			for _, err := range tc.errors {

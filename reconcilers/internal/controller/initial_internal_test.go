@@ -9,9 +9,9 @@ import (
 )
 
 // listed notes the object as part of the first listing of an informer.
-func (w *world) listed() *compact.Object {
-	obj := w.controller.cached(request.NamespacedName)
-	w.controller.Listed(obj)
+func (w *world) listed() *compact.CachedObject {
+	obj := w.controller.cachedObject(request.NamespacedName)
+	w.controller.NoteListed(obj)
 	return obj
 }
 
@@ -27,7 +27,7 @@ func TestInitialMarks(t *testing.T) {
 			own:    []*handlers.Handler{creating("c")},
 			play: func(w *world) {
 				w.listed()
-				w.wantForgotten("after the listing")
+				w.requireForgotten("after the listing")
 			},
 		},
 		"SeenLater": {
@@ -38,7 +38,7 @@ func TestInitialMarks(t *testing.T) {
 				w.pass()
 				w.deliver()
 				w.pass()
-				w.wantCalls("a new object", "c")
+				w.requireCalls("a new object", "c")
 			},
 		},
 		"ListedAgain": {
@@ -49,11 +49,11 @@ func TestInitialMarks(t *testing.T) {
 			play: func(w *world) {
 				w.pass()
 				w.deliver()
-				w.controller.objects.Leave([]any{w.controller.cached(request.NamespacedName)})
+				w.controller.objects.EndRun([]any{w.controller.cachedObject(request.NamespacedName)})
 				w.listed()
 				w.pass()
-				w.wantCalls("a new object that is listed again", "c")
-				w.wantForgotten("after the second listing")
+				w.requireCalls("a new object that is listed again", "c")
+				w.requireForgotten("after the second listing")
 			},
 		},
 		"NeverHandled": {
@@ -65,8 +65,8 @@ func TestInitialMarks(t *testing.T) {
 				w.pass()
 				w.deliver()
 				w.pass()
-				w.wantCalls("created, not resumed", "c")
-				w.wantForgotten("after its creation")
+				w.requireCalls("created, not resumed", "c")
+				w.requireForgotten("after its creation")
 			},
 		},
 		"Resumed": {
@@ -76,7 +76,7 @@ func TestInitialMarks(t *testing.T) {
 				w.pass()
 				w.deliver()
 				w.controller.objects = memory.NewObjects() // another process
-				w.controller.objects.Begin(true)
+				w.controller.objects.BeginRun(true)
 				w.listed()
 				w.pass()
 				w.deliver()
@@ -84,10 +84,10 @@ func TestInitialMarks(t *testing.T) {
 				w.edit(`{"metadata":{"labels":{"a":"b"}}}`)
 				w.deliver()
 				w.pass()
-				w.wantCalls("in two processes", "c", "r")
+				w.requireCalls("in two processes", "c", "r")
 				w.deliver()
 				w.pass()
-				w.wantForgotten("after its resumption")
+				w.requireForgotten("after its resumption")
 			},
 		},
 		"DeletedBeforeItsTurn": {
@@ -98,8 +98,8 @@ func TestInitialMarks(t *testing.T) {
 				w.object = nil
 				w.deliver()
 				w.pass()
-				w.wantForgotten("after the deletion")
-				w.wantCalls("without a handler")
+				w.requireForgotten("after the deletion")
+				w.requireCalls("without a handler")
 			},
 		},
 	}

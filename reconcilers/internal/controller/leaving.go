@@ -53,8 +53,8 @@ type departure struct {
 
 var _ source.Doubts = (*departures)(nil)
 
-// departuresOf creates the tracker. [departures.begin] starts its lookups.
-func departuresOf(
+// newDepartures creates the tracker. [departures.startLookups] starts its lookups.
+func newDepartures(
 	uid func(context.Context, types.NamespacedName) (types.UID, error), left func(source.Object), log logr.Logger,
 ) *departures {
 	return &departures{
@@ -65,53 +65,53 @@ func departuresOf(
 	}
 }
 
-// left handles an object that left the watch and may still exist. It removes the object from the indices and from the
+// forgetUnmatchedObject handles an object that left the watch and may still exist. It removes the object from the indices and from the
 // memory of passes, and records the event in the journal. Event handlers are not called.
-func (c *Controller) left(obj source.Object) {
+func (c *Controller) forgetUnmatchedObject(obj source.Object) {
 	if c.journal != nil {
-		c.journal.Object(obj.Key(), obj.GetUID()).Event(indexes.Left, obj.GetResourceVersion())
+		c.journal.ForObject(obj.ObjectKey(), obj.GetUID()).RecordEvent(indexes.Left, obj.GetResourceVersion())
 	}
 	if c.feed != nil {
-		c.feed.Seen(indexes.Left, obj)
+		c.feed.HandleEvent(indexes.Left, obj)
 	}
-	c.objects.Forget(obj.GetUID())
+	c.objects.ForgetObject(obj.GetUID())
 }
 
-// Leave starts the lookup of an object that left the watch, and returns true. It returns false if the object must be
+// TrackDeparture starts the lookup of an object that left the watch, and returns true. It returns false if the object must be
 // deleted: its deletion had begun, and it had no finalizers left.
-func (d *departures) Leave(obj source.Object, gone func()) (doubtful bool) {
-	if obj.Deleting() && !held(obj) {
+func (d *departures) TrackDeparture(obj source.Object, gone func()) (doubtful bool) {
+	if obj.IsDeleting() && !hasFinalizers(obj) {
 		return false
 	}
 	// The object does not match in any case, so it leaves the indices now. Only event handlers wait for the lookup.
 	d.left(obj)
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.waiting[obj.Key()] = departure{object: obj, gone: gone}
-	d.names.Add(obj.Key())
+	d.waiting[obj.ObjectKey()] = departure{object: obj, gone: gone}
+	d.names.Add(obj.ObjectKey())
 	return true
 }
 
-// held reports whether the object has finalizers. It returns true for an object that cannot be decoded, because only a
+// hasFinalizers reports whether the object has finalizers. It returns true for an object that cannot be decoded, because only a
 // lookup can then decide.
-func held(obj source.Object) bool {
+func hasFinalizers(obj source.Object) bool {
 	body, err := obj.Unstructured()
 	return err != nil || len(body.GetFinalizers()) > 0
 }
 
-// Meet ends the lookup of a name when an object with this name matches the selector. It returns true if the object
+// TrackReturn ends the lookup of a name when an object with this name matches the selector. It returns true if the object
 // existed all the time. If another object has the name, the former one is reported as deleted.
-func (d *departures) Meet(obj source.Object) (back bool) {
+func (d *departures) TrackReturn(obj source.Object) (back bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	// The object is in at most one of the two: there after the lookup, waiting before it.
 	_, back = d.there.Get(obj.GetUID())
 	d.there.Remove(obj.GetUID())
-	former, doubtful := d.waiting[obj.Key()]
+	former, doubtful := d.waiting[obj.ObjectKey()]
 	if !doubtful {
 		return back
 	}
-	delete(d.waiting, obj.Key())
+	delete(d.waiting, obj.ObjectKey())
 	if former.object.GetUID() == obj.GetUID() {
 		return true
 	}
@@ -119,8 +119,8 @@ func (d *departures) Meet(obj source.Object) (back bool) {
 	return back
 }
 
-// begin starts the lookups. The returned function stops them, and waits for running requests.
-func (d *departures) begin(ctx context.Context) (end func()) {
+// startLookups starts the lookups. The returned function stops them, and waits for running requests.
+func (d *departures) startLookups(ctx context.Context) (end func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var asking sync.WaitGroup
 	for range lookups {
@@ -131,7 +131,7 @@ func (d *departures) begin(ctx context.Context) (end func()) {
 				if ended {
 					return
 				}
-				if d.ask(ctx, name) {
+				if d.lookUpDeparture(ctx, name) {
 					d.names.AddRateLimited(name)
 				} else {
 					d.names.Forget(name)
@@ -147,8 +147,8 @@ func (d *departures) begin(ctx context.Context) (end func()) {
 	}
 }
 
-// ask looks up one object by name, and decides whether it was deleted. It returns true if the lookup must be repeated.
-func (d *departures) ask(ctx context.Context, name types.NamespacedName) (again bool) {
+// lookUpDeparture looks up one object by name, and decides whether it was deleted. It returns true if the lookup must be repeated.
+func (d *departures) lookUpDeparture(ctx context.Context, name types.NamespacedName) (again bool) {
 	d.mu.Lock()
 	asked, doubtful := d.waiting[name]
 	d.mu.Unlock()

@@ -25,7 +25,7 @@ func departed(uid string, more map[string]any) source.Object {
 	for key, value := range more {
 		metadata[key] = value
 	}
-	return compacttest.Of(map[string]any{"metadata": metadata})
+	return compacttest.NewObject(map[string]any{"metadata": metadata})
 }
 
 // TestDepartures shows how the engine finds out whether an object that a watch does not show any more was deleted or
@@ -104,7 +104,7 @@ func TestDepartures(t *testing.T) {
 				say := func(what string) { course = append(course, what) }
 				var logged string
 				times, answers := 0, make(chan struct{})
-				d := departuresOf(func(context.Context, types.NamespacedName) (types.UID, error) {
+				d := newDepartures(func(context.Context, types.NamespacedName) (types.UID, error) {
 					<-answers
 					times++
 					return tc.answer(times)
@@ -115,11 +115,11 @@ func TestDepartures(t *testing.T) {
 						}
 					}
 				}, funcr.Options{}))
-				end := d.begin(t.Context())
+				end := d.startLookups(t.Context())
 				meet := func(obj source.Object) {
-					say(map[bool]string{true: "back", false: "new"}[d.Meet(obj)])
+					say(map[bool]string{true: "back", false: "new"}[d.TrackReturn(obj)])
 				}
-				if !d.Leave(tc.leaves, func() { say("gone") }) {
+				if !d.TrackDeparture(tc.leaves, func() { say("gone") }) {
 					say("gone")
 				}
 				synctest.Wait()

@@ -54,8 +54,8 @@ func (s *site) measure() (handled func() string) {
 // late summarizes the unhandled changes of all namespaces.
 func (s *site) late() string {
 	changes, oldest, waiting := 0, time.Duration(0), 0
-	for _, kept := range s.deps.Memory.All() {
-		late := kept.Unhandled.Late()
+	for _, kept := range s.deps.Memory.AllScopes() {
+		late := kept.Unhandled.CurrentLate()
 		changes, oldest = changes+late.Changes, max(oldest, late.Oldest)
 		for _, n := range late.Waiting {
 			waiting += n
@@ -122,7 +122,7 @@ func TestMeasuredChanges(t *testing.T) {
 			var mended atomic.Bool
 			s.connection.Before = func(_ context.Context, r memapi.Request) error {
 				if !mended.Load() && r.Verb == "patch" {
-					return memapi.Refusal(http.StatusForbidden)
+					return memapi.NewRefusal(http.StatusForbidden)
 				}
 				return nil
 			}

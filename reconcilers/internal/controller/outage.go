@@ -24,8 +24,8 @@ func isUnreachable(err error) bool {
 	return errors.As(err, &dial) && dial.Op == "dial" || errors.As(err, &name)
 }
 
-// begin records that the API server is unreachable, and logs the first such error of an outage.
-func (o *Outage) begin(log logr.Logger, err error) {
+// noteUnreachable records that the API server is unreachable, and logs the first such error of an outage.
+func (o *Outage) noteUnreachable(log logr.Logger, err error) {
 	o.mu.Lock()
 	isNew := o.since.IsZero()
 	if isNew {
@@ -37,8 +37,8 @@ func (o *Outage) begin(log logr.Logger, err error) {
 	}
 }
 
-// end records that the API server answers, and logs the end of an outage.
-func (o *Outage) end(log logr.Logger) {
+// noteReachable records that the API server answers, and logs the end of an outage.
+func (o *Outage) noteReachable(log logr.Logger) {
 	o.mu.Lock()
 	since := o.since
 	o.since = time.Time{}

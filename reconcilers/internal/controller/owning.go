@@ -21,12 +21,12 @@ import (
 
 // owning holds the parent/child wiring of one kind, which may be a parent, a child, or both.
 type owning struct {
-	families adapters.Families // all handlers of the kind; Owning ones watch children, Tending ones are called for them
-	handling owned.Handling    // calls the Tending handlers
-	source   *owned.Source     // of one run; nil if the objects are not children
-	route    *owned.Route      // of one run; nil if the objects are not parents
-	idle     bool              // the kind is only watched for the handlers of other kinds
-	lookup   owned.Lookup      // nil if no handler waits for objects other than children
+	families adapters.Families   // all handlers of the kind; Owning ones watch children, Tending ones are called for them
+	handling owned.ChildHandling // calls the Tending handlers
+	source   *owned.ChildSource  // of one run; nil if the objects are not children
+	route    *owned.Route        // of one run; nil if the objects are not parents
+	idle     bool                // the kind is only watched for the handlers of other kinds
+	lookup   owned.Lookup        // nil if no handler waits for objects other than children
 }
 
 // newOwning returns nil if the kind is neither a parent nor a child.
@@ -36,17 +36,17 @@ func (c *Controller) newOwning(of kind.Kind, families adapters.Families) *owning
 		return nil
 	}
 	return &owning{
-		families: families, lookup: c.lookupFor(families.Owning),
+		families: families, lookup: c.cacheLookupFor(families.Owning),
 		// Handlers of the kind itself need passes; Owning handlers do not.
 		idle: len(families.Changing)+len(families.Watching)+len(families.Spawning)+len(families.Indexing)+
 			len(families.Admitting)+len(families.Tending) == 0,
-		handling: owned.Handling{Kind: of, Children: known, Handlers: families.Tending},
+		handling: owned.ChildHandling{Kind: of, Children: known, Handlers: families.Tending},
 	}
 }
 
-// begin connects the kind to the tracker of children for one run. The returned function disconnects it. A nil receiver
+// beginChildTracking connects the kind to the tracker of children for one run. The returned function disconnects it. A nil receiver
 // does nothing.
-func (o *owning) begin(enqueue func(types.NamespacedName)) (end func()) {
+func (o *owning) beginChildTracking(enqueue func(types.NamespacedName)) (end func()) {
 	if o == nil {
 		return func() {}
 	}
@@ -54,57 +54,57 @@ func (o *owning) begin(enqueue func(types.NamespacedName)) (end func()) {
 	// The former run has ended: its source and route must not be used again.
 	o.source, o.route = nil, nil
 	if len(o.families.Owning) > 0 {
-		o.source = known.Watch(descriptionsOf(o.families.Owning), o.lookup)
+		o.source = known.StartSource(descriptionsOf(o.families.Owning), o.lookup)
 	}
 	if len(o.families.Tending) > 0 {
 		kind := o.handling.Resource.GroupKind()
-		o.route = known.Route(kind, descriptionsOf(o.families.Tending), o.handling.Cache, enqueue)
+		o.route = known.StartRoute(kind, descriptionsOf(o.families.Tending), o.handling.Cache, enqueue)
 	}
 	return func() {
 		if o.source != nil {
-			o.source.End()
+			o.source.EndRun()
 		}
 		if o.route != nil {
-			o.route.End()
+			o.route.EndRun()
 		}
 	}
 }
 
-// lookupFor returns a lookup in the cache of the kind. It returns nil if handlers wait for children only, as the
+// cacheLookupFor returns a lookup in the cache of the kind. It returns nil if handlers wait for children only, as the
 // informer may then drop the contents of other objects.
-func (c *Controller) lookupFor(owning []*adapters.Handler) owned.Lookup {
+func (c *Controller) cacheLookupFor(owning []*adapters.Handler) owned.Lookup {
 	if !slices.ContainsFunc(owning, func(h *adapters.Handler) bool { return h.Description.Whole }) {
 		return nil
 	}
-	return func(kind schema.GroupKind, key types.NamespacedName) *compact.Object {
+	return func(kind schema.GroupKind, key types.NamespacedName) *compact.CachedObject {
 		if kind != c.resource.GroupKind() {
 			return nil
 		}
-		return c.cached(key)
+		return c.cachedObject(key)
 	}
 }
 
-// seenByOwners reports an event to the owners of the object, and to the tracker of its own children. It runs on the
+// trackOwnership reports an event to the owners of the object, and to the tracker of its own children. It runs on the
 // informer's goroutine.
-func (c *Controller) seenByOwners(eventType string, obj source.Object) {
+func (c *Controller) trackOwnership(eventType string, obj source.Object) {
 	o := c.owned
 	if o.source != nil {
-		c.tellOwners(eventType, obj)
+		c.notifyOwners(eventType, obj)
 	}
 	switch {
 	case o.route == nil:
 	case eventType == owned.Deleted, eventType == owned.Vanished:
-		o.route.Gone(obj.GetUID())
+		o.route.NoteDeleted(obj.GetUID())
 	default:
-		o.route.Seen(obj.GetUID(), obj.Key())
+		o.route.NoteEvent(obj.GetUID(), obj.ObjectKey())
 	}
 }
 
-// tellOwners reports an event of a child to its owners. An object that cannot be decoded is only logged, because the
+// notifyOwners reports an event of a child to its owners. An object that cannot be decoded is only logged, because the
 // next event repeats the state.
-func (c *Controller) tellOwners(eventType string, obj source.Object) {
-	if err := c.owned.source.Seen(eventType, obj); err != nil {
-		log := logging.OfObject(c.log, obj.Key(), obj.GetUID())
+func (c *Controller) notifyOwners(eventType string, obj source.Object) {
+	if err := c.owned.source.HandleEvent(eventType, obj); err != nil {
+		log := logging.OfObject(c.log, obj.ObjectKey(), obj.GetUID())
 		log.Error(err, "Cannot read an object; its owners are not notified")
 	}
 }
@@ -112,26 +112,26 @@ func (c *Controller) tellOwners(eventType string, obj source.Object) {
 // enqueueOwner requests a pass over an owner.
 func (c *Controller) enqueueOwner(key types.NamespacedName) { c.Enqueue(key, "", 0) }
 
-// tend calls the child handlers of an object at the end of its pass. It returns the delay until the next pass: the
+// reconcileChildren calls the child handlers of an object at the end of its pass. It returns the delay until the next pass: the
 // smaller one of the given delay and that of the child handlers. It skips an object that was replaced or released
 // meanwhile.
-func (c *Controller) tend(
-	ctx context.Context, o *memory.Object, latest *compact.Object, uid types.UID, after *time.Duration,
+func (c *Controller) reconcileChildren(
+	ctx context.Context, o *memory.ObjectState, latest *compact.CachedObject, uid types.UID, after *time.Duration,
 ) *time.Duration {
 	// The kind has no child handlers, or the object is gone, replaced or released.
-	if c.owned.route == nil || latest == nil || latest.GetUID() != uid || o.Past(latest) {
+	if c.owned.route == nil || latest == nil || latest.GetUID() != uid || o.HasEnded(latest) {
 		return after
 	}
-	newest, err := o.Newest(latest)
+	newest, err := o.NewestState(latest)
 	if err != nil {
 		logf.FromContext(ctx).Error(err, "Cannot read an object; leaving its children alone")
 		return after
 	}
 	body, _ := newest.Value() // Newest has decoded it without an error
-	result := c.owned.handling.Tend(ctx, body)
-	o.Wrote(result.Body, result.Released)
+	result := c.owned.handling.ReconcileChildren(ctx, body)
+	o.NoteWrite(result.Body, result.Released)
 	if result.After != nil {
-		o.Unsettle() // otherwise an echo of our own write would skip the pass that is due later
+		o.RequirePass() // otherwise an echo of our own write would skip the pass that is due later
 	}
 	// Return the earlier time.
 	if result.After != nil && (after == nil || *result.After < *after) {

@@ -37,17 +37,17 @@ func newFamily(t *testing.T) *family {
 
 // The operator itself has made none of the children.
 
-func (*family) Wrote(types.UID, string) bool                        { return false }
-func (*family) Outdated(types.UID, *unstructured.Unstructured) bool { return false }
-func (*family) Declared(types.UID, map[string]any) func(child *unstructured.Unstructured) bool {
+func (*family) IsOwnWrite(types.UID, string) bool                     { return false }
+func (*family) IsOutdated(types.UID, *unstructured.Unstructured) bool { return false }
+func (*family) DeclaredMatcher(types.UID, map[string]any) func(child *unstructured.Unstructured) bool {
 	return func(*unstructured.Unstructured) bool { return true }
 }
-func (f *family) Gone(types.UID)                                                  { f.change(func() { f.ended++ }) }
-func (*family) Drifted(_ types.UID, _ *unstructured.Unstructured, _, _ bool) bool { return false }
+func (f *family) ForgetChild(types.UID)                                               { f.change(func() { f.ended++ }) }
+func (*family) NeedsRepair(_ types.UID, _ *unstructured.Unstructured, _, _ bool) bool { return false }
 
-func (*family) Unsaved(map[string]any) (patching.Transform, []string) { return nil, nil }
+func (*family) UnsavedRecords(map[string]any) (patching.Transform, []string) { return nil, nil }
 
-func (f *family) Repair(_ context.Context, owner map[string]any, _ handlers.Poster) *time.Duration {
+func (f *family) RepairChildren(_ context.Context, owner map[string]any, _ handlers.Poster) *time.Duration {
 	f.change(func() { f.repairs = append(f.repairs, (&unstructured.Unstructured{Object: owner}).GetName()) })
 	return nil
 }
@@ -56,8 +56,8 @@ func (f *family) Forget(owner types.UID) {
 	f.change(func() { f.forgotten = append(f.forgotten, string(owner)) })
 }
 
-// tends registers a handler for events of children, and the watch of their kind.
-func (f *family) tends(does func(c *handlers.Invocation) error, policy handlers.Policy) {
+// handleChildren registers a handler for events of children, and the watch of their kind.
+func (f *family) handleChildren(does func(c *handlers.Invocation) error, policy handlers.Policy) {
 	watched := &handlers.Handler{ID: "o", Family: handlers.Owning}
 	watched.Owned = watched
 	f.handlers = append(f.handlers, adapters.New(watched, nil))
@@ -69,8 +69,8 @@ func (f *family) tends(does func(c *handlers.Invocation) error, policy handlers.
 	f.handlers = append(f.handlers, adapters.New(h, nil))
 }
 
-// bear creates a child of the owner.
-func (f *family) bear(owner, name string) {
+// createChild creates a child of the owner.
+func (f *family) createChild(owner, name string) {
 	f.t.Helper()
 	child := f.object("a", name)
 	child.SetOwnerReferences([]metav1.OwnerReference{
@@ -90,17 +90,17 @@ func (f *family) uid(name string) types.UID {
 func TestChildren(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFamily(t)
-		f.tends(succeeding, handlers.Policy{})
+		f.handleChildren(succeeding, handlers.Policy{})
 		stop := f.run()
 		f.create("a", "p")
 		f.want("a parent without children")
-		f.bear("p", "k")
+		f.createChild("p", "k")
 		f.want("after the creation of a child", "t p ADDED k")
 		f.edit("a", "k", `{"data":{"a":"b"}}`)
 		f.want("after a change of the child", "t p MODIFIED k")
 		f.remove("a", "k")
 		f.want("after the deletion of the child", "t p DELETED k")
-		f.bear("p", "l")
+		f.createChild("p", "l")
 		f.want("after the creation of a second child", "t p ADDED l")
 		p := f.uid("p")
 		f.take(&f.forgotten)
@@ -109,7 +109,7 @@ func TestChildren(t *testing.T) {
 			t.Errorf("forgot the owners %q, want %q", got, p)
 		}
 		f.create("a", "q")
-		f.bear("q", "m")
+		f.createChild("q", "m")
 		f.want("a child of another owner", "t q ADDED m")
 		stop(controller.ErrRestarting)
 		if got := f.take(&f.forgotten); !slices.Contains(got, string(f.uid("q"))) {
@@ -131,7 +131,7 @@ func TestRetriesForChildren(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := newFamily(t)
 				late := func(*handlers.Invocation) error { return errors.New("not yet") }
-				f.tends(late, handlers.Policy{Backoff: ptr.To(c.tends)})
+				f.handleChildren(late, handlers.Policy{Backoff: ptr.To(c.tends)})
 				f.handle(&handlers.Handler{
 					ID: "c", Reason: cause.Create, Policy: handlers.Policy{Backoff: ptr.To(c.creates)},
 					Filters: []handlers.Filter{func(_ context.Context, c *cause.Cause) (bool, error) {
@@ -139,7 +139,7 @@ func TestRetriesForChildren(t *testing.T) {
 					}},
 				}, late)
 				f.create("a", "p")
-				f.bear("p", "k")
+				f.createChild("p", "k")
 				f.run()
 				f.want("at once", "c p", "t p  k")
 				time.Sleep(11 * time.Second)
@@ -193,7 +193,7 @@ func TestKindOfChildrenAlone(t *testing.T) {
 		f.handlers = append(f.handlers, adapters.New(watched, nil))
 		f.run()
 		f.create("a", "p")
-		for _, r := range f.connection.Drain() {
+		for _, r := range f.connection.DrainRequests() {
 			if r.Verb != "list" && r.Verb != "watch" {
 				t.Errorf("unexpected request for an object: %s %s", r.Verb, r.Path)
 			}
@@ -225,7 +225,7 @@ func TestOwnersThatGo(t *testing.T) {
 			defer explain(t, c.reason)
 			synctest.Test(t, func(t *testing.T) {
 				f := newFamily(t)
-				f.tends(succeeding, handlers.Policy{})
+				f.handleChildren(succeeding, handlers.Policy{})
 				first := true
 				f.handle(&handlers.Handler{ID: "c", Reason: cause.Create}, func(*handlers.Invocation) error {
 					if !first { // hold back the repair for the second owner
@@ -281,7 +281,7 @@ func TestOwnersThatAreOwned(t *testing.T) {
 		f.handlers = append(f.handlers, adapters.New(h, nil))
 		f.run()
 		f.create("a", "p")
-		f.bear("p", "k")
+		f.createChild("p", "k")
 		f.remove("a", "k")
 		f.want("after the creation of both objects")
 		f.mu.Lock()
@@ -297,7 +297,7 @@ func TestOwnersThatAreOwned(t *testing.T) {
 func TestOwnersThatGoMeanwhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFamily(t)
-		f.tends(succeeding, handlers.Policy{})
+		f.handleChildren(succeeding, handlers.Policy{})
 		creating := &handlers.Handler{ID: "c", Family: handlers.Changing, Reason: cause.Create}
 		f.handle(creating, func(*handlers.Invocation) error {
 			f.server.Discard(stored, "a", "p")

@@ -18,10 +18,10 @@ func TestPassSpacesTheErrorsOfTheFramework(t *testing.T) {
 		w := newWorld(t, creating("c"))
 		w.refuse = unavailable()
 		for _, delay := range settings.DefaultErrorDelays[:5] {
-			w.wantAgain("after a refused write", delay)
+			w.requireRequeue("after a refused write", delay)
 			time.Sleep(delay - time.Millisecond)
 			written := w.writes
-			w.wantAgain("an event during the delay", time.Millisecond)
+			w.requireRequeue("an event during the delay", time.Millisecond)
 			if w.writes != written {
 				t.Errorf("the object was patched during the delay of %s", delay)
 			}
@@ -35,8 +35,8 @@ func TestPassSpacesTheErrorsOfTheFramework(t *testing.T) {
 		w.edit(`{"metadata":{"annotations":{"` + handled + `":null}}}`)
 		w.deliver()
 		w.refuse = unavailable()
-		w.wantAgain("refused again after a success", time.Second)
-		w.wantCalls("the result was kept over the failures, and the handler ran again after its record was removed",
+		w.requireRequeue("refused again after a success", time.Second)
+		w.requireCalls("the result was kept over the failures, and the handler ran again after its record was removed",
 			"c", "c")
 		if len(w.logged) != 6 {
 			t.Errorf("want one line for each failure and none for events during the delays: %q", w.logged)
@@ -59,12 +59,12 @@ func TestPassSaysOnceThatAnObjectIsBlocked(t *testing.T) {
 	}
 	spoil(`"{oops"`)
 	spoil(`"[1]"`)
-	w.wantCalls("while blocked")
+	w.requireCalls("while blocked")
 	if len(w.logged) != 2 || !strings.Contains(w.logged[0], "until it is changed") {
 		t.Errorf("want one line for each cause: %q", w.logged)
 	}
 	spoil("null")
-	w.wantCalls("after the annotation was removed", "c")
+	w.requireCalls("after the annotation was removed", "c")
 	spoil(`"[1]"`)
 	if len(w.logged) != 3 {
 		t.Errorf("the same cause is not logged again after it was fixed: %q", w.logged)
@@ -94,7 +94,7 @@ func TestPassLogsAPanicOnce(t *testing.T) {
 		broken := true
 		w := newWorld(t, creating("c"))
 		lens := w.controller.changes.Lens
-		lens.Diffbase = storages.Diffbase(panicking{lens.Diffbase, &broken})
+		lens.Diffbase = storages.IsolateDiffbase(panicking{lens.Diffbase, &broken})
 		for range 5 {
 			time.Sleep(w.pass().RequeueAfter)
 		}
@@ -105,9 +105,9 @@ func TestPassLogsAPanicOnce(t *testing.T) {
 		}
 		broken = false
 		w.pass()
-		w.wantCalls("with the storage mended", "c")
+		w.requireCalls("with the storage mended", "c")
 		w.deliver()
 		w.pass()
-		w.wantForgotten("with the storage mended")
+		w.requireForgotten("with the storage mended")
 	})
 }

@@ -21,12 +21,12 @@ import (
 // pass runs one pass and returns its result.
 func (w *world) pass() reconcile.Result {
 	w.t.Helper()
-	result, _ := w.controller.pass(w.t.Context(), request.NamespacedName)
+	result, _ := w.controller.runPass(w.t.Context(), request.NamespacedName)
 	return result
 }
 
-// wantAgain runs a pass and checks after which delay it requests the next one, at the priority of retries.
-func (w *world) wantAgain(when string, after time.Duration) {
+// requireRequeue runs a pass and checks after which delay it requests the next one, at the priority of retries.
+func (w *world) requireRequeue(when string, after time.Duration) {
 	w.t.Helper()
 	result := w.pass()
 	if result.RequeueAfter != after {
@@ -37,28 +37,28 @@ func (w *world) wantAgain(when string, after time.Duration) {
 	}
 }
 
-func (w *world) wantCalls(when string, want ...string) {
+func (w *world) requireCalls(when string, want ...string) {
 	w.t.Helper()
 	if d := cmp.Diff(want, w.calls); d != "" {
 		w.t.Errorf("%s: calls: -want, +got:\n%s", when, d)
 	}
 }
 
-// wantForgotten checks that no memory of any object is kept.
-func (w *world) wantForgotten(when string) {
+// requireForgotten checks that no memory of any object is kept.
+func (w *world) requireForgotten(when string) {
 	w.t.Helper()
 	if kept := w.controller.objects.Len(); kept > 0 {
 		w.t.Errorf("%s: memory of %d objects is kept", when, kept)
 	}
 }
 
-// moving is a cache that changes before or after each lookup.
-type moving struct {
+// changingStore is a cache that changes before or after each lookup.
+type changingStore struct {
 	store
 	before, after func()
 }
 
-func (m moving) GetByKey(key string) (any, bool, error) {
+func (m changingStore) GetByKey(key string) (any, bool, error) {
 	m.before()
 	defer m.after()
 	return m.store.GetByKey(key)
@@ -69,23 +69,23 @@ func nothing() {}
 // deliverAfterLook delivers the state of the server, and then calls more, after the given number of lookups in the
 // cache.
 func (w *world) deliverAfterLook(looks int, more func()) {
-	w.controller.store = moving{w.cache, nothing, func() {
+	w.controller.store = changingStore{w.cache, nothing, func() {
 		if looks--; looks > 0 {
 			return
 		}
 		w.controller.store = w.cache
-		w.comes()
+		w.deliverEvent()
 		more()
 	}}
 }
 
-// handledAsOurWriteComes handles the object in one pass, and delivers its write during the lookups of the next one.
-func handledAsOurWriteComes(looks int) func(w *world) {
+// handleWhileWriteArrives handles the object in one pass, and delivers its write during the lookups of the next one.
+func handleWhileWriteArrives(looks int) func(w *world) {
 	return func(w *world) {
 		w.pass()
 		w.deliverAfterLook(looks, nothing)
 		w.pass()
-		w.wantCalls("the creation", "c")
+		w.requireCalls("the creation", "c")
 	}
 }
 
@@ -98,11 +98,11 @@ func TestPassTheNewestObject(t *testing.T) {
 	}{
 		"OurWriteComesAsThePassBegins": {
 			reason: "an own write that arrives after the first cache lookup is not handled again",
-			play:   handledAsOurWriteComes(1),
+			play:   handleWhileWriteArrives(1),
 		},
 		"OurWriteComesAsTheMemoryIsAsked": {
 			reason: "an own write that arrives around the memory lookup is not handled again",
-			play:   handledAsOurWriteComes(2),
+			play:   handleWhileWriteArrives(2),
 		},
 		"ItsEndComesAsThePassBegins": {
 			reason: "an object that leaves the cache after the first lookup is not handled again",
@@ -114,7 +114,7 @@ func TestPassTheNewestObject(t *testing.T) {
 					}
 				})
 				w.pass()
-				w.wantCalls("the creation", "c")
+				w.requireCalls("the creation", "c")
 			},
 		},
 		"CacheBehindOurWrite": {
@@ -123,7 +123,7 @@ func TestPassTheNewestObject(t *testing.T) {
 				w.pass()
 				w.edit(`{"metadata":{"labels":{"later":"yes"}}}`)
 				w.pass()
-				w.wantCalls("the cache has neither write nor edit", "c")
+				w.requireCalls("the cache has neither write nor edit", "c")
 			},
 		},
 		"CacheCatchesUpDuringTheLook": {
@@ -131,9 +131,9 @@ func TestPassTheNewestObject(t *testing.T) {
 				"read after it",
 			play: func(w *world) {
 				w.pass()
-				w.controller.store = moving{w.cache, nothing, w.deliver}
+				w.controller.store = changingStore{w.cache, nothing, w.deliver}
 				w.pass()
-				w.wantCalls("the cache was read while it changed", "c")
+				w.requireCalls("the cache was read while it changed", "c")
 			},
 		},
 		"CacheAheadOfOurWrite": {
@@ -143,7 +143,7 @@ func TestPassTheNewestObject(t *testing.T) {
 				w.edit(`{"spec":{"size":2}}`)
 				w.deliver()
 				w.pass()
-				w.wantCalls("the cache has write and edit", "c", "u")
+				w.requireCalls("the cache has write and edit", "c", "u")
 			},
 		},
 		"CacheBetweenTwoOfOurWrites": {
@@ -156,7 +156,7 @@ func TestPassTheNewestObject(t *testing.T) {
 				w.pass()
 				w.edit(`{"spec":{"size":1}}`)
 				w.pass()
-				w.wantCalls("the cache has the edit, but not the write after it", "c", "u")
+				w.requireCalls("the cache has the edit, but not the write after it", "c", "u")
 			},
 		},
 		"NothingToDo": {
@@ -166,17 +166,17 @@ func TestPassTheNewestObject(t *testing.T) {
 				w.deliver()
 				w.pass()
 				w.pass()
-				w.wantForgotten("after a pass without a cause")
-				w.wantCalls("without a change", "c")
+				w.requireForgotten("after a pass without a cause")
+				w.requireCalls("without a change", "c")
 			},
 		},
 		"WriteArrivesDuringThePass": {
 			reason: "a write that reached the cache during its pass leaves memory until its event only",
 			play: func(w *world) {
-				w.controller.store = moving{w.cache, w.deliver, nothing}
+				w.controller.store = changingStore{w.cache, w.deliver, nothing}
 				w.pass()
 				w.pass()
-				w.wantForgotten("after the pass for the event")
+				w.requireForgotten("after the pass for the event")
 			},
 		},
 	}
@@ -196,17 +196,17 @@ func TestPassComesBackForRetries(t *testing.T) {
 		flaky.Call = func(context.Context, *handlers.Invocation) error { return errors.New("not yet") }
 		flaky.Policy = handlers.Policy{Backoff: ptr.To(10 * time.Second), Retries: ptr.To(2)}
 		w := newWorld(t, flaky)
-		w.wantAgain("the first attempt", 10*time.Second)
+		w.requireRequeue("the first attempt", 10*time.Second)
 		time.Sleep(4 * time.Second)
-		w.wantAgain("an event during the delay", 6*time.Second)
+		w.requireRequeue("an event during the delay", 6*time.Second)
 		time.Sleep(6 * time.Second)
 		if result := w.pass(); result.RequeueAfter != 0 {
 			t.Errorf("a permanent failure requests another pass: %v", result)
 		}
-		w.wantCalls("after two attempts", "c", "c")
+		w.requireCalls("after two attempts", "c", "c")
 		w.deliver()
 		w.pass()
-		w.wantForgotten("after the permanent failure")
+		w.requireForgotten("after the permanent failure")
 	})
 }
 
@@ -230,7 +230,7 @@ func TestPassOnExit(t *testing.T) {
 		}
 		return ctx.Err()
 	}
-	if result, _ := w.controller.pass(ctx, request.NamespacedName); result.RequeueAfter != 0 {
+	if result, _ := w.controller.runPass(ctx, request.NamespacedName); result.RequeueAfter != 0 {
 		t.Errorf("an exit requests another pass: %v", result)
 	}
 	if len(w.logged) > 0 {
@@ -238,7 +238,7 @@ func TestPassOnExit(t *testing.T) {
 	}
 	w.deliver()
 	w.pass()
-	w.wantCalls("the next process repeats only the interrupted handler", "before", "c", "c")
+	w.requireCalls("the next process repeats only the interrupted handler", "before", "c", "c")
 }
 
 // TestPassClusterScoped shows that a cluster-scoped object is found by its name alone.
@@ -249,8 +249,8 @@ func TestPassClusterScoped(t *testing.T) {
 	w.create("u2")
 	delete(w.object["metadata"].(map[string]any), "namespace")
 	w.deliver()
-	w.controller.pass(t.Context(), types.NamespacedName{Name: "a"})
-	w.wantCalls("a cluster-scoped object", "c")
+	w.controller.runPass(t.Context(), types.NamespacedName{Name: "a"})
+	w.requireCalls("a cluster-scoped object", "c")
 }
 
 // TestObjectsAreCopiedOnDemand shows that the object is copied only when a handler reads it as a map. Most handlers
@@ -259,10 +259,10 @@ func TestObjectsAreCopiedOnDemand(t *testing.T) {
 	asked := false
 	asks := creating("c")
 	asks.Call = func(_ context.Context, c *handlers.Invocation) error {
-		if c.Object != nil || !c.Given.Encoded() {
+		if c.Object != nil || !c.Given.IsEncoded() {
 			t.Errorf("the object was already copied: %v", c.Object)
 		}
-		object, err := c.Working()
+		object, err := c.WorkingCopy()
 		if asked = object["kind"] == "Widget"; err != nil {
 			return err
 		}

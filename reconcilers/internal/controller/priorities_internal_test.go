@@ -36,8 +36,8 @@ func TestPrioritiesOfRequests(t *testing.T) {
 	}
 }
 
-// TestPriorityOfWhatIsGone shows that a request for an object that is gone has the priority of deletions.
-func TestPriorityOfWhatIsGone(t *testing.T) {
+// TestPriorityOfDeletedObject shows that a request for an object that is gone has the priority of deletions.
+func TestPriorityOfDeletedObject(t *testing.T) {
 	if got := priorityOf(nil, source.PriorityChange); got != source.PriorityDeletion {
 		t.Errorf("priority %d", got)
 	}

@@ -32,18 +32,18 @@ func newEventHandling(deps *Dependencies, of kind.Kind, watching []*adapters.Han
 	return &eventHandling{
 		handling: events.Handling{Kind: of, Handlers: watching, Loops: &events.Loops{}},
 		log:      logging.OfKind(deps.Log, of.Resource.GroupVersionKind),
-		dropped:  deps.Metrics.Dropped(of.Resource.GroupKind().String()),
+		dropped:  deps.Metrics.DroppedCounter(of.Resource.GroupKind().String()),
 	}
 }
 
-// add queues an event for the next pass over its object. It runs on the informer's goroutine. If too many events wait,
+// queueEvent queues an event for the next pass over its object. It runs on the informer's goroutine. If too many events wait,
 // the oldest one of the object is dropped.
-func (e *eventHandling) add(eventType string, obj source.Object) {
+func (e *eventHandling) queueEvent(eventType string, obj source.Object) {
 	if !e.waiting.Add(events.Event{Type: eventType, Object: obj}) {
 		return
 	}
 	e.dropped()
-	log := logging.OfObject(e.log, obj.Key(), obj.GetUID())
+	log := logging.OfObject(e.log, obj.ObjectKey(), obj.GetUID())
 	log.V(1).Info("Dropped the oldest event of an object: too many events wait for its handlers",
 		"limit", events.Limit)
 }
@@ -58,9 +58,9 @@ type notingWriter struct {
 // too: a part of it may have been written.
 func (w notingWriter) ApplyRetrying(
 	ctx context.Context, target patching.Target, patch patching.Patch, refetch patching.Refetch,
-) (patching.Result, error) {
+) (patching.WriteResult, error) {
 	result, err := w.Writer.ApplyRetrying(ctx, target, patch, refetch)
 	object := unstructured.Unstructured{Object: target.Body}
-	w.loops.Note(client.ObjectKeyFromObject(&object), result.Versions)
+	w.loops.NoteVersions(client.ObjectKeyFromObject(&object), result.Versions)
 	return result, err
 }

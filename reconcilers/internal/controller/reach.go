@@ -19,9 +19,9 @@ type reach struct {
 	last, seen string // the reason that was logged last, and the informer's resource version at that time
 }
 
-// fail reports whether the reason is new: it was not logged since the scope could be listed or watched. A changed
+// noteFailure reports whether the reason is new: it was not logged since the scope could be listed or watched. A changed
 // version means that the informer made progress since.
-func (r *reach) fail(err error, version string) (isNew bool) {
+func (r *reach) noteFailure(err error, version string) (isNew bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err.Error() == r.last && version == r.seen {
@@ -31,8 +31,8 @@ func (r *reach) fail(err error, version string) (isNew bool) {
 	return true
 }
 
-// recover records a successful list or watch. It logs the recovery if a failure was logged before.
-func (r *reach) recover() {
+// noteRecovery records a successful list or watch. It logs the recovery if a failure was logged before.
+func (r *reach) noteRecovery() {
 	r.mu.Lock()
 	failed := r.last != ""
 	r.last, r.seen = "", ""
@@ -42,34 +42,34 @@ func (r *reach) recover() {
 	}
 }
 
-// reaching wraps the requests of the scope's informer, and reports outages and their ends.
-func (c *Controller) reaching(next transport.RoundTripFunc) transport.RoundTripFunc {
+// trackReachability wraps the requests of the scope's informer, and reports outages and their ends.
+func (c *Controller) trackReachability(next transport.RoundTripFunc) transport.RoundTripFunc {
 	return func(request *http.Request) (*http.Response, error) {
 		response, err := next(request)
 		switch {
 		case err == nil:
-			c.deps.Outage.end(c.deps.Log)
+			c.deps.Outage.noteReachable(c.deps.Log)
 		case isUnreachable(err) && request.Context().Err() == nil:
 			// Outages are noticed here, because the reflector retries watches without reporting such errors.
-			c.deps.Outage.begin(c.deps.Log, err)
+			c.deps.Outage.noteUnreachable(c.deps.Log, err)
 		}
 		// Only an accepted request shows that the resource can be listed; an error status shows that the server
 		// answers.
 		if err == nil && response.StatusCode == http.StatusOK {
-			c.reach.recover()
+			c.reach.noteRecovery()
 		}
 		return response, err
 	}
 }
 
-// watchFailed returns the error handler of the informer. It logs each reason once, and again if the kind could be
+// watchErrorHandler returns the error handler of the informer. It logs each reason once, and again if the kind could be
 // listed in between. The informer keeps retrying. A kind that was not found triggers a new discovery, which decides
 // whether the kind still exists.
-func (c *Controller) watchFailed() toolscache.WatchErrorHandlerWithContext {
+func (c *Controller) watchErrorHandler() toolscache.WatchErrorHandlerWithContext {
 	return func(ctx context.Context, r *toolscache.Reflector, err error) {
 		// Handlers of other kinds must not wait for the indices of this one.
 		c.giveUpIndices(err)
-		c.health.Failed(err)
+		c.health.ReportFailure(err)
 		switch {
 		case ctx.Err() != nil:
 			return
@@ -80,7 +80,7 @@ func (c *Controller) watchFailed() toolscache.WatchErrorHandlerWithContext {
 		case apierrors.IsNotFound(err):
 			c.deps.Resync.RequestResync()
 		}
-		if c.reach.fail(err, r.LastSyncResourceVersion()) {
+		if c.reach.noteFailure(err, r.LastSyncResourceVersion()) {
 			c.log.Error(err, "Cannot list or watch a resource; its handlers wait. Check the permissions and the CRD",
 				"handlers", c.handlerIDs())
 		}

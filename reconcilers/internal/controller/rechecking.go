@@ -14,8 +14,8 @@ import (
 // recheckPause is the least time between two rechecks of all objects of a kind. Changes during the pause are merged.
 const recheckPause = time.Second
 
-// notifiers returns the sources besides the objects that the filters of the handlers read, each once.
-func notifiers(own []*adapters.Handler) (all []handlers.Notifier) {
+// recheckNotifiers returns the sources besides the objects that the filters of the handlers read, each once.
+func recheckNotifiers(own []*adapters.Handler) (all []handlers.Notifier) {
 	for _, h := range own {
 		for _, one := range h.Description.RecheckOn {
 			if !slices.Contains(all, one) {
@@ -40,7 +40,7 @@ func (c *Controller) beginRechecks(ctx context.Context) (end func()) {
 		stops = append(stops, one.Notify(func() {
 			// Handlers may not run before all indices are filled, and an index is such a source: do not recheck for
 			// each entry of the first listing.
-			if !c.turn.Readiness.Open() {
+			if !c.turn.Readiness.IsOpen() {
 				return
 			}
 			select {
@@ -56,7 +56,7 @@ func (c *Controller) beginRechecks(ctx context.Context) (end func()) {
 			case <-ctx.Done():
 				return
 			case <-changed:
-				c.recheck()
+				c.requestRechecks()
 				// Pause after each recheck, as each costs a pass per object.
 			}
 			select {
@@ -76,13 +76,13 @@ func (c *Controller) beginRechecks(ctx context.Context) (end func()) {
 	}
 }
 
-// recheck requests a pass over each cached object with the lowest priority, so that all other requests go first.
-func (c *Controller) recheck() {
+// requestRechecks requests a pass over each cached object with the lowest priority, so that all other requests go first.
+func (c *Controller) requestRechecks() {
 	// The mark makes passes look at objects whose newest state is our own write.
 	for _, item := range c.store.List() {
 		if object, is := item.(source.Object); is {
-			c.objects.Wake(object.Key())
-			c.add(source.Request{NamespacedName: object.Key()}, 0, priorityOf(object, source.PriorityResume))
+			c.objects.RequestPass(object.ObjectKey())
+			c.addToQueue(source.Request{NamespacedName: object.ObjectKey()}, 0, priorityOf(object, source.PriorityResume))
 		}
 	}
 }

@@ -30,31 +30,31 @@ var _ reconcile.TypedReconciler[source.Request] = (*Controller)(nil)
 func (c *Controller) Reconcile(ctx context.Context, request source.Request) (reconcile.Result, error) {
 	// A later run replaces the queue, but the request must be released where it came from.
 	from := c.queue.Load()
-	if !c.turn.Readiness.Wait(ctx) || !c.enter() {
+	if !c.turn.Readiness.Wait(ctx) || !c.enterGate() {
 		// The context has ended or the gate is closed. The request is dropped: the next run lists all objects again.
 		from.Release(request)
 		return reconcile.Result{}, nil
 	}
-	c.recount(request)
+	c.mergeUnwrittenCount(request)
 	// The context of the passes outlives ctx, so that handlers can finish when the operator exits.
 	passing := logf.IntoContext(c.passing, logf.FromContext(ctx))
 	c.passes.Go(func() {
 		defer from.Release(request)
 		// An object with unsaved results stays counted in the gate until they are stored.
-		if left := c.work(passing, from, request); !left || !c.keep(passing, request) {
-			c.leave()
+		if left := c.serveRequest(passing, from, request); !left || !c.keepCounted(passing, request) {
+			c.leaveGate()
 		}
 	})
 	return reconcile.Result{}, nil
 }
 
-// enter counts the beginning of a pass in the gate. It returns false if the gate is closed; the objects are listed
+// enterGate counts the beginning of a pass in the gate. It returns false if the gate is closed; the objects are listed
 // again when it opens.
-func (c *Controller) enter() bool { return c.turn.Gate == nil || c.turn.Gate.Enter() }
+func (c *Controller) enterGate() bool { return c.turn.Gate == nil || c.turn.Gate.Enter() }
 
-// recount ends the separate count of an object whose previous pass left unsaved results. The pass that has just entered
+// mergeUnwrittenCount ends the separate count of an object whose previous pass left unsaved results. The pass that has just entered
 // counts for both. Timer ticks write nothing, and keep the count.
-func (c *Controller) recount(request source.Request) {
+func (c *Controller) mergeUnwrittenCount(request source.Request) {
 	if request.Handler != "" {
 		return
 	}
@@ -63,25 +63,25 @@ func (c *Controller) recount(request source.Request) {
 	defer c.unwritten.mu.Unlock()
 	if c.unwritten.keys[request.NamespacedName] {
 		delete(c.unwritten.keys, request.NamespacedName)
-		c.leave()
+		c.leaveGate()
 	}
 }
 
-// leave ends the count of a pass, or of an object with unsaved results.
-func (c *Controller) leave() {
+// leaveGate ends the count of a pass, or of an object with unsaved results.
+func (c *Controller) leaveGate() {
 	if c.turn.Gate != nil {
 		c.turn.Gate.Leave()
 	}
 }
 
-// work runs the request, and adds the next request for the object to the queue. It returns true if results of handlers
+// serveRequest runs the request, and adds the next request for the object to the queue. It returns true if results of handlers
 // are not stored yet. An error, including a recovered panic, is retried with the backoff of the queue.
-func (c *Controller) work(ctx context.Context, from *source.PriorityQueue, request source.Request) (left bool) {
-	result, left, err := c.contained(ctx, request)
+func (c *Controller) serveRequest(ctx context.Context, from *source.PriorityQueue, request source.Request) (left bool) {
+	result, left, err := c.runRequestSafely(ctx, request)
 	switch {
 	case err != nil:
-		log := logging.OfObject(logf.FromContext(ctx), request.NamespacedName, c.known(request.NamespacedName))
-		log.Error(err, "Cannot handle the object now; retrying", panics.Stack(err)...)
+		log := logging.OfObject(logf.FromContext(ctx), request.NamespacedName, c.cachedUID(request.NamespacedName))
+		log.Error(err, "Cannot handle the object now; retrying", panics.StackFields(err)...)
 		from.AddRateLimited(request)
 	case result.RequeueAfter > 0:
 		// A pass without an error resets the backoff, even if it requests another pass.
@@ -93,36 +93,36 @@ func (c *Controller) work(ctx context.Context, from *source.PriorityQueue, reque
 	return left
 }
 
-// contained runs a pass or a timer tick. It turns a panic into an error, as it would otherwise end the process.
-func (c *Controller) contained(
+// runRequestSafely runs a pass or a timer tick. It turns a panic into an error, as it would otherwise end the process.
+func (c *Controller) runRequestSafely(
 	ctx context.Context, request source.Request,
 ) (result reconcile.Result, left bool, err error) {
 	err = panics.Contain(func() error {
 		if request.Handler != "" {
 			c.fireTimer(request)
 		} else {
-			result, left = c.pass(ctx, request.NamespacedName)
+			result, left = c.runPass(ctx, request.NamespacedName)
 		}
 		return nil
 	})
 	return result, left, err
 }
 
-// pass runs one pass over one object: it delivers raw events, then handles changes, which also starts and stops
+// runPass runs one pass over one object: it delivers raw events, then handles changes, which also starts and stops
 // background handlers. It returns true if results of handlers are not stored yet. Errors do not leave it: they are
 // logged once, and delay this object only.
 //
 // The cache is read again after the memory was acquired, because it may have advanced since. If the newest state is our
 // own write and needs no work, the pass ends after the raw events, unless the pass was requested without an event.
-func (c *Controller) pass(ctx context.Context, key types.NamespacedName) (result reconcile.Result, left bool) {
+func (c *Controller) runPass(ctx context.Context, key types.NamespacedName) (result reconcile.Result, left bool) {
 	// Dependents learn about a deletion only after the event handlers of this pass have received it.
 	defer c.notifyDeleted(key)
-	woken := c.objects.TakeWake(key)
+	woken := c.objects.TakePassRequest(key)
 	ctx = logf.IntoContext(ctx, c.log)
-	cached := c.cached(key)
+	cached := c.cachedObject(key)
 	// Raw events come first: they must be delivered even if the object needs no other work.
 	if wait := c.deliverEvents(ctx, key, cached); wait > 0 {
-		defer func() { result = sooner(result, wait) }()
+		defer func() { result = withEarlierRequeue(result, wait) }()
 	}
 	// An object that disappeared is not in the cache, so its handlers must run before the next check.
 	if c.disappeared != nil {
@@ -135,69 +135,69 @@ func (c *Controller) pass(ctx context.Context, key types.NamespacedName) (result
 	uid := cached.GetUID()
 	// From here on, the memory belongs to this pass. It must be returned on every path: until then, the memory only
 	// collects events of the object.
-	o, cached := c.take(key, uid)
-	defer func() { left = c.put(key, uid, o) && left }()
+	o, cached := c.acquireMemory(key, uid)
+	defer func() { left = c.releaseMemory(key, uid, o) && left }()
 	// The object was deleted, replaced or released: forget it without a pass.
-	if cached == nil || o.Past(cached) || c.goneMeanwhile(key, uid) {
-		c.unhandled.Forget(uid)
+	if cached == nil || o.HasEnded(cached) || c.wasDeletedMeanwhile(key, uid) {
+		c.unhandled.ForgetObject(uid)
 		return reconcile.Result{}, false
 	}
 	// While the framework fails for this object, its passes are spaced.
-	if wait := o.Throttle.Wait(time.Now()); wait > 0 {
-		return retry(cached, wait), o.Changes.Unwritten()
+	if wait := o.Throttle.RemainingDelay(time.Now()); wait > 0 {
+		return retryAfterDelay(cached, wait), o.Changes.HasUnwrittenOutcomes()
 	}
-	c.unhandled.Begin(uid)
+	c.unhandled.BeginPass(uid)
 	// Nothing to do: the state is our own write, or the object has no handlers to call and no memory.
-	if o.Echoes(cached) && !woken || c.owned == nil && c.leavesAlone(o, cached) {
-		c.tellProgress(uid, changes.Next{}, nil)
+	if o.IsEcho(cached) && !woken || c.owned == nil && c.needsNoWork(o, cached) {
+		c.recordProgress(uid, changes.Next{}, nil)
 	} else {
-		result = c.attend(ctx, o, cached)
+		result = c.handleObject(ctx, o, cached)
 	}
-	return result, o.Changes.Unwritten()
+	return result, o.Changes.HasUnwrittenOutcomes()
 }
 
-// take acquires the memory of an object, then reads the cache again. The order matters: the memory drops our own write
+// acquireMemory acquires the memory of an object, then reads the cache again. The order matters: the memory drops our own write
 // when the informer delivers it, so a cache read earlier could be older than both. The object is nil if the cache does
-// not have this uid any more. The caller must return the memory with [Controller.put].
-func (c *Controller) take(key types.NamespacedName, uid types.UID) (*memory.Object, *compact.Object) {
-	o := c.objects.Take(uid)
-	if cached := c.cached(key); cached != nil && cached.GetUID() == uid {
+// not have this uid any more. The caller must return the memory with [Controller.releaseMemory].
+func (c *Controller) acquireMemory(key types.NamespacedName, uid types.UID) (*memory.ObjectState, *compact.CachedObject) {
+	o := c.objects.BeginPass(uid)
+	if cached := c.cachedObject(key); cached != nil && cached.GetUID() == uid {
 		return o, cached
 	}
 	return o, nil
 }
 
-// put returns the memory after a pass. If the informer brought a state during the pass that is not our own write, it
+// releaseMemory returns the memory after a pass. If the informer brought a state during the pass that is not our own write, it
 // requests another pass. It returns false if the object was deleted: then it drops the memory, which no later event
 // would do.
-func (c *Controller) put(key types.NamespacedName, uid types.UID, o *memory.Object) (kept bool) {
+func (c *Controller) releaseMemory(key types.NamespacedName, uid types.UID, o *memory.ObjectState) (kept bool) {
 	// Return the memory first: an event from now on requests its own pass.
-	news := c.objects.Put(uid, o)
-	if c.goneMeanwhile(key, uid) {
-		c.objects.Forget(uid)
-		c.background.Forget(uid)
-		c.unhandled.Forget(uid)
+	news := c.objects.EndPass(uid, o)
+	if c.wasDeletedMeanwhile(key, uid) {
+		c.objects.ForgetObject(uid)
+		c.background.ForgetObject(uid)
+		c.unhandled.ForgetObject(uid)
 		return false
 	}
 	// The event came during the pass, when it could not be decided whether it needs another one.
 	if news.Object != nil {
-		c.unhandled.Seen(uid, news.Since)
-		c.add(source.Request{NamespacedName: key}, 0, priorityOf(news.Object, source.PriorityChange))
+		c.unhandled.NoteEvent(uid, news.Since)
+		c.addToQueue(source.Request{NamespacedName: key}, 0, priorityOf(news.Object, source.PriorityChange))
 	}
 	return true
 }
 
-// leavesAlone reports whether the object needs no work and has no memory. It does not decode the object.
-func (c *Controller) leavesAlone(o *memory.Object, cached *compact.Object) bool {
-	return o.Unknown() && c.changes.LeavesAlone(cached)
+// needsNoWork reports whether the object needs no work and has no memory. It does not decode the object.
+func (c *Controller) needsNoWork(o *memory.ObjectState, cached *compact.CachedObject) bool {
+	return o.IsEmpty() && c.changes.IgnoresObject(cached)
 }
 
-// attend handles the changes of the object, then its children, and returns when to look at it again.
-func (c *Controller) attend(ctx context.Context, o *memory.Object, cached *compact.Object) reconcile.Result {
-	key, uid := cached.Key(), cached.GetUID()
+// handleObject handles the changes of the object, then its children, and returns when to look at it again.
+func (c *Controller) handleObject(ctx context.Context, o *memory.ObjectState, cached *compact.CachedObject) reconcile.Result {
+	key, uid := cached.ObjectKey(), cached.GetUID()
 	ctx = logf.IntoContext(ctx, logging.OfObject(c.log, key, uid))
 	next, err := c.handleChanges(ctx, o, cached)
-	c.tellProgress(uid, next, err)
+	c.recordProgress(uid, next, err)
 	// The watch will report this deletion again; optional deletion handlers must not run twice.
 	if next.Deletion && c.disappeared != nil {
 		c.disappeared.noteHandled(uid)
@@ -205,191 +205,191 @@ func (c *Controller) attend(ctx context.Context, o *memory.Object, cached *compa
 	// Lost means that another client removed our memory on the object. The pass has reacted to that and to loops
 	// already; metrics only count them.
 	if next.Lost {
-		c.deps.Metrics.Lost(c.resource.GroupKind().String())
+		c.deps.Metrics.CountLoss(c.resource.GroupKind().String())
 	}
 	if len(next.Looping) > 0 {
-		c.deps.Metrics.Looped(c.resource.GroupKind().String(), next.Looping)
+		c.deps.Metrics.CountLoops(c.resource.GroupKind().String(), next.Looping)
 	}
-	latest := c.cached(key)
+	latest := c.cachedObject(key)
 	// The cache may have received our own write already. Compare with its newest state before the memory is returned,
 	// so that the echo needs no further pass.
-	o.Proceed(cached, next, latest)
+	o.ApplyPassResult(cached, next, latest)
 	if c.owned != nil {
-		next.After = c.tend(ctx, o, latest, uid, next.After)
+		next.After = c.reconcileChildren(ctx, o, latest, uid, next.After)
 	}
-	return c.conclude(ctx, cached, latest, o, next, err)
+	return c.concludePass(ctx, cached, latest, o, next, err)
 }
 
 // handleChanges decodes the object and runs the change handlers. It skips objects that need no work.
 func (c *Controller) handleChanges(
-	ctx context.Context, o *memory.Object, cached *compact.Object,
+	ctx context.Context, o *memory.ObjectState, cached *compact.CachedObject,
 ) (changes.Next, error) {
-	if c.owned != nil && c.leavesAlone(o, cached) { // without children, pass has checked this already
+	if c.owned != nil && c.needsNoWork(o, cached) { // without children, pass has checked this already
 		return changes.Next{}, nil
 	}
-	newest, err := o.Newest(cached)
+	newest, err := o.NewestState(cached)
 	if err != nil {
 		return changes.Next{}, err
 	}
 	return c.changes.Reconcile(ctx, newest, &o.Changes)
 }
 
-// tellProgress updates the metrics of unfinished changes after a pass.
-func (c *Controller) tellProgress(uid types.UID, next changes.Next, err error) {
+// recordProgress updates the metrics of unfinished changes after a pass.
+func (c *Controller) recordProgress(uid types.UID, next changes.Next, err error) {
 	switch {
 	case c.unhandled == nil:
 		return
 	case next.Gone:
-		c.unhandled.Forget(uid)
+		c.unhandled.ForgetObject(uid)
 		return
 	case err != nil:
 		// The change is unfinished, whatever the error was.
-		c.unhandled.Leave(uid, time.Time{}, nil)
+		c.unhandled.KeepOpen(uid, time.Time{}, nil)
 		return
 	case next.Open:
-		c.unhandled.Leave(uid, next.Since, next.Waiting)
+		c.unhandled.KeepOpen(uid, next.Since, next.Waiting)
 		return
 	}
 	// Nothing is left to do. A closed cause is reported with the time from its first event.
-	if took := c.unhandled.End(uid); next.Closed != "" {
-		c.deps.Metrics.Handled(c.resource.GroupKind().String(), string(next.Closed), took)
+	if took := c.unhandled.FinishChange(uid); next.Closed != "" {
+		c.deps.Metrics.ObserveLatency(c.resource.GroupKind().String(), string(next.Closed), took)
 	}
 }
 
 // deliverEvents calls the event handlers with the events since the last pass, and writes their changes, before the pass
 // does anything else. It returns the delay until it must be called again; zero means that the next event is enough.
 func (c *Controller) deliverEvents(
-	ctx context.Context, key types.NamespacedName, cached *compact.Object,
+	ctx context.Context, key types.NamespacedName, cached *compact.CachedObject,
 ) (wait time.Duration) {
 	if c.events == nil {
 		return 0
 	}
 	handling := &c.events.handling
 	// Events wait per name, so that the events of a former object with this name come first.
-	patch, wait := handling.DeliverNext(ctx, key, c.events.waiting.Take(key))
-	if cached == nil || patch.Empty() {
+	patch, wait := handling.DeliverNext(ctx, key, c.events.waiting.TakeAll(key))
+	if cached == nil || patch.IsEmpty() {
 		return wait
 	}
 	// Event handlers can run for long. Acquire the memory only for the write, and check that the object still exists.
 	uid := cached.GetUID()
-	o, cached := c.take(key, uid)
-	defer c.put(key, uid, o)
-	if cached == nil || o.Past(cached) || c.goneMeanwhile(key, uid) {
+	o, cached := c.acquireMemory(key, uid)
+	defer c.releaseMemory(key, uid, o)
+	if cached == nil || o.HasEnded(cached) || c.wasDeletedMeanwhile(key, uid) {
 		return wait
 	}
 	ctx = logf.IntoContext(ctx, logging.OfObject(c.log, key, uid))
-	newest, err := o.Newest(cached)
+	newest, err := o.NewestState(cached)
 	if err != nil {
 		logf.FromContext(ctx).Error(err, "Cannot read an object; dropping the changes of event handlers")
 		return wait
 	}
 	body, _ := newest.Value() // Newest has decoded it without an error
-	result := handling.Write(ctx, body, patch)
-	o.Wrote(result.Body, result.Released)
-	c.deps.Metrics.Looped(c.resource.GroupKind().String(), handling.NoteWrite(ctx, key, body, result))
+	result := handling.WriteChanges(ctx, body, patch)
+	o.NoteWrite(result.Body, result.Released)
+	c.deps.Metrics.CountLoops(c.resource.GroupKind().String(), handling.NoteWrite(ctx, key, body, result))
 	return wait
 }
 
-// known returns the uid of the object in the cache, or an empty uid if it is not cached.
-func (c *Controller) known(key types.NamespacedName) types.UID {
-	if cached := c.cached(key); cached != nil {
+// cachedUID returns the uid of the object in the cache, or an empty uid if it is not cached.
+func (c *Controller) cachedUID(key types.NamespacedName) types.UID {
+	if cached := c.cachedObject(key); cached != nil {
 		return cached.GetUID()
 	}
 	return ""
 }
 
-// logger returns the controller's logger for all requests. Controller-runtime adds an id for each request; the logger
+// requestLogger returns the controller's logger for all requests. Controller-runtime adds an id for each request; the logger
 // defers that work until a line is written, which is rare.
-func (c *Controller) logger(*source.Request) logr.Logger { return logging.Deferring(c.log) }
+func (c *Controller) requestLogger(*source.Request) logr.Logger { return logging.DeferAllValues(c.log) }
 
-// cached returns the object from the cache, or nil. The object is shared: callers must not modify it.
-func (c *Controller) cached(key types.NamespacedName) *compact.Object {
+// cachedObject returns the object from the cache, or nil. The object is shared: callers must not modify it.
+func (c *Controller) cachedObject(key types.NamespacedName) *compact.CachedObject {
 	// The lookup cannot fail with the standard indexer, and the cache contains no other type.
 	found, _, _ := c.store.GetByKey(toolscache.NewObjectName(key.Namespace, key.Name).String())
-	object, _ := found.(*compact.Object)
+	object, _ := found.(*compact.CachedObject)
 	return object
 }
 
-// goneMeanwhile reports whether the object was deleted since it was read from the cache. The informer removes an object
+// wasDeletedMeanwhile reports whether the object was deleted since it was read from the cache. The informer removes an object
 // from the cache first and from the memory second. A pass that acquires or returns memory in between would keep it
 // forever. An older list can bring the object back under the same uid, so the cache is checked as well.
 //
 // Event handlers can run for long, and so can the gap between the informer's two updates; in that case only the cache
 // is authoritative.
-func (c *Controller) goneMeanwhile(key types.NamespacedName, uid types.UID) bool {
-	if c.events == nil && !c.objects.Deleted(key, uid) {
+func (c *Controller) wasDeletedMeanwhile(key types.NamespacedName, uid types.UID) bool {
+	if c.events == nil && !c.objects.WasDeleted(key, uid) {
 		return false
 	}
-	cached := c.cached(key)
+	cached := c.cachedObject(key)
 	return cached == nil || cached.GetUID() != uid
 }
 
-// conclude turns the end of a pass into the next request for the object.
-func (c *Controller) conclude(
-	ctx context.Context, seen, latest *compact.Object, o *memory.Object, next changes.Next, err error,
+// concludePass turns the end of a pass into the next request for the object.
+func (c *Controller) concludePass(
+	ctx context.Context, seen, latest *compact.CachedObject, o *memory.ObjectState, next changes.Next, err error,
 ) reconcile.Result {
 	var blocked *changes.BlockedError
 	switch {
 	case errors.As(err, &blocked):
 		// A blocked object waits for its next change, so it is not requeued. The reason is logged once.
-		c.journal.Object(seen.Key(), seen.GetUID()).Hold(journal.HeldBlocked, err, time.Time{})
-		if o.Blocks(err.Error()) {
+		c.journal.ForObject(seen.ObjectKey(), seen.GetUID()).RecordHold(journal.HeldBlocked, err, time.Time{})
+		if o.NoteBlocked(err.Error()) {
 			logf.FromContext(ctx).Error(err, "Cannot handle the object until it is changed",
-				append(panics.Stack(err), "handlers", c.handlerIDs())...)
+				append(panics.StackFields(err), "handlers", c.handlerIDs())...)
 		}
-		o.Throttle.Succeed()
+		o.Throttle.ResetFailures()
 		return reconcile.Result{}
 	case err != nil:
-		return c.postpone(ctx, seen, latest, o, err)
+		return c.postponeAfterError(ctx, seen, latest, o, err)
 	}
 	// The next error of this object is new, and is logged with its stack.
-	o.Succeed()
+	o.NoteSuccess()
 	if next.After != nil {
-		return retry(latest, *next.After)
+		return retryAfterDelay(latest, *next.After)
 	}
 	return reconcile.Result{}
 }
 
-// postpone delays an object after an error of the framework. Errors of handlers do not come here: they have delays of
+// postponeAfterError delays an object after an error of the framework. Errors of handlers do not come here: they have delays of
 // their own.
-func (c *Controller) postpone(
-	ctx context.Context, seen, latest *compact.Object, o *memory.Object, err error,
+func (c *Controller) postponeAfterError(
+	ctx context.Context, seen, latest *compact.CachedObject, o *memory.ObjectState, err error,
 ) reconcile.Result {
-	log := logf.FromContext(ctx).WithValues(append(panics.Stack(err), "handlers", c.handlerIDs())...)
-	if o.Repeats(err) {
+	log := logf.FromContext(ctx).WithValues(append(panics.StackFields(err), "handlers", c.handlerIDs())...)
+	if o.IsRepeatedPanic(err) {
 		log = logr.Discard() // a stack was logged before for this panic
 	}
 	// The delay is at least the one that the API server requested by Retry-After.
-	delay, again := o.Throttle.Fail(c.deps.Settings.ErrorDelays, transport.RetryAfter(err), time.Now())
-	held := c.journal.Object(seen.Key(), seen.GetUID())
+	delay, again := o.Throttle.CountFailure(c.deps.Settings.ErrorDelays, transport.RetryAfter(err), time.Now())
+	held := c.journal.ForObject(seen.ObjectKey(), seen.GetUID())
 	if !again {
-		held.Hold(journal.HeldError, err, time.Time{})
+		held.RecordHold(journal.HeldError, err, time.Time{})
 		log.Error(err, "Cannot handle the object now; waiting for its next event")
 		return reconcile.Result{}
 	}
-	held.Hold(journal.HeldError, err, time.Now().Add(delay))
+	held.RecordHold(journal.HeldError, err, time.Now().Add(delay))
 	log.Error(err, "Cannot handle the object now; retrying", "after", delay.String())
-	return retry(latest, delay)
+	return retryAfterDelay(latest, delay)
 }
 
-// sooner requeues after the delay, unless the result requeues earlier.
-func sooner(result reconcile.Result, delay time.Duration) reconcile.Result {
+// withEarlierRequeue requeues after the delay, unless the result requeues earlier.
+func withEarlierRequeue(result reconcile.Result, delay time.Duration) reconcile.Result {
 	if result.RequeueAfter <= 0 || delay < result.RequeueAfter {
 		result.RequeueAfter = delay
 	}
 	return result
 }
 
-// retry requeues after the delay, with the priority of a retry, or that of deletions for an object that is being
+// retryAfterDelay requeues after the delay, with the priority of a retry, or that of deletions for an object that is being
 // deleted. The delay is positive, because zero would not requeue.
-func retry(cached *compact.Object, delay time.Duration) reconcile.Result {
+func retryAfterDelay(cached *compact.CachedObject, delay time.Duration) reconcile.Result {
 	priority := priorityOf(cached, source.PriorityRetry)
 	return reconcile.Result{RequeueAfter: max(delay, time.Nanosecond), Priority: &priority}
 }
 
 // priorityOf returns the priority of deletions if the object is being deleted or gone, and the other one otherwise.
-func priorityOf(cached *compact.Object, otherwise int) int {
-	if cached == nil || cached.Deleting() {
+func priorityOf(cached *compact.CachedObject, otherwise int) int {
+	if cached == nil || cached.IsDeleting() {
 		return source.PriorityDeletion
 	}
 	return otherwise

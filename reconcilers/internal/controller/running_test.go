@@ -104,12 +104,12 @@ func newSite(t *testing.T) *site {
 			Name: prefix, Prefix: prefix, Finalizer: prefix + "/finalizer", BoundTo: prefix + "/handled-uid",
 			Diffbase: diffbase.Annotations{Prefix: prefix}, Progress: progress.Annotations{Prefix: prefix},
 			Workers: 10, WriteTimeout: time.Minute,
-		}.Resolved(),
+		}.WithDefaults(),
 		Forget: s.forget, Cluster: cluster{memapi.Config(s.connection)},
 		HTTPClient: &http.Client{Transport: s.connection},
 		Log:        funcr.New(s.say, funcr.Options{Verbosity: 1}), Resync: s, Memory: &memory.Registry{},
 		Outage: &controller.Outage{}, Events: posting.New(nil, posting.Options{Component: prefix}),
-		Writer: patching.Writer{}, Writes: &http.Client{Transport: s.connection},
+		Writer: patching.PatchWriter{}, Writes: &http.Client{Transport: s.connection},
 	}
 	return s
 }
@@ -197,8 +197,8 @@ func (s *site) want(when string, calls ...string) {
 	}
 }
 
-// wantGone compares the number of objects reported as deleted since the last check.
-func (s *site) wantGone(when string, n int) {
+// requireDeletions compares the number of objects reported as deleted since the last check.
+func (s *site) requireDeletions(when string, n int) {
 	s.t.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -67,27 +67,27 @@ func Run(
 	deps.inspectConditions(ctx, r, own)
 	w := newWorkers(deps, r)
 	// Handlers that are stuck make the process unhealthy, see package health.
-	defer deps.Health.Employ(&health.Workers{Kind: r.Kind, Stuck: w.stuck})()
+	defer deps.Health.AddWorkers(&health.Workers{Kind: r.Kind, Stuck: w.stuckHandlers})()
 	s := &scopes{
 		deps: deps, turn: turn, resource: r, handlers: own, workers: w, running: map[string]scope{},
 	}
-	s.follow(ctx, namespaces)
+	s.followNamespaces(ctx, namespaces)
 }
 
-// Forget drops the memory of a resource that is not served any more. No controller of it may run.
-func Forget(deps *Dependencies, r discovery.Resource, own []*adapters.Handler) {
+// ForgetResource drops the memory of a resource that is not served any more. No controller of it may run.
+func ForgetResource(deps *Dependencies, r discovery.Resource, own []*adapters.Handler) {
 	s := &scopes{deps: deps, resource: r, handlers: own, workers: newWorkers(deps, r)}
-	for _, name := range deps.Memory.Namespaces(r.GroupResource()) {
-		s.abandon(name)
+	for _, name := range deps.Memory.KnownNamespaces(r.GroupResource()) {
+		s.forgetNamespace(name)
 	}
 }
 
-// follow starts and stops controllers until the context ends, as namespaces come and go. It waits for all of them.
-func (s *scopes) follow(ctx context.Context, namespaces Namespaces) {
+// followNamespaces starts and stops controllers until the context ends, as namespaces come and go. It waits for all of them.
+func (s *scopes) followNamespaces(ctx context.Context, namespaces Namespaces) {
 	defer s.all.Wait()
 	for ctx.Err() == nil {
 		names, changed := namespaces.Current()
-		s.adjust(ctx, names)
+		s.adjustControllers(ctx, names)
 		select {
 		case <-ctx.Done():
 		case <-changed:
@@ -95,19 +95,19 @@ func (s *scopes) follow(ctx context.Context, namespaces Namespaces) {
 	}
 }
 
-// adjust stops the controllers of removed namespaces, and starts those of new ones.
-func (s *scopes) adjust(ctx context.Context, names []string) {
+// adjustControllers stops the controllers of removed namespaces, and starts those of new ones.
+func (s *scopes) adjustControllers(ctx context.Context, names []string) {
 	// Memory without a running controller belongs to a namespace that was removed during a pause. An indexing replica
 	// must not touch it.
-	for _, name := range s.deps.Memory.Namespaces(s.resource.GroupResource()) {
+	for _, name := range s.deps.Memory.KnownNamespaces(s.resource.GroupResource()) {
 		if _, known := s.running[name]; !known && !slices.Contains(names, name) && !s.indexing {
-			s.abandon(name) // removed while no controller was running
+			s.forgetNamespace(name) // removed while no controller was running
 		}
 	}
 	// Stop first. An entry remains until its controller has ended, so that a namespace that returns can wait for it.
 	for name, one := range s.running {
 		switch {
-		case slices.Contains(names, name) || one.stopped && !one.over():
+		case slices.Contains(names, name) || one.stopped && !one.hasEnded():
 			// Keep a namespace that is served, or whose controller is still stopping.
 		case one.stopped:
 			delete(s.running, name)
@@ -121,14 +121,14 @@ func (s *scopes) adjust(ctx context.Context, names []string) {
 	for _, name := range names {
 		// A namespace without a controller, or whose former controller is stopping or has ended.
 		if before, known := s.running[name]; !known || before.stopped {
-			s.start(ctx, name, before.done)
+			s.startController(ctx, name, before.done)
 		}
 	}
 }
 
-// start runs the controller of a namespace. If an earlier controller of this name is still stopping, it waits for the
+// startController runs the controller of a namespace. If an earlier controller of this name is still stopping, it waits for the
 // end of that one, because both use the same memory.
-func (s *scopes) start(ctx context.Context, name string, before <-chan struct{}) {
+func (s *scopes) startController(ctx context.Context, name string, before <-chan struct{}) {
 	ctx, stop := context.WithCancelCause(ctx)
 	now := scope{stop: stop, done: make(chan struct{})}
 	s.running[name] = now
@@ -141,59 +141,59 @@ func (s *scopes) start(ctx context.Context, name string, before <-chan struct{})
 		switch {
 		case s.indexing:
 			// An indexing replica only fills indices, and does not own the memory of passes.
-			s.index(ctx, name)
+			s.indexNamespace(ctx, name)
 			return
 		case s.turn.In == nil:
-			s.serve(ctx, name, s.turn)
+			s.serveNamespace(ctx, name, s.turn)
 		default:
 			// The operator pauses by namespace: handle objects while the namespace is not paused, and only fill indices
 			// otherwise.
 			s.turn.In(ctx, name, func(ctx context.Context, gate kind.Gate) {
-				s.serve(ctx, name, Turn{Gate: gate, Readiness: s.turn.Readiness})
-			}, func(ctx context.Context) { s.index(ctx, name) })
+				s.serveNamespace(ctx, name, Turn{Gate: gate, Readiness: s.turn.Readiness})
+			}, func(ctx context.Context) { s.indexNamespace(ctx, name) })
 		}
 		if context.Cause(ctx) == errVanished { //nolint:errorlint // a wrapped one is another one's
-			s.abandon(name) // the memory of a paused namespace; running controllers drop their own
+			s.forgetNamespace(name) // the memory of a paused namespace; running controllers drop their own
 		}
 	})
 }
 
-// serve handles the objects of a namespace until the context ends.
-func (s *scopes) serve(ctx context.Context, name string, turn Turn) {
-	c := s.controller(name, turn)
+// serveNamespace handles the objects of a namespace until the context ends.
+func (s *scopes) serveNamespace(ctx context.Context, name string, turn Turn) {
+	c := s.controllerFor(name, turn)
 	c.beginMemory()
-	c.run(ctx)
+	c.runWithRestarts(ctx)
 }
 
-// index fills the indices of a namespace until the context ends, and watches nothing else. Handlers of other namespaces
+// indexNamespace fills the indices of a namespace until the context ends, and watches nothing else. Handlers of other namespaces
 // use the indices while this one is paused.
-func (s *scopes) index(ctx context.Context, name string) {
+func (s *scopes) indexNamespace(ctx context.Context, name string) {
 	indexing := adapters.ByFamily(s.handlers).Indexing
 	turn := Turn{Readiness: s.turn.Readiness}
 	// Without the other handlers, the informer does not need their fields or labels.
 	c := newController(s.deps, turn, s.resource, name, slices.Clone(indexing), s.workers)
-	c.health.Pause()
+	c.health.ReportPaused()
 	if len(indexing) > 0 {
-		c.index(ctx)
+		c.runIndexing(ctx)
 	}
 }
 
-// controller creates the controller of a namespace with all handlers.
-func (s *scopes) controller(name string, turn Turn) *Controller {
+// controllerFor creates the controller of a namespace with all handlers.
+func (s *scopes) controllerFor(name string, turn Turn) *Controller {
 	return newController(s.deps, turn, s.resource, name, s.handlers, s.workers)
 }
 
-// abandon drops everything that is stored in memory for a namespace, and reports its objects as deleted.
-func (s *scopes) abandon(name string) {
+// forgetNamespace drops everything that is stored in memory for a namespace, and reports its objects as deleted.
+func (s *scopes) forgetNamespace(name string) {
 	// The memory can only be cleared through a controller, which also reports the objects to the dependents.
-	c := s.controller(name, s.turn)
+	c := s.controllerFor(name, s.turn)
 	c.beginMemory()
-	c.forgetAll()
-	s.deps.Memory.Drop(memory.Scope{Resource: s.resource.GroupResource(), Namespace: name})
+	c.forgetAllObjects()
+	s.deps.Memory.DropScope(memory.Scope{Resource: s.resource.GroupResource(), Namespace: name})
 }
 
-// over reports whether the controller has ended.
-func (s scope) over() bool {
+// hasEnded reports whether the controller has ended.
+func (s scope) hasEnded() bool {
 	select {
 	case <-s.done:
 		return true

@@ -20,11 +20,11 @@ func TestScopes(t *testing.T) {
 	}{
 		"Come": {
 			"objects of a namespace are handled as soon as it is served", func(s *site, stop func(error)) {
-				s.connection.Drain()
-				s.live.Set([]string{"a", "b"})
+				s.connection.DrainRequests()
+				s.live.SetNames([]string{"a", "b"})
 				s.settle()
 				s.want("after the second namespace is served", "c in-b")
-				for _, r := range s.connection.Drain() {
+				for _, r := range s.connection.DrainRequests() {
 					if r.Namespace != "b" {
 						s.t.Errorf("the first namespace is requested again: %s %s", r.Verb, r.Path)
 					}
@@ -34,18 +34,18 @@ func TestScopes(t *testing.T) {
 				stop(controller.ErrRestarting)
 				s.remove("a", "another")
 				s.run()
-				s.wantGone("a deletion between two runs is reported", 1)
+				s.requireDeletions("a deletion between two runs is reported", 1)
 			},
 		},
 		"Go": {
 			"objects of a namespace that is not served any more are neither handled nor remembered",
 			func(s *site, _ func(error)) {
-				s.live.Set([]string{"b"})
+				s.live.SetNames([]string{"b"})
 				s.settle()
 				s.want("after the change of the served namespace", "c in-b")
 				s.create("a", "another")
 				s.want("an object in the namespace not served any more")
-				if kept := s.deps.Memory.Namespaces(resource.GroupResource()); len(kept) != 1 || kept[0] != "b" {
+				if kept := s.deps.Memory.KnownNamespaces(resource.GroupResource()); len(kept) != 1 || kept[0] != "b" {
 					s.t.Errorf("memory is kept of the namespaces %q, want only b", kept)
 				}
 			},
@@ -53,13 +53,13 @@ func TestScopes(t *testing.T) {
 		"ComeBack": {
 			"a namespace that is served again waits for the end of its first controller", func(s *site, _ func(error)) {
 				for range 3 {
-					s.live.Set(nil)
-					s.live.Set([]string{"a"})
+					s.live.SetNames(nil)
+					s.live.SetNames([]string{"a"})
 				}
 				s.settle()
-				s.live.Set(nil)
+				s.live.SetNames(nil)
 				s.settle()
-				s.live.Set([]string{"a"})
+				s.live.SetNames([]string{"a"})
 				s.create("a", "another")
 				s.want("when the namespace is served again", "c another")
 			},
@@ -68,10 +68,10 @@ func TestScopes(t *testing.T) {
 			"objects of a namespace that disappears between two runs are reported as deleted",
 			func(s *site, stop func(error)) {
 				stop(controller.ErrRestarting)
-				s.live.Set([]string{"b"})
-				s.wantGone("before the next run", 0)
+				s.live.SetNames([]string{"b"})
+				s.requireDeletions("before the next run", 0)
 				stop = s.run()
-				s.wantGone("the object of the namespace", 1)
+				s.requireDeletions("the object of the namespace", 1)
 				s.want("the namespace that is served now", "c in-b")
 				stop(controller.ErrRestarting)
 			},
@@ -79,15 +79,15 @@ func TestScopes(t *testing.T) {
 		"KindGone": {
 			"objects of a kind that is not served any more are reported as deleted", func(s *site, stop func(error)) {
 				stop(controller.ErrRemoved)
-				s.wantGone("after the removal of the kind", 1)
+				s.requireDeletions("after the removal of the kind", 1)
 			},
 		},
 		"KindGoneLater": {
 			"a kind can be removed while no controller runs", func(s *site, stop func(error)) {
 				stop(controller.ErrRestarting)
-				s.wantGone("after a restart is announced", 0)
-				controller.Forget(s.deps, resource, s.handlers)
-				s.wantGone("after the removal of the kind", 1)
+				s.requireDeletions("after a restart is announced", 0)
+				controller.ForgetResource(s.deps, resource, s.handlers)
+				s.requireDeletions("after the removal of the kind", 1)
 			},
 		},
 		"Restart": {
@@ -97,13 +97,13 @@ func TestScopes(t *testing.T) {
 				stop(controller.ErrRestarting)
 				s.remove("a", "in-a")
 				s.run()
-				s.wantGone("only the deleted one of two objects", 1)
+				s.requireDeletions("only the deleted one of two objects", 1)
 			},
 		},
 		"Deleted": {
 			"a deletion is reported at once", func(s *site, _ func(error)) {
 				s.remove("a", "in-a")
-				s.wantGone("after the deletion", 1)
+				s.requireDeletions("after the deletion", 1)
 			},
 		},
 	}
@@ -112,7 +112,7 @@ func TestScopes(t *testing.T) {
 			defer explain(t, tc.reason)
 			synctest.Test(t, func(t *testing.T) {
 				s := newSite(t)
-				s.live.Set([]string{"a"})
+				s.live.SetNames([]string{"a"})
 				s.create("a", "in-a")
 				s.create("b", "in-b")
 				s.handle(&handlers.Handler{ID: "c", Reason: cause.Create}, succeeding)
@@ -128,11 +128,11 @@ func TestScopes(t *testing.T) {
 func TestScopesAskForTheirNamespacesAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSite(t)
-		s.live.Set([]string{"a"})
+		s.live.SetNames([]string{"a"})
 		s.handle(&handlers.Handler{ID: "c", Reason: cause.Create}, succeeding)
 		s.run()
 		s.create("a", "x")
-		for _, r := range s.connection.Drain() {
+		for _, r := range s.connection.DrainRequests() {
 			if !strings.Contains(r.Path, "/namespaces/a/") {
 				t.Errorf("unexpected request: %s %s", r.Verb, r.Path)
 			}
@@ -145,7 +145,7 @@ func TestScopesAskForTheirNamespacesAlone(t *testing.T) {
 func TestScopeWaitsForTheOneBefore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSite(t)
-		s.live.Set([]string{"a"})
+		s.live.SetNames([]string{"a"})
 		running, most := 0, 0
 		s.handle(&handlers.Handler{ID: "c", Reason: cause.Create}, func(*handlers.Invocation) error {
 			s.change(func() { running++; most = max(most, running) })
@@ -156,7 +156,7 @@ func TestScopeWaitsForTheOneBefore(t *testing.T) {
 		s.run()
 		s.create("a", "in-a")
 		for _, served := range [][]string{nil, {"a"}, {"b"}, {"b", "c"}, {"a"}} {
-			s.live.Set(served)
+			s.live.SetNames(served)
 			s.settle()
 		}
 		time.Sleep(5 * time.Minute)

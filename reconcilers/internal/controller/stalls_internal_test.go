@@ -14,9 +14,9 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/source"
 )
 
-// TestStallsAreTold shows that a stall is logged in one line with the number of waiting objects, and its end in
+// TestStallsAreLogged shows that a stall is logged in one line with the number of waiting objects, and its end in
 // another.
-func TestStallsAreTold(t *testing.T) {
+func TestStallsAreLogged(t *testing.T) {
 	for name, c := range map[string]struct {
 		stall source.Stall
 		want  string
@@ -28,7 +28,7 @@ func TestStallsAreTold(t *testing.T) {
 	} {
 		var said []string
 		deps := &Dependencies{Log: funcr.New(func(_, line string) { said = append(said, line) }, funcr.Options{})}
-		newWorkers(deps, widgets).stalled(c.stall)
+		newWorkers(deps, widgets).logStall(c.stall)
 		if len(said) != 1 || !strings.Contains(said[0], c.want) {
 			t.Errorf("%s: want %s: %q", name, c.want, said)
 		}
@@ -59,7 +59,7 @@ func TestStuckHandlers(t *testing.T) {
 func (w *world) wantStuck(t *testing.T, when string, after time.Duration, n int) {
 	t.Helper()
 	time.Sleep(after)
-	if got := w.controller.workers.stuck(time.Minute); len(got) != n {
+	if got := w.controller.workers.stuckHandlers(time.Minute); len(got) != n {
 		t.Errorf("%s: got the stuck handlers %q, want %d", when, got, n)
 	}
 }
@@ -76,7 +76,7 @@ func TestStuckObjects(t *testing.T) {
 		w.controller.deps.Settings.Workers = 1
 		w.controller.workers = newWorkers(w.controller.deps, widgets)
 		w.controller.changes.Place = w.controller.workers.occupation
-		stop := w.served(t)
+		stop := w.startWorker(t)
 		w.controller.queue.Load().Add(request)
 		synctest.Wait()
 		other := request

@@ -14,16 +14,16 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
-// holding returns a reader of the journal in which the controller records why it holds the object.
-func (w *world) holding() *journaltest.Reader {
+// readJournal returns a reader of the journal in which the controller records why it holds the object.
+func (w *world) readJournal() *journaltest.Reader {
 	told := journaltest.NewReader(w.t, widgets.GroupKind())
 	w.controller.journal = told.Kind
 	return told
 }
 
-func (w *world) wantHeld(told *journaltest.Reader, reason string, want ...string) {
+func (w *world) requireHolds(told *journaltest.Reader, reason string, want ...string) {
 	w.t.Helper()
-	if d := cmp.Diff(want, told.Lines("ns", "a")); d != "" {
+	if d := cmp.Diff(want, told.EntryLines("ns", "a")); d != "" {
 		w.t.Errorf("%s: -want, +got:\n%s", reason, d)
 	}
 }
@@ -76,25 +76,25 @@ func TestHolds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t, creating("c"))
-				told := w.holding()
+				told := w.readJournal()
 				tc.play(w)
-				w.wantHeld(told, tc.reason, tc.want...)
+				w.requireHolds(told, tc.reason, tc.want...)
 			})
 		})
 	}
 }
 
-// TestSeenIsTold shows that each event is recorded with the resource version that it brought.
-func TestSeenIsTold(t *testing.T) {
+// TestEventsAreRecorded shows that each event is recorded with the resource version that it brought.
+func TestEventsAreRecorded(t *testing.T) {
 	w := newWorld(t, creating("c"))
-	told := w.holding()
-	seen := w.controller.cached(request.NamespacedName)
-	w.controller.Seen("", seen)
+	told := w.readJournal()
+	seen := w.controller.cachedObject(request.NamespacedName)
+	w.controller.NoteEvent("", seen)
 	w.edit(`{"spec":{"size":2}}`)
 	w.deliver()
-	w.controller.Seen("MODIFIED", w.controller.cached(request.NamespacedName))
-	w.controller.Seen("DELETED", w.controller.cached(request.NamespacedName))
-	w.wantHeld(told, "listing, edit and deletion", "event LISTED 1", "event MODIFIED 2", "event DELETED 2")
+	w.controller.NoteEvent("MODIFIED", w.controller.cachedObject(request.NamespacedName))
+	w.controller.NoteEvent("DELETED", w.controller.cachedObject(request.NamespacedName))
+	w.requireHolds(told, "listing, edit and deletion", "event LISTED 1", "event MODIFIED 2", "event DELETED 2")
 }
 
 // TestJournalOfRedacted shows that the journal does not record error texts of kinds with redacted fields.
@@ -112,8 +112,8 @@ func TestJournalOfRedacted(t *testing.T) {
 			told := journaltest.NewReader(t, widgets.GroupKind())
 			deps := &Dependencies{Journal: told.Journal}
 			own := []*adapters.Handler{adapters.New(&handlers.Handler{ID: "a", Redacted: tc.redacted}, nil)}
-			deps.JournalOf(widgets, own).Object(request.NamespacedName, "u").Hold("why", unavailable(), time.Time{})
-			lines := told.Lines("ns", "a")
+			deps.JournalOf(widgets, own).ForObject(request.NamespacedName, "u").RecordHold("why", unavailable(), time.Time{})
+			lines := told.EntryLines("ns", "a")
 			if len(lines) != 1 || strings.Contains(lines[0], "out of order") != tc.want {
 				t.Errorf("%s: got %q", tc.reason, lines)
 			}

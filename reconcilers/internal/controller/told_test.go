@@ -14,8 +14,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal/journaltest"
 )
 
-// TestAllPartsTell shows that all parts of a controller record their decisions about one object in the same journal.
-func TestAllPartsTell(t *testing.T) {
+// TestPartsShareOneJournal shows that all parts of a controller record their decisions about one object in the same journal.
+func TestPartsShareOneJournal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSite(t)
 		told := journaltest.NewReader(t, kind.GroupKind())
@@ -30,7 +30,7 @@ func TestAllPartsTell(t *testing.T) {
 		})
 		s.run()
 		s.create("a", "x")
-		all := told.Lines("a", "x")
+		all := told.EntryLines("a", "x")
 		for part, want := range map[string]string{
 			"the watch": "event ADDED", "the event handlers": "look event ADDED; e not: Filters says filtered out",
 			"the background handlers": "look background; t", "the calls of the timer": "call t for timer, attempt 1: " +

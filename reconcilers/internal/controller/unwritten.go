@@ -23,15 +23,15 @@ type unwritten struct {
 	keys map[types.NamespacedName]bool // nil after the end of the run
 }
 
-// begin starts a run with no objects.
-func (u *unwritten) begin() {
+// beginRun starts a run with no objects.
+func (u *unwritten) beginRun() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.keys = map[types.NamespacedName]bool{}
 }
 
-// put adds an object. It returns false after the end of the run: no later pass can store the results.
-func (u *unwritten) put(key types.NamespacedName) bool {
+// addKey adds an object. It returns false after the end of the run: no later pass can store the results.
+func (u *unwritten) addKey(key types.NamespacedName) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.keys == nil {
@@ -41,52 +41,52 @@ func (u *unwritten) put(key types.NamespacedName) bool {
 	return true
 }
 
-// end returns the remaining objects, and rejects further ones.
-func (u *unwritten) end() map[types.NamespacedName]bool {
+// takeRemaining returns the remaining objects, and rejects further ones.
+func (u *unwritten) takeRemaining() map[types.NamespacedName]bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	// The lock makes this atomic: an object is either returned here, or rejected by [unwritten.put].
+	// The lock makes this atomic: an object is either returned here, or rejected by [unwritten.addKey].
 	left := u.keys
 	u.keys = nil
 	return left
 }
 
-// keep keeps the object counted in the gate until a later pass has stored its results, and returns true. In a pause
+// keepCounted keeps the object counted in the gate until a later pass has stored its results, and returns true. In a pause
 // there is no later pass: then it writes as much as it can, and returns false.
-func (c *Controller) keep(ctx context.Context, request source.Request) bool {
+func (c *Controller) keepCounted(ctx context.Context, request source.Request) bool {
 	// After the end of the run, the set rejects the object, because no later pass would remove it.
-	if !c.paused() && c.unwritten.put(request.NamespacedName) {
+	if !c.isPaused() && c.unwritten.addKey(request.NamespacedName) {
 		return true
 	}
-	c.insist(ctx, request)
+	c.retryDuringPause(ctx, request)
 	return false
 }
 
-// writeLeft stores the remaining results at the end of a run, when no more passes begin. It does not wait; the caller
+// writeRemaining stores the remaining results at the end of a run, when no more passes begin. It does not wait; the caller
 // waits for the passes.
-func (c *Controller) writeLeft() {
-	for key := range c.unwritten.end() {
+func (c *Controller) writeRemaining() {
+	for key := range c.unwritten.takeRemaining() {
 		c.passes.Go(func() {
 			// The pass that left the results has already ended, so the count of the object ends here.
-			defer c.leave()
-			c.insist(c.passing, source.Request{NamespacedName: key})
+			defer c.leaveGate()
+			c.retryDuringPause(c.passing, source.Request{NamespacedName: key})
 		})
 	}
 }
 
-// insist repeats passes over an object during a pause, until its results are stored or the permission to run ends.
+// retryDuringPause repeats passes over an object during a pause, until its results are stored or the permission to run ends.
 // Results that are not stored by that time make the next operator run the same handlers again.
-func (c *Controller) insist(ctx context.Context, request source.Request) {
-	if c.paused() {
-		c.objects.Hasten(c.known(request.NamespacedName)) // a pause is too short for the delays of earlier failures
+func (c *Controller) retryDuringPause(ctx context.Context, request source.Request) {
+	if c.isPaused() {
+		c.objects.ClearThrottle(c.cachedUID(request.NamespacedName)) // a pause is too short for the delays of earlier failures
 	}
 	// Stop as well if the gate is open: then a normal pass can store the results.
-	for c.paused() && ctx.Err() == nil {
-		result, left, err := c.contained(ctx, request)
+	for c.isPaused() && ctx.Err() == nil {
+		result, left, err := c.runRequestSafely(ctx, request)
 		if err != nil {
-			log := logging.OfObject(c.log, request.NamespacedName, c.known(request.NamespacedName))
+			log := logging.OfObject(c.log, request.NamespacedName, c.cachedUID(request.NamespacedName))
 			log.Error(err, "Failed to write in a pause what handlers did to an object; they may be called for it again",
-				panics.Stack(err)...)
+				panics.StackFields(err)...)
 		}
 		// Stop if everything is stored, or if the pass requests no repetition, as for a blocked object or after a
 		// panic.
@@ -101,5 +101,5 @@ func (c *Controller) insist(ctx context.Context, request source.Request) {
 	}
 }
 
-// paused reports whether the gate of this turn is closed.
-func (c *Controller) paused() bool { return c.turn.Gate != nil && !c.turn.Gate.Open() }
+// isPaused reports whether the gate of this turn is closed.
+func (c *Controller) isPaused() bool { return c.turn.Gate != nil && !c.turn.Gate.Open() }

@@ -14,13 +14,13 @@ import (
 
 var _ source.Watcher = (*Controller)(nil)
 
-// Listed marks an object of the first listing, which existed before the operator started: resume handlers run for it.
-func (c *Controller) Listed(obj source.Object) { c.objects.MarkInitial(obj.GetUID()) }
+// NoteListed marks an object of the first listing, which existed before the operator started: resume handlers run for it.
+func (c *Controller) NoteListed(obj source.Object) { c.objects.MarkInitial(obj.GetUID()) }
 
-// Seen updates the indices, queues the event for event handlers, and notifies owners and children. It returns false for
+// NoteEvent updates the indices, queues the event for event handlers, and notifies owners and children. It returns false for
 // our own write if neither events nor children need it. During a pass it cannot decide whether an event is an own
-// write; it defers the decision to the end of the pass, see [Controller.put].
-func (c *Controller) Seen(eventType string, obj source.Object) (pass bool) {
+// write; it defers the decision to the end of the pass, see [Controller.releaseMemory].
+func (c *Controller) NoteEvent(eventType string, obj source.Object) (pass bool) {
 	// shown keeps the original type for the owners.
 	shown := eventType
 	if eventType == source.Vanished {
@@ -32,70 +32,70 @@ func (c *Controller) Seen(eventType string, obj source.Object) (pass bool) {
 		if pass = true; c.selector != nil && c.events == nil {
 			eventType = indexes.Left // with a selector, the object may only have stopped matching
 		}
-	case c.events == nil && c.owned == nil && c.objects.TakeEcho(obj):
+	case c.events == nil && c.owned == nil && c.objects.CheckEcho(obj):
 		// An own write that needs no pass, or an event during a pass.
 	default:
 		// Metrics measure the delay from here to the end of the change.
 		pass = true
-		c.objects.Seen(obj)
-		c.unhandled.Seen(obj.GetUID(), time.Now())
+		c.objects.NoteEvent(obj)
+		c.unhandled.NoteEvent(obj.GetUID(), time.Now())
 	}
 	// The order matters: indices must be current before a pass can run, and the pass is requested when this function
 	// has returned.
 	if c.journal != nil {
-		c.journal.Object(obj.Key(), obj.GetUID()).Event(eventType, obj.GetResourceVersion())
+		c.journal.ForObject(obj.ObjectKey(), obj.GetUID()).RecordEvent(eventType, obj.GetResourceVersion())
 	}
 	if c.feed != nil {
-		c.feed.Seen(eventType, obj)
+		c.feed.HandleEvent(eventType, obj)
 	}
 	if c.events != nil {
-		c.events.add(eventType, obj)
+		c.events.queueEvent(eventType, obj)
 	}
 	if c.owned != nil {
-		c.seenByOwners(shown, obj) // for owners, a child that stops matching the selector is gone
+		c.trackOwnership(shown, obj) // for owners, a child that stops matching the selector is gone
 	}
 	return pass
 }
 
-// Deleted drops the memory of passes over the object, and stops its background handlers. It must come before the next
+// NoteDeleted drops the memory of passes over the object, and stops its background handlers. It must come before the next
 // pass, which delivers the deletion to handlers and then calls notifyDeleted.
-func (c *Controller) Deleted(obj source.Object) {
+func (c *Controller) NoteDeleted(obj source.Object) {
 	// Passes compare with this record, so that they do not store the memory of a deleted object again.
-	c.objects.Delete(obj)
-	c.disappeared.add(obj)
-	c.background.Forget(obj.GetUID())
-	c.unhandled.Forget(obj.GetUID())
+	c.objects.NoteDeletion(obj)
+	c.disappeared.addDeletedObject(obj)
+	c.background.ForgetObject(obj.GetUID())
+	c.unhandled.ForgetObject(obj.GetUID())
 }
 
 // notifyDeleted reports the deleted objects of a name to the dependents, after their event handlers were called.
 func (c *Controller) notifyDeleted(key types.NamespacedName) {
-	c.forget(c.objects.TakeDeletions(key))
+	c.forgetObjects(c.objects.TakeDeletions(key))
 }
 
-// synced runs after the first listing of a run, before any pass. Objects that are missing in it were deleted while no
+// finishFirstListing runs after the first listing of a run, before any pass. Objects that are missing in it were deleted while no
 // controller was running.
-func (c *Controller) synced() {
+func (c *Controller) finishFirstListing() {
 	// WaitForSync also returns when the run ends. An incomplete list must not count as deletions.
 	if !c.hasSynced() {
 		return
 	}
-	c.health.Synced()
-	c.forgetMissing(c.store.List())
-	c.listedForIndices()
+	c.health.ReportSynced()
+	c.forgetMissingObjects(c.store.List())
+	c.finishIndexListing()
 }
 
-// listedForIndices ends the first listing for the indices, and reports the scope to the readiness. It reports objects
+// finishIndexListing ends the first listing for the indices, and reports the scope to the readiness. It reports objects
 // as deleted that only the indices contain: they were indexed while no controller was running, so the memory of passes
 // does not have them.
-func (c *Controller) listedForIndices() {
+func (c *Controller) finishIndexListing() {
 	if c.feed != nil {
-		c.forget(c.feed.Listed(c.version()))
+		c.forgetObjects(c.feed.FinishList(c.version()))
 	}
 	c.indicesFilled()
 }
 
-// forget reports deleted objects to Dependencies.Forget and to the dependents.
-func (c *Controller) forget(gone []types.UID) {
+// forgetObjects reports deleted objects to Dependencies.Forget and to the dependents.
+func (c *Controller) forgetObjects(gone []types.UID) {
 	for _, uid := range gone {
 		if c.deps.Forget != nil {
 			c.deps.Forget(uid)
@@ -106,14 +106,14 @@ func (c *Controller) forget(gone []types.UID) {
 	}
 }
 
-// forgetMissing drops the objects that existed at the end of the previous run and are not cached now.
-func (c *Controller) forgetMissing(cached []any) {
+// forgetMissingObjects drops the objects that existed at the end of the previous run and are not cached now.
+func (c *Controller) forgetMissingObjects(cached []any) {
 	// Missing objects get no event in this run, so their background handlers must be stopped here.
-	gone := c.objects.Missed(cached)
+	gone := c.objects.ForgetMissing(cached)
 	for _, uid := range gone {
-		c.background.Forget(uid)
+		c.background.ForgetObject(uid)
 	}
-	c.forget(gone)
+	c.forgetObjects(gone)
 }
 
 // endRun remembers which objects exist, so that the next run can find deletions by comparing its listing. If the kind
@@ -121,26 +121,26 @@ func (c *Controller) forgetMissing(cached []any) {
 func (c *Controller) endRun(ctx context.Context) {
 	// An incomplete cache would make existing objects look deleted.
 	if c.hasSynced() {
-		c.objects.Leave(c.store.List())
+		c.objects.EndRun(c.store.List())
 	}
 	// Without a running controller, no object counts as unhandled: metrics must not report it as late.
-	c.unhandled.Clear()
+	c.unhandled.ForgetAll()
 	if !errors.Is(context.Cause(ctx), ErrRemoved) {
 		return
 	}
-	c.forgetAll()
+	c.forgetAllObjects()
 }
 
-// forgetAll drops all objects that existed when the previous run ended.
-func (c *Controller) forgetAll() {
-	c.forgetMissing(nil)
+// forgetAllObjects drops all objects that existed when the previous run ended.
+func (c *Controller) forgetAllObjects() {
+	c.forgetMissingObjects(nil)
 	if c.indexer != nil {
-		c.indexer.Clear()
+		c.indexer.RemoveAll()
 	}
 }
 
 // indicesFilled reports to the readiness that handlers need not wait for this scope.
-func (c *Controller) indicesFilled() { c.turn.Readiness.Done(c.scope.String()) }
+func (c *Controller) indicesFilled() { c.turn.Readiness.MarkIndexed(c.scope.String()) }
 
 // giveUpIndices lets handlers run without the indices of a kind that cannot be listed until an administrator changes
 // the cluster. Otherwise one missing permission would block all kinds.

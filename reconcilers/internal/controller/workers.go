@@ -23,17 +23,17 @@ type workers struct {
 // newWorkers creates the slots of a resource with their metrics.
 func newWorkers(deps *Dependencies, r discovery.Resource) *workers {
 	w := &workers{
-		occupation: &adapters.Occupation{Gauge: deps.Metrics.Occupied(r.GroupKind().String())},
+		occupation: &adapters.Occupation{Gauge: deps.Metrics.OccupiedGauge(r.GroupKind().String())},
 		log:        logging.OfKind(deps.Log, r.GroupVersionKind),
 	}
 	w.places = source.NewPlaces(deps.Settings.Workers,
-		source.Observer{Waiting: deps.Metrics.Waiting(r.GroupKind().String()), Stalled: w.stalled})
+		source.Observer{Waiting: deps.Metrics.WaitingGauge(r.GroupKind().String()), Stalled: w.logStall})
 	return w
 }
 
-// stalled logs which handlers occupy the workers that other objects wait for, and the remedies. A stall without waiting
+// logStall logs which handlers occupy the workers that other objects wait for, and the remedies. A stall without waiting
 // requests is the end of one.
-func (w *workers) stalled(s source.Stall) {
+func (w *workers) logStall(s source.Stall) {
 	what := "objects"
 	if s.Deletions {
 		what = "objects that are being deleted"
@@ -43,7 +43,7 @@ func (w *workers) stalled(s source.Stall) {
 		return
 	}
 	var occupied []string
-	for _, h := range w.occupation.Holders() {
+	for _, h := range w.occupation.SlotHolders() {
 		occupied = append(
 			occupied, fmt.Sprintf("%s: %d objects, for up to %s", h.Handler, h.Objects, h.Longest.Round(time.Second)),
 		)
@@ -55,11 +55,11 @@ func (w *workers) stalled(s source.Stall) {
 		"occupied", occupied)
 }
 
-// stuck describes the handlers that have been stuck for at least the limit: those that continue after their timeout,
+// stuckHandlers describes the handlers that have been stuck for at least the limit: those that continue after their timeout,
 // and those that occupy all workers while objects wait. A long-running handler that blocks no other object is not
 // stuck.
-func (w *workers) stuck(limit time.Duration) (all []string) {
-	holders := w.occupation.Holders()
+func (w *workers) stuckHandlers(limit time.Duration) (all []string) {
+	holders := w.occupation.SlotHolders()
 	for _, h := range holders {
 		if h.Overdue >= limit {
 			all = append(all, fmt.Sprintf(
@@ -67,17 +67,17 @@ func (w *workers) stuck(limit time.Duration) (all []string) {
 			))
 		}
 	}
-	for _, s := range w.places.Stalls() {
+	for _, s := range w.places.CurrentStalls() {
 		if waited := time.Since(s.Since); waited >= limit {
 			all = append(all, fmt.Sprintf("%d objects wait for workers, none of which got free for %s: occupied by %q",
-				s.Waiting, waited.Round(time.Second), names(holders)))
+				s.Waiting, waited.Round(time.Second), holderNames(holders)))
 		}
 	}
 	return all
 }
 
-// names returns the ids of the handlers.
-func names(holders []adapters.Holder) (all []string) {
+// holderNames returns the ids of the handlers.
+func holderNames(holders []adapters.Holder) (all []string) {
 	for _, h := range holders {
 		all = append(all, h.Handler)
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/source"
 )
 
-// served starts a worker on the queue, as a controller does. The returned function stops it.
-func (w *world) served(t *testing.T) (stop func()) {
+// startWorker starts a worker on the queue, as a controller does. The returned function stops it.
+func (w *world) startWorker(t *testing.T) (stop func()) {
 	c := w.controller
 	c.queue.Store(
 		source.NewQueue(
@@ -48,16 +48,16 @@ func TestPanicsOfPassesAreContained(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, creating("c"))
 		reads := 0
-		w.controller.store = moving{w.cache, func() {
+		w.controller.store = changingStore{w.cache, func() {
 			if reads++; reads%2 == 1 && reads < 6 { // every second read belongs to the log line
 				panic("a mistake of the framework")
 			}
 		}, nothing}
-		stop := w.served(t)
+		stop := w.startWorker(t)
 		w.controller.queue.Load().Add(request)
 		time.Sleep(time.Minute)
 		stop()
-		w.wantCalls("the pass is retried until it succeeds", "c")
+		w.requireCalls("the pass is retried until it succeeds", "c")
 		if len(w.logged) != 3 || !strings.Contains(
 			w.logged[0], "a mistake of the framework",
 		) || !strings.Contains(w.logged[0], `"name"="a"`) {
@@ -69,18 +69,18 @@ func TestPanicsOfPassesAreContained(t *testing.T) {
 	})
 }
 
-// TestPanicsInAPauseAreTold shows that a panic ends the retries during a pause and is logged at once, as there is no
+// TestPanicsInPausesAreLogged shows that a panic ends the retries during a pause and is logged at once, as there is no
 // later attempt.
-func TestPanicsInAPauseAreTold(t *testing.T) {
+func TestPanicsInPausesAreLogged(t *testing.T) {
 	w := newWorld(t, creating("c"))
 	w.controller.turn.Gate = closed{}
 	reads := 0
-	w.controller.store = moving{w.cache, func() {
+	w.controller.store = changingStore{w.cache, func() {
 		if reads++; reads == 2 {
 			panic("a mistake of the framework")
 		}
 	}, nothing}
-	w.controller.insist(t.Context(), request)
+	w.controller.retryDuringPause(t.Context(), request)
 	if len(w.logged) != 1 || !strings.Contains(w.logged[0], "a mistake of the framework") ||
 		!strings.Contains(w.logged[0], `"name"="a"`) {
 		t.Errorf("want one line with the object, got %q", w.logged)
@@ -118,11 +118,11 @@ func TestExitBeforeHandlersMayBegin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, creating("c"))
 		w.controller.turn.Readiness = indexes.NewReadiness()
-		stop := w.served(t)
+		stop := w.startWorker(t)
 		w.controller.queue.Load().Add(request)
 		time.Sleep(time.Hour)
 		stop()
 		synctest.Wait()
-		w.wantCalls("without complete indices")
+		w.requireCalls("without complete indices")
 	})
 }

@@ -46,7 +46,7 @@ func (d texts) Decode(
 	}
 	var a answer
 	// Find the type without decoding the rest of the answer.
-	if !jsontext.Members(data, a.take) {
+	if !jsontext.EachMember(data, a.addMember) {
 		return nil, nil, fmt.Errorf("reading an answer of the API server: %w", errMalformed)
 	}
 	// Callers need the type, too, as in other serializers.
@@ -58,21 +58,21 @@ func (d texts) Decode(
 		err := kjson.UnmarshalCaseSensitivePreserveInts(data, status)
 		return status, &found, err
 	case a.isList():
-		list, err := a.list(d)
+		list, err := a.decodeList(d)
 		return list, &found, err
 	default:
-		object, err := d.object(data, metav1.TypeMeta{})
+		object, err := d.packObject(data, metav1.TypeMeta{})
 		return object, &found, err
 	}
 }
 
-// object makes a compact object of its JSON text. The type is used for items of a list, which do not contain their own
+// packObject makes a compact object of its JSON text. The type is used for items of a list, which do not contain their own
 // type.
-func (d texts) object(text []byte, typ metav1.TypeMeta) (*compact.Object, error) {
+func (d texts) packObject(text []byte, typ metav1.TypeMeta) (*compact.CachedObject, error) {
 	// Without a fixed type, the object is kept, or reduced to its identity.
 	if d.bare == nil {
 		if d.whole != nil {
-			if reduced := d.reduced(text); reduced != nil {
+			if reduced := d.reduceToIdentity(text); reduced != nil {
 				return compact.New(reduced, typ) // not packed with the dictionary, which is made for whole objects
 			}
 		}
@@ -81,7 +81,7 @@ func (d texts) object(text []byte, typ metav1.TypeMeta) (*compact.Object, error)
 	// Keep the metadata only. An object without metadata gets empty ones.
 	metadata := []byte("{}")
 	// The value of metadata is copied as text: it is never decoded here.
-	whole := jsontext.Members(text, func(m jsontext.Member) {
+	whole := jsontext.EachMember(text, func(m jsontext.RawMember) {
 		if string(m.Key) == "metadata" {
 			metadata = m.Value
 		}
@@ -92,10 +92,10 @@ func (d texts) object(text []byte, typ metav1.TypeMeta) (*compact.Object, error)
 	return d.packer.New(slices.Concat([]byte(`{"metadata":`), metadata, []byte("}")), *d.bare)
 }
 
-// reduced returns the object with only its type and identity, or nil if the whole object is kept.
-func (d texts) reduced(text []byte) []byte {
+// reduceToIdentity returns the object with only its type and identity, or nil if the whole object is kept.
+func (d texts) reduceToIdentity(text []byte) []byte {
 	kept, metadata := []byte{'{'}, []byte(nil)
-	isWhole := jsontext.Members(text, func(m jsontext.Member) {
+	isWhole := jsontext.EachMember(text, func(m jsontext.RawMember) {
 		switch string(m.Key) {
 		case "apiVersion", "kind":
 			kept = appendMember(kept, m)
@@ -110,7 +110,7 @@ func (d texts) reduced(text []byte) []byte {
 	// The fields of the identity are those that the engine needs to find, compare and order objects.
 	identity, hasName := []byte{'{'}, false
 	// Copy the fields of the identity. All other metadata, such as managedFields, are dropped.
-	isWhole = jsontext.Members(metadata, func(m jsontext.Member) {
+	isWhole = jsontext.EachMember(metadata, func(m jsontext.RawMember) {
 		switch string(m.Key) {
 		case "name", "namespace", "uid", "resourceVersion", "deletionTimestamp":
 			identity = appendMember(identity, m)
@@ -123,11 +123,11 @@ func (d texts) reduced(text []byte) []byte {
 		return nil
 	}
 	identity = append(identity, '}')
-	return append(appendMember(kept, jsontext.Member{Key: []byte("metadata"), Value: identity}), '}')
+	return append(appendMember(kept, jsontext.RawMember{Key: []byte("metadata"), Value: identity}), '}')
 }
 
 // appendMember appends a member to a JSON object whose closing brace is still missing.
-func appendMember(to []byte, m jsontext.Member) []byte {
+func appendMember(to []byte, m jsontext.RawMember) []byte {
 	if to[len(to)-1] != '{' {
 		to = append(to, ',')
 	}
@@ -136,7 +136,7 @@ func appendMember(to []byte, m jsontext.Member) []byte {
 
 // decodeEvent decodes the type of a watch event, and keeps the bytes of its object.
 func decodeEvent(data []byte, event *metav1.WatchEvent) error {
-	whole := jsontext.Members(data, func(m jsontext.Member) {
+	whole := jsontext.EachMember(data, func(m jsontext.RawMember) {
 		switch string(m.Key) {
 		case "type":
 			_ = kjson.UnmarshalCaseSensitivePreserveInts(m.Value, &event.Type)
@@ -157,9 +157,9 @@ type answer struct {
 	metadata, items []byte
 }
 
-// take collects the members of the answer. A malformed kind or version stays empty, and the answer is then decoded as
+// addMember collects the members of the answer. A malformed kind or version stays empty, and the answer is then decoded as
 // an object, which fails with an error of its own.
-func (a *answer) take(m jsontext.Member) {
+func (a *answer) addMember(m jsontext.RawMember) {
 	switch string(m.Key) {
 	case "kind":
 		_ = kjson.UnmarshalCaseSensitivePreserveInts(m.Value, &a.kind)
@@ -174,13 +174,13 @@ func (a *answer) take(m jsontext.Member) {
 
 // isList reports whether the answer is a list. An object of a kind such as ShoppingList has a name, and is not a list.
 func (a *answer) isList() bool {
-	return a.items != nil && strings.HasSuffix(a.kind, "List") && jsontext.New(a.metadata).String("name") == ""
+	return a.items != nil && strings.HasSuffix(a.kind, "List") && jsontext.New(a.metadata).StringAt("name") == ""
 }
 
 // list is one page of a list.
 type list struct {
 	metadata metav1.ListMeta
-	Items    []*compact.Object // client-go finds the items by this field name
+	Items    []*compact.CachedObject // client-go finds the items by this field name
 }
 
 var (
@@ -188,8 +188,8 @@ var (
 	_ metav1.ListMetaAccessor = (*list)(nil)
 )
 
-// list decodes one page of a list. An item without a type gets the type of the list.
-func (a *answer) list(d texts) (*list, error) {
+// decodeList decodes one page of a list. An item without a type gets the type of the list.
+func (a *answer) decodeList(d texts) (*list, error) {
 	// The metadata of a list are small, so they are decoded completely.
 	page := &list{}
 	if a.metadata != nil {
@@ -200,9 +200,9 @@ func (a *answer) list(d texts) (*list, error) {
 	of := metav1.TypeMeta{APIVersion: a.version, Kind: strings.TrimSuffix(a.kind, "List")}
 	var failed error
 	// Collect all errors: one malformed item must not hide the others.
-	whole := jsontext.Elements(a.items, func(m jsontext.Member) {
+	whole := jsontext.EachElement(a.items, func(m jsontext.RawMember) {
 		// Pack each item at once: only the packed form is kept in the cache.
-		object, err := d.object(m.Value, of)
+		object, err := d.packObject(m.Value, of)
 		if err != nil {
 			failed = errors.Join(failed, err)
 			return

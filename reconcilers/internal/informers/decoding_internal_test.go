@@ -27,7 +27,7 @@ func shown(t *testing.T, decoded runtime.Object) string {
 	switch found := decoded.(type) {
 	case *metav1.Status:
 		return fmt.Sprintf("status %d %s", found.Code, found.Message)
-	case *compact.Object:
+	case *compact.CachedObject:
 		text, err := found.Text()
 		if err != nil {
 			t.Fatal(err)
@@ -135,20 +135,20 @@ func TestDecodingAWatch(t *testing.T) {
 	decoder := restwatch.NewDecoder(
 		streaming.NewDecoder(json.Framer.NewFrameReader(io.NopCloser(strings.NewReader(stream))), texts{}), texts{},
 	)
-	wantEvents(t, decoder, []told{
+	wantEvents(t, decoder, []expectedEvent{
 		{watch.Added, `{"kind":"A","metadata":{"name":"n"}}`}, {watch.Deleted, `{"kind":"A","metadata":{"name":"m"}}`},
 		{watch.Error, "status 410 gone"},
 	})
 }
 
-// told is an event of a watch, with its object as in shown.
-type told struct {
+// expectedEvent is an event of a watch, with its object as in shown.
+type expectedEvent struct {
 	event watch.EventType
 	text  string
 }
 
 // wantEvents reads a watch to its end and compares the events.
-func wantEvents(t *testing.T, decoder *restwatch.Decoder, wanted []told) {
+func wantEvents(t *testing.T, decoder *restwatch.Decoder, wanted []expectedEvent) {
 	t.Helper()
 	for _, want := range wanted {
 		event, object, err := decoder.Decode()

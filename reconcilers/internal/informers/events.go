@@ -29,7 +29,7 @@ func (c eventCounter) Decode(
 ) (runtime.Object, *schema.GroupVersionKind, error) {
 	object, found, err := c.Serializer.Decode(data, kind, into)
 	if _, isEvent := into.(*metav1.WatchEvent); isEvent && err == nil {
-		c.events.Decoded()
+		c.events.NoteDecoded()
 	}
 	return object, found, err
 }
@@ -59,7 +59,7 @@ type boundedReader struct {
 // Read reads from the stream, unless the current event is already too large.
 func (b *boundedReader) Read(p []byte) (int, error) {
 	// A new event was decoded since the last read: start to count again.
-	if now := b.events.Count(); now != b.seen {
+	if now := b.events.DecodedCount(); now != b.seen {
 		b.seen, b.size = now, 0
 	}
 	// The error ends the watch, and the reflector starts another one.

@@ -30,7 +30,7 @@ type Interest struct {
 	// Namespace limits the objects to one namespace; empty is the whole cluster.
 	Namespace string
 	// Kind requests protobuf, with JSON as the alternative if the API server cannot encode the kind. Nil requests JSON.
-	Kind *compact.Kind
+	Kind *compact.MessageKind
 	// Metadata keeps only the metadata of the objects, with apiVersion and kind, in JSON.
 	Metadata bool
 	// Whole, if set, returns false for the metadata of objects of which only the identity is kept: name, namespace,
@@ -52,15 +52,15 @@ func New(
 	}
 	// The indexer uses no additional indexes: objects are only found by their key.
 	return toolscache.NewSharedIndexInformerWithOptions(
-		&toolscache.ListWatch{ListWithContextFunc: lists.list, WatchFuncWithContext: lists.watch}, &compact.Object{},
+		&toolscache.ListWatch{ListWithContextFunc: lists.listObjects, WatchFuncWithContext: lists.watchObjects}, &compact.CachedObject{},
 		toolscache.SharedIndexInformerOptions{
-			ResyncPeriod: period(), ObjectDescription: resource.GroupVersionKind.String(),
+			ResyncPeriod: resyncPeriod(), ObjectDescription: resource.GroupVersionKind.String(),
 		},
 	), nil
 }
 
-// period returns the resync period of one informer: the constant, plus or minus a tenth.
-func period() time.Duration { return resync/10*9 + rand.N(resync/5) }
+// resyncPeriod returns the resync period of one informer: the constant, plus or minus a tenth.
+func resyncPeriod() time.Duration { return resync/10*9 + rand.N(resync/5) }
 
 // newListing creates the client that lists and watches for one informer.
 func newListing(
@@ -102,27 +102,27 @@ type listing struct {
 	events   *transport.Events // of the watch
 }
 
-// list sends one list request; it implements the informer's list function.
-func (l *listing) list(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-	return l.request(&options, "PartialObjectMetadataList").Do(ctx).Get()
+// listObjects sends one list request; it implements the informer's list function.
+func (l *listing) listObjects(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	return l.newRequest(&options, "PartialObjectMetadataList").Do(ctx).Get()
 }
 
-// watch starts a watch; it implements the informer's watch function. The context carries the counter of events to the
+// watchObjects starts a watch; it implements the informer's watch function. The context carries the counter of events to the
 // transport.
-func (l *listing) watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+func (l *listing) watchObjects(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	// The informer leaves this option to the watch function.
 	options.Watch = true
 	ctx = transport.WithEvents(ctx, l.events)
-	return l.request(&options, "PartialObjectMetadata").Watch(ctx)
+	return l.newRequest(&options, "PartialObjectMetadata").Watch(ctx)
 }
 
 // metadataAlone is the Accept header for metadata. API servers that do not support this form, such as some aggregated
 // ones, send whole objects: the second media type permits that.
 const metadataAlone = "application/json;as=%s;g=meta.k8s.io;v=v1,application/json"
 
-// request builds a list or watch request. The second argument is the kind of the metadata form, if only metadata are
+// newRequest builds a list or watch request. The second argument is the kind of the metadata form, if only metadata are
 // wanted.
-func (l *listing) request(options *metav1.ListOptions, metadata string) *rest.Request {
+func (l *listing) newRequest(options *metav1.ListOptions, metadata string) *rest.Request {
 	if l.interest.Selector != nil {
 		options.LabelSelector = l.interest.Selector.String()
 	}

@@ -57,7 +57,7 @@ func TestInformers(t *testing.T) {
 			}
 			seen := make(chan string, 10)
 			_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{AddFunc: func(item any) {
-				object, _ := item.(*compact.Object)
+				object, _ := item.(*compact.CachedObject)
 				seen <- fmt.Sprint(object.GetName())
 			}})
 			if err != nil {
@@ -142,7 +142,7 @@ func TestInformersOfMessages(t *testing.T) {
 			}
 			seen := make(chan string, 10)
 			_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{AddFunc: func(item any) {
-				object, _ := item.(*compact.Object)
+				object, _ := item.(*compact.CachedObject)
 				body, err := object.Body()
 				seen <- fmt.Sprint(body, err)
 			}})

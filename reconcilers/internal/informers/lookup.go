@@ -27,10 +27,10 @@ func NewLookup(config *rest.Config, way *http.Client, resource discovery.Resourc
 	})}
 }
 
-// UID returns the uid of the object with this name, or an empty uid if the object does not exist. It lists the metadata
+// CurrentUID returns the uid of the object with this name, or an empty uid if the object does not exist. It lists the metadata
 // with a field selector instead of getting the object, because an informer needs the permission to list anyway, but not
 // the one to get.
-func (l *Lookup) UID(ctx context.Context, of types.NamespacedName) (types.UID, error) {
+func (l *Lookup) CurrentUID(ctx context.Context, of types.NamespacedName) (types.UID, error) {
 	// The client is created at the first lookup, because a controller may never need one.
 	all, err := l.listing()
 	if err != nil {
@@ -39,7 +39,7 @@ func (l *Lookup) UID(ctx context.Context, of types.NamespacedName) (types.UID, e
 	// Copy the listing: several goroutines look up objects of different namespaces.
 	asked := *all
 	asked.interest.Namespace = of.Namespace
-	found, err := asked.list(ctx, metav1.ListOptions{
+	found, err := asked.listObjects(ctx, metav1.ListOptions{
 		FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, of.Name).String(),
 	})
 	if err != nil {
@@ -52,7 +52,7 @@ func (l *Lookup) UID(ctx context.Context, of types.NamespacedName) (types.UID, e
 	}
 	// Compare the names: a server that ignored the field selector would return other objects, too.
 	for _, object := range page.Items {
-		if object.Key() == of {
+		if object.ObjectKey() == of {
 			return object.GetUID(), nil
 		}
 	}

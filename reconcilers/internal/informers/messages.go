@@ -46,9 +46,9 @@ func (d messages) Decode(
 	data []byte, _ *schema.GroupVersionKind, into runtime.Object,
 ) (runtime.Object, *schema.GroupVersionKind, error) {
 	if event, is := into.(*metav1.WatchEvent); is {
-		return event, nil, messageOfEvent(data, event)
+		return event, nil, decodeEventMessage(data, event)
 	}
-	found, raw, whole := opened(data)
+	found, raw, whole := openEnvelope(data)
 	if !whole {
 		return nil, nil, fmt.Errorf("reading an answer of the API server: %w", errNoMessage)
 	}
@@ -56,10 +56,10 @@ func (d messages) Decode(
 	kind := d.packer.Kind().GroupVersionKind()
 	switch found {
 	case kind:
-		object, err := d.packer.Message(raw)
+		object, err := d.packer.NewFromMessage(raw)
 		return object, &found, err
 	case kind.GroupVersion().WithKind(kind.Kind + "List"):
-		page, err := d.list(raw)
+		page, err := d.decodeList(raw)
 		return page, &found, err
 	case schema.GroupVersionKind{Version: "v1", Kind: "Status"}:
 		status := &metav1.Status{}
@@ -69,16 +69,16 @@ func (d messages) Decode(
 	return nil, nil, fmt.Errorf("reading an answer of the API server: it is a %s, and no %s", found, kind)
 }
 
-// messageOfEvent decodes the type of a watch event, and keeps the bytes of its object.
-func messageOfEvent(data []byte, event *metav1.WatchEvent) error {
+// decodeEventMessage decodes the type of a watch event, and keeps the bytes of its object.
+func decodeEventMessage(data []byte, event *metav1.WatchEvent) error {
 	// An event contains the object as a RawExtension, which in turn contains an envelope.
 	inner := true
-	whole := compact.Fields(data, func(f compact.Field) {
+	whole := compact.EachField(data, func(f compact.MessageField) {
 		switch f.Number {
 		case eventType:
 			event.Type = string(f.Value)
 		case eventObject:
-			inner = compact.Fields(f.Value, func(f compact.Field) {
+			inner = compact.EachField(f.Value, func(f compact.MessageField) {
 				if f.Number == extensionRaw {
 					event.Object.Raw = f.Value
 				}
@@ -91,12 +91,12 @@ func messageOfEvent(data []byte, event *metav1.WatchEvent) error {
 	return nil
 }
 
-// opened removes the envelope. It returns the type of the content and its bytes, and false if the message is malformed.
-func opened(data []byte) (of schema.GroupVersionKind, raw []byte, whole bool) {
+// openEnvelope removes the envelope. It returns the type of the content and its bytes, and false if the message is malformed.
+func openEnvelope(data []byte) (of schema.GroupVersionKind, raw []byte, whole bool) {
 	var typ []byte
 	// The envelope contains a runtime.Unknown message: the type, and the encoded object.
 	data, enveloped := bytes.CutPrefix(data, envelope)
-	whole = enveloped && compact.Fields(data, func(f compact.Field) {
+	whole = enveloped && compact.EachField(data, func(f compact.MessageField) {
 		switch f.Number {
 		case unknownType:
 			typ = f.Value
@@ -105,7 +105,7 @@ func opened(data []byte) (of schema.GroupVersionKind, raw []byte, whole bool) {
 		}
 	})
 	var version, kind string
-	told := compact.Fields(typ, func(f compact.Field) {
+	told := compact.EachField(typ, func(f compact.MessageField) {
 		switch f.Number {
 		case typeVersion:
 			version = string(f.Value)
@@ -116,17 +116,17 @@ func opened(data []byte) (of schema.GroupVersionKind, raw []byte, whole bool) {
 	return schema.FromAPIVersionAndKind(version, kind), raw, whole && told
 }
 
-// list decodes one page of a list.
-func (d messages) list(raw []byte) (*list, error) {
+// decodeList decodes one page of a list.
+func (d messages) decodeList(raw []byte) (*list, error) {
 	page := &list{}
 	var failed error
-	whole := compact.Fields(raw, func(f compact.Field) {
+	whole := compact.EachField(raw, func(f compact.MessageField) {
 		switch f.Number {
 		case listMetadata:
 			failed = errors.Join(failed, page.metadata.Unmarshal(f.Value))
 		case listObject:
 			// Items have no envelope: the list is of the requested kind.
-			object, err := d.packer.Message(f.Value)
+			object, err := d.packer.NewFromMessage(f.Value)
 			if err != nil {
 				failed = errors.Join(failed, err)
 				return

@@ -126,7 +126,7 @@ func TestDecodingAWatchOfMessages(t *testing.T) {
 	encoder := streaming.NewEncoder(
 		framer.NewFrameWriter(&stream), protobuf.NewRawSerializer(clientgoscheme.Scheme, clientgoscheme.Scheme),
 	)
-	wanted := []told{
+	wanted := []expectedEvent{
 		{watch.Added, asText("n")}, {watch.Deleted, asText("m")}, {watch.Error, "status 410 gone"},
 	}
 	objects := []runtime.Object{configMap("n"), configMap("m"), &metav1.Status{Code: 410, Message: "gone"}}

@@ -26,10 +26,10 @@ type Guard struct {
 	delay   time.Duration   // delay of the next call; zero until a loop is found
 }
 
-// Note counts one call of these handlers that was caused by an own write. The handlers in wrote have changed the object
+// NoteCalls counts one call of these handlers that was caused by an own write. The handlers in wrote have changed the object
 // again. It returns the delay of their next such call, and whether the loop was found by this call; a zero delay means
 // that there is no loop. A loop ends with a call in which no handler writes.
-func (g *Guard) Note(called, wrote []string, now time.Time) (delay time.Duration, isNew bool) {
+func (g *Guard) NoteCalls(called, wrote []string, now time.Time) (delay time.Duration, isNew bool) {
 	if len(wrote) == 0 {
 		// Without a write, no further call follows. If a member of the loop was among the handlers, the loop is over.
 		for _, id := range called {
@@ -41,7 +41,7 @@ func (g *Guard) Note(called, wrote []string, now time.Time) (delay time.Duration
 		return 0, false
 	}
 	// Until a loop is found, each window counts from zero. A loop has no window, because its calls are delayed.
-	if g.Expire(now); g.delay == 0 && now.Sub(g.since) > Window {
+	if g.ExpireLoop(now); g.delay == 0 && now.Sub(g.since) > Window {
 		*g = Guard{since: now}
 	}
 	if g.members == nil {
@@ -60,23 +60,23 @@ func (g *Guard) Note(called, wrote []string, now time.Time) (delay time.Duration
 	return g.delay, isNew
 }
 
-// Until returns the time from which an own write may call the handler. The zero time permits it now.
-func (g *Guard) Until(id string) time.Time {
+// DelayedUntil returns the time from which an own write may call the handler. The zero time permits it now.
+func (g *Guard) DelayedUntil(id string) time.Time {
 	if g.delay == 0 || !g.members[id] {
 		return time.Time{}
 	}
 	return g.last.Add(g.delay)
 }
 
-// Expire ends a loop whose handlers were not called for long, for example because their filters have changed.
-func (g *Guard) Expire(now time.Time) {
+// ExpireLoop ends a loop whose handlers were not called for long, for example because their filters have changed.
+func (g *Guard) ExpireLoop(now time.Time) {
 	if now.Sub(g.last) > Window+2*g.delay {
 		*g = Guard{}
 	}
 }
 
-// Members returns the ids of the handlers that keep the loop running, sorted.
-func (g *Guard) Members() []string { return slices.Sorted(maps.Keys(g.members)) }
+// LoopMembers returns the ids of the handlers that keep the loop running, sorted.
+func (g *Guard) LoopMembers() []string { return slices.Sorted(maps.Keys(g.members)) }
 
-// Idle reports whether no calls are counted, so that the Guard can be dropped.
-func (g *Guard) Idle() bool { return g.count == 0 }
+// IsIdle reports whether no calls are counted, so that the Guard can be dropped.
+func (g *Guard) IsIdle() bool { return g.count == 0 }

@@ -66,7 +66,7 @@ func TestGuard(t *testing.T) {
 				var delay time.Duration
 				var isNew bool
 				for range s.times {
-					delay, isNew = g.Note(s.called, s.wrote, now)
+					delay, isNew = g.NoteCalls(s.called, s.wrote, now)
 				}
 				if delay != s.want || isNew != s.isNew {
 					t.Errorf("%s: step %d: got %v, new %v, want %v, %v", tc.reason, i, delay, isNew, s.want, s.isNew)
@@ -74,7 +74,7 @@ func TestGuard(t *testing.T) {
 			}
 			waits := map[string]bool{}
 			for id := range tc.waits {
-				waits[id] = g.Until(id).After(now)
+				waits[id] = g.DelayedUntil(id).After(now)
 			}
 			if d := cmp.Diff(tc.waits, waits); d != "" {
 				t.Errorf("%s: delayed handlers: -want, +got:\n%s", tc.reason, d)

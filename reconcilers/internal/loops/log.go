@@ -13,8 +13,8 @@ import (
 // mostFields limits the number of fields in one log line.
 const mostFields = 8
 
-// Log warns about a loop, with the handlers that keep it running and the fields that they change.
-func Log(log logr.Logger, handlers []string, changed []diff.Path, delay time.Duration) {
+// LogLoop warns about a loop, with the handlers that keep it running and the fields that they change.
+func LogLoop(log logr.Logger, handlers []string, changed []diff.Path, delay time.Duration) {
 	var fields []string
 	for _, path := range changed {
 		if field := path.String(); len(fields) < mostFields && !slices.Contains(fields, field) {

@@ -17,15 +17,15 @@ type Assignment struct {
 	Parents []schema.GroupKind
 }
 
-// assignments returns the resources to serve, each with the handlers of all selectors that match it. A resource that an
+// resolveAssignments returns the resources to serve, each with the handlers of all selectors that match it. A resource that an
 // ambiguous name could mean is left out.
-func (o *Orchestrator) assignments() (all []Assignment) {
+func (o *Orchestrator) resolveAssignments() (all []Assignment) {
 	// All handlers of a resource must share one controller, so they must agree on a version first.
-	versions := o.versions()
+	versions := o.chooseVersions()
 	// Keep the order of registration, for resources and for handlers.
 	at := map[schema.GroupVersionResource]int{}
 	for _, registration := range o.registrations {
-		for _, r := range o.meant(registration.Selector, versions) {
+		for _, r := range o.selectedResources(registration.Selector, versions) {
 			i, known := at[r.GroupVersionResource()]
 			if !known {
 				i = len(all)
@@ -57,14 +57,14 @@ func parentsAmong(all []Assignment, of Assignment) (parents []schema.GroupKind) 
 	return parents
 }
 
-// versions chooses one version of every resource, because its objects are the same in all versions. Selectors with an
+// chooseVersions chooses one version of every resource, because its objects are the same in all versions. Selectors with an
 // explicit version take precedence over those without, and among these, selectors of one resource over those of many.
-func (o *Orchestrator) versions() map[schema.GroupResource]discovery.Resource {
+func (o *Orchestrator) chooseVersions() map[schema.GroupResource]discovery.Resource {
 	chosen := map[schema.GroupResource]discovery.Resource{}
 	for _, rank := range []func(discovery.Selector) bool{
-		func(s discovery.Selector) bool { return s.Version.Given && s.Specific() },
+		func(s discovery.Selector) bool { return s.Version.Given && s.IsSpecific() },
 		func(s discovery.Selector) bool { return s.Version.Given },
-		discovery.Selector.Specific,
+		discovery.Selector.IsSpecific,
 		func(discovery.Selector) bool { return true },
 	} {
 		for _, selector := range o.selectors {
@@ -81,22 +81,22 @@ func (o *Orchestrator) versions() map[schema.GroupResource]discovery.Resource {
 	return chosen
 }
 
-// meant returns the resources that a selector matches, each in the chosen version and only once.
-func (o *Orchestrator) meant(
+// selectedResources returns the resources that a selector matches, each in the chosen version and only once.
+func (o *Orchestrator) selectedResources(
 	selector discovery.Selector, chosen map[schema.GroupResource]discovery.Resource,
 ) (all []discovery.Resource) {
 	for _, r := range o.resolutions[selector].Served {
 		best := chosen[r.GroupResource()]
 		// A selector can match several versions of a resource, which all lead to the same chosen one.
-		if !slices.ContainsFunc(all, best.Interchangeable) && !o.ambiguous(best) {
+		if !slices.ContainsFunc(all, best.IsInterchangeable) && !o.isAmbiguousResource(best) {
 			all = append(all, best)
 		}
 	}
 	return all
 }
 
-// ambiguous reports whether the name in some selector could mean this resource or another one.
-func (o *Orchestrator) ambiguous(r discovery.Resource) bool {
+// isAmbiguousResource reports whether the name in some selector could mean this resource or another one.
+func (o *Orchestrator) isAmbiguousResource(r discovery.Resource) bool {
 	for _, resolution := range o.resolutions {
 		for _, one := range resolution.Ambiguous {
 			if one.GroupResource() == r.GroupResource() {

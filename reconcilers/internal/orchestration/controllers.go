@@ -22,12 +22,12 @@ type controllers struct {
 	stopped bool // stop was called
 }
 
-// started reports whether the controllers exist; it is false for the zero value.
-func (c controllers) started() bool { return c.stop != nil }
+// haveStarted reports whether the controllers exist; it is false for the zero value.
+func (c controllers) haveStarted() bool { return c.stop != nil }
 
-// over reports whether the controllers have ended. If nothing stopped them, the Runner refused the resource, and the
+// haveEnded reports whether the controllers have ended. If nothing stopped them, the Runner refused the resource, and the
 // next resync tries again.
-func (c controllers) over() bool {
+func (c controllers) haveEnded() bool {
 	select {
 	case <-c.done:
 		return true
@@ -36,24 +36,24 @@ func (c controllers) over() bool {
 	}
 }
 
-// serve reports whether the controllers run for the assignment and keep running. Additional parents require a new list,
+// serveAssignment reports whether the controllers run for the assignment and keep running. Additional parents require a new list,
 // because the cache may only have the identities of their children.
-func (c controllers) serve(a Assignment) bool {
-	return c.started() && !c.stopped && !c.over() && slices.Equal(c.of.Handlers, a.Handlers) &&
+func (c controllers) serveAssignment(a Assignment) bool {
+	return c.haveStarted() && !c.stopped && !c.haveEnded() && slices.Equal(c.of.Handlers, a.Handlers) &&
 		!slices.ContainsFunc(a.Parents, func(parent schema.GroupKind) bool {
 			return !slices.Contains(c.of.Parents, parent)
 		})
 }
 
-// adjust stops the controllers of resources that changed or disappeared, and starts those of new assignments.
-func (o *Orchestrator) adjust(ctx context.Context) {
-	all := o.assignments()
+// adjustControllers stops the controllers of resources that changed or disappeared, and starts those of new assignments.
+func (o *Orchestrator) adjustControllers(ctx context.Context) {
+	all := o.resolveAssignments()
 	// A resource whose definition changed needs new controllers, even if its handlers are the same.
 	unchanged := map[schema.GroupVersionResource]bool{}
 	for _, a := range all {
 		key := a.Resource.GroupVersionResource()
 		running := o.controllers[key]
-		unchanged[key] = running.started() && running.of.Resource.Interchangeable(a.Resource)
+		unchanged[key] = running.haveStarted() && running.of.Resource.IsInterchangeable(a.Resource)
 	}
 	// Stop controllers first, but do not wait: new controllers wait for their predecessors. If the operator exits, the
 	// end of the context stops them.
@@ -64,23 +64,23 @@ func (o *Orchestrator) adjust(ctx context.Context) {
 		}
 		logf.FromContext(ctx).Info("Resource changed or disappeared; stopping its controllers",
 			"kind", running.of.Resource.GroupVersionKind.String())
-		running.stop(reasonFor(running.of.Resource, all))
+		running.stop(stopCauseFor(running.of.Resource, all))
 		running.stopped = true
 		o.controllers[key] = running
 	}
 	// The Runner must receive all assignments before any of them runs, because handlers wait for the indices of all
 	// kinds.
-	o.runner.Announce(ctx, all, o.unanswered())
+	o.runner.AnnounceAssignments(ctx, all, o.unansweredSelectors())
 	for _, a := range all {
-		if !o.controllers[a.Resource.GroupVersionResource()].serve(a) {
-			o.start(ctx, a)
+		if !o.controllers[a.Resource.GroupVersionResource()].serveAssignment(a) {
+			o.startControllers(ctx, a)
 		}
 	}
 }
 
-// reasonFor returns the cause with which controllers stop. It depends on whether another version of the resource takes
+// stopCauseFor returns the cause with which controllers stop. It depends on whether another version of the resource takes
 // over their objects.
-func reasonFor(r discovery.Resource, all []Assignment) error {
+func stopCauseFor(r discovery.Resource, all []Assignment) error {
 	if slices.ContainsFunc(all, func(a Assignment) bool {
 		return a.Resource.GroupResource() == r.GroupResource()
 	}) {
@@ -89,10 +89,10 @@ func reasonFor(r discovery.Resource, all []Assignment) error {
 	return controller.ErrRemoved
 }
 
-// start runs the controllers of an assignment on a goroutine. If its objects had controllers before, these end first,
+// startControllers runs the controllers of an assignment on a goroutine. If its objects had controllers before, these end first,
 // because both would handle the same objects.
-func (o *Orchestrator) start(ctx context.Context, a Assignment) {
-	predecessors := o.predecessors(a.Resource)
+func (o *Orchestrator) startControllers(ctx context.Context, a Assignment) {
+	predecessors := o.predecessorsOf(a.Resource)
 	ctx, cancel := context.WithCancelCause(ctx)
 	now := controllers{of: a, stop: cancel, done: make(chan struct{})}
 	// Replace the entry at once, so that the next resync sees the new assignment.
@@ -108,9 +108,9 @@ func (o *Orchestrator) start(ctx context.Context, a Assignment) {
 	})
 }
 
-// predecessors returns the controllers that must end before those of the resource can start: its own, and stopping ones
+// predecessorsOf returns the controllers that must end before those of the resource can start: its own, and stopping ones
 // of other versions.
-func (o *Orchestrator) predecessors(r discovery.Resource) (all []controllers) {
+func (o *Orchestrator) predecessorsOf(r discovery.Resource) (all []controllers) {
 	for key, other := range o.controllers {
 		if key == r.GroupVersionResource() || other.stopped && other.of.Resource.GroupResource() == r.GroupResource() {
 			all = append(all, other)
@@ -119,8 +119,8 @@ func (o *Orchestrator) predecessors(r discovery.Resource) (all []controllers) {
 	return all
 }
 
-// report logs why a resource of a selector is not served, once for each reason.
-func (o *Orchestrator) report(
+// reportResolution logs why a resource of a selector is not served, once for each reason.
+func (o *Orchestrator) reportResolution(
 	ctx context.Context, selector discovery.Selector, found discovery.Resolution, err error,
 ) {
 	// A resolution can be partial: it has resources, and a reason why others are missing.
@@ -134,15 +134,15 @@ func (o *Orchestrator) report(
 	switch {
 	case ctx.Err() != nil || o.reported[selector] == reason:
 		return
-	case !o.once && discovery.IsUnserved(err) && o.isRecent(selector):
-		o.reportRecent(ctx, selector, err)
+	case !o.once && discovery.IsUnserved(err) && o.isRecentlyMissing(selector):
+		o.reportRecentlyMissing(ctx, selector, err)
 		return
 	case err != nil && len(o.resolutions[selector].Served) > 0:
 		return // the last resolution remains valid, so its resources are still served
 	}
 	// An empty reason is stored as well, so that the same problem is logged again after it was solved.
 	o.reported[selector] = reason
-	log := logf.FromContext(ctx).WithValues("selector", selector.String(), "handlers", o.idsFor(selector))
+	log := logf.FromContext(ctx).WithValues("selector", selector.String(), "handlers", o.handlerIDsFor(selector))
 	switch {
 	case o.once && discovery.IsUnserved(err):
 		log.Error(err, "Cannot find the resource of a selector, and scanning is disabled; its handlers are not called "+
@@ -161,25 +161,25 @@ func (o *Orchestrator) report(
 // after it was applied, and the next resync then finds it.
 const grace = 5 * time.Second
 
-// isRecent reports whether the resource has been missing for less than the grace period.
-func (o *Orchestrator) isRecent(selector discovery.Selector) bool {
+// isRecentlyMissing reports whether the resource has been missing for less than the grace period.
+func (o *Orchestrator) isRecentlyMissing(selector discovery.Selector) bool {
 	since, known := o.missing[selector]
 	return !known || time.Since(since) < grace
 }
 
-// reportRecent logs once, at the info level, that the resource is missing, and remembers since when.
-func (o *Orchestrator) reportRecent(ctx context.Context, selector discovery.Selector, err error) {
+// reportRecentlyMissing logs once, at the info level, that the resource is missing, and remembers since when.
+func (o *Orchestrator) reportRecentlyMissing(ctx context.Context, selector discovery.Selector, err error) {
 	if _, known := o.missing[selector]; known {
 		return
 	}
 	// RequestResync is not needed: waiting selectors are resolved again with a backoff.
 	o.missing[selector] = time.Now()
 	logf.FromContext(ctx).Info("The resource of a selector is not served yet; its handlers wait for it",
-		"selector", selector.String(), "handlers", o.idsFor(selector), "reason", err.Error())
+		"selector", selector.String(), "handlers", o.handlerIDsFor(selector), "reason", err.Error())
 }
 
-// idsFor returns the ids of the handlers that are registered for the selector.
-func (o *Orchestrator) idsFor(selector discovery.Selector) (ids []string) {
+// handlerIDsFor returns the ids of the handlers that are registered for the selector.
+func (o *Orchestrator) handlerIDsFor(selector discovery.Selector) (ids []string) {
 	for _, r := range o.registrations {
 		if r.Selector == selector {
 			ids = append(ids, r.Handler.Description.ID)

@@ -102,7 +102,7 @@ func (c *cluster) answer(ctx context.Context, gv string) (*metav1.APIResourceLis
 	return c.list, nil
 }
 
-func (c *cluster) Announce(_ context.Context, _ []orchestration.Assignment, unanswered []discovery.Selector) {
+func (c *cluster) AnnounceAssignments(_ context.Context, _ []orchestration.Assignment, unanswered []discovery.Selector) {
 	c.change(func() { c.rounds, c.unanswered = c.rounds+1, unanswered })
 }
 
@@ -223,7 +223,7 @@ func to(s discovery.Selector, id string) orchestration.Registration {
 
 func spelling(t *testing.T, parts ...string) discovery.Selector {
 	t.Helper()
-	s, err := discovery.Spelled(parts...)
+	s, err := discovery.ParseSpelling(parts...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,8 +20,8 @@ func NewOnce(registrations []Registration, server discovery.Getter, runner Runne
 // not served counts as an answer.
 func (o *Orchestrator) resolveOnce(ctx context.Context) {
 	for pause := resync.Backoff(); ; {
-		o.resync(ctx, o.selectors)
-		if o.answered() {
+		o.resolveAndAdjust(ctx, o.selectors)
+		if o.hasAllAnswers() {
 			return
 		}
 		select {
@@ -33,8 +33,8 @@ func (o *Orchestrator) resolveOnce(ctx context.Context) {
 	}
 }
 
-// answered reports whether the resolution of each selector is known and complete.
-func (o *Orchestrator) answered() bool {
+// hasAllAnswers reports whether the resolution of each selector is known and complete.
+func (o *Orchestrator) hasAllAnswers() bool {
 	for _, selector := range o.selectors {
 		if r, known := o.resolutions[selector]; !known || r.Incomplete {
 			return false

@@ -23,27 +23,27 @@ func TestOnce(t *testing.T) {
 		play   func(c *cluster)
 	}{
 		"Gone": {
-			"without scanning, a kind is served even after its removal", discoverytest.Served(), nil, func(c *cluster) {
+			"without scanning, a kind is served even after its removal", discoverytest.ServedResources(), nil, func(c *cluster) {
 				c.want("after the start", "begin widgets/status a")
-				c.becomes(discoverytest.Served(without("widgets")), nil, 24*time.Hour)
+				c.becomes(discoverytest.ServedResources(without("widgets")), nil, 24*time.Hour)
 				c.becomesUnfound(nil, nil)
 				c.want("a day later")
 			},
 		},
 		"Come": {
 			"without scanning, a kind that is missing at the start is never served, and the log says why",
-			discoverytest.Served(without("widgets")), nil, func(c *cluster) {
+			discoverytest.ServedResources(without("widgets")), nil, func(c *cluster) {
 				if said := strings.Join(c.said, ""); !strings.Contains(said, "scanning is disabled") {
 					c.t.Errorf("the log does not mention the setting: %q", said)
 				}
-				c.becomes(discoverytest.Served(), nil, 24*time.Hour)
+				c.becomes(discoverytest.ServedResources(), nil, 24*time.Hour)
 				c.want("a day later")
 			},
 		},
 		"NoAnswer": {
 			"without scanning, an unreachable server is asked again until it answers", nil, lost, func(c *cluster) {
 				c.want("while unreachable")
-				c.becomes(discoverytest.Served(), nil, time.Minute)
+				c.becomes(discoverytest.ServedResources(), nil, time.Minute)
 				c.want("a minute after the server is reachable", "begin widgets/status a")
 			},
 		},

@@ -19,9 +19,9 @@ const settling = 3
 
 // Runner runs the controllers of resources. Package reconcilers implements it.
 type Runner interface {
-	// Announce receives all assignments before any of them runs, and the selectors for which the API server has not
+	// AnnounceAssignments receives all assignments before any of them runs, and the selectors for which the API server has not
 	// answered yet.
-	Announce(ctx context.Context, all []Assignment, unanswered []discovery.Selector)
+	AnnounceAssignments(ctx context.Context, all []Assignment, unanswered []discovery.Selector)
 	// Run runs the controllers of a resource until the context ends, and returns when the last handler has returned.
 	// The context ends with the cause controller.ErrRestarting or controller.ErrRemoved, unless the operator as a whole
 	// ends or pauses. Run may return earlier if it refuses the resource; the next resync then calls it again.
@@ -64,7 +64,7 @@ type Registration struct {
 // New creates an Orchestrator. Without a watcher it resyncs at intervals only.
 func New(registrations []Registration, server discovery.Getter, runner Runner, watcher Watcher) *Orchestrator {
 	return &Orchestrator{
-		registrations: registrations, selectors: selectorsOf(registrations), writes: writing(registrations),
+		registrations: registrations, selectors: selectorsOf(registrations), writes: writingSelectors(registrations),
 		server: server, runner: runner, watcher: watcher, requests: resync.NewRequests(),
 		resolutions: map[discovery.Selector]discovery.Resolution{},
 		controllers: map[schema.GroupVersionResource]controllers{},
@@ -83,11 +83,11 @@ func selectorsOf(registrations []Registration) (all []discovery.Selector) {
 	return all
 }
 
-// writing returns the selectors whose handlers write to the objects, at least their progress.
-func writing(registrations []Registration) map[discovery.Selector]bool {
+// writingSelectors returns the selectors whose handlers write to the objects, at least their progress.
+func writingSelectors(registrations []Registration) map[discovery.Selector]bool {
 	writes := map[discovery.Selector]bool{}
 	for _, r := range registrations {
-		if r.Handler.Description.Writes() {
+		if r.Handler.Description.WritesObjects() {
 			writes[r.Selector] = true
 		}
 	}
@@ -115,16 +115,16 @@ func (o *Orchestrator) Run(ctx context.Context) {
 	interval := time.NewTicker(resync.Interval)
 	defer interval.Stop()
 	for {
-		if o.resync(ctx, asked) && len(asked) < len(o.selectors) {
+		if o.resolveAndAdjust(ctx, asked) && len(asked) < len(o.selectors) {
 			// A resource that was just resolved may also match another selector, with another version: resolve all of
 			// them.
-			o.resync(ctx, o.selectors)
+			o.resolveAndAdjust(ctx, o.selectors)
 		}
-		if !o.obey(ctx) {
+		if !o.waitRetryAfter(ctx) {
 			return
 		}
 		// Without missing resources or extra rounds, only the interval or a request starts the next round.
-		waiting := o.waiting()
+		waiting := o.waitingSelectors()
 		var again <-chan time.Time
 		if len(waiting) > 0 || unsettled > 0 {
 			// The delay demanded by the server has already passed, so it is subtracted.
@@ -147,9 +147,9 @@ func (o *Orchestrator) Run(ctx context.Context) {
 	}
 }
 
-// obey waits for the delay that the API server demanded by Retry-After, even if another resync is requested meanwhile.
+// waitRetryAfter waits for the delay that the API server demanded by Retry-After, even if another resync is requested meanwhile.
 // It returns false if the context ends first.
-func (o *Orchestrator) obey(ctx context.Context) bool {
+func (o *Orchestrator) waitRetryAfter(ctx context.Context) bool {
 	if o.delay == 0 {
 		return true
 	}
@@ -161,9 +161,9 @@ func (o *Orchestrator) obey(ctx context.Context) bool {
 	}
 }
 
-// resync resolves the given selectors, and adjusts the controllers to the result. A selector keeps its last resolution
+// resolveAndAdjust resolves the given selectors, and adjusts the controllers to the result. A selector keeps its last resolution
 // while the API server does not answer. It returns true if any resolution has changed.
-func (o *Orchestrator) resync(ctx context.Context, asked []discovery.Selector) (changed bool) {
+func (o *Orchestrator) resolveAndAdjust(ctx context.Context, asked []discovery.Selector) (changed bool) {
 	// One inquiry per round: it caches discovery documents, which several selectors need.
 	// Selectors with writing handlers need resources with the verb patch.
 	inquiry := discovery.NewInquiry(o.server, o.writes)
@@ -172,18 +172,18 @@ func (o *Orchestrator) resync(ctx context.Context, asked []discovery.Selector) (
 		now, err := inquiry.Resolve(ctx, selector, before.Served)
 		if err == nil || discovery.IsUnserved(err) {
 			o.resolutions[selector] = now
-			changed = changed || !before.Equivalent(now)
+			changed = changed || !before.IsEquivalent(now)
 		}
-		o.report(ctx, selector, now, err)
+		o.reportResolution(ctx, selector, now, err)
 	}
 	o.delay = inquiry.RetryAfter()
 	// Adjust after every round, also if no resolution changed: a Runner may have refused a resource before.
-	o.adjust(ctx)
+	o.adjustControllers(ctx)
 	return changed
 }
 
-// unanswered returns the selectors without a resolution, in their order.
-func (o *Orchestrator) unanswered() (unknown []discovery.Selector) {
+// unansweredSelectors returns the selectors without a resolution, in their order.
+func (o *Orchestrator) unansweredSelectors() (unknown []discovery.Selector) {
 	for _, selector := range o.selectors {
 		if _, known := o.resolutions[selector]; !known {
 			unknown = append(unknown, selector)
@@ -192,8 +192,8 @@ func (o *Orchestrator) unanswered() (unknown []discovery.Selector) {
 	return unknown
 }
 
-// waiting returns the selectors without resources, or with an incomplete resolution.
-func (o *Orchestrator) waiting() (waiting []discovery.Selector) {
+// waitingSelectors returns the selectors without resources, or with an incomplete resolution.
+func (o *Orchestrator) waitingSelectors() (waiting []discovery.Selector) {
 	for _, selector := range o.selectors {
 		if r := o.resolutions[selector]; len(r.Served) == 0 || r.Incomplete {
 			waiting = append(waiting, selector)

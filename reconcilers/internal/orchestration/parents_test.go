@@ -17,7 +17,7 @@ import (
 // cache may hold only their identities.
 func TestLateParents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCluster(t, discoverytest.Served(without("clusters")))
+		c := newCluster(t, discoverytest.ServedResources(without("clusters")))
 		watched := &handlers.Handler{ID: "watched", Family: handlers.Owning}
 		watched.Owned = watched
 		kind := func(kind string, h *handlers.Handler) orchestration.Registration {
@@ -30,14 +30,14 @@ func TestLateParents(t *testing.T) {
 			kind("Cluster", &handlers.Handler{ID: "other", Family: handlers.Changing}),
 		}, c.documents(nil), c, nil))
 		c.want("without parents", "begin widgets/status watched")
-		c.becomes(discoverytest.Served(), nil, time.Hour)
+		c.becomes(discoverytest.ServedResources(), nil, time.Hour)
 		c.mu.Lock()
 		slices.Sort(c.journal) // the two kinds begin at the same time
 		c.mu.Unlock()
 		c.want("with parents", "begin clusters parent other", "begin widgets/status watched", "end widgets")
-		c.becomes(discoverytest.Served(without("clusters")), nil, time.Hour)
+		c.becomes(discoverytest.ServedResources(without("clusters")), nil, time.Hour)
 		c.want("after the removal of the parents", "end clusters")
-		c.becomes(discoverytest.Served(), nil, time.Hour)
+		c.becomes(discoverytest.ServedResources(), nil, time.Hour)
 		c.want("after the return of the parents", "begin clusters parent other")
 		c.end()
 	})

@@ -35,7 +35,7 @@ func (o *once) Get(ctx context.Context, path string) ([]byte, error) {
 func TestOneHiccupOfAScanSplitsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := beginWith(
-			t, nil, &once{Documents: discoverytest.Zoo(), path: "/apis/dogs.org/v1"},
+			t, nil, &once{Documents: discoverytest.NewZoo(), path: "/apis/dogs.org/v1"},
 			to(spelling(t, "wolfs.dogs.org"), "a"),
 			to(spelling(t, "category=all"), "b"),
 		)
@@ -51,7 +51,7 @@ func TestOneHiccupOfAScanSplitsNothing(t *testing.T) {
 // TestSilentGroupAtTheStart shows that a group that does not answer at the start is logged, and served when it answers.
 func TestSilentGroupAtTheStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := discoverytest.Zoo()
+		server := discoverytest.NewZoo()
 		server.Failing = map[string]error{"/apis/dogs.org/v1": errors.New("the extension server is down")}
 		c := beginWith(t, nil, server, to(spelling(t, "category=all"), "a"))
 		defer c.end()
@@ -61,7 +61,7 @@ func TestSilentGroupAtTheStart(t *testing.T) {
 		}
 		c.mu.Unlock()
 		time.Sleep(10 * time.Second)
-		server.Become(func() { server.Failing = nil })
+		server.ChangeDocuments(func() { server.Failing = nil })
 		time.Sleep(2 * time.Minute)
 		synctest.Wait()
 		if got := c.servedNow(); !slices.Contains(got, "dogs.org/v1 wolfs a") {
@@ -73,11 +73,11 @@ func TestSilentGroupAtTheStart(t *testing.T) {
 // TestUnrelatedSilence shows that a removed kind is recognized although an unrelated group does not answer.
 func TestUnrelatedSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := discoverytest.Zoo()
+		server := discoverytest.NewZoo()
 		c := beginWith(t, nil, server, to(spelling(t, "lions"), "a"))
 		defer c.end()
 		c.wantServed("at the start", "cats.org/v2 lions a")
-		server.Become(func() {
+		server.ChangeDocuments(func() {
 			server.Failing = map[string]error{"/apis/dogs.org/v1": errors.New("the extension server is down")}
 			delete(server.Of, "/apis/cats.org/v2")
 			delete(server.Of, "/apis/cats.org/v1")
@@ -95,10 +95,10 @@ func TestUnrelatedSilence(t *testing.T) {
 // not answer.
 func TestPreferenceTurnsToASilentVersion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := discoverytest.Zoo()
+		server := discoverytest.NewZoo()
 		c := beginWith(t, nil, server, to(spelling(t, "cats.org", "*"), "a"))
 		defer c.end()
-		server.Become(func() {
+		server.ChangeDocuments(func() {
 			list := server.Of["/apis"].(metav1.APIGroupList)
 			list.Groups[0].PreferredVersion = list.Groups[0].Versions[1]
 			server.Failing = map[string]error{"/apis/cats.org/v1": errors.New("hiccup")}
@@ -126,7 +126,7 @@ func (h *hanging) Get(ctx context.Context, path string) ([]byte, error) {
 func TestOneGroupHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := beginWith(
-			t, discoverytest.Served(), &hanging{discoverytest.Zoo(), "/apis/dogs.org/v1"}, on("Widget", "", "a"),
+			t, discoverytest.ServedResources(), &hanging{discoverytest.NewZoo(), "/apis/dogs.org/v1"}, on("Widget", "", "a"),
 			to(spelling(t, "category=all"), "b"),
 		)
 		defer c.end()

@@ -13,7 +13,7 @@ import (
 
 // asked returns the number of requests for a path since the last call.
 func asked(server *discoverytest.Documents, path string) (n int) {
-	server.Become(func() {
+	server.ChangeDocuments(func() {
 		for _, one := range server.Asked {
 			if one == path {
 				n++
@@ -27,7 +27,7 @@ func asked(server *discoverytest.Documents, path string) (n int) {
 // TestQuestionsAtRest shows that an idle operator sends one discovery request per interval.
 func TestQuestionsAtRest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := discoverytest.Zoo()
+		server := discoverytest.NewZoo()
 		c := beginWith(t, nil, server, to(spelling(t, "lions.cats.org"), "a"), to(spelling(t, "cats.org", "*"), "b"))
 		defer c.end()
 		if n := asked(server, "/apis/cats.org/v2"); n != 1 {
@@ -50,7 +50,7 @@ func TestQuestionsAtRest(t *testing.T) {
 // CRD reach the lists of the API server late.
 func TestQuestionsAfterARequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := discoverytest.Zoo()
+		server := discoverytest.NewZoo()
 		c := beginWith(t, nil, server, to(spelling(t, "lions.cats.org"), "a"))
 		defer c.end()
 		asked(server, "")
@@ -66,7 +66,7 @@ func TestQuestionsAfterARequest(t *testing.T) {
 // TestQuestionsForWhatIsMissing shows that the repeated requests for a missing kind do not include other kinds.
 func TestQuestionsForWhatIsMissing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := discoverytest.Zoo()
+		server := discoverytest.NewZoo()
 		dogs := server.Of["/apis/dogs.org/v1"]
 		delete(server.Of, "/apis/dogs.org/v1")
 		c := beginWith(
@@ -77,11 +77,11 @@ func TestQuestionsForWhatIsMissing(t *testing.T) {
 		time.Sleep(2 * time.Minute)
 		synctest.Wait()
 		var paths []string
-		server.Become(func() { paths = slices.Clone(server.Asked) })
+		server.ChangeDocuments(func() { paths = slices.Clone(server.Asked) })
 		if slices.Contains(paths, "/apis/cats.org/v2") || !slices.Contains(paths, "/apis/dogs.org/v1") {
 			t.Errorf("asked for %s", strings.Join(paths, ", "))
 		}
-		server.Become(func() { server.Of["/apis/dogs.org/v1"] = dogs })
+		server.ChangeDocuments(func() { server.Of["/apis/dogs.org/v1"] = dogs })
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		c.wantServed("with the missing group", "cats.org/v2 lions a", "cats.org/v2 tigers a", "dogs.org/v1 wolfs b")
@@ -92,13 +92,13 @@ func TestQuestionsForWhatIsMissing(t *testing.T) {
 // others.
 func TestFoundForOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := discoverytest.Zoo()
+		server := discoverytest.NewZoo()
 		dogs := server.Of["/apis/dogs.org/v1"]
 		delete(server.Of, "/apis/dogs.org/v1")
 		c := beginWith(t, nil, server, to(spelling(t, "category=all"), "a"), to(spelling(t, "wolfs.dogs.org"), "b"))
 		defer c.end()
 		time.Sleep(10 * time.Second)
-		server.Become(func() { server.Of["/apis/dogs.org/v1"] = dogs })
+		server.ChangeDocuments(func() { server.Of["/apis/dogs.org/v1"] = dogs })
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		if got := c.servedNow(); !slices.Contains(got, "dogs.org/v1 wolfs a b") {

@@ -17,24 +17,24 @@ import (
 // CRDs, and that they stop.
 func TestResyncSettles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := discoverytest.Zoo()
+		server := discoverytest.NewZoo()
 		cats := server.Of["/apis/cats.org/v2"]
 		delete(server.Of, "/apis/cats.org/v2")
 		c := beginWith(t, nil, server, to(spelling(t, "category=all"), "a"))
 		defer c.end()
 		c.orchestrator.RequestResync()
 		synctest.Wait()
-		server.Become(func() { server.Of["/apis/cats.org/v2"] = cats })
+		server.ChangeDocuments(func() { server.Of["/apis/cats.org/v2"] = cats })
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
 		if got := c.servedNow(); !slices.Contains(got, "cats.org/v2 lions a") {
 			t.Errorf("a kind listed ten seconds after the request is not served: %v", got)
 		}
 		var asked, since int
-		server.Become(func() { asked = len(server.Asked) })
+		server.ChangeDocuments(func() { asked = len(server.Asked) })
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		server.Become(func() { since = len(server.Asked) - asked })
+		server.ChangeDocuments(func() { since = len(server.Asked) - asked })
 		if since != 0 {
 			t.Errorf("sent %d more requests although every kind is found", since)
 		}
@@ -44,7 +44,7 @@ func TestResyncSettles(t *testing.T) {
 // TestTwoPluralsOfOneKind shows that one kind under two plurals is two resources, and that resyncs restart neither.
 func TestTwoPluralsOfOneKind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		list := discoverytest.Served(discoverytest.With(
+		list := discoverytest.ServedResources(discoverytest.WithResource(
 			metav1.APIResource{Name: "oldwidgets", SingularName: "oldwidget", Kind: "Widget"},
 		))
 		c := begin(t, list, on("", "widgets", "a"), on("", "oldwidgets", "b"))
@@ -72,8 +72,8 @@ func TestTwoPluralsOfOneKind(t *testing.T) {
 // neither.
 func TestTwoPluralsOfOneKindTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := discoverytest.Zoo()
-		server.Add("/apis/dogs.org/v1", metav1.APIResource{
+		server := discoverytest.NewZoo()
+		server.AddResource("/apis/dogs.org/v1", metav1.APIResource{
 			Name: "oldwolfs", SingularName: "oldwolf", Kind: "Wolf", Verbs: discoverytest.AllVerbs,
 		})
 		c := beginWith(t, nil, server, to(spelling(t, "dogs.org", "*"), "a"))
@@ -96,10 +96,10 @@ func TestTwoPluralsOfOneKindTogether(t *testing.T) {
 // form.
 func TestFoundLaterWithAnotherSubresource(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := begin(t, discoverytest.Served(), on("", "wheels", "a"), on("Widget", "", "b"))
+		c := begin(t, discoverytest.ServedResources(), on("", "wheels", "a"), on("Widget", "", "b"))
 		defer c.end()
 		c.becomes(
-			discoverytest.Served(
+			discoverytest.ServedResources(
 				without("widgets/status"),
 				func(l *metav1.APIResourceList) { l.APIResources[1].SingularName = "wheels" },
 			),
@@ -118,9 +118,9 @@ func TestResyncObeysRetryAfter(t *testing.T) {
 		c.start(orchestration.New([]orchestration.Registration{on("Widget", "", "a")}, c.documents(nil), c, nil))
 		defer c.end()
 		c.orchestrator.RequestResync()
-		c.becomes(discoverytest.Served(), nil, 39*time.Second)
+		c.becomes(discoverytest.ServedResources(), nil, 39*time.Second)
 		c.want("before the delay is over")
-		c.becomes(discoverytest.Served(), nil, 2*time.Second)
+		c.becomes(discoverytest.ServedResources(), nil, 2*time.Second)
 		c.want("after the delay", "begin widgets/status a")
 	})
 }

@@ -99,14 +99,14 @@ func TestWideSelections(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				server := discoverytest.Zoo()
+				server := discoverytest.NewZoo()
 				if name == "AmbiguousForAll" {
 					thing := metav1.APIResource{Name: "things", Kind: "Thing", Verbs: discoverytest.AllVerbs}
 					for _, path := range []string{"/apis/cats.org/v2", "/apis/dogs.org/v1"} {
-						server.Add(path, thing)
+						server.AddResource(path, thing)
 					}
 				}
-				c := beginWith(t, discoverytest.Served(), server, tc.own(t)...)
+				c := beginWith(t, discoverytest.ServedResources(), server, tc.own(t)...)
 				got := c.servedNow()
 				c.end()
 				if d := cmp.Diff(tc.want, got); d != "" {
@@ -121,12 +121,12 @@ func TestWideSelections(t *testing.T) {
 // nothing.
 func TestWideSelectionsFollowTheServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := discoverytest.Zoo()
+		server := discoverytest.NewZoo()
 		c := beginWith(t, nil, server, to(spelling(t, "*"), "a"))
 		defer c.end()
 		after := func(when string, change func(), want ...string) {
 			t.Helper()
-			server.Become(change)
+			server.ChangeDocuments(change)
 			c.orchestrator.RequestResync()
 			synctest.Wait()
 			if d := cmp.Diff(want, c.servedNow()); d != "" {
@@ -181,7 +181,7 @@ func TestOneVersionOfAResource(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := beginWith(t, nil, discoverytest.Zoo(), own(t)...)
+				c := beginWith(t, nil, discoverytest.NewZoo(), own(t)...)
 				defer c.end()
 				seen := map[string]bool{}
 				for _, one := range c.servedNow() {
@@ -201,10 +201,10 @@ func TestOneVersionOfAResource(t *testing.T) {
 // too.
 func TestAmbiguousInAnotherVersion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := discoverytest.Zoo()
+		server := discoverytest.NewZoo()
 		thing := metav1.APIResource{Name: "things", Kind: "Thing", Verbs: discoverytest.AllVerbs}
 		for _, path := range []string{"/apis/cats.org/v1", "/apis/cats.org/v2", "/apis/dogs.org/v1"} {
-			server.Add(path, thing)
+			server.AddResource(path, thing)
 		}
 		c := beginWith(
 			t, nil, server, to(spelling(t, "kind=Thing"), "a"),

@@ -38,7 +38,7 @@ func TestServing(t *testing.T) {
 		play   func(c *cluster)
 	}{
 		"NoHandlers": {
-			reason: "an operator without handlers serves nothing", list: discoverytest.Served(),
+			reason: "an operator without handlers serves nothing", list: discoverytest.ServedResources(),
 			play: func(c *cluster) { c.want("after the start") },
 		},
 		"Order": {
@@ -47,7 +47,7 @@ func TestServing(t *testing.T) {
 			own: []orchestration.Registration{on("", "widget", "a"), on("Cluster", "", "b"), on("Widget", "", "c"),
 				on("", "clusters", "d"),
 				on("", "widget", "e"), on("", "widgets", "f"), on("", "Widget", "g")},
-			list: discoverytest.Served(),
+			list: discoverytest.ServedResources(),
 			play: func(c *cluster) {
 				c.mu.Lock()
 				got := append([]string{}, c.journal...)
@@ -65,14 +65,14 @@ func TestServing(t *testing.T) {
 			own:    []orchestration.Registration{on("Widget", "", "a"), on("", "widgets", "b")},
 			play: func(c *cluster) {
 				c.wantSaid("both selectors wait", 2)
-				c.becomes(discoverytest.Served(), nil, time.Second)
+				c.becomes(discoverytest.ServedResources(), nil, time.Second)
 				c.want("both are found", "begin widgets/status a b")
 			},
 		},
 		"Later": {
 			reason: "a kind is served when it is found, and each cause of its absence is logged once",
 			own:    []orchestration.Registration{on("Widget", "", "a"), on("Cluster", "", "b")},
-			list:   discoverytest.Served(without("widgets")),
+			list:   discoverytest.ServedResources(without("widgets")),
 			play: func(c *cluster) {
 				c.want("one of two kinds", "begin clusters b")
 				if said := c.said[0]; !strings.Contains(said, `"handlers"=["a"]`) {
@@ -82,50 +82,50 @@ func TestServing(t *testing.T) {
 					c.t.Errorf("a recently missing CRD is logged as an error: %s", said)
 				}
 				c.wantSaid("one kind is missing", 1)
-				c.becomes(discoverytest.Served(without("widgets")), nil, time.Minute)
+				c.becomes(discoverytest.ServedResources(without("widgets")), nil, time.Minute)
 				if said := c.said[0]; !strings.Contains(said, `"error"`) {
 					c.t.Errorf("a CRD that is missing for a minute is not logged as an error: %s", said)
 				}
 				c.wantSaid("after a minute", 1)
-				c.becomes(discoverytest.Served(without("widgets")), nil, time.Minute)
+				c.becomes(discoverytest.ServedResources(without("widgets")), nil, time.Minute)
 				c.wantSaid("after another minute", 0)
-				c.becomes(discoverytest.Served(without("widgets")), lost, time.Minute)
-				c.becomes(discoverytest.Served(without("widgets")), lost, time.Minute)
+				c.becomes(discoverytest.ServedResources(without("widgets")), lost, time.Minute)
+				c.becomes(discoverytest.ServedResources(without("widgets")), lost, time.Minute)
 				c.wantSaid("another cause", 1)
-				c.becomes(discoverytest.Served(), nil, 30*time.Second)
+				c.becomes(discoverytest.ServedResources(), nil, 30*time.Second)
 				c.want("the kind is found", "begin widgets/status a")
 			},
 		},
 		"GoesAndComesBack": {
 			reason: "a CRD that is deleted and installed again is served without a restart of the operator",
 			own:    []orchestration.Registration{on("Widget", "", "a"), on("Cluster", "", "b")},
-			list:   discoverytest.Served(without("clusters")),
+			list:   discoverytest.ServedResources(without("clusters")),
 			play: func(c *cluster) {
 				c.want("at first", "begin widgets/status a")
 				c.wantSaid("the other kind is missing", 1)
-				c.becomesUnfound(discoverytest.Served(without("clusters"), without("widgets")), nil)
+				c.becomesUnfound(discoverytest.ServedResources(without("clusters"), without("widgets")), nil)
 				c.want("after the removal", "end widgets")
 				c.wantSaid("one line about the end and one about the missing kind", 2)
-				c.becomes(discoverytest.Served(without("clusters")), nil, time.Second)
+				c.becomes(discoverytest.ServedResources(without("clusters")), nil, time.Second)
 				c.want("after the return", "begin widgets/status a")
 			},
 		},
 		"GoesWithItsGroup": {
 			reason: "a CRD that is removed with its group, and returns, is served again",
-			own:    []orchestration.Registration{on("Widget", "", "a")}, list: discoverytest.Served(),
+			own:    []orchestration.Registration{on("Widget", "", "a")}, list: discoverytest.ServedResources(),
 			play: func(c *cluster) {
 				c.becomesUnfound(nil, nil)
 				c.want("after the removal", "begin widgets/status a", "end widgets")
-				c.becomes(discoverytest.Served(), nil, time.Second)
+				c.becomes(discoverytest.ServedResources(), nil, time.Second)
 				c.want("after the return", "begin widgets/status a")
 			},
 		},
 		"Requests": {
 			reason: "a resync without changes or without an answer ends nothing",
-			own:    []orchestration.Registration{on("Widget", "", "a")}, list: discoverytest.Served(),
+			own:    []orchestration.Registration{on("Widget", "", "a")}, list: discoverytest.ServedResources(),
 			play: func(c *cluster) {
-				c.becomesUnfound(discoverytest.Served(), nil)
-				c.becomesUnfound(discoverytest.Served(), lost)
+				c.becomesUnfound(discoverytest.ServedResources(), nil)
+				c.becomesUnfound(discoverytest.ServedResources(), lost)
 				c.becomesUnfound(nil, lost)
 				c.want("after three resyncs", "begin widgets/status a")
 				c.wantSaid("after three resyncs", 0)
@@ -133,18 +133,18 @@ func TestServing(t *testing.T) {
 		},
 		"Changed": {
 			reason: "a CRD that loses its status subresource is restarted at the next interval",
-			own:    []orchestration.Registration{on("Widget", "", "a")}, list: discoverytest.Served(),
+			own:    []orchestration.Registration{on("Widget", "", "a")}, list: discoverytest.ServedResources(),
 			play: func(c *cluster) {
-				c.becomes(discoverytest.Served(without("widgets/status")), nil, resync.Interval)
+				c.becomes(discoverytest.ServedResources(without("widgets/status")), nil, resync.Interval)
 				c.want("after the interval", "begin widgets/status a", "end widgets", "begin widgets a")
 			},
 		},
 		"NoOverlap": {
 			reason: "a new service waits for the end of the old one, as both would handle the same objects",
-			own:    []orchestration.Registration{on("Widget", "", "a")}, list: discoverytest.Served(),
+			own:    []orchestration.Registration{on("Widget", "", "a")}, list: discoverytest.ServedResources(),
 			play: func(c *cluster) {
 				c.lingers = make(chan struct{})
-				c.becomesUnfound(discoverytest.Served(without("widgets/status")), nil)
+				c.becomesUnfound(discoverytest.ServedResources(without("widgets/status")), nil)
 				c.want("while the last handler runs", "begin widgets/status a")
 				close(c.lingers)
 				c.lingers = nil
@@ -155,11 +155,11 @@ func TestServing(t *testing.T) {
 		"AnotherNameLater": {
 			reason: "a selector that is found later joins the kind at its place in the order",
 			own:    []orchestration.Registration{on("", "wheels", "a"), on("Widget", "", "b")},
-			list:   discoverytest.Served(),
+			list:   discoverytest.ServedResources(),
 			play: func(c *cluster) {
 				c.want("without the name", "begin widgets/status b")
 				c.becomes(
-					discoverytest.Served(func(l *metav1.APIResourceList) { l.APIResources[1].SingularName = "wheels" }),
+					discoverytest.ServedResources(func(l *metav1.APIResourceList) { l.APIResources[1].SingularName = "wheels" }),
 					nil, time.Second,
 				)
 				c.want("with the name", "end widgets", "begin widgets/status a b")
@@ -167,7 +167,7 @@ func TestServing(t *testing.T) {
 		},
 		"Exit": {
 			reason: "the end waits for the last handler",
-			own:    []orchestration.Registration{on("Widget", "", "a")}, list: discoverytest.Served(),
+			own:    []orchestration.Registration{on("Widget", "", "a")}, list: discoverytest.ServedResources(),
 			play: func(c *cluster) {
 				c.lingers = make(chan struct{})
 				c.stop()
@@ -224,7 +224,7 @@ func TestRefusedKindsAreTriedAgain(t *testing.T) {
 		r := &refusing{cluster: &cluster{}}
 		ctx, stop := context.WithCancel(t.Context())
 		server := discoverytest.Lister(func(context.Context, string) (*metav1.APIResourceList, error) {
-			return discoverytest.Served(), nil
+			return discoverytest.ServedResources(), nil
 		})
 		o := orchestration.New([]orchestration.Registration{on("Widget", "", "a")}, server, r, nil)
 		done := make(chan struct{})

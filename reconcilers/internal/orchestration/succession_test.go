@@ -40,10 +40,10 @@ func TestReasonsOfEnds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			defer explain(t, tc.reason)
 			synctest.Test(t, func(t *testing.T) {
-				server := discoverytest.Zoo()
+				server := discoverytest.NewZoo()
 				c := beginWith(t, nil, server, to(spelling(t, "lions.cats.org"), "a"), to(spelling(t, "wolfs"), "b"))
 				defer c.end()
-				server.Become(func() { tc.change(server) })
+				server.ChangeDocuments(func() { tc.change(server) })
 				c.orchestrator.RequestResync()
 				synctest.Wait()
 				c.mu.Lock()
@@ -60,13 +60,13 @@ func TestReasonsOfEnds(t *testing.T) {
 // returned, as both would handle the same objects. Other resources do not wait.
 func TestSuccession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := discoverytest.Zoo()
+		server := discoverytest.NewZoo()
 		dogs := server.Of["/apis/dogs.org/v1"]
 		delete(server.Of, "/apis/dogs.org/v1")
 		c := beginWith(t, nil, server, to(spelling(t, "lions.cats.org"), "a"), to(spelling(t, "wolfs"), "b"))
 		defer c.end()
 		c.lingers = make(chan struct{})
-		server.Become(func() {
+		server.ChangeDocuments(func() {
 			server.Of["/apis/dogs.org/v1"] = dogs
 			delete(server.Of, "/apis/cats.org/v2")
 			groups := server.Of["/apis"].(metav1.APIGroupList).Groups

@@ -15,9 +15,9 @@ const (
 	action            = "Action?"
 )
 
-// event builds the event to post. It returns nil for an event about an event, which could otherwise cause an endless
+// newEvent builds the event to post. It returns nil for an event about an event, which could otherwise cause an endless
 // chain.
-func (o *Options) event(about *unstructured.Unstructured, eventType, reason, message string) *corev1.Event {
+func (o *Options) newEvent(about *unstructured.Unstructured, eventType, reason, message string) *corev1.Event {
 	if about.GetAPIVersion() == "v1" && about.GetKind() == "Event" {
 		return nil
 	}
@@ -28,16 +28,16 @@ func (o *Options) event(about *unstructured.Unstructured, eventType, reason, mes
 			APIVersion: about.GetAPIVersion(), Kind: about.GetKind(), Namespace: about.GetNamespace(),
 			Name: about.GetName(), UID: about.GetUID(),
 		},
-		Type: eventType, Reason: reason, Message: shorten(message), Action: action,
+		Type: eventType, Reason: reason, Message: shortenMessage(message), Action: action,
 		FirstTimestamp: metav1.NewTime(now), LastTimestamp: metav1.NewTime(now), EventTime: metav1.NewMicroTime(now),
 		Source:              corev1.EventSource{Component: o.Component},
 		ReportingController: o.Component, ReportingInstance: o.Instance,
 	}
 }
 
-// shorten removes the middle of a message that exceeds the API's limit of 1024 characters. The beginning says what
+// shortenMessage removes the middle of a message that exceeds the API's limit of 1024 characters. The beginning says what
 // happened, and the end often says why. The lengths are the same as in Kopf, in code points.
-func shorten(message string) string {
+func shortenMessage(message string) string {
 	const limit, head, tail = 1024, 511, 510
 	runes := []rune(message)
 	if len(runes) <= limit {

@@ -61,15 +61,15 @@ type limits struct {
 func newLimits(perSecond float32) *limits {
 	return &limits{
 		correlator: record.NewEventCorrelatorWithOptions(record.CorrelatorOptions{
-			KeyFunc: whole, MaxEvents: math.MaxInt32, BurstSize: perObject, QPS: refill,
+			KeyFunc: messageGroup, MaxEvents: math.MaxInt32, BurstSize: perObject, QPS: refill,
 		}),
 		all:     flowcontrol.NewTokenBucketRateLimiter(perSecond, burst),
 		patches: true,
 	}
 }
 
-// whole returns a group for each message, so that the correlator never aggregates different messages.
-func whole(event *corev1.Event) (group, member string) {
+// messageGroup returns a group for each message, so that the correlator never aggregates different messages.
+func messageGroup(event *corev1.Event) (group, member string) {
 	about := event.InvolvedObject
 	parts := []string{string(about.UID), about.Namespace, about.Name, event.Reason, event.Message}
 	return strings.Join(parts, "\x00"), ""
@@ -87,7 +87,7 @@ func (p *Poster) sendLimited(ctx context.Context, next *post) error {
 		next.observed = observed
 	}
 	if next.observed.Skip {
-		p.count(Limited)
+		p.countOutcome(Limited)
 		logf.FromContext(ctx).V(1).Info("Not posting a Kubernetes event: there were many about the object",
 			"event", next.event.Reason, "note", next.event.Message)
 		return nil
@@ -97,19 +97,19 @@ func (p *Poster) sendLimited(ctx context.Context, next *post) error {
 		return fmt.Errorf("%w: %w", errLimited, err)
 	}
 	event := next.observed.Event
-	outcome, err := p.write(ctx, event, next.observed.Patch)
+	outcome, err := p.createOrPatch(ctx, event, next.observed.Patch)
 	if err != nil {
 		return err
 	}
 	// The correlator needs the name and version of the created event to patch it later.
 	p.limits.correlator.UpdateState(event)
-	p.count(outcome)
+	p.countOutcome(outcome)
 	return nil
 }
 
-// write increases the count of the known event by a patch, or creates a new event. It also creates one if the known
+// createOrPatch increases the count of the known event by a patch, or creates a new event. It also creates one if the known
 // event has expired, or if patching is not permitted.
-func (p *Poster) write(ctx context.Context, event *corev1.Event, patch []byte) (Outcome, error) {
+func (p *Poster) createOrPatch(ctx context.Context, event *corev1.Event, patch []byte) (Outcome, error) {
 	if event.Name != "" && p.limits.patches {
 		err := p.client.Patch(ctx, event, client.RawPatch(types.MergePatchType, patch))
 		switch {

@@ -32,7 +32,7 @@ func (p LinePoster) Takes(level slog.Level) bool { return p.Poster.Takes(level) 
 // type is Debug, Normal, Warning, Error or Fatal, depending on the level.
 func (p LinePoster) Logger(log logr.Logger, body map[string]any, told ...any) logr.Logger {
 	// A logger that already posts must not post each line twice.
-	log = unposted(log)
+	log = withoutPosting(log)
 	if log.GetSink() == nil {
 		return log
 	}
@@ -43,8 +43,8 @@ func (p LinePoster) Logger(log logr.Logger, body map[string]any, told ...any) lo
 	return log.WithSink(&sink{inner: inner, lines: &lines{poster: p.Poster, body: body, told: told}})
 }
 
-// unposted returns the logger without posting, if it posts lines.
-func unposted(log logr.Logger) logr.Logger {
+// withoutPosting returns the logger without posting, if it posts lines.
+func withoutPosting(log logr.Logger) logr.Logger {
 	posting, ok := log.GetSink().(*sink)
 	if !ok {
 		return log
@@ -64,8 +64,8 @@ type lines struct {
 	told   []any
 }
 
-// post posts a line if its level is high enough.
-func (l *lines) post(level slog.Level, message string, err error, keysAndValues ...any) {
+// postLine posts a line if its level is high enough.
+func (l *lines) postLine(level slog.Level, message string, err error, keysAndValues ...any) {
 	if !l.poster.Takes(level) {
 		return
 	}
@@ -81,11 +81,11 @@ func (l *lines) post(level slog.Level, message string, err error, keysAndValues 
 	if len(details) > 0 {
 		message += " (" + strings.Join(details, ", ") + ")"
 	}
-	l.poster.Post(context.Background(), l.body, typeOf(level), lineReason, message)
+	l.poster.Post(context.Background(), l.body, eventTypeOf(level), lineReason, message)
 }
 
-// typeOf returns the type of an event for a log level, as in Kopf.
-func typeOf(level slog.Level) string {
+// eventTypeOf returns the type of an event for a log level, as in Kopf.
+func eventTypeOf(level slog.Level) string {
 	switch {
 	case level <= slog.LevelDebug:
 		return "Debug"

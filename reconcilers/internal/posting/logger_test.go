@@ -24,8 +24,8 @@ var (
 	_ handlers.Poster = posting.LinePoster{}
 )
 
-// told returns the events that are posted for the lines that a function logs.
-func told(t *testing.T, o posting.Options, inner logr.Logger, log func(logr.Logger)) (events []string) {
+// postedEvents returns the events that are posted for the lines that a function logs.
+func postedEvents(t *testing.T, o posting.Options, inner logr.Logger, log func(logr.Logger)) (events []string) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{}
@@ -74,7 +74,7 @@ func TestLoggers(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := told(t, tc.options, funcr.New(func(_, _ string) {}, funcr.Options{}), say)
+			got := postedEvents(t, tc.options, funcr.New(func(_, _ string) {}, funcr.Options{}), say)
 			if d := cmp.Diff(tc.want, got); d != "" {
 				t.Errorf("%s: -want, +got:\n%s", tc.reason, d)
 			}
@@ -100,7 +100,7 @@ func TestLoggersLeaveTheLogAlone(t *testing.T) {
 				handler.With("more", 1).Warn("by slog", "key", "value")
 			}
 			all(logger(&without))
-			if events := told(t, posting.Options{}, logger(&with), all); len(events) != 4 {
+			if events := postedEvents(t, posting.Options{}, logger(&with), all); len(events) != 4 {
 				t.Errorf("want four events, got %q", events)
 			}
 			if d := cmp.Diff(plain(t, without.String()), plain(t, with.String())); d != "" {
@@ -146,7 +146,7 @@ func TestLoggersOfLoggers(t *testing.T) {
 func TestLoggersOfLoggersKeepTheirPlace(t *testing.T) {
 	var to bytes.Buffer
 	inner := logr.FromSlogHandler(slog.NewJSONHandler(&to, &slog.HandlerOptions{AddSource: true}))
-	events := told(t, posting.Options{}, inner, func(log logr.Logger) {
+	events := postedEvents(t, posting.Options{}, inner, func(log logr.Logger) {
 		synctest.Wait()
 		again := posting.LinePoster{Poster: posting.New(&server{}, posting.Options{})}.Logger(log, example())
 		again.Info("inner")

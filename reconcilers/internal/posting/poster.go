@@ -87,16 +87,16 @@ func (p *Poster) Takes(level slog.Level) bool { return level >= p.options.Level 
 // events are ignored. If the queue is full, the event is dropped and logged.
 func (p *Poster) Post(ctx context.Context, body map[string]any, eventType, reason, message string) {
 	about := &unstructured.Unstructured{Object: body}
-	event := p.options.event(about, eventType, reason, message)
+	event := p.options.newEvent(about, eventType, reason, message)
 	if event == nil {
 		return
 	}
 	select {
 	case p.queue <- &post{event: event, namespace: about.GetNamespace()}:
 	default:
-		p.count(Dropped)
+		p.countOutcome(Dropped)
 		// The log line itself must not be posted, as it would be dropped and logged again.
-		logging.Warn(unposted(logf.FromContext(ctx)), "Dropped a Kubernetes event: too many wait to be posted",
+		logging.Warn(withoutPosting(logf.FromContext(ctx)), "Dropped a Kubernetes event: too many wait to be posted",
 			"event", reason, "note", message)
 	}
 }
@@ -115,24 +115,24 @@ func (p *Poster) Start(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
-			p.drain(ctx)
+			p.drainQueue(ctx)
 			return nil
 		case next := <-p.queue:
-			about := next.about(ctx)
-			err := p.send(about, next)
+			about := next.withObjectLogger(ctx)
+			err := p.sendEvent(about, next)
 			// The request failed because the operator exits: post this event again, with the time for draining.
 			if err != nil && ctx.Err() != nil {
-				p.drain(ctx, next)
+				p.drainQueue(ctx, next)
 				return nil
 			}
-			p.conclude(about, next, err)
+			p.logFailure(about, next, err)
 		}
 	}
 }
 
-// drain posts the waiting events when the operator exits, because the last event of a handler often says why it failed.
+// drainQueue posts the waiting events when the operator exits, because the last event of a handler often says why it failed.
 // An event whose request was interrupted comes first.
-func (p *Poster) drain(ctx context.Context, interrupted ...*post) {
+func (p *Poster) drainQueue(ctx context.Context, interrupted ...*post) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
 	defer cancel()
 	for ctx.Err() == nil {
@@ -146,9 +146,9 @@ func (p *Poster) drain(ctx context.Context, interrupted ...*post) {
 				return
 			}
 		}
-		about := next.about(ctx)
-		err := p.send(about, next)
-		p.conclude(about, next, err)
+		about := next.withObjectLogger(ctx)
+		err := p.sendEvent(about, next)
+		p.logFailure(about, next, err)
 		// The rate limit leaves no time for another request before the deadline.
 		if errors.Is(err, errLimited) {
 			break
@@ -156,16 +156,16 @@ func (p *Poster) drain(ctx context.Context, interrupted ...*post) {
 	}
 	if left := len(p.queue); left > 0 {
 		for range left {
-			p.count(Dropped)
+			p.countOutcome(Dropped)
 		}
 		logging.Warn(logf.FromContext(ctx), "Dropped Kubernetes events: operator exits before they are posted",
 			"count", left)
 	}
 }
 
-// send posts one event. An event about a cluster-scoped object gets a namespace, also in its reference, because the API
+// sendEvent posts one event. An event about a cluster-scoped object gets a namespace, also in its reference, because the API
 // server requires both to be equal.
-func (p *Poster) send(ctx context.Context, next *post) error {
+func (p *Poster) sendEvent(ctx context.Context, next *post) error {
 	event := next.event
 	if event.Namespace == "" {
 		event.Namespace = metav1.NamespaceDefault
@@ -179,30 +179,30 @@ func (p *Poster) send(ctx context.Context, next *post) error {
 	}
 	err := p.client.Create(ctx, event)
 	if err == nil {
-		p.count(Posted)
+		p.countOutcome(Posted)
 	}
 	return err
 }
 
-// about returns a context whose logger names the object, for all log lines of the request.
-func (p *post) about(ctx context.Context) context.Context {
+// withObjectLogger returns a context whose logger names the object, for all log lines of the request.
+func (p *post) withObjectLogger(ctx context.Context) context.Context {
 	o := p.event.InvolvedObject
 	log := logging.OfKind(logf.FromContext(ctx), o.GroupVersionKind())
 	log = logging.OfObject(log, types.NamespacedName{Namespace: p.namespace, Name: o.Name}, o.UID)
 	return logf.IntoContext(ctx, log)
 }
 
-// conclude counts and logs an event that could not be posted.
-func (p *Poster) conclude(ctx context.Context, next *post, err error) {
+// logFailure counts and logs an event that could not be posted.
+func (p *Poster) logFailure(ctx context.Context, next *post, err error) {
 	if err != nil {
-		p.count(Failed)
+		p.countOutcome(Failed)
 		logging.Warn(logf.FromContext(ctx), "Failed to post a Kubernetes event; dropping it",
 			"event", next.event.Reason, "note", next.event.Message, "error", err.Error())
 	}
 }
 
-// count reports the outcome of one event.
-func (p *Poster) count(what Outcome) {
+// countOutcome reports the outcome of one event.
+func (p *Poster) countOutcome(what Outcome) {
 	if p.options.Count != nil {
 		p.options.Count(what)
 	}

@@ -32,13 +32,13 @@ func (s *sink) Info(verbosity int, message string, keysAndValues ...any) {
 	if s.inner.Enabled(verbosity) {
 		s.inner.Info(verbosity, message, keysAndValues...)
 	}
-	s.lines.post(levelOf(verbosity), message, nil, keysAndValues...)
+	s.lines.postLine(levelOf(verbosity), message, nil, keysAndValues...)
 }
 
 // Error implements logr.LogSink.
 func (s *sink) Error(err error, message string, keysAndValues ...any) {
 	s.inner.Error(err, message, keysAndValues...)
-	s.lines.post(slog.LevelError, message, err, keysAndValues...)
+	s.lines.postLine(slog.LevelError, message, err, keysAndValues...)
 }
 
 // WithValues implements logr.LogSink.
@@ -64,8 +64,8 @@ func (s *sink) Handle(ctx context.Context, record slog.Record) error {
 		keysAndValues = append(keysAndValues, a.Key, a.Value.Resolve().Any())
 		return true
 	})
-	s.lines.post(record.Level, record.Message, nil, keysAndValues...)
-	if handler := s.handler(); handler.Enabled(ctx, record.Level) {
+	s.lines.postLine(record.Level, record.Message, nil, keysAndValues...)
+	if handler := s.slogHandler(); handler.Enabled(ctx, record.Level) {
 		return handler.Handle(ctx, record)
 	}
 	return nil
@@ -73,16 +73,16 @@ func (s *sink) Handle(ctx context.Context, record slog.Record) error {
 
 // WithAttrs implements logr.SlogSink.
 func (s *sink) WithAttrs(attrs []slog.Attr) logr.SlogSink {
-	return &sink{logr.FromSlogHandler(s.handler().WithAttrs(attrs)).GetSink(), s.lines}
+	return &sink{logr.FromSlogHandler(s.slogHandler().WithAttrs(attrs)).GetSink(), s.lines}
 }
 
 // WithGroup implements logr.SlogSink.
 func (s *sink) WithGroup(name string) logr.SlogSink {
-	return &sink{logr.FromSlogHandler(s.handler().WithGroup(name)).GetSink(), s.lines}
+	return &sink{logr.FromSlogHandler(s.slogHandler().WithGroup(name)).GetSink(), s.lines}
 }
 
-// handler returns the inner sink as a slog handler.
-func (s *sink) handler() slog.Handler { return logr.ToSlogHandler(logr.Logger{}.WithSink(s.inner)) }
+// slogHandler returns the inner sink as a slog handler.
+func (s *sink) slogHandler() slog.Handler { return logr.ToSlogHandler(logr.Logger{}.WithSink(s.inner)) }
 
 // levelOf returns the slog level of a verbosity. Every verbosity above zero counts as Debug.
 func levelOf(verbosity int) slog.Level {

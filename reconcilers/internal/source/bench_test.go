@@ -21,15 +21,15 @@ type counting struct {
 
 func (c *counting) AddWithOpts(priorityqueue.AddOpts, ...source.Request) { c.requests++ }
 
-func (*counting) Listed(source.Object)              {}
-func (*counting) Deleted(source.Object)             {}
-func (c *counting) Seen(string, source.Object) bool { c.events++; return true }
+func (*counting) NoteListed(source.Object)               {}
+func (*counting) NoteDeleted(source.Object)              {}
+func (c *counting) NoteEvent(string, source.Object) bool { c.events++; return true }
 
 // BenchmarkEvents measures an informer event up to its addition to the queue.
 func BenchmarkEvents(b *testing.B) {
 	for _, o := range objects.All {
-		before := compacttest.Of(o.Tree())
-		after := compacttest.Changed(before, func(u *unstructured.Unstructured) { u.SetResourceVersion("9999999") })
+		before := compacttest.NewObject(o.Tree())
+		after := compacttest.ChangedCopy(before, func(u *unstructured.Unstructured) { u.SetResourceVersion("9999999") })
 		deliver := map[string]func(e source.Events, q source.Queue){
 			"Listed": func(e source.Events, q source.Queue) {
 				e.Create(b.Context(), event.TypedCreateEvent[source.Object]{Object: after, IsInInitialList: true}, q)

@@ -19,11 +19,11 @@ type entry struct {
 	class         class
 }
 
-// due reports whether the delay is over.
-func (e *entry) due() bool { return e.at == 0 }
+// isDue reports whether the delay is over.
+func (e *entry) isDue() bool { return e.at == 0 }
 
-// listed reports whether the entry waits for its turn, in the line of its class.
-func (e *entry) listed() bool { return e.arrival != 0 }
+// isListed reports whether the entry waits for its turn, in the line of its class.
+func (e *entry) isListed() bool { return e.arrival != 0 }
 
 // entries finds the entry of a request by a hash. A map keyed by requests would store each request twice.
 type entries struct {
@@ -42,8 +42,8 @@ func newEntries() entries {
 	return entries{hash: func(r Request) uint64 { return maphash.Comparable(seed, r) }}
 }
 
-// get returns the entry of the request, or nil.
-func (s *entries) get(r Request) *entry {
+// findEntry returns the entry of the request, or nil.
+func (s *entries) findEntry(r Request) *entry {
 	e := s.byHash[s.hash(r)]
 	for e != nil && e.request != r {
 		e = e.collided
@@ -51,8 +51,8 @@ func (s *entries) get(r Request) *entry {
 	return e
 }
 
-// add adds an entry. Its request must not have one.
-func (s *entries) add(e *entry) {
+// addEntry adds an entry. Its request must not have one.
+func (s *entries) addEntry(e *entry) {
 	if s.byHash == nil {
 		s.byHash = map[uint64]*entry{}
 	}
@@ -62,8 +62,8 @@ func (s *entries) add(e *entry) {
 	s.most = max(s.most, len(s.byHash))
 }
 
-// remove removes an entry, which must be present.
-func (s *entries) remove(e *entry) {
+// removeEntry removes an entry, which must be present.
+func (s *entries) removeEntry(e *entry) {
 	hash := s.hash(e.request)
 	switch first := s.byHash[hash]; {
 	case first != e:
@@ -77,12 +77,12 @@ func (s *entries) remove(e *entry) {
 		delete(s.byHash, hash)
 	}
 	if len(s.byHash) == 0 && s.most > plenty {
-		s.clear()
+		s.dropAllEntries()
 	}
 }
 
-// clear removes all entries, and frees the map.
-func (s *entries) clear() { s.byHash, s.most = nil, 0 }
+// dropAllEntries removes all entries, and frees the map.
+func (s *entries) dropAllEntries() { s.byHash, s.most = nil, 0 }
 
 // line is a linked list of the entries of one class that wait for their turn, in the order of arrival. Removal from its
 // middle takes constant time.
@@ -91,8 +91,8 @@ type line struct {
 	length      int
 }
 
-// push appends an entry.
-func (l *line) push(e *entry) {
+// appendEntry appends an entry.
+func (l *line) appendEntry(e *entry) {
 	e.before, e.after = l.last, nil
 	if l.last == nil {
 		l.first = e
@@ -103,8 +103,8 @@ func (l *line) push(e *entry) {
 	l.length++
 }
 
-// remove unlinks an entry, which must be in the line.
-func (l *line) remove(e *entry) {
+// unlinkEntry unlinks an entry, which must be in the line.
+func (l *line) unlinkEntry(e *entry) {
 	if e.before == nil {
 		l.first = e.after
 	} else {

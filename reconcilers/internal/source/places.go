@@ -43,8 +43,8 @@ func classOf(r Request, priority int) class {
 	}
 }
 
-// priority returns the priority that controller-runtime reports for a request of the class.
-func (c class) priority() int {
+// requestPriority returns the priority that controller-runtime reports for a request of the class.
+func (c class) requestPriority() int {
 	return [classes]int{
 		PriorityTimer, PriorityDeletion, PriorityChange, PriorityRetry,
 		PriorityResume,
@@ -60,8 +60,8 @@ const (
 	sides
 )
 
-// side returns the side that the slots of the class are counted for.
-func (c class) side() side {
+// slotSide returns the side that the slots of the class are counted for.
+func (c class) slotSide() side {
 	if c == deletion {
 		return deletions
 	}
@@ -106,9 +106,9 @@ func NewPlaces(size int, observer Observer) *Places {
 	return p
 }
 
-// admits reports whether a request of the class could be served now. The caller holds the lock.
-func (p *Places) admits(c class) bool {
-	return c == tick || p.hasRoom(c.side())
+// admitsClass reports whether a request of the class could be served now. The caller holds the lock.
+func (p *Places) admitsClass(c class) bool {
+	return c == tick || p.hasRoom(c.slotSide())
 }
 
 // hasRoom reports whether a request of this side could get a slot: within the share of the side, and within the total.
@@ -117,12 +117,12 @@ func (p *Places) hasRoom(s side) bool {
 	return p.taken[s] < p.size-p.reserved && p.taken[deletions]+p.taken[others] < p.size
 }
 
-// next returns the queue that may hand out a request, and the class of that request. It returns nil if no request may
+// nextQueue returns the queue that may hand out a request, and the class of that request. It returns nil if no request may
 // be served now. The caller holds the lock.
-func (p *Places) next() (whose *PriorityQueue, with class) {
+func (p *Places) nextQueue() (whose *PriorityQueue, with class) {
 	for c := range classes {
-		q := p.first(c)
-		if q == nil || !p.admits(c) {
+		q := p.firstWaitingQueue(c)
+		if q == nil || !p.admitsClass(c) {
 			continue
 		}
 		if p.left[c] > 0 {
@@ -135,9 +135,9 @@ func (p *Places) next() (whose *PriorityQueue, with class) {
 	return whose, with
 }
 
-// first returns the queue with the oldest ready request of the class, among the queues where a worker waits. Otherwise
+// firstWaitingQueue returns the queue with the oldest ready request of the class, among the queues where a worker waits. Otherwise
 // a queue without a worker would block all others.
-func (p *Places) first(c class) (first *PriorityQueue) {
+func (p *Places) firstWaitingQueue(c class) (first *PriorityQueue) {
 	for _, q := range p.queues {
 		if q.getters == 0 || q.ready[c].first == nil {
 			continue
@@ -149,21 +149,21 @@ func (p *Places) first(c class) (first *PriorityQueue) {
 	return first
 }
 
-// take uses up a turn of the class, and a slot unless it is for a tick. A class without turns begins a new round.
-func (p *Places) take(c class) {
+// acquireSlot uses up a turn of the class, and a slot unless it is for a tick. A class without turns begins a new round.
+func (p *Places) acquireSlot(c class) {
 	if p.left[c] == 0 {
 		p.left = shares
 	}
 	p.left[c]--
 	if c != tick {
-		p.taken[c.side()]++
+		p.taken[c.slotSide()]++
 	}
 }
 
-// release frees the slot of a request of the class.
-func (p *Places) release(c class) {
+// releaseSlot frees the slot of a request of the class.
+func (p *Places) releaseSlot(c class) {
 	if c != tick {
-		p.taken[c.side()]--
+		p.taken[c.slotSide()]--
 	}
 }
 
@@ -173,33 +173,33 @@ func (p *Places) countWaiting(c class, change int) {
 	if c == tick {
 		return
 	}
-	p.waiting[c.side()] += change
+	p.waiting[c.slotSide()] += change
 	if p.observer.Waiting != nil {
 		p.observer.Waiting(change)
 	}
 }
 
-// changed must be called after every change of the slots or of a queue. It wakes the queue that has the next turn, and
+// wakeNextQueue must be called after every change of the slots or of a queue. It wakes the queue that has the next turn, and
 // starts or stops the alarms of stalls. The caller holds the lock.
-func (p *Places) changed() {
-	if q, _ := p.next(); q != nil {
+func (p *Places) wakeNextQueue() {
+	if q, _ := p.nextQueue(); q != nil {
 		q.turn.Signal()
 	}
 	for s := range sides {
-		p.observe(s)
+		p.observeSide(s)
 	}
 }
 
-// remove removes a queue that was shut down. Its requests were dropped, not served, so it does not report the end of a
+// removeQueue removes a queue that was shut down. Its requests were dropped, not served, so it does not report the end of a
 // stall.
-func (p *Places) remove(gone *PriorityQueue) {
+func (p *Places) removeQueue(gone *PriorityQueue) {
 	p.queues = slices.DeleteFunc(p.queues, func(q *PriorityQueue) bool { return q == gone })
 	for s := range sides {
 		if p.waiting[s] == 0 {
 			p.stalls[s].reported = false
 		}
 	}
-	p.changed()
+	p.wakeNextQueue()
 }
 
 // Stall describes requests that wait because all slots open to them are in use for long.
@@ -224,14 +224,14 @@ type alarm struct {
 	timer *time.Timer
 }
 
-// observe starts or stops the alarm of a side, and reports the end of a stall. The caller holds the lock.
-func (p *Places) observe(s side) {
+// observeSide starts or stops the alarm of a side, and reports the end of a stall. The caller holds the lock.
+func (p *Places) observeSide(s side) {
 	known := &p.stalls[s]
 	full := p.waiting[s] > 0 && !p.hasRoom(s)
 	switch {
 	case full && known.alarm == nil:
 		begun := &alarm{since: time.Now()}
-		begun.timer = time.AfterFunc(Patience, func() { p.stalled(s, begun) })
+		begun.timer = time.AfterFunc(Patience, func() { p.confirmStall(s, begun) })
 		known.alarm = begun
 	case !full && known.alarm != nil:
 		known.alarm.timer.Stop()
@@ -240,12 +240,12 @@ func (p *Places) observe(s side) {
 	// A free slot ends the alarm, but the reported stall only ends when no request waits.
 	if known.reported && p.waiting[s] == 0 {
 		known.reported = false
-		go p.report(Stall{Deletions: s == deletions})
+		go p.reportStall(Stall{Deletions: s == deletions})
 	}
 }
 
-// Stalls returns the present stalls, also those shorter than Patience.
-func (p *Places) Stalls() (all []Stall) {
+// CurrentStalls returns the present stalls, also those shorter than Patience.
+func (p *Places) CurrentStalls() (all []Stall) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for s := range sides {
@@ -256,8 +256,8 @@ func (p *Places) Stalls() (all []Stall) {
 	return all
 }
 
-// stalled reports a stall when its alarm fires, unless a slot became free just before.
-func (p *Places) stalled(s side, off *alarm) {
+// confirmStall reports a stall when its alarm fires, unless a slot became free just before.
+func (p *Places) confirmStall(s side, off *alarm) {
 	p.mu.Lock()
 	known := &p.stalls[s]
 	now := known.alarm == off && !known.reported
@@ -266,12 +266,12 @@ func (p *Places) stalled(s side, off *alarm) {
 	p.mu.Unlock()
 	if now {
 		// Without the lock, because the observer may take long.
-		p.report(found)
+		p.reportStall(found)
 	}
 }
 
-// report calls the observer, if there is one.
-func (p *Places) report(found Stall) {
+// reportStall calls the observer, if there is one.
+func (p *Places) reportStall(found Stall) {
 	if p.observer.Stalled != nil {
 		p.observer.Stalled(found)
 	}

@@ -240,7 +240,7 @@ func TestStallsOfNow(t *testing.T) {
 		go c.serve(held)
 		c.put("a", source.PriorityChange, 0)
 		synctest.Wait()
-		if all := places.Stalls(); len(all) > 0 || c.Len() != 0 {
+		if all := places.CurrentStalls(); len(all) > 0 || c.Len() != 0 {
 			t.Errorf("got stalls without waiting requests: %v", all)
 		}
 		since := time.Now()
@@ -250,7 +250,7 @@ func TestStallsOfNow(t *testing.T) {
 		c.put("e", source.PriorityDeletion, 0)
 		synctest.Wait()
 		want := []source.Stall{{Waiting: 2, Since: since}, {Deletions: true, Waiting: 1, Since: since}}
-		if d := cmp.Diff(want, places.Stalls()); d != "" || c.Len() != 3 {
+		if d := cmp.Diff(want, places.CurrentStalls()); d != "" || c.Len() != 3 {
 			t.Errorf("%d requests wait, want 3; stalls: -want, +got:\n%s", c.Len(), d)
 		}
 		c.ShutDown()

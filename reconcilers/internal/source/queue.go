@@ -63,19 +63,19 @@ func (q *PriorityQueue) AddWithOpts(o priorityqueue.AddOpts, requests ...Request
 				after = limited
 			}
 		}
-		q.add(r, after, classOf(r, priority))
+		q.mergeRequest(r, after, classOf(r, priority))
 	}
-	q.schedule()
-	q.places.changed()
+	q.resetTimer()
+	q.places.wakeNextQueue()
 }
 
 // GetWithPriority waits until a request has its turn and a slot. The caller must return the request with Release.
 func (q *PriorityQueue) GetWithPriority() (r Request, priority int, shutdown bool) {
 	q.places.mu.Lock()
 	defer q.places.mu.Unlock()
-	// Only queues with a waiting worker take part in the choice, see [Places.first].
+	// Only queues with a waiting worker take part in the choice, see [Places.firstWaitingQueue].
 	q.getters++
-	whose, c := q.places.next()
+	whose, c := q.places.nextQueue()
 	for !q.closed && whose != q {
 		// All queues share one lock, and a signal may reach a queue that is not the next any more: it passes the signal
 		// on.
@@ -83,23 +83,23 @@ func (q *PriorityQueue) GetWithPriority() (r Request, priority int, shutdown boo
 			whose.turn.Signal()
 		}
 		q.turn.Wait()
-		whose, c = q.places.next()
+		whose, c = q.places.nextQueue()
 	}
 	q.getters--
 	if q.closed {
 		return Request{}, 0, true
 	}
-	return q.serve(c), c.priority(), false
+	return q.serveFirst(c), c.requestPriority(), false
 }
 
-// serve hands out the first request of a class, and takes a slot for it.
-func (q *PriorityQueue) serve(c class) Request {
+// serveFirst hands out the first request of a class, and takes a slot for it.
+func (q *PriorityQueue) serveFirst(c class) Request {
 	e := q.ready[c].first
-	q.unlist(e)
-	q.entries.remove(e)
+	q.dequeueEntry(e)
+	q.entries.removeEntry(e)
 	q.served[e.request] = c
-	q.places.take(c)
-	q.places.changed()
+	q.places.acquireSlot(c)
+	q.places.wakeNextQueue()
 	return e.request
 }
 
@@ -113,11 +113,11 @@ func (q *PriorityQueue) Release(r Request) {
 		return
 	}
 	delete(q.served, r)
-	q.places.release(c)
-	if e := q.entries.get(r); e != nil && e.due() {
-		q.list(e)
+	q.places.releaseSlot(c)
+	if e := q.entries.findEntry(r); e != nil && e.isDue() {
+		q.enqueueEntry(e)
 	}
-	q.places.changed()
+	q.places.wakeNextQueue()
 }
 
 // Done does nothing. Controller-runtime calls it when Reconcile returns, which is long before the goroutine that serves
@@ -133,8 +133,8 @@ func (q *PriorityQueue) ShutDown() {
 		return
 	}
 	q.closed = true
-	q.drop()
-	q.places.remove(q)
+	q.dropWaiting()
+	q.places.removeQueue(q)
 	q.turn.Broadcast()
 }
 
@@ -187,27 +187,27 @@ func (q *PriorityQueue) NumRequeues(r Request) int { return q.limiter.NumRequeue
 // forever is the longest delay; half of the maximum, so that adding the time of the clock cannot overflow.
 const forever = math.MaxInt64 / 2
 
-// add merges the request with its entry, or creates one. The caller holds the lock, as for all functions below.
-func (q *PriorityQueue) add(r Request, after time.Duration, c class) {
-	at := q.now() + min(after, forever)
-	e := q.entries.get(r)
+// mergeRequest merges the request with its entry, or creates one. The caller holds the lock, as for all functions below.
+func (q *PriorityQueue) mergeRequest(r Request, after time.Duration, c class) {
+	at := q.clockTime() + min(after, forever)
+	e := q.entries.findEntry(r)
 	switch {
 	case e == nil && after > 0:
 		e = &entry{request: r, class: c, at: at}
-		q.entries.add(e)
+		q.entries.addEntry(e)
 		heap.Push(&q.delayed, e)
 	case e == nil:
 		e = &entry{request: r, class: c}
-		q.entries.add(e)
-		q.arrive(e)
-	case e.due():
+		q.entries.addEntry(e)
+		q.becomeReady(e)
+	case e.isDue():
 		// It waits already: only its class can change.
-		q.raise(e, c)
+		q.raiseClass(e, c)
 	case after <= 0:
 		// It is delayed, and not any more: the delay ends now.
 		heap.Remove(&q.delayed, int(e.index))
 		e.class = min(e.class, c)
-		q.arrive(e)
+		q.becomeReady(e)
 	default:
 		e.class = min(e.class, c)
 		if at < e.at {
@@ -217,46 +217,46 @@ func (q *PriorityQueue) add(r Request, after time.Duration, c class) {
 	}
 }
 
-// raise moves a request to the end of a more urgent class. A less urgent class has no effect.
-func (q *PriorityQueue) raise(e *entry, c class) {
+// raiseClass moves a request to the end of a more urgent class. A less urgent class has no effect.
+func (q *PriorityQueue) raiseClass(e *entry, c class) {
 	if c >= e.class {
 		return
 	}
-	if !e.listed() {
+	if !e.isListed() {
 		e.class = c
 		return
 	}
-	q.unlist(e)
+	q.dequeueEntry(e)
 	e.class = c
-	q.list(e)
+	q.enqueueEntry(e)
 }
 
-// arrive ends the delay of a request. It waits for its turn, or for the release of the same request if that is being
+// becomeReady ends the delay of a request. It waits for its turn, or for the release of the same request if that is being
 // served.
-func (q *PriorityQueue) arrive(e *entry) {
+func (q *PriorityQueue) becomeReady(e *entry) {
 	e.at = 0
 	if _, busy := q.served[e.request]; !busy {
-		q.list(e)
+		q.enqueueEntry(e)
 	}
 }
 
-// list appends an entry to the line of its class.
-func (q *PriorityQueue) list(e *entry) {
+// enqueueEntry appends an entry to the line of its class.
+func (q *PriorityQueue) enqueueEntry(e *entry) {
 	q.places.arrivals++
 	e.arrival = q.places.arrivals
-	q.ready[e.class].push(e)
+	q.ready[e.class].appendEntry(e)
 	q.places.countWaiting(e.class, 1)
 }
 
-// unlist removes an entry from the line of its class.
-func (q *PriorityQueue) unlist(e *entry) {
-	q.ready[e.class].remove(e)
+// dequeueEntry removes an entry from the line of its class.
+func (q *PriorityQueue) dequeueEntry(e *entry) {
+	q.ready[e.class].unlinkEntry(e)
 	e.arrival = 0
 	q.places.countWaiting(e.class, -1)
 }
 
-// schedule sets the timer to the end of the earliest delay.
-func (q *PriorityQueue) schedule() {
+// resetTimer sets the timer to the end of the earliest delay.
+func (q *PriorityQueue) resetTimer() {
 	var first time.Duration
 	if len(q.delayed) > 0 {
 		first = q.delayed[0].at
@@ -268,15 +268,15 @@ func (q *PriorityQueue) schedule() {
 		// No request is delayed any more.
 		q.timer.Stop()
 	case q.timer == nil:
-		q.timer = time.AfterFunc(first-q.now(), q.endDelays)
+		q.timer = time.AfterFunc(first-q.clockTime(), q.endDelays)
 	default:
-		q.timer.Reset(first - q.now())
+		q.timer.Reset(first - q.clockTime())
 	}
 	q.fires = first
 }
 
-// now returns the time on the queue's clock. Durations take less space in entries than time.Time.
-func (q *PriorityQueue) now() time.Duration { return time.Since(q.began) }
+// clockTime returns the time on the queue's clock. Durations take less space in entries than time.Time.
+func (q *PriorityQueue) clockTime() time.Duration { return time.Since(q.began) }
 
 // endDelays ends all delays that are over. The timer calls it.
 func (q *PriorityQueue) endDelays() {
@@ -286,24 +286,24 @@ func (q *PriorityQueue) endDelays() {
 	if q.closed {
 		return
 	}
-	now := q.now()
+	now := q.clockTime()
 	for len(q.delayed) > 0 && q.delayed[0].at <= now {
 		e, _ := heap.Pop(&q.delayed).(*entry)
-		q.arrive(e)
+		q.becomeReady(e)
 	}
-	q.schedule()
-	q.places.changed()
+	q.resetTimer()
+	q.places.wakeNextQueue()
 }
 
-// drop removes all waiting requests.
-func (q *PriorityQueue) drop() {
+// dropWaiting removes all waiting requests.
+func (q *PriorityQueue) dropWaiting() {
 	for c, all := range q.ready {
 		if all.length > 0 {
 			q.places.countWaiting(class(c), -all.length)
 		}
 		q.ready[c] = line{}
 	}
-	q.entries.clear()
+	q.entries.dropAllEntries()
 	q.delayed = nil
 	if q.timer != nil {
 		q.timer.Stop()

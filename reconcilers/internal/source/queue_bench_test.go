@@ -70,20 +70,20 @@ func BenchmarkQueue(b *testing.B) {
 	}
 }
 
-// deaf is a watcher that ignores events.
-type deaf struct{}
+// ignoringWatcher is a watcher that ignores events.
+type ignoringWatcher struct{}
 
-func (deaf) Listed(source.Object)            {}
-func (deaf) Deleted(source.Object)           {}
-func (deaf) Seen(string, source.Object) bool { return true }
+func (ignoringWatcher) NoteListed(source.Object)             {}
+func (ignoringWatcher) NoteDeleted(source.Object)            {}
+func (ignoringWatcher) NoteEvent(string, source.Object) bool { return true }
 
 // BenchmarkEvent measures an update from the informer to a worker, without the work of others on the way.
 func BenchmarkEvent(b *testing.B) {
 	for _, o := range objects.All {
-		before := compacttest.Of(o.Tree())
-		after := compacttest.Changed(before, func(u *unstructured.Unstructured) { u.SetResourceVersion("9999999") })
+		before := compacttest.NewObject(o.Tree())
+		after := compacttest.ChangedCopy(before, func(u *unstructured.Unstructured) { u.SetResourceVersion("9999999") })
 		b.Run(o.Name, func(b *testing.B) {
-			q, events := emptied(b), source.Events{Watcher: deaf{}}
+			q, events := emptied(b), source.Events{Watcher: ignoringWatcher{}}
 			updated := event.TypedUpdateEvent[source.Object]{ObjectOld: before, ObjectNew: after}
 			b.ReportAllocs()
 			for b.Loop() {

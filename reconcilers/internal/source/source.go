@@ -33,7 +33,7 @@ const (
 )
 
 // Object is an object of the informer's cache.
-type Object = *compact.Object
+type Object = *compact.CachedObject
 
 // Vanished is the type of a deletion whose event was missed. The object is then its last known state, not its final
 // one.
@@ -44,23 +44,23 @@ type Queue = workqueue.TypedRateLimitingInterface[Request]
 
 // Watcher observes each event before Events adds its request. It runs on the informer's goroutine, and must not block.
 type Watcher interface {
-	// Listed is called for every object of the first listing, before [Watcher.Seen].
-	Listed(obj Object)
-	// Deleted is called with the last known state of a deleted object, before [Watcher.Seen].
-	Deleted(obj Object)
-	// Seen is called for every event with its type: ADDED, MODIFIED, DELETED or [Vanished]; empty for the first
+	// NoteListed is called for every object of the first listing, before [Watcher.NoteEvent].
+	NoteListed(obj Object)
+	// NoteDeleted is called with the last known state of a deleted object, before [Watcher.NoteEvent].
+	NoteDeleted(obj Object)
+	// NoteEvent is called for every event with its type: ADDED, MODIFIED, DELETED or [Vanished]; empty for the first
 	// listing. It returns whether a pass is needed. A deletion always leads to a pass.
-	Seen(eventType string, obj Object) (pass bool)
+	NoteEvent(eventType string, obj Object) (pass bool)
 }
 
 // Doubts decides about objects that left the cache. With a selector, they may still exist.
 type Doubts interface {
-	// Leave is called for such an object. It returns false if the object is known to be deleted. Otherwise it calls
+	// TrackDeparture is called for such an object. It returns false if the object is known to be deleted. Otherwise it calls
 	// gone later, possibly on another goroutine, if the object turns out to be deleted.
-	Leave(obj Object, gone func()) (doubtful bool)
-	// Meet is called before the Watcher for an object that the informer did not have. It returns true if the object is
+	TrackDeparture(obj Object, gone func()) (doubtful bool)
+	// TrackReturn is called before the Watcher for an object that the informer did not have. It returns true if the object is
 	// known to have existed all the time.
-	Meet(obj Object) (back bool)
+	TrackReturn(obj Object) (back bool)
 }
 
 // Events turns the events of an informer into requests.
@@ -76,18 +76,18 @@ var _ handler.TypedEventHandler[Object, Request] = Events{}
 // deleted.
 func (e Events) Create(_ context.Context, ev event.TypedCreateEvent[Object], q Queue) {
 	priority, eventType := priorityOf(ev.Object), "ADDED"
-	if e.Doubts != nil && e.Doubts.Meet(ev.Object) {
+	if e.Doubts != nil && e.Doubts.TrackReturn(ev.Object) {
 		eventType = "MODIFIED"
 	}
 	if ev.IsInInitialList {
-		e.Watcher.Listed(ev.Object)
+		e.Watcher.NoteListed(ev.Object)
 		eventType = ""
 		if priority == PriorityChange {
 			priority = PriorityResume
 		}
 	}
-	if e.Watcher.Seen(eventType, ev.Object) {
-		add(q, ev.Object, priority)
+	if e.Watcher.NoteEvent(eventType, ev.Object) {
+		addRequest(q, ev.Object, priority)
 	}
 }
 
@@ -97,16 +97,16 @@ func (e Events) Update(_ context.Context, ev event.TypedUpdateEvent[Object], q Q
 	switch {
 	case ev.ObjectOld.GetUID() != ev.ObjectNew.GetUID():
 		// The object was deleted and created again while the watch was interrupted, so the deletion event was missed.
-		e.Watcher.Deleted(ev.ObjectOld)
-		e.Watcher.Seen(Vanished, ev.ObjectOld)
-		e.Watcher.Seen("ADDED", ev.ObjectNew)
+		e.Watcher.NoteDeleted(ev.ObjectOld)
+		e.Watcher.NoteEvent(Vanished, ev.ObjectOld)
+		e.Watcher.NoteEvent("ADDED", ev.ObjectNew)
 	case ev.ObjectOld.GetResourceVersion() == ev.ObjectNew.GetResourceVersion():
-		add(q, ev.ObjectNew, PriorityResume)
+		addRequest(q, ev.ObjectNew, PriorityResume)
 		return
-	case !e.Watcher.Seen("MODIFIED", ev.ObjectNew):
+	case !e.Watcher.NoteEvent("MODIFIED", ev.ObjectNew):
 		return
 	}
-	add(q, ev.ObjectNew, priorityOf(ev.ObjectNew))
+	addRequest(q, ev.ObjectNew, priorityOf(ev.ObjectNew))
 }
 
 // Delete requests the last pass over an object, which delivers the deletion to event handlers. If the deletion is
@@ -116,16 +116,16 @@ func (e Events) Delete(_ context.Context, ev event.TypedDeleteEvent[Object], q Q
 	if ev.DeleteStateUnknown {
 		eventType = Vanished
 	}
-	if e.Doubts == nil || !e.Doubts.Leave(obj, func() { e.gone(eventType, obj, q) }) {
-		e.gone(eventType, obj, q)
+	if e.Doubts == nil || !e.Doubts.TrackDeparture(obj, func() { e.requestLastPass(eventType, obj, q) }) {
+		e.requestLastPass(eventType, obj, q)
 	}
 }
 
-// gone reports a confirmed deletion, and requests the last pass.
-func (e Events) gone(eventType string, obj Object, q Queue) {
-	e.Watcher.Deleted(obj)
-	e.Watcher.Seen(eventType, obj)
-	add(q, obj, PriorityDeletion)
+// requestLastPass reports a confirmed deletion, and requests the last pass.
+func (e Events) requestLastPass(eventType string, obj Object, q Queue) {
+	e.Watcher.NoteDeleted(obj)
+	e.Watcher.NoteEvent(eventType, obj)
+	addRequest(q, obj, PriorityDeletion)
 }
 
 // Generic does nothing, because informers have no such events.
@@ -133,15 +133,15 @@ func (Events) Generic(context.Context, event.TypedGenericEvent[Object], Queue) {
 
 // priorityOf returns the priority of requests for an existing object.
 func priorityOf(obj Object) int {
-	if obj.Deleting() {
+	if obj.IsDeleting() {
 		return PriorityDeletion
 	}
 	return PriorityChange
 }
 
-// add adds a request for the object. A queue without priorities, as in tests, gets a plain one.
-func add(q Queue, obj Object, priority int) {
-	request := Request{NamespacedName: obj.Key()}
+// addRequest adds a request for the object. A queue without priorities, as in tests, gets a plain one.
+func addRequest(q Queue, obj Object, priority int) {
+	request := Request{NamespacedName: obj.ObjectKey()}
 	if prioritized, ok := q.(priorityqueue.PriorityQueue[Request]); ok {
 		prioritized.AddWithOpts(priorityqueue.AddOpts{Priority: &priority}, request)
 	} else if q != nil {

@@ -26,10 +26,10 @@ type watcher struct {
 	enough string // the version that needs no pass
 }
 
-func (w *watcher) Listed(obj source.Object)  { w.note("listed", obj) }
-func (w *watcher) Deleted(obj source.Object) { w.note("deleted", obj) }
+func (w *watcher) NoteListed(obj source.Object)  { w.note("listed", obj) }
+func (w *watcher) NoteDeleted(obj source.Object) { w.note("deleted", obj) }
 
-func (w *watcher) Seen(kind string, obj source.Object) (pass bool) {
+func (w *watcher) NoteEvent(kind string, obj source.Object) (pass bool) {
 	w.seen = append(
 		w.seen, fmt.Sprintf("%s %s@%s, %d queued", kind, obj.GetUID(), obj.GetResourceVersion(), w.queue.Len()),
 	)
@@ -43,7 +43,7 @@ func (w *watcher) note(what string, obj source.Object) {
 }
 
 func objectOf(name, uid, version string) source.Object {
-	return compacttest.Of(map[string]any{"metadata": map[string]any{
+	return compacttest.NewObject(map[string]any{"metadata": map[string]any{
 		"namespace": "ns", "name": name, "uid": uid, "resourceVersion": version,
 	}})
 }
@@ -157,7 +157,7 @@ func TestEvents(t *testing.T) {
 		"ListedDeleting": {
 			reason: "a listed object in deletion is queued as a deletion",
 			send: func(ctx context.Context, e source.Events, q source.Queue) {
-				obj := compacttest.Deleting(v1())
+				obj := compacttest.DeletingCopy(v1())
 				e.Create(ctx, event.TypedCreateEvent[source.Object]{Object: obj, IsInInitialList: true}, q)
 			},
 			told: []string{"listed ns/a u1@1, 0 queued"}, queued: []request{{"ns/a", "", source.PriorityDeletion}},
@@ -179,7 +179,7 @@ func TestEvents(t *testing.T) {
 				e.Update(
 					ctx,
 					event.TypedUpdateEvent[source.Object]{
-						ObjectOld: v1(), ObjectNew: compacttest.Deleting(objectOf("a", "u1", "2")),
+						ObjectOld: v1(), ObjectNew: compacttest.DeletingCopy(objectOf("a", "u1", "2")),
 					},
 					q,
 				)
@@ -196,7 +196,7 @@ func TestEvents(t *testing.T) {
 		"CreatedDeleting": {
 			reason: "a new object in deletion is queued as a deletion",
 			send: func(ctx context.Context, e source.Events, q source.Queue) {
-				e.Create(ctx, event.TypedCreateEvent[source.Object]{Object: compacttest.Deleting(v1())}, q)
+				e.Create(ctx, event.TypedCreateEvent[source.Object]{Object: compacttest.DeletingCopy(v1())}, q)
 			},
 			queued: []request{{"ns/a", "", source.PriorityDeletion}},
 		},
@@ -288,7 +288,7 @@ func TestEventsWithAPlainQueue(t *testing.T) {
 // TestEventsOfClusterScopedObjects shows that a cluster-scoped object is queued without a namespace.
 func TestEventsOfClusterScopedObjects(t *testing.T) {
 	queue := newQueue(t)
-	obj := compacttest.Changed(objectOf("a", "u1", "1"), func(u *unstructured.Unstructured) { u.SetNamespace("") })
+	obj := compacttest.ChangedCopy(objectOf("a", "u1", "1"), func(u *unstructured.Unstructured) { u.SetNamespace("") })
 	source.Events{Watcher: &watcher{queue: queue}}.Create(
 		t.Context(), event.TypedCreateEvent[source.Object]{Object: obj}, queue,
 	)

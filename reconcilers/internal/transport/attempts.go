@@ -24,49 +24,49 @@ type Attempts struct {
 	Obey bool
 }
 
-// Around wraps next with repetitions. The wrapped function returns the response or the error of the last attempt.
-func (a Attempts) Around(next RoundTripFunc) RoundTripFunc {
+// WrapRoundTrip wraps next with repetitions. The wrapped function returns the response or the error of the last attempt.
+func (a Attempts) WrapRoundTrip(next RoundTripFunc) RoundTripFunc {
 	if len(a.Backoffs) == 0 {
 		return next
 	}
-	return func(request *http.Request) (*http.Response, error) { return a.send(request, next) }
+	return func(request *http.Request) (*http.Response, error) { return a.sendRepeatedly(request, next) }
 }
 
-// send sends the request until it succeeds, fails permanently, or the attempts are used up.
-func (a Attempts) send(request *http.Request, next RoundTripFunc) (*http.Response, error) {
+// sendRepeatedly sends the request until it succeeds, fails permanently, or the attempts are used up.
+func (a Attempts) sendRepeatedly(request *http.Request, next RoundTripFunc) (*http.Response, error) {
 	for attempt := 0; ; attempt++ {
 		response, err := next(request)
 		// A body without GetBody was consumed by the first attempt. A request whose context has ended is not repeated
 		// either.
 		repeatable := request.Body == nil || request.GetBody != nil
-		if !repeatable || !transient(response, err) || request.Context().Err() != nil {
+		if !repeatable || !isTransient(response, err) || request.Context().Err() != nil {
 			return response, err
 		}
 		if attempt >= len(a.Backoffs) {
 			// Client-go must not repeat the request again, neither because of the header nor of the error.
-			return withoutRetryAfter(response), exhausted(attempt+1, err)
+			return withoutRetryAfter(response), exhaustedError(attempt+1, err)
 		}
-		delay := a.delay(attempt, response)
-		if isThrottled(response) && isInVain(request, delay) {
+		delay := a.delayAfter(attempt, response)
+		if isThrottled(response) && exceedsDeadline(request, delay) {
 			return response, nil // the caller gets the delay of the server in the response
 		}
 		logging.Warn(logf.FromContext(request.Context()), "Request to the API server failed; repeating it",
 			"method", request.Method, "path", request.URL.Path,
-			"attempt", attempt+1, "reason", reason(response, err), "after", delay.String())
+			"attempt", attempt+1, "reason", failureReason(response, err), "after", delay.String())
 		// If the context ends during the delay, return the last failure: it says more than the context's error.
-		if sleep(request.Context(), delay) != nil {
+		if waitDelay(request.Context(), delay) != nil {
 			return response, err
 		}
 		// The connection can only be reused if the body was read to its end.
-		discard(response)
-		if request, err = cloned(request); err != nil {
+		discardBody(response)
+		if request, err = cloneRequest(request); err != nil {
 			return nil, err
 		}
 	}
 }
 
-// transient reports whether another attempt could succeed.
-func transient(response *http.Response, err error) bool {
+// isTransient reports whether another attempt could succeed.
+func isTransient(response *http.Response, err error) bool {
 	if err != nil {
 		return true
 	}
@@ -74,16 +74,16 @@ func transient(response *http.Response, err error) bool {
 	return code >= http.StatusInternalServerError || code == http.StatusForbidden || code == http.StatusTooManyRequests
 }
 
-// reason describes the failure for the log.
-func reason(response *http.Response, err error) string {
+// failureReason describes the failure for the log.
+func failureReason(response *http.Response, err error) string {
 	if err != nil {
 		return err.Error()
 	}
 	return response.Status
 }
 
-// delay returns the backoff after an attempt, or the delay that the server requested.
-func (a Attempts) delay(attempt int, response *http.Response) time.Duration {
+// delayAfter returns the backoff after an attempt, or the delay that the server requested.
+func (a Attempts) delayAfter(attempt int, response *http.Response) time.Duration {
 	delay := a.Backoffs[attempt]
 	if !isThrottled(response) {
 		return delay
@@ -115,25 +115,25 @@ var rewording = strings.NewReplacer(
 	"server sent GOAWAY and closed", "server said GOAWAY and closed",
 )
 
-// exhausted returns an error whose type and text client-go does not recognize. Otherwise client-go would multiply the
+// exhaustedError returns an error whose type and text client-go does not recognize. Otherwise client-go would multiply the
 // attempts by retrying some errors. A single attempt keeps its error, because nothing was repeated here.
-func exhausted(attempts int, err error) error {
+func exhaustedError(attempts int, err error) error {
 	if err == nil || attempts == 1 {
 		return err
 	}
 	return errors.New(strconv.Itoa(attempts) + " attempts have failed: " + rewording.Replace(err.Error()))
 }
 
-// discard reads and closes the body of a response that is not used.
-func discard(response *http.Response) {
+// discardBody reads and closes the body of a response that is not used.
+func discardBody(response *http.Response) {
 	if response != nil {
 		_, _ = io.Copy(io.Discard, response.Body)
 		_ = response.Body.Close()
 	}
 }
 
-// cloned copies the request with a fresh body for the next attempt.
-func cloned(request *http.Request) (*http.Request, error) {
+// cloneRequest copies the request with a fresh body for the next attempt.
+func cloneRequest(request *http.Request) (*http.Request, error) {
 	next := request.Clone(request.Context())
 	if request.GetBody != nil {
 		body, err := request.GetBody()

@@ -30,7 +30,7 @@ func TestTheEndOfTheContextEndsTheAttempts(t *testing.T) {
 		request, _ := http.NewRequestWithContext(ctx, http.MethodGet, "http://api/one", nil)
 		response, err := transport.Attempts{
 			Backoffs: []time.Duration{time.Minute, time.Minute},
-		}.Around(s.RoundTrip)(request)
+		}.WrapRoundTrip(s.RoundTrip)(request)
 		if err != nil || response.StatusCode != http.StatusInternalServerError || len(s.attempts) != 2 ||
 			time.Since(s.began) != 90*time.Second {
 			t.Errorf(
@@ -50,7 +50,7 @@ func TestWhatCannotBeSentAgainIsNot(t *testing.T) {
 	request, _ := http.NewRequestWithContext(
 		t.Context(), http.MethodPost, "http://api/one", io.NopCloser(strings.NewReader("a stream")),
 	)
-	response, err := transport.Attempts{Backoffs: []time.Duration{time.Hour}}.Around(s.RoundTrip)(request)
+	response, err := transport.Attempts{Backoffs: []time.Duration{time.Hour}}.WrapRoundTrip(s.RoundTrip)(request)
 	if err != nil || response.StatusCode != http.StatusInternalServerError || len(s.attempts) != 1 {
 		t.Errorf("a request without GetBody was repeated: %v, error %v, %d attempts", response, err, len(s.attempts))
 		return
@@ -65,7 +65,7 @@ func TestAnErrorOfTheBodyIsTold(t *testing.T) {
 		s := &server{responses: failing(503), began: time.Now()}
 		request, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://api/one", strings.NewReader("x"))
 		request.GetBody = func() (io.ReadCloser, error) { return nil, broken }
-		response, err := transport.Attempts{Backoffs: []time.Duration{time.Second}}.Around(s.RoundTrip)(request)
+		response, err := transport.Attempts{Backoffs: []time.Duration{time.Second}}.WrapRoundTrip(s.RoundTrip)(request)
 		if !errors.Is(err, broken) {
 			t.Errorf("got %v", err)
 		}
@@ -82,7 +82,7 @@ func TestOneAttempt(t *testing.T) {
 		began:     time.Now(),
 	}
 	request, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://api/one", nil)
-	response, err := transport.Attempts{}.Around(s.RoundTrip)(request)
+	response, err := transport.Attempts{}.WrapRoundTrip(s.RoundTrip)(request)
 	if err != nil || len(s.attempts) != 1 || response.Header.Get("Retry-After") != "1" {
 		t.Errorf("got %v, error %v, %d attempts", response, err, len(s.attempts))
 		return
@@ -98,7 +98,7 @@ func TestTheAttemptsAreAllThereAre(t *testing.T) {
 		next := sending(func(*http.Request) (*http.Response, error) { attempts++; return nil, syscall.ECONNRESET })
 		d, err := discovery.NewDiscoveryClientForConfigAndClient(&rest.Config{Host: "http://x", QPS: -1},
 			&http.Client{Transport: transport.Attempts{
-				Backoffs: []time.Duration{time.Second, time.Second}}.Around(next)})
+				Backoffs: []time.Duration{time.Second, time.Second}}.WrapRoundTrip(next)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -123,7 +123,7 @@ func TestWhatAServerMayAskFor(t *testing.T) {
 				began: time.Now(),
 			}
 			request, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://api/one", nil)
-			response, err := transport.Attempts{Backoffs: []time.Duration{time.Second}}.Around(s.RoundTrip)(request)
+			response, err := transport.Attempts{Backoffs: []time.Duration{time.Second}}.WrapRoundTrip(s.RoundTrip)(request)
 			if took := time.Since(s.began); err != nil || took != want {
 				t.Errorf("%s: waited for %s, want %s, error %v", wish, took, want, err)
 				return
@@ -141,7 +141,7 @@ func TestTheLastAnswerAsksForNothing(t *testing.T) {
 			began:     time.Now(),
 		}
 		request, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://api/one", nil)
-		response, err := transport.Attempts{Backoffs: []time.Duration{time.Second}}.Around(s.RoundTrip)(request)
+		response, err := transport.Attempts{Backoffs: []time.Duration{time.Second}}.WrapRoundTrip(s.RoundTrip)(request)
 		if err != nil || response.Header.Get("Retry-After") != "" {
 			t.Errorf("got %v, error %v", response, err)
 			return
@@ -186,7 +186,7 @@ func TestObeying(t *testing.T) {
 					logf.IntoContext(t.Context(), log), http.MethodGet, "http://api/one", nil,
 				)
 				repeat := transport.Attempts{Backoffs: []time.Duration{time.Minute, time.Minute}, Obey: true}
-				response, err := repeat.Around(next)(request)
+				response, err := repeat.WrapRoundTrip(next)(request)
 				if took := time.Since(began); err != nil || took != 2*tc.want {
 					t.Fatalf("%s: waited for %v, want %v twice; error %v", tc.reason, took, tc.want, err)
 				}

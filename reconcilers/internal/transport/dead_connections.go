@@ -7,9 +7,9 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// drop closes the connection of a request if nothing was received on it for the given time. The next attempt then opens
+// closeIfSilent closes the connection of a request if nothing was received on it for the given time. The next attempt then opens
 // another connection. All other requests on the connection fail, as they would fail later anyway.
-func (u *used) drop(ctx context.Context, silence time.Duration) {
+func (u *used) closeIfSilent(ctx context.Context, silence time.Duration) {
 	conn := u.conn.Load()
 	if conn == nil {
 		return

@@ -52,7 +52,7 @@ func TestDeadConnections(t *testing.T) {
 	pods := func(next http.RoundTripper) sending { // a server that does not answer requests for nodes
 		return func(r *http.Request) (*http.Response, error) {
 			if strings.Contains(r.URL.Path, "nodes") {
-				return deaf(r)
+				return neverAnswer(r)
 			}
 			return next.RoundTrip(r)
 		}
@@ -63,18 +63,18 @@ func TestDeadConnections(t *testing.T) {
 		later  time.Duration // until the second watch
 		closed time.Duration
 	}{
-		"NothingComes": {"a connection without any answer is closed", pods(sending(deaf)), 0, minute},
-		"SilentLong":   {"a connection is closed if its other watch is silent, too", pods(&telling{}), 0, minute},
+		"NothingComes": {"a connection without any answer is closed", pods(sending(neverAnswer)), 0, minute},
+		"SilentLong":   {"a connection is closed if its other watch is silent, too", pods(&periodicServer{}), 0, minute},
 		"EndedBySilence": {
-			"the timeout of another watch is not a sign of life", pods(&telling{}), minute / 2,
+			"the timeout of another watch is not a sign of life", pods(&periodicServer{}), minute / 2,
 			minute + minute/2,
 		},
-		"OthersGoOn": {"a connection with events of another watch stays open", pods(&telling{
+		"OthersGoOn": {"a connection with events of another watch stays open", pods(&periodicServer{
 			every: 20 * time.Second, times: 9,
 		}), 0, 0},
 		"OnlyOneSilent": {"a silent watch that was answered does not close the connection",
 			sending(func(r *http.Request) (*http.Response, error) {
-				return (&telling{}).RoundTrip(r)
+				return (&periodicServer{}).RoundTrip(r)
 			}), 0, 0},
 	}
 	for name, tc := range tests {
@@ -102,11 +102,11 @@ func TestConnectionsAreKnownByThemselves(t *testing.T) {
 		began := time.Now()
 		one := &shared{next: sending(func(r *http.Request) (*http.Response, error) {
 			if strings.Contains(r.URL.Path, "nodes") {
-				return deaf(r)
+				return neverAnswer(r)
 			}
-			return (&telling{every: 25 * time.Second, times: 9}).RoundTrip(r)
+			return (&periodicServer{every: 25 * time.Second, times: 9}).RoundTrip(r)
 		})}
-		other := &shared{next: &telling{}}
+		other := &shared{next: &periodicServer{}}
 		way := limited(sending(func(r *http.Request) (*http.Response, error) {
 			if strings.Contains(r.URL.Path, "jobs") {
 				return other.RoundTrip(r)

@@ -24,11 +24,11 @@ func eventsOf(ctx context.Context) *Events {
 	return e
 }
 
-// Decoded counts one event. Any goroutine may call it.
-func (e *Events) Decoded() { e.decoded.Add(1) }
+// NoteDecoded counts one event. Any goroutine may call it.
+func (e *Events) NoteDecoded() { e.decoded.Add(1) }
 
-// Count returns the number of events so far; 0 for nil.
-func (e *Events) Count() uint64 {
+// DecodedCount returns the number of events so far; 0 for nil.
+func (e *Events) DecodedCount() uint64 {
 	if e == nil {
 		return 0
 	}

@@ -51,9 +51,9 @@ func (f *Fence) Start(ctx context.Context) error {
 // cache is.
 func (f *Fence) GetCache() cache.Cache { return f.manager.GetCache() }
 
-// Holds reports whether the manager waits for the end of the operator. Call it when the context of the operator has
+// ManagerWaits reports whether the manager waits for the end of the operator. Call it when the context of the operator has
 // ended.
-func (f *Fence) Holds() bool {
+func (f *Fence) ManagerWaits() bool {
 	timer := time.NewTimer(moment)
 	defer timer.Stop()
 	select {
@@ -67,15 +67,15 @@ func (f *Fence) Holds() bool {
 // Down returns a channel that is closed when the manager does not wait any more.
 func (f *Fence) Down() <-chan struct{} { return f.down }
 
-// Limit refuses writes to a namespace whenever the function returns false for it, even while the fence stands. The
+// LimitWrites refuses writes to a namespace whenever the function returns false for it, even while the fence stands. The
 // empty namespace stands for cluster-scoped objects. The function can be set at any time.
-func (f *Fence) Limit(mayWrite func(namespace string) bool) { f.mayWrite.Store(&mayWrite) }
+func (f *Fence) LimitWrites(mayWrite func(namespace string) bool) { f.mayWrite.Store(&mayWrite) }
 
-// Around wraps next. The wrapped function refuses all requests when the fence is down, and writes without permission.
-func (f *Fence) Around(next RoundTripFunc) RoundTripFunc {
+// WrapRoundTrip wraps next. The wrapped function refuses all requests when the fence is down, and writes without permission.
+func (f *Fence) WrapRoundTrip(next RoundTripFunc) RoundTripFunc {
 	return func(request *http.Request) (*http.Response, error) {
 		write := request.Method != http.MethodGet && request.Method != http.MethodHead
-		if err := f.refusal(write, namespaceIn(request.URL.Path)); err != nil {
+		if err := f.refusalFor(write, namespaceIn(request.URL.Path)); err != nil {
 			// A RoundTripper must close the body of the request, also on errors.
 			if request.Body != nil {
 				_ = request.Body.Close()
@@ -96,8 +96,8 @@ func namespaceIn(path string) string {
 	return namespace
 }
 
-// refusal returns the error of a request that must not be sent, or nil.
-func (f *Fence) refusal(write bool, namespace string) error {
+// refusalFor returns the error of a request that must not be sent, or nil.
+func (f *Fence) refusalFor(write bool, namespace string) error {
 	select {
 	case <-f.down:
 		return errFenced

@@ -96,11 +96,11 @@ func TestHolds(t *testing.T) {
 					time.AfterFunc(tc.after, down)
 				}
 				began := time.Now()
-				if got := f.Holds(); got != tc.holds || time.Since(began) != tc.takes {
+				if got := f.ManagerWaits(); got != tc.holds || time.Since(began) != tc.takes {
 					t.Errorf("%s: holds: %t, after %s", tc.reason, got, time.Since(began))
 				}
 				time.Sleep(time.Minute)
-				if <-f.Down(); f.Holds() {
+				if <-f.Down(); f.ManagerWaits() {
 					t.Error("a fence that is down holds")
 				}
 			})
@@ -113,7 +113,7 @@ func TestRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		next := &counter{}
 		f, down := started(t)
-		fenced := f.Around(next.RoundTrip)
+		fenced := f.WrapRoundTrip(next.RoundTrip)
 		send := func(content io.ReadCloser) error {
 			request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost/", content)
 			if err != nil {
@@ -146,7 +146,7 @@ func TestClient(t *testing.T) {
 	f, down := started(t)
 	object := &corev1.Pod{}
 	object.Namespace, object.Name = "ns", "p"
-	c := f.Client(fake.NewClientBuilder().Build())
+	c := f.WrapClient(fake.NewClientBuilder().Build())
 	writes := []struct {
 		name string
 		call func(context.Context) error
@@ -208,15 +208,15 @@ func TestPermission(t *testing.T) {
 	f, down := started(t)
 	defer down()
 	allowed := true
-	f.Limit(func(string) bool { return allowed })
-	c := f.Client(fake.NewClientBuilder().Build())
+	f.LimitWrites(func(string) bool { return allowed })
+	c := f.WrapClient(fake.NewClientBuilder().Build())
 	for _, allowed = range []bool{true, false, true} {
 		for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPatch, http.MethodDelete} {
 			request, err := http.NewRequestWithContext(t.Context(), method, "http://localhost/", nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			response, err := f.Around(next.RoundTrip)(request)
+			response, err := f.WrapRoundTrip(next.RoundTrip)(request)
 			if err == nil {
 				_ = response.Body.Close()
 			}
@@ -239,7 +239,7 @@ func TestPermission(t *testing.T) {
 func TestPermissionByNamespace(t *testing.T) {
 	f, down := started(t)
 	defer down()
-	f.Limit(func(namespace string) bool { return namespace != "shut" })
+	f.LimitWrites(func(namespace string) bool { return namespace != "shut" })
 	for path, want := range map[string]bool{
 		"/apis/apps/v1/namespaces/shut/deployments/d":        true,
 		"/apis/apps/v1/namespaces/shut/deployments/d/status": true,
@@ -251,7 +251,7 @@ func TestPermissionByNamespace(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		response, err := f.Around((&counter{}).RoundTrip)(request)
+		response, err := f.WrapRoundTrip((&counter{}).RoundTrip)(request)
 		if err == nil {
 			_ = response.Body.Close()
 		}
@@ -259,7 +259,7 @@ func TestPermissionByNamespace(t *testing.T) {
 			t.Errorf("%s: refused %t, want %t", path, refused(err), want)
 		}
 	}
-	c, pod := f.Client(fake.NewClientBuilder().Build()), &corev1.Pod{}
+	c, pod := f.WrapClient(fake.NewClientBuilder().Build()), &corev1.Pod{}
 	for namespace, want := range map[string]bool{"shut": true, "open": false} {
 		pod.Namespace, pod.Name = namespace, "p"
 		for name, err := range map[string]error{

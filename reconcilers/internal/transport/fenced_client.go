@@ -7,21 +7,23 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Client wraps a client. Its writes are refused when the fence is down or without permission; its reads never are,
+// WrapClient wraps a client. Its writes are refused when the fence is down or without permission; its reads never are,
 // because they do no harm.
-func (f *Fence) Client(next client.Client) client.Client { return fencedClient{Client: next, fence: f} }
+func (f *Fence) WrapClient(next client.Client) client.Client {
+	return fencedClient{Client: next, fence: f}
+}
 
-// standing sends the request if the fence permits a write to the namespace.
-func (f *Fence) standing(namespace string, request func() error) error {
-	if err := f.refusal(true, namespace); err != nil {
+// sendIfStanding sends the request if the fence permits a write to the namespace.
+func (f *Fence) sendIfStanding(namespace string, request func() error) error {
+	if err := f.refusalFor(true, namespace); err != nil {
 		return err
 	}
 	return request()
 }
 
-// configured returns the namespace of an object to apply. It is empty if its type has no method for that: generated
+// configuredNamespace returns the namespace of an object to apply. It is empty if its type has no method for that: generated
 // configurations return a pointer, unstructured ones a string.
-func configured(object runtime.ApplyConfiguration) string {
+func configuredNamespace(object runtime.ApplyConfiguration) string {
 	switch named := object.(type) {
 	case interface{ GetNamespace() string }:
 		return named.GetNamespace()
@@ -42,31 +44,31 @@ type fencedClient struct {
 
 // Create creates the object if the fence stands.
 func (c fencedClient) Create(ctx context.Context, object client.Object, opts ...client.CreateOption) error {
-	return c.fence.standing(object.GetNamespace(), func() error { return c.Client.Create(ctx, object, opts...) })
+	return c.fence.sendIfStanding(object.GetNamespace(), func() error { return c.Client.Create(ctx, object, opts...) })
 }
 
 // Delete deletes the object if the fence stands.
 func (c fencedClient) Delete(ctx context.Context, object client.Object, opts ...client.DeleteOption) error {
-	return c.fence.standing(object.GetNamespace(), func() error { return c.Client.Delete(ctx, object, opts...) })
+	return c.fence.sendIfStanding(object.GetNamespace(), func() error { return c.Client.Delete(ctx, object, opts...) })
 }
 
 // Update replaces the object if the fence stands.
 func (c fencedClient) Update(ctx context.Context, object client.Object, opts ...client.UpdateOption) error {
-	return c.fence.standing(object.GetNamespace(), func() error { return c.Client.Update(ctx, object, opts...) })
+	return c.fence.sendIfStanding(object.GetNamespace(), func() error { return c.Client.Update(ctx, object, opts...) })
 }
 
 // Patch patches the object if the fence stands.
 func (c fencedClient) Patch(
 	ctx context.Context, object client.Object, patch client.Patch, opts ...client.PatchOption,
 ) error {
-	return c.fence.standing(object.GetNamespace(), func() error { return c.Client.Patch(ctx, object, patch, opts...) })
+	return c.fence.sendIfStanding(object.GetNamespace(), func() error { return c.Client.Patch(ctx, object, patch, opts...) })
 }
 
 // Apply applies the configuration if the fence stands.
 func (c fencedClient) Apply(
 	ctx context.Context, object runtime.ApplyConfiguration, opts ...client.ApplyOption,
 ) error {
-	return c.fence.standing(configured(object), func() error { return c.Client.Apply(ctx, object, opts...) })
+	return c.fence.sendIfStanding(configuredNamespace(object), func() error { return c.Client.Apply(ctx, object, opts...) })
 }
 
 // DeleteAllOf deletes the objects of the kind if the fence stands.
@@ -75,7 +77,7 @@ func (c fencedClient) DeleteAllOf(
 ) error {
 	options := client.DeleteAllOfOptions{}
 	options.ApplyOptions(opts)
-	return c.fence.standing(options.Namespace, func() error { return c.Client.DeleteAllOf(ctx, object, opts...) })
+	return c.fence.sendIfStanding(options.Namespace, func() error { return c.Client.DeleteAllOf(ctx, object, opts...) })
 }
 
 // Status returns a writer that writes the status if the fence stands.
@@ -97,7 +99,7 @@ type fencedSubResource struct {
 func (c fencedSubResource) Create(
 	ctx context.Context, object, sub client.Object, opts ...client.SubResourceCreateOption,
 ) error {
-	return c.fence.standing(object.GetNamespace(), func() error {
+	return c.fence.sendIfStanding(object.GetNamespace(), func() error {
 		return c.SubResourceClient.Create(ctx, object, sub, opts...)
 	})
 }
@@ -106,7 +108,7 @@ func (c fencedSubResource) Create(
 func (c fencedSubResource) Update(
 	ctx context.Context, object client.Object, opts ...client.SubResourceUpdateOption,
 ) error {
-	return c.fence.standing(object.GetNamespace(), func() error {
+	return c.fence.sendIfStanding(object.GetNamespace(), func() error {
 		return c.SubResourceClient.Update(ctx, object, opts...)
 	})
 }
@@ -115,7 +117,7 @@ func (c fencedSubResource) Update(
 func (c fencedSubResource) Patch(
 	ctx context.Context, object client.Object, patch client.Patch, opts ...client.SubResourcePatchOption,
 ) error {
-	return c.fence.standing(object.GetNamespace(), func() error {
+	return c.fence.sendIfStanding(object.GetNamespace(), func() error {
 		return c.SubResourceClient.Patch(ctx, object, patch, opts...)
 	})
 }
@@ -124,5 +126,5 @@ func (c fencedSubResource) Patch(
 func (c fencedSubResource) Apply(
 	ctx context.Context, object runtime.ApplyConfiguration, opts ...client.SubResourceApplyOption,
 ) error {
-	return c.fence.standing(configured(object), func() error { return c.SubResourceClient.Apply(ctx, object, opts...) })
+	return c.fence.sendIfStanding(configuredNamespace(object), func() error { return c.SubResourceClient.Apply(ctx, object, opts...) })
 }

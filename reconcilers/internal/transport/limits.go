@@ -52,30 +52,30 @@ type timed struct {
 	ways connections
 }
 
-// Around wraps next with the limits. Each call has its own memory of watches and connections.
-func (l Limits) Around(next RoundTripFunc) RoundTripFunc {
+// WrapRoundTrip wraps next with the limits. Each call has its own memory of watches and connections.
+func (l Limits) WrapRoundTrip(next RoundTripFunc) RoundTripFunc {
 	t := &timed{
 		next: next, ends: ends{at: map[string]time.Time{}}, ways: connections{heard: map[net.Conn]time.Time{}},
 		limits: Limits{
-			Request: effective(l.Request, DefaultRequest), Server: l.Server, Client: effective(l.Client, 0),
-			Inactivity: effective(l.Inactivity, DefaultInactivity), Pause: effective(l.Pause, DefaultPause),
+			Request: effectiveLimit(l.Request, DefaultRequest), Server: l.Server, Client: effectiveLimit(l.Client, 0),
+			Inactivity: effectiveLimit(l.Inactivity, DefaultInactivity), Pause: effectiveLimit(l.Pause, DefaultPause),
 		},
 	}
-	return t.send
+	return t.sendWithinLimits
 }
 
-// effective replaces a zero limit by its default, and a negative one by zero, which means no limit.
-func effective(limit, zero time.Duration) time.Duration {
+// effectiveLimit replaces a zero limit by its default, and a negative one by zero, which means no limit.
+func effectiveLimit(limit, zero time.Duration) time.Duration {
 	if limit == 0 {
 		return zero
 	}
 	return max(0, limit)
 }
 
-// send sends the request. The limit applies until the body of the response is closed.
-func (t *timed) send(r *http.Request) (*http.Response, error) {
+// sendWithinLimits sends the request. The limit applies until the body of the response is closed.
+func (t *timed) sendWithinLimits(r *http.Request) (*http.Response, error) {
 	if r.URL.Query().Get("watch") == "true" {
-		return t.watch(r)
+		return t.sendWatch(r)
 	}
 	// Without a limit, only the wait after a refusal is checked.
 	if t.limits.Request == 0 {
@@ -87,22 +87,22 @@ func (t *timed) send(r *http.Request) (*http.Response, error) {
 	}
 	// A timeout of the context also covers the body, which is read after this function has returned.
 	ctx, cancel := context.WithTimeout(r.Context(), t.limits.Request)
-	traced, way := t.ways.trace(ctx)
+	traced, way := t.ways.traceConnection(ctx)
 	response, err := t.next(r.WithContext(traced))
 	if err != nil {
 		defer cancel()
-		return nil, t.explained(r.Context(), ctx, err)
+		return nil, t.explainTimeout(r.Context(), ctx, err)
 	}
 	// The connection is alive: only silent connections are dropped.
-	way.hear()
+	way.noteReceived()
 	response.Body = &answer{source: response.Body, explain: func(err error) error {
-		return t.explained(r.Context(), ctx, err)
+		return t.explainTimeout(r.Context(), ctx, err)
 	}, release: cancel}
 	return withoutVainWait(r, response), nil
 }
 
-// explained returns an error that names the limit, if the limit and not the caller ended the request.
-func (t *timed) explained(asked, limited context.Context, err error) error {
+// explainTimeout returns an error that names the limit, if the limit and not the caller ended the request.
+func (t *timed) explainTimeout(asked, limited context.Context, err error) error {
 	// If the caller's context has ended as well, the caller was first.
 	if asked.Err() == nil && limited.Err() != nil {
 		return fmt.Errorf("the API server did not answer within %s: %w", t.limits.Request, limited.Err())
@@ -150,16 +150,16 @@ type used struct {
 	conn atomic.Pointer[net.Conn]
 }
 
-// trace returns a context that records which connection the request gets.
-func (c *connections) trace(ctx context.Context) (context.Context, *used) {
+// traceConnection returns a context that records which connection the request gets.
+func (c *connections) traceConnection(ctx context.Context) (context.Context, *used) {
 	u := &used{of: c}
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GotConn: func(got httptrace.GotConnInfo) { u.conn.Store(&got.Conn) },
 	}), u
 }
 
-// hear records that something was received on the connection, and stops tracking idle ones.
-func (u *used) hear() {
+// noteReceived records that something was received on the connection, and stops tracking idle ones.
+func (u *used) noteReceived() {
 	conn := u.conn.Load()
 	if conn == nil {
 		return

@@ -18,11 +18,11 @@ type sending = transport.RoundTripFunc
 
 // limited returns a connection with limits.
 func limited(next http.RoundTripper, limits transport.Limits) http.RoundTripper {
-	return limits.Around(next.RoundTrip)
+	return limits.WrapRoundTrip(next.RoundTrip)
 }
 
-// deaf is a server that never answers.
-func deaf(r *http.Request) (*http.Response, error) {
+// neverAnswer is a server that never answers.
+func neverAnswer(r *http.Request) (*http.Response, error) {
 	<-r.Context().Done()
 	return nil, r.Context().Err()
 }
@@ -63,11 +63,11 @@ func TestRequestsAreLimited(t *testing.T) {
 		want   string
 	}{
 		"NoAnswer": {"a request without an answer ends at the limit",
-			deaf, time.Minute, 0, time.Minute, "within 1m0s"},
+			neverAnswer, time.Minute, 0, time.Minute, "within 1m0s"},
 		"HalfOfIt": {"a response that is never completed ends at the limit",
 			stuck, time.Minute, 0, time.Minute, "within 1m0s"},
-		"Default": {"the default limit is five minutes", deaf, 0, 0, 5 * time.Minute, "within 5m0s"},
-		"NoLimit": {"a negative limit disables it", deaf, -1, time.Hour, time.Hour, "deadline"},
+		"Default": {"the default limit is five minutes", neverAnswer, 0, 0, 5 * time.Minute, "within 5m0s"},
+		"NoLimit": {"a negative limit disables it", neverAnswer, -1, time.Hour, time.Hour, "deadline"},
 		"NotOurEnd": {"the end of the caller's context is not attributed to the limit",
 			stuck, time.Minute, time.Second, time.Second, "deadline"},
 	}

@@ -56,8 +56,8 @@ func retryAfterIn(response *http.Response) (time.Duration, bool) {
 	return delay, delay > 0
 }
 
-// isInVain reports whether the request's deadline passes before the delay is over.
-func isInVain(r *http.Request, delay time.Duration) bool {
+// exceedsDeadline reports whether the request's deadline passes before the delay is over.
+func exceedsDeadline(r *http.Request, delay time.Duration) bool {
 	deadline, limited := r.Context().Deadline()
 	return limited && delay >= time.Until(deadline)
 }
@@ -71,12 +71,12 @@ func withoutVainWait(r *http.Request, response *http.Response) *http.Response {
 	code := response.StatusCode
 	refused := code == http.StatusTooManyRequests || code >= http.StatusInternalServerError
 	// Only these responses make client-go wait and repeat the request.
-	if err != nil || !refused || !isInVain(r, time.Duration(seconds)*time.Second) {
+	if err != nil || !refused || !exceedsDeadline(r, time.Duration(seconds)*time.Second) {
 		return response
 	}
 	text, _ := io.ReadAll(io.LimitReader(response.Body, longestRefusal))
 	_ = response.Body.Close()
-	data, err := json.Marshal(postponed(r, code, text, seconds))
+	data, err := json.Marshal(postponedStatus(r, code, text, seconds))
 	if err != nil {
 		data = text
 	}
@@ -88,8 +88,8 @@ func withoutVainWait(r *http.Request, response *http.Response) *http.Response {
 	return response
 }
 
-// postponed returns the Status of a refusal, with the delay added. A body that is not a Status becomes its message.
-func postponed(r *http.Request, code int, text []byte, seconds int) metav1.Status {
+// postponedStatus returns the Status of a refusal, with the delay added. A body that is not a Status becomes its message.
+func postponedStatus(r *http.Request, code int, text []byte, seconds int) metav1.Status {
 	var status metav1.Status
 	if err := json.Unmarshal(text, &status); err != nil || status.Kind != "Status" {
 		status = apierrors.NewGenericServerResponse(

@@ -26,8 +26,8 @@ func Wrap(client *http.Client, around ...func(next RoundTripFunc) RoundTripFunc)
 	return &own
 }
 
-// sleep waits for the delay. It returns an error if the context ends first.
-func sleep(ctx context.Context, delay time.Duration) error {
+// waitDelay waits for the delay. It returns an error if the context ends first.
+func waitDelay(ctx context.Context, delay time.Duration) error {
 	select {
 	case <-ctx.Done():
 		return ctx.Err()

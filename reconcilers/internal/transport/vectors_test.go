@@ -73,7 +73,7 @@ func TestVectorsAPIRetry(t *testing.T) {
 			s := &server{responses: input.List("responses"), began: time.Now()}
 			send := transport.Attempts{
 				Backoffs: backoffs(given), Obey: given.Flag("networking.enforce_retry_after"),
-			}.Around(s.RoundTrip)
+			}.WrapRoundTrip(s.RoundTrip)
 			request, _ := http.NewRequestWithContext(
 				t.Context(), http.MethodPatch, "http://api/one", strings.NewReader("the patch"),
 			)

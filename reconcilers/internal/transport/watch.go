@@ -22,57 +22,57 @@ var (
 	errLong   = errors.New("its time is over")
 )
 
-// watch sends the request of a watch, and limits the time of its response.
-func (t *timed) watch(r *http.Request) (*http.Response, error) {
+// sendWatch sends the request of a watch, and limits the time of its response.
+func (t *timed) sendWatch(r *http.Request) (*http.Response, error) {
 	key := r.URL.Path
 	// Pause between two watches of the same path, so that a failing server is not flooded.
-	if err := t.ends.wait(r.Context(), key, t.limits.Pause); err != nil {
+	if err := t.ends.waitPause(r.Context(), key, t.limits.Pause); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancelCause(r.Context())
 	end := func() {
 		cancel(nil)
-		t.ends.note(key, t.limits.Pause)
+		t.ends.noteEnd(key, t.limits.Pause)
 	}
 	// One timer guards the request and later each read. A request without a response may use a dead connection: drop
 	// it.
-	traced, way := t.ways.trace(ctx)
+	traced, way := t.ways.traceConnection(ctx)
 	s := &stream{ctx: ctx, inactivity: t.limits.Inactivity, end: end, way: way, events: eventsOf(r.Context())}
-	s.silence = timer(s.inactivity, func() {
+	s.silence = newTimer(s.inactivity, func() {
 		cancel(errSilent)
 		if !s.answered.Load() {
-			way.drop(ctx, s.inactivity)
+			way.closeIfSilent(ctx, s.inactivity)
 		}
 	})
-	s.life = timer(t.limits.Client, func() { cancel(errLong) })
-	request := t.requested(r.WithContext(traced))
+	s.life = newTimer(t.limits.Client, func() { cancel(errLong) })
+	request := t.withServerTimeout(r.WithContext(traced))
 	response, err := t.next(request)
 	// Until the first Read, nothing is expected from the server.
 	s.silence.Stop()
 	if err != nil {
-		defer s.stop()
-		if reason := s.reason(); reason != nil {
+		defer s.stopTimers()
+		if reason := s.limitError(); reason != nil {
 			return nil, fmt.Errorf("the API server did not answer a request for a watch: %w", reason)
 		}
 		return nil, err
 	}
 	s.answered.Store(true)
-	way.hear()
+	way.noteReceived()
 	s.source, s.path = response.Body, key
 	response.Body = s
 	return response, nil
 }
 
-// timer returns a timer that never fires if there is no limit.
-func timer(limit time.Duration, fire func()) *time.Timer {
+// newTimer returns a timer that never fires if there is no limit.
+func newTimer(limit time.Duration, fire func()) *time.Timer {
 	if limit == 0 {
 		limit = math.MaxInt64
 	}
 	return time.AfterFunc(limit, fire)
 }
 
-// requested returns the request with the duration after which the server should end the watch.
-func (t *timed) requested(r *http.Request) *http.Request {
+// withServerTimeout returns the request with the duration after which the server should end the watch.
+func (t *timed) withServerTimeout(r *http.Request) *http.Request {
 	const parameter = "timeoutSeconds"
 	if t.limits.Server == 0 {
 		return r
@@ -107,8 +107,8 @@ type stream struct {
 	answered atomic.Bool
 }
 
-// reason returns the limit that ended the watch, or nil.
-func (s *stream) reason() error {
+// limitError returns the limit that ended the watch, or nil.
+func (s *stream) limitError() error {
 	cause := context.Cause(s.ctx)
 	if errors.Is(cause, errSilent) || errors.Is(cause, errLong) {
 		return cause
@@ -124,13 +124,13 @@ func (s *stream) Read(p []byte) (int, error) {
 	}
 	n, err := s.source.Read(p)
 	if n > 0 {
-		s.way.hear()
+		s.way.noteReceived()
 	}
 	if err == nil {
 		return n, nil
 	}
 	// io.EOF looks like the regular end of a watch, after which the client continues from the last version.
-	if reason := s.reason(); reason != nil {
+	if reason := s.limitError(); reason != nil {
 		logf.FromContext(s.ctx).V(1).Info("Ended a watch; watching on from there",
 			"path", s.path, "reason", reason.Error())
 		return n, io.EOF
@@ -141,7 +141,7 @@ func (s *stream) Read(p []byte) (int, error) {
 // limitSilence starts the timer for one read. The returned function stops it, and subtracts the time that the read
 // took.
 func (s *stream) limitSilence() (stop func()) {
-	if now := s.events.Count(); s.events == nil || s.remaining <= 0 || now != s.counted {
+	if now := s.events.DecodedCount(); s.events == nil || s.remaining <= 0 || now != s.counted {
 		s.counted, s.remaining = now, s.inactivity
 	}
 	began := time.Now()
@@ -155,12 +155,12 @@ func (s *stream) limitSilence() (stop func()) {
 
 // Close ends the watch.
 func (s *stream) Close() error {
-	defer s.stop()
+	defer s.stopTimers()
 	return s.source.Close()
 }
 
-// stop stops the timers, and records the end of the watch. Close and a failed request can both call it.
-func (s *stream) stop() {
+// stopTimers stops the timers, and records the end of the watch. Close and a failed request can both call it.
+func (s *stream) stopTimers() {
 	s.once.Do(func() {
 		s.silence.Stop()
 		s.life.Stop()
@@ -174,16 +174,16 @@ type ends struct {
 	at map[string]time.Time
 }
 
-// note records the end of a watch, and removes those that ended longer than a pause ago.
-func (e *ends) note(key string, pause time.Duration) {
+// noteEnd records the end of a watch, and removes those that ended longer than a pause ago.
+func (e *ends) noteEnd(key string, pause time.Duration) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	maps.DeleteFunc(e.at, func(_ string, ended time.Time) bool { return time.Since(ended) >= pause })
 	e.at[key] = time.Now()
 }
 
-// wait waits until the pause after the last watch of this path is over, or the context ends.
-func (e *ends) wait(ctx context.Context, key string, pause time.Duration) error {
+// waitPause waits until the pause after the last watch of this path is over, or the context ends.
+func (e *ends) waitPause(ctx context.Context, key string, pause time.Duration) error {
 	e.mu.Lock()
 	ended, known := e.at[key]
 	e.mu.Unlock()
@@ -191,5 +191,5 @@ func (e *ends) wait(ctx context.Context, key string, pause time.Duration) error 
 	if !known || rest <= 0 {
 		return ctx.Err()
 	}
-	return sleep(ctx, rest)
+	return waitDelay(ctx, rest)
 }

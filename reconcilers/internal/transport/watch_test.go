@@ -17,15 +17,15 @@ import (
 
 const watching = "http://api/api/v1/pods?watch=true&timeoutSeconds=400&resourceVersion=7"
 
-// telling is a server that sends a byte at each interval, and then nothing more. It records the requested timeouts.
-type telling struct {
+// periodicServer is a server that sends a byte at each interval, and then nothing more. It records the requested timeouts.
+type periodicServer struct {
 	every    time.Duration
 	times    int
 	last     error // the end of the response; nil means silence
 	requests []string
 }
 
-func (s *telling) RoundTrip(r *http.Request) (*http.Response, error) {
+func (s *periodicServer) RoundTrip(r *http.Request) (*http.Response, error) {
 	s.requests = append(s.requests, r.URL.Query().Get("timeoutSeconds"))
 	in, out := io.Pipe()
 	ctx := r.Context()
@@ -51,23 +51,23 @@ func TestWatchesAreLimited(t *testing.T) {
 	cut := errors.New("cut")
 	tests := map[string]struct {
 		reason string
-		server telling
+		server periodicServer
 		limits transport.Limits
 		took   time.Duration
 		want   string // the response, and the error after it
 	}{
 		"Silence": {"a silent watch ends after the inactivity timeout, without an error",
-			telling{every: time.Minute, times: 3},
+			periodicServer{every: time.Minute, times: 3},
 			transport.Limits{Inactivity: 80 * time.Second}, 260 * time.Second, "xxx <nil>"},
 		"SilenceByDefault": {"the default inactivity timeout exceeds the interval of bookmarks",
-			telling{every: time.Minute, times: 2},
+			periodicServer{every: time.Minute, times: 2},
 			transport.Limits{}, 190 * time.Second, "xx <nil>"},
 		"SilenceIsFine": {"a negative inactivity timeout disables it",
-			telling{every: 24 * time.Hour, times: 1, last: io.EOF},
+			periodicServer{every: 24 * time.Hour, times: 1, last: io.EOF},
 			transport.Limits{Inactivity: -1}, 24 * time.Hour, "x <nil>"},
-		"Long": {"the timeout of the client ends a watch", telling{every: time.Minute, times: 100},
+		"Long": {"the timeout of the client ends a watch", periodicServer{every: time.Minute, times: 100},
 			transport.Limits{Client: 150 * time.Second}, 150 * time.Second, "xx <nil>"},
-		"Broken": {"an error of the connection is returned", telling{every: time.Minute, times: 1, last: cut},
+		"Broken": {"an error of the connection is returned", periodicServer{every: time.Minute, times: 1, last: cut},
 			transport.Limits{}, time.Minute, "x cut"},
 	}
 	for name, tc := range tests {
@@ -89,7 +89,7 @@ func TestServersAreAskedForATime(t *testing.T) {
 	for limit, want := range map[time.Duration]string{
 		0: "400", -1: "", time.Minute: "60", 1500 * time.Millisecond: "2", time.Nanosecond: "1",
 	} {
-		s := &telling{last: io.EOF}
+		s := &periodicServer{last: io.EOF}
 		if _, err := get(t.Context(), t, limited(s, transport.Limits{Server: limit}), watching); err != nil {
 			t.Fatal(err)
 		}
@@ -107,7 +107,7 @@ func TestRequestsOfWatchesAreLimited(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				began := time.Now()
-				_, err := get(t.Context(), t, limited(sending(deaf), limits), watching)
+				_, err := get(t.Context(), t, limited(sending(neverAnswer), limits), watching)
 				if err == nil || !strings.Contains(err.Error(), "did not answer") || time.Since(began) != time.Minute {
 					t.Errorf("after %s: %v", time.Since(began), err)
 				}
@@ -119,7 +119,7 @@ func TestRequestsOfWatchesAreLimited(t *testing.T) {
 // TestSlowReaders shows that the time between reads does not count as silence of the server.
 func TestSlowReaders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := &telling{every: time.Second, times: 3, last: io.EOF}
+		server := &periodicServer{every: time.Second, times: 3, last: io.EOF}
 		way := limited(server, transport.Limits{Inactivity: 2 * time.Second})
 		request, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, watching, nil)
 		response, err := way.RoundTrip(request)
@@ -142,7 +142,7 @@ func TestWatchesAreSpaced(t *testing.T) {
 		for pause, want := range map[time.Duration]time.Duration{
 			0: 100 * time.Millisecond, -1: 0, 5 * time.Second: 5 * time.Second,
 		} {
-			way := limited(&telling{last: io.EOF}, transport.Limits{Pause: pause})
+			way := limited(&periodicServer{last: io.EOF}, transport.Limits{Pause: pause})
 			another := strings.Replace(watching, "pods", "nodes", 1)
 			for n, url := range []string{watching, watching, another, "wait", watching} {
 				if url == "wait" {
@@ -180,7 +180,7 @@ func TestEndDuringThePause(t *testing.T) {
 // TestPausesOfTwoResources shows that each resource has its own pause.
 func TestPausesOfTwoResources(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		way := limited(&telling{last: io.EOF}, transport.Limits{Pause: time.Minute})
+		way := limited(&periodicServer{last: io.EOF}, transport.Limits{Pause: time.Minute})
 		began := time.Now()
 		for _, resource := range []string{"pods", "nodes", "pods"} {
 			if _, err := get(t.Context(), t, way, "http://api/api/v1/"+resource+"?watch=true"); err != nil {

@@ -49,8 +49,8 @@ func New(of *journal.Journal, peers func() []attendance.Peer) *Console {
 			http.ServeFileFS(w, r, page, "page/"+file)
 		})
 	}
-	c.mux.HandleFunc("GET "+Path+"/events", c.stream)
-	c.mux.HandleFunc("GET "+Path+"/object", c.explain)
+	c.mux.HandleFunc("GET "+Path+"/events", c.serveStream)
+	c.mux.HandleFunc("GET "+Path+"/object", c.serveExplanation)
 	return c
 }
 
@@ -81,8 +81,8 @@ type sentence struct {
 	Says  string     `json:"says"`
 }
 
-// explain serves the explanation of one object as JSON.
-func (c *Console) explain(w http.ResponseWriter, r *http.Request) {
+// serveExplanation serves the explanation of one object as JSON.
+func (c *Console) serveExplanation(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	found, err := c.journal.Explain(query.Get("kind"), types.NamespacedName{
 		Namespace: query.Get("namespace"), Name: query.Get("name"),

@@ -29,12 +29,12 @@ type world struct {
 func serve(t *testing.T) *world {
 	t.Helper()
 	w := &world{t: t, journal: journal.New(journal.Limits{}), operator: &journaltest.Operator{}}
-	w.operator.Set(journal.Standing{
+	w.operator.SetState(journal.Standing{
 		Operator: "test", Running: true,
-		Kinds: []journal.Served{journaltest.Served(w.journal, widgets, create)},
+		Kinds: []journal.Served{journaltest.ServedKind(w.journal, widgets, create)},
 	})
-	w.journal.Watch(w.operator)
-	w.tell("one").Look("create", journaltest.Verdict{Handler: create})
+	w.journal.SetLive(w.operator)
+	w.tell("one").RecordLook("create", journaltest.Verdict{Handler: create})
 	peers := func() []attendance.Peer { return []attendance.Peer{{Identity: "other", Priority: 7}} }
 	w.server = httptest.NewUnstartedServer(console.New(w.journal, peers))
 	w.server.Config.ReadTimeout = 500 * time.Millisecond
@@ -45,7 +45,7 @@ func serve(t *testing.T) *world {
 }
 
 func (w *world) tell(name string) journaltest.Story {
-	return journaltest.Of(w.journal, widgets, "default", name)
+	return journaltest.StartStory(w.journal, widgets, "default", name)
 }
 
 // answer is the response to a request.
@@ -201,11 +201,11 @@ func TestStream(t *testing.T) {
 	l := w.listen("")
 	l.want("operator", `"operator":"test"`, `"running":true`, `"identity":"other"`)
 	l.want("objects", `"name":"one","state":"running"`)
-	w.tell("two").Event("ADDED")
+	w.tell("two").RecordEvent("ADDED")
 	l.want("objects", `"name":"two","state":"seen"`, `"known":2`)
-	w.operator.Set(journal.Standing{Operator: "test", Running: true, Paused: true})
+	w.operator.SetState(journal.Standing{Operator: "test", Running: true, Paused: true})
 	l.want("operator", `"paused":true`)
-	w.tell("two").Event("DELETED")
+	w.tell("two").RecordEvent("DELETED")
 	l.want("objects", `"state":"gone"`)
 }
 
@@ -213,7 +213,7 @@ func TestStream(t *testing.T) {
 func TestStreamOfSome(t *testing.T) {
 	t.Parallel()
 	w := serve(t)
-	w.tell("two").Event("ADDED")
+	w.tell("two").RecordEvent("ADDED")
 	l := w.listen("?state=seen&kind=Widget.example.org&text=TW")
 	l.want("operator")
 	if data := l.next("objects"); strings.Contains(data, `"name":"one"`) || !strings.Contains(data, `"name":"two"`) ||

@@ -21,7 +21,7 @@ import (
 // TestStateOfSeveral shows the state of an object with several handlers.
 func TestStateOfSeveral(t *testing.T) {
 	t.Parallel()
-	again := journaltest.Handler("provision", "update")
+	again := journaltest.NewHandler("provision", "update")
 	for name, c := range map[string]struct {
 		reason string
 		tell   func(story)
@@ -32,31 +32,31 @@ func TestStateOfSeveral(t *testing.T) {
 		"the first": {
 			reason: "of several retries, the time of the earliest is shown",
 			tell: func(s story) {
-				s.Call(create, 1, retried(time.Hour)).Call(other, 1, retried(time.Minute))
-				s.Call(update, 1, retried(time.Hour))
+				s.RecordCall(create, 1, retried(time.Hour)).RecordCall(other, 1, retried(time.Minute))
+				s.RecordCall(update, 1, retried(time.Hour))
 			},
 			want: console.Retrying, until: time.Minute, says: "called provision: attempt 1 failed",
 		},
 		"no time": {
 			reason: "a handler that is retried at once does not hide the retry time of another one",
 			tell: func(s story) {
-				s.Call(create, 1, retried(time.Minute)).Call(other, 1, execution.Outcome{Err: errBroken})
+				s.RecordCall(create, 1, retried(time.Minute)).RecordCall(other, 1, execution.Outcome{Err: errBroken})
 			},
 			want: console.Retrying, until: time.Minute, says: "called provision: attempt 1 failed",
 		},
 		"one id": {
 			reason: "another cause ends the retry of a handler, even if a handler of the same id is called",
 			tell: func(s story) {
-				s.Call(create, 1, retried(time.Minute))
-				s.Look("update", verdict{Handler: again}).Call(again, 1, succeeded())
+				s.RecordCall(create, 1, retried(time.Minute))
+				s.RecordLook("update", verdict{Handler: again}).RecordCall(again, 1, succeeded())
 			},
 			want: console.Handled, says: "called provision",
 		},
 		"finished": {
 			reason: "a permanently failed handler that is finished remains a failure",
 			tell: func(s story) {
-				s.Call(create, 1, failed())
-				s.Look("create", verdict{Handler: create, Why: execution.Finished},
+				s.RecordCall(create, 1, failed())
+				s.RecordLook("create", verdict{Handler: create, Why: execution.Finished},
 					verdict{Handler: other, Why: execution.Asleep})
 			},
 			want: console.Failed, says: "called provision: attempt 1 " + journal.Failed + ": no quota",
@@ -64,23 +64,23 @@ func TestStateOfSeveral(t *testing.T) {
 		"finished well": {
 			reason: "a retry ends if the handler turns out to be finished",
 			tell: func(s story) {
-				s.Call(create, 1, retried(time.Minute))
-				s.Look("create", verdict{Handler: create, Why: execution.Finished})
+				s.RecordCall(create, 1, retried(time.Minute))
+				s.RecordLook("create", verdict{Handler: create, Why: execution.Finished})
 			},
 			want: console.Handled, says: "called provision",
 		},
 		"skipped it": {
 			reason: "an evaluation that skips a handler for its cause is not shown as the last decision",
 			tell: func(s story) {
-				s.Call(create, 1, succeeded()).Look("update", verdict{Handler: create, Why: execution.OtherReason})
+				s.RecordCall(create, 1, succeeded()).RecordLook("update", verdict{Handler: create, Why: execution.OtherReason})
 			},
 			want: console.Handled, says: "called provision: attempt 1 succeeded",
 		},
 		"sub-handler without a handler": {
 			reason: "a sub-handler is not retried if its handler is skipped for its cause",
 			tell: func(s story) {
-				s.Call(sub, 1, retried(time.Minute))
-				s.Look("update", verdict{Handler: create, Why: execution.OtherReason})
+				s.RecordCall(sub, 1, retried(time.Minute))
+				s.RecordLook("update", verdict{Handler: create, Why: execution.OtherReason})
 			},
 			want: console.Handled, says: "skipped provision (other reason)",
 		},
@@ -89,8 +89,8 @@ func TestStateOfSeveral(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				j, now := journal.New(journal.Limits{}), time.Now().UTC()
-				c.tell(journaltest.Of(j, widgets, "default", "one"))
-				got := console.NewOverview(j).Look(console.Query{Most: 9}).Objects[0]
+				c.tell(journaltest.StartStory(j, widgets, "default", "one"))
+				got := console.NewOverview(j).QueryView(console.Query{Most: 9}).Objects[0]
 				var until time.Duration
 				if got.Until != nil {
 					until = got.Until.Sub(now)
@@ -107,13 +107,13 @@ func TestStateOfSeveral(t *testing.T) {
 func TestEventsBesideChanges(t *testing.T) {
 	t.Parallel()
 	j := journal.New(journal.Limits{})
-	journaltest.Of(j, widgets, "default", "one").Call(create, 1, retried(time.Minute))
+	journaltest.StartStory(j, widgets, "default", "one").RecordCall(create, 1, retried(time.Minute))
 	key := types.NamespacedName{Namespace: "default", Name: "one"}
-	look := j.Kind(schema.GroupKind{Group: "example.org", Kind: "Widget"}, nil).Object(key, "uid-one").
-		LookAtEvent(&cause.Cause{Type: "MODIFIED"})
-	look.Verdict(event, execution.Stop{By: "Filters", Why: execution.FilteredOut})
-	look.Note()
-	if got := console.NewOverview(j).Look(console.Query{Most: 9}); got.Objects[0].State != console.Retrying ||
+	look := j.ForKind(schema.GroupKind{Group: "example.org", Kind: "Widget"}, nil).ForObject(key, "uid-one").
+		StartEventLook(&cause.Cause{Type: "MODIFIED"})
+	look.AddVerdict(event, execution.Stop{By: "Filters", Why: execution.FilteredOut})
+	look.AddToJournal()
+	if got := console.NewOverview(j).QueryView(console.Query{Most: 9}); got.Objects[0].State != console.Retrying ||
 		got.Retrying != 1 {
 		t.Errorf("the retry is lost: %+v", got)
 	}
@@ -129,11 +129,11 @@ func TestRetriesWithoutTime(t *testing.T) {
 			"e": retried(time.Hour),
 		}
 		for _, name := range []string{"e", "d", "c", "b", "a"} {
-			journaltest.Of(j, widgets, "default", name).Call(create, 1, at[name])
+			journaltest.StartStory(j, widgets, "default", name).RecordCall(create, 1, at[name])
 			time.Sleep(time.Millisecond)
 		}
 		var got []string
-		for _, r := range console.NewOverview(j).Look(console.Query{Most: 9}).Retries {
+		for _, r := range console.NewOverview(j).QueryView(console.Query{Most: 9}).Retries {
 			got = append(got, r.Name)
 		}
 		if diff := cmp.Diff([]string{"d", "b", "c", "a", "e"}, got); diff != "" {
@@ -158,9 +158,9 @@ func TestLongSentences(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			j, after := journal.New(journal.Limits{}), time.Minute
-			journaltest.Of(j, widgets, "default", "one").
-				Call(create, 1, execution.Outcome{Err: errors.New(c.text), Delay: &after})
-			if got := console.NewOverview(j).Look(console.Query{Most: 9}).Retries[0].Error; got != c.want {
+			journaltest.StartStory(j, widgets, "default", "one").
+				RecordCall(create, 1, execution.Outcome{Err: errors.New(c.text), Delay: &after})
+			if got := console.NewOverview(j).QueryView(console.Query{Most: 9}).Retries[0].Error; got != c.want {
 				t.Errorf("%s: want %q, got %q", c.reason, c.want, got)
 			}
 		})
@@ -178,11 +178,11 @@ func TestNewEntriesAreSeen(t *testing.T) {
 			want  int
 		}{{0, 0}, {499 * time.Millisecond, 0}, {time.Millisecond, 2}} {
 			time.Sleep(c.after)
-			if got := o.Look(console.Query{}).Known; got != c.want {
+			if got := o.QueryView(console.Query{}).Known; got != c.want {
 				t.Errorf("after %s more: want %d objects, got %d", c.after, c.want, got)
 			}
-			journaltest.Of(j, widgets, "default", "one").Event("ADDED")
-			journaltest.Of(j, widgets, "default", "two").Event("ADDED")
+			journaltest.StartStory(j, widgets, "default", "one").RecordEvent("ADDED")
+			journaltest.StartStory(j, widgets, "default", "two").RecordEvent("ADDED")
 		}
 	})
 }

@@ -24,16 +24,16 @@ type crowd struct {
 func newCrowd() *crowd {
 	c := &crowd{journal.New(journal.Limits{}), map[string]story{}}
 	for name := range strings.FieldsSeq("retrying-1 failed-1 handled-1 retrying-2 held failed-2 handled-2") {
-		s := journaltest.Of(c.journal, widgets, "default", name).Event("ADDED").Look("create", verdict{Handler: create})
+		s := journaltest.StartStory(c.journal, widgets, "default", name).RecordEvent("ADDED").RecordLook("create", verdict{Handler: create})
 		switch {
 		case strings.HasPrefix(name, "retrying"):
-			s.Call(create, 1, retried(10*time.Second))
+			s.RecordCall(create, 1, retried(10*time.Second))
 		case strings.HasPrefix(name, "failed"):
-			s.Call(create, 1, failed())
+			s.RecordCall(create, 1, failed())
 		case strings.HasPrefix(name, "handled"):
-			s.Call(create, 1, succeeded())
+			s.RecordCall(create, 1, succeeded())
 		default:
-			s.Hold(journal.HeldError, errBroken, time.Now().Add(time.Hour))
+			s.RecordHold(journal.HeldError, errBroken, time.Now().Add(time.Hour))
 		}
 		c.of[name] = s
 		time.Sleep(time.Second)
@@ -45,14 +45,14 @@ func newCrowd() *crowd {
 func (c *crowd) pass(second int) {
 	for name, s := range c.of {
 		if name != "held" {
-			s.Event("MODIFIED").Call(event, 1, succeeded()).Look("background").Call(timer, 1, waits(time.Second))
+			s.RecordEvent("MODIFIED").RecordCall(event, 1, succeeded()).RecordLook("background").RecordCall(timer, 1, waits(time.Second))
 		}
 		if strings.HasPrefix(name, "retrying") && second%10 == 0 {
-			s.Look("create", verdict{Handler: create})
+			s.RecordLook("create", verdict{Handler: create})
 			if second%20 == 0 {
 				continue // the call takes a while
 			}
-			s.Call(create, 2+second/10, retried(10*time.Second))
+			s.RecordCall(create, 2+second/10, retried(10*time.Second))
 		}
 	}
 	time.Sleep(time.Second)
@@ -66,7 +66,7 @@ func TestTheOrderIsStable(t *testing.T) {
 		c := newCrowd()
 		o := console.NewOverview(c.journal)
 		rows := func() (all []string) {
-			for _, one := range o.Look(console.Query{Most: 9}).Objects {
+			for _, one := range o.QueryView(console.Query{Most: 9}).Objects {
 				all = append(all, fmt.Sprintf("%s since %s", one.Name, one.Since.Format("05")))
 			}
 			return all
@@ -82,11 +82,11 @@ func TestTheOrderIsStable(t *testing.T) {
 			}
 		}
 		superseded := verdict{Handler: create, Why: execution.OtherReason}
-		c.of["failed-1"].Look("update", superseded, verdict{Handler: update}).Call(update, 1, succeeded())
-		c.of["handled-1"].Look("update", superseded, verdict{Handler: update}).Call(update, 1, failed())
+		c.of["failed-1"].RecordLook("update", superseded, verdict{Handler: update}).RecordCall(update, 1, succeeded())
+		c.of["handled-1"].RecordLook("update", superseded, verdict{Handler: update}).RecordCall(update, 1, failed())
 		time.Sleep(time.Second)
 		want = []string{"held", "failed-2", "handled-1", "retrying-1", "retrying-2", "failed-1", "handled-2"}
-		if d := cmp.Diff(want, names(o.Look(console.Query{Most: 9}))); d != "" {
+		if d := cmp.Diff(want, names(o.QueryView(console.Query{Most: 9}))); d != "" {
 			t.Errorf("only changed objects may move: -want, +got:\n%s", d)
 		}
 	})
@@ -98,14 +98,14 @@ func TestTheBeginningIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now().UTC()
 		j := journal.New(journal.Limits{Entries: 3})
-		s := journaltest.Of(j, widgets, "default", "one").Event("ADDED")
+		s := journaltest.StartStory(j, widgets, "default", "one").RecordEvent("ADDED")
 		o := console.NewOverview(j)
 		for n := range 20 {
 			outcome := retried(time.Second)
 			outcome.Err = fmt.Errorf("error %d", n)
-			s.Call(create, n+1, outcome)
+			s.RecordCall(create, n+1, outcome)
 			time.Sleep(time.Second)
-			one := o.Look(console.Query{Most: 9}).Objects[0]
+			one := o.QueryView(console.Query{Most: 9}).Objects[0]
 			if !one.Since.Equal(began) || !strings.Contains(one.Says, fmt.Sprintf("error %d", n)) {
 				t.Fatalf("call %d: since %s, says %q", n+1, one.Since, one.Says)
 			}
@@ -118,14 +118,14 @@ func TestRestartWithTimersAlone(t *testing.T) {
 	t.Parallel()
 	j := journal.New(journal.Limits{})
 	operator := &journaltest.Operator{}
-	operator.Set(journal.Standing{Kinds: []journal.Served{
-		journaltest.Served(j, widgets, timer), journaltest.Served(j, gadgets, timer, create),
+	operator.SetState(journal.Standing{Kinds: []journal.Served{
+		journaltest.ServedKind(j, widgets, timer), journaltest.ServedKind(j, gadgets, timer, create),
 	}})
-	j.Watch(operator)
-	journaltest.Of(j, widgets, "default", "a").Event("LISTED").Call(timer, 1, waits(time.Hour))
-	journaltest.Of(j, gadgets, "default", "b").Event("LISTED").Call(timer, 1, waits(time.Hour))
+	j.SetLive(operator)
+	journaltest.StartStory(j, widgets, "default", "a").RecordEvent("LISTED").RecordCall(timer, 1, waits(time.Hour))
+	journaltest.StartStory(j, gadgets, "default", "b").RecordEvent("LISTED").RecordCall(timer, 1, waits(time.Hour))
 	got := map[string]console.State{}
-	for _, one := range console.NewOverview(j).Look(console.Query{Most: 9}).Objects {
+	for _, one := range console.NewOverview(j).QueryView(console.Query{Most: 9}).Objects {
 		got[one.Name] = one.State
 	}
 	if d := cmp.Diff(map[string]console.State{"a": console.Handled, "b": console.Unknown}, got); d != "" {
@@ -139,12 +139,12 @@ func TestRefresh(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		j := journal.New(journal.Limits{Objects: 2})
-		of := func(name string) story { return journaltest.Of(j, widgets, "default", name) }
-		of("a").Event("ADDED")
-		of("b").Event("ADDED")
+		of := func(name string) story { return journaltest.StartStory(j, widgets, "default", name) }
+		of("a").RecordEvent("ADDED")
+		of("b").RecordEvent("ADDED")
 		o := console.NewOverview(j)
 		look := func() (all []string) {
-			for _, one := range o.Look(console.Query{Most: 9}).Objects {
+			for _, one := range o.QueryView(console.Query{Most: 9}).Objects {
 				all = append(all, fmt.Sprintf("%s %s", one.Name, one.State))
 			}
 			return all
@@ -156,11 +156,11 @@ func TestRefresh(t *testing.T) {
 			}
 		}
 		want("at first", "a seen", "b seen")
-		of("b").Look("noop")
+		of("b").RecordLook("noop")
 		want("within half a second", "a seen", "b seen")
 		time.Sleep(time.Second)
 		want("after half a second", "a seen", "b unchanged")
-		of("c").Event("ADDED")
+		of("c").RecordEvent("ADDED")
 		time.Sleep(time.Second)
 		want("with a third object beyond the limit", "c seen", "b unchanged")
 	})

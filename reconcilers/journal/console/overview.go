@@ -94,19 +94,19 @@ func NewOverview(of *journal.Journal) *Overview {
 	return &Overview{journal: of, objects: map[journal.Key]*summary{}}
 }
 
-// Look answers a query, with summaries that are at most half a second old.
-func (o *Overview) Look(q Query) View {
+// QueryView answers a query, with summaries that are at most half a second old.
+func (o *Overview) QueryView(q Query) View {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	// The lock is held during the refresh, so several pages never refresh at the same time.
-	o.refresh()
+	o.refreshSummaries()
 	v := View{
 		Known: len(o.sorted), Kinds: o.kinds, States: o.states, Objects: []Object{}, Retrying: len(o.retries),
 		Retries: o.retries[:min(len(o.retries), q.Most)],
 	}
 	q.Text = strings.ToLower(q.Text)
 	for _, s := range o.sorted {
-		if !q.wants(s) {
+		if !q.selectsObject(s) {
 			continue
 		}
 		// Count all matching objects, but return only the first.
@@ -117,16 +117,16 @@ func (o *Overview) Look(q Query) View {
 	return v
 }
 
-// wants reports whether the query selects the object.
-func (q Query) wants(s *summary) bool {
+// selectsObject reports whether the query selects the object.
+func (q Query) selectsObject(s *summary) bool {
 	return (q.Kind == "" || q.Kind == s.object.Kind) && (q.State == "" || q.State == s.object.State) &&
 		(q.Text == "" || strings.Contains(s.text, q.Text))
 }
 
-// refresh summarizes the objects with new entries again. It creates new maps and lists, because earlier views may still
+// refreshSummaries summarizes the objects with new entries again. It creates new maps and lists, because earlier views may still
 // be in use.
-func (o *Overview) refresh() {
-	if !o.looked.IsZero() && (time.Since(o.looked) < pace || o.journal.Each(nil) == o.seen) {
+func (o *Overview) refreshSummaries() {
+	if !o.looked.IsZero() && (time.Since(o.looked) < pace || o.journal.VisitObjects(nil) == o.seen) {
 		return
 	}
 	o.looked = time.Now()
@@ -134,7 +134,7 @@ func (o *Overview) refresh() {
 	objects := make(map[journal.Key]*summary, len(o.objects))
 	// The journal is locked during the visit, and every handler that records something waits for it. So the entries are
 	// read later.
-	o.seen = o.journal.Each(func(of journal.Key, number uint64) {
+	o.seen = o.journal.VisitObjects(func(of journal.Key, number uint64) {
 		s := o.objects[of]
 		if s == nil || s.number != number {
 			s = &summary{of: of, number: number}
@@ -142,33 +142,33 @@ func (o *Overview) refresh() {
 		}
 		objects[of], all = s, append(all, s)
 	})
-	changing := o.changing()
+	changing := o.changingKinds()
 	for _, s := range changed {
-		entries, gone, listed := o.journal.Entries(s.of)
+		entries, gone, listed := o.journal.EntriesOf(s.of)
 		s.sumUp(entries, gone, listed && changing(s.of.Kind))
 		// Compare with the former summary of the object, if there was one.
 		s.keepSince(o.objects[s.of])
 	}
 	// Removed objects are not in the new maps, so nothing has to be deleted.
-	slices.SortFunc(all, (*summary).compare)
+	slices.SortFunc(all, (*summary).compareSeverity)
 	o.objects, o.sorted = objects, all
-	o.count()
+	o.countStates()
 }
 
-// changing returns a function that reports whether a kind has change handlers. A kind that is not served any more
+// changingKinds returns a function that reports whether a kind has change handlers. A kind that is not served any more
 // counts as one that has.
-func (o *Overview) changing() func(schema.GroupKind) bool {
+func (o *Overview) changingKinds() func(schema.GroupKind) bool {
 	without := map[schema.GroupKind]bool{}
-	for _, kind := range o.journal.Standing().Kinds {
+	for _, kind := range o.journal.OperatorState().Kinds {
 		without[kind.GroupKind()] = !slices.ContainsFunc(kind.Handlers, func(h journal.Registered) bool {
-			return (&handler{on: h.On}).ofChanges()
+			return (&handler{on: h.On}).isOfChanges()
 		})
 	}
 	return func(kind schema.GroupKind) bool { return !without[kind] }
 }
 
-// count counts objects by kind and by state, and collects the retries in the order in which they are due.
-func (o *Overview) count() {
+// countStates counts objects by kind and by state, and collects the retries in the order in which they are due.
+func (o *Overview) countStates() {
 	o.kinds, o.states, o.retries = map[string]int{}, map[State]int{}, []Retry{}
 	for _, s := range o.sorted {
 		o.kinds[s.object.Kind]++
@@ -202,9 +202,9 @@ type summary struct {
 func (s *summary) sumUp(entries []journal.Entry, gone, before bool) {
 	c := course{gone: gone, before: before}
 	for i := range entries {
-		c.take(&entries[i])
+		c.addEntry(&entries[i])
 	}
-	now := c.standing()
+	now := c.currentStanding()
 	s.lasts = now.lasts
 	s.object = Object{
 		Kind: s.of.Kind.String(), Namespace: s.of.Object.Namespace, Name: s.of.Object.Name, State: now.state,
@@ -212,13 +212,13 @@ func (s *summary) sumUp(entries []journal.Entry, gone, before bool) {
 	}
 	// Only the entry that explains the state is shown, not the whole history.
 	if now.by != nil {
-		s.object.Says = short(now.by.String())
+		s.object.Says = shortSentence(now.by.String())
 	}
 	s.text = strings.ToLower(s.object.Kind + " " + s.object.Namespace + "/" + s.object.Name + " " + s.object.Says)
-	for _, h := range c.retries() {
+	for _, h := range c.retryingHandlers() {
 		s.retries = append(s.retries, Retry{
 			Kind: s.object.Kind, Namespace: s.object.Namespace, Name: s.object.Name, Handler: h.id, On: h.on,
-			Attempt: h.attempt.Number, Error: short(h.attempt.Error), Until: h.until,
+			Attempt: h.attempt.Number, Error: shortSentence(h.attempt.Error), Until: h.until,
 		})
 	}
 }
@@ -231,22 +231,22 @@ func (s *summary) keepSince(former *summary) {
 	}
 }
 
-// compare orders the most severe problems first, then by duration, so that a new problem moves no row above it. Objects
+// compareSeverity orders the most severe problems first, then by duration, so that a new problem moves no row above it. Objects
 // without a problem are ordered by their last decision, the newest first.
-func (s *summary) compare(other *summary) int {
+func (s *summary) compareSeverity(other *summary) int {
 	a, b := &s.object, &other.object
 	since := a.Since.Compare(b.Since)
-	if !a.State.Problem() {
+	if !a.State.IsProblem() {
 		since = -since
 	}
 	return cmp.Or(
-		cmp.Compare(a.State.severity(), b.State.severity()), since, cmp.Compare(a.Namespace, b.Namespace),
+		cmp.Compare(a.State.severityRank(), b.State.severityRank()), since, cmp.Compare(a.Namespace, b.Namespace),
 		cmp.Compare(a.Name, b.Name), cmp.Compare(a.Kind, b.Kind),
 	)
 }
 
-// short returns the first characters of a long text.
-func short(text string) string {
+// shortSentence returns the first characters of a long text.
+func shortSentence(text string) string {
 	count := 0
 	for at := range text {
 		if count == longestSentence {

@@ -21,16 +21,16 @@ type (
 )
 
 var (
-	widgets = journaltest.Resource("example.org", "Widget", "widgets")
-	gadgets = journaltest.Resource("", "Gadget", "gadgets")
+	widgets = journaltest.NamespacedResource("example.org", "Widget", "widgets")
+	gadgets = journaltest.NamespacedResource("", "Gadget", "gadgets")
 
-	create = journaltest.Handler("provision", "create")
-	other  = journaltest.Handler("announce", "create")
-	update = journaltest.Handler("resize", "update")
-	timer  = journaltest.Handler("backup", "timer")
-	daemon = journaltest.Handler("tail", "daemon")
-	event  = journaltest.Handler("count", "event")
-	sub    = journaltest.Handler("provision/disk", "sub-handler")
+	create = journaltest.NewHandler("provision", "create")
+	other  = journaltest.NewHandler("announce", "create")
+	update = journaltest.NewHandler("resize", "update")
+	timer  = journaltest.NewHandler("backup", "timer")
+	daemon = journaltest.NewHandler("tail", "daemon")
+	event  = journaltest.NewHandler("count", "event")
+	sub    = journaltest.NewHandler("provision/disk", "sub-handler")
 
 	errBroken = errors.New("no quota")
 )
@@ -57,221 +57,223 @@ func TestState(t *testing.T) {
 	}{
 		"seen": {
 			reason: "an object with an event, but without an evaluation, is seen",
-			tell:   func(s story, _ time.Time) { s.Event("ADDED") },
+			tell:   func(s story, _ time.Time) { s.RecordEvent("ADDED") },
 			want:   console.Seen, says: "event ADDED",
 		},
 		"running": {
 			reason: "a selected handler without an outcome is running",
-			tell:   func(s story, _ time.Time) { s.Event("ADDED").Look("create", verdict{Handler: create}) },
+			tell:   func(s story, _ time.Time) { s.RecordEvent("ADDED").RecordLook("create", verdict{Handler: create}) },
 			want:   console.Running, says: "evaluated a creation; selected provision",
 		},
 		"handled": {
 			reason: "the event of an own write does not replace the last call",
 			tell: func(s story, _ time.Time) {
-				s.Look("create", verdict{Handler: create}).Call(create, 1, succeeded()).Event("MODIFIED").Look("noop")
+				s.RecordLook("create", verdict{Handler: create}).RecordCall(create, 1, succeeded()).RecordEvent("MODIFIED").RecordLook("noop")
 			},
 			want: console.Handled, says: "called provision: attempt 1 succeeded",
 		},
 		"unchanged": {
 			reason: "an object without any change is unchanged",
-			tell:   func(s story, _ time.Time) { s.Event("ADDED").Look("noop") },
+			tell:   func(s story, _ time.Time) { s.RecordEvent("ADDED").RecordLook("noop") },
 			want:   console.Unchanged, says: "no essential change",
 		},
 		"not wanted": {
 			reason: "an object without a handler for its cause is unchanged",
 			tell: func(s story, _ time.Time) {
-				s.Look("update", verdict{Handler: create, Why: execution.OtherReason})
+				s.RecordLook("update", verdict{Handler: create, Why: execution.OtherReason})
 			},
 			want: console.Unchanged, says: "skipped provision (other reason)",
 		},
 		"retrying": {
 			reason: "a failed call is retrying, with the time of the next attempt",
 			tell: func(s story, _ time.Time) {
-				s.Look("create", verdict{Handler: create}).Call(create, 1, retried(time.Minute))
+				s.RecordLook("create", verdict{Handler: create}).RecordCall(create, 1, retried(time.Minute))
 			},
 			want: console.Retrying, until: time.Minute, says: "attempt 1 failed; retrying: no quota",
 		},
 		"retrying, looked at": {
 			reason: "an evaluation between two attempts does not replace the failure",
 			tell: func(s story, now time.Time) {
-				s.Look("create", verdict{Handler: create}).Call(create, 1, retried(time.Minute)).Event("MODIFIED")
-				s.Look("create", verdict{Handler: create, Why: execution.Asleep, Until: now.Add(time.Minute)})
+				s.RecordLook("create", verdict{Handler: create}).RecordCall(create, 1, retried(time.Minute)).RecordEvent("MODIFIED")
+				s.RecordLook("create", verdict{Handler: create, Why: execution.Asleep, Until: now.Add(time.Minute)})
 			},
 			want: console.Retrying, until: time.Minute, says: "called provision: attempt 1 failed; retrying: no quota",
 		},
 		"retried with success": {
 			reason: "a later success replaces the failure",
 			tell: func(s story, _ time.Time) {
-				s.Look("create", verdict{Handler: create}).Call(create, 1, retried(time.Minute))
-				s.Look("create", verdict{Handler: create}).Call(create, 2, succeeded())
+				s.RecordLook("create", verdict{Handler: create}).RecordCall(create, 1, retried(time.Minute))
+				s.RecordLook("create", verdict{Handler: create}).RecordCall(create, 2, succeeded())
 			},
 			want: console.Handled, says: "attempt 2 succeeded",
 		},
 		"waiting": {
 			reason: "a handler that continues later without an error is waiting",
 			tell: func(s story, _ time.Time) {
-				s.Look("create", verdict{Handler: create}).Call(create, 1, waits(time.Hour))
+				s.RecordLook("create", verdict{Handler: create}).RecordCall(create, 1, waits(time.Hour))
 			},
 			want: console.Waiting, until: time.Hour, says: "attempt 1 waiting",
 		},
 		"waiting for others": {
 			reason: "a handler that waits for another one is waiting",
 			tell: func(s story, _ time.Time) {
-				s.Look("create", verdict{Handler: create}, verdict{Handler: other, Why: execution.Awaiting})
-				s.Call(create, 1, succeeded())
+				s.RecordLook("create", verdict{Handler: create}, verdict{Handler: other, Why: execution.Awaiting})
+				s.RecordCall(create, 1, succeeded())
 			},
 			want: console.Waiting, says: "skipped announce (awaiting others)",
 		},
 		"worst first": {
 			reason: "a permanent failure takes precedence over a retry",
 			tell: func(s story, _ time.Time) {
-				s.Look("create", verdict{Handler: create}, verdict{Handler: other})
-				s.Call(create, 1, failed()).Call(other, 1, retried(time.Minute))
+				s.RecordLook("create", verdict{Handler: create}, verdict{Handler: other})
+				s.RecordCall(create, 1, failed()).RecordCall(other, 1, retried(time.Minute))
 			},
 			want: console.Failed, says: "called provision: attempt 1 " + journal.Failed + ": no quota",
 		},
 		"failed, then quiet": {
 			reason: "a pass without changes does not replace the failure",
 			tell: func(s story, _ time.Time) {
-				s.Look("create", verdict{Handler: create}).Call(create, 1, failed()).Event("MODIFIED").Look("noop")
+				s.RecordLook("create", verdict{Handler: create}).RecordCall(create, 1, failed()).RecordEvent("MODIFIED").RecordLook("noop")
 			},
 			want: console.Failed, says: "attempt 1 " + journal.Failed + ": no quota",
 		},
 		"failed, then updated": {
 			reason: "a change that was handled replaces the failure of a superseded one",
 			tell: func(s story, _ time.Time) {
-				s.Look("create", verdict{Handler: create}).Call(create, 1, failed())
-				s.Look("update", verdict{Handler: create, Why: execution.OtherReason}, verdict{Handler: update})
-				s.Call(update, 1, succeeded())
+				s.RecordLook("create", verdict{Handler: create}).RecordCall(create, 1, failed())
+				s.RecordLook("update", verdict{Handler: create, Why: execution.OtherReason}, verdict{Handler: update})
+				s.RecordCall(update, 1, succeeded())
 			},
 			want: console.Handled, says: "called resize",
 		},
 		"retry given up": {
 			reason: "a retry ends if its change was undone",
 			tell: func(s story, _ time.Time) {
-				s.Look("update", verdict{Handler: update}).Call(update, 1, retried(time.Minute)).Look("noop")
+				s.RecordLook("update", verdict{Handler: update}).RecordCall(update, 1, retried(time.Minute)).RecordLook("noop")
 			},
 			want: console.Handled, says: "no essential change",
 		},
 		"sub-handler": {
 			reason: "a failed sub-handler is retrying as long as its handler waits",
 			tell: func(s story, now time.Time) {
-				s.Look("create", verdict{Handler: create}).Call(sub, 1, retried(time.Minute))
-				s.Call(create, 1, waits(time.Minute)).Event("MODIFIED")
-				s.Look("create", verdict{Handler: create, Why: execution.Asleep, Until: now.Add(time.Minute)})
+				s.RecordLook("create", verdict{Handler: create}).RecordCall(sub, 1, retried(time.Minute))
+				s.RecordCall(create, 1, waits(time.Minute)).RecordEvent("MODIFIED")
+				s.RecordLook("create", verdict{Handler: create, Why: execution.Asleep, Until: now.Add(time.Minute)})
 			},
 			want: console.Retrying, until: time.Minute, says: "called provision/disk: attempt 1 failed; retrying",
 		},
 		"sub-handler, over": {
 			reason: "the success of its handler ends the failure of a sub-handler",
 			tell: func(s story, _ time.Time) {
-				s.Look("create", verdict{Handler: create}).Call(sub, 1, failed()).Call(create, 1, succeeded())
-				s.Look("noop")
+				s.RecordLook("create", verdict{Handler: create}).RecordCall(sub, 1, failed()).RecordCall(create, 1, succeeded())
+				s.RecordLook("noop")
 			},
 			want: console.Handled, says: "no essential change",
 		},
 		"called again": {
 			reason: "a call in progress does not replace the failure before it",
 			tell: func(s story, _ time.Time) {
-				s.Look("create", verdict{Handler: create}).Call(create, 1, retried(time.Minute))
-				s.Look("create", verdict{Handler: create})
+				s.RecordLook("create", verdict{Handler: create}).RecordCall(create, 1, retried(time.Minute))
+				s.RecordLook("create", verdict{Handler: create})
 			},
 			want: console.Retrying, says: "called provision: attempt 1 failed; retrying: no quota",
 		},
 		"failed, then ticks": {
 			reason: "periodic calls do not replace the failure",
 			tell: func(s story, _ time.Time) {
-				s.Look("create", verdict{Handler: create}).Call(create, 1, failed())
-				s.Look("background").Call(timer, 1, waits(time.Hour)).Event("MODIFIED").Call(event, 1, succeeded())
+				s.RecordLook("create", verdict{Handler: create}).RecordCall(create, 1, failed())
+				s.RecordLook("background").RecordCall(timer, 1, waits(time.Hour)).RecordEvent("MODIFIED").RecordCall(event, 1, succeeded())
 			},
 			want: console.Failed, says: "called provision: attempt 1 " + journal.Failed + ": no quota",
 		},
 		"handled, then ticks": {
 			reason: "periodic calls do not replace the last change",
 			tell: func(s story, _ time.Time) {
-				s.Look("create", verdict{Handler: create}).Call(create, 1, succeeded())
-				s.Look("background").Call(timer, 1, waits(time.Hour)).Event("MODIFIED").Call(event, 1, succeeded())
+				s.RecordLook("create", verdict{Handler: create}).RecordCall(create, 1, succeeded())
+				s.RecordLook("background").RecordCall(timer, 1, waits(time.Hour)).RecordEvent("MODIFIED").RecordCall(event, 1, succeeded())
 			},
 			want: console.Handled, says: "called provision: attempt 1 succeeded",
 		},
 		"failing tick": {
 			reason: "a failing tick is shown",
 			tell: func(s story, _ time.Time) {
-				s.Look("create", verdict{Handler: create}).Call(create, 1, succeeded())
-				s.Look("background").Call(timer, 4, retried(time.Minute))
+				s.RecordLook("create", verdict{Handler: create}).RecordCall(create, 1, succeeded())
+				s.RecordLook("background").RecordCall(timer, 4, retried(time.Minute))
 			},
 			want: console.Retrying, until: time.Minute, says: "called backup: attempt 4 failed; retrying: no quota",
 		},
 		"after a restart": {
 			reason: "after a restart the outcome of the last change is unknown, even if a timer runs",
 			tell: func(s story, _ time.Time) {
-				s.Event("LISTED").Look("noop").Look("background").Call(timer, 1, waits(time.Hour))
+				s.RecordEvent("LISTED").RecordLook("noop").RecordLook("background").RecordCall(timer, 1, waits(time.Hour))
 			},
 			want: console.Unknown, says: "called backup",
 		},
 		"after a restart, updated": {
 			reason: "after a restart a new change is known",
 			tell: func(s story, _ time.Time) {
-				s.Event("LISTED").Look("noop").Look("update", verdict{Handler: update}).Call(update, 1, succeeded())
-				s.Look("background").Call(timer, 1, waits(time.Hour))
+				s.RecordEvent("LISTED").RecordLook("noop").RecordLook("update", verdict{Handler: update}).RecordCall(update, 1, succeeded())
+				s.RecordLook("background").RecordCall(timer, 1, waits(time.Hour))
 			},
 			want: console.Handled, says: "called resize",
 		},
 		"after a restart, failing": {
 			reason: "after a restart an unfinished change continues",
 			tell: func(s story, _ time.Time) {
-				s.Event("LISTED").Look("create", verdict{Handler: create}).Call(create, 5, retried(time.Minute))
+				s.RecordEvent("LISTED").RecordLook("create", verdict{Handler: create}).RecordCall(create, 5, retried(time.Minute))
 			},
 			want: console.Retrying, until: time.Minute, says: "attempt 5",
 		},
 		"blocked handler": {
 			reason: "a handler that cannot be called with the object blocks it",
 			tell: func(s story, _ time.Time) {
-				s.Look("update", verdict{Handler: update, Why: execution.Blocked})
+				s.RecordLook("update", verdict{Handler: update, Why: execution.Blocked})
 			},
 			want: console.Blocked, says: "skipped resize (blocked)",
 		},
 		"blocked object": {
 			reason: "an error that waits for a change of the object blocks it",
-			tell:   func(s story, _ time.Time) { s.Event("").Hold(journal.HeldBlocked, errBroken, time.Time{}) },
+			tell:   func(s story, _ time.Time) { s.RecordEvent("").RecordHold(journal.HeldBlocked, errBroken, time.Time{}) },
 			want:   console.Blocked, says: "not handled until it changes: no quota",
 		},
 		"throttled": {
 			reason: "an error of the framework takes precedence over outcomes of handlers",
 			tell: func(s story, now time.Time) {
-				s.Look("create", verdict{Handler: create}).Call(create, 1, failed())
-				s.Hold(journal.HeldError, errBroken, now.Add(time.Second))
+				s.RecordLook("create", verdict{Handler: create}).RecordCall(create, 1, failed())
+				s.RecordHold(journal.HeldError, errBroken, now.Add(time.Second))
 			},
 			want: console.Throttled, until: time.Second, says: "throttled until",
 		},
 		"throttled no more": {
 			reason: "an evaluation after the error ends the throttling",
 			tell: func(s story, now time.Time) {
-				s.Hold(journal.HeldError, errBroken, now.Add(time.Second)).Look("create", verdict{Handler: create})
+				s.RecordHold(journal.HeldError, errBroken, now.Add(time.Second)).RecordLook("create", verdict{Handler: create})
 			},
 			want: console.Running, says: "selected provision",
 		},
 		"timer": {
 			reason: "a timer between two ticks is not waiting",
 			tell: func(s story, _ time.Time) {
-				s.Look("noop").Look("background").Call(timer, 1, waits(time.Hour))
+				s.RecordLook("noop").RecordLook("background").RecordCall(timer, 1, waits(time.Hour))
 			},
 			want: console.Handled, says: "called backup",
 		},
 		"daemon that failed": {
 			reason: "a failed daemon is retrying",
-			tell:   func(s story, _ time.Time) { s.Look("noop").Call(daemon, 3, retried(time.Minute)).Look("noop") },
-			want:   console.Retrying, until: time.Minute, says: "called tail",
+			tell: func(s story, _ time.Time) {
+				s.RecordLook("noop").RecordCall(daemon, 3, retried(time.Minute)).RecordLook("noop")
+			},
+			want: console.Retrying, until: time.Minute, says: "called tail",
 		},
 		"event": {
 			reason: "an object with handlers of raw events only is handled",
-			tell:   func(s story, _ time.Time) { s.Event("MODIFIED").Call(event, 1, succeeded()) },
+			tell:   func(s story, _ time.Time) { s.RecordEvent("MODIFIED").RecordCall(event, 1, succeeded()) },
 			want:   console.Handled, says: "called count",
 		},
 		"gone": {
 			reason: "a deleted object is gone, whatever was due",
 			tell: func(s story, _ time.Time) {
-				s.Look("create", verdict{Handler: create}).Call(create, 1, retried(time.Minute)).Event("DELETED")
+				s.RecordLook("create", verdict{Handler: create}).RecordCall(create, 1, retried(time.Minute)).RecordEvent("DELETED")
 			},
 			want: console.Gone, says: "retrying",
 		},
@@ -280,8 +282,8 @@ func TestState(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				j, now := journal.New(journal.Limits{}), time.Now().UTC()
-				c.tell(journaltest.Of(j, widgets, "default", "one"), now)
-				all := console.NewOverview(j).Look(console.Query{Most: 9}).Objects
+				c.tell(journaltest.StartStory(j, widgets, "default", "one"), now)
+				all := console.NewOverview(j).QueryView(console.Query{Most: 9}).Objects
 				if len(all) != 1 || all[0].State != c.want || !strings.Contains(all[0].Says, c.says) {
 					t.Fatalf("%s: want %s with %q, got %+v", c.reason, c.want, c.says, all)
 				}
@@ -300,19 +302,19 @@ func TestState(t *testing.T) {
 // sortedJournal returns a journal with objects of two kinds, in all the states that sorting distinguishes.
 func sortedJournal() *journal.Journal {
 	j := journal.New(journal.Limits{})
-	of := func(name string) story { return journaltest.Of(j, widgets, "default", name) }
+	of := func(name string) story { return journaltest.StartStory(j, widgets, "default", name) }
 	tick := func() { time.Sleep(time.Second) }
-	of("late").Look("create", verdict{Handler: create}).Call(create, 2, retried(time.Hour))
+	of("late").RecordLook("create", verdict{Handler: create}).RecordCall(create, 2, retried(time.Hour))
 	tick()
-	of("fine").Look("create", verdict{Handler: create}).Call(create, 1, succeeded())
+	of("fine").RecordLook("create", verdict{Handler: create}).RecordCall(create, 1, succeeded())
 	tick()
-	of("soon").Look("create", verdict{Handler: create}).Call(create, 1, retried(time.Minute))
+	of("soon").RecordLook("create", verdict{Handler: create}).RecordCall(create, 1, retried(time.Minute))
 	tick()
-	of("lost").Look("create", verdict{Handler: create}).Call(create, 1, failed())
+	of("lost").RecordLook("create", verdict{Handler: create}).RecordCall(create, 1, failed())
 	tick()
-	journaltest.Of(j, gadgets, "", "quiet").Look("noop")
+	journaltest.StartStory(j, gadgets, "", "quiet").RecordLook("noop")
 	tick()
-	of("gone").Event("DELETED")
+	of("gone").RecordEvent("DELETED")
 	return j
 }
 
@@ -351,7 +353,7 @@ func TestLook(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				v := console.NewOverview(sortedJournal()).Look(c.query)
+				v := console.NewOverview(sortedJournal()).QueryView(c.query)
 				if diff := cmp.Diff(c.want, names(v)); diff != "" || v.Matching != c.matching {
 					t.Errorf("%s: %d match (-want, +got):\n%s", c.reason, v.Matching, diff)
 				}
@@ -383,7 +385,7 @@ func TestRetries(t *testing.T) {
 			{Kind: "Widget.example.org", Namespace: "default", Name: "late", Handler: "provision", On: "create",
 				Attempt: 2, Error: "no quota", Until: &late},
 		}
-		got := console.NewOverview(sortedJournal()).Look(console.Query{Kind: "Gadget", Most: 9}).Retries
+		got := console.NewOverview(sortedJournal()).QueryView(console.Query{Kind: "Gadget", Most: 9}).Retries
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("the retries differ (-want, +got):\n%s", diff)
 		}

@@ -39,20 +39,20 @@ const (
 	Gone State = "gone"
 )
 
-// States returns all states, in this order.
-func States() []State {
+// AllStates returns all states, in this order.
+func AllStates() []State {
 	return []State{Throttled, Blocked, Failed, Retrying, Running, Waiting, Handled, Unchanged, Unknown, Seen, Gone}
 }
 
 // problems is the number of states that need the attention of a user. They come first in the order.
 const problems = 4
 
-// Problem reports whether the object needs the attention of a user.
-func (s State) Problem() bool { return s.severity() < problems }
+// IsProblem reports whether the object needs the attention of a user.
+func (s State) IsProblem() bool { return s.severityRank() < problems }
 
-// severity returns the position of a problem among the states. All other states have the same severity.
-func (s State) severity() int {
-	if at := slices.Index(States(), s); at >= 0 {
+// severityRank returns the position of a problem among the states. All other states have the same severity.
+func (s State) severityRank() int {
+	if at := slices.Index(AllStates(), s); at >= 0 {
 		return min(at, problems)
 	}
 	return problems
@@ -83,11 +83,11 @@ type handler struct {
 	since time.Time
 }
 
-// become sets the state. If the state stays the same, an entry of an attempt is kept as its cause: a later look at the
+// changeState sets the state. If the state stays the same, an entry of an attempt is kept as its cause: a later look at the
 // same handler says less, as it has no error text.
-func (h *handler) become(state State, by *journal.Entry) {
+func (h *handler) changeState(state State, by *journal.Entry) {
 	if h.state != state {
-		h.since = began(by)
+		h.since = firstTime(by)
 	}
 	if h.state != state || h.by.Attempt == nil || by.Attempt != nil {
 		h.by = by
@@ -95,16 +95,16 @@ func (h *handler) become(state State, by *journal.Entry) {
 	h.state = state
 }
 
-// began returns the time of the entry, or the first time if it was repeated.
-func began(e *journal.Entry) time.Time {
+// firstTime returns the time of the entry, or the first time if it was repeated.
+func firstTime(e *journal.Entry) time.Time {
 	if e.First != nil {
 		return *e.First
 	}
 	return e.At
 }
 
-// take adds an entry.
-func (c *course) take(e *journal.Entry) {
+// addEntry adds an entry.
+func (c *course) addEntry(e *journal.Entry) {
 	c.last = e
 	switch {
 	case e.Hold != nil:
@@ -112,28 +112,28 @@ func (c *course) take(e *journal.Entry) {
 	case e.Attempt != nil:
 		// A handler was called, so the object is not held any more.
 		c.hold = nil
-		h := c.handler(e.Attempt.Handler, e.Attempt.On)
-		if h.takeAttempt(e); h.ofChanges() {
+		h := c.handlerFor(e.Attempt.Handler, e.Attempt.On)
+		if h.addAttempt(e); h.isOfChanges() {
 			c.decision, c.called = e, true
 		} else {
 			c.routine = e
 		}
 	case e.Look != nil:
-		c.takeLook(e)
+		c.addLook(e)
 	}
 }
 
-// takeLook adds the decisions of a pass.
-func (c *course) takeLook(e *journal.Entry) {
+// addLook adds the decisions of a pass.
+func (c *course) addLook(e *journal.Entry) {
 	look := e.Look
-	ofChanges := look.OfChange()
+	ofChanges := look.IsOfChange()
 	// A raw event is delivered even while the object is held.
 	if look.Reason != "event" {
 		c.hold = nil
 	}
 	// A look that concerns a handler explains the state; one without such a handler only counts if there is nothing
 	// else.
-	if ofChanges && slices.ContainsFunc(look.Verdicts, concerns) {
+	if ofChanges && slices.ContainsFunc(look.Verdicts, concernsHandler) {
 		c.decision = e
 	} else {
 		c.quiet = e
@@ -143,8 +143,8 @@ func (c *course) takeLook(e *journal.Entry) {
 	}
 	// Handlers without a verdict were called for an earlier change, which is over.
 	for _, h := range c.handlers {
-		if h.ofChanges() && h.forgotten(look) {
-			if h.state.Problem() {
+		if h.isOfChanges() && h.isObsoleteAfter(look) {
+			if h.state.IsProblem() {
 				c.decision = e // the change with the problem is over
 			}
 			h.state = ""
@@ -152,12 +152,12 @@ func (c *course) takeLook(e *journal.Entry) {
 	}
 	for i := range look.Verdicts {
 		v := &look.Verdicts[i]
-		c.handler(v.Handler, v.On).takeVerdict(v, e)
+		c.handlerFor(v.Handler, v.On).addVerdict(v, e)
 	}
 }
 
-// concerns reports whether the handler is selected for the change, even if it is not called now.
-func concerns(v journal.Verdict) bool {
+// concernsHandler reports whether the handler is selected for the change, even if it is not called now.
+func concernsHandler(v journal.Verdict) bool {
 	switch execution.Why(v.Why) {
 	case "", execution.Asleep, execution.Awaiting, execution.NotPicked, execution.Blocked, execution.Missed,
 		execution.Exceeded:
@@ -166,8 +166,8 @@ func concerns(v journal.Verdict) bool {
 	return false
 }
 
-// handler returns the state of the handler, and creates it at its first entry.
-func (c *course) handler(id, on string) *handler {
+// handlerFor returns the state of the handler, and creates it at its first entry.
+func (c *course) handlerFor(id, on string) *handler {
 	for _, h := range c.handlers {
 		if h.id == id && h.on == on {
 			return h
@@ -178,8 +178,8 @@ func (c *course) handler(id, on string) *handler {
 	return h
 }
 
-// ofChanges reports whether the handler runs until it has finished a change. All other handlers run repeatedly.
-func (h *handler) ofChanges() bool {
+// isOfChanges reports whether the handler runs until it has finished a change. All other handlers run repeatedly.
+func (h *handler) isOfChanges() bool {
 	switch h.on {
 	case "event", "child", "daemon", "timer":
 		return false
@@ -187,33 +187,33 @@ func (h *handler) ofChanges() bool {
 	return true
 }
 
-// forgotten reports whether the look is about another change than the handler's last call, so that its state is
+// isObsoleteAfter reports whether the look is about another change than the handler's last call, so that its state is
 // obsolete. A permanent failure remains: another change does not repair it. Sub-handlers have no verdicts of their own;
 // their state is obsolete if the look concerns no handler at all.
-func (h *handler) forgotten(look *journal.Look) bool {
+func (h *handler) isObsoleteAfter(look *journal.Look) bool {
 	if h.on == "sub-handler" {
-		return !slices.ContainsFunc(look.Verdicts, concerns)
+		return !slices.ContainsFunc(look.Verdicts, concernsHandler)
 	}
 	return h.state != Failed && !slices.ContainsFunc(look.Verdicts, func(v journal.Verdict) bool {
 		return v.Handler == h.id && v.On == h.on
 	})
 }
 
-// takeAttempt sets the state after a call.
-func (h *handler) takeAttempt(e *journal.Entry) {
+// addAttempt sets the state after a call.
+func (h *handler) addAttempt(e *journal.Entry) {
 	a := e.Attempt
 	h.attempt, h.until = a, a.Next
 	switch a.Outcome {
 	case journal.Failed:
-		h.become(Failed, e)
+		h.changeState(Failed, e)
 	case journal.Retried:
-		h.become(Retrying, e)
+		h.changeState(Retrying, e)
 	case journal.Blocked:
-		h.become(Blocked, e)
+		h.changeState(Blocked, e)
 	case journal.Waiting, journal.Interrupted:
 		// A daemon or timer always waits between its calls, so waiting is not worth showing.
-		if h.ofChanges() {
-			h.become(Waiting, e)
+		if h.isOfChanges() {
+			h.changeState(Waiting, e)
 		} else {
 			h.state = ""
 		}
@@ -222,25 +222,25 @@ func (h *handler) takeAttempt(e *journal.Entry) {
 	}
 }
 
-// takeVerdict sets the state after a decision about the handler. A handler that is called again after an error keeps
+// addVerdict sets the state after a decision about the handler. A handler that is called again after an error keeps
 // the state Retrying until a call succeeds.
-func (h *handler) takeVerdict(v *journal.Verdict, e *journal.Entry) {
+func (h *handler) addVerdict(v *journal.Verdict, e *journal.Entry) {
 	h.until = nil
 	switch execution.Why(v.Why) {
 	case "":
 		if h.state != Retrying {
-			h.become(Running, e)
+			h.changeState(Running, e)
 		}
 	case execution.Asleep:
 		if h.until = v.Until; h.state != Retrying {
-			h.become(Waiting, e)
+			h.changeState(Waiting, e)
 		}
 	case execution.Awaiting, execution.NotPicked:
-		h.become(Waiting, e)
+		h.changeState(Waiting, e)
 	case execution.Blocked:
-		h.become(Blocked, e)
+		h.changeState(Blocked, e)
 	case execution.Missed, execution.Exceeded:
-		h.become(Failed, e)
+		h.changeState(Failed, e)
 	case execution.Finished:
 		// A handler that failed permanently also counts as finished, but the failure must remain visible.
 		if h.state != Failed {
@@ -261,27 +261,27 @@ type standing struct {
 	lasts bool
 }
 
-// standing returns the state of the object after all entries.
-func (c *course) standing() standing {
+// currentStanding returns the state of the object after all entries.
+func (c *course) currentStanding() standing {
 	switch {
 	case c.gone:
-		return c.settled(Gone)
+		return c.settledStanding(Gone)
 	case c.hold != nil && c.hold.Hold.Why == journal.HeldBlocked:
-		return standing{Blocked, nil, c.hold, began(c.hold), true}
+		return standing{Blocked, nil, c.hold, firstTime(c.hold), true}
 	case c.hold != nil && c.hold.Hold.Why == journal.HeldFailure:
-		return standing{Failed, nil, c.hold, began(c.hold), true}
+		return standing{Failed, nil, c.hold, firstTime(c.hold), true}
 	case c.hold != nil:
-		return standing{Throttled, c.hold.Hold.Until, c.hold, began(c.hold), true}
+		return standing{Throttled, c.hold.Hold.Until, c.hold, firstTime(c.hold), true}
 	}
 	// Find the most severe state of any handler, with the earliest beginning and the earliest next action among the
 	// handlers in it.
-	for _, state := range States() {
+	for _, state := range AllStates() {
 		var found standing
 		for _, h := range c.handlers {
 			if h.state != state {
 				continue
 			}
-			until := earlier(found.until, h.until)
+			until := earlierTime(found.until, h.until)
 			if found.by == nil || h.since.Before(found.since) {
 				found = standing{state: state, by: h.by, since: h.since, lasts: true}
 			}
@@ -294,28 +294,28 @@ func (c *course) standing() standing {
 	// No handler has pending work.
 	switch {
 	case c.called:
-		return c.settled(Handled)
+		return c.settledStanding(Handled)
 	case c.before:
-		return c.settled(Unknown)
+		return c.settledStanding(Unknown)
 	case c.routine != nil:
-		return c.settled(Handled)
+		return c.settledStanding(Handled)
 	case c.decision != nil || c.quiet != nil:
-		return c.settled(Unchanged)
+		return c.settledStanding(Unchanged)
 	default:
-		return c.settled(Seen)
+		return c.settledStanding(Seen)
 	}
 }
 
-// settled returns the state of an object without pending work. Periodic calls only explain it if there is no decision
+// settledStanding returns the state of an object without pending work. Periodic calls only explain it if there is no decision
 // about a change.
-func (c *course) settled(state State) standing {
+func (c *course) settledStanding(state State) standing {
 	switch {
 	case c.decision != nil:
 		return standing{state: state, by: c.decision, since: c.decision.At}
 	case c.routine != nil:
-		return standing{state, nil, c.routine, began(c.routine), true}
+		return standing{state, nil, c.routine, firstTime(c.routine), true}
 	case c.quiet != nil:
-		return standing{state, nil, c.quiet, began(c.quiet), true}
+		return standing{state, nil, c.quiet, firstTime(c.quiet), true}
 	case c.last != nil:
 		return standing{state: state, by: c.last, since: c.last.At}
 	default:
@@ -323,8 +323,8 @@ func (c *course) settled(state State) standing {
 	}
 }
 
-// retries returns the handlers that failed and will be called again.
-func (c *course) retries() (waiting []*handler) {
+// retryingHandlers returns the handlers that failed and will be called again.
+func (c *course) retryingHandlers() (waiting []*handler) {
 	if c.gone {
 		return nil
 	}
@@ -336,8 +336,8 @@ func (c *course) retries() (waiting []*handler) {
 	return waiting
 }
 
-// earlier returns the earlier time; nil counts as no time.
-func earlier(a, b *time.Time) *time.Time {
+// earlierTime returns the earlier time; nil counts as no time.
+func earlierTime(a, b *time.Time) *time.Time {
 	if a == nil || b != nil && b.Before(*a) {
 		return b
 	}

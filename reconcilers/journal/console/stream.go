@@ -32,9 +32,9 @@ type operator struct {
 	Peers []attendance.Peer `json:"peers"`
 }
 
-// stream serves server-sent events to one page, at most once a second. The events "operator" and "objects" contain the
+// serveStream serves server-sent events to one page, at most once a second. The events "operator" and "objects" contain the
 // complete state, and are only sent when it changed; "beat" is sent when nothing changed for long.
-func (c *Console) stream(w http.ResponseWriter, r *http.Request) {
+func (c *Console) serveStream(w http.ResponseWriter, r *http.Request) {
 	query := Query{
 		Kind: r.URL.Query().Get("kind"), State: State(r.URL.Query().Get("state")),
 		Text: r.URL.Query().Get("text"), Most: mostRows,
@@ -61,7 +61,7 @@ func (c *Console) stream(w http.ResponseWriter, r *http.Request) {
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
 	for {
-		if c.sendNews(s, query) != nil {
+		if c.sendChanges(s, query) != nil {
 			return
 		}
 		select {
@@ -72,21 +72,21 @@ func (c *Console) stream(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// sendNews sends the parts of the state that have changed since the last call.
-func (c *Console) sendNews(s *stream, query Query) error {
-	now := operator{Standing: c.journal.Standing(), Peers: []attendance.Peer{}}
+// sendChanges sends the parts of the state that have changed since the last call.
+func (c *Console) sendChanges(s *stream, query Query) error {
+	now := operator{Standing: c.journal.OperatorState(), Peers: []attendance.Peer{}}
 	if c.peers != nil {
 		now.Peers = append(now.Peers, c.peers()...)
 	}
-	if err := s.send("operator", &s.operator, now); err != nil {
+	if err := s.sendIfChanged("operator", &s.operator, now); err != nil {
 		return err
 	}
-	if err := s.send("objects", &s.objects, c.overview.Look(query)); err != nil {
+	if err := s.sendIfChanged("objects", &s.objects, c.overview.QueryView(query)); err != nil {
 		return err
 	}
 	// Proxies and clients close connections that are silent for long.
 	if time.Since(s.sent) >= heartbeat {
-		return s.write("beat", []byte("{}"))
+		return s.writeEvent("beat", []byte("{}"))
 	}
 	return nil
 }
@@ -99,8 +99,8 @@ type stream struct {
 	sent              time.Time
 }
 
-// send sends an event, unless its data equal the last ones.
-func (s *stream) send(event string, last *[]byte, what any) error {
+// sendIfChanged sends an event, unless its data equal the last ones.
+func (s *stream) sendIfChanged(event string, last *[]byte, what any) error {
 	data, err := json.Marshal(what)
 	if err != nil {
 		return fmt.Errorf("encoding the event %s: %w", event, err)
@@ -109,11 +109,11 @@ func (s *stream) send(event string, last *[]byte, what any) error {
 		return nil
 	}
 	*last = data
-	return s.write(event, data)
+	return s.writeEvent(event, data)
 }
 
-// write writes one server-sent event and flushes it. The data are JSON, which contains no line breaks.
-func (s *stream) write(event string, data []byte) error {
+// writeEvent writes one server-sent event and flushes it. The data are JSON, which contains no line breaks.
+func (s *stream) writeEvent(event string, data []byte) error {
 	s.sent = time.Now()
 	_ = s.control.SetWriteDeadline(s.sent.Add(writeTimeout)) // if it cannot be set, there is none
 	if _, err := fmt.Fprintf(s.to, "event: %s\ndata: %s\n\n", event, data); err != nil {

@@ -94,7 +94,7 @@ func TestPace(t *testing.T) {
 		}
 		after("at first", 3*time.Second-time.Millisecond, "operator", "objects")
 		for range 1000 {
-			journaltest.Of(j, widgets, "default", "one").Event("MODIFIED")
+			journaltest.StartStory(j, widgets, "default", "one").RecordEvent("MODIFIED")
 			time.Sleep(2 * time.Millisecond)
 		}
 		synctest.Wait()

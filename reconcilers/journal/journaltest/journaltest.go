@@ -16,8 +16,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
-// Handler returns a handler with this purpose: create, update, delete, resume, event, daemon, timer or sub-handler.
-func Handler(id, on string) *handlers.Handler {
+// NewHandler returns a handler with this purpose: create, update, delete, resume, event, daemon, timer or sub-handler.
+func NewHandler(id, on string) *handlers.Handler {
 	// A fixed location keeps the expected texts of tests stable.
 	h := &handlers.Handler{ID: id, Family: handlers.Changing, Location: "main.go:12"}
 	switch on {
@@ -36,23 +36,23 @@ func Handler(id, on string) *handlers.Handler {
 	return h
 }
 
-// Demanding adds a filter to the handler, with the words of its registration, and returns the handler.
-func Demanding(h *handlers.Handler, words string) *handlers.Handler {
+// WithDemand adds a filter to the handler, with the words of its registration, and returns the handler.
+func WithDemand(h *handlers.Handler, words string) *handlers.Handler {
 	h.Words.Filters = append(h.Words.Filters, requirements.Criterion{Text: words})
 	return h
 }
 
-// Resource returns a namespaced kind of version v1, such as Widget in the group example.org.
-func Resource(group, kind, plural string) discovery.Resource {
+// NamespacedResource returns a namespaced kind of version v1, such as Widget in the group example.org.
+func NamespacedResource(group, kind, plural string) discovery.Resource {
 	return discovery.Resource{
 		GroupVersionKind: schema.GroupVersionKind{Group: group, Version: "v1", Kind: kind}, Plural: plural,
 		Namespaced: true,
 	}
 }
 
-// Served returns the description of the kind with these handlers, served in all namespaces.
-func Served(j *journal.Journal, r discovery.Resource, own ...*handlers.Handler) journal.Served {
-	served := j.Kind(schema.GroupKind{Group: r.Group, Kind: r.Kind}, nil).Served(r, own)
+// ServedKind returns the description of the kind with these handlers, served in all namespaces.
+func ServedKind(j *journal.Journal, r discovery.Resource, own ...*handlers.Handler) journal.Served {
+	served := j.ForKind(schema.GroupKind{Group: r.Group, Kind: r.Kind}, nil).ServedKind(r, own)
 	// The engine fills in the namespaces; here it is the whole cluster.
 	served.Namespaces = []string{""}
 	return served
@@ -61,15 +61,15 @@ func Served(j *journal.Journal, r discovery.Resource, own ...*handlers.Handler) 
 // Story records a sequence of entries for one object. Its methods return the Story, so that calls can be chained.
 type Story struct{ of journal.Object }
 
-// Of starts the story of an object. Its uid is derived from its name.
-func Of(j *journal.Journal, r discovery.Resource, namespace, name string) Story {
-	kind := j.Kind(schema.GroupKind{Group: r.Group, Kind: r.Kind}, nil)
-	return Story{kind.Object(types.NamespacedName{Namespace: namespace, Name: name}, types.UID("uid-"+name))}
+// StartStory starts the story of an object. Its uid is derived from its name.
+func StartStory(j *journal.Journal, r discovery.Resource, namespace, name string) Story {
+	kind := j.ForKind(schema.GroupKind{Group: r.Group, Kind: r.Kind}, nil)
+	return Story{kind.ForObject(types.NamespacedName{Namespace: namespace, Name: name}, types.UID("uid-"+name))}
 }
 
-// Event records an event of the watch with this type.
-func (s Story) Event(eventType string) Story {
-	s.of.Event(eventType, "7")
+// RecordEvent records an event of the watch with this type.
+func (s Story) RecordEvent(eventType string) Story {
+	s.of.RecordEvent(eventType, "7")
 	return s
 }
 
@@ -82,40 +82,40 @@ type Verdict struct {
 	Until time.Time
 }
 
-// Look records a look with these verdicts. The reason is that of a cause, or "background".
-func (s Story) Look(reason string, verdicts ...Verdict) Story {
+// RecordLook records a look with these verdicts. The reason is that of a cause, or "background".
+func (s Story) RecordLook(reason string, verdicts ...Verdict) Story {
 	c := &cause.Cause{Reason: cause.Reason(reason)}
 	// An update needs a diff, because the look shows changed paths.
 	if c.Reason == cause.Update {
 		c.Diff = diff.Diff{{Op: diff.Change, Path: diff.Path{"spec", "size"}, Old: int64(1), New: int64(2)}}
 	}
 	// Background handlers have their own kind of look.
-	look := s.of.Look(c)
+	look := s.of.StartLook(c)
 	if reason == "background" {
-		look = s.of.LookForBackground(c)
+		look = s.of.StartBackgroundLook(c)
 	}
 	for _, v := range verdicts {
 		// The operands fit a handler for creations; other reasons ignore them.
-		look.Verdict(v.Handler, execution.Stop{
+		look.AddVerdict(v.Handler, execution.Stop{
 			By: "Test", Why: v.Why, Until: v.Until, Expected: cause.Create, Found: c.Reason,
 		})
 	}
-	look.Note()
+	look.AddToJournal()
 	return s
 }
 
-// Call records a call of a handler with the given number of the attempt and outcome.
-func (s Story) Call(h *handlers.Handler, number int, outcome execution.Outcome) Story {
+// RecordCall records a call of a handler with the given number of the attempt and outcome.
+func (s Story) RecordCall(h *handlers.Handler, number int, outcome execution.Outcome) Story {
 	// Retry counts from 0, so the first attempt is number 1.
-	s.of.Attempt(&execution.Attempt{
+	s.of.RecordAttempt(&execution.Attempt{
 		Call: handlers.Invocation{Handler: h, Retry: number - 1}, Outcome: outcome, Took: time.Second,
 	})
 	return s
 }
 
-// Hold records why the object is not handled, with one of the constants of package journal.
-func (s Story) Hold(why string, err error, until time.Time) Story {
-	s.of.Hold(why, err, until)
+// RecordHold records why the object is not handled, with one of the constants of package journal.
+func (s Story) RecordHold(why string, err error, until time.Time) Story {
+	s.of.RecordHold(why, err, until)
 	return s
 }
 
@@ -125,15 +125,15 @@ type Operator struct {
 	now journal.Standing
 }
 
-// Set replaces the state.
-func (o *Operator) Set(now journal.Standing) {
+// SetState replaces the state.
+func (o *Operator) SetState(now journal.Standing) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.now = now
 }
 
-// Standing returns the state that was set last.
-func (o *Operator) Standing() journal.Standing {
+// OperatorState returns the state that was set last.
+func (o *Operator) OperatorState() journal.Standing {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.now

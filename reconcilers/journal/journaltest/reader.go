@@ -28,24 +28,24 @@ var _ journal.Live = (*Reader)(nil)
 // NewReader creates an empty journal and the recorder of a namespaced kind.
 func NewReader(t testing.TB, of schema.GroupKind) *Reader {
 	own := journal.New(journal.Limits{})
-	r := &Reader{Journal: own, Kind: own.Kind(of, nil), t: t, resource: discovery.Resource{
+	r := &Reader{Journal: own, Kind: own.ForKind(of, nil), t: t, resource: discovery.Resource{
 		GroupVersionKind: of.WithVersion("v1"), Plural: strings.ToLower(of.Kind) + "s", Namespaced: true,
 	}}
 	// Explain needs the state of an operator, so the Reader provides one.
-	own.Watch(r)
+	own.SetLive(r)
 	return r
 }
 
-// Standing returns the state of a running operator that serves the kind, without handlers.
-func (r *Reader) Standing() journal.Standing {
-	served := r.Kind.Served(r.resource, nil)
+// OperatorState returns the state of a running operator that serves the kind, without handlers.
+func (r *Reader) OperatorState() journal.Standing {
+	served := r.Kind.ServedKind(r.resource, nil)
 	served.Namespaces = []string{""}
 	return journal.Standing{Running: true, Kinds: []journal.Served{served}}
 }
 
-// Lines returns the recorded entries of the object as lines, the oldest first. Times in the past are omitted, so that
+// EntryLines returns the recorded entries of the object as lines, the oldest first. Times in the past are omitted, so that
 // lines can be compared; future times are shown as durations after the entry.
-func (r *Reader) Lines(namespace, name string) (lines []string) {
+func (r *Reader) EntryLines(namespace, name string) (lines []string) {
 	r.t.Helper()
 	// Read through Explain, as users do.
 	told, err := r.Journal.Explain(r.resource.Kind, types.NamespacedName{Namespace: namespace, Name: name})
@@ -53,22 +53,22 @@ func (r *Reader) Lines(namespace, name string) (lines []string) {
 		r.t.Fatal(err)
 	}
 	for _, entry := range told.History {
-		lines = append(lines, line(entry))
+		lines = append(lines, entryLine(entry))
 	}
 	return lines
 }
 
-// line formats one entry.
-func line(e journal.Entry) string {
+// entryLine formats one entry.
+func entryLine(e journal.Entry) string {
 	text := ""
 	switch {
 	case e.Event != nil:
 		text = fmt.Sprintf("event %s %s", e.Event.Type, e.Event.Version)
 	case e.Look != nil:
-		text = look(e)
+		text = lookLine(e)
 	case e.Attempt != nil:
 		a := e.Attempt
-		text = fmt.Sprintf("call %s for %s, attempt %d: %s", a.Handler, a.On, a.Number, a.Outcome) + because(a.Error)
+		text = fmt.Sprintf("call %s for %s, attempt %d: %s", a.Handler, a.On, a.Number, a.Outcome) + errorSuffix(a.Error)
 		if a.Next != nil {
 			// A delay, because points in time differ between test runs.
 			text += fmt.Sprintf(", again after %s", a.Next.Sub(e.At))
@@ -78,9 +78,9 @@ func line(e journal.Entry) string {
 		if e.Write.By != "" {
 			text += " by " + e.Write.By
 		}
-		text += because(e.Write.Error)
+		text += errorSuffix(e.Write.Error)
 	case e.Hold != nil:
-		text = "hold, " + e.Hold.Why + because(e.Hold.Error)
+		text = "hold, " + e.Hold.Why + errorSuffix(e.Hold.Error)
 		if e.Hold.Until != nil {
 			text += fmt.Sprintf(", until after %s", e.Hold.Until.Sub(e.At))
 		}
@@ -91,16 +91,16 @@ func line(e journal.Entry) string {
 	return text
 }
 
-// because formats an error text, if there is one.
-func because(err string) string {
+// errorSuffix formats an error text, if there is one.
+func errorSuffix(err string) string {
 	if err == "" {
 		return ""
 	}
 	return ": " + err
 }
 
-// look formats a look with its verdicts.
-func look(e journal.Entry) string {
+// lookLine formats a look with its verdicts.
+func lookLine(e journal.Entry) string {
 	text := strings.TrimSpace("look " + e.Look.Reason + " " + e.Look.Type)
 	if e.Look.Initial {
 		text += ", initial"

@@ -77,7 +77,7 @@ func TestStandings(t *testing.T) {
 			w := empty(t)
 			standing := w.standing()
 			c.change(&standing)
-			w.operator.Set(standing)
+			w.operator.SetState(standing)
 			p := open(t, w, browser.View{})
 			p.Wait("document.getElementById('shown').textContent === '0 objects are known.'")
 			if got := text(p, "#standing"); !strings.HasPrefix(got, c.want) {
@@ -141,14 +141,14 @@ func TestLive(t *testing.T) {
 	p.Wait(rows + " === 11")
 	var done bool
 	p.Read(focusOn("shop/quiet"), &done)
-	w.tell("newest").Event("ADDED").Look("create", verdict{Handler: provision})
-	w.tell("quiet").Look("update", verdict{Handler: resize})
+	w.tell("newest").RecordEvent("ADDED").RecordLook("create", verdict{Handler: provision})
+	w.tell("quiet").RecordLook("update", verdict{Handler: resize})
 	p.Wait(rows + " === 12")
 	p.Wait("document.activeElement.textContent === 'shop/quiet'")
 	p.Wait("document.activeElement.closest('tr').cells[2].textContent === 'running'")
 	standing := w.standing()
 	standing.Paused = true
-	w.operator.Set(standing)
+	w.operator.SetState(standing)
 	p.Wait("document.getElementById('standing').textContent.startsWith('Paused')")
 }
 
@@ -161,7 +161,7 @@ func TestReconnect(t *testing.T) {
 	end(w.server)
 	p.Wait("document.getElementById('connection').textContent.startsWith('Disconnected')")
 	p.CheckAccessibility()
-	w.tell("meanwhile").Event("ADDED")
+	w.tell("meanwhile").RecordEvent("ADDED")
 	w.serve(t, address)
 	p.Wait(live)
 	p.Wait(rows + " === 12")
@@ -176,7 +176,7 @@ func TestReconnect(t *testing.T) {
 func TestMarkupStaysText(t *testing.T) {
 	w := empty(t)
 	const name = `<img src=x onerror="document.title='owned'">`
-	w.tell(name).Look("create", verdict{Handler: provision})
+	w.tell(name).RecordLook("create", verdict{Handler: provision})
 	p := open(t, w, browser.View{})
 	p.Wait(rows + " === 1")
 	if got := text(p, "#objects tbody button"); got != "shop/"+name {

@@ -28,7 +28,7 @@ func crowded(t *testing.T) *world {
 	standing := journal.Standing{Operator: "crowded.example.org", Running: true}
 	minute, refused := time.Minute, errors.New("the quota of the project is used up; ask its owner for more of it")
 	for k := range manyKinds {
-		kind := journaltest.Resource("example.org", fmt.Sprintf("Kind%d", k), fmt.Sprintf("kind%ds", k))
+		kind := journaltest.NamespacedResource("example.org", fmt.Sprintf("Kind%d", k), fmt.Sprintf("kind%ds", k))
 		var own []*handlers.Handler
 		var created, updated []verdict
 		for h := range handlersOfKind {
@@ -36,8 +36,8 @@ func crowded(t *testing.T) *world {
 			if h%2 == 1 {
 				on, other = "update", ""
 			}
-			handler := journaltest.Handler(fmt.Sprintf("handler-%d", h), on)
-			own = append(own, journaltest.Demanding(handler, `WithLabel("tier", "prod")`))
+			handler := journaltest.NewHandler(fmt.Sprintf("handler-%d", h), on)
+			own = append(own, journaltest.WithDemand(handler, `WithLabel("tier", "prod")`))
 			updated = append(updated, verdict{Handler: handler, Why: other})
 			if on == "create" {
 				created = append(created, verdict{Handler: handler})
@@ -45,14 +45,14 @@ func crowded(t *testing.T) *world {
 				created = append(created, verdict{Handler: handler, Why: execution.OtherReason})
 			}
 		}
-		standing.Kinds = append(standing.Kinds, journaltest.Served(w.journal, kind, own...))
+		standing.Kinds = append(standing.Kinds, journaltest.ServedKind(w.journal, kind, own...))
 		for n := range manyObjects / manyKinds {
-			s := journaltest.Of(w.journal, kind, fmt.Sprintf("namespace-%d", n%50), fmt.Sprintf("object-%05d", n))
-			s.Event("ADDED").Look("create", created...)
+			s := journaltest.StartStory(w.journal, kind, fmt.Sprintf("namespace-%d", n%50), fmt.Sprintf("object-%05d", n))
+			s.RecordEvent("ADDED").RecordLook("create", created...)
 			for h := 0; h < handlersOfKind; h += 2 {
-				s.Call(own[h], 1, execution.Outcome{Final: true})
+				s.RecordCall(own[h], 1, execution.Outcome{Final: true})
 			}
-			s.Event("MODIFIED").Look("noop").Event("MODIFIED").Look("update", updated...)
+			s.RecordEvent("MODIFIED").RecordLook("noop").RecordEvent("MODIFIED").RecordLook("update", updated...)
 			outcome := execution.Outcome{Final: true}
 			switch {
 			case n%100 == 0:
@@ -60,13 +60,13 @@ func crowded(t *testing.T) *world {
 			case n%20 == 0:
 				outcome = execution.Outcome{Err: refused, Delay: &minute}
 			}
-			s.Call(own[1], 1, outcome)
+			s.RecordCall(own[1], 1, outcome)
 			for h := 3; h < handlersOfKind; h += 2 {
-				s.Call(own[h], 1, execution.Outcome{Final: true})
+				s.RecordCall(own[h], 1, execution.Outcome{Final: true})
 			}
 		}
 	}
-	w.operator.Set(standing)
+	w.operator.SetState(standing)
 	return w
 }
 

@@ -20,14 +20,14 @@ import (
 func TestMain(m *testing.M) { browser.Main(m) }
 
 var (
-	databases = journaltest.Resource("example.org", "Database", "databases")
-	backups   = journaltest.Resource("example.org", "Backup", "backups")
+	databases = journaltest.NamespacedResource("example.org", "Database", "databases")
+	backups   = journaltest.NamespacedResource("example.org", "Backup", "backups")
 
-	provision = journaltest.Demanding(journaltest.Handler("provision", "create"), `WithLabel("tier", "prod")`)
-	resize    = journaltest.Handler("resize", "update")
-	remove    = journaltest.Handler("remove", "delete")
-	tail      = journaltest.Handler("tail", "daemon")
-	restore   = journaltest.Handler("restore", "create")
+	provision = journaltest.WithDemand(journaltest.NewHandler("provision", "create"), `WithLabel("tier", "prod")`)
+	resize    = journaltest.NewHandler("resize", "update")
+	remove    = journaltest.NewHandler("remove", "delete")
+	tail      = journaltest.NewHandler("tail", "daemon")
+	restore   = journaltest.NewHandler("restore", "create")
 )
 
 // world is an operator that was made by hand, with its page.
@@ -42,12 +42,12 @@ type world struct {
 type verdict = journaltest.Verdict
 
 func (w *world) tell(name string) journaltest.Story {
-	return journaltest.Of(w.journal, databases, "shop", name)
+	return journaltest.StartStory(w.journal, databases, "shop", name)
 }
 
 func (w *world) standing() journal.Standing {
-	one, two := journaltest.Served(w.journal, databases, provision, resize, remove, tail),
-		journaltest.Served(w.journal, backups, restore)
+	one, two := journaltest.ServedKind(w.journal, databases, provision, resize, remove, tail),
+		journaltest.ServedKind(w.journal, backups, restore)
 	one.Background, two.Namespaces = map[string]int{"running": 2, "waiting": 1}, []string{"shop", "shop-eu"}
 	return journal.Standing{
 		Operator: "databases.example.org", Running: true, Kinds: []journal.Served{one, two},
@@ -65,34 +65,34 @@ func populated(t *testing.T) *world {
 	refused, minute := errors.New("the quota of project shop is used up"), time.Minute
 	synctest.Test(t, func(t *testing.T) {
 		tick := func() { time.Sleep(7 * time.Second) }
-		w.tell("seen").Event("ADDED")
+		w.tell("seen").RecordEvent("ADDED")
 		tick()
-		w.tell("quiet").Event("ADDED").Look("noop")
+		w.tell("quiet").RecordEvent("ADDED").RecordLook("noop")
 		tick()
-		w.tell("archive").Event("").Look("noop") // it was there before
+		w.tell("archive").RecordEvent("").RecordLook("noop") // it was there before
 		tick()
-		w.tell("orders").Look("create", verdict{Handler: provision}).
-			Call(provision, 1, execution.Outcome{Final: true}).Event("MODIFIED").Look("noop")
+		w.tell("orders").RecordLook("create", verdict{Handler: provision}).
+			RecordCall(provision, 1, execution.Outcome{Final: true}).RecordEvent("MODIFIED").RecordLook("noop")
 		tick()
-		w.tell("billing").Look("update",
+		w.tell("billing").RecordLook("update",
 			verdict{Handler: provision, Why: execution.OtherReason}, verdict{Handler: resize})
 		tick()
-		w.tell("search").Look("create", verdict{Handler: provision}).
-			Call(provision, 1, execution.Outcome{Delay: &minute})
+		w.tell("search").RecordLook("create", verdict{Handler: provision}).
+			RecordCall(provision, 1, execution.Outcome{Delay: &minute})
 		tick()
-		w.tell("old").Look("delete", verdict{Handler: remove}).
-			Call(remove, 1, execution.Outcome{Final: true}).Event("DELETED")
+		w.tell("old").RecordLook("delete", verdict{Handler: remove}).
+			RecordCall(remove, 1, execution.Outcome{Final: true}).RecordEvent("DELETED")
 		tick()
-		w.tell("carts").Event("ADDED").Look("create", verdict{Handler: provision}).
-			Call(provision, 1, execution.Outcome{Err: refused, Delay: &minute})
+		w.tell("carts").RecordEvent("ADDED").RecordLook("create", verdict{Handler: provision}).
+			RecordCall(provision, 1, execution.Outcome{Err: refused, Delay: &minute})
 		tick()
-		w.tell("users").Look("update", verdict{Handler: resize}).
-			Call(resize, 3, execution.Outcome{Final: true, Err: errors.New("a disk cannot be made smaller")})
+		w.tell("users").RecordLook("update", verdict{Handler: resize}).
+			RecordCall(resize, 3, execution.Outcome{Final: true, Err: errors.New("a disk cannot be made smaller")})
 		tick()
-		w.tell("broken").Event("").Hold(journal.HeldBlocked, errors.New("spec.size is no number"), time.Time{})
+		w.tell("broken").RecordEvent("").RecordHold(journal.HeldBlocked, errors.New("spec.size is no number"), time.Time{})
 		tick()
-		journaltest.Of(w.journal, backups, "shop-eu", "nightly").
-			Hold(journal.HeldError, errors.New("the server has timed out"), time.Now().Add(minute))
+		journaltest.StartStory(w.journal, backups, "shop-eu", "nightly").
+			RecordHold(journal.HeldError, errors.New("the server has timed out"), time.Now().Add(minute))
 	})
 	return w
 }
@@ -101,8 +101,8 @@ func populated(t *testing.T) *world {
 func empty(t *testing.T) *world {
 	t.Helper()
 	w := &world{journal: journal.New(journal.Limits{}), operator: &journaltest.Operator{}}
-	w.journal.Watch(w.operator)
-	w.operator.Set(w.standing())
+	w.journal.SetLive(w.operator)
+	w.operator.SetState(w.standing())
 	busy := 1
 	w.page = console.New(w.journal, func() []attendance.Peer {
 		return []attendance.Peer{

@@ -18,7 +18,7 @@ import (
 func main() {
 	if namespace := os.Getenv("E2E_DIE_IN"); namespace != "" {
 		op := newOperator(namespace)
-		if err := die(op); err != nil {
+		if err := runUntilStatusWrite(op); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 		}
 		os.Exit(1)
@@ -32,8 +32,8 @@ func newOperator(namespaces ...string) *kopf.Operator {
 	})
 	register(kopf.For(op, &v1.Gadget{}), slowness())
 	register(kopf.For(op, &v1.Widget{}), slowness())
-	reading(kopf.For(op, &v1.Gadget{}))
-	weather(kopf.For(op, &v1.Gadget{}), func(g *v1.Gadget) int64 { return int64(g.Spec.Size) })
+	registerReader(kopf.For(op, &v1.Gadget{}))
+	registerStormHandlers(kopf.For(op, &v1.Gadget{}), func(g *v1.Gadget) int64 { return int64(g.Spec.Size) })
 	return op
 }
 

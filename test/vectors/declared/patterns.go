@@ -25,11 +25,11 @@ func patternOf(spec any, absent any) (handlers.Pattern, error) {
 	special, _ := spec.(map[string]any)
 	switch special["$"] {
 	case nil:
-		return handlers.Equals(spec), nil
+		return handlers.EqualTo(spec), nil
 	case "PRESENT":
-		return handlers.Present, nil
+		return handlers.IsPresent, nil
 	case "ABSENT":
-		return handlers.Absent, nil
+		return handlers.IsAbsent, nil
 	}
 	judge, err := callbackOf(special, "value", valueCallback)
 	if err != nil {
@@ -138,7 +138,7 @@ func metadataFilters(name string, patterns vectors.Fields) ([]handlers.Filter, e
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, handlers.Metadata(name, key, one))
+		all = append(all, handlers.MatchMetadata(name, key, one))
 	}
 	return all, nil
 }

@@ -77,7 +77,7 @@ func selects(t testing.TB, spec any, resource discovery.Resource) (bool, error) 
 				if !isText {
 					continue
 				}
-				if err := named.Set(key, text); err != nil {
+				if err := named.SetKeyword(key, text); err != nil {
 					return false, err
 				}
 			}
@@ -91,7 +91,7 @@ func selects(t testing.TB, spec any, resource discovery.Resource) (bool, error) 
 		}
 		read = append(read, value)
 	}
-	s, err := discovery.Parse(read, named)
+	s, err := discovery.ParseSelector(read, named)
 	return err == nil && s.Matches(resource), err
 }
 

@@ -45,12 +45,12 @@ func causeCallback(family handlers.Family, name string, arg any) (callback, erro
 	equals := func(path ...string) callback {
 		return func(c any) bool {
 			key, _ := pair[0].(string)
-			value, _ := diff.Resolve(of(c).Body(), append(path, key))
+			value, _ := diff.ResolvePath(of(c).Body(), append(path, key))
 			return diff.Equal(value, pair[1])
 		}
 	}
 	is := func(path ...string) callback {
-		return func(c any) bool { value, _ := diff.Resolve(of(c).Body(), path); return diff.Equal(value, arg) }
+		return func(c any) bool { value, _ := diff.ResolvePath(of(c).Body(), path); return diff.Equal(value, arg) }
 	}
 	judge, ok := map[string]callback{
 		"always":       func(any) bool { return true },

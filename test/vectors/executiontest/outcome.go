@@ -39,12 +39,12 @@ func Limits(t testing.TB, input vectors.Fields) execution.Limits {
 // Outcome is that of an ended attempt, and its result, in the form of the cases.
 func Outcome(attempt *execution.Attempt) map[string]any {
 	o := attempt.Outcome
-	got := map[string]any{"final": o.Final, "delay": nil, "result": attempt.Result(), "exception": nil, "message": nil}
+	got := map[string]any{"final": o.Final, "delay": nil, "result": attempt.ResultToWrite(), "exception": nil, "message": nil}
 	if o.Delay != nil {
 		got["delay"] = o.Delay.Seconds()
 	}
 	if o.Err != nil {
-		got["exception"], got["message"] = classOf(o.Err), o.Text(true)
+		got["exception"], got["message"] = classOf(o.Err), o.RecordText(true)
 	}
 	return got
 }

@@ -18,7 +18,7 @@ const patience = 30 * time.Second
 // Process is a program that is running or has ended.
 type Process struct {
 	command *exec.Cmd
-	hearing *hearing
+	hearing *figureReader
 	log     *os.File
 	begun   time.Time
 	done    chan struct{}
@@ -33,7 +33,7 @@ func Start(args, variables []string, log string) (*Process, error) {
 	}
 	p := &Process{
 		command: exec.Command(args[0], args[1:]...), //nolint:gosec // the contenders are given by name
-		hearing: newHearing(), log: file, done: make(chan struct{}),
+		hearing: newFigureReader(), log: file, done: make(chan struct{}),
 	}
 	p.command.Env = append(os.Environ(), variables...)
 	p.command.Stdout, p.command.Stderr = io.MultiWriter(file, p.hearing), file
@@ -89,12 +89,12 @@ func (p *Process) Usage() (Usage, error) {
 }
 
 // Await waits until the program has printed a number of lines with a word, and returns all of them.
-func (p *Process) Await(ctx context.Context, word string, times int) ([]Told, error) {
+func (p *Process) Await(ctx context.Context, word string, times int) ([]FigureLine, error) {
 	return p.hearing.await(ctx, word, times)
 }
 
-// Told returns the lines with a word that the program has printed so far.
-func (p *Process) Told(word string) []Told {
+// FigureLines returns the lines with a word that the program has printed so far.
+func (p *Process) FigureLines(word string) []FigureLine {
 	told, _ := p.hearing.all(word)
 	return told
 }

@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 	case "":
 		os.Exit(m.Run())
 	case "telling":
-		_ = process.Tell(os.Stdout, "ticks", 12.5)
+		_ = process.WriteFigure(os.Stdout, "ticks", 12.5)
 		select {} // until it is stopped
 	case "failing":
 		_, _ = os.Stderr.WriteString("no cluster\n")
@@ -97,8 +97,8 @@ func TestOwnUsage(t *testing.T) {
 	}
 }
 
-// TestTelling shows that figures arrive as lines of the output, among other lines.
-func TestTelling(t *testing.T) {
+// TestFigureLines shows that figures arrive as lines of the output, among other lines.
+func TestFigureLines(t *testing.T) {
 	t.Setenv(role, "telling")
 	p := start(t)
 	told, err := p.Await(t.Context(), "ticks", 1)
@@ -131,8 +131,8 @@ func TestFailing(t *testing.T) {
 	}
 }
 
-// TestNothingTold shows that a wait for lines that never come ends with the cause of the context.
-func TestNothingTold(t *testing.T) {
+// TestAwaitEndsWithContext shows that a wait for lines that never come ends with the cause of the context.
+func TestAwaitEndsWithContext(t *testing.T) {
 	t.Setenv(role, "telling")
 	p := start(t)
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -147,7 +147,7 @@ func TestLatency(t *testing.T) {
 	sent := time.Unix(1_700_000_000, 0)
 	var text strings.Builder
 	for _, change := range []string{"made", "1700000000000000000"} {
-		if err := process.TellLatency(&text, change, sent.Add(1500*time.Microsecond)); err != nil {
+		if err := process.WriteLatency(&text, change, sent.Add(1500*time.Microsecond)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -16,7 +16,7 @@ const straggling = 2 * time.Second
 // called. The age starts before the request, so it includes the API server's part, which is the same for all.
 func steady(ctx context.Context, t *trial) error {
 	changes := int(t.Window.Seconds() * float64(t.Rate))
-	var told []process.Told
+	var told []process.FigureLine
 	m, err := t.measure(ctx, func(ctx context.Context) error {
 		t.say("  %s, %s: %d changes in %s", t.contender.Name, t.phase, changes, t.Window)
 		last, err := t.change(ctx, changes)
@@ -67,7 +67,7 @@ func (t *trial) change(ctx context.Context, changes int) (last string, err error
 }
 
 // latencies returns the latencies of all changes, except for those that a later change of the same object superseded.
-func (t *trial) latencies(ctx context.Context, changes int) ([]process.Told, error) {
+func (t *trial) latencies(ctx context.Context, changes int) ([]process.FigureLine, error) {
 	waiting, cancel := context.WithTimeout(ctx, straggling)
 	defer cancel()
 	told, err := t.operator.Await(waiting, "latency", changes)

@@ -25,7 +25,7 @@ func deletePods(ctx context.Context, b *Bench) error {
 func seeAll(ctx context.Context, t *trial) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, seeing, fmt.Errorf("not all were seen within %s", seeing))
 	defer cancel()
-	var told []process.Told
+	var told []process.FigureLine
 	m, err := t.measure(ctx, func(ctx context.Context) (err error) {
 		if err := t.start(); err != nil {
 			return err
@@ -47,7 +47,7 @@ func seeAll(ctx context.Context, t *trial) error {
 	return nil
 }
 
-func (t *trial) awaitAll(ctx context.Context) ([]process.Told, error) {
+func (t *trial) awaitAll(ctx context.Context) ([]process.FigureLine, error) {
 	every := time.NewTicker(2 * time.Second)
 	defer every.Stop()
 	ended := make(chan struct{})

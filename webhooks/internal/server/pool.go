@@ -37,9 +37,9 @@ var (
 	errSlow = errors.New("the admission review came too slowly, and its memory was needed")
 )
 
-// share returns how much of the limit the reviews of this class and all lower ones may use together. Ordinary reviews
+// memoryShare returns how much of the limit the reviews of this class and all lower ones may use together. Ordinary reviews
 // get two thirds, and small reviews have a twelfth that no other class uses.
-func (c class) share(limit int64) int64 {
+func (c class) memoryShare(limit int64) int64 {
 	switch c {
 	case ordinary:
 		return limit / 3 * 2
@@ -62,21 +62,21 @@ type pool struct {
 	mu             sync.Mutex
 	bodies, values int64
 	// reading contains the bodies that are not complete. Only these can be dropped.
-	reading map[*intake]bool
+	reading map[*requestBody]bool
 	// waiting contains the reviews without memory, by class, in the order of their arrival.
-	waiting [classes][]*place
+	waiting [classes][]*reviewSlot
 }
 
-// place is the permission to decode and answer one review. The channel is closed when it is granted.
-type place struct {
+// reviewSlot is the permission to decode and answer one review. The channel is closed when it is granted.
+type reviewSlot struct {
 	pool    *pool
 	class   class
 	values  int64
 	granted chan struct{}
 }
 
-// add counts further bytes of a body. If there is no memory for them, it drops slow bodies.
-func (p *pool) add(in *intake, bytes int64) error {
+// addBytes counts further bytes of a body. If there is no memory for them, it drops slow bodies.
+func (p *pool) addBytes(in *requestBody, bytes int64) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
@@ -86,8 +86,8 @@ func (p *pool) add(in *intake, bytes int64) error {
 		return nil // this may be the end of the body
 	}
 	p.reading[in] = true
-	for p.bodies+bytes > in.class.share(p.limit/3*2) {
-		if !p.giveUpSlowest(in) {
+	for p.bodies+bytes > in.class.memoryShare(p.limit/3*2) {
+		if !p.dropSlowestBody(in) {
 			return errFull
 		}
 	}
@@ -96,10 +96,10 @@ func (p *pool) add(in *intake, bytes int64) error {
 	return nil
 }
 
-// giveUpSlowest drops the incomplete body that has taken longest, if that exceeds the grace period. It returns false if
+// dropSlowestBody drops the incomplete body that has taken longest, if that exceeds the grace period. It returns false if
 // there is no such body.
-func (p *pool) giveUpSlowest(but *intake) bool {
-	var slowest *intake
+func (p *pool) dropSlowestBody(but *requestBody) bool {
+	var slowest *requestBody
 	for in := range p.reading {
 		slow := in != but && in.held > 0 && time.Since(in.began) > grace
 		if slow && (slowest == nil || in.began.Before(slowest.began)) {
@@ -110,14 +110,14 @@ func (p *pool) giveUpSlowest(but *intake) bool {
 		return false
 	}
 	slowest.givenUp = true
-	p.drop(slowest)
+	p.dropBody(slowest)
 	// The reader is blocked in a read of its connection.
 	slowest.interrupt()
 	return true
 }
 
-// complete protects a complete body from being dropped. It returns an error if that has already happened.
-func (p *pool) complete(in *intake) error {
+// completeBody protects a complete body from being dropped. It returns an error if that has already happened.
+func (p *pool) completeBody(in *requestBody) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.reading, in)
@@ -127,23 +127,23 @@ func (p *pool) complete(in *intake) error {
 	return nil
 }
 
-// release frees the memory of a body.
-func (p *pool) release(in *intake) {
+// releaseBody frees the memory of a body.
+func (p *pool) releaseBody(in *requestBody) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.drop(in)
+	p.dropBody(in)
 }
 
-// drop frees the memory of a body. It can be called several times. The caller holds the lock.
-func (p *pool) drop(in *intake) {
+// dropBody frees the memory of a body. It can be called several times. The caller holds the lock.
+func (p *pool) dropBody(in *requestBody) {
 	delete(p.reading, in)
 	p.bodies -= in.held
 	in.held = 0
 }
 
-// enter waits for the memory of values. The caller must release the returned permission. Requests that wait too long
+// acquireSlot waits for the memory of values. The caller must release the returned permission. Requests that wait too long
 // get errFull, and API servers retry them.
-func (p *pool) enter(ctx context.Context, c class, values int64) (*place, error) {
+func (p *pool) acquireSlot(ctx context.Context, c class, values int64) (*reviewSlot, error) {
 	// The class was chosen by the body. The estimated size of the values decides whether the review is small.
 	if values <= smallValues {
 		c = small
@@ -152,10 +152,10 @@ func (p *pool) enter(ctx context.Context, c class, values int64) (*place, error)
 	}
 	// A review that exceeds the share of its class is only counted with that share: it can still run, alone in its
 	// class, and the rest of the memory stays reserved for other classes.
-	one := &place{pool: p, class: c, values: min(values, c.share(p.limit)), granted: make(chan struct{})}
+	one := &reviewSlot{pool: p, class: c, values: min(values, c.memoryShare(p.limit)), granted: make(chan struct{})}
 	p.mu.Lock()
 	p.waiting[c] = append(p.waiting[c], one)
-	p.grant()
+	p.grantWaiting()
 	p.mu.Unlock()
 	// Usually there is memory at once, so this path needs no timer.
 	select {
@@ -175,12 +175,12 @@ func (p *pool) enter(ctx context.Context, c class, values int64) (*place, error)
 		err = errFull
 	}
 	// The permission may have been granted at the same moment, which this handles, too.
-	one.leave()
+	one.releaseSlot()
 	return nil, err
 }
 
-// leave frees the memory for other reviews, or ends the wait for it.
-func (o *place) leave() {
+// releaseSlot frees the memory for other reviews, or ends the wait for it.
+func (o *reviewSlot) releaseSlot() {
 	p := o.pool
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -189,16 +189,16 @@ func (o *place) leave() {
 	} else {
 		p.values -= o.values
 	}
-	p.grant()
+	p.grantWaiting()
 }
 
-// grant admits waiting reviews: higher classes first, and in the order of arrival. If the first review of a class does
+// grantWaiting admits waiting reviews: higher classes first, and in the order of arrival. If the first review of a class does
 // not fit, lower classes also wait, so that they do not take the memory that it needs. The caller holds the lock.
-func (p *pool) grant() {
+func (p *pool) grantWaiting() {
 	for c := small; c >= ordinary; c-- {
 		for len(p.waiting[c]) > 0 {
 			first := p.waiting[c][0]
-			if p.values+first.values > c.share(p.limit) {
+			if p.values+first.values > c.memoryShare(p.limit) {
 				return
 			}
 			p.waiting[c] = slices.Delete(p.waiting[c], 0, 1)

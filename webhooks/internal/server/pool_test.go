@@ -66,7 +66,7 @@ func sent(by http.Handler, body io.Reader) (status int, header http.Header, afte
 func heaviest() (body string) {
 	for n := 1000; ; n += 500 {
 		next := `{"request":{"operation":"CREATE","object":[1` + strings.Repeat(",1", n) + `]}}`
-		if review.Weigh([]byte(next)) > 6<<20 {
+		if review.EstimateMemory([]byte(next)) > 6<<20 {
 			return body
 		}
 		body = next

@@ -12,8 +12,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/webhooks/review"
 )
 
-// intake is the body of one request, as far as it has arrived.
-type intake struct {
+// requestBody is the body of one request, as far as it has arrived.
+type requestBody struct {
 	body      []byte
 	class     class
 	began     time.Time
@@ -24,11 +24,11 @@ type intake struct {
 	givenUp bool
 }
 
-// read returns the body of the request within the limits. The caller must release it, even after an error.
-func (s *Server) read(w http.ResponseWriter, r *http.Request) (*intake, error) {
+// readBody returns the body of the request within the limits. The caller must release it, even after an error.
+func (s *Server) readBody(w http.ResponseWriter, r *http.Request) (*requestBody, error) {
 	control := http.NewResponseController(w)
 	// A deadline in the past ends a blocked read.
-	in := &intake{class: small, began: time.Now(), interrupt: func() { _ = control.SetReadDeadline(time.Unix(1, 0)) }}
+	in := &requestBody{class: small, began: time.Now(), interrupt: func() { _ = control.SetReadDeadline(time.Unix(1, 0)) }}
 	tooLarge := &refusal{status: http.StatusRequestEntityTooLarge, reason: fmt.Sprintf(
 		"an admission review has %d bytes at most", s.options.BodyLimit)}
 	// An announced size that is too large is rejected before any byte is read.
@@ -42,7 +42,7 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request) (*intake, error) {
 	}
 	err := in.readAll(http.MaxBytesReader(w, r.Body, s.options.BodyLimit), r.ContentLength, &s.pool)
 	// The error of an interrupted read is only a consequence of the dropped body.
-	if done := s.pool.complete(in); done != nil {
+	if done := s.pool.completeBody(in); done != nil {
 		err = done
 	}
 	var beyond *http.MaxBytesError
@@ -51,7 +51,7 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request) (*intake, error) {
 	case errors.As(err, &beyond):
 		err = tooLarge
 	case errors.Is(err, errFull):
-		err = overloaded(err)
+		err = overloadedRefusal(err)
 	case errors.Is(err, errSlow):
 		err = &refusal{status: http.StatusRequestTimeout, reason: err.Error()}
 	case errors.Is(err, os.ErrDeadlineExceeded):
@@ -68,7 +68,7 @@ const roomAhead = 16 << 10
 
 // readAll is like io.ReadAll, with an announced size, which is negative if it is unknown. It allocates more memory only
 // when bytes have arrived and were counted, so a client that announces much and sends nothing costs nothing.
-func (in *intake) readAll(from io.Reader, announced int64, p *pool) error {
+func (in *requestBody) readAll(from io.Reader, announced int64, p *pool) error {
 	in.body = make([]byte, 0, max(min(announced, roomAhead), 0)+bytes.MinRead)
 	for {
 		n, err := from.Read(in.body[len(in.body):cap(in.body)])
@@ -79,7 +79,7 @@ func (in *intake) readAll(from io.Reader, announced int64, p *pool) error {
 				in.class = deletion
 			}
 		}
-		full := p.add(in, int64(n))
+		full := p.addBytes(in, int64(n))
 		switch {
 		case full != nil:
 			in.body = nil

@@ -86,16 +86,16 @@ type Server struct {
 // New returns a server. It returns an error if a path cannot be served, or if two handlers have the same path.
 func New(o Options) (*Server, error) {
 	// Braces and spaces have a meaning in the patterns of http.ServeMux.
-	if strings.ContainsAny(o.Path, "{} ") || !clean(strings.TrimPrefix(o.Path, "/")) || !rooted(o.Path) {
+	if strings.ContainsAny(o.Path, "{} ") || !isCleanPath(strings.TrimPrefix(o.Path, "/")) || !isRooted(o.Path) {
 		return nil, fmt.Errorf("the path %q of webhooks cannot be served: write one such as %q", o.Path, "/webhooks")
 	}
 	s := &Server{options: o}
 	s.options.BodyLimit = cmp.Or(o.BodyLimit, DefaultBodyLimit)
-	s.pool.limit, s.pool.reading = cmp.Or(o.Memory, defaultMemory), map[*intake]bool{}
+	s.pool.limit, s.pool.reading = cmp.Or(o.Memory, defaultMemory), map[*requestBody]bool{}
 	s.options.ReadTimeout = cmp.Or(o.ReadTimeout, DefaultReadTimeout)
 	s.endpoints = make(map[string]Endpoint, len(o.Endpoints))
 	for _, endpoint := range o.Endpoints {
-		if endpoint.Path == "" && endpoint.Handler != "" || !clean(endpoint.Path) {
+		if endpoint.Path == "" && endpoint.Handler != "" || !isCleanPath(endpoint.Path) {
 			return nil, fmt.Errorf("the id %q of a handler of admission cannot be in the path of a URL: "+
 				"leave out empty parts, dots alone, and slashes at the ends", endpoint.Handler)
 		}
@@ -108,15 +108,15 @@ func New(o Options) (*Server, error) {
 	return s, nil
 }
 
-// rooted reports whether the path is empty or begins with a slash.
-func rooted(of string) bool { return of == "" || strings.HasPrefix(of, "/") }
+// isRooted reports whether the path is empty or begins with a slash.
+func isRooted(of string) bool { return of == "" || strings.HasPrefix(of, "/") }
 
-// clean reports whether http.ServeMux leaves a path unchanged. It redirects other paths, which the API server does not
+// isCleanPath reports whether http.ServeMux leaves a path unchanged. It redirects other paths, which the API server does not
 // follow.
-func clean(below string) bool { return below == "" || path.Clean("/"+below) == "/"+below }
+func isCleanPath(below string) bool { return below == "" || path.Clean("/"+below) == "/"+below }
 
-// Check is a readiness check. It fails until reviews can be answered. It is a healthz.Checker of controller-runtime.
-func (s *Server) Check(*http.Request) error {
+// CheckReadiness is a readiness check. It fails until reviews can be answered. It is a healthz.Checker of controller-runtime.
+func (s *Server) CheckReadiness(*http.Request) error {
 	select {
 	case <-s.options.Open:
 		return nil
@@ -130,11 +130,11 @@ func (s *Server) Check(*http.Request) error {
 		s.options.Operator)
 }
 
-// find returns the endpoint of a decoded path.
-func (s *Server) find(whole string) (Endpoint, bool) {
+// findEndpoint returns the endpoint of a decoded path.
+func (s *Server) findEndpoint(whole string) (Endpoint, bool) {
 	below, under := strings.CutPrefix(whole, s.options.Path)
 	// The path can begin with the prefix, but continue in the same segment.
-	if !under || !rooted(below) {
+	if !under || !isRooted(below) {
 		if !s.options.AtRoot {
 			return Endpoint{}, false
 		}

@@ -178,14 +178,14 @@ func TestGate(t *testing.T) {
 	if got := post(t, s, "/v", "{}"); got.status != http.StatusServiceUnavailable {
 		t.Errorf("requests must be refused until the indices are filled: got %d %s", got.status, got.text)
 	}
-	if handler.Check(nil) == nil {
+	if handler.CheckReadiness(nil) == nil {
 		t.Error("the server must not be ready until the indices are filled")
 	}
 	close(open)
 	if got := post(t, s, "/v", "{}"); got.status != http.StatusOK {
 		t.Errorf("requests must be answered when the indices are filled: got %d %s", got.status, got.text)
 	}
-	if err := handler.Check(nil); err != nil {
+	if err := handler.CheckReadiness(nil); err != nil {
 		t.Errorf("the server must be ready when the indices are filled: got the error %v", err)
 	}
 }

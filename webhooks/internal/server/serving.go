@@ -25,8 +25,8 @@ type refusal struct {
 	again  bool // a retry may succeed
 }
 
-// overloaded returns a refusal after which the client should retry. API servers do so until their own timeout.
-func overloaded(err error) *refusal {
+// overloadedRefusal returns a refusal after which the client should retry. API servers do so until their own timeout.
+func overloadedRefusal(err error) *refusal {
 	return &refusal{status: http.StatusServiceUnavailable, reason: err.Error(), again: true}
 }
 
@@ -35,18 +35,18 @@ func (r *refusal) Error() string { return r.reason }
 
 // ServeHTTP answers one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	body, err := s.serve(w, r)
+	body, err := s.serveReview(w, r)
 	if err != nil {
-		s.refuse(w, r, err)
+		s.sendRefusal(w, r, err)
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
 	_, _ = w.Write(body) // an error means that the client has disconnected
 }
 
-// serve returns the body of the response.
-func (s *Server) serve(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	endpoint, known := s.find(r.URL.Path)
+// serveReview returns the body of the response.
+func (s *Server) serveReview(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	endpoint, known := s.findEndpoint(r.URL.Path)
 	switch {
 	case !known:
 		return nil, &refusal{status: http.StatusNotFound, reason: fmt.Sprintf(
@@ -56,48 +56,48 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 		return nil, &refusal{status: http.StatusMethodNotAllowed, reason: "admission reviews come by POST"}
 	}
 	// Handlers may need indices or the startup.
-	if err := s.Check(r); err != nil {
+	if err := s.CheckReadiness(r); err != nil {
 		return nil, &refusal{status: http.StatusServiceUnavailable, reason: err.Error()}
 	}
 	// The body stays in memory until the response is complete, because the review refers to its bytes.
-	in, err := s.read(w, r)
-	defer s.pool.release(in)
+	in, err := s.readBody(w, r)
+	defer s.pool.releaseBody(in)
 	if err != nil {
 		return nil, err
 	}
 	// The values can take many times the memory of the text, so they are estimated before they are decoded.
-	weight := review.Weigh(in.body)
+	weight := review.EstimateMemory(in.body)
 	// From here on, the request counts twice: with its body and with its values.
-	place, err := s.pool.enter(r.Context(), in.class, weight)
+	place, err := s.pool.acquireSlot(r.Context(), in.class, weight)
 	switch {
 	case errors.Is(err, errFull):
-		return nil, overloaded(err)
+		return nil, overloadedRefusal(err)
 	case err != nil:
 		return nil, err
 	}
-	defer place.leave()
-	return s.review(r, endpoint, review.Request{Body: in.body, TooHeavy: weight > s.pool.limit})
+	defer place.releaseSlot()
+	return s.callReviewer(r, endpoint, review.Request{Body: in.body, TooHeavy: weight > s.pool.limit})
 }
 
-// review calls the reviewer, and limits its time. A panic becomes an error.
-func (s *Server) review(r *http.Request, endpoint Endpoint, asked review.Request) (answer []byte, err error) {
-	ctx, cancel := context.WithTimeout(logf.IntoContext(r.Context(), s.options.Log), patience(r))
+// callReviewer calls the reviewer, and limits its time. A panic becomes an error.
+func (s *Server) callReviewer(r *http.Request, endpoint Endpoint, asked review.Request) (answer []byte, err error) {
+	ctx, cancel := context.WithTimeout(logf.IntoContext(r.Context(), s.options.Log), responseTimeout(r))
 	defer cancel()
 	err = panics.Contain(func() error {
-		asked.Hint, asked.Type = endpoint.hint(), endpoint.Type
-		asked.Headers, asked.PeerCertificates = headersOf(r), verified(r)
+		asked.Hint, asked.Type = endpoint.handlerHint(), endpoint.Type
+		asked.Headers, asked.PeerCertificates = headersOf(r), verifiedCertificates(r)
 		response, err := s.options.Reviewer.Review(ctx, asked)
 		if err != nil {
 			return err
 		}
-		answer, err = response.JSON()
+		answer, err = response.EncodeJSON()
 		return err
 	})
 	return answer, err
 }
 
-// hint returns the id of the handlers, or nil for all of them.
-func (e *Endpoint) hint() *string {
+// handlerHint returns the id of the handlers, or nil for all of them.
+func (e *Endpoint) handlerHint() *string {
 	if e.Handler == "" {
 		return nil
 	}
@@ -113,8 +113,8 @@ func headersOf(r *http.Request) http.Header {
 	return all
 }
 
-// patience returns how long the API server waits for the response. The query parameter timeout contains this time.
-func patience(r *http.Request) time.Duration {
+// responseTimeout returns how long the API server waits for the response. The query parameter timeout contains this time.
+func responseTimeout(r *http.Request) time.Duration {
 	said, err := time.ParseDuration(r.URL.Query().Get("timeout"))
 	if err != nil || said <= 0 {
 		return longestReview
@@ -122,17 +122,17 @@ func patience(r *http.Request) time.Duration {
 	return min(said, longestReview)
 }
 
-// verified returns the certificates of the client if they were verified. A server can also request certificates without
+// verifiedCertificates returns the certificates of the client if they were verified. A server can also request certificates without
 // verifying them.
-func verified(r *http.Request) []*x509.Certificate {
+func verifiedCertificates(r *http.Request) []*x509.Certificate {
 	if r.TLS == nil || len(r.TLS.VerifiedChains) == 0 {
 		return nil
 	}
 	return r.TLS.PeerCertificates
 }
 
-// refuse sends an error to the client. It logs errors of this process, and errors of requests only at the debug level.
-func (s *Server) refuse(w http.ResponseWriter, r *http.Request, err error) {
+// sendRefusal sends an error to the client. It logs errors of this process, and errors of requests only at the debug level.
+func (s *Server) sendRefusal(w http.ResponseWriter, r *http.Request, err error) {
 	status := review.StatusOf(err)
 	var refused *refusal
 	if errors.As(err, &refused) {
@@ -143,7 +143,7 @@ func (s *Server) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	log := s.options.Log.WithValues("path", r.URL.Path, "status", status)
 	gone := r.Context().Err() != nil // the client has disconnected, and the error is only a consequence
 	if status == http.StatusInternalServerError && !gone {
-		log.Error(err, "Cannot answer an admission review", panics.Stack(err)...)
+		log.Error(err, "Cannot answer an admission review", panics.StackFields(err)...)
 	} else {
 		log.V(1).Info("Refused a request for an admission review", "reason", err.Error())
 	}

@@ -66,7 +66,7 @@ func (t Tunnel) Run(
 	if err != nil {
 		return err
 	}
-	agent, err := t.agent(ctx)
+	agent, err := t.newAgent(ctx)
 	if err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func (t Tunnel) Run(
 	}
 	endpoint, err := agent.Listen(ctx, options...)
 	if err != nil {
-		return explained(err)
+		return markTerminal(err)
 	}
 	// The endpoint is a listener: requests of the service arrive in this process and are forwarded to the webhook
 	// server.
@@ -98,8 +98,8 @@ func (t Tunnel) Run(
 	return nil
 }
 
-// agent returns the agent of the endpoint.
-func (t Tunnel) agent(ctx context.Context) (Agent, error) {
+// newAgent returns the agent of the endpoint.
+func (t Tunnel) newAgent(ctx context.Context) (Agent, error) {
 	// The operator appends its own path to the URL, and API servers only call https.
 	if public, err := url.Parse(t.URL); t.URL != "" && (err != nil || public.Scheme != "https" || public.Path != "") {
 		return nil, reconcile.TerminalError(fmt.Errorf(
@@ -142,8 +142,8 @@ func proxyTo(ctx context.Context, local tunnels.Local) (http.Handler, error) {
 	}, nil
 }
 
-// explained marks errors that retries cannot resolve.
-func explained(err error) error {
+// markTerminal marks errors that retries cannot resolve.
+func markTerminal(err error) error {
 	err = fmt.Errorf("opening a tunnel at ngrok: %w", err)
 	var coded ngrok.Error
 	if errors.As(err, &coded) && slices.Contains(hopeless, coded.Code()) {

@@ -34,7 +34,7 @@ func (p *Proxy) Run(
 ) error {
 	var moved chan struct{}
 	for ctx.Err() == nil {
-		stop, address, err := open(ctx, to.Address)
+		stop, address, err := startForwarding(ctx, to.Address)
 		if err != nil {
 			return err
 		}
@@ -53,8 +53,8 @@ func (p *Proxy) Run(
 	return nil
 }
 
-// open listens on a free port and forwards connections until stop is called, which waits for all of them.
-func open(ctx context.Context, to string) (stop func(), address string, err error) {
+// startForwarding listens on a free port and forwards connections until stop is called, which waits for all of them.
+func startForwarding(ctx context.Context, to string) (stop func(), address string, err error) {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, "", fmt.Errorf("opening the tunnel to %s: %w", to, err)
@@ -68,14 +68,14 @@ func open(ctx context.Context, to string) (stop func(), address string, err erro
 			if err != nil {
 				return // the listener is closed
 			}
-			all.Go(func() { carry(ctx, near, to) })
+			all.Go(func() { forwardConnection(ctx, near, to) })
 		}
 	})
 	return func() { cancel(); _ = listener.Close(); all.Wait() }, listener.Addr().String(), nil
 }
 
-// carry copies bytes in both directions until one side closes the connection, or the tunnel closes.
-func carry(ctx context.Context, near net.Conn, to string) {
+// forwardConnection copies bytes in both directions until one side closes the connection, or the tunnel closes.
+func forwardConnection(ctx context.Context, near net.Conn, to string) {
 	defer near.Close()
 	far, err := (&net.Dialer{}).DialContext(ctx, "tcp", to)
 	if err != nil {

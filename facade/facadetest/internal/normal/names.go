@@ -21,22 +21,22 @@ type Names struct {
 	generated *strings.Replacer // nil without generated names
 }
 
-// Of returns the names of these objects. Objects with the same generateName are numbered in the order of their
+// NewNames returns the names of these objects. Objects with the same generateName are numbered in the order of their
 // contents, so that the order of their creation does not matter. Objects with equal contents are numbered in the order
 // of their creation.
-func Of(objects []map[string]any) *Names {
+func NewNames(objects []map[string]any) *Names {
 	n := &Names{}
 	alike := map[string][]generated{}
 	for _, object := range objects {
 		metadata := metadataOf(object)
-		prefix, name := textOf(metadata, "generateName"), textOf(metadata, "name")
+		prefix, name := stringField(metadata, "generateName"), stringField(metadata, "name")
 		if prefix != "" && len(name) > len(prefix) && strings.HasPrefix(name, prefix) {
 			alike[prefix] = append(alike[prefix], generated{name: name, object: object})
 		}
 	}
 	var replacements []generated
 	for prefix, all := range alike {
-		replacements = append(replacements, numbered(prefix, all)...)
+		replacements = append(replacements, numberGeneratedNames(prefix, all)...)
 	}
 	// A Replacer prefers earlier pairs. Longer names come first, because one name can be the prefix of another.
 	slices.SortFunc(replacements, func(a, b generated) int {
@@ -52,8 +52,8 @@ func Of(objects []map[string]any) *Names {
 	// n.uids is only set after the loop, so that no uids are replaced while the names of the objects are built.
 	known := map[string]string{}
 	for _, object := range objects {
-		if uid := textOf(metadataOf(object), "uid"); uid != "" {
-			known[uid] = n.Text(nameOf(object))
+		if uid := stringField(metadataOf(object), "uid"); uid != "" {
+			known[uid] = n.NormalizeText(kindAndName(object))
 		}
 	}
 	n.uids = known
@@ -66,15 +66,15 @@ type generated struct {
 	object               map[string]any
 }
 
-// numbered sets the replacement of each name: the prefix and a number.
-func numbered(prefix string, all []generated) []generated {
+// numberGeneratedNames sets the replacement of each name: the prefix and a number.
+func numberGeneratedNames(prefix string, all []generated) []generated {
 	for i := range all {
-		all[i].content = contentOf(all[i], prefix)
+		all[i].content = comparableContent(all[i], prefix)
 	}
 	slices.SortStableFunc(all, func(a, b generated) int {
 		return cmp.Or(
 			cmp.Compare(a.content, b.content),
-			cmp.Compare(created(a.object), created(b.object)), cmp.Compare(a.name, b.name),
+			cmp.Compare(creationTimestamp(a.object), creationTimestamp(b.object)), cmp.Compare(a.name, b.name),
 		)
 	})
 	for i := range all {
@@ -83,15 +83,17 @@ func numbered(prefix string, all []generated) []generated {
 	return all
 }
 
-// contentOf returns the normalized object as JSON, with the prefix in place of its name.
-func contentOf(g generated, prefix string) string {
+// comparableContent returns the normalized object as JSON, with the prefix in place of its name.
+func comparableContent(g generated, prefix string) string {
 	anonymous := &Names{generated: strings.NewReplacer(g.name, prefix)}
-	data, err := json.Marshal(anonymous.Object(g.object))
+	data, err := json.Marshal(anonymous.NormalizeObject(g.object))
 	if err != nil { // not JSON values: only the creation times decide the order
 		return ""
 	}
 	return string(data)
 }
 
-// created returns the creationTimestamp. RFC 3339 times in UTC sort as texts.
-func created(object map[string]any) string { return textOf(metadataOf(object), "creationTimestamp") }
+// creationTimestamp returns the creationTimestamp. RFC 3339 times in UTC sort as texts.
+func creationTimestamp(object map[string]any) string {
+	return stringField(metadataOf(object), "creationTimestamp")
+}

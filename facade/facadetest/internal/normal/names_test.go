@@ -51,7 +51,7 @@ func TestGeneratedNames(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			var got []string
-			for _, one := range normal.Of(tc.objects).Objects(tc.objects) {
+			for _, one := range normal.NewNames(tc.objects).NormalizeObjects(tc.objects) {
 				metadata, _ := one["metadata"].(map[string]any)
 				data, _ := one["data"].(map[string]any)
 				got = append(got, data["of"].(string)+" "+metadata["name"].(string))
@@ -66,14 +66,14 @@ func TestGeneratedNames(t *testing.T) {
 func TestText(t *testing.T) {
 	one := pod("orders-x7", "2026-01-01T00:00:00Z", "a")
 	one["metadata"].(map[string]any)["uid"] = owner
-	names := normal.Of([]map[string]any{one})
+	names := normal.NewNames([]map[string]any{one})
 	const given = "pods/orders-x7 (" + owner + ") is gone since 2026-01-01T00:00:00Z"
 	const want = "pods/orders-<1> (<uid of Pod shop/orders-<1>>) is gone since <time>"
-	if got := names.Text(given); got != want {
+	if got := names.NormalizeText(given); got != want {
 		t.Errorf("names, uids and times in a text must be replaced: got %q, want %q", got, want)
 	}
 	var none normal.Names
-	if got := none.Text("orders-x7"); got != "orders-x7" {
+	if got := none.NormalizeText("orders-x7"); got != "orders-x7" {
 		t.Errorf("empty Names must not change a text: got %q", got)
 	}
 }
@@ -81,7 +81,7 @@ func TestText(t *testing.T) {
 func TestObjectsInOrder(t *testing.T) {
 	all := []map[string]any{object("Pod", "b", nil), object("Database", "z", nil), object("Pod", "a", nil)}
 	var got []string
-	for _, one := range new(normal.Names).Objects(all) {
+	for _, one := range new(normal.Names).NormalizeObjects(all) {
 		metadata, _ := one["metadata"].(map[string]any)
 		got = append(got, one["kind"].(string)+" "+metadata["name"].(string))
 	}

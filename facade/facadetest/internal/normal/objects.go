@@ -15,7 +15,7 @@ const (
 	outdated = "<an earlier one>"
 )
 
-// Object returns a copy of the object in the same form for each run:
+// NormalizeObject returns a copy of the object in the same form for each run:
 //
 //   - The uid, resourceVersion, generation, managedFields and creationTimestamp are removed.
 //   - The uids of known objects become "<uid of Database shop/orders>", others "<uid>", also within texts.
@@ -25,9 +25,9 @@ const (
 //   - Suffixes of generated names become numbers, as in "orders-<1>", also within texts.
 //
 // The original is not modified. It must have JSON values, and so has the copy.
-func (n *Names) Object(object map[string]any) map[string]any {
+func (n *Names) NormalizeObject(object map[string]any) map[string]any {
 	generation := metadataOf(object)["generation"]
-	copied, _ := n.value(object, func(observed any) any {
+	copied, _ := n.normalizeValue(object, func(observed any) any {
 		// The generation is that of the original, because the copy does not keep it.
 		if observed == generation {
 			return current
@@ -44,21 +44,21 @@ func (n *Names) Object(object map[string]any) map[string]any {
 	return copied
 }
 
-// Objects returns [Names.Object] of each object, sorted by group, kind, namespace and name.
-func (n *Names) Objects(objects []map[string]any) []map[string]any {
+// NormalizeObjects returns [Names.NormalizeObject] of each object, sorted by group, kind, namespace and name.
+func (n *Names) NormalizeObjects(objects []map[string]any) []map[string]any {
 	all := make([]map[string]any, 0, len(objects))
 	for _, object := range objects {
-		all = append(all, n.Object(object))
+		all = append(all, n.NormalizeObject(object))
 	}
 	slices.SortStableFunc(all, func(a, b map[string]any) int {
-		return cmp.Compare(fullName(a), fullName(b))
+		return cmp.Compare(objectSortKey(a), objectSortKey(b))
 	})
 	return all
 }
 
-// Text returns the text, such as an error or a path, with uids, times and generated names replaced as in
-// [Names.Object].
-func (n *Names) Text(text string) string {
+// NormalizeText returns the text, such as an error or a path, with uids, times and generated names replaced as in
+// [Names.NormalizeObject].
+func (n *Names) NormalizeText(text string) string {
 	text = uids.ReplaceAllStringFunc(text, func(uid string) string {
 		if whose, known := n.uids[uid]; known {
 			return "<uid of " + whose + ">"
@@ -71,15 +71,15 @@ func (n *Names) Text(text string) string {
 	return times.ReplaceAllString(text, aTime)
 }
 
-// value returns a normalized copy of any JSON value. Keys of maps are normalized, too.
-func (n *Names) value(v any, generation func(any) any) any {
+// normalizeValue returns a normalized copy of any JSON value. Keys of maps are normalized, too.
+func (n *Names) normalizeValue(v any, generation func(any) any) any {
 	switch v := v.(type) {
 	case string:
-		return n.Text(v)
+		return n.NormalizeText(v)
 	case []any:
 		all := make([]any, 0, len(v))
 		for _, item := range v {
-			all = append(all, n.value(item, generation))
+			all = append(all, n.normalizeValue(item, generation))
 		}
 		return all
 	case map[string]any:
@@ -89,7 +89,7 @@ func (n *Names) value(v any, generation func(any) any) any {
 				all[key] = generation(item)
 				continue
 			}
-			all[n.Text(key)] = n.value(item, generation)
+			all[n.NormalizeText(key)] = n.normalizeValue(item, generation)
 		}
 		return all
 	default:
@@ -103,24 +103,24 @@ func metadataOf(object map[string]any) map[string]any {
 	return metadata
 }
 
-// textOf returns the string in a field, or an empty string.
-func textOf(of map[string]any, name string) string {
+// stringField returns the string in a field, or an empty string.
+func stringField(of map[string]any, name string) string {
 	text, _ := of[name].(string)
 	return text
 }
 
-// nameOf returns the name of an object with its kind, such as "Database shop/orders".
-func nameOf(object map[string]any) string {
+// kindAndName returns the name of an object with its kind, such as "Database shop/orders".
+func kindAndName(object map[string]any) string {
 	metadata := metadataOf(object)
-	name := textOf(metadata, "name")
-	if namespace := textOf(metadata, "namespace"); namespace != "" {
+	name := stringField(metadata, "name")
+	if namespace := stringField(metadata, "namespace"); namespace != "" {
 		name = namespace + "/" + name
 	}
-	return textOf(object, "kind") + " " + name
+	return stringField(object, "kind") + " " + name
 }
 
-// fullName returns the text by which objects are sorted: the API group without its version, then kind and name.
-func fullName(object map[string]any) string {
-	group, _, _ := strings.Cut(textOf(object, "apiVersion"), "/")
-	return group + " " + nameOf(object)
+// objectSortKey returns the text by which objects are sorted: the API group without its version, then kind and name.
+func objectSortKey(object map[string]any) string {
+	group, _, _ := strings.Cut(stringField(object, "apiVersion"), "/")
+	return group + " " + kindAndName(object)
 }

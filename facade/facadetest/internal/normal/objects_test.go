@@ -88,8 +88,8 @@ func TestObject(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			names := normal.Of([]map[string]any{object("Database", "orders", map[string]any{"uid": owner})})
-			if diff := cmp.Diff(tc.want, names.Object(tc.given)); diff != "" {
+			names := normal.NewNames([]map[string]any{object("Database", "orders", map[string]any{"uid": owner})})
+			if diff := cmp.Diff(tc.want, names.NormalizeObject(tc.given)); diff != "" {
 				t.Errorf("%s (-want, +got):\n%s", tc.reason, diff)
 			}
 		})
@@ -99,7 +99,7 @@ func TestObject(t *testing.T) {
 func TestObjectChangesNothing(t *testing.T) {
 	given := object("Database", "orders", map[string]any{"uid": owner, "spec": map[string]any{"of": owner}})
 	want := object("Database", "orders", map[string]any{"uid": owner, "spec": map[string]any{"of": owner}})
-	normal.Of([]map[string]any{given}).Object(given)
+	normal.NewNames([]map[string]any{given}).NormalizeObject(given)
 	if diff := cmp.Diff(want, given); diff != "" {
 		t.Errorf("Object must not change its argument (-want, +got):\n%s", diff)
 	}

@@ -102,12 +102,12 @@ func (h *Hook) setPolicies(
 		*effects == admissionregistrationv1.SideEffectClassNoneOnDryRun)
 }
 
-// selects reports whether the selectors of the entry match the request. As in the API server, the object selector
+// matchesSelectors reports whether the selectors of the entry match the request. As in the API server, the object selector
 // matches the object or the old object, and the namespace selector does not apply to cluster-scoped objects, except
 // namespaces.
-func (h Hook) selects(r *admissionv1.AdmissionRequest, server *memapi.Server) bool {
-	return (selects(h.objects, labelsOf(r.Object.Raw)) || selects(h.objects, labelsOf(r.OldObject.Raw))) &&
-		(r.Namespace == "" && !isOfNamespace(r) || selects(h.namespaces, namespaceLabels(r, server)))
+func (h Hook) matchesSelectors(r *admissionv1.AdmissionRequest, server *memapi.Server) bool {
+	return (matchesLabels(h.objects, objectLabels(r.Object.Raw)) || matchesLabels(h.objects, objectLabels(r.OldObject.Raw))) &&
+		(r.Namespace == "" && !isOfNamespace(r) || matchesLabels(h.namespaces, namespaceLabels(r, server)))
 }
 
 // hasRule reports whether a rule of the entry covers the operation, the resource and its version.
@@ -139,9 +139,9 @@ func inScope(scope *admissionregistrationv1.ScopeType, r *admissionv1.AdmissionR
 	return inNamespace == (*scope == admissionregistrationv1.NamespacedScope)
 }
 
-// selects reports whether the labels match the selector. A nil selector matches all objects. Nil labels represent an
+// matchesLabels reports whether the labels match the selector. A nil selector matches all objects. Nil labels represent an
 // absent object, which only a nil or an empty selector matches.
-func selects(selector *metav1.LabelSelector, of labels.Set) bool {
+func matchesLabels(selector *metav1.LabelSelector, of labels.Set) bool {
 	if selector == nil {
 		return true
 	}
@@ -149,8 +149,8 @@ func selects(selector *metav1.LabelSelector, of labels.Set) bool {
 	return err == nil && (chosen.Empty() || of != nil && chosen.Matches(of))
 }
 
-// labelsOf returns the labels of an encoded object: never nil for an object, and nil without one.
-func labelsOf(text []byte) labels.Set {
+// objectLabels returns the labels of an encoded object: never nil for an object, and nil without one.
+func objectLabels(text []byte) labels.Set {
 	var object unstructured.Unstructured
 	if len(text) == 0 || object.UnmarshalJSON(text) != nil {
 		return nil
@@ -174,7 +174,7 @@ func namespaceLabels(r *admissionv1.AdmissionRequest, server *memapi.Server) lab
 		name = r.Name
 	}
 	if isOfNamespace(r) && r.SubResource == "" && r.Operation != admissionv1.Delete {
-		set = labelsOf(r.Object.Raw)
+		set = objectLabels(r.Object.Raw)
 	} else {
 		namespaces := memapi.Resource{Version: "v1", Kind: "Namespace", Plural: "namespaces"}
 		stored := unstructured.Unstructured{Object: server.Object(namespaces, "", name)}
@@ -185,13 +185,13 @@ func namespaceLabels(r *admissionv1.AdmissionRequest, server *memapi.Server) lab
 	return labels.Merge(set, labels.Set{corev1.LabelMetadataName: name})
 }
 
-// failure returns the API server's error for a webhook that cannot be called or whose response is invalid.
-func (h Hook) failure(err error) error {
+// callFailedError returns the API server's error for a webhook that cannot be called or whose response is invalid.
+func (h Hook) callFailedError(err error) error {
 	return apierrors.NewInternalError(fmt.Errorf("failed calling webhook %q: %w", h.name, err))
 }
 
-// denial returns the API server's error for a request that the webhook denies, with the same texts.
-func (h Hook) denial(result *metav1.Status) error {
+// requestDeniedError returns the API server's error for a request that the webhook denies, with the same texts.
+func (h Hook) requestDeniedError(result *metav1.Status) error {
 	status := metav1.Status{}
 	if result != nil {
 		status = *result
@@ -207,8 +207,8 @@ func (h Hook) denial(result *metav1.Status) error {
 	return &apierrors.StatusError{ErrStatus: status}
 }
 
-// patched applies a JSON patch.
-func patched(document, patch []byte) ([]byte, error) {
+// applyJSONPatch applies a JSON patch.
+func applyJSONPatch(document, patch []byte) ([]byte, error) {
 	decoded, err := jsonpatch.DecodePatch(patch)
 	if err != nil {
 		return nil, err

@@ -42,7 +42,7 @@ func TestEntriesSelectNamespacesByTheirOwnLabels(t *testing.T) {
 			admissionv1.Create, "nodes", "", unlabelled, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := entry.selects(&admissionv1.AdmissionRequest{
+			got := entry.matchesSelectors(&admissionv1.AdmissionRequest{
 				Operation: tc.operation, Name: "a", SubResource: tc.subresource,
 				Resource: metav1.GroupVersionResource{Version: "v1", Resource: tc.resource},
 				Object:   runtime.RawExtension{Raw: []byte(tc.object)},

@@ -37,9 +37,9 @@ type review struct {
 	changed  bool
 }
 
-// Review sends a request to the matching webhooks, one after the other, like a [memapi.Reviewer]. Mutating webhooks
+// ReviewRequest sends a request to the matching webhooks, one after the other, like a [memapi.Reviewer]. Mutating webhooks
 // with the reinvocation policy IfNeeded are called a second time if later ones have changed the object.
-func (with Reviews) Review(
+func (with Reviews) ReviewRequest(
 	ctx context.Context, hooks []Hook, mutating bool, request *admissionv1.AdmissionRequest,
 ) (object []byte, warnings []string, err error) {
 	r := review{Reviews: with, asked: *request}
@@ -48,7 +48,7 @@ func (with Reviews) Review(
 		if h.mutating != mutating {
 			continue
 		}
-		isCalled, changes, err := r.pass(ctx, h)
+		isCalled, changes, err := r.callIfMatching(ctx, h)
 		if err != nil {
 			return nil, r.warnings, err
 		}
@@ -63,7 +63,7 @@ func (with Reviews) Review(
 	// As in the API server, there is only one more round: its own changes do not cause further calls.
 	for i, h := range hooks {
 		if again[i] {
-			if _, _, err := r.pass(ctx, h); err != nil {
+			if _, _, err := r.callIfMatching(ctx, h); err != nil {
 				return nil, r.warnings, err
 			}
 		}
@@ -75,13 +75,13 @@ func (with Reviews) Review(
 	return object, r.warnings, nil
 }
 
-// pass calls one webhook if it matches the request. The checks have the order of the API server: selectors and rules,
+// callIfMatching calls one webhook if it matches the request. The checks have the order of the API server: selectors and rules,
 // then match conditions, then the support of dry-run requests.
-func (r *review) pass(ctx context.Context, h Hook) (isCalled, changes bool, err error) {
-	if !h.selects(&r.asked, r.Server) {
+func (r *review) callIfMatching(ctx context.Context, h Hook) (isCalled, changes bool, err error) {
+	if !h.matchesSelectors(&r.asked, r.Server) {
 		return false, false, nil
 	}
-	asked, matches, err := r.matching(h)
+	asked, matches, err := r.requestInRuleVersion(h)
 	if err != nil || !matches {
 		return false, false, err
 	}
@@ -105,13 +105,13 @@ func (r *review) pass(ctx context.Context, h Hook) (isCalled, changes bool, err 
 			fmt.Sprintf("admission webhook %q does not support dry run", h.name),
 		)
 	}
-	changes, err = r.ask(ctx, h, asked)
+	changes, err = r.callAndApply(ctx, h, asked)
 	return true, changes, err
 }
 
-// matching returns the request in a version for which the entry has a rule: the client's version, or an equivalent one,
+// requestInRuleVersion returns the request in a version for which the entry has a rule: the client's version, or an equivalent one,
 // to which the objects are converted.
-func (r *review) matching(h Hook) (asked *admissionv1.AdmissionRequest, matches bool, err error) {
+func (r *review) requestInRuleVersion(h Hook) (asked *admissionv1.AdmissionRequest, matches bool, err error) {
 	if h.hasRule(&r.asked) {
 		return &r.asked, true, nil
 	}
@@ -138,8 +138,8 @@ func (r *review) matching(h Hook) (asked *admissionv1.AdmissionRequest, matches 
 	return nil, false, nil
 }
 
-// ask calls the webhook and applies its response to the request.
-func (r *review) ask(ctx context.Context, h Hook, asked *admissionv1.AdmissionRequest) (changes bool, err error) {
+// callAndApply calls the webhook and applies its response to the request.
+func (r *review) callAndApply(ctx context.Context, h Hook, asked *admissionv1.AdmissionRequest) (changes bool, err error) {
 	// Each call has its own uid, which the response must repeat.
 	one := *asked
 	one.UID = uuid.NewUUID()
@@ -151,19 +151,19 @@ func (r *review) ask(ctx context.Context, h Hook, asked *admissionv1.AdmissionRe
 	case err != nil && h.Ignores:
 		return false, nil
 	case err != nil:
-		return false, h.failure(err)
+		return false, h.callFailedError(err)
 	}
 	// Warnings reach the client even if a webhook denies the request.
 	r.warnings = append(r.warnings, response.Warnings...)
 	if !response.Allowed {
-		return false, h.denial(response.Result)
+		return false, h.requestDeniedError(response.Result)
 	}
 	if len(response.Patch) == 0 {
 		return false, nil
 	}
-	after, err := patched(asked.Object.Raw, response.Patch)
+	after, err := applyJSONPatch(asked.Object.Raw, response.Patch)
 	if err != nil {
-		return false, h.failure(err)
+		return false, h.callFailedError(err)
 	}
 	// The patch was made for a converted object. Later webhooks and the store need the client's version.
 	if asked.Resource != r.asked.Resource {

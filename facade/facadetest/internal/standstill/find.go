@@ -22,9 +22,9 @@ type routine struct {
 	stack string
 }
 
-// standing is a bubble whose virtual time has stopped. Two looks with equal signatures have seen the same goroutines in
+// stoppedBubble is a bubble whose virtual time has stopped. Two looks with equal signatures have seen the same goroutines in
 // the same states.
-type standing struct {
+type stoppedBubble struct {
 	signature string
 	routines  []routine
 }
@@ -32,12 +32,12 @@ type standing struct {
 // headers matches the first line of a stack, whose format is that of the Go runtime.
 var headers = regexp.MustCompile(`^goroutine \d+[^\[\n]* \[(.+)\]:`)
 
-// find returns the bubbles whose virtual time has stopped, by id, given the stacks of all goroutines. Such a bubble has
+// findStoppedBubbles returns the bubbles whose virtual time has stopped, by id, given the stacks of all goroutines. Such a bubble has
 // no goroutine that can run, and at least one that waits for a mutex.
-func find(stacks string) map[string]standing {
-	found, moving := map[string]standing{}, map[string]bool{}
+func findStoppedBubbles(stacks string) map[string]stoppedBubble {
+	found, moving := map[string]stoppedBubble{}, map[string]bool{}
 	for text := range strings.SplitSeq(strings.TrimSpace(stacks), "\n\n") {
-		described := header(text)
+		described := stackHeader(text)
 		id := bubbleOf(described)
 		if id == "" {
 			continue
@@ -63,8 +63,8 @@ func find(stacks string) map[string]standing {
 	return found
 }
 
-// header returns the text in brackets in the first line of a stack; empty if the text is not a stack.
-func header(stack string) string {
+// stackHeader returns the text in brackets in the first line of a stack; empty if the text is not a stack.
+func stackHeader(stack string) string {
 	matched := headers.FindStringSubmatch(stack)
 	if matched == nil {
 		return ""
@@ -91,32 +91,32 @@ func (r routine) wantsMutex() bool {
 	return strings.HasPrefix(r.state, "sync.Mutex.") || strings.HasPrefix(r.state, "sync.RWMutex.")
 }
 
-// report returns a message with the goroutines that wait for a mutex, and those that may hold it. The stacks do not
+// describeWaits returns a message with the goroutines that wait for a mutex, and those that may hold it. The stacks do not
 // show the holder, so the report looks for durable waits within methods of the same type.
-func (s standing) report() string {
+func (s stoppedBubble) describeWaits() string {
 	var waiting, holding []string
 	owners := map[string]bool{}
 	for _, one := range s.routines {
 		if one.wantsMutex() {
-			waiting = append(waiting, one.shown())
+			waiting = append(waiting, one.shortenedStack())
 			owners[one.lockOwner()] = true
 		}
 	}
 	for _, one := range s.routines {
-		if one.isIdle() && slices.ContainsFunc(one.functions(), func(f string) bool { return owners[ownerOf(f)] }) {
-			holding = append(holding, one.shown())
+		if one.isIdle() && slices.ContainsFunc(one.calledFunctions(), func(f string) bool { return owners[ownerOf(f)] }) {
+			holding = append(holding, one.shortenedStack())
 		}
 	}
 	text := "the bubble stands still: virtual time passes only when all goroutines wait for something in the bubble, " +
-		"and a wait for a mutex does not count.\n" + listed("Waiting for a mutex", waiting)
+		"and a wait for a mutex does not count.\n" + formatStacks("Waiting for a mutex", waiting)
 	if len(holding) == 0 {
 		return text + "\n\nNo goroutine in the same code holds a mutex: search the callers of these."
 	}
-	return text + "\n\n" + listed("One of these holds a mutex, and waits", holding)
+	return text + "\n\n" + formatStacks("One of these holds a mutex, and waits", holding)
 }
 
-// listed returns a title and some of the stacks, with the number of those left out.
-func listed(title string, stacks []string) string {
+// formatStacks returns a title and some of the stacks, with the number of those left out.
+func formatStacks(title string, stacks []string) string {
 	more := ""
 	if len(stacks) > mostShown {
 		more, stacks = fmt.Sprintf("\n\nand %d more", len(stacks)-mostShown), stacks[:mostShown]
@@ -124,8 +124,8 @@ func listed(title string, stacks []string) string {
 	return fmt.Sprintf("%s:\n\n%s%s", title, strings.Join(stacks, "\n\n"), more)
 }
 
-// shown returns the stack without its middle. The last two lines name the creator of the goroutine.
-func (r routine) shown() string {
+// shortenedStack returns the stack without its middle. The last two lines name the creator of the goroutine.
+func (r routine) shortenedStack() string {
 	lines := strings.Split(r.stack, "\n")
 	if len(lines) <= mostLines+2 {
 		return r.stack
@@ -133,8 +133,8 @@ func (r routine) shown() string {
 	return strings.Join(slices.Concat(lines[:mostLines], []string{"\t…"}, lines[len(lines)-2:]), "\n")
 }
 
-// functions returns the names of the functions on the stack, the innermost first.
-func (r routine) functions() (all []string) {
+// calledFunctions returns the names of the functions on the stack, the innermost first.
+func (r routine) calledFunctions() (all []string) {
 	for line := range strings.Lines(r.stack) {
 		called := strings.TrimRight(line, "\n")
 		if strings.HasPrefix(called, "goroutine ") || strings.HasPrefix(called, "\t") ||
@@ -152,7 +152,7 @@ func (r routine) functions() (all []string) {
 
 // lockOwner returns the type, or the function, that locks the mutex: the innermost one outside of package sync.
 func (r routine) lockOwner() string {
-	for _, f := range r.functions() {
+	for _, f := range r.calledFunctions() {
 		if !strings.HasPrefix(f, "sync.") && !strings.HasPrefix(f, "internal/sync.") {
 			return ownerOf(f)
 		}

@@ -77,18 +77,18 @@ func TestFind(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			found := find(strings.Join(tc.stacks, "\n\n") + "\n")
+			found := findStoppedBubbles(strings.Join(tc.stacks, "\n\n") + "\n")
 			if len(tc.want) == 0 {
 				if len(found) > 0 {
 					t.Errorf("%s: found %v", tc.reason, found)
 				}
 				return
 			}
-			rest := found["7"].report()
+			rest := found["7"].describeWaits()
 			for _, line := range tc.want {
 				_, after, ok := strings.Cut(rest, line)
 				if !ok {
-					t.Fatalf("%s: %q is missing, or not in this order:\n%s", tc.reason, line, found["7"].report())
+					t.Fatalf("%s: %q is missing, or not in this order:\n%s", tc.reason, line, found["7"].describeWaits())
 				}
 				rest = after
 			}
@@ -98,7 +98,7 @@ func TestFind(t *testing.T) {
 
 func TestSignatureWithoutTimes(t *testing.T) {
 	later := strings.NewReplacer("2 minutes", "3 minutes").Replace(waiter)
-	before, after := find(waiter)["7"], find(later)["7"]
+	before, after := findStoppedBubbles(waiter)["7"], findStoppedBubbles(later)["7"]
 	if diff := cmp.Diff(before.signature, after.signature); diff != "" || before.signature == "" {
 		t.Errorf("the signature must not depend on waiting times (-before, +after):\n%s", diff)
 	}

@@ -32,10 +32,10 @@ var all = guards{by: map[string]*guarded{}}
 
 // The timer is made before any bubble, and so follows real time. A goroutine that waits for it would look like a leak
 // to tests that search for them.
-func init() { repeat(interval, func() { all.look(stacks) }) }
+func init() { repeatAfter(interval, func() { all.checkBubbles(allStacks) }) }
 
-// repeat calls look permanently, each time this long after the previous call.
-func repeat(after time.Duration, look func()) {
+// repeatAfter calls look permanently, each time this long after the previous call.
+func repeatAfter(after time.Duration, look func()) {
 	var mu sync.Mutex // the first call can come before alarm is assigned
 	mu.Lock()
 	defer mu.Unlock()
@@ -48,11 +48,11 @@ func repeat(after time.Duration, look func()) {
 	})
 }
 
-// Guard watches the bubble of the caller until end is called. If virtual time stops, it calls report once with the
+// GuardBubble watches the bubble of the caller until end is called. If virtual time stops, it calls report once with the
 // reason, on a goroutine outside of the bubble. Outside of a bubble, and in a bubble that is already guarded, it does
 // nothing.
-func Guard(report func(text string)) (end func()) {
-	id := bubbleOf(header(stack()))
+func GuardBubble(report func(text string)) (end func()) {
+	id := bubbleOf(stackHeader(callerStack()))
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	if id == "" || all.by[id] != nil {
@@ -66,15 +66,15 @@ func Guard(report func(text string)) (end func()) {
 	}
 }
 
-// look compares the guarded bubbles with their state at the last look.
-func (g *guards) look(stacks func() string) {
+// checkBubbles compares the guarded bubbles with their state at the last look.
+func (g *guards) checkBubbles(stacks func() string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	// Reading the stacks stops all goroutines of the process, so it is avoided when possible.
 	if len(g.by) == 0 {
 		return
 	}
-	found := find(stacks())
+	found := findStoppedBubbles(stacks())
 	for id, one := range g.by {
 		state, stands := found[id]
 		switch {
@@ -86,20 +86,20 @@ func (g *guards) look(stacks func() string) {
 		}
 		if one.seen++; one.seen == looks {
 			// The report can panic or call end, which needs the lock.
-			go one.report(state.report())
+			go one.report(state.describeWaits())
 		}
 	}
 }
 
-// stack returns the start of the caller's stack. Only its header is used, so the buffer is small.
-func stack() string {
+// callerStack returns the start of the caller's stack. Only its header is used, so the buffer is small.
+func callerStack() string {
 	buffer := make([]byte, 1<<10)
 	return string(buffer[:runtime.Stack(buffer, false)])
 }
 
-// stacks returns the stacks of all goroutines. runtime.Stack truncates silently, so the buffer grows until it is not
+// allStacks returns the stacks of all goroutines. runtime.Stack truncates silently, so the buffer grows until it is not
 // full.
-func stacks() string {
+func allStacks() string {
 	for size := 1 << 20; ; size *= 2 {
 		buffer := make([]byte, size)
 		if n := runtime.Stack(buffer, true); n < size {

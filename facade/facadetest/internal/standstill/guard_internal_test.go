@@ -14,8 +14,8 @@ func TestGuard(t *testing.T) {
 	reported := make(chan string, 2)
 	stands := make(chan struct{})
 	go synctest.Test(t, func(*testing.T) {
-		Guard(func(text string) { reported <- text })
-		Guard(func(string) { reported <- "the second guard of a bubble" })
+		GuardBubble(func(text string) { reported <- text })
+		GuardBubble(func(string) { reported <- "the second guard of a bubble" })
 		var held sync.Mutex
 		held.Lock()
 		close(stands)
@@ -30,7 +30,7 @@ func TestGuard(t *testing.T) {
 		case <-deadline:
 			t.Fatal("a bubble that stands still must be reported within a minute")
 		case <-time.After(10 * time.Millisecond): // in place of the periodic check
-			all.look(stacks)
+			all.checkBubbles(allStacks)
 			continue
 		}
 		if !strings.Contains(text, "standstill.lockInVain") {
@@ -47,7 +47,7 @@ func lockInVain(held *sync.Mutex) {
 
 func TestGuardEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		end := Guard(func(string) {})
+		end := GuardBubble(func(string) {})
 		all.mu.Lock()
 		before := len(all.by)
 		all.mu.Unlock()
@@ -65,7 +65,7 @@ func TestGuardEnds(t *testing.T) {
 func TestRepeat(t *testing.T) {
 	var calls int
 	done := make(chan struct{})
-	repeat(time.Nanosecond, func() {
+	repeatAfter(time.Nanosecond, func() {
 		if calls++; calls == 2 {
 			close(done)
 			runtime.Goexit() // ends the repetition

@@ -50,7 +50,7 @@ func run(m manager.Manager, task program.Task) error {
 		return err
 	}
 	err = m.Start(ctrl.SetupSignalHandler())
-	return errors.Join(err, process.Tell(os.Stdout, "ticks", float64(about.ticks.Load())))
+	return errors.Join(err, process.WriteFigure(os.Stdout, "ticks", float64(about.ticks.Load())))
 }
 
 func setup(m manager.Manager, kind client.Object, reconciler reconcile.Func) error {
@@ -84,5 +84,5 @@ func (a about) updated(field string) error {
 	if a.scenario != "latency" {
 		return nil
 	}
-	return process.TellLatency(os.Stdout, field, time.Now())
+	return process.WriteLatency(os.Stdout, field, time.Now())
 }

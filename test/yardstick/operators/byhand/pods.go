@@ -33,7 +33,7 @@ func setupPods(m manager.Manager, count int) error {
 			return reconcile.Result{}, client.IgnoreNotFound(err)
 		}
 		if seen.Add(1) == int64(count) {
-			return reconcile.Result{}, process.Tell(os.Stdout, "all", float64(count))
+			return reconcile.Result{}, process.WriteFigure(os.Stdout, "all", float64(count))
 		}
 		return reconcile.Result{}, nil
 	})

@@ -28,7 +28,7 @@ func register[T client.Object](h *handlers, examples kopf.Selection[T], scenario
 	examples.OnUpdate("update_fn", func(_ context.Context, c *kopf.Change[T]) error {
 		seen := field(c.Object)
 		if scenario == "latency" {
-			if err := process.TellLatency(os.Stdout, seen, time.Now()); err != nil {
+			if err := process.WriteLatency(os.Stdout, seen, time.Now()); err != nil {
 				return err
 			}
 		}
@@ -45,8 +45,8 @@ func register[T client.Object](h *handlers, examples kopf.Selection[T], scenario
 	examples.OnDelete("delete_fn", func(context.Context, *kopf.Change[T]) error { return nil })
 }
 
-func (h *handlers) tellTicks() error {
-	return process.Tell(os.Stdout, "ticks", float64(h.ticks.Load()))
+func (h *handlers) writeTicks() error {
+	return process.WriteFigure(os.Stdout, "ticks", float64(h.ticks.Load()))
 }
 
 // registerPods maintains an index of the pods by node, and prints a line when it has seen count pods.
@@ -58,7 +58,7 @@ func registerPods(op *kopf.Operator, count int) {
 	var seen atomic.Int64
 	pods.OnEvent("seen", func(context.Context, *kopf.WatchEvent[*corev1.Pod]) error {
 		if seen.Add(1) == int64(count) {
-			return process.Tell(os.Stdout, "all", float64(count))
+			return process.WriteFigure(os.Stdout, "all", float64(count))
 		}
 		return nil
 	})

@@ -40,5 +40,5 @@ func run(m manager.Manager, task program.Task) error {
 	if err := op.SetupWithManager(m); err != nil {
 		return err
 	}
-	return errors.Join(m.Start(ctrl.SetupSignalHandler()), h.tellTicks())
+	return errors.Join(m.Start(ctrl.SetupSignalHandler()), h.writeTicks())
 }

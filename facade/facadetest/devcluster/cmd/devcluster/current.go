@@ -43,11 +43,11 @@ func (c *command) runCurrent(ctx context.Context) (code int, err error) {
 		return 1, errNoContext
 	}
 	// The user must see the server before agreeing: a context name can be misleading.
-	c.say("the current context of your kubeconfig is %q, its server %s", config.CurrentContext,
+	c.printMessage("the current context of your kubeconfig is %q, its server %s", config.CurrentContext,
 		config.Clusters[current.Cluster].Server)
-	c.say("this applies %s to it, and runs %s on it with the rights of this context", strings.Join(c.Load, ", "),
+	c.printMessage("this applies %s to it, and runs %s on it with the rights of this context", strings.Join(c.Load, ", "),
 		c.program[0])
-	if !c.confirmed() {
+	if !c.isConfirmed() {
 		return 1, errDeclined
 	}
 	// A temporary folder holds the copy of the kubeconfig, which contains credentials.
@@ -63,21 +63,21 @@ func (c *command) runCurrent(ctx context.Context) (code int, err error) {
 		return 1, fmt.Errorf("writing the kubeconfig of the context: %w", err)
 	}
 	for _, path := range c.Load {
-		if err := cluster.apply(ctx, path); err != nil {
+		if err := cluster.applyPath(ctx, path); err != nil {
 			return 1, fmt.Errorf("applying %s: %w", path, err)
 		}
 	}
 	// Objects are not deleted at the end, because they may have existed before.
 	if cluster.object != "" {
-		defer c.say("the applied objects remain; to remove the last one: kubectl delete %s", cluster.object)
+		defer c.printMessage("the applied objects remain; to remove the last one: kubectl delete %s", cluster.object)
 	}
-	return c.start(ctx, demonstration{out: c.stderr, kubeconfig: cluster.kubeconfig, name: cluster.object})
+	return c.startProgram(ctx, demonstration{out: c.stderr, kubeconfig: cluster.kubeconfig, name: cluster.object})
 }
 
-// confirmed asks the user to continue. Without a terminal, the answer is no.
-func (c *command) confirmed() bool {
+// isConfirmed asks the user to continue. Without a terminal, the answer is no.
+func (c *command) isConfirmed() bool {
 	if !c.isTerminal {
-		c.say("there is no terminal to ask at, which counts as no")
+		c.printMessage("there is no terminal to ask at, which counts as no")
 		return false
 	}
 	_, _ = fmt.Fprint(c.stderr, "devcluster: continue? [y/N] ")
@@ -86,33 +86,33 @@ func (c *command) confirmed() bool {
 	return answer == "y" || answer == "yes"
 }
 
-// apply applies a file or a folder, and waits until kinds that it defines are served.
-func (u *currentCluster) apply(ctx context.Context, path string) error {
+// applyPath applies a file or a folder, and waits until kinds that it defines are served.
+func (u *currentCluster) applyPath(ctx context.Context, path string) error {
 	// A folder with a kustomization must be applied by -k.
 	how := "-f"
 	if _, err := os.Stat(filepath.Join(path, "kustomization.yaml")); err == nil {
 		how = "-k"
 	}
-	applied, err := u.kubectl(ctx, "apply", "-o", "name", how, path)
+	applied, err := u.runKubectl(ctx, "apply", "-o", "name", how, path)
 	if err != nil {
 		return err
 	}
 	for _, name := range strings.Fields(applied) {
-		u.command.say("applied %s", name)
+		u.command.printMessage("applied %s", name)
 		u.object = name
 		if !strings.HasPrefix(name, "customresourcedefinition.") {
 			continue
 		}
 		// Objects of a kind can only be applied when the kind is served.
-		if _, err := u.kubectl(ctx, "wait", name, "--for=condition=Established", "--timeout=1m"); err != nil {
+		if _, err := u.runKubectl(ctx, "wait", name, "--for=condition=Established", "--timeout=1m"); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// kubectl runs kubectl on the confirmed context, and returns its output.
-func (u *currentCluster) kubectl(ctx context.Context, arguments ...string) (output string, err error) {
+// runKubectl runs kubectl on the confirmed context, and returns its output.
+func (u *currentCluster) runKubectl(ctx context.Context, arguments ...string) (output string, err error) {
 	cmd := exec.CommandContext(ctx, "kubectl", arguments...)
 	// The variable is appended last, so it replaces the user's own.
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+u.kubeconfig)

@@ -82,41 +82,41 @@ func (d *demonstration) withConsole() ([]string, error) {
 	return []string{"--console", "--debug-bind-address", address}, listener.Close()
 }
 
-// show prints the commands when the operator is running, so that they appear below the operator's first log lines.
-func (d *demonstration) show(ctx context.Context) {
+// showCommands prints the commands when the operator is running, so that they appear below the operator's first log lines.
+func (d *demonstration) showCommands(ctx context.Context) {
 	hasConsole := waitFor(ctx, d.patience, d.consoleAnswers)
 	if ctx.Err() != nil {
 		return // the program has ended already
 	}
 	_, err := exec.LookPath("kubectl")
 	if d.name == "" || err != nil {
-		d.say("The operator runs.")
+		d.printLine("The operator runs.")
 	} else {
-		d.sayCommands()
+		d.printCommands()
 	}
 	if hasConsole {
-		d.say("  %s   # the console: every object, and why each handler ran or did not run", d.console)
+		d.printLine("  %s   # the console: every object, and why each handler ran or did not run", d.console)
 	}
-	d.say("Ctrl-C ends it.")
+	d.printLine("Ctrl-C ends it.")
 	// Without kubectl, the user cannot try the commands, so the demonstration makes one change.
 	if err != nil && d.object != nil {
-		d.change(ctx)
+		d.changeObject(ctx)
 	}
 }
 
-// sayCommands prints the kubectl commands to try.
-func (d *demonstration) sayCommands() {
-	d.say("To try, in another terminal:")
+// printCommands prints the kubectl commands to try.
+func (d *demonstration) printCommands() {
+	d.printLine("To try, in another terminal:")
 	if d.kubeconfig != "" {
-		d.say("  export KUBECONFIG=%s", d.kubeconfig)
+		d.printLine("  export KUBECONFIG=%s", d.kubeconfig)
 	}
-	d.say("  kubectl get %s -o yaml   # the object, with what the operator has written", d.name)
-	d.say("  kubectl label --overwrite %s changed-by=me   # a change: the operator logs its update handlers", d.name)
-	d.say("  kubectl delete %s   # the end of the object: the operator logs its delete handlers", d.name)
+	d.printLine("  kubectl get %s -o yaml   # the object, with what the operator has written", d.name)
+	d.printLine("  kubectl label --overwrite %s changed-by=me   # a change: the operator logs its update handlers", d.name)
+	d.printLine("  kubectl delete %s   # the end of the object: the operator logs its delete handlers", d.name)
 }
 
-// say prints one line.
-func (d *demonstration) say(format string, arguments ...any) {
+// printLine prints one line.
+func (d *demonstration) printLine(format string, arguments ...any) {
 	_, _ = fmt.Fprintf(d.out, "devcluster: "+format+"\n", arguments...)
 }
 
@@ -134,12 +134,12 @@ func (d *demonstration) consoleAnswers(ctx context.Context) bool {
 	return response.StatusCode == http.StatusOK
 }
 
-// change changes a label of the object when the operator has handled its creation.
-func (d *demonstration) change(ctx context.Context) {
-	d.say("There is no kubectl in PATH: devcluster has applied %s for you.", d.name)
+// changeObject changes a label of the object when the operator has handled its creation.
+func (d *demonstration) changeObject(ctx context.Context) {
+	d.printLine("There is no kubectl in PATH: devcluster has applied %s for you.", d.name)
 	writer, err := client.New(d.config, client.Options{})
 	if err != nil {
-		d.say("It cannot be changed: %v", err)
+		d.printLine("It cannot be changed: %v", err)
 		return
 	}
 	current := d.object.DeepCopy()
@@ -155,7 +155,7 @@ func (d *demonstration) change(ctx context.Context) {
 		}
 		return last != d.object.GetResourceVersion() && time.Since(since) > changeDelay
 	})
-	d.say(`Adding the label changed-by=devcluster to %s: if the operator has handlers for updates, it logs them next.`,
+	d.printLine(`Adding the label changed-by=devcluster to %s: if the operator has handlers for updates, it logs them next.`,
 		d.name)
 	// Conflicts cannot occur: the patch does not contain a resource version.
 	err = writer.Patch(ctx, current, client.RawPatch(
@@ -163,7 +163,7 @@ func (d *demonstration) change(ctx context.Context) {
 	))
 	// The error is not shown if the user has ended the program.
 	if err != nil && ctx.Err() == nil {
-		d.say("It cannot be changed: %v", err)
+		d.printLine("It cannot be changed: %v", err)
 	}
 }
 

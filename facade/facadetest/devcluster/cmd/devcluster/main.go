@@ -68,20 +68,20 @@ func main() {
 		consolePatience: consolePatience, stdin: os.Stdin, isTerminal: err == nil && info.Mode()&os.ModeCharDevice != 0,
 		stdout: os.Stdout, stderr: os.Stderr,
 	}
-	code, err := c.run(os.Args[1:])
+	code, err := c.runCommand(os.Args[1:])
 	if err != nil {
-		c.say("%v", err)
+		c.printMessage("%v", err)
 	}
 	os.Exit(code)
 }
 
-// say prints a message to stderr.
-func (c *command) say(format string, arguments ...any) {
+// printMessage prints a message to stderr.
+func (c *command) printMessage(format string, arguments ...any) {
 	_, _ = fmt.Fprintf(c.stderr, "devcluster: "+format+"\n", arguments...)
 }
 
-// parse parses the command line.
-func (c *command) parse(arguments []string) error {
+// parseArguments parses the command line.
+func (c *command) parseArguments(arguments []string) error {
 	flags := flag.NewFlagSet("devcluster", flag.ContinueOnError)
 	flags.SetOutput(c.stderr)
 	flags.StringVar(&c.Address, "address", "127.0.0.1:0", "loopback `address` to listen on; port 0 picks a free one")
@@ -112,15 +112,15 @@ func (c *command) parse(arguments []string) error {
 		return err
 	}
 	// Everything after the flags is the program.
-	c.program, c.Log = flags.Args(), logger(c.stderr, *verbose)
+	c.program, c.Log = flags.Args(), newLogger(c.stderr, *verbose)
 	if len(c.program) == 0 && (c.demo || c.current) {
 		return errNoProgram
 	}
 	return nil
 }
 
-// logger returns a logger that writes lines to a writer.
-func logger(to io.Writer, verbose bool) logr.Logger {
+// newLogger returns a logger that writes lines to a writer.
+func newLogger(to io.Writer, verbose bool) logr.Logger {
 	options := funcr.Options{LogTimestamp: true}
 	if verbose {
 		options.Verbosity = 1
@@ -128,9 +128,9 @@ func logger(to io.Writer, verbose bool) logr.Logger {
 	return funcr.New(func(_, line string) { _, _ = fmt.Fprintln(to, "devcluster:", line) }, options)
 }
 
-// run executes the command line, and returns the exit code. Code 2 is for wrong arguments, as in the flag package.
-func (c *command) run(arguments []string) (code int, err error) {
-	switch err := c.parse(arguments); {
+// runCommand executes the command line, and returns the exit code. Code 2 is for wrong arguments, as in the flag package.
+func (c *command) runCommand(arguments []string) (code int, err error) {
+	switch err := c.parseArguments(arguments); {
 	case errors.Is(err, flag.ErrHelp):
 		return 0, nil
 	case errors.Is(err, errNoProgram):
@@ -152,7 +152,7 @@ func (c *command) run(arguments []string) (code int, err error) {
 	if err != nil {
 		return 1, err
 	}
-	c.say("serving at %s after %s", cluster.Config().Host, time.Since(begun).Round(time.Millisecond))
+	c.printMessage("serving at %s after %s", cluster.Config().Host, time.Since(begun).Round(time.Millisecond))
 	failed := make(chan error, 1)
 	// If serving fails, the program is stopped, too.
 	go func() { failed <- cluster.Wait(); stop() }()
@@ -182,7 +182,7 @@ Ctrl-C ends it.
 
 // runProgram runs the program on the development cluster, with the object loaded last for the demonstration.
 func (c *command) runProgram(ctx context.Context, cluster *devcluster.Cluster) (int, error) {
-	c.say("starting %s with KUBECONFIG=%s", c.program[0], cluster.Kubeconfig())
+	c.printMessage("starting %s with KUBECONFIG=%s", c.program[0], cluster.Kubeconfig())
 	d := demonstration{out: c.stderr, kubeconfig: cluster.Kubeconfig(), config: cluster.Config()}
 	// Without a demonstration, the object is not needed.
 	if loaded := cluster.Loaded(); len(loaded) > 0 && c.demo {
@@ -192,5 +192,5 @@ func (c *command) runProgram(ctx context.Context, cluster *devcluster.Cluster) (
 		}
 		d.name = argumentsFor(d.object)
 	}
-	return c.start(ctx, d)
+	return c.startProgram(ctx, d)
 }

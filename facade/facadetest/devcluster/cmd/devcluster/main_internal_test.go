@@ -170,7 +170,7 @@ func TestDemonstration(t *testing.T) {
 				<-out.seen
 				_ = stop.Close()
 			}()
-			code, err := c.run([]string{
+			code, err := c.runCommand([]string{
 				"--demo", "--load", writeFile(t, "object.yaml", loadedObject, 0o600), "--", os.Args[0], "run",
 			})
 			if err != nil || code != 0 {
@@ -198,7 +198,7 @@ func TestDemonstrationWithoutKubectl(t *testing.T) {
 	out := newTranscript("")
 	c := command{stdin: strings.NewReader(""), stdout: out, stderr: out, consolePatience: time.Hour}
 	manifest := strings.Replace(loadedObject, ", namespace: team", "", 1)
-	code, err := c.run([]string{
+	code, err := c.runCommand([]string{
 		"--demo", "--load", writeFile(t, "object.yaml", manifest, 0o600), "--", os.Args[0], "run",
 	})
 	if err != nil || code != 0 {
@@ -243,7 +243,7 @@ func TestCurrentContextAsks(t *testing.T) {
 			object := writeFile(t, "object.yaml", loadedObject, 0o600)
 			out := newTranscript("never")
 			c := command{stdin: strings.NewReader(tc.input), isTerminal: tc.isTerminal, stdout: out, stderr: out}
-			_, err := c.run([]string{"--current-context", "--load", object, "--", os.Args[0], "run"})
+			_, err := c.runCommand([]string{"--current-context", "--load", object, "--", os.Args[0], "run"})
 			if !errors.Is(err, tc.want) || !strings.Contains(out.String(), tc.says) {
 				t.Errorf("%s: got %v, want %v, and %q in\n%s", tc.reason, err, tc.want, tc.says, out)
 			}
@@ -301,7 +301,7 @@ func TestMistakes(t *testing.T) {
 			if !slices.Contains(arguments, "--") && name != "NoProgram" {
 				arguments = append(arguments, "--", os.Args[0], "-test.run=^$")
 			}
-			code, err := c.run(arguments)
+			code, err := c.runCommand(arguments)
 			if err == nil || code == 0 || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("%s: got %d, %v, want %q", tc.reason, code, err, tc.want)
 			}
@@ -320,7 +320,7 @@ func TestTwoCommandsAtOnce(t *testing.T) {
 		wait.Go(func() {
 			out := newTranscript("never")
 			c := command{stdin: strings.NewReader(""), stdout: out, stderr: out}
-			if code, err := c.run(append(arguments, "--", os.Args[0], "run")); code != 0 || err != nil {
+			if code, err := c.runCommand(append(arguments, "--", os.Args[0], "run")); code != 0 || err != nil {
 				t.Errorf("the command must end without an error: code %d, %v:\n%s", code, err, out)
 			}
 		})

@@ -19,8 +19,8 @@ const (
 	groupInterval = 20 * time.Millisecond
 )
 
-// start runs the program until it ends. When ctx ends, it stops the program.
-func (c *command) start(ctx context.Context, d demonstration) (int, error) {
+// startProgram runs the program until it ends. When ctx ends, it stops the program.
+func (c *command) startProgram(ctx context.Context, d demonstration) (int, error) {
 	// The flags of the console are appended to the program's own arguments.
 	if c.demo {
 		d.patience = c.consolePatience
@@ -49,7 +49,7 @@ func (c *command) start(ctx context.Context, d demonstration) (int, error) {
 	go func() {
 		defer close(shown)
 		if c.demo {
-			d.show(showing)
+			d.showCommands(showing)
 		}
 	}()
 	// The demonstration must not print after the exit code was determined.

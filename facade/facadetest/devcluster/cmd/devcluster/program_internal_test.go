@@ -49,7 +49,7 @@ func TestSignalIsForwardedOnce(t *testing.T) {
 			}()
 			dump := filepath.Join(t.TempDir(), "dump.yaml")
 			c := command{stdin: strings.NewReader(""), stdout: out, stderr: out}
-			code, err := c.run([]string{"--save", dump, "--", os.Args[0]})
+			code, err := c.runCommand([]string{"--save", dump, "--", os.Args[0]})
 			if text := out.String(); !strings.Contains(text, "clean\n") || strings.Contains(text, "second") {
 				t.Errorf("the program must clean up after a single signal:\n%s", text)
 			}
@@ -67,7 +67,7 @@ func TestExitCodes(t *testing.T) {
 	t.Setenv(operatorRole, "failing")
 	out := newTranscript("never")
 	c := command{stdin: strings.NewReader(""), stdout: out, stderr: out}
-	if code, err := c.run([]string{"--", os.Args[0]}); code != 7 || err != nil {
+	if code, err := c.runCommand([]string{"--", os.Args[0]}); code != 7 || err != nil {
 		t.Errorf("want the code 7 of the program, got %d, %v", code, err)
 	}
 	t.Setenv(operatorRole, "plain")
@@ -86,7 +86,7 @@ func TestExitCodes(t *testing.T) {
 		_ = stop.Close()
 	}()
 	c = command{stdin: input, stdout: out, stderr: out}
-	code, err := c.run([]string{"--save", filepath.Join(folder, "dump.yaml"), "--", os.Args[0]})
+	code, err := c.runCommand([]string{"--save", filepath.Join(folder, "dump.yaml"), "--", os.Args[0]})
 	if code == 0 || err == nil {
 		t.Errorf("a failed save must be an error with a code, got %d, %v", code, err)
 	}

@@ -41,7 +41,7 @@ func Read(crd *apiextensionsv1.CustomResourceDefinition, with Extensions) (*Defi
 	if c := crd.Spec.Conversion; c != nil && c.Strategy != "" && c.Strategy != apiextensionsv1.NoneConverter {
 		here := at.Child("conversion", "strategy")
 		if with.NewConverter == nil {
-			return nil, field.ErrorList{unsupported(here, c.Strategy, "conversion webhooks")}
+			return nil, field.ErrorList{unsupportedError(here, c.Strategy, "conversion webhooks")}
 		}
 		var err error
 		if d.Convert, err = with.NewConverter(crd); err != nil {
@@ -94,7 +94,7 @@ func readVersion(
 	}
 	rules := rulesIn(structural)
 	if len(rules) > 0 && compile == nil {
-		return nil, field.ErrorList{unsupported(
+		return nil, field.ErrorList{unsupportedError(
 			at, strings.Join(rules, "; "), "x-kubernetes-validations (CEL): take them out with memapi.WithoutRules",
 		)}
 	}
@@ -105,8 +105,8 @@ func readVersion(
 	return version, nil
 }
 
-// unsupported returns the error for a field whose feature exists in Kubernetes, but not here.
-func unsupported(at *field.Path, value any, what string) *field.Error {
+// unsupportedError returns the error for a field whose feature exists in Kubernetes, but not here.
+func unsupportedError(at *field.Path, value any, what string) *field.Error {
 	return field.Invalid(at, value, fmt.Sprintf("the API server in memory does not do %s", what))
 }
 

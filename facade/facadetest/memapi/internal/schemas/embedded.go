@@ -16,8 +16,8 @@ import (
 	"sigs.k8s.io/json"
 )
 
-// embedded calls found for each complete Kubernetes object within a value, such as an object in a template field.
-func embedded(value any, s *schema.Structural, at *field.Path, found func(at *field.Path, object map[string]any)) {
+// visitEmbedded calls found for each complete Kubernetes object within a value, such as an object in a template field.
+func visitEmbedded(value any, s *schema.Structural, at *field.Path, found func(at *field.Path, object map[string]any)) {
 	if s == nil {
 		return
 	}
@@ -33,11 +33,11 @@ func embedded(value any, s *schema.Structural, at *field.Path, found func(at *fi
 			if _, named := s.Properties[name]; !named {
 				here = at.Key(name)
 			}
-			embedded(one, schemaOf(name, s), here, found)
+			visitEmbedded(one, schemaOf(name, s), here, found)
 		}
 	case []any:
 		for i, one := range value {
-			embedded(one, s.Items, at.Index(i), found)
+			visitEmbedded(one, s.Items, at.Index(i), found)
 		}
 	}
 }
@@ -84,7 +84,7 @@ func decodeMetadata(given any) (metadata *metav1.ObjectMeta, dropped []string, e
 // unreadable.
 func (v *Version) coerceEmbedded(object map[string]any) (unknown []string, problem error) {
 	// The object itself is visited as well if its schema marks it as an embedded resource.
-	embedded(object, v.structural, nil, func(at *field.Path, one map[string]any) {
+	visitEmbedded(object, v.structural, nil, func(at *field.Path, one map[string]any) {
 		for _, name := range []string{"apiVersion", "kind"} {
 			if value, given := one[name]; given {
 				if _, ok := value.(string); !ok && problem == nil {
@@ -105,7 +105,7 @@ func (v *Version) coerceEmbedded(object map[string]any) (unknown []string, probl
 // validateEmbedded validates the kinds and metadata of all embedded objects.
 func (v *Version) validateEmbedded(object map[string]any) field.ErrorList {
 	var problems field.ErrorList
-	embedded(object, v.structural, nil, func(at *field.Path, one map[string]any) {
+	visitEmbedded(object, v.structural, nil, func(at *field.Path, one map[string]any) {
 		// The apiVersion and the kind are required; the metadata is optional.
 		problems = append(problems, typeProblems(at, one)...)
 		if one["metadata"] == nil {

@@ -10,20 +10,20 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// changed returns the problems with values that the update has changed. An invalid object can be updated as long as its
+// changedProblems returns the problems with values that the update has changed. An invalid object can be updated as long as its
 // invalid values do not change, as with the ratcheting validation of the real server.
-func (v *Version) changed(problems field.ErrorList, object, before map[string]any) field.ErrorList {
+func (v *Version) changedProblems(problems field.ErrorList, object, before map[string]any) field.ErrorList {
 	return slices.DeleteFunc(problems, func(problem *field.Error) bool {
 		steps := stepsOf(problem.Field)
 		if problem.Type == field.ErrorTypeRequired && len(steps) > 0 {
 			steps = steps[:len(steps)-1] // the map itself is invalid
 		}
-		return unchanged(object, before, v.structural, steps)
+		return isUnchanged(object, before, v.structural, steps)
 	})
 }
 
-// unchanged reports whether the value at the end of the steps, or one that contains it, is the same as before.
-func unchanged(now, then any, s *schema.Structural, steps []string) bool {
+// isUnchanged reports whether the value at the end of the steps, or one that contains it, is the same as before.
+func isUnchanged(now, then any, s *schema.Structural, steps []string) bool {
 	// A value that did not exist before cannot be unchanged.
 	if then == nil {
 		return false
@@ -37,7 +37,7 @@ func unchanged(now, then any, s *schema.Structural, steps []string) bool {
 	switch now := now.(type) {
 	case map[string]any:
 		then, ok := then.(map[string]any)
-		return ok && unchanged(now[steps[0]], then[steps[0]], schemaOf(steps[0], s), steps[1:])
+		return ok && isUnchanged(now[steps[0]], then[steps[0]], schemaOf(steps[0], s), steps[1:])
 	// An index in the error refers to the new list.
 	case []any:
 		then, ok := then.([]any)
@@ -46,15 +46,15 @@ func unchanged(now, then any, s *schema.Structural, steps []string) bool {
 			return false
 		}
 		// Items are compared by their merge keys, because their positions may have changed.
-		former, ok := counterpart(now[at], then, s)
-		return ok && unchanged(now[at], former, s.Items, steps[1:])
+		former, ok := formerItem(now[at], then, s)
+		return ok && isUnchanged(now[at], former, s.Items, steps[1:])
 	default:
 		return false
 	}
 }
 
-// counterpart returns the item of the former list with the same merge keys. Lists without merge keys do not have one.
-func counterpart(item any, former []any, s *schema.Structural) (any, bool) {
+// formerItem returns the item of the former list with the same merge keys. Lists without merge keys do not have one.
+func formerItem(item any, former []any, s *schema.Structural) (any, bool) {
 	now, ok := item.(map[string]any)
 	if !ok || s.XListType == nil || *s.XListType != "map" {
 		return nil, false

@@ -25,7 +25,7 @@ func (v *Version) Types() (managedfields.TypeConverter, error) {
 	}
 	// The schema of a definition does not include these fields, but objects have them.
 	root.Properties["apiVersion"], root.Properties["kind"] = *spec.StringProperty(), *spec.StringProperty()
-	root.Properties["metadata"] = *reference("ObjectMeta")
+	root.Properties["metadata"] = *metadataReference("ObjectMeta")
 	all := map[string]*spec.Schema{name: root}
 	maps.Copy(all, metadataTypes())
 	// Kinds that keep unknown fields need types that permit them.
@@ -37,8 +37,10 @@ func (v *Version) Types() (managedfields.TypeConverter, error) {
 	return types, nil
 }
 
-// reference returns a reference to a metadata type.
-func reference(name string) *spec.Schema { return spec.RefSchema("#/definitions/" + metaPrefix + name) }
+// metadataReference returns a reference to a metadata type.
+func metadataReference(name string) *spec.Schema {
+	return spec.RefSchema("#/definitions/" + metaPrefix + name)
+}
 
 // metadataTypes returns the types of the metadata that all objects have. Their merge keys must equal those of the real
 // server.
@@ -64,10 +66,10 @@ func metadataTypes() map[string]*spec.Schema {
 	fields := map[string]spec.Schema{
 		"labels": *spec.MapProperty(&text), "annotations": *spec.MapProperty(&text),
 		"finalizers": list(&text, spec.Extensions{"x-kubernetes-list-type": "set"}),
-		"ownerReferences": list(reference("OwnerReference"), spec.Extensions{
+		"ownerReferences": list(metadataReference("OwnerReference"), spec.Extensions{
 			"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": []any{"uid"},
 		}),
-		"managedFields": list(reference("ManagedFieldsEntry"), spec.Extensions{"x-kubernetes-list-type": "atomic"}),
+		"managedFields": list(metadataReference("ManagedFieldsEntry"), spec.Extensions{"x-kubernetes-list-type": "atomic"}),
 		"generation":    *spec.Int64Property(), "deletionGracePeriodSeconds": *spec.Int64Property(),
 	}
 	for _, name := range []string{

@@ -16,10 +16,10 @@ import (
 
 // Validate validates a new object, which has its apiVersion and kind.
 func (v *Version) Validate(object map[string]any) field.ErrorList {
-	problems := v.judged(object)
+	problems := v.validateStructure(object)
 	problems = append(problems, v.validateEmbedded(object)...)
 	problems = append(problems, listtype.ValidateListSetsAndMaps(nil, v.structural, object)...)
-	return append(problems, v.ruled(problems, object, nil)...)
+	return append(problems, v.validateRules(problems, object, nil)...)
 }
 
 // blocking lists the types of problems that prevent the evaluation of rules in the real server.
@@ -28,9 +28,9 @@ var blocking = []field.ErrorType{
 	field.ErrorTypeTypeInvalid,
 }
 
-// ruled evaluates the CEL rules. As in the real server, they are not evaluated if the object has problems that a rule
+// validateRules evaluates the CEL rules. As in the real server, they are not evaluated if the object has problems that a rule
 // does not expect.
-func (v *Version) ruled(problems field.ErrorList, object, before map[string]any) field.ErrorList {
+func (v *Version) validateRules(problems field.ErrorList, object, before map[string]any) field.ErrorList {
 	switch {
 	case v.rules == nil:
 		return nil
@@ -49,12 +49,12 @@ func (v *Version) ValidateUpdate(object, before map[string]any, status bool) fie
 	switch {
 	// A request to the status subresource cannot change anything else.
 	case !status:
-		problems = v.judged(object)
+		problems = v.validateStructure(object)
 	case v.status != nil && object["status"] != nil:
-		problems = translate(field.NewPath("status"), v.status.Validate(object["status"]))
+		problems = translateErrors(field.NewPath("status"), v.status.Validate(object["status"]))
 	}
 	// Ratcheting does not apply to lists and embedded objects below.
-	problems = v.changed(problems, object, before)
+	problems = v.changedProblems(problems, object, before)
 	if !status {
 		problems = append(problems, v.validateEmbedded(object)...)
 	}
@@ -62,14 +62,14 @@ func (v *Version) ValidateUpdate(object, before map[string]any, status bool) fie
 	if len(listtype.ValidateListSetsAndMaps(nil, v.structural, before)) == 0 {
 		problems = append(problems, listtype.ValidateListSetsAndMaps(nil, v.structural, object)...)
 	}
-	return append(problems, v.ruled(problems, object, before)...)
+	return append(problems, v.validateRules(problems, object, before)...)
 }
 
-// judged returns the problems of a complete object.
-func (v *Version) judged(object map[string]any) field.ErrorList {
+// validateStructure returns the problems of a complete object.
+func (v *Version) validateStructure(object map[string]any) field.ErrorList {
 	// Older versions of the validator accept numbers that overflow their format.
-	problems := translate(nil, v.whole.Validate(object))
-	for _, text := range beyond(object, v.structural, "") {
+	problems := translateErrors(nil, v.whole.Validate(object))
+	for _, text := range formatProblems(object, v.structural, "") {
 		one := field.Invalid(nil, "", text)
 		told := func(other *field.Error) bool { return other.Detail == text }
 		if !slices.ContainsFunc(problems, told) { // later versions of the validator report it themselves
@@ -79,21 +79,21 @@ func (v *Version) judged(object map[string]any) field.ErrorList {
 	return problems
 }
 
-// beyond returns messages for integers that do not fit into the format of their fields, such as int32.
-func beyond(value any, s *schema.Structural, path string) []string {
+// formatProblems returns messages for integers that do not fit into the format of their fields, such as int32.
+func formatProblems(value any, s *schema.Structural, path string) []string {
 	var found []string
 	switch value := value.(type) {
 	case map[string]any:
 		for name, one := range value {
 			// Fields without a schema do not have a format.
 			if of := schemaOf(name, s); of != nil {
-				found = append(found, beyond(one, of, strings.TrimPrefix(path+"."+name, "."))...)
+				found = append(found, formatProblems(one, of, strings.TrimPrefix(path+"."+name, "."))...)
 			}
 		}
 	case []any:
 		for i, one := range value {
 			if s.Items != nil {
-				found = append(found, beyond(one, s.Items, fmt.Sprintf("%s[%d]", path, i))...)
+				found = append(found, formatProblems(one, s.Items, fmt.Sprintf("%s[%d]", path, i))...)
 			}
 		}
 	case int64, float64:
@@ -109,8 +109,8 @@ func beyond(value any, s *schema.Structural, path string) []string {
 	return found
 }
 
-// translate converts the errors of a schema validation to errors of the API.
-func translate(at *field.Path, result *validate.Result) field.ErrorList {
+// translateErrors converts the errors of a schema validation to errors of the API.
+func translateErrors(at *field.Path, result *validate.Result) field.ErrorList {
 	var problems field.ErrorList
 	for _, err := range result.Errors {
 		// Other errors do not have a field.
@@ -123,14 +123,14 @@ func translate(at *field.Path, result *validate.Result) field.ErrorList {
 		if name := strings.TrimPrefix(one.Name, "."); name != "" {
 			here = at.Child(name)
 		}
-		problems = append(problems, blame(here, one))
+		problems = append(problems, translateError(here, one))
 	}
 	return problems
 }
 
-// blame converts one error. The type of the result decides whether rules are evaluated, so it must be that of the real
+// translateError converts one error. The type of the result decides whether rules are evaluated, so it must be that of the real
 // server.
-func blame(at *field.Path, err *openapierrors.Validation) *field.Error {
+func translateError(at *field.Path, err *openapierrors.Validation) *field.Error {
 	value := err.Value
 	if value == nil {
 		value = ""
@@ -139,11 +139,11 @@ func blame(at *field.Path, err *openapierrors.Validation) *field.Error {
 	case openapierrors.RequiredFailCode:
 		return field.Required(at, "")
 	case openapierrors.EnumFailCode:
-		return field.NotSupported(at, err.Value, texts(err.Values))
+		return field.NotSupported(at, err.Value, enumTexts(err.Values))
 	case openapierrors.TooLongFailCode:
-		return field.TooLong(at, "", number(err.Valid))
+		return field.TooLong(at, "", integerLimit(err.Valid))
 	case openapierrors.MaxItemsFailCode, openapierrors.TooManyPropertiesCode:
-		return field.TooMany(at, number(err.Value), number(err.Valid))
+		return field.TooMany(at, integerLimit(err.Value), integerLimit(err.Valid))
 	case openapierrors.InvalidTypeCode:
 		return field.TypeInvalid(at, value, err.Error())
 	default:
@@ -151,16 +151,16 @@ func blame(at *field.Path, err *openapierrors.Validation) *field.Error {
 	}
 }
 
-// number returns an integer limit, or -1 for a value of another type.
-func number(value any) int {
+// integerLimit returns an integer limit, or -1 for a value of another type.
+func integerLimit(value any) int {
 	if n, ok := value.(int64); ok {
 		return int(n)
 	}
 	return -1
 }
 
-// texts returns the allowed values of an enum as text. Values that are not strings are encoded as JSON.
-func texts(values []any) []string {
+// enumTexts returns the allowed values of an enum as text. Values that are not strings are encoded as JSON.
+func enumTexts(values []any) []string {
 	all := []string{}
 	for _, value := range values {
 		text, ok := value.(string)

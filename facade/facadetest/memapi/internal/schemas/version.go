@@ -41,7 +41,7 @@ func newVersion(
 		version.selects = append(version.selects, strings.TrimPrefix(one.JSONPath, "."))
 	}
 	// Both validators share the adjusted schema.
-	root := validated(structural)
+	root := validationSchema(structural)
 	version.whole = validate.NewSchemaValidator(root, nil, "", strfmt.Default)
 	if status, ok := root.Properties["status"]; ok {
 		version.status = validate.NewSchemaValidator(&status, nil, "", strfmt.Default)
@@ -61,15 +61,15 @@ func (v *Version) OpenAPI() *spec.Schema {
 	return root
 }
 
-// validated returns the schema for validation. As in the real server, unknown formats are not checked.
-func validated(structural *schema.Structural) *spec.Schema {
+// validationSchema returns the schema for validation. As in the real server, unknown formats are not checked.
+func validationSchema(structural *schema.Structural) *spec.Schema {
 	root := structural.ToKubeOpenAPI()
-	adjust(root)
+	adjustSchema(root)
 	return root
 }
 
-// known reports whether the real server checks the format.
-func known(s *spec.Schema) bool {
+// isKnownFormat reports whether the real server checks the format.
+func isKnownFormat(s *spec.Schema) bool {
 	switch {
 	case len(s.Type) == 0, s.Type.Contains("string"):
 		return strfmt.Default.ContainsName(s.Format)
@@ -82,12 +82,12 @@ func known(s *spec.Schema) bool {
 	}
 }
 
-// adjust prepares a schema and all nested schemas for validation.
-func adjust(s *spec.Schema) {
+// adjustSchema prepares a schema and all nested schemas for validation.
+func adjustSchema(s *spec.Schema) {
 	if s == nil {
 		return
 	}
-	if !known(s) {
+	if !isKnownFormat(s) {
 		s.Format = ""
 	}
 	// The validator does not implement this extension; two types have the same effect.
@@ -95,29 +95,29 @@ func adjust(s *spec.Schema) {
 		s.Type = spec.StringOrArray{"integer", "string"}
 	}
 	if s.Items != nil {
-		adjust(s.Items.Schema)
+		adjustSchema(s.Items.Schema)
 	}
 	if s.AdditionalProperties != nil {
-		adjust(s.AdditionalProperties.Schema)
+		adjustSchema(s.AdditionalProperties.Schema)
 	}
-	adjust(s.Not)
+	adjustSchema(s.Not)
 	for _, several := range [][]spec.Schema{s.AllOf, s.AnyOf, s.OneOf} {
 		for i := range several {
-			adjust(&several[i])
+			adjustSchema(&several[i])
 		}
 	}
 	// The values of the map are copies; each must be stored back.
 	for name, property := range s.Properties {
-		adjust(&property)
+		adjustSchema(&property)
 		s.Properties[name] = property
 	}
 }
 
 // Default sets missing fields to the defaults of the schema.
-func (v *Version) Default(object map[string]any) { fill(object, v.structural) }
+func (v *Version) Default(object map[string]any) { fillDefaults(object, v.structural) }
 
-// fill sets the defaults within a value. A field that is added by a default is filled as well.
-func fill(value any, s *schema.Structural) {
+// fillDefaults sets the defaults within a value. A field that is added by a default is filled as well.
+func fillDefaults(value any, s *schema.Structural) {
 	if s == nil {
 		return
 	}
@@ -134,7 +134,7 @@ func fill(value any, s *schema.Structural) {
 		for name := range value {
 			if of := schemaOf(name, s); of != nil {
 				value[name] = orDefault(value[name], of)
-				fill(value[name], of)
+				fillDefaults(value[name], of)
 			}
 		}
 	case []any:
@@ -142,7 +142,7 @@ func fill(value any, s *schema.Structural) {
 			if s.Items != nil {
 				value[i] = orDefault(value[i], s.Items)
 			}
-			fill(value[i], s.Items)
+			fillDefaults(value[i], s.Items)
 		}
 	}
 }
