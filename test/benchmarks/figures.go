@@ -25,8 +25,8 @@ var (
 	processes = regexp.MustCompile(`-\d+$`)
 )
 
-// Read takes the figures from the output of go test -bench -benchmem, in which names end with a number of processors
-// or not. Benchmarks that tell of no allocations are not among them.
+// Read takes the figures from the output of go test -bench -benchmem, in which names end with a number of processors or
+// not. Benchmarks without allocation figures are left out.
 func Read(output io.Reader) (Figures, error) {
 	figures, folder := Figures{}, ""
 	lines := bufio.NewScanner(output)
@@ -65,8 +65,8 @@ func (f Figures) Of(benchmark string) Figures {
 	return own
 }
 
-// Compare tells, a line each, which of the measured figures are more than [Margin] over the recorded ones, and which
-// are only measured, or only recorded.
+// Compare lists the measured figures that are more than [Margin] over the recorded ones, and those that are only
+// measured or only recorded, one per line.
 func Compare(recorded, measured Figures) (wrong []string) {
 	for _, name := range slices.Sorted(maps.Keys(measured)) {
 		was, is := recorded[name]

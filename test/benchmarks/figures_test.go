@@ -40,14 +40,14 @@ func TestRead(t *testing.T) {
 		t.Errorf("of one package (-want, +got):\n%s", diff)
 	}
 	if got := got.Of("storage/diff.BenchmarkComp"); len(got) != 0 {
-		t.Errorf("a part of a name is no name: got %v", got)
+		t.Errorf("a part of a benchmark name matches nothing: got %v", got)
 	}
 }
 
 func TestReadFails(t *testing.T) {
 	many := "BenchmarkMany 1 99999999999999999999 allocs/op\n"
 	if _, err := benchmarks.Read(strings.NewReader(many)); err == nil {
-		t.Error("what cannot be read is no figure")
+		t.Error("a malformed figure is an error")
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/benchmarks"
 )
 
-// hotPaths are what is done for every event of every object, or for every pass, with the benchmarks of it.
+// hotPaths lists the benchmarks of the work for every event of every object, or for every pass.
 var hotPaths = map[string][]string{
 	"queueing": {
 		"reconcilers/internal/source.BenchmarkEvents", "reconcilers/internal/source.BenchmarkQueue",
@@ -38,7 +38,8 @@ var hotPaths = map[string][]string{
 	"passes": {"reconcilers/changes.BenchmarkPass", "reconcilers/internal/controller.BenchmarkPassAtRest"},
 }
 
-// What becomes slower is seen in allocations first, and these can be told from one machine to the next.
+// TestAllocations compares allocations with the recorded figures: they rise first when code becomes slower, and are
+// comparable between machines.
 func TestAllocations(t *testing.T) {
 	recorded, measured := recorded(t), measured(t)
 	for path, names := range hotPaths {
@@ -66,7 +67,7 @@ func recorded(t *testing.T) benchmarks.Figures {
 	return figures(t, text)
 }
 
-// measured runs each benchmark often enough that what is done once does not count, and no more: it is not about time.
+// measured runs each benchmark often enough that one-time work does not count; the times do not matter.
 func measured(t *testing.T) benchmarks.Figures {
 	t.Helper()
 	var folders, functions []string

@@ -18,7 +18,7 @@ type Violation struct {
 	// Rule is its name, such as "color-contrast"; Impact is minor, moderate, serious or critical.
 	Rule   string `json:"id"`
 	Impact string `json:"impact"`
-	// Help says what has to hold, HelpURL explains it.
+	// Help is the rule, HelpURL its explanation.
 	Help    string `json:"help"`
 	HelpURL string `json:"helpUrl"`
 	// Elements are those that break it.
@@ -51,8 +51,8 @@ var axe = sync.OnceValues(func() (string, error) {
 	return string(script), err
 })
 
-// CheckAccessibility fails the test for every violation of axe-core's rules, best practices included, by what the page
-// shows at this moment: in this view, with what is open.
+// CheckAccessibility fails the test for every violation of axe-core's rules, best practices included, in the present
+// state of the page and view.
 func (p *Page) CheckAccessibility() {
 	p.t.Helper()
 	for _, violation := range p.Violations() {

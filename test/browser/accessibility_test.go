@@ -15,7 +15,7 @@ func TestCheckAccessibility(t *testing.T) {
 		want         []string
 	}{
 		"NoName": {
-			reason: "a field without a name says nothing to whoever cannot see it",
+			reason: "a field without a name is a violation",
 			body:   `<main><h1>Databases</h1><input id="filter"></main>`,
 			want:   []string{"label (critical)", `["#filter"]`, "Fix any of the following"},
 		},

@@ -26,7 +26,7 @@ func (c *complaints) listen(event any) {
 			message = "console." + string(e.Type) + ": " + spoken(e.Args)
 		}
 	case *log.EventEntryAdded:
-		// The browser asks for an icon by itself, at some time: a page that has none is no failure of the page.
+		// The browser requests an icon at some time; a missing icon is not an error of the page.
 		if e.Entry.Level == log.EntryLevelError && !strings.HasSuffix(e.Entry.URL, "/favicon.ico") {
 			message = strings.TrimSpace(e.Entry.Text + " " + e.Entry.URL)
 		}
@@ -48,7 +48,7 @@ func (c *complaints) take() []string {
 	return taken
 }
 
-// exception tells of one with its stack, and counts lines from one as editors do.
+// exception formats an exception with its stack; lines count from one, as in editors.
 func exception(details *runtime.ExceptionDetails) string {
 	text := details.Text
 	if details.Exception != nil && details.Exception.Description != "" {

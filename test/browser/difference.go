@@ -6,8 +6,8 @@ import (
 	"image/color"
 )
 
-// What two pictures of the same page may differ in. Chromium 150 and 156 paint the same without any difference, as they
-// have the same fonts; what is tolerated is for rounding by another version or processor.
+// The tolerated differences between two pictures of the same page. Chromium 150 and 156 paint identical pictures with
+// the same fonts; the tolerance allows for rounding by another version or processor.
 const (
 	// ToleratedShade is by how much of 255 red, green or blue of a pixel may differ, before the pixel counts.
 	ToleratedShade = 32
@@ -16,7 +16,7 @@ const (
 	ToleratedShare = 1e-5
 )
 
-// Difference is what is unlike in two pictures.
+// Difference describes how two pictures differ.
 type Difference struct {
 	// Sizes are of both pictures, the stored one first. If they are not the same, nothing else is compared.
 	Sizes [2]image.Point
@@ -27,7 +27,7 @@ type Difference struct {
 	Picture image.Image
 }
 
-// Tolerable tells whether the pictures are of the same size, and few enough pixels count.
+// Tolerable reports whether the pictures have the same size and few enough pixels count.
 func (d Difference) Tolerable() bool {
 	size := d.Sizes[0]
 	return size == d.Sizes[1] && float64(d.Counted) <= ToleratedShare*float64(size.X*size.Y)

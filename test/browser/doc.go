@@ -1,7 +1,7 @@
-// Package browser lets tests look at web pages as people do: in headless Chromium, by the keyboard, at pictures, and by
-// the rules of accessibility.
+// Package browser tests web pages in headless Chromium: with the keyboard, by pictures, and by the rules of
+// accessibility.
 //
-// It is a module of its own, so that what drives the browser weighs on nobody else. A test binary has one browser,
+// It is a module of its own, so that other modules do not depend on the browser driver. A test binary has one browser,
 // which [Main] ends, and each page is a tab with cookies of its own. Whatever a page shows is the same on every Linux:
 // fonts, language, time zone and preferences are given to the browser and not taken from the machine. An error that a
 // page reports fails its test. Without Chromium, tests that open a page are skipped; with CI=true they fail.

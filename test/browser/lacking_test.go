@@ -35,7 +35,7 @@ func TestNoBrowser(t *testing.T) {
 			want:   "--- SKIP: TestOpen",
 		},
 		"CI": {
-			reason: "nobody would notice that tests do not run any more",
+			reason: "a missing browser fails the tests in CI instead of skipping them",
 			ci:     "true",
 			want:   "--- FAIL: TestOpen",
 			fails:  true,

@@ -17,7 +17,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/browser/programs"
 )
 
-// View is how somebody looks at a page. The zero value is a window of 1280 by 800 pixels, light, with little motion.
+// View contains the window and the preferences of a user. The zero value is a window of 1280 by 800 pixels, light, with
+// little motion.
 type View struct {
 	// Width and Height are of the window, in CSS pixels: 1280 and 800 if zero.
 	Width, Height int64
@@ -131,7 +132,7 @@ func (p *Page) Wait(condition string) {
 }
 
 // Press presses keys one after the other, by their names in JavaScript's events, with modifiers before them: "Tab",
-// "Shift+Tab", "Enter", "ArrowDown", "Escape", "a". What has the focus gets them.
+// "Shift+Tab", "Enter", "ArrowDown", "Escape", "a". They go to the focused element.
 func (p *Page) Press(keys ...string) {
 	p.t.Helper()
 	for _, key := range keys {
@@ -156,8 +157,8 @@ func (p *Page) Read(expression string, into any) {
 	}))
 }
 
-// Errors takes the errors that the page has reported so far: exceptions that nobody caught, console.error, and what the
-// browser itself says, such as files that are not found. The test does not fail for them any more.
+// Errors removes and returns the errors that the page has reported so far: uncaught exceptions, console.error, and
+// errors of the browser itself, such as missing files. They no longer fail the test.
 func (p *Page) Errors() []string {
 	// The answer comes after whatever was reported before; without an answer there is nothing more to come.
 	_ = p.steps(chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {

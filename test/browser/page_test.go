@@ -46,7 +46,7 @@ func TestErrorsFailTheTest(t *testing.T) {
 		reason, body, want string
 	}{
 		"Exception": {
-			reason: "nobody caught it, so something did not happen",
+			reason: "an uncaught exception fails the test",
 			body:   `<script>throw new Error("no such row")</script>`,
 			want:   "no such row",
 		},
@@ -61,7 +61,7 @@ func TestErrorsFailTheTest(t *testing.T) {
 			want:   "console.error: lost 3",
 		},
 		"NotFound": {
-			reason: "a file that is missing is told by the browser alone",
+			reason: "a missing file fails the test",
 			body:   `<img alt="" src="/missing.png">`,
 			want:   "/missing.png",
 		},
@@ -138,7 +138,7 @@ func TestPressUnknown(t *testing.T) {
 		t.Skip(got.skipped)
 	}
 	if len(got.failed) != 1 || !strings.Contains(got.failed[0], `no key "Tabulator"`) {
-		t.Errorf("a key that does not exist is no key press: the failures are %q", got.failed)
+		t.Errorf("an unknown key fails the test: the failures are %q", got.failed)
 	}
 }
 
@@ -158,7 +158,7 @@ func TestView(t *testing.T) {
 		want   seen
 	}{
 		"Zero": {
-			reason: "what is not said is the same everywhere",
+			reason: "the defaults are the same on every machine",
 			want:   seen{Width: 1280, Height: 800, Scale: 1, Reduced: true, Zone: "UTC", Language: "en-US"},
 		},
 		"All": {

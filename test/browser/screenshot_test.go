@@ -49,7 +49,7 @@ func TestScreenshotThatDiffers(t *testing.T) {
 	t.Cleanup(func() { _ = os.RemoveAll(dir[1]) })
 	for _, name := range []string{"actual.png", "difference.png"} {
 		if _, err := os.Stat(filepath.Join(dir[1], name)); err != nil {
-			t.Errorf("whoever has to judge the difference sees no %s: %v", name, err)
+			t.Errorf("a difference must be stored as %s: %v", name, err)
 		}
 	}
 }
@@ -64,7 +64,7 @@ func TestScreenshotThatIsNotStored(t *testing.T) {
 		t.Skip(got.skipped)
 	}
 	if len(got.failed) != 1 || !strings.Contains(got.failed[0], "-update") {
-		t.Errorf("a new picture is looked at and stored by somebody: the failures are %q", got.failed)
+		t.Errorf("a missing picture fails the test until -update stores it: the failures are %q", got.failed)
 	}
 }
 
@@ -112,7 +112,7 @@ func TestCompare(t *testing.T) {
 			reason: "one step more than smoothing is a difference",
 			width:  side, spots: side, shade: 0xff - browser.ToleratedShade - 1,
 		},
-		"Equal": {reason: "nothing differs", width: side, tolerable: true},
+		"Equal": {reason: "equal pictures have no difference", width: side, tolerable: true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -102,7 +102,7 @@ func (s *session) end() {
 	s.opened, s.tab, s.ends = false, nil, nil
 }
 
-// flags are those of a browser that asks nobody anything, and paints the same everywhere.
+// flags returns the flags of a browser that shows no prompts and paints the same everywhere.
 func flags() []chromedp.ExecAllocatorOption {
 	options := append([]chromedp.ExecAllocatorOption(nil), chromedp.DefaultExecAllocatorOptions[:]...)
 	for name, value := range map[string]any{
@@ -132,6 +132,6 @@ func lacking(t testing.TB, what string, err error) {
 	t.Skipf("skipped: %s: %v", what, err)
 }
 
-// paintsAlike tells whether pictures from this system can be compared with the stored ones: fonts are painted by the
-// system elsewhere.
+// paintsAlike reports whether pictures from this system can be compared with the stored ones: other systems paint fonts
+// differently.
 func paintsAlike() bool { return runtime.GOOS == "linux" }

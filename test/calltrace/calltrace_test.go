@@ -15,7 +15,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/calltrace/record"
 )
 
-var update = flag.Bool("update", false, "write testdata anew from what was called")
+var update = flag.Bool("update", false, "rewrite testdata from the recorded calls")
 
 const golden = "testdata/creation.txt"
 
@@ -23,8 +23,8 @@ const golden = "testdata/creation.txt"
 // it in and keep it.
 const most = 43
 
-// TestCreation compares what one created object with one handler passes through with what is written down, so whoever
-// makes the way longer sees by how much; and with the tour in the documentation of package reconcilers.
+// TestCreation compares the functions that one created object with one handler passes through with testdata and with
+// the tour in the documentation of package reconcilers, so that a longer path is seen in review.
 func TestCreation(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")

@@ -2,8 +2,8 @@
 // entered.
 //
 // It stands apart because it looks at the sources as text and at a run from outside: it adds a probe to every function
-// of the product, in an overlay that only its own build sees, plays one story, and compares what was called with what
-// testdata and the tour in the documentation of package reconcilers say. It never measures time.
+// of the product, in an overlay that only its own build sees, plays one story, and compares the calls with testdata and
+// the tour in the documentation of package reconcilers. It never measures time.
 //
 // Neighbours: calltrace/record is the probe; calltrace/creation is the story; test/layers looks at what the sources say
 // without running them.

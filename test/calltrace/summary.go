@@ -53,8 +53,8 @@ func Summarize(calls []record.Call) Summary {
 }
 
 // leftOut are packages that carry bytes, as clients and below them: they are on the way of requests, not of objects,
-// and how often they are called depends on the pieces in which the bytes come; and the journal, which listens if
-// somebody wants it to: nobody does here.
+// and how often they are called depends on the pieces in which the bytes come; and the journal, which is optional and
+// not used here.
 var leftOut = []string{
 	"reconcilers/health", "reconcilers/internal/informers", "reconcilers/internal/transport", "reconcilers/rawclient",
 	"reconcilers/journal",
@@ -70,10 +70,10 @@ func (s Summary) Files(under string) (files int) {
 	return files
 }
 
-// step is a line of a tour: a function with its package, and what it does.
+// step matches a line of a tour: a function with its package, and a description.
 var step = regexp.MustCompile(`(?m)^//\t(\S+) +\S`)
 
-// Mistakes compares a tour with what was called: all of its functions, in its order.
+// Mistakes compares a tour with the calls: all of its functions must be called in order.
 func (s Summary) Mistakes(tour string) (mistakes []string) {
 	last := ""
 	for _, found := range step.FindAllStringSubmatch(tour, -1) {

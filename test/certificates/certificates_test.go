@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// forged is a pair for the Service that somebody else has made, in PEM: signed by itself, or by a CA.
+// forged returns a foreign certificate and key for the Service in PEM, signed by itself or by a CA.
 func forged(t *testing.T, isSigned bool) (cert, key []byte) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

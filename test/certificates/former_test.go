@@ -79,7 +79,7 @@ func (r *formerRotation) bundle() []byte {
 	return r.known.bundle
 }
 
-// look takes over what the Secret has, and writes what it should have.
+// look adopts the state of the Secret, and writes a missing successor.
 func (r *formerRotation) look(ctx context.Context) error {
 	for {
 		secret, err := r.read(ctx)
@@ -140,8 +140,8 @@ const (
 // renewal is when a certificate gets its successor: when this share of its life is over.
 const renewal = 2.0 / 3
 
-// shared is what the replicas have in the Secret: the pair that is in use; the next one, if there is one already, which
-// clients get to know before it is used; and the certificates of both, with former ones that have not expired.
+// shared is the state of the replicas in the Secret: the pair in use; the next pair, if it exists, which clients get to
+// know before it is used; and the certificates of both, with former ones that have not expired.
 type shared struct {
 	current, next *pair
 	bundle        []byte
@@ -182,7 +182,7 @@ func (s shared) advanced(now time.Time, o certificates.Rotation) (shared, error)
 		s.current, s.next = s.next, nil
 	}
 	if s.current == nil || !now.Before(s.current.leaf.NotAfter) {
-		// Nobody can trust what was there before, so there is nothing to wait for.
+		// No client can trust the former state, so there is nothing to wait for.
 		if s.current, err = newPair(o.Hosts, o.Lifetime); err != nil {
 			return s, err
 		}
@@ -218,8 +218,8 @@ func union(hosts, more []string) []string {
 	return all
 }
 
-// used is the pair to serve with: the next one when all clients have had the time to hear of it, and when the current
-// one has expired, in any case.
+// used returns the pair to serve with: the next one after all clients have had time to load it, or when the present one
+// has expired.
 func (s shared) used(now time.Time, o certificates.Rotation) *pair {
 	if s.next == nil {
 		return s.current
@@ -298,7 +298,7 @@ func readPair(cert, key []byte) (*pair, error) {
 // issued is when the certificate was made.
 func (p *pair) issued() time.Time { return p.leaf.NotBefore.Add(5 * time.Minute) }
 
-// covers tells whether the certificate is for all of the hosts.
+// covers reports whether the certificate is valid for all of the hosts.
 func (p *pair) covers(hosts []string) bool {
 	for _, host := range hosts {
 		if p.leaf.VerifyHostname(host) != nil {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// call is one call of a handler, from its first word to its last one. Of a process that was killed, the last word is
-// whatever was heard of it last.
+// call is one call of a handler, from its first to its last event. For a killed process, the end is its last known
+// event.
 type call struct {
 	about        report
 	began, ended time.Duration
@@ -15,7 +15,7 @@ type call struct {
 	writes       []write
 }
 
-// write is one by a handler, from when it said that it would write.
+// write is one write by a handler; the time is that of its announcement.
 type write struct {
 	name string
 	at   time.Duration
@@ -81,15 +81,15 @@ type overlap struct {
 	verdict       string
 }
 
-// The verdicts about overlaps. A process that does not run cannot be told from one whose handler is at work, and it may
-// wake up within the handler, so there only counts what it does then.
+// The verdicts about overlaps. A stopped process looks like one whose handler is running, and it can continue within
+// the handler. So only the writes after its continuation count.
 const (
 	atOnce    = "both ran"                           // and none of them stood still
 	bothWrote = "both wrote, although one had stood" // what both began to write in that time was taken
 	harmless  = "one of them had stood"              // and nothing of it was taken after that
 )
 
-// overlaps are those of different processes that count.
+// overlaps returns the overlaps of different processes among the counted calls.
 func (a *account) overlaps(counts func(first, second *call) bool) (all []overlap) {
 	for i, second := range a.calls {
 		for _, first := range a.calls[:i] {
@@ -110,14 +110,14 @@ func (a *account) overlaps(counts func(first, second *call) bool) (all []overlap
 	return all
 }
 
-// stood tells whether the process of a call stood still after that time, and before its end.
+// stood reports whether the process of a call stood still after the given time and before the end of the call.
 func (a *account) stood(c *call, after time.Duration) bool {
 	return slices.ContainsFunc(a.stalls, func(s event) bool {
 		return s.By == c.about.By && s.Lasted >= unfair && s.at > after && s.at-s.Lasted < c.ended
 	})
 }
 
-// wroteAfter tells whether a write was taken that was begun after that time.
+// wroteAfter reports whether the API server accepted a write that began after the given time.
 func (a *account) wroteAfter(c *call, after time.Duration) bool {
 	return slices.ContainsFunc(c.writes, func(w write) bool { return w.at >= after && a.marks[w.name] })
 }
@@ -134,14 +134,14 @@ func (a *account) late() (count int) {
 	return count
 }
 
-// silence is a time when nobody has begun anything, and nothing has happened to anybody: without the time when the test
-// itself could not run.
+// silence is a period in which no operator has begun a call and no event has happened, without the time in which the
+// test itself could not run.
 type silence struct {
 	after  event
 	lasted time.Duration
 }
 
-// silences are those that are longer than the limit, and the longest one of all.
+// silences returns the periods that are longer than the limit, and the length of the longest one.
 func (a *account) silences(limit time.Duration) (all []silence, longest time.Duration) {
 	var last event
 	still := time.Duration(0)
@@ -162,7 +162,7 @@ func (a *account) silences(limit time.Duration) (all []silence, longest time.Dur
 	return all, longest
 }
 
-// repeats are calls for a change that was handled already, while nothing has happened to anybody in between.
+// repeats returns calls for a change that was already handled without an event in between.
 func (a *account) repeats(counts func(first, second *call) bool) (all []string) {
 	for i, second := range a.calls {
 		for _, first := range a.calls[:i] {
@@ -176,8 +176,8 @@ func (a *account) repeats(counts func(first, second *call) bool) (all []string) 
 	return all
 }
 
-// undone tells whether an operator of Kopf has handled the object meanwhile: it may put down an older state as handled,
-// and after errors it tries for long to do so.
+// undone reports whether an operator of Kopf has handled the object in between: it can store an older state as last
+// handled, and retries that for a long time after errors.
 func (a *account) undone(first, second *call) bool {
 	return slices.ContainsFunc(a.calls, func(c *call) bool {
 		since := first.began - 10*moment
@@ -192,7 +192,7 @@ func (a *account) disturbed(from, to time.Duration) bool {
 	})
 }
 
-// excerpt is what matters for an overlap: the operators of both, from some time before it, and all that happened.
+// excerpt returns the events around an overlap: those of both operators from some time before it, and all disturbances.
 func (a *account) excerpt(o overlap, before time.Duration) (lines string) {
 	for _, e := range a.events {
 		if e.at < o.second.began-before || e.at > max(o.second.ended, o.first.ended) {

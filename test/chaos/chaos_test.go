@@ -14,7 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Five operators of ours: no two act at once, somebody acts before long, and each object is handled in the end.
+// TestOurs shows with five of our operators that no two act at once, that pauses are short, and that each object is
+// handled finally.
 func TestOurs(t *testing.T) {
 	lifetime := duration(t, "CHAOS_LIFETIME", 6*time.Second)
 	g := newGame(t, lifetime, 5)
@@ -123,7 +124,7 @@ func (g *game) change(ctx context.Context) {
 	}
 }
 
-// handled tells whether each object is as somebody has handled it.
+// handled reports whether each object was handled in its present state.
 func (g *game) handled() bool {
 	ended := map[string]bool{}
 	for _, e := range g.ledger.history() {
@@ -148,7 +149,7 @@ func (g *game) wait(complaint string, until func() bool) {
 	}
 }
 
-// tail is the end of the history.
+// tail returns the end of the history.
 func (g *game) tail() string {
 	all := g.ledger.history()
 	all = slices.DeleteFunc(all, func(e event) bool { return e.By == test })
@@ -163,7 +164,7 @@ func lines(events []event) string {
 	return text.String()
 }
 
-// marks are those that handlers have made, by what the API server says.
+// marks returns the marks that handlers have written, read from the API server.
 func (g *game) marks() map[string]bool {
 	g.t.Helper()
 	list := &unstructured.UnstructuredList{}
@@ -177,7 +178,7 @@ func (g *game) marks() map[string]bool {
 	return all
 }
 
-// judge fails for what must not be among those that count, and prints the figures.
+// judge fails for forbidden events among the counted calls, and prints the figures.
 func (g *game) judge(a *account, counts func(first, second *call) bool) {
 	g.t.Helper()
 	verdicts := map[string]int{}
@@ -191,7 +192,7 @@ func (g *game) judge(a *account, counts func(first, second *call) bool) {
 	}
 	silences, longest := a.silences(g.lifetime + 10*time.Second)
 	for _, s := range silences {
-		g.t.Errorf("nobody has acted for %s after: %s", s.lasted, s.after)
+		g.t.Errorf("no operator has acted for %s after: %s", s.lasted, s.after)
 	}
 	repeats := a.repeats(counts)
 	if len(repeats) > 0 {

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// wrongClock is the connection of an operator whose clock is ahead. All that peers know of a clock is what it writes
-// into the records, and all that it is compared with are the records of others: so both are moved on their way.
+// wrongClock is the connection of an operator whose clock is ahead. Peers see an operator's clock only in its records,
+// and the operator compares its clock only with the records of others, so this shifts both in transit.
 type wrongClock struct {
 	next  http.RoundTripper
 	ahead time.Duration

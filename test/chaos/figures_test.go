@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// figures tell how often changes were handled: those that were followed by another one soon need not be.
+// figures returns how often changes were handled. A change that is soon followed by another one need not be handled.
 func (a *account) figures(last map[string]int64) string {
 	made, calls := int64(0), map[string]int{}
 	for _, changes := range last {

@@ -76,7 +76,7 @@ func (m *member) start() {
 	}
 	m.process = m.command(about)
 	m.process.Env = append(m.process.Env, "KUBECONFIG="+m.kubeconfig)
-	m.process.Stderr = &told{ledger: m.fleet.ledger, identity: about.Identity}
+	m.process.Stderr = &peerLog{ledger: m.fleet.ledger, identity: about.Identity}
 	m.process.Stdout = m.process.Stderr
 	if err := m.process.Start(); err != nil {
 		m.fleet.t.Error(err)

@@ -64,14 +64,14 @@ func (l *ledger) add(one report) {
 	l.events = append(l.events, event{one, time.Since(l.began)})
 }
 
-// history is what has come in until now.
+// history returns the events so far.
 func (l *ledger) history() []event {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.events)
 }
 
-// acting is who has begun something last.
+// acting returns the operator that has last begun a call.
 func (l *ledger) acting() string {
 	for _, e := range slices.Backward(l.history()) {
 		if e.Kind == "begin" {
@@ -99,14 +99,14 @@ func (l *ledger) beat(done <-chan struct{}) {
 	}
 }
 
-// told is the log of an operator, as far as it is about peers.
-type told struct {
+// peerLog extracts the lines about peers from the log of an operator.
+type peerLog struct {
 	ledger   *ledger
 	identity string
 	rest     string
 }
 
-func (t *told) Write(text []byte) (int, error) {
+func (t *peerLog) Write(text []byte) (int, error) {
 	lines := strings.SplitAfter(t.rest+string(text), "\n")
 	t.rest = lines[len(lines)-1]
 	for _, line := range lines[:len(lines)-1] {

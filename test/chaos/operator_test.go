@@ -20,10 +20,11 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-// operatorVariable makes this program an operator: it has what the operator is, as JSON.
+// operatorVariable is the environment variable that turns the test binary into an operator: the operator's settings as
+// JSON.
 const operatorVariable = "CHAOS_OPERATOR"
 
-// operator is one process. The test starts it, and it says what it does to the Collector.
+// operator contains the settings of one process. The test starts it, and it reports its actions to the Collector.
 type operator struct {
 	Identity  string
 	Priority  int
@@ -47,11 +48,11 @@ type report struct {
 	Call   string
 	Object string
 	Change int64
-	Text   string        // how it ended, and what was refused why
-	Lasted time.Duration // for how long the process stood still before
+	Text   string        // how the call ended, or why a write was refused
+	Lasted time.Duration // how long the process stood still before
 }
 
-// runOperator is the operator as a process, and gives its exit code.
+// runOperator runs the operator and returns its exit code.
 func runOperator(about string) int {
 	o := &life{}
 	err := json.Unmarshal([]byte(about), &o.operator)
@@ -136,7 +137,7 @@ func newMark(name string) *unstructured.Unstructured {
 	return mark
 }
 
-// say tells the test, and returns when it knows.
+// say sends a report to the test and returns when it has arrived.
 func (o *life) say(about report, kind, text string) {
 	about.Kind, about.Text = kind, text
 	o.send(about)
@@ -161,7 +162,7 @@ func post(to string, body []byte) error {
 	return response.Body.Close()
 }
 
-// beat says when the process has stood still, be it frozen or without a processor.
+// beat reports when the process has stood still, whether frozen or without a processor.
 func (o *life) beat() {
 	for before := time.Now(); ; {
 		time.Sleep(tick)

@@ -31,7 +31,7 @@ const (
 	cut    = "cut"    // break all connections, until it is healed
 )
 
-// disturbances are the events after which it may take some time until somebody acts.
+// disturbances are the events after which operators may need some time until they act.
 var disturbances = []string{kill, leave, freeze, hold, cut, "killed", "left", "started", "thawed", "healed"}
 
 func newPlan(seed uint64, operators int, length, lifetime time.Duration) (p plan) {
@@ -53,7 +53,7 @@ func newPlan(seed uint64, operators int, length, lifetime time.Duration) (p plan
 			one.target = -1
 		}
 		one.lasts = between(random, lifetime/3, 2*lifetime)
-		if random.IntN(4) == 0 { // now and then, all is at rest for long enough
+		if random.IntN(4) == 0 { // sometimes nothing happens for long enough
 			one.after += lifetime + 10*time.Second
 		}
 		if at += one.after; at > length {

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// proxy is the way of one operator to the API server. It can hold everything back, as a network does that loses
-// packets: what was sent arrives when it is healed. Or it can cut everything off, as one does whose hosts are told.
+// proxy is the connection of one operator to the API server. It can hold all data back, like a network that loses
+// packets: the data arrives after heal. Or it can close all connections, like a network that rejects them.
 type proxy struct {
 	listener net.Listener
 	backend  string
@@ -30,7 +30,7 @@ func newProxy(backend string) (*proxy, error) {
 
 func (p *proxy) address() string { return p.listener.Addr().String() }
 
-// hold delivers nothing until it is healed, on what is open and on what comes.
+// hold delays all data on present and new connections until heal.
 func (p *proxy) hold() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -102,7 +102,7 @@ func (p *proxy) take(all ...net.Conn) bool {
 	return true
 }
 
-// pass delivers from one to the other. What was taken is delivered some time, even if the sender is gone by then.
+// pass copies data in one direction. Received data is delivered even if the sender has closed the connection.
 func (p *proxy) pass(from, to net.Conn) {
 	buffer := make([]byte, 32<<10)
 	for {

@@ -12,17 +12,17 @@ type reason struct {
 	holds func(a *account, o overlap) bool
 }
 
-// moment is how long Kopf takes to notice something, and to begin what was waiting for it.
+// moment is how long Kopf takes to notice a change and to start waiting work.
 const moment = 3 * time.Second
 
 // takeOverWait is how long operators of ours wait for those of Kopf.
 const takeOverWait = 5 * time.Second
 
-// beat is how long an operator of Kopf has no record, if somebody has removed it, by default: it writes it when the
-// lifetime is about to end, and does not look.
+// beat is the default time for which an operator of Kopf can be without a record after another client has removed it:
+// Kopf rewrites it only when the lifetime is about to end.
 const beat = 15 * time.Second
 
-// reasons are tried in this order. docs/peering.md tells of them; what has none is a failure.
+// reasons are tried in this order. docs/peering.md explains them; an overlap without a reason fails the test.
 var reasons = []reason{
 	{"an operator of ours was frozen, and wrote nothing afterwards", func(a *account, o overlap) bool {
 		return o.verdict == harmless && slices.ContainsFunc(o.calls(), func(c *call) bool {
@@ -62,18 +62,18 @@ var reasons = []reason{
 	}},
 }
 
-// yields is what an operator says, or suffers, when it must let others act.
+// yields reports whether an event makes an operator pause.
 func yields(e event) bool {
 	return e.Kind == leave || e.Kind == "log" && strings.Contains(e.Text, "Pausing operations")
 }
 
-// speaks tells whether an operator of Kopf says something of its peers.
+// speaks reports whether an operator of Kopf logs a line about its peers.
 func speaks(e event) bool {
 	return e.Kind == "log" &&
 		(strings.Contains(e.Text, "Pausing operations") || strings.Contains(e.Text, "Resuming operations"))
 }
 
-// why is the first reason that holds.
+// why returns the first reason that holds.
 func (a *account) why(o overlap) string {
 	for _, r := range reasons {
 		if r.holds(a, o) {
@@ -89,7 +89,7 @@ func (o overlap) kopfs() []*call {
 	return slices.DeleteFunc(o.calls(), func(c *call) bool { return !isKopf(c) })
 }
 
-// pausing tells whether an operator of Kopf began a call although it had said that it pauses.
+// pausing reports whether an operator of Kopf began a call after it had logged that it pauses.
 func (a *account) pausing(c *call) (paused bool) {
 	for _, e := range a.events {
 		if e.By == c.about.By && e.Kind == "log" && e.at < c.began {
@@ -99,8 +99,8 @@ func (a *account) pausing(c *call) (paused bool) {
 	return paused
 }
 
-// deaf tells whether a call was made, or went on, while its operator could not know of its peers: until it speaks of
-// them after it was frozen or cut off. It may be slow to ask again, as it waits longer after each error.
+// deaf reports whether a call began or continued while its operator could not see its peers: until it logs a line about
+// them after it was frozen or cut off. It may reconnect slowly, because its delay grows with each error.
 func (a *account) deaf(c *call) bool {
 	const never = time.Duration(-1)
 	since, back := never, never
@@ -123,7 +123,7 @@ func (a *account) deaf(c *call) bool {
 	return since != never && since <= c.ended
 }
 
-// happened tells whether there was such an event in that time, of this operator or of any.
+// happened reports whether such an event occurred in that time, for this operator or for any.
 func (a *account) happened(by string, from, to time.Duration, such func(event) bool) bool {
 	return slices.ContainsFunc(a.events, func(e event) bool {
 		return (by == "" || e.By == by) && e.at >= from && e.at <= to && such(e)

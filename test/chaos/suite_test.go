@@ -17,7 +17,7 @@ import (
 const (
 	namespace   = "default"
 	peeringName = "chaos"
-	// patience is what a very slow machine needs; nobody waits for longer than it takes.
+	// patience is enough for a very slow machine; tests end as soon as their condition holds.
 	patience = 5 * time.Minute
 )
 

@@ -46,7 +46,7 @@ func TestVerdicts(t *testing.T) {
 			say(10, "B", "end", done), say(20, "A", "stall", "18s"), say(20.1, "A", "writing", "a0"),
 			say(20.2, "A", "refused", ""), say(21, "A", "end", ""),
 		}, []string{harmless}},
-		"frozen and writing": {"what it writes when it wakes up is taken", []event{
+		"frozen and writing": {"a write after the process continues is accepted", []event{
 			say(1, "A", "begin", ""),
 			say(9, "B", "begin", ""), say(9.1, "B", "writing", "b1"), say(9.2, "B", "wrote", "b1"),
 			say(10, "B", "end", done), say(20, "A", "stall", "18s"), say(20.1, "A", "writing", "a1"),
@@ -76,7 +76,7 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-// TestSilences shows what is too quiet.
+// TestSilences shows which periods count as silences.
 func TestSilences(t *testing.T) {
 	at := func(seconds int, by, kind string, lasted time.Duration) event {
 		return event{report{Kind: kind, By: by, Lasted: lasted}, time.Duration(seconds) * time.Second}

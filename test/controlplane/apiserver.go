@@ -73,7 +73,7 @@ func (c *ControlPlane) apiServerFlags(port string) []string {
 		"--allow-privileged=true",
 	}
 	if !c.options.ControllerManager {
-		// Nobody makes the default service accounts, so that the plugin would refuse every pod.
+		// No controller creates the default service accounts, so the plugin would reject every pod.
 		flags = append(flags, "--disable-admission-plugins=ServiceAccount")
 	}
 	if c.options.AuditLog != "" {

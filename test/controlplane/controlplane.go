@@ -70,16 +70,17 @@ func (c *ControlPlane) start(ctx context.Context) (err error) {
 	return nil
 }
 
-// Kubeconfig is the path of a kubeconfig file with every right. The file goes with the control plane.
+// Kubeconfig returns the path of a kubeconfig file with all rights. Stop removes the file.
 func (c *ControlPlane) Kubeconfig() string { return filepath.Join(c.dir, adminName+".kubeconfig") }
 
-// URL is the API server's address: "https://127.0.0.1:40123".
+// URL returns the address of the API server: "https://127.0.0.1:40123".
 func (c *ControlPlane) URL() string { return c.url }
 
-// Done is closed when a server ended though nobody called Stop. Stop is owed nevertheless.
+// Done returns a channel that is closed when a server has ended without a call of Stop. Stop must be called
+// nevertheless.
 func (c *ControlPlane) Done() <-chan struct{} { return c.broken }
 
-// Err says, after Done is closed, which server ended and how its log ends. It must not be called before.
+// Err returns, after Done is closed, which server has ended, with the end of its log. It must not be called before.
 func (c *ControlPlane) Err() error { return c.failure }
 
 // Stop ends the servers and removes everything they had. Calling it again is harmless.

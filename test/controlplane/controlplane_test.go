@@ -15,7 +15,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/controlplane/assets"
 )
 
-// find skips the test where the programs would have to be made first: that takes minutes, and is not what is tested.
+// find returns the programs. It skips the test in the short mode, where building them would take minutes.
 func find(t *testing.T) assets.Assets {
 	t.Helper()
 	if testing.Short() {
@@ -43,8 +43,8 @@ func begin(t *testing.T, found assets.Assets, o controlplane.Options) *controlpl
 	return c
 }
 
-// program writes an executable. A fork of another test must not inherit the open file: the kernel refuses to run what
-// somebody may still write.
+// program writes an executable. A fork of another test must not inherit the open file, because the kernel does not run
+// a file that is open for writing.
 func program(t *testing.T, path, code string) {
 	t.Helper()
 	syscall.ForkLock.RLock()
@@ -88,7 +88,7 @@ func TestUsers(t *testing.T) {
 		fails  bool
 	}{
 		"forbidden": {
-			reason: "a user has no right that nobody gave",
+			reason: "a user without a role is forbidden to delete",
 			args:   []string{"delete", "configmap", "a"},
 			want:   "system:serviceaccount:default:reader",
 			fails:  true,
@@ -194,7 +194,7 @@ func TestControllerManager(t *testing.T) {
 		{"delete", "namespace", "short-lived", "--wait", "--timeout=1m"},
 	} {
 		if out, err := kubectl(t, found, c.Kubeconfig(), args...); err != nil {
-			t.Fatalf("a namespace ends together with what is in it: %v: %s", err, out)
+			t.Fatalf("a deleted namespace is removed with its objects: %v: %s", err, out)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-// Package controlplane runs a Kubernetes control plane, etcd and kube-apiserver, for as long as somebody needs one.
+// Package controlplane runs a temporary Kubernetes control plane, etcd and kube-apiserver.
 //
 // It is a module of its own, on the standard library alone, so that getting and starting a cluster costs a second of
 // compilation and adds nothing to the framework's dependencies. Its state lives in a temporary folder that goes with

@@ -12,7 +12,7 @@ func (c *ControlPlane) startEtcd(ctx context.Context) error {
 	s, err := c.launch("etcd", append([]string{
 		"--data-dir=" + filepath.Join(c.dir, "etcd"),
 		"--listen-client-urls=" + c.etcdURL(),
-		"--advertise-client-urls=http://localhost:2379", // has to look like this; nobody reads it
+		"--advertise-client-urls=http://localhost:2379", // a required setting without a reader
 		"--listen-peer-urls=http://127.0.0.1:0",
 		"--unsafe-no-fsync", // the data do not outlive the process anyway
 		"--log-level=warn",

@@ -14,7 +14,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/controlplane/internal/process"
 )
 
-// readyPoll is how often a starting server is asked whether it is ready.
+// readyPoll is the interval between readiness checks of a starting server.
 const readyPoll = 100 * time.Millisecond
 
 // server is one program of the control plane.
@@ -39,7 +39,7 @@ func (c *ControlPlane) launch(name string, args []string) (*server, error) {
 	defer out.Close()
 	cmd := exec.Command(c.assets.Path(name), args...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = c.dir, out, out
-	// Little is passed on: etcd takes settings from its environment, and nobody means a test's server with them.
+	// The environment is minimal, because etcd reads settings from it that are not meant for this server.
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + c.dir, "TMPDIR=" + c.dir}
 	if s.process, err = process.Start(cmd); err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ func (c *ControlPlane) await(ctx context.Context, s *server, ready func(context.
 		if err == nil {
 			return nil
 		}
-		if ctx.Err() == nil || last == nil { // an interrupted question tells nothing about the server
+		if ctx.Err() == nil || last == nil { // an interrupted check does not show the state of the server
 			last = err
 		}
 		select {

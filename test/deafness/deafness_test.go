@@ -34,7 +34,7 @@ type figures struct {
 	patience   time.Duration // with the plain operator, from the beginning
 }
 
-// long tells whether all settings are as they are by default.
+// long is set if all settings have their defaults.
 var long = os.Getenv("DEAFNESS") != ""
 
 // TestMain sets the pings of client-go, before there are any connections: the tests run beside each other.

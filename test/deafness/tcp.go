@@ -64,7 +64,7 @@ func (p *TCP) serve() {
 	}
 }
 
-// pass delivers from one to the other. A deaf proxy does not even tell that one of them has hung up.
+// pass copies data from one side to the other. A deaf proxy does not even pass on the end of a connection.
 func (p *TCP) pass(born int64, from, to net.Conn) {
 	buffer := make([]byte, 32<<10)
 	for {

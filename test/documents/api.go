@@ -219,7 +219,7 @@ func (l *listing) declare(declared ast.Decl) {
 	if err := settings.Fprint(&line, token.NewFileSet(), declared); err != nil {
 		fmt.Fprintf(&line, "cannot be printed: %v", err)
 	}
-	// The remark of package doc on what it left out stands behind the brace otherwise.
+	// Without this, the remark of package doc about omitted fields would follow the brace.
 	text, remark, filtered := strings.Cut(line.String(), "}// ")
 	if filtered {
 		text = strings.TrimRight(text, "\n") + "\n\t// " + strings.TrimRight(remark, "\n") + "\n}"

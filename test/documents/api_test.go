@@ -10,7 +10,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/layers"
 )
 
-// TestAPI shows every change of what users import in the golden file, so that it is seen when it is reviewed.
+// TestAPI compares the public API with the golden file, so that reviews show every change.
 func TestAPI(t *testing.T) {
 	const golden = "testdata/api.txt"
 	got, err := documents.API(os.DirFS(root), layers.Promised...)
@@ -28,7 +28,7 @@ func TestAPI(t *testing.T) {
 		t.Fatal(err)
 	}
 	if d := cmp.Diff(string(want), got); d != "" {
-		t.Errorf("the API differs from %s; if that is meant, go test ./test/documents -update writes it anew "+
+		t.Errorf("the API differs from %s; if that is meant, go test ./test/documents -update rewrites it "+
 			"(-golden, +sources):\n%s", golden, d)
 	}
 }

@@ -35,11 +35,11 @@ func Deviations(document string) ([]Deviation, error) {
 		one := Deviation{Mark: strings.TrimSpace(cells[0]), State: strings.TrimSpace(cells[len(cells)-1])}
 		switch {
 		case mark.FindString(one.Mark) != one.Mark || one.Mark == "":
-			return nil, fmt.Errorf("%q is no mark: each line begins with one, such as D-types", one.Mark)
+			return nil, fmt.Errorf("%q is not a mark: each line begins with one, such as D-types", one.Mark)
 		case known[one.Mark]:
 			return nil, fmt.Errorf("%s stands in two lines", one.Mark)
 		case !one.InForce() && !strings.HasPrefix(one.State, "with "):
-			return nil, fmt.Errorf("%s: %q is no state: it is in force, or with a feature", one.Mark, one.State)
+			return nil, fmt.Errorf("%s: %q is not a state: it must be in force, or with a feature", one.Mark, one.State)
 		}
 		known[one.Mark] = true
 		all = append(all, one)

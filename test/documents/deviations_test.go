@@ -45,9 +45,9 @@ func TestDeviations(t *testing.T) {
 func TestDeviationsThatAreWrong(t *testing.T) {
 	const head = "| Mark | Here | State |\n|--|--|--|\n"
 	cases := map[string]struct{ reason, lines, err string }{
-		"No mark":  {"nobody could name it in a test", "| (lifecycle) | x | in force |", "no mark"},
-		"Twice":    {"a test would show one of them", "| D-a | x | in force |\n| D-a | y | in force |", "two lines"},
-		"No state": {"the line could be old", "| D-a | x | sometimes |", "no state"},
+		"No mark":  {"a line without a mark is an error", "| (lifecycle) | x | in force |", "not a mark"},
+		"Twice":    {"a mark in two lines is an error", "| D-a | x | in force |\n| D-a | y | in force |", "two lines"},
+		"No state": {"an unknown state is an error", "| D-a | x | sometimes |", "not a state"},
 		"Waiting":  {"a feature may come later", "| D-a | x | with admission |", ""},
 	}
 	for name, tc := range cases {

@@ -12,7 +12,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/documents"
 )
 
-var update = flag.Bool("update", false, "write the table of log messages anew from the sources")
+var update = flag.Bool("update", false, "rewrite the table of log messages from the sources")
 
 const (
 	root     = "../.."
@@ -44,7 +44,7 @@ func TestLogMessages(t *testing.T) {
 	}
 	if d := cmp.Diff("| Level |"+table, want); d != "" {
 		t.Errorf("the table of log messages is not as the sources are; go test ./test/documents -update writes "+
-			"it anew "+
+			"it again "+
 			"(-table, +sources):\n%s", d)
 	}
 }
@@ -55,7 +55,7 @@ func TestMessages(t *testing.T) {
 		want           []documents.Message
 		err            string
 	}{
-		"variable message": {"nobody could look it up", `log.Info(what)`, nil, "no constant"},
+		"variable message": {"a message that is not constant is an error", `log.Info(what)`, nil, "not a constant"},
 		"no logger":        {"a test reports by the same names", `t.Error(err, "x")`, nil, ""},
 		"info": {"keys are every second one", `log.Info("Doing", "b", 1, "a", 2)`,
 			[]documents.Message{{Level: "info", Text: "Doing", Keys: []string{"a", "b"}, Package: "p"}}, ""},

@@ -28,7 +28,7 @@ type Message struct {
 const passingOn = "forwardLine"
 
 // Messages finds the log lines in the production files under the folders, sorted by their texts. A line whose message
-// is no constant is an error: nobody could look it up.
+// is not constant is an error, because users could not look it up.
 func Messages(sources fs.FS, folders ...string) ([]Message, error) {
 	var all []Message
 	for _, folder := range folders {
@@ -84,7 +84,7 @@ func messagesIn(sources fs.FS, name string) (all []Message, err error) {
 		}
 		text, constant := constantText(message)
 		if !constant {
-			err = fmt.Errorf("%s: the message of a log line is no constant", positions.Position(call.Pos()))
+			err = fmt.Errorf("%s: the message of a log line is not a constant", positions.Position(call.Pos()))
 			return false
 		}
 		all = append(all, Message{Level: level, Text: text, Keys: keysOf(rest), Package: path.Dir(name)})
@@ -93,8 +93,8 @@ func messagesIn(sources fs.FS, name string) (all []Message, err error) {
 	return all, err
 }
 
-// logged tells whether a call is a log line: Info with a message, or Error with an error and a message, of something
-// that is or makes a logger.
+// logged reports whether a call is a log line: Info with a message, or Error with an error and a message, of a logger
+// or of an expression that makes one.
 func logged(call *ast.CallExpr) (level string, message ast.Expr, rest []ast.Expr) {
 	method, ok := call.Fun.(*ast.SelectorExpr)
 	if !ok {

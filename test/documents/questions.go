@@ -25,7 +25,7 @@ func Answers(document string) (all []Answer) {
 	return all
 }
 
-// Check tells whether the package has the function (Func, Type.Method, Type, or a variable).
+// Check reports an error unless the package has the function (Func, Type.Method, Type, or a variable).
 func (a Answer) Check(sources fs.FS) error {
 	files, err := fs.Glob(sources, path.Join(a.Package, "*.go"))
 	if err != nil || len(files) == 0 {

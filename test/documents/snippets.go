@@ -110,7 +110,7 @@ func (c *Compiler) check(file *ast.File) error {
 			wrong = append(wrong, err)
 		}
 	}}
-	_, _ = config.Check("snippet", c.set, []*ast.File{file}, nil) // which has told
+	_, _ = config.Check("snippet", c.set, []*ast.File{file}, nil) // the errors are in wrong
 	return errors.Join(wrong...)
 }
 

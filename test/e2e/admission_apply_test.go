@@ -23,10 +23,11 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/webhooks/configurations"
 )
 
-// applyingOperator is the field manager of the entries, and the suffix of their names.
+// applyingOperator is the field manager of the webhook entries and the suffix of their names.
 const applyingOperator = "applying.example.org"
 
-// killer ends a process at one of its requests: before the API server gets it, or before the process gets the answer.
+// killer simulates a process that dies at a given request: before the API server receives it, or before the process
+// receives the response.
 type killer struct {
 	next      http.RoundTripper
 	remaining atomic.Int64
@@ -53,15 +54,15 @@ func (k *killer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// entriesWriter is a process that keeps entries in a configuration.
+// entriesWriter is a process that maintains webhook entries in a configuration.
 type entriesWriter struct {
 	killer *killer
 	end    context.CancelFunc
 	ended  chan struct{}
 }
 
-// startWriter starts a process. The youngest one has the highest number. It is killed at one of its requests, or never
-// if that is zero.
+// startWriter starts a process that serves the hooks. A higher number means a younger process. The killer ends it at
+// one of its requests; a zero counter never kills it.
 func startWriter(name string, number int64, k *killer, hooks ...configurations.Hook) *entriesWriter {
 	GinkgoHelper()
 	connected := rest.CopyConfig(config)
@@ -89,7 +90,7 @@ func (p *entriesWriter) stop() {
 	<-p.ended
 }
 
-// configuration returns the validating object; an empty one if there is none.
+// configuration returns the validating webhook configuration, or an empty one if it does not exist.
 func configuration(ctx context.Context, name string) *admissionregistrationv1.ValidatingWebhookConfiguration {
 	GinkgoHelper()
 	object := &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: name}}
@@ -97,7 +98,7 @@ func configuration(ctx context.Context, name string) *admissionregistrationv1.Va
 	return object
 }
 
-// entryNames returns the names of the entries, without the suffix of the operator.
+// entryNames returns the names of the entries without the operator's suffix.
 func entryNames(ctx context.Context, name string) func() []string {
 	return func() (names []string) {
 		for _, one := range configuration(ctx, name).Webhooks {
@@ -107,7 +108,7 @@ func entryNames(ctx context.Context, name string) func() []string {
 	}
 }
 
-// ownOperations are those by which the operator is a field manager.
+// ownOperations returns the operations with which the operator is recorded as a field manager.
 func ownOperations(ctx context.Context, name string) (all []metav1.ManagedFieldsOperationType) {
 	for _, one := range configuration(ctx, name).ManagedFields {
 		if one.Manager == applyingOperator {
@@ -117,7 +118,7 @@ func ownOperations(ctx context.Context, name string) (all []metav1.ManagedFields
 	return all
 }
 
-// changeConfiguration updates the validating object as another client.
+// changeConfiguration updates the validating webhook configuration as another client.
 func changeConfiguration(
 	ctx context.Context, name, manager string, change func(*admissionregistrationv1.ValidatingWebhookConfiguration),
 ) {
@@ -132,14 +133,14 @@ func changeConfiguration(
 	}).Should(Succeed())
 }
 
-// inject sets the CA bundle of all entries.
-func inject(of *admissionregistrationv1.ValidatingWebhookConfiguration) {
+// injectCABundle sets the CA bundle of all entries, like a CA injector.
+func injectCABundle(of *admissionregistrationv1.ValidatingWebhookConfiguration) {
 	for i := range of.Webhooks {
 		of.Webhooks[i].ClientConfig.CABundle = config.CAData
 	}
 }
 
-// validatingEntry is an entry at a URL that no request fits.
+// validatingEntry returns an entry with a URL whose empty rules match no request.
 func validatingEntry(name, url string) admissionregistrationv1.ValidatingWebhook {
 	return admissionregistrationv1.ValidatingWebhook{
 		Name: name, ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: &url},
@@ -148,7 +149,7 @@ func validatingEntry(name, url string) admissionregistrationv1.ValidatingWebhook
 	}
 }
 
-// markOf returns the mark of a process of a former release.
+// markOf returns the annotation value that a process of a former release writes.
 func markOf(writer string, number int64, entries ...string) string {
 	GinkgoHelper()
 	text, err := json.Marshal(map[string]any{"writer": writer, "started": time.Unix(number, 0), "entries": entries})
@@ -156,7 +157,7 @@ func markOf(writer string, number int64, entries ...string) string {
 	return string(text)
 }
 
-// writeAsFormer replaces the entries of the operator as releases before server-side apply do.
+// writeAsFormer replaces the operator's entries like a release that predates server-side apply.
 func writeAsFormer(ctx context.Context, name, mark string, entries ...admissionregistrationv1.ValidatingWebhook) {
 	GinkgoHelper()
 	changeConfiguration(ctx, name, applyingOperator,
@@ -190,7 +191,7 @@ var _ = Describe("The entries of an operator with admission", func() {
 					validatingEntry("their.own.entry", "https://theirs.invalid"),
 				}
 			})
-		changeConfiguration(ctx, name, "injector", inject)
+		changeConfiguration(ctx, name, "injector", injectCABundle)
 	})
 
 	It("are one for each handler, wherever processes are killed", func(ctx SpecContext) {
@@ -211,7 +212,7 @@ var _ = Describe("The entries of an operator with admission", func() {
 		}
 		before := startWriter(name, kills, &killer{}, size, persistent)
 		Eventually(entryNames(ctx, name)).Should(Equal([]string{"their.own.entry", "size", "lasting"}))
-		changeConfiguration(ctx, name, "injector", inject)
+		changeConfiguration(ctx, name, "injector", injectCABundle)
 		after := startWriter(name, kills+1, &killer{}, size)
 		Eventually(entryNames(ctx, name)).Should(Equal([]string{"their.own.entry", "size"}))
 		before.stop()
@@ -231,7 +232,7 @@ var _ = Describe("The entries of an operator with admission", func() {
 		stale := validatingEntry("stale."+applyingOperator, "https://former.invalid/stale")
 		for i := int64(1); i < 6; i += 2 {
 			writeAsFormer(ctx, name, markOf("former", i, former.Name, stale.Name), former, stale)
-			changeConfiguration(ctx, name, "injector", inject)
+			changeConfiguration(ctx, name, "injector", injectCABundle)
 			upgraded := startWriter(name, i+1, &killer{}, size)
 			Eventually(entryNames(ctx, name)).Should(Equal([]string{"their.own.entry", "size"}))
 			got := configuration(ctx, name).Webhooks[1]
@@ -274,7 +275,8 @@ var _ = Describe("The entries of an operator with admission", func() {
 			client.ForceOwnership)).To(Succeed())
 		version := configuration(ctx, name).ResourceVersion
 		current := func() string { return configuration(ctx, name).ResourceVersion }
-		Consistently(current, time.Second).Should(Equal(version), "both do not write in turn")
+		Consistently(current, time.Second).Should(Equal(version),
+			"the operator and the injector do not overwrite each other")
 		Expect(configuration(ctx, name).Webhooks[1].ClientConfig.CABundle).To(Equal(config.CAData))
 		p.stop()
 		Expect(entryNames(ctx, name)()).To(Equal([]string{"their.own.entry"}))

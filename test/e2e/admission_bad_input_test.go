@@ -11,7 +11,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// badReviews are requests that no API server sends, and what they are answered with.
+// badReviews lists requests that an API server never sends, with the expected responses.
 var badReviews = map[string]struct {
 	method, id, body string
 	status           int
@@ -29,16 +29,16 @@ var badReviews = map[string]struct {
 	"reading":         {http.MethodGet, "size", "", 405, "by POST"},
 }
 
-// review is one that would be answered, if it were not for this field.
+// review returns a valid review except for the given field.
 func review(field string) string {
 	request := `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"u",` +
 		`"resource":{"group":"e2e.example.org","version":"v1","resource":"widgets"},"operation":"CREATE",` +
 		`"userInfo":{"username":"ann"},"object":{"metadata":{"name":"w"}}`
-	return request + "," + field + "}}" // of two fields of one name, the last one counts
+	return request + "," + field + "}}" // the last of two fields with the same name counts
 }
 
-// sendBadReviews sends them all to the endpoints of handlers below a path, while a client is there that never
-// gets to its end.
+// sendBadReviews sends all bad reviews to the handler endpoints below a path, while another client holds a request open
+// that never ends.
 func sendBadReviews(ctx context.Context, address, path string) {
 	GinkgoHelper()
 	strangers := &http.Client{Transport: &http.Transport{
@@ -72,7 +72,8 @@ func sendBadReviews(ctx context.Context, address, path string) {
 		Expect(text).To(ContainSubstring(bad.says), name)
 	}
 	status, text := send(http.MethodPost, "http://"+address+path+"size", strings.NewReader("{}"))
-	Expect(status).To(Equal(http.StatusBadRequest), "without TLS")
+	Expect(status).To(Equal(http.StatusBadRequest), "a request without TLS is rejected")
 	Expect(text).To(ContainSubstring("HTTPS"))
-	Eventually(given).Should(Receive(Equal(http.StatusRequestTimeout)), "the slow client is sent away")
+	Eventually(given).Should(Receive(Equal(http.StatusRequestTimeout)),
+		"a client that never completes its request times out")
 }

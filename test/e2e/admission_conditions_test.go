@@ -12,11 +12,11 @@ import (
 	v1 "github.com/kopf-runtime/kopf-runtime/test/e2e/api/v1"
 )
 
-// nasty has what texts of CEL, of regular expressions and of formats have to escape.
+// nasty contains characters that CEL, regular expressions and format strings must escape.
 const nasty = "\"'\\n`${x} %s %d\n\r\t\x00\x7fäöü€😀\ufffd\u2028^.*$"
 
-// conditioned is an operator that denies what its filters select.
-func conditioned(place, address string) *kopf.Operator {
+// conditionsOperator returns an operator that denies every object that its filters select.
+func conditionsOperator(place, address string) *kopf.Operator {
 	op := kopf.New("conditions.example.org", kopf.Settings{Admission: kopf.AdmissionSettings{
 		Managed: place + ".example.org", URL: "https://" + address, Secret: place + "/certificate",
 	}})
@@ -35,12 +35,12 @@ func conditioned(place, address string) *kopf.Operator {
 }
 
 var _ = Describe("Operators with filters that the API server checks", func() {
-	It("are not even asked about other objects; whatever is in the filters, all entries are written", func(
+	It("get no reviews of other objects, and all entries are valid for any filter text", func(
 		ctx SpecContext,
 	) {
 		place, address := namespace(ctx), freeAddress()
 		endpoint := newCountedServer(address)
-		serve(conditioned(place, address), endpoint)
+		serve(conditionsOperator(place, address), endpoint)
 		number := 0
 		attempt := func(annotations map[string]string, spec map[string]any) int32 {
 			number++
@@ -62,7 +62,7 @@ var _ = Describe("Operators with filters that the API server checks", func() {
 		Expect(attempt(nil, map[string]any{"tags": []any{"x", nasty}})).To(BeEquivalentTo(423))
 		Expect(attempt(many, nil)).To(BeEquivalentTo(423))
 
-		By("counting what comes")
+		By("counting the requests")
 		asked := func() (all []int) {
 			for _, id := range []string{"nasty", "selector", "size/spec.size", "tags/spec.tags", "many"} {
 				all = append(all, endpoint.of("/conditions.example.org/validate/"+id))

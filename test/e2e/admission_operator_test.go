@@ -47,12 +47,12 @@ func newCountedServer(address string) *countedServer {
 	return s
 }
 
-// SetGetCertificate takes the certificate of the operator.
+// SetGetCertificate stores the operator's certificate source.
 func (s *countedServer) SetGetCertificate(get func(*tls.ClientHelloInfo) (*tls.Certificate, error)) {
 	s.get = get
 }
 
-// Register counts what comes before it is served.
+// Register wraps the handler so that each request is counted before it is served.
 func (s *countedServer) Register(path string, handler http.Handler) {
 	s.Server.Register(path, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.mu.Lock()
@@ -62,14 +62,14 @@ func (s *countedServer) Register(path string, handler http.Handler) {
 	}))
 }
 
-// of is how many requests a path had.
+// of returns the number of requests to a path.
 func (s *countedServer) of(path string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.paths[path]
 }
 
-// serve runs an operator in a manager with this webhook server, until it is stopped.
+// serve runs an operator in a manager with this webhook server until stop is called.
 func serve(op *kopf.Operator, on webhook.Server) (stop func()) {
 	GinkgoHelper()
 	manager, err := ctrl.NewManager(config, ctrl.Options{
@@ -92,17 +92,17 @@ func serve(op *kopf.Operator, on webhook.Server) (stop func()) {
 
 type widgetAdmission = kopf.Admission[*v1.Widget]
 
-const admittedIn = "admitted-in" // a label with the namespace of the specs
+const admittedIn = "admitted-in" // the label that holds the namespace of the spec
 
-// admitting is an operator that is asked about all that can be asked about, in one namespace.
-func admitting(place, address string, dryRuns *calls) *kopf.Operator {
+// admissionOperator returns an operator with handlers for every kind of admission request in one namespace.
+func admissionOperator(place, address string, dryRuns *calls) *kopf.Operator {
 	op := kopf.New("admission.example.org", kopf.Settings{Admission: kopf.AdmissionSettings{
 		Managed: place + ".example.org", URL: "https://" + address, Secret: place + "/certificate",
 	}})
 	widgets := kopf.For(op, &v1.Widget{}).WithLabel(admittedIn, place)
 	widgets.Mutate("owner", func(_ context.Context, a *widgetAdmission) error {
 		if a.Object.Spec.Owner == "" {
-			a.Object.Spec.Owner = "nobody"
+			a.Object.Spec.Owner = "anonymous"
 		}
 		return nil
 	})
@@ -128,7 +128,7 @@ func admitting(place, address string, dryRuns *calls) *kopf.Operator {
 	}, kopf.Operations("DELETE"))
 	widgets.Validate("phase", func(_ context.Context, a *widgetAdmission) error {
 		if a.Object.Status.Phase == "Ready" && a.Old.Status.Phase == "Failed" {
-			return errors.New("what has failed is never ready")
+			return errors.New("a failed widget cannot become ready")
 		}
 		return nil
 	}, kopf.Subresource("status"))
@@ -148,7 +148,7 @@ func checkSize(a *widgetAdmission) error {
 	return nil
 }
 
-// admitSubresources are those that have kinds of their own.
+// admitSubresources registers handlers for subresources that have their own kinds.
 func admitSubresources(op *kopf.Operator, place string) {
 	deployments := kopf.For(op, &appsv1.Deployment{})
 	kopf.ForSubresource[*autoscalingv1.Scale](deployments, "scale").Validate("replicas",

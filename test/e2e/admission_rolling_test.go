@@ -29,7 +29,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/webhooks/tunnels"
 )
 
-// cable is a connection to the API server that can be cut, as the end of a process does.
+// cable is a connection to the API server that can be cut, as when a process dies.
 type cable struct {
 	next http.RoundTripper
 	cut  atomic.Bool
@@ -42,15 +42,15 @@ func (c *cable) RoundTrip(r *http.Request) (*http.Response, error) {
 	return c.next.RoundTrip(r)
 }
 
-// replica is a process that answers reviews of config maps with a label.
+// replica is a process that reviews config maps with a label.
 type replica struct {
 	backend string
 	cable   *cable
 	ended   chan struct{}
-	end     [2]context.CancelFunc // of what it tells the cluster, and of its server
+	end     [2]context.CancelFunc // [0] ends the leader tasks, [1] the server
 }
 
-// startReplica starts one, and has the balancer lead to it.
+// startReplica starts a replica and adds it to the balancer.
 func startReplica(namespace, name string, b *balancer, asked *atomic.Int64) *replica {
 	GinkgoHelper()
 	r := &replica{cable: &cable{}, ended: make(chan struct{}), backend: freeAddress()}
@@ -89,7 +89,7 @@ func startReplica(namespace, name string, b *balancer, asked *atomic.Int64) *rep
 	return r
 }
 
-// run serves for longer than the cluster is told of it, as managers do.
+// run keeps the server running until the other tasks have ended, as managers do.
 func (r *replica) run(serve, tell func(context.Context) error) {
 	var all sync.WaitGroup
 	for i, run := range []func(context.Context) error{tell, serve} {
@@ -106,14 +106,14 @@ func (r *replica) run(serve, tell func(context.Context) error) {
 	go func() { all.Wait(); close(r.ended) }()
 }
 
-// stop ends the process as a signal does.
+// stop ends the process gracefully, as on a signal.
 func (r *replica) stop(b *balancer) {
 	r.end[0]()
 	<-r.ended
 	b.remove(r.backend, false)
 }
 
-// kill ends the process with no word to anybody.
+// kill ends the process without cleanup.
 func (r *replica) kill(b *balancer) {
 	r.cable.cut.Store(true)
 	b.remove(r.backend, true)
@@ -129,7 +129,7 @@ func freeAddress() string {
 	return listener.Addr().String()
 }
 
-// refusing is a handler that refuses config maps that say so.
+// refusing returns a handler that rejects config maps with the key "refuse".
 func refusing(namespace string, asked *atomic.Int64) admission.Registration {
 	return admission.Registration{
 		Selector: discovery.OfKind(corev1.SchemeGroupVersion.WithKind("ConfigMap")),
@@ -147,8 +147,8 @@ func refusing(namespace string, asked *atomic.Int64) admission.Registration {
 	}
 }
 
-// try creates a config map for nothing, as dry runs are.
-func try(ctx context.Context, namespace, name string, refuse bool) error {
+// createDryRun creates a config map as a dry run.
+func createDryRun(ctx context.Context, namespace, name string, refuse bool) error {
 	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
 		Namespace: namespace, Name: name, Labels: map[string]string{"reviewed-in": namespace},
 	}}
@@ -159,10 +159,10 @@ func try(ctx context.Context, namespace, name string, refuse bool) error {
 }
 
 var _ = Describe("A rolling update of operators with admission", func() {
-	It("lets no object pass, and refuses none, while certificates are renewed, too", func(ctx SpecContext) {
+	It("reviews every object without false rejections, also while certificates are renewed", func(ctx SpecContext) {
 		place, b, asked := namespace(ctx), newBalancer(), &atomic.Int64{}
 		first := startReplica(place, "first", b, asked)
-		Eventually(func() error { return try(ctx, place, "bad", true) }).Should(MatchError(ContainSubstring("says so")))
+		Eventually(func() error { return createDryRun(ctx, place, "bad", true) }).Should(MatchError(ContainSubstring("says so")))
 
 		var requests sync.Mutex
 		streaming, stop := context.WithCancel(ctx)
@@ -172,7 +172,7 @@ var _ = Describe("A rolling update of operators with admission", func() {
 			defer close(ended)
 			for ; streaming.Err() == nil; count++ {
 				requests.Lock()
-				refused, taken := try(ctx, place, fmt.Sprint("bad-", count), true), try(ctx, place, "good", false)
+				refused, taken := createDryRun(ctx, place, fmt.Sprint("bad-", count), true), createDryRun(ctx, place, "good", false)
 				requests.Unlock()
 				Expect(refused).To(MatchError(ContainSubstring("it says so itself")))
 				Expect(taken).NotTo(HaveOccurred())
@@ -187,13 +187,13 @@ var _ = Describe("A rolling update of operators with admission", func() {
 		By("updating to a third one when the second one is killed")
 		third := startReplica(place, "third", b, asked)
 		Eventually(writerOf(ctx, place)).Should(ContainSubstring(`"third"`))
-		requests.Lock() // nobody can save a request that a dead process has
+		requests.Lock() // a request to a dead process cannot be saved
 		second.kill(b)
-		// Nor one on a connection of which the API server does not know yet that it has ended.
-		Eventually(func() error { return try(ctx, place, "good", false) }).Should(Succeed())
+		// The same applies to a connection whose end the API server has not detected yet.
+		Eventually(func() error { return createDryRun(ctx, place, "good", false) }).Should(Succeed())
 		requests.Unlock()
 
-		By("waiting until those certificates have expired that there were at first")
+		By("waiting until the first certificates have expired")
 		for range 2 {
 			bundle := bundleOf(ctx, place)
 			Eventually(func() string { return bundleOf(ctx, place) }).ShouldNot(Equal(bundle))
@@ -203,18 +203,18 @@ var _ = Describe("A rolling update of operators with admission", func() {
 		GinkgoWriter.Printf("%d objects of either kind, %d reviews\n", count, asked.Load())
 		Expect(asked.Load()).To(BeNumerically(">=", 2*count))
 
-		By("ending the last one")
+		By("stopping the last replica")
 		before := asked.Load()
 		Expect(api.Create(ctx, &corev1.ConfigMap{
 			ObjectMeta: metav1.ObjectMeta{Namespace: place, Name: "unlabelled"},
 		})).To(Succeed())
-		Expect(asked.Load()).To(Equal(before), "objects without the label need no review")
+		Expect(asked.Load()).To(Equal(before), "an object without the label is not reviewed")
 		third.stop(b)
-		Eventually(func() error { return try(ctx, place, "bad", true) }).Should(Succeed())
+		Eventually(func() error { return createDryRun(ctx, place, "bad", true) }).Should(Succeed())
 	}, SpecTimeout(patience))
 })
 
-// writerOf gives the mark of the operator in its configuration.
+// writerOf returns the mark of the operator in its webhook configuration.
 func writerOf(ctx context.Context, namespace string) func() string {
 	return func() string {
 		var object admissionregistrationv1.ValidatingWebhookConfiguration
@@ -223,7 +223,7 @@ func writerOf(ctx context.Context, namespace string) func() string {
 	}
 }
 
-// bundleOf gives the certificates that the API server knows.
+// bundleOf returns the CA bundle that the API server uses.
 func bundleOf(ctx context.Context, namespace string) string {
 	GinkgoHelper()
 	var object admissionregistrationv1.ValidatingWebhookConfiguration

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// denied gives the code and the message of an answer; no error is zero.
+// denied returns the code and the message of an API error, or zero for a nil error.
 func denied(err error) (code int32, message string) {
 	var status apierrors.APIStatus
 	switch {
@@ -30,7 +30,7 @@ func denied(err error) (code int32, message string) {
 	}
 }
 
-// answer is what a request must be denied with, by the handler with the id.
+// answer returns the expected code and message of a denial by the handler with this id.
 func answer(code int32, id, message string) []any {
 	return []any{code, `admission webhook "` + id + `.admission.example.org" denied the request: ` + message}
 }
@@ -53,14 +53,14 @@ var _ = Describe("Operators with admission of every kind of request", Ordered, f
 	BeforeAll(func(ctx SpecContext) {
 		place, address, dryRuns = namespace(ctx), freeAddress(), &calls{}
 		endpoint = newCountedServer(address)
-		stop = serve(admitting(place, address, dryRuns), endpoint)
+		stop = serve(admissionOperator(place, address, dryRuns), endpoint)
 		Eventually(func() []any {
 			return attempt(api.Create(ctx, labelled("first", map[string]any{"size": int64(11)}), client.DryRunAll))
-		}).WithContext(ctx).Should(Equal(answer(413, "size", "11 is too large for nobody")),
-			"the validating handler sees what the mutating one has made of it")
+		}).WithContext(ctx).Should(Equal(answer(413, "size", "11 is too large for anonymous")),
+			"the validating handler gets the object as mutated")
 	}, NodeTimeout(patience))
 
-	It("creates and updates what is allowed, changed in place and by Patch; unknown fields survive", func(
+	It("allow objects with changes made in place and by Patch, and keep unknown fields", func(
 		ctx SpecContext,
 	) {
 		obj := labelled("changed", map[string]any{
@@ -68,15 +68,16 @@ var _ = Describe("Operators with admission of every kind of request", Ordered, f
 		})
 		create(ctx, obj)
 		Expect(field(ctx, obj, "spec")()).To(Equal(map[string]any{
-			"size": int64(1), "owner": "nobody", "tags": []any{"mine", "patched"},
+			"size": int64(1), "owner": "anonymous", "tags": []any{"mine", "patched"},
 			"unknown": map[string]any{"to": "the type"},
 		}))
 		merge(ctx, obj, `{"spec":{"owner":null,"size":2,"tags":[]}}`)
 		Expect(field(ctx, obj, "spec")()).To(Equal(map[string]any{
-			"size": int64(2), "owner": "nobody", "tags": []any{"patched"}, "unknown": map[string]any{"to": "the type"},
+			"size": int64(2), "owner": "anonymous", "tags": []any{"patched"},
+			"unknown": map[string]any{"to": "the type"},
 		}))
 
-		By("denying an update with the code of an error of the API")
+		By("denying an update with the code of an API error")
 		obj.Object["spec"] = map[string]any{"size": int64(1)}
 		obj.SetResourceVersion("")
 		Expect(attempt(api.Patch(ctx, obj, client.Merge))).To(Equal(answer(
@@ -84,7 +85,7 @@ var _ = Describe("Operators with admission of every kind of request", Ordered, f
 		)))
 	}, SpecTimeout(patience))
 
-	It("deletes what may be deleted, and nothing else", func(ctx SpecContext) {
+	It("deny a deletion until the handler allows it", func(ctx SpecContext) {
 		obj := labelled("kept", map[string]any{"size": int64(1), "tags": []any{"kept"}})
 		create(ctx, obj)
 		Expect(attempt(api.Delete(ctx, obj))).To(Equal(answer(423, "deletion", "kept is kept, admin")))
@@ -92,11 +93,11 @@ var _ = Describe("Operators with admission of every kind of request", Ordered, f
 		remove(ctx, obj)
 	}, SpecTimeout(patience))
 
-	It("keeps a status from what it must not be, with no word on other changes", func(ctx SpecContext) {
+	It("deny a status change without calling the handlers of the main resource", func(ctx SpecContext) {
 		obj := labelled("failed", map[string]any{"size": int64(1)})
 		create(ctx, obj)
 		before := asked("validate/size")
-		// The operator's own user may change the status without its handlers being called.
+		// The operator's own user can change the status without calling its handlers, so this client is another user.
 		other := rest.CopyConfig(config)
 		other.Impersonate = rest.ImpersonationConfig{UserName: "jane", Groups: []string{"system:masters"}}
 		jane, err := client.New(other, client.Options{})
@@ -106,12 +107,12 @@ var _ = Describe("Operators with admission of every kind of request", Ordered, f
 			return jane.Status().Update(ctx, obj)
 		}
 		Expect(phase("Failed")).To(Succeed())
-		Expect(attempt(phase("Ready"))).To(Equal(answer(500, "phase", "what has failed is never ready")))
+		Expect(attempt(phase("Ready"))).To(Equal(answer(500, "phase", "a failed widget cannot become ready")))
 		Expect(field(ctx, obj, "status", "phase")()).To(Equal("Failed"))
 		Expect(asked("validate/size")).To(Equal(before))
 	}, SpecTimeout(patience))
 
-	It("keeps a scale within limits", func(ctx SpecContext) {
+	It("limit the replicas in the scale subresource", func(ctx SpecContext) {
 		meta := metav1.ObjectMeta{Namespace: place, Name: "scaled", Labels: map[string]string{"app": "a"}}
 		deployment := &appsv1.Deployment{ObjectMeta: meta, Spec: appsv1.DeploymentSpec{
 			Selector: &metav1.LabelSelector{MatchLabels: meta.Labels},
@@ -129,7 +130,7 @@ var _ = Describe("Operators with admission of every kind of request", Ordered, f
 		Expect(scale(3)).To(Succeed())
 	}, SpecTimeout(patience))
 
-	It("keeps commands out of pods", func(ctx SpecContext) {
+	It("deny commands in the exec subresource of pods", func(ctx SpecContext) {
 		clients, err := kubernetes.NewForConfig(config)
 		Expect(err).NotTo(HaveOccurred())
 		execute := func(command string) error {
@@ -139,25 +140,26 @@ var _ = Describe("Operators with admission of every kind of request", Ordered, f
 			}, scheme.ParameterCodec).Do(ctx).Error()
 		}
 		Expect(attempt(execute("rm"))).To(Equal(answer(403, "commands", `CONNECT of ["rm"] in none: never`)))
-		Expect(apierrors.IsNotFound(execute("ls"))).To(BeTrue(), "it is allowed, but there is no such pod")
+		Expect(apierrors.IsNotFound(execute("ls"))).To(BeTrue(),
+			"an allowed command reaches the API server, which does not find the pod")
 	}, SpecTimeout(patience))
 
-	It("has clients warned", func(ctx SpecContext) {
+	It("send warnings to the client", func(ctx SpecContext) {
 		from := len(told.list())
 		create(ctx, labelled("large", map[string]any{"size": int64(6)}))
 		Expect(told.list()[from:]).To(Equal([]string{"Warning: 6 is large"}))
 	}, SpecTimeout(patience))
 
-	It("tells handlers of dry runs, which store nothing", func(ctx SpecContext) {
+	It("report dry runs to handlers and store nothing", func(ctx SpecContext) {
 		obj := labelled("dry", map[string]any{"size": int64(1)})
 		Expect(api.Create(ctx, obj, client.DryRunAll)).To(Succeed())
-		Expect(obj.Object["spec"]).To(HaveKeyWithValue("owner", "nobody"))
+		Expect(obj.Object["spec"]).To(HaveKeyWithValue("owner", "anonymous"))
 		Expect(dryRuns.list()).To(ContainElement("CREATE dry"))
 		Expect(now(ctx, obj)()).To(BeNil())
 		Expect(dryRuns.list()).NotTo(ContainElement("CREATE large"))
 	}, SpecTimeout(patience))
 
-	It("is not asked about objects without the label", func(ctx SpecContext) {
+	It("get no reviews of objects without the label", func(ctx SpecContext) {
 		kinds := []string{"validate/size", "validate/deletion", "validate/phase", "mutate/owner", "mutate/tags"}
 		count := func() (all []int) {
 			for _, kind := range kinds {
@@ -165,7 +167,7 @@ var _ = Describe("Operators with admission of every kind of request", Ordered, f
 			}
 			return all
 		}
-		// An API server makes a patch of what it has cached, and asks once more if that was not the latest state.
+		// The API server computes a patch from its cached object, and reviews it again if the cache was stale.
 		settle := func(obj *unstructuredObject) {
 			latest, seen, key := obj.DeepCopy(), obj.DeepCopy(), client.ObjectKeyFromObject(obj)
 			Expect(api.Get(ctx, key, latest)).To(Succeed())
@@ -189,7 +191,7 @@ var _ = Describe("Operators with admission of every kind of request", Ordered, f
 		pass(widget(place, "unlabelled", map[string]any{"size": int64(2)}))
 		Expect(count()).To(Equal(before))
 
-		By("being asked about the others, once by each handler")
+		By("reviewing a labelled object once per handler")
 		pass(labelled("labelled", map[string]any{"size": int64(2)}))
 		for i, more := range []int{2, 1, 1, 2, 2} {
 			before[i] += more
@@ -197,13 +199,13 @@ var _ = Describe("Operators with admission of every kind of request", Ordered, f
 		Expect(count()).To(Equal(before))
 	}, SpecTimeout(patience))
 
-	It("answers what is no review with a clear status, and goes on", func(ctx SpecContext) {
+	It("answer malformed reviews with a clear status and keep serving", func(ctx SpecContext) {
 		sendBadReviews(ctx, address, "/admission.example.org/validate/")
 		Expect(attempt(api.Create(ctx, labelled("next", map[string]any{"size": int64(12)})))).To(
-			Equal(answer(http.StatusRequestEntityTooLarge, "size", "12 is too large for nobody")))
+			Equal(answer(http.StatusRequestEntityTooLarge, "size", "12 is too large for anonymous")))
 	}, SpecTimeout(patience))
 
-	It("leaves nothing behind", func(ctx SpecContext) {
+	It("remove their webhook entries when they stop", func(ctx SpecContext) {
 		stop()
 		Eventually(func() error {
 			return api.Create(ctx, labelled("last", map[string]any{"size": int64(11)}), client.DryRunAll)

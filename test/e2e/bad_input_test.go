@@ -14,8 +14,8 @@ import (
 	v1 "github.com/kopf-runtime/kopf-runtime/test/e2e/api/v1"
 )
 
-// othersAreServed proves that a kind goes on after something bad.
-func othersAreServed(ctx context.Context, ns, operator string) {
+// requireOthersHandled requires that the operator still handles another object of the kind.
+func requireOthersHandled(ctx context.Context, ns, operator string) {
 	GinkgoHelper()
 	other := gadget(ns, "other", map[string]any{"size": int64(9)})
 	create(ctx, other)
@@ -25,7 +25,7 @@ func othersAreServed(ctx context.Context, ns, operator string) {
 }
 
 var _ = Describe("Bad input", func() {
-	DescribeTable("in the memory of an object blocks that object alone, and not its deletion",
+	DescribeTable("in the stored progress blocks only that object and not its deletion",
 		func(ctx context.Context, operator, key, value, complaint string) {
 			ns, seen := namespace(ctx), &calls{}
 			bad := gadget(ns, "bad", map[string]any{"size": int64(1)})
@@ -36,10 +36,11 @@ var _ = Describe("Bad input", func() {
 			Eventually(running.logs).Should(
 				gbytes.Say(`Cannot handle the object until it is changed.*"name":"bad".*on-create.*` + complaint),
 			)
-			othersAreServed(ctx, ns, operator)
-			Expect(running.requests.of("bad")).To(BeEmpty(), "there is nothing to write, and nothing is")
+			requireOthersHandled(ctx, ns, operator)
+			Expect(running.requests.of("bad")).To(BeEmpty(), "an object with unreadable progress is not written to")
 			logged := string(running.logs.Contents())
-			Expect(strings.Count(logged, "Cannot handle the object until")).To(Equal(1), "said once")
+			Expect(strings.Count(logged, "Cannot handle the object until")).To(Equal(1),
+				"the error is logged once per object")
 			remove(ctx, bad)
 			Eventually(now(ctx, bad)).Should(BeNil())
 			Expect(seen.list()).To(ContainElement(HavePrefix("delete bad")))
@@ -56,7 +57,7 @@ var _ = Describe("Bad input", func() {
 		Entry("a record with wrong types", "recordtypes.example.org", "/on-create", `{"retries":"three"}`, "retries"),
 	)
 
-	It("too large to be remembered is handled all the same, once, with a word about it", func(ctx context.Context) {
+	It("that is too large to store is handled once, with a log line", func(ctx context.Context) {
 		ns, seen := namespace(ctx), &calls{}
 		first := start(recorder("large.example.org", ns, seen))
 		obj := gadget(ns, "large", map[string]any{"size": int64(1), "payload": strings.Repeat("x", 300<<10)})
@@ -66,19 +67,20 @@ var _ = Describe("Bad input", func() {
 		first.stop()
 		second := start(recorder("large.example.org", ns, seen))
 		Eventually(seen.list).Should(
-			HaveExactElements(HavePrefix("create"), HavePrefix("resume")), "it is not created again",
+			HaveExactElements(HavePrefix("create"), HavePrefix("resume")),
+			"an object that is too large to store is not created again",
 		)
 		merge(ctx, obj, `{"spec":{"size":2}}`)
 		Eventually(seen.list).Should(
 			HaveExactElements(HavePrefix("create"), HavePrefix("resume"), HavePrefix("update")),
 		)
-		othersAreServed(ctx, ns, "large.example.org")
+		requireOthersHandled(ctx, ns, "large.example.org")
 		remove(ctx, obj)
 		Eventually(now(ctx, obj)).Should(BeNil())
 		Expect(second.requests.refusedOf("large")).To(BeZero())
 	})
 
-	It("of a handler that panics is an attempt like any other", func(ctx context.Context) {
+	It("a panic of a handler counts as a failed attempt", func(ctx context.Context) {
 		ns, seen := namespace(ctx), &calls{}
 		op := kopf.New("panics.example.org", within(ns))
 		gadgets := kopf.For(op, &v1.Gadget{})
@@ -94,10 +96,10 @@ var _ = Describe("Bad input", func() {
 		Eventually(running.logs).Should(gbytes.Say(`"name":"panicking".*"handler":"c".*panic: the roof is on fire`))
 		Eventually(annotation(ctx, obj, "panics.example.org"+lastHandled)).ShouldNot(BeNil())
 		Expect(seen.list()).To(HaveLen(2))
-		othersAreServed(ctx, ns, "panics.example.org")
+		requireOthersHandled(ctx, ns, "panics.example.org")
 	})
 
-	It("as a result that cannot be JSON fails its handler for good", func(ctx context.Context) {
+	It("a result that cannot be encoded as JSON fails its handler permanently", func(ctx context.Context) {
 		ns, seen := namespace(ctx), &calls{}
 		op := kopf.New("results.example.org", within(ns))
 		kopf.For(op, &v1.Gadget{}).MatchingLabels("bad").OnCreate("c", func(_ context.Context, c *gadgetChange) error {
@@ -113,10 +115,10 @@ var _ = Describe("Bad input", func() {
 		Eventually(running.logs).Should(gbytes.Say(`failed permanently.*"name":"unmarshalable".*"handler":"c".*result`))
 		Eventually(annotation(ctx, obj, "results.example.org"+lastHandled)).ShouldNot(BeNil())
 		Expect(seen.list()).To(HaveLen(1))
-		othersAreServed(ctx, ns, "results.example.org")
+		requireOthersHandled(ctx, ns, "results.example.org")
 	})
 
-	It("as a patch that the API server refuses is a failed attempt of the handler", func(ctx context.Context) {
+	It("a patch that the API server rejects counts as a failed attempt", func(ctx context.Context) {
 		ns, seen := namespace(ctx), &calls{}
 		op := kopf.New("refused.example.org", within(ns))
 		gadgets := kopf.ForResource(op, "e2e.example.org/v1", "gadgets")
@@ -135,6 +137,6 @@ var _ = Describe("Bad input", func() {
 		)
 		Eventually(annotation(ctx, obj, "refused.example.org"+lastHandled)).ShouldNot(BeNil())
 		Expect(seen.list()).To(HaveLen(2))
-		othersAreServed(ctx, ns, "refused.example.org")
+		requireOthersHandled(ctx, ns, "refused.example.org")
 	})
 })

@@ -10,16 +10,16 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// balancer stands for a Service: it leads connections to the first of its backends that takes them.
+// balancer replaces a Service: it forwards each connection to the first backend that accepts it.
 type balancer struct {
 	listener net.Listener
 
 	mu       sync.Mutex
 	backends []string
-	carried  map[net.Conn]string // by the backend
+	carried  map[net.Conn]string // the backend of each connection
 }
 
-// newBalancer makes one for the spec.
+// newBalancer starts a balancer for the spec.
 func newBalancer() *balancer {
 	GinkgoHelper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it lives as long as the spec
@@ -40,14 +40,14 @@ func newBalancer() *balancer {
 
 func (b *balancer) address() string { return b.listener.Addr().String() }
 
-// add lets a backend take connections.
+// add makes a backend available for connections.
 func (b *balancer) add(backend string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.backends = append(b.backends, backend)
 }
 
-// remove leads no more connections to a backend; those that it has stay, unless they are cut.
+// remove stops forwarding to a backend. Its open connections stay, unless cut is set.
 func (b *balancer) remove(backend string, cut bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-// The API server in memory has no protobuf, so all about that is shown here.
+// The in-memory API server does not support protobuf, so these specs need a real one.
 var _ = Describe("A built-in kind", func() {
 	of := func(ns, name string, labels map[string]string) *corev1.ConfigMap {
 		return &corev1.ConfigMap{
@@ -27,7 +27,7 @@ var _ = Describe("A built-in kind", func() {
 		}
 	}
 
-	It("comes as protobuf, and is what it would be as JSON", func(ctx context.Context) {
+	It("is watched as protobuf with the same content as in JSON", func(ctx context.Context) {
 		ns, seen := namespace(ctx), &calls{}
 		op := kopf.New("messages.example.org", within(ns))
 		maps := kopf.For(op, &corev1.ConfigMap{}).MatchingLabels("mine")
@@ -57,7 +57,7 @@ var _ = Describe("A built-in kind", func() {
 		Eventually(func() map[string]string {
 			_ = api.Get(ctx, client.ObjectKeyFromObject(added), added)
 			return added.Data
-		}).Should(Equal(map[string]string{"a": "2", "b": "patched"}), "nothing else of it is changed")
+		}).Should(Equal(map[string]string{"a": "2", "b": "patched"}), "the patch changes only its own field")
 		Expect(api.Delete(ctx, added)).To(Succeed())
 		Eventually(seen.list).Should(ContainElement("DELETED ConfigMap added: 2, labels map[mine:yes]"))
 		Expect(seen.list()[:3]).To(Equal([]string{
@@ -68,7 +68,7 @@ var _ = Describe("A built-in kind", func() {
 		Expect(byValue.Get("2")).To(BeEmpty())
 	})
 
-	It("comes as JSON for those who need that anyway", func(ctx context.Context) {
+	It("is watched as JSON if a handler stores progress", func(ctx context.Context) {
 		ns, seen := namespace(ctx), &calls{}
 		op := kopf.New("texts.example.org", within(ns))
 		maps := kopf.For(op, &corev1.ConfigMap{})

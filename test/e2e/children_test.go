@@ -14,9 +14,9 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-// What only the real server can show: its defaults, its field managers, its preconditions.
+// These specs need a real API server for its defaults, field managers and preconditions.
 var _ = Describe("The children that a handler ensures", func() {
-	It("are applied without a write where nothing differs, pruned, and deleted where nobody owns them",
+	It("are applied without redundant writes, pruned, and deleted with their parent in other namespaces",
 		func(ctx context.Context) {
 			home, abroad, seen := namespace(ctx), namespace(ctx), &calls{}
 			op := kopf.New("children.example.org", within(home))
@@ -65,7 +65,7 @@ var _ = Describe("The children that a handler ensures", func() {
 
 			merge(ctx, parent, `{"spec":{"round":"last"}}`)
 			Eventually(seen.list).Should(HaveLen(3))
-			// What is not declared any more is known when the handler has returned.
+			// The set of declared children is complete only after the handler has returned.
 			Eventually(func() bool { return apierrors.IsNotFound(get(home, "web", service)) }).Should(BeTrue())
 			Expect(get(home, "web", deployment)).To(Succeed())
 
@@ -77,7 +77,7 @@ var _ = Describe("The children that a handler ensures", func() {
 		})
 })
 
-// web is a deployment as people write them: the server has defaults for most of it.
+// web returns a minimal deployment; the API server sets defaults for most fields.
 func web() *appsv1.Deployment {
 	labels := map[string]string{"app": "web"}
 	return &appsv1.Deployment{

@@ -17,9 +17,9 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-// What only the real server can show: schemas as it tells them, a list that is a map, and what kubectl waits for.
+// These specs need a real API server for its schemas, its list maps, and kubectl wait.
 var _ = Describe("The conditions of objects", func() {
-	It("are what kubectl waits for, and are not written to kinds that have no place for them",
+	It("satisfy kubectl wait, and are not written to kinds whose schema lacks conditions",
 		func(ctx context.Context) {
 			ns := namespace(ctx)
 			op := kopf.New("conditions.example.org", within(ns))
@@ -68,8 +68,7 @@ var _ = Describe("The conditions of objects", func() {
 		})
 })
 
-// awaitCurrent has kubectl wait for the object, as people do who have just changed it. What it finds must be about that
-// change, and not be left of the state before.
+// awaitCurrent runs kubectl wait for the object and requires that the result belongs to the present generation.
 func awaitCurrent(ctx context.Context, obj *unstructured.Unstructured, what string) {
 	GinkgoHelper()
 	kind := strings.ToLower(obj.GetKind()) + "." + obj.GroupVersionKind().Group

@@ -15,7 +15,7 @@ import (
 )
 
 var _ = Describe("A bad connection", func() {
-	It("that cuts the watch hides nothing of what happened meanwhile", func(ctx context.Context) {
+	It("that cuts the watch loses none of the changes made meanwhile", func(ctx context.Context) {
 		ns, seen, line := namespace(ctx), &calls{}, &faults{}
 		running := startAs(line.over(config), recorder("cut.example.org", ns, seen))
 		objects := map[string]*unstructured.Unstructured{}
@@ -40,7 +40,7 @@ var _ = Describe("A bad connection", func() {
 		late := gadget(ns, "late", map[string]any{"size": int64(4)})
 		create(ctx, late)
 		before := running.requests.of("untouched")
-		Expect(seen.list()).To(HaveLen(4), "nobody was told yet")
+		Expect(seen.list()).To(HaveLen(4), "no handler is called while the watch is down")
 
 		line.answering(nil)
 		Eventually(
@@ -50,15 +50,16 @@ var _ = Describe("A bad connection", func() {
 		Eventually(annotation(ctx, again, "cut.example.org"+lastHandled)).Should(ContainSubstring(`"size":3`))
 		Eventually(annotation(ctx, late, "cut.example.org"+lastHandled)).ShouldNot(BeNil())
 		Expect(seen.list()[4:]).To(ConsistOf("update edited [change spec.size: 1 -> 2]", "delete deleted []",
-			HavePrefix("create replaced"), HavePrefix("create late")), "each once, and nobody is resumed")
+			HavePrefix("create replaced"), HavePrefix("create late")),
+			"each change is handled once, and no object is resumed")
 		Expect(running.requests.of("untouched")).To(Equal(before))
 	})
 
-	It("for writes delays them; what was done is not done again", func(ctx context.Context) {
+	It("for writes delays them without repeating handlers", func(ctx context.Context) {
 		ns, seen, line := namespace(ctx), &calls{}, &faults{}
 		var mu sync.Mutex
 		tries := map[string]int{}
-		// Each object has trouble of its own, for some requests in a row.
+		// Each object has its own error, for several requests in a row.
 		line.answering(func(request *http.Request) (*http.Response, error) {
 			if request.Method != http.MethodPatch {
 				return nil, nil
@@ -109,10 +110,10 @@ var _ = Describe("A bad connection", func() {
 			).Should(ContainSubstring(`"size":2`), obj.GetName())
 			want = append(want, HavePrefix("create "+obj.GetName()), HavePrefix("update "+obj.GetName()))
 		}
-		Expect(seen.list()).To(ConsistOf(want...), "each handler once for each change")
+		Expect(seen.list()).To(ConsistOf(want...), "each handler runs once for each change")
 	})
 
-	It("for lists, or no permission for them, delays the start alone", func(ctx context.Context) {
+	It("or a missing permission for lists only delays the start", func(ctx context.Context) {
 		ns, seen, line := namespace(ctx), &calls{}, &faults{}
 		early := gadget(ns, "early", map[string]any{"size": int64(1)})
 		create(ctx, early)
@@ -129,7 +130,8 @@ var _ = Describe("A bad connection", func() {
 		})
 		role.Rules[0].Verbs = append(role.Rules[0].Verbs, "list", "watch")
 		Expect(api.Update(ctx, role)).To(Succeed())
-		Eventually(running.logs).Should(gbytes.Say(`Cannot list or watch a resource.*Gadget`), "another reason")
+		Eventually(running.logs).Should(gbytes.Say(`Cannot list or watch a resource.*Gadget`),
+			"a new list error is logged again")
 		Expect(seen.list()).To(BeEmpty())
 		line.answering(nil)
 		Eventually(annotation(ctx, early, "blind.example.org"+lastHandled)).ShouldNot(BeNil())
@@ -139,7 +141,7 @@ var _ = Describe("A bad connection", func() {
 		Expect(seen.list()).To(HaveExactElements(HavePrefix("create early"), HavePrefix("create late")))
 	})
 
-	It("that is cut again and again loses and repeats nothing", func(ctx context.Context) {
+	It("that is cut repeatedly neither loses nor repeats changes", func(ctx context.Context) {
 		ns, seen, line := namespace(ctx), &calls{}, &faults{}
 		startAs(line.over(config), recorder("flaky.example.org", ns, seen))
 		var objects []*unstructured.Unstructured

@@ -15,7 +15,7 @@ import (
 
 type gadgetChange = kopf.Change[*v1.Gadget]
 
-// gate lets a handler wait until the spec has done its part.
+// gate blocks a handler until the spec opens it.
 type gate struct{ entered, opened chan struct{} }
 
 func newGate() gate { return gate{make(chan struct{}, 10), make(chan struct{})} }
@@ -73,7 +73,7 @@ var _ = Describe("What happens while an object is being handled", func() {
 		Eventually(annotation(ctx, obj, "middle.example.org"+lastHandled)).Should(Equal(`{"spec":{"size":2}}` + "\n"))
 	})
 
-	It("does not take an object created anew under the name for the one that was handled", func(ctx context.Context) {
+	It("does not confuse a recreated object with the deleted one of the same name", func(ctx context.Context) {
 		ns, seen, first := namespace(ctx), &calls{}, newGate()
 		op := kopf.New("anew.example.org", within(ns))
 		gadgets := kopf.For(op, &v1.Gadget{})
@@ -93,7 +93,7 @@ var _ = Describe("What happens while an object is being handled", func() {
 		again := gadget(ns, "anew", map[string]any{"size": int64(2), "owner": "new"})
 		create(ctx, again)
 		Consistently(seen.list, "300ms").Should(
-			Equal([]string{"create 1"}), "one name is handled by one function at a time",
+			Equal([]string{"create 1"}), "only one handler runs for an object name at a time",
 		)
 		close(first.opened)
 		Eventually(seen.list).Should(Equal([]string{"create 1", "create 2"}))
@@ -131,7 +131,7 @@ var _ = Describe("What happens while an object is being handled", func() {
 		Eventually(seen.list).Should(Equal([]string{"create original", "create duplicate"}))
 		Eventually(annotation(ctx, duplicate, "copy.example.org/handled-uid")).Should(Equal(string(duplicate.GetUID())))
 		Expect(annotation(ctx, duplicate, "copy.example.org/kopf-managed")()).To(
-			Equal("yes"), "other operators still know whose annotations these are",
+			Equal("yes"), "the marker still identifies the annotations for other operators",
 		)
 	})
 })

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// warnings are those that the API server has sent to a client, as kubectl shows them.
+// warnings collects the warnings that the API server sends to a client, in the format of kubectl.
 type warnings struct {
 	mu  sync.Mutex
 	all []string
@@ -31,9 +31,9 @@ func (w *warnings) list() []string {
 	return w.all[:len(w.all):len(w.all)]
 }
 
-// refuse does for nothing what must be refused, until it is: an API server knows of the operator's webhooks some
-// moments after they are configured. The lines are those of the answer.
-func refuse(ctx context.Context, folder, ns string, obj *unstructuredObject, s step) {
+// requireRefusal repeats a dry run until it is rejected, because the API server uses a changed webhook configuration only after
+// a delay. The lines of the step match the error.
+func requireRefusal(ctx context.Context, folder, ns string, obj *unstructuredObject, s step) {
 	GinkgoHelper()
 	try := func() error {
 		patch := client.RawPatch(types.MergePatchType, []byte(s.patch))

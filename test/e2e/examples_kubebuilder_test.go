@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
 
-// ownWebhooks tells the API server of the webhooks of a project, until the end of the spec. It gives the flags by which
-// the project's manager serves them.
+// ownWebhooks installs the webhook configurations of a project until the end of the spec. It returns the flags with
+// which the project's manager serves them.
 func ownWebhooks(folder string) (flags []string) {
 	GinkgoHelper()
 	own := envtest.WebhookInstallOptions{Paths: []string{folder}}
@@ -47,30 +47,35 @@ var _ = Describe("The example of a kubebuilder project", func() {
 		program, archive := build(filepath.Join(folder, "cmd")), "TMPDIR="+GinkgoT().TempDir()
 		flags := []string{"-health-probe-bind-address", "0"}
 
-		By("running without webhooks, as on a machine that the API server cannot call")
+		By("running without webhooks, as on a machine that the API server cannot reach")
 		session := run(program, []string{archive, "ENABLE_WEBHOOKS=false"}, flags...)
 		Eventually(session.Err).Should(gbytes.Say("Opened the archive"))
 		Eventually(session.Terminate()).Should(gexec.Exit(0))
 
-		By("running with all of it")
+		By("running with webhooks")
 		flags = append(flags, ownWebhooks(filepath.Join(folder, "config", "webhook"))...)
 		session = run(program, []string{archive}, flags...)
-		Eventually(session.Err).Should(gbytes.Say("Opened the archive"), "before any handler is called")
+		Eventually(session.Err).Should(gbytes.Say("Opened the archive"),
+			"the archive opens before any handler is called")
 		obj := read(filepath.Join(folder, "config", "samples", "webapp_v1_guestbook.yaml"), ns)
 		unsigned := obj.DeepCopy()
-		unsigned.Object["spec"] = map[string]any{"title": "A title that nobody who was invited could remember"}
+		unsigned.Object["spec"] = map[string]any{"title": "A title that no guest who was invited can remember"}
 		Eventually(func() error { return api.Create(ctx, unsigned.DeepCopy(), client.DryRunAll) }).Should(
-			MatchError(ContainSubstring("a title of 50 bytes is longer than 40")), "by the facade")
+			MatchError(ContainSubstring("a title of 50 bytes is longer than 40")), "the facade rejects a long title")
 		unsigned.Object["spec"] = map[string]any{"title": "Short", "moderators": []any{"somebody", ""}}
 		Expect(api.Create(ctx, unsigned.DeepCopy(), client.DryRunAll)).To(
-			MatchError(ContainSubstring("spec.moderators[1] has no name")), "by the project")
+			MatchError(ContainSubstring("spec.moderators[1] has no name")),
+			"the project's webhook rejects an empty name")
 		unsigned.Object["spec"] = map[string]any{"title": "Short"}
 		Expect(api.Create(ctx, unsigned, client.DryRunAll)).To(Succeed())
-		Expect(unsigned.Object["spec"]).To(HaveKeyWithValue("moderators", []any{"admin"}), "by the project")
+		Expect(unsigned.Object["spec"]).To(HaveKeyWithValue("moderators", []any{"admin"}),
+			"the project's webhook sets the default")
 
 		create(ctx, obj)
-		Eventually(field(ctx, obj, "status", "invitation")).Should(ContainSubstring("Please sign"), "by the facade")
-		Eventually(field(ctx, obj, "status", "conditions")).Should(HaveLen(1), "by the reconciler")
+		Eventually(field(ctx, obj, "status", "invitation")).Should(ContainSubstring("Please sign"),
+			"the facade's handler writes the invitation")
+		Eventually(field(ctx, obj, "status", "conditions")).Should(HaveLen(1),
+			"the project's reconciler writes its condition")
 		merge(ctx, obj, `{"spec":{"title":"another one"}}`)
 		Eventually(field(ctx, obj, "status", "invitation")).Should(Equal("Please sign another one"))
 		remove(ctx, obj)

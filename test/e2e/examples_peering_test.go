@@ -27,7 +27,7 @@ var _ = Describe("The examples of peering", func() {
 		Expect(identities(ctx, meeting)).To(Equal([][]string{{"high", "low"}}))
 
 		merge(ctx, obj, `{"spec":{"field":"between"}}`)
-		Eventually(high.Err).Should(gbytes.Say("Working.*changes=1"), "the change, and nothing that was handled")
+		Eventually(high.Err).Should(gbytes.Say("Working.*changes=1"), "only the new change is handled")
 		Eventually(high.Err).Should(gbytes.Say("Worked"))
 		Eventually(annotation(ctx, obj, "peering.kopf.dev"+lastHandled)).Should(ContainSubstring("between"))
 		Expect(low.Err).NotTo(gbytes.Say("Working"))
@@ -39,6 +39,6 @@ var _ = Describe("The examples of peering", func() {
 		remove(ctx, obj)
 		Eventually(now(ctx, obj)).Should(BeNil())
 		Eventually(low.Terminate()).Should(gexec.Exit(0))
-		Expect(identities(ctx, meeting)).To(Equal([][]string{nil}), "nobody leaves a record")
+		Expect(identities(ctx, meeting)).To(Equal([][]string{nil}), "every process removes its record when it stops")
 	})
 })

@@ -16,8 +16,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Every folder of examples with an expected.txt is run as its README says: its object is created, updated and deleted,
-// what kubectl waits for must come, and the operator's lines must match the expressions that stand below each step.
+// Every example folder with an expected.txt runs as its README describes: the spec creates, updates and deletes the
+// object. The waits of each step must succeed, and the operator's log must match the expressions below the step.
 var _ = Describe("The examples", func() {
 	for _, folder := range examples() {
 		story := steps(filepath.Join(folder, "expected.txt"))
@@ -25,7 +25,7 @@ var _ = Describe("The examples", func() {
 	}
 })
 
-// examples are the folders of those that say what to expect of them.
+// examples returns the example folders that contain an expected.txt.
 func examples() []string {
 	folders, err := filepath.Glob(filepath.Join("..", "..", "examples", "*", "expected.txt"))
 	if err != nil || len(folders) == 0 {
@@ -37,10 +37,11 @@ func examples() []string {
 	return append(folders, filepath.Join("..", "..", "facade", "rules", "example"))
 }
 
-// step is one thing done to the object of an example, or to others around it, and what the operator must say to it.
+// step is one action on the object of an example or on other objects, with the log lines that the operator must write.
 type step struct {
-	verb  string
-	patch string // or the file that has the others, or the object with the patch, or the options of the second operator
+	verb string
+	// Or the file with the other objects, or the object with its patch, or the flags of the second operator.
+	patch string
 	waits []string
 	lines []string
 }
@@ -107,12 +108,12 @@ func play(ctx context.Context, folder string, steps []step) {
 			remove(ctx, obj)
 			Eventually(now(ctx, obj)).Should(BeNil())
 		case "apply", "remove":
-			around(ctx, s.verb, filepath.Join(folder, s.patch), ns)
+			applyOrRemoveFile(ctx, s.verb, filepath.Join(folder, s.patch), ns)
 		case "status":
 			object, patch, _ := strings.Cut(s.patch, " ")
 			kubectl(ctx, "patch", object, "-n", ns, "--subresource=status", "--type=merge", "-p", patch)
 		case "refuse":
-			refuse(ctx, folder, ns, obj, s)
+			requireRefusal(ctx, folder, ns, obj, s)
 			continue
 		}
 		for _, what := range s.waits {
@@ -132,7 +133,7 @@ func play(ctx context.Context, folder string, steps []step) {
 	Eventually(session.Terminate()).Should(gexec.Exit(0))
 }
 
-// requireLines waits until the log of each line matches it.
+// requireLines waits until the matching log contains each line.
 func (s step) requireLines(log func(line string) string) {
 	GinkgoHelper()
 	for _, line := range s.lines {
@@ -140,7 +141,7 @@ func (s step) requireLines(log func(line string) string) {
 	}
 }
 
-// deploy applies all that an example has for a cluster, and gives its operator the rights of the service account there.
+// deploy applies all cluster manifests of an example and returns credentials of the operator's service account.
 func deploy(ctx context.Context, folder string) (env []string) {
 	GinkgoHelper()
 	kubectl(ctx, "apply", "--server-side", "--force-conflicts", "-k", folder)
@@ -155,9 +156,8 @@ func kubectl(ctx context.Context, args ...string) {
 	Expect(err).NotTo(HaveOccurred(), string(out))
 }
 
-// around applies or removes all objects of a file. Those that are in a namespace are in that of the spec, unless the
-// file says otherwise.
-func around(ctx context.Context, verb, file, ns string) {
+// applyOrRemoveFile applies or removes all objects of a file. Namespaced objects without a namespace are in that of the spec.
+func applyOrRemoveFile(ctx context.Context, verb, file, ns string) {
 	GinkgoHelper()
 	content, err := os.ReadFile(file)
 	Expect(err).NotTo(HaveOccurred())
@@ -186,7 +186,7 @@ func install(crds string) {
 	Expect(err).NotTo(HaveOccurred())
 }
 
-// run starts a program with credentials of its own. It is killed at the latest with the spec.
+// run starts a program with its own credentials. It is killed at the end of the spec at the latest.
 func run(program string, env []string, args ...string) *gexec.Session {
 	GinkgoHelper()
 	command := exec.Command(program, args...)

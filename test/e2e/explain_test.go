@@ -11,11 +11,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// serving is the line that says where a program can be asked.
+// serving matches the log line with the address of the explanations.
 var serving = regexp.MustCompile(`Serving explanations.* address=(\S+)`)
 
 var _ = Describe("The command explain", func() {
-	It("says of a running program why handlers were called, or not", func(ctx context.Context) {
+	It("shows why a running program called its handlers or not", func(ctx context.Context) {
 		folder := filepath.Join("..", "..", "examples", "11-filtering-handlers")
 		program, ns := build(folder), namespace(ctx)
 		session := run(program, nil, "-n", ns, "--debug-bind-address", "localhost:0")
@@ -26,7 +26,7 @@ var _ = Describe("The command explain", func() {
 		Eventually(session.Err.Contents).Should(MatchRegexp(serving.String()))
 		address := string(serving.FindSubmatch(session.Err.Contents())[1])
 
-		By("asking the program that runs")
+		By("explaining an object of a running program")
 		answer := ask(program, address, "kex", ns+"/"+obj.GetName())
 		for _, says := range []string{
 			`with-label \(create\), for WithLabel\("somelabel", "somevalue"\)\s+Called at .*: attempt 1 succeeded\.`,
@@ -38,7 +38,7 @@ var _ = Describe("The command explain", func() {
 			Expect(string(answer.Out.Contents())).To(MatchRegexp(says))
 		}
 
-		By("asking about what there is not")
+		By("explaining objects that do not exist or are not served")
 		for about, says := range map[*unstructured.Unstructured]string{
 			other(obj, "KopfExample", "nobody"): "The operator has no record of the object",
 			other(obj, "Pod", "nobody"):         `does not serve kind "Pod": it serves KopfExample.kopf.dev`,
@@ -47,7 +47,7 @@ var _ = Describe("The command explain", func() {
 			Expect(string(answer.Out.Contents()) + string(answer.Err.Contents())).To(ContainSubstring(says))
 		}
 
-		By("asking a program that was killed")
+		By("explaining without a running program")
 		Eventually(session.Kill()).Should(gexec.Exit())
 		answer = ask(program, address, "kex", ns+"/"+obj.GetName())
 		Expect(answer).To(gexec.Exit(1))

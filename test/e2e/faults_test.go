@@ -21,16 +21,17 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-// faults is a connection that breaks as a spec wants it. It is an http.RoundTripper.
+// faults is an http.RoundTripper that breaks requests as the spec configures.
 type faults struct {
 	next http.RoundTripper
 
-	mu      sync.Mutex
-	answer  func(*http.Request) (*http.Response, error) // instead of the server's; two nils leave it to the server
+	mu sync.Mutex
+	// Replaces the response; two nils send the request to the server.
+	answer  func(*http.Request) (*http.Response, error)
 	streams map[*stream]bool
 }
 
-// stream is the body of a watch.
+// stream is the response body of a watch.
 type stream struct {
 	io.ReadCloser
 	faults *faults
@@ -43,7 +44,7 @@ func (s *stream) Close() error {
 	return s.ReadCloser.Close()
 }
 
-// over gives the configuration with the faults in between.
+// over returns a client configuration whose requests pass through the faults.
 func (f *faults) over(config *rest.Config) *rest.Config {
 	f.streams = map[*stream]bool{}
 	own := rest.CopyConfig(config)
@@ -74,14 +75,14 @@ func (f *faults) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// answering sets what the server seems to say from now on; nil is what it really says.
+// answering sets the function that replaces responses; nil lets all requests through.
 func (f *faults) answering(answer func(*http.Request) (*http.Response, error)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.answer = answer
 }
 
-// cut ends all watches that are open.
+// cut closes all open watches.
 func (f *faults) cut() {
 	f.mu.Lock()
 	open := f.streams
@@ -94,7 +95,7 @@ func (f *faults) cut() {
 
 var errDown = errors.New("the connection is down, as the spec wants it")
 
-// status is an answer of the server, by its code alone.
+// status returns a response with this code.
 func status(request *http.Request, code int, headers ...string) *http.Response {
 	response := &http.Response{
 		StatusCode: code, Status: http.StatusText(code), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
@@ -109,13 +110,13 @@ func status(request *http.Request, code int, headers ...string) *http.Response {
 	return response
 }
 
-// reads tells whether a request is a list or a watch of a resource.
+// reads reports whether a request is a list or a watch of a resource.
 func reads(request *http.Request, plural string) bool {
 	return request.Method == http.MethodGet && path.Base(request.URL.Path) == plural
 }
 
-// managed runs one operator in a manager with options of the spec's own. Unlike start, it leaves the end to the spec,
-// and gives the manager's last word.
+// managed runs one operator in a manager with the given options. Unlike start, it leaves the shutdown to the spec: the
+// returned function stops the manager and returns its error.
 func managed(config *rest.Config, options ctrl.Options, op *kopf.Operator) (*running, func() error) {
 	GinkgoHelper()
 	r := &running{logs: gbytes.NewBuffer(), requests: newRequests(), done: make(chan struct{})}
@@ -140,7 +141,7 @@ func managed(config *rest.Config, options ctrl.Options, op *kopf.Operator) (*run
 	}
 }
 
-// many makes a number of objects at once.
+// many creates many objects concurrently.
 func many(ctx context.Context, objects []*unstructured.Unstructured) {
 	GinkgoHelper()
 	queue := make(chan *unstructured.Unstructured)

@@ -19,7 +19,7 @@ import (
 
 const holder = "race.example.org/finalizer"
 
-// races is how many objects are raced for in each way: more of them to measure.
+// races returns the number of raced objects per case; RACES sets a higher one for measurements.
 func races() int {
 	GinkgoHelper()
 	wanted := os.Getenv("RACES")
@@ -31,11 +31,11 @@ func races() int {
 	return n
 }
 
-// deletion is one way to ask for it, given the object as it was before the race.
+// deletion returns the options of a delete request for the object as it was before the race.
 type deletion func(obj *unstructured.Unstructured) []client.DeleteOption
 
-// race adds a finalizer to an object, and asks for its deletion so much later. It tells whether the object was let go
-// although the finalizer had been taken, ahead of any deletion.
+// race adds a finalizer to an object and deletes it after the given delay. It reports whether the object was removed
+// although the finalizer had been accepted before any deletion.
 func race(ctx context.Context, obj *unstructured.Unstructured, later time.Duration, how deletion) (lost bool) {
 	GinkgoHelper()
 	create(ctx, obj)
@@ -49,7 +49,7 @@ func race(ctx context.Context, obj *unstructured.Unstructured, later time.Durati
 	})
 	both.Go(func() {
 		time.Sleep(time.Until(begin.Add(later)))
-		_ = api.Delete(ctx, obj.DeepCopy(), how(obj)...) // a refusal is a deletion that waits for another try
+		_ = api.Delete(ctx, obj.DeepCopy(), how(obj)...) // a rejected deletion counts as not lost
 	})
 	both.Wait()
 	left, err := now(ctx, obj)()
@@ -60,9 +60,9 @@ func race(ctx context.Context, obj *unstructured.Unstructured, later time.Durati
 	return left == nil && heldErr == nil && held.GetDeletionTimestamp() == nil
 }
 
-// A deletion that has found no finalizer asks the storage to delete, on the conditions of the caller alone. If the
-// object changes meanwhile, the server tries again with the new version, and does not look for finalizers any more.
-var _ = Describe("A finalizer that is added while the deletion is under way", func() {
+// If the API server finds no finalizer, it deletes the object in the storage with only the caller's preconditions. If
+// the object changes meanwhile, it retries with the new version and does not check finalizers again.
+var _ = Describe("A finalizer that races with a deletion", func() {
 	closed := map[string]struct {
 		finalizers []string
 		how        deletion
@@ -82,7 +82,7 @@ var _ = Describe("A finalizer that is added while the deletion is under way", fu
 		20 * time.Millisecond,
 	}
 
-	It("may hold nothing: the figures", func(ctx context.Context) {
+	It("can be too late (measured)", func(ctx context.Context) {
 		ns := namespace(ctx)
 		for _, later := range offsets {
 			lost := 0

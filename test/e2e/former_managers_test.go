@@ -18,9 +18,9 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-// Only the real server shows which managers own defaults and the scale, and which fields cannot be removed.
+// Only a real API server shows which managers own defaults and the scale, and which fields are immutable.
 var _ = Describe("Children of a former program", func() {
-	// declare has an operator declare the children of the only widget, from when the test has made them itself.
+	// declare starts an operator that declares the children of the widget that the spec created.
 	declare := func(namespace string, children ...client.Object) *calls {
 		seen := &calls{}
 		op := kopf.New("former.example.org", within(namespace))
@@ -33,7 +33,7 @@ var _ = Describe("Children of a former program", func() {
 		start(op)
 		return seen
 	}
-	// makeChild creates an object with an owner reference to the widget, as an operator in Python does.
+	// makeChild creates an object with an owner reference to the widget, like an operator in Python.
 	makeChild := func(ctx context.Context, parent *unstructured.Unstructured, child client.Object) {
 		child.SetNamespace(parent.GetNamespace())
 		child.SetOwnerReferences([]metav1.OwnerReference{{
@@ -44,7 +44,7 @@ var _ = Describe("Children of a former program", func() {
 	}
 	strip := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"managedFields":[{}]}}`))
 	for _, stripped := range []bool{false, true} {
-		It("lose undeclared fields, and an autoscaler's replicas stay", func(ctx context.Context) {
+		It("lose undeclared fields and keep the replicas of an autoscaler", func(ctx context.Context) {
 			home := namespace(ctx)
 			parent := widget(home, "parent", nil)
 			create(ctx, parent)

@@ -24,10 +24,10 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/peering"
 )
 
-// manifests are the folder of all that an operator needs.
+// manifests is the folder with all manifests of an operator.
 var manifests = filepath.Join("..", "..", "config")
 
-// userOf gives the kubeconfig of a user with these roles of the cluster, or of an administrator.
+// userOf returns the kubeconfig of a new user with these groups and cluster roles.
 func userOf(ctx context.Context, name string, groups []string, roles ...string) (path string) {
 	GinkgoHelper()
 	for _, role := range roles {
@@ -46,7 +46,7 @@ func userOf(ctx context.Context, name string, groups []string, roles ...string) 
 	return path
 }
 
-// installPeering installs the kinds of peering in both groups, and takes away at the end those that are new.
+// installPeering installs the peering kinds of both groups, and removes the legacy ones at the end of the spec.
 func installPeering(ctx context.Context) {
 	GinkgoHelper()
 	installed, err := envtest.InstallCRDs(config, envtest.CRDInstallOptions{Paths: []string{
@@ -65,7 +65,7 @@ func installPeering(ctx context.Context) {
 	})
 }
 
-// peeringObject makes one; without a namespace, it is one of the cluster.
+// peeringObject creates a peering object; without a namespace it is cluster-scoped.
 func peeringObject(ctx context.Context, group, ns, name string) *unstructured.Unstructured {
 	GinkgoHelper()
 	kind := "KopfPeering"
@@ -79,7 +79,7 @@ func peeringObject(ctx context.Context, group, ns, name string) *unstructured.Un
 	return object
 }
 
-// identities are those with records in the objects.
+// identities returns the peers with records in each object.
 func identities(ctx context.Context, objects ...*unstructured.Unstructured) (all [][]string) {
 	GinkgoHelper()
 	for _, object := range objects {
@@ -92,7 +92,7 @@ func identities(ctx context.Context, objects ...*unstructured.Unstructured) (all
 	return all
 }
 
-// command runs one of the commands of an operator.
+// command runs a command of the operator's command line.
 func command(ctx context.Context, kubeconfig, args string) (code int, text string) {
 	GinkgoHelper()
 	var out bytes.Buffer
@@ -105,7 +105,7 @@ func command(ctx context.Context, kubeconfig, args string) (code int, text strin
 }
 
 var _ = Describe("The manifests in config", func() {
-	It("are taken by the API server as a whole, and give the rights for freeze and resume", func(ctx context.Context) {
+	It("are valid and grant the rights for freeze and resume", func(ctx context.Context) {
 		installPeering(ctx)
 		administrator := userOf(ctx, "administrator", []string{"system:masters"})
 		for _, folder := range []string{".", "samples"} {
@@ -139,7 +139,8 @@ var _ = Describe("The manifests in config", func() {
 		Expect(api.Get(ctx, client.ObjectKeyFromObject(fresh), fresh)).To(Succeed())
 		record, _, err := unstructured.NestedMap(fresh.Object, "status", "me")
 		Expect(err).NotTo(HaveOccurred())
-		Expect(record).To(HaveKeyWithValue("more", map[string]any{"a": []any{int64(1)}}), "nothing is dropped")
+		Expect(record).To(HaveKeyWithValue("more", map[string]any{"a": []any{int64(1)}}),
+			"the schema keeps unknown fields of a record")
 
 		stranger := userOf(ctx, "stranger", nil)
 		code, text = command(ctx, stranger, "freeze -A -P freezing -t 600")

@@ -14,9 +14,9 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-// What owner references are for: the garbage collector of Kubernetes acts on those that handlers have set.
+// These specs run the Kubernetes garbage collector on the owner references that handlers set.
 var _ = Describe("The children of a deleted object", func() {
-	It("go after it, or before it, or stay, as the deletion asks for", func(ctx context.Context) {
+	It("follow the propagation policy of the deletion", func(ctx context.Context) {
 		ns, seen := namespace(ctx), &calls{}
 		start(parents(ns, seen))
 		after, before, without := widget(ns, "after", nil), widget(ns, "before", nil), widget(ns, "without", nil)
@@ -31,24 +31,24 @@ var _ = Describe("The children of a deleted object", func() {
 		}
 		collectGarbage()
 
-		By("in the background, which also shows that the collector knows all there is")
+		By("deleting in the background, which also shows that the collector is synced")
 		Expect(api.Delete(ctx, after, client.PropagationPolicy(metav1.DeletePropagationBackground))).To(Succeed())
 		Eventually(child("after-ensured")).Should(BeNil())
 		Eventually(child("after-adopted")).Should(BeNil())
 		Expect(now(ctx, after)()).To(BeNil())
 
-		By("in the foreground, where the object waits for a child that is held")
+		By("deleting in the foreground, where the parent waits for a held child")
 		Expect(api.Delete(ctx, before, client.PropagationPolicy(metav1.DeletePropagationForeground))).To(Succeed())
 		Eventually(child("before-adopted")).Should(BeNil())
 		Eventually(field(ctx, held, "metadata", "deletionTimestamp")).ShouldNot(BeNil())
 		Eventually(field(ctx, before, "metadata", "finalizers")).Should(
-			Equal([]any{metav1.FinalizerDeleteDependents}), "the operator has done its part",
+			Equal([]any{metav1.FinalizerDeleteDependents}), "the operator has removed its finalizer",
 		)
 		merge(ctx, held, `{"metadata":{"finalizers":null}}`)
 		Eventually(now(ctx, before)).Should(BeNil())
 		Expect(now(ctx, held)()).To(BeNil())
 
-		By("without them")
+		By("deleting the parent and keeping the children")
 		Expect(api.Delete(ctx, without, client.PropagationPolicy(metav1.DeletePropagationOrphan))).To(Succeed())
 		Eventually(now(ctx, without)).Should(BeNil())
 		for _, name := range []string{"without-ensured", "without-adopted"} {
@@ -56,11 +56,12 @@ var _ = Describe("The children of a deleted object", func() {
 			Expect(err).NotTo(HaveOccurred())
 			Expect(left["metadata"]).NotTo(HaveKey("ownerReferences"), name)
 		}
-		Expect(seen.list()[3:]).To(Equal([]string{"left after", "left before", "left without"}), "each handler once")
+		Expect(seen.list()[3:]).To(Equal([]string{"left after", "left before", "left without"}),
+			"each delete handler runs once")
 	})
 })
 
-// parents is an operator whose objects have a child of each way to have one.
+// parents returns an operator whose objects have one adopted and one ensured child each.
 func parents(ns string, seen *calls) *kopf.Operator {
 	op := kopf.New("parents.example.org", within(ns))
 	widgets := kopf.ForResource(op, "e2e.example.org/v1", "widgets")
@@ -86,8 +87,8 @@ func parents(ns string, seen *calls) *kopf.Operator {
 	return op
 }
 
-// collectGarbage runs the garbage collector, and nothing else of what a cluster has, until the spec ends. It deletes
-// whatever has owners that are not there, of other specs, too.
+// collectGarbage runs only the garbage collector of Kubernetes until the spec ends. It also deletes objects of other
+// specs whose owners do not exist.
 func collectGarbage() {
 	GinkgoHelper()
 	program := filepath.Join(os.Getenv("KUBEBUILDER_ASSETS"), "kube-controller-manager")

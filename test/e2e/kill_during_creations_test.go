@@ -13,14 +13,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// burst is how many objects there are: enough for a kill to meet them in all states, few enough for a test.
+// burst is the number of objects: enough for a kill to meet them in all states, few enough for a test.
 const burst = 80
 
-// killedAt are the numbers of handlers whose end is written when the process is killed: when the first ones of some
-// objects are, when all of them are and the second ones of some, and when most of these are.
+// killedAt lists after how many stored handler results the process is killed: during the first handlers, during the
+// second handlers, and when most second handlers have ended.
 var killedAt = []int{1, burst + 1, burst * 3 / 2}
 
-// counted counts the calls in a process's output, by "handler object".
+// counted counts the calls in the output of a process, by "handler object".
 func counted(process *gexec.Session) map[string]int {
 	counts := map[string]int{}
 	for line := range strings.Lines(string(process.Out.Contents())) {
@@ -31,7 +31,7 @@ func counted(process *gexec.Session) map[string]int {
 	return counts
 }
 
-// written is what the objects say that was done, by "handler object".
+// written returns the handler results stored on the objects, by "handler object".
 func written(ctx context.Context, ns string) map[string]bool {
 	GinkgoHelper()
 	done := map[string]bool{}
@@ -59,8 +59,8 @@ func gadgetsIn(ctx context.Context, ns string) []unstructured.Unstructured {
 	return list.Items
 }
 
-var _ = Describe("An operator that is killed again and again", func() {
-	It("in a burst of creations loses nothing, and repeats nothing that was written", func(ctx context.Context) {
+var _ = Describe("An operator that is killed repeatedly", func() {
+	It("during many creations loses nothing and repeats no stored result", func(ctx context.Context) {
 		ns, objects := namespace(ctx), []*unstructured.Unstructured(nil)
 		program := build(own)
 		for i := range burst {
@@ -76,7 +76,7 @@ var _ = Describe("An operator that is killed again and again", func() {
 		}()
 		finish := func() {
 			for call, count := range counted(live) {
-				Expect(done).NotTo(HaveKey(call), "it was written that this had been done")
+				Expect(done).NotTo(HaveKey(call), "a stored result is not repeated")
 				calls[call] += count
 			}
 			done = written(ctx, ns)

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
 
-// process starts the program of test/e2e/operator.
+// process starts the program in test/e2e/operator.
 func process(ns string, env ...string) *gexec.Session {
 	GinkgoHelper()
 	return run(build(own), env, "-n", ns)
@@ -38,7 +38,7 @@ func kubeconfigPath() string {
 	return builtKubeconfig
 }
 
-// cleanProcesses removes what was built for the processes.
+// cleanProcesses removes the built programs and the kubeconfig.
 func cleanProcesses() {
 	Expect(endBuilds()).To(Succeed())
 	if builtKubeconfig != "" {
@@ -46,7 +46,7 @@ func cleanProcesses() {
 	}
 }
 
-// record reads the progress of a handler from the object: nil if there is none.
+// record reads the record of a handler from the object, or nil if it does not exist.
 func record(ctx context.Context, obj *unstructured.Unstructured, id string) func() (map[string]any, error) {
 	return func() (map[string]any, error) {
 		text, err := annotation(ctx, obj, "killed.example.org/"+id)()
@@ -59,7 +59,7 @@ func record(ctx context.Context, obj *unstructured.Unstructured, id string) func
 }
 
 var _ = Describe("An operator that is killed", func() {
-	DescribeTable("does not repeat what had been done",
+	DescribeTable("does not repeat stored results",
 		func(ctx context.Context, object func(ns, name string, spec map[string]any) *unstructured.Unstructured) {
 			ns := namespace(ctx)
 			first := process(ns, "E2E_SLOW=1h")
@@ -67,13 +67,13 @@ var _ = Describe("An operator that is killed", func() {
 			create(ctx, obj)
 			Eventually(first).Should(gbytes.Say("CALL second slow retry=0"))
 			Eventually(first).Should(
-				gbytes.Say("WAITED second slow"), "for longer than it takes to write what the first one did",
+				gbytes.Say("WAITED second slow"), "the second handler runs longer than saving the first result takes",
 			)
 			Expect(record(ctx, obj, "first")()).To(
-				HaveKeyWithValue("success", true), "written while the second one is running",
+				HaveKeyWithValue("success", true), "the first result is saved while the second handler runs",
 			)
 			Expect(record(ctx, obj, "second")()).To(
-				HaveKeyWithValue("retries", BeEquivalentTo(0)), "it has not returned yet",
+				HaveKeyWithValue("retries", BeEquivalentTo(0)), "a running attempt is not counted yet",
 			)
 			merge(ctx, obj, `{"spec":{"size":2}}`)
 			first.Kill().Wait()
@@ -81,12 +81,13 @@ var _ = Describe("An operator that is killed", func() {
 			second := process(ns, "E2E_SLOW=0s")
 			Eventually(second).Should(gbytes.Say("CALL second slow retry=0"))
 			Eventually(second).Should(gbytes.Say(`CALL changed slow \[change spec.size: 1 -> 2\]`),
-				"the edit was not seen by the first handler, so it follows as an update")
+				"an edit that the first handler did not see follows as an update")
 			Eventually(
 				annotation(ctx, obj, "killed.example.org"+lastHandled),
 			).Should(Equal(`{"spec":{"size":2}}` + "\n"))
 			Eventually(record(ctx, obj, "first")).Should(BeNil())
-			Expect(field(ctx, obj, "status", "first", "call")()).To(BeEquivalentTo(1), "no result is lost")
+			Expect(field(ctx, obj, "status", "first", "call")()).To(BeEquivalentTo(1),
+				"the first result survives the kill")
 			Expect(field(ctx, obj, "status", "second", "call")()).To(BeEquivalentTo(1))
 			Expect(string(second.Out.Contents())).NotTo(ContainSubstring("CALL first"))
 			Expect(annotation(ctx, obj, "killed.example.org/handling-configuration")()).To(BeNil())
@@ -95,25 +96,28 @@ var _ = Describe("An operator that is killed", func() {
 		Entry("with a status subresource", widget),
 	)
 
-	It("loses no result if that happens between the status and the rest", func(ctx context.Context) {
+	It("loses no result if it dies between the status and the main patch", func(ctx context.Context) {
 		ns := namespace(ctx)
 		first := run(build(own), []string{"E2E_DIE_IN=" + ns})
 		obj := widget(ns, "between", map[string]any{"size": int64(1)})
 		create(ctx, obj)
 		Eventually(first).Should(gexec.Exit())
-		Expect(first.ExitCode()).To(Equal(128+int(syscall.SIGKILL)), "it was killed, it did not end")
-		Expect(field(ctx, obj, "status", "first", "call")()).To(BeEquivalentTo(1), "the status was written")
-		Expect(annotation(ctx, obj, "killed.example.org"+lastHandled)()).To(BeNil(), "the rest was not")
+		Expect(first.ExitCode()).To(Equal(128+int(syscall.SIGKILL)),
+			"the process is killed and does not exit by itself")
+		Expect(field(ctx, obj, "status", "first", "call")()).To(BeEquivalentTo(1),
+			"the status patch is written before the kill")
+		Expect(annotation(ctx, obj, "killed.example.org"+lastHandled)()).To(BeNil(),
+			"the main patch is not written before the kill")
 
 		second := process(ns)
 		Eventually(annotation(ctx, obj, "killed.example.org"+lastHandled)).ShouldNot(BeNil())
-		Expect(second).To(gbytes.Say("CALL first between retry=0"), "an outcome that was not written is made again")
+		Expect(second).To(gbytes.Say("CALL first between retry=0"), "a handler with an unsaved outcome runs again")
 		for _, id := range []string{"first", "second"} {
 			Expect(field(ctx, obj, "status", id, "call")()).To(BeEquivalentTo(1))
 		}
 	})
 
-	It("goes on counting retries where it was killed", func(ctx context.Context) {
+	It("continues counting retries after a restart", func(ctx context.Context) {
 		ns := namespace(ctx)
 		first := process(ns)
 		obj := gadget(ns, "flaky", map[string]any{"size": int64(1)})
@@ -127,12 +131,12 @@ var _ = Describe("An operator that is killed", func() {
 		Eventually(second).Should(gbytes.Say("CALL flaky flaky retry=3"))
 		Eventually(
 			annotation(ctx, obj, "killed.example.org"+lastHandled),
-		).ShouldNot(BeNil(), "it failed permanently after 4 attempts")
+		).ShouldNot(BeNil(), "the handler fails permanently after 4 attempts")
 		Expect(string(first.Out.Contents()) + string(second.Out.Contents())).To(Equal(
 			"CALL flaky flaky retry=0\nCALL flaky flaky retry=1\nCALL flaky flaky retry=2\nCALL flaky flaky retry=3\n"))
 	})
 
-	It("saves what was done before it obeys a termination", func(ctx context.Context) {
+	It("saves finished results before it exits on SIGTERM", func(ctx context.Context) {
 		ns := namespace(ctx)
 		first := process(ns, "E2E_SLOW=1h")
 		obj := gadget(ns, "terminated", map[string]any{"size": int64(1)})

@@ -21,7 +21,7 @@ import (
 	v1 "github.com/kopf-runtime/kopf-runtime/test/e2e/api/v1"
 )
 
-// crd defines a kind of the group robustness.example.org that takes everything.
+// crd defines a kind of the group robustness.example.org whose schema accepts any field.
 func crd(kind string, status bool) *apiextensionsv1.CustomResourceDefinition {
 	singular, everything := strings.ToLower(kind), true
 	version := apiextensionsv1.CustomResourceDefinitionVersion{
@@ -46,8 +46,8 @@ func crd(kind string, status bool) *apiextensionsv1.CustomResourceDefinition {
 	}
 }
 
-// installed waits until the kind is there.
-func installed(definition *apiextensionsv1.CustomResourceDefinition) {
+// installCRD installs the CRD and waits until it is served.
+func installCRD(definition *apiextensionsv1.CustomResourceDefinition) {
 	GinkgoHelper()
 	_, err := envtest.InstallCRDs(
 		config, envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{definition}},
@@ -59,11 +59,11 @@ func comet(ns, name string) *unstructured.Unstructured {
 	return raw("robustness.example.org/v1", "Comet", ns, name, map[string]any{"size": int64(1)})
 }
 
-var _ = Describe("Kinds of all kinds", func() {
-	It("custom ones can be uninstalled while they are handled, and come back another way", func(ctx context.Context) {
+var _ = Describe("Kinds", func() {
+	It("can be uninstalled while handled, and reinstalled with a status subresource", func(ctx context.Context) {
 		ns, seen := namespace(ctx), &calls{}
 		definition := crd("Comet", false)
-		installed(definition)
+		installCRD(definition)
 		op := kopf.New("comets.example.org")
 		comets := kopf.ForResource(op, "robustness.example.org/v1", "comets")
 		note := func(_ context.Context, c *unstructuredChange) error {
@@ -88,20 +88,20 @@ var _ = Describe("Kinds of all kinds", func() {
 		Eventually(seen.list).Should(Equal([]string{"create " + ns + "/halley", "delete " + ns + "/halley"}))
 		Eventually(running.logs).Should(gbytes.Say("Cannot find the resource of a selector.*robustness.example.org"))
 
-		installed(crd("Comet", true))
+		installCRD(crd("Comet", true))
 		again := comet(ns, "hale-bopp")
 		create(ctx, again)
 		Eventually(annotation(ctx, again, "comets.example.org"+lastHandled)).ShouldNot(BeNil())
 		Expect(field(ctx, again, "status", "create")()).To(Equal("done"))
 		Expect(running.requests.of("hale-bopp")).To(
-			ContainElement("PATCH status"), "the kind has a status subresource now",
+			ContainElement("PATCH status"), "the reinstalled kind is written through its status subresource",
 		)
 		remove(ctx, again)
 		Eventually(now(ctx, again)).Should(BeNil())
 		Expect(seen.list()[2:]).To(Equal([]string{"create " + ns + "/hale-bopp", "delete " + ns + "/hale-bopp"}))
 	})
 
-	It("outside of namespaces are handled by operators for a namespace, too", func(ctx context.Context) {
+	It("that are cluster-scoped are handled by operators of one namespace", func(ctx context.Context) {
 		ns, seen := namespace(ctx), &calls{}
 		op := kopf.New("roles.example.org", within(ns))
 		roles := kopf.For(op, &rbacv1.ClusterRole{}).MatchingLabels("robustness=" + ns)
@@ -133,10 +133,10 @@ var _ = Describe("Kinds of all kinds", func() {
 				}
 			}
 			return counts, err
-		}).Should(Equal([]int32{3}), "identical events of all calls are one, in the namespace for what is in none")
+		}).Should(Equal([]int32{3}), "identical events of a cluster-scoped object are merged in the default namespace")
 	})
 
-	It("of the core are handled as they are, in an order of their own", func(ctx context.Context) {
+	It("of the core group are handled by typed and dynamic handlers in order", func(ctx context.Context) {
 		ns, seen := namespace(ctx), &calls{}
 		op := kopf.New("core.example.org", within(ns))
 		kopf.For(op, &corev1.ConfigMap{}).MatchingLabels("robustness").OnCreate("typed",
@@ -162,7 +162,7 @@ var _ = Describe("Kinds of all kinds", func() {
 		Expect(seen.list()).To(Equal([]string{"typed 1", "raw from typed"}))
 	})
 
-	It("that others copy annotations to are not mixed up: a deployment and its replica set", func(ctx context.Context) {
+	It("with copied annotations are not confused: a deployment and its replica set", func(ctx context.Context) {
 		ns, seen := namespace(ctx), &calls{}
 		op := kopf.New("apps.example.org", within(ns))
 		kopf.For(
@@ -210,7 +210,7 @@ var _ = Describe("Kinds of all kinds", func() {
 		Consistently(seen.list, "500ms").Should(Equal([]string{"deployment", "replica set"}))
 	})
 
-	It("are handled with rights in one namespace alone", func(ctx context.Context) {
+	It("are handled with rights in a single namespace", func(ctx context.Context) {
 		ns, seen := namespace(ctx), &calls{}
 		allowIn(ctx, ns, "tenant")
 		user, err := environment.AddUser(envtest.User{Name: "tenant"}, nil)
@@ -236,12 +236,12 @@ var _ = Describe("Kinds of all kinds", func() {
 		}).Should(Equal(1))
 		Expect(string(running.logs.Contents())).NotTo(ContainSubstring(`"level":"error"`))
 		Expect(strings.Count(string(running.logs.Contents()), "forbidden")).To(Equal(1),
-			"the operator works with these rights, and warns once that it cannot watch CRDs")
+			"the operator works with these rights and warns once that it cannot watch CRDs")
 		Expect(string(running.logs.Contents())).To(ContainSubstring(`"level":"warn"`))
 	})
 })
 
-// allowIn gives a user what an operator needs, in one namespace.
+// allowIn grants a user the rights of an operator in one namespace.
 func allowIn(ctx context.Context, ns, user string) {
 	GinkgoHelper()
 	Expect(api.Create(ctx, &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: user},

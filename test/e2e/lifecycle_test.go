@@ -11,7 +11,7 @@ import (
 	v1 "github.com/kopf-runtime/kopf-runtime/test/e2e/api/v1"
 )
 
-// recorder is an operator whose handlers only note that they were called, and for what.
+// recorder returns an operator whose handlers record their id, the object and the diff.
 func recorder(name, ns string, seen *calls) *kopf.Operator {
 	op := kopf.New(name, within(ns))
 	note := func(ctx context.Context, c *kopf.Change[*v1.Gadget]) error {
@@ -57,7 +57,7 @@ var _ = Describe("The life of an object", func() {
 				"none for the change of the status, one for the deletion")
 	})
 
-	It("goes without waiting if its delete handler is optional", func(ctx context.Context) {
+	It("ends without a finalizer if the delete handler is optional", func(ctx context.Context) {
 		ns, seen := namespace(ctx), &calls{}
 		op := kopf.New("optional.example.org", within(ns))
 		gadgets := kopf.For(op, &v1.Gadget{})
@@ -81,7 +81,7 @@ var _ = Describe("The life of an object", func() {
 		remove(ctx, obj)
 		Eventually(now(ctx, obj)).Should(BeNil())
 		Expect(running.requests.of("optional")).To(
-			Equal([]string{"PATCH"}), "one write for a creation that need not be held",
+			Equal([]string{"PATCH"}), "a creation without a finalizer needs one write",
 		)
 		Eventually(seen.list).Should(
 			Equal([]string{"create", "delete"}),
@@ -104,10 +104,10 @@ var _ = Describe("The life of an object", func() {
 			HaveExactElements(HavePrefix("create"), HavePrefix("resume"), HavePrefix("update")),
 		)
 		Eventually(annotation(ctx, obj, "resume.example.org"+lastHandled)).Should(ContainSubstring("labels"))
-		Expect(second.requests.of("resume")).To(Equal([]string{"PATCH"}), "the update alone is written")
+		Expect(second.requests.of("resume")).To(Equal([]string{"PATCH"}), "only the update is written")
 	})
 
-	It("is updated for what was changed while the operator was down", func(ctx context.Context) {
+	It("is updated for changes made while the operator was down", func(ctx context.Context) {
 		ns, seen := namespace(ctx), &calls{}
 		first := start(recorder("down.example.org", ns, seen))
 		obj := gadget(ns, "down", map[string]any{"size": int64(1)})
@@ -135,7 +135,7 @@ var _ = Describe("The life of an object", func() {
 		Expect(field(ctx, obj, "metadata", "finalizers")()).To(Equal([]any{"released.example.org" + finalizerOf}))
 		first.stop()
 		remove(ctx, obj)
-		Expect(now(ctx, obj)()).NotTo(BeNil(), "the finalizer holds it")
+		Expect(now(ctx, obj)()).NotTo(BeNil(), "the finalizer keeps the deleted object")
 		start(recorder("released.example.org", ns, seen))
 		Eventually(now(ctx, obj)).Should(BeNil())
 		Expect(seen.list()).To(HaveExactElements(HavePrefix("create"), "delete released []"))

@@ -15,7 +15,7 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-var _ = Describe("Many kinds at once", func() {
+var _ = Describe("Selectors of many kinds", func() {
 	note := func(seen *calls) kopf.ChangeFunc[*unstructuredObject] {
 		return func(_ context.Context, c *unstructuredChange) error {
 			seen.add("%s %s", c.Object.GetKind(), c.Object.GetName())
@@ -23,7 +23,7 @@ var _ = Describe("Many kinds at once", func() {
 		}
 	}
 
-	It("name the one that the operator may not see, and handle the others", func(ctx context.Context) {
+	It("report a forbidden kind and handle the others", func(ctx context.Context) {
 		ns, seen := namespace(ctx), &calls{}
 		role := allow(ctx, "gadgeteer", "get", "list", "watch", "patch")
 		role.Rules[0].Resources = []string{"gadgets"}
@@ -44,7 +44,7 @@ var _ = Describe("Many kinds at once", func() {
 		Eventually(seen.list).Should(Equal([]string{"Gadget seen"}))
 		Expect(
 			strings.Count(string(running.logs.Contents()), "Cannot watch CRDs"),
-		).To(Equal(1), "that is not allowed either")
+		).To(Equal(1), "the missing right to watch CRDs is logged once")
 
 		role.Rules = append(
 			role.Rules,
@@ -53,10 +53,11 @@ var _ = Describe("Many kinds at once", func() {
 			},
 		)
 		Expect(api.Update(ctx, role)).To(Succeed())
-		Eventually(seen.list).Should(Equal([]string{"Gadget seen", "Widget unseen"}), "it may, from now on")
+		Eventually(seen.list).Should(Equal([]string{"Gadget seen", "Widget unseen"}),
+			"the kind is handled as soon as the right is granted")
 	})
 
-	It("come and go with their CRDs, at once", func(ctx context.Context) {
+	It("follow CRDs that are installed and removed", func(ctx context.Context) {
 		ns, seen := namespace(ctx), &calls{}
 		op := kopf.New("meteors.example.org", within(ns))
 		kopf.ForResourceFunc(
@@ -67,7 +68,7 @@ var _ = Describe("Many kinds at once", func() {
 		Eventually(running.logs).Should(gbytes.Say("Cannot find the resource of a selector"))
 		for _, name := range []string{"first", "second"} {
 			definition := crd("Meteor", true)
-			installed(definition)
+			installCRD(definition)
 			create(ctx, raw("robustness.example.org/v1", "Meteor", ns, name, map[string]any{"size": int64(1)}))
 			Eventually(seen.list).Should(ContainElement("Meteor " + name))
 			Expect(
@@ -82,7 +83,7 @@ var _ = Describe("Many kinds at once", func() {
 		}
 	})
 
-	It("leave out Kubernetes events, which would be events on events", func(ctx context.Context) {
+	It("leave out Kubernetes events, which would cause further events", func(ctx context.Context) {
 		ns, seen := namespace(ctx), &calls{}
 		op := kopf.New("everything.example.org", within(ns))
 		kopf.ForResource(

@@ -13,16 +13,16 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-// another makes a namespace of this name.
-func another(ctx context.Context, name string) *corev1.Namespace {
+// createNamespace creates a namespace of this name.
+func createNamespace(ctx context.Context, name string) *corev1.Namespace {
 	GinkgoHelper()
 	made := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	Expect(api.Create(ctx, made)).To(Succeed())
 	return made
 }
 
-// vanish does what controllers do that are not there: an empty namespace goes when nothing holds it any more.
-func vanish(ctx context.Context, ns *corev1.Namespace) {
+// finalizeNamespace finalizes a namespace like the namespace controller, which does not run here.
+func finalizeNamespace(ctx context.Context, ns *corev1.Namespace) {
 	GinkgoHelper()
 	Expect(api.Get(ctx, client.ObjectKeyFromObject(ns), ns)).To(Succeed())
 	ns.Spec.Finalizers = nil
@@ -30,17 +30,17 @@ func vanish(ctx context.Context, ns *corev1.Namespace) {
 }
 
 var _ = Describe("Patterns of namespaces", func() {
-	It("are served as namespaces appear and vanish", func(ctx context.Context) {
+	It("follow namespaces that appear and vanish", func(ctx context.Context) {
 		prefix, seen := namespace(ctx), &calls{}
-		another(ctx, prefix+"-a")
-		another(ctx, prefix+"-b")
+		createNamespace(ctx, prefix+"-a")
+		createNamespace(ctx, prefix+"-b")
 		create(ctx, gadget(prefix+"-b", "left-out", map[string]any{"size": int64(1)}))
 		running := start(recorderIn(seen, prefix+"-*,!"+prefix+"-b"))
 		create(ctx, gadget(prefix+"-a", "first", map[string]any{"size": int64(1)}))
 		Eventually(seen.list).Should(HaveExactElements(HavePrefix("create first")))
 
 		for _, time := range []string{"once", "twice"} {
-			late := another(ctx, prefix+"-c")
+			late := createNamespace(ctx, prefix+"-c")
 			Eventually(running.logs).Should(gbytes.Say(`Namespaces appeared or vanished.*"appeared":\["` + late.Name))
 			obj := gadget(late.Name, time, map[string]any{"size": int64(1)})
 			create(ctx, obj)
@@ -48,13 +48,13 @@ var _ = Describe("Patterns of namespaces", func() {
 			Eventually(annotation(ctx, obj, "patterns.example.org"+lastHandled)).ShouldNot(BeNil())
 			Expect(api.Delete(ctx, late)).To(Succeed())
 			remove(ctx, obj)
-			Eventually(now(ctx, obj)).Should(BeNil(), "a namespace that is being deleted is served")
-			vanish(ctx, late)
+			Eventually(now(ctx, obj)).Should(BeNil(), "objects in a terminating namespace are handled")
+			finalizeNamespace(ctx, late)
 			Eventually(running.logs).Should(gbytes.Say(`Namespaces appeared or vanished.*"vanished":\["` + late.Name))
 		}
 		Expect(seen.list()).To(HaveExactElements(HavePrefix("create first"), HavePrefix("create once"),
 			HavePrefix("delete once"), HavePrefix("create twice"), HavePrefix("delete twice"),
-		), "and none of what is left out")
+		), "objects in excluded namespaces are not handled")
 	})
 })
 

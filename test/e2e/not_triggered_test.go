@@ -13,8 +13,8 @@ import (
 	v1 "github.com/kopf-runtime/kopf-runtime/test/e2e/api/v1"
 )
 
-var _ = Describe("What handlers are not for", func() {
-	It("is left alone: no line, no annotation, no finalizer, no request", func(ctx context.Context) {
+var _ = Describe("An object that no handler selects", func() {
+	It("causes no log line, annotation, finalizer or request", func(ctx context.Context) {
 		ns, seen := namespace(ctx), &calls{}
 		op := kopf.New("stealth.example.org", within(ns))
 		call := func(_ context.Context, c *gadgetChange) error { seen.add("%s %s", c.ID, c.Object.Name); return nil }
@@ -34,7 +34,7 @@ var _ = Describe("What handlers are not for", func() {
 		create(ctx, acquainted)
 		Eventually(
 			annotation(ctx, acquainted, "stealth.example.org"+lastHandled),
-		).ShouldNot(BeNil(), "the events before were seen by then")
+		).ShouldNot(BeNil(), "a later object is handled, so earlier events have been processed")
 		Expect(field(ctx, obj, "metadata", "annotations")()).To(BeNil())
 		Expect(field(ctx, obj, "metadata", "finalizers")()).To(BeNil())
 		remove(ctx, obj)
@@ -60,7 +60,7 @@ var _ = Describe("Raw events", func() {
 		listed := gadget(ns, "listed", map[string]any{"size": int64(-1)})
 		create(ctx, listed)
 		running := start(op)
-		Eventually(seen.list).Should(Equal([]string{" -1"}), "what was there has no type")
+		Eventually(seen.list).Should(Equal([]string{" -1"}), "events of listed objects have an empty type")
 		obj := gadget(ns, "quick", map[string]any{"size": int64(0)})
 		create(ctx, obj)
 		for i := range edits {
@@ -73,11 +73,11 @@ var _ = Describe("Raw events", func() {
 			expected = append(expected, fmt.Sprintf("MODIFIED %d", i+1))
 		}
 		Expect(seen.list()).To(
-			Equal(append(expected, fmt.Sprintf("DELETED %d", edits))), "none is lost, or late, or comes twice",
+			Equal(append(expected, fmt.Sprintf("DELETED %d", edits))), "each event arrives once and in order",
 		)
-		Expect(running.requests.of("quick")).To(BeEmpty(), "nothing of it is remembered")
+		Expect(running.requests.of("quick")).To(BeEmpty(), "event handlers do not write progress")
 		Expect(
 			strings.Count(string(running.logs.Contents()), "of no consequence"),
-		).To(Equal(1), "an error is a line, and no retry")
+		).To(Equal(1), "an error of an event handler is logged and not retried")
 	})
 })

@@ -19,7 +19,7 @@ import (
 
 var namespaces atomic.Int32
 
-// namespace makes one for the spec.
+// namespace creates a namespace for the spec.
 func namespace(ctx context.Context) string {
 	GinkgoHelper()
 	name := fmt.Sprintf("e2e-%d", namespaces.Add(1))
@@ -27,10 +27,10 @@ func namespace(ctx context.Context) string {
 	return name
 }
 
-// within are the settings of an operator of one namespace.
+// within returns the settings of an operator that serves one namespace.
 func within(namespace string) kopf.Settings { return kopf.Settings{Namespaces: []string{namespace}} }
 
-// raw makes an object as the API has it.
+// raw returns an unstructured object.
 func raw(apiVersion, kind, namespace, name string, spec map[string]any) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": apiVersion, "kind": kind,
@@ -63,7 +63,7 @@ func remove(ctx context.Context, obj *unstructured.Unstructured) {
 	Expect(api.Delete(ctx, obj)).To(Succeed())
 }
 
-// now reads the object live; an object that is no more is nil.
+// now reads the object from the API server; nil if it does not exist.
 func now(ctx context.Context, obj *unstructured.Unstructured) func() (map[string]any, error) {
 	return func() (map[string]any, error) {
 		fresh := obj.DeepCopy()
@@ -75,7 +75,7 @@ func now(ctx context.Context, obj *unstructured.Unstructured) func() (map[string
 	}
 }
 
-// field reads one field live: nil if there is none.
+// field reads one field from the API server; nil if it does not exist.
 func field(ctx context.Context, obj *unstructured.Unstructured, path ...string) func() (any, error) {
 	return func() (any, error) {
 		body, err := now(ctx, obj)()
@@ -87,7 +87,7 @@ func field(ctx context.Context, obj *unstructured.Unstructured, path ...string) 
 	}
 }
 
-// annotation reads one annotation live: nil if there is none.
+// annotation reads one annotation from the API server; nil if it does not exist.
 func annotation(ctx context.Context, obj *unstructured.Unstructured, key string) func() (any, error) {
 	return field(ctx, obj, "metadata", "annotations", key)
 }

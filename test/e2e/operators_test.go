@@ -20,7 +20,7 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-// running is an operator inside this process.
+// running is an operator inside the test process.
 type running struct {
 	logs     *gbytes.Buffer
 	requests *requests
@@ -33,19 +33,19 @@ func loggerTo(w io.Writer) logr.Logger {
 	return zap.New(zap.WriteTo(w), zap.UseDevMode(false))
 }
 
-// start runs operators in one manager; it is stopped at the latest with the spec.
+// start runs operators in one manager until the end of the spec at the latest.
 func start(operators ...*kopf.Operator) *running {
 	GinkgoHelper()
 	return startWith(config, newRequests(), operators...)
 }
 
-// startAs does so with other credentials.
+// startAs is like start with other credentials.
 func startAs(config *rest.Config, operators ...*kopf.Operator) *running {
 	GinkgoHelper()
 	return startWith(config, newRequests(), operators...)
 }
 
-// startWith does so over a connection that can be broken.
+// startWith is like start over a connection that can lose requests.
 func startWith(config *rest.Config, connection *requests, operators ...*kopf.Operator) *running {
 	GinkgoHelper()
 	r := &running{logs: gbytes.NewBuffer(), requests: connection, done: make(chan struct{})}
@@ -70,7 +70,7 @@ func startWith(config *rest.Config, connection *requests, operators ...*kopf.Ope
 	return r
 }
 
-// stop ends it gracefully, and waits.
+// stop ends the operator gracefully and waits.
 func (r *running) stop() {
 	r.once.Do(func() {
 		r.cancel()
@@ -78,7 +78,7 @@ func (r *running) stop() {
 	})
 }
 
-// calls is what handlers were called, in order, from any goroutine.
+// calls records handler calls in order, from any goroutine.
 type calls struct {
 	mu  sync.Mutex
 	all []string
@@ -90,7 +90,7 @@ func (c *calls) add(format string, args ...any) {
 	c.all = append(c.all, fmt.Sprintf(format, args...))
 }
 
-// list is for Eventually.
+// list returns a copy of the recorded calls, for use with Eventually.
 func (c *calls) list() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

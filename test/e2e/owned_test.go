@@ -12,9 +12,9 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-// What only the real server can show: its field managers and defaults, its statuses and generations.
-var _ = Describe("The children that are watched", func() {
-	It("are told to their owner, and come back if they are edited or deleted", func(ctx context.Context) {
+// These specs need a real API server for its field managers, defaults, statuses and generations.
+var _ = Describe("Watched children", func() {
+	It("are reported to their owner, and restored after an edit or a deletion", func(ctx context.Context) {
 		home, told := namespace(ctx), &calls{}
 		op := kopf.New("owned.example.org", within(home))
 		widgets := kopf.ForResource(op, "e2e.example.org/v1", "widgets")

@@ -13,7 +13,7 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-// put sets a field of the object as it will be written.
+// put returns a function that sets a field of the object to be written.
 func put(value any, path ...string) func(*unstructuredObject) {
 	return func(o *unstructuredObject) {
 		Expect(unstructured.SetNestedField(o.Object, value, path...)).To(Succeed())
@@ -30,8 +30,9 @@ var _ = Describe("What handlers patch", func() {
 	nothing := func(c *unstructuredChange) { c.Patch(func(*unstructuredObject) {}) }
 	same := func(c *unstructuredChange) { c.Patch(put(int64(1), "spec", "size")) }
 
-	// What changes the essence follows as an update, as in Kopf, be there handlers for it or not: one more request.
-	DescribeTable("goes in as few requests as the kind demands, beside our own memory",
+	// A patch that changes the essence is followed by an update even without update handlers, as in Kopf: one more
+	// request.
+	DescribeTable("is written with the progress in as few requests as the kind allows",
 		func(ctx context.Context, handle func(*unstructuredChange), without, with []string) {
 			ns := namespace(ctx)
 			for _, kind := range []struct {
@@ -65,10 +66,10 @@ var _ = Describe("What handlers patch", func() {
 		Entry("a result", result, []string{main}, []string{status, main}),
 		Entry("everything, twice", all, []string{main, main}, []string{status, main, main}),
 		Entry("nothing", nothing, []string{main}, []string{main}),
-		Entry("what is so already", same, []string{main}, []string{main}),
+		Entry("a patch without an effect", same, []string{main}, []string{main}),
 	)
 
-	It("past us is neither lost nor handled twice", func(ctx context.Context) {
+	It("through the client is neither lost nor handled twice", func(ctx context.Context) {
 		ns, seen := namespace(ctx), &calls{}
 		op := kopf.New("own.example.org", within(ns))
 		widgets := kopf.ForResource(op, "e2e.example.org/v1", "widgets")
@@ -102,7 +103,8 @@ var _ = Describe("What handlers patch", func() {
 		create(ctx, obj)
 		Eventually(annotation(ctx, obj, "own.example.org"+lastHandled)).Should(ContainSubstring("past"))
 		writes := len(running.requests.of("own"))
-		Consistently(func() int { return len(running.requests.of("own")) }, "1s").Should(Equal(writes), "it ends")
+		Consistently(func() int { return len(running.requests.of("own")) }, "1s").Should(Equal(writes),
+			"the operator does not react to its own writes forever")
 		for _, path := range [][]string{{"spec", "past"}, {"status", "past"}} {
 			Expect(field(ctx, obj, path...)()).To(Equal("us"))
 		}
@@ -111,16 +113,16 @@ var _ = Describe("What handlers patch", func() {
 		Expect(field(ctx, obj, "metadata", "finalizers")()).To(ContainElement("example.org/theirs"))
 		Expect(seen.list()).To(
 			HaveExactElements("create", "update spec.ours", "update spec.past"),
-			"an update, once, by what the handler had not seen",
+			"changes that the handler had not seen cause one update",
 		)
 		merge(ctx, obj, `{"metadata":{"finalizers":[]}}`)
 	})
 
-	It("names a field once that the schema drops, and what to do", func(ctx context.Context) {
+	It("logs a field that the schema drops once, with a solution", func(ctx context.Context) {
 		ns := namespace(ctx)
 		definition := crd("Schematic", true)
 		definition.Spec.Versions[0].Schema.OpenAPIV3Schema.XPreserveUnknownFields = nil
-		installed(definition)
+		installCRD(definition)
 		op := kopf.New("schematic.example.org", within(ns))
 		kopf.ForResource(
 			op, "robustness.example.org/v1", "schematics",
@@ -135,7 +137,7 @@ var _ = Describe("What handlers patch", func() {
 			create(ctx, obj)
 			Eventually(
 				annotation(ctx, obj, "schematic.example.org"+lastHandled),
-			).ShouldNot(BeNil(), "the rest is as it should be")
+			).ShouldNot(BeNil(), "the creation is completed without the dropped field")
 		}
 		logs := string(running.logs.Contents())
 		Expect(strings.Count(logs, "API server dropped a field")).To(Equal(1))

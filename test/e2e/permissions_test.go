@@ -22,7 +22,7 @@ type (
 	unstructuredChange = kopf.Change[*unstructured.Unstructured]
 )
 
-// allow gives a user verbs on the kinds of the suite, and takes them away with the spec.
+// allow grants a user verbs on the kinds of the suite.
 func allow(ctx context.Context, user string, verbs ...string) (grant *rbacv1.ClusterRole) {
 	GinkgoHelper()
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: user}, Rules: []rbacv1.PolicyRule{
@@ -37,8 +37,8 @@ func allow(ctx context.Context, user string, verbs ...string) (grant *rbacv1.Clu
 	return role
 }
 
-var _ = Describe("What the cluster withholds", func() {
-	It("the permission to patch: handlers are not called in vain, and all goes on when it is granted",
+var _ = Describe("An operator that lacks", func() {
+	It("the permission to patch does not repeat handlers, and continues when it is granted",
 		func(ctx context.Context) {
 			ns, seen := namespace(ctx), &calls{}
 			role := allow(ctx, "reader", "get", "list", "watch")
@@ -55,8 +55,9 @@ var _ = Describe("What the cluster withholds", func() {
 				gbytes.Say(`Cannot handle the object now.*"name":"unwritable".*"handlers":\["c"\].*forbidden`),
 			)
 			Eventually(func() int { return running.requests.refusedOf("unwritable") }).Should(BeNumerically(">=", 3))
-			Expect(seen.list()).To(HaveLen(1), "what was done is kept until it can be written")
-			Expect(running.requests.refusedOf("unwritable")).To(BeNumerically("<", 10), "no hot loop")
+			Expect(seen.list()).To(HaveLen(1), "an unsaved result is kept and its handler does not run again")
+			Expect(running.requests.refusedOf("unwritable")).To(BeNumerically("<", 10),
+				"failed writes are retried with a delay")
 			role.Rules[0].Verbs = append(role.Rules[0].Verbs, "patch")
 			Expect(api.Update(ctx, role)).To(Succeed())
 			Eventually(annotation(ctx, obj, "reader.example.org"+lastHandled)).ShouldNot(BeNil())
@@ -65,7 +66,7 @@ var _ = Describe("What the cluster withholds", func() {
 			Eventually(now(ctx, obj)).Should(BeNil())
 		})
 
-	It("a custom kind: the others are served, and it is as soon as its CRD is installed", func(ctx context.Context) {
+	It("a custom kind serves the others, and that one once its CRD is installed", func(ctx context.Context) {
 		ns, seen := namespace(ctx), &calls{}
 		op := kopf.New("late.example.org", within(ns))
 		kopf.ForResource(op, "late.example.org/v1", "latecomers").OnCreate("c",
@@ -78,7 +79,7 @@ var _ = Describe("What the cluster withholds", func() {
 		Eventually(running.logs).Should(
 			gbytes.Say(`Cannot find the resource of a selector.*late.example.org/v1 latecomers`),
 		)
-		othersAreServed(ctx, ns, "late.example.org")
+		requireOthersHandled(ctx, ns, "late.example.org")
 		_, err := envtest.InstallCRDs(
 			config, envtest.CRDInstallOptions{Paths: []string{filepath.Join("testdata", "late.yaml")}},
 		)
@@ -87,6 +88,6 @@ var _ = Describe("What the cluster withholds", func() {
 		Eventually(seen.list).Should(Equal([]string{"late at-last"}))
 		Expect(
 			strings.Count(string(running.logs.Contents()), "Cannot find the resource of a selector"),
-		).To(BeNumerically("<=", 2), "said once for each reason")
+		).To(BeNumerically("<=", 2), "the missing resource is logged once for each reason")
 	})
 })

@@ -13,10 +13,10 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// own is the program that is killed, and does what no example does.
+// own is the folder of the test program for cases that no example covers.
 const own = "operator"
 
-// programs are built once each, one after the other: linking them takes as long as playing them.
+// programs holds the built programs. Each is built once, and one after the other because linking uses all cores.
 var programs = struct {
 	build func(folder string) error
 	end   func()
@@ -27,7 +27,7 @@ var programs = struct {
 	made map[string]func() error // by folder
 }{made: map[string]func() error{}}
 
-// buildAhead begins to build what specs will ask for, while they wait for the API server.
+// buildAhead builds programs in the background while specs wait for the API server.
 func buildAhead(folders ...string) error {
 	dir, err := os.MkdirTemp("", "e2e-programs-")
 	if err != nil {
@@ -39,14 +39,14 @@ func buildAhead(folders ...string) error {
 	programs.done.Go(func() {
 		for _, folder := range folders {
 			if ctx.Err() == nil {
-				_ = made(folder) // which those tell who ask for it
+				_ = made(folder) // the caller of build reports the error
 			}
 		}
 	})
 	return nil
 }
 
-// made builds the program of a folder, unless that is done.
+// made builds the program of a folder unless it is already built.
 func made(folder string) error {
 	programs.lock.Lock()
 	once, ok := programs.made[folder]
@@ -64,7 +64,7 @@ func programPath(folder string) string {
 
 func goBuild(ctx context.Context, folder, program string) error {
 	command := exec.CommandContext(ctx, "go", "build", "-o", program, ".") //nolint:gosec // the folders are ours
-	command.Dir = folder                                                   // which may be of another module
+	command.Dir = folder                                                   // the folder can belong to another module
 	absolute, err := filepath.Abs(folder)
 	if err != nil {
 		return fmt.Errorf("finding the folder %s: %w", folder, err)
@@ -77,7 +77,7 @@ func goBuild(ctx context.Context, folder, program string) error {
 	return nil
 }
 
-// build gives the program of a folder.
+// build returns the path of the program of a folder.
 func build(folder string) string {
 	GinkgoHelper()
 	GinkgoWriter.Println("building", folder)
@@ -85,7 +85,7 @@ func build(folder string) string {
 	return programPath(folder)
 }
 
-// endBuilds removes all programs.
+// endBuilds stops running builds and removes all programs.
 func endBuilds() error {
 	if programs.end == nil {
 		return nil

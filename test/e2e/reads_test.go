@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
 
-// kubeconfigOf makes a user who may do everything with the kinds of the suite, and get config maps, and nothing else.
+// kubeconfigOf creates a user with all rights on the kinds of the suite and the right to get config maps.
 func kubeconfigOf(ctx context.Context, name string) (path string) {
 	GinkgoHelper()
 	role := allow(ctx, name, "*")
@@ -32,7 +32,7 @@ func kubeconfigOf(ctx context.Context, name string) (path string) {
 }
 
 var _ = Describe("The clients of a program", func() {
-	DescribeTable("read what its operator does not watch, and never wait for what they may not list",
+	DescribeTable("read unwatched kinds, and fail without waiting for kinds that they may not list",
 		func(ctx context.Context, user, cache, refusal string) {
 			ns, elsewhere := namespace(ctx), namespace(ctx)
 			Expect(api.Create(ctx, &corev1.ConfigMap{
@@ -42,7 +42,7 @@ var _ = Describe("The clients of a program", func() {
 			obj := gadget(ns, "reader", map[string]any{"size": int64(1)})
 			obj.SetLabels(map[string]string{"reads": elsewhere})
 			create(ctx, obj)
-			Eventually(out).Should(gbytes.Say(`READ map\[a:b\] by Client: <nil>`), "without the right to list them")
+			Eventually(out).Should(gbytes.Say(`READ map\[a:b\] by Client: <nil>`), "Get needs no right to list")
 			Eventually(out).Should(gbytes.Say(`READ map\[a:b\] by Live: <nil>`))
 			Eventually(out).Should(gbytes.Say("LISTED: " + refusal))
 			Eventually(annotation(ctx, obj, "killed.example.org"+lastHandled)).ShouldNot(BeNil())

@@ -8,23 +8,23 @@ import (
 	"sync"
 )
 
-// requests counts what an operator asks of the API server, by object. It is an http.RoundTripper between the two.
+// requests is an http.RoundTripper that records the operator's requests to the API server by object.
 type requests struct {
 	next http.RoundTripper
-	// lose is asked about every write; one that it agrees to lose never reaches the server. Nil loses nothing.
+	// lose is called for every write; true drops the request before it reaches the server. Nil drops nothing.
 	lose func(name, what string) bool
 
 	mu      sync.Mutex
 	writes  map[string][]string // by the object's name: "PATCH" or "PATCH status"
 	refused map[string]int
-	forms   map[string]string // of what is watched, by the plural of the kind: the type of the content
+	forms   map[string]string // content type of the watch, by the plural of the kind
 }
 
 func newRequests() *requests {
 	return &requests{writes: map[string][]string{}, refused: map[string]int{}, forms: map[string]string{}}
 }
 
-// wrap is for rest.Config.Wrap.
+// wrap has the signature of rest.Config.Wrap.
 func (r *requests) wrap(next http.RoundTripper) http.RoundTripper {
 	r.next = next
 	return r
@@ -41,7 +41,7 @@ func (r *requests) RoundTrip(request *http.Request) (*http.Response, error) {
 	if r.lose != nil && r.lose(name, what) {
 		return nil, errors.New("the connection was lost, as the test wants it")
 	}
-	// Counted before it is done: who sees its effect sees it counted.
+	// The write is counted before it is sent, so a spec that sees its effect also sees the count.
 	r.mu.Lock()
 	r.writes[name] = append(r.writes[name], what)
 	r.mu.Unlock()
@@ -64,21 +64,21 @@ func (r *requests) read(request *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// formOf is the type of the content in which the kind is watched.
+// formOf returns the content type in which the kind is watched.
 func (r *requests) formOf(plural string) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.forms[plural]
 }
 
-// of gives the writes to one object so far, in order.
+// of returns the writes to one object so far, in order.
 func (r *requests) of(name string) []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return append([]string{}, r.writes[name]...)
 }
 
-// refusedOf counts those that were refused.
+// refusedOf counts the rejected writes to one object.
 func (r *requests) refusedOf(name string) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -41,12 +41,13 @@ var _ = Describe("Kinds and operators beside each other", func() {
 		}
 		Expect(seen.list()).To(ConsistOf("widget with", "gadget without"))
 		Expect(running.requests.of("with")).To(
-			Equal([]string{"PATCH status", "PATCH"}), "the status first, then what closes the cause",
+			Equal([]string{"PATCH status", "PATCH"}),
+			"the status is written first, then the patch that completes the creation",
 		)
 		Expect(running.requests.of("without")).To(Equal([]string{"PATCH"}))
 	})
 
-	It("lets two operators with different names handle one kind, each with its own memory", func(ctx context.Context) {
+	It("lets two operators with different names handle one kind, each with its progress", func(ctx context.Context) {
 		ns, seen := namespace(ctx), &calls{}
 		running := start(recorder("one.example.org", ns, seen), recorder("two.example.org", ns, seen))
 		obj := gadget(ns, "shared", map[string]any{"size": int64(1)})
@@ -62,10 +63,10 @@ var _ = Describe("Kinds and operators beside each other", func() {
 		Eventually(now(ctx, obj)).Should(BeNil())
 		Expect(seen.list()).To(HaveExactElements(HavePrefix("create"), HavePrefix("create"), HavePrefix("update"),
 			HavePrefix("update"), HavePrefix("delete"), HavePrefix("delete")),
-			"neither reacts to what the other writes")
+			"neither operator reacts to the writes of the other")
 		Eventually(func() int {
 			return len(running.requests.of("shared")) - running.requests.refusedOf("shared")
-		}).Should(Equal(8), "conflicts over the finalizers aside")
+		}).Should(Equal(8), "each operator writes four times, not counting finalizer conflicts")
 	})
 
 	It("handles typed and dynamic selections of one kind together, in the order of registration",
@@ -97,11 +98,11 @@ var _ = Describe("Kinds and operators beside each other", func() {
 			Eventually(annotation(ctx, obj, "selections.example.org"+lastHandled)).ShouldNot(BeNil())
 			Expect(seen.list()).To(
 				Equal([]string{"dynamic 5", "typed after by-dynamic"}),
-				"the working copy has the changes of the handlers before",
+				"a handler gets the changes of the handlers before it",
 			)
 		})
 
-	It("leaves alone the one object that does not decode, until it is mended", func(ctx context.Context) {
+	It("skips an object that does not decode until it is corrected", func(ctx context.Context) {
 		ns, seen := namespace(ctx), &calls{}
 		running := start(recorder("decoding.example.org", ns, seen))
 		bad := gadget(ns, "bad", map[string]any{"size": "three"})
@@ -116,7 +117,7 @@ var _ = Describe("Kinds and operators beside each other", func() {
 		Eventually(annotation(ctx, bad, "decoding.example.org"+lastHandled)).ShouldNot(BeNil())
 		Expect(seen.list()).To(HaveExactElements(HavePrefix("create good"), HavePrefix("create bad")))
 		Expect(running.requests.of("bad")).To(
-			HaveLen(3), "a finalizer, the progress, and what closed the creation: nothing was tried in vain",
+			HaveLen(3), "only the finalizer, the progress and the completion are written",
 		)
 	})
 })

@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// What the example secrets leaves in the cluster, which its log does not show: others have things of the same names.
-var _ = It("The example secrets takes back what it has made, and nothing else", func(ctx context.Context) {
+// This spec checks what the example secrets leaves in the cluster: objects of the same name that belong to others stay.
+var _ = It("The example secrets removes only its own objects", func(ctx context.Context) {
 	folder := filepath.Join("..", "..", "examples", "secrets")
 	install(filepath.Join(folder, "crd.yaml"))
 	ns, shared, taken := namespace(ctx), "shares-here", "shares-taken"
@@ -24,7 +24,7 @@ var _ = It("The example secrets takes back what it has made, and nothing else", 
 	pulling(ctx, taken, "registry")
 	theirs := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: taken, Name: "registry"}}
 	Expect(api.Create(ctx, theirs)).To(Succeed())
-	around(ctx, "apply", filepath.Join(folder, "source.yaml"), ns)
+	applyOrRemoveFile(ctx, "apply", filepath.Join(folder, "source.yaml"), ns)
 	share := raw("secrets.example.org/v1", "SharedSecret", ns, "registry", map[string]any{
 		"source": "registry", "namespaces": "shares=yes", "serviceAccounts": []any{"builder"},
 	})
@@ -38,11 +38,11 @@ var _ = It("The example secrets takes back what it has made, and nothing else", 
 	remove(ctx, share)
 	Eventually(now(ctx, share)).Should(BeNil())
 	Expect(pulls(ctx, shared)).To(Equal([]string{"own"}))
-	Expect(pulls(ctx, taken)).To(Equal([]string{"registry"}), "that of others")
+	Expect(pulls(ctx, taken)).To(Equal([]string{"registry"}), "a secret of another owner stays referenced")
 	Expect(api.Get(ctx, client.ObjectKeyFromObject(theirs), theirs)).To(Succeed())
 })
 
-// pulling makes a service account that pulls images with a secret.
+// pulling creates a service account with an image pull secret.
 func pulling(ctx context.Context, ns, secret string) {
 	GinkgoHelper()
 	Expect(api.Create(ctx, &corev1.ServiceAccount{
@@ -51,7 +51,7 @@ func pulling(ctx context.Context, ns, secret string) {
 	})).To(Succeed())
 }
 
-// pulls are the secrets that it pulls with.
+// pulls returns the image pull secrets of the service account.
 func pulls(ctx context.Context, ns string) (names []string) {
 	GinkgoHelper()
 	account := &corev1.ServiceAccount{}

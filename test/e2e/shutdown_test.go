@@ -16,7 +16,7 @@ import (
 	v1 "github.com/kopf-runtime/kopf-runtime/test/e2e/api/v1"
 )
 
-// twoSteps is an operator whose second handler waits for the gate.
+// twoSteps returns an operator with two create handlers; the second calls the given function.
 func twoSteps(name, ns string, seen *calls, second func(context.Context) error) *kopf.Operator {
 	op := kopf.New(name, within(ns))
 	gadgets := kopf.For(op, &v1.Gadget{})
@@ -39,7 +39,7 @@ func gadgetsNamed(ns, prefix string, n int) (all []*unstructured.Unstructured) {
 	return all
 }
 
-// connections are what an HTTP client keeps open for the next request: nobody waits for their end.
+// connections ignores the goroutines of keep-alive connections, which outlive the operator.
 func connections() []goleak.Option {
 	return []goleak.Option{
 		goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"), goleak.IgnoreAnyFunction(
@@ -50,7 +50,7 @@ func connections() []goleak.Option {
 }
 
 var _ = Describe("The end of an operator", func() {
-	It("with 50 handlers running saves what was done, and leaves nothing running", func(ctx context.Context) {
+	It("with 50 running handlers saves finished results and leaks no goroutines", func(ctx context.Context) {
 		ns, seen, second := namespace(ctx), &calls{}, gate{make(chan struct{}, 100), make(chan struct{})}
 		leaks := append(connections(), goleak.IgnoreCurrent())
 		first := start(twoSteps("stopped.example.org", ns, seen, second.pass))
@@ -64,7 +64,7 @@ var _ = Describe("The end of an operator", func() {
 				annotation(ctx, obj, "stopped.example.org/first")(),
 			).To(ContainSubstring(`"success":true`), obj.GetName())
 			Expect(annotation(ctx, obj, "stopped.example.org/second")()).To(
-				ContainSubstring(`"retries":0`), "an interrupted attempt does not count",
+				ContainSubstring(`"retries":0`), "an interrupted attempt is not counted",
 			)
 			Expect(field(ctx, obj, "status", "first")()).To(Equal("done"))
 		}
@@ -84,7 +84,7 @@ var _ = Describe("The end of an operator", func() {
 		}
 	})
 
-	It("is not held up for ever by a handler that does not listen, and saves what the others did",
+	It("is not blocked by a handler that ignores its context, and saves the other results",
 		func(ctx context.Context) {
 			ns, seen, deaf := namespace(ctx), &calls{}, newGate()
 			patience := 5 * time.Second
@@ -97,13 +97,13 @@ var _ = Describe("The end of an operator", func() {
 			create(ctx, obj)
 			Eventually(deaf.entered).Should(Receive())
 			Expect(last()).To(MatchError(ContainSubstring("grace period")),
-				"the manager says that somebody did not end")
+				"the manager reports a goroutine that did not stop in time")
 			Expect(running.done).To(BeClosed())
 			Expect(annotation(ctx, obj, "deaf.example.org/first")()).To(ContainSubstring(`"success":true`))
 			Expect(field(ctx, obj, "status", "first")()).To(Equal("done"))
 		})
 
-	It("is not a manager's time limit for reconciliations: handlers have limits of their own",
+	It("is not caused by the manager's reconciliation timeout, which does not apply to handlers",
 		func(ctx context.Context) {
 			ns, seen, slow := namespace(ctx), &calls{}, newGate()
 			managed(config, ctrl.Options{Controller: ctrlconfig.Controller{ReconciliationTimeout: time.Millisecond}},
@@ -117,7 +117,7 @@ var _ = Describe("The end of an operator", func() {
 			Expect(seen.list()).To(Equal([]string{"first limited", "second limited"}))
 		})
 
-	It("that leads makes another one lead: one of them handles, and nothing twice", func(ctx context.Context) {
+	It("that leads passes leadership to another, and no change is handled twice", func(ctx context.Context) {
 		ns, seen := namespace(ctx), &calls{}
 		candidate := func(name string) (*running, func() error) {
 			op := kopf.New("elected.example.org", within(ns))
@@ -145,7 +145,7 @@ var _ = Describe("The end of an operator", func() {
 		create(ctx, extra)
 		Eventually(annotation(ctx, extra, "elected.example.org"+lastHandled)).ShouldNot(BeNil())
 		Expect(seen.list()).To(HaveLen(11))
-		Expect(seen.list()).To(HaveEach(HaveSuffix("by first")), "the other one waits")
+		Expect(seen.list()).To(HaveEach(HaveSuffix("by first")), "only the leader calls handlers")
 
 		Expect(stopFirst()).To(Succeed())
 		late := gadget(ns, "late", map[string]any{"size": int64(1)})
@@ -156,7 +156,7 @@ var _ = Describe("The end of an operator", func() {
 		Expect(seen.list()[11:]).To(ContainElements("create late by second", "resume extra by second"))
 	})
 
-	It("and its next start resume many objects once each, without a write", func(ctx context.Context) {
+	It("and a restart resumes each of many objects once without a write", func(ctx context.Context) {
 		ns, seen := namespace(ctx), &calls{}
 		objects := gadgetsNamed(ns, "resumed", manyObjects)
 		first := start(recorder("many.example.org", ns, seen))

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// What SECURITY.md says of the right to write the status of an object.
+// These specs check the claims of SECURITY.md about the right to write the status.
 var _ = Describe("A write to the status", func() {
 	const forged = `{"metadata":{"annotations":{"forged":"yes"},"finalizers":["forged.example.org/yes"]},` +
 		`"status":{"message":"x"}}`
@@ -21,7 +21,7 @@ var _ = Describe("A write to the status", func() {
 		Expect(api.Status().Patch(ctx, obj, client.RawPatch(types.MergePatchType, []byte(forged)))).To(Succeed())
 	}
 
-	It("reaches no annotations and no finalizers of custom resources", func(ctx context.Context) {
+	It("changes neither annotations nor finalizers of custom resources", func(ctx context.Context) {
 		obj := widget(namespace(ctx), "custom", map[string]any{})
 		create(ctx, obj)
 		write(ctx, obj)
@@ -30,7 +30,7 @@ var _ = Describe("A write to the status", func() {
 		Expect(obj.GetFinalizers()).To(BeEmpty())
 	})
 
-	It("reaches those of a built-in kind", func(ctx context.Context) {
+	It("changes annotations and finalizers of a built-in kind", func(ctx context.Context) {
 		pod := &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace(ctx), Name: "built-in"},
 			Spec: corev1.PodSpec{

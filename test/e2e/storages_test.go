@@ -20,7 +20,7 @@ import (
 )
 
 var _ = Describe("The storages of an operator", func() {
-	It("change one for another without handling anything again", func(ctx context.Context) {
+	It("are replaced by others without handling objects again", func(ctx context.Context) {
 		const name = "moving.example.org"
 		ns, seen := namespace(ctx), &calls{}
 		moving := func(persistence kopf.PersistenceSettings) *running {
@@ -65,7 +65,7 @@ var _ = Describe("The storages of an operator", func() {
 		})
 		Eventually(field(ctx, done, "status", "mover", "last-handled-configuration")).ShouldNot(BeNil())
 		Eventually(field(ctx, unfinished, "status", "mover", "progress", "patient", "retries")).Should(Equal(int64(1)))
-		Expect(second.requests.of("done")).To(Equal([]string{"PATCH status"}), "the status alone is written")
+		Expect(second.requests.of("done")).To(Equal([]string{"PATCH status"}), "only the status is written")
 		second.stop()
 		merge(ctx, done, fmt.Sprintf(`{"metadata":{"annotations":{%q:null}}}`, name+lastHandled))
 
@@ -77,7 +77,7 @@ var _ = Describe("The storages of an operator", func() {
 		Consistently(seen.list, "300ms").Should(Equal(append(before, "update done [change spec.size: 1 -> 2]")))
 	})
 
-	It("are told apart from a field that the API server drops", func(ctx context.Context) {
+	It("are reported if the API server drops their field", func(ctx context.Context) {
 		ns, seen := namespace(ctx), &calls{}
 		op := kopf.New("dropped.example.org", kopf.Settings{
 			Namespaces: []string{ns}, Persistence: kopf.PersistenceSettings{DiffbaseStorage: diffbase.Status{}},
@@ -98,8 +98,8 @@ var _ = Describe("The storages of an operator", func() {
 	})
 })
 
-var _ = Describe("What is too large or secret to be remembered", func() {
-	It("is of a Secret everything", func(ctx context.Context) {
+var _ = Describe("The stored configuration", func() {
+	It("contains only digests for a Secret", func(ctx context.Context) {
 		ns, seen := namespace(ctx), &calls{}
 		op := kopf.New("secrets.example.org", kopf.Settings{
 			Namespaces:  []string{ns},
@@ -157,7 +157,7 @@ var _ = Describe("What is too large or secret to be remembered", func() {
 		)
 	})
 
-	It("is the values of a ConfigMap of 150 KiB, not where they are", func(ctx context.Context) {
+	It("contains only digests of the values of a ConfigMap of 150 KiB", func(ctx context.Context) {
 		ns, seen := namespace(ctx), &calls{}
 		op := kopf.New("large.example.org", within(ns))
 		maps := kopf.For(op, &corev1.ConfigMap{}).MatchingLabels("large")
@@ -196,7 +196,7 @@ var _ = Describe("What is too large or secret to be remembered", func() {
 	})
 })
 
-// op2 is the same operator of secrets with another key, and the former one.
+// op2 returns the operator of secrets with a new digest key and the former one.
 func op2(ns string, seen *calls) *kopf.Operator {
 	op := kopf.New("secrets.example.org", kopf.Settings{
 		Namespaces: []string{ns},

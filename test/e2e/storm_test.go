@@ -26,7 +26,7 @@ const (
 	stormTime    = 30 * time.Second
 )
 
-// writers change random objects until the time is up, and give how often they did.
+// writers change random objects until the time is up, and return the number of changes.
 func writers(ctx context.Context, objects []*unstructured.Unstructured) int {
 	ctx, stop := context.WithTimeout(ctx, stormTime)
 	defer stop()
@@ -56,15 +56,15 @@ func writers(ctx context.Context, objects []*unstructured.Unstructured) int {
 	return total
 }
 
-// tale is what the processes of an operator said of their handlers, one after another.
-type tale struct {
-	last     map[string]string // what a handler has seen last and was done with, by handler and object
+// callHistory is the history of handler calls that consecutive processes of an operator printed.
+type callHistory struct {
+	last     map[string]string // the value that a handler processed last, by handler and object
 	calls    int
 	overlaps []string
 }
 
-func (t *tale) read(process *gexec.Session) {
-	running := map[string]bool{} // what a killed process was at ends with it
+func (t *callHistory) read(process *gexec.Session) {
+	running := map[string]bool{} // calls of a killed process end with it
 	for line := range strings.Lines(string(process.Out.Contents())) {
 		words := strings.Fields(line)
 		if len(words) != 4 {
@@ -87,15 +87,15 @@ func (t *tale) read(process *gexec.Session) {
 	}
 }
 
-var _ = Describe("An operator in a storm", func() {
-	It("has everything handled in the end, and nothing twice at once", func(ctx context.Context) {
+var _ = Describe("An operator under load", func() {
+	It("handles every last change and never runs a handler concurrently with itself", func(ctx context.Context) {
 		ns, objects := namespace(ctx), []*unstructured.Unstructured(nil)
 		for i := range stormObjects {
 			obj := gadget(ns, fmt.Sprintf("storm-%d", i), map[string]any{"size": int64(1)})
 			obj.SetLabels(map[string]string{"storm": "yes"})
 			objects = append(objects, obj)
 		}
-		told := &tale{last: map[string]string{}}
+		told := &callHistory{last: map[string]string{}}
 		live := process(ns)
 		many(ctx, objects)
 		written := make(chan int, 1)
@@ -116,7 +116,7 @@ var _ = Describe("An operator in a storm", func() {
 		Eventually(live.Terminate()).Should(gexec.Exit(0))
 		told.read(live)
 
-		Expect(told.overlaps).To(BeEmpty(), "no handler runs twice at once on one object")
+		Expect(told.overlaps).To(BeEmpty(), "a handler never runs concurrently with itself for one object")
 		for _, obj := range gadgetsIn(ctx, ns) {
 			size, _, err := unstructured.NestedInt64(obj.Object, "spec", "size")
 			Expect(err).NotTo(HaveOccurred())
@@ -130,7 +130,7 @@ var _ = Describe("An operator in a storm", func() {
 	})
 })
 
-// handled tells whether an object is as it was handled last, with nothing left to be done.
+// handled reports whether the last-handled configuration is current and no progress is left.
 func handled(ctx context.Context, obj *unstructured.Unstructured) func() (bool, error) {
 	return func() (bool, error) {
 		body, err := now(ctx, obj)()
@@ -153,7 +153,7 @@ func handled(ctx context.Context, obj *unstructured.Unstructured) func() (bool, 
 	}
 }
 
-// sameJSON compares two texts by what they say.
+// sameJSON compares two texts as JSON values.
 func sameJSON(a, b string) bool {
 	var left, right any
 	return json.Unmarshal([]byte(a), &left) == nil && json.Unmarshal([]byte(b), &right) == nil &&

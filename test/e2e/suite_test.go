@@ -17,15 +17,15 @@ import (
 	v1 "github.com/kopf-runtime/kopf-runtime/test/e2e/api/v1"
 )
 
-// The one control plane of the suite. Every spec has a namespace of its own, and operators of its own.
+// The suite shares one control plane. Every spec has its own namespace and operators.
 var (
 	environment *envtest.Environment
 	config      *rest.Config
 	api         client.Client
-	told        = &warnings{} // to that client
+	told        = &warnings{} // the warnings sent to api
 )
 
-// patience is what a very slow machine needs; nobody waits for longer than it takes.
+// patience is enough for a very slow machine; specs end as soon as their condition holds.
 const patience = 5 * time.Minute
 
 func TestE2E(t *testing.T) {
@@ -42,7 +42,7 @@ var _ = BeforeSuite(func() {
 	logf.SetLogger(loggerTo(GinkgoWriter))
 	var ahead []string
 	if suite, _ := GinkgoConfiguration(); len(suite.FocusStrings) == 0 {
-		ahead = append(examples(), own) // all of them are asked for
+		ahead = append(examples(), own) // the whole suite needs all of them
 	}
 	Expect(buildAhead(ahead...)).To(Succeed())
 	GinkgoWriter.Println("starting etcd and kube-apiserver")

@@ -12,7 +12,7 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-// labelled makes a config map with a tier.
+// labelled returns a config map with a tier.
 func labelled(namespace, name, tier string) *unstructured.Unstructured {
 	obj := raw("v1", "ConfigMap", namespace, name, nil)
 	delete(obj.Object, "spec")
@@ -20,13 +20,13 @@ func labelled(namespace, name, tier string) *unstructured.Unstructured {
 	return obj
 }
 
-// What a watch with a selector shows, and in which form, is up to the real server.
+// These specs need a real API server for the events and the content types of a watch with a selector.
 var _ = Describe("Objects with labels that all handlers demand", func() {
 	relabel := func(ctx context.Context, obj *unstructured.Unstructured, tier string) {
 		GinkgoHelper()
 		merge(ctx, obj, `{"metadata":{"labels":{"tier":"`+tier+`"}}}`)
 	}
-	// course plays an operator that notes what it hears, and whose index has the names.
+	// course requires the events and the index keys of an operator while labels change.
 	course := func(ctx context.Context, home string, told *calls, indexed func() []string) {
 		GinkgoHelper()
 		a, b := labelled(home, "a", "prod"), labelled(home, "b", "test")
@@ -43,7 +43,7 @@ var _ = Describe("Objects with labels that all handlers demand", func() {
 		Expect(indexed()).To(BeEmpty())
 	}
 
-	It("are all that handlers of the Go type hear of", func(ctx context.Context) {
+	It("are the only ones reported to handlers of the Go type", func(ctx context.Context) {
 		home, told := namespace(ctx), &calls{}
 		op := kopf.New("labels.example.org", within(home))
 		maps := kopf.For(op, &corev1.ConfigMap{}).WithLabel("tier", "prod")
@@ -58,7 +58,7 @@ var _ = Describe("Objects with labels that all handlers demand", func() {
 		course(ctx, home, told, keysOf(names))
 	})
 
-	It("are all that handlers of metadata hear of, and they get nothing else", func(ctx context.Context) {
+	It("are the only ones reported to handlers of metadata, which get only that", func(ctx context.Context) {
 		home, told := namespace(ctx), &calls{}
 		op := kopf.New("metadata.example.org", within(home))
 		maps := kopf.For(op, &metav1.PartialObjectMetadata{
@@ -81,14 +81,14 @@ var _ = Describe("Objects with labels that all handlers demand", func() {
 	})
 })
 
-// ready starts an operator, and gives what is closed when it is at work.
+// ready starts an operator and returns the channel that is closed when it is ready.
 func ready(op *kopf.Operator) <-chan struct{} {
 	GinkgoHelper()
 	start(op)
 	return op.Ready()
 }
 
-// keysOf are the keys of an index.
+// keysOf returns a function that lists the keys of an index.
 func keysOf(index *kopf.Index[string, string]) func() []string {
 	return func() (all []string) {
 		for key := range index.Keys() {

@@ -19,7 +19,7 @@ import (
 	v1 "github.com/kopf-runtime/kopf-runtime/test/e2e/api/v1"
 )
 
-// withComponents is a copy of the manifests that has some of their components, as their comments say how to add them.
+// withComponents returns a copy of the manifests that includes some of their optional components.
 func withComponents(names ...string) (folder string) {
 	GinkgoHelper()
 	folder = filepath.Join(GinkgoT().TempDir(), "config")
@@ -33,7 +33,7 @@ func withComponents(names ...string) (folder string) {
 }
 
 var _ = Describe("The manifests in config/webhook", func() {
-	It("lead to the operator, and give it the rights for handlers of admission", func(ctx context.Context) {
+	It("route to the operator and grant it the rights for admission handlers", func(ctx context.Context) {
 		apply := exec.CommandContext(ctx, filepath.Join(os.Getenv("KUBEBUILDER_ASSETS"), "kubectl"), "apply",
 			"--kubeconfig", userOf(ctx, "installer", []string{"system:masters"}),
 			"--server-side", "--force-conflicts", "-k", withComponents("webhook", "replicas"))
@@ -48,11 +48,11 @@ var _ = Describe("The manifests in config/webhook", func() {
 		Expect(api.Get(ctx, client.ObjectKeyFromObject(deployment), deployment)).To(Succeed())
 		replicas, err := field(ctx, deployment, "spec", "replicas")()
 		Expect(err).NotTo(HaveOccurred())
-		Expect(replicas).To(BeEquivalentTo(2), "updates leave no gap without an answer")
+		Expect(replicas).To(BeEquivalentTo(2), "two replicas answer reviews during updates")
 		labels, err := field(ctx, deployment, "spec", "template", "metadata", "labels")()
 		Expect(err).NotTo(HaveOccurred())
 		for label, value := range service.Spec.Selector {
-			Expect(labels).To(HaveKeyWithValue(label, value), "the Service finds the pods of the operator")
+			Expect(labels).To(HaveKeyWithValue(label, value), "the Service selects the pods of the operator")
 		}
 
 		own := rest.CopyConfig(config)
@@ -71,7 +71,7 @@ var _ = Describe("The manifests in config/webhook", func() {
 			&admissionregistrationv1.MutatingWebhookConfiguration{}, &corev1.Secret{},
 		} {
 			err := restricted.Get(ctx, client.ObjectKey{Namespace: key.Namespace, Name: "others"}, others)
-			Expect(apierrors.IsForbidden(err)).To(BeTrue(), "objects of others are out of reach: %v", err)
+			Expect(apierrors.IsForbidden(err)).To(BeTrue(), "objects of other operators are forbidden: %v", err)
 		}
 
 		var kept admissionregistrationv1.ValidatingWebhookConfiguration
@@ -84,6 +84,6 @@ var _ = Describe("The manifests in config/webhook", func() {
 		Expect(kept.Webhooks[0].ClientConfig.CABundle).NotTo(BeEmpty())
 		running.stop()
 		Expect(api.Get(ctx, client.ObjectKeyFromObject(&kept), &kept)).To(Succeed())
-		Expect(kept.Webhooks).To(BeEmpty(), "it may take away what it has written")
+		Expect(kept.Webhooks).To(BeEmpty(), "the operator may remove its own entries")
 	})
 })

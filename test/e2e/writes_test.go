@@ -12,8 +12,8 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-// thrifty handles everything about one kind, with results if it is told so.
-func thrifty(ns, kind string, results, deletes bool) *kopf.Operator {
+// reportingOperator returns an operator that handles all changes of one kind, with results if results is set.
+func reportingOperator(ns, kind string, results, deletes bool) *kopf.Operator {
 	op := kopf.New("thrifty.example.org", within(ns))
 	objects := kopf.ForResource(op, "e2e.example.org/v1", kind)
 	handle := func(_ context.Context, c *unstructuredChange) error {
@@ -34,12 +34,12 @@ var _ = Describe("The writes to one object", func() {
 	type object func(ns, name string, spec map[string]any) *unstructured.Unstructured
 	const main, status = "PATCH", "PATCH status"
 
-	DescribeTable("are as few as can be",
+	DescribeTable("are as few as possible",
 		func(
 			ctx context.Context, kind string, object object, results, deletes bool, created, updated, deleted []string,
 		) {
 			ns := namespace(ctx)
-			running := start(thrifty(ns, kind, results, deletes))
+			running := start(reportingOperator(ns, kind, results, deletes))
 			obj := object(ns, "thrifty", map[string]any{"size": int64(1)})
 			wrote := func() []string { return running.requests.of("thrifty") }
 			handled := func(size string) {
@@ -58,7 +58,7 @@ var _ = Describe("The writes to one object", func() {
 			merge(ctx, obj, `{"metadata":{"managedFields":[{}]}}`)
 			merge(ctx, obj, `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Node","name":"n","uid":"u"}]}}`)
 			Consistently(wrote, "2s").Should(
-				Equal(slices.Concat(created, updated)), "nothing that matters has happened",
+				Equal(slices.Concat(created, updated)), "a change outside of the essence causes no write",
 			)
 			remove(ctx, obj)
 			Eventually(now(ctx, obj)).Should(BeNil())
@@ -74,7 +74,7 @@ var _ = Describe("The writes to one object", func() {
 			[]string{main, status, main}, []string{status, main}, []string{status, main}),
 	)
 
-	It("lose no result if the operator is gone between the status and the rest", func(ctx context.Context) {
+	It("lose no result if the operator ends between the status and the main patch", func(ctx context.Context) {
 		ns := namespace(ctx)
 		obj := widget(ns, "between", map[string]any{"size": int64(1)})
 		connection, lost := newRequests(), &atomic.Int32{}
@@ -85,14 +85,16 @@ var _ = Describe("The writes to one object", func() {
 			lost.Add(1)
 			return true
 		}
-		first := startWith(config, connection, thrifty(ns, "widgets", true, false))
+		first := startWith(config, connection, reportingOperator(ns, "widgets", true, false))
 		create(ctx, obj)
 		Eventually(lost.Load).Should(BeNumerically(">", 0))
 		first.stop()
-		Expect(field(ctx, obj, "status", "c", "reason")()).To(Equal("create"), "the status was written first")
-		Expect(annotation(ctx, obj, "thrifty.example.org"+lastHandled)()).To(BeNil(), "so the creation is still open")
+		Expect(field(ctx, obj, "status", "c", "reason")()).To(Equal("create"),
+			"the status is written before the main patch")
+		Expect(annotation(ctx, obj, "thrifty.example.org"+lastHandled)()).To(BeNil(),
+			"the creation is incomplete without the main patch")
 
-		start(thrifty(ns, "widgets", true, false))
+		start(reportingOperator(ns, "widgets", true, false))
 		Eventually(annotation(ctx, obj, "thrifty.example.org"+lastHandled)).ShouldNot(BeNil())
 		Expect(field(ctx, obj, "status", "c", "reason")()).To(Equal("create"))
 	})

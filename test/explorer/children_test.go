@@ -18,8 +18,8 @@ import (
 // elsewhere is a namespace in which the object can own nothing.
 const elsewhere = "elsewhere"
 
-// ensures is a handler that takes its time, declares a child for each letter of the value, those of capital letters in
-// another namespace, and then tells the outside.
+// ensures returns a slow handler that declares a child for each letter of the value, those of capital letters in
+// another namespace, and then records its outside effect.
 func (l *life) ensures(takes time.Duration) kopf.ChangeFunc[*unstructured.Unstructured] {
 	return func(ctx context.Context, c *Change) error {
 		if err := pause(ctx, takes); err != nil {
@@ -32,13 +32,13 @@ func (l *life) ensures(takes time.Duration) kopf.ChangeFunc[*unstructured.Unstru
 		if err := c.Ensure(ctx, children...); err != nil {
 			return kopf.Temporary(err, 5*time.Second)
 		}
-		l.tell(c)
-		c.SetResult(map[string]any{"told": told(c.Object)})
+		l.recordEffect(c)
+		c.SetResult(map[string]any{"told": stateOf(c.Object)})
 		return nil
 	}
 }
 
-// waits is a handler that ensures one child after the other, each when the one before is finished for the present
+// waits returns a handler that ensures one child after the other, each after the former one is finished for the present
 // value.
 func (l *life) waits(takes time.Duration) kopf.ChangeFunc[*unstructured.Unstructured] {
 	return func(ctx context.Context, c *Change) error {
@@ -53,13 +53,13 @@ func (l *life) waits(takes time.Duration) kopf.ChangeFunc[*unstructured.Unstruct
 				return err
 			}
 		}
-		l.tell(c)
-		c.SetResult(map[string]any{"told": told(c.Object)})
+		l.recordEffect(c)
+		c.SetResult(map[string]any{"told": stateOf(c.Object)})
 		return nil
 	}
 }
 
-// finished tells whether a child has been finished since it was applied.
+// finished reports whether a child has been finished since it was applied.
 func finished(child *unstructured.Unstructured) bool {
 	value, _, _ := unstructured.NestedString(child.Object, "data", "of")
 	return child.GetAnnotations()["finished"] == value
@@ -76,7 +76,7 @@ func finish(w *world) {
 	}
 }
 
-// lettersOf are the children of an object, as they are declared.
+// lettersOf returns the declared children of an object.
 func lettersOf(object *unstructured.Unstructured) (all []*unstructured.Unstructured) {
 	value, _, _ := unstructured.NestedString(object.Object, "spec", "value")
 	for _, letter := range value {
@@ -97,7 +97,7 @@ func childOf(namespace, name string) *unstructured.Unstructured {
 	return child
 }
 
-// touch is somebody who deletes one child, and edits the others.
+// touch deletes one child and edits the others, as another client.
 func touch(w *world) {
 	for i, child := range w.children() {
 		if i == 0 {
@@ -113,7 +113,7 @@ func touch(w *world) {
 	}
 }
 
-// collect is the garbage collector: it deletes children whose owner is no more.
+// collect is the garbage collector: it deletes children whose owner does not exist.
 func collect(w *world) {
 	object := w.object()
 	for _, child := range w.children() {
@@ -127,7 +127,7 @@ func collect(w *world) {
 	}
 }
 
-// children are all that there are.
+// children returns all existing children.
 func (w *world) children() []unstructured.Unstructured {
 	list := &unstructured.UnstructuredList{}
 	list.SetAPIVersion("v1")
@@ -138,7 +138,7 @@ func (w *world) children() []unstructured.Unstructured {
 	return list.Items
 }
 
-// strayed are the children that should not be there, and those that are missing.
+// strayed returns the unexpected and the missing children.
 func (w *world) strayed(object *unstructured.Unstructured) (found []string) {
 	var wanted, got []string
 	if object != nil {

@@ -15,8 +15,8 @@ import (
 
 var errLater = errors.New("not yet")
 
-// carries is a handler that takes its time, fails so often for the change, and then tells the outside what the object
-// is like. Its result, and a change of the status, say so on the object.
+// carries returns a slow handler that fails a number of times for each change, and then records the state of the object
+// outside of the cluster. Its result and a change of the status record the state on the object.
 func (l *life) carries(takes time.Duration, failures int) kopf.ChangeFunc[*unstructured.Unstructured] {
 	return func(ctx context.Context, c *Change) error {
 		if err := pause(ctx, takes); err != nil {
@@ -25,8 +25,8 @@ func (l *life) carries(takes time.Duration, failures int) kopf.ChangeFunc[*unstr
 		if c.Retry < failures {
 			return kopf.Temporary(errLater, 5*time.Second)
 		}
-		l.tell(c)
-		c.SetResult(map[string]any{"told": told(c.Object)})
+		l.recordEffect(c)
+		c.SetResult(map[string]any{"told": stateOf(c.Object)})
 		return nil
 	}
 }
@@ -76,7 +76,7 @@ func (l *life) nests(takes time.Duration, subs ...string) kopf.ChangeFunc[*unstr
 }
 
 // chains is a parent whose parts come one after the other, though they are declared the other way round. One that is
-// called before its turn fails, so that it never tells.
+// called before its turn fails and has no outside effect.
 func (l *life) chains(takes time.Duration, subs ...string) kopf.ChangeFunc[*unstructured.Unstructured] {
 	return func(_ context.Context, parent *Change) error {
 		for i := len(subs) - 1; i >= 0; i-- {
@@ -107,12 +107,12 @@ func (l *life) makes(id string, daemon bool) kopf.TaskFunc[*unstructured.Unstruc
 	}
 }
 
-// tell is the effect outside of the cluster.
-func (l *life) tell(c *Change) {
-	l.process.Do("tell of "+c.ID, func() { l.ledger.tell(c.ID, string(c.Object.GetUID()), told(c.Object)) })
+// recordEffect records the effect outside of the cluster.
+func (l *life) recordEffect(c *Change) {
+	l.process.Do("tell of "+c.ID, func() { l.ledger.recordEffect(c.ID, string(c.Object.GetUID()), stateOf(c.Object)) })
 }
 
-func told(o *unstructured.Unstructured) string {
+func stateOf(o *unstructured.Unstructured) string {
 	value, _, _ := unstructured.NestedString(o.Object, "spec", "value")
 	return value + "/" + o.GetLabels()["foreign"]
 }

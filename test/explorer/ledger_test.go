@@ -9,15 +9,15 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// ledger is what happened.
+// ledger records what happened.
 type ledger struct {
 	mu      sync.Mutex
-	outside map[string]string // what each handler told last, by uid and id
+	outside map[string]string // the last outside effect of each handler, by uid and id
 	held    map[string]bool   // the objects that had a finalizer
 	made    map[string]bool   // the objects with something outside that a function in the background made
 }
 
-func (l *ledger) tell(id, uid, what string) {
+func (l *ledger) recordEffect(id, uid, what string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.outside == nil {
@@ -49,7 +49,7 @@ func (l *ledger) written(object *unstructured.Unstructured) {
 	l.held[string(object.GetUID())] = true
 }
 
-// unfinished is what should have been done.
+// unfinished returns the missing work.
 func (w *world) unfinished() (found []string) {
 	w.ledger.mu.Lock()
 	defer w.ledger.mu.Unlock()
@@ -90,12 +90,12 @@ func (w *world) isCurrent(object *unstructured.Unstructured, uid string) bool {
 	return object != nil && string(object.GetUID()) == uid
 }
 
-// unsettled is what is wrong with an object that is there in the end.
+// unsettled returns the errors in the final state of an object.
 func (w *world) unsettled(object *unstructured.Unstructured) (found []string) {
-	state := told(object)
+	state := stateOf(object)
 	for _, id := range w.scenario.carriers {
 		if last := w.ledger.outside[string(object.GetUID())+" "+id]; last != state {
-			found = append(found, fmt.Sprintf("handler %q has told %q last, and the object is %q", id, last, state))
+			found = append(found, fmt.Sprintf("handler %q had effect %q last, and the object is %q", id, last, state))
 		}
 		result, _, _ := unstructured.NestedString(object.Object, "status", id, "told")
 		if result != state {

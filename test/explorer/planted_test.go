@@ -8,7 +8,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/explorer"
 )
 
-// A check that cannot fail shows nothing: these operators are wrong, and nobody sees it before they are cut off.
+// TestPlantedFaults shows that the checks can fail: these operators have faults that only a cut reveals.
 func TestPlantedFaults(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-all runs it")
@@ -18,7 +18,7 @@ func TestPlantedFaults(t *testing.T) {
 		plant  func(*scenario)
 	}{
 		"checkpoint-off": {
-			reason: "what a handler did is written when all of them are through, so too much is done again",
+			reason: "results are only saved after the last handler, so too much is repeated",
 			plant:  func(s *scenario) { s.settings.Execution.Checkpoint = time.Hour },
 		},
 		"status-after-main": {

@@ -17,7 +17,7 @@ type scenario struct {
 	settings kopf.Settings
 	register func(l *life, s Selection)
 	steps    []step
-	// carriers are the handlers that must have told the last state; releases those called for every deletion.
+	// carriers are the handlers that must have recorded the last state; releases must be called for every deletion.
 	carriers, releases []string
 	resumes            map[string]bool
 	deleted            bool

@@ -13,8 +13,8 @@ import (
 	jsonpatch "github.com/evanphx/json-patch/v5"
 )
 
-// swapped is a planted fault: what the operator writes to the status takes effect after what it writes to the rest. The
-// operator does not notice.
+// swapped is a planted fault: the operator's writes to the status take effect after its writes to the rest, without an
+// error.
 type swapped struct {
 	next http.RoundTripper
 	mu   sync.Mutex
@@ -81,7 +81,7 @@ func (s *swapped) release() {
 	s.held = nil
 }
 
-// withoutVersion is the patch for whatever version there is by then.
+// withoutVersion returns the patch without its resource version.
 func withoutVersion(patch []byte) []byte {
 	var tree map[string]any
 	if json.Unmarshal(patch, &tree) != nil {

@@ -37,7 +37,7 @@ type (
 	Selection = kopf.Selection[*unstructured.Unstructured]
 )
 
-// world is the API server with one object, the people who change it, and what the operator tells the outside.
+// world is the API server with one object, the clients that change it, and the operator's outside effects.
 type world struct {
 	t        testing.TB
 	scenario scenario
@@ -101,7 +101,7 @@ func (w *world) through(next http.RoundTripper) http.RoundTripper {
 	return way
 }
 
-// noting notes what the operator has written.
+// noting records the writes of the operator.
 type noting struct {
 	world *world
 	next  http.RoundTripper
@@ -135,7 +135,7 @@ func (w *world) edit(change func(*unstructured.Unstructured)) {
 	}
 }
 
-// object is what there is of it; nil if it is no more.
+// object returns the present object, or nil if it does not exist.
 func (w *world) object() *unstructured.Unstructured {
 	object := w.server.Object(carriers, namespace, objectName)
 	if object == nil {

@@ -22,7 +22,7 @@ var configMaps = memapi.Resource{Version: "v1", Kind: "ConfigMap", Plural: "conf
 
 type childEvent = kopf.ChildEvent[*unstructured.Unstructured, *unstructured.Unstructured]
 
-// foreign is an object of somebody else. The operator declares a child of its name, unless it is only listed.
+// foreign is an object of another client. The operator declares a child of its name, unless it is only listed.
 type foreign struct {
 	namespace, name string
 	owned           bool // another controller has made it for the parent
@@ -117,7 +117,7 @@ func (w *world) declare(children ...string) {
 	time.Sleep(10 * time.Minute)
 }
 
-// requireUntouched compares the foreign objects with what they were, to the last byte.
+// requireUntouched requires that the foreign objects have not changed.
 func (w *world) requireUntouched(when string, foreign map[foreign]*unstructured.Unstructured) {
 	w.t.Helper()
 	for one, before := range foreign {
@@ -161,7 +161,7 @@ func TestForgedChildrenRecord(t *testing.T) {
 				w.annotate(prefix, parent, listed) // before any process has seen the object
 				stop := w.declares(tc.settings, tc.rule)
 				time.Sleep(10 * time.Minute)
-				w.requireUntouched("pruning what was never declared", listed)
+				w.requireUntouched("pruning undeclared objects", listed)
 				w.annotate(prefix, parent, listed)
 				w.declare("default/foreign", "elsewhere/foreign")
 				w.requireUntouched("applying in a process that knows the object", listed)
@@ -171,7 +171,7 @@ func TestForgedChildrenRecord(t *testing.T) {
 				time.Sleep(10 * time.Minute)
 				w.requireUntouched("applying in a process that begins", listed)
 				w.declare()
-				w.requireUntouched("pruning what was declared", listed)
+				w.requireUntouched("pruning declared objects", listed)
 				if w.server.Object(configMaps, "default", "honest") == nil {
 					t.Error("the child of the operator is missing")
 				}

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// expense is what a write has cost the process, with all that came of it.
+// expense contains the cost of a write and its consequences to the process.
 type expense struct {
 	bytes uint64
-	cpu   time.Duration // zero where it cannot be told
+	cpu   time.Duration // zero where it cannot be measured
 }
 
 func cost(act func() (writes int)) expense {

@@ -1,4 +1,4 @@
-// Package forgery writes into the memory of operators what nobody would write in good faith, and looks what that costs.
+// Package forgery writes malicious data into the stored progress of operators and measures the cost.
 //
 // It is apart because it asks one question of the whole runtime, through its public door: with anything in the
 // annotations and in the status of one object, does that object alone pay for it, in bounded calls, requests and CPU,

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// ids are those of the handlers whose records are forged, one that nobody has among them.
+// ids lists the handlers whose records are forged, including an id without a handler.
 var ids = []string{"c", "u", "d", "f/spec.value", "p", "p/one", "p/two", "nobody"}
 
 // forger makes up memory, by the seed.

@@ -15,8 +15,8 @@ import (
 
 const (
 	moves = 5
-	// perMove is how many writes of the operator may follow one write of somebody else: with each of its attempts, a
-	// checkpoint to both URLs, and as many to open and to close.
+	// perMove limits the operator's writes after one write by another client: for each attempt a checkpoint to both
+	// URLs, and as many to open and to close.
 	perMove = 2 * (attempts + 2)
 	// longestLine is how many bytes a line of the log may have.
 	longestLine = 4096
@@ -68,7 +68,7 @@ func TestForgery(t *testing.T) {
 }
 
 // play is one run, and gives how many writes there were to the object, of all. The honest twin has the same moves, with
-// data of the same size in places that nobody remembers in.
+// data of the same size in unused places.
 func play(t *testing.T, m memory, seed uint64, rights string, forging bool) (writes int) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -155,18 +155,18 @@ func innocent(patch map[string]any, inStatus bool) map[string]any {
 	return map[string]any{"metadata": map[string]any{"annotations": notes}}
 }
 
-// rest looks whether anything goes on that nobody asks for.
+// rest requires that no writes continue without a change.
 func (r *run) rest() {
 	r.patch("honest", map[string]any{"spec": map[string]any{"value": "y"}}, false)
 	time.Sleep(10 * time.Minute)
 	before := r.written("forged")
 	time.Sleep(30 * time.Minute)
 	if after := r.written("forged"); after > before {
-		r.t.Errorf("at rest, the object is written to %d times in half an hour", after-before)
+		r.t.Errorf("the idle object is written to %d times in half an hour", after-before)
 	}
 }
 
-// leave lets both objects go, with the last word on their memory, while nobody looks.
+// leave deletes both objects, with last forgeries while the operator is down.
 func (r *run) leave() {
 	for range moves {
 		r.forge()
@@ -200,14 +200,14 @@ func (r *run) judge() {
 		r.t.Errorf("the forged object is not gone: %v", left.GetAnnotations())
 	}
 	if r.rights == "status" && !r.memory.inStatus && r.called("forged", "d") == 0 {
-		r.t.Error("the delete handler was skipped by somebody who may write nothing but the status")
+		r.t.Error("a client that may only write the status must not skip the delete handler")
 	}
 	if longest := r.longest(); len(longest) > longestLine {
 		r.t.Errorf("a line of the log has %d bytes: %.300s", len(longest), longest)
 	}
 }
 
-// waits tells whether a record puts the deletion off: this is the object's own matter.
+// waits reports whether a record delays the deletion, which only concerns this object.
 func waits(object *unstructured.Unstructured) bool {
 	return strings.Contains(fmt.Sprint(object.Object), "9999-12-31T23:59:59")
 }

@@ -133,7 +133,7 @@ func target(name string) *unstructured.Unstructured {
 	return object
 }
 
-// patch tells whether the server took it.
+// patch reports whether the server accepted the patch.
 func (w *world) patch(name string, patch map[string]any, status bool) bool {
 	raw, err := json.Marshal(patch)
 	if err != nil {
@@ -146,7 +146,7 @@ func (w *world) patch(name string, patch map[string]any, status bool) bool {
 	return w.client.Patch(context.Background(), target(name), merge) == nil
 }
 
-// object is what there is of it; nil if it is no more.
+// object returns the present object, or nil if it does not exist.
 func (w *world) object(name string) *unstructured.Unstructured {
 	object := target(name)
 	err := w.client.Get(context.Background(), client.ObjectKeyFromObject(object), object)

@@ -20,7 +20,7 @@ const (
 	mostTime = 8 * step
 	// runs are compared by the best of them: others on the machine can only make a run slower.
 	runs = 8
-	// mostMemory is where the collector runs after all, though it is kept from what is timed.
+	// mostMemory is the limit at which the garbage collector runs even during the measurement.
 	mostMemory = 1 << 30
 )
 
@@ -61,8 +61,8 @@ func allocated(work func()) (bytes, objects uint64) {
 	return after.TotalAlloc - before.TotalAlloc, after.Mallocs - before.Mallocs
 }
 
-// spent is processor time, not that of a clock: the machine may be busy with something else. It is without that of the
-// collector, which does not come at all for some megabytes, so that what is just larger would seem to grow faster.
+// spent is processor time, not that of a clock: the machine may be busy with something else. It excludes the garbage
+// collector, which does not run at all for a few megabytes, so that slightly more work would seem to grow faster.
 func spent(work func()) time.Duration {
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(mostMemory))
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))

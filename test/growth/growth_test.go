@@ -12,7 +12,7 @@ import (
 
 const asked = "GROWTH_OF"
 
-// works are the shapes that must be told apart.
+// works contains the shapes of growth that the measurement must distinguish.
 var works = map[string]func(size int) func(){
 	"linear": func(size int) func() {
 		return func() {

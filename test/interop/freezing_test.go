@@ -73,7 +73,7 @@ func (m meeting) records(ctx context.Context) map[string]peering.PeerRecord {
 	return records
 }
 
-// pauses tells whether an operator of ours pauses for the people, which are called "me".
+// pauses reports whether an operator of ours pauses for the identity "me".
 func (m meeting) pauses(ctx context.Context, priority int) bool {
 	GinkgoHelper()
 	records := m.records(ctx)
@@ -106,7 +106,8 @@ var _ = Describe("People who have operators pause", func() {
 			turn.resumes(ctx, fmt.Sprintf("resume -n %s -P meeting -i me", c.namespace))
 			Expect(m.records(ctx)).NotTo(HaveKey("me"))
 			Eventually(log).Should(gbytes.Say("Resuming operations after the pause"))
-			Eventually(names(python)).Should(ContainElement(later), "what has come meanwhile is handled now")
+			Eventually(names(python)).Should(ContainElement(later),
+				"objects created during the pause are handled after it")
 			for _, one := range python.calls() {
 				if one.Name == later {
 					Expect(one.At).To(BeNumerically(">=", float64(resumed.UnixNano())/1e9), "it has paused")

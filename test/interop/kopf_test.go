@@ -22,7 +22,7 @@ type call struct {
 	Reason string  `json:"reason"`
 	Diff   any     `json:"diff"`
 	At     float64 `json:"at"` // seconds since 1970
-	// What was planned for it, and the two values of the field, in relays only.
+	// The handler's plan and the two values of the field, in relays only.
 	Does string `json:"does"`
 	Old  string `json:"old"`
 	New  string `json:"new"`
@@ -41,7 +41,7 @@ type pythonKopf struct {
 	script  string   // in testdata; handlers.py by default
 	options []string // those of peers; --standalone by default
 	env     []string
-	log     io.Writer // gets what the process prints, too; nil is nobody
+	log     io.Writer // also gets the output of the process; can be nil
 	process *exec.Cmd
 	file    string
 }
@@ -74,8 +74,8 @@ func (k *pythonKopf) stop() {
 	_ = process.Wait()
 }
 
-// calls reads what there is while Kopf may be writing. A line may be there in part, for a write shows page by page:
-// such a line is left for the next time.
+// calls reads the file while Kopf may be writing. The last line can be incomplete, because a write becomes visible page
+// by page: it is left for the next call.
 func (k *pythonKopf) calls() (all []call) {
 	GinkgoHelper()
 	text, err := os.ReadFile(k.file)

@@ -44,7 +44,7 @@ func (k *KopfExample) DeepCopyObject() runtime.Object {
 type ours struct {
 	typed    bool
 	priority int       // among the operators of the peering that Kopf's find by themselves; 0 has no peers
-	log      io.Writer // gets what the manager logs, too; nil is nobody
+	log      io.Writer // also gets the manager's log; can be nil
 	end      func()
 
 	mu   sync.Mutex
@@ -75,7 +75,7 @@ func (o *ours) start(namespace string) {
 	DeferCleanup(o.stop)
 }
 
-// manage runs an operator until it is cancelled, and tells how it has ended.
+// manage runs an operator until it is cancelled; the channel gets the error of its end.
 func manage(config *rest.Config, log io.Writer, op *kopf.Operator) (cancel func(), done <-chan error) {
 	GinkgoHelper()
 	options := ctrl.Options{Metrics: server.Options{BindAddress: "0"}}
@@ -137,8 +137,8 @@ func items(changes kopf.Diff) []any {
 	return list
 }
 
-// example is an object with what is hard to take over: numbers of both sorts, letters beyond ASCII, characters that
-// HTML does not like.
+// example returns an object that is hard to take over: integers and floats, letters beyond ASCII, and characters that
+// HTML escapes.
 func example(namespace, name string, labels map[string]any) *unstructured.Unstructured {
 	metadata := map[string]any{
 		"namespace": namespace, "name": name, "annotations": map[string]any{"example.org/note": "grüße <&> 👋"},

@@ -16,7 +16,7 @@ import (
 type peer struct {
 	operator
 	log    *gbytes.Buffer
-	pauses []string // what it says when it pauses, up to when nothing comes any more
+	pauses []string // its log lines during a pause, the last one when all work has stopped
 }
 
 func kopfPeer(priority int) func() peer {
@@ -66,8 +66,8 @@ var _ = Describe("Operators of both", func() {
 				`edited field_fn/spec.field update retry=0 [["change",[],"a","b"]]`,
 				`edited update_fn update retry=0 [["change",["spec","field"],"a","b"]]`,
 				"new create_fn create retry=0 ", "new field_fn/spec.field create retry=0 ",
-			}), "what has changed, and nothing that was handled")
-			Expect(low.calls()).To(Equal(before), "it pauses")
+			}), "only changed objects are handled")
+			Expect(low.calls()).To(Equal(before), "a paused operator calls no handler")
 
 			By("having it leave")
 			high.stop()
@@ -77,9 +77,9 @@ var _ = Describe("Operators of both", func() {
 			Expect(brief(low.calls()[len(before):])).To(Equal([]string{
 				`edited field_fn/spec.field update retry=0 [["change",[],"b","c"]]`,
 				`edited update_fn update retry=0 [["change",["spec","field"],"b","c"]]`,
-			}), "what has changed since, and nothing that the other one has handled")
+			}), "only later changes are handled after the pause")
 			low.stop()
-			Expect(m.records(ctx)).To(BeEmpty(), "nobody leaves a record")
+			Expect(m.records(ctx)).To(BeEmpty(), "every operator removes its record")
 		},
 		Entry("Kopf for ours", kopfPeer(1), peerOfOurs(2)),
 		Entry("ours for Kopf", peerOfOurs(1), kopfPeer(2)),

@@ -35,7 +35,7 @@ type relayOurs struct {
 	made []call
 }
 
-// death is that of one life: from then on, whatever it does reaches nobody.
+// death is the end of one life: after it, no request reaches the server.
 type death struct {
 	come chan struct{}
 	cut  atomic.Bool

@@ -74,7 +74,7 @@ func (r *relay) run(ctx context.Context, side runner) {
 			Expect(api.Create(ctx, example(r.namespace, one.name, one.labels))).To(Succeed())
 		}
 	}
-	r.await(ctx, "not ended: what was begun before", r.ready, func(one row) {
+	r.await(ctx, "not ended: the work of the life before", r.ready, func(one row) {
 		if own := one.leg(r.number); own.at != unseen {
 			r.change(ctx, one, own.change)
 		}
@@ -91,16 +91,16 @@ func (r *relay) run(ctx context.Context, side runner) {
 	}
 }
 
-// last is the life that ends what is left, and handles one more edit of each object: nothing else follows.
+// last is the final life, which completes all work and handles one more edit of each object.
 func (r *relay) last(ctx context.Context, side runner) {
 	GinkgoHelper()
 	r.begin(side)
-	r.await(ctx, "not ended at last", r.ready, func(one row) {
+	r.await(ctx, "not ended in the last life", r.ready, func(one row) {
 		if _, deleted := one.during(legs); !deleted {
 			r.edit(ctx, one.name, "z")
 		}
 	})
-	r.await(ctx, "not ended in the end", func(one row, s *sight) bool {
+	r.await(ctx, "not ended finally", func(one row, s *sight) bool {
 		_, deleted := one.during(legs)
 		return deleted || closed(s.objects[one.name], "z")
 	}, nil)

@@ -84,7 +84,7 @@ func randomReview(dice *rand.Rand) object {
 		}
 	}
 	if resource, _ := asked["resource"].(object); resource["resource"] == "kopfexamples" && dice.IntN(20) == 0 {
-		delete(asked, "userInfo") // of two mistakes, either may be told
+		delete(asked, "userInfo") // with two mistakes, either may be reported
 	}
 	all := []any{}
 	for i := range dice.IntN(4) + 1 {

@@ -21,15 +21,16 @@ const (
 	onward   = "" // go on with what the former leg has begun
 )
 
-// leg is the life of one operator with one object: it ends what was begun before, begins a change, and is killed.
+// leg is the life of one operator with one object: it completes the work of the life before, begins a change, and is
+// killed.
 type leg struct {
 	change string
 	at     string
 	after  string // what becomes of the object when the operator is dead already: a value, or its deletion
 }
 
-// row is the story of one object, whose field is "a" in the beginning. The operators take turns with its legs; then
-// comes one more life, to end what is left.
+// row is the story of one object, whose field is "a" in the beginning. The operators take turns with its legs; then one
+// more life completes the work.
 type row struct {
 	name   string
 	labels map[string]any
@@ -95,7 +96,7 @@ func (r row) open(number int) string {
 	}
 }
 
-// planned adds what the handlers are to do in that leg, beyond returning.
+// planned adds the plans of the handlers in that leg, other than returning.
 func (r row) planned(number int, into map[string]string) {
 	for id, does := range r.plan {
 		if handler, ok := strings.CutPrefix(id, fmt.Sprint(number, "/")); ok {
@@ -129,7 +130,7 @@ func deleting(value string) []string {
 	return []string{fmt.Sprintf("d1 delete %[1]s→%[1]s", value), fmt.Sprintf("d2 delete %[1]s→%[1]s", value)}
 }
 
-// calm is what one operator that is never stopped would do with the changes of the row.
+// calm returns the calls of a single operator that is never stopped for the changes of the row.
 func (r row) calm() []string {
 	all, value := created(), "a"
 	for _, one := range r.legs {

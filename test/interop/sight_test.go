@@ -35,7 +35,7 @@ func (r *relay) look(ctx context.Context) *sight {
 	return s
 }
 
-// ready tells whether what was begun before this life has ended, and what runs in each life has begun.
+// ready reports whether the work of the life before has ended, and the handlers of this life have begun.
 func (r *relay) ready(one row, s *sight) bool {
 	value, deleted := one.beginning(r.number)
 	switch {
@@ -50,7 +50,7 @@ func (r *relay) ready(one row, s *sight) bool {
 	return closed(s.objects[one.name], value)
 }
 
-// reached tells whether the row is where this life is to end.
+// reached reports whether the row is at the point where this life must end.
 func (r *relay) reached(one row, s *sight) bool {
 	object := s.objects[one.name]
 	value, deleted := one.during(r.number)
@@ -83,7 +83,7 @@ const kopfPrefix = "kopf.zalando.org/"
 
 var recorded = []string{"c1", "c2", "u1", "u2", "f.spec.field", "r", "d1", "d2", "o"}
 
-// closed tells whether the object with that value was handled to the end.
+// closed reports whether the object with that value was handled completely.
 func closed(object *unstructured.Unstructured, value string) bool {
 	var handled struct{ Spec struct{ Field string } }
 	return object != nil && object.GetDeletionTimestamp() == nil &&

@@ -34,8 +34,8 @@ func changeRows() (rows []row) {
 	return append(rows, editedRows()...)
 }
 
-// editedRows have an edit in the middle of a change. Whoever has not begun it does not know what those have seen who
-// are done with it: they are not told of that edit, as with Kopf alone.
+// editedRows have an edit in the middle of a change. An operator that has not begun the change does not know the state
+// that the finished handlers have seen: these are not called for that edit, as with Kopf alone.
 func editedRows() []row {
 	return []row{
 		{

@@ -26,8 +26,8 @@ var (
 	kopfFolder  string
 )
 
-// patience is how long nothing at all may happen before a test is given up: what a very slow machine needs for the
-// start of either side. Nobody waits for longer than it takes.
+// patience is how long a test waits without any event: enough for a very slow machine to start either side. Tests end
+// as soon as their condition holds.
 const patience = 5 * time.Minute
 
 func TestInterop(t *testing.T) {

@@ -59,7 +59,7 @@ func (c cluster) edit(ctx context.Context, name, value string) {
 	Expect(api.Patch(ctx, object, client.RawPatch(types.MergePatchType, []byte(patch)))).To(Succeed())
 }
 
-// handled waits until the object is what was handled last, with the value, and no handler has anything left to do.
+// handled waits until the object was handled with the value and no handler has work left.
 func (c cluster) handled(ctx context.Context, name, value string) {
 	GinkgoHelper()
 	Eventually(func() (string, error) {
@@ -131,14 +131,14 @@ var _ = Describe("Objects", func() {
 		Expect(err).NotTo(HaveOccurred())
 		before := c.whole(ctx, "quiet")
 
-		By("changing some of them while nobody looks, and letting the second one take over")
+		By("changing some objects between the operators, and starting the second one")
 		c.edit(ctx, "edited", "b")
 		Expect(api.Delete(ctx, example(c.namespace, "doomed", nil))).To(Succeed())
 		second.start(c.namespace)
 		c.handled(ctx, "edited", "b")
 		c.handled(ctx, "half", "a")
 		Eventually(c.gone(ctx, "doomed")).Should(BeTrue())
-		c.create(ctx, "later") // what is handled after all the others
+		c.create(ctx, "later") // this object is handled after all others
 		c.handled(ctx, "later", "a")
 		second.stop()
 		Expect(brief(second.calls())).To(Equal([]string{

@@ -1,14 +1,10 @@
-// Package layers keeps the walls of this repository standing: it parses the
-// Go sources and reports every import that goes up or sideways, every package
-// that has no place in the plan, every kit for tests that is not marked as one,
-// and every breach of the house rules on size, exports and documentation, and on
-// who may branch on what.
+// Package layers checks the dependency rules of this repository: it parses the Go sources and reports every import that
+// goes up or sideways, every package that has no place in the plan, every kit for tests that is not marked as one, and
+// every breach of the house rules on size, exports and documentation, and on who may branch on what.
 //
-// It stands apart because it reads the whole repository as text, where every
-// other package sees only what it imports. It never builds or runs what it
-// reads, so code that does not compile yet, or is meant for another platform,
-// is checked all the same.
+// It stands apart because it reads the whole repository as text, where every other package sees only its imports. It
+// never builds or runs the sources, so it also checks code that does not compile yet or is meant for another platform.
 //
-// Its neighbours are the linters (.golangci.yml), which see one package at a
-// time. To give a new package its place, edit [House] in plan.go.
+// Its neighbours are the linters (.golangci.yml), which see one package at a time. To give a new package its place,
+// edit [House] in plan.go.
 package layers

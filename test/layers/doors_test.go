@@ -32,7 +32,7 @@ func TestGuards(t *testing.T) {
 			want: []string{"p/p.go:3: T.Call" + unlisted},
 		},
 		"Recover": {
-			reason: "there is one mechanism",
+			reason: "a recover outside of a listed door is a breach",
 			files:  map[string]string{"p/p.go": "package p\n\nfunc f() { recover() }\n"},
 			want:   []string{"p/p.go:3: f" + unlisted},
 		},

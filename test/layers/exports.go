@@ -11,9 +11,9 @@ type Figure struct {
 	Exports, Of int
 }
 
-// Exports counts the exported names of the root module's packages as go doc lists them: without methods; what is
-// declared as one group of constants or variables counts once, and constants of an exported type count with it. Kits
-// have no limit, and are left out, as are packages without a place, which [Walls] reports.
+// Exports counts the exported names of the root module's packages as go doc lists them: without methods; a group of
+// constants or variables counts once, and constants of an exported type count with it. Kits have no limit, and are left
+// out, as are packages without a place, which [Walls] reports.
 func Exports(tree *Tree, plan Plan) []Figure {
 	var figures []Figure
 	for _, p := range tree.Packages {

@@ -21,7 +21,7 @@ func Kits(tree *Tree, plan Plan) []Breach {
 		}
 		place, ok := plan.place(p.Dir)
 		if !ok || place.Kit || place.Rooms {
-			continue // Walls tells of what has no place
+			continue // Walls reports packages without a place
 		}
 		if kit := kitAround(plan, p.Dir); kit != "" {
 			found = append(found, Breach{p.Dir, fmt.Sprintf(

@@ -37,7 +37,7 @@ func TestKits(t *testing.T) {
 			want: []string{"ground/internal/deep: only test kits import it: mark it with Kit"},
 		},
 		"ForBoth": {
-			reason: "what products need is no kit, whoever else needs it",
+			reason: "a package that products import is not a kit",
 			files: map[string]string{
 				"ground/internal/deep/a.go": "package deep\n", "kit/a.go": uses("kit", "m/ground/internal/deep"),
 				"ground/a.go": uses("ground", "m/ground/internal/deep"),

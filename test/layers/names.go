@@ -16,7 +16,7 @@ type Mention struct {
 	Line    int
 }
 
-// Constant is an exported top-level constant with the name of its declared type; empty if it has none.
+// Constant is an exported top-level constant with the name of its declared type; empty without one.
 type Constant struct{ Name, Type string }
 
 // exports lists the exported top-level names that a file declares, as go doc does: of constants or variables that are

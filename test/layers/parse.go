@@ -31,8 +31,7 @@ func describe(name, text string, positions *token.FileSet, parsed *ast.File) Fil
 	return file
 }
 
-// functions lists the outermost functions: what is nested in another function
-// counts into that one's length already.
+// functions lists the outermost functions; nested functions count as part of their length.
 func functions(positions *token.FileSet, parsed *ast.File) []Func {
 	var found []Func
 	ast.Inspect(parsed, func(node ast.Node) bool {

@@ -173,7 +173,7 @@ func (p Place) room(dir string) string {
 	return root + "/" + first
 }
 
-// within tells whether dir is root or lies under it.
+// within reports whether dir is root or below it.
 func within(dir, root string) bool {
 	return dir == root || strings.HasPrefix(dir, root+"/")
 }

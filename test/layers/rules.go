@@ -73,7 +73,7 @@ func undocumented(p Package) []Breach {
 		}
 	}
 	if anywhere {
-		return []Breach{{p.Dir, "the package has no comment: say above a package clause what it is for"}}
+		return []Breach{{p.Dir, "the package has no comment: describe its purpose above a package clause"}}
 	}
 	return []Breach{{p.Dir, "the package has no doc.go with a package comment"}}
 }

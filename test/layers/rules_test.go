@@ -61,7 +61,7 @@ func TestRules(t *testing.T) {
 			},
 		},
 		"NoDocOfCommand": {
-			reason: "a command says what it does where its code begins",
+			reason: "the comment of a command must be in its code, not in a test",
 			files: map[string]string{
 				"cmd/main.go": "package main\n", "cmd/main_test.go": "// Testing.\npackage main\n",
 			},
@@ -73,7 +73,7 @@ func TestRules(t *testing.T) {
 			want:   []string{"e2e: the package has no doc.go"},
 		},
 		"NoDocUnderTest": {
-			reason: "what is there for tests needs a comment, but no file of its own for it",
+			reason: "a package for tests needs a comment, but not a doc.go",
 			files:  map[string]string{"test/e2e/api/a.go": "package api\n", "examples/one/api/a.go": "package api\n"},
 			want: []string{
 				"examples/one/api: the package has no comment", "test/e2e/api: the package has no comment",
@@ -85,7 +85,7 @@ func TestRules(t *testing.T) {
 			want:   []string{"n/p: the package has no doc.go"},
 		},
 		"InOrder": {
-			reason: "what is just below the limits, generated, or a long test function is fine",
+			reason: "files at the limits, generated files and long test functions are allowed",
 			files: map[string]string{
 				"p/doc.go":    documented,
 				"p/a.go":      "package p\nfunc F() {" + lines(60) + "}\n" + strings.Repeat("\n", 338),
@@ -120,7 +120,7 @@ func TestLoadErrors(t *testing.T) {
 			want:   "go.mod",
 		},
 		"NoModuleLine": {
-			reason: "a go.mod that names no module is no better than none",
+			reason: "a go.mod without a module line is an error",
 			files:  fstest.MapFS{"go.mod": {Data: []byte("go 1.26\n")}},
 			want:   "no module line",
 		},

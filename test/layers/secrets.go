@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Secret is a type whose constants only few may name, so that nobody else decides by them.
+// Secret is a type whose constants only a few packages may use, so that only they make decisions by them.
 type Secret struct {
 	// Dir is the folder of the package that declares the type, Type its name.
 	Dir, Type string
@@ -16,7 +16,7 @@ type Secret struct {
 	Former []string
 }
 
-// Families is what a handler is for: whoever asks something else than its adapters decides twice.
+// Families is the purpose of a handler: only its adapters may decide by it.
 var Families = Secret{
 	Dir: "reconcilers/handlers", Type: "Family",
 	Known: []string{

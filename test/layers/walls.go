@@ -66,11 +66,11 @@ func Walls(tree *Tree, plan Plan) []Breach {
 	return found
 }
 
-// judge says what is wrong with one import, or nothing.
+// judge returns the error of one import, or an empty string.
 func judge(module string, plan Plan, dir string, from Place, f File, target string) string {
 	to, ours := inside(module, target)
 	if !ours && f.Test {
-		return "" // Tests may use what they like from elsewhere.
+		return "" // Tests may import any foreign package.
 	}
 	if !ours {
 		return judgeOutside(dir, from, target)
@@ -99,7 +99,7 @@ func judgeOutside(dir string, from Place, target string) string {
 	beneath := func(root string) bool { return within(target, root) }
 	if !from.Kit && slices.ContainsFunc(frameworks, beneath) {
 		return fmt.Sprintf(
-			"%s imports %s outside of tests: whoever imports the package would link a test framework", dir, target,
+			"%s imports %s outside of tests: importers of the package would link a test framework", dir, target,
 		)
 	}
 	if from.Only != nil && !standard(target) && !slices.ContainsFunc(from.Only, beneath) {
@@ -134,8 +134,7 @@ func judgeTest(dir, to string, from, place Place) string {
 		dir, from.Layer, to, place.Layer)
 }
 
-// standard tells an import of the standard library: the first element of any
-// other path has a dot in it.
+// standard reports whether an import belongs to the standard library: the first element of any other path has a dot.
 func standard(target string) bool {
 	first, _, _ := strings.Cut(target, "/")
 	return !strings.Contains(first, ".")

@@ -28,7 +28,7 @@ func TestWalls(t *testing.T) {
 		want   []string
 	}{
 		"Upwards": {
-			reason: "a package must not know what is built upon it",
+			reason: "a package must not import packages of a higher layer",
 			files:  map[string]string{"ground/a.go": "package ground\n\nimport \"m/roof\"\n"},
 			want:   []string{"ground/a.go:3: ground (layer 0) imports roof"},
 		},
@@ -81,7 +81,7 @@ func TestWalls(t *testing.T) {
 			want:   []string{"ground/a.go:2: ground imports example.com/other: the package is kept free of it"},
 		},
 		"ForeignWithSamePrefix": {
-			reason: "an allowed path covers what is below it, not what merely begins alike",
+			reason: "an allowed path covers the packages below it, not other paths with the same prefix",
 			files:  map[string]string{"ground/a.go": "package ground\nimport _ \"example.com/allowedtoo\"\n"},
 			want:   []string{"ground/a.go:2: ground imports example.com/allowedtoo: the package is kept free of it"},
 		},
@@ -125,7 +125,7 @@ func TestWalls(t *testing.T) {
 			},
 		},
 		"NotOurs": {
-			reason: "nested modules, test data and ignored folders are no packages of this module",
+			reason: "nested modules, test data and ignored folders do not belong to this module",
 			files: map[string]string{
 				"other/go.mod":           "module m/other\n",
 				"other/deep/a.go":        "package deep\nimport _ \"m/roof\"\n",

@@ -9,8 +9,8 @@ import (
 	"github.com/go-logr/logr"
 )
 
-// Unique gives a logger that passes all lines on to the given one, and fails the test at its end for each line that
-// had a key twice, be it logged at whatever level.
+// Unique gives a logger that passes all lines on to the given one, and fails the test at its end for each line that had
+// a key twice, at any level.
 func Unique(t testing.TB, log logr.Logger) logr.Logger {
 	t.Helper()
 	seen := &doubles{}

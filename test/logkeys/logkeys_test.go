@@ -38,11 +38,11 @@ func TestUnique(t *testing.T) {
 			func(l logr.Logger) { l.WithValues("a", 1).WithValues("a", 2).Info("m") }, []any{"m: a"}},
 		"Error": {"each error has its key",
 			func(l logr.Logger) { l.Error(errors.New("b"), "m", "error", 1) }, []any{"m: error"}},
-		"Debug": {"nobody sees the line",
+		"Debug": {"a debug line is checked too",
 			func(l logr.Logger) { l.V(4).Info("m", "a", 1, "a", 2) }, []any{"m: a"}},
 		"Siblings": {"neither has both",
 			func(l logr.Logger) { _, _ = l.WithValues("a", 1), l.WithValues("a", 2); l.Info("m") }, nil},
-		"Values": {"values are no keys",
+		"Values": {"a value may equal a key",
 			func(l logr.Logger) { l.WithName("a").Info("m", "a", "b", "b", "a") }, nil},
 	}
 	for name, tc := range cases {

@@ -14,7 +14,7 @@ import (
 
 var errBusy = errors.New("the cloud is busy")
 
-// call is a mistake in a handler: the operator runs, and its log tells.
+// call is a mistake in a handler: the operator runs and logs an error.
 type call struct {
 	name string
 	make kopf.ChangeFunc[*deployment]

@@ -1,8 +1,8 @@
-// Package mistakes makes the typical mistakes of people who write an operator, and keeps what they are told in a table:
+// Package mistakes makes typical mistakes of operator authors, and compares the resulting messages with a table:
 // docs/mistakes.md.
 //
-// It stands apart because a message is only good if somebody reads it next to what caused it: the table shows both, and
-// a test writes it anew, so that every change of a message is seen in review. It never looks at how a message is made.
+// It is separate because a message must be reviewed next to its cause: the table shows both, and a flag of its test
+// rewrites the table, so that every change of a message is seen in review. It does not depend on how a message is made.
 //
 // Neighbours: test/documents compares other documents with the sources; facade has tests of single messages with the
 // places that they name.

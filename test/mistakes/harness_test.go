@@ -32,7 +32,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/manual"
 )
 
-var update = flag.Bool("update", false, "write docs/mistakes.md anew")
+var update = flag.Bool("update", false, "rewrite docs/mistakes.md")
 
 // Own is a type that no scheme knows.
 type Own struct {

@@ -9,45 +9,45 @@ import (
 	"github.com/go-logr/logr"
 )
 
-// told keeps what a log says of handlers, as people read it: the message, the error, and the values that do not name
-// the object and the attempt.
-type told struct {
+// handlerLog records the log lines of handlers as users read them: the message, the error, and the values other than the
+// object and the attempt.
+type handlerLog struct {
 	mu    *sync.Mutex
 	lines *strings.Builder
 	known []any
 }
 
-func newTold() told { return told{mu: &sync.Mutex{}, lines: &strings.Builder{}} }
+func newTold() handlerLog { return handlerLog{mu: &sync.Mutex{}, lines: &strings.Builder{}} }
 
-var _ logr.LogSink = told{}
+var _ logr.LogSink = handlerLog{}
 
 // Init needs nothing.
-func (told) Init(logr.RuntimeInfo) {}
+func (handlerLog) Init(logr.RuntimeInfo) {}
 
-// Enabled leaves out what is only for those who ask for more.
-func (told) Enabled(level int) bool { return level == 0 }
+// Enabled leaves out debug lines.
+func (handlerLog) Enabled(level int) bool { return level == 0 }
 
 // Info keeps a line.
-func (t told) Info(_ int, message string, values ...any) { t.keep(message, values) }
+func (t handlerLog) Info(_ int, message string, values ...any) { t.keep(message, values) }
 
 // Error keeps a line.
-func (t told) Error(err error, message string, values ...any) {
+func (t handlerLog) Error(err error, message string, values ...any) {
 	t.keep(fmt.Sprintf("%s: %v", message, err), values)
 }
 
 // WithValues remembers them.
-func (t told) WithValues(values ...any) logr.LogSink {
+func (t handlerLog) WithValues(values ...any) logr.LogSink {
 	t.known = slices.Concat(t.known, values)
 	return t
 }
 
 // WithName needs no name.
-func (t told) WithName(string) logr.LogSink { return t }
+func (t handlerLog) WithName(string) logr.LogSink { return t }
 
 // ordinary are the keys of every line, and the stack, which is another one on every machine.
 var ordinary = []string{"kind", "namespace", "name", "handler", "reason", "attempt", "stack"}
 
-func (t told) keep(message string, values []any) {
+func (t handlerLog) keep(message string, values []any) {
 	if !slices.Contains(t.known, any("handler")) || message == "Handler succeeded" {
 		return
 	}

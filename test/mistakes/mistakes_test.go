@@ -83,7 +83,7 @@ func TestMistakes(t *testing.T) {
 		return
 	}
 	if d := cmp.Diff(read(t, golden), table.String()); d != "" {
-		t.Errorf("messages differ from %s; if that is meant, go test ./test/mistakes -update writes it anew "+
+		t.Errorf("messages differ from %s; if that is meant, go test ./test/mistakes -update rewrites it "+
 			"(-golden, +now):\n%s", golden, d)
 	}
 }

@@ -10,10 +10,10 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-// deployment is what the handlers are for.
+// deployment is the type of the handled objects.
 type deployment = appsv1.Deployment
 
-// Change is what the handlers get.
+// Change is the argument of the handlers.
 type Change = kopf.Change[*appsv1.Deployment]
 
 func roll(context.Context, *Change) error { return nil }

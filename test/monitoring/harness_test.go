@@ -74,8 +74,8 @@ func (w *world) stop() {
 	}
 }
 
-// values are what the registry has of our operator's shops: by the name without "kopf_", and the values of the labels
-// that tell series apart, in the order of their names. Histograms are their counts.
+// values returns the metrics of our operator's shops, by the name without "kopf_" and the values of the distinguishing
+// labels in the order of their names. Histograms have their counts.
 func (w *world) values() map[string]float64 {
 	w.t.Helper()
 	families, err := w.registry.Gather()
@@ -113,7 +113,7 @@ func (w *world) want(when string, wanted map[string]float64) {
 	}
 }
 
-// muting is a way to the server by which watches tell nothing while it is mute, though they are granted.
+// muting is a connection to the server whose watches deliver nothing while it is mute, although they are accepted.
 type muting struct {
 	next http.RoundTripper
 	mute atomic.Bool
@@ -142,7 +142,7 @@ func (m muted) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// failing refuses patches while it is told to.
+// failing rejects patches while fail is set.
 type failing struct {
 	next http.RoundTripper
 	fail atomic.Bool

@@ -18,7 +18,7 @@ const (
 	runbooks = manual.Alerts + "#"
 )
 
-// The parts of an expression that name something. They are no grammar: Prometheus checks that.
+// The parts of an expression that contain names. They are not a full grammar: Prometheus checks that.
 var (
 	name     = regexp.MustCompile(`\bkopf_[a-z_]+`)
 	matcher  = regexp.MustCompile(`([a-z_]+)\s*(?:=~|!~|!=|=)\s*"([^"]*)"`)
@@ -26,17 +26,17 @@ var (
 	template = regexp.MustCompile(`\$labels\.([a-z_]+)`)
 )
 
-// judge hears what is wrong.
+// judge gets the failures.
 type judge interface {
 	Helper()
 	Errorf(format string, args ...any)
 }
 
-// heard counts that.
-type heard int
+// failureCount counts the failures.
+type failureCount int
 
-func (*heard) Helper()                 {}
-func (h *heard) Errorf(string, ...any) { *h++ }
+func (*failureCount) Helper()                 {}
+func (h *failureCount) Errorf(string, ...any) { *h++ }
 
 // attached are labels that Prometheus itself has.
 var attached = []string{"instance"}
@@ -104,7 +104,8 @@ func read(t *testing.T, path string) string {
 	return string(text)
 }
 
-// Alerts name metrics, labels and values that there are, say what is wrong by labels that are left, and have a section.
+// TestAlerts checks that alerts use existing metrics, labels and values, describe the problem by remaining labels, and
+// have a section.
 func TestAlerts(t *testing.T) {
 	var file struct {
 		Groups []struct {
@@ -153,7 +154,7 @@ func TestAlerts(t *testing.T) {
 	}
 }
 
-// What is wrong is found.
+// TestWrongExpressionsAreFound shows that wrong expressions fail the checks.
 func TestWrongExpressionsAreFound(t *testing.T) {
 	families, text := table(t), read(t, page)
 	for reason, expression := range map[string]string{
@@ -166,7 +167,7 @@ func TestWrongExpressionsAreFound(t *testing.T) {
 		"a value that is never there": `kopf_daemons{state="sleeping"}`,
 		"parentheses":                 `sum((kopf_unhandled_changes)`,
 	} {
-		var wrong heard
+		var wrong failureCount
 		if check(&wrong, "it", expression, families, text); wrong != 1 {
 			t.Errorf("%s: %d things are wrong with %s", reason, wrong, expression)
 		}

@@ -10,7 +10,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// A change is unhandled from its event to the success of the last handler, and what waits for a retry is told.
+// TestAChangeIsHandledLater shows that a change is unhandled from its event to the success of the last handler, and
+// that waiting retries are counted.
 func TestAChangeIsHandledLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -216,12 +217,12 @@ func TestASilentServer(t *testing.T) {
 		way.mute.Store(true)
 		time.Sleep(10 * time.Minute)
 		if age := w.values()["watch_age_seconds"]; age < 540 {
-			t.Errorf("a watch that has told nothing for 9 minutes is %v seconds old", age)
+			t.Errorf("a watch without events for 9 minutes has an age of %v seconds", age)
 		}
 		way.mute.Store(false)
 		time.Sleep(3 * time.Minute)
 		if age := w.values()["watch_age_seconds"]; age > 125 {
-			t.Errorf("a watch that tells again is %v seconds old", age)
+			t.Errorf("a watch with a new event has an age of %v seconds", age)
 		}
 	})
 }

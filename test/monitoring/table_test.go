@@ -27,7 +27,7 @@ type family struct {
 	Labels []string
 }
 
-// recording is a registry that keeps what is registered: families without any value cannot be collected.
+// recording is a registry that records the registered metrics: families without a value cannot be collected.
 type recording struct {
 	*prometheus.Registry
 
@@ -122,7 +122,8 @@ func whole() *kopf.Operator {
 	return op
 }
 
-// What an operator registers is what the page says, and what it tells is as Prometheus wants it.
+// TestTheTableHasEveryMetric shows that the page lists every registered metric, and that the values follow the rules of
+// Prometheus.
 func TestTheTableHasEveryMetric(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, registry := memapi.New(), &recording{Registry: prometheus.NewRegistry()}
@@ -132,7 +133,7 @@ func TestTheTableHasEveryMetric(t *testing.T) {
 		r.Ready()
 		server.Put(shops, map[string]any{"metadata": map[string]any{"namespace": "default", "name": "a"}})
 		time.Sleep(10 * time.Second)
-		waiting := told(t, registry)
+		waiting := valuedFamilies(t, registry)
 		time.Sleep(5 * time.Minute)
 		if d := cmp.Diff(table(t), registry.families(t)); d != "" {
 			t.Errorf("%s and the registry differ, -page, +registry:\n%s", page, d)
@@ -140,9 +141,9 @@ func TestTheTableHasEveryMetric(t *testing.T) {
 		for name := range registry.families(t) {
 			// There are no children or loops here, and no other client removes annotations.
 			silent := []string{"kopf_children_repaired_total", "kopf_memory_losses_total", "kopf_handler_loops_total"}
-			if !slices.Contains(waiting, name) && !slices.Contains(told(t, registry), name) &&
+			if !slices.Contains(waiting, name) && !slices.Contains(valuedFamilies(t, registry), name) &&
 				!slices.Contains(silent, name) {
-				t.Errorf("%s is never told", name)
+				t.Errorf("%s never has a value", name)
 			}
 		}
 		if err := r.Stop(); err != nil {
@@ -151,8 +152,8 @@ func TestTheTableHasEveryMetric(t *testing.T) {
 	})
 }
 
-// told are the names of the families with values. All are checked.
-func told(t *testing.T, registry *recording) (names []string) {
+// valuedFamilies returns the names of the families with values, and checks all of them.
+func valuedFamilies(t *testing.T, registry *recording) (names []string) {
 	t.Helper()
 	families, err := registry.Gather()
 	if err != nil {

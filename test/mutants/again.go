@@ -7,7 +7,8 @@ import (
 	"slices"
 )
 
-// reported are changes that a former report told of, as the list of equivalents has them: lines may have moved since.
+// reported contains the changes listed in a former report, in the form of the list of equivalents: lines can have moved
+// since.
 type reported map[string]bool
 
 var reportedLine = regexp.MustCompile(`(?m)^(\S+):\d+:\d+: (.+) (?:survived the tests of .*|is reached by no test)$`)
@@ -23,12 +24,12 @@ func readReported(file string) (reported, error) {
 		told[found[1]+": "+found[2]] = true
 	}
 	if len(told) == 0 {
-		return nil, fmt.Errorf("reading the former report: %s tells of no survivor", file)
+		return nil, fmt.Errorf("reading the former report: %s does not list a survivor", file)
 	}
 	return told, nil
 }
 
-// only leaves the changes that were told of.
+// only returns the reported changes.
 func (r reported) only(mutants []*mutant) []*mutant {
 	return slices.DeleteFunc(mutants, func(one *mutant) bool { return !r[one.file+": "+one.change()] })
 }

@@ -19,8 +19,8 @@ type campaign struct {
 	told    time.Time
 }
 
-// try builds the tests that import a package, one program after the other, until every change of it has been noticed.
-// It is no error if the time is over: what was not tried then is untried.
+// try builds the tests that import a package, one program after the other, until every change is noticed. It does not
+// fail when the time is over: the remaining changes are untried.
 func (m module) try(ctx context.Context, t *target, o options) error {
 	folder, err := os.MkdirTemp("", "mutants")
 	if err != nil {
@@ -94,7 +94,7 @@ func (c *campaign) tryWith(ctx context.Context, path string) error {
 	return nil
 }
 
-// inParallel does n things with all workers, and tells after each how many are done.
+// inParallel runs n tasks on all workers, and calls its last argument with the number of finished tasks after each.
 func (c *campaign) inParallel(n int, do, tell func(i int)) {
 	var group sync.WaitGroup
 	var lock sync.Mutex
@@ -120,7 +120,7 @@ func (c *campaign) inParallel(n int, do, tell func(i int)) {
 	group.Wait()
 }
 
-// progress tells how far it is, at most every five seconds.
+// progress prints the progress, at most every five seconds.
 func (c *campaign) progress(format string, done, all int, with *program) {
 	if now := time.Now(); now.Sub(c.told) > 5*time.Second || c.told.IsZero() {
 		c.told = now

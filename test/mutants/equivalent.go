@@ -11,13 +11,13 @@ import (
 	"strings"
 )
 
-// equivalents are the changes that nobody could notice. In the file each has a line as it is told of survivors, without
-// the numbers of line and column, and then its reason, on lines that begin with a space:
+// equivalents are the changes that no test can notice. In the file each has the line that reports print for survivors,
+// without the numbers of line and column, and then its reason, on lines that begin with a space:
 //
 //	storage/diff/path.go: Path.String: `i > 0` to `i >= 0`
 //	    The first one has index 1.
 //
-// It stands for all such changes in that function.
+// It covers all such changes in that function.
 type equivalents []*equivalent
 
 type equivalent struct {
@@ -61,7 +61,7 @@ func readEquivalents(path string) (equivalents, error) {
 	return all, lines.Err()
 }
 
-// without are the changes that are not listed.
+// without returns the changes that are not listed.
 func (e equivalents) without(mutants []*mutant) []*mutant {
 	return slices.DeleteFunc(mutants, func(m *mutant) bool {
 		listed := false

@@ -24,7 +24,7 @@ func TestEquivalents(t *testing.T) {
 		left         []int
 		stale        []string
 	}{
-		"no list": {reason: "everything is tried", left: []int{1, 2, 3, 4}},
+		"no list": {reason: "without a list every change is tried", left: []int{1, 2, 3, 4}},
 		"an entry": {
 			reason: "stands for all such changes in its function, on whatever line",
 			list:   list, left: []int{3, 4},
@@ -39,7 +39,7 @@ func TestEquivalents(t *testing.T) {
 			list:   list + "other.go: h: `a` to `!a`\n    Not here.\n", left: []int{3, 4},
 		},
 		"a file that is gone": {
-			reason: "nobody looks at it ever again",
+			reason: "an entry of a removed file is stale",
 			list:   list + "gone.go: h: `a` to `!a`\n    Gone.\n",
 			left:   []int{3, 4}, stale: []string{"gone.go: h: `a` to `!a`"},
 		},
@@ -67,8 +67,8 @@ func TestEquivalents(t *testing.T) {
 
 func TestEquivalentsNeedAReason(t *testing.T) {
 	cases := map[string]struct{ reason, list, want string }{
-		"none":         {reason: "somebody has to believe it", list: "p.go: f: `a` to `b`\n", want: "no reason"},
-		"above":        {reason: "it would be that of nothing", list: "    Because.\n", want: "without a change"},
+		"none":         {reason: "an entry must have a reason", list: "p.go: f: `a` to `b`\n", want: "no reason"},
+		"above":        {reason: "a reason must follow an entry", list: "    Because.\n", want: "without a change"},
 		"not a change": {reason: "a file alone hides everything", list: "p.go\n    Because.\n", want: "FILE: FUNCTION"},
 	}
 	for name, c := range cases {

@@ -11,12 +11,12 @@ import (
 	"strings"
 )
 
-// lines are numbers of lines, by file; a file from which lines were only taken away has none.
+// lines contains line numbers by file. A file from which lines were only removed has an empty set.
 type lines map[string]map[int]bool
 
 var hunk = regexp.MustCompile(`^@@ -\S+ \+(\d+)(?:,(\d+))? @@`)
 
-// changedLines are those that differ from a commit, also where that is not committed yet.
+// changedLines returns the lines that differ from a commit, including uncommitted changes.
 func (m module) changedLines(ctx context.Context, since string) (lines, error) {
 	out, err := m.output(
 		ctx, "git", "diff", "--unified=0", "--no-color", "--no-ext-diff", "--src-prefix=a/", "--dst-prefix=b/",
@@ -65,7 +65,7 @@ func (l lines) touch(dir string) bool {
 	return false
 }
 
-// only are the changes on these lines.
+// only returns the changes on these lines.
 func (l lines) only(mutants []*mutant) []*mutant {
 	return slices.DeleteFunc(mutants, func(m *mutant) bool { return !l[m.file][m.line] })
 }

@@ -71,7 +71,7 @@ func (m module) load(ctx context.Context, one listedPackage) (*target, error) {
 	return loaded, nil
 }
 
-// importer reads the types of what a package imports from what the compiler has written about it.
+// importer reads the types of imported packages from the compiler's export data.
 func (m module) importer(
 	ctx context.Context, files *token.FileSet, path string, parsed []*ast.File,
 ) (types.Importer, error) {

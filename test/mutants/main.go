@@ -8,7 +8,7 @@
 // its tests reach which change, and a change is tried with those that reach it, the quick ones first. The tree is never
 // touched: the changed files are an overlay of the build.
 //
-// Changes that nobody could notice are listed in equivalent.txt, with the reason.
+// Changes that no test can notice are listed in equivalent.txt, with the reason.
 package main
 
 import (
@@ -39,10 +39,10 @@ func main() {
 	var o options
 	flag.StringVar(&o.root, "root", ".", "the folder of the module")
 	flag.StringVar(&o.equivalent, "equivalent", "test/mutants/equivalent.txt", "the list of unnoticeable changes")
-	flag.StringVar(&o.since, "since", "", "only what was changed since this commit; then every survivor is a failure")
-	flag.StringVar(&o.again, "again", "", "only what this file tells of, the output of a former run; as with -since")
+	flag.StringVar(&o.since, "since", "", "only lines changed since this commit; then every survivor is a failure")
+	flag.StringVar(&o.again, "again", "", "only the survivors in this output of a former run; as with -since")
 	flag.StringVar(&o.tests, "tests", "all", "which tests: all that import the package, its own, or those of packages")
-	flag.DurationVar(&o.limit, "for", 0, "stop after this time, and tell what was not tried; 0 is never")
+	flag.DurationVar(&o.limit, "for", 0, "stop after this time, and list the untried changes; 0 is never")
 	flag.DurationVar(&o.slowest, "slowest", 0, "leave out tests that take longer than this by themselves; 0 is none")
 	flag.IntVar(&o.workers, "workers", max(1, runtime.NumCPU()/2), "how many test programs run at the same time")
 	flag.IntVar(&o.killed, "killed", 95, "how many percent of the changes that tests reach have to be noticed")
@@ -100,7 +100,7 @@ func (o options) changes(ctx context.Context, m module) (lines, error) {
 	return changed, err
 }
 
-// selection is what is tried of a package.
+// selection selects the changes of a package that are tried.
 type selection struct {
 	listed  equivalents
 	changed lines    // nil is all
@@ -141,12 +141,12 @@ func (o options) measure(ctx context.Context, m module, packages []listedPackage
 	return o.verdict(report, wanted.listed.stale(m.root))
 }
 
-// verdict is an error if the tests are too weak, or if the list is out of date: only the files that were looked at can
-// tell the latter.
+// verdict returns an error if the tests are too weak or if the list is out of date. Only the loaded files can show the
+// latter.
 func (o options) verdict(r report, stale []string) error {
 	var err error
 	for _, one := range stale {
-		say("%s: is listed as equivalent, but the code does not have it any more: remove it, or write it anew", one)
+		say("%s: is listed as equivalent, but the code does not have it any more: remove or correct it", one)
 		err = errStale
 	}
 	part := o.since != "" || o.again != ""

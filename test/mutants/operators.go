@@ -72,7 +72,7 @@ func (s *search) unary(node *ast.UnaryExpr) {
 	}
 }
 
-// number is a change of what is computed; the type is written out, as it cannot be inferred for constants.
+// number changes a computed number; the type is written out, as it cannot be inferred for constants.
 func (s *search) number(node ast.Expr, at token.Pos, to, changed string) {
 	of, is := s.typeName(node)
 	if !is {
@@ -110,7 +110,7 @@ func (s *search) typeName(of ast.Expr) (string, bool) {
 	return name, known
 }
 
-// isCondition says whether a bool decides something and is no comparison: those are changed themselves.
+// isCondition reports whether a bool is a condition other than a comparison: comparisons have changes of their own.
 func (s *search) isCondition(of ast.Expr) bool {
 	switch of := of.(type) {
 	case *ast.ParenExpr, *ast.BinaryExpr:
@@ -142,7 +142,7 @@ func (s *search) negated(of ast.Expr) {
 	s.site(of, func(part part) string { return fmt.Sprintf("(mutantOn(%d) != (%s))", id, part.inside()) })
 }
 
-// literal is a bool that is returned, but not beside an error: nobody looks at it there.
+// literal changes a returned bool unless it is returned beside an error, where callers ignore it.
 func (s *search) literal(of *ast.Ident) {
 	returned, is := s.parent().(*ast.ReturnStmt)
 	if !is || of.Name != "true" && of.Name != "false" {

@@ -37,7 +37,7 @@ func (m module) command(ctx context.Context, name string, args ...string) *exec.
 	return command
 }
 
-// output is what a command writes to stdout; its error has what it wrote to stderr.
+// output returns the stdout of a command; its error contains the stderr.
 func (m module) output(ctx context.Context, name string, args ...string) ([]byte, error) {
 	command := m.command(ctx, name, args...)
 	var out, failure bytes.Buffer
@@ -66,7 +66,7 @@ func (m module) list(ctx context.Context, args ...string) ([]listedPackage, erro
 	}
 }
 
-// packages are those of patterns that have code; what exists for tests alone has none to be changed.
+// packages returns the packages of patterns that contain code; packages that exist only for tests are left out.
 func (m module) packages(ctx context.Context, patterns []string) ([]listedPackage, error) {
 	all, err := m.list(ctx, append([]string{"-json=Dir,ImportPath,GoFiles"}, patterns...)...)
 	return slices.DeleteFunc(all, func(p listedPackage) bool {

@@ -49,7 +49,8 @@ func (c *campaign) build(ctx context.Context, path string) (*program, error) {
 	}, nil
 }
 
-// record runs every test by itself, without a change, and writes down what it reaches. What fails so is left out.
+// record runs every test by itself without a change and records the changes that it reaches. Tests that fail are left
+// out.
 func (p *program) record(ctx context.Context, c *campaign) error {
 	list, err := p.run(ctx, time.Minute, nil, "-test.list", "^(Test|Example|Fuzz)")
 	if err != nil {

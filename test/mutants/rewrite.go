@@ -23,7 +23,7 @@ type part struct {
 	itself *site
 }
 
-// inside is the source of the piece, with the switches of what is nested in it.
+// inside returns the source of the piece with the switches of nested sites.
 func (p part) inside() string {
 	var text strings.Builder
 	position := p.start
@@ -50,8 +50,8 @@ func (s *search) plain(node ast.Node) string {
 	return string(s.code.text[s.offset(node.Pos()):s.offset(node.End())])
 }
 
-// switches is what is added to the package. A switch that is asked for the first time says so in a file, if there is
-// one: it is written at once, as nobody tells a program that it is about to end.
+// switches is added to the package. A switch that is read for the first time appends its number to a file, if there is
+// one. It writes at once, because a program does not get a signal before its end.
 const switches = `package %s
 
 import (
@@ -81,7 +81,7 @@ func mutantOn(id int) bool {
 func mutantOff(id int) bool { return mutantChosen != id }
 `
 
-// overlay writes the package with all its switches into a folder, and returns the file that tells the compiler so.
+// overlay writes the package with all switches into a folder, and returns the overlay file for the compiler.
 func (t *target) overlay(folder string) (string, error) {
 	replaced := map[string]string{}
 	write := func(path, text string) error {

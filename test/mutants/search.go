@@ -95,7 +95,7 @@ func (s *search) visit(node ast.Node) {
 	}
 }
 
-// isConstant says whether a node is part of what the compiler computes: a switch cannot stand there.
+// isConstant reports whether a node is part of a constant expression, where a switch is not possible.
 func (s *search) isConstant(node ast.Node) bool {
 	for _, parent := range append(slices.Clone(s.parents), node) {
 		if declared, is := parent.(*ast.GenDecl); is && declared.Tok == token.CONST {

@@ -39,23 +39,23 @@ func TestSearch(t *testing.T) {
 			want:   []string{"`i < k` to `i >= k`", "`i < k` to `i <= k`"},
 		},
 		"equality": {
-			reason: "has no boundary",
+			reason: "an equality has no boundary to change",
 			code:   condition + "return s == \"\" }", want: []string{"`s == \"\"` to `s != \"\"`"},
 		},
 		"connection": {
-			reason: "its sides decide, too",
+			reason: "the sides of a conjunction are changed too",
 			code:   condition + "return a && b }", want: []string{"`a && b` to `a || b`", "`a` to `!a`", "`b` to `!b`"},
 		},
 		"negation": {
-			reason: "what is negated is not negated again",
+			reason: "a negation is only removed",
 			code:   condition + "return !a }", want: []string{"`!a` to `a`"},
 		},
 		"condition": {
-			reason: "also in parentheses",
+			reason: "a condition in parentheses is changed",
 			code:   condition + "if (a) { return b }; return b }", want: []string{"`a` to `!a`"},
 		},
 		"case": {
-			reason: "decides as a condition does",
+			reason: "a case without a switch value is changed like a condition",
 			code:   condition + "switch { case a: return b }; return b }", want: []string{"`a` to `!a`"},
 		},
 		"literal": {
@@ -64,7 +64,7 @@ func TestSearch(t *testing.T) {
 			want:   []string{"`i` to `!i`", "`return false` to `return !false`"},
 		},
 		"beside an error": {
-			reason: "nobody looks at it",
+			reason: "a bool beside a non-nil error is not changed",
 			code: "package p\n\nfunc f(err error) (bool, error) " +
 				"{ if nil == err { return true, nil }; return false, err }",
 			want: []string{"`nil == err` to `nil != err`", "`return true` to `return !true`"},

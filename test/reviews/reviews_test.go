@@ -183,7 +183,7 @@ func growthBy(work func()) int64 {
 	}
 }
 
-// Eight reviews at once are answered, be it after they are repeated, as API servers repeat them.
+// TestEightReviews shows that eight concurrent reviews are answered, possibly after the retries of the API server.
 func TestEightReviews(t *testing.T) {
 	server := serveHandlers(t)
 	for name, body := range shapes() {

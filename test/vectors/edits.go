@@ -45,7 +45,7 @@ func Path(spec any) []string {
 	return nil
 }
 
-// appendItem adds what is not in the list yet: functions may run again.
+// appendItem adds a value unless the list contains it: functions can run again.
 func appendItem(parent map[string]any, key string, value any) error {
 	list, err := listIn(parent, key)
 	if err == nil && indexOf(list, value) < 0 {

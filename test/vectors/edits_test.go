@@ -36,11 +36,13 @@ func TestEdit(t *testing.T) {
 			"a list is made", vectors.Fields{"fn": "append", "path": "l", "value": 1}, m{}, m{"l": []any{1}}, false,
 		},
 		"append again": {
-			"functions run again on what they made", vectors.Fields{"fn": "append", "path": "l", "value": 1},
+			"an item that the list contains is not appended again", vectors.Fields{"fn": "append", "path": "l",
+				"value": 1},
 			m{"l": []any{1}}, m{"l": []any{1}}, false,
 		},
 		"append to a scalar": {
-			"it is no list", vectors.Fields{"fn": "append", "path": "l", "value": 1}, m{"l": 5}, m{"l": 5}, true,
+			"appending to a scalar is an error", vectors.Fields{"fn": "append", "path": "l",
+				"value": 1}, m{"l": 5}, m{"l": 5}, true,
 		},
 		"del_item": {
 			"the item goes", vectors.Fields{"fn": "del_item", "path": "l", "value": 1}, m{"l": []any{2, 1}},
@@ -66,7 +68,7 @@ func TestEdit(t *testing.T) {
 	}
 	for _, unknown := range []vectors.Fields{{"fn": "shuffle", "path": "a"}, {"fn": "set"}} {
 		if _, err := vectors.Edit(unknown); err == nil {
-			t.Errorf("what is not known fails: %v", unknown)
+			t.Errorf("an unknown edit is an error: %v", unknown)
 		}
 	}
 }

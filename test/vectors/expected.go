@@ -6,23 +6,22 @@ import (
 	"testing"
 )
 
-// Expected is what must come out of a case.
+// Expected is the expected output of a case.
 type Expected struct {
 	// Value is a JSON value as unstructured objects have them.
 	Value any
 }
 
-// MustFail tells whether nothing but an error is expected: the value has the
-// single key "error". Its class, a name of Python, is for information.
+// MustFail reports whether the case must end with an error: the value has the single key "error". Its class, a name of
+// Python, is only for information.
 func (e Expected) MustFail() bool {
 	mapping, _ := e.Value.(map[string]any)
 	_, failed := mapping["error"]
 	return failed && len(mapping) == 1
 }
 
-// Failed tells whether the case ends with the error that it must end with, so
-// that there is nothing to compare. An error that is missing, and one that is
-// not expected, fail the test at once.
+// Failed reports whether the case has ended with its expected error, so that there is no value to compare. A missing or
+// unexpected error fails the test at once.
 func (e Expected) Failed(t testing.TB, got any, err error) bool {
 	t.Helper()
 	if e.MustFail() && err == nil {
@@ -37,9 +36,8 @@ func (e Expected) Failed(t testing.TB, got any, err error) bool {
 // representation is how Python shows an exception.
 var representation = regexp.MustCompile(`\w+(Error|Exception)\(.*\)`)
 
-// SameText tells whether a text of an error is as it must be. What represents an
-// exception of Python in it is for information: something must stand there, and
-// the text must be the same up to it.
+// SameText reports whether an error text is as expected. The representation of a Python exception in it is only for
+// information: some text must be in its place, and the text before it must be equal.
 func SameText(want, got any) bool {
 	wanted, isText := want.(string)
 	text, wasText := got.(string)

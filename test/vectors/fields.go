@@ -29,7 +29,7 @@ func Known(t testing.TB, value any, keys ...string) Fields {
 	return mapping
 }
 
-// Text is a string, or otherwise if the field is absent or no string.
+// Text returns a string field, or otherwise if the field is absent or not a string.
 func (f Fields) Text(key, otherwise string) string {
 	if value, ok := f[key].(string); ok {
 		return value
@@ -37,16 +37,16 @@ func (f Fields) Text(key, otherwise string) string {
 	return otherwise
 }
 
-// Flag tells whether the field is true.
+// Flag reports whether the field is true.
 func (f Fields) Flag(key string) bool { return f[key] == true }
 
-// Mapping is nil if the field is absent or no mapping.
+// Mapping returns a mapping field, or nil.
 func (f Fields) Mapping(key string) Fields {
 	value, _ := f[key].(map[string]any)
 	return value
 }
 
-// List is nil if the field is absent or no list.
+// List returns a list field, or nil.
 func (f Fields) List(key string) []any {
 	value, _ := f[key].([]any)
 	return value

@@ -11,7 +11,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/vectors"
 )
 
-// stopped is a test that keeps why it was stopped.
+// stopped is a test that records why it was stopped.
 type stopped struct {
 	testing.TB
 	why string
@@ -22,7 +22,7 @@ func (s *stopped) Fatalf(format string, args ...any) {
 	panic(s)
 }
 
-// why tells why do stops its test; it is empty if it does not.
+// why returns why do stops its test, or an empty string.
 func why(t testing.TB, do func(t testing.TB)) (text string) {
 	s := &stopped{TB: t}
 	defer func() {
@@ -41,8 +41,8 @@ func TestKnown(t *testing.T) {
 		value  any
 		stops  bool
 	}{
-		"unknown key":       {"what is passed over is not tested", map[string]any{"a": 1, "c": 1}, true},
-		"unknown in fields": {"fields are a mapping like any other", vectors.Fields{"c": 1}, true},
+		"unknown key":       {"an unknown key stops the test", map[string]any{"a": 1, "c": 1}, true},
+		"unknown in fields": {"an unknown key of Fields stops the test", vectors.Fields{"c": 1}, true},
 		"no mapping":        {"a list has no keys", []any{"a"}, true},
 		"null":              {"a null has no keys", nil, true},
 		"known":             {"keys may be absent", map[string]any{"a": 1}, false},
@@ -131,6 +131,6 @@ func TestNumber(t *testing.T) {
 		}
 	}
 	if why(t, func(t testing.TB) { vectors.Number(t, f, "text") }) == "" {
-		t.Error("a text is no number: want the test stopped")
+		t.Error("a text instead of a number stops the test")
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// playing is the case that a test plays now.
+// playing is the case that a test plays.
 type playing struct {
 	family string
 	roots  map[string]any
@@ -17,13 +17,13 @@ type playing struct {
 // of virtual time has another test of the same name.
 var cases sync.Map
 
-// enter begins a case; what it returns ends it.
+// enter begins a case; the returned function ends it.
 func enter(t testing.TB, family string, input, want any) (leave func()) {
 	cases.Store(t.Name(), playing{family: family, roots: map[string]any{"input": input, "expected": want}})
 	return func() { cases.Delete(t.Name()) }
 }
 
-// placeOf tells of which family the case is, and where in it the mapping stands.
+// placeOf returns the family of the case and the path of the mapping in it.
 func placeOf(t testing.TB, mapping map[string]any) string {
 	value, found := cases.Load(t.Name())
 	if !found {
@@ -38,7 +38,7 @@ func placeOf(t testing.TB, mapping map[string]any) string {
 	return fmt.Sprintf("the family %q: %v", c.family, mapping)
 }
 
-// find tells the path to the mapping that is at the address.
+// find returns the path of the mapping at the address.
 func find(value any, address uintptr) (path string, found bool) {
 	switch value := value.(type) {
 	case Fields:

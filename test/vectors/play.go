@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Play runs a family of functions without state: it compares what comes out of every case with what must, both in the
-// form of [Normal], and checks that the object and the essence that went in stay as they were.
+// Play runs a family of functions without state. It compares the output of every case with the expected one, both in
+// the form of [Normal], and checks that the input object and essence stay unchanged.
 func Play(
 	t *testing.T, family string, rewrite func(key string, value any) any,
 	play func(t *testing.T, input Fields) (any, error),
@@ -38,7 +38,7 @@ func (f Fields) Object(key string) map[string]any {
 	return map[string]any{}
 }
 
-// Unchanged fails the test at its end if the value is not what it was: objects and essences are shared with caches.
+// Unchanged fails the test at its end if the value has changed: objects and essences are shared with caches.
 func Unchanged(t testing.TB, value any) {
 	t.Helper()
 	before := encoded(t, value)

@@ -16,19 +16,17 @@ import (
 type Case[Input any] struct {
 	Name  string
 	Input Input
-	// Want is what must come out here: the result with all deviations where
-	// there is one, else that of the genuine Kopf.
+	// Want is the expected output: the result with all deviations if there is one, otherwise that of genuine Kopf.
 	Want Expected
 	// Deviations are the marks of the decided deviations from Kopf.
 	Deviations []string
-	// Problem is why the case cannot be played: it has what nobody reads, or
-	// lacks what is needed. It fails this case, not the others.
+	// Problem explains why the case cannot be played: it has unused fields or lacks required ones. It fails only this
+	// case.
 	Problem error
 	here    bool
 }
 
-// Skipped tells whether the case deviates, with no result for that: what must
-// come out is then unknown.
+// Skipped reports whether the case deviates without a recorded result, so that the expected output is unknown.
 func (c Case[Input]) Skipped() bool { return len(c.Deviations) > 0 && !c.here }
 
 // raw is a JSON value that is not decoded yet; nil if it is absent.
@@ -40,10 +38,10 @@ func (r *raw) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// MarshalJSON is the value as it was.
+// MarshalJSON returns the value unchanged.
 func (r raw) MarshalJSON() ([]byte, error) { return r, nil }
 
-// document is a file, without what is said in it for readers.
+// document is a file without its comments.
 type document struct {
 	Family  string         `json:"family"`
 	Context map[string]raw `json:"context"`

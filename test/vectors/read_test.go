@@ -45,7 +45,7 @@ func TestReadFailures(t *testing.T) {
 
 func TestReadProblems(t *testing.T) {
 	for name, tc := range map[string]struct{ reason, given string }{
-		"key of a case": {"what is not read may change the case", `"input": {}, "expected": 1, "more": 1`},
+		"key of a case": {"an unknown key of a case is a problem", `"input": {}, "expected": 1, "more": 1`},
 		"key of an input": {
 			"a struct has all that its harness knows", `"input": {"body": {}, "more": 1}, "expected": 1`,
 		},

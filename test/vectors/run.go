@@ -48,7 +48,7 @@ func playCase[Input any](t *testing.T, file string, c Case[Input], play func(t *
 		t.Fatalf("the case of the family %q cannot be played: %v", family, c.Problem)
 	}
 	defer enter(t, family, c.Input, c.Want.Value)()
-	defer func() { tell(t, recover()) }()
+	defer func() { failOnPanic(t, recover()) }()
 	play(t, c.Input, c.Want)
 }
 
@@ -56,15 +56,15 @@ func playCase[Input any](t *testing.T, file string, c Case[Input], play func(t *
 // fails this case alone.
 func Bubble(t *testing.T, play func(t *testing.T)) {
 	t.Helper()
-	defer func() { tell(t, recover()) }()
+	defer func() { failOnPanic(t, recover()) }()
 	synctest.Test(t, func(t *testing.T) {
-		defer func() { tell(t, recover()) }()
+		defer func() { failOnPanic(t, recover()) }()
 		play(t)
 	})
 }
 
-// tell fails the test if a panic was caught.
-func tell(t *testing.T, caught any) {
+// failOnPanic fails the test if a panic was caught.
+func failOnPanic(t *testing.T, caught any) {
 	t.Helper()
 	if caught != nil {
 		t.Errorf("panic: %v\n%s", caught, debug.Stack())

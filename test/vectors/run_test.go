@@ -58,10 +58,10 @@ func TestPlaces(t *testing.T) {
 	})
 }
 
-// TestFailing fails on purpose where it is told to: see TestFailuresStayApart.
+// TestFailing fails on purpose if the environment says so: see TestFailuresStayApart.
 func TestFailing(t *testing.T) {
 	if os.Getenv("FAIL_ON_PURPOSE") == "" {
-		t.Skip("nobody asks for it")
+		t.Skip("FAIL_ON_PURPOSE is not set")
 	}
 	path := written(t, `{"family": "essence", "cases": [
 		{"name": "panics", "input": {}, "expected": 1}, {"name": "panics-in-time", "input": {}, "expected": 1},

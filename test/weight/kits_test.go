@@ -15,7 +15,7 @@ var frameworks = []string{"testing", "net/http/httptest", "sigs.k8s.io/controlle
 func forTests(t *testing.T, listing ...string) (found []string) {
 	t.Helper()
 	for _, path := range run(t, "go", append([]string{"list", "-deps"}, listing...)...) {
-		path, _, _ = strings.Cut(path, " ") // of what is built for a test
+		path, _, _ = strings.Cut(path, " ") // the suffix of packages built for a test
 		kit := path == kits || strings.HasPrefix(path, kits+"/") || strings.HasPrefix(path, own+"/test/")
 		if kit || slices.Contains(frameworks, path) {
 			found = append(found, path)

@@ -58,8 +58,8 @@ func TestProgram(t *testing.T) {
 	}
 }
 
-// A project that has controller-runtime in the version of go.mod keeps all its other versions: nobody else is asked for
-// more than that version asks for, with the Kubernetes libraries that belong to it.
+// TestNothingIsRaised shows that a project with controller-runtime in the version of go.mod keeps all its other
+// versions, except for the matching Kubernetes libraries.
 func TestNothingIsRaised(t *testing.T) {
 	asked := map[string]bool{} // by others than us
 	var ours []string
@@ -77,7 +77,7 @@ func TestNothingIsRaised(t *testing.T) {
 	for _, what := range ours {
 		module, _, _ := strings.Cut(what, "@")
 		if !asked[what] && module != "sigs.k8s.io/controller-runtime" && module != "go" && module != "toolchain" {
-			t.Errorf("go.mod wants %s, and nobody else wants that much: require the lowest version that works", what)
+			t.Errorf("go.mod requires %s, but no dependency requires that version: lower it", what)
 		}
 	}
 }

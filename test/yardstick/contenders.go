@@ -19,13 +19,13 @@ const (
 	kopfName = "kopf"
 	dynamic  = "dynamic"
 
-	// What idles beside each other, and where: an example as it is, and a manager with nothing in it.
+	// The contenders of the scenario idle: an example and an empty manager.
 	minimalName, emptyName = "minimal", "empty"
 	idleName               = "idle"
 	example                = "01-minimal"
 )
 
-// prepare builds the operators, and gets Kopf if it can be had.
+// prepare builds the operators, and sets up Kopf if it is available.
 func (o options) prepare(ctx context.Context, folder string, progress io.Writer) ([]scenarios.Contender, error) {
 	var ready []scenarios.Contender
 	names := o.contenders
@@ -37,7 +37,7 @@ func (o options) prepare(ctx context.Context, folder string, progress io.Writer)
 			args := []string{filepath.Join(python, "bin", "python"), script}
 			kopf := scenarios.Contender{Name: kopfName, Args: args}
 			if o.kopfIfPossible {
-				kopf.Skips = []string{"pods"} // what it takes for its indices grows faster than the objects do
+				kopf.Skips = []string{"pods"} // the cost of its indices grows faster than the number of objects
 			}
 			ready = append(ready, kopf)
 		case !o.kopfIfPossible:
@@ -60,7 +60,7 @@ func (o options) prepare(ctx context.Context, folder string, progress io.Writer)
 	return append(built, ready...), nil
 }
 
-// build has the folder hold a program for each package of operators.
+// build builds a program in the folder for each operator package.
 func (o options) build(ctx context.Context, folder string, progress io.Writer) error {
 	say(progress, "building the operators; the first time waits for the compiler")
 	built := filepath.Join(folder, "built")
@@ -84,12 +84,12 @@ func (o options) build(ctx context.Context, folder string, progress io.Writer) e
 	return nil
 }
 
-// unpacked is in how large pieces images of containers are unpacked on a node.
+// unpacked is the write size with which container images are unpacked on a node.
 const unpacked = 32 << 10
 
-// unpack copies a program as it comes to a node. From Linux 6.18 on, the first touch of a file's page makes all of its
-// folio resident: what a linker has written has folios of 64 KiB to 2 MiB, others with each build, so that the resident
-// memory of the very same program differed by 4 MB.
+// unpack copies a program as a node does when it unpacks an image. From Linux 6.18 on, the first access to a file's
+// page makes its whole folio resident. A linker's output has folios of 64 KiB to 2 MiB, different with each build, so
+// the resident memory of the same program varied by 4 MB.
 func unpack(from, to string) (err error) {
 	program, err := os.Open(from)
 	if err != nil {
@@ -100,7 +100,7 @@ func unpack(from, to string) (err error) {
 	if err != nil {
 		return fmt.Errorf("unpacking %s: %w", from, err)
 	}
-	// Nothing but Write is shown of the file, and nothing but Read of the program: they would copy all at once.
+	// The wrappers hide ReadFrom and WriteTo, which would copy everything at once.
 	_, err = io.CopyBuffer(struct{ io.Writer }{file}, struct{ io.Reader }{program}, make([]byte, unpacked))
 	if err = errors.Join(err, file.Close()); err != nil {
 		return fmt.Errorf("unpacking %s: %w", from, err)
@@ -108,7 +108,7 @@ func unpack(from, to string) (err error) {
 	return nil
 }
 
-// contender is one whose program is in the folder.
+// contender returns the contender whose program is in the folder.
 func contender(folder, name string) scenarios.Contender {
 	switch name {
 	case minimalName:

@@ -3,11 +3,11 @@
 //
 //	go run ./test/yardstick --help
 //
-// It stands apart from the benchmarks of packages, as what users pay for is a process: its CPU, its memory, its
-// requests, and the time until it has done something. Absolute figures depend on the machine and on what else it
-// does; therefore contenders take turns, and what is told are ratios within a round.
+// It complements the benchmarks of packages, because users pay for a process: its CPU, memory and requests, and the
+// time until it has reacted. Absolute figures depend on the machine and its load. Therefore contenders take turns, and
+// the results are ratios within a round.
 //
-// Neighbours: cluster is the control plane, operators are the contenders, scenarios is what they go through.
+// Neighbours: cluster is the control plane, operators are the contenders, scenarios defines the measurements.
 package main
 
 import (

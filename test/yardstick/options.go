@@ -34,15 +34,15 @@ Contenders:
 
 Contenders take turns, round by round. A ratio is taken within a round; printed are the median over the rounds and,
 in parentheses, the least and the greatest: 1.12 (1.05–1.20). Quote ratios, never the absolute medians behind them,
-and say how busy the machine was, which is told at the beginning and at the end.
+and say how busy the machine was, as printed at the beginning and at the end.
 
 Flags:
 `
 
-// all is every scenario, or every contender that can be had.
+// all selects every scenario, or every available contender.
 const all = "all"
 
-// contenders are the names of all contenders, in the order in which they are printed.
+// contenders lists the names of all contenders in the order of printing.
 var contenders = []string{
 	"ours-dynamic", "byhand-dynamic", "ours-typed", "byhand-typed", minimalName, emptyName, kopfName,
 }
@@ -52,7 +52,7 @@ type options struct {
 	scenarios             []scenarios.Scenario
 	contenders            []string
 	kopfIfPossible        bool
-	objects, size, rounds int // no objects are those of the scenario
+	objects, size, rounds int // zero objects: the default of the scenario
 	rate                  int
 	window, rest          time.Duration
 }
@@ -96,7 +96,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 func (o options) check(rest []string) error {
 	switch {
 	case len(rest) > 0:
-		return fmt.Errorf("unexpected argument %q; --help tells the flags", rest[0])
+		return fmt.Errorf("unexpected argument %q; --help lists the flags", rest[0])
 	case o.objects < 0 || o.size < 1 || o.rounds < 1 || o.rate < 1:
 		return errors.New("-n, -size, -rounds and -rate are numbers above zero")
 	case o.assets == "":
@@ -105,7 +105,7 @@ func (o options) check(rest []string) error {
 	return nil
 }
 
-// chosen are the names of a list, in the order of those that there are.
+// chosen returns the selected names in the order of the full list.
 func chosen(wanted string, there []string, what string) ([]string, error) {
 	if wanted == all || wanted == "" {
 		return there, nil

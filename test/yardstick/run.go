@@ -19,7 +19,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/yardstick/scenarios"
 )
 
-// pairs are the comparisons that are printed, as far as both sides have run.
+// pairs lists the comparisons that are printed if both contenders have run.
 var pairs = []figures.Pair{
 	{Title: "dynamic to by hand", Of: "ours-dynamic", To: "byhand-dynamic"},
 	{Title: "typed to by hand", Of: "ours-typed", To: "byhand-typed"},
@@ -28,7 +28,7 @@ var pairs = []figures.Pair{
 	{Title: "typed to Kopf", Of: "ours-typed", To: "kopf"},
 }
 
-// run plays the scenarios one after another, and prints the figures of each at its end.
+// run plays the scenarios one after another and prints the figures of each at its end.
 func (o options) run(ctx context.Context, results, progress io.Writer) (err error) {
 	log.SetLogger(logr.Discard())
 	folder, err := os.MkdirTemp("", "yardstick-*")
@@ -54,7 +54,7 @@ func (o options) run(ctx context.Context, results, progress io.Writer) (err erro
 		return err
 	}
 	defer func() {
-		end() // the API server would wait for its watches
+		end() // otherwise the API server waits for the watches
 		err = errors.Join(err, bench.Cluster.Stop())
 	}()
 	say(results, "load of the machine at the beginning: %s", load())
@@ -67,7 +67,7 @@ func (o options) run(ctx context.Context, results, progress io.Writer) (err erro
 	return nil
 }
 
-// play runs a scenario, and prints its figures: should it fail, those that there are, as they may have taken hours.
+// play runs a scenario and prints its figures, even after a failure, because they can have taken hours.
 func (o options) play(ctx context.Context, s scenarios.Scenario, bench *scenarios.Bench, results io.Writer) error {
 	bench.Book, bench.Objects = &figures.Book{}, cmp.Or(o.objects, s.Objects)
 	failed := s.Play(ctx, bench)
@@ -91,7 +91,7 @@ func users(list []scenarios.Contender) []string {
 	return slices.Clip(names)
 }
 
-// load is that of the last one, five and fifteen minutes, as Linux tells it.
+// load returns the load averages of one, five and fifteen minutes.
 func load() string {
 	text, err := os.ReadFile("/proc/loadavg")
 	if err != nil {

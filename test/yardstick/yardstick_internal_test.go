@@ -22,25 +22,25 @@ func TestParse(t *testing.T) {
 		wantErr string
 	}{
 		"unknown scenario": {
-			reason: "an error lists what there is", args: []string{"-scenarios", "pod"},
+			reason: "an unknown scenario is an error that lists the scenarios", args: []string{"-scenarios", "pod"},
 			wantErr: `"pod", but changes, timers`,
 		},
 		"unknown contender": {
-			reason: "an error lists what there is", args: []string{"-contenders", "ours"},
+			reason: "an unknown contender is an error that lists the contenders", args: []string{"-contenders", "ours"},
 			wantErr: `"ours", but ours-dynamic`,
 		},
-		"no rounds":      {reason: "nothing would be measured", args: []string{"-rounds", "0"}, wantErr: "above zero"},
-		"stray argument": {reason: "nothing is ignored", args: []string{"pods"}, wantErr: `"pods"`},
+		"no rounds":      {reason: "zero rounds are an error", args: []string{"-rounds", "0"}, wantErr: "above zero"},
+		"stray argument": {reason: "an unexpected argument is an error", args: []string{"pods"}, wantErr: `"pods"`},
 		"no control plane": {
-			reason: "an error says where to get it", args: []string{"-assets", ""}, wantErr: "make assets",
+			reason: "an error shows how to get a control plane", args: []string{"-assets", ""}, wantErr: "make assets",
 		},
 		"nothing": {
-			reason: "all is the default",
+			reason: "the default is all scenarios and all contenders",
 			want: "changes timers restart latency pods idle; " +
 				"ours-dynamic byhand-dynamic ours-typed byhand-typed minimal empty kopf",
 		},
 		"some": {
-			reason: "the order is always the same, so that outputs can be compared",
+			reason: "the order does not depend on the flags",
 			args:   []string{"-scenarios", "pods,changes", "-contenders", "kopf,ours-typed"},
 			want:   "changes pods; ours-typed kopf",
 		},
@@ -70,22 +70,22 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestHelp holds the help to what there is.
+// TestHelp shows that the help lists all scenarios and contenders.
 func TestHelp(t *testing.T) {
 	var stderr bytes.Buffer
 	if _, err := parse([]string{"--help"}, &stderr); err == nil {
-		t.Error("whoever asks for help does not want to wait for an hour")
+		t.Error("the help flag ends the program")
 	}
 	words := []string{"changes", "timers", "restart", "latency", "pods", "idle", "make figures NAME=yardstick"}
 	words = append(words, contenders...)
 	for _, word := range words {
 		if !strings.Contains(stderr.String(), word) {
-			t.Errorf("the help does not tell of %s", word)
+			t.Errorf("the help does not contain %s", word)
 		}
 	}
 }
 
-// Figures may have taken hours: a failure after them does not take them along.
+// TestFiguresOfAFailureArePrinted shows that a failure does not suppress the figures, which can have taken hours.
 func TestFiguresOfAFailureArePrinted(t *testing.T) {
 	bench := &scenarios.Bench{
 		Cluster: &cluster.Cluster{}, Folder: t.TempDir(), Progress: t.Output(), Rounds: 1,
@@ -103,8 +103,7 @@ func TestFiguresOfAFailureArePrinted(t *testing.T) {
 	}
 }
 
-// TestSmall plays all scenarios over a few objects: no figure of time or memory is looked at, but those that are the
-// same on every machine.
+// TestSmall plays all scenarios with a few objects, and checks only figures that do not depend on the machine.
 func TestSmall(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("processes are measured by /proc")
@@ -116,7 +115,7 @@ func TestSmall(t *testing.T) {
 		args []string
 		want []string // patterns of lines
 	}{
-		"what is written": {
+		"numbers of writes": {
 			args: []string{"-scenarios", "changes,pods"},
 			want: []string{
 				`create .* medians\n(  .*\n)*  writes/object .* 2 · 2 · 2 · 2\n`,
@@ -126,7 +125,7 @@ func TestSmall(t *testing.T) {
 				`start .* medians\n(  .*\n)*  writes .* 0 · 0\n`,
 			},
 		},
-		"what is not": {
+		"timers, restart and latency": {
 			args: []string{"-scenarios", "timers,restart,latency", "-contenders", "ours-dynamic,byhand-dynamic"},
 			want: []string{
 				`restart .* medians\n(  .*\n)*  writes .* 0 · 0\n`,
@@ -134,7 +133,7 @@ func TestSmall(t *testing.T) {
 				`ticking .* medians\n(  .*\n)*  ticks/object/minute`,
 			},
 		},
-		"who does nothing": {
+		"idle programs": {
 			args: []string{"-scenarios", "idle", "-contenders", "ours-dynamic,minimal,empty"},
 			want: []string{
 				`medians of: minimal · empty\n`,

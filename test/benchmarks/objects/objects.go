@@ -9,7 +9,7 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// Object is what is measured with, without managed fields.
+// Object is a measured object, without managed fields.
 type Object struct {
 	// Name is its part in the names of benchmarks.
 	Name string
@@ -47,7 +47,7 @@ func made(name string, readable []byte, value, another string) Object {
 // the same.
 func (o Object) Tree() map[string]any { return decoded(o.Name, o.Text) }
 
-// Changed is Tree after somebody has changed one string of it.
+// Changed returns Tree with one changed string.
 func (o Object) Changed() map[string]any { return decoded(o.Name, o.edited) }
 
 func decoded(name string, text []byte) (tree map[string]any) {

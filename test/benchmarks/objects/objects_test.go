@@ -7,7 +7,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/benchmarks/objects"
 )
 
-// Figures are of objects of a certain size: nobody changes it by the way.
+// TestSizes requires the documented sizes of the objects, because figures depend on them.
 func TestSizes(t *testing.T) {
 	for _, tc := range []struct {
 		object      objects.Object
@@ -29,7 +29,7 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// What is measured as a change has to be one, of one leaf; and what is measured as none is equal, and not the same.
+// TestChanged shows that Changed differs from Tree in one leaf, and that two trees are equal but not shared.
 func TestChanged(t *testing.T) {
 	for _, o := range objects.All {
 		before := o.Tree()
@@ -38,7 +38,7 @@ func TestChanged(t *testing.T) {
 		}
 		before["spec"].(map[string]any)["changed"] = true
 		if diff.Equal(before, o.Tree()) {
-			t.Errorf("%s: two trees share what they have", o.Name)
+			t.Errorf("%s: two trees must not share maps", o.Name)
 		}
 	}
 }

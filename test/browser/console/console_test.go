@@ -113,7 +113,7 @@ func TestKeyboard(t *testing.T) {
 	p.Press("C", "A", "R", "T")
 	p.Wait(rows + " === 1")
 	if got := text(p, "#found"); got != "1 of 11 objects matches." {
-		t.Errorf("those who do not see the table hear %q", got)
+		t.Errorf("the status text for screen readers is %q", got)
 	}
 	p.Press("Tab")
 	focus("'clear'")
@@ -167,7 +167,7 @@ func TestReconnect(t *testing.T) {
 	p.Wait(rows + " === 12")
 	for _, message := range p.Errors() {
 		if !strings.Contains(message, "net::ERR_") {
-			t.Errorf("besides that nobody answers, there is %s", message)
+			t.Errorf("there is an error other than the failed connection: %s", message)
 		}
 	}
 }

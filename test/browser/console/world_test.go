@@ -113,11 +113,11 @@ func empty(t *testing.T) *world {
 		}
 	})
 	w.serve(t, "127.0.0.1:0")
-	t.Cleanup(func() { end(w.server) }) // after all pages, which would tell of that
+	t.Cleanup(func() { end(w.server) }) // after all pages, which would report it
 	return w
 }
 
-// serve begins to serve at the address, once more if it has ended.
+// serve starts serving at the address, and can be called again after the end.
 func (w *world) serve(t *testing.T, address string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", address)

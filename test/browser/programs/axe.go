@@ -18,19 +18,20 @@ import (
 // CacheVariable names the environment variable with the folder to keep downloads in: that of test/controlplane.
 const CacheVariable = "KOPF_RUNTIME_CACHE"
 
-// What is taken of axe-core. To move to another version, change the first and take the sum from the error.
+// The pinned version of axe-core. To move to another version, change the first constant and take the sum from the
+// error.
 const (
 	AxeVersion = "4.14.1"
 	axeSum     = "29348999450cdf2849a8e70b7912fc2da85a849da39c0d0d5394f51d4a9ed95c"
 	axeFile    = "package/axe.min.js"
 )
 
-// Axe gives the script axe-core in the version that is pinned here, from the cache, or by npm from the registry that
-// npm is configured for, which is told to report. Nothing of it is executed outside of a browser.
+// Axe returns the script axe-core in the pinned version, from the cache or from npm's configured registry. It prints a
+// download to report. The script only runs inside of a browser.
 //
 // # Errors
 //
-// There is no npm, or it cannot get the package, or what it got is not what is pinned.
+// npm is missing, or cannot get the package, or the package is not the pinned one.
 func Axe(ctx context.Context, report io.Writer) ([]byte, error) {
 	root, err := cacheRoot()
 	if err != nil {

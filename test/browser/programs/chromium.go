@@ -13,7 +13,7 @@ import (
 // ChromiumVariable names the environment variable with the path of the browser to use, if not the first one in PATH.
 const ChromiumVariable = "KOPF_RUNTIME_CHROMIUM"
 
-// Advice tells people what to do about a missing Chromium.
+// Advice explains how to get Chromium.
 const Advice = "run `make browser` as root on Debian, or install Chromium or Chrome, or set " + ChromiumVariable +
 	" to its path"
 
@@ -57,8 +57,8 @@ func Version(ctx context.Context, path string) (string, error) {
 	return strings.TrimSpace(string(out)), nil
 }
 
-// InstallChromium gives the path of the browser, and installs Debian's package first if there is none. What it does is
-// told to report.
+// InstallChromium returns the path of the browser, and installs Debian's package first if there is none. It prints its
+// actions to report.
 //
 // # Errors
 //

@@ -51,7 +51,7 @@ func TestChromium(t *testing.T) {
 		t.Errorf("pictures are of Chromium, so it comes first: got %q, %v", path, err)
 	}
 	if version, err := programs.Version(t.Context(), chromium); version != "Chromium 1" || err != nil {
-		t.Errorf("the version is told as it is: got %q, %v", version, err)
+		t.Errorf("the version is returned unchanged: got %q, %v", version, err)
 	}
 	t.Setenv(programs.ChromiumVariable, chrome)
 	if path, err := programs.Chromium(); path != chrome || err != nil {
@@ -84,10 +84,10 @@ func TestInstallChromium(t *testing.T) {
 	script(t, dir, "apt-get", `case "$*" in *install*) echo '#!/bin/sh' >`+made+`; /bin/chmod +x `+made+`;; esac`)
 	path, err := programs.InstallChromium(t.Context(), &told)
 	if path != made || err != nil {
-		t.Errorf("got %q, %v, want what was installed, %q", path, err, made)
+		t.Errorf("got %q, %v, want the installed program, %q", path, err, made)
 	}
 	if !strings.Contains(told.String(), "installing") {
-		t.Errorf("whoever waits is told for what; told was %q", told.String())
+		t.Errorf("the installation is reported; the report is %q", told.String())
 	}
 }
 
@@ -95,7 +95,7 @@ func TestAxe(t *testing.T) {
 	dir := alone(t)
 	_, err := programs.Axe(t.Context(), &bytes.Buffer{})
 	if err == nil || !strings.Contains(err.Error(), "npm is needed") {
-		t.Errorf("without npm it is said what is missing: got %v", err)
+		t.Errorf("without npm the error must name npm: got %v", err)
 	}
 	packed := filepath.Join(t.TempDir(), "packed")
 	if err := os.WriteFile(packed, archive(t, "package/axe.min.js", "alert(1)"), 0o600); err != nil {

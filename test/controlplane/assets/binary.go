@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// The versions that are looked for, downloaded and built. The files in modules/ pin the same ones: after a change here,
-// "go generate ./assets" writes them anew.
+// The versions that are searched, downloaded and built. The files in modules/ pin the same ones: after a change here,
+// "go generate ./assets" rewrites them.
 const (
 	KubernetesVersion = "1.36.3"
 	EtcdVersion       = "3.6.16"
@@ -92,7 +92,7 @@ func minor(version string) string {
 	return version
 }
 
-// executable says whether path is a file that can be run, as far as its mode tells.
+// executable reports whether path is a regular file with an executable mode.
 func executable(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o111 != 0

@@ -16,7 +16,7 @@ import (
 )
 
 // modules holds a go.mod and go.sum per build, so that the same sources are built everywhere and checked on the way.
-// The files are no modules where they lie: an embedded folder must not be one.
+// The files have other names than in a module, because an embedded folder must not be a module.
 //
 //go:generate go run modules/pin.go
 //go:embed modules/*.mod modules/*.sum
@@ -51,7 +51,7 @@ var recipes = map[string]recipe{
 		"about 2 minutes the first time"},
 }
 
-// Build is the Source that compiles the programs from the Go module proxy. It needs the Go command, and nothing else.
+// Build is the Source that compiles the programs from the Go module proxy. It only needs the Go command.
 type Build struct{}
 
 // Fetch implements Source. Programs are built one after the other: a single build uses every core already.

@@ -90,7 +90,7 @@ func TestBuildIgnoresCallersBuild(t *testing.T) {
 		}
 	}
 	if !strings.Contains(said.String(), "built kube-apiserver v"+assets.KubernetesVersion) {
-		t.Errorf("the end of a build is told: %q", said.String())
+		t.Errorf("the end of a build is reported: %q", said.String())
 	}
 }
 
@@ -100,11 +100,11 @@ func TestBuildsArePinned(t *testing.T) {
 		want   string
 	}{
 		"etcd.mod": {
-			reason: "what is built is what the package says",
+			reason: "the etcd build pins the version of the package",
 			want:   "require go.etcd.io/etcd/server/v3 v" + assets.EtcdVersion + "\n",
 		},
 		"kubernetes.mod": {
-			reason: "what is built is what the package says",
+			reason: "the Kubernetes build pins the version of the package",
 			want:   "require k8s.io/kubernetes v" + assets.KubernetesVersion + "\n",
 		},
 		"etcd.sum": {

@@ -11,8 +11,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/controlplane/progress"
 )
 
-// incoming begins the names of everything that is not complete yet. Nobody takes such a thing for a result, and whoever
-// holds the lock may remove it.
+// incoming is the name prefix of incomplete files. They are never used as results, and the holder of the lock may
+// remove them.
 const incoming = ".incoming-"
 
 // cache is one version's folder below the root that all versions share.
@@ -36,7 +36,7 @@ func (c *cache) missing(want []Binary) []Binary {
 	return lacking
 }
 
-// fill gets what is missing from the sources, one process at a time.
+// fill gets missing programs from the sources, one process at a time.
 func (c *cache) fill(ctx context.Context, want []Binary, sources []Source) error {
 	if err := os.MkdirAll(c.dir, 0o755); err != nil {
 		return fmt.Errorf("creating the cache folder: %w; %s", err, advice)
@@ -71,7 +71,7 @@ func (c *cache) fill(ctx context.Context, want []Binary, sources []Source) error
 	}
 	return fmt.Errorf("getting %s: %w\nset %s to a folder with etcd, kube-apiserver and kubectl, or correct the "+
 		"above and "+
-		"try again; what was finished is kept", names(lacking), errors.Join(failures...), AssetsVariable)
+		"try again; finished programs are kept", names(lacking), errors.Join(failures...), AssetsVariable)
 }
 
 // take lets a source write into a folder of its own and moves each program that proves good into the cache.

@@ -35,19 +35,19 @@ func TestCacheHeals(t *testing.T) {
 			wantFetches: 1,
 		},
 		"wrong version": {
-			reason:      "a program that somebody replaced is made again, even by one of the same length",
+			reason:      "a replaced program is built again, even if the length is the same",
 			damage:      func(t *testing.T, dir string) { script(t, dir, "kubectl", answer("kubectl", "1.35.3")) },
 			wantFetches: 1,
 		},
 		"manifest of another version": {
-			reason: "what the manifest vouches for has to be what is wanted",
+			reason: "a manifest of another version invalidates the cache",
 			damage: func(t *testing.T, dir string) {
 				edit(t, filepath.Join(dir, "manifest.json"), `"version": "`+assets.EtcdVersion, `"version": "3.5.0`)
 			},
 			wantFetches: 1,
 		},
 		"manifest lost": {
-			reason:      "programs that nobody vouches for may be half-written",
+			reason:      "programs without a manifest can be incomplete and are built again",
 			damage:      func(t *testing.T, dir string) { remove(t, dir, "manifest.json") },
 			wantFetches: 1,
 		},
@@ -115,7 +115,7 @@ func TestCacheGrows(t *testing.T) {
 		t.Errorf("an extra program joins the others: %v", err)
 	}
 	if !os.SameFile(before, stat(t, dir, "etcd")) {
-		t.Error("what was there was made again")
+		t.Error("an existing program must not be built again")
 	}
 	if left := litter(t, dir, assets.ControllerManager); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
@@ -142,7 +142,7 @@ func TestCacheKeepsWhatWasFinished(t *testing.T) {
 	}
 	second := &factory{t: t, lacks: "etcd"} // so that asking for it again would fail
 	if _, err := assets.Resolve(t.Context(), assets.Options{Sources: []assets.Source{second}}); err != nil {
-		t.Errorf("the second attempt makes what is missing only: %v", err)
+		t.Errorf("the second attempt only builds missing programs: %v", err)
 	}
 }
 
@@ -158,7 +158,7 @@ func TestCacheSweepsWhatWasKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	if left := litter(t, dir); len(left) > 0 {
-		t.Errorf("a killed build leaves nothing for good: %v", left)
+		t.Errorf("the files of a killed build are removed: %v", left)
 	}
 }
 
@@ -172,7 +172,7 @@ func TestCacheCancelled(t *testing.T) {
 	_, err := assets.Resolve(ctx, assets.Options{Sources: []assets.Source{first, second}})
 	if !errors.Is(err, given) || second.fetches.Load() > 0 {
 		t.Errorf(
-			"a cancelled search ends with its cause and asks nobody else: got %v after %d more", err,
+			"a cancelled search ends with its cause and asks no other source: got %v after %d more", err,
 			second.fetches.Load(),
 		)
 	}

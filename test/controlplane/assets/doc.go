@@ -4,5 +4,5 @@
 // from the Go module proxy, which takes minutes, once. It is apart from controlplane so that a search can be had
 // without the servers' code. It never changes the folder of KUBEBUILDER_ASSETS, never leaves a half-written program in
 // the cache, and never writes to standard output. Its neighbours are progress and internal/process; controlplane runs
-// what it finds.
+// the programs.
 package assets

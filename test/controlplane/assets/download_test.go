@@ -43,7 +43,7 @@ func TestDownload(t *testing.T) {
 			wantSaid: "taking kube-apiserver out of the download",
 		},
 		"succeeds": {
-			reason:  "the downloaded programs are used, and nobody else is asked",
+			reason:  "downloaded programs are used without asking other sources",
 			status:  http.StatusOK,
 			command: `mkdir "$STORE/k8s"; cp "$PROGRAMS"/* "$STORE/k8s"; echo "$STORE/k8s"`,
 		},

@@ -20,8 +20,8 @@ func script(t *testing.T, dir, name, line string) {
 	shell(t, dir, name, "echo '"+line+"'")
 }
 
-// shell writes an executable. A fork of another goroutine must not inherit the open file: the kernel refuses to run
-// what somebody may still write.
+// shell writes an executable. A fork of another goroutine must not inherit the open file, because the kernel does not
+// run a file that is open for writing.
 func shell(t *testing.T, dir, name, code string) {
 	t.Helper()
 	syscall.ForkLock.RLock()
@@ -89,7 +89,7 @@ func isolate(t *testing.T) (dir string) {
 	return found.Dir
 }
 
-// litter lists what is in the folder beyond the programs, the manifest and the wanted extra.
+// litter lists unexpected files in the folder: those other than the programs, the manifest and extra.
 func litter(t *testing.T, dir string, extra ...string) []string {
 	t.Helper()
 	known := map[string]bool{"etcd": true, "kube-apiserver": true, "kubectl": true, "manifest.json": true}

@@ -14,7 +14,7 @@ var overridden = []string{"GOFLAGS", "GOWORK", "GOOS", "GOARCH", "CGO_ENABLED", 
 // harmless lists the flags in GOFLAGS that change how a build runs and not what comes out.
 var harmless = []string{"-p", "-modcacherw", "-a", "-v", "-x"}
 
-// goEnvironment is the caller's environment for running the Go command on somebody else's module. Proxies, caches,
+// goEnvironment returns the caller's environment for running the Go command on a foreign module. Proxies, caches,
 // toolchain choice and credentials stay the caller's. The folder dir is where the command is to run, and where it keeps
 // its temporary files, which go when the folder goes, even if the command is killed.
 func goEnvironment(dir string) []string {

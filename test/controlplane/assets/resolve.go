@@ -35,8 +35,8 @@ func (a Assets) Path(program string) string {
 
 // Source makes programs out of something: a download, a build.
 type Source interface {
-	// Fetch writes wanted programs into dir, each under its name, as far as it can. An error explains what is
-	// missing; what is there is used nevertheless.
+	// Fetch writes as many wanted programs as possible into dir, each under its name. An error explains which ones are
+	// missing; the others are used nevertheless.
 	Fetch(ctx context.Context, want []Binary, dir string, report *progress.Reporter) error
 }
 
@@ -114,7 +114,8 @@ func cacheRoot() (string, error) {
 	return dir, nil
 }
 
-// folderName tells versions and platforms apart, so that one cache can serve several checkouts and machines.
+// folderName returns a folder name for the versions and the platform, so that one cache can serve several checkouts and
+// machines.
 func folderName() string {
 	return strings.Join([]string{KubernetesVersion, EtcdVersion, runtime.GOOS, runtime.GOARCH}, "-")
 }

@@ -22,12 +22,12 @@ func TestResolveGivenFolder(t *testing.T) {
 			wantErr: []string{"KUBEBUILDER_ASSETS", "kubectl", "unset"},
 		},
 		"not executable": {
-			reason:  "a file that cannot be run is no program",
+			reason:  "a file without an executable mode is not accepted",
 			prepare: func(dir string) { _ = os.Chmod(filepath.Join(dir, "etcd"), 0o644) },
 			wantErr: []string{"no executable etcd"},
 		},
 		"extra missing": {
-			reason:  "what was asked for beyond the standard has to be there too",
+			reason:  "a missing extra program is an error",
 			prepare: func(string) {},
 			extra:   []string{assets.ControllerManager},
 			wantErr: []string{assets.ControllerManager},
@@ -62,7 +62,8 @@ func TestResolveGivenFolder(t *testing.T) {
 
 func TestResolveUnknownExtra(t *testing.T) {
 	_, err := assets.Resolve(t.Context(), assets.Options{Extra: []string{"kube-proxy"}})
-	wantError(t, "a program that nobody can provide is named", err, []string{"kube-proxy", assets.ControllerManager})
+	wantError(t,
+		"an unknown extra program is an error that names it", err, []string{"kube-proxy", assets.ControllerManager})
 }
 
 func TestResolveCacheUnusable(t *testing.T) {
@@ -109,7 +110,7 @@ func TestResolveSourceOrder(t *testing.T) {
 		second     *factory
 	}{
 		"both fail": {
-			reason:     "the error tells what each source said and what to do",
+			reason:     "the error contains the error of each source and a solution",
 			first:      &factory{lacks: "etcd"},
 			second:     &factory{lacks: "kubectl"},
 			wantSecond: 1,

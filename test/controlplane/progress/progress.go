@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// quiet is how long a wait may last without a word: what ends sooner needs no line.
+	// quiet is how long a wait may last without a line.
 	quiet = time.Second
 	// beat is the pause between two lines about the same wait.
 	beat = 10 * time.Second
@@ -37,7 +37,7 @@ func (r *Reporter) Say(format string, args ...any) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	// A progress line that cannot be written is no reason to fail the work it is about.
+	// A failed write of a progress line must not fail the work.
 	_, _ = fmt.Fprintf(r.w, "controlplane: "+format+"\n", args...)
 }
 

@@ -21,7 +21,7 @@ func TestWaiting(t *testing.T) {
 			lasts:  900 * time.Millisecond,
 		},
 		"noticed": {
-			reason: "a wait that a person notices says what it waits for",
+			reason: "a wait of more than a second prints a line",
 			lasts:  2 * time.Second,
 			want:   "controlplane: building it …\n",
 		},

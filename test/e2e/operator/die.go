@@ -13,14 +13,14 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-// die runs the operator until it is about to write the rest of an object whose status it has just written. There it
-// kills its own process, as nobody else could do it in time.
-func die(op *kopf.Operator) error {
+// runUntilStatusWrite runs the operator until it is about to send the main patch of an object whose status patch it has just sent.
+// There it kills its own process, because an external kill would be too late.
+func runUntilStatusWrite(op *kopf.Operator) error {
 	config, err := ctrl.GetConfig()
 	if err != nil {
 		return err
 	}
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &deadly{next: next} })
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &killingTransport{next: next} })
 	manager, err := ctrl.NewManager(
 		config, ctrl.Options{Scheme: runtime.NewScheme(), Metrics: metricsserver.Options{BindAddress: "0"}},
 	)
@@ -33,12 +33,12 @@ func die(op *kopf.Operator) error {
 	return manager.Start(ctrl.SetupSignalHandler())
 }
 
-type deadly struct {
+type killingTransport struct {
 	next   http.RoundTripper
-	status atomic.Bool // it was written
+	status atomic.Bool // a status patch succeeded
 }
 
-func (d *deadly) RoundTrip(request *http.Request) (*http.Response, error) {
+func (d *killingTransport) RoundTrip(request *http.Request) (*http.Response, error) {
 	if request.Method != http.MethodPatch {
 		return d.next.RoundTrip(request)
 	}

@@ -1,5 +1,5 @@
-// Command operator is what the end-to-end tests kill: an operator in a process of its own. Each call of a handler is a
-// line on its standard output.
+// Command operator is an operator in its own process, which the end-to-end tests kill. It prints one line for each call
+// of a handler.
 package main
 
 import (
@@ -18,7 +18,7 @@ import (
 func main() {
 	if namespace := os.Getenv("E2E_DIE_IN"); namespace != "" {
 		op := newOperator(namespace)
-		if err := die(op); err != nil {
+		if err := runUntilStatusWrite(op); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 		}
 		os.Exit(1)
@@ -32,15 +32,15 @@ func newOperator(namespaces ...string) *kopf.Operator {
 	})
 	register(kopf.For(op, &v1.Gadget{}), slowness())
 	register(kopf.For(op, &v1.Widget{}), slowness())
-	reading(kopf.For(op, &v1.Gadget{}))
-	weather(kopf.For(op, &v1.Gadget{}), func(g *v1.Gadget) int64 { return int64(g.Spec.Size) })
+	registerReader(kopf.For(op, &v1.Gadget{}))
+	registerStormHandlers(kopf.For(op, &v1.Gadget{}), func(g *v1.Gadget) int64 { return int64(g.Spec.Size) })
 	return op
 }
 
-// quiet is longer than a checkpoint takes.
+// quiet is longer than saving a result takes.
 const quiet = 5 * time.Second
 
-// slowness is how long the second handler takes: E2E_SLOW, or no time.
+// slowness returns how long the second handler runs: E2E_SLOW, or zero.
 func slowness() time.Duration {
 	slow, _ := time.ParseDuration(os.Getenv("E2E_SLOW"))
 	return slow

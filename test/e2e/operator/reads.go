@@ -11,7 +11,7 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-// cached are the kinds that are read from a cache: secrets, if E2E_CACHE says anything.
+// cached returns the kinds that are read from the cache: secrets if E2E_CACHE is not empty.
 func cached() (kinds []client.Object) {
 	if os.Getenv("E2E_CACHE") != "" {
 		kinds = append(kinds, &corev1.Secret{})
@@ -19,8 +19,8 @@ func cached() (kinds []client.Object) {
 	return kinds
 }
 
-// reading reads for objects with the label "reads" in the namespace that it says, and prints what comes of it.
-func reading[T client.Object](objects kopf.Selection[T]) {
+// registerReader registers a handler that reads objects in the namespace named by the label "reads" and prints the results.
+func registerReader[T client.Object](objects kopf.Selection[T]) {
 	const label = "reads"
 	objects.MatchingLabels(label).OnCreate("reads", func(ctx context.Context, c *kopf.Change[T]) error {
 		key := client.ObjectKey{Namespace: c.Object.GetLabels()[label], Name: "shared"}

@@ -12,9 +12,9 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-// weather is two handlers for objects in a storm, one of which fails every other time. They say when they begin and
-// end.
-func weather[T client.Object](objects kopf.Selection[T], seen func(T) int64) {
+// registerStormHandlers registers two handlers for objects with the label "storm"; one of them fails every other time. They print
+// when they begin and end.
+func registerStormHandlers[T client.Object](objects kopf.Selection[T], seen func(T) int64) {
 	either := []kopf.Reason{kopf.ReasonCreate, kopf.ReasonUpdate}
 	var calls atomic.Int64
 	say := func(what, line string) { _, _ = fmt.Fprintln(os.Stdout, what, line) }

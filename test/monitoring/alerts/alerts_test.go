@@ -118,7 +118,7 @@ var processes = map[string][]course{
 			61 * time.Minute, []string{"All processes of dbs are paused."},
 		},
 		{
-			reason: "one of them acts", series: []string{
+			reason: "a running process prevents the alert", series: []string{
 				`kopf_paused{instance="a",operator="dbs"} 1x90`, `kopf_paused{instance="b",operator="dbs"} 0x90`,
 			},
 		},
@@ -170,7 +170,7 @@ var processes = map[string][]course{
 			30 * time.Minute, []string{"The API server has no answer to 50% of the requests of dbs."},
 		},
 		{
-			reason: "conflicts are answers", series: []string{
+			reason: "a conflict counts as an answer of the API server", series: []string{
 				`kopf_api_requests_total{instance="a",operator="dbs",verb="patch",code="4xx"} 0+6x40`,
 				`kopf_api_requests_total{instance="a",operator="dbs",verb="patch",code="2xx"} 0+6x40`,
 			},
@@ -184,7 +184,7 @@ var processes = map[string][]course{
 			[]string{"Each Secret that is repaired for a Database.example.org is changed again by another client."},
 		},
 		{
-			reason: "ten are repaired once",
+			reason: "a single repair of ten children raises no alert",
 			series: []string{`kopf_children_repaired_total` + these + `,child="Secret"} 0x9 10x60`},
 		},
 	},

@@ -6,12 +6,13 @@ import (
 )
 
 const (
-	// linesAgain are told of each failure once more, and no line is longer than so many bytes.
+	// linesAgain is the number of lines that are repeated of each failure, and widthAgain their maximum length in
+	// bytes.
 	linesAgain = 30
 	widthAgain = 2000
 )
 
-// failure is a test that failed, with the beginning of what it said about that.
+// failure is a failed test with the beginning of its output.
 type failure struct {
 	where, test string
 	said        []string
@@ -35,7 +36,7 @@ func newFailure(where, test string, output []string) failure {
 	return f
 }
 
-// repeat tells all failures at the end, as their packages may have ended long before the last one did.
+// repeat prints all failures at the end, because their packages can have ended long before the last one.
 func (r *report) repeat() {
 	for i, f := range r.failures {
 		if i == 0 {

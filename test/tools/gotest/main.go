@@ -1,10 +1,10 @@
-// Command gotest runs go test, and says what it is at while that takes long.
+// Command gotest runs go test and reports its progress during long runs.
 //
 //	gotest [-every 30s] [-C folder] [-go program] -- ARGUMENTS OF GO TEST
 //
 // Go test keeps the output of a package until the package has ended, and of the packages before it. This one shows the
-// same lines for packages and for tests that fail, as soon as they end, and from time to time a line with what is
-// running. It exits as go test does.
+// same lines for packages and for failed tests as soon as they end, and periodically a line with the running tests. It
+// has the exit code of go test.
 package main
 
 import (
@@ -17,7 +17,7 @@ import (
 )
 
 func main() {
-	every := flag.Duration("every", 30*time.Second, "how often to say what is running")
+	every := flag.Duration("every", 30*time.Second, "how often to list the running tests")
 	folder := flag.String("C", ".", "where to run go test")
 	program := flag.String("go", "go", "which go")
 	flag.Parse()

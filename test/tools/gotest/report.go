@@ -19,7 +19,7 @@ type event struct {
 	Output  string
 }
 
-// report is what is known of a run.
+// report is the state of a run.
 type report struct {
 	out      io.Writer
 	now      func() time.Time
@@ -39,7 +39,7 @@ func newReport(out io.Writer, now func() time.Time) *report {
 	return &report{out: out, now: now, begun: now(), packages: map[string]*running{}}
 }
 
-// follow reads events until there are no more, and says what is running whenever that much time has gone by.
+// follow reads events until the end, and lists the running tests at the given interval.
 func (r *report) follow(events io.Reader, every time.Duration) {
 	lines := make(chan string)
 	go func() {
@@ -92,7 +92,7 @@ func (r *report) read(line string) {
 func (r *report) readPackage(e event) {
 	switch e.Action {
 	case "output":
-		// The result of the package is the line that go test shows; PASS and FAIL alone say the same once more.
+		// The result of the package is the line that go test shows; PASS and FAIL alone would repeat it.
 		if text := strings.TrimSpace(e.Output); text != "PASS" && text != "FAIL" {
 			r.show(e.Output)
 		}
@@ -147,7 +147,7 @@ func (p *running) end(test string) {
 	p.ended++
 }
 
-// say tells what is running, a line for each package: its tests as a whole, not what they are made of.
+// say prints a line for each running package with its top-level tests.
 func (r *report) say() {
 	now := r.now()
 	for _, name := range slices.Sorted(maps.Keys(r.packages)) {
@@ -179,7 +179,7 @@ func (r *report) say() {
 
 func (r *report) show(lines ...string) {
 	for _, line := range lines {
-		// Whoever does not listen any more does not keep the tests from their end.
+		// A closed output must not stop the tests.
 		_, _ = io.WriteString(r.out, line)
 	}
 }

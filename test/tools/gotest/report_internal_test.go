@@ -24,7 +24,7 @@ func TestReport(t *testing.T) {
 		want   string
 	}{
 		"Pass": {
-			reason: "of what passes, the line of its package is enough",
+			reason: "a passed package prints only its result",
 			lines: []string{
 				line("start", "p", "", ""), line("run", "p", "TestA", ""), line(
 					"output", "p", "TestA", "a word\n",
@@ -36,7 +36,7 @@ func TestReport(t *testing.T) {
 			want: "ok  \tp\t1.0s\n",
 		},
 		"Fail": {
-			reason: "what failed is told with all that it said, and nothing of the others",
+			reason: "a failed test prints its whole output, and the others nothing",
 			lines: []string{
 				line("run", "p", "TestA", ""), line("run", "p", "TestB", ""), line(
 					"output", "p", "TestB", "fine\n",
@@ -59,7 +59,7 @@ func TestReport(t *testing.T) {
 			want: "FAIL\tp\t1.0s\npanic: oh\n" + "\n-- what failed, once more:\n-- p: TestA\npanic: oh\n",
 		},
 		"Suite": {
-			reason: "of a suite, what is told again begins with its first failure",
+			reason: "the repeated output of a suite begins with its first failure",
 			lines: []string{
 				line("run", "p", "TestA", ""), line("output", "p", "TestA", "Running\n"),
 				line("output", "p", "TestA", "  [FAILED] oh\n"), line("fail", "p", "TestA", ""),
@@ -67,7 +67,7 @@ func TestReport(t *testing.T) {
 			want: "Running\n  [FAILED] oh\n" + "\n-- what failed, once more:\n-- p: TestA\n  [FAILED] oh\n",
 		},
 		"Long": {
-			reason: "what is told again is short, whatever the test said",
+			reason: "the repeated output of a test is limited",
 			lines: []string{
 				line("run", "p", "TestA", ""), line("output", "p", "TestA", strings.Repeat("x", 2001)+"\n"),
 				line("output", "p", "TestA", ""), line("fail", "p", "TestA", ""),
@@ -76,7 +76,7 @@ func TestReport(t *testing.T) {
 				strings.Repeat("x", 2000) + "...\n",
 		},
 		"Build": {
-			reason: "what does not compile is told",
+			reason: "a compile error is printed",
 			lines: []string{
 				`{"ImportPath":"p","Action":"build-output","Output":"p.go:1: no\n"}` + "\n",
 				`{"ImportPath":"p","Action":"build-fail"}` + "\n",
@@ -84,7 +84,7 @@ func TestReport(t *testing.T) {
 			want: "p.go:1: no\n",
 		},
 		"Text": {
-			reason: "what is no event is shown, with or without an end",
+			reason: "a line that is not an event is printed, complete or not",
 			lines:  []string{"go: downloading\n", "{}\n", "half"},
 			want:   "go: downloading\n{}\nhalf",
 		},

@@ -30,8 +30,7 @@ func main() {
 	fmt.Println("yes")
 }
 
-// reach returns why the URL cannot be used, or nil. Files (the scheme "file")
-// are left to whoever reads them.
+// reach returns why the URL cannot be used, or nil. Files (the scheme "file") are not checked.
 func reach(ctx context.Context, url string, timeout time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()

@@ -13,7 +13,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/vectors"
 )
 
-// options are those that any decorator of Kopf takes.
+// options lists the options that all decorators of Kopf accept.
 var options = []string{
 	"on", "id", "fn", "resource", "param", "labels", "annotations", "field", "value", "old", "new", "when", "deleted",
 	"optional", "errors", "timeout", "retries", "backoff", "behave", "interval", "sharp", "idle", "initial_delay",
@@ -27,7 +27,7 @@ var families = map[string]handlers.Family{
 	"index": handlers.Indexing, "validate": handlers.Admitting, "mutate": handlers.Admitting,
 }
 
-// Activity tells whether a decorator is for handlers of no object at all.
+// Activity reports whether a decorator is for handlers without an object.
 func Activity(on string) bool {
 	return on == "startup" || on == "cleanup" || on == "login" || on == "probe"
 }
@@ -176,7 +176,7 @@ func addFilters(h *handlers.Handler, d vectors.Fields) error {
 	return nil
 }
 
-// addSides adds what is demanded of the old and of the new value.
+// addSides adds the conditions on the old and the new value.
 func addSides(h *handlers.Handler, d vectors.Fields) error {
 	for name, side := range map[string]*handlers.Pattern{"old": &h.From, "new": &h.To} {
 		if d[name] == nil {

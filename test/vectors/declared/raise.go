@@ -14,7 +14,7 @@ var classes = map[string]string{
 	"admission": "AdmissionError", "timeout": "HandlerTimeoutError", "retries": "HandlerRetriesError",
 }
 
-// raisedError is what a function raises. It tells by its behaviour of what kind it is.
+// raisedError is an error that a function raises. Its methods show its kind.
 type raisedError struct{ class, message string }
 
 func (e *raisedError) Error() string { return e.message }

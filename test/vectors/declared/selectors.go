@@ -56,7 +56,7 @@ func texts(list []any) []string {
 	return all
 }
 
-// selects tells whether the arguments of a decorator, positional or named, mean the resource.
+// selects reports whether the arguments of a decorator, positional or named, select the resource.
 func selects(t testing.TB, spec any, resource discovery.Resource) (bool, error) {
 	t.Helper()
 	args := []any{spec}

@@ -20,7 +20,7 @@ var kwargs = map[handlers.Family][]string{
 	},
 }
 
-// common are the names of what filters of all families get.
+// common lists the arguments that filters of all families get.
 var common = []string{
 	"resource", "body", "spec", "meta", "status", "uid", "name", "namespace", "labels", "annotations", "patch",
 	"logger", "memo",

@@ -20,31 +20,31 @@ import (
 )
 
 const (
-	// Namespace is where all objects are.
+	// Namespace is the namespace of all objects.
 	Namespace = "default"
-	// marker is the user whose requests say in the log how far it goes.
+	// marker is the user whose requests mark positions in the audit log.
 	marker = "yardstick-marker"
-	// patience is what a very slow machine needs to start the servers.
+	// patience is the start timeout of the servers, enough for a very slow machine.
 	patience = 5 * time.Minute
 )
 
-// Options say what is started.
+// Options configures the control plane.
 type Options struct {
 	// Assets is the folder with etcd, kube-apiserver and kubectl.
 	Assets string
 	// CRD is the file with the definition of kopfexamples.
 	CRD string
-	// Folder is an existing one for the log and the kubeconfigs.
+	// Folder is an existing folder for the log and the kubeconfigs.
 	Folder string
-	// Users are the names of those whose requests are counted.
+	// Users are the users whose requests are counted.
 	Users []string
-	// Progress gets a line every two seconds of what takes long.
+	// Progress gets a line every two seconds during long operations.
 	Progress io.Writer
 }
 
-// Cluster is a control plane that runs.
+// Cluster is a running control plane.
 type Cluster struct {
-	// Tally is the state of all kopfexamples, as the API server tells it.
+	// Tally counts all kopfexamples in a watch.
 	Tally *Tally
 
 	folder      string
@@ -55,7 +55,7 @@ type Cluster struct {
 	log         *auditLog
 }
 
-// Start runs the servers, and watches the objects until the context ends.
+// Start starts the servers and watches the objects until the context ends.
 func Start(ctx context.Context, o Options) (*Cluster, error) {
 	path := filepath.Join(o.Folder, "audit.jsonl")
 	c := &Cluster{folder: o.Folder, progress: o.Progress, log: &auditLog{path: path}}
@@ -76,8 +76,8 @@ func Start(ctx context.Context, o Options) (*Cluster, error) {
 	return c, nil
 }
 
-// configure has the requests of the users logged, one line for each as it arrives, and makes room for what many rounds
-// write. The line of an answer would come too late: the watch may tell of a write before its answer is logged.
+// configure logs one line for each request of the users when it arrives, and raises limits for many rounds of writes.
+// Responses are not logged: the watch can report a write before its response is logged.
 func (c *Cluster) configure(o Options, path string) error {
 	later := []string{"ResponseStarted", "ResponseComplete", "Panic"}
 	policy, err := json.Marshal(map[string]any{
@@ -123,7 +123,7 @@ func (c *Cluster) connect(ctx context.Context, config *rest.Config, users []stri
 	return err
 }
 
-// add makes a user with every right, and a kubeconfig.
+// add creates a user with all rights and a kubeconfig.
 func (c *Cluster) add(name string) error {
 	user, err := c.environment.AddUser(envtest.User{Name: name, Groups: []string{"system:masters"}}, nil)
 	if err != nil {
@@ -140,10 +140,10 @@ func (c *Cluster) add(name string) error {
 	return os.WriteFile(c.Kubeconfig(name), kubeconfig, 0o600)
 }
 
-// Kubeconfig is the file of one user.
+// Kubeconfig returns the path of a user's kubeconfig.
 func (c *Cluster) Kubeconfig(user string) string { return filepath.Join(c.folder, user+".kubeconfig") }
 
-// Stop ends the servers.
+// Stop stops the servers.
 func (c *Cluster) Stop() error {
 	if err := c.environment.Stop(); err != nil {
 		return fmt.Errorf("stopping the control plane: %w", err)

@@ -1,8 +1,8 @@
-// Package cluster is the one control plane of all contenders: etcd and kube-apiserver, with an audit log that tells
-// what each of them has asked for.
+// Package cluster runs the control plane that all contenders share: etcd and kube-apiserver, with an audit log of their
+// requests.
 //
-// It is apart because it knows no contenders, but users: each has a kubeconfig, and its requests are counted by name.
-// Its own requests, which create and change objects, and watch them, are logged nowhere.
+// It is separate because it does not depend on contenders, only on users: each has a kubeconfig, and its requests are
+// counted by name. The package's own requests, which create, change and watch objects, are not logged.
 //
-// Neighbours: package scenarios says what is done to objects, and when.
+// Neighbours: package scenarios decides when objects are created and changed.
 package cluster

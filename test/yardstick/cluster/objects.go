@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	// writers is how many requests of the yardstick's own are under way at once.
+	// writers is the number of concurrent requests of the yardstick itself.
 	writers = 16
-	// overhead is about what an object takes in JSON beside the part that fills it up to its size.
+	// overhead is the approximate JSON size of an object without its filler.
 	overhead = 100
 	filler   = "some payload as people write it "
 )
@@ -26,7 +26,7 @@ func named(i int) *v1.KopfExample {
 	return &v1.KopfExample{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("kex-%06d", i), Namespace: Namespace}}
 }
 
-// Create makes the objects from first to, excluding, end, with specs of about so many bytes.
+// Create creates the objects with numbers from first up to but not including end, with specs of about size bytes.
 func (c *Cluster) Create(ctx context.Context, first, end, size int) error {
 	return c.each(ctx, "creating", first, end, func(i int) error {
 		o := named(i)
@@ -42,23 +42,23 @@ func (c *Cluster) Create(ctx context.Context, first, end, size int) error {
 	})
 }
 
-// Change gives spec.field of one object a new value.
+// Change sets spec.field of one object.
 func (c *Cluster) Change(ctx context.Context, i int, value string) error {
 	return c.patch(ctx, i, fmt.Sprintf(`{"spec":{"field":%q}}`, value))
 }
 
-// ChangeAll gives spec.field of the objects up to, excluding, end a new value.
+// ChangeAll sets spec.field of all objects before end.
 func (c *Cluster) ChangeAll(ctx context.Context, end int, value string) error {
 	return c.each(ctx, "changing", 0, end, func(i int) error { return c.Change(ctx, i, value) })
 }
 
-// DeleteAll asks for the deletion of the objects from first to, excluding, end; what has finalizers stays until these
-// are gone.
+// DeleteAll deletes the objects with numbers from first up to but not including end. Objects with finalizers stay until
+// these are removed.
 func (c *Cluster) DeleteAll(ctx context.Context, first, end int) error {
 	return c.each(ctx, "deleting", first, end, func(i int) error { return c.remove(ctx, named(i)) })
 }
 
-// remove asks for the deletion of an object, of which only the name is needed, unless it is gone already.
+// remove deletes an object by name and ignores that it does not exist.
 func (c *Cluster) remove(ctx context.Context, o client.Object, options ...client.DeleteOption) error {
 	if err := c.api.Delete(ctx, o, options...); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("deleting %s: %w", o.GetName(), err)
@@ -66,7 +66,7 @@ func (c *Cluster) remove(ctx context.Context, o client.Object, options ...client
 	return nil
 }
 
-// Release removes the finalizers of the objects up to, excluding, end, as nobody is there to do so any more.
+// Release removes the finalizers of all objects before end, because no operator runs to do so.
 func (c *Cluster) Release(ctx context.Context, end int) error {
 	return c.each(ctx, "releasing", 0, end, func(i int) error {
 		return c.patch(ctx, i, `{"metadata":{"finalizers":null}}`)
@@ -82,7 +82,7 @@ func (c *Cluster) patch(ctx context.Context, i int, patch string) error {
 	return nil
 }
 
-// each calls a function for all numbers, several at once, until one call fails. It tells of it every two seconds.
+// each calls a function for all numbers concurrently until a call fails. It prints the progress every two seconds.
 func (c *Cluster) each(ctx context.Context, what string, first, end int, do func(i int) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

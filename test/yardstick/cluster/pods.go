@@ -9,14 +9,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// A pod has about 2.7 KB of JSON, as many pods have, beside the managed fields.
+// A pod has about 2.7 KB of JSON without managed fields, a common size.
 const (
 	containers = 2
 	variables  = 15
 	nodes      = 100
 )
 
-// CreatePods makes so many pods, which nobody will ever run, on a hundred nodes.
+// CreatePods creates count pods on a hundred nodes; none of them ever runs.
 func (c *Cluster) CreatePods(ctx context.Context, count int) error {
 	return c.each(ctx, "creating pods", 0, count, func(i int) error {
 		if err := c.api.Create(ctx, pod(i)); err != nil {
@@ -26,8 +26,8 @@ func (c *Cluster) CreatePods(ctx context.Context, count int) error {
 	})
 }
 
-// DeletePods removes the pods of CreatePods, one by one: of one request for tens of thousands, the API server does not
-// get to the end within the time that it gives it, and what it answers then, if anything, differs.
+// DeletePods deletes the pods of CreatePods one by one: the API server cannot delete tens of thousands of pods within
+// the timeout of a single request, and its response then varies.
 func (c *Cluster) DeletePods(ctx context.Context, count int) error {
 	return c.each(ctx, "deleting pods", 0, count, func(i int) error {
 		return c.remove(ctx, &corev1.Pod{ObjectMeta: podNamed(i)}, client.GracePeriodSeconds(0))

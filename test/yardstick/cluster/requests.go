@@ -18,14 +18,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Requests are numbers of requests, by what they ask for: "patch kopfexamples", "get" without a resource for
-// discovery. They count when they arrive, a watch too, and whatever their answer is.
+// Requests counts requests by verb and resource: "patch kopfexamples", "get" without a resource for discovery. Every
+// request counts when it arrives, including watches, whatever its response.
 type Requests map[string]int
 
-// writing are the verbs that change something.
+// writing lists the verbs that change objects.
 var writing = []string{"create", "update", "patch", "delete", "deletecollection"}
 
-// Writes is the number of those that change something.
+// Writes returns the number of requests that change objects.
 func (r Requests) Writes() int {
 	writes := 0
 	for what, count := range r {
@@ -37,7 +37,7 @@ func (r Requests) Writes() int {
 	return writes
 }
 
-// Total is the number of all of them.
+// Total returns the number of all requests.
 func (r Requests) Total() int {
 	total := 0
 	for _, count := range r {
@@ -46,7 +46,7 @@ func (r Requests) Total() int {
 	return total
 }
 
-// Describe tells them in words, for so many objects: "patch kopfexamples 2.00 per object, list kopfexamples 1".
+// Describe formats the counts for a number of objects: "patch kopfexamples 2.00 per object, list kopfexamples 1".
 func (r Requests) Describe(objects int) string {
 	var words []string
 	for _, what := range slices.Sorted(maps.Keys(r)) {
@@ -59,9 +59,9 @@ func (r Requests) Describe(objects int) string {
 	return strings.Join(words, ", ")
 }
 
-// Requests are those of a user that have arrived since the last call for any user.
+// Requests returns the requests of a user that have arrived since the last call for any user.
 //
-// A request of the marker's own tells that the log has come as far as now.
+// A request by the marker shows that the audit log is complete up to the call.
 func (c *Cluster) Requests(ctx context.Context, user string) (Requests, error) {
 	name := fmt.Sprintf("marker-%d", time.Now().UnixNano())
 	err := c.marker.Get(ctx, client.ObjectKey{Name: name}, &corev1.Namespace{})
@@ -91,14 +91,14 @@ func (c *Cluster) Requests(ctx context.Context, user string) (Requests, error) {
 	}
 }
 
-// auditLog is read from where it was read to.
+// auditLog reads the audit log incrementally.
 type auditLog struct {
 	path string
 	file *os.File
-	rest []byte // of a line that is being written
+	rest []byte // the start of an incomplete line
 }
 
-// event is what matters here of an audit event.
+// event contains the used fields of an audit event.
 type event struct {
 	Verb      string                                       `json:"verb"`
 	User      struct{ Username string }                    `json:"user"`
@@ -116,7 +116,7 @@ func (e event) what() string {
 	return what
 }
 
-// more are the events that were logged since the last call.
+// more returns the events that were logged since the last call.
 func (l *auditLog) more() ([]event, error) {
 	if l.file == nil {
 		file, err := os.Open(l.path)
@@ -143,7 +143,7 @@ func (l *auditLog) more() ([]event, error) {
 	}
 }
 
-// pause waits, or tells why not any longer.
+// pause waits, or returns the cause of a cancelled context.
 func pause(ctx context.Context, d time.Duration) error {
 	select {
 	case <-time.After(d):

@@ -15,27 +15,27 @@ import (
 	v1 "github.com/kopf-runtime/kopf-runtime/test/yardstick/api/v1"
 )
 
-// Counts tell how many objects there are, and how far an operator is with them.
+// Counts contains the number of objects and the progress of an operator.
 type Counts struct {
 	Objects int
-	// Created are those whose creation was handled.
+	// Created counts the objects whose creation was handled.
 	Created int
-	// Seen are those whose last handled update had this value of spec.field.
+	// Seen counts the objects by the value of spec.field in the last handled update.
 	Seen map[string]int
 }
 
-// Tally counts the objects of a kind as their watch tells of them.
+// Tally counts the objects of a kind from their watch events.
 type Tally struct {
 	mu      sync.Mutex
 	counts  Counts
 	changed chan struct{} // holds a token if something was counted since
 }
 
-// stalled is how long nothing may be counted before a wait is given up.
+// stalled is how long a wait continues without any change of the counts.
 const stalled = 2 * time.Minute
 
-// watch counts the objects until the context ends. Of their specs and managed fields nothing is kept, so that the
-// yardstick itself stays small beside what it measures.
+// watch counts the objects until the context ends. It drops their specs and managed fields so that the yardstick itself
+// stays small.
 func watch(ctx context.Context, config *rest.Config, scheme *runtime.Scheme) (*Tally, error) {
 	objects, err := cache.New(config, cache.Options{Scheme: scheme, DefaultTransform: func(o any) (any, error) {
 		if example, ok := o.(*v1.KopfExample); ok {
@@ -47,7 +47,7 @@ func watch(ctx context.Context, config *rest.Config, scheme *runtime.Scheme) (*T
 		return nil, fmt.Errorf("watching the objects: %w", err)
 	}
 	t := &Tally{counts: Counts{Seen: map[string]int{}}, changed: make(chan struct{}, 1)}
-	go func() { _ = objects.Start(ctx) }() // whoever asks for the informer below gets the error
+	go func() { _ = objects.Start(ctx) }() // GetInformer below returns the error
 	informer, err := objects.GetInformer(ctx, &v1.KopfExample{})
 	if err != nil {
 		return nil, fmt.Errorf("watching the objects: %w", err)
@@ -87,7 +87,7 @@ func (t *Tally) count(o any, by int) {
 	}
 }
 
-// Counts are those of now.
+// Counts returns the present counts.
 func (t *Tally) Counts() Counts {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -96,12 +96,12 @@ func (t *Tally) Counts() Counts {
 	return c
 }
 
-// Await waits until a number has become what is wanted, and tells of it every two seconds. Only one may wait at a
-// time.
+// Await waits until a number reaches the wanted value. It calls its last argument with the present number every two
+// seconds. Calls must not overlap.
 //
 // # Errors
 //
-// The context has ended, with its cause; or nothing has changed for two minutes.
+// The cause of the context that has ended; or an error if nothing has changed for two minutes.
 func (t *Tally) Await(ctx context.Context, want int, number func(Counts) int, tell func(now int)) error {
 	told := time.NewTicker(2 * time.Second)
 	defer told.Stop()

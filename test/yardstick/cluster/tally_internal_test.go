@@ -14,7 +14,7 @@ func newTally() *Tally {
 	return &Tally{counts: Counts{Seen: map[string]int{}}, changed: make(chan struct{}, 1)}
 }
 
-// TestTally counts an object through its life: what it was before counts no more.
+// TestTally counts an object through its life: each update replaces the counts of the former state.
 func TestTally(t *testing.T) {
 	var bare, made, updated v1.KopfExample
 	made.Status.CreateFn = &v1.Created{}
@@ -42,7 +42,7 @@ func TestTally(t *testing.T) {
 	}
 }
 
-// TestAwait is about a wait that something else ends: an operator that has died is the reason that people see.
+// TestAwait shows that a wait ends with the cause of its context, such as the death of an operator.
 func TestAwait(t *testing.T) {
 	tally := newTally()
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -53,10 +53,10 @@ func TestAwait(t *testing.T) {
 	tally.count(&v1.KopfExample{}, 1)
 	cancel(died)
 	if err := <-ended; !errors.Is(err, died) {
-		t.Errorf("one of two objects is not enough: want %v, got %v", died, err)
+		t.Errorf("a wait for two objects continues with one: want %v, got %v", died, err)
 	}
 	tally.count(&v1.KopfExample{}, 1)
 	if err := tally.Await(t.Context(), 2, objects, func(int) {}); err != nil {
-		t.Errorf("both are there: %v", err)
+		t.Errorf("the wait ends when both objects exist: %v", err)
 	}
 }

@@ -2,7 +2,7 @@ package figures
 
 import "slices"
 
-// Book has all that was measured in one scenario, in the order in which it was noted first.
+// Book collects all figures of one scenario, in the order of their first values.
 type Book struct {
 	phases []phase
 }
@@ -18,7 +18,7 @@ type figure struct {
 	values map[string][]float64 // of contenders, a value for each round
 }
 
-// Note keeps one value of one round of a contender.
+// Note stores one value of one round of a contender.
 func (b *Book) Note(phaseName, figureName, contender string, value float64) {
 	p := b.phase(phaseName)
 	i := slices.IndexFunc(p.figures, func(f figure) bool { return f.name == figureName })
@@ -30,12 +30,12 @@ func (b *Book) Note(phaseName, figureName, contender string, value float64) {
 	values[contender] = append(values[contender], value)
 }
 
-// Remark keeps what is told in words about a phase of a contender; that of the last round stays.
+// Remark stores a text about a phase of a contender; a later round replaces it.
 func (b *Book) Remark(phaseName, contender, text string) {
 	b.phase(phaseName).remarks[contender] = text
 }
 
-// Values are those of all rounds of a contender, none if nothing was noted.
+// Values returns the values of all rounds of a contender, or nil.
 func (b *Book) Values(phaseName, figureName, contender string) []float64 {
 	for _, p := range b.phases {
 		for _, f := range p.figures {

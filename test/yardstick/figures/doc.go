@@ -1,8 +1,8 @@
-// Package figures keeps what was measured, and prints it as ratios between contenders.
+// Package figures stores measurements and prints them as ratios between contenders.
 //
-// It is apart because it is pure: numbers in, text out. A ratio is taken within a round, where both contenders had
-// the same machine, and only then over the rounds: its median, and the least and the greatest of them. Absolute
-// figures are small print, as they tell more about the machine than about the contenders.
+// It is separate because it is pure: numbers in, text out. A ratio compares two contenders within one round, on the
+// same machine. Printed are the median, minimum and maximum over the rounds. Absolute figures come last, because they
+// depend more on the machine than on the contenders.
 //
-// Neighbours: package scenarios notes what it measures here.
+// Neighbours: package scenarios stores its measurements here.
 package figures

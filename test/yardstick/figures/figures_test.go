@@ -18,12 +18,14 @@ func TestQuantile(t *testing.T) {
 		share  float64
 		want   float64
 	}{
-		"none":         {reason: "nothing has no middle", share: 0.5, want: math.NaN()},
-		"one":          {reason: "one is all quantiles", values: []float64{7}, share: 0.99, want: 7},
-		"odd":          {reason: "the order of rounds is no matter", values: []float64{9, 1, 5}, share: 0.5, want: 5},
-		"even":         {reason: "two in the middle share", values: []float64{4, 1, 2, 9}, share: 0.5, want: 3},
-		"interpolated": {reason: "between neighbours", values: []float64{0, 10}, share: 0.99, want: 9.9},
-		"last":         {reason: "all of them is the greatest", values: []float64{3, 1, 2}, share: 1, want: 3},
+		"none": {reason: "the quantile of no values is not a number", share: 0.5, want: math.NaN()},
+		"one":  {reason: "a single value is every quantile", values: []float64{7}, share: 0.99, want: 7},
+		"odd": {
+			reason: "the order of the values does not matter", values: []float64{9, 1, 5}, share: 0.5, want: 5},
+		"even": {reason: "the mean of the middle two", values: []float64{4, 1, 2, 9}, share: 0.5, want: 3},
+		"interpolated": {
+			reason: "a quantile is interpolated between neighbours", values: []float64{0, 10}, share: 0.99, want: 9.9},
+		"last": {reason: "the quantile of 1 is the maximum", values: []float64{3, 1, 2}, share: 1, want: 3},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -42,25 +44,26 @@ func TestRatio(t *testing.T) {
 		want   string
 		none   bool
 	}{
-		"nothing": {reason: "who has not run is compared with nobody", of: []float64{1}, none: true},
+		"nothing": {reason: "a contender without values has no ratio", of: []float64{1}, none: true},
 		"zeros": {
-			reason: "no writes at all are no multiple of no writes", of: []float64{0}, to: []float64{0}, none: true,
+			reason: "zero divided by zero has no ratio", of: []float64{0}, to: []float64{0}, none: true,
 		},
 		"round by round": {
-			reason: "a slow round slows both: ratios come before medians",
+			reason: "a ratio is taken within each round, before the median",
 			of:     []float64{2, 20, 3}, to: []float64{1, 10, 2}, want: "2.00 (1.50–2.00)",
 		},
 		"a zero among others": {
-			reason: "a round without a figure does not spoil the rest",
+			reason: "a round with a zero divisor is left out",
 			of:     []float64{2, 2}, to: []float64{0, 4}, want: "0.50",
 		},
-		"same": {reason: "no spread, no parentheses", of: []float64{1, 2}, to: []float64{1, 2}, want: "1.00"},
+		"same": {
+			reason: "equal ratios are printed without a range", of: []float64{1, 2}, to: []float64{1, 2}, want: "1.00"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			got, ok := figures.Ratio(tc.of, tc.to)
 			if ok == tc.none {
-				t.Fatalf("%s: there is a ratio: %v", tc.reason, ok)
+				t.Fatalf("%s: ratio exists: %v", tc.reason, ok)
 			}
 			if ok && got.String() != tc.want {
 				t.Errorf("%s: want %s, got %s", tc.reason, tc.want, got)
@@ -75,12 +78,12 @@ func TestNumber(t *testing.T) {
 		value  float64
 		want   string
 	}{
-		"missing": {reason: "no value is no zero", value: math.NaN(), want: "–"},
-		"whole":   {reason: "counts are counts", value: 2, want: "2"},
-		"large":   {reason: "megabytes need no decimals", value: 512.34, want: "512"},
-		"tens":    {reason: "three digits", value: 51.26, want: "51.3"},
-		"ones":    {reason: "three digits", value: 1.6789, want: "1.68"},
-		"small":   {reason: "what is nearly nothing still shows", value: 0.0123, want: "0.012"},
+		"missing": {reason: "a missing value is not printed as zero", value: math.NaN(), want: "–"},
+		"whole":   {reason: "a whole number has no decimals", value: 2, want: "2"},
+		"large":   {reason: "a number from 100 on has no decimals", value: 512.34, want: "512"},
+		"tens":    {reason: "a number from 10 on has one decimal", value: 51.26, want: "51.3"},
+		"ones":    {reason: "a number from 0.1 on has two decimals", value: 1.6789, want: "1.68"},
+		"small":   {reason: "a small number keeps three decimals", value: 0.0123, want: "0.012"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -91,7 +94,7 @@ func TestNumber(t *testing.T) {
 	}
 }
 
-// TestPrint is about what people read: pairs without both sides have no column, equal remarks stand once.
+// TestPrint shows that a pair without both contenders has no column, and that equal remarks are printed once.
 func TestPrint(t *testing.T) {
 	var b figures.Book
 	for _, value := range []float64{2, 3, 4} {
@@ -118,6 +121,6 @@ create           to by hand        medians
 
 `
 	if diff := cmp.Diff(want, text.String()); diff != "" {
-		t.Errorf("what is printed: -want, +got\n%s", diff)
+		t.Errorf("the printed table: -want, +got\n%s", diff)
 	}
 }

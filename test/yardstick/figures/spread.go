@@ -7,14 +7,14 @@ import (
 	"strconv"
 )
 
-// Spread is what repetitions of one measurement have given.
+// Spread summarizes repeated measurements.
 type Spread struct{ Median, Min, Max float64 }
 
-// Median is the value in the middle, or the mean of the two that are there; not a number if there is none.
+// Median returns the middle value, or the mean of the middle two; not a number without values.
 func Median(values []float64) float64 { return Quantile(values, 0.5) }
 
-// Quantile is the value below which a share of them lies, such as 0.99, interpolated between neighbours; not a number
-// if there is none.
+// Quantile returns the value below which the given share of the values lies, such as 0.99, interpolated between
+// neighbours; not a number without values.
 func Quantile(values []float64, share float64) float64 {
 	if len(values) == 0 {
 		return math.NaN()
@@ -26,7 +26,7 @@ func Quantile(values []float64, share float64) float64 {
 	return sorted[below] + (sorted[above]-sorted[below])*(place-float64(below))
 }
 
-// Of tells how far values lie apart.
+// Of returns the spread of values.
 func Of(values []float64) Spread {
 	if len(values) == 0 {
 		return Spread{Median: math.NaN(), Min: math.NaN(), Max: math.NaN()}
@@ -34,8 +34,8 @@ func Of(values []float64) Spread {
 	return Spread{Median: Median(values), Min: slices.Min(values), Max: slices.Max(values)}
 }
 
-// Ratio compares two contenders round by round. Rounds in which the second one has nothing are left out, as nothing
-// is a multiple of nothing; it is false if no round is left.
+// Ratio compares two contenders round by round. It leaves out rounds in which the second value is zero, and returns
+// false if no round is left.
 func Ratio(of, to []float64) (Spread, bool) {
 	var ratios []float64
 	for i := range min(len(of), len(to)) {
@@ -46,7 +46,7 @@ func Ratio(of, to []float64) (Spread, bool) {
 	return Of(ratios), len(ratios) > 0
 }
 
-// String is the median, with the least and the greatest in parentheses if they differ from it: 1.12 (1.05–1.20).
+// String returns the median, with minimum and maximum in parentheses if they differ from it: 1.12 (1.05–1.20).
 func (s Spread) String() string {
 	text := fmt.Sprintf("%.2f", s.Median)
 	if least, greatest := fmt.Sprintf("%.2f", s.Min), fmt.Sprintf("%.2f", s.Max); least != text || greatest != text {
@@ -55,7 +55,7 @@ func (s Spread) String() string {
 	return text
 }
 
-// Number writes a value with three digits that tell something, and never in scientific notation.
+// Number formats a value with about three significant digits and never in scientific notation.
 func Number(value float64) string {
 	size := math.Abs(value)
 	switch {

@@ -11,11 +11,11 @@ import (
 // Pair is a comparison: Of is divided by To.
 type Pair struct{ Title, Of, To string }
 
-// none stands where there is nothing to compare.
+// none is printed where a ratio does not exist.
 const none = "–"
 
-// Print writes a table for each phase, with a line per figure: a column of ratios for each pair whose contenders have
-// run, then the medians of all contenders, in their order. Below stand the remarks, with all who have the same.
+// Print writes a table for each phase with one line per figure: a column of ratios for each pair whose contenders have
+// run, and the medians of all contenders in order. Remarks follow, grouped by equal text.
 func (b *Book) Print(w io.Writer, contenders []string, pairs []Pair) error {
 	pairs = slices.DeleteFunc(slices.Clone(pairs), func(p Pair) bool {
 		return !slices.Contains(contenders, p.Of) || !slices.Contains(contenders, p.To)
@@ -78,7 +78,7 @@ func (f figure) row(contenders []string, pairs []Pair) []string {
 	return append(row, strings.Join(medians, " · "))
 }
 
-// align writes rows with columns of the same width; the last one is as long as it is.
+// align writes rows with columns of equal width, except for the last column.
 func align(text *strings.Builder, rows [][]string) {
 	widths := make([]int, len(rows[0]))
 	for _, row := range rows {

@@ -9,24 +9,23 @@ import (
 	"time"
 )
 
-// Usage is what a process has used since it started.
+// Usage contains the resources that a process has used since it started.
 type Usage struct {
-	// CPU is that of all its threads, in the program and in the kernel.
+	// CPU is the time of all threads in user and kernel mode.
 	CPU time.Duration
-	// Resident is the memory that it has now, and Peak the most that it ever had, in bytes. Anonymous is the part of
-	// Resident that it has filled itself: the rest are pages of files, most of them the program's own code.
+	// Resident is the present memory and Peak its maximum so far, in bytes. Anonymous is the part of Resident that is
+	// not backed by files; the rest is mostly the program's own code.
 	Resident, Peak, Anonymous uint64
 }
 
 const (
-	// tick is the unit of CPU in /proc/PID/stat, whatever the kernel itself counts in: USER_HZ, 100 on Linux
-	// everywhere.
+	// tick is the unit of CPU in /proc/PID/stat, independent of the kernel's own clock: USER_HZ, 100 on every Linux.
 	tick = time.Second / 100
-	// The fields utime and stime, counted from the one behind the program's name.
+	// The indices of the fields utime and stime, counted from the first field after the program's name.
 	userField, systemField = 11, 12
 )
 
-// Measure reads what a process has used so far.
+// Measure returns the present usage of a process.
 func Measure(pid int) (Usage, error) {
 	folder := filepath.Join("/proc", strconv.Itoa(pid))
 	stat, err := os.ReadFile(filepath.Join(folder, "stat"))
@@ -40,13 +39,13 @@ func Measure(pid int) (Usage, error) {
 	return Parse(string(stat), string(status))
 }
 
-// Parse reads the two files of /proc/PID.
+// Parse parses the two files of /proc/PID.
 //
 // # Errors
 //
-// They have not the form that proc(5) describes; or there is no memory in them, as the process has ended.
+// The files do not have the format of proc(5), or they contain no memory because the process has ended.
 func Parse(stat, status string) (Usage, error) {
-	// The program's name stands in parentheses, and may have spaces and parentheses itself.
+	// The program's name is in parentheses and can contain spaces and parentheses itself.
 	fields := strings.Fields(stat[strings.LastIndex(stat, ")")+1:])
 	if len(fields) <= systemField {
 		return Usage{}, fmt.Errorf("reading CPU from %q: too few fields", stat)

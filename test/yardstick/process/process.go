@@ -12,20 +12,20 @@ import (
 	"time"
 )
 
-// patience is how long a program may take to end when it is told to.
+// patience is how long a program may take to end after a signal.
 const patience = 30 * time.Second
 
-// Process is a program that runs, or has run.
+// Process is a program that is running or has ended.
 type Process struct {
 	command *exec.Cmd
-	hearing *hearing
+	hearing *figureReader
 	log     *os.File
 	begun   time.Time
 	done    chan struct{}
-	err     error // why it has ended; read behind done
+	err     error // the reason for the end; read only after done is closed
 }
 
-// Start runs a program with more variables than this one has. What it prints goes to the end of a file.
+// Start starts a program with additional environment variables. Its output is appended to a file.
 func Start(args, variables []string, log string) (*Process, error) {
 	file, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -33,7 +33,7 @@ func Start(args, variables []string, log string) (*Process, error) {
 	}
 	p := &Process{
 		command: exec.Command(args[0], args[1:]...), //nolint:gosec // the contenders are given by name
-		hearing: newHearing(), log: file, done: make(chan struct{}),
+		hearing: newFigureReader(), log: file, done: make(chan struct{}),
 	}
 	p.command.Env = append(os.Environ(), variables...)
 	p.command.Stdout, p.command.Stderr = io.MultiWriter(file, p.hearing), file
@@ -58,13 +58,13 @@ func ended(err error) error {
 	return err
 }
 
-// Begun is when it was started.
+// Begun returns the start time.
 func (p *Process) Begun() time.Time { return p.begun }
 
-// Done is closed when the program has ended; [Process.Err] says how then.
+// Done returns a channel that is closed when the program has ended; [Process.Err] returns the reason.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Err says how the program has ended, with the end of its log; nil while it runs.
+// Err returns the reason for the end and the last lines of the log, or nil while the program runs.
 func (p *Process) Err() error {
 	select {
 	case <-p.done:
@@ -74,7 +74,7 @@ func (p *Process) Err() error {
 	}
 }
 
-// Usage is what the program has used so far. If it has ended by itself, the error is that of [Process.Err].
+// Usage returns the present usage of the program. If it has ended by itself, the error is that of [Process.Err].
 func (p *Process) Usage() (Usage, error) {
 	usage, err := Measure(p.command.Process.Pid)
 	if err == nil {
@@ -83,25 +83,25 @@ func (p *Process) Usage() (Usage, error) {
 	select {
 	case <-p.done:
 		return usage, p.Err()
-	case <-time.After(time.Second): // it is there, and cannot be measured
+	case <-time.After(time.Second): // it is running and cannot be measured
 		return usage, err
 	}
 }
 
-// Await waits until the program has told a word so many times, and gives all that it told with it.
-func (p *Process) Await(ctx context.Context, word string, times int) ([]Told, error) {
+// Await waits until the program has printed a number of lines with a word, and returns all of them.
+func (p *Process) Await(ctx context.Context, word string, times int) ([]FigureLine, error) {
 	return p.hearing.await(ctx, word, times)
 }
 
-// Told is what the program has told with a word so far.
-func (p *Process) Told(word string) []Told {
+// FigureLines returns the lines with a word that the program has printed so far.
+func (p *Process) FigureLines(word string) []FigureLine {
 	told, _ := p.hearing.all(word)
 	return told
 }
 
-// Stop ends the program, and waits for that: kindly at first, then by force.
+// Stop ends the program and waits for the end: first by SIGTERM, then by SIGKILL.
 func (p *Process) Stop() {
-	// It may have ended by itself, and then there is nothing to signal.
+	// The signal fails if the program has already ended, which is fine.
 	_ = p.command.Process.Signal(syscall.SIGTERM)
 	select {
 	case <-p.done:
@@ -111,7 +111,7 @@ func (p *Process) Stop() {
 	}
 }
 
-// tail is the end of a file, as far as it can be read.
+// tail returns the end of a file, or the error of reading it.
 func tail(path string) string {
 	const most = 4000
 	text, err := os.ReadFile(path)

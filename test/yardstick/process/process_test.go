@@ -15,7 +15,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/yardstick/process"
 )
 
-// role makes this program the operator of a test.
+// role turns the test binary into an operator.
 const role = "YARDSTICK_TEST_ROLE"
 
 func TestMain(m *testing.M) {
@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 	case "":
 		os.Exit(m.Run())
 	case "telling":
-		_ = process.Tell(os.Stdout, "ticks", 12.5)
+		_ = process.WriteFigure(os.Stdout, "ticks", 12.5)
 		select {} // until it is stopped
 	case "failing":
 		_, _ = os.Stderr.WriteString("no cluster\n")
@@ -40,21 +40,22 @@ func TestParse(t *testing.T) {
 		want         process.Usage
 		wantErr      string
 	}{
-		"empty": {reason: "the process has just gone", wantErr: "too few fields"},
+		"empty": {reason: "a process without a stat file content is an error", wantErr: "too few fields"},
 		"not a time": {
-			reason: "an unknown form is no zero", stat: line("ours", "x"), status: status, wantErr: "invalid syntax",
+			reason: "a malformed time is an error and not zero", stat: line("ours",
+				"x"), status: status, wantErr: "invalid syntax",
 		},
 		"no memory": {
-			reason: "a process that has ended and was not waited for has CPU, but no memory",
+			reason: "a zombie process has CPU but no memory, which is an error",
 			stat:   line("ours", "150"), status: "Name:\tours\n", wantErr: "no VmRSS",
 		},
 		"plain": {
-			reason: "hundredths of a second in the program and in the kernel, and kilobytes",
+			reason: "user and kernel time are added, and memory is in kilobytes",
 			stat:   line("ours", "150"), status: status,
 			want: process.Usage{CPU: 1750 * time.Millisecond, Resident: 1 << 20, Peak: 2 << 20, Anonymous: 512 << 10},
 		},
 		"name with parentheses and spaces": {
-			reason: "a program may be called anything", stat: line("a) R 1 (b", "150"), status: status,
+			reason: "a program name can contain parentheses and spaces", stat: line("a) R 1 (b", "150"), status: status,
 			want: process.Usage{CPU: 1750 * time.Millisecond, Resident: 1 << 20, Peak: 2 << 20, Anonymous: 512 << 10},
 		},
 	}
@@ -77,12 +78,12 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// line is one of /proc/PID/stat, with 25 hundredths of a second in the kernel.
+// line returns a line of /proc/PID/stat with 25 hundredths of a second in the kernel.
 func line(name, user string) string {
 	return "4242 (" + name + ") S 1 4242 4242 0 -1 4194560 1000 0 0 0 " + user + " 25 0 0 20 0 12 0 100 0 0\n"
 }
 
-// TestOwnUsage asks the kernel that is there, as its files are what matters.
+// TestOwnUsage measures this process, because the format of the running kernel matters.
 func TestOwnUsage(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("there is no /proc")
@@ -92,12 +93,12 @@ func TestOwnUsage(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got.Resident == 0 || got.Peak < got.Resident {
-		t.Errorf("this process has memory, and never had more than at its peak: %+v", got)
+		t.Errorf("this process uses memory, at most its peak: %+v", got)
 	}
 }
 
-// TestTelling is about what only the operator can know: it comes as a line, and other lines do not disturb.
-func TestTelling(t *testing.T) {
+// TestFigureLines shows that figures arrive as lines of the output, among other lines.
+func TestFigureLines(t *testing.T) {
 	t.Setenv(role, "telling")
 	p := start(t)
 	told, err := p.Await(t.Context(), "ticks", 1)
@@ -105,40 +106,40 @@ func TestTelling(t *testing.T) {
 		t.Fatal(err)
 	}
 	if told[0].Value != 12.5 || told[0].At.Before(p.Begun()) {
-		t.Errorf("told were 12.5 ticks after the start, got %+v", told)
+		t.Errorf("want 12.5 ticks, printed after the start, got %+v", told)
 	}
 	if err := p.Err(); err != nil {
-		t.Errorf("it runs, so there is no error: %v", err)
+		t.Errorf("a running program has no error: %v", err)
 	}
 	p.Stop()
 	if p.Err() == nil {
-		t.Error("it was stopped, and nothing tells so")
+		t.Error("a stopped program has an error")
 	}
 }
 
-// TestFailing is about an operator that ends by itself: whoever waits for it is to learn why.
+// TestFailing shows that the error of an operator that ends by itself contains the reason.
 func TestFailing(t *testing.T) {
 	t.Setenv(role, "failing")
 	p := start(t)
 	<-p.Done()
 	if err := p.Err(); err == nil || !strings.Contains(err.Error(), "exit status 3") ||
 		!strings.Contains(err.Error(), "no cluster") {
-		t.Errorf("the exit status and the end of the log are wanted, got: %v", err)
+		t.Errorf("the error has the exit status and the end of the log, got: %v", err)
 	}
 	if _, err := p.Usage(); err == nil || !strings.Contains(err.Error(), "exit status 3") {
-		t.Errorf("what has ended cannot be measured, and the reason is not that there is no /proc, got: %v", err)
+		t.Errorf("measuring an ended program returns its exit status, got: %v", err)
 	}
 }
 
-// TestNothingTold is about an operator that never tells: whoever waits gives up with the reason of the context.
-func TestNothingTold(t *testing.T) {
+// TestAwaitEndsWithContext shows that a wait for lines that never come ends with the cause of the context.
+func TestAwaitEndsWithContext(t *testing.T) {
 	t.Setenv(role, "telling")
 	p := start(t)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	enough := errors.New("enough")
 	cancel(enough)
 	if _, err := p.Await(ctx, "all", 1); !errors.Is(err, enough) {
-		t.Errorf("want the reason of the end, got %v", err)
+		t.Errorf("want the cause of the context, got %v", err)
 	}
 }
 
@@ -146,12 +147,12 @@ func TestLatency(t *testing.T) {
 	sent := time.Unix(1_700_000_000, 0)
 	var text strings.Builder
 	for _, change := range []string{"made", "1700000000000000000"} {
-		if err := process.TellLatency(&text, change, sent.Add(1500*time.Microsecond)); err != nil {
+		if err := process.WriteLatency(&text, change, sent.Add(1500*time.Microsecond)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if want := "yardstick latency 1.5\n"; text.String() != want {
-		t.Errorf("a change that has no time is not timed: want %q, got %q", want, text.String())
+		t.Errorf("a change without a time is skipped: want %q, got %q", want, text.String())
 	}
 }
 

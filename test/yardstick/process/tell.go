@@ -10,73 +10,75 @@ import (
 	"time"
 )
 
-// said begins the lines that are meant for the yardstick.
+// said is the prefix of lines for the yardstick.
 const said = "yardstick "
 
-// Tell writes a word with a number, for the yardstick that has started this program: "yardstick ticks 12".
-func Tell(w io.Writer, word string, value float64) error {
+// WriteFigure writes a word with a number for the yardstick that has started this program: "yardstick ticks 12".
+func WriteFigure(w io.Writer, word string, value float64) error {
 	_, err := fmt.Fprintf(w, "%s%s %s\n", said, word, strconv.FormatFloat(value, 'f', -1, 64))
 	return err
 }
 
-// TellLatency tells the milliseconds between a change and now: a change carries the time at which it was sent, in
-// nanoseconds since 1970. Other changes have no such time, and nothing is told of them.
-func TellLatency(w io.Writer, change string, now time.Time) error {
+// WriteLatency writes the milliseconds between a change and now. The change holds the time of its request in nanoseconds
+// since 1970; other changes are skipped.
+func WriteLatency(w io.Writer, change string, now time.Time) error {
 	sent, err := strconv.ParseInt(change, 10, 64)
 	if err != nil {
 		return nil //nolint:nilerr // it is one of the changes that are not timed
 	}
-	return Tell(w, "latency", float64(now.Sub(time.Unix(0, sent)).Nanoseconds())/1e6)
+	return WriteFigure(w, "latency", float64(now.Sub(time.Unix(0, sent)).Nanoseconds())/1e6)
 }
 
-// Told is what an operator has told by one line.
-type Told struct {
+// FigureLine is one line that an operator has printed for the yardstick.
+type FigureLine struct {
 	Value float64
 	At    time.Time // when the line arrived
 }
 
-// hearing collects what is told, line by line.
-type hearing struct {
+// figureReader collects the lines for the yardstick.
+type figureReader struct {
 	mu      sync.Mutex
-	rest    string // of a line that has not ended
-	told    map[string][]Told
+	rest    string // the start of an incomplete line
+	told    map[string][]FigureLine
 	changed chan struct{}
 }
 
-func newHearing() *hearing { return &hearing{told: map[string][]Told{}, changed: make(chan struct{})} }
+func newFigureReader() *figureReader {
+	return &figureReader{told: map[string][]FigureLine{}, changed: make(chan struct{})}
+}
 
-// Write takes what a program prints, in whatever pieces.
-func (h *hearing) Write(text []byte) (int, error) {
+// Write parses the output of a program in pieces of any size.
+func (h *figureReader) Write(text []byte) (int, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	lines := strings.Split(h.rest+string(text), "\n")
 	h.rest = lines[len(lines)-1]
 	for _, line := range lines[:len(lines)-1] {
-		h.take(line)
+		h.parseLine(line)
 	}
 	return len(text), nil
 }
 
-func (h *hearing) take(line string) {
+func (h *figureReader) parseLine(line string) {
 	rest, ours := strings.CutPrefix(line, said)
 	word, number, _ := strings.Cut(rest, " ")
 	value, err := strconv.ParseFloat(number, 64)
 	if !ours || err != nil {
-		return // it is for people
+		return // the line is a log line
 	}
-	h.told[word] = append(h.told[word], Told{Value: value, At: time.Now()})
+	h.told[word] = append(h.told[word], FigureLine{Value: value, At: time.Now()})
 	close(h.changed)
 	h.changed = make(chan struct{})
 }
 
-func (h *hearing) all(word string) ([]Told, <-chan struct{}) {
+func (h *figureReader) all(word string) ([]FigureLine, <-chan struct{}) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.told[word], h.changed
 }
 
-// await returns what was told with a word as soon as it was told often enough.
-func (h *hearing) await(ctx context.Context, word string, times int) ([]Told, error) {
+// await returns all lines with a word as soon as there are enough of them.
+func (h *figureReader) await(ctx context.Context, word string, times int) ([]FigureLine, error) {
 	for {
 		told, changed := h.all(word)
 		if len(told) >= times {
@@ -85,7 +87,7 @@ func (h *hearing) await(ctx context.Context, word string, times int) ([]Told, er
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return told, fmt.Errorf("waiting for the operator to tell %q: %w", word, context.Cause(ctx))
+			return told, fmt.Errorf("waiting for the operator to print %q: %w", word, context.Cause(ctx))
 		}
 	}
 }

@@ -9,37 +9,37 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/yardstick/figures"
 )
 
-// Contender is a program that is measured. It finds KUBECONFIG among its variables, and is told the scenario and the
-// number of objects behind its arguments, unless it plays one scenario alone.
+// Contender is a measured program. It gets KUBECONFIG in its environment, and the scenario and the number of objects as
+// its last arguments unless it plays only one scenario.
 type Contender struct {
 	Name string
 	Args []string
-	// Dynamic says that it works on objects without Go types, although there are such types.
+	// Dynamic marks a contender that works without Go types although they exist.
 	Dynamic bool
-	// Skips are scenarios that it takes no part in.
+	// Skips lists the scenarios in which it does not take part.
 	Skips []string
-	// Plays is the only scenario that it takes part in, with others of its kind; empty is all that everybody plays.
+	// Plays is the only scenario in which it takes part; empty means all common scenarios.
 	Plays string
 }
 
-// User is the name by which the API server knows the contender.
+// User returns the name of the contender's API user.
 func (c Contender) User() string { return "yardstick-" + c.Name }
 
-// Bench is what all trials share.
+// Bench holds the settings and services that all trials share.
 type Bench struct {
 	Cluster    *cluster.Cluster
 	Contenders []Contender
 	Book       *figures.Book
-	// Folder is where the logs of the operators go.
+	// Folder is the folder of the operators' logs.
 	Folder string
-	// Progress gets lines of what is being done.
+	// Progress gets progress lines.
 	Progress io.Writer
-	// Objects, Size and Rounds say how much is measured: Size is the bytes of an object, about.
+	// Objects, Size and Rounds set the amount of work: Size is the approximate size of an object in bytes.
 	Objects, Size, Rounds int
-	// Window is for how long timers tick, changes come, and programs idle; Rest is for how long nothing happens before
-	// memory is called steady.
+	// Window is how long timers tick, changes arrive and programs idle. Rest is how long an operator must be idle
+	// before its memory counts as steady.
 	Window, Rest time.Duration
-	// Rate is how many changes come per second where latency is measured.
+	// Rate is the number of changes per second in the scenario latency.
 	Rate int
 }
 

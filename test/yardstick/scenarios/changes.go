@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// startReady starts the operator, and has it handle one object, which goes again: it is warm then.
+// startReady starts the operator and warms it up with one object, which it deletes again.
 func startReady(ctx context.Context, t *trial) error {
 	if err := t.start(); err != nil {
 		return err
@@ -22,7 +22,7 @@ func startReady(ctx context.Context, t *trial) error {
 	return t.await(ctx, "objects left", 0, objects)
 }
 
-// load creates all objects, and waits until they are handled.
+// load creates all objects and waits until they are handled.
 func load(ctx context.Context, t *trial) error {
 	if err := t.Cluster.Create(ctx, 0, t.Objects, t.Size); err != nil {
 		return err
@@ -43,7 +43,7 @@ func update(ctx context.Context, t *trial) error {
 	})
 }
 
-// downtime measures from the start of an operator over objects that were changed before it.
+// downtime measures the start of an operator after objects have changed.
 func downtime(ctx context.Context, t *trial) error {
 	t.stop()
 	if err := t.Cluster.ChangeAll(ctx, t.Objects, "missed"); err != nil {
@@ -66,7 +66,7 @@ func remove(ctx context.Context, t *trial) error {
 	})
 }
 
-// work measures something that is done to all objects.
+// work measures an operation on all objects.
 func (t *trial) work(ctx context.Context, do func(context.Context) error) error {
 	m, err := t.measure(ctx, do)
 	if err != nil {
@@ -76,7 +76,7 @@ func (t *trial) work(ctx context.Context, do func(context.Context) error) error 
 	return nil
 }
 
-// ticking measures for a while in which nothing but timers happens.
+// ticking measures a period in which only timers run.
 func ticking(ctx context.Context, t *trial) error {
 	m, err := t.measure(ctx, func(ctx context.Context) error {
 		t.say("  %s, %s: for %s", t.contender.Name, t.phase, t.Window)
@@ -93,7 +93,7 @@ func ticking(ctx context.Context, t *trial) error {
 	return t.noteTicks(ctx)
 }
 
-// noteTicks tells whether the timers have ticked alike: operators tell how often at their end.
+// noteTicks stores how often the timers have ticked; operators print the number when they stop.
 func (t *trial) noteTicks(ctx context.Context) error {
 	operator, alive := t.operator, time.Since(t.operator.Begun())
 	t.stop()

@@ -1,7 +1,7 @@
-// Package scenarios is what contenders are measured by: each scenario is a list of phases that one operator goes
-// through, and in each round all contenders take their turn, so that whatever else the machine does hits all of them.
+// Package scenarios defines the measurements: each scenario is a list of phases for one operator. In each round all
+// contenders take turns, so that other load on the machine affects all of them.
 //
-// It is apart because it alone knows contenders, objects and figures together.
+// It is separate because only this package combines contenders, objects and figures.
 //
-// Neighbours: package cluster has the objects, package process the operators, package figures what comes out.
+// Neighbours: package cluster manages the objects, package process the operators, package figures the results.
 package scenarios

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// startAlone measures a program from its start until it does nothing any more.
+// startAlone measures a program from its start until it is idle.
 func startAlone(ctx context.Context, t *trial) error {
 	m, err := t.measure(ctx, func(ctx context.Context) error {
 		if err := t.start(); err != nil {
@@ -25,10 +25,10 @@ func startAlone(ctx context.Context, t *trial) error {
 	return nil
 }
 
-// requestsAsTheyAre has requests told by their number: there are no objects to divide them by.
+// requestsAsTheyAre makes Describe print total numbers: there are no objects to divide by.
 const requestsAsTheyAre = int(^uint(0) >> 1)
 
-// rest measures a program that does nothing.
+// rest measures an idle program.
 func rest(ctx context.Context, t *trial) error {
 	m, err := t.measure(ctx, func(ctx context.Context) error {
 		t.say("  %s, %s: for %s", t.contender.Name, t.phase, t.Window)

@@ -9,15 +9,14 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/yardstick/process"
 )
 
-// straggling is how long the handlers of the last changes may take to be called behind that of the very last one.
+// straggling is how long the handlers of earlier changes may still take after that of the last change.
 const straggling = 2 * time.Second
 
-// steady changes one object after another at a steady rate; operators tell how old a change is when its handler is
-// called. The age counts from the moment before the change is sent, so that it includes the API server's part, which
-// is the same for all.
+// steady changes one object after another at a steady rate. Operators print the age of each change when its handler is
+// called. The age starts before the request, so it includes the API server's part, which is the same for all.
 func steady(ctx context.Context, t *trial) error {
 	changes := int(t.Window.Seconds() * float64(t.Rate))
-	var told []process.Told
+	var told []process.FigureLine
 	m, err := t.measure(ctx, func(ctx context.Context) error {
 		t.say("  %s, %s: %d changes in %s", t.contender.Name, t.phase, changes, t.Window)
 		last, err := t.change(ctx, changes)
@@ -44,7 +43,7 @@ func steady(ctx context.Context, t *trial) error {
 	return nil
 }
 
-// change sends changes one by one, never waiting for an answer before the next one is due, and gives the last value.
+// change sends changes at a steady rate without waiting for responses, and returns the last value.
 func (t *trial) change(ctx context.Context, changes int) (last string, err error) {
 	every := time.NewTicker(time.Second / time.Duration(t.Rate))
 	defer every.Stop()
@@ -67,13 +66,13 @@ func (t *trial) change(ctx context.Context, changes int) (last string, err error
 	return last, nil
 }
 
-// latencies are those of all changes, or of those that were not overtaken by the next change of their object.
-func (t *trial) latencies(ctx context.Context, changes int) ([]process.Told, error) {
+// latencies returns the latencies of all changes, except for those that a later change of the same object superseded.
+func (t *trial) latencies(ctx context.Context, changes int) ([]process.FigureLine, error) {
 	waiting, cancel := context.WithTimeout(ctx, straggling)
 	defer cancel()
 	told, err := t.operator.Await(waiting, "latency", changes)
 	if err != nil && ctx.Err() != nil {
 		return nil, err
 	}
-	return told, nil // a change that was overtaken is none that was lost
+	return told, nil // a superseded change does not count as lost
 }

@@ -8,19 +8,19 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/yardstick/process"
 )
 
-// measured is what a part of a trial has taken.
+// measured contains the measurements of a part of a trial.
 type measured struct {
 	wall, cpu time.Duration
-	usage     process.Usage // at its end
+	usage     process.Usage // at the end of the part
 	requests  cluster.Requests
 }
 
 const megabyte = 1 << 20
 
-// measure does something that ends when the operator is through with it. An operator that is started by it is measured
-// from its own beginning.
+// measure runs a function that ends when the operator has finished. If the function starts the operator, the
+// measurement begins with that start.
 func (t *trial) measure(ctx context.Context, do func(context.Context) error) (m measured, err error) {
-	// What was asked for before belongs to nobody any more.
+	// Discard the requests made before the measurement.
 	if _, err = t.Cluster.Requests(ctx, t.contender.User()); err != nil {
 		return m, err
 	}
@@ -43,7 +43,7 @@ func (t *trial) measure(ctx context.Context, do func(context.Context) error) (m 
 	return m, err
 }
 
-// noteWork keeps what was measured of work on all objects.
+// noteWork stores the measurements of an operation on all objects.
 func (t *trial) noteWork(m measured) {
 	count := float64(t.Objects)
 	t.note("wall s", m.wall.Seconds())

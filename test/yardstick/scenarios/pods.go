@@ -8,7 +8,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/yardstick/process"
 )
 
-// seeing is how long an operator may take to see all pods: of tens of thousands, some need minutes.
+// seeing is how long an operator may take to see all pods: with tens of thousands, some need minutes.
 const seeing = 15 * time.Minute
 
 func createPods(ctx context.Context, b *Bench) error {
@@ -25,7 +25,7 @@ func deletePods(ctx context.Context, b *Bench) error {
 func seeAll(ctx context.Context, t *trial) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, seeing, fmt.Errorf("not all were seen within %s", seeing))
 	defer cancel()
-	var told []process.Told
+	var told []process.FigureLine
 	m, err := t.measure(ctx, func(ctx context.Context) (err error) {
 		if err := t.start(); err != nil {
 			return err
@@ -47,7 +47,7 @@ func seeAll(ctx context.Context, t *trial) error {
 	return nil
 }
 
-func (t *trial) awaitAll(ctx context.Context) ([]process.Told, error) {
+func (t *trial) awaitAll(ctx context.Context) ([]process.FigureLine, error) {
 	every := time.NewTicker(2 * time.Second)
 	defer every.Stop()
 	ended := make(chan struct{})

@@ -9,20 +9,20 @@ import (
 )
 
 const (
-	// look is how often the CPU of an operator is read while it starts: it is counted in hundredths of a second.
+	// look is how often the CPU of a starting operator is read; the kernel counts it in hundredths of a second.
 	look = 20 * time.Millisecond
-	// quiet is for how long an operator may use at most idle of CPU before it counts as through.
+	// quiet is how long an operator must use at most idle of CPU to count as idle.
 	quiet = 1500 * time.Millisecond
 	idle  = 30 * time.Millisecond
-	// late is what, used behind that in relation to the CPU before, says that it was only waiting for something. It is
-	// not small, as Kopf ends the workers of all objects some seconds after the last of them had something to do.
+	// late is the share of additional CPU after which an operator counts as not idle before. It is large because Kopf
+	// stops the workers of all objects some seconds after their last task.
 	late = 0.5
-	// settling is how long all of it may take.
+	// settling limits the whole wait.
 	settling = 10 * time.Minute
 )
 
-// restart measures from the start of an operator until it does nothing any more: all objects are known to be unchanged
-// then. This is seen from outside, by its CPU, as not all operators could tell.
+// restart measures from the start of an operator until it is idle and has therefore processed all unchanged objects. It
+// uses the CPU for this, because not all operators can report it.
 func restart(ctx context.Context, t *trial) error {
 	t.stop()
 	var settled sample
@@ -47,7 +47,7 @@ func restart(ctx context.Context, t *trial) error {
 	return nil
 }
 
-// probe changes one object after the restart: an operator that was quiet because it had given up would not notice.
+// probe changes one object after the restart, to detect an operator that was idle because it had failed.
 func probe(ctx context.Context, t *trial) error {
 	if err := t.Cluster.Change(ctx, 0, "probed"); err != nil {
 		return err
@@ -60,8 +60,8 @@ type sample struct {
 	usage process.Usage
 }
 
-// settle gives the moment at which the operator became quiet, and returns when it has been resting for a while. An
-// operator that goes on to work while it should rest was waiting for something, such as a slow answer.
+// settle returns the time at which the operator became idle, after it has stayed idle for a while. An operator that
+// continues after that was waiting for something, such as a slow response.
 func (t *trial) settle(ctx context.Context) (sample, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, settling, fmt.Errorf("it was not quiet within %s", settling))
 	defer cancel()
@@ -84,7 +84,7 @@ func (t *trial) settle(ctx context.Context) (sample, error) {
 	}
 }
 
-// becomeQuiet waits until the operator has used next to no CPU for a while, and gives the beginning of that while.
+// becomeQuiet waits until the operator has used almost no CPU for a while, and returns the beginning of that period.
 func (t *trial) becomeQuiet(ctx context.Context) (sample, error) {
 	said := time.Now()
 	for samples := []sample(nil); ; {

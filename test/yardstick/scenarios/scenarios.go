@@ -5,27 +5,27 @@ import (
 	"slices"
 )
 
-// Scenario is a life of operators and objects.
+// Scenario is a sequence of phases with operators and objects.
 type Scenario struct {
 	Name, About string
-	// Objects is how many there are, unless somebody says otherwise.
+	// Objects is the default number of objects.
 	Objects int
-	// TypedOnly leaves out contenders that could have a Go type and do not use it.
+	// TypedOnly excludes contenders that do not use the available Go type.
 	TypedOnly bool
-	// Apart leaves out all contenders that have not come for it alone.
+	// Apart excludes contenders that do not play only this scenario.
 	Apart bool
 
-	prepare, clear func(context.Context, *Bench) error // once for all rounds; nil is nothing
+	prepare, clear func(context.Context, *Bench) error // once for all rounds; can be nil
 	phases         []phase
 }
 
-// phase is a part of a scenario, with what is to be done and noted in it.
+// phase is a named part of a scenario.
 type phase struct {
 	name string
 	do   func(context.Context, *trial) error
 }
 
-// All are the scenarios, in the order in which they run.
+// All lists the scenarios in the order in which they run.
 var All = []Scenario{
 	{
 		Name: "changes", Objects: 3000,
@@ -82,8 +82,8 @@ func (s Scenario) Play(ctx context.Context, b *Bench) error {
 	return s.clear(ctx, b)
 }
 
-// turns are the contenders of a round; every other round goes backwards, as what the servers have grown by then would
-// always hit the last.
+// turns returns the contenders of a round. Every other round is reversed, because the growth of the servers would
+// otherwise always affect the last contender.
 func (b *Bench) turns(s Scenario, round int) []Contender {
 	contenders := s.Fitting(b.Contenders)
 	if round%2 == 1 {
@@ -92,7 +92,7 @@ func (b *Bench) turns(s Scenario, round int) []Contender {
 	return contenders
 }
 
-// Fitting are those contenders that can play the scenario.
+// Fitting returns the contenders that can play the scenario.
 func (s Scenario) Fitting(contenders []Contender) []Contender {
 	return slices.DeleteFunc(slices.Clone(contenders), func(c Contender) bool {
 		switch {

@@ -11,7 +11,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/yardstick/cluster"
 )
 
-// TestTurns is about fairness: nobody comes last in every round, and nobody is measured in a scenario that is not his.
+// TestTurns shows that the order alternates between rounds, and that each contender plays only its own scenarios.
 func TestTurns(t *testing.T) {
 	b := &Bench{Contenders: []Contender{
 		{Name: "dynamic", Dynamic: true}, {Name: "typed"}, {Name: "kopf", Skips: []string{"slow"}},
@@ -23,22 +23,22 @@ func TestTurns(t *testing.T) {
 		round    int
 		want     []string
 	}{
-		"first":  {reason: "in their order", want: []string{"dynamic", "typed", "kopf"}},
-		"second": {reason: "backwards", round: 1, want: []string{"kopf", "typed", "dynamic"}},
+		"first":  {reason: "the first round keeps the order", want: []string{"dynamic", "typed", "kopf"}},
+		"second": {reason: "the second round is reversed", round: 1, want: []string{"kopf", "typed", "dynamic"}},
 		"third": {
-			reason: "as the first: nothing was turned for good", round: 2,
+			reason: "the third round has the order of the first one", round: 2,
 			want: []string{"dynamic", "typed", "kopf"},
 		},
 		"skipped": {
-			reason: "who would take an hour does not take part", scenario: Scenario{Name: "slow"},
+			reason: "a contender does not play a scenario that it skips", scenario: Scenario{Name: "slow"},
 			want: []string{"dynamic", "typed"},
 		},
 		"apart": {
-			reason:   "who does nothing is not compared with who has come to work",
+			reason:   "only the contenders of a separate scenario play it",
 			scenario: Scenario{Name: "rest", Apart: true}, want: []string{"resting"},
 		},
 		"typed only": {
-			reason:   "maps instead of a type that exists are nothing that somebody would do",
+			reason:   "a typed-only scenario excludes dynamic contenders",
 			scenario: Scenario{TypedOnly: true}, want: []string{"typed", "kopf"},
 		},
 	}
@@ -55,8 +55,8 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// TestDeadOperator is about an operator that ends in the middle of a phase: nobody waits for it until patience is at
-// its end, and who reads the error learns which one it was, where, and what it said last.
+// TestDeadOperator shows that an operator that ends during a phase ends the wait at once, and that the error contains
+// the scenario, contender, phase and last output.
 func TestDeadOperator(t *testing.T) {
 	s := Scenario{Name: "changes", phases: []phase{{"create", func(ctx context.Context, t *trial) error {
 		if err := t.start(); err != nil {
@@ -72,7 +72,7 @@ func TestDeadOperator(t *testing.T) {
 	err := s.Play(t.Context(), b)
 	for _, want := range []string{"changes, ours, create", "exit status 3", "no rights"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("the error does not tell %q: %v", want, err)
+			t.Errorf("the error does not contain %q: %v", want, err)
 		}
 	}
 }

@@ -20,13 +20,13 @@ type trial struct {
 	round     int
 	phase     string
 
-	operator *process.Process // nil while it is down
+	operator *process.Process // nil while it is stopped
 	watching context.CancelFunc
 	failed   context.CancelCauseFunc
 }
 
-// playOne goes through the phases, and leaves nothing behind. If one of them fails, or somebody has had enough, only
-// the operator is stopped: the whole control plane goes then, with all that is in it.
+// playOne runs the phases and removes all objects. If a phase fails or the context ends, it only stops the operator,
+// because the whole control plane is removed then.
 func (s Scenario) playOne(ctx context.Context, b *Bench, c Contender, round int) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -46,7 +46,7 @@ func (s Scenario) playOne(ctx context.Context, b *Bench, c Contender, round int)
 	return nil
 }
 
-// start runs the operator. Should it end by itself, everything that waits for it ends, too.
+// start runs the operator. If it ends by itself, the context of the trial ends with its error.
 func (t *trial) start() error {
 	args := slices.Clone(t.contender.Args)
 	if t.contender.Plays == "" {
@@ -78,7 +78,7 @@ func (t *trial) stop() {
 	t.operator = nil
 }
 
-// tidy stops the operator, and removes all objects.
+// tidy stops the operator and removes all objects.
 func (t *trial) tidy(ctx context.Context) error {
 	t.stop()
 	if t.Cluster.Tally.Counts().Objects == 0 {
@@ -93,7 +93,7 @@ func (t *trial) tidy(ctx context.Context) error {
 	return t.await(ctx, "objects left", 0, objects)
 }
 
-// await waits until so many objects are as they should be.
+// await waits until a number of objects have reached a state.
 func (t *trial) await(ctx context.Context, what string, want int, number func(cluster.Counts) int) error {
 	err := t.Cluster.Tally.Await(ctx, want, number, func(now int) {
 		t.say("  %s, %s: %s: %d, wanted are %d", t.contender.Name, t.phase, what, now, want)

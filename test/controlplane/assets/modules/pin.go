@@ -1,7 +1,7 @@
 //go:build ignore
 
-// Command pin writes the go.mod and go.sum of the builds anew, for the versions in the package assets. To move to
-// another version: change the constants there, then run "go generate ./assets" in this module.
+// Command pin rewrites the go.mod and go.sum of the builds for the versions in the package assets. To move to another
+// version: change the constants there, then run "go generate ./assets" in this module.
 package main
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/controlplane/assets"
 )
 
-// modFile is the part that is needed of what "go mod edit -json" prints.
+// modFile contains the needed fields of the output of "go mod edit -json".
 type modFile struct {
 	Go      string
 	Replace []struct {

@@ -52,7 +52,7 @@ func start(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	if _, err := fmt.Fprintf(stdout, "export KUBECONFIG=%s PATH=%s:$PATH\n", c.Kubeconfig(), found.Dir); err != nil {
-		return errors.Join(fmt.Errorf("telling how to reach the control plane: %w", err), c.Stop())
+		return errors.Join(fmt.Errorf("printing the address of the control plane: %w", err), c.Stop())
 	}
 	progress.New(stderr).Say("running; Ctrl-C stops it and removes everything it has stored")
 	select {
@@ -96,7 +96,7 @@ exit code is passed on.
 	return errors.Join(err, c.Stop())
 }
 
-// supervise runs a command at the caller's terminal until it ends, is told to, or has lost its servers.
+// supervise runs a command at the caller's terminal until the command ends, the context ends, or a server is lost.
 func supervise(ctx context.Context, cmd *exec.Cmd, lost <-chan struct{}) error {
 	p, err := process.StartAttached(cmd)
 	if err != nil {

@@ -11,14 +11,13 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/controlplane/assets"
 )
 
-// settings are what the flags of the commands fill.
+// settings holds the values of the flags.
 type settings struct {
 	finding  assets.Options
 	starting controlplane.Options
 }
 
-// parse reads a command's flags; what the flags are not is returned. The head of the help teaches what the command
-// does.
+// parse reads a command's flags; the remaining arguments are returned. The head is the introduction of the help.
 func parse(name, head string, args []string, stderr io.Writer, servers bool) (settings, []string, error) {
 	var s settings
 	var quiet, manager bool
@@ -28,7 +27,7 @@ func parse(name, head string, args []string, stderr io.Writer, servers bool) (se
 		_, _ = fmt.Fprintf(stderr, "%s\nFlags:\n", head)
 		flags.PrintDefaults()
 	}
-	flags.BoolVar(&quiet, "quiet", false, "do not say what is being waited for")
+	flags.BoolVar(&quiet, "quiet", false, "do not report waits")
 	flags.BoolVar(&manager, "controller-manager", false, "also kube-controller-manager: garbage collection, namespace "+
 		"deletion, service account tokens; it is not part of the download, and its build takes some minutes")
 	if servers {
@@ -47,7 +46,7 @@ func parse(name, head string, args []string, stderr io.Writer, servers bool) (se
 		if errors.Is(err, flag.ErrHelp) {
 			return s, nil, err
 		}
-		return s, nil, codeError(2) // the flag package has said what is wrong
+		return s, nil, codeError(2) // the flag package has printed the error
 	}
 	if !quiet {
 		s.finding.Progress, s.starting.Progress = stderr, stderr

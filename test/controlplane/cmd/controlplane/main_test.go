@@ -48,14 +48,17 @@ func TestUsage(t *testing.T) {
 			wantStderr: "-audit-log",
 		},
 		"stray argument": {
-			reason: "nothing is ignored", args: []string{"assets", "now"}, wantCode: 1, wantStderr: `"now"`,
+			reason: "an unexpected argument is an error", args: []string{"assets",
+				"now"}, wantCode: 1, wantStderr: `"now"`,
 		},
 		"no command": {
-			reason: "an example helps", args: []string{"run"}, wantCode: 1, wantStderr: "run -- kubectl",
+			reason: "the error contains an example", args: []string{"run"}, wantCode: 1, wantStderr: "run -- kubectl",
 		},
-		"help": {reason: "help is a result", args: []string{"--help"}, wantStdout: "KUBEBUILDER_ASSETS=$("},
+		"help": {
+			reason: "help is printed to standard output", args: []string{"--help"}, wantStdout: "KUBEBUILDER_ASSETS=$("},
 		"command's help": {
-			reason: "each command has help", args: []string{"run", "--help"}, wantStderr: "exit code is passed on",
+			reason: "each command prints its own help", args: []string{"run",
+				"--help"}, wantStderr: "exit code is passed on",
 		},
 	}
 	for name, tc := range cases {
@@ -143,7 +146,7 @@ func TestEnds(t *testing.T) {
 			}
 			kubeconfig := readKubeconfig(t, out)
 			if _, err := os.Stat(kubeconfig); err != nil && tc.signal != nil {
-				t.Errorf("%s: the kubeconfig that was told: %v", tc.reason, err)
+				t.Errorf("%s: the printed kubeconfig exists: %v", tc.reason, err)
 			}
 			if tc.signal != nil {
 				if err := cmd.Process.Signal(tc.signal); err != nil {

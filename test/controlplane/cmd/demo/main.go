@@ -89,7 +89,7 @@ func (d *demo) show(ctx context.Context) (err error) {
 	}
 	example := filepath.Join(root, d.example)
 	if object := filepath.Join(example, "object.yaml"); !exists(object) {
-		return fmt.Errorf("there is no %s: what can be shown is a folder with a program and its object.yaml", object)
+		return fmt.Errorf("there is no %s: an example is a folder with a program and its object.yaml", object)
 	}
 	acts, err := session.Script(example)
 	if err != nil {

@@ -34,7 +34,7 @@ func StartAttached(cmd *exec.Cmd) (*Process, error) {
 	return start(cmd, false)
 }
 
-// startFree is Start without the kernel's death signal: what has to act after the caller's death must survive it.
+// startFree is Start without the kernel's death signal, for a program that must outlive its caller.
 func startFree(cmd *exec.Cmd) (*Process, error) {
 	cmd.SysProcAttr = separate()
 	return start(cmd, true)
@@ -85,16 +85,16 @@ func Run(ctx context.Context, cmd *exec.Cmd) error {
 	}
 }
 
-// PID is the program's process id, which is its group's id as well after Start.
+// PID returns the program's process id, which is also the group's id after Start.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
-// Done is closed when the program has ended and was waited for.
+// Done returns a channel that is closed when the program has ended and was waited for.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Err is how the program ended, as exec.Cmd.Wait says it. It must not be called before Done is closed.
+// Err returns how the program ended, like exec.Cmd.Wait. It must not be called before Done is closed.
 func (p *Process) Err() error { return p.err }
 
-// Signal sends a signal to the program, and to its group where it has one of its own. An ended program is no error.
+// Signal sends a signal to the program, and to its group where it has one of its own. It ignores an ended program.
 func (p *Process) Signal(signal syscall.Signal) error {
 	select {
 	case <-p.done: // its id may belong to another program by now

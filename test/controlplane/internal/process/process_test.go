@@ -50,7 +50,7 @@ func TestRun(t *testing.T) {
 			want:   func(err error) bool { return errors.Is(err, errGivenUp) },
 		},
 		"succeeds": {
-			reason: "a good end is no error",
+			reason: "exit status 0 is not an error",
 			script: "exit 0",
 			want:   func(err error) bool { return err == nil },
 		},
@@ -94,7 +94,7 @@ func TestStop(t *testing.T) {
 		want   string
 	}{
 		"deaf": {
-			reason: "what does not listen is killed after the grace",
+			reason: "a program that ignores SIGTERM is killed after the grace period",
 			script: "trap '' TERM; echo ready; while :; do sleep 1000; done",
 			grace:  50 * time.Millisecond,
 			want:   "signal: killed",
@@ -199,7 +199,7 @@ func pipe(t *testing.T) (read, write *os.File) {
 	return read, write
 }
 
-// waitEOF returns when nobody holds the pipe's other end any more.
+// waitEOF returns when the other end of the pipe is closed in all processes.
 func waitEOF(t *testing.T, r io.Reader) {
 	t.Helper()
 	if _, err := io.Copy(io.Discard, r); err != nil {

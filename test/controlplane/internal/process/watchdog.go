@@ -8,8 +8,8 @@ import (
 	"strconv"
 )
 
-// epitaph is what the watchdog does. It reads group ids until its input ends, which it does when the one process that
-// holds the other end is gone, for whatever reason; then it clears up. The second removal covers a file that a dying
+// epitaph is the script of the watchdog. It reads group ids until its input ends, which it does when the one process
+// that holds the other end has ended for any reason; then it cleans up. The second removal covers a file that a dying
 // server was just creating.
 const epitaph = `
 trap '' HUP INT TERM
@@ -55,7 +55,7 @@ func (w *Watchdog) Guard(p *Process) error {
 		return nil
 	}
 	if _, err := io.WriteString(w.line, strconv.Itoa(p.PID())+"\n"); err != nil {
-		return fmt.Errorf("telling the watchdog of %s: %w", p.cmd.Path, err)
+		return fmt.Errorf("registering %s with the watchdog: %w", p.cmd.Path, err)
 	}
 	return nil
 }

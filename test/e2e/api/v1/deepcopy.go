@@ -11,14 +11,14 @@ func (s Spec) copied() Spec {
 	return s
 }
 
-// DeepCopyObject makes a Widget a runtime.Object.
+// DeepCopyObject implements runtime.Object.
 func (w *Widget) DeepCopyObject() runtime.Object {
 	c := &Widget{TypeMeta: w.TypeMeta, Spec: w.Spec.copied(), Status: w.Status}
 	w.ObjectMeta.DeepCopyInto(&c.ObjectMeta)
 	return c
 }
 
-// DeepCopyObject makes a list a runtime.Object.
+// DeepCopyObject implements runtime.Object.
 func (l *WidgetList) DeepCopyObject() runtime.Object {
 	c := &WidgetList{TypeMeta: l.TypeMeta}
 	l.ListMeta.DeepCopyInto(&c.ListMeta)
@@ -28,14 +28,14 @@ func (l *WidgetList) DeepCopyObject() runtime.Object {
 	return c
 }
 
-// DeepCopyObject makes a Gadget a runtime.Object.
+// DeepCopyObject implements runtime.Object.
 func (g *Gadget) DeepCopyObject() runtime.Object {
 	c := &Gadget{TypeMeta: g.TypeMeta, Spec: g.Spec.copied(), Status: g.Status}
 	g.ObjectMeta.DeepCopyInto(&c.ObjectMeta)
 	return c
 }
 
-// DeepCopyObject makes a list a runtime.Object.
+// DeepCopyObject implements runtime.Object.
 func (l *GadgetList) DeepCopyObject() runtime.Object {
 	c := &GadgetList{TypeMeta: l.TypeMeta}
 	l.ListMeta.DeepCopyInto(&c.ListMeta)

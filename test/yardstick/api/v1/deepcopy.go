@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// DeepCopy copies an object with all that it refers to.
+// DeepCopy returns a deep copy of the object.
 func (e *KopfExample) DeepCopy() *KopfExample {
 	c := &KopfExample{TypeMeta: e.TypeMeta, Spec: e.Spec}
 	e.ObjectMeta.DeepCopyInto(&c.ObjectMeta)
@@ -23,10 +23,10 @@ func copied[T any](of *T) *T {
 	return &c
 }
 
-// DeepCopyObject makes a KopfExample a runtime.Object.
+// DeepCopyObject implements runtime.Object.
 func (e *KopfExample) DeepCopyObject() runtime.Object { return e.DeepCopy() }
 
-// DeepCopyObject makes a list a runtime.Object.
+// DeepCopyObject implements runtime.Object.
 func (l *KopfExampleList) DeepCopyObject() runtime.Object {
 	c := &KopfExampleList{TypeMeta: l.TypeMeta}
 	l.ListMeta.DeepCopyInto(&c.ListMeta)

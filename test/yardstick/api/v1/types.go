@@ -10,17 +10,17 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// GroupVersion is that of the kind.
+// GroupVersion is the group and version of the kind.
 var GroupVersion = schema.GroupVersion{Group: "kopf.dev", Version: "v1"}
 
-// AddToScheme makes the kind known.
+// AddToScheme registers the kind in the scheme.
 func AddToScheme(s *runtime.Scheme) error {
 	s.AddKnownTypes(GroupVersion, &KopfExample{}, &KopfExampleList{})
 	metav1.AddToGroupVersion(s, GroupVersion)
 	return nil
 }
 
-// KopfExample has its status in the object itself.
+// KopfExample is a kind without a status subresource.
 type KopfExample struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -29,14 +29,14 @@ type KopfExample struct {
 	Status Status `json:"status,omitempty"`
 }
 
-// KopfExampleList is a list of them.
+// KopfExampleList is a list of examples.
 type KopfExampleList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
 	Items           []KopfExample `json:"items"`
 }
 
-// Spec is what is wanted. Field is what the yardstick changes, the rest gives an object its size.
+// Spec is the desired state. The yardstick changes Field; the other fields give an object its size.
 type Spec struct {
 	Field  string   `json:"field,omitempty"`
 	Items  []string `json:"items,omitempty"`
@@ -49,18 +49,18 @@ type Nested struct {
 	Y string `json:"y,omitempty"`
 }
 
-// Status is what handlers have returned, by their ids.
+// Status holds the results of handlers by their ids.
 type Status struct {
 	CreateFn *Created `json:"create_fn,omitempty"`
 	UpdateFn *Updated `json:"update_fn,omitempty"`
 }
 
-// Created is what the handler of a creation has returned.
+// Created is the result of the create handler.
 type Created struct {
 	Message string `json:"message,omitempty"`
 }
 
-// Updated is what the handler of an update has returned: Seen is the field as it was then.
+// Updated is the result of the update handler: Seen is the value of the field that it processed.
 type Updated struct {
 	Seen string `json:"seen,omitempty"`
 }

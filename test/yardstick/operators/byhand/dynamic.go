@@ -20,7 +20,7 @@ func newExample() *unstructured.Unstructured {
 
 func (a about) reconcileDynamic(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	o := newExample()
-	// A manager's client would read it live, as it has no type.
+	// The manager's client would read an unstructured object live, so this reads from the cache.
 	if err := a.cache.Get(ctx, request.NamespacedName, o); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}

@@ -1,11 +1,11 @@
-// Command byhand is what a Go user would write instead, on controller-runtime alone.
+// Command byhand is the same operator written on plain controller-runtime.
 //
 //	byhand dynamic|typed changes|timers|restart|latency|pods N
 //
 // On creation it adds a finalizer, stores a result in the status, and the last-handled spec in an annotation; on an
 // update it compares with the annotation, and stores a result; on deletion it removes the finalizer. In timers, each
-// object comes again every five seconds; in latency, each update tells how long after the change it came. With pods,
-// it has an index of them by node, and tells when it has seen all N. Caches keep no managed fields.
+// object comes again every five seconds; in latency, each update prints the age of the change. With pods, it maintains
+// an index of them by node, and prints a line when it has seen all N. Caches keep no managed fields.
 package main
 
 import (
@@ -50,7 +50,7 @@ func run(m manager.Manager, task program.Task) error {
 		return err
 	}
 	err = m.Start(ctrl.SetupSignalHandler())
-	return errors.Join(err, process.Tell(os.Stdout, "ticks", float64(about.ticks.Load())))
+	return errors.Join(err, process.WriteFigure(os.Stdout, "ticks", float64(about.ticks.Load())))
 }
 
 func setup(m manager.Manager, kind client.Object, reconciler reconcile.Func) error {
@@ -58,7 +58,7 @@ func setup(m manager.Manager, kind client.Object, reconciler reconcile.Func) err
 	return ctrl.NewControllerManagedBy(m).For(kind).WithOptions(options).Complete(reconciler)
 }
 
-// about is what both reconcilers have.
+// about holds the dependencies of both reconcilers.
 type about struct {
 	client   client.Client
 	cache    cache.Cache
@@ -66,7 +66,7 @@ type about struct {
 	ticks    *atomic.Int64
 }
 
-// unchanged is what is done about an object that was handled.
+// unchanged handles an object whose spec was already handled.
 func (a about) unchanged() (reconcile.Result, error) {
 	if a.scenario != "timers" {
 		return reconcile.Result{}, nil
@@ -79,10 +79,10 @@ func (a about) patch(ctx context.Context, o, base client.Object) error {
 	return client.IgnoreNotFound(a.client.Patch(ctx, o, client.MergeFrom(base)))
 }
 
-// updated is called as a handler of updates would be.
+// updated runs where a handler of updates would run.
 func (a about) updated(field string) error {
 	if a.scenario != "latency" {
 		return nil
 	}
-	return process.TellLatency(os.Stdout, field, time.Now())
+	return process.WriteLatency(os.Stdout, field, time.Now())
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/yardstick/process"
 )
 
-// setupPods has an index of the pods by node, and reads each of them from the cache.
+// setupPods indexes the pods by node and reads each of them from the cache.
 func setupPods(m manager.Manager, count int) error {
 	err := m.GetFieldIndexer().IndexField(context.Background(), &corev1.Pod{}, "node", func(o client.Object) []string {
 		pod, ok := o.(*corev1.Pod)
@@ -33,7 +33,7 @@ func setupPods(m manager.Manager, count int) error {
 			return reconcile.Result{}, client.IgnoreNotFound(err)
 		}
 		if seen.Add(1) == int64(count) {
-			return reconcile.Result{}, process.Tell(os.Stdout, "all", float64(count))
+			return reconcile.Result{}, process.WriteFigure(os.Stdout, "all", float64(count))
 		}
 		return reconcile.Result{}, nil
 	})

@@ -1,5 +1,5 @@
-// Command empty is a manager of controller-runtime with nothing in it: what a Go program takes that talks to a cluster,
-// before it does anything.
+// Command empty is an empty manager of controller-runtime. It shows the cost of a Go program that connects to a cluster
+// and does nothing.
 package main
 
 import (

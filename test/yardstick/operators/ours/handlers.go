@@ -13,13 +13,13 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/yardstick/process"
 )
 
-// interval is that of the timers.
+// interval is the interval of the timers.
 const interval = 5 * time.Second
 
-// handlers have what is counted over all objects.
+// handlers counts timer calls over all objects.
 type handlers struct{ ticks atomic.Int64 }
 
-// register has the same handlers for objects with a Go type and without.
+// register registers the same handlers for objects with and without a Go type.
 func register[T client.Object](h *handlers, examples kopf.Selection[T], scenario string, field func(T) string) {
 	examples.OnCreate("create_fn", func(_ context.Context, c *kopf.Change[T]) error {
 		c.SetResult(map[string]any{"message": "created " + c.Object.GetName()})
@@ -28,7 +28,7 @@ func register[T client.Object](h *handlers, examples kopf.Selection[T], scenario
 	examples.OnUpdate("update_fn", func(_ context.Context, c *kopf.Change[T]) error {
 		seen := field(c.Object)
 		if scenario == "latency" {
-			if err := process.TellLatency(os.Stdout, seen, time.Now()); err != nil {
+			if err := process.WriteLatency(os.Stdout, seen, time.Now()); err != nil {
 				return err
 			}
 		}
@@ -45,11 +45,11 @@ func register[T client.Object](h *handlers, examples kopf.Selection[T], scenario
 	examples.OnDelete("delete_fn", func(context.Context, *kopf.Change[T]) error { return nil })
 }
 
-func (h *handlers) tellTicks() error {
-	return process.Tell(os.Stdout, "ticks", float64(h.ticks.Load()))
+func (h *handlers) writeTicks() error {
+	return process.WriteFigure(os.Stdout, "ticks", float64(h.ticks.Load()))
 }
 
-// registerPods has an index of the pods by node, and tells when it has seen so many.
+// registerPods maintains an index of the pods by node, and prints a line when it has seen count pods.
 func registerPods(op *kopf.Operator, count int) {
 	pods := kopf.For(op, &corev1.Pod{})
 	kopf.NewIndex(pods, "by-node", func(_ context.Context, p *corev1.Pod) (map[string]string, error) {
@@ -58,7 +58,7 @@ func registerPods(op *kopf.Operator, count int) {
 	var seen atomic.Int64
 	pods.OnEvent("seen", func(context.Context, *kopf.WatchEvent[*corev1.Pod]) error {
 		if seen.Add(1) == int64(count) {
-			return process.Tell(os.Stdout, "all", float64(count))
+			return process.WriteFigure(os.Stdout, "all", float64(count))
 		}
 		return nil
 	})

@@ -3,8 +3,8 @@
 //	ours dynamic|typed changes|timers|restart|latency|pods N
 //
 // It handles kopfexamples.kopf.dev, with or without a Go type, and stores status.create_fn and status.update_fn; in
-// timers, every object has a timer that does nothing every five seconds; in latency, each update tells how long after
-// the change it came. With pods, it has an index of them by node, and tells when it has seen all N.
+// timers, every object has a timer that does nothing every five seconds; in latency, each update prints the age of the
+// change. With pods, it maintains an index of them by node, and prints a line when it has seen all N.
 package main
 
 import (
@@ -40,5 +40,5 @@ func run(m manager.Manager, task program.Task) error {
 	if err := op.SetupWithManager(m); err != nil {
 		return err
 	}
-	return errors.Join(m.Start(ctrl.SetupSignalHandler()), h.tellTicks())
+	return errors.Join(m.Start(ctrl.SetupSignalHandler()), h.writeTicks())
 }

@@ -1,6 +1,6 @@
-// Package program is what the contenders in Go have in common: their arguments, their log, and their manager.
+// Package program holds the parts that the Go contenders share: arguments, log and manager.
 //
-// It is apart so that they differ in nothing but their handlers. It never says how objects are handled.
+// It is separate so that they differ only in their handlers. It does not handle objects.
 //
 // Neighbours: the commands ours and byhand, which it runs.
 package program

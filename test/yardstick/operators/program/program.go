@@ -19,17 +19,17 @@ import (
 	v1 "github.com/kopf-runtime/kopf-runtime/test/yardstick/api/v1"
 )
 
-// Workers is how many objects are handled at once, the same for all.
+// Workers is the number of objects that are handled concurrently, the same for all contenders.
 const Workers = 10
 
-// Task is what is asked of a contender: with a Go type or without, in which scenario, and over how many objects.
+// Task is the task of a contender: with or without a Go type, the scenario, and the number of objects.
 type Task struct {
 	Typed    bool
 	Scenario string
 	Objects  int
 }
 
-// Main runs the contender of that name on a manager, and gives the exit code of the process.
+// Main runs a contender on a manager and returns the exit code of the process.
 func Main(name string, run func(m manager.Manager, task Task) error) int {
 	log.SetLogger(zap.New(zap.Level(zapcore.ErrorLevel)))
 	if len(os.Args) != 4 {
@@ -55,7 +55,7 @@ func start(run func(manager.Manager, Task) error) error {
 	return run(m, Task{Typed: os.Args[1] == "typed", Scenario: os.Args[2], Objects: count})
 }
 
-// newManager makes a manager whose cache, for those who use it, leaves managed fields out.
+// newManager creates a manager whose cache drops managed fields.
 func newManager() (manager.Manager, error) {
 	config, err := ctrl.GetConfig()
 	if err != nil {

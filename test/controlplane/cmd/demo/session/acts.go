@@ -152,7 +152,7 @@ func (s *Session) ask(ctx context.Context, args ...string) (output string, err e
 	return all.String(), nil
 }
 
-// invite tells what to do in a second terminal, with the kubectl that is there for sure.
+// invite explains how to continue in a second terminal with the kubectl of the session.
 func (s *Session) invite() {
 	s.say("Now it is your turn. In a second terminal:\n\n"+
 		"    export KUBECONFIG=%s\n"+
@@ -161,7 +161,7 @@ func (s *Session) invite() {
 		"Ctrl-C here stops everything.", s.Kubeconfig, s.Kubectl, s.object())
 }
 
-// ending is how a program ended, where ending with success is told as well.
+// ending returns how a program has ended, including a success.
 func ending(p *process.Process) error {
 	if err := p.Err(); err != nil {
 		return err

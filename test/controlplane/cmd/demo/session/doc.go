@@ -4,5 +4,5 @@
 // It stands apart from the command so that it can be tested with programs that only pretend to be an operator and a
 // cluster. It never starts a control plane: it is given one that runs.
 //
-// Its neighbours are package controlplane, which makes the cluster, and package process, which ends what was started.
+// Its neighbours are package controlplane, which makes the cluster, and package process, which ends the programs.
 package session

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// refused does for nothing what must be refused, until it is: an API server knows of the operator's webhooks some
-// moments after they are configured.
+// refused repeats a dry run until it is rejected, because the API server uses a changed webhook configuration only
+// after a delay.
 func (s *Session) refused(ctx context.Context, act Act) error {
 	deadline := time.NewTimer(s.patience())
 	defer deadline.Stop()
@@ -26,14 +26,14 @@ func (s *Session) refused(ctx context.Context, act Act) error {
 		select {
 		case <-time.After(time.Second):
 		case <-deadline.C:
-			return fmt.Errorf("what must be refused was not refused with %q within %s", missing, s.patience())
+			return fmt.Errorf("the request was not refused with %q within %s", missing, s.patience())
 		case <-ctx.Done():
 			return fmt.Errorf("waiting until something is refused: %w", context.Cause(ctx))
 		}
 	}
 }
 
-// split separates what kubectl is to say from what the operator is to say.
+// split separates the expected output of kubectl from that of the operator.
 func split(lines []string) (warnings, rest []string) {
 	for _, line := range lines {
 		if strings.HasPrefix(line, "Warning: ") {
@@ -45,7 +45,7 @@ func split(lines []string) (warnings, rest []string) {
 	return warnings, rest
 }
 
-// unmatched is the first expression that no part of the output matches; empty if there is none.
+// unmatched returns the first expression that does not match the output, or an empty string.
 func unmatched(lines []string, output string) (missing string, err error) {
 	for _, line := range lines {
 		found, err := regexp.MatchString(line, output)

@@ -13,10 +13,9 @@ import (
 
 // Act is one thing that is done to the object of an example, or to others around it.
 type Act struct {
-	// Verb is "create", "update" or "delete" for the object, "apply" or "remove" for others; "refuse" is what must be
-	// refused: to apply the objects of a file, to update the object, or, with neither, to delete it. "status" writes
-	// the status of another object, in the place of its controller. "second" starts a second operator, and
-	// "stop second" ends it.
+	// Verb is "create", "update" or "delete" for the object, "apply" or "remove" for others; "refuse" expects an error:
+	// to apply the objects of a file, to update the object, or, with neither, to delete it. "status" writes the status
+	// of another object, in the place of its controller. "second" starts a second operator, and "stop second" ends it.
 	Verb string
 	// Patch is the merge patch of an update or a status.
 	Patch string
@@ -27,9 +26,9 @@ type Act struct {
 	Args []string
 	// Waits are what kubectl is to wait for then, one after the other, as by its option --for.
 	Waits []string
-	// Lines are regular expressions for what the operator is to say then, in any order; those that begin with
-	// "Warning: " are for the output of kubectl, and so are all of a refused act. The expression of a line that begins
-	// with "second: " is for the second operator.
+	// Lines are regular expressions for the operator's output after the act, in any order. Lines with the prefix
+	// "Warning: " and all lines of a refused act are for the output of kubectl. Lines with the prefix "second: " are
+	// for the second operator.
 	Lines []string
 }
 
@@ -58,7 +57,7 @@ func Script(example string) (acts []Act, err error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading what the example does: %w", err)
+		return nil, fmt.Errorf("reading the script of the example: %w", err)
 	}
 	left := false
 	for line := range strings.Lines(string(content)) {
@@ -114,13 +113,13 @@ func isStatus(verb, rest string) bool {
 	return verb == "status" && strings.Contains(object, "/") && strings.HasPrefix(patch, "{")
 }
 
-// around tells whether a line is about objects around that of the example.
+// around reports whether a line is about objects other than that of the example.
 func around(verb, file string) bool {
 	known := verb == "apply" || verb == "remove" || verb == "refuse"
 	return known && strings.HasSuffix(file, ".yaml") && !strings.Contains(file, " ")
 }
 
-// tried is what is done for it to be refused.
+// tried returns the act that must be refused.
 func (a Act) tried() Act {
 	switch a.Verb = "delete"; {
 	case a.File != "":
@@ -151,14 +150,14 @@ func (s *Session) arguments(act Act) []string {
 		return []string{"apply", "-f", filepath.Join(s.Example, act.File)}
 	case "refuse":
 		return append(s.arguments(act.tried()), "--dry-run=server")
-	case "remove": // what is gone at last may take longer than there is time, such as a namespace
+	case "remove": // a removal can take long, such as that of a namespace
 		return []string{"delete", "-f", filepath.Join(s.Example, act.File), "--wait=false"}
 	default:
 		return []string{"apply", "-f", s.object()}
 	}
 }
 
-// waiting are the arguments of kubectl for what it is to wait for.
+// waiting returns the arguments of kubectl for a wait.
 func (s *Session) waiting(what string) []string {
 	return []string{"wait", "-f", s.object(), "--for=" + what, "--timeout", s.patience().String()}
 }

@@ -16,10 +16,10 @@ func TestScript(t *testing.T) {
 		want         []session.Act
 		fails        string
 	}{
-		"Nothing": {reason: "not every example says", text: ""},
+		"Nothing": {reason: "an empty script has no acts", text: ""},
 		"NoStep":  {reason: "a line must be under a step", text: "Seen\n", fails: "under no step"},
 		"AllSteps": {
-			reason: "a demonstration restarts nothing",
+			reason: "restart and stop are not acts of a demonstration",
 			text:   "create\nA .*b\nC\nupdate {\"a\":1}\nrestart\nD\n\ndelete\nE\nstop\nF\n",
 			want: []session.Act{
 				{Verb: "create", Lines: []string{"A .*b", "C"}}, {Verb: "update", Patch: `{"a":1}`},
@@ -35,7 +35,7 @@ func TestScript(t *testing.T) {
 			},
 		},
 		"Refused": {
-			reason: "handlers of admission deny",
+			reason: "a refused act can be an apply, an update or a deletion",
 			text:   "refuse bad.yaml\nA\nrestart\nB\nrefuse {\"a\":1}\nstop\nrefuse delete\nC\n",
 			want: []session.Act{
 				{Verb: "refuse", File: "bad.yaml", Lines: []string{"A"}}, {Verb: "refuse", Patch: `{"a":1}`},
@@ -87,6 +87,6 @@ func TestScript(t *testing.T) {
 		})
 	}
 	if got, err := session.Script(t.TempDir()); got != nil || err != nil {
-		t.Errorf("no file is no script: got %+v, error %v", got, err)
+		t.Errorf("a missing file is an empty script: got %+v, error %v", got, err)
 	}
 }

@@ -16,7 +16,7 @@ import (
 // logger writes its values.
 const Fired = `Handler succeeded.*\breason\W+%s\b`
 
-// grace is what the operator has for ending its handlers before it is killed.
+// grace is the time in which the operator must end its handlers before it is killed.
 const grace = 20 * time.Second
 
 // consoleURL matches the line of an operator that serves its console.
@@ -25,11 +25,11 @@ var consoleURL = regexp.MustCompile(`Serving the console.*?(http://[^\s"]+/conso
 // ErrOperatorEnded is the error of an operator that ended before it was asked to.
 var ErrOperatorEnded = errors.New("the operator has ended by itself")
 
-// Session is what it takes to play one example. All fields are required unless they say otherwise.
+// Session describes how one example is played. All fields are required unless documented otherwise.
 type Session struct {
 	// Kubectl is the path of the kubectl to use, Kubeconfig that of its configuration.
 	Kubectl, Kubeconfig string
-	// Scratch is a folder for files that nobody needs afterwards.
+	// Scratch is a folder for temporary files.
 	Scratch string
 	// Kinds are the definitions that the example needs: files, or folders with a kustomization.
 	Kinds []string
@@ -37,19 +37,19 @@ type Session struct {
 	Operator []string
 	// Example is the folder of the example; its object is in object.yaml there.
 	Example string
-	// Acts are what the demonstration does; none is to create the object, to change it by Change, and to delete it,
-	// where each has a handler that fires.
+	// Acts are the actions of the demonstration. By default it creates the object, changes it by Change, and deletes
+	// it, where each has a handler that fires.
 	Acts []Act
 	// Change is the merge patch that the demonstration changes the object with, unless there are Acts.
 	Change string
-	// Fired is a regular expression for the line of the log that tells that a handler has done its work, with %s in
-	// the place of the reason ("create", "update", "delete"). Empty means the constant [Fired].
+	// Fired is a regular expression for the log line of a successful handler, with %s in the place of the reason
+	// ("create", "update", "delete"). Empty means the constant [Fired].
 	Fired string
 	// Patience is how long a handler may take to fire. Zero means a minute.
 	Patience time.Duration
 	// Out is where everything is shown; it is written to in whole lines, by several goroutines at once.
 	Out io.Writer
-	// Report tells what is waited for. Nil is silent.
+	// Report prints waits. Nil prints nothing.
 	Report *progress.Reporter
 }
 

@@ -15,8 +15,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/test/controlplane/cmd/demo/session"
 )
 
-// The pretended kubectl tells what it was asked in one file, and hands each verb to the pretended operator, which
-// shows what that file says; a verb named in $REFUSE fails.
+// The fake kubectl logs its arguments in a file, and passes each verb to the fake operator, which prints the content of
+// the verb's file. A verb named in $REFUSE fails.
 const kubectl = `#!/bin/sh
 echo "$KUBECONFIG: $1 $2" >>calls
 case " $REFUSE " in *" $1 "*) echo "refused: $1" >&2; exit 1;; esac
@@ -46,7 +46,7 @@ func TestDemonstrateFailures(t *testing.T) {
 			reason: "an object that cannot be changed ends it", refuse: "patch", want: "running kubectl patch",
 		},
 		"Silent": {
-			reason:   "a handler that does not fire is what the demonstration is there to find",
+			reason:   "a handler that does not fire is an error",
 			operator: "exec sleep 60", want: `no handler fired for "create"`,
 		},
 		"Other": {
@@ -184,10 +184,10 @@ func TestRun(t *testing.T) {
 	s.Out = &cue{next: out, text: "Ctrl-C", then: cancel}
 	s.Acts = []session.Act{{Verb: "apply", File: "before.yaml"}, {Verb: "create"}, {Verb: "apply", File: "after.yaml"}}
 	if err := s.Run(ctx); err != nil {
-		t.Errorf("Run(): being stopped is no failure: got %v", err)
+		t.Errorf("Run(): a stopped session does not fail: got %v", err)
 	}
 	if calls, err := os.ReadFile("calls"); err != nil || strings.Count(string(calls), "K: apply -f\n") != 3 {
-		t.Errorf("what is applied: want the kind, what comes before the object, the object; got %q, %v", calls, err)
+		t.Errorf("want three applies: the kind, the object before, the object; got %q, %v", calls, err)
 	}
 	if want := "export KUBECONFIG=K\n"; !strings.Contains(out.String(), want) {
 		t.Errorf("what is shown: want %q in\n%s", want, out)

@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// Transcript is where a program writes to: it passes whole lines on, each behind a prefix, and tells who watches for
-// one. It keeps no line. Its methods may be called from several goroutines at once.
+// Transcript is the output of a program: it writes whole lines with a prefix and notifies watchers of matching lines.
+// It keeps no lines. Its methods may be called from several goroutines at once.
 type Transcript struct {
 	mu       sync.Mutex
 	out      io.Writer
@@ -27,7 +27,7 @@ func NewTranscript(out io.Writer, prefix string) *Transcript {
 	return &Transcript{out: out, prefix: prefix, watchers: map[*watcher]struct{}{}}
 }
 
-// Write takes any piece of output. It never fails: a terminal that is gone is no reason to stop the program.
+// Write takes any piece of output. It never fails, because a lost terminal must not stop the program.
 func (t *Transcript) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -42,7 +42,7 @@ func (t *Transcript) Write(p []byte) (int, error) {
 	}
 }
 
-// Flush passes on what has no end of line, when nothing more can come.
+// Flush writes an unfinished last line after the end of the output.
 func (t *Transcript) Flush() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -56,7 +56,7 @@ func (t *Transcript) pass(line string) {
 	_, _ = fmt.Fprintf(t.out, "%s%s\n", t.prefix, line)
 	for w := range t.watchers {
 		if w.match(line) {
-			w.seen <- line // has room for the one line it is told of
+			w.seen <- line // is buffered for the one line it gets
 			delete(t.watchers, w)
 		}
 	}

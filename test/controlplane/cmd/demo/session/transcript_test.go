@@ -28,7 +28,7 @@ func TestTranscriptLines(t *testing.T) {
 			reason: "a program's last words may lack their end of line", pieces: []string{"one\ntwo"},
 			want: "> one\n> two\n",
 		},
-		"Nothing": {reason: "no output is no line", pieces: []string{""}},
+		"Nothing": {reason: "empty output writes no line", pieces: []string{""}},
 		"LongLines": {
 			reason: "stack traces in one line are long", pieces: []string{strings.Repeat("x", 1<<17), "\n"},
 			want: "> " + strings.Repeat("x", 1<<17) + "\n",
@@ -65,12 +65,12 @@ func TestTranscriptWatch(t *testing.T) {
 	write("not yet\nit is\nit is again\n")
 
 	if got := <-seen; got != "it is" {
-		t.Errorf("the watcher is told of the first match from then on: want %q, got %q", "it is", got)
+		t.Errorf("the watcher gets the first match after its start: want %q, got %q", "it is", got)
 	}
-	for name, channel := range map[string]<-chan string{"that was told": seen, "that ended": ended} {
+	for name, channel := range map[string]<-chan string{"that got its line": seen, "that ended": ended} {
 		select {
 		case line := <-channel:
-			t.Errorf("a watcher %s is told nothing more: got %q", name, line)
+			t.Errorf("a watcher %s gets no more lines: got %q", name, line)
 		default:
 		}
 	}
