@@ -162,7 +162,10 @@ var _ = Describe("A rolling update of operators with admission", func() {
 	It("reviews every object without false rejections, also while certificates are renewed", func(ctx SpecContext) {
 		place, b, asked := namespace(ctx), newBalancer(), &atomic.Int64{}
 		first := startReplica(place, "first", b, asked)
-		Eventually(func() error { return createDryRun(ctx, place, "bad", true) }).Should(MatchError(ContainSubstring("says so")))
+		Eventually(func() error {
+			return createDryRun(ctx, place, "bad",
+				true)
+		}).Should(MatchError(ContainSubstring("says so")))
 
 		var requests sync.Mutex
 		streaming, stop := context.WithCancel(ctx)
@@ -172,7 +175,8 @@ var _ = Describe("A rolling update of operators with admission", func() {
 			defer close(ended)
 			for ; streaming.Err() == nil; count++ {
 				requests.Lock()
-				refused, taken := createDryRun(ctx, place, fmt.Sprint("bad-", count), true), createDryRun(ctx, place, "good", false)
+				refused, taken := createDryRun(ctx, place, fmt.Sprint("bad-", count), true),
+					createDryRun(ctx, place, "good", false)
 				requests.Unlock()
 				Expect(refused).To(MatchError(ContainSubstring("it says so itself")))
 				Expect(taken).NotTo(HaveOccurred())

@@ -31,8 +31,8 @@ func (w *warnings) list() []string {
 	return w.all[:len(w.all):len(w.all)]
 }
 
-// requireRefusal repeats a dry run until it is rejected, because the API server uses a changed webhook configuration only after
-// a delay. The lines of the step match the error.
+// requireRefusal repeats a dry run until it is rejected, because the API server uses a changed webhook configuration
+// only after a delay. The lines of the step match the error.
 func requireRefusal(ctx context.Context, folder, ns string, obj *unstructuredObject, s step) {
 	GinkgoHelper()
 	try := func() error {

@@ -156,7 +156,8 @@ func kubectl(ctx context.Context, args ...string) {
 	Expect(err).NotTo(HaveOccurred(), string(out))
 }
 
-// applyOrRemoveFile applies or removes all objects of a file. Namespaced objects without a namespace are in that of the spec.
+// applyOrRemoveFile applies or removes all objects of a file. Namespaced objects without a namespace are in that of the
+// spec.
 func applyOrRemoveFile(ctx context.Context, verb, file, ns string) {
 	GinkgoHelper()
 	content, err := os.ReadFile(file)

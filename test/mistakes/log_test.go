@@ -9,8 +9,8 @@ import (
 	"github.com/go-logr/logr"
 )
 
-// handlerLog records the log lines of handlers as users read them: the message, the error, and the values other than the
-// object and the attempt.
+// handlerLog records the log lines of handlers as users read them: the message, the error, and the values other than
+// the object and the attempt.
 type handlerLog struct {
 	mu    *sync.Mutex
 	lines *strings.Builder

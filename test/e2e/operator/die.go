@@ -13,8 +13,8 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-// runUntilStatusWrite runs the operator until it is about to send the main patch of an object whose status patch it has just sent.
-// There it kills its own process, because an external kill would be too late.
+// runUntilStatusWrite runs the operator until it is about to send the main patch of an object whose status patch it has
+// just sent. There it kills its own process, because an external kill would be too late.
 func runUntilStatusWrite(op *kopf.Operator) error {
 	config, err := ctrl.GetConfig()
 	if err != nil {

@@ -19,7 +19,8 @@ func cached() (kinds []client.Object) {
 	return kinds
 }
 
-// registerReader registers a handler that reads objects in the namespace named by the label "reads" and prints the results.
+// registerReader registers a handler that reads objects in the namespace named by the label "reads" and prints the
+// results.
 func registerReader[T client.Object](objects kopf.Selection[T]) {
 	const label = "reads"
 	objects.MatchingLabels(label).OnCreate("reads", func(ctx context.Context, c *kopf.Change[T]) error {

@@ -12,8 +12,8 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-// registerStormHandlers registers two handlers for objects with the label "storm"; one of them fails every other time. They print
-// when they begin and end.
+// registerStormHandlers registers two handlers for objects with the label "storm"; one of them fails every other time.
+// They print when they begin and end.
 func registerStormHandlers[T client.Object](objects kopf.Selection[T], seen func(T) int64) {
 	either := []kopf.Reason{kopf.ReasonCreate, kopf.ReasonUpdate}
 	var calls atomic.Int64

@@ -6,8 +6,8 @@
 //
 // The rules:
 //
-//   - Words of a function's name begin with a capital letter after another letter: removeAPIKey has two, as APIKey is one. Methods
-//     count like functions. Tests do not count.
+//   - A word of a function's name begins with a capital letter after a small one: removeAPIKey has two, as APIKey is
+//     one. Methods count like functions. Tests do not count.
 //   - A line that contains a part of a comment is a comment line. A line with any other token is a code line. The
 //     density is the number of comment lines for each code line.
 //   - "what …" counts the word what before a verb or a pronoun, and "tells/told" these words and tell, in comments.

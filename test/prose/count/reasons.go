@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// addReasons counts the reasons in the composite literals of a test file: in keyed fields named reason, and at the place
-// of such a field in the elements of a table whose struct type has one.
+// addReasons counts the reasons in the composite literals of a test file: in keyed fields named reason, and at the
+// place of such a field in the elements of a table whose struct type has one.
 func (t *tally) addReasons(file *ast.File) {
 	named := map[string]int{} // struct types of the file, with the place of their field reason
 	ast.Inspect(file, func(n ast.Node) bool {
@@ -32,7 +32,8 @@ func (t *tally) addReasons(file *ast.File) {
 				element = pair.Value
 			}
 			place, found := placeOfReason(elementType(literal.Type), named)
-			if one, isStruct := element.(*ast.CompositeLit); found && isStruct && one.Type == nil && len(one.Elts) > place {
+			if one, isStruct := element.(*ast.CompositeLit); found && isStruct && one.Type == nil &&
+				len(one.Elts) > place {
 				t.addReason(one.Elts[place])
 			}
 		}
@@ -78,9 +79,9 @@ func (t *tally) addReason(value ast.Expr) {
 		if !isSum {
 			break
 		}
-		text, value = text+textOf(sum.Y), sum.X
+		text, value = textOf(sum.Y)+text, sum.X
 	}
-	text += textOf(value)
+	text = textOf(value) + text
 	if text == "" {
 		return
 	}

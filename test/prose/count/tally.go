@@ -142,7 +142,8 @@ func wordsOf(name string) int {
 
 // doubled returns the type names that several packages declare.
 func (t *tally) doubled() []string {
-	return slices.DeleteFunc(slices.Sorted(maps.Keys(t.types)), func(name string) bool { return len(t.types[name]) < 2 })
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(t.types)),
+		func(name string) bool { return len(t.types[name]) < 2 })
 }
 
 // String returns the counts, one in each line.
@@ -151,9 +152,11 @@ func (t *tally) String() string {
 	doubled := t.doubled()
 	return fmt.Sprintf("functions: %d, words per name: %.2f, one word: %.0f %%\n",
 		t.functions, ratio(t.words, t.functions), 100*ratio(t.oneWord, t.functions)) +
-		fmt.Sprintf("code lines: %d, comment lines: %d, density: %.2f\n", t.code, t.comments, ratio(t.comments, t.code)) +
+		fmt.Sprintf("code lines: %d, comment lines: %d, density: %.2f\n", t.code, t.comments,
+			ratio(t.comments, t.code)) +
 		fmt.Sprintf("in 1,000 comment lines: what … %.1f, tells/told %.1f\n",
 			1000*ratio(t.what, t.comments), 1000*ratio(t.tells, t.comments)) +
 		fmt.Sprintf("doubled types: %d (%s)\n", len(doubled), strings.Join(doubled, ", ")) +
-		fmt.Sprintf("reasons of test cases: %d, with four words or fewer: %.1f %%\n", t.reasons, 100*ratio(t.short, t.reasons))
+		fmt.Sprintf("reasons of test cases: %d, with four words or fewer: %.1f %%\n", t.reasons,
+			100*ratio(t.short, t.reasons))
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"testing"
-	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -63,11 +62,9 @@ var (
 // TestDoubledTypes shows that only real types of several packages are doubled.
 func TestDoubledTypes(t *testing.T) {
 	got := tally{types: map[string]map[string]bool{}}
-	for name, file := range (fstest.MapFS{
-		"a/a.go": {Data: []byte("package a\n\ntype (\n\tRecord int\n\tOptions int\n\tAlias = int\n\tunexported int\n)\n")},
-		"b/b.go": {Data: []byte("package b\n\ntype (\n\tRecord int\n\tOptions int\n\tAlias = int\n\tunexported int\n)\n")},
-	}) {
-		if err := got.addFile(name, file.Data); err != nil {
+	for _, folder := range []string{"a", "b"} {
+		source := "package p\n\ntype (\n\tRecord int\n\tOptions int\n\tAlias = int\n\tunexported int\n)\n"
+		if err := got.addFile(folder+"/a.go", []byte(source)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -19,8 +19,8 @@ func WriteFigure(w io.Writer, word string, value float64) error {
 	return err
 }
 
-// WriteLatency writes the milliseconds between a change and now. The change holds the time of its request in nanoseconds
-// since 1970; other changes are skipped.
+// WriteLatency writes the milliseconds between a change and now. The change holds the time of its request in
+// nanoseconds since 1970; other changes are skipped.
 func WriteLatency(w io.Writer, change string, now time.Time) error {
 	sent, err := strconv.ParseInt(change, 10, 64)
 	if err != nil {

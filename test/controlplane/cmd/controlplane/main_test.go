@@ -55,7 +55,8 @@ func TestUsage(t *testing.T) {
 			reason: "the error contains an example", args: []string{"run"}, wantCode: 1, wantStderr: "run -- kubectl",
 		},
 		"help": {
-			reason: "help is printed to standard output", args: []string{"--help"}, wantStdout: "KUBEBUILDER_ASSETS=$("},
+			reason: "help is printed to standard output", args: []string{"--help"},
+			wantStdout: "KUBEBUILDER_ASSETS=$("},
 		"command's help": {
 			reason: "each command prints its own help", args: []string{"run",
 				"--help"}, wantStderr: "exit code is passed on",
