@@ -40,7 +40,7 @@ type Activity struct {
 	// APIReader has no cache. It is nil in OnLogin.
 	APIReader client.Reader
 
-	cluster serving.Cluster // as the flags select it, for LoginWithKubeconfig
+	cluster serving.ClusterConfig // as the flags select it, for LoginWithKubeconfig
 }
 
 // newActivity returns the argument of a handler. In a program, the startup has a client of its own, because the manager
@@ -200,7 +200,7 @@ func (op *Operator) OnLogin(
 // priority 10; nil without a file. Kopf: login_with_kubeconfig, login_via_client, login_via_pykube.
 func LoginWithKubeconfig(_ context.Context, a *Activity) (*ConnectionInfo, error) {
 	// Tests call this function with a nil Activity.
-	var of serving.Cluster
+	var of serving.ClusterConfig
 	if a != nil {
 		of = a.cluster
 	}

@@ -30,7 +30,7 @@ func TestAdmissionHandlersGetCopies(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		in := review.Request{
+		in := review.ReviewRequest{
 			Body: text, Headers: http.Header{"A": {"b"}}, PeerCertificates: []*x509.Certificate{certificate(t)},
 		}
 		out, err := reviewerOf(t, v.op).Review(t.Context(), in)

@@ -50,7 +50,7 @@ func deletion() map[string]any {
 }
 
 // verdictOf reviews a request with the operator's handlers.
-func verdictOf(ctx context.Context, t *testing.T, op *kopf.Operator, asked map[string]any) review.Verdict {
+func verdictOf(ctx context.Context, t *testing.T, op *kopf.Operator, asked map[string]any) review.ReviewVerdict {
 	t.Helper()
 	return reviewerOf(t, op).ask(ctx, t, asked)
 }
@@ -64,7 +64,7 @@ func reviewerOf(t *testing.T, op *kopf.Operator) *reviewer {
 	if err != nil {
 		t.Fatalf("setting up: %v", err)
 	}
-	served := review.Served{Resource: discovery.Resource{
+	served := review.ServedResource{Resource: discovery.Resource{
 		GroupVersionKind: schema.GroupVersionKind{Group: "example.org", Version: "v1", Kind: "Widget"},
 		Plural:           "widgets", Namespaced: true, Verbs: []string{"list"},
 	}}
@@ -72,16 +72,16 @@ func reviewerOf(t *testing.T, op *kopf.Operator) *reviewer {
 		served.Handlers = append(served.Handlers, adapters.New(one.Handler, nil))
 	}
 	served.Handlers = adapters.ByFamily(served.Handlers).Admitting
-	return &reviewer{review.Reviewer{Served: func() []review.Served { return []review.Served{served} }}}
+	return &reviewer{review.Reviewer{Served: func() []review.ServedResource { return []review.ServedResource{served} }}}
 }
 
-func (r *reviewer) ask(ctx context.Context, t *testing.T, asked map[string]any) review.Verdict {
+func (r *reviewer) ask(ctx context.Context, t *testing.T, asked map[string]any) review.ReviewVerdict {
 	t.Helper()
 	text, err := json.Marshal(map[string]any{"request": asked})
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := r.Review(ctx, review.Request{Body: text, Headers: http.Header{"A": {"b"}}})
+	out, err := r.Review(ctx, review.ReviewRequest{Body: text, Headers: http.Header{"A": {"b"}}})
 	if err != nil {
 		t.Fatalf("reviewing: %v", err)
 	}

@@ -29,7 +29,7 @@ type TaskFunc[T client.Object] func(ctx context.Context, r *Task[T]) error
 // after a restart of the operator. A success or a permanent failure ends it in this process; other errors are retried.
 // It must return when Stopping is closed. Kopf: daemon.
 func (s Selection[T]) Daemon(id string, fn TaskFunc[T], opts ...daemonOption) {
-	h := handlers.Handler{ID: id, Family: handlers.Spawning, Background: &handlers.Background{Daemon: true}}
+	h := handlers.Handler{ID: id, Family: handlers.Spawning, Background: &handlers.BackgroundOptions{Daemon: true}}
 	if _, ok := prepareHandler(s, &h, "Daemon", fn == nil, asOptions(opts), nil); ok {
 		s.registerBackground("Daemon", h, fn)
 	}
@@ -39,7 +39,8 @@ func (s Selection[T]) Daemon(id string, fn TaskFunc[T], opts ...daemonOption) {
 // end of a call, see [Sharp] and [Idle]. Zero means one call. A permanent failure stops the timer in this process.
 // [Retries] and [Timeout] apply to each tick. Kopf: timer.
 func (s Selection[T]) Timer(id string, interval time.Duration, fn TaskFunc[T], opts ...timerOption) {
-	h := handlers.Handler{ID: id, Family: handlers.Spawning, Background: &handlers.Background{Interval: interval}}
+	h := handlers.Handler{ID: id, Family: handlers.Spawning,
+		Background: &handlers.BackgroundOptions{Interval: interval}}
 	var problems []error
 	if interval < 0 {
 		problems = append(problems, fmt.Errorf("the interval %s is negative", interval))
@@ -155,7 +156,7 @@ func (r *Task[T]) Sleep(d time.Duration) bool {
 func (r *Task[T]) StopReason() error { return r.liveState().StopReason() }
 
 // liveState returns the running background function, as the engine sees it.
-func (r *Task[T]) liveState() handlers.Live {
+func (r *Task[T]) liveState() handlers.LiveObject {
 	r.change.mustHaveCall()
 	return r.change.call.Live
 }
@@ -233,7 +234,7 @@ func (option) timerOption()  {}
 
 // durationOption sets a positive duration of a background handler.
 func durationOption[O Option](
-	name string, value time.Duration, field func(*handlers.Background) *time.Duration,
+	name string, value time.Duration, field func(*handlers.BackgroundOptions) *time.Duration,
 ) O {
 	return optionOf[O](name, defaults.CheckPositive(name, value), func(h *handlers.Handler) {
 		*field(h.Background) = value
@@ -267,7 +268,8 @@ func InitialDelay[D time.Duration | func(object *Unstructured) time.Duration](de
 // Idle makes a timer wait until the object has not changed for this time, except in its status and system metadata.
 // Kopf: idle=.
 func Idle(idle time.Duration) timerOption {
-	return durationOption[timerOption]("Idle", idle, func(b *handlers.Background) *time.Duration { return &b.Idle })
+	return durationOption[timerOption]("Idle", idle,
+		func(b *handlers.BackgroundOptions) *time.Duration { return &b.Idle })
 }
 
 // Sharp starts the interval at the beginning of a call; long calls skip ticks. Kopf: sharp=True.
@@ -289,7 +291,7 @@ func Jitter(share float64) timerOption {
 // [BackgroundSettings].InstantExitTimeout. Kopf: cancellation_backoff=.
 func CancelBackoff(backoff time.Duration) daemonOption {
 	return durationOption[daemonOption](
-		"CancelBackoff", backoff, func(b *handlers.Background) *time.Duration { return &b.CancelBackoff },
+		"CancelBackoff", backoff, func(b *handlers.BackgroundOptions) *time.Duration { return &b.CancelBackoff },
 	)
 }
 
@@ -297,13 +299,13 @@ func CancelBackoff(backoff time.Duration) daemonOption {
 // operator waits for 5 seconds. Kopf: cancellation_timeout=.
 func CancelTimeout(timeout time.Duration) daemonOption {
 	return durationOption[daemonOption](
-		"CancelTimeout", timeout, func(b *handlers.Background) *time.Duration { return &b.CancelTimeout },
+		"CancelTimeout", timeout, func(b *handlers.BackgroundOptions) *time.Duration { return &b.CancelTimeout },
 	)
 }
 
 // CancelPolling is how often an unfinished daemon is logged. Default: a minute. Kopf: cancellation_polling=.
 func CancelPolling(interval time.Duration) daemonOption {
 	return durationOption[daemonOption](
-		"CancelPolling", interval, func(b *handlers.Background) *time.Duration { return &b.CancelPolling },
+		"CancelPolling", interval, func(b *handlers.BackgroundOptions) *time.Duration { return &b.CancelPolling },
 	)
 }

@@ -55,7 +55,7 @@ func TestBackgroundOptions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []handlers.Background{
+	want := []handlers.BackgroundOptions{
 		{
 			Daemon:        true,
 			CancelBackoff: 2 * time.Second,
@@ -68,7 +68,7 @@ func TestBackgroundOptions(t *testing.T) {
 	for i, r := range plan {
 		h := r.Handler
 		if d := cmp.Diff(
-			want[i], *h.Background, cmpopts.IgnoreFields(handlers.Background{}, "InitialDelay"),
+			want[i], *h.Background, cmpopts.IgnoreFields(handlers.BackgroundOptions{}, "InitialDelay"),
 		); d != "" || h.Family != handlers.Spawning {
 			t.Errorf("%s: family %v, -want, +got:\n%s", h.ID, h.Family, d)
 		}

@@ -97,8 +97,8 @@ func (c *Change[T]) asParent(own map[string]any) children.Parent {
 }
 
 // asDeclarer returns the identity under which the set of children is stored.
-func (c *Change[T]) asDeclarer(own map[string]any) children.Handler {
-	return children.Handler{ID: c.ID, FormerIDs: c.call.Handler.FormerIDs, Background: own == nil}
+func (c *Change[T]) asDeclarer(own map[string]any) children.DeclaringHandler {
+	return children.DeclaringHandler{ID: c.ID, FormerIDs: c.call.Handler.FormerIDs, Background: own == nil}
 }
 
 // pruneChildren deletes children that the handler no longer declares. Sub-handlers run first, because they may declare

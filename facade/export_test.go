@@ -27,7 +27,9 @@ func EngineOptions(op *Operator) reconcilers.Options { return op.engineOptions(n
 func Connect(op *Operator, c client.Client) { op.clients = op.newClientSet(c, c) }
 
 // ConnectionOf returns the connection settings of a program of the operator.
-func ConnectionOf(op *Operator) connection.Settings { return op.settings.connectionSettings() }
+func ConnectionOf(op *Operator) connection.ConnectionSettings {
+	return op.settings.connectionSettings()
+}
 
 // ResolvedSettings returns the operator's settings with their defaults.
 func ResolvedSettings(op *Operator) Settings { return op.settings.values }

@@ -26,16 +26,17 @@ func InField(path string) filterOption {
 // Value requires that the field of [InField] matches a pattern: [Present], [Absent], a value that is equal in JSON, or
 // a func(value any, present bool) bool. For updates, either value can match. Kopf: value=.
 func Value(pattern any) filterOption {
-	return patternOption[filterOption](ofValue, pattern, func(h *handlers.Handler, p handlers.Pattern, text string) {
-		h.Value, h.Words.Value = p, text
-	})
+	return patternOption[filterOption](ofValue, pattern,
+		func(h *handlers.Handler, p handlers.ValuePattern, text string) {
+			h.Value, h.Words.Value = p, text
+		})
 }
 
 // OldValue is [Value] for the last-handled value alone. Kopf: old=.
 func OldValue(pattern any) updateOption {
 	return patternOption[updateOption](
 		"OldValue", pattern,
-		func(h *handlers.Handler, p handlers.Pattern, text string) { h.From, h.Words.From = p, text },
+		func(h *handlers.Handler, p handlers.ValuePattern, text string) { h.From, h.Words.From = p, text },
 	)
 }
 
@@ -43,13 +44,13 @@ func OldValue(pattern any) updateOption {
 func NewValue(pattern any) updateOption {
 	return patternOption[updateOption](
 		"NewValue", pattern,
-		func(h *handlers.Handler, p handlers.Pattern, text string) { h.To, h.Words.To = p, text },
+		func(h *handlers.Handler, p handlers.ValuePattern, text string) { h.To, h.Words.To = p, text },
 	)
 }
 
 // patternOption is an option with a pattern for the value of the handler's field.
 func patternOption[O Option](
-	name string, pattern any, set func(h *handlers.Handler, p handlers.Pattern, text string),
+	name string, pattern any, set func(h *handlers.Handler, p handlers.ValuePattern, text string),
 ) O {
 	matches, equals, err := patternOf(pattern)
 	return withFamily[O](option{

@@ -24,13 +24,13 @@ type indexOption interface {
 func (option) indexOption() {}
 
 // Index finds values of the selected objects by key. It is safe for concurrent use.
-type Index[K comparable, V any] struct{ index *indexes.Index }
+type Index[K comparable, V any] struct{ index *indexes.ObjectIndex }
 
 var errNoIndex = errors.New("kopf: the index is nil or empty: make it with kopf.NewIndex, before the handlers that " +
 	"use it are called; in a test, with facadetest.NewIndex")
 
 // engineIndex returns the engine's index. It panics for the zero value: the methods that use it do not return errors.
-func (i *Index[K, V]) engineIndex() *indexes.Index {
+func (i *Index[K, V]) engineIndex() *indexes.ObjectIndex {
 	if i == nil || i.index == nil {
 		panic(errNoIndex)
 	}
@@ -68,7 +68,7 @@ func NewIndex[T client.Object, K comparable, V any](
 		setFunction(&h, fn)
 		// A further registration of the same function fills the same index.
 		held = s.kind.Registry.FindOrAddIndex(indexKey{id, h.Instance, reflect.TypeOf(fn)}, held)
-		h.Index = &handlers.Index{Into: held, Call: func(
+		h.Index = &handlers.IndexWork{Into: held, Call: func(
 			ctx context.Context, call *handlers.Invocation,
 		) (map[any]any, bool, error) {
 			object, err := s.codec.DecodeFrom(call.Given, call.WorkingCopy)

@@ -33,7 +33,7 @@ const (
 type EventRecorder struct {
 	// poster is nil for a recorder that posts nothing. bodies are the objects that the events are about, with at least
 	// their reference fields.
-	poster handlers.Poster
+	poster handlers.EventPoster
 	log    logr.Logger
 	bodies []map[string]any
 }

@@ -133,19 +133,19 @@ func init() { kit.PartsOf = prepareParts }
 
 // prepareParts prepares the handlers of an operator for package facadetest, which calls them without running the
 // operator.
-func prepareParts(operator any, scheme *runtime.Scheme, cluster client.Client) (kit.Parts, error) {
+func prepareParts(operator any, scheme *runtime.Scheme, cluster client.Client) (kit.OperatorParts, error) {
 	op, _ := operator.(*Operator)
 	if !op.isValid() {
-		return kit.Parts{}, errNoOperator
+		return kit.OperatorParts{}, errNoOperator
 	}
 	op.registry.Lock()
 	defer op.registry.Unlock()
 	plan, err := op.buildPlan(scheme)
 	if err != nil {
-		return kit.Parts{}, err
+		return kit.OperatorParts{}, err
 	}
 	op.clients = op.newClientSet(cluster, cluster)
-	parts := kit.Parts{Children: op.clients.children}
+	parts := kit.OperatorParts{Children: op.clients.children}
 	for _, one := range plan {
 		parts.Handlers = append(parts.Handlers, one.Handler)
 	}

@@ -40,15 +40,15 @@ type Operator struct {
 	reviews      *reviews.ReviewServer
 	coordination program.Coordination
 	activities   *program.ActivityRunner
-	matching     *namespaces.Live // namespaces that match Settings.NamespaceLabels
+	matching     *namespaces.LiveNamespaces // namespaces that match Settings.NamespaceLabels
 	clients      clientSet
 	late         client.Client              // for the startup of a program, which has no manager yet
 	fence        *reconcilers.Fence         // stops writes when the manager no longer waits; nil before the set-up
 	managed      []func(ctrl.Manager) error // functions of WithManager
 
 	// observed and embedded are arguments of Run. observed comes from the test kit, and may be nil.
-	observed handlers.Observer
-	embedded program.RunSettings
+	observed handlers.AttemptObserver
+	embedded program.ResolvedRunSettings
 
 	health *health.Health // the engine reports its state to it
 	ready  chan struct{}  // closed when the operator is at work; see Ready

@@ -33,7 +33,7 @@ var errNilPattern = errors.New("the pattern is nil: use kopf.Absent for no value
 
 // patternOf converts the argument of Value and similar options: a presence, a function or a value. For a value, equals
 // is its JSON form.
-func patternOf(pattern any) (matches handlers.Pattern, equals any, err error) {
+func patternOf(pattern any) (matches handlers.ValuePattern, equals any, err error) {
 	switch p := pattern.(type) {
 	case Presence:
 		matches, err := p.enginePattern()
@@ -62,7 +62,7 @@ func patternOf(pattern any) (matches handlers.Pattern, equals any, err error) {
 }
 
 // enginePattern returns the engine's pattern for a presence.
-func (p Presence) enginePattern() (handlers.Pattern, error) {
+func (p Presence) enginePattern() (handlers.ValuePattern, error) {
 	switch p {
 	case Present:
 		return handlers.IsPresent, nil
@@ -93,7 +93,7 @@ func patternText(pattern, equals any) string {
 }
 
 // textPatternOf is patternOf for labels and annotations, whose values are strings.
-func textPatternOf(pattern any) (handlers.Pattern, error) {
+func textPatternOf(pattern any) (handlers.ValuePattern, error) {
 	switch p := pattern.(type) {
 	case func(value string, present bool) bool:
 		if p == nil {

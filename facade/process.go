@@ -29,18 +29,18 @@ type runnableOperator struct{ op *Operator }
 
 // Settings returns the settings of the manager that the program creates. It returns all errors of registrations, so
 // that a program with mistakes does not connect.
-func (p runnableOperator) Settings() (serving.Settings, error) {
+func (p runnableOperator) Settings() (serving.ManagerSettings, error) {
 	p.op.registry.Lock()
 	defer p.op.registry.Unlock()
 	// The plan is made for its errors. The set-up makes another one after the startup.
 	scheme, _, err := p.op.planWithNewScheme()
 	if err != nil {
-		return serving.Settings{}, err
+		return serving.ManagerSettings{}, err
 	}
 	own := p.op.settings.values
 	patterns := p.op.settings.scope.ServedPatterns()
 	cached, _ := patterns.PlainNames() // a pattern can match any namespace, so only plain names limit the cache
-	return serving.Settings{
+	return serving.ManagerSettings{
 		Scheme: scheme, Namespaces: patterns.Texts(), Patterns: patterns, CachedNamespaces: cached,
 		CachedReads: own.CachedReads, LogHandler: own.LogHandler,
 		Connection: p.op.settings.connectionSettings(), Transport: own.Tracing.transportWrapper(),
@@ -138,7 +138,7 @@ func (op *Operator) planWithNewScheme() (*runtime.Scheme, []reconcilers.Registra
 }
 
 // applyFlags applies the flags of peering. A named peering becomes mandatory, as in Kopf, and overrides Standalone.
-func (p *PeeringSettings) applyFlags(given commandline.Peering) {
+func (p *PeeringSettings) applyFlags(given commandline.PeeringFlags) {
 	if given.Name != "" {
 		p.Name, p.Mandatory, p.Standalone = given.Name, true, false
 	}

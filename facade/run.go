@@ -108,7 +108,7 @@ func (op *Operator) awaitWork(ctx context.Context) error {
 }
 
 // prepareRun takes over the settings of Run. It returns an error if the operator was run or set up before.
-func (op *Operator) prepareRun(all []RunSettings) (given program.RunSettings, err error) {
+func (op *Operator) prepareRun(all []RunSettings) (given program.ResolvedRunSettings, err error) {
 	op.registry.Lock()
 	defer op.registry.Unlock()
 	switch {
@@ -122,7 +122,7 @@ func (op *Operator) prepareRun(all []RunSettings) (given program.RunSettings, er
 		return given, fmt.Errorf("running operator %q: UltimateExitingTimeout: it is for kopf.Main; here, the "+
 			"process is the project's", op.name)
 	case len(all) == 1:
-		given = program.RunSettings(all[0])
+		given = program.ResolvedRunSettings(all[0])
 	}
 	if err := given.ResolveDefaults(op.given.LogHandler,
 		op.registry.HasActivityHandlers(activities.Login)); err != nil {
@@ -138,7 +138,7 @@ func (op *Operator) ExplainHandler() http.Handler {
 	if !op.isValid() {
 		return http.NotFoundHandler()
 	}
-	return inspection.NewHandler(op.keepJournal(), inspection.Parts{})
+	return inspection.NewHandler(op.keepJournal(), inspection.ExtraHandlers{})
 }
 
 // ConsoleHandler serves /console and the paths below it on a server of the project, which must authenticate or listen
@@ -155,7 +155,7 @@ func (op *Operator) keepJournal() *journal.Journal {
 	op.registry.Lock()
 	defer op.registry.Unlock()
 	if op.journal == nil {
-		op.journal = journal.New(journal.Limits{}) // the set-up applies the limits of the settings
+		op.journal = journal.New(journal.JournalLimits{}) // the set-up applies the limits of the settings
 	}
 	return op.journal
 }

@@ -153,9 +153,9 @@ func (s *Settings) resolveDelays() []error {
 }
 
 // connectionSettings returns the settings for the connections of a program.
-func (s *resolvedSettings) connectionSettings() connection.Settings {
+func (s *resolvedSettings) connectionSettings() connection.ConnectionSettings {
 	own := s.values
-	return connection.Settings{
+	return connection.ConnectionSettings{
 		ConnectTimeout: own.Networking.ConnectTimeout, WatchConnectTimeout: own.Watching.ConnectTimeout,
 		TrustEnv: own.Networking.TrustEnv,
 	}

@@ -238,9 +238,9 @@ func (op *Operator) engineOptions(plan []reconcilers.Registration) reconcilers.O
 	s := op.settings
 	kept, limits, watch, watched := s.values.Persistence, s.values.Background, s.values.Watching,
 		reviews.WatchingHandlers(plan)
-	op.journal.SetLimits(journal.Limits{Objects: s.values.JournalObjects, Entries: s.values.JournalEntries})
+	op.journal.SetLimits(journal.JournalLimits{Objects: s.values.JournalObjects, Entries: s.values.JournalEntries})
 	// Without NamespaceLabels, namespaces do not have to be watched for their labels.
-	var matching *namespaces.Live
+	var matching *namespaces.LiveNamespaces
 	if s.scope.LabelSelector() != nil {
 		matching = op.matching
 	}
@@ -302,7 +302,7 @@ func (op *Operator) postingOptions() reconcilers.Posting {
 // observeHandlers makes all handlers report their attempts to the observer of the test kit and to the traces.
 func (op *Operator) observeHandlers() {
 	traces := op.settings.values.Tracing
-	by := op.observed.WithInner(tracing.Attempts{
+	by := op.observed.WithInner(tracing.AttemptTracer{
 		Provider: traces.Provider, Operator: op.name, Apart: traces.Apart,
 	}.NewObserver())
 	for _, r := range op.registry.Entries {

@@ -68,7 +68,7 @@ func WaitFor[T, C client.Object](c *Change[T], child C, wanted func(child C) boo
 // a retry would meet them again.
 func newWait[T, C client.Object](
 	c *Change[T], child C, wanted func(child C) bool, timeout time.Duration,
-) (w owned.Wait, err error) {
+) (w owned.ChildWait, err error) {
 	switch {
 	case c.returned.Load():
 		return w, errReturned
@@ -94,7 +94,7 @@ func newWait[T, C client.Object](
 	}
 	decoder := codec.New[C](reflect.TypeOf(child).Elem())
 	namespace := cmp.Or(child.GetNamespace(), c.objectMetadata().GetNamespace())
-	return owned.Wait{
+	return owned.ChildWait{
 		Owner: c.objectMetadata().GetUID(), Body: c.call.Cause.Body(), Handler: c.call.Handler,
 		Change: c.call.Cause.ChangeFingerprint(), Kind: kind.GroupKind(),
 		Namespace: namespace, Name: child.GetName(), Any: isWhole,

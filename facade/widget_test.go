@@ -191,7 +191,7 @@ func one(fn func(context.Context, *Change) error, opts ...kopf.Option) *kopf.Ope
 }
 
 // reconcilersOf returns the Reconcilers of handlers, as an operator sets them up.
-func reconcilersOf(all ...*handlers.Handler) (list []*adapters.Handler) {
+func reconcilersOf(all ...*handlers.Handler) (list []*adapters.HandlerChain) {
 	for _, h := range all {
 		list = append(list, adapters.New(h, nil))
 	}

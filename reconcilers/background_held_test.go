@@ -122,7 +122,7 @@ func TestBackgroundWaitsForTheFinalizer(t *testing.T) {
 				w.create("ConfigMap", "c")
 				tc.play(w)
 				stop := operateAll(t, w.wire, reconcilers.Options{Gate: w.gate},
-					to(t, "configmaps", daemon("d", handlers.Background{}, w.begin("d"))),
+					to(t, "configmaps", daemon("d", handlers.BackgroundOptions{}, w.begin("d"))),
 					to(t, "configmaps", timer("t", time.Minute, w.begin("t"))))
 				time.Sleep(10 * time.Minute)
 				stop()

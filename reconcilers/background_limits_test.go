@@ -32,7 +32,7 @@ func TestManyDaemons(t *testing.T) {
 		p := newDirectClient(t, server)
 		var started, edited, ended atomic.Int64
 		stop := operateAll(t, server, reconcilers.Options{}, to(t, "configmaps", daemon("d",
-			handlers.Background{CancelBackoff: 2 * time.Second, CancelTimeout: 3 * time.Second},
+			handlers.BackgroundOptions{CancelBackoff: 2 * time.Second, CancelTimeout: 3 * time.Second},
 			func(ctx context.Context, call *handlers.Invocation) error {
 				started.Add(1)
 				defer ended.Add(1)
@@ -103,7 +103,7 @@ func TestDaemonsAreBounded(t *testing.T) {
 			server,
 			reconcilers.Options{Settings: reconcilers.Settings{Daemons: 2}},
 			to(t, "configmaps", daemon("d",
-				handlers.Background{}, func(ctx context.Context, call *handlers.Invocation) error {
+				handlers.BackgroundOptions{}, func(ctx context.Context, call *handlers.Invocation) error {
 					mu.Lock()
 					began = append(began, (&unstructured.Unstructured{Object: liveBody(call)}).GetName())
 					mu.Unlock()

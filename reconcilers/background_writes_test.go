@@ -100,7 +100,7 @@ func TestLastWriteOfADaemon(t *testing.T) {
 				gate := &reconcilers.Gate{}
 				var flushed atomic.Value
 				stop := operateAll(t, server, reconcilers.Options{Gate: gate}, to(t, "configmaps", daemon("d",
-					handlers.Background{CancelBackoff: time.Minute}, func(
+					handlers.BackgroundOptions{CancelBackoff: time.Minute}, func(
 						ctx context.Context, call *handlers.Invocation,
 					) error {
 						<-call.Live.Stopping()
@@ -137,22 +137,23 @@ func TestStaleWorkingCopy(t *testing.T) {
 		p := newDirectClient(t, server)
 		p.create("ConfigMap", "c")
 		var got atomic.Value
-		stop := operateAll(t, server, reconcilers.Options{}, to(t, "configmaps", daemon("d", handlers.Background{},
-			func(ctx context.Context, call *handlers.Invocation) error {
-				time.Sleep(time.Minute)
-				live := (&unstructured.Unstructured{Object: liveBody(call)}).GetLabels()["l"]
-				err := call.Writes.AddTransform(func(body map[string]any) error {
-					if l := (&unstructured.Unstructured{Object: body}).GetLabels()["l"]; l != live {
-						return fmt.Errorf("patched object has label %q, Live has %q", l, live)
+		stop := operateAll(t, server, reconcilers.Options{},
+			to(t, "configmaps", daemon("d", handlers.BackgroundOptions{},
+				func(ctx context.Context, call *handlers.Invocation) error {
+					time.Sleep(time.Minute)
+					live := (&unstructured.Unstructured{Object: liveBody(call)}).GetLabels()["l"]
+					err := call.Writes.AddTransform(func(body map[string]any) error {
+						if l := (&unstructured.Unstructured{Object: body}).GetLabels()["l"]; l != live {
+							return fmt.Errorf("patched object has label %q, Live has %q", l, live)
+						}
+						return nil
+					})
+					if err != nil {
+						got.Store(err)
 					}
+					<-ctx.Done()
 					return nil
-				})
-				if err != nil {
-					got.Store(err)
-				}
-				<-ctx.Done()
-				return nil
-			})))
+				})))
 		defer stop()
 		time.Sleep(5 * time.Second)
 		p.label("ConfigMap", "c", "edited")
@@ -170,25 +171,26 @@ func TestFlushLeak(t *testing.T) {
 		p := newDirectClient(t, server)
 		p.create("ConfigMap", "c")
 		var left, freed atomic.Int64
-		stop := operateAll(t, server, reconcilers.Options{}, to(t, "configmaps", daemon("d", handlers.Background{},
-			func(ctx context.Context, call *handlers.Invocation) error {
-				for n := range 50 {
-					big := make([]byte, 1<<20)
-					runtime.AddCleanup(&big[0], func(int) { freed.Add(1) }, 0)
-					_ = call.Writes.AddTransform(func(body map[string]any) error {
-						_ = big[0]
-						return unstructured.SetNestedField(body, fmt.Sprint(n), "data", "n")
-					})
-					_ = call.Writes.Flush(ctx)
+		stop := operateAll(t, server, reconcilers.Options{},
+			to(t, "configmaps", daemon("d", handlers.BackgroundOptions{},
+				func(ctx context.Context, call *handlers.Invocation) error {
+					for n := range 50 {
+						big := make([]byte, 1<<20)
+						runtime.AddCleanup(&big[0], func(int) { freed.Add(1) }, 0)
+						_ = call.Writes.AddTransform(func(body map[string]any) error {
+							_ = big[0]
+							return unstructured.SetNestedField(body, fmt.Sprint(n), "data", "n")
+						})
+						_ = call.Writes.Flush(ctx)
+						time.Sleep(time.Second)
+					}
+					runtime.GC()
+					runtime.GC()
 					time.Sleep(time.Second)
-				}
-				runtime.GC()
-				runtime.GC()
-				time.Sleep(time.Second)
-				left.Store(50 - freed.Load())
-				<-ctx.Done()
-				return nil
-			})))
+					left.Store(50 - freed.Load())
+					<-ctx.Done()
+					return nil
+				})))
 		defer stop()
 		time.Sleep(5 * time.Minute)
 		if left.Load() > 5 {

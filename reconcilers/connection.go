@@ -54,8 +54,8 @@ func (o Options) writeTimeout() time.Duration {
 }
 
 // transportLimits returns the limits of requests and watches for the transport.
-func (o Options) transportLimits() transport.Limits {
-	return transport.Limits{
+func (o Options) transportLimits() transport.RequestLimits {
+	return transport.RequestLimits{
 		Request: o.RequestTimeout, Server: o.Watching.ServerTimeout, Client: o.Watching.ClientTimeout,
 		Inactivity: o.Watching.InactivityTimeout, Pause: o.Watching.ReconnectBackoff,
 	}

@@ -14,14 +14,14 @@ import (
 // webhook adds the finalizer, the operator does not need a write of its own for it.
 type Creations struct {
 	options  Options
-	handlers map[discovery.Selector][]*adapters.Handler
+	handlers map[discovery.Selector][]*adapters.HandlerChain
 }
 
 // NewCreations returns the predictions for an operator with these options. It works in any process, whether or not the
 // operator runs there.
 func (o Options) NewCreations() *Creations {
 	own := &Creations{
-		options: o.withDefaults(), handlers: map[discovery.Selector][]*adapters.Handler{},
+		options: o.withDefaults(), handlers: map[discovery.Selector][]*adapters.HandlerChain{},
 	}
 	for _, r := range o.Registrations {
 		own.handlers[r.Selector] = append(own.handlers[r.Selector], adapters.New(r.Handler, nil))
@@ -47,7 +47,7 @@ func (c *Creations) FinalizerTransform(
 
 // servesNamespace reports whether the operator serves the namespace, or will do so as soon as it sees it.
 func (o Options) servesNamespace(namespace string) bool {
-	scope := namespaces.Scope{Served: o.Namespaces, NamedOnly: o.ScanOnce}
+	scope := namespaces.NamespaceRule{Served: o.Namespaces, NamedOnly: o.ScanOnce}
 	// Label selectors need the labels of the namespace. Only the live set of matching namespaces reflects them.
 	if o.Namespaces.LabelSelector() != nil {
 		scope.Live = o.Matching

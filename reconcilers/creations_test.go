@@ -51,7 +51,8 @@ func TestHoldingNewObjects(t *testing.T) {
 		},
 		"Optional": {"an optional timer does not need the finalizer", optionalTimer(), nil, false, false, "a", false},
 		"Daemon": {
-			"a daemon needs the finalizer", daemon("d", handlers.Background{}, succeed), nil, false, false, "a", true,
+			"a daemon needs the finalizer", daemon("d", handlers.BackgroundOptions{}, succeed), nil, false, false, "a",
+			true,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -31,27 +31,27 @@ func TestDeletionsWaitForDaemons(t *testing.T) {
 	}
 	tests := map[string]struct {
 		reason     string
-		background handlers.Background
+		background handlers.BackgroundOptions
 		meanwhile  func(p directClient, again func())
 		want, kopf string
 	}{
 		"Lingering": {
-			"a daemon without a timeout is waited for until it ends", handlers.Background{}, nil,
+			"a daemon without a timeout is waited for until it ends", handlers.BackgroundOptions{}, nil,
 			"40s delete; 40s gone", "10s delete; 40s gone",
 		},
 		"Abandoned": {
 			"a daemon with a timeout is waited for until it is abandoned",
-			handlers.Background{CancelTimeout: 15 * time.Second}, nil,
+			handlers.BackgroundOptions{CancelTimeout: 15 * time.Second}, nil,
 			"25s delete; 25s gone", "10s delete; 25s gone",
 		},
 		"Edited": {
-			"an edit during the wait changes nothing", handlers.Background{},
+			"an edit during the wait changes nothing", handlers.BackgroundOptions{},
 			func(p directClient, _ func()) { p.label("ConfigMap", "c", "x") },
 			"40s delete; 40s gone", "10s delete; 40s gone",
 		},
 		"Restarted": {
 			"a restarted operator does not wait for daemons of the former process",
-			handlers.Background{CancelTimeout: time.Second},
+			handlers.BackgroundOptions{CancelTimeout: time.Second},
 			func(_ directClient, again func()) { again() }, "20s delete; 20s gone", "10s delete; 20s gone",
 		},
 	}
@@ -126,15 +126,15 @@ func TestDeletionsWaitForAMinute(t *testing.T) {
 		want   string
 	}{
 		"Obedient": {"a daemon that ends after the stop signal is not waited for",
-			daemon("d", handlers.Background{}, untilStopped), false,
+			daemon("d", handlers.BackgroundOptions{}, untilStopped), false,
 			"10s delete; 10s gone"},
 		"Stubborn": {"after a minute, the deletion handler is called, but the object still waits",
-			daemon("d", handlers.Background{}, lasting(5*time.Minute)), true, "1m10s delete; 5m0s gone"},
+			daemon("d", handlers.BackgroundOptions{}, lasting(5*time.Minute)), true, "1m10s delete; 5m0s gone"},
 		"Backoff": {"the minute begins after the backoff of the daemon",
-			daemon("d", handlers.Background{CancelBackoff: 30 * time.Second}, lasting(5*time.Minute)), true,
+			daemon("d", handlers.BackgroundOptions{CancelBackoff: 30 * time.Second}, lasting(5*time.Minute)), true,
 			"1m40s delete; 5m0s gone"},
 		"Timeout": {"a cancellation timeout replaces the minute",
-			daemon("d", handlers.Background{CancelTimeout: 2 * time.Minute}, lasting(5*time.Minute)), false,
+			daemon("d", handlers.BackgroundOptions{CancelTimeout: 2 * time.Minute}, lasting(5*time.Minute)), false,
 			"2m10s delete; 2m10s gone"},
 		"Tick": {"a running tick is waited for until it ends", timer("d", time.Minute, lasting(30*time.Second)), false,
 			"30s delete; 30s gone"},
@@ -199,15 +199,15 @@ func TestDaemonsThatEndLetGo(t *testing.T) {
 		status string
 	}{
 		"Nil": {"a daemon that returns nothing releases the object",
-			daemon("d", handlers.Background{}, late(succeed)), ""},
+			daemon("d", handlers.BackgroundOptions{}, late(succeed)), ""},
 		"NilAtOnce": {"a daemon that returns at once releases the object",
-			daemon("d", handlers.Background{}, succeed), ""},
+			daemon("d", handlers.BackgroundOptions{}, succeed), ""},
 		"Result": {"a daemon that returns a result releases the object",
-			daemon("d", handlers.Background{}, late(result)), "done"},
+			daemon("d", handlers.BackgroundOptions{}, late(result)), "done"},
 		"ResultAtOnce": {"a daemon that returns a result at once releases the object",
-			daemon("d", handlers.Background{}, result), "done"},
+			daemon("d", handlers.BackgroundOptions{}, result), "done"},
 		"Failure": {"a daemon that has failed permanently releases the object",
-			fatal(daemon("d", handlers.Background{}, late(never))), ""},
+			fatal(daemon("d", handlers.BackgroundOptions{}, late(never))), ""},
 		"OneShot": {"a timer without a schedule releases the object after its call", timer("d", 0, late(succeed)),
 			""},
 		"FailedTimer": {"a timer that has failed permanently releases the object",
@@ -244,7 +244,7 @@ func TestDaemonsThatEndLeaveOthersAlone(t *testing.T) {
 		p := newDirectClient(t, server)
 		p.create("ConfigMap", "c")
 		defer operateAll(t, server, reconcilers.Options{},
-			to(t, "configmaps", daemon("d", handlers.Background{}, succeed)),
+			to(t, "configmaps", daemon("d", handlers.BackgroundOptions{}, succeed)),
 			to(t, "configmaps", timer("t", time.Hour, succeed)))()
 		time.Sleep(time.Minute)
 		if d := cmp.Diff([]string{ours + "finalizer"}, p.get("ConfigMap", "c").GetFinalizers()); d != "" {
@@ -267,7 +267,7 @@ func TestDaemonOfGoneObject(t *testing.T) {
 				time.Sleep(2 * time.Second)
 				return nil
 			}}),
-			to(t, "configmaps", daemon("d", handlers.Background{},
+			to(t, "configmaps", daemon("d", handlers.BackgroundOptions{},
 				func(ctx context.Context, call *handlers.Invocation) error {
 					began.Add(1)
 					<-ctx.Done()
@@ -303,7 +303,7 @@ func TestReleasedWhileDaemonRuns(t *testing.T) {
 			}
 			return 0
 		}), reconcilers.Options{Settings: reconcilers.Settings{KopfDeletions: true}},
-			to(t, "configmaps", daemon("d", handlers.Background{CancelBackoff: 10 * time.Minute},
+			to(t, "configmaps", daemon("d", handlers.BackgroundOptions{CancelBackoff: 10 * time.Minute},
 				func(ctx context.Context, call *handlers.Invocation) error {
 					<-call.Live.Stopping()
 					time.Sleep(5 * time.Minute)

@@ -22,12 +22,12 @@ func TestExitWaitsForDaemons(t *testing.T) {
 	}
 	tests := map[string]struct {
 		reason     string
-		background handlers.Background
+		background handlers.BackgroundOptions
 		call       handlers.Func
 		want       time.Duration
 	}{
 		"AtTheFirstWord": {"a daemon that ends after the stop signal is not waited for",
-			handlers.Background{CancelBackoff: time.Minute}, func(
+			handlers.BackgroundOptions{CancelBackoff: time.Minute}, func(
 				_ context.Context, c *handlers.Invocation,
 			) error {
 				<-c.Live.Stopping()
@@ -35,21 +35,25 @@ func TestExitWaitsForDaemons(t *testing.T) {
 			}, 0},
 		"Cancelled": {
 			"a daemon is cancelled after its backoff and waited for",
-			handlers.Background{CancelBackoff: 4 * time.Second, CancelTimeout: 10 * time.Second},
+			handlers.BackgroundOptions{CancelBackoff: 4 * time.Second, CancelTimeout: 10 * time.Second},
 			stubborn(2 * time.Second), 6 * time.Second,
 		},
 		"Abandoned": {
 			"an exit waits up to the timeout of the daemon",
-			handlers.Background{CancelBackoff: time.Second, CancelTimeout: 3 * time.Second}, stubborn(time.Minute),
+			handlers.BackgroundOptions{CancelBackoff: time.Second, CancelTimeout: 3 * time.Second},
+			stubborn(time.Minute),
 			4 * time.Second,
 		},
 		"NoTimeout": {
-			"a daemon without a timeout has five seconds", handlers.Background{}, stubborn(time.Minute),
+			"a daemon without a timeout has five seconds", handlers.BackgroundOptions{}, stubborn(time.Minute),
 			5 * time.Second,
 		},
 		"Waiting": {
 			"a daemon that waits for its first call is not called",
-			handlers.Background{InitialDelay: func(map[string]any) (time.Duration, error) { return time.Hour, nil }},
+			handlers.BackgroundOptions{InitialDelay: func(map[string]any) (time.Duration, error) {
+				return time.Hour,
+					nil
+			}},
 			stubborn(time.Minute), 0,
 		},
 	}
@@ -79,7 +83,7 @@ func TestExitWhileDeleting(t *testing.T) {
 		p := newDirectClient(t, server)
 		p.create("ConfigMap", "c")
 		release := make(chan struct{})
-		stop := operate(t, server, "configmaps", daemon("d", handlers.Background{}, func(
+		stop := operate(t, server, "configmaps", daemon("d", handlers.BackgroundOptions{}, func(
 			context.Context, *handlers.Invocation,
 		) error {
 			<-release
@@ -172,7 +176,7 @@ func TestRestartInDeletion(t *testing.T) {
 				gate := &reconcilers.Gate{}
 				start := func() func() {
 					return operateAll(t, server, reconcilers.Options{Gate: gate},
-						to(t, "configmaps", daemon("d", handlers.Background{
+						to(t, "configmaps", daemon("d", handlers.BackgroundOptions{
 							CancelBackoff: 10 * time.Second, CancelTimeout: 10 * time.Second,
 						}, func(ctx context.Context, call *handlers.Invocation) error {
 							daemons.Add(1)

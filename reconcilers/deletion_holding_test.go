@@ -29,7 +29,7 @@ func (e laterError) RetryAfter() time.Duration { return e.delay }
 // holdingHandlers returns background handlers that hold their object until they are stopped.
 func holdingHandlers() map[string]*handlers.Handler {
 	return map[string]*handlers.Handler{
-		"Daemon": daemon("b", handlers.Background{}, untilStopped), "Timer": timer("b", time.Hour, succeed),
+		"Daemon": daemon("b", handlers.BackgroundOptions{}, untilStopped), "Timer": timer("b", time.Hour, succeed),
 	}
 }
 
@@ -177,7 +177,7 @@ func deleteHeld(t *testing.T, j *journal, down bool, registrations ...reconciler
 // TestFiltersThatFailDoNotHoldDeletions shows that a filter that fails for an object being deleted does not hold it.
 func TestFiltersThatFailDoNotHoldDeletions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := daemon("d", handlers.Background{}, untilStopped)
+		d := daemon("d", handlers.BackgroundOptions{}, untilStopped)
 		d.Filters = []handlers.Filter{func(_ context.Context, c *cause.Cause) (bool, error) {
 			if c.Deleting {
 				panic("this filter knows no deletions")

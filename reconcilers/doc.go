@@ -34,7 +34,7 @@
 //	memory.ObjectState.IsEcho             detects an own write that needs no further work; such a pass ends here
 //	memory.ObjectState.NewestState        returns the newer of the cached object and our own last write
 //	compact.CachedObject.Open             decompresses it; it is decoded for this pass alone
-//	changes.Handling.Reconcile            runs rounds until the handlers have no more work in this pass
+//	changes.ChangeHandling.Reconcile      runs rounds until the handlers have no more work in this pass
 //	changes.pass.runRound                 runs the steps below, in this order
 //	changes.object.refreshIfUncertain     fetches the object if the answer to our last write was lost
 //	changes.pass.observeObject            reads all stored memory of the object
@@ -45,16 +45,16 @@
 //	changes.pass.retryUnwritten           retries the unsaved results of a former pass
 //	changes.pass.checkInterest            finds out whether any handler can ever match the object
 //	adapters.InterestIn                   runs the handlers' chains as questions, without calling functions
-//	adapters.Handler.Ask                  asks the chain of one handler one question
+//	adapters.HandlerChain.Ask             asks the chain of one handler one question
 //	changes.pass.syncStorages             copies records that only some of several storages have
 //	changes.pass.ensureFinalizer          adds the finalizer before any handler is called, or removes it
 //	changes.pass.dropStaleProgress        ends causes that do not exist any more
 //	changes.pass.restoreProgress          restores the progress from the records
 //	adapters.Select                       selects the handlers: for a creation, update, deletion, resume or field
 //	changes.pass.callDueHandlers          calls the handlers that are due
-//	adapters.Handler.IsDue                decides that for each of them
+//	adapters.HandlerChain.IsDue           decides that for each of them
 //	execution.NewAttempt                  makes the attempt
-//	adapters.Handler.Start                runs it through the handler's chain, on a goroutine of its own
+//	adapters.HandlerChain.Start           runs it through the handler's chain, on a goroutine of its own
 //	execution.Attempt.ApplyAccount        sets the number of former attempts, and the time since the first one
 //	adapters.Logging                      adds handler, reason and attempt to the function's logger
 //	adapters.ErrorClasses                 turns the returned error, if any, into an outcome

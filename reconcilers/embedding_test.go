@@ -78,7 +78,7 @@ func (e *operatorProcess) add(m ctrl.Manager, name string) {
 			to(e.t, "secrets", filling), to(e.t, "configmaps", watching),
 			to(e.t, "configmaps", counting("c", cause.Create, &e.changes)),
 			to(e.t, "configmaps", timer("t", time.Second, count(&e.ticks))),
-			to(e.t, "configmaps", daemon("d", handlers.Background{}, func(
+			to(e.t, "configmaps", daemon("d", handlers.BackgroundOptions{}, func(
 				ctx context.Context, _ *handlers.Invocation,
 			) error {
 				e.daemons.Add(1)

@@ -127,7 +127,7 @@ func TestExitInTheGraceOfAPause(t *testing.T) {
 			&handlers.Handler{ID: "h", Family: handlers.Watching, Call: slow},
 			2 * time.Second, execution.ErrExiting},
 		"Tick": {"a running tick ends at once", timer("h", 5*time.Minute, slow), 0, execution.ErrExiting},
-		"Daemon": {"a daemon has ended in the pause already", daemon("h", handlers.Background{}, slow), 0,
+		"Daemon": {"a daemon has ended in the pause already", daemon("h", handlers.BackgroundOptions{}, slow), 0,
 			execution.ErrPaused},
 	}
 	for name, tc := range tests {

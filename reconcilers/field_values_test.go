@@ -93,8 +93,8 @@ func TestFieldsInsideOfScalars(t *testing.T) {
 	families := map[string]handlers.Handler{
 		"Changing": {NeedsChange: true},
 		"Watching": {Family: handlers.Watching},
-		"Daemon":   {Family: handlers.Spawning, Background: &handlers.Background{Daemon: true}},
-		"Timer":    {Family: handlers.Spawning, Background: &handlers.Background{Interval: time.Hour}},
+		"Daemon":   {Family: handlers.Spawning, Background: &handlers.BackgroundOptions{Daemon: true}},
+		"Timer":    {Family: handlers.Spawning, Background: &handlers.BackgroundOptions{Interval: time.Hour}},
 	}
 	for name, h := range families {
 		t.Run(name, func(t *testing.T) {

@@ -31,7 +31,7 @@ func TestGoneObjectsAreForgotten(t *testing.T) {
 			mu.Lock()
 			defer mu.Unlock()
 			forgotten = append(forgotten, names[uid])
-		}}, to(t, "configmaps", daemon("d", handlers.Background{},
+		}}, to(t, "configmaps", daemon("d", handlers.BackgroundOptions{},
 			func(ctx context.Context, call *handlers.Invocation) error {
 				object := unstructured.Unstructured{Object: liveBody(call)}
 				mu.Lock()

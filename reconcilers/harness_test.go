@@ -108,7 +108,7 @@ func newDirectClient(t *testing.T, server *memapi.Server) directClient {
 	return directClient{direct, t}
 }
 
-func daemon(id string, b handlers.Background, call handlers.Func) *handlers.Handler {
+func daemon(id string, b handlers.BackgroundOptions, call handlers.Func) *handlers.Handler {
 	b.Daemon = true
 	return &handlers.Handler{ID: id, Family: handlers.Spawning, Background: &b, Call: call}
 }
@@ -123,7 +123,7 @@ func counting(id string, reason cause.Reason, calls *atomic.Int64) *handlers.Han
 
 func timer(id string, interval time.Duration, call handlers.Func) *handlers.Handler {
 	return &handlers.Handler{
-		ID: id, Family: handlers.Spawning, Background: &handlers.Background{Interval: interval}, Call: call,
+		ID: id, Family: handlers.Spawning, Background: &handlers.BackgroundOptions{Interval: interval}, Call: call,
 	}
 }
 

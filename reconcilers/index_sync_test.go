@@ -20,9 +20,9 @@ import (
 )
 
 // byName returns an index of names, and the handler that fills it.
-func byName() (*indexes.Index, *handlers.Handler) {
+func byName() (*indexes.ObjectIndex, *handlers.Handler) {
 	index := indexes.New()
-	return index, &handlers.Handler{ID: "by-name", Family: handlers.Indexing, Index: &handlers.Index{
+	return index, &handlers.Handler{ID: "by-name", Family: handlers.Indexing, Index: &handlers.IndexWork{
 		Into: index, Call: func(_ context.Context, call *handlers.Invocation) (map[any]any, bool, error) {
 			return map[any]any{(&unstructured.Unstructured{Object: call.Object}).GetName(): true}, false, nil
 		},
@@ -74,7 +74,7 @@ func TestHandlersWaitForIndices(t *testing.T) {
 					h.Reason = cause.Create
 				}
 				if tc.family == handlers.Spawning {
-					h.Background = &handlers.Background{}
+					h.Background = &handlers.BackgroundOptions{}
 				}
 				stop := operateAll(t, tc.way(server), reconcilers.Options{},
 					to(t, "configmaps", h), to(t, "secrets", filling))

@@ -85,7 +85,7 @@ func TestPosters(t *testing.T) {
 	if _, both := lines.posterFor(poster).(posting.LinePoster); !both {
 		t.Error("with Posting.Loggers, log lines must be posted")
 	}
-	if lines.Posting.Loggers = false; lines.posterFor(poster) != handlers.Poster(poster) {
+	if lines.Posting.Loggers = false; lines.posterFor(poster) != handlers.EventPoster(poster) {
 		t.Error("without Posting.Loggers, log lines must not be posted")
 	}
 }
@@ -94,7 +94,7 @@ func TestPosters(t *testing.T) {
 func TestIndexedSelectors(t *testing.T) {
 	indexed, other := discovery.Selector{Plural: "a"}, discovery.Selector{Plural: "b"}
 	o := Options{Registrations: []Registration{
-		{Selector: indexed, Handler: &handlers.Handler{Family: handlers.Indexing, Index: &handlers.Index{}}},
+		{Selector: indexed, Handler: &handlers.Handler{Family: handlers.Indexing, Index: &handlers.IndexWork{}}},
 		{Selector: other, Handler: &handlers.Handler{}},
 	}}
 	if !o.hasIndices(indexed) || o.hasIndices(other) {

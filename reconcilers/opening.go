@@ -15,7 +15,7 @@ type opening struct {
 	whole  *opening // opening of the operator's gate, if gate is that of a namespace
 }
 
-var _ kind.Gate = opening{}
+var _ kind.WorkGate = opening{}
 
 // Open reports whether new work may start in this opening.
 func (o opening) Open() bool {
@@ -70,7 +70,7 @@ func (o opening) Leave() {
 // serveNamespace serves a namespace whenever its own gate is open within this opening, and calls paused while it is
 // closed.
 func (o opening) serveNamespace(
-	ctx context.Context, namespace string, serve func(context.Context, kind.Gate), paused func(context.Context),
+	ctx context.Context, namespace string, serve func(context.Context, kind.WorkGate), paused func(context.Context),
 ) {
 	o.gate.NamespaceGate(namespace).followOpenings(ctx, func(ctx context.Context, now opening) {
 		now.whole = &o

@@ -31,7 +31,7 @@ type operator struct {
 	options      Options
 	log          logr.Logger
 	claim        *claim
-	poster       *posting.Poster
+	poster       *posting.QueuePoster
 	health       *health.Health
 	metrics      *metrics.OperatorMetrics
 	assigned     sync.Map // the last orchestration.Assignment of each schema.GroupResource

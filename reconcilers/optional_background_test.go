@@ -60,18 +60,19 @@ func TestOptionalBackground(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				j, server := &journal{began: time.Now()}, memapi.New()
-				optional := daemon("o", handlers.Background{}, func(_ context.Context, c *handlers.Invocation) error {
-					j.add("begins")
-					<-c.Live.Stopping()
-					time.Sleep(tc.lasts)
-					text := "ends: " + c.Live.StopReason().Error()
-					if name == "Relisted" {
-						j.addUntimed(text)
+				optional := daemon("o", handlers.BackgroundOptions{},
+					func(_ context.Context, c *handlers.Invocation) error {
+						j.add("begins")
+						<-c.Live.Stopping()
+						time.Sleep(tc.lasts)
+						text := "ends: " + c.Live.StopReason().Error()
+						if name == "Relisted" {
+							j.addUntimed(text)
+							return nil
+						}
+						j.add(text)
 						return nil
-					}
-					j.add(text)
-					return nil
-				})
+					})
 				optional.Optional, optional.Filters = true, []handlers.Filter{unlessOff}
 				d := &deletionRun{directClient: newDirectClient(t, server), server: server,
 					all: []reconcilers.Registration{

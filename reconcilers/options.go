@@ -62,7 +62,7 @@ type Options struct {
 	// Matching is kept up to date with the namespaces that match Namespaces, also in a pause, from Begin on; if nil,
 	// SetupWithManager makes one. A matching namespace is served as soon as it is in Admitted as well; a nil Admitted
 	// admits all.
-	Matching, Admitted *namespaces.Live
+	Matching, Admitted *namespaces.LiveNamespaces
 	// Dependents must be released before the finalizer of an object is removed; nil if there are none.
 	Dependents changes.Dependents
 	// Owned has the children of the objects, as far as their kinds are watched; nil if no handler needs any.
@@ -128,15 +128,15 @@ type Options struct {
 }
 
 // newPoster makes the queue that posts Kubernetes events and counts them in the metrics.
-func (o Options) newPoster(client posting.Client, measured *metrics.OperatorMetrics) *posting.Poster {
+func (o Options) newPoster(client posting.EventClient, measured *metrics.OperatorMetrics) *posting.QueuePoster {
 	how := o.Posting
 	how.Component = cmp.Or(how.Component, o.Name)
-	how.Count = func(outcome posting.Outcome) { measured.CountPosted(string(outcome)) }
+	how.Count = func(outcome posting.PostingOutcome) { measured.CountPosted(string(outcome)) }
 	return posting.New(client, how)
 }
 
 // posterFor returns the poster for the handlers. Only a LinePoster lets the adapters post log lines as events, too.
-func (o Options) posterFor(poster *posting.Poster) handlers.Poster {
+func (o Options) posterFor(poster *posting.QueuePoster) handlers.EventPoster {
 	if o.NoPosting {
 		return posting.Silent{}
 	}

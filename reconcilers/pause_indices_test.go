@@ -18,7 +18,7 @@ import (
 
 // indexRecorder records what handlers find in an index, and when.
 type indexRecorder struct {
-	index *indexes.Index
+	index *indexes.ObjectIndex
 	began time.Time
 
 	mu    sync.Mutex
@@ -58,7 +58,7 @@ func TestHandlersWaitForIndicesAfterEachPause(t *testing.T) {
 			to(t, "secrets", filling),
 			to(t, "configmaps", &handlers.Handler{ID: "change", Reason: cause.Create, Call: f.call}),
 			to(t, "configmaps", &handlers.Handler{ID: "daemon", Family: handlers.Spawning, Call: f.call,
-				Background: &handlers.Background{Daemon: true}}))
+				Background: &handlers.BackgroundOptions{Daemon: true}}))
 		defer stop()
 		time.Sleep(time.Minute)
 		want := []string{"change after 20s: s0", "daemon after 20s: s0"}

@@ -98,13 +98,13 @@ func TestTwoPauses(t *testing.T) {
 		var forgot, running, most, once atomic.Int64
 		stop := operateAll(t, delaying(server, "configmaps", func() time.Duration { return time.Duration(lag.Load()) }),
 			reconcilers.Options{Gate: gate, Forget: func(types.UID) { forgot.Add(1) }}, to(t, "configmaps", filling),
-			to(t, "configmaps", daemon("once", handlers.Background{}, func(
+			to(t, "configmaps", daemon("once", handlers.BackgroundOptions{}, func(
 				ctx context.Context, _ *handlers.Invocation,
 			) error {
 				once.Add(1)
 				return nil
 			})),
-			to(t, "configmaps", daemon("d", handlers.Background{CancelTimeout: time.Second},
+			to(t, "configmaps", daemon("d", handlers.BackgroundOptions{CancelTimeout: time.Second},
 				func(ctx context.Context, _ *handlers.Invocation) error {
 					if n := running.Add(1); n > most.Load() {
 						most.Store(n)
@@ -187,7 +187,7 @@ func TestAbandonedInPause(t *testing.T) {
 		gate := &reconcilers.Gate{}
 		var began atomic.Int64
 		stop := operateAll(t, server, reconcilers.Options{Gate: gate}, to(t, "configmaps", daemon("d",
-			handlers.Background{CancelTimeout: time.Second},
+			handlers.BackgroundOptions{CancelTimeout: time.Second},
 			func(ctx context.Context, _ *handlers.Invocation) error {
 				began.Add(1)
 				<-ctx.Done()
@@ -228,7 +228,7 @@ func TestFinalizerInPause(t *testing.T) {
 			return true, nil
 		}}
 		stop := operateAll(t, server, reconcilers.Options{Gate: gate}, to(t, "configmaps", h),
-			to(t, "configmaps", daemon("d", handlers.Background{},
+			to(t, "configmaps", daemon("d", handlers.BackgroundOptions{},
 				func(ctx context.Context, call *handlers.Invocation) error {
 					<-ctx.Done()
 					return nil

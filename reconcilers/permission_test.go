@@ -52,7 +52,7 @@ func TestHandlersWithoutPermission(t *testing.T) {
 					server,
 					reconcilers.Options{Settings: reconcilers.Settings{PauseTimeout: time.Hour}, Gate: gate},
 					to(t, "configmaps", &handlers.Handler{ID: "h", Reason: cause.Create, Call: e.call}),
-					to(t, "configmaps", daemon("d", handlers.Background{CancelBackoff: time.Hour}, e.call)),
+					to(t, "configmaps", daemon("d", handlers.BackgroundOptions{CancelBackoff: time.Hour}, e.call)),
 					to(t, "configmaps", timer("t", time.Minute, e.call)),
 				)
 				defer stop()

@@ -77,7 +77,7 @@ func (r *cycleRun) spawned(h *handlers.Handler, d vectors.Fields) handlers.Func 
 
 func flags(call *handlers.Invocation) []any {
 	all := []any{}
-	live, _ := call.Live.(interface{ Flags() background.Reason })
+	live, _ := call.Live.(interface{ Flags() background.StopReason })
 	for name := range strings.SplitSeq(live.Flags().String(), ",") {
 		if name != "" {
 			all = append(all, name)

@@ -53,7 +53,7 @@ func (c *counted) Close() error {
 	return c.ReadCloser.Close()
 }
 
-func keysOf(index *indexes.Index) string {
+func keysOf(index *indexes.ObjectIndex) string {
 	var found []string
 	for _, key := range index.Keys() {
 		found = append(found, fmt.Sprint(key))

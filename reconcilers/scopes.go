@@ -20,9 +20,10 @@ import (
 
 // scopes are the resources that an operator serves, each in its namespaces. Both sets may change at any time.
 type scopes struct {
-	matching *namespaces.Live // namespaces that match; indices are filled there on every replica
-	live     *namespaces.Live // namespaces in which the controllers handle objects: matching and admitted ones
-	client   dynamic.Interface
+	matching *namespaces.LiveNamespaces // namespaces that match; indices are filled there on every replica
+	// namespaces in which the controllers handle objects: matching and admitted ones
+	live   *namespaces.LiveNamespaces
+	client dynamic.Interface
 
 	mu      sync.Mutex // held while the namespaces change, so that no scope runs unannounced
 	gated   bool       // objects pass through the gate: a nil NeedsGate counts as true
@@ -80,7 +81,7 @@ func (o *operator) beginMatching(ctx context.Context) (watch func()) {
 			"namespaces", names, "patterns", patterns.Texts())
 		o.setMatching(names)
 	default:
-		watcher := &namespaces.Watcher{Client: o.scopes.client, Patterns: patterns, Serve: o.setMatching}
+		watcher := &namespaces.NamespaceWatcher{Client: o.scopes.client, Patterns: patterns, Serve: o.setMatching}
 		return func() { watcher.Run(ctx) }
 	}
 	return nil
@@ -260,7 +261,7 @@ func (o *operator) namespacesOf(r discovery.Resource) controller.Namespaces {
 
 // namespacesOf returns the live set of namespaces for a resource. For a cluster-scoped resource, that is the one scope
 // of the whole cluster, however the operator is restricted.
-func namespacesOf(r discovery.Resource, all *namespaces.Live) controller.Namespaces {
+func namespacesOf(r discovery.Resource, all *namespaces.LiveNamespaces) controller.Namespaces {
 	if !r.Namespaced {
 		return namespaces.NewLive(namespaces.Everywhere)
 	}
@@ -273,7 +274,7 @@ func scopesOf(r discovery.Resource, names []string) (all []string) {
 		names = []string{namespaces.Everywhere}
 	}
 	for _, namespace := range names {
-		all = append(all, memory.Scope{Resource: r.GroupResource(), Namespace: namespace}.String())
+		all = append(all, memory.KindScope{Resource: r.GroupResource(), Namespace: namespace}.String())
 	}
 	return all
 }

@@ -49,7 +49,7 @@ func TestNamespacesLeaveNothing(t *testing.T) {
 		},
 			to(t, "configmaps", filling), to(t, "configmaps", counting("c", cause.Create, &calls)),
 			to(t, "configmaps", timer("t", time.Minute, counting("t", "", &ticks).Call)),
-			to(t, "configmaps", daemon("d", handlers.Background{}, func(
+			to(t, "configmaps", daemon("d", handlers.BackgroundOptions{}, func(
 				_ context.Context, c *handlers.Invocation,
 			) error {
 				running.Add(1)

@@ -81,7 +81,7 @@ func newOperator(m manager.Manager, o Options, state *health.Health, f *Fence) (
 	if err := corev1.AddToScheme(scheme); err != nil {
 		return nil, fmt.Errorf("making the client of operator %q: %w", o.Name, err)
 	}
-	attempts := transport.Attempts{Backoffs: o.APIBackoffs, Obey: o.ObeyRetryAfter}
+	attempts := transport.RequestRetries{Backoffs: o.APIBackoffs, Obey: o.ObeyRetryAfter}
 	writes := transport.Wrap(connection, attempts.WrapRoundTrip)
 	direct, err := client.New(config, client.Options{HTTPClient: writes, Scheme: scheme, Mapper: m.GetRESTMapper()})
 	if err != nil {
@@ -96,7 +96,7 @@ func newOperator(m manager.Manager, o Options, state *health.Health, f *Fence) (
 		health: state, metrics: measured, scopes: newScopes(o, lookout), beginning: make(chan struct{}, 1),
 	}
 	o.Journal.SetLive(own) // the journal can show the operator before it runs
-	state.SetLimits(health.Limits{Silence: o.Watching.InactivityTimeout, Stuck: o.StuckTimeout})
+	state.SetLimits(health.HealthLimits{Silence: o.Watching.InactivityTimeout, Stuck: o.StuckTimeout})
 	own.orchestrator = o.newOrchestrator(lister.RESTClient(), own, measured)
 	own.controllers = &controller.Dependencies{
 		Settings: o.Settings, Dependents: o.Dependents, Owned: o.Owned, Forget: o.Forget,
@@ -127,7 +127,7 @@ func (o Options) newOrchestrator(
 	if o.ScanOnce {
 		return orchestration.NewOnce(registrations, api, runner)
 	}
-	var watcher orchestration.Watcher
+	var watcher orchestration.ResourceWatcher
 	// A nil *CRDWatcher must not become a non-nil interface.
 	if crds := discovery.NewCRDWatcher(server, o.distinctSelectors()); crds != nil {
 		watcher = crds
@@ -141,10 +141,10 @@ func (o Options) discoveryDocuments(server rest.Interface) discovery.Getter {
 }
 
 // reconcilersOf makes a Reconciler of every registered handler. A nil measured disables the metrics.
-func reconcilersOf(all []Registration, measured *metrics.OperatorMetrics) []orchestration.Registration {
-	made := make([]orchestration.Registration, 0, len(all))
+func reconcilersOf(all []Registration, measured *metrics.OperatorMetrics) []orchestration.SelectedHandler {
+	made := make([]orchestration.SelectedHandler, 0, len(all))
 	for _, r := range all {
-		made = append(made, orchestration.Registration{
+		made = append(made, orchestration.SelectedHandler{
 			Selector: r.Selector, Handler: adapters.New(r.Handler, measured),
 		})
 	}

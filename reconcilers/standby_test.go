@@ -39,7 +39,7 @@ func TestPausedOperatorKeepsNothing(t *testing.T) {
 		h := &handlers.Handler{ID: "h", Reason: cause.Resume, Initial: true,
 			Call: func(context.Context, *handlers.Invocation) error { return nil }}
 		stop := operateAll(t, server, reconcilers.Options{Gate: gate}, to(t, "configmaps", h),
-			to(t, "secrets", daemon("d", handlers.Background{}, untilStopped)),
+			to(t, "secrets", daemon("d", handlers.BackgroundOptions{}, untilStopped)),
 			to(t, "configmaps", timer("t", 24*time.Hour, succeed)))
 		defer stop()
 		p.create("Secret", "s")

@@ -9,7 +9,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
 )
 
-var _ journal.Live = (*operator)(nil)
+var _ journal.LiveState = (*operator)(nil)
 
 // OperatorState returns the present state of the operator for the journal. It never sends requests to the API server,
 // so it also works while that is unreachable.
@@ -28,7 +28,8 @@ func (o *operator) OperatorState() journal.Standing {
 	// Report handlers without any resource, such as for a CRD that is not installed.
 	for _, r := range o.options.Registrations {
 		if h := r.Handler; h.FollowsEvents() && !slices.ContainsFunc(assigned, func(a orchestration.Assignment) bool {
-			return slices.ContainsFunc(a.Handlers, func(own *adapters.Handler) bool { return own.Description == h })
+			return slices.ContainsFunc(a.Handlers,
+				func(own *adapters.HandlerChain) bool { return own.Description == h })
 		}) {
 			s.Absent = append(s.Absent, journal.Absent{Handler: h.ID, Selector: r.Selector.String()})
 		}
@@ -37,7 +38,7 @@ func (o *operator) OperatorState() journal.Standing {
 }
 
 // servedKind returns the state of one kind: its handlers, its namespaces, and the counts of daemons and timers.
-func (o *operator) servedKind(a orchestration.Assignment) journal.Served {
+func (o *operator) servedKind(a orchestration.Assignment) journal.ServedKind {
 	own := make([]*handlers.Handler, 0, len(a.Handlers))
 	for _, h := range a.Handlers {
 		own = append(own, h.Description)

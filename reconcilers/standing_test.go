@@ -19,8 +19,8 @@ import (
 )
 
 // kind returns a kind that an operator serves in two namespaces.
-func kind(name, resource string, handlers ...decisions.Registered) decisions.Served {
-	return decisions.Served{
+func kind(name, resource string, handlers ...decisions.Registered) decisions.ServedKind {
+	return decisions.ServedKind{
 		Kind: name, Version: "v1", Resource: resource, Namespaced: true, Namespaces: []string{"default", "prod"},
 		Handlers: handlers, Background: map[string]int{},
 	}
@@ -30,7 +30,7 @@ func kind(name, resource string, handlers ...decisions.Registered) decisions.Ser
 // their namespaces, handlers and background handlers, and the handlers whose kinds are absent.
 func TestStanding(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		kept, gate, server := decisions.New(decisions.Limits{}), &reconcilers.Gate{}, memapi.New()
+		kept, gate, server := decisions.New(decisions.JournalLimits{}), &reconcilers.Gate{}, memapi.New()
 		gate.Set(true)
 		newDirectClient(t, server).createMany("Secret", "s", 2)
 		creating := func(id string) *handlers.Handler {
@@ -42,7 +42,7 @@ func TestStanding(t *testing.T) {
 			to(t, "configmaps", &handlers.Handler{ID: "r", Family: handlers.Reporting}),
 			to(t, "comets", &handlers.Handler{ID: "r", Family: handlers.Reporting}),
 			to(t, "category=sky", creating("absent")), to(t, "secrets", filling),
-			to(t, "secrets", daemon("d", handlers.Background{}, untilStopped)),
+			to(t, "secrets", daemon("d", handlers.BackgroundOptions{}, untilStopped)),
 			to(t, "secrets", timer("t", time.Hour, succeed)), to(t, "namespaces", creating("n")))
 		m := managerOn(t, server, logr.Discard())
 		if err := reconcilers.SetupWithManager(m, o); err != nil {
@@ -57,7 +57,7 @@ func TestStanding(t *testing.T) {
 		spaces := kind("Namespace", "namespaces", decisions.Registered{ID: "n", On: "create"})
 		spaces.Namespaced, spaces.Namespaces = false, []string{""}
 		want := decisions.Standing{
-			Running: true, Paused: true, Kinds: []decisions.Served{maps, secrets, spaces},
+			Running: true, Paused: true, Kinds: []decisions.ServedKind{maps, secrets, spaces},
 			Absent: []decisions.Absent{
 				{Handler: "absent", Selector: "comets"}, {Handler: "absent", Selector: `category "sky"`},
 			},
@@ -76,7 +76,7 @@ func TestStanding(t *testing.T) {
 // TestStandingOfWaiters shows that the state contains the indexed kinds that handlers wait for.
 func TestStandingOfWaiters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		kept := decisions.New(decisions.Limits{})
+		kept := decisions.New(decisions.JournalLimits{})
 		_, filling := byName()
 		stop := operateAll(t, delaying(memapi.New(), "secrets", steady(time.Hour)), reconcilers.Options{Journal: kept},
 			to(t, "secrets", filling))
@@ -107,7 +107,7 @@ func startManager(t *testing.T, m ctrl.Manager) (stop func()) {
 func wantStanding(t *testing.T, of *decisions.Journal, when string, want decisions.Standing) {
 	t.Helper()
 	want.Operator = "coming.example.org"
-	if d := cmp.Diff(want, of.OperatorState(), cmpopts.IgnoreUnexported(decisions.Served{})); d != "" {
+	if d := cmp.Diff(want, of.OperatorState(), cmpopts.IgnoreUnexported(decisions.ServedKind{})); d != "" {
 		t.Errorf("%s: -want, +got:\n%s", when, d)
 	}
 }

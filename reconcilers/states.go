@@ -46,7 +46,7 @@ func (o *operator) emitStates(emit metrics.Emit) {
 // emitScopeStates emits the metrics of one scope. Handlers with a count of 0 are included, because alerts do not work
 // on a series that comes and goes.
 func (o *operator) emitScopeStates(
-	emit metrics.Emit, scope memory.Scope, kept memory.ScopeMemory, a orchestration.Assignment,
+	emit metrics.Emit, scope memory.KindScope, kept memory.ScopeMemory, a orchestration.Assignment,
 ) {
 	kind, families := a.Resource.GroupKind().String(), adapters.ByFamily(a.Handlers)
 	emit(metrics.Remembered, float64(kept.Objects.Len()), kind)
@@ -65,7 +65,7 @@ func (o *operator) emitScopeStates(
 	emit(metrics.OldestUnhandled, late.Oldest.Seconds(), kind)
 	for n, h := range families.Changing {
 		id := h.Description.ID
-		same := func(other *adapters.Handler) bool { return other.Description.ID == id }
+		same := func(other *adapters.HandlerChain) bool { return other.Description.ID == id }
 		if !slices.ContainsFunc(families.Changing[:n], same) { // one id may have several handlers, for several reasons
 			emit(metrics.Retries, float64(late.Waiting[id]), kind, id)
 		}
@@ -89,7 +89,7 @@ func (o *operator) expectFailures(a orchestration.Assignment) {
 
 // emitBackground emits the number of daemons and timers by their state.
 func emitBackground(
-	emit metrics.Emit, kind string, own []*adapters.Handler, counts map[background.Census]int,
+	emit metrics.Emit, kind string, own []*adapters.HandlerChain, counts map[background.Census]int,
 ) {
 	for _, h := range own {
 		id, daemon, state := h.Description.ID, h.Description.Background.Daemon, metrics.Timers

@@ -59,7 +59,7 @@ func TestStates(t *testing.T) {
 			to(t, "configmaps", &handlers.Handler{ID: "late", Function: 1, Reason: cause.Create, Call: late}),
 			to(t, "configmaps", &handlers.Handler{ID: "late", Function: 1, Reason: cause.Update, Call: late}),
 			to(t, "configmaps", &handlers.Handler{ID: "soon", Reason: cause.Create, Call: succeed}),
-			to(t, "secrets", daemon("d", handlers.Background{}, untilStopped)),
+			to(t, "secrets", daemon("d", handlers.BackgroundOptions{}, untilStopped)),
 			to(t, "secrets", timer("t", time.Hour, succeed)), to(t, "secrets", filling))()
 		time.Sleep(30 * time.Second)
 		want := map[string]float64{

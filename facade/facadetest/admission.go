@@ -83,12 +83,13 @@ func (a *Admission[T]) reviewWithHandler(
 	out := Verdict[T]{Object: a.trial.subject.withMergePatch(nil)}
 	// The response has only the text of the error; the test needs the error itself.
 	heard := captureHandlerError(h, r, &out.Err)
-	reviewer := review.Reviewer{Served: func() []review.Served {
-		return []review.Served{{
-			Resource: *a.trial.subject.discoveredResource(), Handlers: []*adapters.Handler{adapters.New(heard, nil)},
+	reviewer := review.Reviewer{Served: func() []review.ServedResource {
+		return []review.ServedResource{{
+			Resource: *a.trial.subject.discoveredResource(),
+			Handlers: []*adapters.HandlerChain{adapters.New(heard, nil)},
 		}}
 	}}
-	answer, err := reviewer.Review(withListener(ctx, r), review.Request{Body: a.encodeReview(), Type: kind})
+	answer, err := reviewer.Review(withListener(ctx, r), review.ReviewRequest{Body: a.encodeReview(), Type: kind})
 	if err != nil {
 		panicMisuse("NewAdmission: %v", err)
 	}

@@ -92,7 +92,7 @@ func (c *calls) zeroTime() time.Time {
 	return c.zero
 }
 
-// observeAttempt records an attempt when it starts, and its outcome when it ends. It is a [handlers.Observer].
+// observeAttempt records an attempt when it starts, and its outcome when it ends. It is a [handlers.AttemptObserver].
 func (c *calls) observeAttempt(ctx context.Context, call *handlers.Invocation) (context.Context, func(string, error)) {
 	noted := newHandlerCall(call)
 	c.mu.Lock()

@@ -98,11 +98,11 @@ func (c *Change[T]) registerFunction(s kopf.Selection[T], fn kopf.ChangeFunc[T],
 }
 
 // newHandling returns the engine's configuration for one pass, as an operator with this one handler has it.
-func (c *Change[T]) newHandling(h *handlers.Handler, r *recorder) *changes.Handling {
+func (c *Change[T]) newHandling(h *handlers.Handler, r *recorder) *changes.ChangeHandling {
 	// The clock stands still during a call, so that a returned delay equals the requested one.
 	now := time.Now().UTC().Add(c.skipped)
-	handling := &changes.Handling{
-		Handlers: []*adapters.Handler{adapters.New(r.wrapHandler(h), nil)}, Kind: c.trial.engineKind(r),
+	handling := &changes.ChangeHandling{
+		Handlers: []*adapters.HandlerChain{adapters.New(r.wrapHandler(h), nil)}, HandledKind: c.trial.engineKind(r),
 		Lens:       lensOf(h),
 		Interim:    changes.NewInterim(operator, ""),
 		Dependents: c.trial.keeper,

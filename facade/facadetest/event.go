@@ -41,8 +41,8 @@ func (e *WatchEvent[T]) Call(ctx context.Context, fn kopf.WatchEventFunc[T], opt
 	c := e.trial.cluster
 	c.beginCall()
 	r := &recorder{about: string(e.trial.subject.uid)}
-	handling := events.Handling{
-		Handlers: []*adapters.Handler{adapters.New(r.wrapHandler(h), nil)}, Kind: e.trial.engineKind(r),
+	handling := events.EventHandling{
+		Handlers: []*adapters.HandlerChain{adapters.New(r.wrapHandler(h), nil)}, HandledKind: e.trial.engineKind(r),
 	}
 	ctx, body := withListener(ctx, r), c.storedBody()
 	seen, err := compact.NewFromBody(body)
@@ -50,8 +50,8 @@ func (e *WatchEvent[T]) Call(ctx context.Context, fn kopf.WatchEventFunc[T], opt
 		panic(err) // unreachable: the body was decoded from JSON
 	}
 	// The engine delivers the event, and then writes the changes of all handlers.
-	event := events.Event{Type: string(e.kind), Object: seen}
-	handling.WriteChanges(ctx, body, handling.DeliverEvents(ctx, []events.Event{event}))
+	event := events.RawEvent{Type: string(e.kind), Object: seen}
+	handling.WriteChanges(ctx, body, handling.DeliverEvents(ctx, []events.RawEvent{event}))
 	return e.trial.newOutcome(r, absent, nil)
 }
 

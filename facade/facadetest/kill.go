@@ -109,7 +109,7 @@ func (g *gate) wrapLogWriter(to io.Writer) io.Writer {
 }
 
 // wrapObserver returns an observer that blocks before and after the calls of handlers.
-func (g *gate) wrapObserver(next handlers.Observer) handlers.Observer {
+func (g *gate) wrapObserver(next handlers.AttemptObserver) handlers.AttemptObserver {
 	return func(ctx context.Context, call *handlers.Invocation) (context.Context, func(string, error)) {
 		if g.waitIfShut() != nil {
 			return ctx, func(string, error) {}

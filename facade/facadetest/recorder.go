@@ -25,8 +25,8 @@ type recorder struct {
 }
 
 var (
-	_ handlers.Poster = (*recorder)(nil)
-	_ execution.Place = (*recorder)(nil)
+	_ handlers.EventPoster = (*recorder)(nil)
+	_ execution.Place      = (*recorder)(nil)
 )
 
 // Post records a Kubernetes event. Its object is only noted if it is not the handled one.

@@ -88,7 +88,7 @@ func Start(t testing.TB, op *kopf.Operator, options ...RunnerOption) *Runner {
 		o.settings.Config.Wrap(r.gate.wrapRoundTrip)
 	}
 	inner := kit.HooksFromContext(t.Context()).Observer
-	observe := r.gate.wrapObserver(handlers.Observer(r.calls.observeAttempt).WithInner(inner))
+	observe := r.gate.wrapObserver(handlers.AttemptObserver(r.calls.observeAttempt).WithInner(inner))
 	hooks := newWebhooks(o.settings.Config, r.gate)
 	// The context of a test is cancelled before its cleanups run. The operator must run until Stop, so it does not
 	// inherit that.

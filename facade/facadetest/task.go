@@ -83,7 +83,7 @@ type taskLifetime struct {
 	stopping chan struct{}
 }
 
-var _ handlers.Live = (*taskLifetime)(nil)
+var _ handlers.LiveObject = (*taskLifetime)(nil)
 
 // requestStop closes the channel with the first reason. The check under the lock prevents a second close, which would
 // panic.

@@ -66,8 +66,8 @@ func (t *trial[T]) registerHandler(absent *missingClient, register func(s kopf.S
 }
 
 // engineKind returns the settings and clients that all handlers of the object's kind share.
-func (t *trial[T]) engineKind(r *recorder) kind.Kind {
-	return kind.Kind{
+func (t *trial[T]) engineKind(r *recorder) kind.HandledKind {
+	return kind.HandledKind{
 		Settings: settings.Settings{}.WithDefaults(), Resource: t.subject.discoveredResource(), Cache: t.cluster,
 		Place:  r,
 		Writer: t.cluster.writer, StatusSubresource: true, Events: r,

@@ -46,8 +46,8 @@ func newWebhooks(config *rest.Config, g *gate) *webhooks {
 }
 
 // inProcess returns the hooks for the operator's context.
-func (w *webhooks) inProcess() *kit.Webhooks {
-	return &kit.Webhooks{Server: w, Attach: w.attachServer, Announce: w.announceHooks, Announced: w.announced}
+func (w *webhooks) inProcess() *kit.FakeWebhooks {
+	return &kit.FakeWebhooks{Server: w, Attach: w.attachServer, Announce: w.announceHooks, Announced: w.announced}
 }
 
 // attachServer finds the API server in memory behind the connection. It reports false for any other server.

@@ -37,7 +37,7 @@ type Attendance struct {
 	member     peering.Member
 	gate       *peering.CombinedGate
 	namespaces *namespaceGates              // nil unless each namespace has a gate
-	scope      NamespaceScope               // the namespaces to join; by default, the ClusterKopfPeering
+	scope      PeeringScope                 // the namespaces to join; by default, the ClusterKopfPeering
 	identify   func(context.Context) string // for a member without an identity; may be nil
 	api        rest.Interface
 	client     client.WithWatch
@@ -84,15 +84,15 @@ func New(config *rest.Config, http *http.Client, member peering.Member, gate pee
 	return a, nil
 }
 
-// NamespaceScope is the set of namespaces to which an operator is restricted. Current returns nil while they are
+// PeeringScope is the set of namespaces to which an operator is restricted. Current returns nil while they are
 // unknown; the operator does not act until they are known. The channel is closed when the namespaces change.
-type NamespaceScope interface {
+type PeeringScope interface {
 	Current() (names []string, changed <-chan struct{})
 }
 
 // JoinNamespaces makes the operator join the KopfPeering of each namespace of the scope. If it already acts when a
 // namespace is added, it continues unless a peer there demands a pause.
-func (a *Attendance) JoinNamespaces(scope NamespaceScope) { a.kind, a.scope = namespacedKind, scope }
+func (a *Attendance) JoinNamespaces(scope PeeringScope) { a.kind, a.scope = namespacedKind, scope }
 
 // OnAdmittedNamespaces sets a function that is called with the namespaces in which the demands of the peers are known.
 // Unless each namespace has a gate of its own, the first call comes when they are known in all namespaces. It always

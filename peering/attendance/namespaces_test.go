@@ -57,7 +57,7 @@ func (o *attendingOperator) until() time.Time {
 
 // attendAll starts an operator with attendance in all namespaces of the scope.
 func attendAll(
-	t *testing.T, server *memapi.Connection, scope attendance.NamespaceScope,
+	t *testing.T, server *memapi.Connection, scope attendance.PeeringScope,
 ) (h *operatorGates, stop func()) {
 	t.Helper()
 	h = &operatorGates{t: t, rooms: map[string]*testNamespaceGate{}}

@@ -20,12 +20,12 @@ const (
 // Grace is how long a handler may continue after the end of its context. After that, it is abandoned.
 const Grace = 5 * time.Second
 
-// Activity is a list of handlers that are called for the operator as a whole, with its retries in memory.
-type Activity struct {
+// ActivityHandlers is a list of handlers that are called for the operator as a whole, with its retries in memory.
+type ActivityHandlers struct {
 	// Name is one of the constants above.
 	Name string
 	// Handlers are the handlers of the activity, in the order of registration.
-	Handlers []*adapters.Handler
+	Handlers []*adapters.HandlerChain
 	// Backoff is the default delay after ordinary errors; zero is execution.DefaultBackoff, negative means no delay.
 	Backoff time.Duration
 
@@ -34,13 +34,13 @@ type Activity struct {
 
 // running is one run of an activity. It keeps all progress, as there is no object to store it on.
 type running struct {
-	activity Activity
+	activity ActivityHandlers
 	steps    []*step
 }
 
 // step is the progress of one handler in a run.
 type step struct {
-	handler *adapters.Handler
+	handler *adapters.HandlerChain
 	account execution.Account
 	err     error // of the last attempt
 	failed  bool  // permanently: err is final
@@ -55,7 +55,7 @@ type step struct {
 // Run returns the joined errors if any handler has failed permanently; the other handlers are still called. If the
 // context ends first, it returns an [InterruptedError]: no further handler is called, and the running attempt does not
 // count. If the context has no cause of its own, the contexts of the functions get the cause execution.ErrExiting.
-func (a Activity) Run(ctx context.Context) (map[string]any, error) {
+func (a ActivityHandlers) Run(ctx context.Context) (map[string]any, error) {
 	deadline, limited := ctx.Deadline()
 	ctx, stop := withCause(ctx)
 	defer stop()

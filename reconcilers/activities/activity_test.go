@@ -145,7 +145,7 @@ func TestRun(t *testing.T) {
 					ctx, cancel = tc.end(ctx)
 					defer cancel()
 				}
-				a := activities.Activity{Name: activities.Startup, Handlers: []*adapters.Handler{
+				a := activities.ActivityHandlers{Name: activities.Startup, Handlers: []*adapters.HandlerChain{
 					acting(activities.Startup, "one", tc.policy, tc.call),
 					acting(activities.Startup, "two", handlers.Policy{}, gives(nil, nil)),
 				}}
@@ -170,7 +170,7 @@ func TestRun(t *testing.T) {
 }
 
 func TestRunReportsAllFailures(t *testing.T) {
-	a := activities.Activity{Name: activities.Cleanup}
+	a := activities.ActivityHandlers{Name: activities.Cleanup}
 	for _, id := range []string{"one", "two"} {
 		permanent := handlers.Policy{Errors: handlers.ErrorsPermanent}
 		a.Handlers = append(a.Handlers, acting(a.Name, id, permanent, gives(nil, errBoo)))
@@ -184,16 +184,17 @@ func TestRunReportsAllFailures(t *testing.T) {
 func TestBackoff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began, calls := time.Now(), 0
-		a := activities.Activity{Name: activities.Startup, Backoff: time.Second, Handlers: []*adapters.Handler{
-			acting(activities.Startup, "one", handlers.Policy{}, func(
-				_ context.Context, call *handlers.Invocation,
-			) (any, error) {
-				if calls++; call.Retry < 2 {
-					return nil, errBoo
-				}
-				return "done", nil
-			}),
-		}}
+		a := activities.ActivityHandlers{Name: activities.Startup, Backoff: time.Second,
+			Handlers: []*adapters.HandlerChain{
+				acting(activities.Startup, "one", handlers.Policy{}, func(
+					_ context.Context, call *handlers.Invocation,
+				) (any, error) {
+					if calls++; call.Retry < 2 {
+						return nil, errBoo
+					}
+					return "done", nil
+				}),
+			}}
 		got, err := a.Run(t.Context())
 		if d := cmp.Diff(map[string]any{"one": "done"}, got); d != "" || err != nil {
 			t.Errorf("error %v, -want, +got:\n%s", err, d)
@@ -209,7 +210,7 @@ func TestBackoff(t *testing.T) {
 func TestHandlersSleepApart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began, calls := time.Now(), []string{}
-		sleeping := func(id string, delays ...time.Duration) *adapters.Handler {
+		sleeping := func(id string, delays ...time.Duration) *adapters.HandlerChain {
 			return acting(activities.Startup, id, handlers.Policy{}, func(
 				_ context.Context, call *handlers.Invocation,
 			) (any, error) {
@@ -221,7 +222,7 @@ func TestHandlersSleepApart(t *testing.T) {
 			})
 		}
 		ignoring := handlers.Policy{Errors: handlers.ErrorsIgnored}
-		a := activities.Activity{Name: activities.Startup, Handlers: []*adapters.Handler{
+		a := activities.ActivityHandlers{Name: activities.Startup, Handlers: []*adapters.HandlerChain{
 			sleeping("slow", time.Minute), sleeping("quick", 10*time.Second, 10*time.Second), sleeping("instant", 0),
 			acting(activities.Startup, "ignored", ignoring, gives("half", errBoo)),
 		}}

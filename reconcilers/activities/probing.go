@@ -22,7 +22,7 @@ const (
 // probe is never called twice at the same time.
 type Probing struct {
 	log      func() logr.Logger
-	activity func() Activity
+	activity func() ActivityHandlers
 	ctx      context.Context //nolint:containedctx // of the probings, which outlive who asks for them
 	stop     context.CancelFunc
 
@@ -42,7 +42,7 @@ type probing struct {
 
 // NewProbing makes a Probing for the activity. It calls both functions before each run, because the program may set its
 // logger after the set-up.
-func NewProbing(log func() logr.Logger, activity func() Activity) *Probing {
+func NewProbing(log func() logr.Logger, activity func() ActivityHandlers) *Probing {
 	p := &Probing{log: log, activity: activity}
 	p.ctx, p.stop = context.WithCancel(context.Background())
 	return p

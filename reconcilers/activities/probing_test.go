@@ -25,8 +25,8 @@ func probing(t *testing.T, policy handlers.Policy, calls *atomic.Int64, call fun
 		calls.Add(1)
 		return call(ctx, c)
 	})
-	p := activities.NewProbing(logr.Discard, func() activities.Activity {
-		return activities.Activity{Name: activities.Probe, Handlers: []*adapters.Handler{h}}
+	p := activities.NewProbing(logr.Discard, func() activities.ActivityHandlers {
+		return activities.ActivityHandlers{Name: activities.Probe, Handlers: []*adapters.HandlerChain{h}}
 	})
 	t.Cleanup(p.StopProbing)
 	return p

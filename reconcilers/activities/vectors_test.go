@@ -36,7 +36,7 @@ func played(t *testing.T, input vectors.Fields) map[string]any {
 	vectors.Known(t, input, "activity", "handlers", "fallbacks")
 	began, calls := time.Now(), []any{}
 	since := func() float64 { return time.Since(began).Seconds() }
-	activity := activities.Activity{Name: names[input.Text("activity", "")]}
+	activity := activities.ActivityHandlers{Name: names[input.Text("activity", "")]}
 	add := func(id string, policy handlers.Policy, behave func(call int) (any, error)) {
 		n := -1
 		activity.Handlers = append(activity.Handlers, acting(activity.Name, id, policy,
@@ -79,7 +79,7 @@ func behaving(t *testing.T, list []any) func(call int) (any, error) {
 
 func acting(
 	name, id string, policy handlers.Policy, call func(context.Context, *handlers.Invocation) (any, error),
-) *adapters.Handler {
+) *adapters.HandlerChain {
 	return adapters.New(&handlers.Handler{
 		ID: id, Family: handlers.Acting, Policy: policy, Activity: name, Act: call,
 	}, nil)

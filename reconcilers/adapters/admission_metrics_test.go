@@ -70,7 +70,7 @@ func TestMetricsOfAdmission(t *testing.T) {
 				return tc.err
 			}
 			a := execution.NewAttempt(h, &cause.Cause{}, nil)
-			a.Call.Resource, a.Call.Admission = &database, &handlers.Admission{Operation: tc.operation}
+			a.Call.Resource, a.Call.Admission = &database, &handlers.AdmissionRequest{Operation: tc.operation}
 			attempt(t.Context(), t, adapters.New(h, newMetrics(t, "op", registry)), a)
 			wanted := "kopf_handler_attempts_total handler=check kind=Database.example.org operator=op outcome=" +
 				tc.want
@@ -109,7 +109,8 @@ func TestFailuresAreExpected(t *testing.T) {
 			},
 		},
 		"Daemon": {
-			"a daemon has no reason", handlers.Handler{Family: handlers.Spawning, Background: &handlers.Background{}},
+			"a daemon has no reason", handlers.Handler{Family: handlers.Spawning,
+				Background: &handlers.BackgroundOptions{}},
 			map[string][]string{"fn failure": {""}, "fn retry": {""}},
 		},
 		"Event": {

@@ -6,7 +6,7 @@ import (
 
 // anyReasonAdapter selects changing handlers that do not have an adapter for one reason, such as handlers of a field
 // and sub-handlers. They match every reason.
-func anyReasonAdapter(h *Handler) Adapter {
+func anyReasonAdapter(h *HandlerChain) Adapter {
 	reason := h.Description.Reason
 	switch reason {
 	case cause.Create, cause.Update, cause.Delete:

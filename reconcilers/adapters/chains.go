@@ -152,8 +152,10 @@ type chain struct {
 // nil.
 type listed struct {
 	name string
-	make func(h *Handler) Adapter
+	make func(h *HandlerChain) Adapter
 }
 
 // alwaysNeeded lists an adapter that every handler of the family needs.
-func alwaysNeeded(a Adapter) func(*Handler) Adapter { return func(*Handler) Adapter { return a } }
+func alwaysNeeded(a Adapter) func(*HandlerChain) Adapter {
+	return func(*HandlerChain) Adapter { return a }
+}

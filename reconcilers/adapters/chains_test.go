@@ -190,7 +190,7 @@ func TestQuestionsCallNoFunction(t *testing.T) {
 	acting := func(context.Context, *handlers.Invocation) (any, error) { calls++; return nil, nil }
 	for family := handlers.Changing; family <= handlers.Acting; family++ {
 		h := adapters.New(&handlers.Handler{
-			ID: "fn", Family: family, Call: call, Index: &handlers.Index{Call: indexing}, Reason: "",
+			ID: "fn", Family: family, Call: call, Index: &handlers.IndexWork{Call: indexing}, Reason: "",
 			Act: acting,
 		}, nil)
 		for question := execution.Interest; question <= execution.Due; question++ {

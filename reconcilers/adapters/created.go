@@ -4,7 +4,7 @@ import "github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 
 // createdAdapter selects creation handlers for objects that were never handled completely: they have no last-handled
 // essence.
-func createdAdapter(h *Handler) Adapter {
+func createdAdapter(h *HandlerChain) Adapter {
 	if h.Description.Reason != cause.Create {
 		return nil
 	}

@@ -27,7 +27,7 @@ func (e *dependencyError) Permanent() bool { return true }
 
 // dependenciesAdapter is for sub-handlers that must run after the success of others. It only handles others that have
 // failed. If others are merely unfinished, the Progress adapter stops the attempt by the account, like a pending delay.
-func dependenciesAdapter(h *Handler) Adapter {
+func dependenciesAdapter(h *HandlerChain) Adapter {
 	if len(h.Description.After) == 0 {
 		return nil
 	}

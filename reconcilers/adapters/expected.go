@@ -15,7 +15,7 @@ var operations = []string{"CREATE", "UPDATE", "DELETE", "CONNECT"}
 // ExpectFailures creates the counters of the handler's failed calls with the value 0, for a kind that is served from
 // now on. Otherwise the first failure would create the series with the value 1, and Prometheus would not see an
 // increase. All sub-handlers of the handler share one label.
-func (h *Handler) ExpectFailures(kind schema.GroupKind) {
+func (h *HandlerChain) ExpectFailures(kind schema.GroupKind) {
 	d := h.Description
 	if h.metrics == nil || !slices.Contains(h.names, "Metrics") {
 		return

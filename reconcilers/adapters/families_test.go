@@ -209,11 +209,11 @@ func TestSubHandlersRunAfterASuccess(t *testing.T) {
 // TestStopsAreReported shows that an attempt that is stopped before the function is called reports the reason.
 func TestStopsAreReported(t *testing.T) {
 	no := func(context.Context, *cause.Cause) (bool, error) { return false, nil }
-	deletion := &handlers.Admission{Operation: "DELETE"}
+	deletion := &handlers.AdmissionRequest{Operation: "DELETE"}
 	for name, tc := range map[string]struct {
 		reason   string
 		handler  handlers.Handler
-		asked    *handlers.Admission
+		asked    *handlers.AdmissionRequest
 		selected bool
 		lost     []string
 		want     string

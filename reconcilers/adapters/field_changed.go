@@ -12,7 +12,7 @@ import (
 
 // fieldChangedAdapter selects handlers of a field by the change of the field: whether it changed, and from and to which
 // value. It does not affect whether the object can ever match, because a later change may fit.
-func fieldChangedAdapter(h *Handler) Adapter {
+func fieldChangedAdapter(h *HandlerChain) Adapter {
 	field := h.Description
 	if field.Field == nil || !field.NeedsChange && field.From == nil && field.To == nil {
 		return nil

@@ -11,7 +11,7 @@ import (
 
 // filtersAdapter stops attempts on objects that do not match the value pattern of the handler's field or one of its
 // filters. They may be expensive, so a handler that was already selected for its cause is not checked again.
-func filtersAdapter(h *Handler) Adapter {
+func filtersAdapter(h *HandlerChain) Adapter {
 	description := h.Description
 	if description.Field == nil && len(description.Filters) == 0 && description.Matches == nil {
 		return nil
@@ -31,7 +31,7 @@ func filtersAdapter(h *Handler) Adapter {
 			}
 			switch {
 			case err != nil:
-				// The caller decides: see [Handler.SelectFor] for panics.
+				// The caller decides: see [HandlerChain.SelectFor] for panics.
 				return reconcile.Result{}, err
 			case ok:
 				return next.Reconcile(ctx, a)

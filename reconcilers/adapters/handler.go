@@ -21,8 +21,9 @@ type Func = reconcile.TypedFunc[*execution.Attempt]
 // Adapter adds one concern to a Reconciler.
 type Adapter func(next Reconciler) Reconciler
 
-// Handler is a registered handler as a Reconciler of attempts: its function, wrapped by the adapters that it needs.
-type Handler struct {
+// HandlerChain is a registered handler as a Reconciler of attempts: its function, wrapped by the adapters that it
+// needs.
+type HandlerChain struct {
 	// Description is the handler as registered. It must not be modified.
 	Description *handlers.Handler
 
@@ -32,7 +33,7 @@ type Handler struct {
 }
 
 // HandlerIDs returns the ids of the handlers, in their order.
-func HandlerIDs(all []*Handler) []string {
+func HandlerIDs(all []*HandlerChain) []string {
 	ids := make([]string, 0, len(all))
 	for _, h := range all {
 		ids = append(ids, h.Description.ID)
@@ -40,18 +41,18 @@ func HandlerIDs(all []*Handler) []string {
 	return ids
 }
 
-var _ Reconciler = (*Handler)(nil)
+var _ Reconciler = (*HandlerChain)(nil)
 
 // Families are the handlers of one resource by family, each list in the order of registration.
-type Families struct{ Changing, Watching, Spawning, Indexing, Admitting, Owning, Tending, Reporting []*Handler }
+type Families struct{ Changing, Watching, Spawning, Indexing, Admitting, Owning, Tending, Reporting []*HandlerChain }
 
 // errGoexit is the error of a function that ends its goroutine instead of returning, as t.FailNow does in tests.
 var errGoexit = errors.New("the function ended its goroutine by runtime.Goexit")
 
 // New makes the Reconciler of a handler from the chain of its family. The description must not change afterwards,
 // because the adapters are chosen by it. A nil measured disables the metrics.
-func New(description *handlers.Handler, measured *metrics.OperatorMetrics) *Handler {
-	h := &Handler{Description: description, metrics: measured}
+func New(description *handlers.Handler, measured *metrics.OperatorMetrics) *HandlerChain {
+	h := &HandlerChain{Description: description, metrics: measured}
 	family := chains[description.Family]
 	var needed []Adapter
 	// Leave out the adapters without an effect on this handler: each one costs time at every attempt.
@@ -74,12 +75,12 @@ func ChainAdapters(inner Reconciler, adapters ...Adapter) Reconciler {
 
 // NewSubHandler makes the Reconciler of a sub-handler that the handler's function declares. Its id is the joined id of
 // both.
-func (h *Handler) NewSubHandler(declared *handlers.Handler) *Handler {
+func (h *HandlerChain) NewSubHandler(declared *handlers.Handler) *HandlerChain {
 	return New(declared.AsSubHandler(h.Description), h.metrics)
 }
 
 // ByFamily groups the handlers by family.
-func ByFamily(all []*Handler) (found Families) {
+func ByFamily(all []*HandlerChain) (found Families) {
 	for _, h := range all {
 		switch h.Description.Family {
 		case handlers.Changing:
@@ -105,12 +106,12 @@ func ByFamily(all []*Handler) (found Families) {
 }
 
 // AdapterNames returns the names of the handler's adapters, outermost first.
-func (h *Handler) AdapterNames() []string { return h.names }
+func (h *HandlerChain) AdapterNames() []string { return h.names }
 
 // Ask reports whether the function would be called, without calling it. The attempt carries the cause and the context
 // of the question: whether the handler was selected, its account, the clock. It can be reused for the next question,
 // also for another handler. If the answer is no, the attempt's Stopped has the reason. The error is that of a filter.
-func (h *Handler) Ask(ctx context.Context, a *execution.Attempt, question execution.Question) (bool, error) {
+func (h *HandlerChain) Ask(ctx context.Context, a *execution.Attempt, question execution.Question) (bool, error) {
 	// Asking makes the Answer adapter end the chain before the call.
 	a.Call.Handler, a.Asking = h.Description, question
 	// Clear the answer to the former question.
@@ -124,7 +125,7 @@ func (h *Handler) Ask(ctx context.Context, a *execution.Attempt, question execut
 
 // Start runs the attempt on a goroutine of its own, because the function may end the goroutine. The returned channel is
 // closed when the function has returned and the attempt has an outcome.
-func (h *Handler) Start(ctx context.Context, a *execution.Attempt) (done <-chan struct{}) {
+func (h *HandlerChain) Start(ctx context.Context, a *execution.Attempt) (done <-chan struct{}) {
 	ended := make(chan struct{})
 	go func() {
 		reserveStack()
@@ -165,11 +166,11 @@ func reserveStack() {
 }
 
 // RunAttempt starts the attempt as Start does, and waits until it has ended.
-func (h *Handler) RunAttempt(ctx context.Context, a *execution.Attempt) { <-h.Start(ctx, a) }
+func (h *HandlerChain) RunAttempt(ctx context.Context, a *execution.Attempt) { <-h.Start(ctx, a) }
 
 // Reconcile makes an attempt, or answers the question that the attempt carries. The outcome is part of the attempt, and
 // the result is always empty. The error is that of a filter.
-func (h *Handler) Reconcile(ctx context.Context, a *execution.Attempt) (reconcile.Result, error) {
+func (h *HandlerChain) Reconcile(ctx context.Context, a *execution.Attempt) (reconcile.Result, error) {
 	return h.chain.Reconcile(ctx, a)
 }
 

@@ -93,8 +93,8 @@ func logging(ctx context.Context) (context.Context, *[]string) {
 }
 
 // made returns the Reconcilers of handlers, as an operator sets them up.
-func made(all ...*handlers.Handler) []*adapters.Handler {
-	list := make([]*adapters.Handler, 0, len(all))
+func made(all ...*handlers.Handler) []*adapters.HandlerChain {
+	list := make([]*adapters.HandlerChain, 0, len(all))
 	for _, h := range all {
 		list = append(list, adapters.New(h, nil))
 	}
@@ -102,8 +102,9 @@ func made(all ...*handlers.Handler) []*adapters.Handler {
 }
 
 // of returns the handlers of one family.
-func of(family handlers.Family, all []*handlers.Handler) []*adapters.Handler {
-	return slices.DeleteFunc(made(all...), func(h *adapters.Handler) bool { return h.Description.Family != family })
+func of(family handlers.Family, all []*handlers.Handler) []*adapters.HandlerChain {
+	return slices.DeleteFunc(made(all...),
+		func(h *adapters.HandlerChain) bool { return h.Description.Family != family })
 }
 
 // withReason sets the facts of a cause that follow from its reason, for causes of vectors and tests that have only a
@@ -123,7 +124,7 @@ func wholeChain(measured *metrics.OperatorMetrics) adapters.Reconciler {
 	})
 }
 
-func setUp(a *execution.Attempt, measured *metrics.OperatorMetrics) *adapters.Handler {
+func setUp(a *execution.Attempt, measured *metrics.OperatorMetrics) *adapters.HandlerChain {
 	a.Selected, a.Account.Retries = true, max(a.Limits.Retries, a.Call.Retry)
 	if a.Limits.Runtime > 0 {
 		a.Account.Started = a.Now().Add(-a.Limits.Runtime)

@@ -16,7 +16,7 @@ func TestInterestIn(t *testing.T) {
 	tests := map[string]struct {
 		reason string
 		all    []*handlers.Handler
-		want   adapters.Interest
+		want   adapters.ObjectInterest
 	}{
 		"Nobody": {reason: "without handlers, there is no interest"},
 		"OtherFamilies": {
@@ -35,34 +35,34 @@ func TestInterestIn(t *testing.T) {
 		"OtherReason": {
 			reason: "the reason does not count, because it can change later",
 			all:    []*handlers.Handler{{Reason: cause.Create}},
-			want:   adapters.Interest{Changing: true},
+			want:   adapters.ObjectInterest{Changing: true},
 		},
 		"FieldUnchanged": {
 			reason: "a change of the field does not count, because it can come later",
 			all:    []*handlers.Handler{{Field: diff.Path{"spec", "b"}, NeedsChange: true}},
-			want:   adapters.Interest{Changing: true},
+			want:   adapters.ObjectInterest{Changing: true},
 		},
 		"Delete": {
 			reason: "a required deletion handler needs the finalizer", all: []*handlers.Handler{
 				{Reason: cause.Delete, Filters: yes},
 			},
-			want: adapters.Interest{Changing: true, Finalizer: true},
+			want: adapters.ObjectInterest{Changing: true, Finalizer: true},
 		},
 		"Optional": {
 			reason: "an optional deletion handler does not need the finalizer", all: []*handlers.Handler{
 				{Reason: cause.Delete, Optional: true},
 			},
-			want: adapters.Interest{Changing: true},
+			want: adapters.ObjectInterest{Changing: true},
 		},
 		"DeleteLater": {
-			reason: "all handlers are evaluated until one needs the finalizer", want: adapters.Interest{
+			reason: "all handlers are evaluated until one needs the finalizer", want: adapters.ObjectInterest{
 				Changing: true, Finalizer: true,
 			},
 			all: []*handlers.Handler{{Family: handlers.Watching}, {Reason: cause.Create}, {Reason: cause.Update},
 				{Reason: cause.Delete, Filters: no}, {Reason: cause.Delete}},
 		},
 		"EnoughKnown": {
-			reason: "no filter is evaluated after a handler that needs the finalizer", want: adapters.Interest{
+			reason: "no filter is evaluated after a handler that needs the finalizer", want: adapters.ObjectInterest{
 				Changing: true, Finalizer: true,
 			},
 			all: []*handlers.Handler{

@@ -25,7 +25,7 @@ func TestLabels(t *testing.T) {
 		return nil
 	}
 	call := func(ctx context.Context, _ *handlers.Invocation) error { return look(ctx) }
-	indexing := &handlers.Index{Call: func(ctx context.Context, _ *handlers.Invocation) (map[any]any, bool, error) {
+	indexing := &handlers.IndexWork{Call: func(ctx context.Context, _ *handlers.Invocation) (map[any]any, bool, error) {
 		return nil, false, look(ctx)
 	}}
 	acting := func(ctx context.Context, _ *handlers.Invocation) (any, error) { return nil, look(ctx) }

@@ -9,7 +9,7 @@ import (
 )
 
 // limitsAdapter is for handlers with a timeout or a limit of retries.
-func limitsAdapter(h *Handler) Adapter {
+func limitsAdapter(h *HandlerChain) Adapter {
 	if policy := h.Description.Policy; policy.Timeout == nil && policy.Retries == nil {
 		return nil
 	}
@@ -37,7 +37,7 @@ func exceededLimit(l execution.Limits) execution.Stop {
 }
 
 // deadlineAdapter is for handlers with a timeout.
-func deadlineAdapter(h *Handler) Adapter {
+func deadlineAdapter(h *HandlerChain) Adapter {
 	if h.Description.Policy.Timeout == nil {
 		return nil
 	}

@@ -145,7 +145,7 @@ func TestRecovery(t *testing.T) {
 		"Nil": {
 			reason: "a panic with nil is an error",
 			call:   func(context.Context, *handlers.Invocation) error { panic(nil) }, //nolint:govet // that is the case
-			want:   (&panics.Error{Value: new(runtime.PanicNilError)}).Error(),
+			want:   (&panics.PanicError{Value: new(runtime.PanicNilError)}).Error(),
 		},
 		"Error": {reason: "an error is returned as it is", call: returning(errBoo), want: "boo"},
 		"None":  {reason: "without an error, none is returned", call: returning(nil)},

@@ -46,7 +46,7 @@ func containPanics(ctx context.Context, act func()) {
 	})
 }
 
-// linePoster is a [handlers.Poster] that can also post log lines as events.
+// linePoster is a [handlers.EventPoster] that can also post log lines as events.
 type linePoster interface {
 	// Logger returns a logger that posts its lines as events, too. The additional keys and values appear in the events
 	// only, because the log has them already.

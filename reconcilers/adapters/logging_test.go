@@ -38,7 +38,7 @@ func lineOf(t *testing.T, lines []string) map[string]any {
 }
 
 func TestOutcomesAreLogged(t *testing.T) {
-	panicked := &panics.Error{Value: "boo", Stack: []byte("goroutine 1")}
+	panicked := &panics.PanicError{Value: "boo", Stack: []byte("goroutine 1")}
 	tests := map[string]struct {
 		reason  string
 		outcome execution.Outcome

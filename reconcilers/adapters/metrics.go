@@ -22,7 +22,7 @@ import (
 const failure, retry, denied = "failure", "retry", "denied"
 
 // metricsAdapter is for operators with metrics.
-func metricsAdapter(h *Handler) Adapter {
+func metricsAdapter(h *HandlerChain) Adapter {
 	if h.metrics == nil {
 		return nil
 	}
@@ -127,7 +127,7 @@ type Holder struct {
 }
 
 // occupationAdapter records the attempts that hold a slot. Sub-handlers run in the slot of their parent.
-func occupationAdapter(h *Handler) Adapter {
+func occupationAdapter(h *HandlerChain) Adapter {
 	if h.Description.Root != "" {
 		return nil
 	}
@@ -209,7 +209,7 @@ type kindLabels struct {
 
 // labels sets profiler labels on the goroutine while the function runs; goroutines that the function starts inherit
 // them. Profiles of the process can then be grouped by handler.
-func labels(h *Handler) Adapter {
+func labels(h *HandlerChain) Adapter {
 	id := h.Description.MetricsLabel()
 	var last atomic.Pointer[kindLabels] // most handlers have one kind: do not build the labels for each attempt
 	return func(next Reconciler) Reconciler {

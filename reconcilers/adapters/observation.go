@@ -10,7 +10,7 @@ import (
 
 // observationAdapter is for handlers with an observer, which sees each attempt before and after the call, such as for
 // traces.
-func observationAdapter(h *Handler) Adapter {
+func observationAdapter(h *HandlerChain) Adapter {
 	observe := h.Description.Observe
 	if observe == nil {
 		return nil

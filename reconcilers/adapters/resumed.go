@@ -7,7 +7,7 @@ import (
 
 // resumedAdapter selects resume handlers for objects that existed when the operator started, whatever has happened to
 // them since. Objects that are being deleted are only included with EvenIfDeleted.
-func resumedAdapter(h *Handler) Adapter {
+func resumedAdapter(h *HandlerChain) Adapter {
 	if !h.Description.Initial {
 		return nil
 	}

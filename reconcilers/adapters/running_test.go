@@ -68,7 +68,7 @@ func TestRunOutlivesItsGoroutine(t *testing.T) {
 		h := adapters.New(&handlers.Handler{
 			ID: "fn", Family: family,
 			Call: func(context.Context, *handlers.Invocation) error { runtime.Goexit(); return nil },
-			Index: &handlers.Index{Call: func(context.Context, *handlers.Invocation) (map[any]any, bool, error) {
+			Index: &handlers.IndexWork{Call: func(context.Context, *handlers.Invocation) (map[any]any, bool, error) {
 				runtime.Goexit()
 				return nil, false, nil
 			}},
@@ -115,7 +115,8 @@ func (p *place) Leave(*execution.Attempt) { p.in-- }
 func TestOccupation(t *testing.T) {
 	var p place
 	h := adapters.New(&handlers.Handler{ID: "fn", Call: returning(nil)}, nil)
-	for _, one := range []*adapters.Handler{h, h.NewSubHandler(&handlers.Handler{ID: "sub", Call: returning(nil)})} {
+	for _, one := range []*adapters.HandlerChain{h,
+		h.NewSubHandler(&handlers.Handler{ID: "sub", Call: returning(nil)})} {
 		p.most = 0
 		a := execution.NewAttempt(one.Description, updatedAdapter(), nil)
 		a.Place = &p

@@ -15,8 +15,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 )
 
-// Interest is the result of InterestIn: how the handlers of a kind depend on an object.
-type Interest struct {
+// ObjectInterest is the result of InterestIn: how the handlers of a kind depend on an object.
+type ObjectInterest struct {
 	// Changing is true if any changing handler matches, whatever the reason. Otherwise the object is left alone.
 	Changing bool
 	// Finalizer is true if the object must be held until a delete handler was called.
@@ -33,20 +33,20 @@ var questions = sync.Pool{New: func() any { return &execution.Attempt{} }}
 // question Selection. The same function under the same id is selected once, at its first position. Handlers of any
 // reason match informational reasons as well, so callers check [cause.Reason.HasHandlers] first. The error is that of a
 // filter.
-func Select(ctx context.Context, all []*Handler, c *cause.Cause, tell Teller) ([]*Handler, error) {
+func Select(ctx context.Context, all []*HandlerChain, c *cause.Cause, tell Teller) ([]*HandlerChain, error) {
 	return selectMatching(ctx, all, c, true, tell)
 }
 
 // MatchingHandlers returns the handlers of other families that match the object, in the order of registration. Changes
 // and reasons do not matter for them. The same function under the same id is returned once, at its first position.
-func MatchingHandlers(ctx context.Context, all []*Handler, c *cause.Cause, tell Teller) ([]*Handler, error) {
+func MatchingHandlers(ctx context.Context, all []*HandlerChain, c *cause.Cause, tell Teller) ([]*HandlerChain, error) {
 	return selectMatching(ctx, all, c, false, tell)
 }
 
 // selectMatching is [Select] if changing is true, and [MatchingHandlers] otherwise.
 func selectMatching(
-	ctx context.Context, all []*Handler, c *cause.Cause, changing bool, tell Teller,
-) (chosen []*Handler, err error) {
+	ctx context.Context, all []*HandlerChain, c *cause.Cause, changing bool, tell Teller,
+) (chosen []*HandlerChain, err error) {
 	// One question serves all handlers: each of them clears the former answer.
 	question := newQuestion(c)
 	defer releaseQuestion(question)
@@ -72,14 +72,14 @@ func selectMatching(
 // SelectFor returns the handler if it matches, and nil otherwise. If a filter panics, a changing handler is selected
 // with the panic as its function: it fails and is retried by its own limits, and other handlers are not affected.
 // Handlers of other families do not match then.
-func (h *Handler) SelectFor(ctx context.Context, c *cause.Cause) (*Handler, error) {
+func (h *HandlerChain) SelectFor(ctx context.Context, c *cause.Cause) (*HandlerChain, error) {
 	question := newQuestion(c)
 	defer releaseQuestion(question)
 	return h.selectBy(ctx, question)
 }
 
-// selectBy is [Handler.SelectFor] for a question that the caller has prepared.
-func (h *Handler) selectBy(ctx context.Context, question *execution.Attempt) (*Handler, error) {
+// selectBy is [HandlerChain.SelectFor] for a question that the caller has prepared.
+func (h *HandlerChain) selectBy(ctx context.Context, question *execution.Attempt) (*HandlerChain, error) {
 	ok, err := h.Ask(ctx, question, execution.Selection)
 	switch {
 	case err == nil && ok:
@@ -100,7 +100,7 @@ func (h *Handler) selectBy(ctx context.Context, question *execution.Attempt) (*H
 // ForDisappeared returns an optional deletion handler if it matches an object that has disappeared, and nil otherwise.
 // The returned handler has a single attempt, whatever its limits are, because there is no object to store progress on.
 // The error of a filter is logged.
-func (h *Handler) ForDisappeared(ctx context.Context, c *cause.Cause, tell Teller) *Handler {
+func (h *HandlerChain) ForDisappeared(ctx context.Context, c *cause.Cause, tell Teller) *HandlerChain {
 	question := newQuestion(c)
 	defer releaseQuestion(question)
 	// The question Interest skips the Deleted adapter, which requires our finalizer on the object.
@@ -119,7 +119,7 @@ func (h *Handler) ForDisappeared(ctx context.Context, c *cause.Cause, tell Telle
 
 // withError returns the handler with the error in place of its function. It is separate from its caller because the
 // captured error moves to the heap, and the caller must not allocate for each question.
-func (h *Handler) withError(err error) *Handler {
+func (h *HandlerChain) withError(err error) *HandlerChain {
 	description := *h.Description
 	description.Call = func(context.Context, *handlers.Invocation) error { return err }
 	return New(&description, h.metrics)
@@ -129,25 +129,26 @@ func (h *Handler) withError(err error) *Handler {
 func isPanic(err error) bool { return err != nil && panics.StackFields(err) != nil }
 
 // isAmong reports whether the same function under the same id is already chosen, for whatever reason.
-func (h *Handler) isAmong(chosen []*Handler) bool {
+func (h *HandlerChain) isAmong(chosen []*HandlerChain) bool {
 	return slices.ContainsFunc(chosen,
-		func(other *Handler) bool { return h.Description.RepeatsFunction(other.Description) })
+		func(other *HandlerChain) bool { return h.Description.RepeatsFunction(other.Description) })
 }
 
 // HasTwin reports whether the others contain another registration of the handler, by another selection of the kind.
-func (h *Handler) HasTwin(others []*Handler) bool {
-	return slices.ContainsFunc(others, func(other *Handler) bool { return h.Description.IsTwin(other.Description) })
+func (h *HandlerChain) HasTwin(others []*HandlerChain) bool {
+	return slices.ContainsFunc(others,
+		func(other *HandlerChain) bool { return h.Description.IsTwin(other.Description) })
 }
 
 // MatchesCause reports the answer of one handler to the question Selection.
-func (h *Handler) MatchesCause(ctx context.Context, c *cause.Cause, tell Teller) (bool, error) {
+func (h *HandlerChain) MatchesCause(ctx context.Context, c *cause.Cause, tell Teller) (bool, error) {
 	question := newQuestion(c)
 	defer releaseQuestion(question)
 	return h.askAndReport(ctx, question, execution.Selection, tell)
 }
 
 // IsDue reports whether a selected handler may be called now, by its account: it is neither finished nor delayed.
-func (h *Handler) IsDue(
+func (h *HandlerChain) IsDue(
 	ctx context.Context, account execution.Account, now func() time.Time, tell Teller,
 ) (bool, error) {
 	question := newQuestion(nil)
@@ -158,7 +159,7 @@ func (h *Handler) IsDue(
 }
 
 // askAndReport asks the handler and reports the answer to the Teller.
-func (h *Handler) askAndReport(
+func (h *HandlerChain) askAndReport(
 	ctx context.Context, a *execution.Attempt, question execution.Question, tell Teller,
 ) (bool, error) {
 	ok, err := h.Ask(ctx, a, question)
@@ -173,8 +174,8 @@ func (h *Handler) askAndReport(
 // filter panics counts as holding: it will be selected, and fail.
 //
 // The Teller gets the handlers that do not match.
-func InterestIn(ctx context.Context, all []*Handler, c *cause.Cause, tell Teller) (Interest, error) {
-	var found Interest
+func InterestIn(ctx context.Context, all []*HandlerChain, c *cause.Cause, tell Teller) (ObjectInterest, error) {
+	var found ObjectInterest
 	question := newQuestion(c)
 	defer releaseQuestion(question)
 	for _, h := range all {
@@ -183,14 +184,14 @@ func InterestIn(ctx context.Context, all []*Handler, c *cause.Cause, tell Teller
 		}
 		holds, err := h.Ask(ctx, question, execution.Deletion)
 		if err != nil && !isPanic(err) {
-			return Interest{}, err
+			return ObjectInterest{}, err
 		}
 		if holds || err != nil {
-			return Interest{Changing: true, Finalizer: true}, nil
+			return ObjectInterest{Changing: true, Finalizer: true}, nil
 		}
 		if !found.Changing && question.Stopped.Why == execution.NotHeld { // the filters have not been checked yet
 			if found.Changing, err = h.Ask(ctx, question, execution.Interest); err != nil && !isPanic(err) {
-				return Interest{}, err
+				return ObjectInterest{}, err
 			}
 			found.Changing = found.Changing || err != nil
 		}
@@ -203,7 +204,7 @@ func InterestIn(ctx context.Context, all []*Handler, c *cause.Cause, tell Teller
 
 // AwaitsField reports whether the object matches the filters of an update handler of a field, whatever the value of the
 // field is. A change of the field can make such an object match. Objects that are being deleted never will.
-func AwaitsField(ctx context.Context, all []*Handler, c *cause.Cause) (bool, error) {
+func AwaitsField(ctx context.Context, all []*HandlerChain, c *cause.Cause) (bool, error) {
 	for _, h := range all {
 		if h.Description.Reason != cause.Update || h.Description.Field == nil || c.Deleting {
 			continue
@@ -229,7 +230,7 @@ func AnyHolds(ctx context.Context, all Families, c *cause.Cause) (bool, error) {
 	}
 	// Daemons and timers hold the object, too, unless they are optional.
 	matching, err := MatchingHandlers(ctx, all.Spawning, c, nil)
-	return slices.ContainsFunc(matching, func(h *Handler) bool { return h.Description.NeedsFinalizer() }), err
+	return slices.ContainsFunc(matching, func(h *HandlerChain) bool { return h.Description.NeedsFinalizer() }), err
 }
 
 // newQuestion returns an attempt from the pool, for questions about a cause. Callers return it with [releaseQuestion].
@@ -250,7 +251,7 @@ func releaseQuestion(question *execution.Attempt) {
 
 // answerAdapter is the end of the chain for questions: no adapter has stopped the question, so the function would be
 // called.
-func answerAdapter(*Handler) Adapter {
+func answerAdapter(*HandlerChain) Adapter {
 	return func(next Reconciler) Reconciler {
 		return Func(func(ctx context.Context, a *execution.Attempt) (reconcile.Result, error) {
 			if a.Asking != 0 {
@@ -265,7 +266,7 @@ func answerAdapter(*Handler) Adapter {
 // does not matter for the questions whether the handler can ever be called and whether it must hold the object. For the
 // second one, the answer is yes for deletion handlers, unless they are optional.
 func causeAdapter(
-	h *Handler, name string, fits func(c *cause.Cause) bool, why func(c *cause.Cause) execution.Stop,
+	h *HandlerChain, name string, fits func(c *cause.Cause) bool, why func(c *cause.Cause) execution.Stop,
 ) Adapter {
 	// The description does not change, so this is decided once.
 	held := h.Description.NeedsFinalizer()
@@ -328,7 +329,7 @@ func stopAttempt(a *execution.Attempt, by string, stop execution.Stop) (reconcil
 
 // progressAdapter continues from the account of the former attempts: it stops a handler that is finished or delayed.
 // Otherwise the attempt gets the number of former attempts, and the time since the first one.
-func progressAdapter(*Handler) Adapter {
+func progressAdapter(*HandlerChain) Adapter {
 	return func(next Reconciler) Reconciler {
 		return Func(func(ctx context.Context, a *execution.Attempt) (reconcile.Result, error) {
 			// Other questions are about the object alone, whatever the progress is.

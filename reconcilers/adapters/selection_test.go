@@ -71,7 +71,7 @@ func TestFiltersThatFail(t *testing.T) {
 					t.Errorf("%s: got error %v, want %q", tc.reason, err, tc.says)
 				}
 			}
-			if (interest != adapters.Interest{}) || selected != nil {
+			if (interest != adapters.ObjectInterest{}) || selected != nil {
 				t.Errorf("%s: an error must not come with a decision: %v, %v", tc.reason, interest, selected)
 			}
 		})
@@ -121,7 +121,7 @@ func TestFiltersThatPanic(t *testing.T) {
 			}
 			all := made(&tc.handler, &handlers.Handler{ID: "other", Filters: []handlers.Filter{verdictAdapter(true)}})
 			interest, err := adapters.InterestIn(t.Context(), all, c, nil)
-			want := adapters.Interest{Changing: true, Finalizer: tc.handler.Reason == cause.Delete}
+			want := adapters.ObjectInterest{Changing: true, Finalizer: tc.handler.Reason == cause.Delete}
 			if err != nil || interest != want {
 				t.Errorf("%s: got interest %v with error %v, want %v", tc.reason, interest, err, want)
 			}

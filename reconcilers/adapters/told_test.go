@@ -47,25 +47,26 @@ func TestSelectReportsHandlers(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		reason string
-		ask    func(h *answerLog) ([]*adapters.Handler, error)
+		ask    func(h *answerLog) ([]*adapters.HandlerChain, error)
 		want   []string
 		fails  bool
 	}{
 		"Select": {
 			"Select reports handlers of changes, each function and id once",
-			func(h *answerLog) ([]*adapters.Handler, error) {
+			func(h *answerLog) ([]*adapters.HandlerChain, error) {
 				return adapters.Select(t.Context(), made(changing...), updatedAdapter(), h.addAnswer)
 			}, heard, false,
 		},
 		"SelectFails": {
-			"Select reports the handlers before a filter that fails", func(h *answerLog) ([]*adapters.Handler, error) {
+			"Select reports the handlers before a filter that fails",
+			func(h *answerLog) ([]*adapters.HandlerChain, error) {
 				all := append(slices.Clone(changing), &handlers.Handler{ID: "broken", Filters: broken},
 					&handlers.Handler{ID: "after"})
 				return adapters.Select(t.Context(), made(all...), updatedAdapter(), h.addAnswer)
 			}, heard, true,
 		},
 		"Matching": {
-			"Matching reports handlers of other families", func(h *answerLog) ([]*adapters.Handler, error) {
+			"Matching reports handlers of other families", func(h *answerLog) ([]*adapters.HandlerChain, error) {
 				return adapters.MatchingHandlers(t.Context(), made(spawning...), updatedAdapter(), h.addAnswer)
 			}, []string{"daemon", "unwanted: Filters says filtered out"}, false,
 		},

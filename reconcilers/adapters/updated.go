@@ -3,7 +3,7 @@ package adapters
 import "github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
 
 // updatedAdapter selects update handlers for objects whose essence differs from the last-handled one.
-func updatedAdapter(h *Handler) Adapter {
+func updatedAdapter(h *HandlerChain) Adapter {
 	if h.Description.Reason != cause.Update {
 		return nil
 	}

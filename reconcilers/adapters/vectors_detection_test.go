@@ -130,7 +130,7 @@ func keysOf(path diff.Path) []any {
 	return keys
 }
 
-func ids(selected []*adapters.Handler) []any {
+func ids(selected []*adapters.HandlerChain) []any {
 	list := make([]any, 0, len(selected))
 	for _, h := range selected {
 		list = append(list, h.Description.ID)

@@ -97,7 +97,7 @@ func TestVectorsLoggers(t *testing.T) {
 }
 
 // logLine lets a function of the family log the line.
-func logLine(ctx context.Context, t *testing.T, poster handlers.Poster, input vectors.Fields) {
+func logLine(ctx context.Context, t *testing.T, poster handlers.EventPoster, input vectors.Fields) {
 	a := attemptOf(func(ctx context.Context, _ *handlers.Invocation) error {
 		record := slog.Record{Level: levelOf(*vectors.Number(t, input, "level")), Message: formatted(input)}
 		handler := logr.ToSlogHandler(logf.FromContext(ctx))
@@ -108,7 +108,7 @@ func logLine(ctx context.Context, t *testing.T, poster handlers.Poster, input ve
 	})
 	a.Call.Handler.Family, a.Call.Events = families[input.Text("logger", "")], poster
 	a.Call.Cause.Object = jsontext.NewFromValue(input.Object("body"))
-	a.Call.Handler.Index = &handlers.Index{
+	a.Call.Handler.Index = &handlers.IndexWork{
 		Call: func(ctx context.Context, call *handlers.Invocation) (map[any]any, bool, error) {
 			return nil, true, a.Call.Handler.Call(ctx, call)
 		},
@@ -125,7 +125,9 @@ func formatted(input vectors.Fields) string {
 func levelOf(level float64) slog.Level { return slog.Level((level - 20) / 10 * 4) }
 
 // posterOf returns the poster of the function, and the one that must be started.
-func posterOf(t *testing.T, input vectors.Fields, server posting.Client) (handlers.Poster, *posting.Poster) {
+func posterOf(
+	t *testing.T, input vectors.Fields, server posting.EventClient,
+) (handlers.EventPoster, *posting.QueuePoster) {
 	t.Helper()
 	o := posting.Options{Plain: true}
 	if input["settings"] == nil {

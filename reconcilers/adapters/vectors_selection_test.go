@@ -81,8 +81,8 @@ func matches(t *testing.T, h *handlers.Handler, c *cause.Cause) (bool, error) {
 	return adapters.New(&anyReason, nil).Ask(t.Context(), &question, execution.Selection)
 }
 
-func review(c vectors.Fields) *handlers.Admission {
-	asked := &handlers.Admission{
+func review(c vectors.Fields) *handlers.AdmissionRequest {
+	asked := &handlers.AdmissionRequest{
 		Type: c.Text("reason", ""), Operation: c.Text("operation", ""), Subresource: c.Text("subresource", ""),
 	}
 	if id, ok := c["webhook"].(string); ok {

@@ -150,7 +150,7 @@ func (l liveTask) StopReason() error {
 }
 
 // Flags returns the reason as Kopf's flags.
-func (l liveTask) Flags() Reason {
+func (l liveTask) Flags() StopReason {
 	l.task.object.mu.Lock()
 	defer l.task.object.mu.Unlock()
 	return l.task.reason

@@ -28,10 +28,10 @@ func TestCensus(t *testing.T) {
 		var w *world
 		stubborn := make(chan struct{})
 		own := []*handlers.Handler{
-			spawning(&w, handlers.Background{Daemon: true, CancelTimeout: time.Minute},
+			spawning(&w, handlers.BackgroundOptions{Daemon: true, CancelTimeout: time.Minute},
 				func(context.Context, *handlers.Invocation) error { <-stubborn; return nil }),
-			spawning(&w, handlers.Background{Interval: time.Hour}, succeed),
-			spawning(&w, handlers.Background{
+			spawning(&w, handlers.BackgroundOptions{Interval: time.Hour}, succeed),
+			spawning(&w, handlers.BackgroundOptions{
 				Daemon: true, InitialDelay: func(map[string]any) (time.Duration, error) { return time.Hour, nil },
 			}, succeed),
 		}

@@ -53,7 +53,7 @@ func TestDeletion(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := newStubbornWorld(t, background.Settings{}, handlers.Background{Daemon: true})
+				w := newStubbornWorld(t, background.BackgroundSettings{}, handlers.BackgroundOptions{Daemon: true})
 				synctest.Wait()
 				tc.before(w)
 				synctest.Wait()
@@ -76,7 +76,7 @@ func TestDeletionAsksEachHandler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		matching := func(id string, matches bool, err error) *handlers.Handler {
 			return &handlers.Handler{
-				ID: id, Family: handlers.Spawning, Background: &handlers.Background{Daemon: true}, Call: succeed,
+				ID: id, Family: handlers.Spawning, Background: &handlers.BackgroundOptions{Daemon: true}, Call: succeed,
 				Filters: []handlers.Filter{func(context.Context, *cause.Cause) (bool, error) { return matches, err }},
 			}
 		}
@@ -178,9 +178,9 @@ func TestForgetting(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var w *stoppableWorld
-				w = newStubbornWorld(t, background.Settings{
+				w = newStubbornWorld(t, background.BackgroundSettings{
 					Forgotten: func(types.UID) { w.note("forgotten") },
-				}, handlers.Background{Daemon: true})
+				}, handlers.BackgroundOptions{Daemon: true})
 				synctest.Wait()
 				tc.act(w)
 				w.want(minute, tc.want...)
@@ -199,7 +199,7 @@ func TestEventAfterTheEnd(t *testing.T) {
 			w.note("ended")
 			return nil
 		}
-		w = newWorld(t, spawning(&w, handlers.Background{Daemon: true}, obey))
+		w = newWorld(t, spawning(&w, handlers.BackgroundOptions{Daemon: true}, obey))
 		w.runPass()
 		synctest.Wait()
 		w.forget()

@@ -17,7 +17,7 @@ import (
 
 // TestDeliveries shows how often and how long the writes of a handler are retried, also after the handler was stopped.
 func TestDeliveries(t *testing.T) {
-	tick := handlers.Background{Interval: 10 * minute}
+	tick := handlers.BackgroundOptions{Interval: 10 * minute}
 	for name, tc := range map[string]struct {
 		reason string
 		fails  int
@@ -121,7 +121,7 @@ func TestNewestState(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var w *world
 				var got string
-				w = newWorld(t, spawning(&w, handlers.Background{Daemon: true},
+				w = newWorld(t, spawning(&w, handlers.BackgroundOptions{Daemon: true},
 					func(ctx context.Context, call *handlers.Invocation) error {
 						for range tc.answers {
 							_ = call.Writes.AddTransform(func(body map[string]any) error {
@@ -159,7 +159,7 @@ func TestAbandonedDaemonSeesItsObject(t *testing.T) {
 			w.note(fmt.Sprint("sees ", patching.ResourceVersion(liveBody(call))))
 			return nil
 		}
-		w = newWorld(t, spawning(&w, handlers.Background{Daemon: true}, linger))
+		w = newWorld(t, spawning(&w, handlers.BackgroundOptions{Daemon: true}, linger))
 		w.runPass()
 		synctest.Wait()
 		w.StopAndWait(background.Exiting)

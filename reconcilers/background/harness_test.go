@@ -43,16 +43,16 @@ type world struct {
 }
 
 func newWorld(t *testing.T, own ...*handlers.Handler) *world {
-	return newWorldWith(t, background.Settings{}, own...)
+	return newWorldWith(t, background.BackgroundSettings{}, own...)
 }
 
 // with returns settings of the background handlers of an operator with these settings.
-func with(s settings.Settings) background.Settings {
-	return background.Settings{Kind: kind.Kind{Settings: s}}
+func with(s settings.Settings) background.BackgroundSettings {
+	return background.BackgroundSettings{HandledKind: kind.HandledKind{Settings: s}}
 }
 
 // newWorldWith starts a supervisor for one object, with the given settings and defaults for the others.
-func newWorldWith(t *testing.T, settings background.Settings, own ...*handlers.Handler) *world {
+func newWorldWith(t *testing.T, settings background.BackgroundSettings, own ...*handlers.Handler) *world {
 	w := &world{
 		t: t, began: time.Now(),
 		Supervisor: &background.Supervisor{Ticks: &background.Limit{}, Daemons: &background.Limit{}},
@@ -84,7 +84,7 @@ func newWorldWith(t *testing.T, settings background.Settings, own ...*handlers.H
 }
 
 // made returns the Reconcilers of handlers, as an operator sets them up.
-func made(all ...*handlers.Handler) (list []*adapters.Handler) {
+func made(all ...*handlers.Handler) (list []*adapters.HandlerChain) {
 	for _, h := range all {
 		list = append(list, adapters.New(h, nil))
 	}
@@ -171,7 +171,7 @@ func (w *world) want(after time.Duration, journal ...string) {
 }
 
 // spawning returns a handler that records its calls and runs the acts, one per call; the last act repeats.
-func spawning(w **world, b handlers.Background, acts ...handlers.Func) *handlers.Handler {
+func spawning(w **world, b handlers.BackgroundOptions, acts ...handlers.Func) *handlers.Handler {
 	n := 0
 	return &handlers.Handler{ID: "h", Family: handlers.Spawning, Background: &b,
 		Call: func(ctx context.Context, call *handlers.Invocation) error {

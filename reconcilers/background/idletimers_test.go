@@ -35,9 +35,9 @@ func TestIdleTimersCostLittle(t *testing.T) {
 	h := host{priorityqueue.New[source.Request]("")}
 	defer h.queue.ShutDown()
 	supervisor := &background.Supervisor{Ticks: &background.Limit{}, Daemons: &background.Limit{}}
-	supervisor.AllowStarts(background.Settings{Log: logr.Discard(), Handlers: made(&handlers.Handler{
+	supervisor.AllowStarts(background.BackgroundSettings{Log: logr.Discard(), Handlers: made(&handlers.Handler{
 		ID: "t", Family: handlers.Spawning,
-		Background: &handlers.Background{Interval: time.Hour, Idle: time.Hour},
+		Background: &handlers.BackgroundOptions{Interval: time.Hour, Idle: time.Hour},
 	})}, h)
 	used, goroutines := heap(), growth.Goroutines()
 	for n := range many {

@@ -16,10 +16,11 @@ import (
 // TestIdling shows when timers with an idle time are called, and the start of the current run: as in Kopf, changes are
 // noticed in steps of the idle time, and the run starts at the step that noticed the change.
 func TestIdling(t *testing.T) {
-	idle, both := handlers.Background{Idle: 10 * second}, handlers.Background{Idle: 25 * second, Interval: 10 * second}
+	idle, both := handlers.BackgroundOptions{Idle: 10 * second},
+		handlers.BackgroundOptions{Idle: 25 * second, Interval: 10 * second}
 	for name, tc := range map[string]struct {
 		reason     string
-		background handlers.Background
+		background handlers.BackgroundOptions
 		takes      time.Duration
 		changes    []time.Duration
 		want       []string
@@ -78,7 +79,7 @@ func TestIdling(t *testing.T) {
 }
 
 // idling returns a handler that records the start of its current run.
-func idling(w **world, b handlers.Background, takes time.Duration) *handlers.Handler {
+func idling(w **world, b handlers.BackgroundOptions, takes time.Duration) *handlers.Handler {
 	return &handlers.Handler{
 		ID: "h", Family: handlers.Spawning, Background: &b,
 		Call: func(_ context.Context, call *handlers.Invocation) error {
@@ -100,7 +101,8 @@ func (w *world) change(to int) {
 // TestIdlingUnmatched shows that the idle time also counts while the handler does not match.
 func TestIdlingUnmatched(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newStoppableWorld(t, background.Settings{}, handlers.Background{Idle: 10 * second}, succeed)
+		s := newStoppableWorld(t, background.BackgroundSettings{}, handlers.BackgroundOptions{Idle: 10 * second},
+			succeed)
 		s.runPass()
 		s.until(20 * second)
 		s.stop(background.Unmatched)
@@ -115,9 +117,9 @@ func TestIdlingUnmatched(t *testing.T) {
 func TestNothingIdles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s *stoppableWorld
-		s = newStoppableWorld(t, background.Settings{
+		s = newStoppableWorld(t, background.BackgroundSettings{
 			Forgotten: func(types.UID) { s.note("forgotten") },
-		}, handlers.Background{Idle: 10 * second}, succeed)
+		}, handlers.BackgroundOptions{Idle: 10 * second}, succeed)
 		s.unmatched = errUnmatched
 		if s.runPass() {
 			t.Error("an object without matching handlers must not be held")
@@ -133,7 +135,7 @@ func TestNeedlessRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var w *world
 		slow := func(context.Context, *handlers.Invocation) error { time.Sleep(5 * second); return nil }
-		w = newWorld(t, spawning(&w, handlers.Background{Interval: 10 * second}, slow))
+		w = newWorld(t, spawning(&w, handlers.BackgroundOptions{Interval: 10 * second}, slow))
 		w.FireTimer("u", "h")
 		w.runPass()
 		synctest.Wait()

@@ -47,7 +47,7 @@ func TestInstantExit(t *testing.T) {
 				}
 				w = newWorldWith(
 					t, with(settings.Settings{InstantExit: tc.patience}),
-					spawning(&w, handlers.Background{Daemon: true, CancelBackoff: tc.backoff}, linger),
+					spawning(&w, handlers.BackgroundOptions{Daemon: true, CancelBackoff: tc.backoff}, linger),
 				)
 				w.runPass()
 				w.want(0, "0s call 0")

@@ -53,7 +53,7 @@ func TestLimitOfDaemons(t *testing.T) {
 				wanted, over := true, make(chan struct{})
 				daemon := func(id string, call handlers.Func) *handlers.Handler {
 					return &handlers.Handler{
-						ID: id, Family: handlers.Spawning, Background: &handlers.Background{Daemon: true},
+						ID: id, Family: handlers.Spawning, Background: &handlers.BackgroundOptions{Daemon: true},
 						Call: func(ctx context.Context, c *handlers.Invocation) error {
 							w.note(id)
 							return call(ctx, c)

@@ -33,13 +33,13 @@ func (g *gate) Leave() { g.inside.Add(-1) }
 
 // TestNothingBeginsInAPause shows that no attempt begins in a pause, whether or not the handler was stopped.
 func TestNothingBeginsInAPause(t *testing.T) {
-	daemon, tick := handlers.Background{Daemon: true}, handlers.Background{Interval: 5 * second}
+	daemon, tick := handlers.BackgroundOptions{Daemon: true}, handlers.BackgroundOptions{Interval: 5 * second}
 	late := daemon
 	late.InitialDelay = after(10*second, nil)
 	fail := func(context.Context, *handlers.Invocation) error { return errors.New("bad") }
 	for name, tc := range map[string]struct {
 		reason     string
-		background handlers.Background
+		background handlers.BackgroundOptions
 		pause      time.Duration
 		act        handlers.Func
 		want       []string
@@ -57,7 +57,8 @@ func TestNothingBeginsInAPause(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				g := &gate{}
 				var w *world
-				w = newWorldWith(t, background.Settings{Kind: kind.Kind{Gate: g}}, spawning(&w, tc.background, tc.act))
+				w = newWorldWith(t, background.BackgroundSettings{HandledKind: kind.HandledKind{Gate: g}},
+					spawning(&w, tc.background, tc.act))
 				if tc.pause == 0 {
 					g.closed.Store(true)
 				}
@@ -95,7 +96,7 @@ func TestStoppedWhileItWaits(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var w *world
 				w = newWorld(t, spawning(
-					&w, handlers.Background{Daemon: true, InitialDelay: after(tc.delay, nil)}, fail,
+					&w, handlers.BackgroundOptions{Daemon: true, InitialDelay: after(tc.delay, nil)}, fail,
 				))
 				w.runPass()
 				w.until(second)
@@ -114,7 +115,7 @@ func TestStoppedWhileItWaits(t *testing.T) {
 func TestPermissionEnds(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
-		before background.Reason
+		before background.StopReason
 		want   []string
 	}{
 		"Running": {
@@ -137,8 +138,8 @@ func TestPermissionEnds(t *testing.T) {
 				permission, end := context.WithCancel(t.Context())
 				defer end()
 				w := newStubbornWorld(
-					t, background.Settings{Permission: permission},
-					handlers.Background{Daemon: true, CancelBackoff: minute},
+					t, background.BackgroundSettings{Permission: permission},
+					handlers.BackgroundOptions{Daemon: true, CancelBackoff: minute},
 				)
 				synctest.Wait()
 				if tc.before != 0 {
@@ -158,7 +159,8 @@ func TestPermissionEndsAfterTheHandler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		permission, end := context.WithCancel(t.Context())
 		defer end()
-		w := newStubbornWorld(t, background.Settings{Permission: permission}, handlers.Background{Daemon: true})
+		w := newStubbornWorld(t, background.BackgroundSettings{Permission: permission},
+			handlers.BackgroundOptions{Daemon: true})
 		w.letGo()
 		synctest.Wait()
 		end()

@@ -13,7 +13,7 @@ import (
 func TestReasons(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
-		of     background.Reason
+		of     background.StopReason
 		text   string
 		cause  error
 	}{

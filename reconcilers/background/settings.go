@@ -30,12 +30,12 @@ type Service interface {
 	Enqueue(key types.NamespacedName, handler string, after time.Duration)
 }
 
-// Settings apply to all background handlers of one resource.
-type Settings struct {
+// BackgroundSettings apply to all background handlers of one resource.
+type BackgroundSettings struct {
 	// Kind has no cache and no slot, because the settings outlive the controller.
-	kind.Kind
+	kind.HandledKind
 	// Handlers are the daemons and timers, in the order of registration.
-	Handlers []*adapters.Handler
+	Handlers []*adapters.HandlerChain
 	// Permission ends when nothing may be written any more, because other processes may handle the objects. The
 	// contexts of handlers end at once then. Nil never ends.
 	Permission context.Context //nolint:containedctx // only its end is of interest, and why

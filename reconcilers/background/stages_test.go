@@ -13,7 +13,7 @@ import (
 // stop is a reason to stop, with its time.
 type stop struct {
 	at     time.Duration
-	reason background.Reason
+	reason background.StopReason
 }
 
 const (
@@ -23,19 +23,20 @@ const (
 
 // TestStagesOfStopping shows the stages of handlers that never end by themselves. A pause gives ticks 30 seconds.
 func TestStagesOfStopping(t *testing.T) {
-	daemon, tick := handlers.Background{Daemon: true}, handlers.Background{Interval: time.Hour}
+	daemon, tick := handlers.BackgroundOptions{Daemon: true}, handlers.BackgroundOptions{Interval: time.Hour}
 	slow, polled, limited := daemon, daemon, daemon
 	slow.CancelBackoff, polled.CancelPolling = minute, 20*second
 	limited.CancelBackoff, limited.CancelTimeout = 10*second, 5*second
 	for name, tc := range map[string]struct {
 		reason     string
-		background handlers.Background
-		settings   background.Settings
+		background handlers.BackgroundOptions
+		settings   background.BackgroundSettings
 		stops      []stop
 		want       []string
 	}{
 		"Daemon": {
-			"a daemon without a timeout is waited for, with a reminder each minute", daemon, background.Settings{},
+			"a daemon without a timeout is waited for, with a reminder each minute", daemon,
+			background.BackgroundSettings{},
 			[]stop{{second, background.Unmatched}},
 			[]string{
 				"1s asked FILTERS_MISMATCH", "1.01s cancelled FILTERS_MISMATCH,DAEMON_CANCELLED",
@@ -60,7 +61,8 @@ func TestStagesOfStopping(t *testing.T) {
 			},
 		},
 		"LimitedDaemon": {
-			"a daemon has its backoff, then its timeout, and is abandoned afterwards", limited, background.Settings{},
+			"a daemon has its backoff, then its timeout, and is abandoned afterwards", limited,
+			background.BackgroundSettings{},
 			[]stop{{second, background.Unmatched}},
 			[]string{
 				"1s asked FILTERS_MISMATCH", "11s cancelled FILTERS_MISMATCH,DAEMON_SIGNALLED,DAEMON_CANCELLED",
@@ -68,40 +70,40 @@ func TestStagesOfStopping(t *testing.T) {
 			},
 		},
 		"ExitingDaemon": {
-			"an exit abandons a cancelled daemon after five seconds", daemon, background.Settings{},
+			"an exit abandons a cancelled daemon after five seconds", daemon, background.BackgroundSettings{},
 			[]stop{{second, background.Exiting}},
 			[]string{
 				"1s asked OPERATOR_EXITING", "1.01s cancelled OPERATOR_EXITING,DAEMON_CANCELLED", "6.01s abandoned",
 			},
 		},
 		"PausedDaemon": {
-			"a pause abandons a cancelled daemon after five seconds", daemon, background.Settings{},
+			"a pause abandons a cancelled daemon after five seconds", daemon, background.BackgroundSettings{},
 			[]stop{{second, background.Pausing}},
 			[]string{
 				"1s asked OPERATOR_PAUSING", "1.01s cancelled OPERATOR_PAUSING,DAEMON_CANCELLED", "6.01s abandoned",
 			},
 		},
 		"Tick": {
-			"the context of a running tick is not cancelled", tick, background.Settings{},
+			"the context of a running tick is not cancelled", tick, background.BackgroundSettings{},
 			[]stop{{second, background.Unmatched}},
 			[]string{"1s asked FILTERS_MISMATCH", "1m1.01s reminded", "2m1.01s reminded"},
 		},
 		"ExitingTick": {
-			"an exit cancels a running tick and abandons it after five seconds", tick, background.Settings{},
+			"an exit cancels a running tick and abandons it after five seconds", tick, background.BackgroundSettings{},
 			[]stop{{second, background.Exiting}},
 			[]string{
 				"1s asked OPERATOR_EXITING", "1.01s cancelled OPERATOR_EXITING,DAEMON_CANCELLED", "6.01s abandoned",
 			},
 		},
 		"PausedTick": {
-			"a running tick may go on for the pause timeout", tick, background.Settings{},
+			"a running tick may go on for the pause timeout", tick, background.BackgroundSettings{},
 			[]stop{{second, background.Pausing}},
 			[]string{
 				"1s asked OPERATOR_PAUSING", "31s cancelled OPERATOR_PAUSING,DAEMON_CANCELLED", "36s abandoned",
 			},
 		},
 		"PausedTickExits": {
-			"an exit during a pause ends the pause timeout of a tick", tick, background.Settings{},
+			"an exit during a pause ends the pause timeout of a tick", tick, background.BackgroundSettings{},
 			[]stop{{second, background.Pausing}, {11 * second, background.Exiting}},
 			[]string{
 				"1s asked OPERATOR_PAUSING", "11s cancelled OPERATOR_PAUSING,OPERATOR_EXITING,DAEMON_CANCELLED",
@@ -109,7 +111,7 @@ func TestStagesOfStopping(t *testing.T) {
 			},
 		},
 		"PausedDaemonExits": {
-			"a daemon keeps its own backoff if an exit follows a pause", slow, background.Settings{},
+			"a daemon keeps its own backoff if an exit follows a pause", slow, background.BackgroundSettings{},
 			[]stop{{second, background.Pausing}, {11 * second, background.Exiting}},
 			[]string{
 				"1s asked OPERATOR_PAUSING",
@@ -117,7 +119,7 @@ func TestStagesOfStopping(t *testing.T) {
 			},
 		},
 		"SlowDaemonPauses": {
-			"a daemon keeps its own backoff if a pause follows another reason", slow, background.Settings{},
+			"a daemon keeps its own backoff if a pause follows another reason", slow, background.BackgroundSettings{},
 			[]stop{{second, background.Unmatched}, {11 * second, background.Pausing}},
 			[]string{
 				"1s asked FILTERS_MISMATCH",
@@ -135,21 +137,21 @@ func TestStagesOfStopping(t *testing.T) {
 		},
 		"DaemonExits": {
 			"an exit abandons a cancelled daemon without a timeout, and without a reminder", daemon,
-			background.Settings{}, []stop{{second, background.Unmatched}, {58 * second, background.Exiting}},
+			background.BackgroundSettings{}, []stop{{second, background.Unmatched}, {58 * second, background.Exiting}},
 			[]string{
 				"1s asked FILTERS_MISMATCH", "1.01s cancelled FILTERS_MISMATCH,DAEMON_CANCELLED", "1m3s abandoned",
 			},
 		},
 		"DaemonPauses": {
 			"a pause abandons a cancelled daemon without a timeout, and without a reminder", daemon,
-			background.Settings{},
+			background.BackgroundSettings{},
 			[]stop{{second, background.Unmatched}, {58 * second, background.Pausing}},
 			[]string{
 				"1s asked FILTERS_MISMATCH", "1.01s cancelled FILTERS_MISMATCH,DAEMON_CANCELLED", "1m3s abandoned",
 			},
 		},
 		"TickPauses": {
-			"a stopped tick has the whole pause timeout", tick, background.Settings{},
+			"a stopped tick has the whole pause timeout", tick, background.BackgroundSettings{},
 			[]stop{{second, background.Unmatched}, {11 * second, background.Pausing}},
 			[]string{
 				"1s asked FILTERS_MISMATCH", "41s cancelled FILTERS_MISMATCH,OPERATOR_PAUSING,DAEMON_CANCELLED",
@@ -157,7 +159,7 @@ func TestStagesOfStopping(t *testing.T) {
 			},
 		},
 		"DaemonTwice": {
-			"a second reason without a shorter time changes nothing", daemon, background.Settings{},
+			"a second reason without a shorter time changes nothing", daemon, background.BackgroundSettings{},
 			[]stop{{second, background.Unmatched}, {11 * second, background.Deleted}},
 			[]string{
 				"1s asked FILTERS_MISMATCH", "1.01s cancelled FILTERS_MISMATCH,DAEMON_CANCELLED",

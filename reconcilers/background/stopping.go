@@ -12,7 +12,7 @@ import (
 // requestStop requests the end of the task; repeated calls add reasons. It gives the handler time to stop by itself;
 // after the cancellation backoff, it cancels the context; after the cancellation timeout, it abandons the handler. Only
 // the first call starts these stages; others may shorten them. The caller holds the lock.
-func (t *task) requestStop(reason Reason) {
+func (t *task) requestStop(reason StopReason) {
 	if was := t.reason; was != 0 {
 		t.reason |= reason
 		t.shortenStages(t.reason &^ was)
@@ -31,7 +31,7 @@ func (t *task) requestStop(reason Reason) {
 
 // shortenStages shortens the stages for an additional reason: an exiting or pausing operator waits for a shorter time.
 // The caller holds the lock.
-func (t *task) shortenStages(reason Reason) {
+func (t *task) shortenStages(reason StopReason) {
 	switch tick := !t.backgroundOptions().Daemon; {
 	case reason&Exiting != 0:
 		if t.cancelDue || tick && t.reason&Pausing != 0 {
@@ -156,14 +156,14 @@ func (t *task) stopWaiting() {
 	}
 }
 
-// Reason is a set of flags: why a handler must stop, and which stages of stopping it has reached. Kopf:
+// StopReason is a set of flags: why a handler must stop, and which stages of stopping it has reached. Kopf:
 // DaemonStoppingReason of stoppers.
-type Reason uint8
+type StopReason uint8
 
 // The flags. String returns Kopf's names of them.
 const (
 	// Unmatched: the object does not match the filters any more.
-	Unmatched Reason = 1 << iota
+	Unmatched StopReason = 1 << iota
 	// Deleted: the object is being deleted, or is gone.
 	Deleted
 	// Pausing and Exiting: the operator pauses or exits.
@@ -184,7 +184,7 @@ var flagNames = []string{
 }
 
 // String returns the names of the flags, joined by commas.
-func (r Reason) String() string {
+func (r StopReason) String() string {
 	var all []string
 	for i, name := range flagNames {
 		if r&(1<<i) != 0 {
@@ -196,7 +196,7 @@ func (r Reason) String() string {
 
 // CancelCause returns the reason as a cancellation cause; nil if there is none yet. With several reasons, the most
 // final one wins.
-func (r Reason) CancelCause() error {
+func (r StopReason) CancelCause() error {
 	switch {
 	// A deletion and an exit are permanent for the function, a pause or a mismatch may end.
 	case r&Deleted != 0:

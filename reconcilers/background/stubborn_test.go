@@ -23,7 +23,9 @@ type stoppableWorld struct {
 	over      chan struct{}
 }
 
-func newStubbornWorld(t *testing.T, settings background.Settings, b handlers.Background) *stoppableWorld {
+func newStubbornWorld(
+	t *testing.T, settings background.BackgroundSettings, b handlers.BackgroundOptions,
+) *stoppableWorld {
 	s := newStoppableWorld(t, settings, b, nil)
 	s.runPass()
 	return s
@@ -31,7 +33,7 @@ func newStubbornWorld(t *testing.T, settings background.Settings, b handlers.Bac
 
 // newStoppableWorld returns a world whose handler runs act; with nil, the handler runs until letGo.
 func newStoppableWorld(
-	t *testing.T, settings background.Settings, b handlers.Background, act handlers.Func,
+	t *testing.T, settings background.BackgroundSettings, b handlers.BackgroundOptions, act handlers.Func,
 ) *stoppableWorld {
 	s := &stoppableWorld{over: make(chan struct{})}
 	if act == nil {
@@ -50,7 +52,7 @@ func newStoppableWorld(
 }
 
 func (s *stoppableWorld) linger(ctx context.Context, call *handlers.Invocation) error {
-	flags := call.Live.(interface{ Flags() background.Reason }).Flags
+	flags := call.Live.(interface{ Flags() background.StopReason }).Flags
 	for _, stage := range []struct {
 		name    string
 		reached <-chan struct{}
@@ -76,7 +78,7 @@ func (s *stoppableWorld) letGo() {
 }
 
 // stop stops the handler with a reason: in a pass, if the reason concerns the object.
-func (s *stoppableWorld) stop(reason background.Reason) {
+func (s *stoppableWorld) stop(reason background.StopReason) {
 	s.t.Helper()
 	switch reason {
 	case background.Unmatched:

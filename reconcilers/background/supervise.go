@@ -36,7 +36,7 @@ func (s *Supervisor) Supervise(ctx context.Context, c *cause.Cause) (holds, busy
 		return false, false, err
 	}
 	// Without a service, no controller runs: nothing can be started.
-	starts := func(h *adapters.Handler) bool { return service != nil && (c.Held || h.Description.Optional) }
+	starts := func(h *adapters.HandlerChain) bool { return service != nil && (c.Held || h.Description.Optional) }
 	o := s.tasksOf(c, slices.ContainsFunc(matching, starts))
 	if o == nil {
 		return slices.ContainsFunc(matching, isHolder), false, nil
@@ -54,7 +54,7 @@ func (s *Supervisor) Supervise(ctx context.Context, c *cause.Cause) (holds, busy
 }
 
 // matchingHandlers returns the handlers that match the object. The journal records which ones do not.
-func (s *Settings) matchingHandlers(ctx context.Context, c *cause.Cause) ([]*adapters.Handler, error) {
+func (s *BackgroundSettings) matchingHandlers(ctx context.Context, c *cause.Cause) ([]*adapters.HandlerChain, error) {
 	look := s.Journal.ForBody(c.Body()).StartBackgroundLook(c)
 	defer look.AddToJournal()
 	return adapters.MatchingHandlers(ctx, s.Handlers, c, look.VerdictFunc())
@@ -63,7 +63,7 @@ func (s *Settings) matchingHandlers(ctx context.Context, c *cause.Cause) ([]*ada
 // superviseDeletion stops all handlers of an object that is being deleted. A handler whose filter fails does not hold
 // the object, so that a broken filter cannot block a deletion.
 func (s *Supervisor) superviseDeletion(
-	ctx context.Context, own []*adapters.Handler, c *cause.Cause,
+	ctx context.Context, own []*adapters.HandlerChain, c *cause.Cause,
 ) (holds, busy bool) {
 	o := s.tasksOf(c, false)
 	if o != nil {
@@ -71,7 +71,7 @@ func (s *Supervisor) superviseDeletion(
 		busy = o.anyRunning()
 	}
 	// After a restart of the operator, handlers hold the object although they have not been started in this process.
-	holds = busy || slices.ContainsFunc(own, func(h *adapters.Handler) bool {
+	holds = busy || slices.ContainsFunc(own, func(h *adapters.HandlerChain) bool {
 		matches, err := h.MatchesCause(ctx, c, nil)
 		if err != nil {
 			logf.FromContext(ctx).Error(
@@ -117,8 +117,8 @@ func (o *objectTasks) logAwaited() {
 }
 
 // anyIdle reports whether any handler waits until its object is idle.
-func anyIdle(all []*adapters.Handler) bool {
-	return slices.ContainsFunc(all, func(h *adapters.Handler) bool { return h.Description.Background.Idle > 0 })
+func anyIdle(all []*adapters.HandlerChain) bool {
+	return slices.ContainsFunc(all, func(h *adapters.HandlerChain) bool { return h.Description.Background.Idle > 0 })
 }
 
 // noteChange restarts the idle time of timers if the essence of the object has changed. In Kopf, the diff to the
@@ -145,7 +145,7 @@ func (o *objectTasks) noteChange(c *cause.Cause) {
 // startAndStop starts the matching handlers that do not run, and stops the others. It returns true if a deletion would
 // have to stop any of the handlers.
 func (o *objectTasks) startAndStop(
-	matching []*adapters.Handler, starts func(*adapters.Handler) bool,
+	matching []*adapters.HandlerChain, starts func(*adapters.HandlerChain) bool,
 ) (holds bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -169,11 +169,11 @@ func (o *objectTasks) startAndStop(
 }
 
 // isHolder reports whether the handler requires the finalizer.
-func isHolder(h *adapters.Handler) bool { return h.Description.NeedsFinalizer() }
+func isHolder(h *adapters.HandlerChain) bool { return h.Description.NeedsFinalizer() }
 
 // containsHandler reports whether the list has a handler with the same id.
-func containsHandler(list []*adapters.Handler, h *adapters.Handler) bool {
-	return slices.ContainsFunc(list, func(other *adapters.Handler) bool {
+func containsHandler(list []*adapters.HandlerChain, h *adapters.HandlerChain) bool {
+	return slices.ContainsFunc(list, func(other *adapters.HandlerChain) bool {
 		return other.Description.ID == h.Description.ID
 	})
 }

@@ -20,13 +20,13 @@ import (
 func TestHandlersBesideEachOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var w *world
-		daemon := func(id string, lasts *handlers.Background, call handlers.Func) *handlers.Handler {
+		daemon := func(id string, lasts *handlers.BackgroundOptions, call handlers.Func) *handlers.Handler {
 			return &handlers.Handler{
 				ID: id, Family: handlers.Spawning, Background: lasts,
 				Call: func(ctx context.Context, c *handlers.Invocation) error { w.note(id); return call(ctx, c) },
 			}
 		}
-		ends := &handlers.Background{Daemon: true}
+		ends := &handlers.BackgroundOptions{Daemon: true}
 		over := make(chan struct{})
 		w = newWorld(t,
 			daemon("returns", ends, succeed),
@@ -67,9 +67,9 @@ func TestHandlersBesideEachOther(t *testing.T) {
 func TestWithoutAController(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s *stoppableWorld
-		s = newStoppableWorld(t, background.Settings{
+		s = newStoppableWorld(t, background.BackgroundSettings{
 			Forgotten: func(types.UID) { s.note("forgotten") },
-		}, handlers.Background{Daemon: true}, nil)
+		}, handlers.BackgroundOptions{Daemon: true}, nil)
 		s.StopAndWait(background.Exiting)
 		if !s.runPass() {
 			t.Error("a matching daemon must hold the object")
@@ -86,7 +86,7 @@ func TestWithoutAController(t *testing.T) {
 // TestStartsOnHeldObjectsOnly shows that no handler starts before the object has the finalizer, and that the finalizer
 // is requested.
 func TestStartsOnHeldObjectsOnly(t *testing.T) {
-	for name, b := range map[string]handlers.Background{
+	for name, b := range map[string]handlers.BackgroundOptions{
 		"Daemon": {Daemon: true}, "Timer": {Interval: time.Hour},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -138,7 +138,7 @@ func TestLeaveFinalizers(t *testing.T) {
 				s := newStubbornWorld(
 					t,
 					with(settings.Settings{LeaveFinalizers: true}),
-					handlers.Background{Daemon: true},
+					handlers.BackgroundOptions{Daemon: true},
 				)
 				synctest.Wait()
 				tc.end(s)
@@ -169,7 +169,7 @@ func TestInitialDelays(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := newStoppableWorld(t, background.Settings{}, handlers.Background{
+				s := newStoppableWorld(t, background.BackgroundSettings{}, handlers.BackgroundOptions{
 					Daemon: true, InitialDelay: after(tc.delay, tc.err),
 				}, nil)
 				s.runPass()

@@ -19,16 +19,16 @@ type Supervisor struct {
 	Ticks, Daemons *Limit
 
 	mu       sync.Mutex
-	settings *Settings // nil before the first [Supervisor.AllowStarts]; replaced as a whole, never modified
-	service  Service   // the present or last controller; nil after [Supervisor.StopAndWait]
-	open     bool      // true while a controller of the resource runs
+	settings *BackgroundSettings // nil before the first [Supervisor.AllowStarts]; replaced as a whole, never modified
+	service  Service             // the present or last controller; nil after [Supervisor.StopAndWait]
+	open     bool                // true while a controller of the resource runs
 	byUID    map[types.UID]*objectTasks
 	ending   map[*objectTasks]bool // deleted objects whose tasks have not ended yet
 	running  sync.WaitGroup        // runs that [Supervisor.StopAndWait] waits for
 }
 
 // AllowStarts lets Supervise start handlers with these settings, for a controller that starts.
-func (s *Supervisor) AllowStarts(settings Settings, service Service) {
+func (s *Supervisor) AllowStarts(settings BackgroundSettings, service Service) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.settings, s.service, s.open = &settings, service, true
@@ -38,7 +38,7 @@ func (s *Supervisor) AllowStarts(settings Settings, service Service) {
 }
 
 // StopAndWait stops all handlers, waits for them as long as their settings allow, and starts no more of them.
-func (s *Supervisor) StopAndWait(reason Reason) {
+func (s *Supervisor) StopAndWait(reason StopReason) {
 	s.StopAll(reason)
 	s.running.Wait()
 	// Abandoned handlers continue without the cache: keep the last state of their objects for them.
@@ -51,7 +51,7 @@ func (s *Supervisor) StopAndWait(reason Reason) {
 }
 
 // StopAll stops all handlers without waiting for them, and starts no more of them.
-func (s *Supervisor) StopAll(reason Reason) {
+func (s *Supervisor) StopAll(reason StopReason) {
 	// Close first: passes that begin later must not start handlers.
 	s.mu.Lock()
 	s.open = false
@@ -136,11 +136,11 @@ func (s *Supervisor) forgetIdleLocked(o *objectTasks) {
 
 // currentSettings returns the present settings and service. The service is nil while no controller of the resource
 // runs.
-func (s *Supervisor) currentSettings() (*Settings, Service) {
+func (s *Supervisor) currentSettings() (*BackgroundSettings, Service) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.settings == nil {
-		return &Settings{}, nil
+		return &BackgroundSettings{}, nil
 	}
 	if !s.open {
 		return s.settings, nil

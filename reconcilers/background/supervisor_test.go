@@ -39,7 +39,8 @@ func TestFailuresInTheBackground(t *testing.T) {
 		}},
 	}
 	for name, tc := range tests {
-		for kind, b := range map[string]handlers.Background{"Daemon": {Daemon: true}, "Timer": {Interval: time.Hour}} {
+		for kind, b := range map[string]handlers.BackgroundOptions{"Daemon": {Daemon: true},
+			"Timer": {Interval: time.Hour}} {
 			want := []string{"0s call 0", "7s call 1", "7s wrote map[h:done]"}
 			if b.Daemon {
 				want = append(want, "7s look")
@@ -62,7 +63,7 @@ func TestBlockedInTheBackground(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var w *world
 		undecodable := func(context.Context, *handlers.Invocation) error { return undecodable{errors.New("no number")} }
-		h := spawning(&w, handlers.Background{Daemon: true}, undecodable, undecodable, succeed)
+		h := spawning(&w, handlers.BackgroundOptions{Daemon: true}, undecodable, undecodable, succeed)
 		h.Policy.Retries = ptr.To(1)
 		w = newWorld(t, h)
 		w.runPass()
@@ -81,7 +82,8 @@ func TestWritesInTheBackground(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var w *world
 		w = newWorld(
-			t, spawning(&w, handlers.Background{Interval: time.Minute}, returnResult("first"), returnResult("second"),
+			t, spawning(&w, handlers.BackgroundOptions{Interval: time.Minute}, returnResult("first"),
+				returnResult("second"),
 				returnResult("third")),
 		)
 		w.refuse = []error{
@@ -102,7 +104,7 @@ func TestWritesInTheBackground(t *testing.T) {
 func TestWritesInTheBackgroundObeyRetryAfter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var w *world
-		w = newWorld(t, spawning(&w, handlers.Background{Interval: time.Hour}, returnResult("first")))
+		w = newWorld(t, spawning(&w, handlers.BackgroundOptions{Interval: time.Hour}, returnResult("first")))
 		w.refuse = []error{fmt.Errorf("patching: %w", apierrors.NewTooManyRequests("busy", 40))}
 		w.runPass()
 		w.want(time.Minute, "0s call 0", "0s refused", "40s wrote map[h:first]")
@@ -112,7 +114,7 @@ func TestWritesInTheBackgroundObeyRetryAfter(t *testing.T) {
 func TestFlushInTheBackground(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var w *world
-		w = newWorld(t, spawning(&w, handlers.Background{Daemon: true},
+		w = newWorld(t, spawning(&w, handlers.BackgroundOptions{Daemon: true},
 			func(ctx context.Context, call *handlers.Invocation) error {
 				for n := range 2 {
 					_ = call.Writes.AddTransform(func(body map[string]any) error { body["status"] = n; return nil })
@@ -138,24 +140,24 @@ func TestGrids(t *testing.T) {
 		return func(context.Context, *handlers.Invocation) error { time.Sleep(takes); return nil }
 	}
 	tests := map[string]struct {
-		background handlers.Background
+		background handlers.BackgroundOptions
 		act        handlers.Func
 		want       []string
 	}{
 		"Interval": {
-			handlers.Background{Interval: 10 * time.Second}, slow(3 * time.Second),
+			handlers.BackgroundOptions{Interval: 10 * time.Second}, slow(3 * time.Second),
 			[]string{"0s call 0", "13s call 0", "26s call 0"},
 		},
 		"Sharp": {
-			handlers.Background{Interval: 10 * time.Second, Sharp: true}, slow(3 * time.Second),
+			handlers.BackgroundOptions{Interval: 10 * time.Second, Sharp: true}, slow(3 * time.Second),
 			[]string{"0s call 0", "10s call 0", "20s call 0"},
 		},
 		"SharpLate": {
-			handlers.Background{Interval: 10 * time.Second, Sharp: true}, slow(13 * time.Second),
+			handlers.BackgroundOptions{Interval: 10 * time.Second, Sharp: true}, slow(13 * time.Second),
 			[]string{"0s call 0", "20s call 0"},
 		},
-		"Once": {handlers.Background{}, succeed, []string{"0s call 0", "0s look"}},
-		"Idle": {handlers.Background{Idle: 12 * time.Second}, succeed, []string{"12s call 0"}},
+		"Once": {handlers.BackgroundOptions{}, succeed, []string{"0s call 0", "0s look"}},
+		"Idle": {handlers.BackgroundOptions{Idle: 12 * time.Second}, succeed, []string{"12s call 0"}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -172,7 +174,7 @@ func TestGrids(t *testing.T) {
 func TestJitter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var w *world
-		w = newWorld(t, spawning(&w, handlers.Background{Interval: 10 * time.Second, Jitter: 0.5}, succeed))
+		w = newWorld(t, spawning(&w, handlers.BackgroundOptions{Interval: 10 * time.Second, Jitter: 0.5}, succeed))
 		w.runPass()
 		time.Sleep(time.Hour)
 		synctest.Wait()

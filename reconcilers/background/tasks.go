@@ -41,7 +41,7 @@ type objectTasks struct {
 // task is one background handler of one object. The lock of the object guards its fields.
 type task struct {
 	object  *objectTasks
-	handler *adapters.Handler
+	handler *adapters.HandlerChain
 
 	started time.Time      // when the first attempt of this run was due
 	retries int            // failed attempts of this run
@@ -52,8 +52,8 @@ type task struct {
 	writing  chan struct{} // a semaphore: full during a write
 	running  bool          // between beginRun and endRun
 	calling  bool          // the function is being called
-	gate     kind.Gate     // gate that counts the run; nil if there is none
-	reason   Reason
+	gate     kind.WorkGate // gate that counts the run; nil if there is none
+	reason   StopReason
 	stopping chan struct{} // closed when the function must stop
 	cancel   context.CancelCauseFunc
 	settle   func() bool // unsubscribes from the end of the permission to write
@@ -68,10 +68,12 @@ type task struct {
 func (t *task) handlerID() string { return t.handler.Description.ID }
 
 // backgroundOptions returns the handler's options as a daemon or timer.
-func (t *task) backgroundOptions() *handlers.Background { return t.handler.Description.Background }
+func (t *task) backgroundOptions() *handlers.BackgroundOptions {
+	return t.handler.Description.Background
+}
 
 // presentSettings returns the present settings: a later controller may have replaced those of the start.
-func (t *task) presentSettings() *Settings {
+func (t *task) presentSettings() *BackgroundSettings {
 	settings, _ := t.object.supervisor.currentSettings()
 	return settings
 }
@@ -102,7 +104,7 @@ func (o *objectTasks) isDoneUnlocked(id string) bool {
 }
 
 // startTask makes and starts a new task. The caller holds the lock.
-func (o *objectTasks) startTask(h *adapters.Handler) {
+func (o *objectTasks) startTask(h *adapters.HandlerChain) {
 	t := &task{object: o, handler: h}
 	o.list = append(o.list, t)
 	if h.Description.Background.Daemon {
@@ -135,7 +137,7 @@ func (t *task) initialDelay() time.Duration {
 }
 
 // stopTasks stops all tasks of the object.
-func (o *objectTasks) stopTasks(reason Reason) {
+func (o *objectTasks) stopTasks(reason StopReason) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	// Stopping a task removes it from the list: iterate over a copy.

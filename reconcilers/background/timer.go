@@ -115,7 +115,7 @@ func (t *task) wakeIdle() {
 
 // delayToTick returns the time until the next tick of a timer with an interval. Sharp ticks are on a grid from the
 // start of the last tick. The jitter spreads the ticks of many objects.
-func delayToTick(b *handlers.Background, called, now time.Time) time.Duration {
+func delayToTick(b *handlers.BackgroundOptions, called, now time.Time) time.Duration {
 	interval := b.Interval
 	if b.Sharp {
 		interval -= now.Sub(called) % b.Interval

@@ -83,9 +83,9 @@ func TestJournalOfBackground(t *testing.T) {
 				told := journaltest.NewReader(t, schema.GroupKind{Group: "example.org", Kind: "Widget"})
 				fits = true
 				var w *world
-				h := spawning(&w, handlers.Background{Interval: time.Hour}, tc.acts...)
+				h := spawning(&w, handlers.BackgroundOptions{Interval: time.Hour}, tc.acts...)
 				h.Filters = matching
-				w = newWorldWith(t, background.Settings{Kind: kind.Kind{Journal: told.Kind}}, h)
+				w = newWorldWith(t, background.BackgroundSettings{HandledKind: kind.HandledKind{Journal: told.Kind}}, h)
 				tc.play(w)
 				synctest.Wait()
 				if d := cmp.Diff(tc.want, told.EntryLines("ns", "a")); d != "" {

@@ -32,16 +32,16 @@ func (w *memoryWriter) ApplyRetrying(
 	return result, err
 }
 
-func benchmarked() (*changes.Handling, *memoryWriter) {
+func benchmarked() (*changes.ChangeHandling, *memoryWriter) {
 	store, writer := progress.Annotations{Prefix: prefix, Bound: boundTo}, &memoryWriter{}
 	essences := diffbase.Annotations{Prefix: prefix, Bound: boundTo}
 	own := ofTests()
 	own.Progress = store
-	return &changes.Handling{
-		Lens:     &cause.Lens{Diffbase: essences, Progress: store},
-		Interim:  changes.NewInterim(prefix, boundTo),
-		Kind:     kind.Kind{Settings: own, Writer: writer},
-		Handlers: []*adapters.Handler{adapters.New(onCreate("a", ok), nil)},
+	return &changes.ChangeHandling{
+		Lens:        &cause.Lens{Diffbase: essences, Progress: store},
+		Interim:     changes.NewInterim(prefix, boundTo),
+		HandledKind: kind.HandledKind{Settings: own, Writer: writer},
+		Handlers:    []*adapters.HandlerChain{adapters.New(onCreate("a", ok), nil)},
 	}, writer
 }
 

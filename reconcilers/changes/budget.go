@@ -33,7 +33,7 @@ func (s size) addMultiple(n int, other size) size {
 
 // budget is the room on an object for the progress of sub-handlers. A sub-handler is only called if its outcome fits.
 type budget struct {
-	handling *Handling
+	handling *ChangeHandling
 	object   *object
 	state    *execution.State
 

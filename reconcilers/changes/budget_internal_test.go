@@ -44,7 +44,7 @@ func newBudget(t *testing.T, store progress.Storage) (b *budget, done, tried, fr
 		sub.Postponed = false
 		subs = append(subs, sub)
 	}
-	handling := &Handling{Kind: kind.Kind{Clock: func() time.Time { return now }}}
+	handling := &ChangeHandling{HandledKind: kind.HandledKind{Clock: func() time.Time { return now }}}
 	handling.Progress = store
 	b = &budget{
 		handling: handling, object: &object{handling: handling, body: map[string]any{"spec": "something"}},

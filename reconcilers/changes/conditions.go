@@ -22,7 +22,7 @@ var errConditionsNotKept = errors.New(
 // Conditions configures the conditions in the status of the objects of one kind.
 type Conditions struct {
 	// Reporters select the objects that get conditions: those that match one of them.
-	Reporters []*adapters.Handler
+	Reporters []*adapters.HandlerChain
 	// Acceptance tracks which conditions the kind accepts.
 	Acceptance Acceptance
 }
@@ -95,7 +95,7 @@ func (p *pass) conditionsReport(handled *outcomes) conditions.Report {
 		if !h.IsCounted() {
 			continue
 		}
-		told := conditions.Outcome{
+		told := conditions.HandlerProgress{
 			ID: h.ID, Attempts: h.Retries, Succeeded: h.Success, Failed: h.Failure, Blocked: h.IsBlocked(),
 		}
 		if h.Message != nil {

@@ -30,9 +30,9 @@ func (e *declarationError) Error() string { return e.text }
 func (e *declarationError) Permanent() bool { return true }
 
 // restoreDependencies builds the order between the sub-handlers, and marks those that have to wait.
-func (r *subRun) restoreDependencies(declared []*adapters.Handler) error {
+func (r *subRun) restoreDependencies(declared []*adapters.HandlerChain) error {
 	// Most handlers do not declare an order.
-	if !slices.ContainsFunc(declared, func(h *adapters.Handler) bool { return hasPredecessors(h.Description) }) {
+	if !slices.ContainsFunc(declared, func(h *adapters.HandlerChain) bool { return hasPredecessors(h.Description) }) {
 		return nil
 	}
 	if err := r.subs.checkCycles(declared); err != nil {
@@ -64,7 +64,7 @@ func (r *subRun) restoreDependencies(declared []*adapters.Handler) error {
 }
 
 // resolveOutsideDependencies finds the dependencies of a sub-handler that are not part of the run.
-func (s *subHandlers) resolveOutsideDependencies(d *dependencies, h *adapters.Handler) error {
+func (s *subHandlers) resolveOutsideDependencies(d *dependencies, h *adapters.HandlerChain) error {
 	for id := range predecessorIDs(h.Description) {
 		if _, ok := d.places[id]; ok || d.others[id] != nil {
 			continue
@@ -92,7 +92,7 @@ func (s *subHandlers) resolveOutsideDependencies(d *dependencies, h *adapters.Ha
 }
 
 // checkCycles returns an error if sub-handlers would wait for one another forever.
-func (s *subHandlers) checkCycles(declared []*adapters.Handler) error {
+func (s *subHandlers) checkCycles(declared []*adapters.HandlerChain) error {
 	g := graph{byID: make(map[string]*handlers.Handler, len(declared)), steps: make(map[string]step, len(declared))}
 	for _, h := range declared {
 		g.byID[s.relativeID(h)] = h.Description

@@ -21,7 +21,7 @@ func (p *pass) noteReleased(seen *observation, wanted interest) {
 // HandleDisappearance calls the optional deletion handlers for an object that does not exist any more, and whose
 // deletion was not handled. Each is called once with the last known state. Nothing is written: changes to the object
 // are dropped.
-func (h *Handling) HandleDisappearance(ctx context.Context, last *jsontext.LazyObject) {
+func (h *ChangeHandling) HandleDisappearance(ctx context.Context, last *jsontext.LazyObject) {
 	body, err := last.Value()
 	if err != nil {
 		logf.FromContext(ctx).Error(
@@ -37,7 +37,7 @@ func (h *Handling) HandleDisappearance(ctx context.Context, last *jsontext.LazyO
 	noted := h.Journal.ForBody(body)
 	look := noted.StartLook(c)
 	defer look.AddToJournal()
-	var called []*adapters.Handler
+	var called []*adapters.HandlerChain
 	// Each handler is called once, in the order of registration.
 	for _, one := range h.Handlers {
 		if !one.Description.SeesDisappearance() || one.HasTwin(called) || !h.MayBegin(ctx) {
@@ -52,7 +52,7 @@ func (h *Handling) HandleDisappearance(ctx context.Context, last *jsontext.LazyO
 
 // disappearanceCause returns the cause for the handlers, and reports whether a former process has handled the deletion.
 // Malformed progress of the object is ignored.
-func (h *Handling) disappearanceCause(
+func (h *ChangeHandling) disappearanceCause(
 	ctx context.Context, body map[string]any, last *jsontext.LazyObject,
 ) (c *cause.Cause, handled bool) {
 	// The pass only observes, so an empty memory is enough.
@@ -85,8 +85,8 @@ func (p *pass) wasReleased(ctx context.Context, seen *observation) bool {
 }
 
 // callOnce makes the only attempt of a handler.
-func (h *Handling) callOnce(
-	ctx context.Context, handler *adapters.Handler, c *cause.Cause, body map[string]any,
+func (h *ChangeHandling) callOnce(
+	ctx context.Context, handler *adapters.HandlerChain, c *cause.Cause, body map[string]any,
 ) *execution.Attempt {
 	// An encoded object is only decoded for functions that need it.
 	given := body

@@ -49,7 +49,7 @@ func (r *subRun) holdOnFailureError() error {
 }
 
 // holdsOnFailure reports whether the permanent failure of the deletion handler with this id keeps the object.
-func (h *Handling) holdsOnFailure(id string) bool {
+func (h *ChangeHandling) holdsOnFailure(id string) bool {
 	for _, handler := range h.Handlers {
 		if d := handler.Description; d.HoldOnFailure && d.Reason == cause.Delete && d.ID == id {
 			return true
@@ -86,7 +86,7 @@ func (o *outcomes) hasNewHoldingFailure() bool {
 // only this process notices edits.
 func (p *pass) addFailedConfiguration(ctx context.Context, handled *outcomes, patch *patching.Patch) error {
 	c, stored := handled.cause, handled.keeps
-	holds := func(h *adapters.Handler) bool { return h.Description.HoldOnFailure }
+	holds := func(h *adapters.HandlerChain) bool { return h.Description.HoldOnFailure }
 	// Only deletions with such handlers are concerned.
 	if !c.Deleting || !slices.ContainsFunc(p.handling.Handlers, holds) {
 		return nil

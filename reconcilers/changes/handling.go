@@ -19,8 +19,8 @@ import (
 // rounds limits how often a pass restarts after its own writes. A creation usually takes two rounds.
 const rounds = 8
 
-// Background runs the background handlers of objects.
-type Background interface {
+// BackgroundRunner runs the background handlers of objects.
+type BackgroundRunner interface {
 	// Supervise starts and stops the background handlers of the object. It reports whether the object needs the
 	// finalizer for them, now or later, and whether a deletion must wait because a handler is still running.
 	Supervise(ctx context.Context, c *cause.Cause) (holds, busy bool, err error)
@@ -39,12 +39,12 @@ type Dependents interface {
 	Forget(uid types.UID)
 }
 
-// Handling holds the configuration with which one operator handles the objects of one kind. All passes share it, and it
-// is never modified.
-type Handling struct {
-	kind.Kind
+// ChangeHandling holds the configuration with which one operator handles the objects of one kind. All passes share it,
+// and it is never modified.
+type ChangeHandling struct {
+	kind.HandledKind
 	// Handlers are the changing handlers of the kind with their adapters, in the order of registration.
-	Handlers []*adapters.Handler
+	Handlers []*adapters.HandlerChain
 	// Lens reads the essences of objects.
 	Lens *cause.Lens
 	// Interim stores the essence that the first successful handler of a cause saw, until the cause ends.
@@ -52,7 +52,7 @@ type Handling struct {
 	// Sight is the widest part of an object that its handlers depend on. A change outside of it does not need a pass.
 	Sight requirements.Sight
 	// Background runs daemons and timers; nil if the kind does not have any.
-	Background Background
+	Background BackgroundRunner
 	// Dependents must be released before the finalizer is removed; nil if there are none.
 	Dependents Dependents
 	// Waits has the children that handlers wait for; nil if handlers cannot wait.

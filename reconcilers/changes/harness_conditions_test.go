@@ -44,7 +44,7 @@ func (w *world) startReporting(filters []handlers.Filter, registered ...*handler
 	w.t.Helper()
 	p := &conditionsProcess{w.start(registered...), &acceptance{}}
 	reporter := adapters.New(&handlers.Handler{ID: "r", Family: handlers.Reporting, Filters: filters}, nil)
-	p.handling.Conditions = &changes.Conditions{Reporters: []*adapters.Handler{reporter}, Acceptance: p.acceptance}
+	p.handling.Conditions = &changes.Conditions{Reporters: []*adapters.HandlerChain{reporter}, Acceptance: p.acceptance}
 	p.handling.Lens.Hide = func(body map[string]any) map[string]any {
 		types, _ := conditions.NewTypes("")
 		return types.WithoutConditions(body)

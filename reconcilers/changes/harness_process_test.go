@@ -27,7 +27,7 @@ import (
 // process is one run of the operator, from its start to its exit or crash.
 type process struct {
 	*world
-	handling *changes.Handling
+	handling *changes.ChangeHandling
 	memory   changes.Memory
 	link     *link
 	ctx      context.Context
@@ -45,9 +45,9 @@ func (w *world) start(registered ...*handlers.Handler) *process {
 	w.t.Cleanup(p.exit)
 	store := progress.Annotations{Prefix: prefix, Bound: boundTo}
 	lens := &cause.Lens{Diffbase: diffbase.Annotations{Prefix: prefix, Bound: boundTo}, Progress: store}
-	p.handling = &changes.Handling{
+	p.handling = &changes.ChangeHandling{
 		Lens: lens, Interim: changes.NewInterim(prefix, boundTo), Sight: requirements.SeesEssence,
-		Kind: kind.Kind{
+		HandledKind: kind.HandledKind{
 			Settings: ofTests(), StatusSubresource: w.statusSubresource,
 			Writer: &patching.PatchWriter{Client: p.link, FieldManager: "t"},
 		},

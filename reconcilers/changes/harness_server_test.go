@@ -77,7 +77,7 @@ func (s *server) resource() memapi.Resource {
 
 // link is the connection of one process to the server.
 type link struct {
-	patching.Client
+	patching.PatchClient
 	*memapi.Connection
 	server *server
 }
@@ -90,7 +90,7 @@ func (s *server) connect(t testing.TB) *link {
 	l := &link{server: s, Connection: s.api.Connect()}
 	l.Before = func(ctx context.Context, r memapi.Request) error { return ask(ctx, r, s.before) }
 	l.After = func(ctx context.Context, r memapi.Request) error { return ask(ctx, r, s.after) }
-	l.Client = rawclient.New(memapi.Config(l), &http.Client{Transport: l}, s.resource().GroupVersionResource())
+	l.PatchClient = rawclient.New(memapi.Config(l), &http.Client{Transport: l}, s.resource().GroupVersionResource())
 	return l
 }
 

@@ -12,7 +12,7 @@ import (
 )
 
 // nothingElse is a background without any tasks.
-type nothingElse struct{ changes.Background }
+type nothingElse struct{ changes.BackgroundRunner }
 
 func TestLeavesAlone(t *testing.T) {
 	const finalizer, prefix = "example.org/finalizer", "op.example.org"
@@ -22,24 +22,24 @@ func TestLeavesAlone(t *testing.T) {
 	plain := annotated("other.example.org/x")
 	tests := map[string]struct {
 		reason string
-		with   func(h *changes.Handling)
+		with   func(h *changes.ChangeHandling)
 		body   map[string]any
 		want   bool
 	}{
 		"Plain": {"an object without memory is ignored if there is nothing to do for its kind", nil, plain, true},
 		"Handlers": {
 			"an object is not ignored if its kind has a handler of changes",
-			func(h *changes.Handling) {
-				h.Handlers = []*adapters.Handler{adapters.New(&handlers.Handler{ID: "h"}, nil)}
+			func(h *changes.ChangeHandling) {
+				h.Handlers = []*adapters.HandlerChain{adapters.New(&handlers.Handler{ID: "h"}, nil)}
 			}, plain, false,
 		},
 		"Background": {
 			"an object is not ignored if its kind has background tasks",
-			func(h *changes.Handling) { h.Background = nothingElse{} }, plain, false,
+			func(h *changes.ChangeHandling) { h.Background = nothingElse{} }, plain, false,
 		},
 		"Conditions": {
 			"an object is not ignored if its kind reports conditions",
-			func(h *changes.Handling) { h.Conditions = &changes.Conditions{} },
+			func(h *changes.ChangeHandling) { h.Conditions = &changes.Conditions{} },
 			plain, false,
 		},
 		"Finalizer": {
@@ -53,9 +53,9 @@ func TestLeavesAlone(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			h := &changes.Handling{
-				Kind:    kind.Kind{Settings: settings.Settings{Finalizer: finalizer}},
-				Interim: changes.NewInterim(prefix, ""),
+			h := &changes.ChangeHandling{
+				HandledKind: kind.HandledKind{Settings: settings.Settings{Finalizer: finalizer}},
+				Interim:     changes.NewInterim(prefix, ""),
 			}
 			if tc.with != nil {
 				tc.with(h)

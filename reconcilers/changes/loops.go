@@ -48,7 +48,7 @@ func (p *pass) forgetOwnWrites() {
 }
 
 // holdLoops delays the handlers that have called themselves too often.
-func (p *pass) holdLoops(selected []*adapters.Handler, state *execution.State) {
+func (p *pass) holdLoops(selected []*adapters.HandlerChain, state *execution.State) {
 	for _, h := range selected {
 		until := p.memory.ownWrites.guard.DelayedUntil(h.Description.ID)
 		if until.After(p.handling.Now()) {

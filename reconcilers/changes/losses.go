@@ -18,7 +18,7 @@ const longestRewrite = 10 * time.Minute
 // openRecords are the records of an open cause that our last write left on the object. They are only valid for the
 // Handling that wrote them: after a pause, another operator can have removed them on purpose.
 type openRecords struct {
-	of   *Handling
+	of   *ChangeHandling
 	byID map[string]progress.Record
 }
 

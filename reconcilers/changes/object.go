@@ -25,12 +25,12 @@ import (
 
 // object is the object of a pass in its newest known state.
 type object struct {
-	handling *Handling
+	handling *ChangeHandling
 	memory   *Memory
 
 	body    map[string]any       // the newest known state: each write replaces it by the answer
 	opened  *jsontext.LazyObject // the same, with its text if it has one
-	kept    map[string]any       // the same as storages see it: see [Handling.withSeparateMemory]
+	kept    map[string]any       // the same as storages see it: see [ChangeHandling.withSeparateMemory]
 	own     map[string]any       // the same without memory that belongs to another object
 	found   *execution.State     // the records that the round has found
 	present diffbase.Essence     // the essence of own, once it is built
@@ -300,7 +300,7 @@ func (o *object) separateForeignMemory() error {
 
 // withSeparateMemory returns a copy of the body whose memory has the kind in its keys, and so is separate from a copied
 // memory. The name of the binding makes the difference.
-func (h *Handling) withSeparateMemory(body map[string]any) map[string]any {
+func (h *ChangeHandling) withSeparateMemory(body map[string]any) map[string]any {
 	patch := patching.Patch{Merge: map[string]any{}}
 	patch.SetIn([]string{"metadata", "annotations", keys.MarkReplicaSet(body, h.BoundTo)}, nil)
 	patch.SetIn([]string{"metadata", "annotations", keys.KindBoundKey(body, h.BoundTo)}, patching.ObjectUID(body))
@@ -310,14 +310,14 @@ func (h *Handling) withSeparateMemory(body map[string]any) map[string]any {
 
 // bindingKey returns the key of the binding on this object. It can include the kind, as deployments repeatedly copy
 // their annotations to their replica sets.
-func (h *Handling) bindingKey(body map[string]any) string {
+func (h *ChangeHandling) bindingKey(body map[string]any) string {
 	prefix, name, _ := strings.Cut(h.BoundTo, "/")
 	return keys.CurrentKey(prefix, keys.MarkForObject(body, h.Interim.annotations.Bound, name))
 }
 
 // removalOfMemory returns a merge-patch that removes all our memory from the object. It does not remove other
 // annotations under our prefix.
-func (h *Handling) removalOfMemory(body map[string]any) (merge map[string]any, err error) {
+func (h *ChangeHandling) removalOfMemory(body map[string]any) (merge map[string]any, err error) {
 	patch := patching.Patch{Merge: map[string]any{}}
 	for _, id := range h.HandlerIDs() {
 		if record, malformed := h.Progress.Fetch(body, id); malformed == nil && record != nil {

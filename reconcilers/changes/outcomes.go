@@ -23,7 +23,7 @@ import (
 // outcomes holds the results of the handlers of one cause, including those that the API server does not have yet. If a
 // write fails, Memory keeps them unchanged, and the next pass writes them.
 type outcomes struct {
-	by      *Handling // the Handling that writes them
+	by      *ChangeHandling // the Handling that writes them
 	cause   *cause.Cause
 	seen    *observation     // the observation of the pass that writes
 	state   *execution.State // the progress of the handlers
@@ -258,7 +258,7 @@ func (p *pass) reopenAncestors(handled *outcomes, root string, sub *execution.At
 // outcomes are added.
 func (p *pass) restoreProgress(
 	ctx context.Context, seen *observation, busy bool, left *outcomes,
-) ([]*adapters.Handler, error) {
+) ([]*adapters.HandlerChain, error) {
 	// Select the handlers, and their states for this cause.
 	selected, err := adapters.Select(ctx, p.handling.Handlers, seen.cause, p.look.VerdictFunc())
 	if err != nil {

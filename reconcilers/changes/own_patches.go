@@ -79,7 +79,7 @@ func (p *pass) takeBackOwnPatches(ctx context.Context, handled *outcomes) error 
 }
 
 // isUpdateOfField reports whether the handler is an update handler with a field.
-func isUpdateOfField(h *adapters.Handler) bool {
+func isUpdateOfField(h *adapters.HandlerChain) bool {
 	return h.Description.Reason == cause.Update && h.Description.Field != nil
 }
 

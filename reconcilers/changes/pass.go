@@ -23,7 +23,7 @@ const longestSleep = 24 * time.Hour
 
 // pass handles one object once. It takes several rounds if its own writes change the object.
 type pass struct {
-	handling *Handling
+	handling *ChangeHandling
 	memory   *Memory
 	object   object
 	outcomes *outcomes      // of the cause whose handlers are called or written; nil before
@@ -69,7 +69,7 @@ func (m *Memory) HasUnwrittenOutcomes() bool { return m.unwritten != nil }
 // IgnoresObject reports, without decoding the object, that a pass would have nothing to do: the kind does not have
 // conditions, or changing or background handlers, and the object has neither our finalizer nor annotations with our
 // prefix from earlier times.
-func (h *Handling) IgnoresObject(object *compact.CachedObject) bool {
+func (h *ChangeHandling) IgnoresObject(object *compact.CachedObject) bool {
 	if len(h.Handlers) > 0 || h.Background != nil || h.Conditions != nil {
 		return false
 	}
@@ -78,7 +78,7 @@ func (h *Handling) IgnoresObject(object *compact.CachedObject) bool {
 
 // Reconcile makes one pass over the object. The object is shared and not modified. A *BlockedError means that the
 // object must change first. Any other error is retried later.
-func (h *Handling) Reconcile(ctx context.Context, newest *jsontext.LazyObject, memory *Memory) (Next, error) {
+func (h *ChangeHandling) Reconcile(ctx context.Context, newest *jsontext.LazyObject, memory *Memory) (Next, error) {
 	body, err := newest.Value()
 	if err != nil {
 		return Next{}, err
@@ -174,7 +174,7 @@ func (p *pass) runRound(ctx context.Context) (verdict, error) {
 }
 
 // journalEntry returns the journal's entry of the object.
-func (p *pass) journalEntry() journal.Object { return p.handling.Journal.ForBody(p.object.body) }
+func (p *pass) journalEntry() journal.ObjectJournal { return p.handling.Journal.ForBody(p.object.body) }
 
 // passResult returns the result of the pass. The delay is that of the earliest handler, at most the longest sleep.
 func (p *pass) passResult() Next {
@@ -263,7 +263,7 @@ func (p *pass) delayedForLong() (ids []string, until time.Time) {
 
 // HandlerIDs returns the ids of all handlers of the kind, in the order of registration. The records under these ids are
 // ours.
-func (h *Handling) HandlerIDs() []string { return adapters.HandlerIDs(h.Handlers) }
+func (h *ChangeHandling) HandlerIDs() []string { return adapters.HandlerIDs(h.Handlers) }
 
 // filterError classifies the error of a filter. If the object does not decode into the filter's type, retries are
 // useless.

@@ -56,7 +56,9 @@ func (p *pass) checkInterest(ctx context.Context, c *cause.Cause, wanted *intere
 // interestIn reports the need of the handlers for the object. An object without the field of an update handler counts,
 // too: its configuration must be stored, so that the appearance of the field is an update. Kopf treats that change as
 // the creation.
-func (h *Handling) interestIn(ctx context.Context, c *cause.Cause, tell adapters.Teller) (adapters.Interest, error) {
+func (h *ChangeHandling) interestIn(
+	ctx context.Context, c *cause.Cause, tell adapters.Teller,
+) (adapters.ObjectInterest, error) {
 	found, err := adapters.InterestIn(ctx, h.Handlers, c, tell)
 	// With Kopf's formats, Kopf's behaviour is kept.
 	if err == nil && !found.Changing && !h.KopfTexts {

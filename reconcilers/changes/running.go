@@ -41,7 +41,7 @@ type runner struct {
 // outcomes, for its requests to write, and for the exit of the operator.
 type invocation struct {
 	runner   *runner
-	handler  *adapters.Handler
+	handler  *adapters.HandlerChain
 	attempt  *execution.Attempt
 	interval time.Duration // how long outcomes can stay unwritten; doubled by failed writes
 	cancel   context.CancelCauseFunc
@@ -54,7 +54,7 @@ type invocation struct {
 }
 
 // callDueHandlers calls the due handlers that the lifecycle picks.
-func (p *pass) callDueHandlers(ctx context.Context, selected []*adapters.Handler) error {
+func (p *pass) callDueHandlers(ctx context.Context, selected []*adapters.HandlerChain) error {
 	r := &runner{pass: p, outcomes: p.outcomes, working: p.object.body, given: p.object.opened}
 	// With copied memory, the object that handlers see is not the one that the essence was built of.
 	if p.object.foreign == nil {
@@ -79,7 +79,7 @@ func (p *pass) callDueHandlers(ctx context.Context, selected []*adapters.Handler
 		if p.isInterrupted(ctx) {
 			break
 		}
-		at := slices.IndexFunc(selected, func(h *adapters.Handler) bool { return h.Description.ID == state.ID })
+		at := slices.IndexFunc(selected, func(h *adapters.HandlerChain) bool { return h.Description.ID == state.ID })
 		call := &invocation{
 			runner: r, handler: selected[at], attempt: r.newAttempt(selected[at], state, r.working, r.given),
 			written: p.object.body,
@@ -100,7 +100,7 @@ func (p *pass) callDueHandlers(ctx context.Context, selected []*adapters.Handler
 }
 
 // recordDecisions records the decisions in the journal before the first call, which can take long.
-func (p *pass) recordDecisions(selected []*adapters.Handler, due, picked []*execution.HandlerState) {
+func (p *pass) recordDecisions(selected []*adapters.HandlerChain, due, picked []*execution.HandlerState) {
 	if p.look == nil {
 		return
 	}
@@ -115,7 +115,7 @@ func (p *pass) recordDecisions(selected []*adapters.Handler, due, picked []*exec
 
 // dueHandlers returns the states of the handlers that can be called now, each once, in the order of registration.
 func (r *runner) dueHandlers(
-	ctx context.Context, selected []*adapters.Handler,
+	ctx context.Context, selected []*adapters.HandlerChain,
 ) (due []*execution.HandlerState, err error) {
 	for _, handler := range selected {
 		state := r.outcomes.state.StateOf(handler.Description.ID)
@@ -141,7 +141,7 @@ func (p *pass) isInterrupted(ctx context.Context) bool {
 // newAttempt prepares a call on a copy of the object, with the former attempts of the handler. An object with a text is
 // only copied on request: most functions decode the text into their own type.
 func (r *runner) newAttempt(
-	handler *adapters.Handler, state *execution.HandlerState, object map[string]any, given *jsontext.LazyObject,
+	handler *adapters.HandlerChain, state *execution.HandlerState, object map[string]any, given *jsontext.LazyObject,
 ) *execution.Attempt {
 	h := r.pass.handling
 	if given.IsEncoded() {
@@ -202,7 +202,7 @@ func (i *invocation) runFunction(ctx context.Context) error {
 }
 
 // prepareCall sets the fields of a call that let it write, run sub-handlers and read the newest object.
-func (i *invocation) prepareCall(handler *adapters.Handler, a *execution.Attempt, ancestors []string) {
+func (i *invocation) prepareCall(handler *adapters.HandlerChain, a *execution.Attempt, ancestors []string) {
 	a.Call.Subs = &subHandlers{
 		invocation: i, runner: i.runner, handler: handler, parent: a,
 		// The slice is clipped: siblings must not overwrite each other's ancestors.
@@ -335,7 +335,7 @@ func (s *subHandlers) Run(ctx context.Context, lifecycle *handlers.Lifecycle) er
 
 // beginRun returns the sub-handlers of the run. The lock is not held during the run: a sub-handler that declares
 // another one for its parent by mistake must not deadlock.
-func (s *subHandlers) beginRun() ([]*adapters.Handler, error) {
+func (s *subHandlers) beginRun() ([]*adapters.HandlerChain, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.running {

@@ -321,14 +321,14 @@ func (p *pass) isSettled() bool {
 // isClosedForAll reports whether the cause is closed, and its end does not change the decision of any handler.
 func (p *pass) isClosedForAll(handled *outcomes) bool {
 	return handled.canClose() && handled.agreed && p.handling.Sight != requirements.SeesChange &&
-		!slices.ContainsFunc(p.handling.Handlers, func(h *adapters.Handler) bool {
+		!slices.ContainsFunc(p.handling.Handlers, func(h *adapters.HandlerChain) bool {
 			return h.Description.LeavesField(handled.cause)
 		})
 }
 
 // isAlike reports whether two states of the object are equal, except for the annotations that our writes have stored
 // for the engine, and for parts that no handler depends on.
-func (h *Handling) isAlike(before, now, stored map[string]any) bool {
+func (h *ChangeHandling) isAlike(before, now, stored map[string]any) bool {
 	same := func(key string, then, now any) bool {
 		switch key {
 		case "metadata":
@@ -344,7 +344,7 @@ func (h *Handling) isAlike(before, now, stored map[string]any) bool {
 }
 
 // isAlikeMetadata compares the metadata. The server changes some of its fields with every write.
-func (h *Handling) isAlikeMetadata(before, now any, stored map[string]any) bool {
+func (h *ChangeHandling) isAlikeMetadata(before, now any, stored map[string]any) bool {
 	then, _ := before.(map[string]any)
 	metadata, _ := now.(map[string]any)
 	return eachEqual(then, metadata, func(key string, then, now any) bool {

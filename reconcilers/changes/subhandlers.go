@@ -21,15 +21,15 @@ import (
 type subHandlers struct {
 	invocation *invocation
 	runner     *runner
-	handler    *adapters.Handler // the parent
+	handler    *adapters.HandlerChain // the parent
 	parent     *execution.Attempt
 	ancestors  []string
 
 	mu       sync.Mutex
-	declared []*adapters.Handler // those that are not known to be finished
-	ids      map[string][]string // the ids of all declared sub-handlers, with their former ids
-	claims   map[string]string   // the former ids of sub-handlers, with their present ids
-	running  bool                // a run is in progress
+	declared []*adapters.HandlerChain // those that are not known to be finished
+	ids      map[string][]string      // the ids of all declared sub-handlers, with their former ids
+	claims   map[string]string        // the former ids of sub-handlers, with their present ids
+	running  bool                     // a run is in progress
 
 	waiting    []*execution.HandlerState // with room, before their first call; in the order of declaration
 	remeasured bool                      // this run has measured the budget a second time
@@ -38,7 +38,7 @@ type subHandlers struct {
 
 // subHandler is a sub-handler with its state.
 type subHandler struct {
-	handler *adapters.Handler
+	handler *adapters.HandlerChain
 	state   *execution.HandlerState
 }
 
@@ -117,13 +117,13 @@ func (s *subHandlers) presentID(own string) string {
 // dropFinished removes finished sub-handlers from later runs. A function can run each sub-handler right after its
 // declaration, and the cost of a run must not grow with those before.
 func (s *subHandlers) dropFinished(all []subHandler) {
-	finished := make(map[*adapters.Handler]bool, len(all))
+	finished := make(map[*adapters.HandlerChain]bool, len(all))
 	for _, sub := range all {
 		finished[sub.handler] = sub.state.IsFinished()
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.declared = slices.DeleteFunc(s.declared, func(h *adapters.Handler) bool { return finished[h] })
+	s.declared = slices.DeleteFunc(s.declared, func(h *adapters.HandlerChain) bool { return finished[h] })
 }
 
 // RecordOf returns the progress of a sub-handler, whether or not it is declared: from this process, or from the object.
@@ -143,7 +143,7 @@ func (s *subHandlers) RecordOf(id string) (record progress.Record, err error) {
 func (s *subHandlers) fullID(own string) string { return handlers.SubID(s.handler.Description.ID, own) }
 
 // relativeID returns the id of a sub-handler relative to its parent.
-func (s *subHandlers) relativeID(h *adapters.Handler) string {
+func (s *subHandlers) relativeID(h *adapters.HandlerChain) string {
 	return strings.TrimPrefix(h.Description.ID, s.fullID(""))
 }
 

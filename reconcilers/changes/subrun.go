@@ -19,7 +19,7 @@ type subRun struct {
 }
 
 // restoreStates selects the sub-handlers and restores their progress, in the order of declaration.
-func (r *subRun) restoreStates(ctx context.Context, declared []*adapters.Handler) error {
+func (r *subRun) restoreStates(ctx context.Context, declared []*adapters.HandlerChain) error {
 	outcomes, pass := r.subs.runner.outcomes, r.subs.runner.pass
 	for _, h := range declared {
 		selected, err := h.SelectFor(ctx, outcomes.cause)

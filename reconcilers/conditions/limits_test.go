@@ -48,7 +48,7 @@ func TestMessagesAreCut(t *testing.T) {
 
 // TestMessageOfSeveralHandlers shows that several handlers share the message; handlers that were called come first.
 func TestMessageOfSeveralHandlers(t *testing.T) {
-	report := conditions.Report{Outcomes: []conditions.Outcome{
+	report := conditions.Report{Outcomes: []conditions.HandlerProgress{
 		{ID: "new"}, {ID: "first", Attempts: 1, Message: strings.Repeat("x", 4000)}, {ID: "other", Attempts: 2},
 	}}
 	status, _ := defaultTypes(t).Apply(map[string]any{}, report, now)

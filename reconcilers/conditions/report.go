@@ -31,8 +31,8 @@ const (
 // textLimit is the limit of one message about all handlers, in bytes. It keeps the output of kubectl readable.
 const textLimit = 1024
 
-// Outcome is the progress of one handler.
-type Outcome struct {
+// HandlerProgress is the progress of one handler.
+type HandlerProgress struct {
 	// ID is the id of the handler; Attempts is the number of its calls.
 	ID       string
 	Attempts int
@@ -52,7 +52,7 @@ type Report struct {
 	// Resumed is true if the handlers were called without a change of the object.
 	Resumed bool
 	// Outcomes are the outcomes of the handlers of the change; empty if no handler had to be called.
-	Outcomes []Outcome
+	Outcomes []HandlerProgress
 	// Former is the object before the handlers changed it; nil if unknown. A handler that replaces the whole list drops
 	// our conditions. They are restored from Former, so that their transition times stay.
 	Former map[string]any
@@ -183,8 +183,8 @@ func (r Report) endsFailure(failure string) bool {
 }
 
 // splitOutcomes returns the unfinished handlers, those with calls first, and the finished ones that did not succeed.
-func splitOutcomes(all []Outcome) (open, lost []Outcome) {
-	var fresh []Outcome
+func splitOutcomes(all []HandlerProgress) (open, lost []HandlerProgress) {
+	var fresh []HandlerProgress
 	for _, o := range all {
 		switch {
 		case o.Succeeded:
@@ -201,7 +201,7 @@ func splitOutcomes(all []Outcome) (open, lost []Outcome) {
 }
 
 // conditionReason returns the reason of a handler that did not succeed.
-func (o Outcome) conditionReason() string {
+func (o HandlerProgress) conditionReason() string {
 	if o.Failed {
 		return Failed
 	}
@@ -209,7 +209,7 @@ func (o Outcome) conditionReason() string {
 }
 
 // joinTexts joins the texts of all handlers. Each one gets an equal share of the limit, but at least 128 bytes.
-func joinTexts(all []Outcome) string {
+func joinTexts(all []HandlerProgress) string {
 	share := max(textLimit/max(len(all), 1), 128)
 	var told []string
 	for _, o := range all {
@@ -219,7 +219,7 @@ func joinTexts(all []Outcome) string {
 }
 
 // describeProgress describes the state of one handler. The id is quoted, so that messages can be searched for it.
-func (o Outcome) describeProgress() string {
+func (o HandlerProgress) describeProgress() string {
 	name, message := "handler "+strconv.Quote(o.ID), ""
 	if o.Message != "" {
 		message = ": " + o.Message

@@ -53,31 +53,32 @@ func TestApply(t *testing.T) {
 		item("Stalled", "False", "FailedBefore", `handler "a" failed permanently: no`, later),
 		item("Reconciling", "True", "Retrying", `handler "b", attempt 1: wait`, later),
 	}
-	done := conditions.Outcome{ID: "a", Attempts: 1, Succeeded: true}
-	failed := conditions.Outcome{ID: "a", Attempts: 1, Failed: true, Message: "no"}
-	waiting := conditions.Outcome{ID: "b", Attempts: 1, Message: "wait"}
+	done := conditions.HandlerProgress{ID: "a", Attempts: 1, Succeeded: true}
+	failed := conditions.HandlerProgress{ID: "a", Attempts: 1, Failed: true, Message: "no"}
+	waiting := conditions.HandlerProgress{ID: "b", Attempts: 1, Message: "wait"}
 	for name, c := range map[string]struct {
 		reason   string
 		held     any
 		resumed  bool
-		outcomes []conditions.Outcome
+		outcomes []conditions.HandlerProgress
 		want     any
 	}{
 		"all have succeeded at once": {
-			"the first success sets Ready", nil, false, []conditions.Outcome{done},
+			"the first success sets Ready", nil, false, []conditions.HandlerProgress{done},
 			with(item("Ready", "True", "Succeeded", "all handlers have succeeded", later)),
 		},
 		"no handler is concerned": {
 			"an object without handlers gets Ready, so that clients can wait for it", nil, false, nil,
 			with(item("Ready", "True", "Succeeded", "no handler had to be called", later)),
 		},
-		"again": {"an unchanged condition keeps its time", with(ok), false, []conditions.Outcome{done}, with(ok)},
+		"again": {"an unchanged condition keeps its time", with(ok), false, []conditions.HandlerProgress{done},
+			with(ok)},
 		"no handler for a change": {
 			"a change without handlers keeps the conditions", with(ok), false, nil, with(ok),
 		},
 		"an error": {
 			"a retried error sets Ready to False and Reconciling to True", with(ok), false,
-			[]conditions.Outcome{waiting},
+			[]conditions.HandlerProgress{waiting},
 			with(
 				item("Ready", "False", "Retrying", `handler "b", attempt 1: wait`, later),
 				item("Reconciling", "True", "Retrying", `handler "b", attempt 1: wait`, later),
@@ -85,7 +86,7 @@ func TestApply(t *testing.T) {
 		},
 		"a wait": {
 			"a wait for another object is not reported as a retry", with(ok), false,
-			[]conditions.Outcome{{ID: "b", Awaited: "ConfigMap a"}, {ID: "c"}},
+			[]conditions.HandlerProgress{{ID: "b", Awaited: "ConfigMap a"}, {ID: "c"}},
 			with(
 				item("Ready", "False", "Progressing",
 					`handler "b" waits for ConfigMap a; handler "c" is not called yet`, later),
@@ -97,11 +98,12 @@ func TestApply(t *testing.T) {
 			"a success after an error removes Reconciling", with(
 				item("Ready", "False", "Retrying", "wait", before),
 				item("Reconciling", "True", "Retrying", "wait", before),
-			), false, []conditions.Outcome{done},
+			), false, []conditions.HandlerProgress{done},
 			with(item("Ready", "True", "Succeeded", "all handlers have succeeded", later)),
 		},
 		"a handler that was not called yet": {
-			"a handler without attempts is reported as in progress", nil, false, []conditions.Outcome{done, {ID: "b"}},
+			"a handler without attempts is reported as in progress", nil, false,
+			[]conditions.HandlerProgress{done, {ID: "b"}},
 			with(
 				item("Ready", "False", "Progressing", `handler "b" is not called yet`, later),
 				item("Reconciling", "True", "Progressing", `handler "b" is not called yet`, later),
@@ -109,7 +111,7 @@ func TestApply(t *testing.T) {
 		},
 		"a permanent failure": {
 			"a permanent failure sets Stalled, which kstatus reports as failed", with(ok), false,
-			[]conditions.Outcome{failed, {ID: "c", Succeeded: true}},
+			[]conditions.HandlerProgress{failed, {ID: "c", Succeeded: true}},
 			with(
 				item("Ready", "False", "Failed", `handler "a" failed permanently: no`, later),
 				item("Stalled", "True", "Failed", `handler "a" failed permanently: no`, later),
@@ -117,7 +119,7 @@ func TestApply(t *testing.T) {
 		},
 		"a failure beside a retry": {
 			"a retry beside a permanent failure hides neither of them", nil, false,
-			[]conditions.Outcome{failed, waiting},
+			[]conditions.HandlerProgress{failed, waiting},
 			with(
 				item("Ready", "False", "Retrying",
 					`handler "a" failed permanently: no; handler "b", attempt 1: wait`, later),
@@ -126,7 +128,7 @@ func TestApply(t *testing.T) {
 		},
 		"an object that does not fit": {
 			"an object that a handler cannot decode is reported as blocked", nil, false,
-			[]conditions.Outcome{{ID: "a", Blocked: true, Message: "no number"}},
+			[]conditions.HandlerProgress{{ID: "a", Blocked: true, Message: "no number"}},
 			with(
 				item("Ready", "False", "Blocked", `handler "a" waits until the object is changed: no number`, later),
 				item("Stalled", "True", "Blocked", `handler "a" waits until the object is changed: no number`, later),
@@ -134,7 +136,7 @@ func TestApply(t *testing.T) {
 		},
 		"a retry after a failure": {
 			"a retry keeps the earlier failure in Stalled, set to False", with(stalled...), false,
-			[]conditions.Outcome{waiting}, with(retried...),
+			[]conditions.HandlerProgress{waiting}, with(retried...),
 		},
 		"that change is taken back": {
 			"reverting the retried change restores the earlier failure", with(retried...), false, nil, with(
@@ -144,7 +146,7 @@ func TestApply(t *testing.T) {
 		},
 		"that change succeeds": {
 			"a later success of the retried handler clears the earlier failure", with(retried...), false,
-			[]conditions.Outcome{{ID: "b", Succeeded: true}},
+			[]conditions.HandlerProgress{{ID: "b", Succeeded: true}},
 			with(item("Ready", "True", "Succeeded", "all handlers have succeeded", later)),
 		},
 		"no handler after a failure": {
@@ -152,11 +154,11 @@ func TestApply(t *testing.T) {
 		},
 		"another handler's resume after a failure": {
 			"a resume of another handler does not clear a failure", with(stalled...), true,
-			[]conditions.Outcome{{ID: "b", Succeeded: true}}, with(stalled...),
+			[]conditions.HandlerProgress{{ID: "b", Succeeded: true}}, with(stalled...),
 		},
 		"its own resume after a failure": {
 			"a successful resume of the failed handler clears the failure", with(stalled...), true,
-			[]conditions.Outcome{done},
+			[]conditions.HandlerProgress{done},
 			with(item("Ready", "True", "Succeeded", "all handlers have succeeded", later)),
 		},
 		"others' conditions": {
@@ -165,7 +167,7 @@ func TestApply(t *testing.T) {
 				"odd", map[string]any{"type": "Other", "own": "x"},
 				map[string]any{"type": "Ready", "status": "True", "probed": "y"}, map[string]any{"type": "Ready"},
 				map[string]any{"type": "Last"},
-			}, "phase": "up"}, false, []conditions.Outcome{done},
+			}, "phase": "up"}, false, []conditions.HandlerProgress{done},
 			map[string]any{"conditions": []any{
 				"odd", map[string]any{"type": "Other", "own": "x"},
 				map[string]any{
@@ -178,9 +180,10 @@ func TestApply(t *testing.T) {
 		"conditions of another shape": {
 			"conditions that are not a list stay as they are",
 			map[string]any{"conditions": map[string]any{"Ready": true}}, false,
-			[]conditions.Outcome{done}, map[string]any{"conditions": map[string]any{"Ready": true}},
+			[]conditions.HandlerProgress{done}, map[string]any{"conditions": map[string]any{"Ready": true}},
 		},
-		"no mapping": {"a status that is not a mapping gets no conditions", "up", false, []conditions.Outcome{done},
+		"no mapping": {"a status that is not a mapping gets no conditions", "up", false,
+			[]conditions.HandlerProgress{done},
 			map[string]any(nil)},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -205,7 +208,7 @@ func TestApply(t *testing.T) {
 func TestTimesGoOn(t *testing.T) {
 	former := object(with(item("Ready", "True", "Succeeded", "all handlers have succeeded", before)))
 	report := conditions.Report{
-		Generation: 2, Outcomes: []conditions.Outcome{{ID: "a", Succeeded: true}}, Former: former,
+		Generation: 2, Outcomes: []conditions.HandlerProgress{{ID: "a", Succeeded: true}}, Former: former,
 	}
 	status, _ := defaultTypes(t).Apply(object(map[string]any{"conditions": []any{}}), report, now)
 	if d := cmp.Diff(former["status"], any(status)); d != "" {
@@ -244,9 +247,9 @@ func TestObservedGeneration(t *testing.T) {
 }
 
 func TestTextsAreBounded(t *testing.T) {
-	var many []conditions.Outcome
+	var many []conditions.HandlerProgress
 	for range 100 {
-		many = append(many, conditions.Outcome{ID: "h", Attempts: 1, Message: strings.Repeat("ä", 4000)})
+		many = append(many, conditions.HandlerProgress{ID: "h", Attempts: 1, Message: strings.Repeat("ä", 4000)})
 	}
 	status, _ := defaultTypes(t).Apply(map[string]any{}, conditions.Report{Outcomes: many}, now)
 	list, _ := status["conditions"].([]any)

@@ -28,7 +28,7 @@ func object(name, uid string, version int) *compact.CachedObject {
 	}})
 }
 
-func shown(list []events.Event) (all []string) {
+func shown(list []events.RawEvent) (all []string) {
 	for _, e := range list {
 		all = append(all, e.Type+" "+string(e.Object.GetUID())+"@"+e.Object.GetResourceVersion())
 	}
@@ -38,10 +38,10 @@ func shown(list []events.Event) (all []string) {
 func TestQueueKeepsTheOrder(t *testing.T) {
 	var q events.Queue
 	for i, kind := range []string{events.Added, events.Modified, events.Deleted} {
-		q.Add(events.Event{Type: kind, Object: object("a", "u1", i)})
+		q.Add(events.RawEvent{Type: kind, Object: object("a", "u1", i)})
 	}
-	q.Add(events.Event{Type: events.Added, Object: object("b", "u2", 7)})
-	q.Add(events.Event{Type: events.Added, Object: object("a", "u3", 8)})
+	q.Add(events.RawEvent{Type: events.Added, Object: object("b", "u2", 7)})
+	q.Add(events.RawEvent{Type: events.Added, Object: object("a", "u3", 8)})
 	key := types.NamespacedName{Namespace: "ns", Name: "a"}
 	want := []string{"ADDED u1@0", "MODIFIED u1@1", "DELETED u1@2", "ADDED u3@8"}
 	if d := cmp.Diff(want, shown(q.TakeAll(key))); d != "" {
@@ -56,7 +56,7 @@ func TestQueueIsBounded(t *testing.T) {
 	var q events.Queue
 	dropped := 0
 	add := func(kind string, version int) {
-		if q.Add(events.Event{Type: kind, Object: object("a", "u1", version)}) {
+		if q.Add(events.RawEvent{Type: kind, Object: object("a", "u1", version)}) {
 			dropped++
 		}
 	}
@@ -82,8 +82,8 @@ func watching(id string, call handlers.Func, filters ...handlers.Filter) *handle
 	return &handlers.Handler{ID: id, Family: handlers.Watching, Call: call, Filters: filters}
 }
 
-func handling(all ...*handlers.Handler) *events.Handling {
-	h := &events.Handling{}
+func handling(all ...*handlers.Handler) *events.EventHandling {
+	h := &events.EventHandling{}
 	for _, one := range all {
 		h.Handlers = append(h.Handlers, adapters.New(one, nil))
 	}
@@ -111,7 +111,7 @@ func TestDeliverGoesOn(t *testing.T) {
 		watching("last", note("last", nil)),
 	)
 	h.DeliverEvents(
-		t.Context(), []events.Event{{events.Listed, object("a", "u1", 1)}, {events.Deleted, object("a", "u1", 2)}},
+		t.Context(), []events.RawEvent{{events.Listed, object("a", "u1", 1)}, {events.Deleted, object("a", "u1", 2)}},
 	)
 	if d := cmp.Diff([]string{"failing ", "last ", "failing DELETED", "last DELETED"}, seen); d != "" {
 		t.Errorf("want all other handlers called despite failures: -want, +got:\n%s", d)
@@ -126,7 +126,7 @@ func TestDeliverCollectsWhatIsWritten(t *testing.T) {
 				return nil
 			}))
 	})
-	apply := func(list ...events.Event) map[string]any {
+	apply := func(list ...events.RawEvent) map[string]any {
 		patch := handling(writing).DeliverEvents(t.Context(), list)
 		changed, err := patch.ApplyTo(map[string]any{})
 		if err != nil {
@@ -134,9 +134,9 @@ func TestDeliverCollectsWhatIsWritten(t *testing.T) {
 		}
 		return changed
 	}
-	added, modified, deleted := events.Event{events.Added, object("a", "u1", 1)}, events.Event{
+	added, modified, deleted := events.RawEvent{events.Added, object("a", "u1", 1)}, events.RawEvent{
 		events.Modified, object("a", "u1", 2),
-	}, events.Event{events.Deleted, object("a", "u1", 3)}
+	}, events.RawEvent{events.Deleted, object("a", "u1", 3)}
 	if d := cmp.Diff(
 		map[string]any{"data": "MODIFIED", "status": map[string]any{"w": "MODIFIED"}}, apply(added, modified),
 	); d != "" {
@@ -167,7 +167,7 @@ func TestDeliverDropsWhatDoesNotFit(t *testing.T) {
 	var lines []string
 	log := funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{})
 	patch := h.DeliverEvents(
-		logf.IntoContext(t.Context(), log), []events.Event{{events.Added, object("a", "u1", 1)}},
+		logf.IntoContext(t.Context(), log), []events.RawEvent{{events.Added, object("a", "u1", 1)}},
 	)
 	changed, err := patch.ApplyTo(map[string]any{})
 	if d := cmp.Diff(map[string]any{"a": true, "b": true}, changed); d != "" || err != nil {
@@ -210,7 +210,7 @@ func TestQueueDropsTheVeryFirst(t *testing.T) {
 	var q events.Queue
 	dropped := 0
 	for i := range events.Limit + 1 {
-		if q.Add(events.Event{Type: events.Modified, Object: object("a", "u1", i)}) {
+		if q.Add(events.RawEvent{Type: events.Modified, Object: object("a", "u1", i)}) {
 			dropped++
 		}
 	}
@@ -223,7 +223,7 @@ func TestQueueDropsTheVeryFirst(t *testing.T) {
 // TestDeliverStops shows that no handler is called during a pause or after the exit, and that the events of a
 // successor are delivered.
 func TestDeliverStops(t *testing.T) {
-	all := []events.Event{
+	all := []events.RawEvent{
 		{events.Deleted, object("a", "u1", 1)}, {events.Added, object("a", "u2", 2)},
 	}
 	for name, tc := range map[string]struct {
@@ -271,7 +271,7 @@ func TestFiltersKnowOfDeletions(t *testing.T) {
 			return true, nil
 		}))
 	going := compacttest.DeletingCopy(object("a", "u1", 2))
-	h.DeliverEvents(t.Context(), []events.Event{{events.Added, object("a", "u1", 1)}, {events.Modified, going}})
+	h.DeliverEvents(t.Context(), []events.RawEvent{{events.Added, object("a", "u1", 1)}, {events.Modified, going}})
 	if d := cmp.Diff([]bool{false, true}, deleting); d != "" {
 		t.Errorf("-want, +got:\n%s", d)
 	}
@@ -299,12 +299,12 @@ func TestOnlyLostChangesAreLogged(t *testing.T) {
 		return call.Writes.SetResult("fine")
 	}))
 	h.Writer = taking{}
-	h.WriteChanges(ctx, map[string]any{}, h.DeliverEvents(ctx, []events.Event{{events.Added, object("a", "u1", 1)}}))
+	h.WriteChanges(ctx, map[string]any{}, h.DeliverEvents(ctx, []events.RawEvent{{events.Added, object("a", "u1", 1)}}))
 	if failures != 0 {
 		t.Errorf("want no error in the log after a success, got %d", failures)
 	}
 	h.Writer = &refusing{}
-	h.WriteChanges(ctx, map[string]any{}, h.DeliverEvents(ctx, []events.Event{{events.Added, object("a", "u1", 1)}}))
+	h.WriteChanges(ctx, map[string]any{}, h.DeliverEvents(ctx, []events.RawEvent{{events.Added, object("a", "u1", 1)}}))
 	if failures != 1 {
 		t.Errorf("want only the error of the write in the log, got %d", failures)
 	}

@@ -15,11 +15,11 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 )
 
-// Handling calls the event handlers of one resource. Workers share it, so nothing may modify it.
-type Handling struct {
-	kind.Kind
+// EventHandling calls the event handlers of one resource. Workers share it, so nothing may modify it.
+type EventHandling struct {
+	kind.HandledKind
 	// Handlers are the event handlers, in the order of registration.
-	Handlers []*adapters.Handler
+	Handlers []*adapters.HandlerChain
 	// Loops has the objects that the handlers change; nil disables the detection of loops.
 	Loops *Loops
 }
@@ -27,12 +27,12 @@ type Handling struct {
 // DeliverEvents calls the handlers for each of the events of one object, in order. The logger of the context must name
 // the kind. An error of a handler is logged, and stops neither other handlers nor other events. The returned patch has
 // the handlers' changes to the object, except those to a deleted one.
-func (h *Handling) DeliverEvents(ctx context.Context, waiting []Event) patching.Patch {
+func (h *EventHandling) DeliverEvents(ctx context.Context, waiting []RawEvent) patching.Patch {
 	return h.deliverAll(ctx, waiting, nil)
 }
 
-// deliverAll is [Handling.DeliverEvents] with the detection of loops, unless loop is nil.
-func (h *Handling) deliverAll(ctx context.Context, waiting []Event, loop *loop) patching.Patch {
+// deliverAll is [EventHandling.DeliverEvents] with the detection of loops, unless loop is nil.
+func (h *EventHandling) deliverAll(ctx context.Context, waiting []RawEvent, loop *loop) patching.Patch {
 	var patch patching.Patch
 	for i, e := range waiting {
 		// The last event shows the newest state: only a call for it can be delayed.
@@ -76,7 +76,7 @@ func tolerantTransforms(ctx context.Context, a *execution.Attempt) []patching.Tr
 
 // handleEvent calls the matching handlers for one event, and returns their attempts. It stops when no further call may
 // begin, because the operator exits or pauses.
-func (h *Handling) handleEvent(ctx context.Context, e Event, loop *loop) (attempts []*execution.Attempt) {
+func (h *EventHandling) handleEvent(ctx context.Context, e RawEvent, loop *loop) (attempts []*execution.Attempt) {
 	opened, err := e.Object.Open()
 	// An object that cannot be decoded never can, so a retry would not help.
 	if err != nil {
@@ -87,7 +87,7 @@ func (h *Handling) handleEvent(ctx context.Context, e Event, loop *loop) (attemp
 	noted := h.Journal.ForObject(e.Object.ObjectKey(), e.Object.GetUID())
 	look := noted.StartEventLook(c)
 	defer look.AddToJournal()
-	var chosen []*adapters.Handler
+	var chosen []*adapters.HandlerChain
 	for _, handler := range h.Handlers {
 		if !h.MayBegin(ctx) {
 			return attempts
@@ -117,7 +117,9 @@ func (h *Handling) handleEvent(ctx context.Context, e Event, loop *loop) (attemp
 }
 
 // callHandler calls one handler for an event. It returns nil if the object cannot be decoded.
-func (h *Handling) callHandler(ctx context.Context, handler *adapters.Handler, c *cause.Cause) *execution.Attempt {
+func (h *EventHandling) callHandler(
+	ctx context.Context, handler *adapters.HandlerChain, c *cause.Cause,
+) *execution.Attempt {
 	object, err := handler.Description.DecodedObject(c)
 	// The function gets the state of the event; Newest is the cache, which may be newer.
 	if err != nil {
@@ -134,12 +136,14 @@ func (h *Handling) callHandler(ctx context.Context, handler *adapters.Handler, c
 
 // WriteChanges sends the handlers' changes. It logs and drops them if that fails, because event handlers are not called
 // again.
-func (h *Handling) WriteChanges(ctx context.Context, body map[string]any, patch patching.Patch) patching.WriteResult {
+func (h *EventHandling) WriteChanges(
+	ctx context.Context, body map[string]any, patch patching.Patch,
+) patching.WriteResult {
 	if patch.IsEmpty() {
 		return patching.WriteResult{}
 	}
 	// All handlers of one delivery share one patch, so the journal and the log name all of them.
-	result, err := h.Kind.WritePatch(ctx, "event handlers", patching.Target{Body: body}, patch, nil)
+	result, err := h.HandledKind.WritePatch(ctx, "event handlers", patching.Target{Body: body}, patch, nil)
 	if err = errors.Join(err, result.StatusRefused); err != nil {
 		logf.FromContext(ctx).Error(
 			err, "Failed to write the changes of event handlers; dropping them", "handlers",

@@ -36,14 +36,14 @@ type loop struct {
 	times         int      // number of own events that have called any handler since the last count
 	only          []string // ids of the handlers that the current event was held for; nil means all handlers
 
-	held    *Event   // the newest event that is delayed; nil if there is none
-	heldFor []string // ids of the handlers that it will call
+	held    *RawEvent // the newest event that is delayed; nil if there is none
+	heldFor []string  // ids of the handlers that it will call
 }
 
-// DeliverNext is [Handling.DeliverEvents] with a delay for handlers that call themselves again and again: they get the
-// events of own writes later. It returns after which time it must be called again; zero means with the next event.
-func (h *Handling) DeliverNext(
-	ctx context.Context, key types.NamespacedName, waiting []Event,
+// DeliverNext is [EventHandling.DeliverEvents] with a delay for handlers that call themselves again and again: they get
+// the events of own writes later. It returns after which time it must be called again; zero means with the next event.
+func (h *EventHandling) DeliverNext(
+	ctx context.Context, key types.NamespacedName, waiting []RawEvent,
 ) (patch patching.Patch, wait time.Duration) {
 	loop := h.Loops.loopOf(key)
 	if loop == nil {
@@ -57,7 +57,7 @@ func (h *Handling) DeliverNext(
 	} else if held != nil && loop.isDue() {
 		// The delay of the held event is over. Deliver it only to the handlers that it was held for: the others were
 		// called already.
-		waiting, loop.only = []Event{*held}, loop.heldFor
+		waiting, loop.only = []RawEvent{*held}, loop.heldFor
 		loop.held, loop.heldFor = nil, nil
 	}
 	patch = h.deliverAll(ctx, waiting, loop)
@@ -71,9 +71,9 @@ func (h *Handling) DeliverNext(
 	return patch, loop.timeUntilHeld()
 }
 
-// NoteWrite counts the result of [Handling.WriteChanges]. It returns the handlers that call themselves again and again
-// by their writes, and whose next such calls are delayed.
-func (h *Handling) NoteWrite(
+// NoteWrite counts the result of [EventHandling.WriteChanges]. It returns the handlers that call themselves again and
+// again by their writes, and whose next such calls are delayed.
+func (h *EventHandling) NoteWrite(
 	ctx context.Context, key types.NamespacedName, body map[string]any, result patching.WriteResult,
 ) (looping []string) {
 	if h.Loops == nil || len(result.Versions) == 0 {
@@ -121,7 +121,7 @@ func comparedContents(body map[string]any) map[string]any {
 }
 
 // beginEvent starts the accounting of one event. Nil does nothing.
-func (l *loop) beginEvent(e Event, last bool) {
+func (l *loop) beginEvent(e RawEvent, last bool) {
 	if l != nil {
 		l.isCounted = false
 		l.own, l.last = l.only != nil || slices.Contains(l.versions, e.Object.GetResourceVersion()), last
@@ -130,7 +130,7 @@ func (l *loop) beginEvent(e Event, last bool) {
 
 // holdBack reports whether the handler must not be called for the event now. The last event is kept for it; earlier
 // events are skipped, because the last one shows a newer state.
-func (l *loop) holdBack(e Event, id string, now time.Time) bool {
+func (l *loop) holdBack(e RawEvent, id string, now time.Time) bool {
 	switch {
 	case l == nil:
 		return false
@@ -195,7 +195,7 @@ func (l *loop) timeUntilHeld() (wait time.Duration) {
 }
 
 // isOver reports whether the state of the object can be dropped after this event: no own write is expected any more.
-func (l *loop) isOver(last Event) bool {
+func (l *loop) isOver(last RawEvent) bool {
 	if last.Type == Deleted {
 		return true // it has no further events
 	}

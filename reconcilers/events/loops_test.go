@@ -15,9 +15,9 @@ import (
 )
 
 // runOwnEvents makes the passes over one object: each write is an event, and no other events occur.
-func runOwnEvents(ctx context.Context, h *events.Handling, during time.Duration) {
+func runOwnEvents(ctx context.Context, h *events.EventHandling, during time.Duration) {
 	key := types.NamespacedName{Namespace: "ns", Name: "a"}
-	version, waiting := 1, []events.Event{{Type: events.Added, Object: object("a", "u1", 1)}}
+	version, waiting := 1, []events.RawEvent{{Type: events.Added, Object: object("a", "u1", 1)}}
 	for until := time.Now().Add(during); time.Now().Before(until); {
 		patch, wait := h.DeliverNext(ctx, key, waiting)
 		waiting = nil
@@ -27,7 +27,7 @@ func runOwnEvents(ctx context.Context, h *events.Handling, during time.Duration)
 			version++
 			body := map[string]any{"metadata": map[string]any{}}
 			h.NoteWrite(ctx, key, body, patching.WriteResult{Versions: []string{fmt.Sprint(version)}, Body: body})
-			waiting = []events.Event{{Type: events.Modified, Object: object("a", "u1", version)}}
+			waiting = []events.RawEvent{{Type: events.Modified, Object: object("a", "u1", version)}}
 		case wait > 0:
 			time.Sleep(wait)
 		default:

@@ -20,8 +20,8 @@ const (
 // Limit is the number of events of one object that may wait. It bounds the memory while a handler is slow.
 const Limit = 256
 
-// Event is one raw event: its type, and the object at that time.
-type Event struct {
+// RawEvent is one raw event: its type, and the object at that time.
+type RawEvent struct {
 	Type   string
 	Object *compact.CachedObject
 }
@@ -31,22 +31,22 @@ type Event struct {
 // use.
 type Queue struct {
 	mu      sync.Mutex
-	waiting map[types.NamespacedName][]Event
+	waiting map[types.NamespacedName][]RawEvent
 }
 
 // Add appends an event. If more than Limit events of the object are waiting then, it drops the oldest one of type
 // MODIFIED and returns true. It never drops other events, because later events cannot replace them.
-func (q *Queue) Add(e Event) (dropped bool) {
+func (q *Queue) Add(e RawEvent) (dropped bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.waiting == nil {
-		q.waiting = map[types.NamespacedName][]Event{}
+		q.waiting = map[types.NamespacedName][]RawEvent{}
 	}
 	key := e.Object.ObjectKey()
 	list := append(q.waiting[key], e)
 	// Only events of type MODIFIED are superseded by later ones.
 	if len(list) > Limit {
-		oldest := slices.IndexFunc(list, func(e Event) bool { return e.Type == Modified })
+		oldest := slices.IndexFunc(list, func(e RawEvent) bool { return e.Type == Modified })
 		if oldest >= 0 {
 			list, dropped = slices.Delete(list, oldest, oldest+1), true
 		}
@@ -56,7 +56,7 @@ func (q *Queue) Add(e Event) (dropped bool) {
 }
 
 // TakeAll removes and returns all waiting events of one object.
-func (q *Queue) TakeAll(key types.NamespacedName) []Event {
+func (q *Queue) TakeAll(key types.NamespacedName) []RawEvent {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	list := q.waiting[key]

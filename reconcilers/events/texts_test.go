@@ -28,7 +28,7 @@ func TestHandlersOfTexts(t *testing.T) {
 		})
 	}))
 	h.Handlers[0].Description.ReadsText = true
-	patch := h.DeliverEvents(t.Context(), []events.Event{{events.Modified, object("a", "u1", 1)}})
+	patch := h.DeliverEvents(t.Context(), []events.RawEvent{{events.Modified, object("a", "u1", 1)}})
 	changed, err := patch.ApplyTo(map[string]any{})
 	if d := cmp.Diff(map[string]any{"spec": map[string]any{"size": int64(1)}}, changed); d != "" || err != nil {
 		t.Errorf("%v: -want, +got:\n%s", err, d)
@@ -48,7 +48,7 @@ func TestUndecodableObjects(t *testing.T) {
 	}
 	said := ""
 	ctx := logf.IntoContext(t.Context(), funcr.New(func(_, line string) { said += line }, funcr.Options{}))
-	h.DeliverEvents(ctx, []events.Event{{events.Added, broken}, {events.Modified, object("b", "u2", 1)}})
+	h.DeliverEvents(ctx, []events.RawEvent{{events.Added, broken}, {events.Modified, object("b", "u2", 1)}})
 	if d := cmp.Diff([]string{events.Modified}, called); d != "" || !strings.Contains(said, "Cannot read an object") {
 		t.Errorf("logged %q, -want, +called:\n%s", said, d)
 	}

@@ -21,29 +21,29 @@ func TestJournalOfEvents(t *testing.T) {
 	succeed := func(context.Context, *handlers.Invocation) error { return nil }
 	no := func(context.Context, *cause.Cause) (bool, error) { return false, nil }
 	broken := func(context.Context, *cause.Cause) (bool, error) { return false, errors.New("broken") }
-	one := events.Event{Type: events.Added, Object: object("a", "u1", 1)}
+	one := events.RawEvent{Type: events.Added, Object: object("a", "u1", 1)}
 	for name, tc := range map[string]struct {
 		reason string
 		own    []*handlers.Handler
-		events []events.Event
+		events []events.RawEvent
 		ended  bool
 		want   []string
 	}{
 		"Heard": {
 			"no decision is noted if all handlers were called",
-			[]*handlers.Handler{watching("h", succeed)}, []events.Event{one}, false,
+			[]*handlers.Handler{watching("h", succeed)}, []events.RawEvent{one}, false,
 			[]string{"call h for event, attempt 1: succeeded"},
 		},
 		"Listed": {
 			"the decision about an event of the initial list has no event type",
 			[]*handlers.Handler{watching("h", succeed, no)},
-			[]events.Event{{Type: events.Listed, Object: object("a", "u1", 1)}}, false,
+			[]events.RawEvent{{Type: events.Listed, Object: object("a", "u1", 1)}}, false,
 			[]string{"look event; h not: Filters says filtered out"},
 		},
 		"Both": {
 			"the decision is noted after the calls, with all handlers",
 			[]*handlers.Handler{watching("h", succeed), watching("deaf", succeed, no), watching("last", succeed)},
-			[]events.Event{one}, false, []string{
+			[]events.RawEvent{one}, false, []string{
 				"call h for event, attempt 1: succeeded", "call last for event, attempt 1: succeeded",
 				"look event ADDED; h; deaf not: Filters says filtered out; last",
 			},
@@ -53,17 +53,17 @@ func TestJournalOfEvents(t *testing.T) {
 				context.Context, *handlers.Invocation,
 			) error {
 				return errors.New("boo")
-			})}, []events.Event{one}, false,
+			})}, []events.RawEvent{one}, false,
 			[]string{"call h for event, attempt 1: failed; its errors are ignored: boo"},
 		},
 		"Broken": {
 			"a handler whose filter fails is not listed",
-			[]*handlers.Handler{watching("h", succeed, broken), watching("deaf", succeed, no)}, []events.Event{one},
+			[]*handlers.Handler{watching("h", succeed, broken), watching("deaf", succeed, no)}, []events.RawEvent{one},
 			false, []string{"look event ADDED; deaf not: Filters says filtered out"},
 		},
 		"Ended": {
 			"nothing is noted after the exit",
-			[]*handlers.Handler{watching("h", succeed, no)}, []events.Event{one}, true,
+			[]*handlers.Handler{watching("h", succeed, no)}, []events.RawEvent{one}, true,
 			nil,
 		},
 	} {

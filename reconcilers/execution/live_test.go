@@ -12,7 +12,7 @@ import (
 
 // live is the object of a background function, which may be deleted.
 type live struct {
-	handlers.Live
+	handlers.LiveObject
 
 	body object
 }

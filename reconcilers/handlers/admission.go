@@ -11,9 +11,9 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
-// Admission holds one admission request. All handlers that are called for the request share it: they must not modify
-// the exported fields.
-type Admission struct {
+// AdmissionRequest holds one admission request. All handlers that are called for the request share it: they must not
+// modify the exported fields.
+type AdmissionRequest struct {
 	// ID is the id of the handler that the request was sent to; nil means any handler.
 	ID *string
 	// Type is the type of the webhook configuration that sent the request: "validating" or "mutating"; empty means any.
@@ -39,11 +39,11 @@ type Admission struct {
 	mu       sync.Mutex // guards the fields below: handlers of one request can run concurrently
 	warnings []string
 	merge    map[string]any
-	kept     map[any]any // the values of [Admission.SharedValue]
+	kept     map[any]any // the values of [AdmissionRequest.SharedValue]
 }
 
 // ReviewedObject returns the new state of the object, or its present state if the request is a deletion.
-func (a *Admission) ReviewedObject() *jsontext.LazyObject {
+func (a *AdmissionRequest) ReviewedObject() *jsontext.LazyObject {
 	if a.Object != nil {
 		return a.Object
 	}
@@ -51,13 +51,13 @@ func (a *Admission) ReviewedObject() *jsontext.LazyObject {
 }
 
 // AcceptsSubresource reports whether the handler accepts the subresource of the request.
-func (h *Handler) AcceptsSubresource(r *Admission) bool {
+func (h *Handler) AcceptsSubresource(r *AdmissionRequest) bool {
 	return h.Subresource == "*" || h.Subresource == r.Subresource
 }
 
 // AcceptsRequest reports whether the handler accepts the request by its type, operation, subresource and handler id. It
 // does not look at the object: filters do that.
-func (h *Handler) AcceptsRequest(r *Admission) bool {
+func (h *Handler) AcceptsRequest(r *AdmissionRequest) bool {
 	typed := r.Type == "" || (r.Type == "mutating") == h.Mutating
 	return typed && h.acceptsOperation(r.Operation) && h.AcceptsSubresource(r) && (r.ID == nil || *r.ID == h.ID)
 }
@@ -74,14 +74,14 @@ func (h *Handler) acceptsOperation(operation string) bool {
 
 // AddWarning adds a warning that the API server shows to the client. Warnings that are added after the response are
 // lost.
-func (a *Admission) AddWarning(text string) {
+func (a *AdmissionRequest) AddWarning(text string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.warnings = append(a.warnings, text)
 }
 
 // Warnings returns a copy of the warnings so far, in the order in which they were added.
-func (a *Admission) Warnings() []string {
+func (a *AdmissionRequest) Warnings() []string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return slices.Clone(a.warnings)
@@ -89,7 +89,7 @@ func (a *Admission) Warnings() []string {
 
 // SharedValue returns the value that is stored under the key for all handlers of the request. The first call makes it
 // with fresh, which runs under the lock and must not use the Admission.
-func (a *Admission) SharedValue(key any, fresh func() any) any {
+func (a *AdmissionRequest) SharedValue(key any, fresh func() any) any {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	value, found := a.kept[key]
@@ -105,14 +105,14 @@ func (a *Admission) SharedValue(key any, fresh func() any) any {
 
 // AddMergePatch adds to the merge-patch of the request. All handlers share the patch, and it is applied before their
 // transformations. The copies of the object that handlers see do not include it. Kopf: patch, used as a mapping.
-func (a *Admission) AddMergePatch(patch map[string]any) {
+func (a *AdmissionRequest) AddMergePatch(patch map[string]any) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.merge = mergePatches(a.merge, patch)
 }
 
 // MergePatch returns a copy of the merge-patch so far; nil if it is empty.
-func (a *Admission) MergePatch() map[string]any {
+func (a *AdmissionRequest) MergePatch() map[string]any {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	own, _ := diff.DeepCopy(a.merge).(map[string]any)

@@ -12,12 +12,12 @@ import (
 )
 
 func TestAnswers(t *testing.T) {
-	type asked = handlers.Admission
+	type asked = handlers.AdmissionRequest
 	created := []string{"CREATE"}
 	for name, tc := range map[string]struct {
 		reason  string
 		handler handlers.Handler
-		review  *handlers.Admission
+		review  *handlers.AdmissionRequest
 		want    bool
 	}{
 		"Any": {"a handler without criteria accepts any request", handlers.Handler{}, &asked{}, true},
@@ -84,12 +84,12 @@ func TestAnswers(t *testing.T) {
 func TestAdmittedBody(t *testing.T) {
 	fresh, old := jsontext.NewFromValue(object{"a": "b"}), jsontext.NewFromValue(object{"c": "d"})
 	for reason, tc := range map[string]struct {
-		review *handlers.Admission
+		review *handlers.AdmissionRequest
 		want   *jsontext.LazyObject
 	}{
-		"an update reviews the new object":  {&handlers.Admission{Object: fresh, Old: old}, fresh},
-		"a deletion reviews the old object": {&handlers.Admission{Old: old}, old},
-		"a connection reviews no object":    {&handlers.Admission{}, nil},
+		"an update reviews the new object":  {&handlers.AdmissionRequest{Object: fresh, Old: old}, fresh},
+		"a deletion reviews the old object": {&handlers.AdmissionRequest{Old: old}, old},
+		"a connection reviews no object":    {&handlers.AdmissionRequest{}, nil},
 	} {
 		if got := tc.review.ReviewedObject(); got != tc.want {
 			t.Errorf("%s: got %v", reason, got)
@@ -98,7 +98,7 @@ func TestAdmittedBody(t *testing.T) {
 }
 
 func TestKeptOnce(t *testing.T) {
-	var review handlers.Admission
+	var review handlers.AdmissionRequest
 	made := 0
 	for range 2 {
 		for key := range 2 {
@@ -114,7 +114,7 @@ func TestKeptOnce(t *testing.T) {
 
 // TestMerged shows that all handlers of a request add to one merge patch.
 func TestMerged(t *testing.T) {
-	var review handlers.Admission
+	var review handlers.AdmissionRequest
 	if got := review.MergePatch(); got != nil {
 		t.Errorf("want no patch without changes, got %v", got)
 	}

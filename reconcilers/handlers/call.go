@@ -42,8 +42,8 @@ type Subs interface {
 	RecordOf(id string) (progress.Record, error)
 }
 
-// Live gives a background function access to the present state of its object, and to the request to stop.
-type Live interface {
+// LiveObject gives a background function access to the present state of its object, and to the request to stop.
+type LiveObject interface {
 	// Object returns the newest known state; nil if the object is gone.
 	Object() *jsontext.LazyObject
 	// Stopping returns a channel that is closed when the function must stop.
@@ -52,9 +52,9 @@ type Live interface {
 	StopReason() error
 }
 
-// Poster posts Kubernetes events about an object.
+// EventPoster posts Kubernetes events about an object.
 // Post creates an event. It has no level, so the level settings do not filter it.
-type Poster interface {
+type EventPoster interface {
 	Post(ctx context.Context, body map[string]any, kind, reason, message string)
 	// Takes reports whether events of the level are posted.
 	Takes(level slog.Level) bool
@@ -83,14 +83,14 @@ type Invocation struct {
 	// Subs runs sub-handlers; nil if the handler cannot have any.
 	Subs Subs
 	// Events posts Kubernetes events about the object.
-	Events Poster
+	Events EventPoster
 	// Newest returns the newest known state of the object; nil if the object is gone. It can be called concurrently.
 	// The returned map is shared: callers must not modify it. Newest is nil if the cause is up to date, as in filters.
 	Newest interface {
 		Latest(key types.NamespacedName, uid types.UID) map[string]any
 	}
 	// Live is the live object of a background handler; nil for other families.
-	Live Live
+	Live LiveObject
 	// Waited is the last child that the handler waited for, if the record has it.
 	Waited progress.Wait
 	// Trace is the trace context of the former attempts; empty if there is none. An observer can set it: the next
@@ -99,7 +99,7 @@ type Invocation struct {
 	// Child is the child object of a Tending handler. It is a copy for this call. The cause has the event.
 	Child map[string]any
 	// Admission is the request that an admission handler answers; nil for other families.
-	Admission *Admission
+	Admission *AdmissionRequest
 
 	mu sync.Mutex // guards the Object field, but not the content of the map
 }
@@ -115,8 +115,8 @@ type Indexed interface {
 	RemoveEntries(origin types.UID)
 }
 
-// Index holds the work of an indexing handler: Call returns the entries, and Into stores them.
-type Index struct {
+// IndexWork holds the work of an indexing handler: Call returns the entries, and Into stores them.
+type IndexWork struct {
 	Call IndexFunc
 	Into Indexed
 }
@@ -128,7 +128,7 @@ type Notifier interface {
 }
 
 // sameTarget reports whether both fill the same index, or neither fills one.
-func (i *Index) sameTarget(other *Index) bool {
+func (i *IndexWork) sameTarget(other *IndexWork) bool {
 	if i == nil || other == nil {
 		return i == other
 	}

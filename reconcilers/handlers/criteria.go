@@ -84,8 +84,8 @@ func (h *Handler) CriteriaSight() requirements.Sight {
 	return sees
 }
 
-// Pattern reports whether a value matches. An absent value is passed as nil, false; a null as nil, true.
-type Pattern func(value any, present bool) bool
+// ValuePattern reports whether a value matches. An absent value is passed as nil, false; a null as nil, true.
+type ValuePattern func(value any, present bool) bool
 
 // IsPresent matches any value, nulls included. Kopf: PRESENT.
 func IsPresent(_ any, present bool) bool { return present }
@@ -94,7 +94,7 @@ func IsPresent(_ any, present bool) bool { return present }
 func IsAbsent(_ any, present bool) bool { return !present }
 
 // EqualTo returns a pattern that matches one JSON value. An absent value never matches.
-func EqualTo(wanted any) Pattern {
+func EqualTo(wanted any) ValuePattern {
 	return func(value any, present bool) bool { return present && diff.Equal(value, wanted) }
 }
 
@@ -117,7 +117,7 @@ func MatchAnnotations(selector labels.Selector) Filter {
 }
 
 // MatchMetadata returns a filter that matches one key of the "labels" or "annotations" of the present object.
-func MatchMetadata(name, key string, matches Pattern) Filter {
+func MatchMetadata(name, key string, matches ValuePattern) Filter {
 	return func(_ context.Context, c *cause.Cause) (bool, error) {
 		value, present := stringsAt(c, name)[key]
 		return matches(value, present), nil

@@ -17,7 +17,7 @@ import (
 func TestPatterns(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason  string
-		pattern handlers.Pattern
+		pattern handlers.ValuePattern
 		// results for the text "x", for another text, for a null, and for a missing value
 		want []bool
 	}{

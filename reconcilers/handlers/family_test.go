@@ -31,11 +31,12 @@ func TestHandlerTriggerNames(t *testing.T) {
 			handlers.Handler{Family: handlers.Indexing}, "index", true},
 		"Daemon": {
 			"a background handler with a daemon is named a daemon",
-			handlers.Handler{Family: handlers.Spawning, Background: &handlers.Background{Daemon: true}}, "daemon", true,
+			handlers.Handler{Family: handlers.Spawning, Background: &handlers.BackgroundOptions{Daemon: true}},
+			"daemon", true,
 		},
 		"Timer": {
 			"a background handler without a daemon is named a timer",
-			handlers.Handler{Family: handlers.Spawning, Background: &handlers.Background{}}, "timer", true,
+			handlers.Handler{Family: handlers.Spawning, Background: &handlers.BackgroundOptions{}}, "timer", true,
 		},
 		"Bare": {
 			"a background handler without options is named a timer",

@@ -40,8 +40,8 @@ type Policy struct {
 	Backoff *time.Duration
 }
 
-// Background configures when a background handler runs, and how it is stopped. Durations are not negative.
-type Background struct {
+// BackgroundOptions configures when a background handler runs, and how it is stopped. Durations are not negative.
+type BackgroundOptions struct {
 	// Daemon is true for one long call. Otherwise, the calls are the ticks of a timer.
 	Daemon bool
 	// InitialDelay returns the wait before the first call, for the object at that time; nil means no wait.
@@ -92,10 +92,10 @@ type Handler struct {
 	Field diff.Path
 	// Value is the pattern of the field's value. For updates, the former value can match instead. A nil pattern matches
 	// any value that is present. Kopf: value.
-	Value Pattern
+	Value ValuePattern
 	// From and To are the patterns of the former and the present value of the field. They restrict the changes, and not
 	// the objects that the handler matches. Kopf: old, new.
-	From, To Pattern
+	From, To ValuePattern
 	// Operations are the operations that an admission handler accepts; empty means all. Kopf: operations.
 	Operations []string
 	// Mutating is for admission handlers that can change the object. They get deletions only if they accept nothing
@@ -128,13 +128,13 @@ type Handler struct {
 	// they share the stored configuration.
 	Redacted []diff.Path
 	// Observe is called for each attempt; nil if there is no observer.
-	Observe Observer
+	Observe AttemptObserver
 	// Reserved are the types of the conditions that only the engine sets on the objects of the kind.
 	Reserved []string
 	// Background configures a background handler.
-	Background *Background
+	Background *BackgroundOptions
 	// Index has the function and the target of an indexing handler, which does not have Call.
-	Index *Index
+	Index *IndexWork
 	// Act is the function of an activity handler, which does not have Call. Its result, unless nil, is the result of
 	// the handler. The cause of the call has the activity as its reason, and does not have an object.
 	Act func(ctx context.Context, call *Invocation) (result any, err error)

@@ -45,7 +45,7 @@ func TestKind(t *testing.T) {
 		},
 		"Admission": {
 			"an admission request has no kind, because clients can send any",
-			&handlers.Invocation{Cause: body, Admission: &handlers.Admission{}}, "",
+			&handlers.Invocation{Cause: body, Admission: &handlers.AdmissionRequest{}}, "",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 type seen struct{}
 
 // recordCalls returns an observer that records its calls, and the observer around it.
-func recordCalls(name string, calls *[]string) handlers.Observer {
+func recordCalls(name string, calls *[]string) handlers.AttemptObserver {
 	return func(ctx context.Context, call *handlers.Invocation) (context.Context, func(string, error)) {
 		outside, _ := ctx.Value(seen{}).(string)
 		*calls = append(*calls, name+" in "+outside+" of "+call.Handler.ID)
@@ -27,7 +27,7 @@ func TestObserverAround(t *testing.T) {
 	outer, inner := recordCalls("outer", &calls), recordCalls("inner", &calls)
 	for name, tc := range map[string]struct {
 		reason string
-		by     handlers.Observer
+		by     handlers.AttemptObserver
 		want   []string
 	}{
 		"Both": {
@@ -39,7 +39,7 @@ func TestObserverAround(t *testing.T) {
 		},
 		"Inner": {
 			"a missing outer observer is ignored",
-			handlers.Observer(nil).WithInner(inner), []string{"inner in  of fn", "inner retry"},
+			handlers.AttemptObserver(nil).WithInner(inner), []string{"inner in  of fn", "inner retry"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -51,7 +51,7 @@ func TestObserverAround(t *testing.T) {
 			}
 		})
 	}
-	if handlers.Observer(nil).WithInner(nil) != nil {
+	if handlers.AttemptObserver(nil).WithInner(nil) != nil {
 		t.Error("want nil without observers")
 	}
 }

@@ -29,7 +29,7 @@ func (h *Health) ReadyChecks() []Check {
 	return []Check{
 		{"startup", h.checkStartup},
 		{"discovery", h.whileServing(h.checkDiscovery)},
-		{"caches", h.whileServing(func() error { return h.checkScopes((*Scope).checkSynced) })},
+		{"caches", h.whileServing(func() error { return h.checkScopes((*WatchedScope).checkSynced) })},
 		{"watches", h.whileServing(h.checkWatches)},
 		{"indices", h.whileServing(h.checkIndices)},
 	}
@@ -40,7 +40,7 @@ func (h *Health) checkWatches() error {
 	h.mu.Lock()
 	limit := h.limits.Silence
 	h.mu.Unlock()
-	return h.checkScopes(func(s *Scope) error { return s.checkWatched(limit) })
+	return h.checkScopes(func(s *WatchedScope) error { return s.checkWatched(limit) })
 }
 
 // checkIndices fails until the indices have the first listings of their resources: handlers wait for them.
@@ -96,9 +96,10 @@ func (h *Health) checkDiscovery() error {
 }
 
 // checkScopes joins the problems of all scopes, sorted by name so that the text is stable.
-func (h *Health) checkScopes(check func(*Scope) error) error {
+func (h *Health) checkScopes(check func(*WatchedScope) error) error {
 	h.mu.Lock()
-	scopes := slices.SortedFunc(maps.Values(h.scopes), func(a, b *Scope) int { return strings.Compare(a.name, b.name) })
+	scopes := slices.SortedFunc(maps.Values(h.scopes),
+		func(a, b *WatchedScope) int { return strings.Compare(a.name, b.name) })
 	h.mu.Unlock() // the checks lock one scope at a time
 	var wrong []error
 	for _, s := range scopes {

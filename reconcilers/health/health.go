@@ -16,8 +16,8 @@ const (
 	DefaultStuck = 10 * time.Minute
 )
 
-// Limits are the settings of a Health. Zero values mean the defaults.
-type Limits struct {
+// HealthLimits are the settings of a Health. Zero values mean the defaults.
+type HealthLimits struct {
 	// Silence is the time that a resource can be without a watch; a negative value means DefaultSilence.
 	Silence time.Duration
 	// Stuck is the time that a worker can be stuck; a negative value disables the check.
@@ -28,13 +28,13 @@ type Limits struct {
 // reports.
 type Health struct {
 	mu         sync.Mutex // guards the fields below
-	limits     Limits
+	limits     HealthLimits
 	stage      Stage
-	serving    func() bool       // nil until [Health.ReportServing]
-	unfilled   func() []string   // returns the indexed resources without a listing
-	asked      bool              // the resources were looked up
-	unanswered []string          // the selectors without an answer of the API server
-	scopes     map[string]*Scope // by name
+	serving    func() bool              // nil until [Health.ReportServing]
+	unfilled   func() []string          // returns the indexed resources without a listing
+	asked      bool                     // the resources were looked up
+	unanswered []string                 // the selectors without an answer of the API server
+	scopes     map[string]*WatchedScope // by name
 	workers    map[*Workers]struct{}
 }
 
@@ -54,13 +54,13 @@ const (
 
 // New returns a Health in the stage Waiting, with the default limits.
 func New() *Health {
-	h := &Health{scopes: map[string]*Scope{}, workers: map[*Workers]struct{}{}}
-	h.SetLimits(Limits{})
+	h := &Health{scopes: map[string]*WatchedScope{}, workers: map[*Workers]struct{}{}}
+	h.SetLimits(HealthLimits{})
 	return h
 }
 
 // SetLimits replaces the limits: the settings can be known later than the first reports.
-func (h *Health) SetLimits(limits Limits) {
+func (h *Health) SetLimits(limits HealthLimits) {
 	limits.Stuck = cmp.Or(limits.Stuck, DefaultStuck)
 	if limits.Silence <= 0 {
 		limits.Silence = DefaultSilence
@@ -115,13 +115,13 @@ func (h *Health) AnnounceScopes(scopes, unanswered []string) {
 	}
 	for _, name := range scopes {
 		if h.scopes[name] == nil {
-			h.scopes[name] = &Scope{name: name, lost: time.Now()} // the time without a watch begins now
+			h.scopes[name] = &WatchedScope{name: name, lost: time.Now()} // the time without a watch begins now
 		}
 	}
 }
 
 // Scope returns the scope of that name for reports; nil, which ignores reports, if the scope is not announced.
-func (h *Health) Scope(name string) *Scope {
+func (h *Health) Scope(name string) *WatchedScope {
 	if h == nil {
 		return nil
 	}

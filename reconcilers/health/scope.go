@@ -10,12 +10,13 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/transport"
 )
 
-// Scope is one resource, in one namespace or in all, that is listed and watched. A nil Scope ignores all reports.
-type Scope struct {
+// WatchedScope is one resource, in one namespace or in all, that is listed and watched. A nil Scope ignores all
+// reports.
+type WatchedScope struct {
 	name string
 
 	mu      sync.Mutex
-	refused bool      // [Scope.ReportRefused] was called: the log has the reason
+	refused bool      // [WatchedScope.ReportRefused] was called: the log has the reason
 	paused  bool      // the namespace is paused
 	synced  bool      // the first list has succeeded
 	open    int       // the number of open watches
@@ -26,7 +27,7 @@ type Scope struct {
 }
 
 // ReportStart reports that the controller starts, and lists the objects again.
-func (s *Scope) ReportStart() {
+func (s *WatchedScope) ReportStart() {
 	s.applyReport(func() {
 		s.refused, s.paused, s.synced, s.problem, s.lost = false, false, false, nil, time.Now()
 		s.running, s.heard = true, s.lost
@@ -34,25 +35,25 @@ func (s *Scope) ReportStart() {
 }
 
 // ReportEnd reports that the controller has ended: its list is no longer kept up to date.
-func (s *Scope) ReportEnd() {
+func (s *WatchedScope) ReportEnd() {
 	s.applyReport(func() { s.synced, s.problem, s.running = false, nil, false })
 }
 
 // ReportRefused reports that the scope is not served although it was announced. The checks ignore it, and the log has
 // the reason.
-func (s *Scope) ReportRefused() { s.applyReport(func() { s.refused = true }) }
+func (s *WatchedScope) ReportRefused() { s.applyReport(func() { s.refused = true }) }
 
-// ReportPaused reports that the scope is not served until the next [Scope.ReportStart]: its namespace is paused.
-func (s *Scope) ReportPaused() { s.applyReport(func() { s.paused = true }) }
+// ReportPaused reports that the scope is not served until the next [WatchedScope.ReportStart]: its namespace is paused.
+func (s *WatchedScope) ReportPaused() { s.applyReport(func() { s.paused = true }) }
 
 // ReportSynced reports that the first list has succeeded.
-func (s *Scope) ReportSynced() {
+func (s *WatchedScope) ReportSynced() {
 	s.applyReport(func() { s.synced, s.problem, s.heard = true, nil, time.Now() })
 }
 
 // SilentFor returns the time since the last list, event or bookmark. A new watch does not count, as it may never
 // deliver anything. It returns false while no controller is running.
-func (s *Scope) SilentFor() (time.Duration, bool) {
+func (s *WatchedScope) SilentFor() (time.Duration, bool) {
 	if s == nil {
 		return 0, false
 	}
@@ -62,10 +63,10 @@ func (s *Scope) SilentFor() (time.Duration, bool) {
 }
 
 // ReportFailure reports why the scope cannot be listed or watched now.
-func (s *Scope) ReportFailure(err error) { s.applyReport(func() { s.problem = err }) }
+func (s *WatchedScope) ReportFailure(err error) { s.applyReport(func() { s.problem = err }) }
 
 // applyReport runs the report under the lock.
-func (s *Scope) applyReport(report func()) {
+func (s *WatchedScope) applyReport(report func()) {
 	if s == nil {
 		return
 	}
@@ -75,7 +76,7 @@ func (s *Scope) applyReport(report func()) {
 }
 
 // checkSynced returns an error until the cache has the first list.
-func (s *Scope) checkSynced() error {
+func (s *WatchedScope) checkSynced() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -89,7 +90,7 @@ func (s *Scope) checkSynced() error {
 }
 
 // checkWatched returns an error if there has been no watch for longer than the limit.
-func (s *Scope) checkWatched(limit time.Duration) error {
+func (s *WatchedScope) checkWatched(limit time.Duration) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	silent := time.Since(s.lost).Round(time.Second)
@@ -104,7 +105,7 @@ func (s *Scope) checkWatched(limit time.Duration) error {
 }
 
 // ObserveWatches reports the watches among the requests of the scope.
-func (s *Scope) ObserveWatches(next transport.RoundTripFunc) transport.RoundTripFunc {
+func (s *WatchedScope) ObserveWatches(next transport.RoundTripFunc) transport.RoundTripFunc {
 	return func(r *http.Request) (*http.Response, error) {
 		response, err := next(r)
 		// Only an accepted watch counts: the body of an error is a Status.
@@ -120,7 +121,7 @@ func (s *Scope) ObserveWatches(next transport.RoundTripFunc) transport.RoundTrip
 type watch struct {
 	io.ReadCloser
 
-	scope *Scope
+	scope *WatchedScope
 	once  sync.Once // Close can be called more than once
 }
 

@@ -35,8 +35,8 @@ func TestAttemptsBeginAnewAfterASuccess(t *testing.T) {
 		})
 		h.Policy.Errors = handlers.ErrorsTemporary
 		x := &indexes.Indexer{}
-		feed := x.BeginFeed(indexes.Task{
-			Handlers: []*adapters.Handler{adapters.New(h, nil)}, Backoff: time.Second,
+		feed := x.BeginFeed(indexes.IndexTask{
+			Handlers: []*adapters.HandlerChain{adapters.New(h, nil)}, Backoff: time.Second,
 			Log: logr.Discard(),
 		})
 		for _, fails = range []bool{true, true, false, true, false} {
@@ -64,8 +64,8 @@ func TestFiltersSeeDeletions(t *testing.T) {
 			return true, nil
 		}}
 		x := &indexes.Indexer{}
-		feed := x.BeginFeed(indexes.Task{
-			Handlers: []*adapters.Handler{adapters.New(h, nil)},
+		feed := x.BeginFeed(indexes.IndexTask{
+			Handlers: []*adapters.HandlerChain{adapters.New(h, nil)},
 			Log:      funcr.New(func(_, line string) { said += line }, funcr.Options{}),
 		})
 		feed.HandleEvent("ADDED", objectOf("a"))

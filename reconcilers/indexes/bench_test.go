@@ -57,8 +57,8 @@ func BenchmarkSeen(b *testing.B) {
 			b.Run(o.Name+"/"+name, func(b *testing.B) {
 				_, h := indexing(byNameAndNamespace)
 				var indexer indexes.Indexer
-				feed := indexer.BeginFeed(indexes.Task{
-					Handlers: []*adapters.Handler{adapters.New(h, nil)},
+				feed := indexer.BeginFeed(indexes.IndexTask{
+					Handlers: []*adapters.HandlerChain{adapters.New(h, nil)},
 					Log:      logr.Discard(),
 				})
 				all := make([]*compact.CachedObject, 1000)

@@ -32,10 +32,10 @@ type feedReport struct {
 	held    bool   // another feed still has the object, and will report its end
 }
 
-// Task is the work of an Indexer.
-type Task struct {
+// IndexTask is the work of an Indexer.
+type IndexTask struct {
 	// Handlers are the index functions, in the order of registration.
-	Handlers []*adapters.Handler
+	Handlers []*adapters.HandlerChain
 	// Resource is the resource of the objects; nil if it is not known.
 	Resource *discovery.Resource
 	// Backoff is the default delay after temporary errors; zero is 60 seconds.
@@ -45,14 +45,14 @@ type Task struct {
 }
 
 // BeginFeed adds a feed that starts with its first list.
-func (x *Indexer) BeginFeed(task Task) *Feed {
+func (x *Indexer) BeginFeed(task IndexTask) *Feed {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.addFeed(task)
 }
 
 // addFeed adds a feed. The caller holds the lock.
-func (x *Indexer) addFeed(task Task) *Feed {
+func (x *Indexer) addFeed(task IndexTask) *Feed {
 	// All feeds share the task of the latest one.
 	x.task, x.question.Now, x.question.Call.Resource = task, time.Now, task.Resource
 	x.listing++
@@ -64,7 +64,7 @@ func (x *Indexer) addFeed(task Task) *Feed {
 
 // BeginAlone waits until there is no other feed, and then adds one. It calls filled each time another feed has finished
 // its list, or cannot list. It returns nil if the context ends.
-func (x *Indexer) BeginAlone(ctx context.Context, task Task, filled func()) *Feed {
+func (x *Indexer) BeginAlone(ctx context.Context, task IndexTask, filled func()) *Feed {
 	for ctx.Err() == nil {
 		other := x.latest.Load() // an atomic read: an index function can hold the lock for long
 		// Without another feed, begin now, unless one has begun meanwhile.
@@ -92,7 +92,7 @@ func (x *Indexer) BeginAlone(ctx context.Context, task Task, filled func()) *Fee
 }
 
 // beginFirst adds a feed, or returns the one that was added meanwhile.
-func (x *Indexer) beginFirst(task Task) (f, other *Feed) {
+func (x *Indexer) beginFirst(task IndexTask) (f, other *Feed) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if other = x.latest.Load(); other != nil {

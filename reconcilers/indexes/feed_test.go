@@ -21,8 +21,8 @@ import (
 // feedTest is an index of objects with their versions, such as "a5", and its feeds.
 type feedTest struct {
 	x     *indexes.Indexer
-	index *indexes.Index
-	own   []*adapters.Handler
+	index *indexes.ObjectIndex
+	own   []*adapters.HandlerChain
 	feeds map[string]*indexes.Feed
 }
 
@@ -32,7 +32,7 @@ func newFed() *feedTest {
 		return map[any]any{o.GetName() + o.GetResourceVersion(): 1}, false, nil
 	})
 	return &feedTest{
-		x: &indexes.Indexer{}, index: index, own: []*adapters.Handler{adapters.New(h, nil)},
+		x: &indexes.Indexer{}, index: index, own: []*adapters.HandlerChain{adapters.New(h, nil)},
 		feeds: map[string]*indexes.Feed{},
 	}
 }
@@ -44,7 +44,7 @@ func (f *feedTest) play(steps string) (missed []string) {
 		feed, what := f.feeds[parts[0]], parts[1]
 		switch what {
 		case "begin":
-			f.feeds[parts[0]] = f.x.BeginFeed(indexes.Task{Handlers: f.own, Log: logr.Discard()})
+			f.feeds[parts[0]] = f.x.BeginFeed(indexes.IndexTask{Handlers: f.own, Log: logr.Discard()})
 		case "end":
 			feed.EndFeed()
 		case "listed":
@@ -191,7 +191,8 @@ func TestBeginAlone(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
 				filled := 0
-				feed := f.x.BeginAlone(ctx, indexes.Task{Handlers: f.own, Log: logr.Discard()}, func() { filled++ })
+				feed := f.x.BeginAlone(ctx, indexes.IndexTask{Handlers: f.own, Log: logr.Discard()},
+					func() { filled++ })
 				if began := feed != nil; began != tc.begins || filled != tc.filled {
 					t.Errorf("begins: %v, notified %d times that the indices are filled", began, filled)
 				}
@@ -209,7 +210,7 @@ func TestBeginAloneBesideASlowFunction(t *testing.T) {
 			return nil, false, nil
 		})
 		f := newFed()
-		f.own = []*adapters.Handler{adapters.New(h, nil)}
+		f.own = []*adapters.HandlerChain{adapters.New(h, nil)}
 		f.play("A begin")
 		go f.play("A a1")
 		time.Sleep(time.Minute)
@@ -217,7 +218,7 @@ func TestBeginAloneBesideASlowFunction(t *testing.T) {
 		begun := time.Now()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		feed := f.x.BeginAlone(ctx, indexes.Task{Handlers: f.own, Log: logr.Discard()}, func() {})
+		feed := f.x.BeginAlone(ctx, indexes.IndexTask{Handlers: f.own, Log: logr.Discard()}, func() {})
 		if took := time.Since(begun); feed != nil || took > time.Minute {
 			t.Errorf("begins: %v, after waiting for %s", feed != nil, took)
 		}

@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Index maps keys to values. Each value comes from an object, its origin. An Index can be used concurrently.
-type Index struct {
+// ObjectIndex maps keys to values. Each value comes from an object, its origin. An Index can be used concurrently.
+type ObjectIndex struct {
 	mu       sync.RWMutex
 	byKey    map[any]*bucket
 	byOrigin map[types.UID][]position
@@ -31,13 +31,13 @@ type position struct {
 }
 
 // New returns an empty index.
-func New() *Index {
-	return &Index{byKey: map[any]*bucket{}, byOrigin: map[types.UID][]position{}}
+func New() *ObjectIndex {
+	return &ObjectIndex{byKey: map[any]*bucket{}, byOrigin: map[types.UID][]position{}}
 }
 
 // Get returns the values of a key, in no particular order; nil if there are none. The returned slice is shared: callers
 // must not modify it, and later changes of the index do not affect it.
-func (i *Index) Get(key any) []any {
+func (i *ObjectIndex) Get(key any) []any {
 	// With a snapshot, a read lock is enough: readers do not block each other.
 	i.mu.RLock()
 	b := i.byKey[key]
@@ -61,7 +61,7 @@ func (i *Index) Get(key any) []any {
 }
 
 // Count returns the number of values of a key.
-func (i *Index) Count(key any) int {
+func (i *ObjectIndex) Count(key any) int {
 	i.mu.RLock()
 	defer i.mu.RUnlock()
 	if b := i.byKey[key]; b != nil {
@@ -71,21 +71,21 @@ func (i *Index) Count(key any) int {
 }
 
 // Len returns the number of keys.
-func (i *Index) Len() int {
+func (i *ObjectIndex) Len() int {
 	i.mu.RLock()
 	defer i.mu.RUnlock()
 	return len(i.byKey)
 }
 
 // Objects returns the number of objects that have values.
-func (i *Index) Objects() int {
+func (i *ObjectIndex) Objects() int {
 	i.mu.RLock()
 	defer i.mu.RUnlock()
 	return len(i.byOrigin)
 }
 
 // Keys returns all keys, in no particular order.
-func (i *Index) Keys() []any {
+func (i *ObjectIndex) Keys() []any {
 	i.mu.RLock()
 	defer i.mu.RUnlock()
 	keys := make([]any, 0, len(i.byKey))
@@ -97,14 +97,14 @@ func (i *Index) Keys() []any {
 
 // ReplaceEntries makes the entries the only ones of the object. It calls the watchers without the lock, as they can
 // read the index.
-func (i *Index) ReplaceEntries(origin types.UID, entries map[any]any) {
+func (i *ObjectIndex) ReplaceEntries(origin types.UID, entries map[any]any) {
 	if i.replaceEntries(origin, entries) {
 		i.watchers.notifyAll()
 	}
 }
 
 // replaceEntries reports whether any entry has changed. Equal values count as unchanged only if there are watchers.
-func (i *Index) replaceEntries(origin types.UID, entries map[any]any) (changed bool) {
+func (i *ObjectIndex) replaceEntries(origin types.UID, entries map[any]any) (changed bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	isWatched := i.watchers.hasAny() // comparing values is slow, and only needed for watchers
@@ -140,14 +140,14 @@ func (i *Index) replaceEntries(origin types.UID, entries map[any]any) (changed b
 }
 
 // RemoveEntries removes all values of the object.
-func (i *Index) RemoveEntries(origin types.UID) {
+func (i *ObjectIndex) RemoveEntries(origin types.UID) {
 	if i.removeEntries(origin) {
 		i.watchers.notifyAll()
 	}
 }
 
 // removeEntries reports whether the object had values.
-func (i *Index) removeEntries(origin types.UID) (changed bool) {
+func (i *ObjectIndex) removeEntries(origin types.UID) (changed bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	for _, p := range i.byOrigin[origin] {
@@ -181,7 +181,7 @@ func hasKey(positions []position, key any) bool {
 }
 
 // addEntry appends a value to the bucket of its key.
-func (i *Index) addEntry(origin types.UID, key, value any) position {
+func (i *ObjectIndex) addEntry(origin types.UID, key, value any) position {
 	b := i.byKey[key]
 	if b == nil {
 		b = &bucket{key: key}
@@ -192,7 +192,7 @@ func (i *Index) addEntry(origin types.UID, key, value any) position {
 }
 
 // dropEntry removes a value without shifting the others: it moves the last value of the bucket to the free position.
-func (i *Index) dropEntry(p position) {
+func (i *ObjectIndex) dropEntry(p position) {
 	b, last := p.bucket, len(p.bucket.values)-1
 	if p.at != last {
 		moved := b.origins[last]

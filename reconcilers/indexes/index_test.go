@@ -102,7 +102,7 @@ func TestLookupsAllocateNothing(t *testing.T) {
 }
 
 // filled returns an index of the given number of pods, by node and by name.
-func filled(pods int) *indexes.Index {
+func filled(pods int) *indexes.ObjectIndex {
 	index := indexes.New()
 	for n := range pods {
 		name := fmt.Sprint("pod-", n)

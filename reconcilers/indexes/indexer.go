@@ -31,7 +31,7 @@ const Left = "LEFT"
 // Indexer fills the indices from the events of one resource. Its feeds report the events.
 type Indexer struct {
 	mu       sync.Mutex                       // guards the fields below but latest, also while an index function runs
-	task     Task                             // of the latest feed
+	task     IndexTask                        // of the latest feed
 	listing  int                              // the number of feeds so far
 	feeds    []*Feed                          // those that count, the latest one last
 	latest   atomic.Pointer[Feed]             // the last of feeds; readable while a function runs
@@ -82,7 +82,7 @@ func (x *Indexer) forgetObject(uid types.UID) {
 
 // runIndexFunction calls one index function for one object and updates the index, if a selection of the function
 // matches and is due.
-func (x *Indexer) runIndexFunction(ctx context.Context, first *adapters.Handler, c *cause.Cause, uid types.UID) {
+func (x *Indexer) runIndexFunction(ctx context.Context, first *adapters.HandlerChain, c *cause.Cause, uid types.UID) {
 	log := logf.FromContext(ctx)
 	past := x.accounts[accountKey{uid, first.Description.ID}]
 	h, err := x.firstDue(ctx, first, c, past)
@@ -116,8 +116,8 @@ func (x *Indexer) runIndexFunction(ctx context.Context, first *adapters.Handler,
 // firstDue returns the first registration of the index function that matches the object and is due; nil if there is
 // none. The error is that of a filter.
 func (x *Indexer) firstDue(
-	ctx context.Context, first *adapters.Handler, c *cause.Cause, past execution.Account,
-) (*adapters.Handler, error) {
+	ctx context.Context, first *adapters.HandlerChain, c *cause.Cause, past execution.Account,
+) (*adapters.HandlerChain, error) {
 	x.question.Call.Cause, x.question.Account = c, past
 	defer func() { x.question.Call.Cause = nil }()
 	for _, h := range x.task.Handlers {

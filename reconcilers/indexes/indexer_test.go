@@ -26,12 +26,12 @@ func objectOf(uid string) *compact.CachedObject {
 }
 
 // indexing returns an index with its handler.
-func indexing(call handlers.IndexFunc) (*indexes.Index, *handlers.Handler) {
+func indexing(call handlers.IndexFunc) (*indexes.ObjectIndex, *handlers.Handler) {
 	index := indexes.New()
 	return index, &handlers.Handler{
 		ID:     "i",
 		Family: handlers.Indexing,
-		Index:  &handlers.Index{Into: index, Call: call},
+		Index:  &handlers.IndexWork{Into: index, Call: call},
 	}
 }
 
@@ -84,8 +84,8 @@ func TestIndexFunctionsThatMisbehave(t *testing.T) {
 					return true, nil
 				}}
 				x := &indexes.Indexer{}
-				feed := x.BeginFeed(indexes.Task{
-					Handlers: []*adapters.Handler{adapters.New(h, nil)},
+				feed := x.BeginFeed(indexes.IndexTask{
+					Handlers: []*adapters.HandlerChain{adapters.New(h, nil)},
 					Log:      funcr.New(func(_, line string) { said += line }, funcr.Options{}),
 				})
 				feed.HandleEvent("ADDED", objectOf("a"))
@@ -127,8 +127,8 @@ func TestIndexFunctionsWithErrorsThatPanic(t *testing.T) {
 			func(context.Context, *handlers.Invocation) (map[any]any, bool, error) { return nil, false, err },
 		)
 		x := &indexes.Indexer{}
-		feed := x.BeginFeed(indexes.Task{
-			Handlers: []*adapters.Handler{adapters.New(h, nil)},
+		feed := x.BeginFeed(indexes.IndexTask{
+			Handlers: []*adapters.HandlerChain{adapters.New(h, nil)},
 			Log:      funcr.New(func(_, line string) { said += line }, funcr.Options{}),
 		})
 		feed.HandleEvent("ADDED", objectOf("a"))
@@ -145,7 +145,8 @@ func TestIndexerForgetsWhatWasMissed(t *testing.T) {
 	})
 	x := &indexes.Indexer{}
 	for _, listing := range []string{"a b", "b c"} {
-		feed := x.BeginFeed(indexes.Task{Handlers: []*adapters.Handler{adapters.New(h, nil)}, Log: logr.Discard()})
+		feed := x.BeginFeed(indexes.IndexTask{Handlers: []*adapters.HandlerChain{adapters.New(h, nil)},
+			Log: logr.Discard()})
 		for name := range strings.FieldsSeq(listing) {
 			feed.HandleEvent("", objectOf(name))
 		}

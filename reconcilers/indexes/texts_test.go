@@ -20,7 +20,7 @@ import (
 func TestUndecodableObjects(t *testing.T) {
 	for _, reads := range []bool{false, true} {
 		into := indexes.New()
-		h := &handlers.Handler{ID: "ix", Family: handlers.Indexing, ReadsText: reads, Index: &handlers.Index{
+		h := &handlers.Handler{ID: "ix", Family: handlers.Indexing, ReadsText: reads, Index: &handlers.IndexWork{
 			Into: into, Call: func(_ context.Context, call *handlers.Invocation) (map[any]any, bool, error) {
 				object, err := call.WorkingCopy()
 				if err != nil {
@@ -31,8 +31,8 @@ func TestUndecodableObjects(t *testing.T) {
 			},
 		}}
 		said := ""
-		feed := (&indexes.Indexer{}).BeginFeed(indexes.Task{
-			Handlers: []*adapters.Handler{adapters.New(h, nil)},
+		feed := (&indexes.Indexer{}).BeginFeed(indexes.IndexTask{
+			Handlers: []*adapters.HandlerChain{adapters.New(h, nil)},
 			Log:      funcr.New(func(_, line string) { said += line }, funcr.Options{}),
 		})
 		feed.HandleEvent("ADDED", objectOf("a"))

@@ -36,7 +36,7 @@ func TestVectorsIndex(t *testing.T) {
 			p := &play{t: t, began: time.Now()}
 			own, indices := p.handlers(input.List("handlers"))
 			x := &indexes.Indexer{}
-			feed := x.BeginFeed(indexes.Task{Handlers: own, Log: logr.Discard()})
+			feed := x.BeginFeed(indexes.IndexTask{Handlers: own, Log: logr.Discard()})
 			got := []any{}
 			for _, item := range input.List("events") {
 				e := vectors.Known(t, item, "type", "object", "results", "at")
@@ -54,20 +54,20 @@ func TestVectorsIndex(t *testing.T) {
 	})
 }
 
-func (p *play) handlers(list []any) (own []*adapters.Handler, indices map[string]*indexes.Index) {
+func (p *play) handlers(list []any) (own []*adapters.HandlerChain, indices map[string]*indexes.ObjectIndex) {
 	p.t.Helper()
 	all, err := declared.Handlers(p.t, list, declared.Resource(p.t, nil))
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	indices = map[string]*indexes.Index{}
+	indices = map[string]*indexes.ObjectIndex{}
 	for _, d := range all {
 		if !d.Mine || d.Handler.Family != handlers.Indexing {
 			continue
 		}
 		h := d.Handler
 		indices[h.ID] = indexes.New()
-		h.Index = &handlers.Index{Into: indices[h.ID], Call: p.call(h.ID)}
+		h.Index = &handlers.IndexWork{Into: indices[h.ID], Call: p.call(h.ID)}
 		own = append(own, adapters.New(h, nil))
 	}
 	return own, indices
@@ -137,7 +137,7 @@ func text(key any) any {
 	return "tuple " + string(data)
 }
 
-func content(indices map[string]*indexes.Index) map[string]any {
+func content(indices map[string]*indexes.ObjectIndex) map[string]any {
 	all := map[string]any{}
 	for id, index := range indices {
 		pairs := []any{}

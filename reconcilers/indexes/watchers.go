@@ -13,7 +13,7 @@ type watchers struct {
 
 // Notify calls the function after each change of the index, on the goroutine that made the change, until stop is
 // called. Replacing entries by equal ones does not count as a change. The function must not block.
-func (i *Index) Notify(changed func()) (stop func()) {
+func (i *ObjectIndex) Notify(changed func()) (stop func()) {
 	w := &i.watchers
 	w.mu.Lock()
 	defer w.mu.Unlock()

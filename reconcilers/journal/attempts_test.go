@@ -50,47 +50,47 @@ func TestAttempts(t *testing.T) {
 	cases := map[string]struct {
 		reason  string
 		outcome execution.Outcome
-		want    journal.Attempt
+		want    journal.AttemptEntry
 	}{
 		"blocked": {"a blocked outcome is named as such, although it is also aborted",
 			execution.Outcome{Blocked: true, Aborted: true},
-			journal.Attempt{Outcome: "cannot be called with the object"}},
+			journal.AttemptEntry{Outcome: "cannot be called with the object"}},
 		"interrupted": {"an aborted outcome is interrupted, with its error",
 			execution.Outcome{Aborted: true, Err: errQuota},
-			journal.Attempt{Outcome: "interrupted", Error: "no quota"}},
+			journal.AttemptEntry{Outcome: "interrupted", Error: "no quota"}},
 		"ignored": {"an ignored error is noted, although the call counts as a success",
 			execution.Outcome{Final: true, Ignored: errQuota},
-			journal.Attempt{Outcome: "failed; its errors are ignored", Error: "no quota"}},
+			journal.AttemptEntry{Outcome: "failed; its errors are ignored", Error: "no quota"}},
 		"succeeded": {"a final outcome without an error is a success", execution.Outcome{Final: true},
-			journal.Attempt{Outcome: "succeeded"}},
+			journal.AttemptEntry{Outcome: "succeeded"}},
 		"failed": {"a final outcome with an error is a permanent failure",
 			execution.Outcome{Final: true, Err: errQuota},
-			journal.Attempt{Outcome: "failed permanently", Error: "no quota"}},
+			journal.AttemptEntry{Outcome: "failed permanently", Error: "no quota"}},
 		"final with delay": {"a final outcome does not have a next attempt, even with a delay",
 			execution.Outcome{Final: true, Err: errQuota, Delay: &minute},
-			journal.Attempt{Outcome: "failed permanently", Error: "no quota"}},
+			journal.AttemptEntry{Outcome: "failed permanently", Error: "no quota"}},
 		"waiting": {"a delay without an error is a wait", execution.Outcome{Delay: &minute},
-			journal.Attempt{Outcome: "waiting", Next: &due}},
+			journal.AttemptEntry{Outcome: "waiting", Next: &due}},
 		"pending": {"a pending error is a wait, not a failure",
 			execution.Outcome{Err: fmt.Errorf("wrapped: %w", &execution.PendingError{}), Delay: &minute},
-			journal.Attempt{
+			journal.AttemptEntry{
 				Outcome: "waiting", Next: &due, Error: fmt.Sprintf("wrapped: %v", &execution.PendingError{}),
 			}},
 		"retried": {"a retried error has the time of its next attempt",
 			execution.Outcome{Err: errQuota, Delay: &minute},
-			journal.Attempt{Outcome: "failed; retrying", Error: "no quota", Next: &due}},
+			journal.AttemptEntry{Outcome: "failed; retrying", Error: "no quota", Next: &due}},
 		"at once": {"a retry without a delay is due now", execution.Outcome{Err: errQuota, Delay: &none},
-			journal.Attempt{Outcome: "failed; retrying", Error: "no quota", Next: ptr(due.Add(-minute))}},
+			journal.AttemptEntry{Outcome: "failed; retrying", Error: "no quota", Next: ptr(due.Add(-minute))}},
 		"no delay": {"a retry without a known delay has no time", execution.Outcome{Err: errQuota},
-			journal.Attempt{Outcome: "failed; retrying", Error: "no quota"}},
+			journal.AttemptEntry{Outcome: "failed; retrying", Error: "no quota"}},
 		"long": {"a long error is cut", execution.Outcome{Final: true, Err: errors.New(long)},
-			journal.Attempt{Outcome: "failed permanently", Error: long[:256] + "…"}},
+			journal.AttemptEntry{Outcome: "failed permanently", Error: long[:256] + "…"}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				h := &handlers.Handler{ID: "provision", Reason: cause.Create}
-				j := kept(journal.Limits{}, h)
+				j := kept(journal.JournalLimits{}, h)
 				a := attemptOf(h, 2, c.outcome)
 				a.Took = 1234567 * time.Nanosecond
 				widgetsOf(j).ForObject(w1, "u1").RecordAttempt(a)
@@ -185,7 +185,7 @@ func TestWrites(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			j := kept(journal.Limits{})
+			j := kept(journal.JournalLimits{})
 			o := widgetsOf(j).ForObject(w1, "u1")
 			o.RecordEvent("ADDED", "1")
 			o.RecordWrite("", c.patch, c.before, c.result, c.err)
@@ -198,7 +198,7 @@ func TestWrites(t *testing.T) {
 
 // TestWriters shows that a write is noted with its writer.
 func TestWriters(t *testing.T) {
-	j := kept(journal.Limits{})
+	j := kept(journal.JournalLimits{})
 	widgetsOf(j).ForObject(w1, "u1").RecordWrite("watches", patching.Patch{}, nil, written, nil)
 	if got := lastEntry(t, j).Write; got.By != "watches" {
 		t.Errorf("want the handler named, got %+v", got)
@@ -223,7 +223,7 @@ func TestHolds(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			j := kept(journal.Limits{})
+			j := kept(journal.JournalLimits{})
 			widgetsOf(j).ForObject(w1, "u1").RecordHold(journal.HeldError, c.err, c.until)
 			c.want.Why = journal.HeldError
 			got := lastEntry(t, j).Hold
@@ -241,7 +241,7 @@ func TestHolds(t *testing.T) {
 // quote.
 func TestErrorsOfObjectsWithSecrets(t *testing.T) {
 	const withheld = "(left out, because the object has secret values; see the log)"
-	j := kept(journal.Limits{})
+	j := kept(journal.JournalLimits{})
 	o := widgetsOf(j, diff.Path{"spec", "password"}).ForObject(w1, "u1")
 	o.RecordAttempt(attemptOf(&handlers.Handler{ID: "h"}, 0, execution.Outcome{Final: true, Err: errQuota}))
 	if got := lastEntry(t, j).Attempt.Error; got != withheld {

@@ -29,23 +29,23 @@ func BenchmarkNote(b *testing.B) {
 	}
 	c := &cause.Cause{Reason: cause.Update, Object: jsontext.NewFromValue(body), Diff: differing("size")}
 	done := attemptOf(own[0], 0, execution.Outcome{Final: true})
-	notes := map[string]func(o journal.Object, n int){
-		"event": func(o journal.Object, _ int) { o.RecordEvent("MODIFIED", "12345") },
-		"look with 5 verdicts": func(o journal.Object, _ int) {
+	notes := map[string]func(o journal.ObjectJournal, n int){
+		"event": func(o journal.ObjectJournal, _ int) { o.RecordEvent("MODIFIED", "12345") },
+		"look with 5 verdicts": func(o journal.ObjectJournal, _ int) {
 			d := o.StartLook(c)
 			for i, h := range own {
 				d.AddVerdict(h, stops[i])
 			}
 			d.AddToJournal()
 		},
-		"attempt": func(o journal.Object, _ int) { o.RecordAttempt(done) },
-		"nothing": func(journal.Object, int) {},
+		"attempt": func(o journal.ObjectJournal, _ int) { o.RecordAttempt(done) },
+		"nothing": func(journal.ObjectJournal, int) {},
 	}
 	for name, note := range notes {
 		b.Run(name, func(b *testing.B) {
-			j := journal.New(journal.Limits{})
+			j := journal.New(journal.JournalLimits{})
 			kind := widgetsOf(j)
-			objects := make([]journal.Object, 1000)
+			objects := make([]journal.ObjectJournal, 1000)
 			for i := range objects {
 				objects[i] = kind.ForObject(types.NamespacedName{Namespace: "ns", Name: fmt.Sprint("w", i)}, "u1")
 				for n := range journal.DefaultEntries {
@@ -71,7 +71,7 @@ func BenchmarkRemembered(b *testing.B) {
 		}
 		b.Run(fmt.Sprint(count, " handlers"), func(b *testing.B) {
 			for b.Loop() {
-				j, before := journal.New(journal.Limits{}), heap()
+				j, before := journal.New(journal.JournalLimits{}), heap()
 				kind := widgetsOf(j)
 				for i := range journal.DefaultObjects {
 					handled(kind.ForObject(types.NamespacedName{Namespace: "ns", Name: fmt.Sprint("w", i)}, "u1"), own)
@@ -85,7 +85,7 @@ func BenchmarkRemembered(b *testing.B) {
 
 // handled notes the creation and an update of an object, for which all handlers are selected and the first one is
 // called.
-func handled(o journal.Object, own []*handlers.Handler) {
+func handled(o journal.ObjectJournal, own []*handlers.Handler) {
 	annotations := map[string]any{
 		"example.org/last-handled-configuration": "{}", "example.org/kopf-managed": "yes",
 		"example.org/handled-uid": "u1",

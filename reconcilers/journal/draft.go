@@ -23,7 +23,7 @@ const notShown = "(secret)"
 
 // Draft collects the decisions of one pass over an object. A nil Draft records nothing.
 type Draft struct {
-	object Object
+	object ObjectJournal
 	cause  *cause.Cause
 	look   Look
 	asked  []*handlers.Handler // the handlers of the verdicts, in the same order
@@ -32,7 +32,7 @@ type Draft struct {
 }
 
 // StartLook starts the draft of a pass that found this cause. It returns nil if nothing is recorded.
-func (o Object) StartLook(c *cause.Cause) *Draft {
+func (o ObjectJournal) StartLook(c *cause.Cause) *Draft {
 	if o.kind == nil {
 		return nil
 	}
@@ -46,7 +46,7 @@ func (o Object) StartLook(c *cause.Cause) *Draft {
 }
 
 // StartEventLook starts the draft for a raw event and its handlers. It returns nil if nothing is recorded.
-func (o Object) StartEventLook(c *cause.Cause) *Draft {
+func (o ObjectJournal) StartEventLook(c *cause.Cause) *Draft {
 	if o.kind == nil {
 		return nil
 	}
@@ -54,7 +54,7 @@ func (o Object) StartEventLook(c *cause.Cause) *Draft {
 }
 
 // StartBackgroundLook starts the draft for the daemons and timers of an object. It returns nil if nothing is recorded.
-func (o Object) StartBackgroundLook(c *cause.Cause) *Draft {
+func (o ObjectJournal) StartBackgroundLook(c *cause.Cause) *Draft {
 	if o.kind == nil {
 		return nil
 	}
@@ -80,7 +80,7 @@ func (d *Draft) AddVerdict(h *handlers.Handler, stop execution.Stop) {
 	if d == nil {
 		return
 	}
-	v := Verdict{Handler: h.ID, On: h.VerbName(), By: stop.By, Why: string(stop.Why)}
+	v := HandlerVerdict{Handler: h.ID, On: h.VerbName(), By: stop.By, Why: string(stop.Why)}
 	d.explainVerdict(&v, h, stop)
 	// A handler can get two verdicts in one pass: it is selected first, and may then turn out not to be due. The later
 	// one counts.
@@ -112,7 +112,7 @@ func (d *Draft) ClearVerdicts() {
 // each call is recorded as an attempt anyway.
 func (d *Draft) AddToJournal() {
 	// An object can have many raw events, so looks that led to calls only are not worth an entry each.
-	refused := func(v Verdict) bool { return v.Why != "" }
+	refused := func(v HandlerVerdict) bool { return v.Why != "" }
 	if d == nil || d.noted || d.look.Reason == reasonEvent && !slices.ContainsFunc(d.look.Verdicts, refused) {
 		return
 	}
@@ -121,7 +121,7 @@ func (d *Draft) AddToJournal() {
 }
 
 // explainVerdict fills in the expected and the found value of a verdict, as far as its reason has any.
-func (d *Draft) explainVerdict(v *Verdict, h *handlers.Handler, stop execution.Stop) {
+func (d *Draft) explainVerdict(v *HandlerVerdict, h *handlers.Handler, stop execution.Stop) {
 	// Each reason stores its operands in stop in its own types, see package execution.
 	switch stop.Why {
 	case execution.Asleep:
@@ -166,7 +166,7 @@ func requiredChange(w requirements.Words) string {
 
 // describeFilter describes the filter that did not match, in the words of the registration. Only a filter with a path
 // has a value that can be shown.
-func (d *Draft) describeFilter(v *Verdict, h *handlers.Handler, place int) {
+func (d *Draft) describeFilter(v *HandlerVerdict, h *handlers.Handler, place int) {
 	// There may be fewer words than filters: such a filter is named by its position.
 	if place >= len(h.Words.Filters) {
 		v.Expected = fmt.Sprintf("filter %d", place+1)
@@ -185,7 +185,7 @@ func (d *Draft) describeFilter(v *Verdict, h *handlers.Handler, place int) {
 
 // describeField describes the value at the field, unless it is secret. A value that a registration requires of a secret
 // field is hidden as well, because a match would reveal the secret.
-func (d *Draft) describeField(v *Verdict, field diff.Path, expected string, found any) {
+func (d *Draft) describeField(v *HandlerVerdict, field diff.Path, expected string, found any) {
 	v.Field = field.String()
 	if d.object.kind.hidesPath(field) {
 		v.Expected, v.Found = notShown, notShown

@@ -13,15 +13,15 @@ type Entry struct {
 	First *time.Time `json:"first,omitempty"`
 	Times int        `json:"times,omitempty"`
 
-	Event   *Event   `json:"event,omitempty"`
-	Look    *Look    `json:"look,omitempty"`
-	Attempt *Attempt `json:"attempt,omitempty"`
-	Write   *Write   `json:"write,omitempty"`
-	Hold    *Hold    `json:"hold,omitempty"`
+	Event   *EventEntry   `json:"event,omitempty"`
+	Look    *Look         `json:"look,omitempty"`
+	Attempt *AttemptEntry `json:"attempt,omitempty"`
+	Write   *Write        `json:"write,omitempty"`
+	Hold    *Hold         `json:"hold,omitempty"`
 }
 
-// Event is an event of the watch.
-type Event struct {
+// EventEntry is an event of the watch.
+type EventEntry struct {
 	// Type is ADDED, MODIFIED, DELETED, or LISTED for an object of the first listing.
 	Type string `json:"type"`
 	// Version is the resourceVersion of the object in the last such event.
@@ -45,11 +45,11 @@ type Look struct {
 	// Unnoticed says which later state of the object does not trigger handlers, and the remedy.
 	Unnoticed string `json:"unnoticed,omitempty"`
 	// Verdicts holds one decision for each handler, in the order of registration.
-	Verdicts []Verdict `json:"verdicts,omitempty"`
+	Verdicts []HandlerVerdict `json:"verdicts,omitempty"`
 }
 
-// Verdict is the decision about one handler.
-type Verdict struct {
+// HandlerVerdict is the decision about one handler.
+type HandlerVerdict struct {
 	Handler string `json:"handler"`
 	// On is the purpose of the handler: create, update, delete, resume, field, event, daemon, timer.
 	On string `json:"on,omitempty"`
@@ -66,8 +66,8 @@ type Verdict struct {
 	Until *time.Time `json:"until,omitempty"`
 }
 
-// Attempt is one call of a handler.
-type Attempt struct {
+// AttemptEntry is one call of a handler.
+type AttemptEntry struct {
 	Handler string `json:"handler"`
 	// On is the purpose of the handler, as in a Verdict.
 	On string `json:"on,omitempty"`
@@ -143,7 +143,7 @@ func (e *Entry) isRepetitionOf(other *Entry) bool {
 func (l *Look) isRepetitionOf(other *Look) bool {
 	return l.Reason == other.Reason && l.Type == other.Type && l.Initial == other.Initial && l.More == other.More &&
 		l.Dropped == other.Dropped && l.Unnoticed == other.Unnoticed && slices.Equal(l.Changed, other.Changed) &&
-		slices.EqualFunc(l.Verdicts, other.Verdicts, Verdict.isRepetitionOf)
+		slices.EqualFunc(l.Verdicts, other.Verdicts, HandlerVerdict.isRepetitionOf)
 }
 
 // isRepetitionOf reports whether both writes have the same paths, origin and error.
@@ -152,7 +152,7 @@ func (w *Write) isRepetitionOf(other *Write) bool {
 }
 
 // isRepetitionOf reports whether both verdicts are equal, apart from the time at which the handler is due.
-func (v Verdict) isRepetitionOf(other Verdict) bool {
+func (v HandlerVerdict) isRepetitionOf(other HandlerVerdict) bool {
 	// Both verdicts are copies, so the recorded ones are not modified.
 	v.Until, other.Until = nil, nil
 	return v == other

@@ -34,14 +34,14 @@ type Answer struct {
 	Says string `json:"says"`
 	// Verdict is the last decision about the handler, made at the time At. Attempt is its last call, at the time
 	// Called.
-	Verdict *Verdict   `json:"verdict,omitempty"`
-	At      *time.Time `json:"at,omitempty"`
-	Attempt *Attempt   `json:"attempt,omitempty"`
-	Called  *time.Time `json:"called,omitempty"`
+	Verdict *HandlerVerdict `json:"verdict,omitempty"`
+	At      *time.Time      `json:"at,omitempty"`
+	Attempt *AttemptEntry   `json:"attempt,omitempty"`
+	Called  *time.Time      `json:"called,omitempty"`
 }
 
 // SetLive sets the source of the operator's state. Nil journals ignore it.
-func (j *Journal) SetLive(live Live) {
+func (j *Journal) SetLive(live LiveState) {
 	if j == nil {
 		return
 	}
@@ -125,7 +125,7 @@ func (s Standing) factsFor(namespace string) (all []string) {
 }
 
 // factsAbout returns the facts that apply to this object.
-func (j *Journal) factsAbout(served Served, e Explanation) (all []string) {
+func (j *Journal) factsAbout(served ServedKind, e Explanation) (all []string) {
 	// An empty name in the list is the whole cluster.
 	elsewhere := !slices.Contains(served.Namespaces, "") && !slices.Contains(served.Namespaces, e.Namespace)
 	// Without any entry, say why: no namespace, another namespace, or nothing was recorded.
@@ -183,7 +183,7 @@ const reasonEvent, reasonBackground = "event", "background"
 func (l *Look) IsOfChange() bool { return l.Reason != reasonEvent && l.Reason != reasonBackground }
 
 // isOfChange reports whether the attempt was of a change handler.
-func (a *Attempt) isOfChange() bool { return isOfChanges(a.On) }
+func (a *AttemptEntry) isOfChange() bool { return isOfChanges(a.On) }
 
 // isOfChanges reports whether handlers of this purpose run for changes.
 func isOfChanges(on string) bool {
@@ -196,10 +196,10 @@ func isOfChanges(on string) bool {
 
 // news collects the latest entries about one handler.
 type news struct {
-	verdict *Verdict
+	verdict *HandlerVerdict
 	look    *Look
 	looked  time.Time
-	attempt *Attempt
+	attempt *AttemptEntry
 	called  time.Time
 	dropped string // why an unfinished attempt is not continued; empty if it is
 

@@ -19,8 +19,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
 )
 
-func servedAs(group, version, kind, plural string, namespaced bool, shortcuts ...string) journal.Served {
-	s := widgetsOf(journal.New(journal.Limits{})).ServedKind(discovery.Resource{
+func servedAs(group, version, kind, plural string, namespaced bool, shortcuts ...string) journal.ServedKind {
+	s := widgetsOf(journal.New(journal.JournalLimits{})).ServedKind(discovery.Resource{
 		GroupVersionKind: schema.GroupVersionKind{Group: group, Version: version, Kind: kind},
 		Plural:           plural, Singular: strings.ToLower(kind), Shortcuts: shortcuts, Namespaced: namespaced,
 	}, nil)
@@ -28,10 +28,9 @@ func servedAs(group, version, kind, plural string, namespaced bool, shortcuts ..
 	return s
 }
 
-// TestKindsInWords shows that a kind may be named in every way that kubectl accepts. An ambiguous or unknown name is an
-// error that lists the candidates.
+// TestKindsInWords shows that a kind has all names that kubectl accepts. Others are errors that list the candidates.
 func TestKindsInWords(t *testing.T) {
-	all := live{Operator: "test.example.org", Running: true, Kinds: []journal.Served{
+	all := live{Operator: "test.example.org", Running: true, Kinds: []journal.ServedKind{
 		servedAs("example.org", "v1", "Widget", "widgets", true, "wd", "wgt"),
 		servedAs("other.org", "v1", "Widget", "widgets", true),
 		servedAs("", "v1", "Node", "nodes", false, "no"),
@@ -80,7 +79,7 @@ func TestKindsInWords(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			j := journal.New(journal.Limits{})
+			j := journal.New(journal.JournalLimits{})
 			j.SetLive(c.of)
 			e, err := j.Explain(c.word, w1)
 			got := e.Kind
@@ -97,8 +96,8 @@ func TestKindsInWords(t *testing.T) {
 
 // TestNamespaces shows that a namespace is required for namespaced kinds and ignored for cluster-scoped ones.
 func TestNamespaces(t *testing.T) {
-	j := journal.New(journal.Limits{})
-	j.SetLive(live{Operator: "test.example.org", Kinds: []journal.Served{
+	j := journal.New(journal.JournalLimits{})
+	j.SetLive(live{Operator: "test.example.org", Kinds: []journal.ServedKind{
 		servedAs("example.org", "v1", "Widget", "widgets", true), servedAs("", "v1", "Node", "nodes", false),
 	}})
 	_, err := j.Explain("widget", types.NamespacedName{Name: "w1"})
@@ -107,8 +106,8 @@ func TestNamespaces(t *testing.T) {
 	if !errors.As(err, &question) || err.Error() != want {
 		t.Errorf("without a namespace: want %q, got %v", want, err)
 	}
-	j.ForKind(schema.GroupKind{Kind: "Node"}, nil).ForObject(types.NamespacedName{Name: "n1"},
-		"u1").RecordEvent("ADDED", "1")
+	node := types.NamespacedName{Name: "n1"}
+	j.ForKind(schema.GroupKind{Kind: "Node"}, nil).ForObject(node, "u1").RecordEvent("ADDED", "1")
 	e, err := j.Explain("node", types.NamespacedName{Namespace: "ns", Name: "n1"})
 	if err != nil || e.Namespace != "" || e.Name != "n1" || len(e.History) != 1 {
 		t.Errorf("a cluster-scoped object must ignore the namespace: got %+v with error %v", e, err)
@@ -117,32 +116,33 @@ func TestNamespaces(t *testing.T) {
 
 // TestStandingWithoutOperator shows that a journal without an operator reports an empty state.
 func TestStandingWithoutOperator(t *testing.T) {
-	if d := cmp.Diff(journal.Standing{}, journal.New(journal.Limits{}).OperatorState(),
-		cmp.AllowUnexported(journal.Served{})); d != "" {
+	if d := cmp.Diff(journal.Standing{}, journal.New(journal.JournalLimits{}).OperatorState(),
+		cmp.AllowUnexported(journal.ServedKind{})); d != "" {
 		t.Errorf("-want, +got:\n%s", d)
 	}
 }
 
 // TestWhatHoldsNow shows the remarks of an explanation on the present state of the operator and the object.
 func TestWhatHoldsNow(t *testing.T) {
-	event := func(o journal.Object) { o.RecordEvent("ADDED", "1") }
-	look := func(reason cause.Reason) func(journal.Object) {
-		return func(o journal.Object) { o.StartLook(&cause.Cause{Reason: reason}).AddToJournal() }
+	event := func(o journal.ObjectJournal) { o.RecordEvent("ADDED", "1") }
+	look := func(reason cause.Reason) func(journal.ObjectJournal) {
+		return func(o journal.ObjectJournal) { o.StartLook(&cause.Cause{Reason: reason}).AddToJournal() }
 	}
-	attempt := func(h *handlers.Handler) func(journal.Object) {
-		return func(o journal.Object) { o.RecordAttempt(attemptOf(h, 0, execution.Outcome{Final: true})) }
+	attempt := func(h *handlers.Handler) func(journal.ObjectJournal) {
+		return func(o journal.ObjectJournal) { o.RecordAttempt(attemptOf(h, 0, execution.Outcome{Final: true})) }
 	}
-	background := func(o journal.Object) { o.StartBackgroundLook(&cause.Cause{}).AddToJournal() }
-	refused := func(o journal.Object) {
+	background := func(o journal.ObjectJournal) { o.StartBackgroundLook(&cause.Cause{}).AddToJournal() }
+	refused := func(o journal.ObjectJournal) {
 		d := o.StartEventLook(&cause.Cause{})
 		d.AddVerdict(&handlers.Handler{ID: "e"}, execution.Stop{Why: execution.FilteredOut})
 		d.AddToJournal()
 	}
-	hold := func(why string, until time.Time) func(journal.Object) {
-		return func(o journal.Object) { o.RecordHold(why, errQuota, until) }
+	hold := func(why string, until time.Time) func(journal.ObjectJournal) {
+		return func(o journal.ObjectJournal) { o.RecordHold(why, errQuota, until) }
 	}
 	soon := time.Date(2000, 1, 1, 1, 0, 0, 0, time.UTC)
-	daemon := &handlers.Handler{ID: "d", Family: handlers.Spawning, Background: &handlers.Background{Daemon: true}}
+	daemon := &handlers.Handler{ID: "d", Family: handlers.Spawning,
+		Background: &handlers.BackgroundOptions{Daemon: true}}
 	timer := &handlers.Handler{ID: "t", Family: handlers.Spawning}
 	onEvent := &handlers.Handler{ID: "e", Family: handlers.Watching}
 	index := &handlers.Handler{ID: "i", Family: handlers.Indexing}
@@ -155,27 +155,28 @@ func TestWhatHoldsNow(t *testing.T) {
 	cases := map[string]struct {
 		reason  string
 		stand   func(l *live)
-		happens []func(journal.Object)
+		happens []func(journal.ObjectJournal)
 		want    []string
 	}{
-		"well": {"an active operator with a known object has no remarks", nil, []func(journal.Object){event}, nil},
+		"well": {"an active operator with a known object has no remarks", nil, []func(journal.ObjectJournal){event},
+			nil},
 		"idle": {"an inactive operator has this remark alone",
 			func(l *live) { l.Running, l.Paused, l.Waiting = false, true, []string{"x"} },
-			[]func(journal.Object){event},
+			[]func(journal.ObjectJournal){event},
 			[]string{"The operator is not active: it is starting or exiting, or another replica is the leader. " +
 				"No handlers are called."}},
 		"paused": {"a paused operator has the remark on the pause alone",
-			func(l *live) { l.Paused, l.Waiting = true, []string{"x"} }, []func(journal.Object){event},
+			func(l *live) { l.Paused, l.Waiting = true, []string{"x"} }, []func(journal.ObjectJournal){event},
 			[]string{"The operator is paused by a peer. It does not watch objects, and no handlers are called."}},
 		"paused here": {"a pause in the namespace of the object is remarked",
-			func(l *live) { l.PausedNamespaces = []string{"a", "ns"} }, []func(journal.Object){event},
+			func(l *live) { l.PausedNamespaces = []string{"a", "ns"} }, []func(journal.ObjectJournal){event},
 			[]string{`The operator is paused by a peer in namespace "ns". No handlers are called ` +
 				"for its objects."}},
 		"paused elsewhere": {"a pause in another namespace is not remarked",
-			func(l *live) { l.PausedNamespaces = []string{"a"} }, []func(journal.Object){event}, nil},
+			func(l *live) { l.PausedNamespaces = []string{"a"} }, []func(journal.ObjectJournal){event}, nil},
 		"waiting": {"unfilled indices are remarked with their names",
 			func(l *live) { l.Waiting = []string{"pods", "nodes"} },
-			[]func(journal.Object){event},
+			[]func(journal.ObjectJournal){event},
 			[]string{"All handlers wait until the indices are filled. Not listed yet: pods, nodes."}},
 		"unknown": {"an unknown object is remarked with the possible causes", nil, nil,
 			[]string{unknown}},
@@ -195,34 +196,34 @@ func TestWhatHoldsNow(t *testing.T) {
 			[]string{unknown}},
 		"served before": {"a known object in a namespace not served any more is not remarked",
 			func(l *live) { l.Kinds[0].Namespaces = []string{"a"} },
-			[]func(journal.Object){event}, nil},
+			[]func(journal.ObjectJournal){event}, nil},
 		"noop": {"an evaluation without an essential change is remarked",
-			nil, []func(journal.Object){event, look(cause.Noop)}, []string{noop}},
+			nil, []func(journal.ObjectJournal){event, look(cause.Noop)}, []string{noop}},
 		"noop at first": {"an evaluation without a change is not remarked after a later change", nil,
-			[]func(journal.Object){look(cause.Noop), look(cause.Create)}, nil},
+			[]func(journal.ObjectJournal){look(cause.Noop), look(cause.Create)}, nil},
 		"noop, then others": {"events and background calls do not end the remark on an unchanged object", nil,
-			[]func(journal.Object){
+			[]func(journal.ObjectJournal){
 				look(cause.Noop), event, background, refused, attempt(daemon), attempt(timer), attempt(onEvent),
 				attempt(index), attempt(child),
 			}, []string{noop}},
 		"noop, then a call": {"a later call of a handler of changes ends the remark on an unchanged object", nil,
-			[]func(journal.Object){look(cause.Noop), attempt(create)}, nil},
+			[]func(journal.ObjectJournal){look(cause.Noop), attempt(create)}, nil},
 		"free": {"a deletion that the operator does not block is remarked",
-			nil, []func(journal.Object){look(cause.Free)},
+			nil, []func(journal.ObjectJournal){look(cause.Free)},
 			[]string{"The object is being deleted, and this operator does not block that. Last evaluated " +
 				"at 2000-01-01 00:00:00.000."}},
 		"blocked": {"a blocked object is remarked with its error", nil,
-			[]func(journal.Object){look(cause.Noop), hold(journal.HeldBlocked, soon)},
+			[]func(journal.ObjectJournal){look(cause.Noop), hold(journal.HeldBlocked, soon)},
 			[]string{"The object is not handled until it changes: no quota."}},
 		"throttled": {"a throttled object is remarked with the end of the delay",
-			nil, []func(journal.Object){hold(journal.HeldError, soon), event},
+			nil, []func(journal.ObjectJournal){hold(journal.HeldError, soon), event},
 			[]string{"The object is throttled until 2000-01-01 01:00:00.000, " +
 				"after an error of the framework: no quota."}},
 		"waits for events": {"a hold without an end is remarked to last until the next event",
-			nil, []func(journal.Object){hold(journal.HeldError, noTime)},
+			nil, []func(journal.ObjectJournal){hold(journal.HeldError, noTime)},
 			[]string{"The object is not handled until its next event, after an error of the framework: no quota."}},
 		"held before": {"an evaluation after a hold ends the remark", nil,
-			[]func(journal.Object){hold(journal.HeldError, soon), look(cause.Update)}, nil},
+			[]func(journal.ObjectJournal){hold(journal.HeldError, soon), look(cause.Update)}, nil},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -231,7 +232,7 @@ func TestWhatHoldsNow(t *testing.T) {
 				if c.stand != nil {
 					c.stand(&l)
 				}
-				j := journal.New(journal.Limits{Objects: 7})
+				j := journal.New(journal.JournalLimits{Objects: 7})
 				j.SetLive(l)
 				for _, happen := range c.happens {
 					happen(widgetsOf(j).ForObject(w1, "u1"))
@@ -247,8 +248,8 @@ func TestWhatHoldsNow(t *testing.T) {
 // TestAnswers shows that each handler has one answer, based on its latest entries.
 func TestAnswers(t *testing.T) {
 	h := &handlers.Handler{ID: "h", Reason: cause.Create}
-	look := func(of *handlers.Handler, why execution.Why, dropped string) func(journal.Object) {
-		return func(o journal.Object) {
+	look := func(of *handlers.Handler, why execution.Why, dropped string) func(journal.ObjectJournal) {
+		return func(o journal.ObjectJournal) {
 			d := o.StartLook(&cause.Cause{Reason: cause.Create})
 			d.NoteDropped(dropped)
 			if of != nil {
@@ -257,10 +258,10 @@ func TestAnswers(t *testing.T) {
 			d.AddToJournal()
 		}
 	}
-	call := func(of *handlers.Handler, o execution.Outcome) func(journal.Object) {
-		return func(to journal.Object) { to.RecordAttempt(attemptOf(of, 0, o)) }
+	call := func(of *handlers.Handler, o execution.Outcome) func(journal.ObjectJournal) {
+		return func(to journal.ObjectJournal) { to.RecordAttempt(attemptOf(of, 0, o)) }
 	}
-	unnoticed := func(o journal.Object) {
+	unnoticed := func(o journal.ObjectJournal) {
 		d := o.StartLook(&cause.Cause{Reason: cause.Create})
 		d.NoteUnnoticed("The same state again")
 		d.AddToJournal()
@@ -271,75 +272,76 @@ func TestAnswers(t *testing.T) {
 	cases := map[string]struct {
 		reason  string
 		of      *handlers.Handler
-		happens []func(journal.Object)
+		happens []func(journal.ObjectJournal)
 		want    string
 	}{
 		"nothing": {"a handler without entries is not evaluated yet", h, nil, "Not evaluated yet."},
 		"others": {"entries of other handlers, also of the same id for another cause, do not count",
-			h, []func(journal.Object){
+			h, []func(journal.ObjectJournal){
 				call(&handlers.Handler{ID: "i", Reason: cause.Create}, done),
 				call(&handlers.Handler{ID: "h", Reason: cause.Delete}, done),
 				look(&handlers.Handler{ID: "i", Reason: cause.Create}, execution.Finished, ""),
 				look(&handlers.Handler{ID: "h", Reason: cause.Delete}, execution.Finished, ""),
 			}, "Not evaluated yet."},
-		"selected": {"a selected handler is about to be called", h, []func(journal.Object){look(h, "", "")},
+		"selected": {"a selected handler is about to be called", h, []func(journal.ObjectJournal){look(h, "", "")},
 			"Selected at 0, for a creation: it is running, or is next."},
 		"called": {"a call replaces the selection before it", h,
-			[]func(journal.Object){look(h, "", ""), call(h, done)},
+			[]func(journal.ObjectJournal){look(h, "", ""), call(h, done)},
 			"Called at 1: attempt 1 succeeded."},
 		"refused": {"a handler that was not called has the cause",
-			h, []func(journal.Object){look(h, execution.Finished, "")},
+			h, []func(journal.ObjectJournal){look(h, execution.Finished, "")},
 			"Not called at 0, " + finished},
 		"called, then refused": {"a refusal after a call is described with both", h,
-			[]func(journal.Object){call(h, done), look(h, execution.Finished, "")},
+			[]func(journal.ObjectJournal){call(h, done), look(h, execution.Finished, "")},
 			"Not called at 1, " + finished + " Called before, at 0: attempt 1 succeeded."},
 		"refused, then called": {"a call replaces the refusal before it", h,
-			[]func(journal.Object){look(h, execution.Finished, ""), call(h, done)},
+			[]func(journal.ObjectJournal){look(h, execution.Finished, ""), call(h, done)},
 			"Called at 1: attempt 1 succeeded."},
 		"called, then selected": {"a selection after a call keeps the description of the call", h,
-			[]func(journal.Object){call(h, again), look(h, "", "")},
+			[]func(journal.ObjectJournal){call(h, again), look(h, "", "")},
 			"Called at 0: attempt 1 failed; retrying: no quota; the next one is due at 60."},
 		"refused, then of others": {"an evaluation without the handler keeps the refusal", h,
-			[]func(journal.Object){look(h, execution.Finished, ""), look(nil, "", "")},
+			[]func(journal.ObjectJournal){look(h, execution.Finished, ""), look(nil, "", "")},
 			"Not called at 0, " + finished},
 		"refused of a change": {"a refusal is described with the changed paths",
-			h, []func(journal.Object){func(o journal.Object) {
+			h, []func(journal.ObjectJournal){func(o journal.ObjectJournal) {
 				d := o.StartLook(&cause.Cause{Reason: cause.Update, Diff: differing("a", "b")})
 				d.AddVerdict(h, execution.Stop{Why: execution.Blocked})
 				d.AddToJournal()
 			}}, "Not called at 0, for an update of spec.a, spec.b: " +
 				"it cannot be called with the object, and waits until the object changes."},
 		"dropped": {"dropped progress is described beside the last call", h,
-			[]func(journal.Object){call(h, again), look(nil, "", "superseded")},
+			[]func(journal.ObjectJournal){call(h, again), look(nil, "", "superseded")},
 			"Called at 0: attempt 1 failed; retrying: no quota; the next one is due at 60. " +
 				"Its retries were dropped at 1: superseded."},
 		"dropped, and refused": {"a refusal, the former call and dropped progress are all described", h,
-			[]func(journal.Object){call(h, again), look(h, execution.Finished, "superseded")},
+			[]func(journal.ObjectJournal){call(h, again), look(h, execution.Finished, "superseded")},
 			"Not called at 1, " + finished + " Called before, at 0: attempt 1 failed; retrying: no quota; " +
 				"the next one is due at 60. Its retries were dropped at 1: superseded."},
 		"dropped, and called": {"a call after dropped progress replaces it", h,
-			[]func(journal.Object){call(h, again), look(nil, "", "superseded"), call(h, done)},
+			[]func(journal.ObjectJournal){call(h, again), look(nil, "", "superseded"), call(h, done)},
 			"Called at 2: attempt 1 succeeded."},
 		"dropped before": {"dropped progress before the call is not described", h,
-			[]func(journal.Object){look(nil, "", "superseded"), call(h, again)},
+			[]func(journal.ObjectJournal){look(nil, "", "superseded"), call(h, again)},
 			"Called at 1: attempt 1 failed; retrying: no quota; the next one is due at 60+1."},
 		"finished, and dropped": {"dropped progress after a finished call is not described", h,
-			[]func(journal.Object){call(h, done), look(nil, "", "superseded")}, "Called at 0: attempt 1 succeeded."},
+			[]func(journal.ObjectJournal){call(h, done), look(nil, "", "superseded")},
+			"Called at 0: attempt 1 succeeded."},
 		"unnoticed": {"a remark on an unnoticed change is added to the last call", h,
-			[]func(journal.Object){call(h, done), unnoticed},
+			[]func(journal.ObjectJournal){call(h, done), unnoticed},
 			"Called at 0: attempt 1 succeeded. The same state again."},
 		"unnoticed, and called": {"a call after the remark replaces it", h,
-			[]func(journal.Object){unnoticed, call(h, done)}, "Called at 1: attempt 1 succeeded."},
+			[]func(journal.ObjectJournal){unnoticed, call(h, done)}, "Called at 1: attempt 1 succeeded."},
 		"unnoticed, by a timer": {"a timer does not get the remark, as it does not depend on changes", timer,
-			[]func(journal.Object){call(timer, done), unnoticed}, "Called at 0: attempt 1 succeeded."},
+			[]func(journal.ObjectJournal){call(timer, done), unnoticed}, "Called at 0: attempt 1 succeeded."},
 		"timer": {"a timer does not get a remark on dropped progress",
-			timer, []func(journal.Object){call(timer, again), look(nil, "", "superseded")},
+			timer, []func(journal.ObjectJournal){call(timer, again), look(nil, "", "superseded")},
 			"Called at 0: attempt 1 failed; retrying: no quota; the next one is due at 60."},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				j := kept(journal.Limits{}, c.of)
+				j := kept(journal.JournalLimits{}, c.of)
 				for _, happen := range c.happens {
 					happen(widgetsOf(j).ForObject(w1, "u1"))
 					time.Sleep(time.Second)
@@ -365,7 +367,7 @@ func inSeconds(text string) string {
 func TestPartsOfAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := &handlers.Handler{ID: "h", Reason: cause.Create}
-		j := kept(journal.Limits{}, h, &handlers.Handler{ID: "i", Reason: cause.Create})
+		j := kept(journal.JournalLimits{}, h, &handlers.Handler{ID: "i", Reason: cause.Create})
 		o := widgetsOf(j).ForObject(w1, "u1")
 		begin := time.Now()
 		d := o.StartLook(&cause.Cause{Reason: cause.Create})
@@ -377,8 +379,9 @@ func TestPartsOfAnswers(t *testing.T) {
 		second := begin.UTC().Add(time.Second)
 		want := []journal.Answer{{
 			Handler: journal.Registered{ID: "h", On: "create"}, Says: "Called at 1: attempt 1 succeeded.",
-			Verdict: &journal.Verdict{Handler: "h", On: "create"}, At: ptr(begin.UTC()),
-			Attempt: &journal.Attempt{Handler: "h", On: "create", Number: 1, Outcome: "succeeded"}, Called: &second,
+			Verdict: &journal.HandlerVerdict{Handler: "h", On: "create"}, At: ptr(begin.UTC()),
+			Attempt: &journal.AttemptEntry{Handler: "h", On: "create", Number: 1, Outcome: "succeeded"},
+			Called:  &second,
 		}, {
 			Handler: journal.Registered{ID: "i", On: "create"},
 			Says:    "Not evaluated yet.",

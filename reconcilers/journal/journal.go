@@ -21,8 +21,8 @@ const (
 // retry with its event and write, takes constant space.
 const nearby = 6
 
-// Limits limits the size of a journal. Zero values mean the defaults.
-type Limits struct {
+// JournalLimits limits the size of a journal. Zero values mean the defaults.
+type JournalLimits struct {
 	// Objects is the number of objects. The object whose last entry is oldest is removed first.
 	Objects int
 	// Entries is the number of entries of one object. The oldest ones are removed first.
@@ -31,14 +31,14 @@ type Limits struct {
 
 // Journal holds the records of one operator. Any goroutine may use it. A nil Journal records nothing.
 type Journal struct {
-	limits Limits
+	limits JournalLimits
 
 	mu     sync.Mutex
 	pages  map[Key]*page
 	newest *page // the pages form a ring, ordered by their last entry: the oldest page follows the newest
 	// changes counts all entries ever added.
 	changes uint64
-	live    Live
+	live    LiveState
 }
 
 // Key identifies an object by kind and name. Objects with the same name share a history, even if their uids differ.
@@ -60,14 +60,14 @@ type page struct {
 }
 
 // New creates an empty journal.
-func New(limits Limits) *Journal {
+func New(limits JournalLimits) *Journal {
 	j := &Journal{pages: map[Key]*page{}}
 	j.SetLimits(limits)
 	return j
 }
 
 // SetLimits changes the limits. Entries beyond them are removed when further entries come.
-func (j *Journal) SetLimits(limits Limits) {
+func (j *Journal) SetLimits(limits JournalLimits) {
 	if j == nil {
 		return
 	}

@@ -35,19 +35,19 @@ var (
 
 // serving returns an active operator that serves widgets in all namespaces, with these handlers.
 func serving(own ...*handlers.Handler) live {
-	served := widgetsOf(journal.New(journal.Limits{})).ServedKind(widgets, own)
+	served := widgetsOf(journal.New(journal.JournalLimits{})).ServedKind(widgets, own)
 	served.Namespaces = []string{""}
-	return live{Operator: "test.example.org", Running: true, Kinds: []journal.Served{served}}
+	return live{Operator: "test.example.org", Running: true, Kinds: []journal.ServedKind{served}}
 }
 
 // kept returns the journal of such an operator.
-func kept(limits journal.Limits, own ...*handlers.Handler) *journal.Journal {
+func kept(limits journal.JournalLimits, own ...*handlers.Handler) *journal.Journal {
 	j := journal.New(limits)
 	j.SetLive(serving(own...))
 	return j
 }
 
-func widgetsOf(j *journal.Journal, secret ...diff.Path) *journal.Kind {
+func widgetsOf(j *journal.Journal, secret ...diff.Path) *journal.KindJournal {
 	return j.ForKind(widgets.GroupKind(), secret)
 }
 
@@ -94,7 +94,7 @@ func what(e journal.Entry) string {
 }
 
 // events notes events, one per second. Each is a type with a version.
-func events(o journal.Object, all ...string) {
+func events(o journal.ObjectJournal, all ...string) {
 	for _, event := range all {
 		kind, version, _ := strings.Cut(event, " ")
 		o.RecordEvent(kind, version)
@@ -140,7 +140,7 @@ func TestRepeatedEntries(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				j := kept(journal.Limits{})
+				j := kept(journal.JournalLimits{})
 				events(widgetsOf(j).ForObject(w1, "u1"), c.events...)
 				if d := cmp.Diff(c.want, historyLines(t, j, w1)); d != "" {
 					t.Errorf("%s; -want, +got:\n%s", c.reason, d)
@@ -153,8 +153,8 @@ func TestRepeatedEntries(t *testing.T) {
 // TestEntriesThatDiffer shows that entries are folded only if they differ in nothing but times, numbers and versions.
 func TestEntriesThatDiffer(t *testing.T) {
 	h, other := &handlers.Handler{ID: "h", Reason: cause.Create}, &handlers.Handler{ID: "i", Reason: cause.Create}
-	look := func(c *cause.Cause, tell func(d *journal.Draft)) func(journal.Object) {
-		return func(o journal.Object) {
+	look := func(c *cause.Cause, tell func(d *journal.Draft)) func(journal.ObjectJournal) {
+		return func(o journal.ObjectJournal) {
 			d := o.StartLook(c)
 			tell(d)
 			d.AddToJournal()
@@ -174,22 +174,22 @@ func TestEntriesThatDiffer(t *testing.T) {
 		}
 		return c
 	}
-	attempt := func(h *handlers.Handler, retry int, o execution.Outcome) func(journal.Object) {
-		return func(to journal.Object) { to.RecordAttempt(attemptOf(h, retry, o)) }
+	attempt := func(h *handlers.Handler, retry int, o execution.Outcome) func(journal.ObjectJournal) {
+		return func(to journal.ObjectJournal) { to.RecordAttempt(attemptOf(h, retry, o)) }
 	}
-	wrote := func(by, field string, err error) func(journal.Object) {
-		return func(o journal.Object) {
+	wrote := func(by, field string, err error) func(journal.ObjectJournal) {
+		return func(o journal.ObjectJournal) {
 			o.RecordWrite(by, patching.Patch{Merge: map[string]any{field: int64(1)}}, nil, written, err)
 		}
 	}
-	hold := func(why, err string, until time.Time) func(journal.Object) {
-		return func(o journal.Object) { o.RecordHold(why, fmt.Errorf("%s", err), until) }
+	hold := func(why, err string, until time.Time) func(journal.ObjectJournal) {
+		return func(o journal.ObjectJournal) { o.RecordHold(why, fmt.Errorf("%s", err), until) }
 	}
 	create := &cause.Cause{Reason: cause.Create}
 	done := execution.Outcome{Final: true}
 	cases := map[string]struct {
 		reason     string
-		one, other func(journal.Object)
+		one, other func(journal.ObjectJournal)
 		folded     bool
 	}{
 		"looks": {"evaluations with the same result are folded", look(create, nothing), look(create, nothing), true},
@@ -243,7 +243,7 @@ func TestEntriesThatDiffer(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			j := kept(journal.Limits{})
+			j := kept(journal.JournalLimits{})
 			o := widgetsOf(j).ForObject(w1, "u1")
 			c.one(o)
 			c.other(o)
@@ -275,7 +275,7 @@ func TestEntriesOfOneObject(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				j := kept(journal.Limits{Entries: c.limit})
+				j := kept(journal.JournalLimits{Entries: c.limit})
 				events(widgetsOf(j).ForObject(w1, "u1"), many...)
 				got := historyLines(t, j, w1)
 				if first := fmt.Sprintf("T%02d 0 at %d", 30-c.want, 30-c.want); len(got) != c.want || got[0] != first {
@@ -291,7 +291,7 @@ func TestNilJournal(t *testing.T) {
 	var none *journal.Journal
 	none.SetLive(serving())
 	kind := none.ForKind(widgets.GroupKind(), nil)
-	objects := map[string]journal.Object{
+	objects := map[string]journal.ObjectJournal{
 		"of no kind":   kind.ForObject(w1, "u1"),
 		"of a body":    kind.ForBody(map[string]any{"metadata": map[string]any{"name": "w1"}}),
 		"of no values": {},
@@ -317,7 +317,7 @@ func TestNilJournal(t *testing.T) {
 			}
 		})
 	}
-	if o := widgetsOf(journal.New(journal.Limits{})).ForObject(w1, "u1"); !o.IsRecording() {
+	if o := widgetsOf(journal.New(journal.JournalLimits{})).ForObject(w1, "u1"); !o.IsRecording() {
 		t.Error("entries are not kept although there is a journal")
 	}
 }

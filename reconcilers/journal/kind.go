@@ -17,8 +17,8 @@ import (
 // withheld replaces the error text of an object with secret values, because the error may contain such a value.
 const withheld = "(left out, because the object has secret values; see the log)"
 
-// Kind records entries for the objects of one kind. A nil Kind records nothing.
-type Kind struct {
+// KindJournal records entries for the objects of one kind. A nil Kind records nothing.
+type KindJournal struct {
 	journal *Journal
 	kind    schema.GroupKind
 	secret  []diff.Path // paths of values that are never kept; an empty path is the whole object
@@ -29,7 +29,7 @@ type Kind struct {
 
 // ForKind returns the recorder of one kind, with the paths of its secret values. All values of v1 Secrets are secret in
 // any case. A nil Journal returns nil.
-func (j *Journal) ForKind(of schema.GroupKind, secret []diff.Path) *Kind {
+func (j *Journal) ForKind(of schema.GroupKind, secret []diff.Path) *KindJournal {
 	if j == nil {
 		return nil
 	}
@@ -37,25 +37,25 @@ func (j *Journal) ForKind(of schema.GroupKind, secret []diff.Path) *Kind {
 	if of == (schema.GroupKind{Kind: "Secret"}) {
 		secret = []diff.Path{nil}
 	}
-	return &Kind{journal: j, kind: of, secret: secret}
+	return &KindJournal{journal: j, kind: of, secret: secret}
 }
 
-// Object records entries for one object. The zero value records nothing.
-type Object struct {
-	kind *Kind
+// ObjectJournal records entries for one object. The zero value records nothing.
+type ObjectJournal struct {
+	kind *KindJournal
 	key  types.NamespacedName
 	uid  types.UID
 }
 
 // ForObject returns the recorder of one object.
-func (k *Kind) ForObject(key types.NamespacedName, uid types.UID) Object {
-	return Object{kind: k, key: key, uid: uid}
+func (k *KindJournal) ForObject(key types.NamespacedName, uid types.UID) ObjectJournal {
+	return ObjectJournal{kind: k, key: key, uid: uid}
 }
 
 // ForBody returns the recorder of the object with this content.
-func (k *Kind) ForBody(body map[string]any) Object {
+func (k *KindJournal) ForBody(body map[string]any) ObjectJournal {
 	if k == nil {
-		return Object{}
+		return ObjectJournal{}
 	}
 	// Malformed metadata lead to empty names, and never to a panic.
 	metadata, _ := body["metadata"].(map[string]any)
@@ -66,10 +66,10 @@ func (k *Kind) ForBody(body map[string]any) Object {
 }
 
 // IsRecording reports whether anything is recorded, so that callers can skip work.
-func (o Object) IsRecording() bool { return o.kind != nil }
+func (o ObjectJournal) IsRecording() bool { return o.kind != nil }
 
 // addEntry adds an entry with the present time.
-func (o Object) addEntry(e Entry) {
+func (o ObjectJournal) addEntry(e Entry) {
 	if o.kind == nil {
 		return
 	}
@@ -78,7 +78,7 @@ func (o Object) addEntry(e Entry) {
 }
 
 // RecordEvent records an event of the watch. The type is empty for objects of the first listing.
-func (o Object) RecordEvent(eventType, version string) {
+func (o ObjectJournal) RecordEvent(eventType, version string) {
 	if o.kind == nil {
 		return
 	}
@@ -86,16 +86,16 @@ func (o Object) RecordEvent(eventType, version string) {
 	if eventType == "" {
 		eventType = "LISTED"
 	}
-	o.addEntry(Entry{Event: &Event{Type: eventType, Version: version}})
+	o.addEntry(Entry{Event: &EventEntry{Type: eventType, Version: version}})
 }
 
 // RecordAttempt records a finished call, and the time of the next one, if the outcome has a delay.
-func (o Object) RecordAttempt(a *execution.Attempt) {
+func (o ObjectJournal) RecordAttempt(a *execution.Attempt) {
 	if o.kind == nil {
 		return
 	}
 	// Retry counts from 0, as in Kopf; users see attempts from 1.
-	called := &Attempt{
+	called := &AttemptEntry{
 		Handler: a.Call.Handler.ID, On: a.Call.Handler.VerbName(), Number: a.Call.Retry + 1,
 		Outcome: outcomeOf(a.Outcome),
 		Took:    a.Took.Round(time.Microsecond).Seconds(),
@@ -142,7 +142,7 @@ func outcomeOf(o execution.Outcome) string {
 }
 
 // RecordHold records why the object is not handled until the given time, or until its next event if that is zero.
-func (o Object) RecordHold(why string, err error, until time.Time) {
+func (o ObjectJournal) RecordHold(why string, err error, until time.Time) {
 	if o.kind == nil {
 		return
 	}
@@ -159,7 +159,7 @@ func (o Object) RecordHold(why string, err error, until time.Time) {
 }
 
 // errorText returns the text of an error, or a note if the kind has secret values.
-func (k *Kind) errorText(err error) string {
+func (k *KindJournal) errorText(err error) string {
 	// Errors of handlers can quote any value of the object, so none is kept.
 	if len(k.secret) > 0 {
 		return withheld
@@ -168,7 +168,7 @@ func (k *Kind) errorText(err error) string {
 }
 
 // hidesPath reports whether the path is secret, contains secret values, or is a part of one.
-func (k *Kind) hidesPath(path diff.Path) bool {
+func (k *KindJournal) hidesPath(path diff.Path) bool {
 	return slices.ContainsFunc(k.secret, func(secret diff.Path) bool {
 		return path.HasPrefix(secret...) || secret.HasPrefix(path...)
 	})

@@ -29,44 +29,44 @@ func TestLooks(t *testing.T) {
 	long := strings.Repeat("k", 61)
 	cases := map[string]struct {
 		reason string
-		draft  func(o journal.Object) *journal.Draft
+		draft  func(o journal.ObjectJournal) *journal.Draft
 		want   journal.Look
 	}{
 		"creation": {"a creation is noted without paths, as everything is new",
-			func(o journal.Object) *journal.Draft {
+			func(o journal.ObjectJournal) *journal.Draft {
 				return o.StartLook(&cause.Cause{Reason: cause.Create, Diff: differing("a")})
 			}, journal.Look{Reason: "create"}},
 		"resume": {"a resume is noted as initial",
-			func(o journal.Object) *journal.Draft {
+			func(o journal.ObjectJournal) *journal.Draft {
 				return o.StartLook(&cause.Cause{Reason: cause.Resume, Initial: true})
 			},
 			journal.Look{Reason: "resume", Initial: true}},
 		"update": {"an update is noted with up to eight paths",
-			func(o journal.Object) *journal.Draft {
+			func(o journal.ObjectJournal) *journal.Draft {
 				return o.StartLook(&cause.Cause{Reason: cause.Update, Diff: differing(eight...)})
 			}, journal.Look{Reason: "update", Changed: paths}},
 		"large update": {"paths beyond the eighth are counted",
-			func(o journal.Object) *journal.Draft {
+			func(o journal.ObjectJournal) *journal.Draft {
 				return o.StartLook(&cause.Cause{Reason: cause.Update, Diff: differing(append(eight, "i", "j")...)})
 			}, journal.Look{Reason: "update", Changed: paths, More: 2}},
 		"long path": {"a long path is cut",
-			func(o journal.Object) *journal.Draft {
+			func(o journal.ObjectJournal) *journal.Draft {
 				return o.StartLook(&cause.Cause{Reason: cause.Update, Diff: differing(long)})
 			}, journal.Look{Reason: "update", Changed: []string{"spec." + long[:55] + "…"}}},
 		"dropped": {"dropped progress is noted",
-			func(o journal.Object) *journal.Draft {
+			func(o journal.ObjectJournal) *journal.Draft {
 				d := o.StartLook(&cause.Cause{Reason: cause.Noop})
 				d.NoteDropped("a former update")
 				return d
 			}, journal.Look{Reason: "noop", Dropped: "a former update"}},
 		"background": {"an evaluation of background handlers is noted without cause and paths",
-			func(o journal.Object) *journal.Draft {
+			func(o journal.ObjectJournal) *journal.Draft {
 				return o.StartBackgroundLook(&cause.Cause{Reason: cause.Update, Diff: differing("a"), Initial: true})
 			}, journal.Look{Reason: "background"}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			j := kept(journal.Limits{})
+			j := kept(journal.JournalLimits{})
 			c.draft(widgetsOf(j).ForObject(w1, "u1")).AddToJournal()
 			if d := cmp.Diff(&c.want, lastEntry(t, j).Look); d != "" {
 				t.Errorf("%s; -want, +got:\n%s", c.reason, d)
@@ -91,7 +91,7 @@ func TestLooksAtEvents(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			j := kept(journal.Limits{})
+			j := kept(journal.JournalLimits{})
 			d := widgetsOf(j).ForObject(w1, "u1").StartEventLook(&cause.Cause{Type: "MODIFIED"})
 			for _, h := range c.asked {
 				stop := execution.Stop{}
@@ -141,7 +141,7 @@ func TestVerdictsOfALook(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			j := kept(journal.Limits{})
+			j := kept(journal.JournalLimits{})
 			d := widgetsOf(j).ForObject(w1, "u1").StartLook(&cause.Cause{Reason: cause.Create})
 			c.ask(d)
 			d.AddToJournal()

@@ -12,7 +12,7 @@ import (
 
 // TestAllObjects shows that objects are listed with the newest first, and with the number of their last change.
 func TestAllObjects(t *testing.T) {
-	j := kept(journal.Limits{})
+	j := kept(journal.JournalLimits{})
 	all := func() (seen []string) {
 		last := j.VisitObjects(func(of journal.Key, changed uint64) {
 			seen = append(seen, fmt.Sprint(of.Kind, " ", of.Object, " ", changed))
@@ -38,11 +38,13 @@ func TestAllObjects(t *testing.T) {
 // TestObjectsThatAreGone shows that an object is gone from its deletion until an object of its name appears.
 func TestObjectsThatAreGone(t *testing.T) {
 	key := journal.Key{Kind: widgets.GroupKind(), Object: w1}
-	hold := func(o journal.Object) { o.RecordHold(journal.HeldError, nil, noTime) }
-	event := func(kind string) func(journal.Object) { return func(o journal.Object) { o.RecordEvent(kind, "1") } }
+	hold := func(o journal.ObjectJournal) { o.RecordHold(journal.HeldError, nil, noTime) }
+	event := func(kind string) func(journal.ObjectJournal) {
+		return func(o journal.ObjectJournal) { o.RecordEvent(kind, "1") }
+	}
 	type happening struct {
 		uid  types.UID
-		what func(journal.Object)
+		what func(journal.ObjectJournal)
 	}
 	cases := map[string]struct {
 		reason  string
@@ -62,7 +64,7 @@ func TestObjectsThatAreGone(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			j := kept(journal.Limits{})
+			j := kept(journal.JournalLimits{})
 			for _, h := range c.happens {
 				h.what(widgetsOf(j).ForObject(w1, h.uid))
 			}

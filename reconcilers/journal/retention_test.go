@@ -17,7 +17,7 @@ import (
 
 // TestObjectsAreLetGo shows that the journal does not keep evaluated objects alive.
 func TestObjectsAreLetGo(t *testing.T) {
-	kept := journal.New(journal.Limits{})
+	kept := journal.New(journal.JournalLimits{})
 	if state := noted(kept.ForKind(schema.GroupKind{Kind: "Widget"}, nil)); !collected(state) {
 		t.Error("the journal keeps an object alive")
 	}
@@ -25,7 +25,7 @@ func TestObjectsAreLetGo(t *testing.T) {
 }
 
 // noted notes an evaluation of an object without other references, and returns a weak pointer to it.
-func noted(kind *journal.Kind) weak.Pointer[cause.Cause] {
+func noted(kind *journal.KindJournal) weak.Pointer[cause.Cause] {
 	found := map[string]any{"size": map[string]any{"of": "a mapping"}}
 	what := &cause.Cause{Reason: cause.Update, Object: jsontext.NewFromValue(map[string]any{
 		"metadata": map[string]any{"name": "one", "uid": "u"}, "spec": found,

@@ -13,7 +13,7 @@ import (
 func formatTime(t time.Time) string { return "at " + t.UTC().Format("2006-01-02 15:04:05.000") }
 
 // whyNotCalled says why the handler was not called, as a clause without a full stop.
-func (v Verdict) whyNotCalled() string {
+func (v HandlerVerdict) whyNotCalled() string {
 	switch execution.Why(v.Why) {
 	case execution.OtherReason:
 		// The operands are reasons of causes.
@@ -124,7 +124,7 @@ func (l *Look) changedWords() string {
 }
 
 // outcomeText describes the outcome of the call.
-func (a *Attempt) outcomeText() string {
+func (a *AttemptEntry) outcomeText() string {
 	text := fmt.Sprintf("attempt %d %s", a.Number, a.Outcome)
 	if a.Error != "" {
 		text += ": " + a.Error

@@ -16,7 +16,7 @@ type shared struct {
 
 // sharedLook returns the last look if it is equal, or else a copy of this one. It must be a copy: a pointer into the
 // draft would keep the draft, and with it the object, in memory.
-func (k *Kind) sharedLook(of Look) *Look {
+func (k *KindJournal) sharedLook(of Look) *Look {
 	k.shared.mu.Lock()
 	defer k.shared.mu.Unlock()
 	// One look for each reason is kept, because looks at changes, events and background handlers alternate.
@@ -37,7 +37,7 @@ func (l *Look) isSameAs(other *Look) bool {
 }
 
 // sharedWrite returns the last write if it is equal, or else this one.
-func (k *Kind) sharedWrite(of *Write) *Write {
+func (k *KindJournal) sharedWrite(of *Write) *Write {
 	k.shared.mu.Lock()
 	defer k.shared.mu.Unlock()
 	// Writes of one kind are often the same for many objects, such as adding the finalizer.

@@ -16,16 +16,16 @@ import (
 // TestSharing shows that equal evaluations and writes of different objects share memory, and that others do not.
 func TestSharing(t *testing.T) {
 	until := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
-	look := func(reason cause.Reason, stop execution.Stop) func(o journal.Object) {
-		return func(o journal.Object) {
+	look := func(reason cause.Reason, stop execution.Stop) func(o journal.ObjectJournal) {
+		return func(o journal.ObjectJournal) {
 			d := o.StartLook(&cause.Cause{Reason: reason, Object: jsontext.NewFromValue(body)})
 			d.AddVerdict(demanding(), stop)
 			d.AddToJournal()
 		}
 	}
-	write := func(by, annotation string) func(o journal.Object) {
+	write := func(by, annotation string) func(o journal.ObjectJournal) {
 		merge := map[string]any{"metadata": map[string]any{"annotations": map[string]any{annotation: "x"}}}
-		return func(o journal.Object) {
+		return func(o journal.ObjectJournal) {
 			o.RecordWrite(by, patching.Patch{Merge: merge}, body, patching.WriteResult{Body: body}, nil)
 		}
 	}
@@ -34,7 +34,7 @@ func TestSharing(t *testing.T) {
 	later := execution.Stop{By: "Progress", Why: execution.Asleep, Until: until.Add(time.Hour)}
 	for name, c := range map[string]struct {
 		reason     string
-		one, other func(o journal.Object)
+		one, other func(o journal.ObjectJournal)
 		shared     bool
 	}{
 		"the same look": {"equal evaluations are shared", look("create", called), look("create", called), true},
@@ -55,10 +55,10 @@ func TestSharing(t *testing.T) {
 			look("resume", called), look("resume", called), true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			j := kept(journal.Limits{})
+			j := kept(journal.JournalLimits{})
 			kind := widgetsOf(j)
 			var noted [2]journal.Entry
-			for i, note := range []func(o journal.Object){c.one, c.other} {
+			for i, note := range []func(o journal.ObjectJournal){c.one, c.other} {
 				key := types.NamespacedName{Namespace: "ns", Name: []string{"a", "b"}[i]}
 				note(kind.ForObject(key, "u"))
 				noted[i] = explained(t, j, key).History[0]

@@ -12,8 +12,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/requirements"
 )
 
-// Live provides the current state of the operator. Any goroutine may call it.
-type Live interface{ OperatorState() Standing }
+// LiveState provides the current state of the operator. Any goroutine may call it.
+type LiveState interface{ OperatorState() Standing }
 
 // Standing is the current state of an operator.
 type Standing struct {
@@ -28,13 +28,13 @@ type Standing struct {
 	// Waiting holds the indexed resources that are not listed yet. All handlers wait for them.
 	Waiting []string `json:"waiting,omitempty"`
 	// Kinds holds the served kinds.
-	Kinds []Served `json:"kinds,omitempty"`
+	Kinds []ServedKind `json:"kinds,omitempty"`
 	// Absent holds the handlers that wait because the cluster does not serve their kinds.
 	Absent []Absent `json:"absent,omitempty"`
 }
 
-// Served is a kind that an operator serves.
-type Served struct {
+// ServedKind is a kind that an operator serves.
+type ServedKind struct {
 	Kind     string `json:"kind"`
 	Group    string `json:"group,omitempty"`
 	Version  string `json:"version"`
@@ -72,8 +72,8 @@ type Absent struct {
 }
 
 // ServedKind returns the description of the kind and its handlers, for a Standing. The caller fills in the namespaces.
-func (k *Kind) ServedKind(r discovery.Resource, own []*handlers.Handler) Served {
-	s := Served{
+func (k *KindJournal) ServedKind(r discovery.Resource, own []*handlers.Handler) ServedKind {
+	s := ServedKind{
 		Kind: r.Kind, Group: r.Group, Version: r.Version, Resource: r.Plural, Namespaced: r.Namespaced,
 		Namespaces: []string{}, Handlers: []Registered{},
 	}
@@ -98,7 +98,7 @@ func (k *Kind) ServedKind(r discovery.Resource, own []*handlers.Handler) Served 
 
 // demandsOf describes the required properties of objects. Values required of secret fields are hidden, because they
 // would reveal the secret.
-func (k *Kind) demandsOf(h *handlers.Handler) (all []string) {
+func (k *KindJournal) demandsOf(h *handlers.Handler) (all []string) {
 	if h.Field != nil {
 		all = append(all, "field "+h.Field.String())
 	}
@@ -123,14 +123,16 @@ func (k *Kind) demandsOf(h *handlers.Handler) (all []string) {
 }
 
 // GroupKind returns the identity of the kind.
-func (s Served) GroupKind() schema.GroupKind { return schema.GroupKind{Group: s.Group, Kind: s.Kind} }
+func (s ServedKind) GroupKind() schema.GroupKind {
+	return schema.GroupKind{Group: s.Group, Kind: s.Kind}
+}
 
 // String returns the kind with its group.
-func (s Served) String() string { return s.GroupKind().String() }
+func (s ServedKind) String() string { return s.GroupKind().String() }
 
 // isNamed reports whether the word names the kind: by kind, resource, singular or short name, optionally followed by
 // its group or version and group, as in kubectl.
-func (s Served) isNamed(word string) bool {
+func (s ServedKind) isNamed(word string) bool {
 	word = strings.ToLower(word)
 	return slices.ContainsFunc(s.words, func(own string) bool {
 		// Some kinds have no singular or short names: an empty word names nothing.
@@ -140,8 +142,8 @@ func (s Served) isNamed(word string) bool {
 }
 
 // findKind returns the kind that the word names. It returns a [*QuestionError] if there is none or more than one.
-func (s Standing) findKind(word string) (Served, error) {
-	var found []Served
+func (s Standing) findKind(word string) (ServedKind, error) {
+	var found []ServedKind
 	for _, one := range s.Kinds {
 		if one.isNamed(word) {
 			found = append(found, one)
@@ -151,7 +153,7 @@ func (s Standing) findKind(word string) (Served, error) {
 	case 1:
 		return found[0], nil
 	case 0:
-		return Served{}, &QuestionError{text: fmt.Sprintf(
+		return ServedKind{}, &QuestionError{text: fmt.Sprintf(
 			"operator %q does not serve kind %q: %s", s.Operator, word, s.describeAlternatives(),
 		)}
 	}
@@ -160,7 +162,7 @@ func (s Standing) findKind(word string) (Served, error) {
 	for _, one := range found {
 		names = append(names, one.String())
 	}
-	return Served{}, &QuestionError{text: fmt.Sprintf(
+	return ServedKind{}, &QuestionError{text: fmt.Sprintf(
 		"%q is ambiguous: use one of %s", word, strings.Join(names, ", "),
 	)}
 }

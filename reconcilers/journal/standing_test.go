@@ -16,7 +16,7 @@ import (
 // TestServedKind shows that a served kind lists its handlers with the conditions of their registration.
 func TestServedKind(t *testing.T) {
 	long := strings.Repeat("v", 61)
-	got := widgetsOf(journal.New(journal.Limits{})).ServedKind(widgets, []*handlers.Handler{
+	got := widgetsOf(journal.New(journal.JournalLimits{})).ServedKind(widgets, []*handlers.Handler{
 		{ID: "plain", Reason: cause.Create, Location: "main.go:7"},
 		{ID: "asked", Family: handlers.Admitting},
 		{ID: "all", NeedsChange: true, Field: diff.Path{"spec", "size"}, Words: requirements.Words{
@@ -26,7 +26,7 @@ func TestServedKind(t *testing.T) {
 		}},
 		{ID: "new", Reason: cause.Update, Field: diff.Path{"spec", "size"}, Words: requirements.Words{To: "9"}},
 	})
-	want := journal.Served{
+	want := journal.ServedKind{
 		Kind: "Widget", Group: "example.org", Version: "v1", Resource: "widgets", Namespaced: true,
 		Namespaces: []string{},
 		Handlers: []journal.Registered{
@@ -39,7 +39,7 @@ func TestServedKind(t *testing.T) {
 		},
 	}
 	ignored := cmp.FilterPath(func(p cmp.Path) bool { return p.String() == "words" }, cmp.Ignore())
-	if d := cmp.Diff(want, got, cmp.AllowUnexported(journal.Served{}), ignored); d != "" {
+	if d := cmp.Diff(want, got, cmp.AllowUnexported(journal.ServedKind{}), ignored); d != "" {
 		t.Errorf("-want, +got:\n%s", d)
 	}
 }
@@ -66,7 +66,7 @@ func TestDemandsOfSecrets(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			kind := widgetsOf(journal.New(journal.Limits{}), c.secret...)
+			kind := widgetsOf(journal.New(journal.JournalLimits{}), c.secret...)
 			got := kind.ServedKind(widgets, []*handlers.Handler{h}).Handlers[0].Demands
 			if d := cmp.Diff(c.want, got); d != "" {
 				t.Errorf("%s; -want, +got:\n%s", c.reason, d)

@@ -39,8 +39,8 @@ func demanding() *handlers.Handler {
 }
 
 // verdictOn notes one evaluation with one verdict, and returns the kept verdict and its sentence.
-func verdictOn(t *testing.T, j *journal.Journal, kind *journal.Kind, h *handlers.Handler, stop execution.Stop) (
-	journal.Verdict, string,
+func verdictOn(t *testing.T, j *journal.Journal, kind *journal.KindJournal, h *handlers.Handler, stop execution.Stop) (
+	journal.HandlerVerdict, string,
 ) {
 	t.Helper()
 	d := kind.ForObject(w1, "u1").StartLook(&cause.Cause{Reason: cause.Create, Object: jsontext.NewFromValue(body)})
@@ -60,85 +60,86 @@ func TestVerdicts(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		stop   execution.Stop
-		want   journal.Verdict
+		want   journal.HandlerVerdict
 		says   string
 	}{
-		"none": {"a selected handler has no cause", execution.Stop{}, journal.Verdict{},
+		"none": {"a selected handler has no cause", execution.Stop{}, journal.HandlerVerdict{},
 			"Selected at T, for a creation: it is running, or is next."},
 		"other reason": {"another cause is described with both causes",
 			execution.Stop{Why: execution.OtherReason, Expected: cause.Update, Found: cause.Create},
-			journal.Verdict{Expected: "update", Found: "create"}, "it handles updates, and this is a creation."},
+			journal.HandlerVerdict{Expected: "update", Found: "create"}, "it handles updates, and this is a creation."},
 		"not initial": {"a resume handler without a listed object has its own sentence",
-			execution.Stop{Why: execution.NotInitial}, journal.Verdict{},
+			execution.Stop{Why: execution.NotInitial}, journal.HandlerVerdict{},
 			"it handles the objects that existed when the operator started, once each; this one is new, " +
 				"or was handled since."},
 		"being deleted": {"a resume handler for an object in deletion has its own sentence",
-			execution.Stop{Why: execution.BeingDeleted}, journal.Verdict{},
+			execution.Stop{Why: execution.BeingDeleted}, journal.HandlerVerdict{},
 			"the object is being deleted, and the handler was registered without EvenIfDeleted."},
 		"not held": {"a cause without a sentence is printed as its name", execution.Stop{Why: execution.NotHeld},
-			journal.Verdict{}, ": not held."},
+			journal.HandlerVerdict{}, ": not held."},
 		"unchanged": {"an unchanged field is described with its value",
 			execution.Stop{Why: execution.Unchanged, Found: int64(3)},
-			journal.Verdict{Field: "spec.size", Expected: "a changed value", Found: "3"},
+			journal.HandlerVerdict{Field: "spec.size", Expected: "a changed value", Found: "3"},
 			"field spec.size has not changed: it is 3."},
 		"other change": {"another change is described with both patterns",
 			execution.Stop{Why: execution.OtherChange, Found: int64(3)},
-			journal.Verdict{Field: "spec.size", Expected: "from 8, to 9", Found: "3"},
+			journal.HandlerVerdict{Field: "spec.size", Expected: "from 8, to 9", Found: "3"},
 			"field spec.size has not changed as required: expected from 8, to 9, found 3."},
 		"other value": {"another value is described with its pattern", execution.Stop{Why: execution.OtherValue},
-			journal.Verdict{Field: "spec.size", Expected: "7", Found: "nothing"},
+			journal.HandlerVerdict{Field: "spec.size", Expected: "7", Found: "nothing"},
 			"field spec.size does not have the required value: expected 7, found nothing."},
 		"label": {"a filter of a label is described with its place and the found value",
 			execution.Stop{Why: execution.FilteredOut},
-			journal.Verdict{
+			journal.HandlerVerdict{
 				Field: "metadata.labels.tier", Expected: `WithLabel("tier", "prod")`, Found: `"test"`,
 			}, `its filter WithLabel("tier", "prod") does not match: found "test".`},
 		"function": {"a filter function is described with its result",
 			execution.Stop{Why: execution.FilteredOut, Filter: 1},
-			journal.Verdict{Expected: "When", Found: "false"}, "the function of When returned false."},
+			journal.HandlerVerdict{Expected: "When", Found: "false"}, "the function of When returned false."},
 		"absent": {"a filter of a missing annotation is described with nothing as the found value",
 			execution.Stop{Why: execution.FilteredOut, Filter: 2},
-			journal.Verdict{
+			journal.HandlerVerdict{
 				Field: "metadata.annotations.a", Expected: `WithAnnotation("a", Absent)`, Found: "nothing",
 			}, `its filter WithAnnotation("a", Absent) does not match: found nothing.`},
 		"filter without words": {"a filter without words is described by its number, from one",
-			execution.Stop{Why: execution.FilteredOut, Filter: 3}, journal.Verdict{Expected: "filter 4"},
+			execution.Stop{Why: execution.FilteredOut, Filter: 3}, journal.HandlerVerdict{Expected: "filter 4"},
 			"the function of filter 4 returned false."},
 		"finished": {"a finished handler has its own sentence",
-			execution.Stop{Why: execution.Finished}, journal.Verdict{},
+			execution.Stop{Why: execution.Finished}, journal.HandlerVerdict{},
 			"it is finished with this change: it succeeded, or failed permanently."},
 		"asleep": {"a waiting handler is described with its next attempt",
 			execution.Stop{Why: execution.Asleep, Until: anHour},
-			journal.Verdict{Until: &utc}, "it waits for its next attempt, at 2000-01-01 01:00:00.000."},
+			journal.HandlerVerdict{Until: &utc}, "it waits for its next attempt, at 2000-01-01 01:00:00.000."},
 		"asleep for long": {"a waiting handler without a known time is described without one",
-			execution.Stop{Why: execution.Asleep}, journal.Verdict{},
+			execution.Stop{Why: execution.Asleep}, journal.HandlerVerdict{},
 			"it waits for its next attempt."},
 		"awaiting": {"a handler that waits for others is described with their names",
-			execution.Stop{Why: execution.Awaiting, Expected: []string{"a", "b"}}, journal.Verdict{Expected: "a, b"},
+			execution.Stop{Why: execution.Awaiting, Expected: []string{"a", "b"}},
+			journal.HandlerVerdict{Expected: "a, b"},
 			"it waits for handlers that are not finished: a, b."},
 		"unnamed others": {"a handler that waits for unnamed others is described without names",
-			execution.Stop{Why: execution.Awaiting}, journal.Verdict{},
+			execution.Stop{Why: execution.Awaiting}, journal.HandlerVerdict{},
 			"it waits for handlers that are not finished: ."},
 		"blocked": {"a blocked handler is described as waiting for a change",
-			execution.Stop{Why: execution.Blocked}, journal.Verdict{},
+			execution.Stop{Why: execution.Blocked}, journal.HandlerVerdict{},
 			"it cannot be called with the object, and waits until the object changes."},
 		"missed": {"a handler with failed dependencies is described with their names",
 			execution.Stop{Why: execution.Missed, Expected: []string{"a"}},
-			journal.Verdict{Expected: "a"}, "handlers that it depends on failed permanently: a."},
+			journal.HandlerVerdict{Expected: "a"}, "handlers that it depends on failed permanently: a."},
 		"not picked": {"a handler that was not picked is described as due",
-			execution.Stop{Why: execution.NotPicked}, journal.Verdict{},
+			execution.Stop{Why: execution.NotPicked}, journal.HandlerVerdict{},
 			"it is due, but the lifecycle selected other handlers first."},
 		"time is over": {"an exceeded timeout is described with durations",
 			execution.Stop{Why: execution.Exceeded, Expected: time.Minute, Found: 90 * time.Second},
-			journal.Verdict{Expected: "1m0s", Found: "1m30s"}, "its limit is reached: 1m30s of 1m0s."},
+			journal.HandlerVerdict{Expected: "1m0s", Found: "1m30s"}, "its limit is reached: 1m30s of 1m0s."},
 		"too many": {"exceeded retries are described with numbers",
 			execution.Stop{Why: execution.Exceeded, Expected: 3, Found: 3},
-			journal.Verdict{Expected: "3", Found: "3"}, "its limit is reached: 3 of 3."},
+			journal.HandlerVerdict{Expected: "3", Found: "3"}, "its limit is reached: 3 of 3."},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			h := demanding()
-			j := kept(journal.Limits{}, h)
+			j := kept(journal.JournalLimits{}, h)
 			if c.stop.Why != "" {
 				c.stop.By = "Adapter"
 			}
@@ -185,7 +186,7 @@ func TestReasonsInWords(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			h := demanding()
-			j := kept(journal.Limits{}, h)
+			j := kept(journal.JournalLimits{}, h)
 			stop := execution.Stop{Why: execution.OtherReason, Expected: c.expected, Found: c.found}
 			if _, says := verdictOn(t, j, widgetsOf(j), h, stop); !strings.HasSuffix(says, c.want) {
 				t.Errorf("%s: want %q, got %q", c.reason, c.want, says)
@@ -215,7 +216,7 @@ func TestDemandsOfVerdicts(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			h := &handlers.Handler{ID: "h", Field: diff.Path{"spec", "size"}, Words: c.words}
-			j := kept(journal.Limits{}, h)
+			j := kept(journal.JournalLimits{}, h)
 			if got, _ := verdictOn(t, j, widgetsOf(j), h, execution.Stop{Why: c.why}); got.Expected != c.want {
 				t.Errorf("%s: want %q, got %q", c.reason, c.want, got.Expected)
 			}
@@ -260,7 +261,7 @@ func TestValuesInShort(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			h := demanding()
-			j := kept(journal.Limits{}, h)
+			j := kept(journal.JournalLimits{}, h)
 			stop := execution.Stop{Why: execution.OtherValue, Found: c.value}
 			if got, _ := verdictOn(t, j, widgetsOf(j), h, stop); got.Found != c.want {
 				t.Errorf("%s: want %s, got %s", c.reason, c.want, got.Found)
@@ -298,7 +299,7 @@ func TestSecretValues(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h := demanding()
 			h.Words.Filters[0] = requirements.Criterion{Text: "WithField(3)", Path: diff.Path{"spec", "size"}}
-			j := journal.New(journal.Limits{})
+			j := journal.New(journal.JournalLimits{})
 			standing := serving(h)
 			standing.Kinds[0].Kind, standing.Kinds[0].Group, _ = strings.Cut(c.kind, ".")
 			j.SetLive(standing)

@@ -13,7 +13,7 @@ const mostPlaces = 12
 
 // RecordWrite records a write of a patch of the object, or its failure. The first argument is empty for the write at
 // the end of a pass, or names the origin otherwise. Nothing is recorded if no request was necessary.
-func (o Object) RecordWrite(
+func (o ObjectJournal) RecordWrite(
 	by string, patch patching.Patch, before map[string]any, result patching.WriteResult, err error,
 ) {
 	// Without an error or a response, no request was sent.

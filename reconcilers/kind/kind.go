@@ -33,8 +33,8 @@ type Cache interface {
 	Latest(key types.NamespacedName, uid types.UID) map[string]any
 }
 
-// Gate reports whether new work can begin: it is closed while the operator is paused.
-type Gate interface {
+// WorkGate reports whether new work can begin: it is closed while the operator is paused.
+type WorkGate interface {
 	// Open reports whether another attempt can begin.
 	Open() bool
 	// Enter registers the start of a pass, a tick or a daemon: work that makes attempts and writes their changes. It
@@ -44,9 +44,9 @@ type Gate interface {
 	Leave()
 }
 
-// Kind is the shared environment of the handlers of one kind of objects. Workers use it concurrently and do not modify
-// it.
-type Kind struct {
+// HandledKind is the shared environment of the handlers of one kind of objects. Workers use it concurrently and do not
+// modify it.
+type HandledKind struct {
 	settings.Settings
 	// Resource is the resource of the objects; nil if it is not known.
 	Resource *discovery.Resource
@@ -55,20 +55,20 @@ type Kind struct {
 	// Place is the worker's slot that a call occupies; nil if calls do not occupy one.
 	Place execution.Place
 	// Gate reports whether calls can begin; nil means always.
-	Gate Gate
+	Gate WorkGate
 	// Writer sends the patches. StatusSubresource is true if the status has its own URL, and needs its own request.
 	Writer            Writer
 	StatusSubresource bool
 	// Events posts Kubernetes events for the handlers.
-	Events handlers.Poster
+	Events handlers.EventPoster
 	// Journal records calls and writes; nil records nothing.
-	Journal *journal.Kind
+	Journal *journal.KindJournal
 	// Clock returns the time; nil means the real time.
 	Clock func() time.Time
 }
 
 // Now returns the time in microseconds: the precision of the stored records.
-func (k *Kind) Now() time.Time {
+func (k *HandledKind) Now() time.Time {
 	if k.Clock != nil {
 		return k.Clock().Truncate(time.Microsecond)
 	}
@@ -76,13 +76,13 @@ func (k *Kind) Now() time.Time {
 }
 
 // MayBegin reports whether another call can begin: the operator neither exits nor is paused.
-func (k *Kind) MayBegin(ctx context.Context) bool {
+func (k *HandledKind) MayBegin(ctx context.Context) bool {
 	return ctx.Err() == nil && (k.Gate == nil || k.Gate.Open())
 }
 
 // NewAttempt makes an attempt of a handler for the cause. The function gets a copy of the object. If the object is nil,
 // the function reads the object of the cause.
-func (k *Kind) NewAttempt(h *handlers.Handler, c *cause.Cause, object map[string]any) *execution.Attempt {
+func (k *HandledKind) NewAttempt(h *handlers.Handler, c *cause.Cause, object map[string]any) *execution.Attempt {
 	a := execution.NewAttempt(h, c, object)
 	a.Place, a.Limits.Backoff = k.Place, k.Backoff
 	a.Call.Events, a.Call.Resource = k.Events, k.Resource
@@ -91,13 +91,13 @@ func (k *Kind) NewAttempt(h *handlers.Handler, c *cause.Cause, object map[string
 
 // WriteContext returns a context for a request that is not cancelled by the exit of the operator, but by the
 // WriteTimeout.
-func (k *Kind) WriteContext(ctx context.Context) (context.Context, context.CancelFunc) {
+func (k *HandledKind) WriteContext(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), k.WriteTimeout)
 }
 
 // WritePatch sends a patch for the handlers of the given name, and records it in the journal. The exit of the operator
 // does not cancel it. The errors are those of [patching.PatchWriter.ApplyRetrying].
-func (k *Kind) WritePatch(
+func (k *HandledKind) WritePatch(
 	ctx context.Context, by string, target patching.Target, patch patching.Patch, refetch patching.Refetch,
 ) (patching.WriteResult, error) {
 	ctx, cancel := k.WriteContext(ctx)

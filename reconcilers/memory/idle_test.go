@@ -123,7 +123,7 @@ func TestDefaultErrorDelaysAreFibonacci(t *testing.T) {
 func TestNamespacesOfAResource(t *testing.T) {
 	pods, jobs := schema.GroupResource{Resource: "pods"}, schema.GroupResource{Group: "batch", Resource: "jobs"}
 	var all memory.Registry
-	for _, scope := range []memory.Scope{{pods, "a"}, {pods, ""}, {jobs, "b"}} {
+	for _, scope := range []memory.KindScope{{pods, "a"}, {pods, ""}, {jobs, "b"}} {
 		if first, again := all.MemoryOf(scope), all.MemoryOf(scope); first.Objects != again.Objects {
 			t.Errorf("%s has two memories", scope)
 		}
@@ -133,11 +133,11 @@ func TestNamespacesOfAResource(t *testing.T) {
 	if d := cmp.Diff([]string{"", "a"}, names); d != "" {
 		t.Errorf("namespaces of pods: -want, +got:\n%s", d)
 	}
-	all.DropScope(memory.Scope{Resource: pods, Namespace: "a"})
+	all.DropScope(memory.KindScope{Resource: pods, Namespace: "a"})
 	if d := cmp.Diff([]string{""}, all.KnownNamespaces(pods)); d != "" {
 		t.Errorf("namespaces of pods after a drop: -want, +got:\n%s", d)
 	}
-	for want, scope := range map[string]memory.Scope{"jobs.batch": {Resource: jobs}, "pods in a": {pods, "a"}} {
+	for want, scope := range map[string]memory.KindScope{"jobs.batch": {Resource: jobs}, "pods in a": {pods, "a"}} {
 		if got := scope.String(); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}

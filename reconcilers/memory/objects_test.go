@@ -30,7 +30,7 @@ func marksInitial(s *memory.Objects) bool {
 // separate memories.
 func TestMemoryOfScopes(t *testing.T) {
 	var r memory.Registry
-	here, there := memory.Scope{Resource: widgets, Namespace: "here"}, memory.Scope{
+	here, there := memory.KindScope{Resource: widgets, Namespace: "here"}, memory.KindScope{
 		Resource: widgets, Namespace: "there",
 	}
 	first := r.MemoryOf(here)
@@ -42,7 +42,7 @@ func TestMemoryOfScopes(t *testing.T) {
 		other.Indexer == first.Indexer {
 		t.Error("two namespaces share a memory: the end of the first listing of one would count for both")
 	}
-	others := r.MemoryOf(memory.Scope{Resource: schema.GroupResource{Group: "example.org", Resource: "clusters"}})
+	others := r.MemoryOf(memory.KindScope{Resource: schema.GroupResource{Group: "example.org", Resource: "clusters"}})
 	others.Objects.BeginRun(false)
 	if marksInitial(others.Objects) {
 		t.Error("a kind without resume handlers marks objects")

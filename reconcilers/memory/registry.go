@@ -10,16 +10,16 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/indexes"
 )
 
-// Scope is one kind in one namespace, or in all. It does not have a version: all versions of a kind show the same
+// KindScope is one kind in one namespace, or in all. It does not have a version: all versions of a kind show the same
 // objects.
-type Scope struct {
+type KindScope struct {
 	Resource schema.GroupResource
 	// Namespace is empty for all namespaces.
 	Namespace string
 }
 
 // String returns the name of the scope for messages.
-func (s Scope) String() string {
+func (s KindScope) String() string {
 	if s.Namespace == "" {
 		return s.Resource.String()
 	}
@@ -43,11 +43,11 @@ type Registry struct {
 	Ticks, Daemons background.Limit
 
 	mu     sync.Mutex
-	scopes map[Scope]ScopeMemory
+	scopes map[KindScope]ScopeMemory
 }
 
 // MemoryOf returns the memory of a scope, and creates it with the first call.
-func (r *Registry) MemoryOf(s Scope) ScopeMemory {
+func (r *Registry) MemoryOf(s KindScope) ScopeMemory {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	known, ok := r.scopes[s]
@@ -59,7 +59,7 @@ func (r *Registry) MemoryOf(s Scope) ScopeMemory {
 			Unhandled:  &Unhandled{},
 		}
 		if r.scopes == nil {
-			r.scopes = map[Scope]ScopeMemory{}
+			r.scopes = map[KindScope]ScopeMemory{}
 		}
 		r.scopes[s] = known
 	}
@@ -80,7 +80,7 @@ func (r *Registry) KnownNamespaces(of schema.GroupResource) (names []string) {
 }
 
 // AllScopes returns a snapshot of all scopes. The memory itself is shared, not copied.
-func (r *Registry) AllScopes() map[Scope]ScopeMemory {
+func (r *Registry) AllScopes() map[KindScope]ScopeMemory {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return maps.Clone(r.scopes)
@@ -88,7 +88,7 @@ func (r *Registry) AllScopes() map[Scope]ScopeMemory {
 
 // DropScope removes a scope that does not have a running controller. Callers that already hold its memory can continue
 // to use it, but a later [Registry.MemoryOf] returns a new one.
-func (r *Registry) DropScope(s Scope) {
+func (r *Registry) DropScope(s KindScope) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.scopes, s)

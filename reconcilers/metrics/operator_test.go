@@ -171,7 +171,7 @@ func TestNames(t *testing.T) {
 	o := made(t, "op", registry)
 	fill(o)
 	o.AddSource(func(emit metrics.Emit) {
-		labels := map[metrics.State][]string{
+		labels := map[metrics.StateFamily][]string{
 			metrics.Paused: {}, metrics.Retries: {"a", "b"}, metrics.Unhandled: {"a"}, metrics.OldestUnhandled: {"a"},
 			metrics.Daemons: {"a", "b", "c"}, metrics.Timers: {"a", "b", "c"}, metrics.IndexKeys: {"a"},
 			metrics.IndexedObjects: {"a"}, metrics.Remembered: {"a"}, metrics.WatchAge: {"a"},

@@ -7,13 +7,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// State is a family whose values are read when metrics are collected.
-type State int
+// StateFamily is a family whose values are read when metrics are collected.
+type StateFamily int
 
 // The states, with the labels that they have in addition to that of the operator.
 const (
 	// Paused is 1 during a pause, and 0 otherwise.
-	Paused State = iota
+	Paused StateFamily = iota
 	// PausedNamespaces is the number of namespaces that are paused while the operator itself is not.
 	PausedNamespaces
 	// Retries is the number of handlers that wait for their next attempt: kind, handler.
@@ -37,7 +37,7 @@ const (
 
 // Emit adds one value. Values of the same labels are merged, because the scopes of a kind are shown as one: the result
 // is the highest of ages, and the sum of counts.
-type Emit func(s State, value float64, labels ...string)
+type Emit func(s StateFamily, value float64, labels ...string)
 
 // StateSource emits the current values. Any goroutine may call it. It should be fast, because the collection waits for
 // it.
@@ -50,7 +50,7 @@ type familyDescription struct {
 	age        bool
 }
 
-// byState has the family of each state. Collect and Describe index it by [State].
+// byState has the family of each state. Collect and Describe index it by [StateFamily].
 var byState = [...]familyDescription{
 	Paused:           {name: "kopf_paused", help: "Whether the operator is paused: 1 if it is."},
 	PausedNamespaces: {name: "kopf_paused_namespaces", help: "Namespaces in which the operator is paused."},
@@ -117,7 +117,7 @@ func (s *states) Describe(into chan<- *prometheus.Desc) {
 
 // sample is one value with its labels, before it is merged.
 type sample struct {
-	state  State
+	state  StateFamily
 	labels []string
 	value  float64
 }
@@ -131,9 +131,9 @@ func (s *states) Collect(into chan<- prometheus.Metric) {
 		sources[o] = source
 	}
 	s.mu.Unlock()
-	samples := map[State]map[string]*sample{}
+	samples := map[StateFamily]map[string]*sample{}
 	for o, source := range sources {
-		source(func(state State, value float64, labels ...string) {
+		source(func(state StateFamily, value float64, labels ...string) {
 			mergeSample(samples, sample{state, append([]string{o.name}, labels...), value})
 		})
 	}
@@ -147,7 +147,7 @@ func (s *states) Collect(into chan<- prometheus.Metric) {
 }
 
 // mergeSample merges the sample with the one that has the same labels.
-func mergeSample(samples map[State]map[string]*sample, one sample) {
+func mergeSample(samples map[StateFamily]map[string]*sample, one sample) {
 	all := samples[one.state]
 	if all == nil {
 		all = map[string]*sample{}

@@ -1,8 +1,8 @@
 // Not part of the public API.
 //
 // Package namespaces determines which namespaces an operator serves: those that match its [Patterns], until their
-// content is deleted. [Watcher] watches the namespaces of the cluster, [Live] holds the current set, and [Scope]
-// decides for single names.
+// content is deleted. [NamespaceWatcher] watches the namespaces of the cluster, [LiveNamespaces] holds the current set,
+// and [NamespaceRule] decides for single names.
 //
 // The set depends only on names, labels and conditions of namespaces, not on the handled kinds. The package requests
 // namespaces only if a pattern needs it. It does not start or stop controllers.

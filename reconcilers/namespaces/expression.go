@@ -4,7 +4,7 @@ import "strings"
 
 // MatchExpression returns a boolean expression for the names in the scope, with the operators !, && and || of CEL. The
 // function match renders one operand: it gets a regular expression of RE2 that a name must match.
-func (s Scope) MatchExpression(match func(expression string) string) string {
+func (s NamespaceRule) MatchExpression(match func(expression string) string) string {
 	expression := "true"
 	if len(s.Served) > 0 {
 		expression = s.effectivePatterns().matchExpression(match)
@@ -24,8 +24,8 @@ func (p Patterns) matchExpression(match func(expression string) string) string {
 	return "(" + strings.Join(all, " || ") + ")"
 }
 
-// matchExpression renders the algorithm of [Pattern.MatchesName]. Both must be changed together.
-func (p Pattern) matchExpression(match func(expression string) string) string {
+// matchExpression renders the algorithm of [NamespacePattern.MatchesName]. Both must be changed together.
+func (p NamespacePattern) matchExpression(match func(expression string) string) string {
 	if p.expression != nil {
 		// The group keeps alternatives of the expression between the anchors.
 		return match("^(?:" + p.text + ")$")

@@ -27,7 +27,7 @@ type watching struct {
 	t       *testing.T
 	server  *memapi.Server
 	people  dynamic.ResourceInterface
-	watcher *namespaces.Watcher
+	watcher *namespaces.NamespaceWatcher
 	fails   failure     // the error for the watcher, instead of a response
 	hangs   atomic.Bool // the watcher gets no response
 	cancel  context.CancelFunc
@@ -73,7 +73,8 @@ func newWatching(t *testing.T, patterns ...string) *watching {
 		}
 		return w.fails.take()
 	}
-	w.watcher = &namespaces.Watcher{Client: dynamic.NewForConfigOrDie(memapi.Config(connection)), Serve: w.serve}
+	w.watcher = &namespaces.NamespaceWatcher{Client: dynamic.NewForConfigOrDie(memapi.Config(connection)),
+		Serve: w.serve}
 	for _, one := range patterns {
 		w.watcher.Patterns = append(w.watcher.Patterns, namespaces.ParsePattern(one))
 	}

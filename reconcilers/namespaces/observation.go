@@ -18,7 +18,7 @@ const lingering = 5 * time.Second
 // of timers.
 type observation struct {
 	mu      sync.Mutex
-	served  *Served
+	served  *ServedNamespaces
 	leaving map[string]*time.Timer // deleted namespaces that are still served
 	begun   bool                   // the first listing is complete
 	ended   bool                   // later events and timers are ignored

@@ -9,9 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// Pattern matches the namespaces that are served, by name and labels. It has either globs or an expression. Kopf:
-// NamespacePattern.
-type Pattern struct {
+// NamespacePattern matches the namespaces that are served, by name and labels. It has either globs or an expression.
+// Kopf: NamespacePattern.
+type NamespacePattern struct {
 	text       string
 	globs      []glob
 	expression *regexp.Regexp
@@ -22,8 +22,8 @@ type Pattern struct {
 // names. A glob with "!" removes names. Any other glob restores removed names that the first glob selects. Thus "a,b"
 // never matches b, as in Kopf. If the first glob has a "!", it removes names from all namespaces. Globs match whole
 // names; the syntax is *, ?, [abc], [a-z] and [!abc].
-func ParsePattern(text string) Pattern {
-	p := Pattern{text: text}
+func ParsePattern(text string) NamespacePattern {
+	p := NamespacePattern{text: text}
 	for part := range strings.SplitSeq(text, ",") {
 		part = strings.TrimSpace(part)
 		// Kopf strips all leading exclamation marks, so "!!a" is negated, too.
@@ -37,26 +37,26 @@ func ParsePattern(text string) Pattern {
 }
 
 // PatternFromRegexp returns a pattern for the namespaces whose whole names match the expression.
-func PatternFromRegexp(expression *regexp.Regexp) Pattern {
+func PatternFromRegexp(expression *regexp.Regexp) NamespacePattern {
 	// Leftmost-first matching could prefer a shorter alternative, and the whole name would not match. The copy leaves
 	// the caller's expression unchanged.
 	longest := *expression
 	longest.Longest()
-	return Pattern{text: expression.String(), expression: &longest}
+	return NamespacePattern{text: expression.String(), expression: &longest}
 }
 
 // String returns the text of the pattern.
-func (p Pattern) String() string { return p.text }
+func (p NamespacePattern) String() string { return p.text }
 
 // Equal reports whether both patterns have the same form, text and labels.
-func (p Pattern) Equal(other Pattern) bool {
+func (p NamespacePattern) Equal(other NamespacePattern) bool {
 	return p.text == other.text && (p.expression == nil) == (other.expression == nil) &&
 		selectorText(p.labels) == selectorText(other.labels)
 }
 
 // MatchesName reports whether the name matches. The namespace is served if it also has the labels, which this does not
 // check.
-func (p Pattern) MatchesName(name string) bool {
+func (p NamespacePattern) MatchesName(name string) bool {
 	if p.expression != nil {
 		at := p.expression.FindStringIndex(name)
 		return at != nil && at[0] == 0 && at[1] == len(name)
@@ -78,20 +78,20 @@ func (p Pattern) MatchesName(name string) bool {
 
 // IsExactName reports whether the pattern can only be the name of one namespace. It does not consider brackets, as in
 // Kopf.
-func (p Pattern) IsExactName() bool {
+func (p NamespacePattern) IsExactName() bool {
 	return p.expression == nil && p.labels == nil && !strings.ContainsAny(p.text, "!*?,")
 }
 
 // Patterns match a namespace if any of them does.
-type Patterns []Pattern
+type Patterns []NamespacePattern
 
 // MatchesName reports whether any of the patterns matches.
 func (p Patterns) MatchesName(name string) bool {
-	return slices.ContainsFunc(p, func(one Pattern) bool { return one.MatchesName(name) })
+	return slices.ContainsFunc(p, func(one NamespacePattern) bool { return one.MatchesName(name) })
 }
 
 // PlainNames returns the names, sorted, if all patterns are plain names. The operator then does not need to list
-// namespaces. Unlike [Pattern.IsExactName], it treats brackets as syntax.
+// namespaces. Unlike [NamespacePattern.IsExactName], it treats brackets as syntax.
 func (p Patterns) PlainNames() (names []string, ok bool) {
 	for _, one := range p {
 		if one.expression != nil || one.labels != nil || strings.ContainsAny(one.text, "!*?,[") {
@@ -113,7 +113,7 @@ func (p Patterns) ExactNames() (names []string) {
 
 // exactPatterns returns the patterns that are valid names.
 func (p Patterns) exactPatterns() Patterns {
-	return slices.DeleteFunc(slices.Clone(p), func(one Pattern) bool {
+	return slices.DeleteFunc(slices.Clone(p), func(one NamespacePattern) bool {
 		return !one.IsExactName() || len(validation.IsDNS1123Label(one.text)) > 0
 	})
 }

@@ -15,7 +15,7 @@ func TestPatternsAreEqualByFormAndText(t *testing.T) {
 	expression := namespaces.PatternFromRegexp(regexp.MustCompile("a"))
 	for _, c := range []struct {
 		reason string
-		a, b   namespaces.Pattern
+		a, b   namespaces.NamespacePattern
 		want   bool
 	}{
 		{"Patterns with the same text are equal.", namespaces.ParsePattern("a*"), namespaces.ParsePattern("a*"), true},

@@ -2,8 +2,8 @@ package namespaces
 
 import "slices"
 
-// Scope decides whether a namespace belongs to an operator. The zero value includes all namespaces.
-type Scope struct {
+// NamespaceRule decides whether a namespace belongs to an operator. The zero value includes all namespaces.
+type NamespaceRule struct {
 	// Served restricts the operator to these namespaces; empty is the whole cluster.
 	Served Patterns
 	// NamedOnly ignores patterns that are not full names. It applies where namespaces are not listed.
@@ -12,11 +12,11 @@ type Scope struct {
 	Excluded Patterns
 	// Live is the current set, if it depends on labels. A nil or unknown set includes all names that the patterns
 	// match.
-	Live *Live
+	Live *LiveNamespaces
 }
 
 // IncludesNamespace reports whether the namespace is in the scope.
-func (s Scope) IncludesNamespace(name string) bool {
+func (s NamespaceRule) IncludesNamespace(name string) bool {
 	if s.Live != nil {
 		if names, _ := s.Live.Current(); names != nil && !slices.Contains(names, name) {
 			return false
@@ -27,7 +27,7 @@ func (s Scope) IncludesNamespace(name string) bool {
 }
 
 // effectivePatterns returns the patterns that apply.
-func (s Scope) effectivePatterns() Patterns {
+func (s NamespaceRule) effectivePatterns() Patterns {
 	if _, plain := s.Served.PlainNames(); plain || !s.NamedOnly {
 		return s.Served
 	}
@@ -36,8 +36,8 @@ func (s Scope) effectivePatterns() Patterns {
 
 // SplitByName splits the scope into lists for queries that can only compare names. The first list contains all names of
 // the scope, unless it is empty. The second list contains excluded names. The rest has the patterns that need
-// [Scope.MatchExpression]; hasRest is false if there are none.
-func (s Scope) SplitByName() (in, notIn []string, rest Scope, hasRest bool) {
+// [NamespaceRule.MatchExpression]; hasRest is false if there are none.
+func (s NamespaceRule) SplitByName() (in, notIn []string, rest NamespaceRule, hasRest bool) {
 	served := s.effectivePatterns()
 	if names, plain := served.PlainNames(); plain && len(names) > 0 {
 		in = names

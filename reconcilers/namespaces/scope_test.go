@@ -21,7 +21,7 @@ func parsed(texts ...string) (all namespaces.Patterns) {
 }
 
 // scopes has all forms of patterns.
-var scopes = map[string]namespaces.Scope{
+var scopes = map[string]namespaces.NamespaceRule{
 	"everywhere":      {},
 	"names":           {Served: parsed("shop", "team-a")},
 	"stars":           {Served: parsed("team-*", "*-b", "s*p")},

@@ -7,28 +7,28 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// Served is the set of served namespaces. It is not safe for concurrent use.
-type Served struct {
+// ServedNamespaces is the set of served namespaces. It is not safe for concurrent use.
+type ServedNamespaces struct {
 	patterns Patterns
 	names    map[string]struct{}
 }
 
 // NewServed returns an empty set for the namespaces that the patterns match.
-func NewServed(patterns ...Pattern) *Served {
-	return &Served{patterns: patterns, names: map[string]struct{}{}}
+func NewServed(patterns ...NamespacePattern) *ServedNamespaces {
+	return &ServedNamespaces{patterns: patterns, names: map[string]struct{}{}}
 }
 
 // Names returns the members, sorted.
-func (s *Served) Names() []string { return slices.Sorted(maps.Keys(s.names)) }
+func (s *ServedNamespaces) Names() []string { return slices.Sorted(maps.Keys(s.names)) }
 
 // HasName reports whether the namespace is a member.
-func (s *Served) HasName(name string) bool {
+func (s *ServedNamespaces) HasName(name string) bool {
 	_, has := s.names[name]
 	return has
 }
 
 // ReplaceAll replaces the set by the result of a complete listing. Members that are not listed are removed.
-func (s *Served) ReplaceAll(objects []map[string]any) {
+func (s *ServedNamespaces) ReplaceAll(objects []map[string]any) {
 	listed := map[string]struct{}{}
 	for _, object := range objects {
 		if name := nameOf(object); s.patterns.MatchesName(name) && !isContentGone(watch.Added, object) {
@@ -40,7 +40,7 @@ func (s *Served) ReplaceAll(objects []map[string]any) {
 
 // ApplyEvent applies one event. A terminating namespace stays a member until its content is deleted, so that deletion
 // handlers of its objects can finish.
-func (s *Served) ApplyEvent(event watch.EventType, object map[string]any) {
+func (s *ServedNamespaces) ApplyEvent(event watch.EventType, object map[string]any) {
 	name := nameOf(object)
 	switch {
 	case isContentGone(event, object):

@@ -23,9 +23,9 @@ import (
 // resource identifies namespaces for the dynamic client.
 var resource = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 
-// Watcher watches the namespaces of a cluster and reports which are served. Its cache keeps only the fields that decide
-// this.
-type Watcher struct {
+// NamespaceWatcher watches the namespaces of a cluster and reports which are served. Its cache keeps only the fields
+// that decide this.
+type NamespaceWatcher struct {
 	// Client lists and watches namespaces.
 	Client dynamic.Interface
 	// Patterns select the namespaces. The API server filters by their labels, the watcher by their names.
@@ -39,7 +39,7 @@ type Watcher struct {
 
 // Run watches until the context ends. If the operator is not allowed to list namespaces, it serves those that are named
 // in full, and retries the listing. Other errors only delay it.
-func (w *Watcher) Run(ctx context.Context) {
+func (w *NamespaceWatcher) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		w.runOnce(ctx)
 		select {
@@ -51,7 +51,7 @@ func (w *Watcher) Run(ctx context.Context) {
 
 // runOnce watches until the context ends, or until the first listing is forbidden. An informer cannot be restarted, so
 // each attempt uses a new one.
-func (w *Watcher) runOnce(ctx context.Context) {
+func (w *NamespaceWatcher) runOnce(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	seen := &observation{served: NewServed(w.Patterns...), leaving: map[string]*time.Timer{}, serve: w.Serve}
@@ -84,7 +84,7 @@ func (w *Watcher) runOnce(ctx context.Context) {
 // handleError logs an error of the informer, and returns whether this run must end because the listing is forbidden. It
 // logs an equal error again only if the informer made progress in between. Namespaces that were listed before are still
 // served.
-func (w *Watcher) handleError(ctx context.Context, err error, version string) (end bool) {
+func (w *NamespaceWatcher) handleError(ctx context.Context, err error, version string) (end bool) {
 	// The end of the context is not an error. After an expired version, the informer lists again at once.
 	if ctx.Err() != nil || apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
 		return false
@@ -115,7 +115,7 @@ func (w *Watcher) handleError(ctx context.Context, err error, version string) (e
 }
 
 // newListWatch returns the requests of the informer, with the label selector of the patterns.
-func (w *Watcher) newListWatch() *toolscache.ListWatch {
+func (w *NamespaceWatcher) newListWatch() *toolscache.ListWatch {
 	selector := selectorText(w.Patterns.LabelSelector())
 	return &toolscache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
@@ -129,8 +129,8 @@ func (w *Watcher) newListWatch() *toolscache.ListWatch {
 	}
 }
 
-// keepEssentials reduces a namespace to the fields that [Served] reads, and those that the informer needs. Other fields
-// of a namespace never influence the set.
+// keepEssentials reduces a namespace to the fields that [ServedNamespaces] reads, and those that the informer needs.
+// Other fields of a namespace never influence the set.
 func keepEssentials(object any) (any, error) {
 	namespace, ok := object.(*unstructured.Unstructured)
 	if !ok {

@@ -38,7 +38,7 @@ type Author interface { //nolint:interfacebloat // all of it is about the operat
 	UnsavedRecords(owner map[string]any) (change patching.Transform, annotations []string)
 	// RepairChildren applies the drifted children of an owner again. It returns the delay of the next repair, or nil if
 	// there is none to do.
-	RepairChildren(ctx context.Context, owner map[string]any, events handlers.Poster) (again *time.Duration)
+	RepairChildren(ctx context.Context, owner map[string]any, events handlers.EventPoster) (again *time.Duration)
 	// ForgetChild is called when a child is deleted.
 	ForgetChild(child types.UID)
 	// Forget is called when an owner is deleted, or when its handlers are no longer called.

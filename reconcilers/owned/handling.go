@@ -18,11 +18,11 @@ import (
 
 // ChildHandling calls the handlers of one kind of owners for their children. Workers share it, and must not modify it.
 type ChildHandling struct {
-	kind.Kind
+	kind.HandledKind
 	// Children holds the state of the children.
 	Children *Children
 	// Handlers are those for children, in the order of registration.
-	Handlers []*adapters.Handler
+	Handlers []*adapters.HandlerChain
 }
 
 // ChildResult is the outcome of one pass over the children of an owner.
@@ -60,7 +60,7 @@ func (h *ChildHandling) ReconcileChildren(ctx context.Context, body map[string]a
 }
 
 // callForPending calls the handler for each child with unhandled changes.
-func (h *ChildHandling) callForPending(ctx context.Context, handler *adapters.Handler, result *ChildResult) {
+func (h *ChildHandling) callForPending(ctx context.Context, handler *adapters.HandlerChain, result *ChildResult) {
 	uid := types.UID(patching.ObjectUID(result.Body))
 	for _, one := range h.Children.pendingChildren(result.Body, handler.Description) {
 		// A failed attempt for one child does not delay the others.
@@ -96,7 +96,7 @@ func (r *ChildResult) retryWithin(delay time.Duration) {
 }
 
 // matchesOwner evaluates the filters of the handler for the owner. A filter that fails counts as not matching.
-func (h *ChildHandling) matchesOwner(ctx context.Context, handler *adapters.Handler, body map[string]any) bool {
+func (h *ChildHandling) matchesOwner(ctx context.Context, handler *adapters.HandlerChain, body map[string]any) bool {
 	ok, err := handler.MatchesCause(ctx, &cause.Cause{Object: jsontext.NewFromValue(body),
 		Deleting: patching.IsBeingDeleted(body)}, nil)
 	if err != nil {
@@ -108,7 +108,7 @@ func (h *ChildHandling) matchesOwner(ctx context.Context, handler *adapters.Hand
 
 // matchesChild evaluates the handler's filter for children. A filter that fails counts as not matching: the error is
 // logged, and the child is skipped until its next change.
-func (h *ChildHandling) matchesChild(ctx context.Context, handler *adapters.Handler, one pendingChild) bool {
+func (h *ChildHandling) matchesChild(ctx context.Context, handler *adapters.HandlerChain, one pendingChild) bool {
 	filter := handler.Description.Wants
 	if filter == nil {
 		return true
@@ -129,7 +129,7 @@ func (h *ChildHandling) matchesChild(ctx context.Context, handler *adapters.Hand
 
 // callForChild calls the handler for one child.
 func (h *ChildHandling) callForChild(
-	ctx context.Context, handler *adapters.Handler, one pendingChild, result *ChildResult,
+	ctx context.Context, handler *adapters.HandlerChain, one pendingChild, result *ChildResult,
 ) {
 	body := result.Body
 	child, err := one.object.Body()

@@ -75,7 +75,7 @@ func newWorld(t *testing.T, tending ...func(w *world) *handlers.Handler) *world 
 	w.Children = &owned.Children{Label: label, Author: author{w}}
 	w.handling = owned.ChildHandling{
 		Children: w.Children,
-		Kind: kind.Kind{
+		HandledKind: kind.HandledKind{
 			Settings: settings.Settings{WriteTimeout: time.Second, Backoff: 10 * time.Second},
 			Writer:   w, Gate: gate{w},
 		},
@@ -220,7 +220,7 @@ func (w author) NeedsRepair(_ types.UID, child *unstructured.Unstructured, _, _ 
 	return w.drifts[child.GetUID()]
 }
 
-func (w author) RepairChildren(_ context.Context, owner map[string]any, _ handlers.Poster) *time.Duration {
+func (w author) RepairChildren(_ context.Context, owner map[string]any, _ handlers.EventPoster) *time.Duration {
 	w.note("repair " + patching.ObjectUID(owner))
 	return w.again
 }

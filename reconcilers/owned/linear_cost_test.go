@@ -57,7 +57,7 @@ func TestManyWaitsLinear(t *testing.T) {
 		}
 		return func() {
 			for i := range size {
-				w.await(owned.Wait{
+				w.await(owned.ChildWait{
 					Owner: types.UID(fmt.Sprint("u", i)), Handler: h, Any: true,
 					Kind: schema.GroupKind{Kind: "Pod"}, Namespace: "ns", Name: fmt.Sprint("p", i),
 				})

@@ -28,15 +28,15 @@ type ChildSource struct {
 	children *Children
 	kinds    []*handlers.Handler     // the owning handlers of the kind
 	kind     schema.GroupVersionKind // of the last object; the entries share its strings
-	lookup   Lookup
+	lookup   CacheLookup
 }
 
-// Lookup returns an object from the cache of an informer, whether it is a child or not; nil if it does not exist. It
-// must be safe for concurrent use.
-type Lookup func(kind schema.GroupKind, key types.NamespacedName) *compact.CachedObject
+// CacheLookup returns an object from the cache of an informer, whether it is a child or not; nil if it does not exist.
+// It must be safe for concurrent use.
+type CacheLookup func(kind schema.GroupKind, key types.NamespacedName) *compact.CachedObject
 
 // StartSource starts a run of the controller of children. The lookup is nil if handlers may wait only for children.
-func (c *Children) StartSource(owning []*handlers.Handler, lookup Lookup) *ChildSource {
+func (c *Children) StartSource(owning []*handlers.Handler, lookup CacheLookup) *ChildSource {
 	s := &ChildSource{children: c, lookup: lookup}
 	for _, h := range owning {
 		s.kinds = append(s.kinds, h.Owned)

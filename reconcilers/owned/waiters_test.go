@@ -134,19 +134,19 @@ func TestCalled(t *testing.T) {
 func TestSameWait(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
-		change func(w *owned.Wait)
+		change func(w *owned.ChildWait)
 		first  int // evaluations of the condition
 		second int
 	}{
-		"Same": {"a second wait for the same child replaces the first one", func(*owned.Wait) {}, 0, 1},
+		"Same": {"a second wait for the same child replaces the first one", func(*owned.ChildWait) {}, 0, 1},
 		"Name": {"a wait for another name is kept beside the first one",
-			func(w *owned.Wait) { w.Name = "d" }, 1, 0},
+			func(w *owned.ChildWait) { w.Name = "d" }, 1, 0},
 		"Kind": {"a wait for another kind is kept beside the first one",
-			func(w *owned.Wait) { w.Kind.Kind = "Secret" }, 1, 0},
+			func(w *owned.ChildWait) { w.Kind.Kind = "Secret" }, 1, 0},
 		"Namespace": {"a wait in another namespace is kept beside the first one",
-			func(w *owned.Wait) { w.Namespace = "elsewhere" }, 1, 0},
+			func(w *owned.ChildWait) { w.Namespace = "elsewhere" }, 1, 0},
 		"Handler": {"a wait of a sub-handler is kept beside that of its parent",
-			func(w *owned.Wait) { w.Handler = part("h/part", "h") }, 1, 1},
+			func(w *owned.ChildWait) { w.Handler = part("h/part", "h") }, 1, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			first, second := 0, 0

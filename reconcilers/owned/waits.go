@@ -15,8 +15,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 )
 
-// Wait is the condition that a handler waits for: that a child of its object, or any object, has reached a state.
-type Wait struct {
+// ChildWait is the condition that a handler waits for: that a child of its object, or any object, has reached a state.
+type ChildWait struct {
 	// Owner is the object of the handler, and Change identifies the change that it was called for. Body is the object
 	// as the handler has it; it is used until the informer has delivered the owner.
 	Owner   types.UID
@@ -27,7 +27,7 @@ type Wait struct {
 	// cluster-scoped kind.
 	Kind            schema.GroupKind
 	Namespace, Name string
-	// Any permits an object that is not a child. It is then found by a [Lookup].
+	// Any permits an object that is not a child. It is then found by a [CacheLookup].
 	Any bool
 	// Reached is the user's function. It reports whether the object has reached the state.
 	Reached func(child map[string]any) (bool, error)
@@ -38,7 +38,7 @@ type Wait struct {
 
 // pendingWait is a pending wait. Children.mu guards its fields.
 type pendingWait struct {
-	Wait
+	ChildWait
 
 	judged  string // the version of the object at the last evaluation
 	reached bool   // the result of that evaluation
@@ -47,8 +47,8 @@ type pendingWait struct {
 
 // StartWait evaluates the condition for the object as it is cached. If it is not reached, the wait is kept: events of
 // the object, including those during this call, request a pass over the owner, which then calls [Children.Awake].
-func (c *Children) StartWait(w Wait) (found, reached bool, err error) {
-	entry := &pendingWait{Wait: w}
+func (c *Children) StartWait(w ChildWait) (found, reached bool, err error) {
+	entry := &pendingWait{ChildWait: w}
 	c.mu.Lock()
 	// Register before the evaluation: an event in between would be lost otherwise.
 	c.dropWaits(w.Owner, entry.isSameWait)

@@ -29,15 +29,15 @@ func ready(asked *int) func(map[string]any) (bool, error) {
 }
 
 // waiting returns a wait for pod c of owner o.
-func waiting(h *handlers.Handler, asked *int) owned.Wait {
-	return owned.Wait{
+func waiting(h *handlers.Handler, asked *int) owned.ChildWait {
+	return owned.ChildWait{
 		Owner: "o", Handler: h, Change: "change", Kind: schema.GroupKind{Group: "example.org", Kind: "Pod"},
 		Namespace: "ns", Name: "c", Reached: ready(asked),
 	}
 }
 
 // await starts the wait and checks that it is not over.
-func (w *world) await(wait owned.Wait) {
+func (w *world) await(wait owned.ChildWait) {
 	w.t.Helper()
 	if found, reached, err := w.StartWait(wait); reached || err != nil {
 		w.t.Errorf("got found %v, reached %v, error %v; want a wait that goes on", found, reached, err)

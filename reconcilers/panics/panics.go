@@ -8,20 +8,21 @@ import (
 	"strings"
 )
 
-// Error is a panic of a user's function as an ordinary error, which is counted, retried and limited like any other.
-type Error struct {
+// PanicError is a panic of a user's function as an ordinary error, which is counted, retried and limited like any
+// other.
+type PanicError struct {
 	// Value is the argument of panic. Stack is the stack of the goroutine at that time.
 	Value any
 	Stack []byte
 }
 
 // Error returns only the value: the stack belongs into the log, not on the object.
-func (e *Error) Error() string { return "panic: " + TextOf(e.Value) }
+func (e *PanicError) Error() string { return "panic: " + TextOf(e.Value) }
 
 // StackFields returns the stack of a panic in the chain of the error, as a key and a value for a logger. It returns nil
 // if the chain does not have any.
 func StackFields(err error) []any {
-	var panicked *Error
+	var panicked *PanicError
 	if !errors.As(err, &panicked) {
 		return nil
 	}
@@ -33,7 +34,7 @@ func StackFields(err error) []any {
 func Contain(call func() error) (err error) {
 	defer func() {
 		if value := recover(); value != nil {
-			err = &Error{Value: value, Stack: debug.Stack()}
+			err = &PanicError{Value: value, Stack: debug.Stack()}
 		}
 	}()
 	// The methods of the error are the user's code, too. Call them while the guard is active.

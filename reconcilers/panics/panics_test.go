@@ -22,7 +22,7 @@ var errPlain = errors.New("plain")
 
 func TestContain(t *testing.T) {
 	err := panics.Contain(func() error { panic("boo") })
-	var panicked *panics.Error
+	var panicked *panics.PanicError
 	if !errors.As(err, &panicked) || err.Error() != "panic: boo" || len(panicked.Stack) == 0 {
 		t.Errorf("a panic is an error with its stack, got %v", err)
 	}
@@ -41,7 +41,7 @@ func TestContain(t *testing.T) {
 }
 
 func TestErrorHidesTheStack(t *testing.T) {
-	err := &panics.Error{Value: errors.New("nil map"), Stack: []byte("goroutine 1 [running]")}
+	err := &panics.PanicError{Value: errors.New("nil map"), Stack: []byte("goroutine 1 [running]")}
 	if err.Error() != "panic: nil map" {
 		t.Errorf("the text goes to the object, where a stack is noise: %q", err)
 	}
@@ -97,7 +97,7 @@ func TestErrorsOfFunctions(t *testing.T) {
 		t.Error("the text is asked for again")
 	}
 	var permanent interface{ Permanent() bool }
-	var missing *panics.Error
+	var missing *panics.PanicError
 	if !errors.Is(err, errPlain) || !errors.As(err, &permanent) || errors.Is(
 		err, errors.ErrUnsupported,
 	) || errors.As(err, &missing) {

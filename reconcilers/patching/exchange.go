@@ -190,7 +190,7 @@ func (x *exchange) sendRequest(ctx context.Context, r request) error {
 		return fmt.Errorf("encoding the patch of %s: %w", describeObject(x.target.Body), err)
 	}
 	seen := unstructured.Unstructured{Object: x.target.Body}
-	asked := rawclient.Patch{
+	asked := rawclient.RawPatch{
 		Type: types.MergePatchType, Data: data, Status: r.status, FieldManager: x.writer.FieldManager,
 	}
 	err = x.writer.Client.Patch(ctx, client.ObjectKeyFromObject(&seen), asked, func(text []byte) error {

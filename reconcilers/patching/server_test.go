@@ -164,7 +164,7 @@ func (s *server) reads() int {
 	return reads
 }
 
-func (s *server) client() patching.Client {
+func (s *server) client() patching.PatchClient {
 	return rawclient.New(
 		memapi.Config(s.connection), &http.Client{Transport: s.connection}, s.resource.GroupVersionResource(),
 	)

@@ -22,14 +22,14 @@ const maxAttempts = 5
 
 // A Client sends the requests of a [PatchWriter] for the objects of one resource. The text of an answer is valid only
 // during the call of take.
-type Client interface {
+type PatchClient interface {
 	// Get reads an object from the API server, not from a cache.
 	Get(ctx context.Context, key types.NamespacedName, take func(text []byte) error) error
 	// Patch sends a patch of an object.
-	Patch(ctx context.Context, key types.NamespacedName, p rawclient.Patch, take func(text []byte) error) error
+	Patch(ctx context.Context, key types.NamespacedName, p rawclient.RawPatch, take func(text []byte) error) error
 }
 
-var _ Client = (*rawclient.Client)(nil)
+var _ PatchClient = (*rawclient.Client)(nil)
 
 // PatchWriter sends patches. It does not have a state, and its methods may be called concurrently.
 //
@@ -39,7 +39,7 @@ var _ Client = (*rawclient.Client)(nil)
 // unexpected state.
 type PatchWriter struct {
 	// Client sends the requests. It is for one resource.
-	Client Client
+	Client PatchClient
 	// FieldManager is the name under which the server records the written fields. The default is the client's field
 	// manager.
 	FieldManager string

@@ -230,7 +230,7 @@ func TestNoVersionToGuardWith(t *testing.T) {
 
 // answering gives the same response to each request.
 type answering struct {
-	patching.Client
+	patching.PatchClient
 	text    string
 	patches int
 }
@@ -240,7 +240,7 @@ func (a *answering) Get(_ context.Context, _ types.NamespacedName, take func([]b
 }
 
 func (a *answering) Patch(
-	_ context.Context, _ types.NamespacedName, _ rawclient.Patch, take func([]byte) error,
+	_ context.Context, _ types.NamespacedName, _ rawclient.RawPatch, take func([]byte) error,
 ) error {
 	a.patches++
 	return take([]byte(a.text))

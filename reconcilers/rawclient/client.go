@@ -24,8 +24,8 @@ type Client struct {
 	timeout  time.Duration // of a request with all its retries; zero is unlimited
 }
 
-// Patch is one patch in the form in which it is sent.
-type Patch struct {
+// RawPatch is one patch in the form in which it is sent.
+type RawPatch struct {
 	Type types.PatchType
 	Data []byte
 	// Status sends the patch to /status.
@@ -83,7 +83,7 @@ func (c *Client) Get(ctx context.Context, key types.NamespacedName, take func([]
 
 // Patch sends a patch of an object, and passes the patched object to take.
 func (c *Client) Patch(
-	ctx context.Context, key types.NamespacedName, p Patch, take func([]byte) error,
+	ctx context.Context, key types.NamespacedName, p RawPatch, take func([]byte) error,
 ) error {
 	client, err := c.restClient()
 	if err != nil {

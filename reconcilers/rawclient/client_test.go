@@ -68,12 +68,12 @@ var (
 
 // TestClient shows the requests of the client, and that warnings are passed on.
 func TestClient(t *testing.T) {
-	merge := rawclient.Patch{Type: types.MergePatchType, Data: []byte(`{"a":1}`)}
-	ofStatus := rawclient.Patch{
+	merge := rawclient.RawPatch{Type: types.MergePatchType, Data: []byte(`{"a":1}`)}
+	ofStatus := rawclient.RawPatch{
 		Type: types.JSONPatchType, Data: []byte(`[]`), Status: true, FieldManager: "me & you",
 	}
 	type key = types.NamespacedName
-	patch := func(r rawclient.Patch) func(*rawclient.Client, key, func([]byte) error) error {
+	patch := func(r rawclient.RawPatch) func(*rawclient.Client, key, func([]byte) error) error {
 		return func(c *rawclient.Client, of key, take func([]byte) error) error {
 			return c.Patch(t.Context(), of, r, take)
 		}
@@ -177,7 +177,7 @@ func TestClientFails(t *testing.T) {
 			if err := c.Get(t.Context(), a, refuse); !tc.is(err) {
 				t.Errorf("%s: reading returned %v", tc.reason, err)
 			}
-			if err := c.Patch(t.Context(), a, rawclient.Patch{Type: types.MergePatchType}, refuse); !tc.is(err) {
+			if err := c.Patch(t.Context(), a, rawclient.RawPatch{Type: types.MergePatchType}, refuse); !tc.is(err) {
 				t.Errorf("%s: patching returned %v", tc.reason, err)
 			}
 		})
@@ -201,7 +201,7 @@ func TestAnswersAreClosed(t *testing.T) {
 	})}
 	client := rawclient.New(&rest.Config{Host: "http://server"}, way, grants)
 	refuse := func([]byte) error { return errors.New("no") }
-	if err := client.Patch(t.Context(), a, rawclient.Patch{Type: types.MergePatchType}, refuse); err == nil {
+	if err := client.Patch(t.Context(), a, rawclient.RawPatch{Type: types.MergePatchType}, refuse); err == nil {
 		t.Error("the error of the callback is not returned")
 	}
 	if !body.closed {
@@ -227,7 +227,7 @@ func TestTimeout(t *testing.T) {
 		})}
 		client := rawclient.New(&rest.Config{Host: "http://server", QPS: -1}, way, grants)
 		begun := time.Now()
-		err := client.Patch(t.Context(), a, rawclient.Patch{Type: types.MergePatchType}, nil)
+		err := client.Patch(t.Context(), a, rawclient.RawPatch{Type: types.MergePatchType}, nil)
 		if took := time.Since(begun); err == nil || took > 10*time.Second || asked < 2 {
 			t.Errorf("got %v after %s and %d attempts", err, took, asked)
 		}
@@ -237,7 +237,7 @@ func TestTimeout(t *testing.T) {
 // TestClientOfABadConfiguration shows that an invalid configuration is an error of each request.
 func TestClientOfABadConfiguration(t *testing.T) {
 	c := rawclient.New(&rest.Config{Host: "http://[::1"}, http.DefaultClient, grants)
-	for _, err := range []error{c.Get(t.Context(), a, nil), c.Patch(t.Context(), a, rawclient.Patch{}, nil)} {
+	for _, err := range []error{c.Get(t.Context(), a, nil), c.Patch(t.Context(), a, rawclient.RawPatch{}, nil)} {
 		if err == nil || !strings.Contains(err.Error(), "grants") {
 			t.Errorf("the error does not name the resource: %v", err)
 		}

@@ -167,7 +167,7 @@ func answeredByKopf(t *testing.T, folder string, cases []object) (all []object) 
 // answeredByUs has ours answer one.
 func answeredByUs(t *testing.T, one object) (out object) {
 	t.Helper()
-	served := review.Served{Resource: declared.Resource(t, nil)}
+	served := review.ServedResource{Resource: declared.Resource(t, nil)}
 	plain, _ := roundTrip(t, one["handlers"]).([]any)
 	all, err := declared.Handlers(t, plain, served.Resource)
 	if err != nil {
@@ -177,14 +177,14 @@ func answeredByUs(t *testing.T, one object) (out object) {
 		d.Handler.Call = behaving(t, d.Options.Mapping("behave"))
 		served.Handlers = append(served.Handlers, adapters.New(d.Handler, nil))
 	}
-	in := review.Request{}
+	in := review.ReviewRequest{}
 	if in.Body, err = json.Marshal(one["request"]); err != nil {
 		t.Fatal(err)
 	}
 	if hint, is := one["hint"].(string); is {
 		in.Hint = &hint
 	}
-	reviewer := review.Reviewer{Served: func() []review.Served { return []review.Served{served} }}
+	reviewer := review.Reviewer{Served: func() []review.ServedResource { return []review.ServedResource{served} }}
 	response, err := reviewer.Review(t.Context(), in)
 	if err != nil {
 		classes := map[int]string{400: "MissingDataError", 404: "UnknownResourceError"}

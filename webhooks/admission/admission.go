@@ -24,17 +24,18 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/webhooks/tunnels"
 )
 
-// Admission serves the admission handlers of one operator. It is a Runnable of a manager, and runs in every replica.
-type Admission struct {
+// AdmissionServer serves the admission handlers of one operator. It is a Runnable of a manager, and runs in every
+// replica.
+type AdmissionServer struct {
 	options  Options
-	handlers []*adapters.Handler // in the order of registration
+	handlers []*adapters.HandlerChain // in the order of registration
 	server   *server.Server
 	writer   *configurations.Writer // nil if the operator does not manage configurations
 	api      discovery.Getter
 	crds     *discovery.CRDWatcher // nil if CRDs are not watched
 	identity identity
 	// served contains the resources and their handlers. Each review reads it, and each scan replaces it.
-	served  atomic.Pointer[[]review.Served]
+	served  atomic.Pointer[[]review.ServedResource]
 	hooking sync.Mutex // serializes the computation of hooks and their transfer to the writer
 	known   resources  // the resources of the last hooks, guarded by hooking
 	first   sync.Once
@@ -52,12 +53,13 @@ type Admission struct {
 
 // New returns the admission of an operator. It does not use the network. Invalid options are an error, and so are two
 // handlers with the same path or entry name.
-func New(o Options) (*Admission, error) {
+func New(o Options) (*AdmissionServer, error) {
 	if err := o.checkRequired(); err != nil {
 		return nil, fmt.Errorf("setting up the admission of operator %q: %w", o.Operator, err)
 	}
-	a := &Admission{options: o, scanned: make(chan struct{}), open: make(chan struct{}), reached: make(chan struct{})}
-	a.served.Store(&[]review.Served{})
+	a := &AdmissionServer{options: o, scanned: make(chan struct{}), open: make(chan struct{}),
+		reached: make(chan struct{})}
+	a.served.Store(&[]review.ServedResource{})
 	for _, r := range o.Registrations {
 		a.handlers = append(a.handlers, adapters.New(r.Handler, o.Metrics))
 	}
@@ -69,7 +71,7 @@ func New(o Options) (*Admission, error) {
 }
 
 // createClients creates the clients that find resources and the operator's user.
-func (a *Admission) createClients() error {
+func (a *AdmissionServer) createClients() error {
 	client, err := clientdiscovery.NewDiscoveryClientForConfigAndClient(a.options.Config, a.options.HTTPClient)
 	if err != nil {
 		return fmt.Errorf("making the discovery client: %w", err)
@@ -88,8 +90,8 @@ func (a *Admission) createClients() error {
 }
 
 // createServer creates the HTTP server.
-func (a *Admission) createServer() (err error) {
-	reviewer := &review.Reviewer{Served: func() []review.Served { return *a.served.Load() }, Own: a.ownWrites}
+func (a *AdmissionServer) createServer() (err error) {
+	reviewer := &review.Reviewer{Served: func() []review.ServedResource { return *a.served.Load() }, Own: a.ownWrites}
 	// The scope is read for each request, because a startup handler can change the namespaces.
 	if a.options.Scope != nil {
 		reviewer.Serves = func(namespace string) bool { return a.options.Scope().IncludesNamespace(namespace) }
@@ -103,7 +105,7 @@ func (a *Admission) createServer() (err error) {
 }
 
 // ownWrites returns the operator's own writes with its current settings, which a startup handler can change.
-func (a *Admission) ownWrites() (own review.OwnWrites) {
+func (a *AdmissionServer) ownWrites() (own review.OwnWrites) {
 	if a.options.Own != nil {
 		own = a.options.Own()
 	}
@@ -112,7 +114,7 @@ func (a *Admission) ownWrites() (own review.OwnWrites) {
 }
 
 // createWriter creates the writer of the configurations.
-func (a *Admission) createWriter() error {
+func (a *AdmissionServer) createWriter() error {
 	if a.options.Managed == "" {
 		return nil
 	}
@@ -138,11 +140,11 @@ func (a *Admission) createWriter() error {
 }
 
 // Register adds the paths to a webhook server, such as that of the manager.
-func (a *Admission) Register(on webhook.Server) error { return a.server.Register(on) }
+func (a *AdmissionServer) Register(on webhook.Server) error { return a.server.Register(on) }
 
 // CheckReadiness is a readiness check. It fails until reviews are answered, and while there is no certificate that
 // clients trust.
-func (a *Admission) CheckReadiness(r *http.Request) error {
+func (a *AdmissionServer) CheckReadiness(r *http.Request) error {
 	if err := a.server.CheckReadiness(r); err != nil || a.options.Certificates == nil {
 		return err
 	}
@@ -153,7 +155,7 @@ func (a *Admission) CheckReadiness(r *http.Request) error {
 }
 
 // GetCertificate is used in the tls.Config of a webhook server that has its certificate from these options.
-func (a *Admission) GetCertificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+func (a *AdmissionServer) GetCertificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	if a.options.Certificates == nil {
 		return nil, errors.New("the webhook server has its certificate from elsewhere")
 	}
@@ -161,11 +163,11 @@ func (a *Admission) GetCertificate(hello *tls.ClientHelloInfo) (*tls.Certificate
 }
 
 // NeedLeaderElection returns false, because every replica serves reviews.
-func (a *Admission) NeedLeaderElection() bool { return false }
+func (a *AdmissionServer) NeedLeaderElection() bool { return false }
 
 // maintainConfigurations maintains the configurations. Without handlers, an error is only logged: there is nothing to
 // serve, and the other controllers of the process must continue.
-func (a *Admission) maintainConfigurations(ctx context.Context) error {
+func (a *AdmissionServer) maintainConfigurations(ctx context.Context) error {
 	err := a.writer.Run(ctx)
 	if err == nil || len(a.options.Registrations) > 0 {
 		return err
@@ -181,7 +183,7 @@ func (a *Admission) maintainConfigurations(ctx context.Context) error {
 // The parts run concurrently, but each waits for the former one: the resources are scanned, reviews are allowed, the
 // webhook server becomes reachable, the tunnel opens, and the entries are written. At the end, the entries are removed
 // before the tunnel closes.
-func (a *Admission) Start(ctx context.Context) error {
+func (a *AdmissionServer) Start(ctx context.Context) error {
 	ctx = logf.IntoContext(ctx, a.options.Log)
 	// If one part fails, all others end.
 	running, stop := context.WithCancelCause(ctx)

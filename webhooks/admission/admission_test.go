@@ -71,8 +71,8 @@ func TestOneFunctionForObjectsAndNamespaces(t *testing.T) {
 		one, other := newRegistration(widgets, "v", "no"), newRegistration(places, "v", "no")
 		one.Handler.Function, other.Handler.Function = 7, 7
 		o := options(server, one, other)
-		o.Scope = func() namespaces.Scope {
-			return namespaces.Scope{Served: namespaces.Patterns{namespaces.ParsePattern("team-a")}}
+		o.Scope = func() namespaces.NamespaceRule {
+			return namespaces.NamespaceRule{Served: namespaces.Patterns{namespaces.ParsePattern("team-a")}}
 		}
 		r := start(t, o)
 		entry := entries(t, server, validating)["v.ops.example.org"]
@@ -88,7 +88,7 @@ func TestOneFunctionForObjectsAndNamespaces(t *testing.T) {
 func TestOneFunctionForTwoSelections(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := cluster(widgets, gadgets)
-		same := func(r memapi.Resource, operations ...string) admission.Registration {
+		same := func(r memapi.Resource, operations ...string) admission.AdmissionHandler {
 			one := newRegistration(r, "quota", "no")
 			one.Handler.Function, one.Handler.Operations = "quota", operations
 			return one

@@ -9,7 +9,7 @@ import (
 // namespaceCondition returns a condition that is true for objects in the namespaces of the scope, and for all
 // cluster-scoped objects. Namespaces are cluster-scoped, although requests for them contain a namespace. It returns
 // false for a scope that CEL cannot express.
-func namespaceCondition(of namespaces.Scope) (one admissionregistrationv1.MatchCondition, ok bool) {
+func namespaceCondition(of namespaces.NamespaceRule) (one admissionregistrationv1.MatchCondition, ok bool) {
 	const name = "request.namespace"
 	// said becomes false if an expression cannot be quoted.
 	said := true

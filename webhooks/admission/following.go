@@ -34,7 +34,7 @@ func (r scanRequests) RequestResync() {
 
 // followResources scans the resources, and updates the served handlers and the entries when they change. A scan follows
 // each change of a CRD, each error, and each interval.
-func (a *Admission) followResources(ctx context.Context) error {
+func (a *AdmissionServer) followResources(ctx context.Context) error {
 	// The watch of CRDs ends with the context, and is waited for.
 	changed := make(scanRequests, 1)
 	var watching sync.WaitGroup
@@ -90,10 +90,10 @@ func (a *Admission) followResources(ctx context.Context) error {
 
 // updateServedHandlers updates the served handlers, and then the entries. The order matters: entries must not lead to
 // handlers that are not served yet.
-func (a *Admission) updateServedHandlers(known resources) {
-	served := []review.Served{}
+func (a *AdmissionServer) updateServedHandlers(known resources) {
+	served := []review.ServedResource{}
 	for _, resource := range known.reviewed {
-		one := review.Served{Resource: resource}
+		one := review.ServedResource{Resource: resource}
 		for i, r := range a.options.Registrations {
 			if known.isReviewedBy(r, resource) {
 				one.Handlers = append(one.Handlers, a.handlers[i])
@@ -112,7 +112,7 @@ func (a *Admission) updateServedHandlers(known resources) {
 
 // announceHooks passes the hooks to the writer. A nil argument means the resources of the last call: the namespaces of
 // the operator may have changed in the startup.
-func (a *Admission) announceHooks(now *resources) {
+func (a *AdmissionServer) announceHooks(now *resources) {
 	// The lock includes the transfer, so that older hooks never replace newer ones.
 	a.hooking.Lock()
 	defer a.hooking.Unlock()
@@ -138,7 +138,7 @@ func (a *Admission) announceHooks(now *resources) {
 }
 
 // isOpen reports whether reviews are answered.
-func (a *Admission) isOpen() bool {
+func (a *AdmissionServer) isOpen() bool {
 	select {
 	case <-a.open:
 		return true
@@ -148,7 +148,7 @@ func (a *Admission) isOpen() bool {
 }
 
 // openWhenReady allows reviews as soon as the resources are known and the operator is ready.
-func (a *Admission) openWhenReady(ctx context.Context) error {
+func (a *AdmissionServer) openWhenReady(ctx context.Context) error {
 	for _, condition := range []<-chan struct{}{a.scanned, a.options.Open} {
 		if condition == nil {
 			continue

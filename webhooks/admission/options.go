@@ -20,8 +20,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/webhooks/tunnels"
 )
 
-// Registration is an admission handler with a selector of its resources.
-type Registration struct {
+// AdmissionHandler is an admission handler with a selector of its resources.
+type AdmissionHandler struct {
 	Selector discovery.Selector
 	Handler  *handlers.Handler
 }
@@ -32,14 +32,14 @@ type Options struct {
 	Operator string
 	// Registrations are the admission handlers, in the order of registration. Without any, the operator's entries in
 	// managed configurations are removed.
-	Registrations []Registration
+	Registrations []AdmissionHandler
 	// AsKopf only serves the paths of Kopf, and writes configurations as Kopf does.
 	AsKopf bool
 	// Own returns the prefixes and the finalizer of the operator's own writes, for which handlers are not called. The
 	// user is added here. Nil only covers the status.
 	Own func() review.OwnWrites
 	// Scope returns the namespaces whose objects are reviewed; nil means all.
-	Scope func() namespaces.Scope
+	Scope func() namespaces.NamespaceRule
 	// Config and HTTPClient access the API server.
 	Config     *rest.Config
 	HTTPClient *http.Client
@@ -56,8 +56,8 @@ type Options struct {
 	AtRoot bool
 	// Open is closed when reviews can be answered, for example when the indices are filled; nil means at once.
 	Open <-chan struct{}
-	// Certificates provides the certificate of the webhook server, see [Admission.GetCertificate]. Nil means that the
-	// server has its own.
+	// Certificates provides the certificate of the webhook server, see [AdmissionServer.GetCertificate]. Nil means that
+	// the server has its own.
 	Certificates certificates.Source
 	// Dump is a file for the CA bundle; empty means none. Kopf: cadump.
 	Dump string

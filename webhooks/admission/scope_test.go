@@ -22,37 +22,37 @@ func TestLabelsOfNamespacesInEntries(t *testing.T) {
 	both.Selector = discovery.ByFunc(func(r discovery.Resource) bool {
 		return r.Plural == "widgets" || r.Plural == "namespaces"
 	})
-	twin := func(r memapi.Resource) admission.Registration {
+	twin := func(r memapi.Resource) admission.AdmissionHandler {
 		one := newRegistration(r, "v", "no")
 		one.Handler.Function = 7
 		return one
 	}
 	for name, tc := range map[string]struct {
 		reason string
-		served []admission.Registration
+		served []admission.AdmissionHandler
 		names  string
 		labels string
 		want   string
 	}{
 		"OneSelection": {
 			"a selection of Namespaces and other objects keeps the labels",
-			[]admission.Registration{both}, "*", "team=x", "team in [x]",
+			[]admission.AdmissionHandler{both}, "*", "team=x", "team in [x]",
 		},
 		"TwoSelections": {
 			"an entry of two selections keeps the labels",
-			[]admission.Registration{twin(widgets), twin(places)}, "*", "team=x", "team in [x]",
+			[]admission.AdmissionHandler{twin(widgets), twin(places)}, "*", "team=x", "team in [x]",
 		},
 		"Names": {
 			"names of namespaces are left out, as they would hide Namespaces",
-			[]admission.Registration{twin(widgets), twin(places)}, "team-a", "team=x", "team in [x]",
+			[]admission.AdmissionHandler{twin(widgets), twin(places)}, "team-a", "team=x", "team in [x]",
 		},
 		"NamespacesAlone": {
 			"a selection of Namespaces alone does not get a selector",
-			[]admission.Registration{newRegistration(places, "v", "no")}, "*", "team=x", "",
+			[]admission.AdmissionHandler{newRegistration(places, "v", "no")}, "*", "team=x", "",
 		},
 		"OneKey": {
 			"all requirements for one key are kept",
-			[]admission.Registration{newRegistration(widgets, "v", "no")}, "*", "team=x,team=y,!paused",
+			[]admission.AdmissionHandler{newRegistration(widgets, "v", "no")}, "*", "team=x,team=y,!paused",
 			"paused doesnotexist [], team in [x], team in [y]",
 		},
 	} {
@@ -64,9 +64,9 @@ func TestLabelsOfNamespacesInEntries(t *testing.T) {
 				}
 				server := cluster(widgets, places)
 				o := options(server, tc.served...)
-				o.Scope = func() namespaces.Scope {
+				o.Scope = func() namespaces.NamespaceRule {
 					served := namespaces.Patterns{namespaces.ParsePattern(tc.names)}
-					return namespaces.Scope{Served: served.WithLabels(by)}
+					return namespaces.NamespaceRule{Served: served.WithLabels(by)}
 				}
 				r := start(t, o)
 				var got []string

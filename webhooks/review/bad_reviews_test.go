@@ -51,12 +51,12 @@ func inRequest(key string, value any) []byte {
 
 // newReviewer returns a reviewer of kopfexamples with the given handlers.
 func newReviewer(all ...*handlers.Handler) *review.Reviewer {
-	served := review.Served{}
+	served := review.ServedResource{}
 	served.Resource.Group, served.Resource.Version, served.Resource.Plural = "kopf.dev", "v1", "kopfexamples"
 	for _, h := range all {
 		served.Handlers = append(served.Handlers, adapters.New(h, nil))
 	}
-	return &review.Reviewer{Served: func() []review.Served { return []review.Served{served} }}
+	return &review.Reviewer{Served: func() []review.ServedResource { return []review.ServedResource{served} }}
 }
 
 func TestBadReviews(t *testing.T) {
@@ -128,7 +128,7 @@ func TestBadReviews(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, err := newReviewer().Review(t.Context(), review.Request{Body: tc.body})
+			_, err := newReviewer().Review(t.Context(), review.ReviewRequest{Body: tc.body})
 			if err == nil || review.StatusOf(err) != tc.status || !strings.Contains(err.Error(), tc.says) {
 				t.Errorf("%s: got %v, status %d, want %q, %d", tc.reason, err, review.StatusOf(err), tc.says, tc.status)
 			}
@@ -137,11 +137,11 @@ func TestBadReviews(t *testing.T) {
 }
 
 func TestAmbiguousReview(t *testing.T) {
-	twice := func() []review.Served {
+	twice := func() []review.ServedResource {
 		one := newReviewer().Served()
 		return append(one, one...)
 	}
-	_, err := (&review.Reviewer{Served: twice}).Review(t.Context(), review.Request{Body: newReview(nil)})
+	_, err := (&review.Reviewer{Served: twice}).Review(t.Context(), review.ReviewRequest{Body: newReview(nil)})
 	if err == nil || review.StatusOf(err) != http.StatusConflict {
 		t.Errorf("a resource that is served twice must be a conflict, got %v, status %d", err, review.StatusOf(err))
 	}
@@ -155,7 +155,7 @@ func TestSparseReviews(t *testing.T) {
 		"empty object": inRequest("object", map[string]any{}),
 		"empty user":   inRequest("userInfo", map[string]any{}),
 	} {
-		out, err := newReviewer().Review(t.Context(), review.Request{Body: body})
+		out, err := newReviewer().Review(t.Context(), review.ReviewRequest{Body: body})
 		known := out.APIVersion == "admission.k8s.io/v1" && out.Kind == "AdmissionReview"
 		if err != nil || !out.Response.Allowed || !known {
 			t.Errorf("%s: got %+v, %v", name, out, err)

@@ -30,7 +30,7 @@ type request struct {
 	apiVersion string
 	uid        types.UID
 	resource   schema.GroupVersionResource
-	admission  *handlers.Admission
+	admission  *handlers.AdmissionRequest
 }
 
 // objectLogger adds the object to the logger. The name and the namespace are not verified: the sender may not be an API
@@ -43,7 +43,7 @@ func (r *request) objectLogger(log logr.Logger, of discovery.Resource) logr.Logg
 
 // decodeReview decodes and validates a review. All fields that handlers rely on must be present, with the right type.
 // The objects stay texts, because few handlers need them as maps.
-func decodeReview(in Request) (*request, error) {
+func decodeReview(in ReviewRequest) (*request, error) {
 	// The decoder below assumes valid JSON.
 	if !json.Valid(in.Body) {
 		return nil, fmt.Errorf("the review is not a JSON object: %w", json.Unmarshal(in.Body, new(any)))
@@ -51,7 +51,7 @@ func decodeReview(in Request) (*request, error) {
 	// First, decode the envelope. As in Kopf, the API version and the kind are optional.
 	var given string
 	var of, asked []byte
-	out, problems := &request{admission: &handlers.Admission{
+	out, problems := &request{admission: &handlers.AdmissionRequest{
 		ID: in.Hint, Type: in.Type, Headers: in.Headers, PeerCertificates: in.PeerCertificates,
 	}}, problems(nil)
 	isObject := problems.readFields(in.Body, "review", []field{

@@ -34,7 +34,7 @@ var systemFields = []string{"generation", "managedFields", "resourceVersion"}
 // isOwnWrite reports whether a request is an own write. There are three cases: an update of only the operator's
 // annotations and finalizer, by any user; an update of these and the status, by the operator's user; and an update that
 // removes finalizers from an object that is being deleted. An update without changes is not an own write.
-func (o OwnWrites) isOwnWrite(ctx context.Context, asked *handlers.Admission) bool {
+func (o OwnWrites) isOwnWrite(ctx context.Context, asked *handlers.AdmissionRequest) bool {
 	covered := asked.Subresource == "" || asked.Subresource == "status" // others do not change the metadata
 	if asked.Operation != "UPDATE" || !covered || asked.Object == nil || asked.Old == nil {
 		return false
@@ -62,7 +62,7 @@ func (o OwnWrites) isOwnWrite(ctx context.Context, asked *handlers.Admission) bo
 }
 
 // isOperatorUser reports whether the request comes from the operator's user.
-func (o OwnWrites) isOperatorUser(ctx context.Context, asked *handlers.Admission) bool {
+func (o OwnWrites) isOperatorUser(ctx context.Context, asked *handlers.AdmissionRequest) bool {
 	// An unknown user must not equal an unknown sender.
 	sender := asked.User.StringAt("username")
 	return sender != "" && o.User != nil && o.User(ctx) == sender

@@ -9,13 +9,13 @@ import (
 
 // Response is the response to a review. Its API version is that of the request.
 type Response struct {
-	APIVersion string  `json:"apiVersion"`
-	Kind       string  `json:"kind"`
-	Response   Verdict `json:"response"`
+	APIVersion string        `json:"apiVersion"`
+	Kind       string        `json:"kind"`
+	Response   ReviewVerdict `json:"response"`
 }
 
-// Verdict is the decision about the object.
-type Verdict struct {
+// ReviewVerdict is the decision about the object.
+type ReviewVerdict struct {
 	// UID is that of the request. The API server compares them.
 	UID     types.UID `json:"uid"`
 	Allowed bool      `json:"allowed"`

@@ -16,16 +16,16 @@ import (
 // errTooHeavy is the error of a review that exceeds the total memory.
 var errTooHeavy = errors.New("the admission review takes too much memory once it is decoded")
 
-// Served is one resource with the handlers that review it, in the order of registration.
-type Served struct {
+// ServedResource is one resource with the handlers that review it, in the order of registration.
+type ServedResource struct {
 	Resource discovery.Resource
-	Handlers []*adapters.Handler
+	Handlers []*adapters.HandlerChain
 }
 
 // Reviewer answers reviews, any number of them at the same time.
 type Reviewer struct {
 	// Served returns the resources and their handlers. It is called for each review, and its result is not modified.
-	Served func() []Served
+	Served func() []ServedResource
 	// Serves reports whether objects in a namespace are reviewed; nil means all. Cluster-scoped objects, including
 	// Namespaces, are always reviewed.
 	Serves func(namespace string) bool
@@ -35,12 +35,12 @@ type Reviewer struct {
 }
 
 // Review answers one review. Errors of handlers become a denial in the response. The returned error concerns a review
-// that cannot be answered: it is an [Error] with an HTTP status. The logger in the context gets the object.
-func (r *Reviewer) Review(ctx context.Context, in Request) (Response, error) {
+// that cannot be answered: it is an [ReviewError] with an HTTP status. The logger in the context gets the object.
+func (r *Reviewer) Review(ctx context.Context, in ReviewRequest) (Response, error) {
 	// First, decode the request without its objects, and find the resource.
 	asked, err := decodeReview(in)
 	if err != nil {
-		return Response{}, &Error{http.StatusBadRequest, err}
+		return Response{}, &ReviewError{http.StatusBadRequest, err}
 	}
 	// A large review takes long to decode, so the client may have disconnected.
 	if err := checkStillAwaited(ctx); err != nil {
@@ -58,11 +58,11 @@ func (r *Reviewer) Review(ctx context.Context, in Request) (Response, error) {
 	}
 	// From here on, whole objects are decoded.
 	if in.TooHeavy {
-		return Response{}, &Error{http.StatusRequestEntityTooLarge, errTooHeavy}
+		return Response{}, &ReviewError{http.StatusRequestEntityTooLarge, errTooHeavy}
 	}
 	// Then, decode the objects as far as necessary, call the handlers, and combine their results.
 	if err := one.decodeObjects(served.Handlers); err != nil {
-		return Response{}, &Error{http.StatusBadRequest, err}
+		return Response{}, &ReviewError{http.StatusBadRequest, err}
 	}
 	if err := one.callHandlers(ctx, served.Handlers); err != nil {
 		return Response{}, internalError(err)
@@ -90,14 +90,14 @@ func (r *Reviewer) ownWrites() OwnWrites {
 
 // internalError adds the status 500 to an error without a status.
 func internalError(err error) error {
-	if known := (*Error)(nil); errors.As(err, &known) {
+	if known := (*ReviewError)(nil); errors.As(err, &known) {
 		return err
 	}
-	return &Error{http.StatusInternalServerError, err}
+	return &ReviewError{http.StatusInternalServerError, err}
 }
 
 // findServed returns the resource of a review. It must be served exactly once, as in Kopf.
-func (r *Reviewer) findServed(asked schema.GroupVersionResource) (found Served, err error) {
+func (r *Reviewer) findServed(asked schema.GroupVersionResource) (found ServedResource, err error) {
 	count := 0
 	for _, one := range r.Served() {
 		if one.Resource.GroupVersionResource() == asked {
@@ -106,12 +106,12 @@ func (r *Reviewer) findServed(asked schema.GroupVersionResource) (found Served, 
 	}
 	switch count {
 	case 0:
-		return Served{}, &Error{http.StatusNotFound,
+		return ServedResource{}, &ReviewError{http.StatusNotFound,
 			fmt.Errorf("no handler reviews the resource %s", resourceName(asked))}
 	case 1:
 		return found, nil
 	default:
-		return Served{}, &Error{
+		return ServedResource{}, &ReviewError{
 			http.StatusConflict, fmt.Errorf("the resource %s is served %d times", resourceName(asked), count),
 		}
 	}

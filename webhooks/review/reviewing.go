@@ -24,7 +24,7 @@ type activeReview struct {
 }
 
 // decodeObjects decodes the objects as far as the handlers need them. Decoding is the most expensive step of a review.
-func (r *activeReview) decodeObjects(all []*adapters.Handler) (err error) {
+func (r *activeReview) decodeObjects(all []*adapters.HandlerChain) (err error) {
 	admission := r.request.admission
 	// whole is set if a handler needs both objects and their difference, body if a filter needs the object.
 	body, whole := false, false
@@ -52,7 +52,7 @@ func (r *activeReview) decodeObjects(all []*adapters.Handler) (err error) {
 }
 
 // callHandlers calls the handlers of the request, one after another. Each handler sees the changes of the former ones.
-func (r *activeReview) callHandlers(ctx context.Context, all []*adapters.Handler) error {
+func (r *activeReview) callHandlers(ctx context.Context, all []*adapters.HandlerChain) error {
 	// All filters are evaluated first, with the original object.
 	chosen, err := r.chooseHandlers(ctx, all)
 	if err != nil {
@@ -100,8 +100,8 @@ func (r *activeReview) newAttempt(h *handlers.Handler) (*execution.Attempt, erro
 // chooseHandlers returns the handlers of the request, in the order of registration. The same function under the same id
 // is called once. An error comes from a filter.
 func (r *activeReview) chooseHandlers(
-	ctx context.Context, all []*adapters.Handler,
-) (chosen []*adapters.Handler, err error) {
+	ctx context.Context, all []*adapters.HandlerChain,
+) (chosen []*adapters.HandlerChain, err error) {
 	// The filters of all handlers see the same call.
 	question := execution.Attempt{Call: handlers.Invocation{
 		Cause: &r.cause, Admission: r.request.admission, Resource: &r.resource,

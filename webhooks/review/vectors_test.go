@@ -72,7 +72,7 @@ func played(t *testing.T, input vectors.Fields) (map[string]any, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	in := review.Request{Body: body, Type: input.Text("reason", ""), Headers: http.Header{}}
+	in := review.ReviewRequest{Body: body, Type: input.Text("reason", ""), Headers: http.Header{}}
 	if hint, is := input["hint"].(string); is {
 		in.Hint = &hint
 	}
@@ -81,7 +81,7 @@ func played(t *testing.T, input vectors.Fields) (map[string]any, error) {
 	}
 	calls := &calls{list: []any{}}
 	served := servedBy(t, input, calls)
-	reviewer := review.Reviewer{Served: func() []review.Served { return served }}
+	reviewer := review.Reviewer{Served: func() []review.ServedResource { return served }}
 	response, err := reviewer.Review(t.Context(), in)
 	if err != nil {
 		return nil, err
@@ -94,13 +94,13 @@ func played(t *testing.T, input vectors.Fields) (map[string]any, error) {
 }
 
 // servedBy returns the resources of the case, each with the handlers that select it.
-func servedBy(t *testing.T, input vectors.Fields, calls *calls) (all []review.Served) {
+func servedBy(t *testing.T, input vectors.Fields, calls *calls) (all []review.ServedResource) {
 	resources := input.List("resources")
 	if input["resources"] == nil {
 		resources = []any{nil}
 	}
 	for _, one := range resources {
-		served := review.Served{Resource: declared.Resource(t, one)}
+		served := review.ServedResource{Resource: declared.Resource(t, one)}
 		declarations, err := declared.Handlers(t, input.List("handlers"), served.Resource)
 		if err != nil {
 			t.Fatal(err)

@@ -107,7 +107,7 @@ func TestCheckWait(t *testing.T) {
 
 func TestAwait(t *testing.T) {
 	keeper := &children.Keeper{Owned: &owned.Children{}}
-	w := owned.Wait{Kind: schema.GroupKind{Kind: "ConfigMap"}, Namespace: "ns", Name: "c"}
+	w := owned.ChildWait{Kind: schema.GroupKind{Kind: "ConfigMap"}, Namespace: "ns", Name: "c"}
 	far := time.Now().Add(time.Hour)
 	for name, tc := range map[string]struct {
 		reason      string

@@ -19,7 +19,7 @@ var errEnded = errors.New("the handler has returned: children must be declared b
 type Declaration struct {
 	keeper  *Keeper
 	parent  Parent
-	handler Handler
+	handler DeclaringHandler
 
 	// mu guards the fields below. It is not held during requests.
 	mu       sync.Mutex
@@ -32,7 +32,7 @@ type Declaration struct {
 
 // NewDeclaration starts the declaration for one call of a handler. The set is empty at first: if the handler declares
 // nothing, [Declaration.EndCall] deletes its former children.
-func (k *Keeper) NewDeclaration(parent Parent, handler Handler) *Declaration {
+func (k *Keeper) NewDeclaration(parent Parent, handler DeclaringHandler) *Declaration {
 	return &Declaration{
 		keeper: k, parent: parent, handler: handler,
 		wanted: childSet{}, contents: map[identity]contentDigest{}, absent: childSet{},

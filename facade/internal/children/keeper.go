@@ -49,8 +49,8 @@ type Keeper struct {
 	latest recordCache
 }
 
-// Handler identifies a handler that declares children. Each handler has its own set for each parent.
-type Handler struct {
+// DeclaringHandler identifies a handler that declares children. Each handler has its own set for each parent.
+type DeclaringHandler struct {
 	ID string
 	// FormerIDs are ids under which former versions of the operator have stored the set. The sets are merged.
 	FormerIDs []string
@@ -81,7 +81,7 @@ func (p Parent) workingCopy() map[string]any {
 // is applied, so that it cannot be lost.
 //
 // If any child fails, the others are applied, and none is deleted.
-func (k *Keeper) Ensure(ctx context.Context, parent Parent, handler Handler, given []any) error {
+func (k *Keeper) Ensure(ctx context.Context, parent Parent, handler DeclaringHandler, given []any) error {
 	all, wanted, invalid := k.prepareChildren(ctx, parent, given)
 	// Without the whole set, nothing may be pruned: an invalid child may be one of the existing children.
 	whole := wanted
@@ -107,7 +107,7 @@ func (k *Keeper) prepareChildren(
 }
 
 // runPass calls the function while no other call works on the children of the parent.
-func (k *Keeper) runPass(ctx context.Context, parent Parent, handler Handler, act func(p *pass) error) error {
+func (k *Keeper) runPass(ctx context.Context, parent Parent, handler DeclaringHandler, act func(p *pass) error) error {
 	body := parent.Newest()
 	leave, err := k.memory.awaitTurn(ctx, uidOf(body))
 	if err != nil {
@@ -121,7 +121,8 @@ func (k *Keeper) runPass(ctx context.Context, parent Parent, handler Handler, ac
 	// Names of records depend on the object's kind and owner, so they are computed per parent.
 	p := &pass{keeper: k, parent: parent, name: recordAnnotation(k.Prefix, body, handler), handler: handler}
 	for _, id := range handler.FormerIDs {
-		p.former = append(p.former, recordAnnotation(k.Prefix, body, Handler{ID: id, Background: handler.Background}))
+		p.former = append(p.former, recordAnnotation(k.Prefix, body,
+			DeclaringHandler{ID: id, Background: handler.Background}))
 	}
 	return act(p)
 }

@@ -21,7 +21,7 @@ import (
 type pass struct {
 	keeper  *Keeper
 	parent  Parent
-	handler Handler
+	handler DeclaringHandler
 	name    string   // the annotation with the record
 	former  []string // the annotations under former ids
 	stored  childSet // the record in the annotation

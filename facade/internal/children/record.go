@@ -35,7 +35,7 @@ type record struct {
 // recordAnnotation returns the annotation for the record of a handler. Handlers in the background have another key,
 // since a daemon can have the id of a change handler. Mark changes the key on the ReplicaSets of a Deployment, because
 // Kubernetes copies the Deployment's annotations to them.
-func recordAnnotation(prefix string, body map[string]any, handler Handler) string {
+func recordAnnotation(prefix string, body map[string]any, handler DeclaringHandler) string {
 	key := keys.ChildrenOf + handler.ID
 	if handler.Background {
 		key = keys.ChildrenOfRun + handler.ID

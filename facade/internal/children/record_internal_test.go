@@ -81,7 +81,7 @@ func TestRecordIsReadAsItWasWritten(t *testing.T) {
 		role: {version: "v1", uid: "2", retained: true},
 	}
 	body := map[string]any{"metadata": map[string]any{"uid": "u"}}
-	name := recordAnnotation("a.org", body, Handler{ID: "create/users"})
+	name := recordAnnotation("a.org", body, DeclaringHandler{ID: "create/users"})
 	if err := writeRecord(body, "a.org", name, kept); err != nil {
 		t.Fatal(err)
 	}

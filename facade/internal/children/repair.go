@@ -79,7 +79,7 @@ func (k *Keeper) NeedsRepair(parent types.UID, child *unstructured.Unstructured,
 // RepairChildren applies the drifted children of the parent again. It returns the delay until the next repair, or nil
 // if none is necessary.
 func (k *Keeper) RepairChildren(
-	ctx context.Context, parent map[string]any, events handlers.Poster,
+	ctx context.Context, parent map[string]any, events handlers.EventPoster,
 ) (again *time.Duration) {
 	uid := uidOf(parent)
 	// Most calls end here, without waiting for the turn.
@@ -107,7 +107,9 @@ func (k *Keeper) RepairChildren(
 }
 
 // repairChild applies one child again, and reports the repair if something was written.
-func (k *Keeper) repairChild(ctx context.Context, parent map[string]any, one *appliedChild, events handlers.Poster) {
+func (k *Keeper) repairChild(
+	ctx context.Context, parent map[string]any, one *appliedChild, events handlers.EventPoster,
+) {
 	what, seen := k.memory.beginRepair(one, time.Now())
 	log := logf.FromContext(ctx).WithValues("child", one.child.String())
 	// The uid restricts the repair to the object that was applied.

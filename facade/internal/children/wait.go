@@ -28,7 +28,7 @@ type Awaited struct {
 // EvaluateWait checks whether the awaited object satisfies its condition. The timeout starts with the first wait for
 // the same object. That time is stored on the parent, so restarts do not extend the wait.
 func (k *Keeper) EvaluateWait(
-	w owned.Wait, namespace string, former progress.Wait, timeout time.Duration,
+	w owned.ChildWait, namespace string, former progress.Wait, timeout time.Duration,
 ) (Awaited, error) {
 	// Stored times have microseconds, so the current time is truncated for the comparison.
 	name, now := waitName(w, namespace), time.Now().UTC().Truncate(time.Microsecond)
@@ -73,7 +73,7 @@ func ExampleExpression(child client.Object) string {
 
 // waitName names the awaited object in messages and in the stored wait. The namespace is omitted if it is that of the
 // parent. The name is persistent, so its form must not change.
-func waitName(w owned.Wait, namespace string) string {
+func waitName(w owned.ChildWait, namespace string) string {
 	if w.Namespace == namespace {
 		return w.Kind.String() + " " + w.Name
 	}

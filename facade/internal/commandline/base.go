@@ -18,9 +18,9 @@ import (
 // [baseCommand.finishFlags]; when it runs, it calls [baseCommand.readAndCheck] before it uses any of them.
 type baseCommand struct {
 	program     Program
-	environment *environment    // binds the flags to variables
-	cluster     serving.Cluster // --kubeconfig and --context
-	scope       scope           // -n and -A
+	environment *environment          // binds the flags to variables
+	cluster     serving.ClusterConfig // --kubeconfig and --context
+	scope       scope                 // -n and -A
 	log         logFlags
 }
 
@@ -52,7 +52,7 @@ func (b *baseCommand) addClusterFlags(flags *pflag.FlagSet) {
 
 // logIn logs in as kubectl does. Login handlers are not used: they belong to the running operator, and run only after
 // its startup.
-func (b *baseCommand) logIn(settings serving.Settings) (*rest.Config, error) {
+func (b *baseCommand) logIn(settings serving.ManagerSettings) (*rest.Config, error) {
 	// Errors of the login name the ways to configure a cluster.
 	info, err := connection.Login(b.cluster.Kubeconfig, b.cluster.Context)
 	if err != nil {

@@ -14,11 +14,11 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
 )
 
-// Operator is the interface through which the command line uses an operator.
-type Operator interface {
+// OperatorProcess is the interface through which the command line uses an operator.
+type OperatorProcess interface {
 	// Settings returns the current settings for the manager. It also returns all errors of registrations, before a
 	// connection to a cluster is needed.
-	Settings() (serving.Settings, error)
+	Settings() (serving.ManagerSettings, error)
 	// Around calls serve between the startup and the cleanup of the operator, with the values of the flags. The startup
 	// may change the settings. If it fails, serve is not called.
 	Around(ctx context.Context, given Given, serve func() error) error
@@ -32,7 +32,7 @@ type Program struct {
 	// Name is the name of the operator and also its user agent. It is empty without an operator.
 	Name string
 	// Operator is the operator to run.
-	Operator Operator
+	Operator OperatorProcess
 	// Webhooks returns the operator's webhook configurations.
 	Webhooks Webhooks
 	// Err is the reason why the operator cannot run with any flags; nil if it can.

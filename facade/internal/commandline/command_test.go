@@ -24,17 +24,17 @@ var errSetUp = errors.New("it is set up")
 type fakeOperator struct {
 	own     []string
 	served  []string
-	peering commandline.Peering
+	peering commandline.PeeringFlags
 	inspect commandline.Inspection
 	handler slog.Handler
 }
 
-func (f *fakeOperator) Settings() (serving.Settings, error) {
-	login := func(_ context.Context, to serving.Cluster) (map[string]*credentials.Info, error) {
+func (f *fakeOperator) Settings() (serving.ManagerSettings, error) {
+	login := func(_ context.Context, to serving.ClusterConfig) (map[string]*credentials.Info, error) {
 		info, err := connection.Login(to.Kubeconfig, to.Context)
 		return map[string]*credentials.Info{"login": info}, err
 	}
-	return serving.Settings{
+	return serving.ManagerSettings{
 		Scheme: runtime.NewScheme(), Namespaces: f.own, Login: login, LogHandler: f.handler,
 	}, nil
 }

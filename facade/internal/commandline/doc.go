@@ -5,6 +5,6 @@
 // the exit code.
 //
 // An operator inside of a project's own manager needs none of this, so the package uses operators only through the
-// interface [Operator]. It registers and handles nothing, and it never exits the process: package facade does. Package
-// console writes the log.
+// interface [OperatorProcess]. It registers and handles nothing, and it never exits the process: package facade does.
+// Package console writes the log.
 package commandline

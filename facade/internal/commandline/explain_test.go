@@ -27,16 +27,16 @@ func (s fixedStanding) OperatorState() journal.Standing { return journal.Standin
 // startExplainServer starts an operator that explains widget ns/w1. It stores the query of the last request in asked.
 func startExplainServer(t *testing.T, name string, asked *url.Values) (address string) {
 	t.Helper()
-	j := journal.New(journal.Limits{})
+	j := journal.New(journal.JournalLimits{})
 	widget := schema.GroupVersionKind{Group: "example.org", Version: "v1", Kind: "Widget"}
 	kind := j.ForKind(widget.GroupKind(), nil)
 	served := kind.ServedKind(discovery.Resource{GroupVersionKind: widget, Plural: "widgets", Namespaced: true}, nil)
 	served.Namespaces = []string{""}
-	j.SetLive(fixedStanding{Operator: name, Running: true, Kinds: []journal.Served{served}})
+	j.SetLive(fixedStanding{Operator: name, Running: true, Kinds: []journal.ServedKind{served}})
 	kind.ForObject(types.NamespacedName{Namespace: "ns", Name: "w1"}, "u1").RecordEvent("ADDED", "7")
 	return startHTTPServer(t, func(w http.ResponseWriter, r *http.Request) {
 		*asked = r.URL.Query()
-		inspection.NewHandler(j, inspection.Parts{}).ServeHTTP(w, r)
+		inspection.NewHandler(j, inspection.ExtraHandlers{}).ServeHTTP(w, r)
 	})
 }
 

@@ -136,7 +136,7 @@ func (f *freezer) writeRecord(cmd *cobra.Command, _ []string) error {
 
 // selectedNamespaces returns the namespaces of the selected peering objects; none means the cluster-scoped object. Said
 // is false if neither flags nor settings select anything.
-func (f *freezer) selectedNamespaces(settings serving.Settings) (patterns namespaces.Patterns, said bool) {
+func (f *freezer) selectedNamespaces(settings serving.ManagerSettings) (patterns namespaces.Patterns, said bool) {
 	// Without flags, the command means the same namespaces as the operator.
 	if !f.base.scope.isGiven() {
 		return settings.Patterns, len(settings.Patterns) > 0

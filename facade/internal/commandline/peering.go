@@ -16,13 +16,13 @@ type Given struct {
 	// Scoped is true. Otherwise the operator's settings decide.
 	Namespaces []string
 	Scoped     bool
-	Peering    Peering
+	Peering    PeeringFlags
 	// Inspection configures the debug server.
 	Inspection Inspection
 	// Metrics and Health are the addresses of these servers. Empty and "0" turn them off.
 	Metrics, Health string
 	// Cluster selects the kubeconfig.
-	Cluster serving.Cluster
+	Cluster serving.ClusterConfig
 }
 
 // Inspection configures the debug server, which shows the state of an operator and its objects.
@@ -49,8 +49,8 @@ func (i Inspection) UnservedPart() string {
 	return ""
 }
 
-// Peering contains the values of the peering flags.
-type Peering struct {
+// PeeringFlags contains the values of the peering flags.
+type PeeringFlags struct {
 	// Name is the name of a mandatory peering object; empty if it is not given.
 	Name string
 	// Priority is the operator's priority; nil if it is not given.
@@ -92,7 +92,7 @@ func (p *peeringFlags) checkFlags(cmd *cobra.Command) error {
 
 // setValues returns the values that are set in the command line or in the environment. As in Kopf, --dev takes
 // precedence over a priority.
-func (p *peeringFlags) setValues(cmd *cobra.Command) (given Peering) {
+func (p *peeringFlags) setValues(cmd *cobra.Command) (given PeeringFlags) {
 	given.Name = p.name
 	switch {
 	case p.dev:

@@ -16,33 +16,33 @@ func TestPeering(t *testing.T) {
 		reason      string
 		environment map[string]string
 		args        string
-		want        commandline.Peering
+		want        commandline.PeeringFlags
 	}{
-		"nothing": {"nothing is set without flags", nil, "", commandline.Peering{}},
-		"name":    {"-P sets the peering, as in Kopf", nil, "-P a.b", commandline.Peering{Name: "a.b"}},
+		"nothing": {"nothing is set without flags", nil, "", commandline.PeeringFlags{}},
+		"name":    {"-P sets the peering, as in Kopf", nil, "-P a.b", commandline.PeeringFlags{Name: "a.b"}},
 		"priority": {"-p sets a decimal priority, as in Kopf",
-			nil, "-p 010", commandline.Peering{Priority: ptr.To(10)}},
+			nil, "-p 010", commandline.PeeringFlags{Priority: ptr.To(10)}},
 		"no priority": {"a priority of zero is set",
-			nil, "run --priority=0", commandline.Peering{Priority: ptr.To(0)}},
+			nil, "run --priority=0", commandline.PeeringFlags{Priority: ptr.To(0)}},
 		"low": {"a negative priority is accepted, as in Kopf",
-			nil, "-p -5", commandline.Peering{Priority: ptr.To(-5)}},
+			nil, "-p -5", commandline.PeeringFlags{Priority: ptr.To(-5)}},
 		"dev": {"--dev overrides the priority, as in Kopf",
-			nil, "--dev -p 5", commandline.Peering{Priority: ptr.To(666)}},
+			nil, "--dev -p 5", commandline.PeeringFlags{Priority: ptr.To(666)}},
 		"alone": {"--standalone makes the operator stand alone",
-			nil, "--standalone", commandline.Peering{Standalone: ptr.To(true)}},
+			nil, "--standalone", commandline.PeeringFlags{Standalone: ptr.To(true)}},
 		"not alone": {"a negative variable makes the operator not stand alone",
-			map[string]string{"KOPF_RUN_STANDALONE": "no"}, "", commandline.Peering{Standalone: ptr.To(false)}},
+			map[string]string{"KOPF_RUN_STANDALONE": "no"}, "", commandline.PeeringFlags{Standalone: ptr.To(false)}},
 		"variables": {"the variables of Kopf set peering and priority",
 			map[string]string{"KOPF_RUN_PEERING": "a", "KOPF_RUN_PRIORITY": "5"}, "run",
-			commandline.Peering{Name: "a", Priority: ptr.To(5)}},
+			commandline.PeeringFlags{Name: "a", Priority: ptr.To(5)}},
 		"longer name": {"KOPF_RUN_PEERING_NAME sets the peering, as in Kopf",
 			map[string]string{"KOPF_RUN_PEERING_NAME": "a"}, "",
-			commandline.Peering{Name: "a"}},
+			commandline.PeeringFlags{Name: "a"}},
 		"developer": {"the flag --dev=false overrides the variable",
 			map[string]string{"KOPF_RUN_DEV": "1"}, "--dev=false -p 5",
-			commandline.Peering{Priority: ptr.To(5)}},
+			commandline.PeeringFlags{Priority: ptr.To(5)}},
 		"before the command": {"flags before the command work like flags after it",
-			nil, "-P a -p 1 --dev run", commandline.Peering{
+			nil, "-P a -p 1 --dev run", commandline.PeeringFlags{
 				Name: "a", Priority: ptr.To(666),
 			}},
 	}

@@ -23,8 +23,8 @@ const StandingPath = "/standing"
 // ProfilesPath is the prefix of the paths of profiles. Package pprof requires this value.
 const ProfilesPath = "/debug/pprof/"
 
-// Journal is the source of all answers.
-type Journal interface {
+// AnswerSource is the source of all answers.
+type AnswerSource interface {
 	Explain(kind string, object types.NamespacedName) (journal.Explanation, error)
 	OperatorState() journal.Standing
 }
@@ -37,8 +37,8 @@ type Problem struct {
 	Error    string `json:"error"`
 }
 
-// Parts are the optional parts that are served besides explanations.
-type Parts struct {
+// ExtraHandlers are the optional parts that are served besides explanations.
+type ExtraHandlers struct {
 	// Console is served at [console.Path] and below, and / redirects to it. Nil turns it off.
 	Console http.Handler
 	// Profiling serves net/http/pprof at [ProfilesPath].
@@ -46,7 +46,7 @@ type Parts struct {
 }
 
 // NewHandler returns a handler for explanations, the state of the operator, and the parts.
-func NewHandler(from Journal, parts Parts) http.Handler {
+func NewHandler(from AnswerSource, parts ExtraHandlers) http.Handler {
 	mux := http.NewServeMux()
 	if parts.Console != nil {
 		mux.Handle(console.Path, parts.Console)
@@ -88,7 +88,7 @@ func profilesHandler() http.Handler {
 
 // serveExplanation answers one request for an explanation. An unknown object or kind is "not found", with a text for
 // people.
-func serveExplanation(w http.ResponseWriter, r *http.Request, from Journal) {
+func serveExplanation(w http.ResponseWriter, r *http.Request, from AnswerSource) {
 	query := r.URL.Query()
 	refuse := func(status int, why string) { writeProblem(w, status, Problem{from.OperatorState().Operator, why}) }
 	kind, name := query.Get("kind"), query.Get("name")

@@ -26,12 +26,12 @@ func (l live) OperatorState() journal.Standing { return journal.Standing(l) }
 
 // newWidgetJournal returns the journal of an operator that serves widgets and has seen one.
 func newWidgetJournal() *journal.Journal {
-	j := journal.New(journal.Limits{})
+	j := journal.New(journal.JournalLimits{})
 	widget := schema.GroupVersionKind{Group: "example.org", Version: "v1", Kind: "Widget"}
 	kind := j.ForKind(widget.GroupKind(), nil)
 	served := kind.ServedKind(discovery.Resource{GroupVersionKind: widget, Plural: "widgets", Namespaced: true}, nil)
 	served.Namespaces = []string{""}
-	j.SetLive(live{Operator: "test.example.org", Running: true, Kinds: []journal.Served{served}})
+	j.SetLive(live{Operator: "test.example.org", Running: true, Kinds: []journal.ServedKind{served}})
 	kind.ForObject(types.NamespacedName{Namespace: "ns", Name: "w1"}, "u1").RecordEvent("ADDED", "7")
 	return j
 }
@@ -43,9 +43,10 @@ func (failing) Explain(string, types.NamespacedName) (journal.Explanation, error
 	return journal.Explanation{}, errors.New("out of paper")
 }
 
-func answered(from inspection.Journal, method, target string) *httptest.ResponseRecorder {
+func answered(from inspection.AnswerSource, method, target string) *httptest.ResponseRecorder {
 	recorder := httptest.NewRecorder()
-	inspection.NewHandler(from, inspection.Parts{}).ServeHTTP(recorder, httptest.NewRequest(method, target, nil))
+	inspection.NewHandler(from, inspection.ExtraHandlers{}).ServeHTTP(recorder,
+		httptest.NewRequest(method, target, nil))
 	return recorder
 }
 
@@ -58,7 +59,7 @@ func TestAnswersToRequests(t *testing.T) {
 	const question = "give the kind and the name of an object: /explain?kind=KIND&namespace=NAMESPACE&name=NAME"
 	cases := map[string]struct {
 		reason         string
-		from           inspection.Journal
+		from           inspection.AnswerSource
 		method, target string
 		status         int
 		contentType    string
@@ -186,10 +187,10 @@ func TestAllowedMethods(t *testing.T) {
 // TestParts shows that the console and the profiles are served if they are enabled.
 func TestParts(t *testing.T) {
 	page := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = w.Write([]byte(r.URL.Path)) })
-	console, profiling := inspection.Parts{Console: page}, inspection.Parts{Profiling: true}
+	console, profiling := inspection.ExtraHandlers{Console: page}, inspection.ExtraHandlers{Profiling: true}
 	for name, c := range map[string]struct {
 		reason, path string
-		parts        inspection.Parts
+		parts        inspection.ExtraHandlers
 		status       int
 		want         string // part of the answer, or the target of a redirect
 	}{

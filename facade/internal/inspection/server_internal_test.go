@@ -69,7 +69,7 @@ func TestLongProfiles(t *testing.T) {
 		own, theirs := net.Pipe()
 		listener := pipes{make(chan net.Conn, 1), make(chan struct{})}
 		listener.only <- theirs
-		server := newLimitedServer(NewHandler(nil, Parts{Profiling: true}))
+		server := newLimitedServer(NewHandler(nil, ExtraHandlers{Profiling: true}))
 		go func() { _ = server.Serve(listener) }()
 		defer func() { _ = server.Close() }()
 		const request = "GET /debug/pprof/goroutine?seconds=60 HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"

@@ -45,7 +45,7 @@ func requestStanding(t *testing.T, address, host string) (status int, text strin
 // TestNamesOfThisMachine shows that a local server refuses foreign host names. A foreign page in a browser could
 // otherwise read it through a name that points to this machine.
 func TestNamesOfThisMachine(t *testing.T) {
-	s := startServer(t, "127.0.0.1:0", inspection.NewHandler(newWidgetJournal(), inspection.Parts{}))
+	s := startServer(t, "127.0.0.1:0", inspection.NewHandler(newWidgetJournal(), inspection.ExtraHandlers{}))
 	cases := map[string]struct {
 		reason, host string
 		own          bool
@@ -84,7 +84,7 @@ func TestNamesOfThisMachine(t *testing.T) {
 
 // TestNamesOfOtherListeners shows that a server at another address accepts any host name.
 func TestNamesOfOtherListeners(t *testing.T) {
-	s := startServer(t, ":0", inspection.NewHandler(newWidgetJournal(), inspection.Parts{}))
+	s := startServer(t, ":0", inspection.NewHandler(newWidgetJournal(), inspection.ExtraHandlers{}))
 	_, port, err := net.SplitHostPort(s.Address())
 	if err != nil {
 		t.Fatal(err)

@@ -12,14 +12,14 @@ import (
 // Hooks are the hooks of the test kit for one run of an operator. Each field may be nil.
 type Hooks struct {
 	// Observer receives all attempts of handlers.
-	Observer handlers.Observer
+	Observer handlers.AttemptObserver
 	// Webhooks replace the webhook server of the operator.
-	Webhooks *Webhooks
+	Webhooks *FakeWebhooks
 }
 
-// Webhooks replace the webhook server, the certificate and the managed configurations of an operator. With them,
+// FakeWebhooks replace the webhook server, the certificate and the managed configurations of an operator. With them,
 // package facadetest sends admission reviews without a port or a certificate.
-type Webhooks struct {
+type FakeWebhooks struct {
 	// Server serves the admission handlers.
 	Server webhook.Server
 	// Attach reports whether the in-memory API server can send reviews to the handlers in the process. The operator

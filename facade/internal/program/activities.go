@@ -54,18 +54,18 @@ type ActivityState struct {
 // program has not set.
 func NewActivityRunner(operator string, r *registry.HandlerRegistry, state func() ActivityState) *ActivityRunner {
 	a := &ActivityRunner{operator: operator, registry: r, state: state}
-	a.Probing = activities.NewProbing(func() logr.Logger { return r.Log() }, func() activities.Activity {
+	a.Probing = activities.NewProbing(func() logr.Logger { return r.Log() }, func() activities.ActivityHandlers {
 		return a.buildActivity(activities.Probe)
 	})
 	return a
 }
 
 // buildActivity returns one activity with its handlers, in the order of registration.
-func (a *ActivityRunner) buildActivity(name string) activities.Activity {
+func (a *ActivityRunner) buildActivity(name string) activities.ActivityHandlers {
 	a.registry.Lock()
 	defer a.registry.Unlock()
 	state := a.state()
-	activity := activities.Activity{Name: name, Backoff: state.Backoff}
+	activity := activities.ActivityHandlers{Name: name, Backoff: state.Backoff}
 	measured, err := metrics.New(a.operator, state.Metrics)
 	if err != nil {
 		measured = nil // the engine registers the same metrics and reports the error
@@ -131,7 +131,7 @@ func (cleanupTimeoutError) Unwrap() error { return execution.ErrExiting }
 
 // LogIn returns the credentials by the ids of the login handlers. Without such handlers, it finds the cluster as
 // kubectl does, or as pods do. A handler without credentials has a nil entry.
-func (a *ActivityRunner) LogIn(ctx context.Context, to serving.Cluster) (map[string]*credentials.Info, error) {
+func (a *ActivityRunner) LogIn(ctx context.Context, to serving.ClusterConfig) (map[string]*credentials.Info, error) {
 	if !a.registry.HasActivityHandlers(activities.Login) {
 		info, err := connection.Login(to.Kubeconfig, to.Context)
 		return map[string]*credentials.Info{"built-in": info}, err

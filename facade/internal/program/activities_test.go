@@ -77,7 +77,7 @@ func TestLogIn(t *testing.T) {
 			runner := newRunner(activities.Login, func(context.Context, *handlers.Invocation) (any, error) {
 				return given, nil
 			})
-			got, err := runner.LogIn(t.Context(), serving.Cluster{})
+			got, err := runner.LogIn(t.Context(), serving.ClusterConfig{})
 			if d := cmp.Diff(map[string]*credentials.Info{"own": given}, got); d != "" || err != nil {
 				t.Errorf("LogIn(): %v; -want, +got:\n%s", err, d)
 			}

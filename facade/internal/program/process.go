@@ -23,7 +23,7 @@ import (
 // without a cluster.
 type RunnableOperator interface { //nolint:interfacebloat // a process uses all of it
 	// Settings returns the current settings of the manager, with all errors of registrations.
-	Settings() (serving.Settings, error)
+	Settings() (serving.ManagerSettings, error)
 	// Apply sets the flags. They override the settings, but the startup handlers override them.
 	Apply(given commandline.Given)
 	// UseClient sets the client of the startup handlers.
@@ -49,7 +49,7 @@ type Process struct {
 	Log func() logr.Logger
 }
 
-var _ commandline.Operator = Process{}
+var _ commandline.OperatorProcess = Process{}
 
 // Around calls serve between the startup and the cleanup. It limits the time of the exit, so a process that hangs is
 // killed.
@@ -71,7 +71,7 @@ func (p Process) Around(ctx context.Context, given commandline.Given, serve func
 
 // useLateClient gives the startup handlers a client, which logs in at its first request. A startup that does not use it
 // needs no cluster.
-func (p Process) useLateClient(ctx context.Context, settings serving.Settings, to serving.Cluster) error {
+func (p Process) useLateClient(ctx context.Context, settings serving.ManagerSettings, to serving.ClusterConfig) error {
 	late, err := settings.LateClient(ctx, p.Name, to)
 	if err != nil {
 		return fmt.Errorf("operator %q: making the client of the startup: %w", p.Name, err)
@@ -93,8 +93,8 @@ func (p Process) runBetweenActivities(ctx context.Context, serve func() error, r
 	return errors.Join(err, p.CleanUp(ctx))
 }
 
-// RunSettings are the settings of Run. Package facade documents them.
-type RunSettings struct {
+// ResolvedRunSettings are the settings of Run. Package facade documents them.
+type ResolvedRunSettings struct {
 	Config              *rest.Config
 	Kubeconfig, Context string
 	Log                 logr.Logger
@@ -108,7 +108,7 @@ type RunSettings struct {
 
 // ResolveDefaults returns an error for settings that exclude each other, and sets the default logger: the handler of
 // the settings, or else the logger of controller-runtime.
-func (s *RunSettings) ResolveDefaults(handler slog.Handler, logsIn bool) error {
+func (s *ResolvedRunSettings) ResolveDefaults(handler slog.Handler, logsIn bool) error {
 	if part := s.inspectionSettings().UnservedPart(); part != "" {
 		return fmt.Errorf("%s: it is served at the DebugBindAddress: set it", part)
 	}
@@ -129,18 +129,18 @@ func (s *RunSettings) ResolveDefaults(handler slog.Handler, logsIn bool) error {
 }
 
 // inspectionSettings returns the settings of the debug server.
-func (s *RunSettings) inspectionSettings() commandline.Inspection {
+func (s *ResolvedRunSettings) inspectionSettings() commandline.Inspection {
 	return commandline.Inspection{Address: s.DebugBindAddress, Console: s.Console, Profiling: s.Profiling}
 }
 
 // Run runs the operator until the context ends. Unlike the command line, it uses no flags and no signals, and does not
 // exit the process or limit the time of the exit. The order is the same: startup, login, manager, cleanup.
-func (p Process) Run(ctx context.Context, given RunSettings) error {
+func (p Process) Run(ctx context.Context, given ResolvedRunSettings) error {
 	// The settings are read twice, before and after the startup. Config replaces the login both times.
-	settings := func() (serving.Settings, error) {
+	settings := func() (serving.ManagerSettings, error) {
 		now, err := p.Settings()
 		if given.Config != nil {
-			now.Login = func(context.Context, serving.Cluster) (map[string]*credentials.Info, error) {
+			now.Login = func(context.Context, serving.ClusterConfig) (map[string]*credentials.Info, error) {
 				return map[string]*credentials.Info{"config": {Config: rest.CopyConfig(given.Config)}}, nil
 			}
 		}
@@ -152,7 +152,7 @@ func (p Process) Run(ctx context.Context, given RunSettings) error {
 	}
 	options := serving.Options{
 		Name: p.Name, Log: given.Log, Metrics: given.MetricsBindAddress, Health: given.HealthProbeBindAddress,
-		Cluster: serving.Cluster{Kubeconfig: given.Kubeconfig, Context: given.Context},
+		Cluster: serving.ClusterConfig{Kubeconfig: given.Kubeconfig, Context: given.Context},
 		// Other operators in the process may have controllers of the same names.
 		Embedded: true, SetUp: p.SetupWithManager,
 	}

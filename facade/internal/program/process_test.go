@@ -34,10 +34,10 @@ type recorder struct {
 
 func (r *recorder) note(step string) { r.steps = append(r.steps, step) }
 
-func (r *recorder) Settings() (serving.Settings, error) {
-	return serving.Settings{
+func (r *recorder) Settings() (serving.ManagerSettings, error) {
+	return serving.ManagerSettings{
 		Scheme: runtime.NewScheme(),
-		Login: func(context.Context, serving.Cluster) (map[string]*credentials.Info, error) {
+		Login: func(context.Context, serving.ClusterConfig) (map[string]*credentials.Info, error) {
 			return nil, errors.New("there is no cluster")
 		},
 	}, nil
@@ -95,7 +95,8 @@ func TestAround(t *testing.T) {
 func TestRun(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	r := &recorder{ready: true, serve: cancel}
-	given := program.RunSettings{Config: memapi.Config(memapi.New()), Log: logr.Discard(), MetricsBindAddress: "0"}
+	given := program.ResolvedRunSettings{Config: memapi.Config(memapi.New()), Log: logr.Discard(),
+		MetricsBindAddress: "0"}
 	if err := processOf(r).Run(ctx, given); err != nil {
 		t.Fatal(err)
 	}
@@ -107,15 +108,16 @@ func TestRun(t *testing.T) {
 func TestRunFails(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
-		given  program.RunSettings
+		given  program.ResolvedRunSettings
 		want   string
 	}{
 		"NoCluster": {
-			"without a Config, the error of the login is returned", program.RunSettings{}, "there is no cluster",
+			"without a Config, the error of the login is returned", program.ResolvedRunSettings{},
+			"there is no cluster",
 		},
 		"Liveness": {
 			"a liveness address that is not a URL is an error",
-			program.RunSettings{Liveness: "8080"}, `running operator "test.example.org": Liveness:`,
+			program.ResolvedRunSettings{Liveness: "8080"}, `running operator "test.example.org": Liveness:`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -131,19 +133,19 @@ func TestRunFails(t *testing.T) {
 func TestResolveRunSettings(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
-		given  program.RunSettings
+		given  program.ResolvedRunSettings
 		logsIn bool
 		want   string
 	}{
-		"Nothing": {"all fields are optional", program.RunSettings{}, true, ""},
+		"Nothing": {"all fields are optional", program.ResolvedRunSettings{}, true, ""},
 		"Console": {"a console without an address is an error",
-			program.RunSettings{Console: true}, false, "Console: it is served at"},
+			program.ResolvedRunSettings{Console: true}, false, "Console: it is served at"},
 		"TwoConfigs": {
 			"a Config and a Context exclude each other",
-			program.RunSettings{Config: &rest.Config{}, Context: "a"}, false, "Config says",
+			program.ResolvedRunSettings{Config: &rest.Config{}, Context: "a"}, false, "Config says",
 		},
 		"Login": {"a Config and a login handler exclude each other",
-			program.RunSettings{Config: &rest.Config{}}, true, "Config says"},
+			program.ResolvedRunSettings{Config: &rest.Config{}}, true, "Config says"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := tc.given.ResolveDefaults(nil, tc.logsIn)

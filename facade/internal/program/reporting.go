@@ -62,7 +62,7 @@ func AddDebugServer(
 	if at.IsOff() {
 		return nil
 	}
-	parts := inspection.Parts{Profiling: at.Profiling}
+	parts := inspection.ExtraHandlers{Profiling: at.Profiling}
 	if at.Console {
 		parts.Console = console.New(j, peers)
 	}

@@ -50,7 +50,7 @@ type HandlerRegistry struct {
 
 	// memos remove the values of an object. The keys of indexes identify registrations of one function under one id.
 	memos   []func(types.UID)
-	indexes map[any]*indexes.Index
+	indexes map[any]*indexes.ObjectIndex
 }
 
 // RegisterHandler adds a handler. After the set-up, it records an error instead.
@@ -118,14 +118,14 @@ func (r *HandlerRegistry) HasAdmissionHandlers() bool {
 }
 
 // FindOrAddIndex returns the index that is registered under the key, or registers this one.
-func (r *HandlerRegistry) FindOrAddIndex(key any, index *indexes.Index) *indexes.Index {
+func (r *HandlerRegistry) FindOrAddIndex(key any, index *indexes.ObjectIndex) *indexes.ObjectIndex {
 	r.Lock()
 	defer r.Unlock()
 	if former, ok := r.indexes[key]; ok {
 		return former
 	}
 	if r.indexes == nil {
-		r.indexes = map[any]*indexes.Index{}
+		r.indexes = map[any]*indexes.ObjectIndex{}
 	}
 	r.indexes[key] = index
 	return index

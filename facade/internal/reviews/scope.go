@@ -20,8 +20,8 @@ import (
 
 // reviewedNamespaces returns the namespaces whose objects are reviewed. By default, this excludes the operator's own
 // namespace: while the operator is down, its webhooks would reject the objects that start it.
-func (a *ReviewSettings) reviewedNamespaces(served defaults.NamespaceScope, asKopf bool) *namespaces.Scope {
-	scope := &namespaces.Scope{Served: served.ServedPatterns(), NamedOnly: served.NamedOnly}
+func (a *ReviewSettings) reviewedNamespaces(served defaults.NamespaceScope, asKopf bool) *namespaces.NamespaceRule {
+	scope := &namespaces.NamespaceRule{Served: served.ServedPatterns(), NamedOnly: served.NamedOnly}
 	for _, text := range a.ExcludedNamespaces {
 		scope.Excluded = append(scope.Excluded, namespaces.ParsePattern(text))
 	}
@@ -90,16 +90,16 @@ func progressPrefixes(of progress.Storage) (prefixes []string) {
 // Memo uses it, because an object under review may never be stored, and a new one does not have a UID.
 type ReviewedObjects struct {
 	mu  sync.RWMutex
-	all map[any]*handlers.Admission
+	all map[any]*handlers.AdmissionRequest
 }
 
 // BeginReview adds the objects of a request. The returned function removes them. Both run for each request, and
 // requests are concurrent.
-func (r *ReviewedObjects) BeginReview(of *handlers.Admission, objects ...client.Object) (end func()) {
+func (r *ReviewedObjects) BeginReview(of *handlers.AdmissionRequest, objects ...client.Object) (end func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.all == nil {
-		r.all = map[any]*handlers.Admission{}
+		r.all = map[any]*handlers.AdmissionRequest{}
 	}
 	for _, object := range objects {
 		r.all[object] = of
@@ -114,7 +114,7 @@ func (r *ReviewedObjects) BeginReview(of *handlers.Admission, objects ...client.
 }
 
 // RequestOf returns the request in which the object is under review, or nil.
-func (r *ReviewedObjects) RequestOf(object client.Object) *handlers.Admission {
+func (r *ReviewedObjects) RequestOf(object client.Object) *handlers.AdmissionRequest {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	// A value that is not a pointer may not be comparable, and would panic as a key.

@@ -35,14 +35,14 @@ type ReviewServer struct {
 	// it.
 	operator, location string
 	// InProcess answers reviews without a port, for tests. It is nil in production.
-	InProcess *kit.Webhooks
+	InProcess *kit.FakeWebhooks
 
 	// These fields come from the last plan. Reviews read the atomic ones concurrently, because the startup makes
 	// another plan.
 	settings  ReviewSettings
 	served    defaults.NamespaceScope
 	asKopf    bool
-	scope     atomic.Pointer[namespaces.Scope]
+	scope     atomic.Pointer[namespaces.NamespaceRule]
 	ownWrites atomic.Pointer[review.OwnWrites]
 
 	creations atomic.Pointer[reconcilers.Creations] // nil before the operator is set up
@@ -194,7 +194,7 @@ func (r *ReviewServer) planOptions(plan []reconcilers.Registration) admission.Op
 		Conditions: !r.settings.WithoutMatchConditions,
 		// A startup handler can change these two, so they are read for each request.
 		Own:   func() review.OwnWrites { return *r.ownWrites.Load() },
-		Scope: func() namespaces.Scope { return *r.scope.Load() },
+		Scope: func() namespaces.NamespaceRule { return *r.scope.Load() },
 	}
 	if options.AsKopf {
 		// Kopf's configurations refer to the root.
@@ -202,7 +202,7 @@ func (r *ReviewServer) planOptions(plan []reconcilers.Registration) admission.Op
 	}
 	for _, one := range plan {
 		if registry.IsAdmissionHandler(one.Handler) {
-			options.Registrations = append(options.Registrations, admission.Registration(one))
+			options.Registrations = append(options.Registrations, admission.AdmissionHandler(one))
 		}
 	}
 	return options
@@ -227,7 +227,7 @@ func (r *ReviewServer) withdrawEntries(m ctrl.Manager, options admission.Options
 
 // registerWithManager registers the handlers at the webhook server, and adds the readiness check and the background
 // work to the manager.
-func (r *ReviewServer) registerWithManager(m ctrl.Manager, served *admission.Admission, certified bool) error {
+func (r *ReviewServer) registerWithManager(m ctrl.Manager, served *admission.AdmissionServer, certified bool) error {
 	on := m.GetWebhookServer()
 	if err := served.Register(on); err != nil {
 		return err
@@ -266,7 +266,7 @@ func (r *ReviewServer) PrintConfigurations(
 	// Printed configurations need names even if the operator does not manage them.
 	p.options.Managed = cmp.Or(p.own.Managed, r.operator)
 	scope := *p.own.reviewedNamespaces(r.served, r.asKopf) // a Service of the flags changes the excluded namespace
-	p.options.Scope = func() namespaces.Scope { return scope }
+	p.options.Scope = func() namespaces.NamespaceRule { return scope }
 	switch {
 	case len(p.options.Registrations) == 0:
 		return p, fmt.Errorf("operator %q has no handlers of admission, so there is nothing to print", r.operator)

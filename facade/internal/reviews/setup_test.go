@@ -206,7 +206,7 @@ func TestReviewedObjects(t *testing.T) {
 	var objects reviews.ReviewedObjects
 	object := &admissionregistrationv1.ValidatingWebhookConfiguration{}
 	other := &admissionregistrationv1.MutatingWebhookConfiguration{}
-	request := &handlers.Admission{}
+	request := &handlers.AdmissionRequest{}
 	end := objects.BeginReview(request, object)
 	if objects.RequestOf(object) != request || objects.RequestOf(other) != nil {
 		t.Errorf("Of(): %v, %v, want the request of the first object alone", objects.RequestOf(object),

@@ -14,7 +14,7 @@ import (
 // withAuthorizedConnection calls serve with a connection to the cluster. If the credentials expire and cannot be
 // replaced, it cancels the context of serve and returns the reason.
 func (o Options) withAuthorizedConnection(
-	ctx context.Context, settings Settings, serve func(ctx context.Context, to *credentials.Connection) error,
+	ctx context.Context, settings ManagerSettings, serve func(ctx context.Context, to *credentials.Connection) error,
 ) error {
 	serving, end := context.WithCancelCause(ctx)
 	defer end(nil)
@@ -41,7 +41,7 @@ func (o Options) withAuthorizedConnection(
 }
 
 // credentialOptions returns how the operator logs in.
-func (s Settings) credentialOptions(name string, to Cluster, fail func(error)) credentials.Options {
+func (s ManagerSettings) credentialOptions(name string, to ClusterConfig, fail func(error)) credentials.Options {
 	return credentials.Options{
 		Login: func(ctx context.Context) (map[string]*credentials.Info, error) { return s.Login(ctx, to) },
 		// These settings apply to the connection of each login.
@@ -55,7 +55,7 @@ func (s Settings) credentialOptions(name string, to Cluster, fail func(error)) c
 
 // LateClient returns a client without a cache that logs in at its first request. It is for startup handlers, which may
 // not use a client at all. An error of the login is returned by the request.
-func (s Settings) LateClient(ctx context.Context, name string, to Cluster) (client.Client, error) {
+func (s ManagerSettings) LateClient(ctx context.Context, name string, to ClusterConfig) (client.Client, error) {
 	config := credentials.ConnectLazily(ctx, s.credentialOptions(name, to, func(error) {}))
 	return client.New(rest.AddUserAgent(config, name), client.Options{Scheme: s.Scheme})
 }

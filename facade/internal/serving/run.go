@@ -33,7 +33,7 @@ type Options struct {
 	// Log gets all log lines of the manager.
 	Log logr.Logger
 	// Cluster selects the cluster of the login.
-	Cluster Cluster
+	Cluster ClusterConfig
 	// Metrics and Health are the addresses of the manager's servers. Empty and "0" turn a server off.
 	Metrics, Health string
 	// Liveness is the address of the results of the probes; nil serves none.
@@ -47,7 +47,7 @@ type Options struct {
 
 // Run serves until the context ends, which is not an error. It starts the endpoint of the probes first, before the
 // login.
-func Run(ctx context.Context, settings Settings, o Options) error {
+func Run(ctx context.Context, settings ManagerSettings, o Options) error {
 	if o.Liveness != nil {
 		endpoint, err := ServeLiveness(*o.Liveness, settings.Probe)
 		if err != nil {
@@ -89,7 +89,7 @@ func (o Options) runManager(ctx context.Context, to *credentials.Connection, opt
 }
 
 // managerOptions returns the options of the manager.
-func (o Options) managerOptions(settings Settings) ctrl.Options {
+func (o Options) managerOptions(settings ManagerSettings) ctrl.Options {
 	options := ctrl.Options{
 		Scheme: settings.Scheme, Logger: o.Log, Metrics: metricsserver.Options{BindAddress: cmp.Or(o.Metrics, none)},
 		HealthProbeBindAddress:  cmp.Or(o.Health, none),

@@ -16,8 +16,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/credentials"
 )
 
-// Settings are the settings of an operator that affect its manager.
-type Settings struct {
+// ManagerSettings are the settings of an operator that affect its manager.
+type ManagerSettings struct {
 	// Scheme contains all types of the operator.
 	Scheme *runtime.Scheme
 	// Namespaces are patterns of the served namespaces; none means the whole cluster.
@@ -27,14 +27,14 @@ type Settings struct {
 	// CachedNamespaces are the namespaces in the manager's cache; none means all.
 	CachedNamespaces []string
 	// Connection configures the connection to the cluster.
-	Connection connection.Settings
+	Connection connection.ConnectionSettings
 	// Transport wraps the transport of all clients; nil wraps nothing.
 	Transport func(http.RoundTripper) http.RoundTripper
 	// Probe returns the results of the probes, and StopProbes ends them. Both are nil without probes.
 	Probe      LivenessProbe
 	StopProbes func()
 	// Login returns the credentials for the cluster by the ids of the login handlers.
-	Login func(ctx context.Context, to Cluster) (map[string]*credentials.Info, error)
+	Login func(ctx context.Context, to ClusterConfig) (map[string]*credentials.Info, error)
 	// CachedReads are objects of the kinds that the manager's client reads from its cache.
 	CachedReads []client.Object
 	// WebhookServer is the webhook server of the manager; nil means the default one.
@@ -45,8 +45,8 @@ type Settings struct {
 	ExitTimeout time.Duration
 }
 
-// Cluster selects a cluster in a kubeconfig file.
-type Cluster struct {
+// ClusterConfig selects a cluster in a kubeconfig file.
+type ClusterConfig struct {
 	// Kubeconfig is the path of the file. Empty means that of the environment, as for kubectl.
 	Kubeconfig string
 	// Context is the name of a context in the file. Empty means the current one.

@@ -23,8 +23,8 @@ const scope = "github.com/kopf-runtime/kopf-runtime"
 // header is the header of W3C Trace Context. The other header, tracestate, is not stored.
 const header = "traceparent"
 
-// Attempts creates the spans of attempts.
-type Attempts struct {
+// AttemptTracer creates the spans of attempts.
+type AttemptTracer struct {
 	// Provider creates the spans. If it is nil, nothing is traced.
 	Provider trace.TracerProvider
 	// Operator is the name of the operator.
@@ -39,7 +39,7 @@ type Attempts struct {
 type attempt struct{}
 
 // NewObserver returns a function that creates a span for each attempt. It returns nil without a provider.
-func (t Attempts) NewObserver() handlers.Observer {
+func (t AttemptTracer) NewObserver() handlers.AttemptObserver {
 	if t.Provider == nil {
 		return nil
 	}
@@ -71,7 +71,7 @@ func (t Attempts) NewObserver() handlers.Observer {
 // calls it. An admission request belongs to the trace of the webhook server, if that traces requests. All other
 // attempts continue the trace of the former attempts, or start a new one: a span in the operator's own context concerns
 // the whole program.
-func (t Attempts) parentContext(
+func (t AttemptTracer) parentContext(
 	ctx context.Context, call *handlers.Invocation,
 ) (context.Context, []trace.SpanStartOption) {
 	if call.Handler.Root != "" || call.Admission != nil {
@@ -101,7 +101,7 @@ func traceForRecord(ctx context.Context) progress.Trace {
 
 // attemptAttributes returns the attributes of an attempt. They contain no content of the object except for its name,
 // namespace and UID.
-func (t Attempts) attemptAttributes(call *handlers.Invocation) []attribute.KeyValue {
+func (t AttemptTracer) attemptAttributes(call *handlers.Invocation) []attribute.KeyValue {
 	all := []attribute.KeyValue{
 		attribute.String("kopf.operator", t.Operator), attribute.String("kopf.handler", call.Handler.ID),
 		attribute.Int("kopf.retry", call.Retry),

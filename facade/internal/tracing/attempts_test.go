@@ -40,7 +40,7 @@ func observe(
 ) sdktrace.ReadOnlySpan {
 	t.Helper()
 	provider, recorder := newRecordedProvider()
-	by := tracing.Attempts{Provider: provider, Operator: "op", Apart: apart}.NewObserver()
+	by := tracing.AttemptTracer{Provider: provider, Operator: "op", Apart: apart}.NewObserver()
 	_, ended := by(ctx, call)
 	ended(outcome, err)
 	return recorder.Ended()[0]
@@ -93,7 +93,7 @@ func TestAttempts(t *testing.T) {
 		},
 		"Admission": {
 			"a span of an admission has the kind of its resource, and no name", func(c *handlers.Invocation) {
-				c.Admission = &handlers.Admission{Operation: "CREATE", Namespace: "ns"}
+				c.Admission = &handlers.AdmissionRequest{Operation: "CREATE", Namespace: "ns"}
 				c.Resource, c.Cause = &discovery.Resource{}, nil
 				c.Resource.Kind = "Widget"
 			}, "Widget fn", with(nil, fields{"kopf.kind": "Widget", "kopf.namespace": "ns", "kopf.reason": "CREATE"}),
@@ -128,7 +128,7 @@ func TestErrorsOfAttempts(t *testing.T) {
 			codes.Error, "*errors.errorString",
 		},
 		"Panic": {"a panic is recorded without its value",
-			"failure", &panics.Error{Value: "hidden"}, codes.Error, "panic"},
+			"failure", &panics.PanicError{Value: "hidden"}, codes.Error, "panic"},
 		"Waiting": {"a pending handler is not recorded as an error",
 			"retry", &execution.PendingError{}, codes.Unset, ""},
 		"Aborted": {"an aborted attempt has the type of its error, but not the error status",
@@ -177,7 +177,7 @@ func TestTracesOfAttempts(t *testing.T) {
 		},
 		"Admission": {
 			"an admission handler joins the trace of its request", false,
-			func(c *handlers.Invocation) { c.Admission = &handlers.Admission{} }, program, 0,
+			func(c *handlers.Invocation) { c.Admission = &handlers.AdmissionRequest{} }, program, 0,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -215,11 +215,11 @@ func TestKeptTraces(t *testing.T) {
 		t.Errorf("a sub-handler must not keep a trace: %q", call.Trace)
 	}
 	call = newInvocation()
-	tracing.Attempts{Provider: noop.NewTracerProvider()}.NewObserver()(t.Context(), call)
+	tracing.AttemptTracer{Provider: noop.NewTracerProvider()}.NewObserver()(t.Context(), call)
 	if call.Trace != "" {
 		t.Errorf("a provider that does not trace must not keep a trace: %q", call.Trace)
 	}
-	if (tracing.Attempts{}).NewObserver() != nil {
+	if (tracing.AttemptTracer{}).NewObserver() != nil {
 		t.Error("without a provider, attempts must not be observed")
 	}
 }
@@ -234,7 +234,7 @@ func TestSampling(t *testing.T) {
 			provider := sdktrace.NewTracerProvider(
 				sdktrace.WithSpanProcessor(recorder), sdktrace.WithSampler(sdktrace.ParentBased(sampler)),
 			)
-			_, ended := tracing.Attempts{Provider: provider}.NewObserver()(t.Context(), call)
+			_, ended := tracing.AttemptTracer{Provider: provider}.NewObserver()(t.Context(), call)
 			ended("retry", nil)
 			sampler = sdktrace.AlwaysSample()
 		}

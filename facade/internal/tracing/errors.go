@@ -16,7 +16,7 @@ func isPendingError(err error) bool {
 // errorTypeOf returns the Go type of the innermost error, or "panic". A span does not contain the text of an error,
 // because the text may quote secrets that the handler has read.
 func errorTypeOf(err error) string {
-	var panicked *panics.Error
+	var panicked *panics.PanicError
 	if errors.As(err, &panicked) {
 		return "panic"
 	}

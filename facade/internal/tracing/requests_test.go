@@ -43,7 +43,7 @@ func newRecordedProvider() (*sdktrace.TracerProvider, *tracetest.SpanRecorder) {
 // attempt begins an attempt and returns its context and the function that ends it.
 func attempt(ctx context.Context, provider *sdktrace.TracerProvider) (context.Context, func(string, error)) {
 	call := &handlers.Invocation{Handler: &handlers.Handler{ID: "fn"}, Cause: &cause.Cause{}}
-	return tracing.Attempts{Provider: provider, Operator: "op"}.NewObserver()(ctx, call)
+	return tracing.AttemptTracer{Provider: provider, Operator: "op"}.NewObserver()(ctx, call)
 }
 
 // attributesOf returns the attributes of a span as text.

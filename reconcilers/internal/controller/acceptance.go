@@ -59,7 +59,7 @@ var builtInWithConditions = map[schema.GroupKind]bool{
 }
 
 // conditionsFor returns the settings for the conditions of one kind, or nil if none of its handlers reports conditions.
-func (d *Dependencies) conditionsFor(r discovery.Resource, reporters []*adapters.Handler) *changes.Conditions {
+func (d *Dependencies) conditionsFor(r discovery.Resource, reporters []*adapters.HandlerChain) *changes.Conditions {
 	if len(reporters) == 0 {
 		return nil
 	}
@@ -88,7 +88,7 @@ func conditionTypesOf(s settings.Settings, r discovery.Resource) conditions.Type
 
 // inspectConditions checks whether a discovered kind accepts conditions. It does nothing if no handler reports
 // conditions.
-func (d *Dependencies) inspectConditions(ctx context.Context, r discovery.Resource, own []*adapters.Handler) {
+func (d *Dependencies) inspectConditions(ctx context.Context, r discovery.Resource, own []*adapters.HandlerChain) {
 	if len(adapters.ByFamily(own).Reporting) == 0 {
 		return
 	}

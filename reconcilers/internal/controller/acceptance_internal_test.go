@@ -42,8 +42,8 @@ func newConditionFixture(t *testing.T, r discovery.Resource) *conditionFixture {
 	return a
 }
 
-func reporters() []*adapters.Handler {
-	return []*adapters.Handler{adapters.New(&handlers.Handler{ID: "r", Family: handlers.Reporting}, nil)}
+func reporters() []*adapters.HandlerChain {
+	return []*adapters.HandlerChain{adapters.New(&handlers.Handler{ID: "r", Family: handlers.Reporting}, nil)}
 }
 
 // serveStatusSchema puts the schema of the status into the server's document.

@@ -23,8 +23,8 @@ func (c *Controller) beginBackground(ctx context.Context) (end func()) {
 	own, resource := c.newKind(), c.resource
 	// The supervisor outlives the controller, so it must not keep the controller's cache or slots.
 	own.Resource, own.Cache, own.Place = &resource, nil, nil
-	c.background.AllowStarts(background.Settings{
-		Kind: own, Handlers: c.handlers.Spawning,
+	c.background.AllowStarts(background.BackgroundSettings{
+		HandledKind: own, Handlers: c.handlers.Spawning,
 		Permission: c.deps.writePermission(c.scope.Namespace), Forgotten: c.deps.Forget, Log: c.log,
 	}, c)
 	// Stop the background handlers as soon as the context ends, while change handlers may still run. If a pause turns
@@ -51,7 +51,7 @@ func (c *Controller) beginBackground(ctx context.Context) (end func()) {
 
 // stopReason returns why background handlers must stop. Only the end of the whole operator counts as an exit; a restart
 // or a removal of the kind counts as a pause.
-func stopReason(ctx context.Context) background.Reason {
+func stopReason(ctx context.Context) background.StopReason {
 	if isOperatorExiting(ctx) {
 		return background.Exiting
 	}

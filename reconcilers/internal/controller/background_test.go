@@ -23,7 +23,7 @@ func TestTimers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSite(t)
 		s.handle(&handlers.Handler{
-			ID: "t", Family: handlers.Spawning, Background: &handlers.Background{Interval: time.Minute},
+			ID: "t", Family: handlers.Spawning, Background: &handlers.BackgroundOptions{Interval: time.Minute},
 		}, succeeding)
 		s.run()
 		s.create("a", "x")
@@ -46,7 +46,7 @@ func TestLatestState(t *testing.T) {
 		s := newSite(t)
 		ask, seen := make(chan struct{}), make(chan string)
 		s.handle(&handlers.Handler{
-			ID: "d", Family: handlers.Spawning, Background: &handlers.Background{Daemon: true},
+			ID: "d", Family: handlers.Spawning, Background: &handlers.BackgroundOptions{Daemon: true},
 		}, func(c *handlers.Invocation) error {
 			for range ask {
 				seen <- labelOf(liveBody(c))
@@ -73,7 +73,7 @@ func TestLatestStateOfAnother(t *testing.T) {
 		asked, seen := make(chan struct{}), make(chan string, 1)
 		first := true
 		s.handle(&handlers.Handler{
-			ID: "d", Family: handlers.Spawning, Background: &handlers.Background{Daemon: true},
+			ID: "d", Family: handlers.Spawning, Background: &handlers.BackgroundOptions{Daemon: true},
 		}, func(c *handlers.Invocation) error {
 			if first {
 				first = false

@@ -54,11 +54,11 @@ type Controller struct {
 	turn     Turn
 	resource discovery.Resource
 	// scope names the kind and the namespace; memory, health and readiness are kept by scope.
-	scope  memory.Scope
-	health *health.Scope
+	scope  memory.KindScope
+	health *health.WatchedScope
 	// reach remembers which failures of lists and watches were logged.
 	reach    reach
-	journal  *journal.Kind
+	journal  *journal.KindJournal
 	log      logr.Logger
 	handlers adapters.Families
 	// the Go type that all handlers decode into, see [commonDecodeType]; nil if their types differ
@@ -71,7 +71,7 @@ type Controller struct {
 	// events delivers raw events, changes runs change handlers, and disappeared calls deletion handlers without a
 	// finalizer.
 	events      *eventHandling // nil without event handlers
-	changes     *changes.Handling
+	changes     *changes.ChangeHandling
 	disappeared *disappeared // nil without optional deletion handlers
 	objects     *memory.Objects
 	background  *background.Supervisor
@@ -95,9 +95,9 @@ type Controller struct {
 // newController creates the controller of one namespace; the empty namespace is the whole cluster. It does not start
 // anything. It takes the memory of an earlier controller of the same scope.
 func newController(
-	deps *Dependencies, turn Turn, r discovery.Resource, namespace string, own []*adapters.Handler, w *workers,
+	deps *Dependencies, turn Turn, r discovery.Resource, namespace string, own []*adapters.HandlerChain, w *workers,
 ) *Controller {
-	scope := memory.Scope{Resource: r.GroupResource(), Namespace: namespace}
+	scope := memory.KindScope{Resource: r.GroupResource(), Namespace: namespace}
 	// Handlers, background supervisors and indices of the scope survive restarts of the controller in this memory.
 	kept := deps.Memory.MemoryOf(scope)
 	families := adapters.ByFamily(own)
@@ -140,7 +140,7 @@ func newController(
 // beginMemory prepares the memory of the scope for a controller that handles objects, not only indices. If there are
 // resume handlers, the objects of the first listing will be marked for them.
 func (c *Controller) beginMemory() {
-	c.objects.BeginRun(slices.ContainsFunc(c.handlers.Changing, func(h *adapters.Handler) bool {
+	c.objects.BeginRun(slices.ContainsFunc(c.handlers.Changing, func(h *adapters.HandlerChain) bool {
 		return h.Description.Initial
 	}))
 }

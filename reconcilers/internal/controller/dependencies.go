@@ -44,7 +44,7 @@ type Dependencies struct {
 	Forget func(uid types.UID)
 	// Cluster has the configuration of the API server, and HTTPClient sends the requests, except for writes if Writes
 	// is set.
-	Cluster    Cluster
+	Cluster    ManagerCluster
 	HTTPClient *http.Client
 	// Defaults are the manager's defaults for controllers.
 	Defaults config.Controller
@@ -57,7 +57,7 @@ type Dependencies struct {
 	Writer patching.PatchWriter
 	Writes *http.Client
 	// Events posts Kubernetes events for the handlers.
-	Events handlers.Poster
+	Events handlers.EventPoster
 	// Journal records decisions for explanations; nil records nothing.
 	Journal *journal.Journal
 	// Memory keeps the state of objects, and outlives the controllers.
@@ -86,8 +86,8 @@ type Dependencies struct {
 	dropped sync.Map // fields that the API server dropped and that were logged
 }
 
-// Cluster is the part of a manager that the controllers use.
-type Cluster interface {
+// ManagerCluster is the part of a manager that the controllers use.
+type ManagerCluster interface {
 	GetConfig() *rest.Config
 	GetScheme() *runtime.Scheme
 }
@@ -115,10 +115,10 @@ func (d *Dependencies) writerFor(r discovery.Resource) *patching.PatchWriter {
 
 // clientFor returns the client that all writers of a resource share, so that rate limits of the configuration apply to
 // them together.
-func (d *Dependencies) clientFor(r schema.GroupVersionResource) patching.Client {
+func (d *Dependencies) clientFor(r schema.GroupVersionResource) patching.PatchClient {
 	// A client that loses the race is dropped. It has no connections of its own.
 	known, _ := d.clients.LoadOrStore(r, rawclient.New(d.Cluster.GetConfig(), cmp.Or(d.Writes, d.HTTPClient), r))
-	client, _ := known.(patching.Client)
+	client, _ := known.(patching.PatchClient)
 	return client
 }
 

@@ -22,7 +22,7 @@ import (
 // is redacted completely unless the settings say otherwise.
 func TestDigestPaths(t *testing.T) {
 	data, token := diff.Path{"data"}, diff.Path{"spec", "token"}
-	own := []*adapters.Handler{
+	own := []*adapters.HandlerChain{
 		adapters.New(&handlers.Handler{ID: "a", Redacted: []diff.Path{token, data}}, nil),
 		adapters.New(&handlers.Handler{ID: "b", Redacted: []diff.Path{token}}, nil),
 	}
@@ -51,7 +51,7 @@ func (failingDiffbase) Build(map[string]any, []diff.Path) (diffbase.Essence, err
 // TestHoldingNewObjects shows that a new object needs the finalizer if a handler of deletions exists, and that errors
 // of the storage are returned.
 func TestHoldingNewObjects(t *testing.T) {
-	deleting := []*adapters.Handler{adapters.New(&handlers.Handler{
+	deleting := []*adapters.HandlerChain{adapters.New(&handlers.Handler{
 		ID: "d", Reason: cause.Delete, Call: func(context.Context, *handlers.Invocation) error { return nil },
 	}, nil)}
 	s := settings.Settings{
@@ -60,7 +60,7 @@ func TestHoldingNewObjects(t *testing.T) {
 	}
 	body := map[string]any{"metadata": map[string]any{"name": "a"}}
 	for name, c := range map[string]struct {
-		own  []*adapters.Handler
+		own  []*adapters.HandlerChain
 		want bool
 	}{"ForADeletion": {deleting, true}, "ForNobody": {nil, false}} {
 		if holds, err := HoldsNew(t.Context(), s, widgets, c.own, body); err != nil || holds != c.want {
@@ -78,7 +78,7 @@ func TestHoldingNewObjects(t *testing.T) {
 func TestConditionsAreNoChanges(t *testing.T) {
 	own := reporters()
 	for name, c := range map[string]struct {
-		own    []*adapters.Handler
+		own    []*adapters.HandlerChain
 		hidden bool
 	}{"Reporting": {own, true}, "NotReporting": {nil, false}} {
 		if hides := lensOf(settings.Settings{}, widgets, c.own).Hide != nil; hides != c.hidden {

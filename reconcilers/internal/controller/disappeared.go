@@ -26,8 +26,8 @@ type disappeared struct {
 
 // newDisappeared returns nil if no deletion handler is optional. It also returns nil with Settings.KopfDeletions,
 // because Kopf calls no handlers for such objects.
-func newDisappeared(kopfDeletions bool, changing []*adapters.Handler) *disappeared {
-	sees := func(h *adapters.Handler) bool { return h.Description.SeesDisappearance() }
+func newDisappeared(kopfDeletions bool, changing []*adapters.HandlerChain) *disappeared {
+	sees := func(h *adapters.HandlerChain) bool { return h.Description.SeesDisappearance() }
 	if kopfDeletions || !slices.ContainsFunc(changing, sees) {
 		return nil
 	}
@@ -38,7 +38,7 @@ func newDisappeared(kopfDeletions bool, changing []*adapters.Handler) *disappear
 // goroutine. A nil receiver ignores the object.
 func (d *disappeared) addDeletedObject(obj source.Object) {
 	if d != nil {
-		d.waiting.Add(events.Event{Type: events.Deleted, Object: obj})
+		d.waiting.Add(events.RawEvent{Type: events.Deleted, Object: obj})
 	}
 }
 

@@ -47,7 +47,7 @@ func TestWritersOfAResourceShareAClient(t *testing.T) {
 	}
 }
 
-type onlyConfig struct{ Cluster }
+type onlyConfig struct{ ManagerCluster }
 
 func (onlyConfig) GetConfig() *rest.Config { return &rest.Config{} }
 

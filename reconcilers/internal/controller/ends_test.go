@@ -109,7 +109,7 @@ func TestEndsInTheBackground(t *testing.T) {
 				var told error
 				s.handle(&handlers.Handler{
 					ID: "d", Family: handlers.Spawning,
-					Background: &handlers.Background{Daemon: true, CancelTimeout: time.Hour},
+					Background: &handlers.BackgroundOptions{Daemon: true, CancelTimeout: time.Hour},
 				}, func(c *handlers.Invocation) error {
 					<-c.Live.Stopping()
 					time.Sleep(3 * time.Second) // the reason may change until the end

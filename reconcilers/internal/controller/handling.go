@@ -20,8 +20,8 @@ import (
 )
 
 // newKind returns the settings and services that the handlers of one kind share.
-func (c *Controller) newKind() kind.Kind {
-	return kind.Kind{
+func (c *Controller) newKind() kind.HandledKind {
+	return kind.HandledKind{
 		Settings: c.deps.Settings, Resource: &c.resource, Cache: c, Place: c.workers.occupation, Gate: c.turn.Gate,
 		Writer: c.deps.writerFor(c.resource), StatusSubresource: c.resource.HasStatus(), Events: c.deps.Events,
 		Journal: c.journal,
@@ -29,7 +29,7 @@ func (c *Controller) newKind() kind.Kind {
 }
 
 // newChanges returns the engine for the changes of one kind.
-func newChanges(deps *Dependencies, of kind.Kind, own []*adapters.Handler) *changes.Handling {
+func newChanges(deps *Dependencies, of kind.HandledKind, own []*adapters.HandlerChain) *changes.ChangeHandling {
 	s, families, r := deps.Settings, adapters.ByFamily(own), *of.Resource
 	// A nil *Children in the interface would not compare equal to nil.
 	var waits changes.Waits
@@ -41,8 +41,8 @@ func newChanges(deps *Dependencies, of kind.Kind, own []*adapters.Handler) *chan
 	essences, _ := s.Diffbase.(diffbase.Annotations)
 	// A renamed handler finds its progress under its former ids.
 	of.Progress = storages.WithFormerIDs(s.Progress, renamedIn(families.Changing))
-	return &changes.Handling{
-		Kind: of, Waits: waits, Restored: &sync.Map{},
+	return &changes.ChangeHandling{
+		HandledKind: of, Waits: waits, Restored: &sync.Map{},
 		Handlers: families.Changing, Conditions: deps.conditionsFor(r, families.Reporting), Lens: lensOf(s, r, own),
 		Interim:    changes.NewInterim(s.Prefix, essences.Bound),
 		Dependents: deps.Dependents, Sight: widestSight(families),
@@ -50,8 +50,8 @@ func newChanges(deps *Dependencies, of kind.Kind, own []*adapters.Handler) *chan
 }
 
 // renamedIn returns the former ids of the handlers, or nil if no handler has any.
-func renamedIn(all []*adapters.Handler) storages.Renamed {
-	isRenamed := func(h *adapters.Handler) bool { return len(h.Description.FormerIDs) > 0 }
+func renamedIn(all []*adapters.HandlerChain) storages.Renamed {
+	isRenamed := func(h *adapters.HandlerChain) bool { return len(h.Description.FormerIDs) > 0 }
 	if !slices.ContainsFunc(all, isRenamed) {
 		return nil
 	}
@@ -73,7 +73,7 @@ func widestSight(families adapters.Families) requirements.Sight {
 
 // lensOf returns the lens that reads the stored memory of one kind's objects. All handlers share the essence, so it
 // includes the fields that any of them needs.
-func lensOf(s settings.Settings, r discovery.Resource, own []*adapters.Handler) *cause.Lens {
+func lensOf(s settings.Settings, r discovery.Resource, own []*adapters.HandlerChain) *cause.Lens {
 	var extra []diff.Path
 	for _, h := range own {
 		if field := h.Description.EssenceField(); field != nil {
@@ -95,7 +95,7 @@ var secrets = schema.GroupKind{Kind: "Secret"}
 
 // sharedRedaction returns the redacted paths of one kind. Its handlers share the stored memory, so a path that one of
 // them redacts is redacted for all.
-func sharedRedaction(d settings.Digests, r discovery.Resource, own []*adapters.Handler) cause.Redaction {
+func sharedRedaction(d settings.Digests, r discovery.Resource, own []*adapters.HandlerChain) cause.Redaction {
 	kept := cause.Redaction{Limit: d.Limit, Keys: d.Keys}
 	if d.Secrets && r.GroupKind() == secrets {
 		kept.Paths = []diff.Path{nil} // the empty path is the whole object
@@ -113,6 +113,6 @@ func sharedRedaction(d settings.Digests, r discovery.Resource, own []*adapters.H
 
 // JournalOf returns the journal of one kind. Values that must not be stored on the objects are not kept in the journal
 // either.
-func (d *Dependencies) JournalOf(r discovery.Resource, own []*adapters.Handler) *journal.Kind {
+func (d *Dependencies) JournalOf(r discovery.Resource, own []*adapters.HandlerChain) *journal.KindJournal {
 	return d.Journal.ForKind(r.GroupKind(), sharedRedaction(d.Settings.Digests, r, own).Paths)
 }

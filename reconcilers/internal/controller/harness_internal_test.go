@@ -68,7 +68,7 @@ func (a *api) Get(_ context.Context, _ types.NamespacedName, take func([]byte) e
 	return take(texted(a.object))
 }
 
-func (a *api) Patch(_ context.Context, _ types.NamespacedName, r rawclient.Patch, take func([]byte) error) error {
+func (a *api) Patch(_ context.Context, _ types.NamespacedName, r rawclient.RawPatch, take func([]byte) error) error {
 	defer func() {
 		if a.wrote != nil {
 			a.wrote()
@@ -173,7 +173,7 @@ func newWorld(t testing.TB, own ...*handlers.Handler) *world {
 		Log: w.log(), Events: posting.New(nil, posting.Options{Component: prefix}), Memory: &memory.Registry{},
 		Writer: patching.PatchWriter{Client: w.api},
 	}
-	var all []*adapters.Handler
+	var all []*adapters.HandlerChain
 	for _, h := range own {
 		all = append(all, adapters.New(h, nil))
 	}

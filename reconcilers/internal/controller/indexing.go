@@ -22,7 +22,7 @@ import (
 // readiness. It calls index functions but writes nothing, so any replica may run it.
 func RunIndexing(
 	ctx context.Context, deps *Dependencies, readiness *indexes.Readiness, r discovery.Resource, namespaces Namespaces,
-	own []*adapters.Handler,
+	own []*adapters.HandlerChain,
 ) {
 	s := &scopes{
 		deps: deps, turn: Turn{Readiness: readiness}, resource: r, handlers: own, workers: newWorkers(deps, r),
@@ -62,8 +62,8 @@ func (c *Controller) runIndexing(ctx context.Context) {
 }
 
 // indexingTask describes the work of the indexer for this kind.
-func (c *Controller) indexingTask() indexes.Task {
-	return indexes.Task{
+func (c *Controller) indexingTask() indexes.IndexTask {
+	return indexes.IndexTask{
 		Handlers: c.handlers.Indexing, Resource: &c.resource, Backoff: c.deps.Settings.Backoff, Log: c.log,
 	}
 }
@@ -110,7 +110,7 @@ func (c *Controller) whileFeeding(ctx context.Context, informer toolscache.Share
 // the methods of the watcher.
 type indexOnly struct{ *Controller }
 
-var _ source.Watcher = indexOnly{}
+var _ source.EventObserver = indexOnly{}
 
 // NoteListed does nothing, because no resume handlers run.
 func (indexOnly) NoteListed(source.Object) {}

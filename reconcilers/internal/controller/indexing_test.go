@@ -24,7 +24,7 @@ import (
 // catalogue is a site with an index of the names of objects, each with its label.
 type catalogue struct {
 	*site
-	index     *indexes.Index
+	index     *indexes.ObjectIndex
 	readiness *indexes.Readiness
 	fails     error // the error of lists and watches
 	once      bool  // the error applies to the next of them only
@@ -45,8 +45,8 @@ func newCatalogue(t *testing.T) *catalogue {
 		}
 		return err
 	}
-	c.handlers = []*adapters.Handler{adapters.New(&handlers.Handler{
-		ID: "i", Family: handlers.Indexing, Index: &handlers.Index{
+	c.handlers = []*adapters.HandlerChain{adapters.New(&handlers.Handler{
+		ID: "i", Family: handlers.Indexing, Index: &handlers.IndexWork{
 			Into: c.index, Call: func(_ context.Context, call *handlers.Invocation) (map[any]any, bool, error) {
 				c.note(name(call) + " " + call.Cause.Type)
 				return map[any]any{name(call): labelOf(call.Cause.Body())}, false, nil

@@ -40,8 +40,8 @@ func (c *Controller) newInformer() (toolscache.SharedIndexInformer, error) {
 // demand. It keeps only the metadata if no handler reads more, and only the identity of objects that are watched as
 // children but are not children. It uses protobuf for kinds with only event handlers and indices whose functions have
 // the Go type of the kind: other handlers would need JSON, made of the messages.
-func (c *Controller) informerInterest() informers.Interest {
-	wanted := informers.Interest{
+func (c *Controller) informerInterest() informers.WatchInterest {
+	wanted := informers.WatchInterest{
 		Namespace: c.scope.Namespace, Selector: c.selector,
 		Metadata: c.reads == reflect.TypeFor[metav1.PartialObjectMetadata](),
 	}
@@ -71,7 +71,7 @@ func (c *Controller) newDepartureTracker() *departures {
 
 // commonDecodeType returns the Go type into which all of the handlers decode the object directly. It returns nil if the
 // handlers differ, or if one of them needs the object as a map.
-func commonDecodeType(own []*adapters.Handler) (typ reflect.Type) {
+func commonDecodeType(own []*adapters.HandlerChain) (typ reflect.Type) {
 	for i, h := range own {
 		switch d := h.Description; {
 		case !d.ReadsText || d.Field != nil || i > 0 && d.Type != typ:

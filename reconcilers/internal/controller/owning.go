@@ -27,11 +27,11 @@ type owning struct {
 	source   *owned.ChildSource  // of one run; nil if the objects are not children
 	route    *owned.Route        // of one run; nil if the objects are not parents
 	idle     bool                // the kind is only watched for the handlers of other kinds
-	lookup   owned.Lookup        // nil if no handler waits for objects other than children
+	lookup   owned.CacheLookup   // nil if no handler waits for objects other than children
 }
 
 // newOwning returns nil if the kind is neither a parent nor a child.
-func (c *Controller) newOwning(of kind.Kind, families adapters.Families) *owning {
+func (c *Controller) newOwning(of kind.HandledKind, families adapters.Families) *owning {
 	known := c.deps.Owned
 	if known == nil || len(families.Owning)+len(families.Tending) == 0 {
 		return nil
@@ -41,7 +41,7 @@ func (c *Controller) newOwning(of kind.Kind, families adapters.Families) *owning
 		// Handlers of the kind itself need passes; Owning handlers do not.
 		idle: len(families.Changing)+len(families.Watching)+len(families.Spawning)+len(families.Indexing)+
 			len(families.Admitting)+len(families.Tending) == 0,
-		handling: owned.ChildHandling{Kind: of, Children: known, Handlers: families.Tending},
+		handling: owned.ChildHandling{HandledKind: of, Children: known, Handlers: families.Tending},
 	}
 }
 
@@ -73,8 +73,8 @@ func (o *owning) beginChildTracking(enqueue func(types.NamespacedName)) (end fun
 
 // cacheLookupFor returns a lookup in the cache of the kind. It returns nil if handlers wait for children only, as the
 // informer may then drop the contents of other objects.
-func (c *Controller) cacheLookupFor(owning []*adapters.Handler) owned.Lookup {
-	if !slices.ContainsFunc(owning, func(h *adapters.Handler) bool { return h.Description.Whole }) {
+func (c *Controller) cacheLookupFor(owning []*adapters.HandlerChain) owned.CacheLookup {
+	if !slices.ContainsFunc(owning, func(h *adapters.HandlerChain) bool { return h.Description.Whole }) {
 		return nil
 	}
 	return func(kind schema.GroupKind, key types.NamespacedName) *compact.CachedObject {
@@ -144,7 +144,8 @@ func (c *Controller) reconcileChildren(
 // handlerIDs returns the ids of all handlers that need the objects of this kind, each once, for log lines.
 func (c *Controller) handlerIDs() (ids []string) {
 	f := c.handlers
-	for _, family := range [][]*adapters.Handler{f.Changing, f.Spawning, f.Watching, f.Indexing, f.Owning, f.Tending} {
+	for _, family := range [][]*adapters.HandlerChain{f.Changing, f.Spawning, f.Watching, f.Indexing, f.Owning,
+		f.Tending} {
 		for _, h := range family {
 			if id := h.Description.ID; !slices.Contains(ids, id) {
 				ids = append(ids, id)
@@ -155,7 +156,7 @@ func (c *Controller) handlerIDs() (ids []string) {
 }
 
 // descriptionsOf returns the registrations of the handlers.
-func descriptionsOf(all []*adapters.Handler) []*handlers.Handler {
+func descriptionsOf(all []*adapters.HandlerChain) []*handlers.Handler {
 	list := make([]*handlers.Handler, 0, len(all))
 	for _, h := range all {
 		list = append(list, h.Description)

@@ -47,7 +47,7 @@ func (*family) NeedsRepair(_ types.UID, _ *unstructured.Unstructured, _, _ bool)
 
 func (*family) UnsavedRecords(map[string]any) (patching.Transform, []string) { return nil, nil }
 
-func (f *family) RepairChildren(_ context.Context, owner map[string]any, _ handlers.Poster) *time.Duration {
+func (f *family) RepairChildren(_ context.Context, owner map[string]any, _ handlers.EventPoster) *time.Duration {
 	f.change(func() { f.repairs = append(f.repairs, (&unstructured.Unstructured{Object: owner}).GetName()) })
 	return nil
 }
@@ -160,7 +160,7 @@ func TestRetriesForChildren(t *testing.T) {
 func TestHandlersBesideChildren(t *testing.T) {
 	for name, beside := range map[string]*handlers.Handler{
 		"Changing": {ID: "b", Reason: cause.Update}, "Watching": {ID: "b", Family: handlers.Watching},
-		"Spawning":  {ID: "b", Family: handlers.Spawning, Background: &handlers.Background{Interval: time.Hour}},
+		"Spawning":  {ID: "b", Family: handlers.Spawning, Background: &handlers.BackgroundOptions{Interval: time.Hour}},
 		"Admitting": {ID: "b", Family: handlers.Admitting},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -257,7 +257,7 @@ func TestIndexedChildren(t *testing.T) {
 		watched := &handlers.Handler{ID: "o", Family: handlers.Owning}
 		watched.Owned = watched
 		f.handlers = append(f.handlers, adapters.New(watched, nil), adapters.New(&handlers.Handler{
-			ID: "i", Family: handlers.Indexing, Index: &handlers.Index{Call: func(
+			ID: "i", Family: handlers.Indexing, Index: &handlers.IndexWork{Call: func(
 				context.Context, *handlers.Invocation,
 			) (map[any]any, bool, error) {
 				return nil, false, nil

@@ -242,7 +242,7 @@ func newWriting(t *testing.T) *writing {
 		w.handle(&handlers.Handler{ID: "d", Reason: cause.Delete}, succeeding)
 	case strings.HasSuffix(t.Name(), "/Ticks"):
 		w.handle(&handlers.Handler{
-			ID: "t", Family: handlers.Spawning, Background: &handlers.Background{Interval: time.Hour},
+			ID: "t", Family: handlers.Spawning, Background: &handlers.BackgroundOptions{Interval: time.Hour},
 		}, succeeding)
 	case strings.HasSuffix(t.Name(), "/AnotherWaits"):
 		w.handle(&handlers.Handler{

@@ -17,7 +17,7 @@ import (
 
 // eventHandling delivers the raw events of one kind. It queues them until a pass over their object calls the handlers.
 type eventHandling struct {
-	handling events.Handling
+	handling events.EventHandling
 	// waiting holds a limited number of events for each object.
 	waiting events.Queue
 	log     logr.Logger
@@ -25,12 +25,12 @@ type eventHandling struct {
 }
 
 // newEventHandling returns nil if there are no event handlers.
-func newEventHandling(deps *Dependencies, of kind.Kind, watching []*adapters.Handler) *eventHandling {
+func newEventHandling(deps *Dependencies, of kind.HandledKind, watching []*adapters.HandlerChain) *eventHandling {
 	if len(watching) == 0 {
 		return nil
 	}
 	return &eventHandling{
-		handling: events.Handling{Kind: of, Handlers: watching, Loops: &events.Loops{}},
+		handling: events.EventHandling{HandledKind: of, Handlers: watching, Loops: &events.Loops{}},
 		log:      logging.OfKind(deps.Log, of.Resource.GroupVersionKind),
 		dropped:  deps.Metrics.DroppedCounter(of.Resource.GroupKind().String()),
 	}
@@ -39,7 +39,7 @@ func newEventHandling(deps *Dependencies, of kind.Kind, watching []*adapters.Han
 // queueEvent queues an event for the next pass over its object. It runs on the informer's goroutine. If too many events
 // wait, the oldest one of the object is dropped.
 func (e *eventHandling) queueEvent(eventType string, obj source.Object) {
-	if !e.waiting.Add(events.Event{Type: eventType, Object: obj}) {
+	if !e.waiting.Add(events.RawEvent{Type: eventType, Object: obj}) {
 		return
 	}
 	e.dropped()

@@ -15,7 +15,7 @@ import (
 const recheckPause = time.Second
 
 // recheckNotifiers returns the sources besides the objects that the filters of the handlers read, each once.
-func recheckNotifiers(own []*adapters.Handler) (all []handlers.Notifier) {
+func recheckNotifiers(own []*adapters.HandlerChain) (all []handlers.Notifier) {
 	for _, h := range own {
 		for _, one := range h.Description.RecheckOn {
 			if !slices.Contains(all, one) {

@@ -49,8 +49,8 @@ type site struct {
 	people     client.Client
 	deps       *controller.Dependencies
 	turn       controller.Turn
-	live       *namespaces.Live
-	handlers   []*adapters.Handler
+	live       *namespaces.LiveNamespaces
+	handlers   []*adapters.HandlerChain
 
 	mu      sync.Mutex
 	calls   []string

@@ -26,13 +26,13 @@ type Namespaces interface {
 // Turn is the period in which controllers may act, until the next pause.
 type Turn struct {
 	// Gate permits passes to begin; a nil gate always does.
-	Gate kind.Gate
+	Gate kind.WorkGate
 	// Readiness blocks handlers until the indices are filled; nil does not block.
 	Readiness *indexes.Readiness
 	// In calls serve with the gate of one namespace whenever it may be served, and paused while it may not, until the
 	// context ends. It is for operators that pause by namespace. If nil, the namespace is served all the time.
 	In func(
-		ctx context.Context, namespace string, serve func(context.Context, kind.Gate),
+		ctx context.Context, namespace string, serve func(context.Context, kind.WorkGate),
 		paused func(context.Context),
 	)
 }
@@ -43,7 +43,7 @@ type scopes struct {
 	// turn ends with the context of follow.
 	turn     Turn
 	resource discovery.Resource
-	handlers []*adapters.Handler
+	handlers []*adapters.HandlerChain
 	workers  *workers
 	indexing bool             // only fill indices; other controllers own the memory
 	running  map[string]scope // by namespace; used by the goroutine of follow only
@@ -62,7 +62,7 @@ type scope struct {
 // returns when the last handler has returned.
 func Run(
 	ctx context.Context, deps *Dependencies, turn Turn, r discovery.Resource, namespaces Namespaces,
-	own []*adapters.Handler,
+	own []*adapters.HandlerChain,
 ) {
 	deps.inspectConditions(ctx, r, own)
 	w := newWorkers(deps, r)
@@ -75,7 +75,7 @@ func Run(
 }
 
 // ForgetResource drops the memory of a resource that is not served any more. No controller of it may run.
-func ForgetResource(deps *Dependencies, r discovery.Resource, own []*adapters.Handler) {
+func ForgetResource(deps *Dependencies, r discovery.Resource, own []*adapters.HandlerChain) {
 	s := &scopes{deps: deps, resource: r, handlers: own, workers: newWorkers(deps, r)}
 	for _, name := range deps.Memory.KnownNamespaces(r.GroupResource()) {
 		s.forgetNamespace(name)
@@ -149,7 +149,7 @@ func (s *scopes) startController(ctx context.Context, name string, before <-chan
 		default:
 			// The operator pauses by namespace: handle objects while the namespace is not paused, and only fill indices
 			// otherwise.
-			s.turn.In(ctx, name, func(ctx context.Context, gate kind.Gate) {
+			s.turn.In(ctx, name, func(ctx context.Context, gate kind.WorkGate) {
 				s.serveNamespace(ctx, name, Turn{Gate: gate, Readiness: s.turn.Readiness})
 			}, func(ctx context.Context) { s.indexNamespace(ctx, name) })
 		}
@@ -190,7 +190,7 @@ func (s *scopes) forgetNamespace(name string) {
 	c := s.controllerFor(name, s.turn)
 	c.beginMemory()
 	c.forgetAllObjects()
-	s.deps.Memory.DropScope(memory.Scope{Resource: s.resource.GroupResource(), Namespace: name})
+	s.deps.Memory.DropScope(memory.KindScope{Resource: s.resource.GroupResource(), Namespace: name})
 }
 
 // hasEnded reports whether the controller has ended.

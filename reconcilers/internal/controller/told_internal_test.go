@@ -111,7 +111,7 @@ func TestJournalOfRedacted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			told := journaltest.NewReader(t, widgets.GroupKind())
 			deps := &Dependencies{Journal: told.Journal}
-			own := []*adapters.Handler{adapters.New(&handlers.Handler{ID: "a", Redacted: tc.redacted}, nil)}
+			own := []*adapters.HandlerChain{adapters.New(&handlers.Handler{ID: "a", Redacted: tc.redacted}, nil)}
 			deps.JournalOf(widgets, own).ForObject(request.NamespacedName, "u").RecordHold("why", unavailable(),
 				time.Time{})
 			lines := told.EntryLines("ns", "a")

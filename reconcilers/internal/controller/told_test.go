@@ -23,7 +23,7 @@ func TestPartsShareOneJournal(t *testing.T) {
 		s.deps.Journal = told.Journal
 		no := []handlers.Filter{func(context.Context, *cause.Cause) (bool, error) { return false, nil }}
 		s.handle(&handlers.Handler{ID: "e", Family: handlers.Watching, Filters: no}, succeeding)
-		s.handle(&handlers.Handler{ID: "t", Family: handlers.Spawning, Background: &handlers.Background{
+		s.handle(&handlers.Handler{ID: "t", Family: handlers.Spawning, Background: &handlers.BackgroundOptions{
 			Interval: time.Hour,
 		}}, succeeding)
 		s.handle(&handlers.Handler{ID: "c", Reason: cause.Create}, func(*handlers.Invocation) error {

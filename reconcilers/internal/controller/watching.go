@@ -12,7 +12,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/internal/source"
 )
 
-var _ source.Watcher = (*Controller)(nil)
+var _ source.EventObserver = (*Controller)(nil)
 
 // NoteListed marks an object of the first listing, which existed before the operator started: resume handlers run for
 // it.

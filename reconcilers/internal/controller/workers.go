@@ -27,7 +27,7 @@ func newWorkers(deps *Dependencies, r discovery.Resource) *workers {
 		log:        logging.OfKind(deps.Log, r.GroupVersionKind),
 	}
 	w.places = source.NewPlaces(deps.Settings.Workers,
-		source.Observer{Waiting: deps.Metrics.WaitingGauge(r.GroupKind().String()), Stalled: w.logStall})
+		source.PlacesObserver{Waiting: deps.Metrics.WaitingGauge(r.GroupKind().String()), Stalled: w.logStall})
 	return w
 }
 

@@ -175,9 +175,10 @@ func seenAfter(t *testing.T, server http.RoundTripper) time.Duration {
 	began := time.Now()
 	kind := schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
 	informer, err := informers.New(
-		&rest.Config{Host: "http://api"}, &http.Client{Transport: transport.Limits{}.WrapRoundTrip(server.RoundTrip)},
+		&rest.Config{Host: "http://api"},
+		&http.Client{Transport: transport.RequestLimits{}.WrapRoundTrip(server.RoundTrip)},
 		discovery.Resource{GroupVersionKind: kind, Plural: "configmaps"},
-		informers.Interest{Kind: compact.KindOf(clientgoscheme.Scheme, kind)},
+		informers.WatchInterest{Kind: compact.KindOf(clientgoscheme.Scheme, kind)},
 	)
 	if err != nil {
 		t.Fatal(err)

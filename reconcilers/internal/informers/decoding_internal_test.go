@@ -235,7 +235,7 @@ func TestAnEventThatIsTooLargeEndsTheWatch(t *testing.T) {
 		t.Skip("takes long: make test-all runs it")
 	}
 	stream := io.NopCloser(io.MultiReader(strings.NewReader(`{"type":"`), endlessText{}))
-	frames := boundedFramer{json.Framer, &transport.Events{}}.NewFrameReader(stream)
+	frames := boundedFramer{json.Framer, &transport.WatchEvents{}}.NewFrameReader(stream)
 	if _, err := frames.Read(make([]byte, 10)); err == nil || !strings.Contains(err.Error(), "bytes") {
 		t.Errorf("an endless event is buffered without a limit: %v", err)
 	}
@@ -247,7 +247,7 @@ func TestLargeEventsOfOneWatchAreRead(t *testing.T) {
 		t.Skip("takes long: make test-all runs it")
 	}
 	event := `{"type":"ADDED","object":{"kind":"A","metadata":{"name":"` + strings.Repeat("x", largestEvent/3) + `"}}}`
-	events := &transport.Events{}
+	events := &transport.WatchEvents{}
 	stream := io.NopCloser(strings.NewReader(strings.Repeat(event, 9)))
 	decoder := streaming.NewDecoder(
 		boundedFramer{json.Framer, events}.NewFrameReader(stream), eventCounter{texts{}, events},

@@ -20,7 +20,7 @@ const largestEvent = 16 << 20
 type eventCounter struct {
 	runtime.Serializer
 
-	events *transport.Events
+	events *transport.WatchEvents
 }
 
 // Decode decodes with the wrapped serializer, and counts the result if it is a watch event.
@@ -39,7 +39,7 @@ func (c eventCounter) Decode(
 type boundedFramer struct {
 	runtime.Framer
 
-	events *transport.Events
+	events *transport.WatchEvents
 }
 
 // NewFrameReader returns a reader of single events with the size limit.
@@ -51,7 +51,7 @@ func (f boundedFramer) NewFrameReader(r io.ReadCloser) io.ReadCloser {
 type boundedReader struct {
 	io.ReadCloser
 
-	events *transport.Events
+	events *transport.WatchEvents
 	seen   uint64 // the number of events at the last read
 	size   int
 }

@@ -25,8 +25,8 @@ import (
 // varies it by a tenth, so that the informers of a process do not resync at the same moment.
 const resync = 10 * time.Hour
 
-// Interest describes which objects of a resource an informer watches, and which parts of them it keeps.
-type Interest struct {
+// WatchInterest describes which objects of a resource an informer watches, and which parts of them it keeps.
+type WatchInterest struct {
 	// Namespace limits the objects to one namespace; empty is the whole cluster.
 	Namespace string
 	// Kind requests protobuf, with JSON as the alternative if the API server cannot encode the kind. Nil requests JSON.
@@ -44,7 +44,7 @@ type Interest struct {
 // New creates the informer of a resource. Its items are of type *compact.Object. The client sends the requests of this
 // informer only.
 func New(
-	config *rest.Config, way *http.Client, resource discovery.Resource, interest Interest,
+	config *rest.Config, way *http.Client, resource discovery.Resource, interest WatchInterest,
 ) (toolscache.SharedIndexInformer, error) {
 	lists, err := newListing(config, way, resource, interest)
 	if err != nil {
@@ -65,12 +65,13 @@ func resyncPeriod() time.Duration { return resync/10*9 + rand.N(resync/5) }
 
 // newListing creates the client that lists and watches for one informer.
 func newListing(
-	config *rest.Config, way *http.Client, resource discovery.Resource, interest Interest,
+	config *rest.Config, way *http.Client, resource discovery.Resource, interest WatchInterest,
 ) (*listing, error) {
 	// The client has the configuration of the operator, but its own codec.
 	version := resource.GroupVersion()
 	own := rawclient.ConfigFor(config, version)
-	known := serializer{packer: compact.NewPacker(interest.Kind), whole: interest.Whole, events: &transport.Events{}}
+	known := serializer{packer: compact.NewPacker(interest.Kind), whole: interest.Whole,
+		events: &transport.WatchEvents{}}
 	switch {
 	case interest.Metadata:
 		// The metadata form has the type PartialObjectMetadata, so the real type is set here.
@@ -99,8 +100,8 @@ var parameters = func() runtime.ParameterCodec {
 type listing struct {
 	client   rest.Interface
 	plural   string
-	interest Interest
-	events   *transport.Events // of the watch
+	interest WatchInterest
+	events   *transport.WatchEvents // of the watch
 }
 
 // listObjects sends one list request; it implements the informer's list function.

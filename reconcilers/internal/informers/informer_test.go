@@ -50,7 +50,7 @@ func TestInformers(t *testing.T) {
 			defer web.Close()
 			resource := discovery.Resource{GroupVersionKind: tc.kind, Plural: tc.plural}
 			informer, err := informers.New(
-				&rest.Config{Host: web.URL}, web.Client(), resource, informers.Interest{Namespace: tc.namespace},
+				&rest.Config{Host: web.URL}, web.Client(), resource, informers.WatchInterest{Namespace: tc.namespace},
 			)
 			if err != nil {
 				t.Fatal(err)
@@ -117,7 +117,7 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func TestNoInformer(t *testing.T) {
 	pod := schema.GroupVersionKind{Version: "v1", Kind: "Pod"}
 	resource := discovery.Resource{GroupVersionKind: pod, Plural: "pods"}
-	_, err := informers.New(&rest.Config{Host: "http://[::1"}, http.DefaultClient, resource, informers.Interest{})
+	_, err := informers.New(&rest.Config{Host: "http://[::1"}, http.DefaultClient, resource, informers.WatchInterest{})
 	if err == nil || !strings.Contains(err.Error(), "Pod") {
 		t.Errorf("got %v", err)
 	}
@@ -135,7 +135,7 @@ func TestInformersOfMessages(t *testing.T) {
 			informer, err := informers.New(
 				&rest.Config{Host: web.URL}, web.Client(),
 				discovery.Resource{GroupVersionKind: kind, Plural: "configmaps"},
-				informers.Interest{Kind: compact.KindOf(clientgoscheme.Scheme, kind)},
+				informers.WatchInterest{Kind: compact.KindOf(clientgoscheme.Scheme, kind)},
 			)
 			if err != nil {
 				t.Fatal(err)

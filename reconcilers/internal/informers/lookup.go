@@ -14,23 +14,23 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 )
 
-// Lookup reads single objects of a resource from the API server.
-type Lookup struct {
+// ObjectReader reads single objects of a resource from the API server.
+type ObjectReader struct {
 	listing  func() (*listing, error) // for all namespaces; created at the first use
 	resource discovery.Resource
 }
 
 // NewLookup creates the lookup of a resource. It sends no requests yet.
-func NewLookup(config *rest.Config, way *http.Client, resource discovery.Resource) *Lookup {
-	return &Lookup{resource: resource, listing: sync.OnceValues(func() (*listing, error) {
-		return newListing(config, way, resource, Interest{Metadata: true})
+func NewLookup(config *rest.Config, way *http.Client, resource discovery.Resource) *ObjectReader {
+	return &ObjectReader{resource: resource, listing: sync.OnceValues(func() (*listing, error) {
+		return newListing(config, way, resource, WatchInterest{Metadata: true})
 	})}
 }
 
 // CurrentUID returns the uid of the object with this name, or an empty uid if the object does not exist. It lists the
 // metadata with a field selector instead of getting the object, because an informer needs the permission to list
 // anyway, but not the one to get.
-func (l *Lookup) CurrentUID(ctx context.Context, of types.NamespacedName) (types.UID, error) {
+func (l *ObjectReader) CurrentUID(ctx context.Context, of types.NamespacedName) (types.UID, error) {
 	// The client is created at the first lookup, because a controller may never need one.
 	all, err := l.listing()
 	if err != nil {

@@ -20,7 +20,7 @@ type serializer struct {
 	packer *compact.Packer
 	bare   *metav1.TypeMeta // the type of objects of which only the metadata are kept; nil keeps whole objects
 	whole  func(metadata []byte) bool
-	events *transport.Events
+	events *transport.WatchEvents
 }
 
 var _ runtime.NegotiatedSerializer = serializer{}

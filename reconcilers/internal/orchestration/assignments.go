@@ -12,7 +12,7 @@ import (
 // Assignment is a served resource with all of its handlers, in the order of registration.
 type Assignment struct {
 	Resource discovery.Resource
-	Handlers []*adapters.Handler
+	Handlers []*adapters.HandlerChain
 	// Parents are the kinds with handlers for the objects of the resource as children.
 	Parents []schema.GroupKind
 }
@@ -46,7 +46,7 @@ func parentsAmong(all []Assignment, of Assignment) (parents []schema.GroupKind) 
 	for _, watched := range of.Handlers {
 		for _, a := range all {
 			kind := a.Resource.GroupKind()
-			if !slices.Contains(parents, kind) && slices.ContainsFunc(a.Handlers, func(h *adapters.Handler) bool {
+			if !slices.Contains(parents, kind) && slices.ContainsFunc(a.Handlers, func(h *adapters.HandlerChain) bool {
 				// Each parent kind needs to see the children that its handlers are for.
 				return h.Description.IsForChildren(watched.Description)
 			}) {

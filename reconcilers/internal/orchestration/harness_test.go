@@ -45,13 +45,13 @@ type cluster struct {
 }
 
 // begin starts an orchestrator with the registrations and waits for its immediate effects.
-func begin(t *testing.T, list *metav1.APIResourceList, registrations ...orchestration.Registration) *cluster {
+func begin(t *testing.T, list *metav1.APIResourceList, registrations ...orchestration.SelectedHandler) *cluster {
 	return beginWith(t, list, nil, registrations...)
 }
 
 // beginWith is like begin, with further documents of the API server for wide selectors.
 func beginWith(
-	t *testing.T, list *metav1.APIResourceList, server discovery.Getter, registrations ...orchestration.Registration,
+	t *testing.T, list *metav1.APIResourceList, server discovery.Getter, registrations ...orchestration.SelectedHandler,
 ) *cluster {
 	c := newCluster(t, list)
 	c.start(orchestration.New(registrations, c.documents(server), c, nil))
@@ -213,14 +213,14 @@ func idsOf(a orchestration.Assignment) string {
 }
 
 // on registers a handler for a kind, or a name, of example.org.
-func on(kind, name, id string) orchestration.Registration {
+func on(kind, name, id string) orchestration.SelectedHandler {
 	selector := discovery.OfKind(discoverytest.ExampleV1.WithKind(kind))
 	selector.Name = name
 	return to(selector, id)
 }
 
-func to(s discovery.Selector, id string) orchestration.Registration {
-	return orchestration.Registration{Selector: s, Handler: adapters.New(&handlers.Handler{ID: id}, nil)}
+func to(s discovery.Selector, id string) orchestration.SelectedHandler {
+	return orchestration.SelectedHandler{Selector: s, Handler: adapters.New(&handlers.Handler{ID: id}, nil)}
 }
 
 func spelling(t *testing.T, parts ...string) discovery.Selector {

@@ -10,7 +10,7 @@ import (
 
 // NewOnce creates an Orchestrator that resolves the selectors only at the start, and runs controllers for the result
 // until the end. Kinds that are added, changed or removed later have no effect. Kopf: scanning.disabled.
-func NewOnce(registrations []Registration, server discovery.Getter, runner Runner) *Orchestrator {
+func NewOnce(registrations []SelectedHandler, server discovery.Getter, runner Runner) *Orchestrator {
 	o := New(registrations, server, runner, nil)
 	o.once = true
 	return o

@@ -55,7 +55,8 @@ func TestOnce(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := newCluster(t, tc.list)
 				c.fails = tc.fails
-				c.start(orchestration.NewOnce([]orchestration.Registration{on("Widget", "", "a")}, c.documents(nil), c))
+				c.start(orchestration.NewOnce([]orchestration.SelectedHandler{on("Widget", "", "a")}, c.documents(nil),
+					c))
 				defer c.end()
 				tc.play(c)
 			})

@@ -28,20 +28,20 @@ type Runner interface {
 	Run(ctx context.Context, a Assignment)
 }
 
-// Watcher requests a resync whenever resources may have changed, until the context ends.
-type Watcher interface {
+// ResourceWatcher requests a resync whenever resources may have changed, until the context ends.
+type ResourceWatcher interface {
 	Run(ctx context.Context, requester resync.Requester)
 }
 
 // Orchestrator resolves the selectors of registrations, and starts and stops controllers for the resolved resources.
 // Only the goroutine of Run uses its fields, except for the requests.
 type Orchestrator struct {
-	registrations []Registration
+	registrations []SelectedHandler
 	selectors     []discovery.Selector
 	writes        map[discovery.Selector]bool
 	server        discovery.Getter
 	runner        Runner
-	watcher       Watcher
+	watcher       ResourceWatcher
 	requests      resync.Requests
 	once          bool // resolve the selectors only at the start
 
@@ -55,14 +55,16 @@ type Orchestrator struct {
 	delay    time.Duration                    // Retry-After of the API server in the last resync
 }
 
-// Registration is one handler for the resources that a selector matches.
-type Registration struct {
+// SelectedHandler is one handler for the resources that a selector matches.
+type SelectedHandler struct {
 	Selector discovery.Selector
-	Handler  *adapters.Handler
+	Handler  *adapters.HandlerChain
 }
 
 // New creates an Orchestrator. Without a watcher it resyncs at intervals only.
-func New(registrations []Registration, server discovery.Getter, runner Runner, watcher Watcher) *Orchestrator {
+func New(
+	registrations []SelectedHandler, server discovery.Getter, runner Runner, watcher ResourceWatcher,
+) *Orchestrator {
 	return &Orchestrator{
 		registrations: registrations, selectors: selectorsOf(registrations), writes: writingSelectors(registrations),
 		server: server, runner: runner, watcher: watcher, requests: resync.NewRequests(),
@@ -74,7 +76,7 @@ func New(registrations []Registration, server discovery.Getter, runner Runner, w
 }
 
 // selectorsOf returns the selectors of the registrations, each once, in their order.
-func selectorsOf(registrations []Registration) (all []discovery.Selector) {
+func selectorsOf(registrations []SelectedHandler) (all []discovery.Selector) {
 	for _, r := range registrations {
 		if !slices.Contains(all, r.Selector) {
 			all = append(all, r.Selector)
@@ -84,7 +86,7 @@ func selectorsOf(registrations []Registration) (all []discovery.Selector) {
 }
 
 // writingSelectors returns the selectors whose handlers write to the objects, at least their progress.
-func writingSelectors(registrations []Registration) map[discovery.Selector]bool {
+func writingSelectors(registrations []SelectedHandler) map[discovery.Selector]bool {
 	writes := map[discovery.Selector]bool{}
 	for _, r := range registrations {
 		if r.Handler.Description.WritesObjects() {

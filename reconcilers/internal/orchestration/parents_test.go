@@ -20,11 +20,11 @@ func TestLateParents(t *testing.T) {
 		c := newCluster(t, discoverytest.ServedResources(without("clusters")))
 		watched := &handlers.Handler{ID: "watched", Family: handlers.Owning}
 		watched.Owned = watched
-		kind := func(kind string, h *handlers.Handler) orchestration.Registration {
+		kind := func(kind string, h *handlers.Handler) orchestration.SelectedHandler {
 			selector := discovery.OfKind(discoverytest.ExampleV1.WithKind(kind))
-			return orchestration.Registration{Selector: selector, Handler: adapters.New(h, nil)}
+			return orchestration.SelectedHandler{Selector: selector, Handler: adapters.New(h, nil)}
 		}
-		c.start(orchestration.New([]orchestration.Registration{
+		c.start(orchestration.New([]orchestration.SelectedHandler{
 			kind("Widget", watched),
 			kind("Cluster", &handlers.Handler{ID: "parent", Family: handlers.Tending, Owned: watched}),
 			kind("Cluster", &handlers.Handler{ID: "other", Family: handlers.Changing}),

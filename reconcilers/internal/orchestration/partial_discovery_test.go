@@ -152,7 +152,7 @@ func TestUnreachableServer(t *testing.T) {
 		c := newCluster(t, nil)
 		c.fails = errors.New("connection refused")
 		c.start(orchestration.New(
-			[]orchestration.Registration{to(spelling(t, "widgets.v1.example.org"), "a")}, c.documents(nil), c, nil,
+			[]orchestration.SelectedHandler{to(spelling(t, "widgets.v1.example.org"), "a")}, c.documents(nil), c, nil,
 		))
 		defer c.end()
 		if got := said(c); !strings.Contains(got, "Cannot ask the API server") || strings.Contains(got, "CRD") {

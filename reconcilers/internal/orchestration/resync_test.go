@@ -115,7 +115,7 @@ func TestResyncObeysRetryAfter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, nil)
 		c.fails = apierrors.NewTooManyRequests("busy", 40)
-		c.start(orchestration.New([]orchestration.Registration{on("Widget", "", "a")}, c.documents(nil), c, nil))
+		c.start(orchestration.New([]orchestration.SelectedHandler{on("Widget", "", "a")}, c.documents(nil), c, nil))
 		defer c.end()
 		c.orchestrator.RequestResync()
 		c.becomes(discoverytest.ServedResources(), nil, 39*time.Second)

@@ -18,47 +18,47 @@ import (
 
 // TestWideSelections shows which resources a wide selector serves, in which version, beside narrower ones.
 func TestWideSelections(t *testing.T) {
-	watching := func(s discovery.Selector) orchestration.Registration {
+	watching := func(s discovery.Selector) orchestration.SelectedHandler {
 		h := &handlers.Handler{ID: "w", Family: handlers.Watching}
-		return orchestration.Registration{Selector: s, Handler: adapters.New(h, nil)}
+		return orchestration.SelectedHandler{Selector: s, Handler: adapters.New(h, nil)}
 	}
 	tests := map[string]struct {
 		reason string
-		own    func(t *testing.T) []orchestration.Registration
+		own    func(t *testing.T) []orchestration.SelectedHandler
 		want   []string
 	}{
 		"Category": {
 			"a category covers all groups in their preferred versions, events included",
-			func(t *testing.T) []orchestration.Registration {
-				return []orchestration.Registration{to(spelling(t, "category=all"), "a")}
+			func(t *testing.T) []orchestration.SelectedHandler {
+				return []orchestration.SelectedHandler{to(spelling(t, "category=all"), "a")}
 			},
 			[]string{"/v1 events a", "/v1 pods a", "cats.org/v2 lions a", "dogs.org/v1 wolfs a"},
 		},
 		"Everything": {
 			"the wildcard excludes events and resources that cannot be watched or patched",
-			func(t *testing.T) []orchestration.Registration {
-				return []orchestration.Registration{to(spelling(t, "*"), "a")}
+			func(t *testing.T) []orchestration.SelectedHandler {
+				return []orchestration.SelectedHandler{to(spelling(t, "*"), "a")}
 			},
 			[]string{"/v1 pods a", "cats.org/v2 lions a", "cats.org/v2 tigers a", "dogs.org/v1 wolfs a"},
 		},
 		"EverythingToWatch": {
 			"a wildcard for event handlers includes resources that cannot be patched",
-			func(t *testing.T) []orchestration.Registration {
-				return []orchestration.Registration{watching(spelling(t, "dogs.org", "*"))}
+			func(t *testing.T) []orchestration.SelectedHandler {
+				return []orchestration.SelectedHandler{watching(spelling(t, "dogs.org", "*"))}
 			},
 			[]string{"dogs.org/v1 statistics w", "dogs.org/v1 wolfs w"},
 		},
 		"EverythingOfAVersion": {
 			"a wildcard of a version need not be the preferred one",
-			func(t *testing.T) []orchestration.Registration {
-				return []orchestration.Registration{to(spelling(t, "cats.org/v1", "*"), "a")}
+			func(t *testing.T) []orchestration.SelectedHandler {
+				return []orchestration.SelectedHandler{to(spelling(t, "cats.org/v1", "*"), "a")}
 			},
 			[]string{"cats.org/v1 lions a", "cats.org/v1 tigers a"},
 		},
 		"NextToOneVersion": {
 			"a resource named in one version is served in it for all handlers",
-			func(t *testing.T) []orchestration.Registration {
-				return []orchestration.Registration{to(spelling(t, "cats.org", "*"), "a"),
+			func(t *testing.T) []orchestration.SelectedHandler {
+				return []orchestration.SelectedHandler{to(spelling(t, "cats.org", "*"), "a"),
 					to(discovery.OfKind(discoverytest.ExampleV1.WithKind("Widget")), "c"),
 					to(spelling(t, "group=cats.org", "version=v1", "kind=Lion"), "d")}
 			},
@@ -66,8 +66,8 @@ func TestWideSelections(t *testing.T) {
 		},
 		"NextToAllOfAVersion": {
 			"a named resource decides the version, even against an earlier wildcard of another version",
-			func(t *testing.T) []orchestration.Registration {
-				return []orchestration.Registration{to(spelling(t, "cats.org/v2", "*"), "a"),
+			func(t *testing.T) []orchestration.SelectedHandler {
+				return []orchestration.SelectedHandler{to(spelling(t, "cats.org/v2", "*"), "a"),
 					to(spelling(t, "lions.cats.org"), "b"),
 					to(spelling(t, "group=cats.org", "version=v1", "kind=Lion"), "c")}
 			},
@@ -75,8 +75,8 @@ func TestWideSelections(t *testing.T) {
 		},
 		"Function": {
 			"a function gets all versions, and the resource is served in one",
-			func(*testing.T) []orchestration.Registration {
-				return []orchestration.Registration{
+			func(*testing.T) []orchestration.SelectedHandler {
+				return []orchestration.SelectedHandler{
 					to(discovery.ByFunc(func(r discovery.Resource) bool { return r.Group == "cats.org" }), "a"),
 					to(discovery.ByFunc(func(r discovery.Resource) bool {
 						return r.Plural == "tigers" && r.Preferred
@@ -87,8 +87,8 @@ func TestWideSelections(t *testing.T) {
 		},
 		"AmbiguousForAll": {
 			"an ambiguous name prevents the service of all its candidates",
-			func(t *testing.T) []orchestration.Registration {
-				return []orchestration.Registration{
+			func(t *testing.T) []orchestration.SelectedHandler {
+				return []orchestration.SelectedHandler{
 					to(spelling(t, "kind=Thing"), "a"), to(spelling(t, "cats.org", "*"), "b"),
 					to(spelling(t, "things.dogs.org"), "c"),
 				}
@@ -151,29 +151,29 @@ func TestWideSelectionsFollowTheServer(t *testing.T) {
 // TestOneVersionOfAResource shows that a resource is served in one version: two services would handle each object twice
 // (deviation D-one-version).
 func TestOneVersionOfAResource(t *testing.T) {
-	for name, own := range map[string]func(t *testing.T) []orchestration.Registration{
-		"PreferredAndNamed": func(t *testing.T) []orchestration.Registration {
-			return []orchestration.Registration{
+	for name, own := range map[string]func(t *testing.T) []orchestration.SelectedHandler{
+		"PreferredAndNamed": func(t *testing.T) []orchestration.SelectedHandler {
+			return []orchestration.SelectedHandler{
 				to(spelling(t, "lions.cats.org"), "a"),
 				to(spelling(t, "group=cats.org", "version=v1", "kind=Lion"), "b"),
 			}
 		},
-		"WideVersions": func(t *testing.T) []orchestration.Registration {
-			return []orchestration.Registration{
+		"WideVersions": func(t *testing.T) []orchestration.SelectedHandler {
+			return []orchestration.SelectedHandler{
 				to(spelling(t, "cats.org/v1", "*"), "a"), to(spelling(t, "cats.org/v2", "*"), "b"),
 			}
 		},
-		"WideAndNamed": func(t *testing.T) []orchestration.Registration {
-			return []orchestration.Registration{
+		"WideAndNamed": func(t *testing.T) []orchestration.SelectedHandler {
+			return []orchestration.SelectedHandler{
 				to(spelling(t, "cats.org/v2", "*"), "a"),
 				to(spelling(t, "group=cats.org", "version=v1", "kind=Lion"), "b"),
 			}
 		},
-		"Functions": func(*testing.T) []orchestration.Registration {
+		"Functions": func(*testing.T) []orchestration.SelectedHandler {
 			lions := func(chosen func(r discovery.Resource) bool) discovery.Selector {
 				return discovery.ByFunc(func(r discovery.Resource) bool { return r.Plural == "lions" && chosen(r) })
 			}
-			return []orchestration.Registration{
+			return []orchestration.SelectedHandler{
 				to(lions(func(r discovery.Resource) bool { return r.Version == "v1" }), "a"),
 				to(lions(func(r discovery.Resource) bool { return r.Preferred }), "b"),
 			}

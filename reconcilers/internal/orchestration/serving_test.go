@@ -33,7 +33,7 @@ func TestServing(t *testing.T) {
 	lost := errors.New("the connection is lost")
 	tests := map[string]struct {
 		reason string
-		own    []orchestration.Registration
+		own    []orchestration.SelectedHandler
 		list   *metav1.APIResourceList
 		play   func(c *cluster)
 	}{
@@ -44,7 +44,7 @@ func TestServing(t *testing.T) {
 		"Order": {
 			reason: "handlers of all spellings of a kind keep the order of registration, kinds start in the order of " +
 				"their first handler",
-			own: []orchestration.Registration{on("", "widget", "a"), on("Cluster", "", "b"), on("Widget", "", "c"),
+			own: []orchestration.SelectedHandler{on("", "widget", "a"), on("Cluster", "", "b"), on("Widget", "", "c"),
 				on("", "clusters", "d"),
 				on("", "widget", "e"), on("", "widgets", "f"), on("", "Widget", "g")},
 			list: discoverytest.ServedResources(),
@@ -62,7 +62,7 @@ func TestServing(t *testing.T) {
 		},
 		"TogetherOrNotAtAll": {
 			reason: "a server that comes back between two requests does not split the handlers of one kind",
-			own:    []orchestration.Registration{on("Widget", "", "a"), on("", "widgets", "b")},
+			own:    []orchestration.SelectedHandler{on("Widget", "", "a"), on("", "widgets", "b")},
 			play: func(c *cluster) {
 				c.wantSaid("both selectors wait", 2)
 				c.becomes(discoverytest.ServedResources(), nil, time.Second)
@@ -71,7 +71,7 @@ func TestServing(t *testing.T) {
 		},
 		"Later": {
 			reason: "a kind is served when it is found, and each cause of its absence is logged once",
-			own:    []orchestration.Registration{on("Widget", "", "a"), on("Cluster", "", "b")},
+			own:    []orchestration.SelectedHandler{on("Widget", "", "a"), on("Cluster", "", "b")},
 			list:   discoverytest.ServedResources(without("widgets")),
 			play: func(c *cluster) {
 				c.want("one of two kinds", "begin clusters b")
@@ -98,7 +98,7 @@ func TestServing(t *testing.T) {
 		},
 		"GoesAndComesBack": {
 			reason: "a CRD that is deleted and installed again is served without a restart of the operator",
-			own:    []orchestration.Registration{on("Widget", "", "a"), on("Cluster", "", "b")},
+			own:    []orchestration.SelectedHandler{on("Widget", "", "a"), on("Cluster", "", "b")},
 			list:   discoverytest.ServedResources(without("clusters")),
 			play: func(c *cluster) {
 				c.want("at first", "begin widgets/status a")
@@ -112,7 +112,7 @@ func TestServing(t *testing.T) {
 		},
 		"GoesWithItsGroup": {
 			reason: "a CRD that is removed with its group, and returns, is served again",
-			own:    []orchestration.Registration{on("Widget", "", "a")}, list: discoverytest.ServedResources(),
+			own:    []orchestration.SelectedHandler{on("Widget", "", "a")}, list: discoverytest.ServedResources(),
 			play: func(c *cluster) {
 				c.becomesUnfound(nil, nil)
 				c.want("after the removal", "begin widgets/status a", "end widgets")
@@ -122,7 +122,7 @@ func TestServing(t *testing.T) {
 		},
 		"Requests": {
 			reason: "a resync without changes or without an answer ends nothing",
-			own:    []orchestration.Registration{on("Widget", "", "a")}, list: discoverytest.ServedResources(),
+			own:    []orchestration.SelectedHandler{on("Widget", "", "a")}, list: discoverytest.ServedResources(),
 			play: func(c *cluster) {
 				c.becomesUnfound(discoverytest.ServedResources(), nil)
 				c.becomesUnfound(discoverytest.ServedResources(), lost)
@@ -133,7 +133,7 @@ func TestServing(t *testing.T) {
 		},
 		"Changed": {
 			reason: "a CRD that loses its status subresource is restarted at the next interval",
-			own:    []orchestration.Registration{on("Widget", "", "a")}, list: discoverytest.ServedResources(),
+			own:    []orchestration.SelectedHandler{on("Widget", "", "a")}, list: discoverytest.ServedResources(),
 			play: func(c *cluster) {
 				c.becomes(discoverytest.ServedResources(without("widgets/status")), nil, resync.Interval)
 				c.want("after the interval", "begin widgets/status a", "end widgets", "begin widgets a")
@@ -141,7 +141,7 @@ func TestServing(t *testing.T) {
 		},
 		"NoOverlap": {
 			reason: "a new service waits for the end of the old one, as both would handle the same objects",
-			own:    []orchestration.Registration{on("Widget", "", "a")}, list: discoverytest.ServedResources(),
+			own:    []orchestration.SelectedHandler{on("Widget", "", "a")}, list: discoverytest.ServedResources(),
 			play: func(c *cluster) {
 				c.lingers = make(chan struct{})
 				c.becomesUnfound(discoverytest.ServedResources(without("widgets/status")), nil)
@@ -154,7 +154,7 @@ func TestServing(t *testing.T) {
 		},
 		"AnotherNameLater": {
 			reason: "a selector that is found later joins the kind at its place in the order",
-			own:    []orchestration.Registration{on("", "wheels", "a"), on("Widget", "", "b")},
+			own:    []orchestration.SelectedHandler{on("", "wheels", "a"), on("Widget", "", "b")},
 			list:   discoverytest.ServedResources(),
 			play: func(c *cluster) {
 				c.want("without the name", "begin widgets/status b")
@@ -169,7 +169,7 @@ func TestServing(t *testing.T) {
 		},
 		"Exit": {
 			reason: "the end waits for the last handler",
-			own:    []orchestration.Registration{on("Widget", "", "a")}, list: discoverytest.ServedResources(),
+			own:    []orchestration.SelectedHandler{on("Widget", "", "a")}, list: discoverytest.ServedResources(),
 			play: func(c *cluster) {
 				c.lingers = make(chan struct{})
 				c.stop()
@@ -202,7 +202,7 @@ func TestServingStopsWhileItAsks(t *testing.T) {
 			<-ctx.Done()
 			return nil, ctx.Err()
 		})
-		o := orchestration.New([]orchestration.Registration{on("Widget", "", "a")}, server, &cluster{}, nil)
+		o := orchestration.New([]orchestration.SelectedHandler{on("Widget", "", "a")}, server, &cluster{}, nil)
 		go stop()
 		o.Run(ctx)
 	})
@@ -228,7 +228,7 @@ func TestRefusedKindsAreTriedAgain(t *testing.T) {
 		server := discoverytest.Lister(func(context.Context, string) (*metav1.APIResourceList, error) {
 			return discoverytest.ServedResources(), nil
 		})
-		o := orchestration.New([]orchestration.Registration{on("Widget", "", "a")}, server, r, nil)
+		o := orchestration.New([]orchestration.SelectedHandler{on("Widget", "", "a")}, server, r, nil)
 		done := make(chan struct{})
 		go func() {
 			defer close(done)

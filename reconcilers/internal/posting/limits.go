@@ -29,21 +29,21 @@ const (
 	perObject, refill = 25, 1.0 / 60
 )
 
-// Outcome says how an event was handled, for metrics.
-type Outcome string
+// PostingOutcome says how an event was handled, for metrics.
+type PostingOutcome string
 
 const (
 	// Posted means that a new event was created.
-	Posted Outcome = "posted"
+	Posted PostingOutcome = "posted"
 	// Counted means that an identical event exists, and that its count was increased.
-	Counted Outcome = "counted"
+	Counted PostingOutcome = "counted"
 	// Limited means that there were too many events about the object. The next identical event includes it in its
 	// count.
-	Limited Outcome = "limited"
+	Limited PostingOutcome = "limited"
 	// Dropped means that too many events waited, or that the operator exited first.
-	Dropped Outcome = "dropped"
+	Dropped PostingOutcome = "dropped"
 	// Failed means that the API server rejected the event.
-	Failed Outcome = "failed"
+	Failed PostingOutcome = "failed"
 )
 
 var errLimited = errors.New("too many events in all for the time that is left")
@@ -76,7 +76,7 @@ func messageGroup(event *corev1.Event) (group, member string) {
 }
 
 // sendLimited posts the event or increases the count of an identical one, within the limits.
-func (p *Poster) sendLimited(ctx context.Context, next *post) error {
+func (p *QueuePoster) sendLimited(ctx context.Context, next *post) error {
 	// Correlate only once: a repeated attempt must not count the event twice.
 	if next.observed == nil {
 		next.event.Count = 1
@@ -109,7 +109,7 @@ func (p *Poster) sendLimited(ctx context.Context, next *post) error {
 
 // createOrPatch increases the count of the known event by a patch, or creates a new event. It also creates one if the
 // known event has expired, or if patching is not permitted.
-func (p *Poster) createOrPatch(ctx context.Context, event *corev1.Event, patch []byte) (Outcome, error) {
+func (p *QueuePoster) createOrPatch(ctx context.Context, event *corev1.Event, patch []byte) (PostingOutcome, error) {
 	if event.Name != "" && p.limits.patches {
 		err := p.client.Patch(ctx, event, client.RawPatch(types.MergePatchType, patch))
 		switch {

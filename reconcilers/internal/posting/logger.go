@@ -16,7 +16,7 @@ const lineReason = "Logging"
 // each call of a handler, which operators without this setting should not pay.
 type LinePoster struct {
 	// Poster posts the events.
-	Poster *Poster
+	Poster *QueuePoster
 }
 
 // Post implements handlers.Poster.
@@ -59,7 +59,7 @@ func withoutPosting(log logr.Logger) logr.Logger {
 
 // lines turns log lines about one object into events.
 type lines struct {
-	poster *Poster
+	poster *QueuePoster
 	body   map[string]any
 	told   []any
 }

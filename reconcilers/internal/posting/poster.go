@@ -24,8 +24,8 @@ const backlog = 1000
 // drainTimeout limits the time that the exit of the operator spends on waiting events.
 const drainTimeout = 2 * time.Second
 
-// Client is the part of a client that posts events.
-type Client interface {
+// EventClient is the part of a client that posts events.
+type EventClient interface {
 	Create(ctx context.Context, obj client.Object, opts ...client.CreateOption) error
 	Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error
 }
@@ -50,13 +50,13 @@ type Options struct {
 	// it is posted. Nil, or an empty result, means "default".
 	DefaultNamespace func() string
 	// Count is called with the outcome of each event; it may be nil.
-	Count func(Outcome)
+	Count func(PostingOutcome)
 }
 
-// Poster posts events in the background. It is a Runnable of a manager. Events wait in its queue until Start runs.
-type Poster struct {
+// QueuePoster posts events in the background. It is a Runnable of a manager. Events wait in its queue until Start runs.
+type QueuePoster struct {
 	options Options
-	client  Client
+	client  EventClient
 	limits  *limits // nil with Options.Plain
 	queue   chan *post
 }
@@ -71,9 +71,9 @@ type post struct {
 }
 
 // New creates a poster. It posts nothing before Start.
-func New(client Client, o Options) *Poster {
+func New(client EventClient, o Options) *QueuePoster {
 	o.Instance, o.NamePrefix = cmp.Or(o.Instance, DefaultInstance), cmp.Or(o.NamePrefix, DefaultNamePrefix)
-	p := &Poster{options: o, client: client, queue: make(chan *post, backlog)}
+	p := &QueuePoster{options: o, client: client, queue: make(chan *post, backlog)}
 	if !o.Plain {
 		p.limits = newLimits(cmp.Or(o.PerSecond, DefaultPerSecond))
 	}
@@ -81,11 +81,11 @@ func New(client Client, o Options) *Poster {
 }
 
 // Takes reports whether events of this level are posted.
-func (p *Poster) Takes(level slog.Level) bool { return level >= p.options.Level }
+func (p *QueuePoster) Takes(level slog.Level) bool { return level >= p.options.Level }
 
 // Post queues an event about the object, without waiting. The type is Normal, Warning, or any other text. Events about
 // events are ignored. If the queue is full, the event is dropped and logged.
-func (p *Poster) Post(ctx context.Context, body map[string]any, eventType, reason, message string) {
+func (p *QueuePoster) Post(ctx context.Context, body map[string]any, eventType, reason, message string) {
 	about := &unstructured.Unstructured{Object: body}
 	event := p.options.newEvent(about, eventType, reason, message)
 	if event == nil {
@@ -111,7 +111,7 @@ func (Silent) Post(context.Context, map[string]any, string, string, string) {}
 func (Silent) Takes(slog.Level) bool { return false }
 
 // Start posts events one by one until the context ends, then drains the queue.
-func (p *Poster) Start(ctx context.Context) error {
+func (p *QueuePoster) Start(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
@@ -132,7 +132,7 @@ func (p *Poster) Start(ctx context.Context) error {
 
 // drainQueue posts the waiting events when the operator exits, because the last event of a handler often says why it
 // failed. An event whose request was interrupted comes first.
-func (p *Poster) drainQueue(ctx context.Context, interrupted ...*post) {
+func (p *QueuePoster) drainQueue(ctx context.Context, interrupted ...*post) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
 	defer cancel()
 	for ctx.Err() == nil {
@@ -165,7 +165,7 @@ func (p *Poster) drainQueue(ctx context.Context, interrupted ...*post) {
 
 // sendEvent posts one event. An event about a cluster-scoped object gets a namespace, also in its reference, because
 // the API server requires both to be equal.
-func (p *Poster) sendEvent(ctx context.Context, next *post) error {
+func (p *QueuePoster) sendEvent(ctx context.Context, next *post) error {
 	event := next.event
 	if event.Namespace == "" {
 		event.Namespace = metav1.NamespaceDefault
@@ -193,7 +193,7 @@ func (p *post) withObjectLogger(ctx context.Context) context.Context {
 }
 
 // logFailure counts and logs an event that could not be posted.
-func (p *Poster) logFailure(ctx context.Context, next *post, err error) {
+func (p *QueuePoster) logFailure(ctx context.Context, next *post, err error) {
 	if err != nil {
 		p.countOutcome(Failed)
 		logging.Warn(logf.FromContext(ctx), "Failed to post a Kubernetes event; dropping it",
@@ -202,7 +202,7 @@ func (p *Poster) logFailure(ctx context.Context, next *post, err error) {
 }
 
 // countOutcome reports the outcome of one event.
-func (p *Poster) countOutcome(what Outcome) {
+func (p *QueuePoster) countOutcome(what PostingOutcome) {
 	if p.options.Count != nil {
 		p.options.Count(what)
 	}

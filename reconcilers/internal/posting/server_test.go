@@ -106,7 +106,7 @@ func logging(ctx context.Context) (context.Context, func() []string) {
 }
 
 // start runs the poster until the returned function is called.
-func start(ctx context.Context, t *testing.T, poster *posting.Poster) (stop func()) {
+func start(ctx context.Context, t *testing.T, poster *posting.QueuePoster) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan error, 1)

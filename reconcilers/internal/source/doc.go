@@ -11,5 +11,5 @@
 // edits objects endlessly must not stop the retries of others. So the queue hands out a request only when a slot is
 // free. Until then, later requests for the same object are merged with it, and it costs no goroutine.
 //
-// Package controller owns the informers, implements [Watcher], and releases the requests that it has served.
+// Package controller owns the informers, implements [EventObserver], and releases the requests that it has served.
 package source

@@ -14,7 +14,7 @@ import (
 
 func waitingQueue(t *testing.T) *PriorityQueue {
 	t.Helper()
-	q := NewQueue(NewPlaces(1, Observer{}), workqueue.DefaultTypedControllerRateLimiter[Request]())
+	q := NewQueue(NewPlaces(1, PlacesObserver{}), workqueue.DefaultTypedControllerRateLimiter[Request]())
 	t.Cleanup(q.ShutDown)
 	return q
 }

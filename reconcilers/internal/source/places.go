@@ -75,7 +75,7 @@ func (c class) slotSide() side {
 type Places struct {
 	// reserved is the number of slots that each side cannot take from the other.
 	size, reserved int
-	observer       Observer
+	observer       PlacesObserver
 
 	mu     sync.Mutex
 	queues []*PriorityQueue
@@ -87,8 +87,8 @@ type Places struct {
 	stalls   [sides]stallState
 }
 
-// Observer holds the callbacks of Places. Each may be nil.
-type Observer struct {
+// PlacesObserver holds the callbacks of Places. Each may be nil.
+type PlacesObserver struct {
 	// Waiting reports by how much the number of waiting requests has changed. Places calls it with its lock held, so it
 	// must be quick.
 	Waiting func(change int)
@@ -98,7 +98,7 @@ type Observer struct {
 }
 
 // NewPlaces creates the given number of slots, which must be positive.
-func NewPlaces(size int, observer Observer) *Places {
+func NewPlaces(size int, observer PlacesObserver) *Places {
 	p := &Places{size: size, observer: observer}
 	if size > 1 {
 		p.reserved = max(1, size/10)

@@ -21,7 +21,7 @@ func TestPlacesAreKept(t *testing.T) {
 		for _, first := range []int{source.PriorityDeletion, source.PriorityChange} {
 			t.Run(fmt.Sprint(size, " ", first), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					c := newClient(source.NewPlaces(size, source.Observer{}))
+					c := newClient(source.NewPlaces(size, source.PlacesObserver{}))
 					defer c.ShutDown()
 					go c.serve(held)
 					fill := func(prefix string, priority int) int {
@@ -55,7 +55,7 @@ func TestPlacesAreKept(t *testing.T) {
 func TestTurnsAreShared(t *testing.T) {
 	const each = 100
 	synctest.Test(t, func(t *testing.T) {
-		c := newClient(source.NewPlaces(1, source.Observer{}))
+		c := newClient(source.NewPlaces(1, source.PlacesObserver{}))
 		defer c.ShutDown()
 		for n := range each {
 			for what, priority := range map[string]int{
@@ -87,7 +87,7 @@ func TestTurnsAreShared(t *testing.T) {
 // blocks no other.
 func TestQueuesShare(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		places := source.NewPlaces(1, source.Observer{})
+		places := source.NewPlaces(1, source.PlacesObserver{})
 		a, b, silent := newClient(places), newClient(places), newClient(places)
 		defer a.ShutDown()
 		defer silent.ShutDown()
@@ -124,7 +124,7 @@ func TestQueuesShare(t *testing.T) {
 // TestQueuesThatAreLeft shows that a queue whose worker stopped does not block the others.
 func TestQueuesThatAreLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		places := source.NewPlaces(10, source.Observer{})
+		places := source.NewPlaces(10, source.PlacesObserver{})
 		left, asked := newClient(places), newClient(places)
 		defer left.ShutDown()
 		defer asked.ShutDown()
@@ -146,8 +146,8 @@ type listener struct {
 	told    []source.Stall
 }
 
-func (l *listener) observer() source.Observer {
-	return source.Observer{
+func (l *listener) observer() source.PlacesObserver {
+	return source.PlacesObserver{
 		Waiting: func(more int) { l.waiting += more }, // called under the lock of the slots
 		Stalled: func(s source.Stall) {
 			l.mu.Lock()
@@ -235,7 +235,7 @@ func TestNoStallWhileWorkGoesOn(t *testing.T) {
 // TestStallsOfNow shows that Stalls reports all present stalls at once, including those that are not logged yet.
 func TestStallsOfNow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		places := source.NewPlaces(2, source.Observer{})
+		places := source.NewPlaces(2, source.PlacesObserver{})
 		c := newClient(places)
 		go c.serve(held)
 		c.put("a", source.PriorityChange, 0)

@@ -29,7 +29,7 @@ func crowded(b *testing.B) *source.PriorityQueue {
 
 func emptied(b *testing.B) *source.PriorityQueue {
 	b.Helper()
-	q := source.NewQueue(source.NewPlaces(10, source.Observer{}), limiter())
+	q := source.NewQueue(source.NewPlaces(10, source.PlacesObserver{}), limiter())
 	b.Cleanup(q.ShutDown)
 	return q
 }

@@ -178,7 +178,7 @@ func TestQueueMerges(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := newClient(source.NewPlaces(10, source.Observer{}))
+				c := newClient(source.NewPlaces(10, source.PlacesObserver{}))
 				defer c.ShutDown()
 				tc.put(c)
 				go c.serve(released)
@@ -198,7 +198,7 @@ func TestQueueMerges(t *testing.T) {
 // never at the same time.
 func TestQueueExcludesARequestFromItself(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newClient(source.NewPlaces(10, source.Observer{}))
+		c := newClient(source.NewPlaces(10, source.PlacesObserver{}))
 		defer c.ShutDown()
 		go c.serve(held)
 		c.put("a", source.PriorityChange, 0)
@@ -229,7 +229,7 @@ func TestQueueExcludesARequestFromItself(t *testing.T) {
 func TestManyWait(t *testing.T) {
 	const many = 100_000
 	synctest.Test(t, func(t *testing.T) {
-		c := newClient(source.NewPlaces(10, source.Observer{}))
+		c := newClient(source.NewPlaces(10, source.PlacesObserver{}))
 		defer c.ShutDown()
 		before := growth.Goroutines()
 		go c.serve(released)
@@ -257,7 +257,7 @@ func TestQueueUnderLoad(t *testing.T) {
 	const size, names, adds = 7, 30, 400
 	for seed := range uint64(20) {
 		synctest.Test(t, func(t *testing.T) {
-			places := source.NewPlaces(size, source.Observer{})
+			places := source.NewPlaces(size, source.PlacesObserver{})
 			all := []*client{newClient(places), newClient(places)}
 			var mu sync.Mutex
 			busy, added, begun := map[string]bool{}, map[string]time.Time{}, map[string]time.Time{}
@@ -326,7 +326,7 @@ func TestTheEarlierDelayCounts(t *testing.T) {
 		"equal times are one delay":                   {time.Second, time.Second},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			c := newClient(source.NewPlaces(2, source.Observer{}))
+			c := newClient(source.NewPlaces(2, source.PlacesObserver{}))
 			began := time.Now()
 			c.AddWithOpts(priorityqueue.AddOpts{RateLimited: true, After: tc.after}, named("a"))
 			c.GetWithPriority()

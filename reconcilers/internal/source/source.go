@@ -42,11 +42,12 @@ const Vanished = "VANISHED"
 // Queue accepts requests. A nil Queue drops them, for a Watcher that needs no passes.
 type Queue = workqueue.TypedRateLimitingInterface[Request]
 
-// Watcher observes each event before Events adds its request. It runs on the informer's goroutine, and must not block.
-type Watcher interface {
-	// NoteListed is called for every object of the first listing, before [Watcher.NoteEvent].
+// EventObserver observes each event before Events adds its request. It runs on the informer's goroutine, and must not
+// block.
+type EventObserver interface {
+	// NoteListed is called for every object of the first listing, before [EventObserver.NoteEvent].
 	NoteListed(obj Object)
-	// NoteDeleted is called with the last known state of a deleted object, before [Watcher.NoteEvent].
+	// NoteDeleted is called with the last known state of a deleted object, before [EventObserver.NoteEvent].
 	NoteDeleted(obj Object)
 	// NoteEvent is called for every event with its type: ADDED, MODIFIED, DELETED or [Vanished]; empty for the first
 	// listing. It returns whether a pass is needed. A deletion always leads to a pass.
@@ -65,7 +66,7 @@ type Doubts interface {
 
 // Events turns the events of an informer into requests.
 type Events struct {
-	Watcher Watcher
+	Watcher EventObserver
 	// Doubts may be nil: then every object that leaves the cache is deleted.
 	Doubts Doubts
 }

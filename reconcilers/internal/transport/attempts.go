@@ -14,9 +14,9 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 )
 
-// Attempts configures how requests are repeated after connection errors, timeouts, and the statuses 403, 429 and 5xx.
-// All other responses are returned at once.
-type Attempts struct {
+// RequestRetries configures how requests are repeated after connection errors, timeouts, and the statuses 403, 429 and
+// 5xx. All other responses are returned at once.
+type RequestRetries struct {
 	// Backoffs are the delays between attempts, so there is one attempt more. Kopf: networking.error_backoffs.
 	Backoffs []time.Duration
 	// Obey waits for the Retry-After of a 429 response even if the backoff is longer. Kopf:
@@ -26,7 +26,7 @@ type Attempts struct {
 
 // WrapRoundTrip wraps next with repetitions. The wrapped function returns the response or the error of the last
 // attempt.
-func (a Attempts) WrapRoundTrip(next RoundTripFunc) RoundTripFunc {
+func (a RequestRetries) WrapRoundTrip(next RoundTripFunc) RoundTripFunc {
 	if len(a.Backoffs) == 0 {
 		return next
 	}
@@ -34,7 +34,7 @@ func (a Attempts) WrapRoundTrip(next RoundTripFunc) RoundTripFunc {
 }
 
 // sendRepeatedly sends the request until it succeeds, fails permanently, or the attempts are used up.
-func (a Attempts) sendRepeatedly(request *http.Request, next RoundTripFunc) (*http.Response, error) {
+func (a RequestRetries) sendRepeatedly(request *http.Request, next RoundTripFunc) (*http.Response, error) {
 	for attempt := 0; ; attempt++ {
 		response, err := next(request)
 		// A body without GetBody was consumed by the first attempt. A request whose context has ended is not repeated
@@ -84,7 +84,7 @@ func failureReason(response *http.Response, err error) string {
 }
 
 // delayAfter returns the backoff after an attempt, or the delay that the server requested.
-func (a Attempts) delayAfter(attempt int, response *http.Response) time.Duration {
+func (a RequestRetries) delayAfter(attempt int, response *http.Response) time.Duration {
 	delay := a.Backoffs[attempt]
 	if !isThrottled(response) {
 		return delay

@@ -28,7 +28,7 @@ func TestTheEndOfTheContextEndsTheAttempts(t *testing.T) {
 		defer cancel()
 		s := &server{responses: failing(500), began: time.Now()}
 		request, _ := http.NewRequestWithContext(ctx, http.MethodGet, "http://api/one", nil)
-		response, err := transport.Attempts{
+		response, err := transport.RequestRetries{
 			Backoffs: []time.Duration{time.Minute, time.Minute},
 		}.WrapRoundTrip(s.RoundTrip)(request)
 		if err != nil || response.StatusCode != http.StatusInternalServerError || len(s.attempts) != 2 ||
@@ -50,7 +50,7 @@ func TestWhatCannotBeSentAgainIsNot(t *testing.T) {
 	request, _ := http.NewRequestWithContext(
 		t.Context(), http.MethodPost, "http://api/one", io.NopCloser(strings.NewReader("a stream")),
 	)
-	response, err := transport.Attempts{Backoffs: []time.Duration{time.Hour}}.WrapRoundTrip(s.RoundTrip)(request)
+	response, err := transport.RequestRetries{Backoffs: []time.Duration{time.Hour}}.WrapRoundTrip(s.RoundTrip)(request)
 	if err != nil || response.StatusCode != http.StatusInternalServerError || len(s.attempts) != 1 {
 		t.Errorf("a request without GetBody was repeated: %v, error %v, %d attempts", response, err, len(s.attempts))
 		return
@@ -65,7 +65,8 @@ func TestAnErrorOfTheBodyIsTold(t *testing.T) {
 		s := &server{responses: failing(503), began: time.Now()}
 		request, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://api/one", strings.NewReader("x"))
 		request.GetBody = func() (io.ReadCloser, error) { return nil, broken }
-		response, err := transport.Attempts{Backoffs: []time.Duration{time.Second}}.WrapRoundTrip(s.RoundTrip)(request)
+		retries := transport.RequestRetries{Backoffs: []time.Duration{time.Second}}
+		response, err := retries.WrapRoundTrip(s.RoundTrip)(request)
 		if !errors.Is(err, broken) {
 			t.Errorf("got %v", err)
 		}
@@ -82,7 +83,7 @@ func TestOneAttempt(t *testing.T) {
 		began:     time.Now(),
 	}
 	request, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://api/one", nil)
-	response, err := transport.Attempts{}.WrapRoundTrip(s.RoundTrip)(request)
+	response, err := transport.RequestRetries{}.WrapRoundTrip(s.RoundTrip)(request)
 	if err != nil || len(s.attempts) != 1 || response.Header.Get("Retry-After") != "1" {
 		t.Errorf("got %v, error %v, %d attempts", response, err, len(s.attempts))
 		return
@@ -97,7 +98,7 @@ func TestTheAttemptsAreAllThereAre(t *testing.T) {
 		attempts := 0
 		next := sending(func(*http.Request) (*http.Response, error) { attempts++; return nil, syscall.ECONNRESET })
 		d, err := discovery.NewDiscoveryClientForConfigAndClient(&rest.Config{Host: "http://x", QPS: -1},
-			&http.Client{Transport: transport.Attempts{
+			&http.Client{Transport: transport.RequestRetries{
 				Backoffs: []time.Duration{time.Second, time.Second}}.WrapRoundTrip(next)})
 		if err != nil {
 			t.Fatal(err)
@@ -123,7 +124,7 @@ func TestWhatAServerMayAskFor(t *testing.T) {
 				began: time.Now(),
 			}
 			request, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://api/one", nil)
-			attempts := transport.Attempts{Backoffs: []time.Duration{time.Second}}
+			attempts := transport.RequestRetries{Backoffs: []time.Duration{time.Second}}
 			response, err := attempts.WrapRoundTrip(s.RoundTrip)(request)
 			if took := time.Since(s.began); err != nil || took != want {
 				t.Errorf("%s: waited for %s, want %s, error %v", wish, took, want, err)
@@ -142,7 +143,8 @@ func TestTheLastAnswerAsksForNothing(t *testing.T) {
 			began:     time.Now(),
 		}
 		request, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://api/one", nil)
-		response, err := transport.Attempts{Backoffs: []time.Duration{time.Second}}.WrapRoundTrip(s.RoundTrip)(request)
+		retries := transport.RequestRetries{Backoffs: []time.Duration{time.Second}}
+		response, err := retries.WrapRoundTrip(s.RoundTrip)(request)
 		if err != nil || response.Header.Get("Retry-After") != "" {
 			t.Errorf("got %v, error %v", response, err)
 			return
@@ -186,7 +188,7 @@ func TestObeying(t *testing.T) {
 				request, _ := http.NewRequestWithContext(
 					logf.IntoContext(t.Context(), log), http.MethodGet, "http://api/one", nil,
 				)
-				repeat := transport.Attempts{Backoffs: []time.Duration{time.Minute, time.Minute}, Obey: true}
+				repeat := transport.RequestRetries{Backoffs: []time.Duration{time.Minute, time.Minute}, Obey: true}
 				response, err := repeat.WrapRoundTrip(next)(request)
 				if took := time.Since(began); err != nil || took != 2*tc.want {
 					t.Fatalf("%s: waited for %v, want %v twice; error %v", tc.reason, took, tc.want, err)

@@ -82,7 +82,7 @@ func TestDeadConnections(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				way, began := &shared{next: tc.server}, time.Now()
-				bounded := limited(way, transport.Limits{Inactivity: minute})
+				bounded := limited(way, transport.RequestLimits{Inactivity: minute})
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				go func() { _, _ = get(ctx, t, bounded, watching) }()
@@ -113,7 +113,7 @@ func TestConnectionsAreKnownByThemselves(t *testing.T) {
 				return other.RoundTrip(r)
 			}
 			return one.RoundTrip(r)
-		}), transport.Limits{Inactivity: time.Minute})
+		}), transport.RequestLimits{Inactivity: time.Minute})
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		for _, kind := range []string{"pods", "nodes"} {

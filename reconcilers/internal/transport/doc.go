@@ -1,8 +1,8 @@
 // Not part of the public API.
 //
-// Package transport wraps the HTTP requests that an operator sends to the API server. [Limits] limits the time of
-// requests and watches, [Attempts] repeats requests after transient failures as Kopf does, and [Fence] refuses requests
-// when another process may act. [Wrap] puts them around a client.
+// Package transport wraps the HTTP requests that an operator sends to the API server. [RequestLimits] limits the time
+// of requests and watches, [RequestRetries] repeats requests after transient failures as Kopf does, and [Fence] refuses
+// requests when another process may act. [Wrap] puts them around a client.
 //
 // The package deals with single HTTP requests, and does not depend on objects or handlers. A watch that it ends looks
 // like one that the server has closed, so that the client continues it from the last event. It never repeats a request

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// The defaults of [Limits].
+// The defaults of [RequestLimits].
 const (
 	// DefaultRequest is long enough for the slowest requests, which are lists. Kopf: networking.request_timeout.
 	DefaultRequest = 5 * time.Minute
@@ -25,9 +25,9 @@ const (
 	DefaultPause = 100 * time.Millisecond
 )
 
-// Limits limits the time of requests and watches. Zero values mean the defaults. Negative values remove the limit or
-// the pause.
-type Limits struct {
+// RequestLimits limits the time of requests and watches. Zero values mean the defaults. Negative values remove the
+// limit or the pause.
+type RequestLimits struct {
 	// Request limits all requests except watches, including the time to read the response; zero means DefaultRequest.
 	Request time.Duration
 	// Server is the duration that watches request from the API server, in whole seconds, rounded up. Zero keeps the
@@ -46,17 +46,17 @@ type Limits struct {
 // timed sends requests within limits. Its limits are effective: zero means none.
 type timed struct {
 	next   RoundTripFunc
-	limits Limits
+	limits RequestLimits
 	// ends holds the recent ends of watches, for the pause; ways tracks dead connections.
 	ends ends
 	ways connections
 }
 
 // WrapRoundTrip wraps next with the limits. Each call has its own memory of watches and connections.
-func (l Limits) WrapRoundTrip(next RoundTripFunc) RoundTripFunc {
+func (l RequestLimits) WrapRoundTrip(next RoundTripFunc) RoundTripFunc {
 	t := &timed{
 		next: next, ends: ends{at: map[string]time.Time{}}, ways: connections{heard: map[net.Conn]time.Time{}},
-		limits: Limits{
+		limits: RequestLimits{
 			Request: effectiveLimit(l.Request, DefaultRequest), Server: l.Server, Client: effectiveLimit(l.Client, 0),
 			Inactivity: effectiveLimit(l.Inactivity, DefaultInactivity), Pause: effectiveLimit(l.Pause, DefaultPause),
 		},

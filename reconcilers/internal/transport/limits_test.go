@@ -17,7 +17,7 @@ import (
 type sending = transport.RoundTripFunc
 
 // limited returns a connection with limits.
-func limited(next http.RoundTripper, limits transport.Limits) http.RoundTripper {
+func limited(next http.RoundTripper, limits transport.RequestLimits) http.RoundTripper {
 	return limits.WrapRoundTrip(next.RoundTrip)
 }
 
@@ -80,7 +80,8 @@ func TestRequestsAreLimited(t *testing.T) {
 				}
 				defer cancel()
 				began := time.Now()
-				_, err := get(ctx, t, limited(tc.server, transport.Limits{Request: tc.limit}), "http://api/api/v1/pods")
+				_, err := get(ctx, t, limited(tc.server, transport.RequestLimits{Request: tc.limit}),
+					"http://api/api/v1/pods")
 				if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), tc.want) {
 					t.Errorf("%s: %v", tc.reason, err)
 				}
@@ -110,7 +111,8 @@ func TestAnswersInTimeAreWhole(t *testing.T) {
 			}()
 			return &http.Response{StatusCode: http.StatusOK, Body: in}, nil
 		})
-		got, err := get(t.Context(), t, limited(slow, transport.Limits{Request: time.Minute}), "http://api/api/v1/pods")
+		got, err := get(t.Context(), t, limited(slow, transport.RequestLimits{Request: time.Minute}),
+			"http://api/api/v1/pods")
 		if err != nil || got != "xxx" {
 			t.Errorf("got %q, error %v", got, err)
 		}
@@ -129,7 +131,8 @@ func TestWhatComesLateIsAnAnswer(t *testing.T) {
 			}()
 			return &http.Response{StatusCode: http.StatusOK, Body: in}, nil
 		})
-		got, err := get(t.Context(), t, limited(late, transport.Limits{Request: time.Minute}), "http://api/api/v1/pods")
+		got, err := get(t.Context(), t, limited(late, transport.RequestLimits{Request: time.Minute}),
+			"http://api/api/v1/pods")
 		if err != nil || got != "x" {
 			t.Errorf("got %q, error %v", got, err)
 		}

@@ -77,11 +77,11 @@ func TestRetryAfter(t *testing.T) {
 				defer cancel()
 				client := rawclient.New(
 					&rest.Config{Host: "http://api", QPS: -1},
-					&http.Client{Transport: limited(tc.server, transport.Limits{Request: tc.limit})},
+					&http.Client{Transport: limited(tc.server, transport.RequestLimits{Request: tc.limit})},
 					schema.GroupVersionResource{Version: "v1", Resource: "configmaps"},
 				)
 				began := time.Now()
-				patch := rawclient.Patch{Type: types.MergePatchType, Data: []byte("{}")}
+				patch := rawclient.RawPatch{Type: types.MergePatchType, Data: []byte("{}")}
 				err := client.Patch(ctx, types.NamespacedName{Name: "one"}, patch, func([]byte) error { return nil })
 				if took := time.Since(began); took != tc.took {
 					t.Errorf("%s: took %s, want %s", tc.reason, took, tc.took)

@@ -71,7 +71,7 @@ func TestVectorsAPIRetry(t *testing.T) {
 		expected := vectors.Known(t, want.Value, "attempts", "status", "escalated")
 		vectors.Bubble(t, func(t *testing.T) {
 			s := &server{responses: input.List("responses"), began: time.Now()}
-			send := transport.Attempts{
+			send := transport.RequestRetries{
 				Backoffs: backoffs(given), Obey: given.Flag("networking.enforce_retry_after"),
 			}.WrapRoundTrip(s.RoundTrip)
 			request, _ := http.NewRequestWithContext(

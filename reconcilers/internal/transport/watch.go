@@ -97,7 +97,7 @@ type stream struct {
 	source        io.ReadCloser
 	inactivity    time.Duration
 	remaining     time.Duration // time left for the server to send an event
-	events        *Events       // nil counts each read as an event
+	events        *WatchEvents  // nil counts each read as an event
 	counted       uint64        // number of events at the last read
 	silence, life *time.Timer
 	// end cancels the request and records its end; once makes sure that it runs only once.

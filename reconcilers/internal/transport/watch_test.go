@@ -53,23 +53,23 @@ func TestWatchesAreLimited(t *testing.T) {
 	tests := map[string]struct {
 		reason string
 		server periodicServer
-		limits transport.Limits
+		limits transport.RequestLimits
 		took   time.Duration
 		want   string // the response, and the error after it
 	}{
 		"Silence": {"a silent watch ends after the inactivity timeout, without an error",
 			periodicServer{every: time.Minute, times: 3},
-			transport.Limits{Inactivity: 80 * time.Second}, 260 * time.Second, "xxx <nil>"},
+			transport.RequestLimits{Inactivity: 80 * time.Second}, 260 * time.Second, "xxx <nil>"},
 		"SilenceByDefault": {"the default inactivity timeout exceeds the interval of bookmarks",
 			periodicServer{every: time.Minute, times: 2},
-			transport.Limits{}, 190 * time.Second, "xx <nil>"},
+			transport.RequestLimits{}, 190 * time.Second, "xx <nil>"},
 		"SilenceIsFine": {"a negative inactivity timeout disables it",
 			periodicServer{every: 24 * time.Hour, times: 1, last: io.EOF},
-			transport.Limits{Inactivity: -1}, 24 * time.Hour, "x <nil>"},
+			transport.RequestLimits{Inactivity: -1}, 24 * time.Hour, "x <nil>"},
 		"Long": {"the timeout of the client ends a watch", periodicServer{every: time.Minute, times: 100},
-			transport.Limits{Client: 150 * time.Second}, 150 * time.Second, "xx <nil>"},
+			transport.RequestLimits{Client: 150 * time.Second}, 150 * time.Second, "xx <nil>"},
 		"Broken": {"an error of the connection is returned", periodicServer{every: time.Minute, times: 1, last: cut},
-			transport.Limits{}, time.Minute, "x cut"},
+			transport.RequestLimits{}, time.Minute, "x cut"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -91,7 +91,7 @@ func TestServersAreAskedForATime(t *testing.T) {
 		0: "400", -1: "", time.Minute: "60", 1500 * time.Millisecond: "2", time.Nanosecond: "1",
 	} {
 		s := &periodicServer{last: io.EOF}
-		if _, err := get(t.Context(), t, limited(s, transport.Limits{Server: limit}), watching); err != nil {
+		if _, err := get(t.Context(), t, limited(s, transport.RequestLimits{Server: limit}), watching); err != nil {
 			t.Fatal(err)
 		}
 		if !slices.Equal(s.requests, []string{want}) {
@@ -102,7 +102,7 @@ func TestServersAreAskedForATime(t *testing.T) {
 
 // TestRequestsOfWatchesAreLimited shows that the request of a watch is limited, too.
 func TestRequestsOfWatchesAreLimited(t *testing.T) {
-	for name, limits := range map[string]transport.Limits{
+	for name, limits := range map[string]transport.RequestLimits{
 		"Inactivity": {Inactivity: time.Minute}, "Client": {Client: time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -121,7 +121,7 @@ func TestRequestsOfWatchesAreLimited(t *testing.T) {
 func TestSlowReaders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := &periodicServer{every: time.Second, times: 3, last: io.EOF}
-		way := limited(server, transport.Limits{Inactivity: 2 * time.Second})
+		way := limited(server, transport.RequestLimits{Inactivity: 2 * time.Second})
 		request, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, watching, nil)
 		response, err := way.RoundTrip(request)
 		if err != nil {
@@ -143,7 +143,7 @@ func TestWatchesAreSpaced(t *testing.T) {
 		for pause, want := range map[time.Duration]time.Duration{
 			0: 100 * time.Millisecond, -1: 0, 5 * time.Second: 5 * time.Second,
 		} {
-			way := limited(&periodicServer{last: io.EOF}, transport.Limits{Pause: pause})
+			way := limited(&periodicServer{last: io.EOF}, transport.RequestLimits{Pause: pause})
 			another := strings.Replace(watching, "pods", "nodes", 1)
 			for n, url := range []string{watching, watching, another, "wait", watching} {
 				if url == "wait" {
@@ -166,7 +166,7 @@ func TestWatchesAreSpaced(t *testing.T) {
 func TestEndDuringThePause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		refusing := sending(func(*http.Request) (*http.Response, error) { return nil, io.ErrClosedPipe })
-		way := limited(refusing, transport.Limits{Pause: time.Hour})
+		way := limited(refusing, transport.RequestLimits{Pause: time.Hour})
 		if _, err := get(t.Context(), t, way, watching); !errors.Is(err, io.ErrClosedPipe) {
 			t.Fatal(err)
 		}
@@ -181,7 +181,7 @@ func TestEndDuringThePause(t *testing.T) {
 // TestPausesOfTwoResources shows that each resource has its own pause.
 func TestPausesOfTwoResources(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		way := limited(&periodicServer{last: io.EOF}, transport.Limits{Pause: time.Minute})
+		way := limited(&periodicServer{last: io.EOF}, transport.RequestLimits{Pause: time.Minute})
 		began := time.Now()
 		for _, resource := range []string{"pods", "nodes", "pods"} {
 			if _, err := get(t.Context(), t, way, "http://api/api/v1/"+resource+"?watch=true"); err != nil {

@@ -21,20 +21,20 @@ import (
 type world struct {
 	t        *testing.T
 	journal  *journal.Journal
-	operator *journaltest.Operator
+	operator *journaltest.FakeOperator
 	url      string
 	server   *httptest.Server
 }
 
 func serve(t *testing.T) *world {
 	t.Helper()
-	w := &world{t: t, journal: journal.New(journal.Limits{}), operator: &journaltest.Operator{}}
+	w := &world{t: t, journal: journal.New(journal.JournalLimits{}), operator: &journaltest.FakeOperator{}}
 	w.operator.SetState(journal.Standing{
 		Operator: "test", Running: true,
-		Kinds: []journal.Served{journaltest.ServedKind(w.journal, widgets, create)},
+		Kinds: []journal.ServedKind{journaltest.ServedKind(w.journal, widgets, create)},
 	})
 	w.journal.SetLive(w.operator)
-	w.tell("one").RecordLook("create", journaltest.Verdict{Handler: create})
+	w.tell("one").RecordLook("create", journaltest.LookVerdict{Handler: create})
 	peers := func() []attendance.Peer { return []attendance.Peer{{Identity: "other", Priority: 7}} }
 	w.server = httptest.NewUnstartedServer(console.New(w.journal, peers))
 	w.server.Config.ReadTimeout = 500 * time.Millisecond

@@ -25,7 +25,7 @@ func TestStateOfSeveral(t *testing.T) {
 	for name, c := range map[string]struct {
 		reason string
 		tell   func(story)
-		want   console.State
+		want   console.ObjectCondition
 		until  time.Duration
 		says   string
 	}{
@@ -89,7 +89,7 @@ func TestStateOfSeveral(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				j, now := journal.New(journal.Limits{}), time.Now().UTC()
+				j, now := journal.New(journal.JournalLimits{}), time.Now().UTC()
 				c.tell(journaltest.StartStory(j, widgets, "default", "one"))
 				got := console.NewOverview(j).QueryView(console.Query{Most: 9}).Objects[0]
 				var until time.Duration
@@ -107,7 +107,7 @@ func TestStateOfSeveral(t *testing.T) {
 // TestEventsBesideChanges shows that a rejected raw event does not change the state of handlers of changes.
 func TestEventsBesideChanges(t *testing.T) {
 	t.Parallel()
-	j := journal.New(journal.Limits{})
+	j := journal.New(journal.JournalLimits{})
 	journaltest.StartStory(j, widgets, "default", "one").RecordCall(create, 1, retried(time.Minute))
 	key := types.NamespacedName{Namespace: "default", Name: "one"}
 	look := j.ForKind(schema.GroupKind{Group: "example.org", Kind: "Widget"}, nil).ForObject(key, "uid-one").
@@ -124,7 +124,7 @@ func TestEventsBesideChanges(t *testing.T) {
 func TestRetriesWithoutTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		j := journal.New(journal.Limits{})
+		j := journal.New(journal.JournalLimits{})
 		at := map[string]execution.Outcome{
 			"a": retried(time.Minute), "b": {Err: errBroken}, "c": retried(time.Second), "d": {Err: errBroken},
 			"e": retried(time.Hour),
@@ -158,7 +158,7 @@ func TestLongSentences(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			j, after := journal.New(journal.Limits{}), time.Minute
+			j, after := journal.New(journal.JournalLimits{}), time.Minute
 			journaltest.StartStory(j, widgets, "default", "one").
 				RecordCall(create, 1, execution.Outcome{Err: errors.New(c.text), Delay: &after})
 			if got := console.NewOverview(j).QueryView(console.Query{Most: 9}).Retries[0].Error; got != c.want {
@@ -172,7 +172,7 @@ func TestLongSentences(t *testing.T) {
 func TestNewEntriesAreSeen(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		j := journal.New(journal.Limits{})
+		j := journal.New(journal.JournalLimits{})
 		o := console.NewOverview(j)
 		for _, c := range []struct {
 			after time.Duration

@@ -22,7 +22,7 @@ type crowd struct {
 }
 
 func newCrowd() *crowd {
-	c := &crowd{journal.New(journal.Limits{}), map[string]story{}}
+	c := &crowd{journal.New(journal.JournalLimits{}), map[string]story{}}
 	for name := range strings.FieldsSeq("retrying-1 failed-1 handled-1 retrying-2 held failed-2 handled-2") {
 		s := journaltest.StartStory(c.journal, widgets, "default", name).RecordEvent("ADDED").RecordLook("create",
 			verdict{Handler: create})
@@ -99,7 +99,7 @@ func TestTheBeginningIsKept(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now().UTC()
-		j := journal.New(journal.Limits{Entries: 3})
+		j := journal.New(journal.JournalLimits{Entries: 3})
 		s := journaltest.StartStory(j, widgets, "default", "one").RecordEvent("ADDED")
 		o := console.NewOverview(j)
 		for n := range 20 {
@@ -118,19 +118,19 @@ func TestTheBeginningIsKept(t *testing.T) {
 // TestRestartWithTimersAlone shows that after a restart, objects of a kind without handlers of changes are not unknown.
 func TestRestartWithTimersAlone(t *testing.T) {
 	t.Parallel()
-	j := journal.New(journal.Limits{})
-	operator := &journaltest.Operator{}
-	operator.SetState(journal.Standing{Kinds: []journal.Served{
+	j := journal.New(journal.JournalLimits{})
+	operator := &journaltest.FakeOperator{}
+	operator.SetState(journal.Standing{Kinds: []journal.ServedKind{
 		journaltest.ServedKind(j, widgets, timer), journaltest.ServedKind(j, gadgets, timer, create),
 	}})
 	j.SetLive(operator)
 	journaltest.StartStory(j, widgets, "default", "a").RecordEvent("LISTED").RecordCall(timer, 1, waits(time.Hour))
 	journaltest.StartStory(j, gadgets, "default", "b").RecordEvent("LISTED").RecordCall(timer, 1, waits(time.Hour))
-	got := map[string]console.State{}
+	got := map[string]console.ObjectCondition{}
 	for _, one := range console.NewOverview(j).QueryView(console.Query{Most: 9}).Objects {
 		got[one.Name] = one.State
 	}
-	if d := cmp.Diff(map[string]console.State{"a": console.Handled, "b": console.Unknown}, got); d != "" {
+	if d := cmp.Diff(map[string]console.ObjectCondition{"a": console.Handled, "b": console.Unknown}, got); d != "" {
 		t.Errorf("-want, +got:\n%s", d)
 	}
 }
@@ -140,7 +140,7 @@ func TestRestartWithTimersAlone(t *testing.T) {
 func TestRefresh(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		j := journal.New(journal.Limits{Objects: 2})
+		j := journal.New(journal.JournalLimits{Objects: 2})
 		of := func(name string) story { return journaltest.StartStory(j, widgets, "default", name) }
 		of("a").RecordEvent("ADDED")
 		of("b").RecordEvent("ADDED")

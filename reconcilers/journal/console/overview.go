@@ -19,13 +19,13 @@ const (
 	longestSentence = 200
 )
 
-// Object is the summary of one object.
-type Object struct {
+// ObjectSummary is the summary of one object.
+type ObjectSummary struct {
 	// Kind includes the group, as the journal accepts it: Widget.example.org.
-	Kind      string `json:"kind"`
-	Namespace string `json:"namespace,omitempty"`
-	Name      string `json:"name"`
-	State     State  `json:"state"`
+	Kind      string          `json:"kind"`
+	Namespace string          `json:"namespace,omitempty"`
+	Name      string          `json:"name"`
+	State     ObjectCondition `json:"state"`
 	// Until is the time when the operator acts on its own: at the next attempt, or at the end of throttling.
 	Until *time.Time `json:"until,omitempty"`
 	// Says explains the state: the call or the error that caused it, or the last decision about a change. Calls for raw
@@ -52,7 +52,7 @@ type Retry struct {
 // Query selects objects. Empty fields select all.
 type Query struct {
 	Kind  string
-	State State
+	State ObjectCondition
 	// Text must occur in the namespace/name, the kind or the decision. Case does not matter.
 	Text string
 	// Most limits the number of objects and of retries in the result.
@@ -61,13 +61,13 @@ type Query struct {
 
 // View is the answer to a Query. Its counts include all objects, not only the selected ones.
 type View struct {
-	Known  int            `json:"known"`
-	Kinds  map[string]int `json:"kinds"`
-	States map[State]int  `json:"states"`
+	Known  int                     `json:"known"`
+	Kinds  map[string]int          `json:"kinds"`
+	States map[ObjectCondition]int `json:"states"`
 	// Matching is the number of selected objects, and Objects holds the first of them: those with problems first,
 	// ordered by severity and then by duration; then the others, the last decision first.
-	Matching int      `json:"matching"`
-	Objects  []Object `json:"objects"`
+	Matching int             `json:"matching"`
+	Objects  []ObjectSummary `json:"objects"`
 	// Retrying is the number of waiting retries of all objects, and Retries holds those that are due first.
 	Retrying int     `json:"retrying"`
 	Retries  []Retry `json:"retries"`
@@ -86,7 +86,7 @@ type Overview struct {
 	sorted  []*summary
 	retries []Retry
 	kinds   map[string]int
-	states  map[State]int
+	states  map[ObjectCondition]int
 }
 
 // NewOverview creates the overview of a journal. It reads the journal at the first query.
@@ -101,7 +101,7 @@ func (o *Overview) QueryView(q Query) View {
 	// The lock is held during the refresh, so several pages never refresh at the same time.
 	o.refreshSummaries()
 	v := View{
-		Known: len(o.sorted), Kinds: o.kinds, States: o.states, Objects: []Object{}, Retrying: len(o.retries),
+		Known: len(o.sorted), Kinds: o.kinds, States: o.states, Objects: []ObjectSummary{}, Retrying: len(o.retries),
 		Retries: o.retries[:min(len(o.retries), q.Most)],
 	}
 	q.Text = strings.ToLower(q.Text)
@@ -169,7 +169,7 @@ func (o *Overview) changingKinds() func(schema.GroupKind) bool {
 
 // countStates counts objects by kind and by state, and collects the retries in the order in which they are due.
 func (o *Overview) countStates() {
-	o.kinds, o.states, o.retries = map[string]int{}, map[State]int{}, []Retry{}
+	o.kinds, o.states, o.retries = map[string]int{}, map[ObjectCondition]int{}, []Retry{}
 	for _, s := range o.sorted {
 		o.kinds[s.object.Kind]++
 		o.states[s.object.State]++
@@ -192,7 +192,7 @@ func (o *Overview) countStates() {
 type summary struct {
 	of      journal.Key
 	number  uint64 // number of the last entry that it includes
-	object  Object
+	object  ObjectSummary
 	text    string // text to search in, in lower case
 	retries []Retry
 	lasts   bool // the state began in the past and continues, see [standing]
@@ -206,7 +206,7 @@ func (s *summary) sumUp(entries []journal.Entry, gone, before bool) {
 	}
 	now := c.currentStanding()
 	s.lasts = now.lasts
-	s.object = Object{
+	s.object = ObjectSummary{
 		Kind: s.of.Kind.String(), Namespace: s.of.Object.Namespace, Name: s.of.Object.Name, State: now.state,
 		Until: now.until, Since: now.since,
 	}

@@ -17,7 +17,7 @@ import (
 
 type (
 	story   = journaltest.Story
-	verdict = journaltest.Verdict
+	verdict = journaltest.LookVerdict
 )
 
 var (
@@ -51,7 +51,7 @@ func TestState(t *testing.T) {
 	for name, c := range map[string]struct {
 		reason string
 		tell   func(story, time.Time)
-		want   console.State
+		want   console.ObjectCondition
 		until  time.Duration
 		says   string
 	}{
@@ -299,7 +299,7 @@ func TestState(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				j, now := journal.New(journal.Limits{}), time.Now().UTC()
+				j, now := journal.New(journal.JournalLimits{}), time.Now().UTC()
 				c.tell(journaltest.StartStory(j, widgets, "default", "one"), now)
 				all := console.NewOverview(j).QueryView(console.Query{Most: 9}).Objects
 				if len(all) != 1 || all[0].State != c.want || !strings.Contains(all[0].Says, c.says) {
@@ -319,7 +319,7 @@ func TestState(t *testing.T) {
 
 // sortedJournal returns a journal with objects of two kinds, in all the states that sorting distinguishes.
 func sortedJournal() *journal.Journal {
-	j := journal.New(journal.Limits{})
+	j := journal.New(journal.JournalLimits{})
 	of := func(name string) story { return journaltest.StartStory(j, widgets, "default", name) }
 	tick := func() { time.Sleep(time.Second) }
 	of("late").RecordLook("create", verdict{Handler: create}).RecordCall(create, 2, retried(time.Hour))
@@ -375,7 +375,7 @@ func TestLook(t *testing.T) {
 				if diff := cmp.Diff(c.want, names(v)); diff != "" || v.Matching != c.matching {
 					t.Errorf("%s: %d match (-want, +got):\n%s", c.reason, v.Matching, diff)
 				}
-				states := map[console.State]int{
+				states := map[console.ObjectCondition]int{
 					console.Failed: 1, console.Retrying: 2, console.Handled: 1, console.Unchanged: 1,
 					console.Gone: 1,
 				}

@@ -8,50 +8,51 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
 )
 
-// State is the state of an object in one word.
-type State string
+// ObjectCondition is the state of an object in one word.
+type ObjectCondition string
 
 // The states, in descending order of severity. If the handlers of an object are in different states, the object has the
 // first of these.
 const (
 	// Throttled means that an error of the framework delays the object.
-	Throttled State = "throttled"
+	Throttled ObjectCondition = "throttled"
 	// Blocked means that the object is not handled until it changes.
-	Blocked State = "blocked"
+	Blocked ObjectCondition = "blocked"
 	// Failed means that a handler has failed permanently.
-	Failed State = "failed"
+	Failed ObjectCondition = "failed"
 	// Retrying means that a handler has failed and will be called again.
-	Retrying State = "retrying"
+	Retrying ObjectCondition = "retrying"
 	// Running means that a handler is being called, or is called next.
-	Running State = "running"
+	Running ObjectCondition = "running"
 	// Waiting means that a handler waits for its time, its sub-handlers, a child, or other handlers.
-	Waiting State = "waiting"
+	Waiting ObjectCondition = "waiting"
 	// Handled means that handlers were called, and no work is left.
-	Handled State = "handled"
+	Handled ObjectCondition = "handled"
 	// Unchanged means that no work is needed: no essential change, or no handler for it.
-	Unchanged State = "unchanged"
+	Unchanged ObjectCondition = "unchanged"
 	// Unknown means that the object existed before this process, which has not called a change handler for it yet. The
 	// result of its last change is not known.
-	Unknown State = "unknown"
+	Unknown ObjectCondition = "unknown"
 	// Seen means that the watch has reported the object, but no decision was made yet.
-	Seen State = "seen"
+	Seen ObjectCondition = "seen"
 	// Gone means that the object was deleted.
-	Gone State = "gone"
+	Gone ObjectCondition = "gone"
 )
 
 // AllStates returns all states, in this order.
-func AllStates() []State {
-	return []State{Throttled, Blocked, Failed, Retrying, Running, Waiting, Handled, Unchanged, Unknown, Seen, Gone}
+func AllStates() []ObjectCondition {
+	return []ObjectCondition{Throttled, Blocked, Failed, Retrying, Running, Waiting, Handled, Unchanged, Unknown, Seen,
+		Gone}
 }
 
 // problems is the number of states that need the attention of a user. They come first in the order.
 const problems = 4
 
 // IsProblem reports whether the object needs the attention of a user.
-func (s State) IsProblem() bool { return s.severityRank() < problems }
+func (s ObjectCondition) IsProblem() bool { return s.severityRank() < problems }
 
 // severityRank returns the position of a problem among the states. All other states have the same severity.
-func (s State) severityRank() int {
+func (s ObjectCondition) severityRank() int {
 	if at := slices.Index(AllStates(), s); at >= 0 {
 		return min(at, problems)
 	}
@@ -75,9 +76,9 @@ type course struct {
 // handler is the state of one handler. The empty state has no pending work.
 type handler struct {
 	id, on  string
-	state   State
+	state   ObjectCondition
 	until   *time.Time
-	attempt *journal.Attempt
+	attempt *journal.AttemptEntry
 	// by is the entry that caused the state, and since is the beginning of the state.
 	by    *journal.Entry
 	since time.Time
@@ -85,7 +86,7 @@ type handler struct {
 
 // changeState sets the state. If the state stays the same, an entry of an attempt is kept as its cause: a later look at
 // the same handler says less, as it has no error text.
-func (h *handler) changeState(state State, by *journal.Entry) {
+func (h *handler) changeState(state ObjectCondition, by *journal.Entry) {
 	if h.state != state {
 		h.since = firstTime(by)
 	}
@@ -157,7 +158,7 @@ func (c *course) addLook(e *journal.Entry) {
 }
 
 // concernsHandler reports whether the handler is selected for the change, even if it is not called now.
-func concernsHandler(v journal.Verdict) bool {
+func concernsHandler(v journal.HandlerVerdict) bool {
 	switch execution.Why(v.Why) {
 	case "", execution.Asleep, execution.Awaiting, execution.NotPicked, execution.Blocked, execution.Missed,
 		execution.Exceeded:
@@ -194,7 +195,7 @@ func (h *handler) isObsoleteAfter(look *journal.Look) bool {
 	if h.on == "sub-handler" {
 		return !slices.ContainsFunc(look.Verdicts, concernsHandler)
 	}
-	return h.state != Failed && !slices.ContainsFunc(look.Verdicts, func(v journal.Verdict) bool {
+	return h.state != Failed && !slices.ContainsFunc(look.Verdicts, func(v journal.HandlerVerdict) bool {
 		return v.Handler == h.id && v.On == h.on
 	})
 }
@@ -224,7 +225,7 @@ func (h *handler) addAttempt(e *journal.Entry) {
 
 // addVerdict sets the state after a decision about the handler. A handler that is called again after an error keeps
 // the state Retrying until a call succeeds.
-func (h *handler) addVerdict(v *journal.Verdict, e *journal.Entry) {
+func (h *handler) addVerdict(v *journal.HandlerVerdict, e *journal.Entry) {
 	h.until = nil
 	switch execution.Why(v.Why) {
 	case "":
@@ -253,7 +254,7 @@ func (h *handler) addVerdict(v *journal.Verdict, e *journal.Entry) {
 
 // standing is the state of an object with its explanation.
 type standing struct {
-	state State
+	state ObjectCondition
 	until *time.Time     // time of the operator's next action
 	by    *journal.Entry // the entry that explains the state; nil without entries
 	since time.Time      // beginning of the state, or time of the decision
@@ -308,7 +309,7 @@ func (c *course) currentStanding() standing {
 
 // settledStanding returns the state of an object without pending work. Periodic calls only explain it if there is no
 // decision about a change.
-func (c *course) settledStanding(state State) standing {
+func (c *course) settledStanding(state ObjectCondition) standing {
 	switch {
 	case c.decision != nil:
 		return standing{state: state, by: c.decision, since: c.decision.At}

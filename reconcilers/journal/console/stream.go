@@ -36,7 +36,7 @@ type operator struct {
 // the complete state, and are only sent when it changed; "beat" is sent when nothing changed for long.
 func (c *Console) serveStream(w http.ResponseWriter, r *http.Request) {
 	query := Query{
-		Kind: r.URL.Query().Get("kind"), State: State(r.URL.Query().Get("state")),
+		Kind: r.URL.Query().Get("kind"), State: ObjectCondition(r.URL.Query().Get("state")),
 		Text: r.URL.Query().Get("text"), Most: mostRows,
 	}
 	// The pattern "GET" of the mux also matches HEAD requests, which must not start a stream.

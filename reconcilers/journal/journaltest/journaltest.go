@@ -24,7 +24,7 @@ func NewHandler(id, on string) *handlers.Handler {
 	case "event":
 		h.Family = handlers.Watching
 	case "daemon", "timer":
-		h.Family, h.Background = handlers.Spawning, &handlers.Background{Daemon: on == "daemon"}
+		h.Family, h.Background = handlers.Spawning, &handlers.BackgroundOptions{Daemon: on == "daemon"}
 	case "sub-handler":
 		// A sub-handler is recognized by its root.
 		h.Root = "root"
@@ -51,7 +51,7 @@ func NamespacedResource(group, kind, plural string) discovery.Resource {
 }
 
 // ServedKind returns the description of the kind with these handlers, served in all namespaces.
-func ServedKind(j *journal.Journal, r discovery.Resource, own ...*handlers.Handler) journal.Served {
+func ServedKind(j *journal.Journal, r discovery.Resource, own ...*handlers.Handler) journal.ServedKind {
 	served := j.ForKind(schema.GroupKind{Group: r.Group, Kind: r.Kind}, nil).ServedKind(r, own)
 	// The engine fills in the namespaces; here it is the whole cluster.
 	served.Namespaces = []string{""}
@@ -59,7 +59,7 @@ func ServedKind(j *journal.Journal, r discovery.Resource, own ...*handlers.Handl
 }
 
 // Story records a sequence of entries for one object. Its methods return the Story, so that calls can be chained.
-type Story struct{ of journal.Object }
+type Story struct{ of journal.ObjectJournal }
 
 // StartStory starts the story of an object. Its uid is derived from its name.
 func StartStory(j *journal.Journal, r discovery.Resource, namespace, name string) Story {
@@ -73,8 +73,8 @@ func (s Story) RecordEvent(eventType string) Story {
 	return s
 }
 
-// Verdict is the decision of a look about a handler.
-type Verdict struct {
+// LookVerdict is the decision of a look about a handler.
+type LookVerdict struct {
 	Handler *handlers.Handler
 	// Why is the reason why the handler is not called; empty means that it is called.
 	Why execution.Why
@@ -83,7 +83,7 @@ type Verdict struct {
 }
 
 // RecordLook records a look with these verdicts. The reason is that of a cause, or "background".
-func (s Story) RecordLook(reason string, verdicts ...Verdict) Story {
+func (s Story) RecordLook(reason string, verdicts ...LookVerdict) Story {
 	c := &cause.Cause{Reason: cause.Reason(reason)}
 	// An update needs a diff, because the look shows changed paths.
 	if c.Reason == cause.Update {
@@ -119,21 +119,21 @@ func (s Story) RecordHold(why string, err error, until time.Time) Story {
 	return s
 }
 
-// Operator is a journal.Live with a state that the test sets. Any goroutine may use it.
-type Operator struct {
+// FakeOperator is a journal.Live with a state that the test sets. Any goroutine may use it.
+type FakeOperator struct {
 	mu  sync.Mutex
 	now journal.Standing
 }
 
 // SetState replaces the state.
-func (o *Operator) SetState(now journal.Standing) {
+func (o *FakeOperator) SetState(now journal.Standing) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.now = now
 }
 
 // OperatorState returns the state that was set last.
-func (o *Operator) OperatorState() journal.Standing {
+func (o *FakeOperator) OperatorState() journal.Standing {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.now

@@ -17,17 +17,17 @@ type Reader struct {
 	// Journal is for code that records entries about several kinds, and Kind for code that records entries about this
 	// kind.
 	Journal *journal.Journal
-	Kind    *journal.Kind
+	Kind    *journal.KindJournal
 
 	t        testing.TB
 	resource discovery.Resource
 }
 
-var _ journal.Live = (*Reader)(nil)
+var _ journal.LiveState = (*Reader)(nil)
 
 // NewReader creates an empty journal and the recorder of a namespaced kind.
 func NewReader(t testing.TB, of schema.GroupKind) *Reader {
-	own := journal.New(journal.Limits{})
+	own := journal.New(journal.JournalLimits{})
 	r := &Reader{Journal: own, Kind: own.ForKind(of, nil), t: t, resource: discovery.Resource{
 		GroupVersionKind: of.WithVersion("v1"), Plural: strings.ToLower(of.Kind) + "s", Namespaced: true,
 	}}
@@ -40,7 +40,7 @@ func NewReader(t testing.TB, of schema.GroupKind) *Reader {
 func (r *Reader) OperatorState() journal.Standing {
 	served := r.Kind.ServedKind(r.resource, nil)
 	served.Namespaces = []string{""}
-	return journal.Standing{Running: true, Kinds: []journal.Served{served}}
+	return journal.Standing{Running: true, Kinds: []journal.ServedKind{served}}
 }
 
 // EntryLines returns the recorded entries of the object as lines, the oldest first. Times in the past are omitted, so

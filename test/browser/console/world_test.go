@@ -33,13 +33,13 @@ var (
 // world is an operator that was made by hand, with its page.
 type world struct {
 	journal  *journal.Journal
-	operator *journaltest.Operator
+	operator *journaltest.FakeOperator
 	page     http.Handler
 	url      string
 	server   *httptest.Server
 }
 
-type verdict = journaltest.Verdict
+type verdict = journaltest.LookVerdict
 
 func (w *world) tell(name string) journaltest.Story {
 	return journaltest.StartStory(w.journal, databases, "shop", name)
@@ -50,7 +50,7 @@ func (w *world) standing() journal.Standing {
 		journaltest.ServedKind(w.journal, backups, restore)
 	one.Background, two.Namespaces = map[string]int{"running": 2, "waiting": 1}, []string{"shop", "shop-eu"}
 	return journal.Standing{
-		Operator: "databases.example.org", Running: true, Kinds: []journal.Served{one, two},
+		Operator: "databases.example.org", Running: true, Kinds: []journal.ServedKind{one, two},
 		Absent: []journal.Absent{{Handler: "audit", Selector: "policies.example.org"}},
 	}
 }
@@ -101,7 +101,7 @@ func populated(t *testing.T) *world {
 // empty is a world without objects.
 func empty(t *testing.T) *world {
 	t.Helper()
-	w := &world{journal: journal.New(journal.Limits{}), operator: &journaltest.Operator{}}
+	w := &world{journal: journal.New(journal.JournalLimits{}), operator: &journaltest.FakeOperator{}}
 	w.journal.SetLive(w.operator)
 	w.operator.SetState(w.standing())
 	busy := 1

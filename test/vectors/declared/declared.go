@@ -178,7 +178,7 @@ func addFilters(h *handlers.Handler, d vectors.Fields) error {
 
 // addSides adds the conditions on the old and the new value.
 func addSides(h *handlers.Handler, d vectors.Fields) error {
-	for name, side := range map[string]*handlers.Pattern{"old": &h.From, "new": &h.To} {
+	for name, side := range map[string]*handlers.ValuePattern{"old": &h.From, "new": &h.To} {
 		if d[name] == nil {
 			continue
 		}

@@ -21,7 +21,7 @@ type nowhere struct{}
 type callback func(of any) bool
 
 // patternOf makes a pattern of a marker, a callback, or a value to be equal to.
-func patternOf(spec any, absent any) (handlers.Pattern, error) {
+func patternOf(spec any, absent any) (handlers.ValuePattern, error) {
 	special, _ := spec.(map[string]any)
 	switch special["$"] {
 	case nil:
@@ -144,7 +144,7 @@ func metadataFilters(name string, patterns vectors.Fields) ([]handlers.Filter, e
 }
 
 // fieldPattern is for the field as it is specified: an empty list is one, though it restricts nothing.
-func fieldPattern(field, spec any) (handlers.Pattern, error) {
+func fieldPattern(field, spec any) (handlers.ValuePattern, error) {
 	if field == nil {
 		return nil, errors.New("a pattern of a value without a field")
 	}

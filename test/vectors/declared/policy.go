@@ -49,12 +49,12 @@ func Seconds(t testing.TB, d vectors.Fields, key string) *time.Duration {
 	return ptr.To(time.Duration(*number * float64(time.Second)).Round(time.Microsecond))
 }
 
-func background(t testing.TB, on string, d vectors.Fields) *handlers.Background {
+func background(t testing.TB, on string, d vectors.Fields) *handlers.BackgroundOptions {
 	t.Helper()
 	if on != "timer" && on != "daemon" {
 		return nil
 	}
-	b := &handlers.Background{
+	b := &handlers.BackgroundOptions{
 		Daemon: on == "daemon", Interval: least(t, d, "interval"), Sharp: d.Flag("sharp"), Idle: least(t, d, "idle"),
 		CancelBackoff: least(t, d, "cancellation_backoff"), CancelTimeout: least(t, d, "cancellation_timeout"),
 		CancelPolling: least(t, d, "cancellation_polling"),

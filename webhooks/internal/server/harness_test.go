@@ -17,7 +17,7 @@ import (
 // reviewer is a test double that allows each valid JSON and records the requests.
 type reviewer struct {
 	mu    sync.Mutex
-	asked []review.Request
+	asked []review.ReviewRequest
 	// err is returned instead of an answer; panics is the value of a panic.
 	err    error
 	panics any
@@ -25,7 +25,7 @@ type reviewer struct {
 	deadline bool
 }
 
-func (r *reviewer) Review(ctx context.Context, request review.Request) (review.Response, error) {
+func (r *reviewer) Review(ctx context.Context, request review.ReviewRequest) (review.Response, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.asked = append(r.asked, request)
@@ -36,11 +36,11 @@ func (r *reviewer) Review(ctx context.Context, request review.Request) (review.R
 	if r.err == nil && !json.Valid(request.Body) {
 		return review.Response{}, unanswered(http.StatusBadRequest)
 	}
-	return review.Response{Response: review.Verdict{Allowed: true}}, r.err
+	return review.Response{Response: review.ReviewVerdict{Allowed: true}}, r.err
 }
 
 // last returns the last request.
-func (r *reviewer) last(t *testing.T) review.Request {
+func (r *reviewer) last(t *testing.T) review.ReviewRequest {
 	t.Helper()
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -51,13 +51,13 @@ func (r *reviewer) last(t *testing.T) review.Request {
 }
 
 // failure is an error of a review with its own text.
-type failure struct{ of *review.Error }
+type failure struct{ of *review.ReviewError }
 
 func (f failure) Error() string { return "the review fails" }
 
 func (f failure) Unwrap() error { return f.of }
 
-func unanswered(status int) error { return failure{&review.Error{Status: status}} }
+func unanswered(status int) error { return failure{&review.ReviewError{Status: status}} }
 
 // serve starts a server with TLS that ends with the test.
 func serve(t *testing.T, o server.Options) *httptest.Server {

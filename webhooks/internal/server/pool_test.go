@@ -28,7 +28,7 @@ type holding struct {
 	letGo    chan struct{}
 }
 
-func (h *holding) Review(_ context.Context, request review.Request) (review.Response, error) {
+func (h *holding) Review(_ context.Context, request review.ReviewRequest) (review.Response, error) {
 	if !bytes.Contains(request.Body, []byte("CREATE")) || len(request.Body) < 1000 {
 		return review.Response{}, nil
 	}
@@ -44,7 +44,7 @@ func (h *holding) Review(_ context.Context, request review.Request) (review.Resp
 }
 
 // pooled returns a server with memory for three large reviews, and for the bodies of 26.
-func pooled(t *testing.T, reviewer server.Reviewer) *server.Server {
+func pooled(t *testing.T, reviewer server.ReviewFunc) *server.Server {
 	t.Helper()
 	s, err := server.New(server.Options{
 		Reviewer: reviewer, Memory: 6 << 20, Endpoints: []server.Endpoint{{Path: "v", Handler: "v"}},

@@ -24,11 +24,11 @@ const (
 	DefaultReadTimeout = 10 * time.Second
 )
 
-// Reviewer answers reviews, any number of them at the same time, like [review.Reviewer]. [review.StatusOf] returns the
-// HTTP status of its errors.
-type Reviewer interface {
+// ReviewFunc answers reviews, any number of them at the same time, like [review.Reviewer]. [review.StatusOf] returns
+// the HTTP status of its errors.
+type ReviewFunc interface {
 	// Review answers one review.
-	Review(ctx context.Context, request review.Request) (review.Response, error)
+	Review(ctx context.Context, request review.ReviewRequest) (review.Response, error)
 }
 
 // Endpoint is a path and the handlers that its requests call.
@@ -56,7 +56,7 @@ type Options struct {
 	// Kopf.
 	AtRoot bool
 	// Reviewer answers the reviews.
-	Reviewer Reviewer
+	Reviewer ReviewFunc
 	// Open is closed when reviews can be answered, for example when the indices are filled. Before that, the status is
 	// 503. Nil means from the start.
 	Open <-chan struct{}
