@@ -116,8 +116,8 @@ func TestNamespaces(t *testing.T) {
 
 // TestStandingWithoutOperator shows that a journal without an operator reports an empty state.
 func TestStandingWithoutOperator(t *testing.T) {
-	if d := cmp.Diff(journal.Standing{}, journal.New(journal.JournalLimits{}).OperatorState(),
-		cmp.AllowUnexported(journal.ServedKind{})); d != "" {
+	got := journal.New(journal.JournalLimits{}).OperatorState()
+	if d := cmp.Diff(journal.Standing{}, got, cmp.AllowUnexported(journal.ServedKind{})); d != "" {
 		t.Errorf("-want, +got:\n%s", d)
 	}
 }
@@ -158,8 +158,7 @@ func TestWhatHoldsNow(t *testing.T) {
 		happens []func(journal.ObjectJournal)
 		want    []string
 	}{
-		"well": {"an active operator with a known object has no remarks", nil, []func(journal.ObjectJournal){event},
-			nil},
+		"well": {"an active operator with a known object has no remark", nil, []func(journal.ObjectJournal){event}, nil},
 		"idle": {"an inactive operator has this remark alone",
 			func(l *live) { l.Running, l.Paused, l.Waiting = false, true, []string{"x"} },
 			[]func(journal.ObjectJournal){event},
