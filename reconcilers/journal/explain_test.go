@@ -158,7 +158,7 @@ func TestWhatHoldsNow(t *testing.T) {
 		happens []func(journal.ObjectJournal)
 		want    []string
 	}{
-		"well": {"an active operator with a known object has no remark", nil, []func(journal.ObjectJournal){event}, nil},
+		"well": {"a known object of an active operator has no remark", nil, []func(journal.ObjectJournal){event}, nil},
 		"idle": {"an inactive operator has this remark alone",
 			func(l *live) { l.Running, l.Paused, l.Waiting = false, true, []string{"x"} },
 			[]func(journal.ObjectJournal){event},

@@ -89,7 +89,7 @@ func populated(t *testing.T) *world {
 		w.tell("users").RecordLook("update", verdict{Handler: resize}).
 			RecordCall(resize, 3, execution.Outcome{Final: true, Err: errors.New("a disk cannot be made smaller")})
 		tick()
-		w.tell("broken").RecordEvent("").RecordHold(journal.HeldBlocked, errors.New("spec.size is no number"),
+		w.tell("broken").RecordEvent("").RecordHold(journal.HeldBlocked, errors.New("spec.size is not a number"),
 			time.Time{})
 		tick()
 		journaltest.StartStory(w.journal, backups, "shop-eu", "nightly").
