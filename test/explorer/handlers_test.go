@@ -109,7 +109,10 @@ func (l *life) makes(id string, daemon bool) kopf.TaskFunc[*unstructured.Unstruc
 
 // recordEffect records the effect outside of the cluster.
 func (l *life) recordEffect(c *Change) {
-	l.process.Do("record effect of "+c.ID, func() { l.ledger.recordEffect(c.ID, string(c.Object.GetUID()), stateOf(c.Object)) })
+	l.process.Do("record effect of "+c.ID, func() {
+		l.ledger.recordEffect(c.ID, string(c.Object.GetUID()),
+			stateOf(c.Object))
+	})
 }
 
 func stateOf(o *unstructured.Unstructured) string {

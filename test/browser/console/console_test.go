@@ -63,14 +63,14 @@ func TestExplanation(t *testing.T) {
 	}
 }
 
-// An operator that pauses, one that is not at work, one that waits for indices, and one without anything.
+// TestStandings shows the first line of a paused operator, of an inactive one, and of one that waits for indices.
 func TestStandings(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*journal.Standing)
 		want   string
 	}{
 		"paused": {func(s *journal.Standing) { s.Paused, s.Kinds = true, nil }, "Paused by a peer"},
-		"idle":   {func(s *journal.Standing) { s.Running = false }, "Not at work: it starts, or it exits"},
+		"idle":   {func(s *journal.Standing) { s.Running = false }, "Not active: it is starting or exiting"},
 		"index":  {func(s *journal.Standing) { s.Waiting = []string{"pods.v1"} }, "Waiting for indices"},
 	} {
 		t.Run(name, func(t *testing.T) {
