@@ -2,7 +2,7 @@ package v1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// DatabaseSpec is what is wanted.
+// DatabaseSpec is the desired state of a database.
 type DatabaseSpec struct {
 	// Version is that of the software, such as "16".
 	// +kubebuilder:validation:MinLength=1
@@ -32,7 +32,7 @@ const (
 	PhaseUpgrading Phase = "Upgrading"
 )
 
-// DatabaseStatus is what there is.
+// DatabaseStatus is the observed state of a database.
 type DatabaseStatus struct {
 	// Phase is how far the database is.
 	// +optional
@@ -40,7 +40,7 @@ type DatabaseStatus struct {
 	// Host is where it can be reached.
 	// +optional
 	Host string `json:"host,omitempty"`
-	// Version is what it runs.
+	// Version is the version that the servers run.
 	// +optional
 	Version string `json:"version,omitempty"`
 	// Size is its storage, in GiB.

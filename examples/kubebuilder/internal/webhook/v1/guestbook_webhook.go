@@ -23,12 +23,12 @@ func SetupGuestbookWebhookWithManager(mgr ctrl.Manager) error {
 		Complete()
 }
 
-// guestbookDefaulter has a moderator in each guestbook.
+// guestbookDefaulter gives each guestbook a moderator.
 type guestbookDefaulter struct{}
 
 var _ admission.Defaulter[*webappv1.Guestbook] = guestbookDefaulter{}
 
-// Default adds the one who moderates where nobody else does.
+// Default adds a moderator to guestbooks without one.
 func (guestbookDefaulter) Default(_ context.Context, guestbook *webappv1.Guestbook) error {
 	if len(guestbook.Spec.Moderators) == 0 {
 		guestbook.Spec.Moderators = []string{"admin"}
