@@ -26,14 +26,14 @@ func main() {
 
 func register(op *kopf.Operator) {
 	examples := kopf.ForResource(op, "kopf.dev/v1", "kopfexamples")
-	examples.OnCreate("tell", tell)
+	examples.OnCreate("post", post)
 	examples.OnCreate("fail", fail, kopf.Retries(2), kopf.Backoff(time.Second))
 	examples.OnUpdate("repeat", repeat)
 	kopf.For(op, &corev1.Event{}).When(byUs).OnEvent("seen", seen)
 }
 
-// tell posts all kinds of events and does not wait for them: a handler does not fail if an event cannot be posted.
-func tell(_ context.Context, c *Change) error {
+// post sends all kinds of events and does not wait for them: a handler does not fail if an event cannot be posted.
+func post(_ context.Context, c *Change) error {
 	c.Event("Normal", "Arrived", "The object is here")
 	c.Info("Silent", "This is not logged, because the level is that of warnings")
 	c.Warn("Careful", "This is a warning")

@@ -37,7 +37,7 @@ func main() {
 func serve(ctx context.Context, settings kopf.Settings) error {
 	names := make(chan string)
 	telling := kopf.New("telling.kopf.dev", settings)
-	kopf.ForResource(telling, "kopfexamples").On("tell", kopf.CreateUpdateResume(), tell(names))
+	kopf.ForResource(telling, "kopfexamples").On("send", kopf.CreateUpdateResume(), send(names))
 	noting := kopf.New("noting.kopf.dev", settings)
 	kopf.ForResource(noting, "kopfexamples").OnUpdate("note", note)
 
@@ -75,8 +75,8 @@ func serve(ctx context.Context, settings kopf.Settings) error {
 	return errors.Join(errs[:]...)
 }
 
-// tell sends the name of the object to the program, and waits until the program receives it.
-func tell(names chan<- string) func(ctx context.Context, c *kopf.Change[*kopf.Unstructured]) error {
+// send passes the name of the object to the program, and waits until the program receives it.
+func send(names chan<- string) func(ctx context.Context, c *kopf.Change[*kopf.Unstructured]) error {
 	return func(ctx context.Context, c *kopf.Change[*kopf.Unstructured]) error {
 		select {
 		case names <- c.Object.GetName():

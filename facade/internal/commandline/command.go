@@ -117,7 +117,7 @@ func (e *usageError) Unwrap() error { return e.err }
 
 // asUsageError turns an error into a usage error that refers to the help of the command.
 func asUsageError(cmd *cobra.Command, err error) error {
-	return &usageError{fmt.Errorf("%w\nRun '%s --help' to see what there is", err, cmd.CommandPath())}
+	return &usageError{fmt.Errorf("%w\nRun '%s --help' for usage", err, cmd.CommandPath())}
 }
 
 // rejectArguments rejects arguments, and suggests similar sub-commands.
