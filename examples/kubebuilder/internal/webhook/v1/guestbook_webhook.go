@@ -41,7 +41,7 @@ type guestbookValidator struct{}
 
 var _ admission.Validator[*webappv1.Guestbook] = guestbookValidator{}
 
-// ValidateCreate looks at the moderators.
+// ValidateCreate checks the moderators.
 func (guestbookValidator) ValidateCreate(_ context.Context, g *webappv1.Guestbook) (admission.Warnings, error) {
 	if at := slices.Index(g.Spec.Moderators, ""); at >= 0 {
 		return nil, fmt.Errorf("spec.moderators[%d] has no name", at)
@@ -49,7 +49,7 @@ func (guestbookValidator) ValidateCreate(_ context.Context, g *webappv1.Guestboo
 	return nil, nil
 }
 
-// ValidateUpdate looks at them, too.
+// ValidateUpdate checks the moderators, too.
 func (v guestbookValidator) ValidateUpdate(ctx context.Context, _, g *webappv1.Guestbook) (admission.Warnings, error) {
 	return v.ValidateCreate(ctx, g)
 }
