@@ -60,7 +60,7 @@ func New(p Program) *cobra.Command {
 		Use:   filepath.Base(os.Args[0]),
 		Short: "Run the operator " + p.displayName(),
 		Long: "Run the operator " + p.displayName() +
-			": watch the cluster, and handle what changes in it until it is told to stop.\n\n" + fromEnvironment,
+			": watch the cluster, and handle its changes until the process is stopped.\n\n" + fromEnvironment,
 		Version:       buildVersion(),
 		Args:          rejectArguments,
 		RunE:          r.runOperator,
