@@ -108,7 +108,7 @@ func TestInvalidOwnConditions(t *testing.T) {
 			"a kind without the status subresource is an error",
 			func(r *memapi.Resource) { r.StatusSubresource = false },
 			func(c *dynamicChange) { c.Condition("Up", metav1.ConditionTrue, "Up", "") },
-			text("the status of the kind is no subresource")},
+			text("the status of the kind is not a subresource")},
 		"a status of another shape": {"a status that is not a mapping is an error", nil, func(c *dynamicChange) {
 			c.Patch(func(o *kopf.Unstructured) { o.Object["status"] = []any{} })
 			c.Condition("Up", metav1.ConditionTrue, "Up", "")

@@ -31,7 +31,7 @@ func (s Selection[T]) Conditions() {
 
 // errNoStatus is the error for kinds without the status subresource. There, each change of a condition would be a
 // change of the main resource, with a new generation.
-var errNoStatus = errors.New(`the status of the kind is no subresource: add "subresources: {status: {}}" to its CRD`)
+var errNoStatus = errors.New(`the status of the kind is not a subresource: add "subresources: {status: {}}" to its CRD`)
 
 // Condition sets one of status.conditions, as [Change.Patch] does. It also works without [Selection.Conditions]. Kopf:
 // none.

@@ -1,4 +1,4 @@
-// Command 01-minimal is the smallest operator that is of any use: one kind, three functions, no Go types.
+// Command 01-minimal is the smallest useful operator: one kind, three functions, no Go types.
 package main
 
 import (
@@ -30,7 +30,7 @@ func created(ctx context.Context, c *Change) error {
 	return nil
 }
 
-// updated is told what has changed since the object was handled last, be it seconds or weeks ago.
+// updated gets the changes since the object was last handled, seconds or weeks ago.
 func updated(ctx context.Context, c *Change) error {
 	for _, item := range c.Diff {
 		log.FromContext(ctx).Info("Updated", "change", item.String())

@@ -1,5 +1,5 @@
-// Command 02-children makes other objects of its own: a config map for every item, which come and go with the items,
-// and a pod, which is made once.
+// Command 02-children creates child objects: a config map for every item, created and deleted with the items, and a
+// pod, which is created once.
 package main
 
 import (
@@ -33,8 +33,8 @@ func register(op *kopf.Operator) {
 	kopf.OnChild(examples, "report", report)
 }
 
-// items says what there is to be, and nothing of how it came so: what is missing is made, what differs is changed, and
-// what was declared for an item that is not there any more is deleted.
+// items declares the desired config maps. Ensure creates missing ones, updates those that differ, and deletes those of
+// items that are no longer in the list.
 func items(ctx context.Context, c *Change) error {
 	wanted := kopf.GetFieldOr(c.Object, "spec.items", []string(nil))
 	children := make([]*corev1.ConfigMap, 0, len(wanted))
@@ -50,8 +50,8 @@ func items(ctx context.Context, c *Change) error {
 	return nil
 }
 
-// worker makes a pod by hand, as what is made of it cannot be changed later. The pod has the very name of its owner: if
-// the handler is called again, it is there already, and no second one is made.
+// worker creates a pod without Ensure, because the spec of a pod cannot be changed later. The pod has the name of its
+// owner: if the handler is called again, the pod exists already, and no second one is created.
 func worker(ctx context.Context, c *Change) error {
 	duration, err := time.ParseDuration(kopf.GetFieldOr(c.Object, "spec.duration", "1m"))
 	if err != nil {
@@ -80,7 +80,7 @@ func sleeper(duration time.Duration) *corev1.Pod {
 	}
 }
 
-// report is called for what happens to a pod, and writes to its owner.
+// report is called for each event of a pod, and patches the status of its owner.
 func report(ctx context.Context, e *kopf.ChildEvent[*kopf.Unstructured, *corev1.Pod]) error {
 	phase := string(e.Child.Status.Phase)
 	if e.Type == kopf.WatchEventDeleted {

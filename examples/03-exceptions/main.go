@@ -1,4 +1,4 @@
-// Command 03-exceptions shows what the errors of handlers lead to: which are tried again, when, and how often.
+// Command 03-exceptions shows the effects of errors of handlers: which are retried, when, and how often.
 package main
 
 import (
@@ -32,7 +32,7 @@ func main() {
 	kopf.Main(op)
 }
 
-// eventualSuccess is not ready at first, and says when it is worth looking again. Others go on meanwhile.
+// eventualSuccess fails at first, and returns the delay before the next attempt. Other handlers go on meanwhile.
 func eventualSuccess(_ context.Context, c *Change) error {
 	if c.Retry < 2 {
 		return kopf.Temporary(fmt.Errorf("not ready after %d attempts", c.Retry+1), 2*time.Second)
@@ -40,17 +40,17 @@ func eventualSuccess(_ context.Context, c *Change) error {
 	return nil
 }
 
-// eventualFailure gives up: whatever its limits are, it is not called again for this creation.
+// eventualFailure returns a permanent error: regardless of its limits, it is not called again for this creation.
 func eventualFailure(context.Context, *Change) error {
 	return kopf.Permanent(fmt.Errorf("the task is impossible"))
 }
 
-// alwaysFailing returns an ordinary error: it is tried again after the backoff, unless the options say otherwise.
+// alwaysFailing returns an ordinary error: it is retried after the backoff, as often as its options allow.
 func alwaysFailing(context.Context, *Change) error {
 	return errors.New("something is wrong")
 }
 
-// sleeping takes longer than its timeout: its context ends then, with the reason.
+// sleeping takes longer than its timeout: its context is cancelled, with the timeout as the cause.
 func sleeping(ctx context.Context, _ *Change) error {
 	select {
 	case <-time.After(time.Minute):
@@ -60,7 +60,7 @@ func sleeping(ctx context.Context, _ *Change) error {
 	}
 }
 
-// panicking is an error like any other, with its stack in the log.
+// panicking panics, which is handled like an ordinary error, with the stack in the log.
 func panicking(context.Context, *Change) error {
 	var nobody map[string]int
 	nobody["written"] = 1 //nolint:govet,staticcheck // the panic is what the example is about

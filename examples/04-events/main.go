@@ -1,4 +1,4 @@
-// Command 04-events tells people of what it does: in Kubernetes events, which kubectl shows beside the object.
+// Command 04-events posts Kubernetes events about its work, which kubectl shows beside the object.
 package main
 
 import (
@@ -17,7 +17,7 @@ type Change = kopf.Change[*kopf.Unstructured]
 
 func main() {
 	op := kopf.New("events.kopf.dev", kopf.Settings{
-		// What handlers log as a warning or an error is posted as well.
+		// Warnings and errors in the log of handlers are posted as well.
 		Posting: kopf.PostingSettings{Loggers: true, Level: slog.LevelWarn},
 	})
 	register(op)
@@ -26,14 +26,14 @@ func main() {
 
 func register(op *kopf.Operator) {
 	examples := kopf.ForResource(op, "kopf.dev/v1", "kopfexamples")
-	examples.OnCreate("tell", tell)
+	examples.OnCreate("post", post)
 	examples.OnCreate("fail", fail, kopf.Retries(2), kopf.Backoff(time.Second))
 	examples.OnUpdate("repeat", repeat)
 	kopf.For(op, &corev1.Event{}).When(byUs).OnEvent("seen", seen)
 }
 
-// tell posts all there is, and never waits for it: a handler does not fail because an event cannot be posted.
-func tell(_ context.Context, c *Change) error {
+// post sends all kinds of events and does not wait for them: a handler does not fail if an event cannot be posted.
+func post(_ context.Context, c *Change) error {
 	c.Event("Normal", "Arrived", "The object is here")
 	c.Info("Silent", "This is not logged, because the level is that of warnings")
 	c.Warn("Careful", "This is a warning")
@@ -45,10 +45,10 @@ func tell(_ context.Context, c *Change) error {
 	return nil
 }
 
-// fail is logged by the framework, and what is logged of a handler is posted: people see why nothing goes on.
+// fail returns an error, which the framework logs and posts as an event: users see why the object makes no progress.
 func fail(context.Context, *Change) error { return errors.New("the disk is full") }
 
-// repeat says the same again and again: it is one event, with a count.
+// repeat posts the same text five times: the result is one event with a count.
 func repeat(_ context.Context, c *Change) error {
 	for range 5 {
 		c.Warn("Repeated", "The same as before")
@@ -56,10 +56,10 @@ func repeat(_ context.Context, c *Change) error {
 	return nil
 }
 
-// byUs tells the events of this operator from all others.
+// byUs selects the events of this operator.
 func byUs(_ context.Context, e *corev1.Event) bool { return e.Source.Component == "events.kopf.dev" }
 
-// seen logs what kubectl would show.
+// seen logs the fields that kubectl shows.
 func seen(ctx context.Context, e *kopf.WatchEvent[*corev1.Event]) error {
 	o := e.Object
 	log.FromContext(ctx).Info("Seen", "about", o.InvolvedObject.Kind+"/"+o.InvolvedObject.Name,
@@ -67,7 +67,7 @@ func seen(ctx context.Context, e *kopf.WatchEvent[*corev1.Event]) error {
 	return nil
 }
 
-// NotFoundError is an error whose type says what is wrong: without a reason of its own, an event has that.
+// NotFoundError is an error with a type that names the problem: an event without a reason gets the name of this type.
 type NotFoundError struct{ what string }
 
 func (e *NotFoundError) Error() string { return e.what + " are not to be found" }

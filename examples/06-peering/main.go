@@ -13,10 +13,10 @@ import (
 type Change = kopf.Change[*kopf.Unstructured]
 
 func main() {
-	// Nothing of the handlers is about peers. The operator looks for a peering object of its own name; without one, it
-	// acts without regard to others.
+	// The handlers do not deal with peers. The operator looks for a peering object of its own name; without one, it
+	// ignores other operators.
 	op := kopf.New("peering.kopf.dev", kopf.Settings{Peering: kopf.PeeringSettings{
-		Lifetime: 15 * time.Second, // after which another one follows if this one is killed
+		Lifetime: 15 * time.Second, // after which another operator takes over if this one is killed
 	}})
 	examples := kopf.ForResource(op, "kopf.dev/v1", "kopfexamples")
 	examples.On("work", kopf.CreateUpdateResume(), work)
@@ -24,8 +24,9 @@ func main() {
 	kopf.Main(op)
 }
 
-// work takes some time. An operator that has to pause meanwhile lets it finish, and the next one waits for that. Only
-// what takes longer than Peering.PauseTimeout is told by its context, with kopf.ErrPaused as its cause.
+// work takes some time. An operator that has to pause meanwhile lets the handler finish, and the next operator waits
+// for that. If the handler runs longer than Peering.PauseTimeout, its context is cancelled with kopf.ErrPaused as the
+// cause.
 func work(ctx context.Context, c *Change) error {
 	log.FromContext(ctx).Info("Working", "object", c.Object.GetName(), "changes", len(c.Diff))
 	select {

@@ -25,8 +25,8 @@ func register(op *kopf.Operator) {
 	examples.On("items", []kopf.Reason{kopf.ReasonCreate, kopf.ReasonUpdate}, items)
 }
 
-// items has one sub-handler for each item of the object, and one for the end. It is called again as long as one of them
-// is not finished, so it only says what there is to do.
+// items declares one sub-handler for each item of the object, and one for the report. It is called again until all of
+// them are finished, so it only declares the work and does not do it.
 func items(ctx context.Context, c *Change) error {
 	list, err := kopf.GetField[[]string](c.Object, "spec.items")
 	if err != nil && !errors.Is(err, kopf.ErrNoValue) {
@@ -40,7 +40,8 @@ func items(ctx context.Context, c *Change) error {
 	return nil
 }
 
-// prepare is two steps, the second one after the first one. It is done when both are, and fails if one of them has.
+// prepare has two steps, which run one after the other. It succeeds when both steps have, and fails if one of them
+// fails.
 func prepare(item string) kopf.ChangeFunc[*kopf.Unstructured] {
 	return func(ctx context.Context, c *Change) error {
 		c.Sub("check", check(item), kopf.After("fetch"))
@@ -59,8 +60,8 @@ func prepare(item string) kopf.ChangeFunc[*kopf.Unstructured] {
 	}
 }
 
-// fetch of the second item works at the second attempt: the others do not wait for it, and are not repeated for it.
-// That of the third one never works.
+// fetch succeeds for the second item at the second attempt: the other items do not wait for it and are not repeated.
+// For the third item, it always fails.
 func fetch(item string) kopf.ChangeFunc[*kopf.Unstructured] {
 	return func(ctx context.Context, c *Change) error {
 		switch {
@@ -74,7 +75,7 @@ func fetch(item string) kopf.ChangeFunc[*kopf.Unstructured] {
 	}
 }
 
-// check is called only where there is something to check.
+// check is called only for items that were fetched.
 func check(item string) kopf.ChangeFunc[*kopf.Unstructured] {
 	return func(ctx context.Context, _ *Change) error {
 		log.FromContext(ctx).Info("Checked", "item", item)
@@ -82,7 +83,7 @@ func check(item string) kopf.ChangeFunc[*kopf.Unstructured] {
 	}
 }
 
-// report tells what has come of each item. It asks the change of the handler that has these sub-handlers.
+// report logs the outcome of each item. It reads the outcomes from the change of the parent handler.
 func report(of *Change, list []string) kopf.ChangeFunc[*kopf.Unstructured] {
 	return func(ctx context.Context, _ *Change) error {
 		for _, item := range list {

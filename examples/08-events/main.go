@@ -1,4 +1,4 @@
-// Command 08-events sees every raw event of its objects: for those who want the changes as the API server tells them.
+// Command 08-events handles every raw event of its objects, as the API server sends them.
 package main
 
 import (
@@ -33,7 +33,7 @@ func seen(ctx context.Context, e *Event) error {
 	return nil
 }
 
-// labelled fails, which is a line in the log and nothing else: events are not repeated.
+// labelled returns an error, which is only logged: event handlers are not retried.
 func labelled(context.Context, *Event) error { return errors.New("this is of no consequence") }
 
 func field(o *kopf.Unstructured) string { return kopf.GetFieldOr(o, "spec.field", "") }

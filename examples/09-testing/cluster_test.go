@@ -17,8 +17,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest"
 )
 
-// The same operator against a real API server, in real time, here with gomega: what an API server in memory may not
-// know is seen here. It is one of envtest's own, or the current cluster.
+// The same operator runs against a real API server, in real time. This finds differences to the API server in memory.
+// The server is that of envtest, or that of the current cluster. The test uses gomega.
 func TestInACluster(t *testing.T) {
 	if os.Getenv("KUBEBUILDER_ASSETS") == "" && os.Getenv("USE_EXISTING_CLUSTER") != "true" {
 		t.Skip("there is no cluster: set KUBEBUILDER_ASSETS to the folder of `make assets`, " +

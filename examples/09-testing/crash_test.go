@@ -9,7 +9,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/explorer"
 )
 
-// postOf is the post as one life of the operator reaches it: what a dead one sends does not arrive.
+// postOf is the post for one life of the operator: letters of a killed operator do not arrive.
 type postOf struct {
 	life *explorer.Life
 	bag  *bag
@@ -20,15 +20,16 @@ func (p postOf) send(ctx context.Context, to, text string) (err error) {
 	return err
 }
 
-// arrived are the letters, without those that came again.
+// arrived returns the letters without duplicates.
 func (b *bag) arrived() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.Compact(slices.Sorted(slices.Values(b.letters)))
 }
 
-// The operator is killed at every point, started again, and compared with a run without that: nothing may be lost, and
-// nothing left over. A letter may come twice, as nobody can send and remember in one step; so each counts once.
+// The operator is killed at every point and started again. The final state must be that of a run without interruption:
+// no object may be lost or left over. A letter may arrive twice, because sending it and recording that are two steps;
+// so duplicates are not counted.
 func TestSurvivesEveryCut(t *testing.T) {
 	explorer.Explore(t, func() explorer.Scenario {
 		sent := &bag{}

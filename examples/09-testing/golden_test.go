@@ -12,9 +12,9 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// What is long to write down is compared with a file: all calls with their times, and the objects in the end. After a
-// change that is meant, go test ./examples/09-testing -facadetest.update writes it anew, and git diff shows what became
-// of the operator.
+// All calls with their times, and the final objects, are compared with a file. After an intended change, go test
+// ./examples/09-testing -facadetest.update rewrites the file, and git diff shows how the behaviour of the operator has
+// changed.
 func TestTwoNeighbours(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, sent := town(t), &bag{}

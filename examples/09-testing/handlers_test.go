@@ -18,7 +18,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest"
 )
 
-// example is an object as it would be in the cluster.
+// example returns an object as the cluster would have it.
 func example(spec map[string]any) *kopf.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "kopf.dev/v1", "kind": "KopfExample",
@@ -26,7 +26,7 @@ func example(spec map[string]any) *kopf.Unstructured {
 	}}
 }
 
-// bag is a post that keeps what it gets, or fails.
+// bag is a post that stores the letters, or fails.
 type bag struct {
 	mu      sync.Mutex
 	letters []string
@@ -43,14 +43,14 @@ func (b *bag) send(_ context.Context, to, text string) error {
 	return nil
 }
 
-// strike has everything fail from now on; nil ends that.
+// strike makes all calls fail with an error; nil makes them succeed again.
 func (b *bag) strike(err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.err = err
 }
 
-// at is an office with an index as a test wants it, and objects that had no letter yet.
+// at returns an office with a given index, and without letters sent so far.
 func at(b *bag, neighbours ...string) *office {
 	return &office{
 		post: b, atAddress: facadetest.NewIndex(map[string][]string{"High Street": neighbours}),
@@ -58,8 +58,8 @@ func at(b *bag, neighbours ...string) *office {
 	}
 }
 
-// A handler is called as a function. What it does to its object is in the outcome, what it does to others is in the
-// client.
+// A handler is called as a function. The outcome has the changes of its object; the client has the changes of other
+// objects.
 func TestLetter(t *testing.T) {
 	cluster, sent := fake.NewClientBuilder().Build(), &bag{}
 	c := facadetest.NewChange(
@@ -80,7 +80,7 @@ func TestLetter(t *testing.T) {
 	}
 }
 
-// Another call is the next attempt: nobody waits for the delays.
+// Another call is the next attempt: the test does not wait for the delays.
 func TestThePostFails(t *testing.T) {
 	broken := &bag{err: errors.New("the post is on strike")}
 	c := facadetest.NewChange(
@@ -104,7 +104,7 @@ func TestWithoutAddress(t *testing.T) {
 	}
 }
 
-// What an operator remembers of an object is given beforehand.
+// The test sets the memo of the object beforehand.
 func TestTheSameLetter(t *testing.T) {
 	ann, sent := example(map[string]any{"field": "High Street"}), &bag{}
 	text := "High Street" + "Dear ann, you are one of 1 here"
@@ -116,7 +116,7 @@ func TestTheSameLetter(t *testing.T) {
 	}
 }
 
-// A deletion is a change as any other.
+// A deletion is tested like any other change.
 func TestFarewell(t *testing.T) {
 	sent := &bag{}
 	c := facadetest.NewChange(
@@ -126,7 +126,7 @@ func TestFarewell(t *testing.T) {
 	}
 }
 
-// So are the ticks of a timer: each call goes on from the object as the one before has left it.
+// Each call is a tick of the timer, and gets the object as the previous call left it.
 func TestReminder(t *testing.T) {
 	r := facadetest.NewTask(example(map[string]any{}))
 	for tick := 1; tick <= 3; tick++ {

@@ -1,4 +1,4 @@
-// Command 09-testing sends a letter for each object: an operator with tests of all kinds beside it.
+// Command 09-testing sends a letter for each object. The folder shows all kinds of tests of an operator.
 package main
 
 import (
@@ -11,7 +11,7 @@ import (
 
 func main() { kopf.Main(newOperator(logged{})) }
 
-// logged is a post that is none.
+// logged is a post that only logs the letters.
 type logged struct{}
 
 func (logged) send(ctx context.Context, to, text string) error {

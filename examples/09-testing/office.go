@@ -11,27 +11,27 @@ import (
 )
 
 type (
-	// Change is one of a KopfExample, which has no Go type.
+	// Change is a change of a KopfExample, which does not have a Go type.
 	Change = kopf.Change[*kopf.Unstructured]
 	// Run is one tick of its timer.
 	Run = kopf.Task[*kopf.Unstructured]
 )
 
-// post is what the operator is there for: in the program it is the log, in a test it is whatever the test wants.
+// post sends letters. The program logs them; a test uses its own implementation.
 type post interface {
 	send(ctx context.Context, to, text string) error
 }
 
-// office has the handlers, and what they need.
+// office has the handlers and their dependencies.
 type office struct {
 	post post
-	// atAddress are the names of the objects with one address.
+	// atAddress has the names of all objects by their address.
 	atAddress *kopf.Index[string, string]
-	// last is the letter that an object was sent last.
+	// last is the last letter that was sent for an object.
 	last *kopf.Memo[string]
 }
 
-// newOperator is all of the operator but the program around it, so that tests can run it as well.
+// newOperator returns the operator without starting it, so that tests can run it as well.
 func newOperator(p post, settings ...kopf.Settings) *kopf.Operator {
 	op := kopf.New("testing.kopf.dev", settings...)
 	examples := kopf.ForResource(op, "kopfexamples.kopf.dev")
@@ -44,13 +44,13 @@ func newOperator(p post, settings ...kopf.Settings) *kopf.Operator {
 	return op
 }
 
-// addressOf says under which address an object is found.
+// addressOf returns the address of an object as its key in the index.
 func addressOf(_ context.Context, example *kopf.Unstructured) (map[string]string, error) {
 	return map[string]string{kopf.GetFieldOr(example, "spec.field", ""): example.GetName()}, nil
 }
 
-// letter sends a letter, and keeps a copy of it in a config map. Who has no address gets none, for good; while the post
-// does not work, it tries again. Nobody gets the same letter again.
+// letter sends a letter and stores a copy of it in a config map. An object without an address is a permanent error; a
+// failure of the post is retried. The same letter is not sent twice.
 func (o *office) letter(ctx context.Context, c *Change) error {
 	address, err := kopf.GetField[string](c.Object, "spec.field")
 	if err != nil {
@@ -71,7 +71,7 @@ func (o *office) letter(ctx context.Context, c *Change) error {
 	return c.Ensure(ctx, sent)
 }
 
-// farewell holds the object until it is sent.
+// farewell blocks the deletion until the letter is sent.
 func (o *office) farewell(ctx context.Context, c *Change) error {
 	return o.post.send(ctx, kopf.GetFieldOr(c.Object, "spec.field", "the office"), "Farewell, "+c.Object.GetName())
 }

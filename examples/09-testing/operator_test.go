@@ -15,7 +15,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
 )
 
-// town is an API server in memory that knows the kind, and collects garbage as a cluster does.
+// town returns an API server in memory that serves the kind and collects garbage as a cluster does.
 func town(t testing.TB) *memapi.Server {
 	t.Helper()
 	server := memapi.New()
@@ -30,7 +30,7 @@ func town(t testing.TB) *memapi.Server {
 	return server
 }
 
-// inhabitant is a client of somebody else than the operator.
+// inhabitant returns a client that is not the operator's.
 func inhabitant(t testing.TB, server *memapi.Server) client.Client {
 	t.Helper()
 	c, err := client.New(memapi.Config(server), client.Options{Scheme: runtime.NewScheme()})
@@ -40,8 +40,8 @@ func inhabitant(t testing.TB, server *memapi.Server) client.Client {
 	return c
 }
 
-// The whole operator, in virtual time: hours and days pass as soon as there is nothing to do. The post is on strike for
-// two and a half hours.
+// The whole operator runs in virtual time: hours and days pass as soon as it is idle. The post is on strike for two and
+// a half hours.
 func TestAStrike(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, sent := town(t), &bag{}
@@ -56,7 +56,7 @@ func TestAStrike(t *testing.T) {
 		}
 		time.Sleep(150 * time.Minute)
 		sent.strike(nil)
-		r.Settle(2*time.Hour, 12*time.Hour) // retries are an hour apart, so two without any are the end
+		r.Settle(2*time.Hour, 12*time.Hour) // retries are an hour apart, so after two idle hours there are no more
 		var calls []string
 		for _, call := range r.Calls() {
 			calls = append(calls, call.String())
@@ -79,7 +79,7 @@ func TestAStrike(t *testing.T) {
 	})
 }
 
-// Without an object, nothing is left, and nothing happens any more.
+// After the object is deleted, nothing is left of it, and no handler is called.
 func TestTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, sent := town(t), &bag{}

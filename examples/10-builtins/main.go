@@ -1,5 +1,5 @@
-// Command 10-builtins handles kinds that every cluster has: pods, by their Go type and by name, and all that kubectl
-// calls "all".
+// Command 10-builtins handles built-in kinds: pods, by their Go type and by name, and all kinds of the category "all"
+// of kubectl.
 package main
 
 import (
@@ -22,20 +22,20 @@ func main() {
 }
 
 func register(op *kopf.Operator) {
-	// The types of client-go are known. There are always other people's pods in a cluster: take those that are meant.
+	// The types of client-go are in the scheme. A cluster has pods of other users: select your own by a label.
 	pods := kopf.For(op, &corev1.Pod{}).MatchingLabels("example.kopf.dev/lifetime")
 	pods.On("watch-over", []kopf.Reason{kopf.ReasonCreate, kopf.ReasonResume}, watchOver)
 
-	// The name alone would do for pods, too: there are others of that name, such as those of metrics, but the core goes
-	// first.
+	// The name is enough for pods. Other groups also have a resource "pods", such as metrics.k8s.io, but the core group
+	// takes precedence.
 	kopf.ForResource(op, "pods").MatchingLabels("tier").OnField("tier", "metadata.labels.tier", tier)
 
-	// Pods, services, deployments and many more: handlers of events write nothing to them.
+	// The category has pods, services, deployments and more. Event handlers do not store anything on the objects.
 	kopf.ForResource(op, "category=all").MatchingLabels("example.kopf.dev/lifetime").OnEvent("note", note)
 }
 
-// watchOver waits for hours, if it must, in no goroutine: the pod remembers when the handler is due, and so does its
-// next operator.
+// watchOver can wait for hours without a goroutine: the time of the next attempt is stored on the pod, also for the
+// next process of the operator.
 func watchOver(ctx context.Context, c *kopf.Change[*corev1.Pod]) error {
 	lifetime, err := time.ParseDuration(c.Object.Labels["example.kopf.dev/lifetime"])
 	if err != nil {

@@ -1,4 +1,4 @@
-// Command 12-embedded is a program with a job of its own, in which two operators are only parts.
+// Command 12-embedded is a program with work of its own that runs two operators in the same process.
 package main
 
 import (
@@ -21,7 +21,7 @@ import (
 func main() {
 	namespace := flag.String("n", "default", "the namespace that the operators serve")
 	flag.Parse()
-	// Signals, flags and the log are the program's.
+	// The program handles signals, flags and the log itself.
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	slog.SetDefault(slog.New(slog.NewTextHandler(os.Stderr, nil)))
 	ctrl.SetLogger(logr.FromSlogHandler(slog.Default().Handler()))
@@ -33,11 +33,11 @@ func main() {
 	}
 }
 
-// serve runs two operators, the first of which is stopped when it has told of an object. The other one goes on.
+// serve runs two operators. The first one is stopped when it has reported an object; the other one goes on.
 func serve(ctx context.Context, settings kopf.Settings) error {
 	names := make(chan string)
 	telling := kopf.New("telling.kopf.dev", settings)
-	kopf.ForResource(telling, "kopfexamples").On("tell", kopf.CreateUpdateResume(), tell(names))
+	kopf.ForResource(telling, "kopfexamples").On("send", kopf.CreateUpdateResume(), send(names))
 	noting := kopf.New("noting.kopf.dev", settings)
 	kopf.ForResource(noting, "kopfexamples").OnUpdate("note", note)
 
@@ -49,7 +49,7 @@ func serve(ctx context.Context, settings kopf.Settings) error {
 	var errs [2]error
 	running.Go(func() {
 		if errs[0] = telling.Run(until); errs[0] != nil {
-			stop() // one is of no use without the other, here
+			stop() // here, both operators are needed
 		}
 	})
 	running.Go(func() {
@@ -75,8 +75,8 @@ func serve(ctx context.Context, settings kopf.Settings) error {
 	return errors.Join(errs[:]...)
 }
 
-// tell hands the object over to the program, as soon as that listens.
-func tell(names chan<- string) func(ctx context.Context, c *kopf.Change[*kopf.Unstructured]) error {
+// send passes the name of the object to the program, and waits until the program receives it.
+func send(names chan<- string) func(ctx context.Context, c *kopf.Change[*kopf.Unstructured]) error {
 	return func(ctx context.Context, c *kopf.Change[*kopf.Unstructured]) error {
 		select {
 		case names <- c.Object.GetName():
@@ -86,7 +86,7 @@ func tell(names chan<- string) func(ctx context.Context, c *kopf.Change[*kopf.Un
 	}
 }
 
-// note goes on when the other operator has ended.
+// note is still called after the other operator has ended.
 func note(ctx context.Context, c *kopf.Change[*kopf.Unstructured]) error {
 	log.FromContext(ctx).Info("Noted", "object", c.Object.GetName())
 	return nil

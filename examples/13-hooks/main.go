@@ -1,4 +1,4 @@
-// Command 13-hooks makes what its handlers need before all else, and gives it back when all else has ended.
+// Command 13-hooks opens a resource before its handlers run, and closes it after they have ended.
 package main
 
 import (
@@ -16,7 +16,7 @@ import (
 
 type Change = kopf.Change[*kopf.Unstructured]
 
-// operator is what the startup makes, for the handlers: they are its methods.
+// operator has the journal that the startup opens. The handlers are its methods.
 type operator struct {
 	journal *os.File
 }
@@ -34,7 +34,7 @@ func register(op *kopf.Operator, o *operator) {
 	kopf.ForResource(op, "kopfexamples.kopf.dev").On("note", kopf.CreateUpdateResume(), o.note)
 }
 
-// configure changes settings: they count, as nothing of the operator exists yet.
+// configure changes settings. They take effect because the operator has not started yet.
 func configure(ctx context.Context, s *kopf.Activity) error {
 	s.Settings.Execution.DefaultBackoff = 5 * time.Second
 	s.Settings.CleanupTimeout = 10 * time.Second
@@ -42,7 +42,7 @@ func configure(ctx context.Context, s *kopf.Activity) error {
 	return nil
 }
 
-// open waits for something that is not there at once. Until it is, nothing is asked of the API server.
+// open waits until the journal is ready. Until then, the operator does not send requests to the API server.
 func (o *operator) open(ctx context.Context, s *kopf.Activity) (err error) {
 	if s.Retry < 2 {
 		return kopf.Temporary(fmt.Errorf("the journal is not ready"), 100*time.Millisecond)
@@ -55,7 +55,7 @@ func (o *operator) open(ctx context.Context, s *kopf.Activity) (err error) {
 	return nil
 }
 
-// note needs neither a global variable nor a lookup: when it is called, the journal is there.
+// note does not need a global variable: the journal is open before the first call.
 func (o *operator) note(ctx context.Context, c *Change) error {
 	if _, err := o.journal.WriteString(c.Object.GetName() + "\n"); err != nil {
 		return err
@@ -64,7 +64,7 @@ func (o *operator) note(ctx context.Context, c *Change) error {
 	return nil
 }
 
-// close is called when no handler uses the journal any more.
+// close is called when all handlers that use the journal have ended.
 func (o *operator) close(ctx context.Context, _ *kopf.Activity) error {
 	notes, err := os.ReadFile(o.journal.Name())
 	if err := errors.Join(err, o.journal.Close(), os.Remove(o.journal.Name())); err != nil {

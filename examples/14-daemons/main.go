@@ -1,4 +1,4 @@
-// Command 14-daemons has a function that goes on for as long as its object is there.
+// Command 14-daemons has functions that run until their object is deleted.
 package main
 
 import (
@@ -45,8 +45,7 @@ func watch(ctx context.Context, t *Task) error {
 	}
 }
 
-// work is asked to stop before its context ends, so it can put things in order. It does not run while the object is
-// paused.
+// work can clean up: Stopping is closed before its context ends. It does not run while the object is paused.
 func work(ctx context.Context, t *Task) error {
 	log.FromContext(ctx).Info("The work begins")
 	select {

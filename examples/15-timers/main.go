@@ -21,7 +21,7 @@ func main() {
 
 func register(op *kopf.Operator) {
 	examples := kopf.ForResource(op, "kopfexamples.kopf.dev")
-	// Every second, from the start of one call to the start of the next one, and up to a tenth later.
+	// Every second, from the start of one call to the start of the next one, with up to a tenth of a second of jitter.
 	examples.Timer("probe", time.Second, probe, kopf.Sharp(), kopf.Jitter(0.1))
 	// Once after each change, when the object has not changed for two seconds.
 	examples.Timer("settle", 0, settle, kopf.Idle(2*time.Second))

@@ -1,4 +1,4 @@
-// Command 16-indexing looks things up in memory that others would ask the API server for.
+// Command 16-indexing looks up other objects in memory, without requests to the API server.
 package main
 
 import (
@@ -17,7 +17,7 @@ type (
 	Run    = kopf.Task[*kopf.Unstructured]
 )
 
-// operator is what the handlers look things up in.
+// operator has the indices and the memo of the handlers.
 type operator struct {
 	phases  *kopf.Index[string, corev1.NamespacePhase] // of namespaces, by name
 	byField *kopf.Index[string, string]                // names of examples, by spec.field
@@ -48,12 +48,12 @@ func phaseOf(_ context.Context, n *corev1.Namespace) (map[string]corev1.Namespac
 func fieldOf(_ context.Context, o *kopf.Unstructured) (map[string]string, error) {
 	value := kopf.GetFieldOr(o, "spec.field", "")
 	if value == "" {
-		return map[string]string{}, nil // nothing is to be found of it
+		return map[string]string{}, nil // objects without the field are not in the index
 	}
 	return map[string]string{value: o.GetNamespace() + "/" + o.GetName()}, nil
 }
 
-// report is never called before all namespaces and all examples are in the indices, also after a restart.
+// report is called only after all namespaces and all examples are in the indices, also after a restart.
 func (o *operator) report(ctx context.Context, c *Change) error {
 	value := kopf.GetFieldOr(c.Object, "spec.field", "")
 	log.FromContext(ctx).Info("Looked up", "phase", o.phases.Get(c.Object.GetNamespace()), "field", value,
@@ -62,7 +62,7 @@ func (o *operator) report(ctx context.Context, c *Change) error {
 	return nil
 }
 
-// look counts: a timer never runs twice at once for one object, so the number needs no lock.
+// look counts its calls. A timer is not called concurrently for one object, so the number does not need a lock.
 func (o *operator) look(ctx context.Context, r *Run) error {
 	count := o.looks.Of(r.Latest())
 	*count++

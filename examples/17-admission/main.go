@@ -1,4 +1,4 @@
-// Command 17-admission has handlers that are asked before objects are stored: they deny, warn, and fill in defaults.
+// Command 17-admission has handlers that are called before objects are stored: they deny, warn, and fill in defaults.
 package main
 
 import (
@@ -40,7 +40,7 @@ func main() {
 	kopf.Main(op)
 }
 
-// freePort is one that nobody listens at: any does, as the operator tells the API server which one it is.
+// freePort returns a free port. Any port works, because the operator writes it into its webhook configurations.
 func freePort() (int, error) {
 	listener, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -50,7 +50,7 @@ func freePort() (int, error) {
 	return listener.Addr().(*net.TCPAddr).Port, nil //nolint:errcheck // it is one
 }
 
-// setDefaults changes the object in place, and may deny the request as well.
+// setDefaults changes the object in place. It may also deny the request.
 func setDefaults(_ context.Context, a *Admission) error {
 	if replicas := kopf.GetFieldOr(a.Object, "spec.replicas", 1); replicas < 0 {
 		return kopf.Deny(http.StatusBadRequest, "%d replicas are too few", replicas)
@@ -61,7 +61,7 @@ func setDefaults(_ context.Context, a *Admission) error {
 	return kopf.SetField(a.Object, "spec.replicas", kopf.GetFieldOr(a.Object, "spec.replicas", 1))
 }
 
-// checkSize denies by an error of its own code and text. It sees the object as it will be stored.
+// checkSize denies requests with its own code and text. It gets the object as it will be stored.
 func checkSize(ctx context.Context, a *Admission) error {
 	size := kopf.GetFieldOr(a.Object, "spec.size", 0)
 	log.FromContext(ctx).Info("Asked for a size", "size", size, "dryRun", a.DryRun, "user", a.UserInfo.Username)
@@ -71,7 +71,7 @@ func checkSize(ctx context.Context, a *Admission) error {
 	return nil
 }
 
-// warnOfDefault allows the request, with a word to whoever has made it.
+// warnOfDefault allows the request, and returns a warning to its sender.
 func warnOfDefault(_ context.Context, a *Admission) error {
 	if kopf.GetFieldOr(a.Object, "spec.field", "") == "value" {
 		a.Warning("The default value is used. It is okay but worth changing.")
@@ -79,7 +79,7 @@ func warnOfDefault(_ context.Context, a *Admission) error {
 	return nil
 }
 
-// protect is asked about deletions, by the object as it is.
+// protect is called for deletions, with the present object in Old.
 func protect(_ context.Context, a *Admission) error {
 	if kopf.GetFieldOr(a.Old, "spec.protected", false) {
 		return kopf.Deny(http.StatusForbidden, "%s is protected: set spec.protected to false first", a.Name)
@@ -87,7 +87,7 @@ func protect(_ context.Context, a *Admission) error {
 	return nil
 }
 
-// created is called when the object is stored, with what became of it.
+// created is called after the object is stored, with the defaults in it.
 func created(ctx context.Context, c *Change) error {
 	log.FromContext(ctx).Info("Created", "spec", c.Object.Object["spec"])
 	return nil

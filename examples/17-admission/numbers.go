@@ -8,8 +8,8 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-// registerNumbers has the handlers of Kopf's documentation: a list of numbers with a default, which may be written as
-// texts when the object is created, and is checked.
+// registerNumbers registers the handlers of Kopf's documentation. They check a list of numbers, which has a default and
+// may contain texts when the object is created.
 func registerNumbers(examples kopf.Selection[*kopf.Unstructured]) {
 	examples.Mutate("ensure_default_numbers", ensureDefaultNumbers)
 	examples.Mutate("convert_numbers_if_possible", convertNumbersIfPossible, kopf.Operations("CREATE"))
@@ -19,7 +19,7 @@ func registerNumbers(examples kopf.Selection[*kopf.Unstructured]) {
 	examples.Validate("numbers_range", numbersRange)
 }
 
-// numbersOf is the list of the object; an error denies the request.
+// numbersOf returns the list of the object. Its error denies the request.
 func numbersOf(o *kopf.Unstructured) ([]any, error) {
 	spec, _ := o.Object["spec"].(map[string]any)
 	switch given := spec["numbers"].(type) {
@@ -32,7 +32,7 @@ func numbersOf(o *kopf.Unstructured) ([]any, error) {
 	}
 }
 
-// number converts what the list may have.
+// number converts an item of the list.
 func number(value any) (converted float64, is bool, err error) {
 	switch value := value.(type) {
 	case int64:

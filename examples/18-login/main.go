@@ -1,4 +1,4 @@
-// Command 18-login is an operator that logs in by functions of its own.
+// Command 18-login is an operator that gets its credentials from its own function.
 package main
 
 import (
@@ -20,7 +20,8 @@ func main() {
 	kopf.Main(op)
 }
 
-// login takes the service account where there is one, else the kubeconfig, and has itself called again every hour.
+// login returns the credentials of the service account if there is one, otherwise those of the kubeconfig. They expire
+// after an hour, so that it is called again.
 func login(ctx context.Context, a *kopf.Activity) (*kopf.ConnectionInfo, error) {
 	info, err := kopf.LoginWithServiceAccount(ctx, a)
 	if info == nil && err == nil {
@@ -34,7 +35,7 @@ func login(ctx context.Context, a *kopf.Activity) (*kopf.ConnectionInfo, error) 
 	return info, nil
 }
 
-// created is called with whatever credentials are good at its time.
+// created is called with the credentials that are valid at that time.
 func created(ctx context.Context, c *kopf.Change[*kopf.Unstructured]) error {
 	log.FromContext(ctx).Info("Created", "object", c.Object.GetName())
 	return nil

@@ -11,10 +11,10 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-// begin is called before anything of the cluster is asked for, and may still change the settings. Here the API server
-// calls this process, on your own machine; in a cluster, Service says where it is: see config/webhook.
+// begin is called before the first request to the cluster, and may still change the settings. Here the API server calls
+// this process on your own machine; in a cluster, set Service instead: see config/webhook.
 func begin(ctx context.Context, s *kopf.Activity) error {
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0") // any port that nobody listens at
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0") // any free port
 	if err != nil {
 		return err
 	}
@@ -26,10 +26,10 @@ func begin(ctx context.Context, s *kopf.Activity) error {
 	return listener.Close()
 }
 
-// now is asked with the health check of --liveness.
+// now is called for each health check of --liveness.
 func now(context.Context, *kopf.Activity) (any, error) { return time.Now().UTC(), nil }
 
-// end is called when no other handler runs any more.
+// end is called when all other handlers have ended.
 func end(ctx context.Context, _ *kopf.Activity) error {
 	log.FromContext(ctx).Info("Ends")
 	return nil

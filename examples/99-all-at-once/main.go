@@ -1,4 +1,5 @@
-// Command 99-all-at-once has one of everything: what there is, how it is registered, and in which order it is called.
+// Command 99-all-at-once has one handler of every kind: it shows how to register them, and in which order they are
+// called.
 package main
 
 import (
@@ -18,7 +19,7 @@ type (
 	Run    = kopf.Task[*kopf.Unstructured]
 )
 
-// operator is what handlers share: here what was indexed and remembered, elsewhere connections, too.
+// operator has the data that handlers share: here an index and a memo, in other programs also connections.
 type operator struct {
 	byField *kopf.Index[string, string] // names of examples, by spec.field
 	ticks   *kopf.Memo[int]             // how often the timer was called for an example
@@ -56,7 +57,7 @@ func register(op *kopf.Operator) {
 	kopf.OnChild(examples, "child", child)
 }
 
-// fieldOf is called for every example before any other handler is: by-field is complete from the beginning.
+// fieldOf is called for every example before all other handlers, so the index by-field is complete from the beginning.
 func fieldOf(_ context.Context, o *kopf.Unstructured) (map[string]string, error) {
 	return map[string]string{kopf.GetFieldOr(o, "spec.field", ""): o.GetName()}, nil
 }
@@ -66,7 +67,7 @@ func seen(ctx context.Context, e *kopf.WatchEvent[*kopf.Unstructured]) error {
 	return nil
 }
 
-// create divides its work, makes a child, tells people, and keeps a result.
+// create divides its work, creates a child, posts an event, and sets a result.
 func create(ctx context.Context, c *Change) error {
 	for _, part := range []string{"one", "two"} {
 		c.Sub(part, func(ctx context.Context, _ *Change) error {
@@ -107,7 +108,7 @@ func remove(ctx context.Context, _ *Change) error {
 	return nil
 }
 
-// watch runs beside all others, for as long as the object is there.
+// watch runs in the background until the object is deleted.
 func watch(ctx context.Context, r *Run) error {
 	log.FromContext(ctx).Info("The watch begins")
 	<-r.Stopping()
@@ -122,7 +123,7 @@ func (o *operator) tick(ctx context.Context, r *Run) error {
 	return nil
 }
 
-// child hears of all that happens to a child but for what the operator does itself.
+// child is called for each event of a child, except for the operator's own writes.
 func child(ctx context.Context, e *kopf.ChildEvent[*kopf.Unstructured, *corev1.ConfigMap]) error {
 	log.FromContext(ctx).Info("Got an event of a child", "child", e.Child.Name, "event", e.Type)
 	return nil

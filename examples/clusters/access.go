@@ -12,8 +12,8 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-// writeKubeconfig makes the secret be as the cluster says, whatever has happened: a creation, a change, a restart of
-// the operator, after which somebody may have removed it.
+// writeKubeconfig creates or updates the secret. It is called for creations and changes, and after a restart of the
+// operator, as another client may have removed the secret meanwhile.
 func writeKubeconfig(ctx context.Context, c *Change) error {
 	server, err := endpoint(c)
 	if err != nil {
@@ -44,8 +44,8 @@ func kubeconfig(name, server string) ([]byte, error) {
 	return clientcmd.Write(*config)
 }
 
-// reconnect is called once for each cluster that was there when the operator started. The cloud of this example is in
-// the operator's memory, so here it also brings back what that has lost.
+// reconnect is called once for each cluster that existed when the operator started. The cloud of this example is in the
+// operator's memory, so reconnect also restores the control planes that were lost with it.
 func (o *operator) reconnect(ctx context.Context, c *Change) error {
 	server, err := endpoint(c)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	v1 "github.com/kopf-runtime/kopf-runtime/examples/clusters/api/v1"
 )
 
-// checkHealth counts in memory: it asks no API server, and writes only what has changed.
+// checkHealth counts the nodes in the indices. It does not send requests unless the status has changed.
 func (o *operator) checkHealth(ctx context.Context, r *Run) error {
 	cluster, health := r.Latest(), v1.Health{}
 	for pool := range o.pools.Values(cluster.Name) {
@@ -20,7 +20,7 @@ func (o *operator) checkHealth(ctx context.Context, r *Run) error {
 			}
 		}
 	}
-	// A timer is called for one cluster once at a time, so the number needs no lock.
+	// A timer is not called concurrently for one cluster, so the number does not need a lock.
 	phase, degraded := v1.PhaseReady, o.degraded.Of(cluster)
 	*degraded++
 	if health.Ready >= cluster.Spec.Nodes {
@@ -40,7 +40,7 @@ func (o *operator) checkHealth(ctx context.Context, r *Run) error {
 	return nil
 }
 
-// backUp is called when a cluster has settled: backups of one that is about to change are not worth much.
+// backUp is called when a cluster has not changed for a while, because a backup is outdated after a change.
 func (o *operator) backUp(ctx context.Context, r *Run) error {
 	server, err := endpoint(r)
 	if err != nil {
@@ -55,8 +55,8 @@ func (o *operator) backUp(ctx context.Context, r *Run) error {
 	return nil
 }
 
-// reportIncidents listens for as long as the cluster is there. What it counts is written at once, by Flush: it may not
-// return for months.
+// reportIncidents listens until the cluster is deleted. It may run for months, so it writes its count at once with
+// Flush.
 func (o *operator) reportIncidents(ctx context.Context, r *Run) error {
 	reported := o.incidents.Incidents(r.Latest().Name)
 	for {

@@ -17,7 +17,7 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-// resize makes the cluster's own pool, or changes its size. The pool is an object with handlers of its own.
+// resize creates the cluster's own pool, or changes its size. The pool is an object with its own handlers.
 func resize(ctx context.Context, c *Change) error {
 	if _, err := endpoint(c); err != nil {
 		return err
@@ -26,7 +26,7 @@ func resize(ctx context.Context, c *Change) error {
 	pool := &v1.NodePool{}
 	pool.Name = c.Object.Name
 	done, err := controllerutil.CreateOrPatch(ctx, c.Client, pool, func() error {
-		if pool.CreationTimestamp.IsZero() { // an older one has its version from an upgrade
+		if pool.CreationTimestamp.IsZero() { // an existing pool gets its version from an upgrade
 			pool.Spec.Version = c.Object.Spec.Version
 		}
 		pool.Spec.Cluster, pool.Spec.Nodes = c.Object.Name, *after
@@ -39,8 +39,8 @@ func resize(ctx context.Context, c *Change) error {
 	return nil
 }
 
-// changeNetwork compares with what there is, not with c.Old: after a refusal, that has what was refused. What has
-// changed within the field is in c.Diff, where paths begin at the field.
+// changeNetwork compares with the existing network, not with c.Old, which contains the refused network after a refusal.
+// c.Diff has the changes within the field, with paths relative to it.
 func (o *operator) changeNetwork(ctx context.Context, c *Change) error {
 	network, err := kopf.Result[v1.Network](c, "network")
 	if err != nil {
@@ -58,7 +58,7 @@ func (o *operator) changeNetwork(ctx context.Context, c *Change) error {
 	return o.networks.AllowFrom(ctx, c.Object.Name, wanted.AllowedFrom)
 }
 
-// touchesSpec is about the change, not the object: labels are of no interest to auditors.
+// touchesSpec is a filter of changes: it excludes changes of labels, which the audit ignores.
 func touchesSpec(_ context.Context, c *Change) bool { return c.Diff.Touches("spec") }
 
 func audit(ctx context.Context, c *Change) error {
@@ -73,7 +73,7 @@ func audit(ctx context.Context, c *Change) error {
 	return nil
 }
 
-// installAddons has one sub-handler for each add-on that has changed, so that one that fails is no matter for others.
+// installAddons runs one sub-handler for each changed add-on, so that a failing one does not affect the others.
 func installAddons(ctx context.Context, c *Change) error {
 	if _, err := endpoint(c); err != nil {
 		return err
@@ -93,7 +93,7 @@ func installAddons(ctx context.Context, c *Change) error {
 	return nil
 }
 
-// install stands for something larger: here, an add-on is a ConfigMap.
+// install creates a ConfigMap in place of a real add-on.
 func install(name, version string) kopf.ChangeFunc[*v1.Cluster] {
 	return func(ctx context.Context, c *Change) error {
 		addon := addonOf(c.Object, name)

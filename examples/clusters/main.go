@@ -1,6 +1,5 @@
-// Command clusters runs clusters of Kubernetes: their networks and control planes are somewhere in a cloud, their nodes
-// are in pools, which are objects of their own. It is the size of operators as people have them: 18 handlers for four
-// kinds.
+// Command clusters manages Kubernetes clusters. Networks and control planes are in a cloud; nodes are in pools, which
+// are objects of their own. The example has the size of a real operator: 18 handlers for four kinds.
 package main
 
 import (
@@ -22,7 +21,7 @@ type (
 	PoolChange = kopf.Change[*v1.NodePool]
 )
 
-// What the handlers need of the cloud.
+// The parts of the cloud's API that the handlers use.
 type (
 	networks interface {
 		EnsureNetwork(ctx context.Context, cluster, cidr string) (id string, err error)
@@ -39,7 +38,7 @@ type (
 	}
 )
 
-// operator is what the handlers share.
+// operator has the data that the handlers share.
 type operator struct {
 	networks  networks
 	planes    controlPlanes
@@ -50,7 +49,7 @@ type operator struct {
 	degraded *kopf.Memo[int]             // how often in a row a cluster was found without some of its nodes
 }
 
-// patient is for handlers that wait for something that takes its time.
+// patient is for handlers that wait for slow operations.
 var patient = kopf.JoinOptions(kopf.Retries(100), kopf.Timeout(10*time.Minute), kopf.Backoff(2*time.Second))
 
 func main() {
@@ -69,7 +68,7 @@ func main() {
 
 func register(op *kopf.Operator, c *cloud.Cloud) {
 	clusters, pools := kopf.For(op, &v1.Cluster{}), kopf.For(op, &v1.NodePool{})
-	// Kinds that every cluster has are handled as one's own are: those of them that the operator has made.
+	// Built-in kinds are handled like custom ones. The filters select the objects that the operator has created.
 	nodes := kopf.For(op, &corev1.Node{}).WithLabel(v1.LabelPool, kopf.Present)
 	namespaces := kopf.For(op, &corev1.Namespace{}).WithLabel(v1.LabelCluster, kopf.Present)
 
@@ -82,14 +81,14 @@ func register(op *kopf.Operator, c *cloud.Cloud) {
 	o.registerChanges(clusters)
 	o.registerBackground(clusters)
 
-	// One function for the whole life of a pool: in the end, it is one without nodes.
+	// One function handles all reasons. A deletion is scaling to zero nodes.
 	pools.On("nodes", append(kopf.CreateUpdateResume(), kopf.ReasonDelete), o.scale, patient)
 	nodes.OnEvent("role", giveRole)
 	namespaces.On("security", kopf.CreateUpdateResume(), secure)
 }
 
-// registerChanges has the handlers in the order in which they are called. Those that need what others make ask for
-// their results, and are called again as long as there are none.
+// registerChanges registers the handlers in the order in which they are called. Handlers that depend on others read
+// their results, and are retried until these results exist.
 func (o *operator) registerChanges(clusters kopf.Selection[*v1.Cluster]) {
 	clusters.OnCreate("network", o.createNetwork, patient)
 	clusters.OnCreate("controlPlane", o.createControlPlane, patient)
@@ -98,7 +97,7 @@ func (o *operator) registerChanges(clusters kopf.Selection[*v1.Cluster]) {
 	clusters.OnField("nodes", "spec.nodes", resize, patient)
 	clusters.OnField("addons", "spec.addons", installAddons, patient)
 
-	// An old value makes them handlers of changes: without it, they would be called for new clusters as well.
+	// With OldValue, they are called for changes only. Without it, they would be called for new clusters as well.
 	clusters.OnField("version", "spec.version", o.upgrade, kopf.OldValue(kopf.Present))
 	clusters.OnField("network", "spec.network", o.changeNetwork, kopf.OldValue(kopf.Present))
 	clusters.OnUpdate("audit", audit, kopf.WhenChange(touchesSpec))
@@ -108,7 +107,7 @@ func (o *operator) registerChanges(clusters kopf.Selection[*v1.Cluster]) {
 	clusters.OnDelete("farewell", sayFarewell, kopf.Optional())
 }
 
-// registerBackground has what goes on beside changes, unless somebody has paused it.
+// registerBackground registers timers and daemons. They do not run for clusters with the label for pauses.
 func (o *operator) registerBackground(clusters kopf.Selection[*v1.Cluster]) {
 	active := clusters.WithLabel(v1.LabelPaused, kopf.Absent)
 	active.Timer("health", 2*time.Second, o.checkHealth, kopf.Sharp(), kopf.Jitter(0.1))

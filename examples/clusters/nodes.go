@@ -21,8 +21,8 @@ const (
 	labelSecurity = "pod-security.kubernetes.io/enforce"
 )
 
-// scale makes there be as many nodes as the pool says, of the version that it says. It compares what is wanted with
-// what there is, so it does not matter why it is called.
+// scale creates and deletes nodes until their number and version match the pool. It compares the desired state with the
+// existing nodes, so it does the same for every reason.
 func (o *operator) scale(ctx context.Context, c *PoolChange) error {
 	wanted := nodeNames(c.Object)
 	if c.Reason == kopf.ReasonDelete {
@@ -36,7 +36,7 @@ func (o *operator) scale(ctx context.Context, c *PoolChange) error {
 	if err := shutDownOthers(ctx, c, wanted); err != nil {
 		return err
 	}
-	// How far they are comes with their events: the index has it before the next call.
+	// The state of the nodes arrives with their events: the index is up to date before the next call.
 	ready := int32(0)
 	for node := range o.nodes.Values(c.Object.Name) {
 		if node.ready && node.version == c.Object.Spec.Version {
@@ -59,7 +59,7 @@ func nodeNames(pool *v1.NodePool) []string {
 	return names
 }
 
-// boot stands for a machine that starts with a version of Kubernetes, and joins as a node.
+// boot creates a Node, in place of a machine that would start and join the cluster.
 func boot(ctx context.Context, c *PoolChange, name string) error {
 	node := &corev1.Node{}
 	node.Name = name
@@ -73,7 +73,7 @@ func boot(ctx context.Context, c *PoolChange, name string) error {
 	return err
 }
 
-// shutDownOthers asks the API server, not the index, which may not have a node yet that joined a moment ago.
+// shutDownOthers lists the nodes from the API server, because the index may lack a node that has just joined.
 func shutDownOthers(ctx context.Context, c *PoolChange, wanted []string) error {
 	nodes := &corev1.NodeList{}
 	if err := c.Client.List(ctx, nodes, client.MatchingLabels{v1.LabelPool: c.Object.Name}); err != nil {
@@ -99,7 +99,7 @@ func setLabel(object client.Object, key, value string) {
 	object.SetLabels(labels)
 }
 
-// node is what is looked up of a node.
+// node is the data of a Node in the index.
 type node struct {
 	name    string
 	version string
@@ -125,8 +125,8 @@ func isReady(n *corev1.Node) bool {
 	return false
 }
 
-// giveRole does what a kubelet must not do itself. Events are many and handlers of them remember nothing: what changes
-// nothing is not written.
+// giveRole sets the label for the role, which a kubelet must not set itself. Event handlers are called for every event,
+// so it patches a node only if the label is missing.
 func giveRole(ctx context.Context, e *kopf.WatchEvent[*corev1.Node]) error {
 	role := labelRole + e.Object.Labels[v1.LabelPool]
 	_, known := e.Object.Labels[role]
@@ -140,7 +140,7 @@ func giveRole(ctx context.Context, e *kopf.WatchEvent[*corev1.Node]) error {
 	return nil
 }
 
-// secure changes a kind that is not ours as it would change one that is.
+// secure sets a label of a Namespace. Built-in kinds are patched like custom ones.
 func secure(ctx context.Context, c *kopf.Change[*corev1.Namespace]) error {
 	log.FromContext(ctx).Info("The namespace is restricted", "cluster", c.Object.Labels[v1.LabelCluster])
 	c.Patch(func(namespace *corev1.Namespace) { setLabel(namespace, labelSecurity, "restricted") })

@@ -17,7 +17,7 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-// createNetwork leaves its result in status.network: it has a Go type, as the status has.
+// createNetwork sets its result, which is stored in status.network and has the Go type of this field.
 func (o *operator) createNetwork(ctx context.Context, c *Change) error {
 	wanted := c.Object.Spec.Network
 	id, err := o.networks.EnsureNetwork(ctx, c.Object.Name, wanted.CIDR)
@@ -32,7 +32,7 @@ func (o *operator) createNetwork(ctx context.Context, c *Change) error {
 	return nil
 }
 
-// createControlPlane holds no worker while it waits: the object remembers when to ask again.
+// createControlPlane does not block a worker while it waits: the time of the next attempt is stored on the object.
 func (o *operator) createControlPlane(ctx context.Context, c *Change) error {
 	network, err := kopf.Result[v1.Network](c, "network")
 	if err != nil {
@@ -52,15 +52,13 @@ func (o *operator) createControlPlane(ctx context.Context, c *Change) error {
 	return nil
 }
 
-// endpoint is where the API server of the cluster is. It is for handlers of changes and for those in the background:
-// all of them can read results.
+// endpoint returns the address of the cluster's API server. Change handlers, timers and daemons can all read results.
 func endpoint(of kopf.Results) (string, error) {
 	plane, err := kopf.Result[v1.ControlPlane](of, "controlPlane")
 	return plane.Endpoint, notYet(err)
 }
 
-// notYet makes a missing result one that is waited for. Another error is one of the other handler, which does not
-// mend by itself.
+// notYet makes the error of a missing result temporary, so that the handler is retried. Any other error is permanent.
 func notYet(err error) error {
 	switch {
 	case err == nil:
@@ -72,8 +70,8 @@ func notYet(err error) error {
 	}
 }
 
-// createNamespace makes the place for all that belongs to the cluster. It can be called again at any time, as every
-// handler can.
+// createNamespace creates the namespace for the cluster's secrets and add-ons. Like every handler, it can be called
+// again at any time.
 func createNamespace(ctx context.Context, c *Change) error {
 	namespace := &corev1.Namespace{}
 	namespace.Name = namespaceOf(c.Object)
@@ -86,7 +84,8 @@ func createNamespace(ctx context.Context, c *Change) error {
 
 func namespaceOf(cluster *v1.Cluster) string { return "cluster-" + cluster.Name }
 
-// teardown takes away what creation has made, from the end to the beginning. The finalizer holds the cluster meanwhile.
+// teardown deletes everything in the reverse order of creation. The finalizer blocks the deletion of the cluster
+// meanwhile.
 func (o *operator) teardown(_ context.Context, c *Change) error {
 	c.Sub("pools", o.deletePools, patient)
 	c.Sub("namespace", deleteNamespace, patient)
@@ -95,8 +94,8 @@ func (o *operator) teardown(_ context.Context, c *Change) error {
 	return nil
 }
 
-// deletePools waits for the pools, which wait for their nodes. The cluster's own pool goes by its name, as the index
-// may not have it yet.
+// deletePools waits for the pools, which wait for their nodes. The cluster's own pool is deleted by its name, as the
+// index may not have it yet.
 func (o *operator) deletePools(ctx context.Context, c *Change) error {
 	names := append(o.pools.Get(c.Object.Name), c.Object.Name)
 	slices.Sort(names)
@@ -117,7 +116,7 @@ func (o *operator) deletePools(ctx context.Context, c *Change) error {
 	return nil
 }
 
-// deleteNamespace does not wait: nothing else is in the way of what is in there.
+// deleteNamespace does not wait, because no other step depends on the content of the namespace.
 func deleteNamespace(ctx context.Context, c *Change) error {
 	namespace := &corev1.Namespace{}
 	namespace.Name = namespaceOf(c.Object)
@@ -134,7 +133,7 @@ func (o *operator) deleteNetwork(ctx context.Context, c *Change) error {
 	return o.networks.DeleteNetwork(ctx, c.Object.Name)
 }
 
-// sayFarewell is optional: it alone would not hold a cluster.
+// sayFarewell is optional: it does not need a finalizer.
 func sayFarewell(ctx context.Context, c *Change) error {
 	log.FromContext(ctx).Info("Farewell", "backup", c.Object.Status.Backup != nil)
 	return nil

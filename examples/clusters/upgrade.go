@@ -12,11 +12,12 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-// upgrade is a chain of steps with progress of their own: what has succeeded is not done again, also after a restart.
+// upgrade is a chain of steps with their own progress: steps that have succeeded are not repeated, not even after a
+// restart.
 func (o *operator) upgrade(ctx context.Context, c *Change) error {
 	is, wanted := c.Object.Status.Version, c.Object.Spec.Version
 	switch minor(wanted) {
-	case minor(is): // back again from one that was refused
+	case minor(is): // back again from a refused version
 		return nil
 	case minor(is) + 1:
 	default:
@@ -55,7 +56,7 @@ func (o *operator) upgradeControlPlane(ctx context.Context, c *Change) error {
 	return nil
 }
 
-// upgradePools says what is wanted; the handlers of the pools do it.
+// upgradePools sets the desired version of the pools; their own handlers do the work.
 func (o *operator) upgradePools(ctx context.Context, c *Change) error {
 	for name := range o.pools.Values(c.Object.Name) {
 		pool := &v1.NodePool{}

@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// children declares what those who connect find in the cluster. It goes with the database, as that owns it; the service
-// for reading goes with the last replica.
+// children declares the objects that clients of the database need. The database owns them, so they are deleted with it;
+// the service for reading is deleted with the last replica.
 func children(ctx context.Context, c *Change) error {
 	if err := provisioned(c); err != nil {
 		return err
@@ -33,7 +33,7 @@ func children(ctx context.Context, c *Change) error {
 	return nil
 }
 
-// service is a name within the cluster for a server outside of it.
+// service returns a Service that is a name within the cluster for a server outside of it.
 func service(name, host string) *corev1.Service {
 	return &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
@@ -41,7 +41,8 @@ func service(name, host string) *corev1.Service {
 	}
 }
 
-// credentials keep the password that they have: what is declared must be the same each time, and this is made up.
+// credentials returns the Secret for clients. It keeps an existing password, because the declared children must be the
+// same each time, and a new password is random.
 func credentials(ctx context.Context, c *Change) (*corev1.Secret, error) {
 	db := c.Object
 	key := client.ObjectKey{Namespace: db.Namespace, Name: db.Name + "-connection"}

@@ -10,36 +10,36 @@ import (
 	"time"
 )
 
-// What the handlers need of the servers. All of it can be repeated: what is there already stays as it is.
+// The API of the servers that the handlers use. All calls are idempotent.
 type (
-	// machines are servers by the names of their databases.
+	// machines are the servers, by the names of their databases.
 	machines interface {
 		Start(ctx context.Context, name, version string, size int32) (host string, err error)
 		Follow(ctx context.Context, name string, replica int32) error
 		Destroy(ctx context.Context, name string) error
 	}
-	// archive keeps backups.
+	// archive stores backups.
 	archive interface {
 		Backup(ctx context.Context, name string) (backup string, err error)
 	}
-	// gate lets connections to a database, or does not.
+	// gate allows or blocks connections to a database.
 	gate interface {
 		Drain(ctx context.Context, name string) (connections int, err error)
 		Admit(ctx context.Context, name string) error
 	}
-	// software is what a server runs.
+	// software is the database software of a server.
 	software interface {
 		Install(ctx context.Context, name, version string) error
 		Migrate(ctx context.Context, name string) error
 		Restart(ctx context.Context, name string) (running string, err error)
 	}
-	// roles are who may connect.
+	// roles are the users of a server.
 	roles interface {
 		List(ctx context.Context, name string) (users []string, err error)
 		Grant(ctx context.Context, name, user string) error
 		Revoke(ctx context.Context, name, user string) error
 	}
-	// replication follows the first server of a database.
+	// replication reports the lag of the replicas.
 	replication interface {
 		Lag(ctx context.Context, name string) (time.Duration, error)
 	}
@@ -51,7 +51,8 @@ var (
 	errIncompatible = errors.New("the data cannot be migrated")
 )
 
-// fleet is a fake of all of that, in memory. It forgets everything when the operator restarts, as no real one would.
+// fleet implements all of these interfaces in memory. Unlike real servers, it loses its state when the operator
+// restarts.
 type fleet struct {
 	mu      sync.Mutex
 	servers map[string]*server
@@ -68,7 +69,7 @@ type server struct {
 
 func newFleet() *fleet { return &fleet{servers: map[string]*server{}} }
 
-// on does something to a server.
+// on calls a function with a server.
 func (f *fleet) on(name string, act func(*server) error) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -94,7 +95,7 @@ func (f *fleet) Follow(_ context.Context, name string, replica int32) error {
 	return f.on(name, func(s *server) error { s.replicas = max(s.replicas, replica); return nil })
 }
 
-// Destroy ends connections first, and tells how many there were.
+// Destroy ends connections first. If there were any, it returns an error with their number.
 func (f *fleet) Destroy(_ context.Context, name string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -116,7 +117,7 @@ func (f *fleet) Backup(_ context.Context, name string) (backup string, err error
 	return backup, err
 }
 
-// Drain takes its time: two connections end between one call and the next.
+// Drain is slow: two connections end between one call and the next.
 func (f *fleet) Drain(_ context.Context, name string) (left int, err error) {
 	err = f.on(name, func(s *server) error { left = s.connections; s.connections = max(0, left-2); return nil })
 	return left, err
@@ -130,7 +131,7 @@ func (f *fleet) Install(_ context.Context, name, version string) error {
 	return f.on(name, func(s *server) error { s.installed = version; return nil })
 }
 
-// Migrate cannot do it for versions that are not out yet.
+// Migrate fails for beta versions.
 func (f *fleet) Migrate(_ context.Context, name string) error {
 	return f.on(name, func(s *server) error {
 		if strings.Contains(s.installed, "beta") {
@@ -140,7 +141,7 @@ func (f *fleet) Migrate(_ context.Context, name string) error {
 	})
 }
 
-// Restart leaves replicas behind for a while, and forgets the last of the users.
+// Restart causes a lag of the replicas for a while, and loses the last user.
 func (f *fleet) Restart(_ context.Context, name string) (running string, err error) {
 	err = f.on(name, func(s *server) error {
 		s.running, s.lag = s.installed, 2*time.Second
@@ -172,7 +173,7 @@ func (f *fleet) Revoke(_ context.Context, name, user string) error {
 	})
 }
 
-// Lag gets less from one call to the next.
+// Lag decreases from one call to the next.
 func (f *fleet) Lag(_ context.Context, name string) (lag time.Duration, err error) {
 	err = f.on(name, func(s *server) error { lag = s.lag; s.lag = max(0, lag-time.Second); return nil })
 	return lag, err

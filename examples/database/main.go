@@ -1,5 +1,5 @@
-// Command database runs databases on servers of its own: it makes and removes them, upgrades them step by step, keeps
-// their users, takes backups and watches their replicas.
+// Command database runs databases on its own servers: it creates and removes servers, upgrades them step by step,
+// manages their users, takes backups and watches the replicas.
 package main
 
 import (
@@ -18,21 +18,21 @@ type (
 	Task   = kopf.Task[*v1.Database]
 )
 
-// Short, so that there is something to see: think of a day, an hour and a minute.
+// These intervals are short for the demonstration; real ones would be a day, an hour and a minute.
 const (
 	backupInterval = 10 * time.Second
 	backupIdle     = 3 * time.Second
 	repairInterval = 1 * time.Second
 )
 
-// patient is the policy of all that asks the servers for something: they are busy now and then, but not for ever.
+// patient is the policy of all handlers that send requests to the servers, which may be busy for some time.
 var patient = kopf.JoinOptions(kopf.Retries(10), kopf.Backoff(2*time.Second), kopf.Timeout(10*time.Minute))
 
 func main() {
 	op := kopf.New("database.kopf.dev", kopf.Settings{
 		AddToScheme: runtime.SchemeBuilder{v1.AddToScheme},
 		Background:  kopf.BackgroundSettings{MaxConcurrentTicks: 5}, // backups at once
-		// For the steps that run when the operator exits; deploy/deployment.yaml has the time for the rest.
+		// This is the time for steps that still run when the operator exits; deploy/deployment.yaml has the total time.
 		Queueing: kopf.QueueingSettings{ExitTimeout: 20 * time.Second},
 	})
 	register(op, newFleet())
@@ -42,7 +42,7 @@ func main() {
 func register(op *kopf.Operator, servers *fleet) {
 	dbs := kopf.For(op, &v1.Database{})
 	dbs.Conditions() // kubectl wait --for=condition=Ready
-	// Handlers of fields are called for deletions as well, with what has changed just before: these are not.
+	// Field handlers are also called for deletions, if the field changed just before. This filter excludes deletions.
 	alive := dbs.When(func(_ context.Context, db *v1.Database) bool { return db.DeletionTimestamp.IsZero() })
 	hosted := dbs.When(func(_ context.Context, db *v1.Database) bool { return db.Status.Host != "" })
 

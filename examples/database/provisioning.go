@@ -10,14 +10,14 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-// provisioner makes the servers of databases, and removes them.
+// provisioner creates and removes the servers of databases.
 type provisioner struct {
 	machines machines
 	archive  archive
 }
 
-// provision is a chain: the first server, then the replicas. One step is finished, and that is written, before the next
-// one begins.
+// provision is a chain: the first server, then the replicas. The result of each step is stored before the next one
+// begins.
 func (p provisioner) provision(ctx context.Context, c *Change) error {
 	c.Sub("primary", p.primary, patient)
 	for replica := range c.Object.Spec.Replicas {
@@ -53,11 +53,11 @@ func (p provisioner) replica(number int32) kopf.ChangeFunc[*v1.Database] {
 	}
 }
 
-// attach finds the servers of a database again when the operator has restarted. It is no chain, as nothing of it takes
-// long.
+// attach connects to the servers of a database after a restart of the operator. It does not need sub-handlers, because
+// its calls are fast.
 func (p provisioner) attach(ctx context.Context, c *Change) error {
 	if c.Object.Status.Host == "" {
-		return nil // it was not provisioned to the end, so that goes on now
+		return nil // its provisioning is unfinished, and goes on now
 	}
 	host, err := p.machines.Start(ctx, nameOf(c), c.Object.Status.Version, c.Object.Status.Size)
 	if err != nil {
@@ -67,7 +67,8 @@ func (p provisioner) attach(ctx context.Context, c *Change) error {
 	return p.machines.Follow(ctx, nameOf(c), c.Object.Spec.Replicas)
 }
 
-// resize has the two values of its field. It is not for new databases, which have no old one.
+// resize gets the old and the new value of its field. It is not called for new databases, which do not have an old
+// value.
 func (p provisioner) resize(ctx context.Context, c *Change) error {
 	if err := provisioned(c); err != nil {
 		return err
@@ -85,7 +86,7 @@ func (p provisioner) resize(ctx context.Context, c *Change) error {
 	return nil
 }
 
-// remove destroys nothing that is not in a backup.
+// remove destroys the server only after a backup.
 func (p provisioner) remove(ctx context.Context, c *Change) error {
 	if c.Object.Status.Host == "" {
 		return p.machines.Destroy(ctx, nameOf(c))
@@ -101,7 +102,7 @@ func (p provisioner) remove(ctx context.Context, c *Change) error {
 	return nil
 }
 
-// destroy is called again, by its policy, as long as the server is busy.
+// destroy is retried by its policy while the server is busy.
 func (p provisioner) destroy(ctx context.Context, c *Change) error {
 	if err := p.machines.Destroy(ctx, nameOf(c)); err != nil {
 		return err

@@ -10,14 +10,14 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-// What follows is for all handlers, whatever they are called for.
+// The functions below work for all kinds of handlers.
 
-// nameOf is what the servers know a database by.
+// nameOf returns the name of a database on the servers.
 func nameOf(s kopf.Call[*v1.Database]) string {
 	return client.ObjectKeyFromObject(s.GetObject()).String()
 }
 
-// provisioned is an error for databases that have no server yet.
+// provisioned returns a temporary error if the database does not have a server yet.
 func provisioned(s kopf.Call[*v1.Database]) error {
 	if s.GetObject().Status.Host == "" {
 		return kopf.Temporary(fmt.Errorf("there is no server yet"), time.Second)
@@ -25,13 +25,13 @@ func provisioned(s kopf.Call[*v1.Database]) error {
 	return nil
 }
 
-// call is what functions need that changes and tasks share.
+// call has the methods of changes and tasks that shared functions need.
 type call interface {
 	kopf.Call[*v1.Database]
 	Info(reason, message string)
 }
 
-// enter says how far a database is, once.
+// enter sets the phase of a database and posts an event, unless it is in this phase already.
 func enter(h call, phase v1.Phase) {
 	if h.GetObject().Status.Phase == phase {
 		return

@@ -13,21 +13,21 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-// upgrader takes databases from one version to the next.
+// upgrader upgrades databases from one version to another.
 type upgrader struct {
 	archive  archive
 	gate     gate
 	software software
 }
 
-// step is one sub-handler of an upgrade, and the condition that tells of it.
+// step is one sub-handler of an upgrade, with the condition that shows its state.
 type step struct {
 	id, condition string
 	do            kopf.ChangeFunc[*v1.Database]
 	when          kopf.Option
 }
 
-// steps depend on one another; that to let connections in again is called in any case.
+// steps depend on one another. The step that allows connections again runs in any case.
 func (u upgrader) steps() []step {
 	return []step{
 		{"backup", "BackedUp", backUp(u.archive), patient},
@@ -40,7 +40,7 @@ func (u upgrader) steps() []step {
 	}
 }
 
-// upgrade is called again and again until all steps are finished. Those that have succeeded are not repeated.
+// upgrade is called again until all steps are finished. Steps that have succeeded are not repeated.
 func (u upgrader) upgrade(ctx context.Context, c *Change) error {
 	if err := provisioned(c); err != nil {
 		return err
@@ -64,7 +64,7 @@ func (u upgrader) upgrade(ctx context.Context, c *Change) error {
 	return nil
 }
 
-// report makes conditions of the outcomes. The error is that of the first step that has failed.
+// report sets a condition for each outcome. It returns the error of the first failed step.
 func report(c *Change, steps []step) (failed error) {
 	for _, s := range steps {
 		outcome := c.Outcome(s.id)
@@ -118,7 +118,7 @@ func (u upgrader) restart(ctx context.Context, c *Change) error {
 	return nil
 }
 
-// verify sees what the steps before it have patched.
+// verify checks the version that the previous steps have patched into the status.
 func (u upgrader) verify(_ context.Context, c *Change) error {
 	if running, wanted := c.Object.Status.Version, c.Object.Spec.Version; running != wanted {
 		return kopf.Permanent(fmt.Errorf("version %s runs, and not %s", running, wanted))

@@ -10,12 +10,12 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-// accountant says who may connect.
+// accountant manages the users who may connect.
 type accountant struct{ roles roles }
 
-// update has a sub-handler for each user that is to be added or removed: one that fails does not keep the others
-// waiting. It compares with what there is, and not with what there was to be before: the field may change while it is
-// at work.
+// update runs one sub-handler for each user to be added or removed, so that a failing one does not delay the others. It
+// compares with the users in the status, not with the old value of the field, because the field may change while the
+// handler runs.
 func (a accountant) update(_ context.Context, c *Change) error {
 	if err := provisioned(c); err != nil {
 		return err
@@ -52,13 +52,13 @@ func (a accountant) revoke(user string) kopf.ChangeFunc[*v1.Database] {
 	}
 }
 
-// without gives the names that are not among the others.
+// without returns the names that are not among the others.
 func without(names, others []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return slices.Contains(others, name) })
 }
 
-// repair sets right what others have done to the servers: nobody tells the operator of that, so it looks. What is to be
-// changed only now is for update.
+// repair undoes changes of the users that were made directly on the servers. The operator does not get events of these
+// changes, so a timer looks for them. Changes of the spec are left to update.
 func (a accountant) repair(ctx context.Context, r *Task) error {
 	db, name := r.Latest(), nameOf(r)
 	there, err := a.roles.List(ctx, name)

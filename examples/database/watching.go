@@ -11,23 +11,23 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-// watchman is what goes on beside the changes of a database.
+// watchman has the timer and the daemon of a database.
 type watchman struct {
 	archive     archive
 	replication replication
 }
 
-// backUp takes a backup when nothing has changed for a while.
+// backUp takes a backup when the database has not changed for a while.
 func (w watchman) backUp(ctx context.Context, r *Task) error {
 	return takeBackup(ctx, r, w.archive)
 }
 
-// backUp takes one as a step of something larger.
+// backUp returns a sub-handler that takes a backup.
 func backUp(a archive) kopf.ChangeFunc[*v1.Database] {
 	return func(ctx context.Context, c *Change) error { return takeBackup(ctx, c, a) }
 }
 
-// takeBackup is for timers and for steps alike.
+// takeBackup takes a backup in a timer or in a sub-handler.
 func takeBackup(ctx context.Context, h call, a archive) error {
 	backup, err := a.Backup(ctx, nameOf(h))
 	if err != nil {
@@ -38,7 +38,7 @@ func takeBackup(ctx context.Context, h call, a archive) error {
 	return nil
 }
 
-// watch looks at the replicas as long as the database is there, and tells when they fall behind and catch up.
+// watch checks the replicas until the database is deleted, and reports when they fall behind and catch up.
 func (w watchman) watch(ctx context.Context, r *Task) error {
 	every := time.NewTicker(time.Second)
 	defer every.Stop()
@@ -65,7 +65,7 @@ func (w watchman) watch(ctx context.Context, r *Task) error {
 	}
 }
 
-// tellOfReplicas is a condition of our own: what daemons and timers find out is none of Ready's.
+// tellOfReplicas sets a separate condition, because daemons and timers do not affect the condition Ready.
 func tellOfReplicas(r *Task, lag time.Duration) {
 	if lag > 0 {
 		r.Condition("InSync", metav1.ConditionFalse, "Behind", "the replicas are behind by "+lag.String())

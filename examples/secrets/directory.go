@@ -17,26 +17,26 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-// wokenBy is the annotation of a share that says what has changed elsewhere. It makes the share be handled anew, with
-// all that is kept of the progress.
+// wokenBy is the annotation of a share that names the change of another object. It makes the operator handle the share
+// again, with its stored progress.
 const wokenBy = "secrets.example.org/woken-by"
 
 var sharedSecret = schema.GroupVersionKind{Group: "secrets.example.org", Version: "v1", Kind: "SharedSecret"}
 
-// directory is what the handlers of one kind look up of another.
+// directory has the indices by which handlers look up objects of other kinds.
 type directory struct {
 	namespaces *kopf.Index[string, namespace]           // by name
-	shares     *kopf.Index[types.NamespacedName, share] // by the secret that is shared
+	shares     *kopf.Index[types.NamespacedName, share] // by the shared secret
 }
 
-// share is what others need to know of a SharedSecret.
+// share is the data of a SharedSecret that handlers of other kinds need.
 type share struct {
 	Key      types.NamespacedName
 	Selector string
 	Copied   []string // namespaces that have it
 }
 
-// namespace is what a share needs to know of one.
+// namespace is the data of a namespace that handlers of shares need.
 type namespace struct {
 	Labels      labels.Set
 	Terminating bool
@@ -57,7 +57,7 @@ func shareOf(_ context.Context, o *kopf.Unstructured) (map[types.NamespacedName]
 
 func keyOf(o client.Object) types.NamespacedName { return client.ObjectKeyFromObject(o) }
 
-// selected are the names of the namespaces that a selector means, except for that which has the secret.
+// selected returns the names of the namespaces that match a selector, except for the namespace of the secret itself.
 func (d *directory) selected(selector, except string) ([]string, error) {
 	parsed, err := labels.Parse(selector)
 	if err != nil {
@@ -73,20 +73,20 @@ func (d *directory) selected(selector, except string) ([]string, error) {
 	return names, nil
 }
 
-// terminating tells of a namespace that is still there, but takes nothing new.
+// terminating reports whether a namespace is being deleted, and does not accept new objects.
 func (d *directory) terminating(name string) bool {
 	return slices.ContainsFunc(d.namespaces.Get(name), func(n namespace) bool { return n.Terminating })
 }
 
-// refresh is called when the data of a secret has changed that is shared, be it while the operator was not running.
+// refresh is called when the data of a shared secret has changed, also while the operator was not running.
 func (d *directory) refresh(ctx context.Context, c *kopf.Change[*corev1.Secret]) error {
 	return wake(ctx, c, c.Client, d.shares.Get(keyOf(c.Object)))
 }
 
-// follow is called for each event of a namespace: it may be selected now, or be no longer.
+// follow is called for each event of a namespace, which may begin or cease to match the selector of a share.
 func (d *directory) follow(ctx context.Context, e *kopf.WatchEvent[*corev1.Namespace]) error {
 	if e.Type == kopf.WatchEventListed {
-		return nil // all shares are handled then, anyway
+		return nil // all shares are handled at the start anyway
 	}
 	var concerned []share
 	for source, s := range d.shares.All() {
@@ -99,7 +99,7 @@ func (d *directory) follow(ctx context.Context, e *kopf.WatchEvent[*corev1.Names
 	return wake(ctx, e, e.Client, concerned)
 }
 
-// wake has shares handled anew because of the object that a handler is called for, whatever that is.
+// wake makes the operator handle shares again, because the object of the calling handler has changed.
 func wake[T client.Object](ctx context.Context, h kopf.Call[T], c client.Client, shares []share) error {
 	kind := h.Resource().Kind
 	reason := fmt.Sprintf("%s %s %s", kind, h.GetObject().GetName(), h.GetObject().GetResourceVersion())

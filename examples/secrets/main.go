@@ -1,5 +1,5 @@
-// Command secrets shares secrets: each is copied to all namespaces that a selector means, with what belongs to it, and
-// copied again when it changes, or when there are other namespaces.
+// Command secrets shares secrets: it copies each secret, with a config map and the pull secrets of service accounts, to
+// all namespaces that match a selector. It copies it again when the secret or the set of namespaces changes.
 package main
 
 import (
@@ -11,10 +11,10 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-// Change is one of a SharedSecret, which has no Go type.
+// Change is a change of a SharedSecret, which does not have a Go type.
 type Change = kopf.Change[*kopf.Unstructured]
 
-// patient is for all that waits for others: for a namespace that comes or goes, or for a service account.
+// patient is for handlers that wait for other objects, such as a namespace or a service account.
 var patient = kopf.JoinOptions(kopf.Timeout(time.Hour), kopf.Backoff(5*time.Second))
 
 func main() {
@@ -23,8 +23,8 @@ func main() {
 	kopf.Main(op)
 }
 
-// register has three kinds: the secrets to be shared and the namespaces wake the shares that they belong to, and the
-// handlers of these do all the work.
+// register registers handlers for three kinds. Those of secrets and namespaces only wake the shares concerned; the
+// handlers of shares do all the work.
 func register(op *kopf.Operator) {
 	shares := kopf.ForResource(op, "sharedsecrets.secrets.example.org").Redacted("spec.literals")
 	sources, namespaces := kopf.For(op, &corev1.Secret{}), kopf.For(op, &corev1.Namespace{})

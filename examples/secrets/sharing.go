@@ -16,21 +16,21 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-// spec is what a SharedSecret wants.
+// spec is the desired state of a SharedSecret.
 type spec struct {
 	// Source is the name of the Secret, in the same namespace.
 	Source string `json:"source"`
-	// Namespaces is a selector of those that get a copy.
+	// Namespaces is a label selector of the namespaces that get a copy.
 	Namespaces string `json:"namespaces"`
-	// PublicKeys are those of the data that a ConfigMap shall have.
+	// PublicKeys are the keys of the data that are also copied to a ConfigMap.
 	PublicKeys []string `json:"publicKeys"`
-	// ServiceAccounts pull images with it.
+	// ServiceAccounts are the service accounts that pull images with the secret.
 	ServiceAccounts []string `json:"serviceAccounts"`
-	// Literals are further data of the copies.
+	// Literals are additional data of the copies.
 	Literals map[string]string `json:"literals"`
 }
 
-// place is what has become of one copy.
+// place is the state of one copy.
 type place struct {
 	State   kopf.SubState `json:"state"`
 	Message string        `json:"message,omitempty"`
@@ -38,12 +38,12 @@ type place struct {
 
 func specOf(o *kopf.Unstructured) (spec, error) { return kopf.GetField[spec](o, "spec") }
 
-// copied are the namespaces where something may be.
+// copied returns the namespaces where copies may exist.
 func copied(o *kopf.Unstructured) []string {
 	return slices.Sorted(maps.Keys(kopf.GetFieldOr(o, "status.places", map[string]place{})))
 }
 
-// copy has a sub-handler for each namespace: none waits for another.
+// copy runs one sub-handler for each namespace, so that no namespace waits for another.
 func (d *directory) copy(ctx context.Context, c *Change) error {
 	spec, err := specOf(c.Object)
 	if err != nil {
@@ -73,11 +73,12 @@ func (d *directory) copy(ctx context.Context, c *Change) error {
 	return unfinished
 }
 
-// removal is an id of its own: if the selector changes while copies are being made, what was written by then has to be
-// removed, and a sub-handler that has succeeded is not called again for this change.
+// removal returns the id of the sub-handler that removes a copy. It differs from the id of the copying one: if the
+// selector changes while copies are being made, the copies written so far must be removed, and a sub-handler that has
+// succeeded is not called again for the same change.
 func removal(namespace string) string { return "not-" + namespace }
 
-// unlessTerminating waits with a target that takes nothing new. When the namespace is gone, it is wanted no more.
+// unlessTerminating delays the copy while the namespace is being deleted. Once it is deleted, it is no longer selected.
 func (d *directory) unlessTerminating(t target) kopf.ChangeFunc[*kopf.Unstructured] {
 	return func(ctx context.Context, c *Change) error {
 		if d.terminating(t.namespace) {
@@ -87,7 +88,7 @@ func (d *directory) unlessTerminating(t target) kopf.ChangeFunc[*kopf.Unstructur
 	}
 }
 
-// report puts the outcomes into the status, and a summary under the handler's own id.
+// report writes the outcomes into the status, and a summary as the result of the handler.
 func report(ctx context.Context, c *Change, wanted []string) {
 	places, ready := map[string]place{}, 0
 	for _, namespace := range wanted {
@@ -111,7 +112,7 @@ func report(ctx context.Context, c *Change, wanted []string) {
 	c.TryPatch(func(o *kopf.Unstructured) error { return kopf.SetField(o, "status.places", places) })
 }
 
-// clean is called before a share is gone: nothing of it stays anywhere.
+// clean is called before a share is deleted. It removes all copies.
 func (d *directory) clean(ctx context.Context, c *Change) error {
 	spec, err := specOf(c.Object)
 	if err != nil {

@@ -17,17 +17,17 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-// sharedBy is the label of all that is made here: the uid of its share.
+// sharedBy is the label of all copies. Its value is the uid of the share.
 const sharedBy = "secrets.example.org/shared-by"
 
-// target is one namespace, and what it shall have.
+// target is one namespace, with the data to be copied there.
 type target struct {
 	namespace string
 	spec      spec
 	source    *corev1.Secret
 }
 
-// write has a sub-handler for each kind. The service accounts have to wait for the secret.
+// write runs one sub-handler for each kind. The service accounts wait for the secret.
 func (t target) write(ctx context.Context, c *Change) error {
 	steps := []string{"secret", "config", "accounts"}
 	c.Sub(steps[0], t.secret, patient)
@@ -63,7 +63,7 @@ func (t target) secret(ctx context.Context, c *Change) error {
 	return nil
 }
 
-// config has what everybody may know.
+// config copies the public keys to a config map.
 func (t target) config(ctx context.Context, c *Change) error {
 	public := map[string]string{}
 	for _, key := range t.spec.PublicKeys {
@@ -75,7 +75,7 @@ func (t target) config(ctx context.Context, c *Change) error {
 	return t.judge(c.Client.Apply(ctx, config, client.ForceOwnership))
 }
 
-// foreign tells of a secret of that name that was not made here.
+// foreign reports whether the namespace has a secret of that name that this share did not create.
 func (t target) foreign(ctx context.Context, c *Change) (bool, error) {
 	there := &metav1.PartialObjectMetadata{}
 	there.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
@@ -95,8 +95,9 @@ func (t target) accounts(ctx context.Context, c *Change) error {
 	return nil
 }
 
-// pull lets a service account pull images with the secret, or not. What others have put into its list, which the API
-// server takes as one value, stays: so it is read, and a write in between is a conflict, after which this is repeated.
+// pull adds the secret to the image pull secrets of a service account, or removes it. It keeps the entries of other
+// clients. As the API server treats the list as one value, pull reads it first; a concurrent write is a conflict, and
+// the handler is retried.
 func (t target) pull(ctx context.Context, c *Change, name string, wanted bool) error {
 	account := &corev1.ServiceAccount{}
 	if err := c.Client.Get(ctx, types.NamespacedName{Namespace: t.namespace, Name: name}, account); err != nil {
@@ -114,7 +115,7 @@ func (t target) pull(ctx context.Context, c *Change, name string, wanted bool) e
 	return c.Client.Patch(ctx, account, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 }
 
-// remove takes back all that write has made. What is gone already is fine, and what others have made stays.
+// remove deletes all objects that write has created. Missing objects are ignored, and objects of other clients stay.
 func (t target) remove(ctx context.Context, c *Change) error {
 	foreign, err := t.foreign(ctx, c)
 	if err != nil {
@@ -122,7 +123,7 @@ func (t target) remove(ctx context.Context, c *Change) error {
 	}
 	for _, name := range t.spec.ServiceAccounts {
 		if foreign {
-			break // they pull with that of others
+			break // they pull with a secret of another client
 		}
 		if err := client.IgnoreNotFound(t.pull(ctx, c, name, false)); err != nil {
 			return err
@@ -142,7 +143,7 @@ func (t target) labels(c *Change) map[string]string {
 	return map[string]string{sharedBy: string(c.Object.GetUID())}
 }
 
-// judge says which errors of the API server pass.
+// judge makes those errors of the API server temporary that go away by themselves.
 func (t target) judge(err error) error {
 	switch {
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):

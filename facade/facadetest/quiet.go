@@ -30,7 +30,7 @@ func (r *Runner) Settle(calm, limit time.Duration) {
 			return
 		}
 		if !time.Now().Before(end) {
-			r.t.Fatalf("%s has not come to rest in %s; what it did in the last %s:\n%s",
+			r.t.Fatalf("%s has not come to rest in %s; its activity in the last %s:\n%s",
 				r.name, limit, calm, strings.Join(news, "\n"))
 		}
 	}

@@ -123,7 +123,7 @@ func TestSettleAndQuiet(t *testing.T) {
 			op:     newTimerOperator,
 			test:   func(r *facadetest.Runner) { r.Settle(90*time.Second, time.Hour) },
 			want: []string{
-				"the operator has not come to rest in 1h0m0s; what it did in the last 1m30s:",
+				"the operator has not come to rest in 1h0m0s; its activity in the last 1m30s:",
 				"called: run ConfigMap default/one: tick #1: success",
 			},
 		},

@@ -13,9 +13,9 @@ import (
 
 // These texts explain states of an object that Kopf does not notice. With our own formats, they are noticed.
 const (
-	unnoticedReturn = "The handlers' own patches took the object out of all filters, and Kopf remembers what they " +
-		"saw before: if the object becomes the same again, no handler is called; a handler without filters, or " +
-		"OnField with NewValue instead, is"
+	unnoticedReturn = "The handlers' own patches took the object out of all filters, and Kopf remembers the state " +
+		"that they saw before: if the object becomes the same again, no handler is called; a handler without " +
+		"filters, or OnField with NewValue instead, is"
 	unnoticedField = "Kopf does not remember an object without the field of OnUpdate with InField: the object is " +
 		"created, not updated, when the field comes, and no handler is called; OnField is called"
 )

@@ -17,6 +17,9 @@ func (v HandlerVerdict) whyNotCalled() string {
 	switch execution.Why(v.Why) {
 	case execution.OtherReason:
 		// The operands are reasons of causes.
+		if cause.Reason(v.Found) == cause.Noop {
+			return fmt.Sprintf("it handles %s, and nothing essential has changed", pluralReason(v.Expected))
+		}
 		return fmt.Sprintf("it handles %s, and this is %s", pluralReason(v.Expected), singularReason(v.Found))
 	case execution.NotInitial:
 		return "it handles the objects that existed when the operator started, once each; this one is new, or was " +

@@ -177,7 +177,7 @@ func TestReasonsInWords(t *testing.T) {
 		"resume": {"a resume has words", cause.Update, cause.Resume,
 			"it handles updates, and this is a resume without changes."},
 		"noop": {"a pass without changes has words", cause.Update, cause.Noop,
-			"it handles updates, and this is no essential change."},
+			"it handles updates, and nothing essential has changed."},
 		"free": {"a deletion that is not blocked has words", cause.Delete, cause.Free,
 			"it handles deletions, and this is a deletion that this operator does not block."},
 		"other": {"unknown causes are printed as they are",

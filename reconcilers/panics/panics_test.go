@@ -62,7 +62,7 @@ func (w *wrapping) Unwrap() error { return w.err }
 func TestTextOfWhatIsWrapped(t *testing.T) {
 	const none = "a *panics_test.wrapping whose text cannot be had, as its method panics"
 	if got := panics.TextOf(&wrapping{errPlain}); got != "plain" {
-		t.Errorf("what it wraps says more than nothing: %q", got)
+		t.Errorf("the text must be that of the wrapped error: %q", got)
 	}
 	if got := panics.TextOf(&wrapping{}); got != none {
 		t.Errorf("it wraps nothing that could say more: %q", got)
@@ -101,7 +101,7 @@ func TestErrorsOfFunctions(t *testing.T) {
 	if !errors.Is(err, errPlain) || !errors.As(err, &permanent) || errors.Is(
 		err, errors.ErrUnsupported,
 	) || errors.As(err, &missing) {
-		t.Error("what can be found in the chain must be, and what cannot is not there")
+		t.Error("errors.Is and errors.As must find the errors of the chain, and no others")
 	}
 }
 

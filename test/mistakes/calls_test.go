@@ -44,7 +44,7 @@ var calls = []call{
 		c.SetResult(func() {})
 		return nil
 	}},
-	{"The result of nobody", func(_ context.Context, c *Change) error {
+	{"A result that no handler has set", func(_ context.Context, c *Change) error {
 		host, err := kopf.Result[string](c, "provision")
 		c.SetResult(host)
 		return err

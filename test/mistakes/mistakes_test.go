@@ -41,7 +41,7 @@ func TestMistakes(t *testing.T) {
 		fmt.Fprintf(&table, "| %s | %s | %s |\n", name, cell(code), cell(message))
 	}
 
-	section(&table, "In what is registered: the operator does not start")
+	section(&table, "In the registrations: the operator does not start")
 	code := sources(t, "registrations_test.go")
 	for _, one := range registrations {
 		op := kopf.New("demo.example.org")
@@ -57,7 +57,7 @@ func TestMistakes(t *testing.T) {
 		row(one.name, code[one.name], setUp(t, op))
 	}
 
-	section(&table, "In a handler: the log tells")
+	section(&table, "In a handler: the log reports it")
 	code = sources(t, "calls_test.go")
 	for _, one := range calls {
 		row(one.name, code[one.name], run(t, one.make))
@@ -89,7 +89,7 @@ func TestMistakes(t *testing.T) {
 }
 
 func section(table *strings.Builder, title string) {
-	fmt.Fprintf(table, "\n## %s\n\n| Mistake | What is written | What it says |\n|--|--|--|\n", title)
+	fmt.Fprintf(table, "\n## %s\n\n| Mistake | Example | Message |\n|--|--|--|\n", title)
 }
 
 // cell makes lines of code or text one cell of a table.

@@ -49,7 +49,7 @@ var settings = []setting{
 	{"A prefix of names that are none", func() *kopf.Operator {
 		return kopf.New("demo.example.org", kopf.Settings{Posting: kopf.PostingSettings{EventNamePrefix: "Demo_"}})
 	}},
-	{"Webhooks that nobody can call", func() *kopf.Operator {
+	{"Webhooks without an address", func() *kopf.Operator {
 		return kopf.New("demo.example.org", kopf.Settings{Admission: kopf.AdmissionSettings{Managed: "auto.kopf.dev"}})
 	}},
 	{"A URL without TLS", func() *kopf.Operator {

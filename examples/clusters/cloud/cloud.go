@@ -1,5 +1,5 @@
-// Package cloud is a cloud in memory: enough of one for the operator to have something to do. It is apart as a real one
-// would be; it knows nothing of objects, and never calls anybody. Its neighbour is the program in the folder above.
+// Package cloud fakes a cloud in memory, with networks, control planes and incidents. Like a real cloud, it does not
+// depend on the operator or on Kubernetes objects. The program in the folder above uses it.
 package cloud
 
 import (
@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// restart is how long a control plane needs to start, or to start anew with another version.
+// restart is the time that a control plane needs to start, or to restart with another version.
 const restart = 500 * time.Millisecond
 
-// Cloud has networks and control planes, by the names of their clusters.
+// Cloud has the networks and control planes by the names of their clusters.
 type Cloud struct {
 	mu        sync.Mutex
 	networks  map[string]network
@@ -31,7 +31,7 @@ type plane struct {
 	started time.Time
 }
 
-// ControlPlane is what can be known of one.
+// ControlPlane is the visible state of a control plane.
 type ControlPlane struct {
 	Endpoint string
 	Version  string
@@ -39,12 +39,12 @@ type ControlPlane struct {
 	Ready bool
 }
 
-// New makes an empty one.
+// New returns an empty cloud.
 func New() *Cloud {
 	return &Cloud{networks: map[string]network{}, planes: map[string]plane{}, incidents: map[string]chan string{}}
 }
 
-// EnsureNetwork makes a network, if there is none.
+// EnsureNetwork creates a network, unless it exists.
 func (c *Cloud) EnsureNetwork(_ context.Context, cluster, cidr string) (id string, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -65,7 +65,7 @@ func (c *Cloud) AllowFrom(_ context.Context, cluster string, ranges []string) er
 	return nil
 }
 
-// DeleteNetwork removes a network, if there is one. It must not be in use.
+// DeleteNetwork removes a network, if it exists. It returns an error if the network is in use.
 func (c *Cloud) DeleteNetwork(_ context.Context, cluster string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -76,8 +76,8 @@ func (c *Cloud) DeleteNetwork(_ context.Context, cluster string) error {
 	return nil
 }
 
-// EnsureControlPlane makes a control plane, or lets there be another version of it. That takes time: it is called
-// until it is ready.
+// EnsureControlPlane creates a control plane, or restarts it with another version. It does not wait: call it again
+// until the control plane is ready.
 func (c *Cloud) EnsureControlPlane(_ context.Context, cluster, version string) (ControlPlane, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -95,7 +95,7 @@ func (c *Cloud) EnsureControlPlane(_ context.Context, cluster, version string) (
 	}, nil
 }
 
-// DeleteControlPlane removes one, if there is one.
+// DeleteControlPlane removes a control plane, if it exists.
 func (c *Cloud) DeleteControlPlane(_ context.Context, cluster string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -103,7 +103,7 @@ func (c *Cloud) DeleteControlPlane(_ context.Context, cluster string) error {
 	return nil
 }
 
-// Snapshot keeps what a control plane knows.
+// Snapshot stores a snapshot of a control plane.
 func (c *Cloud) Snapshot(_ context.Context, cluster string) (id string, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -114,7 +114,7 @@ func (c *Cloud) Snapshot(_ context.Context, cluster string) (id string, err erro
 	return fmt.Sprintf("snap-%s-%d", cluster, c.snapshots), nil
 }
 
-// Incidents tells what happens to a cluster. There is one listener for each.
+// Incidents returns the incidents of a cluster. Each cluster has one listener.
 func (c *Cloud) Incidents(cluster string) <-chan string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -128,7 +128,7 @@ func (c *Cloud) stream(cluster string) chan string {
 	return c.incidents[cluster]
 }
 
-// report drops what nobody listens to for long.
+// report sends an incident to the listener. It drops the incident if the channel is full.
 func (c *Cloud) report(cluster, incident string) {
 	select {
 	case c.stream(cluster) <- incident:

@@ -1,4 +1,4 @@
-// Command cmd is the manager of a kubebuilder project that has taken up the facade: the few lines are marked.
+// Command cmd is the manager of a kubebuilder project that uses the facade. Comments mark the added lines.
 package main
 
 import (

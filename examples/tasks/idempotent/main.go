@@ -91,7 +91,7 @@ func (p *publisher) serverOf(ctx context.Context, c *Change) (string, error) {
 	return id, c.Flush(ctx)
 }
 
-// closeSite looks for the server again, because the status can lack an id. A missing thing is not an error.
+// closeSite looks for the server again, because the status can lack its id. A missing server or file is not an error.
 func (p *publisher) closeSite(ctx context.Context, c *Change) error {
 	id, err := p.hosting.FindServer(ctx, string(c.Object.UID))
 	if err != nil {

@@ -120,7 +120,7 @@ func (w *world) editAsOther(r memapi.Request) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		one := edit{uid: string(o.GetUID()), label: w.names.labelWithKind(r.Resource.Kind, &o), late: w.run.complete}
-		w.run.noteAt(w.elapsedTime(), "somebody", "changes "+one.label)
+		w.run.noteAt(w.elapsedTime(), "other", "changes "+one.label)
 		if w.scenario.Foreign != nil {
 			w.run.strange = true
 			w.scenario.Foreign(&o)

@@ -60,7 +60,7 @@ func TestPlantedBugs(t *testing.T) {
 				"foreign-at-write-1-of-configmaps/inventory",
 			},
 			history: []string{
-				"life 1     get configmaps/inventory: 200", "somebody   changes ConfigMap default/inventory",
+				"life 1     get configmaps/inventory: 200", "other      changes ConfigMap default/inventory",
 				"life 1     update configmaps/inventory: 200",
 			},
 		},

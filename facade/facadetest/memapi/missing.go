@@ -51,7 +51,7 @@ func isKubernetesResource(t target) bool {
 func notInstalled(t target) error {
 	refused := apierrors.NewNotFound(schema.GroupResource{Group: t.Group, Resource: t.Plural}, t.name)
 	refused.ErrStatus.Message = "the API server in memory does not serve " + t.Plural + " of " +
-		t.groupVersion().String() + ": tell it to with Server.Install"
+		t.groupVersion().String() + ": install them with Server.Install"
 	refused.ErrStatus.Details = nil
 	return refused
 }

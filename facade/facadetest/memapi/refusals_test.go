@@ -130,7 +130,7 @@ func TestNotInstalled(t *testing.T) {
 		"FlowSchemas": {
 			reason: "a kind of the real server is not found, with a hint to install it",
 			path:   "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas",
-			want:   "does not serve flowschemas of flowcontrol.apiserver.k8s.io/v1: tell it to with Server.Install",
+			want:   "does not serve flowschemas of flowcontrol.apiserver.k8s.io/v1: install them with Server.Install",
 		},
 		"Reviews": {
 			reason: "reviews of permissions are not found, with a hint",

@@ -60,7 +60,7 @@ func New(p Program) *cobra.Command {
 		Use:   filepath.Base(os.Args[0]),
 		Short: "Run the operator " + p.displayName(),
 		Long: "Run the operator " + p.displayName() +
-			": watch the cluster, and handle what changes in it until it is told to stop.\n\n" + fromEnvironment,
+			": watch the cluster, and handle its changes until the process is stopped.\n\n" + fromEnvironment,
 		Version:       buildVersion(),
 		Args:          rejectArguments,
 		RunE:          r.runOperator,
@@ -117,7 +117,7 @@ func (e *usageError) Unwrap() error { return e.err }
 
 // asUsageError turns an error into a usage error that refers to the help of the command.
 func asUsageError(cmd *cobra.Command, err error) error {
-	return &usageError{fmt.Errorf("%w\nRun '%s --help' to see what there is", err, cmd.CommandPath())}
+	return &usageError{fmt.Errorf("%w\nRun '%s --help' for usage", err, cmd.CommandPath())}
 }
 
 // rejectArguments rejects arguments, and suggests similar sub-commands.

@@ -70,7 +70,7 @@ func TestEnvironment(t *testing.T) {
 			environment{"KOPF_RUN_CLUSTERWIDE": "off"}, nil, nil, 0, hint},
 		"both": {"the error of conflicting settings names the variable",
 			environment{"KOPF_RUN_NAMESPACES": "a"}, []string{"-A"}, nil,
-			2, "exclude each other\nRun 'commandline.test --help' to see what there is\n" +
+			2, "exclude each other\nRun 'commandline.test --help' for usage\n" +
 				"Of the environment come --namespace (KOPF_RUN_NAMESPACES)"},
 		"standalone": {"Kopf's variable for standalone operators is accepted",
 			environment{"KOPF_RUN_STANDALONE": "1"}, []string{"run"}, nil, 0, hint},

@@ -31,7 +31,7 @@ func resumeExamples(program string) string {
 	return strings.ReplaceAll(`  # They go on:
   % resume -A -P default
 
-  # Also those that somebody else has told to pause:
+  # Also operators that another user has paused:
   % resume -A -P default --id somebody@their.machine`, "%", program)
 }
 

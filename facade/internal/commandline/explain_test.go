@@ -106,7 +106,7 @@ func TestExplainFlags(t *testing.T) {
 			if code != 2 || out != "" {
 				t.Errorf("%s: want exit code 2 and no output, got %d and %q", c.reason, code, out)
 			}
-			for _, want := range append(c.want, "explain --help' to see what there is") {
+			for _, want := range append(c.want, "explain --help' for usage") {
 				if !strings.Contains(errs, want) {
 					t.Errorf("%s: want %q in: %s", c.reason, want, errs)
 				}

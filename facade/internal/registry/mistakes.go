@@ -48,8 +48,8 @@ func (s *SetupErrors) AddAt(where string, err error) {
 	*s = append(*s, fmt.Errorf("%s: %w", where, err))
 }
 
-// JoinedError returns all errors as one, with the name of the operator and the address of the manual page; nil
-// without errors.
+// JoinedError returns all errors as one, with the name of the operator and the address of the manual page. It returns
+// nil without errors.
 func (s SetupErrors) JoinedError(operator string) error {
 	switch len(s) {
 	case 0:

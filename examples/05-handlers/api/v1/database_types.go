@@ -2,7 +2,7 @@ package v1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// DatabaseSpec is what is wanted.
+// DatabaseSpec is the desired state of a database.
 type DatabaseSpec struct {
 	// Owner is the team that the database belongs to.
 	// +optional
@@ -18,7 +18,7 @@ type Phase string
 // PhaseReady is a database that can be used.
 const PhaseReady Phase = "Ready"
 
-// DatabaseStatus is what there is.
+// DatabaseStatus is the observed state of a database.
 type DatabaseStatus struct {
 	// Phase is how far the database is; empty before it is provisioned.
 	// +optional
@@ -31,7 +31,7 @@ type DatabaseStatus struct {
 	Size int32 `json:"size,omitempty"`
 }
 
-// Database is a database that somebody else runs.
+// Database is a database that another system runs.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status

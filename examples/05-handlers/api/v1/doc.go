@@ -1,5 +1,5 @@
-// Package v1 has the Go types of databases.example.org/v1. They are apart from the program, as clients need them too;
-// they never do anything. Its neighbour is the program in the folder above, which handles the objects.
+// Package v1 has the Go types of databases.example.org/v1. They are a separate package, because clients need them, too.
+// The handlers are in the program in the folder above.
 //
 // +kubebuilder:object:generate=true
 // +groupName=databases.example.org

@@ -6,10 +6,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// GroupVersion is that of all types here.
+// GroupVersion is the group and version of all types of this package.
 var GroupVersion = schema.GroupVersion{Group: "databases.example.org", Version: "v1"}
 
-// AddToScheme makes the types known to a scheme.
+// AddToScheme adds the types to a scheme.
 func AddToScheme(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(GroupVersion, &Database{}, &DatabaseList{})
 	metav1.AddToGroupVersion(scheme, GroupVersion)

@@ -2,26 +2,26 @@ package v1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// ClusterSpec is what is wanted.
+// ClusterSpec is the desired state of a cluster.
 type ClusterSpec struct {
-	// Version is that of Kubernetes, such as "1.35".
+	// Version is the version of Kubernetes, such as "1.35".
 	// +kubebuilder:validation:Pattern=`^1\.[0-9]+$`
 	Version string `json:"version"`
 	// Nodes is the size of the cluster's own pool; there may be others.
 	// +kubebuilder:validation:Minimum=0
 	Nodes int32 `json:"nodes"`
-	// Network is where the cluster is.
+	// Network is the network of the cluster.
 	Network NetworkSpec `json:"network"`
-	// Addons are versions of what runs in the cluster, by name.
+	// Addons are the versions of the add-ons, by name.
 	// +optional
 	Addons map[string]string `json:"addons,omitempty"`
 }
 
 // NetworkSpec is the wanted network.
 type NetworkSpec struct {
-	// CIDR is the range of its addresses. It never changes.
+	// CIDR is the range of addresses. It never changes.
 	CIDR string `json:"cidr"`
-	// AllowedFrom are the ranges that may reach the API server; none is everybody.
+	// AllowedFrom are the ranges that may reach the API server; empty allows all.
 	// +optional
 	AllowedFrom []string `json:"allowedFrom,omitempty"`
 }
@@ -36,18 +36,19 @@ const (
 	PhaseDegraded Phase = "Degraded"
 )
 
-// ClusterStatus is what there is. Each handler has its own field, and some of the fields are results of handlers.
+// ClusterStatus is the observed state of a cluster. Each handler has its own field; some fields are results of
+// handlers.
 type ClusterStatus struct {
-	// Phase is how far the cluster is; empty before anybody has looked.
+	// Phase is the phase of the cluster; empty before the first check of its health.
 	// +optional
 	Phase Phase `json:"phase,omitempty"`
-	// Version is that of all nodes and of the control plane.
+	// Version is the version of all nodes and of the control plane.
 	// +optional
 	Version string `json:"version,omitempty"`
 	// Addons are the installed versions, by name.
 	// +optional
 	Addons map[string]string `json:"addons,omitempty"`
-	// Incidents is how many have been reported.
+	// Incidents is the number of reported incidents.
 	// +optional
 	Incidents int32 `json:"incidents,omitempty"`
 	// Network is the result of the handler "network".
@@ -64,30 +65,30 @@ type ClusterStatus struct {
 	Backup *Backup `json:"backup,omitempty"`
 }
 
-// Network is a network that there is.
+// Network is an existing network.
 type Network struct {
 	ID   string `json:"id"`
 	CIDR string `json:"cidr"`
 }
 
-// ControlPlane is one that there is.
+// ControlPlane is an existing control plane.
 type ControlPlane struct {
 	Endpoint string `json:"endpoint"`
 }
 
-// Health is how many of the nodes can be used.
+// Health is the number of all nodes, and of those that are ready.
 type Health struct {
 	Nodes int32 `json:"nodes"`
 	Ready int32 `json:"ready"`
 }
 
-// Backup is the last one.
+// Backup is the last backup.
 type Backup struct {
 	Snapshot string `json:"snapshot"`
 	Version  string `json:"version"`
 }
 
-// Cluster is a cluster of Kubernetes that somebody else's machines make up.
+// Cluster is a Kubernetes cluster on machines of a cloud.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:scope=Cluster

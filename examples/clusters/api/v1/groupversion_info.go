@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// GroupVersion is that of all types here.
+// GroupVersion is the group and version of all types of this package.
 var GroupVersion = schema.GroupVersion{Group: "clusters.example.org", Version: "v1"}
 
 // The labels and annotations that the operator sets and reads.
@@ -21,7 +21,7 @@ const (
 	AnnotationBackup = "clusters.example.org/backup"
 )
 
-// AddToScheme makes the types known to a scheme.
+// AddToScheme adds the types to a scheme.
 func AddToScheme(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(GroupVersion, &Cluster{}, &ClusterList{}, &NodePool{}, &NodePoolList{})
 	metav1.AddToGroupVersion(scheme, GroupVersion)

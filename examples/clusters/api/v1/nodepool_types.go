@@ -2,25 +2,25 @@ package v1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// NodePoolSpec is what is wanted.
+// NodePoolSpec is the desired state of a pool.
 type NodePoolSpec struct {
 	// Cluster is the name of the cluster that the nodes belong to.
 	Cluster string `json:"cluster"`
-	// Version is that of the nodes.
+	// Version is the version of the nodes.
 	Version string `json:"version"`
-	// Nodes is how many of them there are.
+	// Nodes is the number of nodes.
 	// +kubebuilder:validation:Minimum=0
 	Nodes int32 `json:"nodes"`
 }
 
-// NodePoolStatus is what there is.
+// NodePoolStatus is the observed state of a pool.
 type NodePoolStatus struct {
-	// Nodes is how many of them have joined.
+	// Nodes is the number of nodes that have joined.
 	// +optional
 	Nodes int32 `json:"nodes,omitempty"`
 }
 
-// NodePool is a number of nodes that are all alike.
+// NodePool is a set of identical nodes.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:scope=Cluster

@@ -2,19 +2,19 @@ package v1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// DatabaseSpec is what is wanted.
+// DatabaseSpec is the desired state of a database.
 type DatabaseSpec struct {
-	// Version is that of the software, such as "16".
+	// Version is the version of the software, such as "16".
 	// +kubebuilder:validation:MinLength=1
 	Version string `json:"version"`
 	// Size is the storage, in GiB.
 	// +kubebuilder:validation:Minimum=1
 	Size int32 `json:"size"`
-	// Replicas is how many servers follow the first one.
+	// Replicas is the number of servers that follow the first one.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	Replicas int32 `json:"replicas,omitempty"`
-	// Users are who may connect, each with a role of that name.
+	// Users are the users who may connect, each with a role of that name.
 	// +kubebuilder:validation:items:Pattern=`^[a-z][a-z0-9]*$`
 	// +listType=set
 	// +optional
@@ -24,38 +24,38 @@ type DatabaseSpec struct {
 // Phase is how far a database is.
 type Phase string
 
-// The phases of a database; it has none before it is provisioned.
+// The phases of a database. The phase is empty before the database is provisioned.
 const (
 	// PhaseServing is a database that takes connections.
 	PhaseServing Phase = "Serving"
-	// PhaseUpgrading is a database that takes none, as its version changes.
+	// PhaseUpgrading is a database that does not take connections, because its version changes.
 	PhaseUpgrading Phase = "Upgrading"
 )
 
-// DatabaseStatus is what there is.
+// DatabaseStatus is the observed state of a database.
 type DatabaseStatus struct {
-	// Phase is how far the database is.
+	// Phase is the phase of the database.
 	// +optional
 	Phase Phase `json:"phase,omitempty"`
-	// Host is where it can be reached.
+	// Host is the address of the database.
 	// +optional
 	Host string `json:"host,omitempty"`
-	// Version is what it runs.
+	// Version is the version that the servers run.
 	// +optional
 	Version string `json:"version,omitempty"`
 	// Size is its storage, in GiB.
 	// +optional
 	Size int32 `json:"size,omitempty"`
-	// Users are who can connect.
+	// Users are the users who can connect.
 	// +optional
 	Users []string `json:"users,omitempty"`
-	// LastBackup is the name of the last one.
+	// LastBackup is the name of the last backup.
 	// +optional
 	LastBackup string `json:"lastBackup,omitempty"`
 	// ObservedGeneration is the generation that the status is about.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// Conditions has Ready; Reconciling and Stalled where they say something; one for each step of the last upgrade;
+	// Conditions has Ready; Reconciling and Stalled while they apply; one condition for each step of the last upgrade;
 	// and InSync for the replicas.
 	// +listType=map
 	// +listMapKey=type

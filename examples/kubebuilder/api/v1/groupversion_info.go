@@ -7,13 +7,13 @@ import (
 )
 
 var (
-	// GroupVersion is that of all types here.
+	// GroupVersion is the group and version of all types of this package.
 	GroupVersion = schema.GroupVersion{Group: "webapp.example.org", Version: "v1"}
 
 	// SchemeBuilder collects the types.
 	SchemeBuilder = runtime.NewSchemeBuilder(addKnownTypes)
 
-	// AddToScheme makes the types known to a scheme.
+	// AddToScheme adds the types to a scheme.
 	AddToScheme = SchemeBuilder.AddToScheme
 )
 

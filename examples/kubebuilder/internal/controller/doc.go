@@ -1,4 +1,4 @@
-// Package controller has the project's own reconcilers, level by level as controller-runtime has them. They are apart
-// from the handlers of the facade and never call them: both work on the same objects, each on its own part of the
-// status. Its neighbours: api/v1 has the types, cmd puts everything into one manager.
+// Package controller has the project's own reconciler, as kubebuilder generates it, and the handlers of the facade.
+// They do not call each other: both work on the same objects, each on its own part of the status. The types are in
+// api/v1; cmd adds both to one manager.
 package controller

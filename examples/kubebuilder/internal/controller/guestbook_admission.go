@@ -8,10 +8,10 @@ import (
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 )
 
-// longest is how many bytes of a title fit above the entries.
+// longest is the maximum length of a title in bytes.
 const longest = 40
 
-// RegisterAdmission adds what is looked at before a guestbook is stored, beside the project's own webhooks.
+// RegisterAdmission adds a check of guestbooks before they are stored, beside the project's own webhooks.
 func RegisterAdmission(op *kopf.Operator) {
 	guestbooks := kopf.For(op, &webappv1.Guestbook{})
 	guestbooks.Validate("title", func(_ context.Context, a *kopf.Admission[*webappv1.Guestbook]) error {
@@ -22,8 +22,8 @@ func RegisterAdmission(op *kopf.Operator) {
 	}, kopf.Operations("CREATE", "UPDATE"))
 }
 
-// AdmissionSettings have the handlers served by the webhook server that the manager has already, and the operator keep
-// configurations of its own beside those in config/webhook. The URL is for managers outside of the cluster.
+// AdmissionSettings returns settings by which the manager's webhook server serves the handlers. The operator maintains
+// its own webhook configurations beside those in config/webhook. The URL is for managers outside of the cluster.
 func AdmissionSettings(url, ca string) kopf.AdmissionSettings {
 	own := kopf.AdmissionSettings{Managed: "guestbooks.example.org", URL: url, CAFile: ca}
 	if url == "" {

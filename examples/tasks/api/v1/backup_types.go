@@ -57,7 +57,7 @@ type Target struct {
 
 // BackupStatus is the actual state. Handlers write it.
 type BackupStatus struct {
-	// LastBackup is the name of the last one.
+	// LastBackup is the name of the last backup.
 	// +optional
 	LastBackup string `json:"lastBackup,omitempty"`
 	// LastTime is the time of its end.

@@ -1,4 +1,3 @@
-// Package v1 has the project's own webhooks, as kubebuilder lays them out: they are apart from the handlers of
-// admission, which are in package controller, because the manager has both, each with paths and configurations of its
-// own.
+// Package v1 has the project's own webhooks, as kubebuilder generates them. The admission handlers of the facade are in
+// package controller. One manager serves both, with separate paths and configurations.
 package v1

@@ -23,12 +23,12 @@ func SetupGuestbookWebhookWithManager(mgr ctrl.Manager) error {
 		Complete()
 }
 
-// guestbookDefaulter has a moderator in each guestbook.
+// guestbookDefaulter gives each guestbook a moderator.
 type guestbookDefaulter struct{}
 
 var _ admission.Defaulter[*webappv1.Guestbook] = guestbookDefaulter{}
 
-// Default adds the one who moderates where nobody else does.
+// Default adds a moderator to guestbooks without one.
 func (guestbookDefaulter) Default(_ context.Context, guestbook *webappv1.Guestbook) error {
 	if len(guestbook.Spec.Moderators) == 0 {
 		guestbook.Spec.Moderators = []string{"admin"}
@@ -41,7 +41,7 @@ type guestbookValidator struct{}
 
 var _ admission.Validator[*webappv1.Guestbook] = guestbookValidator{}
 
-// ValidateCreate looks at the moderators.
+// ValidateCreate checks the moderators.
 func (guestbookValidator) ValidateCreate(_ context.Context, g *webappv1.Guestbook) (admission.Warnings, error) {
 	if at := slices.Index(g.Spec.Moderators, ""); at >= 0 {
 		return nil, fmt.Errorf("spec.moderators[%d] has no name", at)
@@ -49,7 +49,7 @@ func (guestbookValidator) ValidateCreate(_ context.Context, g *webappv1.Guestboo
 	return nil, nil
 }
 
-// ValidateUpdate looks at them, too.
+// ValidateUpdate checks the moderators, too.
 func (v guestbookValidator) ValidateUpdate(ctx context.Context, _, g *webappv1.Guestbook) (admission.Warnings, error) {
 	return v.ValidateCreate(ctx, g)
 }
