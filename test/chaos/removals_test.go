@@ -39,7 +39,7 @@ func (g *game) watchRecords(ctx context.Context) {
 	}
 }
 
-// early tells whether a record must not be gone.
+// early reports whether a record must not be gone.
 func (g *game) early(identity string, record peering.PeerRecord, now time.Time) bool {
 	for _, e := range g.ledger.history() {
 		if e.By == identity && (e.Kind == leave || e.Kind == kill) {
