@@ -30,7 +30,7 @@ func TestAdmissionHandlersGetCopies(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		in := review.ReviewRequest{
+		in := review.EndpointRequest{
 			Body: text, Headers: http.Header{"A": {"b"}}, PeerCertificates: []*x509.Certificate{certificate(t)},
 		}
 		out, err := reviewerOf(t, v.op).Review(t.Context(), in)

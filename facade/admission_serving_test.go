@@ -37,7 +37,7 @@ func (s *socketless) StartedChecker() healthz.Checker { return healthz.Ping }
 func (s *socketless) WebhookMux() *http.ServeMux { return s.mux }
 
 // post sends a request for admission to a path.
-func (s *socketless) post(t *testing.T, path string, asked map[string]any) (status int, verdict review.ReviewVerdict) {
+func (s *socketless) post(t *testing.T, path string, asked map[string]any) (status int, verdict review.ObjectVerdict) {
 	t.Helper()
 	text, err := json.Marshal(map[string]any{"request": asked})
 	if err != nil {

@@ -50,7 +50,7 @@ func deletion() map[string]any {
 }
 
 // verdictOf reviews a request with the operator's handlers.
-func verdictOf(ctx context.Context, t *testing.T, op *kopf.Operator, asked map[string]any) review.ReviewVerdict {
+func verdictOf(ctx context.Context, t *testing.T, op *kopf.Operator, asked map[string]any) review.ObjectVerdict {
 	t.Helper()
 	return reviewerOf(t, op).ask(ctx, t, asked)
 }
@@ -75,13 +75,13 @@ func reviewerOf(t *testing.T, op *kopf.Operator) *reviewer {
 	return &reviewer{review.Reviewer{Served: func() []review.ServedResource { return []review.ServedResource{served} }}}
 }
 
-func (r *reviewer) ask(ctx context.Context, t *testing.T, asked map[string]any) review.ReviewVerdict {
+func (r *reviewer) ask(ctx context.Context, t *testing.T, asked map[string]any) review.ObjectVerdict {
 	t.Helper()
 	text, err := json.Marshal(map[string]any{"request": asked})
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := r.Review(ctx, review.ReviewRequest{Body: text, Headers: http.Header{"A": {"b"}}})
+	out, err := r.Review(ctx, review.EndpointRequest{Body: text, Headers: http.Header{"A": {"b"}}})
 	if err != nil {
 		t.Fatalf("reviewing: %v", err)
 	}

@@ -27,7 +27,7 @@ func EngineOptions(op *Operator) reconcilers.Options { return op.engineOptions(n
 func Connect(op *Operator, c client.Client) { op.clients = op.newClientSet(c, c) }
 
 // ConnectionOf returns the connection settings of a program of the operator.
-func ConnectionOf(op *Operator) connection.ConnectionSettings {
+func ConnectionOf(op *Operator) connection.Configuration {
 	return op.settings.connectionSettings()
 }
 

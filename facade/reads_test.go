@@ -223,7 +223,7 @@ func TestConnectionOfMain(t *testing.T) {
 				t.Errorf("%s: the settings did not reach the manager: %+v", c.reason, got)
 			}
 			own := c.given
-			want := connection.ConnectionSettings{
+			want := connection.Configuration{
 				ConnectTimeout:      cmp.Or(own.Networking.ConnectTimeout, 30*time.Second),
 				WatchConnectTimeout: own.Watching.ConnectTimeout, TrustEnv: own.Networking.TrustEnv,
 			}

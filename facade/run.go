@@ -155,7 +155,7 @@ func (op *Operator) keepJournal() *journal.Journal {
 	op.registry.Lock()
 	defer op.registry.Unlock()
 	if op.journal == nil {
-		op.journal = journal.New(journal.JournalLimits{}) // the set-up applies the limits of the settings
+		op.journal = journal.New(journal.RetentionLimits{}) // the set-up applies the limits of the settings
 	}
 	return op.journal
 }

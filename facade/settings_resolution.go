@@ -153,9 +153,9 @@ func (s *Settings) resolveDelays() []error {
 }
 
 // connectionSettings returns the settings for the connections of a program.
-func (s *resolvedSettings) connectionSettings() connection.ConnectionSettings {
+func (s *resolvedSettings) connectionSettings() connection.Configuration {
 	own := s.values
-	return connection.ConnectionSettings{
+	return connection.Configuration{
 		ConnectTimeout: own.Networking.ConnectTimeout, WatchConnectTimeout: own.Watching.ConnectTimeout,
 		TrustEnv: own.Networking.TrustEnv,
 	}

@@ -238,7 +238,7 @@ func (op *Operator) engineOptions(plan []reconcilers.Registration) reconcilers.O
 	s := op.settings
 	kept, limits, watch, watched := s.values.Persistence, s.values.Background, s.values.Watching,
 		reviews.WatchingHandlers(plan)
-	op.journal.SetLimits(journal.JournalLimits{Objects: s.values.JournalObjects, Entries: s.values.JournalEntries})
+	op.journal.SetLimits(journal.RetentionLimits{Objects: s.values.JournalObjects, Entries: s.values.JournalEntries})
 	// Without NamespaceLabels, namespaces do not have to be watched for their labels.
 	var matching *namespaces.LiveNamespaces
 	if s.scope.LabelSelector() != nil {

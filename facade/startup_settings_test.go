@@ -101,7 +101,7 @@ func setUncommonValue(t *testing.T, s *kopf.Settings, name string) {
 // connection, and the resolved ones.
 type same struct {
 	engine     reconcilers.Options
-	connection connection.ConnectionSettings
+	connection connection.Configuration
 	fields     map[string]string
 }
 

@@ -209,7 +209,7 @@ func TestWhenRequestOnlyReads(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = reviewerOf(t, op).Review(t.Context(), review.ReviewRequest{Body: text})
+		_, err = reviewerOf(t, op).Review(t.Context(), review.EndpointRequest{Body: text})
 		if called || err == nil || !strings.Contains(err.Error(), `filter of handler "m"`) {
 			t.Errorf("%s: called %t, error %v", name, called, err)
 		}

@@ -9,9 +9,9 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// PeeringObject is the peering object of a member. PatchStatus merges records into its status and returns the resulting
+// SharedObject is the peering object of a member. PatchStatus merges records into its status and returns the resulting
 // object. With a resourceVersion, it fails with a conflict if the object has another version.
-type PeeringObject interface {
+type SharedObject interface {
 	PatchStatus(ctx context.Context, status map[string]any, resourceVersion string) (map[string]any, error)
 }
 
@@ -100,7 +100,7 @@ func (m Member) runningAttempts() int {
 //     respect its last content until the end of its lifetime, because its operator may be alive. An operator that has
 //     not seen it begins no earlier than a second after its own record is published.
 type Membership struct {
-	object PeeringObject
+	object SharedObject
 	gate   WriteGate
 	log    logr.Logger
 	wake   chan struct{} // signals the loop that a request may be due; has room for one signal
@@ -115,7 +115,7 @@ type Membership struct {
 
 // JoinObject returns a membership in the object. Its gate is closed until the operator may act, unless it is already
 // acting. The membership makes requests only in [Membership.Run].
-func (m Member) JoinObject(ctx context.Context, object PeeringObject, gate WriteGate) *Membership {
+func (m Member) JoinObject(ctx context.Context, object SharedObject, gate WriteGate) *Membership {
 	joined := &Membership{
 		object: object, gate: gate, log: logf.FromContext(ctx).WithValues("peering", m.Name),
 		wake: make(chan struct{}, 1), state: newState(m), logged: map[string]string{},

@@ -36,7 +36,7 @@ func (w *operatorSimulation) has(identity string) bool {
 
 // skewed is an object as an operator sees it whose clock is ahead.
 type skewed struct {
-	peering.PeeringObject
+	peering.SharedObject
 
 	ahead time.Duration
 	town  *operatorSimulation
@@ -45,7 +45,7 @@ type skewed struct {
 func (s skewed) PatchStatus(
 	ctx context.Context, status map[string]any, resourceVersion string,
 ) (map[string]any, error) {
-	object, err := s.PeeringObject.PatchStatus(ctx, shift(status, s.ahead), resourceVersion)
+	object, err := s.SharedObject.PatchStatus(ctx, shift(status, s.ahead), resourceVersion)
 	if err != nil {
 		return nil, err
 	}

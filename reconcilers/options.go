@@ -131,7 +131,7 @@ type Options struct {
 func (o Options) newPoster(client posting.EventClient, measured *metrics.OperatorMetrics) *posting.QueuePoster {
 	how := o.Posting
 	how.Component = cmp.Or(how.Component, o.Name)
-	how.Count = func(outcome posting.PostingOutcome) { measured.CountPosted(string(outcome)) }
+	how.Count = func(outcome posting.EventOutcome) { measured.CountPosted(string(outcome)) }
 	return posting.New(client, how)
 }
 

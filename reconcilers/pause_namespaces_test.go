@@ -92,7 +92,7 @@ func newNamespacedOperator(t *testing.T, server *memapi.Server) *namespacedOpera
 	t.Helper()
 	l := &namespacedOperator{
 		namespaceClient: namespaceClient{newDirectClient(t, server)}, gate: &reconcilers.Gate{}, state: health.New(),
-		kept: decisions.New(decisions.JournalLimits{}),
+		kept: decisions.New(decisions.RetentionLimits{}),
 	}
 	l.createNamespace("a")
 	l.createNamespace("b")

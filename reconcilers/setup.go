@@ -96,7 +96,7 @@ func newOperator(m manager.Manager, o Options, state *health.Health, f *Fence) (
 		health: state, metrics: measured, scopes: newScopes(o, lookout), beginning: make(chan struct{}, 1),
 	}
 	o.Journal.SetLive(own) // the journal can show the operator before it runs
-	state.SetLimits(health.HealthLimits{Silence: o.Watching.InactivityTimeout, Stuck: o.StuckTimeout})
+	state.SetLimits(health.CheckLimits{Silence: o.Watching.InactivityTimeout, Stuck: o.StuckTimeout})
 	own.orchestrator = o.newOrchestrator(lister.RESTClient(), own, measured)
 	own.controllers = &controller.Dependencies{
 		Settings: o.Settings, Dependents: o.Dependents, Owned: o.Owned, Forget: o.Forget,

@@ -30,7 +30,7 @@ func kind(name, resource string, handlers ...decisions.Registered) decisions.Ser
 // their namespaces, handlers and background handlers, and the handlers whose kinds are absent.
 func TestStanding(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		kept, gate, server := decisions.New(decisions.JournalLimits{}), &reconcilers.Gate{}, memapi.New()
+		kept, gate, server := decisions.New(decisions.RetentionLimits{}), &reconcilers.Gate{}, memapi.New()
 		gate.Set(true)
 		newDirectClient(t, server).createMany("Secret", "s", 2)
 		creating := func(id string) *handlers.Handler {
@@ -76,7 +76,7 @@ func TestStanding(t *testing.T) {
 // TestStandingOfWaiters shows that the state contains the indexed kinds that handlers wait for.
 func TestStandingOfWaiters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		kept := decisions.New(decisions.JournalLimits{})
+		kept := decisions.New(decisions.RetentionLimits{})
 		_, filling := byName()
 		stop := operateAll(t, delaying(memapi.New(), "secrets", steady(time.Hour)), reconcilers.Options{Journal: kept},
 			to(t, "secrets", filling))

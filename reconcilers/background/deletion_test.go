@@ -53,7 +53,7 @@ func TestDeletion(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := newStubbornWorld(t, background.BackgroundSettings{}, handlers.BackgroundOptions{Daemon: true})
+				w := newStubbornWorld(t, background.KindSettings{}, handlers.BackgroundOptions{Daemon: true})
 				synctest.Wait()
 				tc.before(w)
 				synctest.Wait()
@@ -178,7 +178,7 @@ func TestForgetting(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var w *stoppableWorld
-				w = newStubbornWorld(t, background.BackgroundSettings{
+				w = newStubbornWorld(t, background.KindSettings{
 					Forgotten: func(types.UID) { w.note("forgotten") },
 				}, handlers.BackgroundOptions{Daemon: true})
 				synctest.Wait()

@@ -43,16 +43,16 @@ type world struct {
 }
 
 func newWorld(t *testing.T, own ...*handlers.Handler) *world {
-	return newWorldWith(t, background.BackgroundSettings{}, own...)
+	return newWorldWith(t, background.KindSettings{}, own...)
 }
 
 // with returns settings of the background handlers of an operator with these settings.
-func with(s settings.Settings) background.BackgroundSettings {
-	return background.BackgroundSettings{HandledKind: kind.HandledKind{Settings: s}}
+func with(s settings.Settings) background.KindSettings {
+	return background.KindSettings{HandledKind: kind.HandledKind{Settings: s}}
 }
 
 // newWorldWith starts a supervisor for one object, with the given settings and defaults for the others.
-func newWorldWith(t *testing.T, settings background.BackgroundSettings, own ...*handlers.Handler) *world {
+func newWorldWith(t *testing.T, settings background.KindSettings, own ...*handlers.Handler) *world {
 	w := &world{
 		t: t, began: time.Now(),
 		Supervisor: &background.Supervisor{Ticks: &background.Limit{}, Daemons: &background.Limit{}},

@@ -35,7 +35,7 @@ func TestIdleTimersCostLittle(t *testing.T) {
 	h := host{priorityqueue.New[source.Request]("")}
 	defer h.queue.ShutDown()
 	supervisor := &background.Supervisor{Ticks: &background.Limit{}, Daemons: &background.Limit{}}
-	supervisor.AllowStarts(background.BackgroundSettings{Log: logr.Discard(), Handlers: made(&handlers.Handler{
+	supervisor.AllowStarts(background.KindSettings{Log: logr.Discard(), Handlers: made(&handlers.Handler{
 		ID: "t", Family: handlers.Spawning,
 		Background: &handlers.BackgroundOptions{Interval: time.Hour, Idle: time.Hour},
 	})}, h)

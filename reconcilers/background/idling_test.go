@@ -101,7 +101,7 @@ func (w *world) change(to int) {
 // TestIdlingUnmatched shows that the idle time also counts while the handler does not match.
 func TestIdlingUnmatched(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newStoppableWorld(t, background.BackgroundSettings{}, handlers.BackgroundOptions{Idle: 10 * second},
+		s := newStoppableWorld(t, background.KindSettings{}, handlers.BackgroundOptions{Idle: 10 * second},
 			succeed)
 		s.runPass()
 		s.until(20 * second)
@@ -117,7 +117,7 @@ func TestIdlingUnmatched(t *testing.T) {
 func TestNothingIdles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s *stoppableWorld
-		s = newStoppableWorld(t, background.BackgroundSettings{
+		s = newStoppableWorld(t, background.KindSettings{
 			Forgotten: func(types.UID) { s.note("forgotten") },
 		}, handlers.BackgroundOptions{Idle: 10 * second}, succeed)
 		s.unmatched = errUnmatched

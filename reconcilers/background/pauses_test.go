@@ -57,7 +57,7 @@ func TestNothingBeginsInAPause(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				g := &gate{}
 				var w *world
-				w = newWorldWith(t, background.BackgroundSettings{HandledKind: kind.HandledKind{Gate: g}},
+				w = newWorldWith(t, background.KindSettings{HandledKind: kind.HandledKind{Gate: g}},
 					spawning(&w, tc.background, tc.act))
 				if tc.pause == 0 {
 					g.closed.Store(true)
@@ -138,7 +138,7 @@ func TestPermissionEnds(t *testing.T) {
 				permission, end := context.WithCancel(t.Context())
 				defer end()
 				w := newStubbornWorld(
-					t, background.BackgroundSettings{Permission: permission},
+					t, background.KindSettings{Permission: permission},
 					handlers.BackgroundOptions{Daemon: true, CancelBackoff: minute},
 				)
 				synctest.Wait()
@@ -159,7 +159,7 @@ func TestPermissionEndsAfterTheHandler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		permission, end := context.WithCancel(t.Context())
 		defer end()
-		w := newStubbornWorld(t, background.BackgroundSettings{Permission: permission},
+		w := newStubbornWorld(t, background.KindSettings{Permission: permission},
 			handlers.BackgroundOptions{Daemon: true})
 		w.letGo()
 		synctest.Wait()

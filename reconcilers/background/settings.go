@@ -30,8 +30,8 @@ type Service interface {
 	Enqueue(key types.NamespacedName, handler string, after time.Duration)
 }
 
-// BackgroundSettings apply to all background handlers of one resource.
-type BackgroundSettings struct {
+// KindSettings apply to all background handlers of one resource.
+type KindSettings struct {
 	// Kind has no cache and no slot, because the settings outlive the controller.
 	kind.HandledKind
 	// Handlers are the daemons and timers, in the order of registration.

@@ -30,13 +30,13 @@ func TestStagesOfStopping(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason     string
 		background handlers.BackgroundOptions
-		settings   background.BackgroundSettings
+		settings   background.KindSettings
 		stops      []stop
 		want       []string
 	}{
 		"Daemon": {
 			"a daemon without a timeout is waited for, with a reminder each minute", daemon,
-			background.BackgroundSettings{},
+			background.KindSettings{},
 			[]stop{{second, background.Unmatched}},
 			[]string{
 				"1s asked FILTERS_MISMATCH", "1.01s cancelled FILTERS_MISMATCH,DAEMON_CANCELLED",
@@ -62,7 +62,7 @@ func TestStagesOfStopping(t *testing.T) {
 		},
 		"LimitedDaemon": {
 			"a daemon has its backoff, then its timeout, and is abandoned afterwards", limited,
-			background.BackgroundSettings{},
+			background.KindSettings{},
 			[]stop{{second, background.Unmatched}},
 			[]string{
 				"1s asked FILTERS_MISMATCH", "11s cancelled FILTERS_MISMATCH,DAEMON_SIGNALLED,DAEMON_CANCELLED",
@@ -70,40 +70,40 @@ func TestStagesOfStopping(t *testing.T) {
 			},
 		},
 		"ExitingDaemon": {
-			"an exit abandons a cancelled daemon after five seconds", daemon, background.BackgroundSettings{},
+			"an exit abandons a cancelled daemon after five seconds", daemon, background.KindSettings{},
 			[]stop{{second, background.Exiting}},
 			[]string{
 				"1s asked OPERATOR_EXITING", "1.01s cancelled OPERATOR_EXITING,DAEMON_CANCELLED", "6.01s abandoned",
 			},
 		},
 		"PausedDaemon": {
-			"a pause abandons a cancelled daemon after five seconds", daemon, background.BackgroundSettings{},
+			"a pause abandons a cancelled daemon after five seconds", daemon, background.KindSettings{},
 			[]stop{{second, background.Pausing}},
 			[]string{
 				"1s asked OPERATOR_PAUSING", "1.01s cancelled OPERATOR_PAUSING,DAEMON_CANCELLED", "6.01s abandoned",
 			},
 		},
 		"Tick": {
-			"the context of a running tick is not cancelled", tick, background.BackgroundSettings{},
+			"the context of a running tick is not cancelled", tick, background.KindSettings{},
 			[]stop{{second, background.Unmatched}},
 			[]string{"1s asked FILTERS_MISMATCH", "1m1.01s reminded", "2m1.01s reminded"},
 		},
 		"ExitingTick": {
-			"an exit cancels a running tick and abandons it after five seconds", tick, background.BackgroundSettings{},
+			"an exit cancels a running tick and abandons it after five seconds", tick, background.KindSettings{},
 			[]stop{{second, background.Exiting}},
 			[]string{
 				"1s asked OPERATOR_EXITING", "1.01s cancelled OPERATOR_EXITING,DAEMON_CANCELLED", "6.01s abandoned",
 			},
 		},
 		"PausedTick": {
-			"a running tick may go on for the pause timeout", tick, background.BackgroundSettings{},
+			"a running tick may go on for the pause timeout", tick, background.KindSettings{},
 			[]stop{{second, background.Pausing}},
 			[]string{
 				"1s asked OPERATOR_PAUSING", "31s cancelled OPERATOR_PAUSING,DAEMON_CANCELLED", "36s abandoned",
 			},
 		},
 		"PausedTickExits": {
-			"an exit during a pause ends the pause timeout of a tick", tick, background.BackgroundSettings{},
+			"an exit during a pause ends the pause timeout of a tick", tick, background.KindSettings{},
 			[]stop{{second, background.Pausing}, {11 * second, background.Exiting}},
 			[]string{
 				"1s asked OPERATOR_PAUSING", "11s cancelled OPERATOR_PAUSING,OPERATOR_EXITING,DAEMON_CANCELLED",
@@ -111,7 +111,7 @@ func TestStagesOfStopping(t *testing.T) {
 			},
 		},
 		"PausedDaemonExits": {
-			"a daemon keeps its own backoff if an exit follows a pause", slow, background.BackgroundSettings{},
+			"a daemon keeps its own backoff if an exit follows a pause", slow, background.KindSettings{},
 			[]stop{{second, background.Pausing}, {11 * second, background.Exiting}},
 			[]string{
 				"1s asked OPERATOR_PAUSING",
@@ -119,7 +119,7 @@ func TestStagesOfStopping(t *testing.T) {
 			},
 		},
 		"SlowDaemonPauses": {
-			"a daemon keeps its own backoff if a pause follows another reason", slow, background.BackgroundSettings{},
+			"a daemon keeps its own backoff if a pause follows another reason", slow, background.KindSettings{},
 			[]stop{{second, background.Unmatched}, {11 * second, background.Pausing}},
 			[]string{
 				"1s asked FILTERS_MISMATCH",
@@ -137,21 +137,21 @@ func TestStagesOfStopping(t *testing.T) {
 		},
 		"DaemonExits": {
 			"an exit abandons a cancelled daemon without a timeout, and without a reminder", daemon,
-			background.BackgroundSettings{}, []stop{{second, background.Unmatched}, {58 * second, background.Exiting}},
+			background.KindSettings{}, []stop{{second, background.Unmatched}, {58 * second, background.Exiting}},
 			[]string{
 				"1s asked FILTERS_MISMATCH", "1.01s cancelled FILTERS_MISMATCH,DAEMON_CANCELLED", "1m3s abandoned",
 			},
 		},
 		"DaemonPauses": {
 			"a pause abandons a cancelled daemon without a timeout, and without a reminder", daemon,
-			background.BackgroundSettings{},
+			background.KindSettings{},
 			[]stop{{second, background.Unmatched}, {58 * second, background.Pausing}},
 			[]string{
 				"1s asked FILTERS_MISMATCH", "1.01s cancelled FILTERS_MISMATCH,DAEMON_CANCELLED", "1m3s abandoned",
 			},
 		},
 		"TickPauses": {
-			"a stopped tick has the whole pause timeout", tick, background.BackgroundSettings{},
+			"a stopped tick has the whole pause timeout", tick, background.KindSettings{},
 			[]stop{{second, background.Unmatched}, {11 * second, background.Pausing}},
 			[]string{
 				"1s asked FILTERS_MISMATCH", "41s cancelled FILTERS_MISMATCH,OPERATOR_PAUSING,DAEMON_CANCELLED",
@@ -159,7 +159,7 @@ func TestStagesOfStopping(t *testing.T) {
 			},
 		},
 		"DaemonTwice": {
-			"a second reason without a shorter time changes nothing", daemon, background.BackgroundSettings{},
+			"a second reason without a shorter time changes nothing", daemon, background.KindSettings{},
 			[]stop{{second, background.Unmatched}, {11 * second, background.Deleted}},
 			[]string{
 				"1s asked FILTERS_MISMATCH", "1.01s cancelled FILTERS_MISMATCH,DAEMON_CANCELLED",

@@ -24,7 +24,7 @@ type stoppableWorld struct {
 }
 
 func newStubbornWorld(
-	t *testing.T, settings background.BackgroundSettings, b handlers.BackgroundOptions,
+	t *testing.T, settings background.KindSettings, b handlers.BackgroundOptions,
 ) *stoppableWorld {
 	s := newStoppableWorld(t, settings, b, nil)
 	s.runPass()
@@ -33,7 +33,7 @@ func newStubbornWorld(
 
 // newStoppableWorld returns a world whose handler runs act; with nil, the handler runs until letGo.
 func newStoppableWorld(
-	t *testing.T, settings background.BackgroundSettings, b handlers.BackgroundOptions, act handlers.Func,
+	t *testing.T, settings background.KindSettings, b handlers.BackgroundOptions, act handlers.Func,
 ) *stoppableWorld {
 	s := &stoppableWorld{over: make(chan struct{})}
 	if act == nil {

@@ -54,7 +54,7 @@ func (s *Supervisor) Supervise(ctx context.Context, c *cause.Cause) (holds, busy
 }
 
 // matchingHandlers returns the handlers that match the object. The journal records which ones do not.
-func (s *BackgroundSettings) matchingHandlers(ctx context.Context, c *cause.Cause) ([]*adapters.HandlerChain, error) {
+func (s *KindSettings) matchingHandlers(ctx context.Context, c *cause.Cause) ([]*adapters.HandlerChain, error) {
 	look := s.Journal.ForBody(c.Body()).StartBackgroundLook(c)
 	defer look.AddToJournal()
 	return adapters.MatchingHandlers(ctx, s.Handlers, c, look.VerdictFunc())

@@ -67,7 +67,7 @@ func TestHandlersBesideEachOther(t *testing.T) {
 func TestWithoutAController(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s *stoppableWorld
-		s = newStoppableWorld(t, background.BackgroundSettings{
+		s = newStoppableWorld(t, background.KindSettings{
 			Forgotten: func(types.UID) { s.note("forgotten") },
 		}, handlers.BackgroundOptions{Daemon: true}, nil)
 		s.StopAndWait(background.Exiting)
@@ -169,7 +169,7 @@ func TestInitialDelays(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := newStoppableWorld(t, background.BackgroundSettings{}, handlers.BackgroundOptions{
+				s := newStoppableWorld(t, background.KindSettings{}, handlers.BackgroundOptions{
 					Daemon: true, InitialDelay: after(tc.delay, tc.err),
 				}, nil)
 				s.runPass()

@@ -19,16 +19,16 @@ type Supervisor struct {
 	Ticks, Daemons *Limit
 
 	mu       sync.Mutex
-	settings *BackgroundSettings // nil before the first [Supervisor.AllowStarts]; replaced as a whole, never modified
-	service  Service             // the present or last controller; nil after [Supervisor.StopAndWait]
-	open     bool                // true while a controller of the resource runs
+	settings *KindSettings // nil before the first [Supervisor.AllowStarts]; replaced as a whole, never modified
+	service  Service       // the present or last controller; nil after [Supervisor.StopAndWait]
+	open     bool          // true while a controller of the resource runs
 	byUID    map[types.UID]*objectTasks
 	ending   map[*objectTasks]bool // deleted objects whose tasks have not ended yet
 	running  sync.WaitGroup        // runs that [Supervisor.StopAndWait] waits for
 }
 
 // AllowStarts lets Supervise start handlers with these settings, for a controller that starts.
-func (s *Supervisor) AllowStarts(settings BackgroundSettings, service Service) {
+func (s *Supervisor) AllowStarts(settings KindSettings, service Service) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.settings, s.service, s.open = &settings, service, true
@@ -136,11 +136,11 @@ func (s *Supervisor) forgetIdleLocked(o *objectTasks) {
 
 // currentSettings returns the present settings and service. The service is nil while no controller of the resource
 // runs.
-func (s *Supervisor) currentSettings() (*BackgroundSettings, Service) {
+func (s *Supervisor) currentSettings() (*KindSettings, Service) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.settings == nil {
-		return &BackgroundSettings{}, nil
+		return &KindSettings{}, nil
 	}
 	if !s.open {
 		return s.settings, nil

@@ -73,7 +73,7 @@ func (t *task) backgroundOptions() *handlers.BackgroundOptions {
 }
 
 // presentSettings returns the present settings: a later controller may have replaced those of the start.
-func (t *task) presentSettings() *BackgroundSettings {
+func (t *task) presentSettings() *KindSettings {
 	settings, _ := t.object.supervisor.currentSettings()
 	return settings
 }

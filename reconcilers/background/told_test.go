@@ -85,7 +85,7 @@ func TestJournalOfBackground(t *testing.T) {
 				var w *world
 				h := spawning(&w, handlers.BackgroundOptions{Interval: time.Hour}, tc.acts...)
 				h.Filters = matching
-				w = newWorldWith(t, background.BackgroundSettings{HandledKind: kind.HandledKind{Journal: told.Kind}}, h)
+				w = newWorldWith(t, background.KindSettings{HandledKind: kind.HandledKind{Journal: told.Kind}}, h)
 				tc.play(w)
 				synctest.Wait()
 				if d := cmp.Diff(tc.want, told.EntryLines("ns", "a")); d != "" {

@@ -16,8 +16,8 @@ const (
 	DefaultStuck = 10 * time.Minute
 )
 
-// HealthLimits are the settings of a Health. Zero values mean the defaults.
-type HealthLimits struct {
+// CheckLimits are the settings of a Health. Zero values mean the defaults.
+type CheckLimits struct {
 	// Silence is the time that a resource can be without a watch; a negative value means DefaultSilence.
 	Silence time.Duration
 	// Stuck is the time that a worker can be stuck; a negative value disables the check.
@@ -28,7 +28,7 @@ type HealthLimits struct {
 // reports.
 type Health struct {
 	mu         sync.Mutex // guards the fields below
-	limits     HealthLimits
+	limits     CheckLimits
 	stage      Stage
 	serving    func() bool              // nil until [Health.ReportServing]
 	unfilled   func() []string          // returns the indexed resources without a listing
@@ -55,12 +55,12 @@ const (
 // New returns a Health in the stage Waiting, with the default limits.
 func New() *Health {
 	h := &Health{scopes: map[string]*WatchedScope{}, workers: map[*Workers]struct{}{}}
-	h.SetLimits(HealthLimits{})
+	h.SetLimits(CheckLimits{})
 	return h
 }
 
 // SetLimits replaces the limits: the settings can be known later than the first reports.
-func (h *Health) SetLimits(limits HealthLimits) {
+func (h *Health) SetLimits(limits CheckLimits) {
 	limits.Stuck = cmp.Or(limits.Stuck, DefaultStuck)
 	if limits.Silence <= 0 {
 		limits.Silence = DefaultSilence

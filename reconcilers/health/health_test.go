@@ -172,9 +172,9 @@ func TestWorkers(t *testing.T) {
 	want(t, "the default limit is ten minutes", h.AliveChecks(), "workers: "+nodes+"\n"+pods)
 	dismiss()
 	want(t, "ended workers are not stuck", h.AliveChecks(), "workers: "+nodes)
-	h.SetLimits(health.HealthLimits{Stuck: 2 * time.Hour})
+	h.SetLimits(health.CheckLimits{Stuck: 2 * time.Hour})
 	want(t, "the limit is a setting", h.AliveChecks())
-	h.SetLimits(health.HealthLimits{Stuck: -1})
+	h.SetLimits(health.CheckLimits{Stuck: -1})
 	want(t, "a negative limit disables the check", h.AliveChecks())
 }
 

@@ -48,7 +48,7 @@ func TestWatches(t *testing.T) {
 	const open, watching = http.StatusOK, "watch=true"
 	tests := map[string]struct {
 		reason string
-		limits health.HealthLimits
+		limits health.CheckLimits
 		query  string
 		answer answering
 		open   time.Duration // before it is ended
@@ -56,25 +56,25 @@ func TestWatches(t *testing.T) {
 		want   []string
 	}{
 		"Open": {"an open watch is watched, even if it is silent",
-			health.HealthLimits{}, watching, answering{code: open}, 24 * time.Hour, 0, nil},
+			health.CheckLimits{}, watching, answering{code: open}, 24 * time.Hour, 0, nil},
 		"Ended": {"an ended watch can be renewed within the limit",
-			health.HealthLimits{}, watching, answering{code: open}, time.Hour, 69 * time.Second, nil},
+			health.CheckLimits{}, watching, answering{code: open}, time.Hour, 69 * time.Second, nil},
 		"Over": {"a watch that is not renewed within the limit is reported",
-			health.HealthLimits{}, watching, answering{code: open}, time.Hour, 70 * time.Second,
+			health.CheckLimits{}, watching, answering{code: open}, time.Hour, 70 * time.Second,
 			[]string{"watches: a: not watched for 1m10s"}},
 		"Own": {"the limit for the renewal is a setting",
-			health.HealthLimits{Silence: minute}, watching, answering{code: open}, time.Hour, minute,
+			health.CheckLimits{Silence: minute}, watching, answering{code: open}, time.Hour, minute,
 			[]string{"watches: a: not watched for 1m0s"}},
 		"Never": {"a negative limit is the default limit",
-			health.HealthLimits{Silence: -1}, watching, answering{code: open}, time.Hour, minute, nil},
+			health.CheckLimits{Silence: -1}, watching, answering{code: open}, time.Hour, minute, nil},
 		"List": {"a list does not count as a watch",
-			health.HealthLimits{}, "", answering{code: open}, time.Hour, 0,
+			health.CheckLimits{}, "", answering{code: open}, time.Hour, 0,
 			[]string{"watches: a: not watched for 1h0m0s"}},
 		"Gone": {"a refused watch does not count as a watch",
-			health.HealthLimits{}, watching, answering{code: http.StatusGone}, time.Hour, 0,
+			health.CheckLimits{}, watching, answering{code: http.StatusGone}, time.Hour, 0,
 			[]string{"watches: a: not watched for 1h0m0s"}},
 		"Failed": {"a failed watch does not count as a watch",
-			health.HealthLimits{}, watching, answering{err: io.EOF}, time.Hour, 0,
+			health.CheckLimits{}, watching, answering{err: io.EOF}, time.Hour, 0,
 			[]string{"watches: a: not watched for 1h0m0s"}},
 	}
 	for name, tc := range tests {

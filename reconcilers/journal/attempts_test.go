@@ -90,7 +90,7 @@ func TestAttempts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				h := &handlers.Handler{ID: "provision", Reason: cause.Create}
-				j := kept(journal.JournalLimits{}, h)
+				j := kept(journal.RetentionLimits{}, h)
 				a := attemptOf(h, 2, c.outcome)
 				a.Took = 1234567 * time.Nanosecond
 				widgetsOf(j).ForObject(w1, "u1").RecordAttempt(a)
@@ -185,7 +185,7 @@ func TestWrites(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			j := kept(journal.JournalLimits{})
+			j := kept(journal.RetentionLimits{})
 			o := widgetsOf(j).ForObject(w1, "u1")
 			o.RecordEvent("ADDED", "1")
 			o.RecordWrite("", c.patch, c.before, c.result, c.err)
@@ -198,7 +198,7 @@ func TestWrites(t *testing.T) {
 
 // TestWriters shows that a write is noted with its writer.
 func TestWriters(t *testing.T) {
-	j := kept(journal.JournalLimits{})
+	j := kept(journal.RetentionLimits{})
 	widgetsOf(j).ForObject(w1, "u1").RecordWrite("watches", patching.Patch{}, nil, written, nil)
 	if got := lastEntry(t, j).Write; got.By != "watches" {
 		t.Errorf("want the handler named, got %+v", got)
@@ -223,7 +223,7 @@ func TestHolds(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			j := kept(journal.JournalLimits{})
+			j := kept(journal.RetentionLimits{})
 			widgetsOf(j).ForObject(w1, "u1").RecordHold(journal.HeldError, c.err, c.until)
 			c.want.Why = journal.HeldError
 			got := lastEntry(t, j).Hold
@@ -241,7 +241,7 @@ func TestHolds(t *testing.T) {
 // quote.
 func TestErrorsOfObjectsWithSecrets(t *testing.T) {
 	const withheld = "(left out, because the object has secret values; see the log)"
-	j := kept(journal.JournalLimits{})
+	j := kept(journal.RetentionLimits{})
 	o := widgetsOf(j, diff.Path{"spec", "password"}).ForObject(w1, "u1")
 	o.RecordAttempt(attemptOf(&handlers.Handler{ID: "h"}, 0, execution.Outcome{Final: true, Err: errQuota}))
 	if got := lastEntry(t, j).Attempt.Error; got != withheld {

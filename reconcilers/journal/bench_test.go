@@ -43,7 +43,7 @@ func BenchmarkNote(b *testing.B) {
 	}
 	for name, note := range notes {
 		b.Run(name, func(b *testing.B) {
-			j := journal.New(journal.JournalLimits{})
+			j := journal.New(journal.RetentionLimits{})
 			kind := widgetsOf(j)
 			objects := make([]journal.ObjectJournal, 1000)
 			for i := range objects {
@@ -71,7 +71,7 @@ func BenchmarkRemembered(b *testing.B) {
 		}
 		b.Run(fmt.Sprint(count, " handlers"), func(b *testing.B) {
 			for b.Loop() {
-				j, before := journal.New(journal.JournalLimits{}), heap()
+				j, before := journal.New(journal.RetentionLimits{}), heap()
 				kind := widgetsOf(j)
 				for i := range journal.DefaultObjects {
 					handled(kind.ForObject(types.NamespacedName{Namespace: "ns", Name: fmt.Sprint("w", i)}, "u1"), own)

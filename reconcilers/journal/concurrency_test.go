@@ -17,7 +17,7 @@ import (
 // TestConcurrentNotes shows that notes and explanations can run concurrently, without partial results.
 func TestConcurrentNotes(t *testing.T) {
 	h := &handlers.Handler{ID: "h", Reason: cause.Create}
-	j := kept(journal.JournalLimits{Objects: 3, Entries: 3}, h)
+	j := kept(journal.RetentionLimits{Objects: 3, Entries: 3}, h)
 	var all sync.WaitGroup
 	for i := range 5 {
 		object := types.NamespacedName{Namespace: "ns", Name: fmt.Sprint("w", i)}

@@ -20,7 +20,7 @@ import (
 )
 
 func servedAs(group, version, kind, plural string, namespaced bool, shortcuts ...string) journal.ServedKind {
-	s := widgetsOf(journal.New(journal.JournalLimits{})).ServedKind(discovery.Resource{
+	s := widgetsOf(journal.New(journal.RetentionLimits{})).ServedKind(discovery.Resource{
 		GroupVersionKind: schema.GroupVersionKind{Group: group, Version: version, Kind: kind},
 		Plural:           plural, Singular: strings.ToLower(kind), Shortcuts: shortcuts, Namespaced: namespaced,
 	}, nil)
@@ -79,7 +79,7 @@ func TestKindsInWords(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			j := journal.New(journal.JournalLimits{})
+			j := journal.New(journal.RetentionLimits{})
 			j.SetLive(c.of)
 			e, err := j.Explain(c.word, w1)
 			got := e.Kind
@@ -96,7 +96,7 @@ func TestKindsInWords(t *testing.T) {
 
 // TestNamespaces shows that a namespace is required for namespaced kinds and ignored for cluster-scoped ones.
 func TestNamespaces(t *testing.T) {
-	j := journal.New(journal.JournalLimits{})
+	j := journal.New(journal.RetentionLimits{})
 	j.SetLive(live{Operator: "test.example.org", Kinds: []journal.ServedKind{
 		servedAs("example.org", "v1", "Widget", "widgets", true), servedAs("", "v1", "Node", "nodes", false),
 	}})
@@ -116,7 +116,7 @@ func TestNamespaces(t *testing.T) {
 
 // TestStandingWithoutOperator shows that a journal without an operator reports an empty state.
 func TestStandingWithoutOperator(t *testing.T) {
-	got := journal.New(journal.JournalLimits{}).OperatorState()
+	got := journal.New(journal.RetentionLimits{}).OperatorState()
 	if d := cmp.Diff(journal.Standing{}, got, cmp.AllowUnexported(journal.ServedKind{})); d != "" {
 		t.Errorf("-want, +got:\n%s", d)
 	}
@@ -231,7 +231,7 @@ func TestWhatHoldsNow(t *testing.T) {
 				if c.stand != nil {
 					c.stand(&l)
 				}
-				j := journal.New(journal.JournalLimits{Objects: 7})
+				j := journal.New(journal.RetentionLimits{Objects: 7})
 				j.SetLive(l)
 				for _, happen := range c.happens {
 					happen(widgetsOf(j).ForObject(w1, "u1"))
@@ -340,7 +340,7 @@ func TestAnswers(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				j := kept(journal.JournalLimits{}, c.of)
+				j := kept(journal.RetentionLimits{}, c.of)
 				for _, happen := range c.happens {
 					happen(widgetsOf(j).ForObject(w1, "u1"))
 					time.Sleep(time.Second)
@@ -366,7 +366,7 @@ func inSeconds(text string) string {
 func TestPartsOfAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := &handlers.Handler{ID: "h", Reason: cause.Create}
-		j := kept(journal.JournalLimits{}, h, &handlers.Handler{ID: "i", Reason: cause.Create})
+		j := kept(journal.RetentionLimits{}, h, &handlers.Handler{ID: "i", Reason: cause.Create})
 		o := widgetsOf(j).ForObject(w1, "u1")
 		begin := time.Now()
 		d := o.StartLook(&cause.Cause{Reason: cause.Create})

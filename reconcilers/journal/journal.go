@@ -21,8 +21,8 @@ const (
 // retry with its event and write, takes constant space.
 const nearby = 6
 
-// JournalLimits limits the size of a journal. Zero values mean the defaults.
-type JournalLimits struct {
+// RetentionLimits limits the size of a journal. Zero values mean the defaults.
+type RetentionLimits struct {
 	// Objects is the number of objects. The object whose last entry is oldest is removed first.
 	Objects int
 	// Entries is the number of entries of one object. The oldest ones are removed first.
@@ -31,7 +31,7 @@ type JournalLimits struct {
 
 // Journal holds the records of one operator. Any goroutine may use it. A nil Journal records nothing.
 type Journal struct {
-	limits JournalLimits
+	limits RetentionLimits
 
 	mu     sync.Mutex
 	pages  map[Key]*page
@@ -60,14 +60,14 @@ type page struct {
 }
 
 // New creates an empty journal.
-func New(limits JournalLimits) *Journal {
+func New(limits RetentionLimits) *Journal {
 	j := &Journal{pages: map[Key]*page{}}
 	j.SetLimits(limits)
 	return j
 }
 
 // SetLimits changes the limits. Entries beyond them are removed when further entries come.
-func (j *Journal) SetLimits(limits JournalLimits) {
+func (j *Journal) SetLimits(limits RetentionLimits) {
 	if j == nil {
 		return
 	}

@@ -35,13 +35,13 @@ var (
 
 // serving returns an active operator that serves widgets in all namespaces, with these handlers.
 func serving(own ...*handlers.Handler) live {
-	served := widgetsOf(journal.New(journal.JournalLimits{})).ServedKind(widgets, own)
+	served := widgetsOf(journal.New(journal.RetentionLimits{})).ServedKind(widgets, own)
 	served.Namespaces = []string{""}
 	return live{Operator: "test.example.org", Running: true, Kinds: []journal.ServedKind{served}}
 }
 
 // kept returns the journal of such an operator.
-func kept(limits journal.JournalLimits, own ...*handlers.Handler) *journal.Journal {
+func kept(limits journal.RetentionLimits, own ...*handlers.Handler) *journal.Journal {
 	j := journal.New(limits)
 	j.SetLive(serving(own...))
 	return j
@@ -140,7 +140,7 @@ func TestRepeatedEntries(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				j := kept(journal.JournalLimits{})
+				j := kept(journal.RetentionLimits{})
 				events(widgetsOf(j).ForObject(w1, "u1"), c.events...)
 				if d := cmp.Diff(c.want, historyLines(t, j, w1)); d != "" {
 					t.Errorf("%s; -want, +got:\n%s", c.reason, d)
@@ -243,7 +243,7 @@ func TestEntriesThatDiffer(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			j := kept(journal.JournalLimits{})
+			j := kept(journal.RetentionLimits{})
 			o := widgetsOf(j).ForObject(w1, "u1")
 			c.one(o)
 			c.other(o)
@@ -275,7 +275,7 @@ func TestEntriesOfOneObject(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				j := kept(journal.JournalLimits{Entries: c.limit})
+				j := kept(journal.RetentionLimits{Entries: c.limit})
 				events(widgetsOf(j).ForObject(w1, "u1"), many...)
 				got := historyLines(t, j, w1)
 				if first := fmt.Sprintf("T%02d 0 at %d", 30-c.want, 30-c.want); len(got) != c.want || got[0] != first {
@@ -317,7 +317,7 @@ func TestNilJournal(t *testing.T) {
 			}
 		})
 	}
-	if o := widgetsOf(journal.New(journal.JournalLimits{})).ForObject(w1, "u1"); !o.IsRecording() {
+	if o := widgetsOf(journal.New(journal.RetentionLimits{})).ForObject(w1, "u1"); !o.IsRecording() {
 		t.Error("entries are not kept although there is a journal")
 	}
 }

@@ -37,7 +37,7 @@ func TestObjectsThatAreForgotten(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			j := kept(journal.JournalLimits{Objects: c.limit})
+			j := kept(journal.RetentionLimits{Objects: c.limit})
 			for _, name := range strings.Split(c.happen, "") {
 				widgetsOf(j).ForObject(types.NamespacedName{Namespace: "ns", Name: name}, "").RecordEvent("ADDED", "1")
 			}
@@ -57,7 +57,7 @@ func TestObjectsThatAreForgotten(t *testing.T) {
 // TestObjectsByDefault shows that the default limit applies to limits of zero and below.
 func TestObjectsByDefault(t *testing.T) {
 	for _, limit := range []int{0, -1} {
-		j := kept(journal.JournalLimits{Objects: limit})
+		j := kept(journal.RetentionLimits{Objects: limit})
 		for i := range journal.DefaultObjects + 1 {
 			widgetsOf(j).ForObject(types.NamespacedName{Namespace: "ns", Name: fmt.Sprint(i)}, "").RecordEvent("ADDED",
 				"1")
@@ -73,7 +73,7 @@ func TestObjectsByDefault(t *testing.T) {
 // TestIncarnations shows that objects are identified by kind, namespace and name. A new object of the same name
 // continues the page of the old one.
 func TestIncarnations(t *testing.T) {
-	j := kept(journal.JournalLimits{})
+	j := kept(journal.RetentionLimits{})
 	kind := widgetsOf(j)
 	kind.ForObject(w1, "u1").RecordEvent("ADDED", "1")
 	kind.ForObject(w1, "u1").RecordEvent("DELETED", "2")
@@ -111,7 +111,7 @@ func TestObjectOfABody(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			j := journal.New(journal.JournalLimits{})
+			j := journal.New(journal.RetentionLimits{})
 			served := serving()
 			served.Kinds[0].Namespaced = c.object.Namespace != ""
 			j.SetLive(served)
@@ -127,15 +127,15 @@ func TestObjectOfABody(t *testing.T) {
 
 // TestOtherLimits shows that limits can change while the journal is used, and that a nil journal ignores them.
 func TestOtherLimits(t *testing.T) {
-	(*journal.Journal)(nil).SetLimits(journal.JournalLimits{Objects: 1})
-	j := kept(journal.JournalLimits{})
+	(*journal.Journal)(nil).SetLimits(journal.RetentionLimits{Objects: 1})
+	j := kept(journal.RetentionLimits{})
 	name := func(i int) types.NamespacedName { return types.NamespacedName{Namespace: "ns", Name: fmt.Sprint(i)} }
 	for i := range 5 {
 		widgetsOf(j).ForObject(name(i), "").RecordEvent("ADDED", "1")
 		widgetsOf(j).ForObject(name(i), "").RecordEvent("MODIFIED", "1")
 		widgetsOf(j).ForObject(name(i), "").RecordEvent("DELETED", "1")
 	}
-	j.SetLimits(journal.JournalLimits{Objects: 2, Entries: 2})
+	j.SetLimits(journal.RetentionLimits{Objects: 2, Entries: 2})
 	widgetsOf(j).ForObject(name(3), "").RecordEvent("ADDED", "2")
 	widgetsOf(j).ForObject(name(9), "").RecordEvent("ADDED", "2")
 	for i, want := range map[int]int{0: 0, 1: 0, 2: 0, 3: 3, 4: 0, 9: 1} {

@@ -66,7 +66,7 @@ func TestLooks(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			j := kept(journal.JournalLimits{})
+			j := kept(journal.RetentionLimits{})
 			c.draft(widgetsOf(j).ForObject(w1, "u1")).AddToJournal()
 			if d := cmp.Diff(&c.want, lastEntry(t, j).Look); d != "" {
 				t.Errorf("%s; -want, +got:\n%s", c.reason, d)
@@ -91,7 +91,7 @@ func TestLooksAtEvents(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			j := kept(journal.JournalLimits{})
+			j := kept(journal.RetentionLimits{})
 			d := widgetsOf(j).ForObject(w1, "u1").StartEventLook(&cause.Cause{Type: "MODIFIED"})
 			for _, h := range c.asked {
 				stop := execution.Stop{}
@@ -141,7 +141,7 @@ func TestVerdictsOfALook(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			j := kept(journal.JournalLimits{})
+			j := kept(journal.RetentionLimits{})
 			d := widgetsOf(j).ForObject(w1, "u1").StartLook(&cause.Cause{Reason: cause.Create})
 			c.ask(d)
 			d.AddToJournal()

@@ -12,7 +12,7 @@ import (
 
 // TestAllObjects shows that objects are listed with the newest first, and with the number of their last change.
 func TestAllObjects(t *testing.T) {
-	j := kept(journal.JournalLimits{})
+	j := kept(journal.RetentionLimits{})
 	all := func() (seen []string) {
 		last := j.VisitObjects(func(of journal.Key, changed uint64) {
 			seen = append(seen, fmt.Sprint(of.Kind, " ", of.Object, " ", changed))
@@ -64,7 +64,7 @@ func TestObjectsThatAreGone(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			j := kept(journal.JournalLimits{})
+			j := kept(journal.RetentionLimits{})
 			for _, h := range c.happens {
 				h.what(widgetsOf(j).ForObject(w1, h.uid))
 			}

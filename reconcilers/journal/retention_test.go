@@ -17,7 +17,7 @@ import (
 
 // TestObjectsAreLetGo shows that the journal does not keep evaluated objects alive.
 func TestObjectsAreLetGo(t *testing.T) {
-	kept := journal.New(journal.JournalLimits{})
+	kept := journal.New(journal.RetentionLimits{})
 	if state := noted(kept.ForKind(schema.GroupKind{Kind: "Widget"}, nil)); !collected(state) {
 		t.Error("the journal keeps an object alive")
 	}

@@ -55,7 +55,7 @@ func TestSharing(t *testing.T) {
 			look("resume", called), look("resume", called), true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			j := kept(journal.JournalLimits{})
+			j := kept(journal.RetentionLimits{})
 			kind := widgetsOf(j)
 			var noted [2]journal.Entry
 			for i, note := range []func(o journal.ObjectJournal){c.one, c.other} {

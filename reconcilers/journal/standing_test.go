@@ -16,7 +16,7 @@ import (
 // TestServedKind shows that a served kind lists its handlers with the conditions of their registration.
 func TestServedKind(t *testing.T) {
 	long := strings.Repeat("v", 61)
-	got := widgetsOf(journal.New(journal.JournalLimits{})).ServedKind(widgets, []*handlers.Handler{
+	got := widgetsOf(journal.New(journal.RetentionLimits{})).ServedKind(widgets, []*handlers.Handler{
 		{ID: "plain", Reason: cause.Create, Location: "main.go:7"},
 		{ID: "asked", Family: handlers.Admitting},
 		{ID: "all", NeedsChange: true, Field: diff.Path{"spec", "size"}, Words: requirements.Words{
@@ -66,7 +66,7 @@ func TestDemandsOfSecrets(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			kind := widgetsOf(journal.New(journal.JournalLimits{}), c.secret...)
+			kind := widgetsOf(journal.New(journal.RetentionLimits{}), c.secret...)
 			got := kind.ServedKind(widgets, []*handlers.Handler{h}).Handlers[0].Demands
 			if d := cmp.Diff(c.want, got); d != "" {
 				t.Errorf("%s; -want, +got:\n%s", c.reason, d)

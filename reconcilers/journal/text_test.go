@@ -28,7 +28,7 @@ func eventful(t *testing.T) journal.Explanation {
 	update := &handlers.Handler{
 		ID: "resize", Reason: cause.Update, Field: diff.Path{"spec", "size"}, Words: requirements.Words{Value: "7"},
 	}
-	j := kept(journal.JournalLimits{}, create, update)
+	j := kept(journal.RetentionLimits{}, create, update)
 	o := widgetsOf(j).ForObject(w1, "u1")
 	after := func(d time.Duration) { time.Sleep(d) }
 	o.RecordEvent("", "1")
@@ -155,7 +155,7 @@ func TestTextOfDecoded(t *testing.T) {
 
 // TestEmptyLists shows that empty lists are encoded as lists, not as null, which simplifies their use with jq.
 func TestEmptyLists(t *testing.T) {
-	j := kept(journal.JournalLimits{})
+	j := kept(journal.RetentionLimits{})
 	for name, of := range map[string]any{"explanation": explained(t, j, w1), "standing": j.OperatorState()} {
 		encoded, err := json.Marshal(of)
 		if err != nil {

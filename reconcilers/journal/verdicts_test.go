@@ -139,7 +139,7 @@ func TestVerdicts(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			h := demanding()
-			j := kept(journal.JournalLimits{}, h)
+			j := kept(journal.RetentionLimits{}, h)
 			if c.stop.Why != "" {
 				c.stop.By = "Adapter"
 			}
@@ -186,7 +186,7 @@ func TestReasonsInWords(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			h := demanding()
-			j := kept(journal.JournalLimits{}, h)
+			j := kept(journal.RetentionLimits{}, h)
 			stop := execution.Stop{Why: execution.OtherReason, Expected: c.expected, Found: c.found}
 			if _, says := verdictOn(t, j, widgetsOf(j), h, stop); !strings.HasSuffix(says, c.want) {
 				t.Errorf("%s: want %q, got %q", c.reason, c.want, says)
@@ -216,7 +216,7 @@ func TestDemandsOfVerdicts(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			h := &handlers.Handler{ID: "h", Field: diff.Path{"spec", "size"}, Words: c.words}
-			j := kept(journal.JournalLimits{}, h)
+			j := kept(journal.RetentionLimits{}, h)
 			if got, _ := verdictOn(t, j, widgetsOf(j), h, execution.Stop{Why: c.why}); got.Expected != c.want {
 				t.Errorf("%s: want %q, got %q", c.reason, c.want, got.Expected)
 			}
@@ -261,7 +261,7 @@ func TestValuesInShort(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			h := demanding()
-			j := kept(journal.JournalLimits{}, h)
+			j := kept(journal.RetentionLimits{}, h)
 			stop := execution.Stop{Why: execution.OtherValue, Found: c.value}
 			if got, _ := verdictOn(t, j, widgetsOf(j), h, stop); got.Found != c.want {
 				t.Errorf("%s: want %s, got %s", c.reason, c.want, got.Found)
@@ -299,7 +299,7 @@ func TestSecretValues(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h := demanding()
 			h.Words.Filters[0] = requirements.Criterion{Text: "WithField(3)", Path: diff.Path{"spec", "size"}}
-			j := journal.New(journal.JournalLimits{})
+			j := journal.New(journal.RetentionLimits{})
 			standing := serving(h)
 			standing.Kinds[0].Kind, standing.Kinds[0].Group, _ = strings.Cut(c.kind, ".")
 			j.SetLive(standing)

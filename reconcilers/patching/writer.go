@@ -20,8 +20,8 @@ import (
 // new state.
 const maxAttempts = 5
 
-// A Client sends the requests of a [PatchWriter] for the objects of one resource. The text of an answer is valid only
-// during the call of take.
+// PatchClient sends the requests of a [PatchWriter] for the objects of one resource. The text of an answer is valid
+// only during the call of take.
 type PatchClient interface {
 	// Get reads an object from the API server, not from a cache.
 	Get(ctx context.Context, key types.NamespacedName, take func(text []byte) error) error

@@ -78,7 +78,7 @@ func newCluster(t *testing.T) *cluster {
 
 // replica is a process of the operator behind a Service.
 type replica struct {
-	*admission.AdmissionServer
+	*admission.WebhookServer
 	host  string
 	conns chan net.Conn
 	gone  atomic.Bool
@@ -125,7 +125,7 @@ func (c *cluster) start(of version, service string) *replica {
 	kind := schema.GroupVersionKind{Group: widgets.Group, Version: widgets.Version, Kind: widgets.Kind}
 	made, err := admission.New(admission.Options{
 		Operator: operator, Config: memapi.Config(c), HTTPClient: &http.Client{Transport: c}, Managed: managed,
-		Registrations: []admission.AdmissionHandler{{Selector: discovery.OfKind(kind), Handler: handler}},
+		Registrations: []admission.RegisteredHandler{{Selector: discovery.OfKind(kind), Handler: handler}},
 		Identity:      fmt.Sprint(c.started), HandOver: time.Second, Certificates: source, ScanOnce: true,
 		Reach: func(bundle []byte) admissionregistrationv1.WebhookClientConfig {
 			return tunnels.ByService("ns", service, 443, "", bundle)
@@ -135,7 +135,7 @@ func (c *cluster) start(of version, service string) *replica {
 		c.t.Fatal(err)
 	}
 	r := &replica{
-		AdmissionServer: made, host: service + ".ns.svc", conns: make(chan net.Conn), ended: make(chan error, 1),
+		WebhookServer: made, host: service + ".ns.svc", conns: make(chan net.Conn), ended: make(chan error, 1),
 	}
 	on := webhook.NewServer(webhook.Options{})
 	if err := made.Register(on); err != nil {

@@ -75,7 +75,7 @@ func startReplica(namespace, name string, b *balancer, asked *atomic.Int64) *rep
 		}},
 	})
 	made, err := admission.New(admission.Options{
-		Operator: "rolling.example.org", Registrations: []admission.AdmissionHandler{refusing(namespace, asked)},
+		Operator: "rolling.example.org", Registrations: []admission.RegisteredHandler{refusing(namespace, asked)},
 		Config: connected, HTTPClient: transport, Path: "/rolling", Certificates: source, Managed: "e2e-" + namespace,
 		Reach: func(bundle []byte) admissionregistrationv1.WebhookClientConfig {
 			return tunnels.ByURL("https://"+b.address()+"/rolling", bundle)
@@ -130,8 +130,8 @@ func freeAddress() string {
 }
 
 // refusing returns a handler that rejects config maps with the key "refuse".
-func refusing(namespace string, asked *atomic.Int64) admission.AdmissionHandler {
-	return admission.AdmissionHandler{
+func refusing(namespace string, asked *atomic.Int64) admission.RegisteredHandler {
+	return admission.RegisteredHandler{
 		Selector: discovery.OfKind(corev1.SchemeGroupVersion.WithKind("ConfigMap")),
 		Handler: &handlers.Handler{
 			ID: "Refusal", Family: handlers.Admitting, Operations: []string{"CREATE"},

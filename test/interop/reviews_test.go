@@ -177,7 +177,7 @@ func answeredByUs(t *testing.T, one object) (out object) {
 		d.Handler.Call = behaving(t, d.Options.Mapping("behave"))
 		served.Handlers = append(served.Handlers, adapters.New(d.Handler, nil))
 	}
-	in := review.ReviewRequest{}
+	in := review.EndpointRequest{}
 	if in.Body, err = json.Marshal(one["request"]); err != nil {
 		t.Fatal(err)
 	}

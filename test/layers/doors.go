@@ -67,7 +67,7 @@ var Doors = []Door{
 		"facade/internal/console.TestLogSurvivesValuesThatPanic"},
 	{"facade/internal/console/values.go", "valueText", "Error and String of logged values",
 		"facade/internal/console.TestLogSurvivesValuesThatPanic"},
-	{"webhooks/admission/reaching.go", "AdmissionServer.keepTunnel", "tunnels", "webhooks/admission.TestTunnelFails"},
+	{"webhooks/admission/reaching.go", "WebhookServer.keepTunnel", "tunnels", "webhooks/admission.TestTunnelFails"},
 	{"webhooks/internal/server/registration.go", "Server.registerAt", "the webhook server of the project's manager",
 		"webhooks/internal/server.TestRegisterPanics"},
 	{"webhooks/internal/server/serving.go", "Server.callReviewer",

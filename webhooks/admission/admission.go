@@ -24,9 +24,9 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/webhooks/tunnels"
 )
 
-// AdmissionServer serves the admission handlers of one operator. It is a Runnable of a manager, and runs in every
+// WebhookServer serves the admission handlers of one operator. It is a Runnable of a manager, and runs in every
 // replica.
-type AdmissionServer struct {
+type WebhookServer struct {
 	options  Options
 	handlers []*adapters.HandlerChain // in the order of registration
 	server   *server.Server
@@ -53,11 +53,11 @@ type AdmissionServer struct {
 
 // New returns the admission of an operator. It does not use the network. Invalid options are an error, and so are two
 // handlers with the same path or entry name.
-func New(o Options) (*AdmissionServer, error) {
+func New(o Options) (*WebhookServer, error) {
 	if err := o.checkRequired(); err != nil {
 		return nil, fmt.Errorf("setting up the admission of operator %q: %w", o.Operator, err)
 	}
-	a := &AdmissionServer{options: o, scanned: make(chan struct{}), open: make(chan struct{}),
+	a := &WebhookServer{options: o, scanned: make(chan struct{}), open: make(chan struct{}),
 		reached: make(chan struct{})}
 	a.served.Store(&[]review.ServedResource{})
 	for _, r := range o.Registrations {
@@ -71,7 +71,7 @@ func New(o Options) (*AdmissionServer, error) {
 }
 
 // createClients creates the clients that find resources and the operator's user.
-func (a *AdmissionServer) createClients() error {
+func (a *WebhookServer) createClients() error {
 	client, err := clientdiscovery.NewDiscoveryClientForConfigAndClient(a.options.Config, a.options.HTTPClient)
 	if err != nil {
 		return fmt.Errorf("making the discovery client: %w", err)
@@ -90,7 +90,7 @@ func (a *AdmissionServer) createClients() error {
 }
 
 // createServer creates the HTTP server.
-func (a *AdmissionServer) createServer() (err error) {
+func (a *WebhookServer) createServer() (err error) {
 	reviewer := &review.Reviewer{Served: func() []review.ServedResource { return *a.served.Load() }, Own: a.ownWrites}
 	// The scope is read for each request, because a startup handler can change the namespaces.
 	if a.options.Scope != nil {
@@ -105,7 +105,7 @@ func (a *AdmissionServer) createServer() (err error) {
 }
 
 // ownWrites returns the operator's own writes with its current settings, which a startup handler can change.
-func (a *AdmissionServer) ownWrites() (own review.OwnWrites) {
+func (a *WebhookServer) ownWrites() (own review.OwnWrites) {
 	if a.options.Own != nil {
 		own = a.options.Own()
 	}
@@ -114,7 +114,7 @@ func (a *AdmissionServer) ownWrites() (own review.OwnWrites) {
 }
 
 // createWriter creates the writer of the configurations.
-func (a *AdmissionServer) createWriter() error {
+func (a *WebhookServer) createWriter() error {
 	if a.options.Managed == "" {
 		return nil
 	}
@@ -140,11 +140,11 @@ func (a *AdmissionServer) createWriter() error {
 }
 
 // Register adds the paths to a webhook server, such as that of the manager.
-func (a *AdmissionServer) Register(on webhook.Server) error { return a.server.Register(on) }
+func (a *WebhookServer) Register(on webhook.Server) error { return a.server.Register(on) }
 
 // CheckReadiness is a readiness check. It fails until reviews are answered, and while there is no certificate that
 // clients trust.
-func (a *AdmissionServer) CheckReadiness(r *http.Request) error {
+func (a *WebhookServer) CheckReadiness(r *http.Request) error {
 	if err := a.server.CheckReadiness(r); err != nil || a.options.Certificates == nil {
 		return err
 	}
@@ -155,7 +155,7 @@ func (a *AdmissionServer) CheckReadiness(r *http.Request) error {
 }
 
 // GetCertificate is used in the tls.Config of a webhook server that has its certificate from these options.
-func (a *AdmissionServer) GetCertificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+func (a *WebhookServer) GetCertificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	if a.options.Certificates == nil {
 		return nil, errors.New("the webhook server has its certificate from elsewhere")
 	}
@@ -163,11 +163,11 @@ func (a *AdmissionServer) GetCertificate(hello *tls.ClientHelloInfo) (*tls.Certi
 }
 
 // NeedLeaderElection returns false, because every replica serves reviews.
-func (a *AdmissionServer) NeedLeaderElection() bool { return false }
+func (a *WebhookServer) NeedLeaderElection() bool { return false }
 
 // maintainConfigurations maintains the configurations. Without handlers, an error is only logged: there is nothing to
 // serve, and the other controllers of the process must continue.
-func (a *AdmissionServer) maintainConfigurations(ctx context.Context) error {
+func (a *WebhookServer) maintainConfigurations(ctx context.Context) error {
 	err := a.writer.Run(ctx)
 	if err == nil || len(a.options.Registrations) > 0 {
 		return err
@@ -183,7 +183,7 @@ func (a *AdmissionServer) maintainConfigurations(ctx context.Context) error {
 // The parts run concurrently, but each waits for the former one: the resources are scanned, reviews are allowed, the
 // webhook server becomes reachable, the tunnel opens, and the entries are written. At the end, the entries are removed
 // before the tunnel closes.
-func (a *AdmissionServer) Start(ctx context.Context) error {
+func (a *WebhookServer) Start(ctx context.Context) error {
 	ctx = logf.IntoContext(ctx, a.options.Log)
 	// If one part fails, all others end.
 	running, stop := context.WithCancelCause(ctx)

@@ -88,7 +88,7 @@ func TestOneFunctionForObjectsAndNamespaces(t *testing.T) {
 func TestOneFunctionForTwoSelections(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := cluster(widgets, gadgets)
-		same := func(r memapi.Resource, operations ...string) admission.AdmissionHandler {
+		same := func(r memapi.Resource, operations ...string) admission.RegisteredHandler {
 			one := newRegistration(r, "quota", "no")
 			one.Handler.Function, one.Handler.Operations = "quota", operations
 			return one

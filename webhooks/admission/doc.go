@@ -2,7 +2,7 @@
 //
 // Package admission connects the parts of admission for one operator.
 //
-// An [AdmissionServer] finds the resources of the handlers, creates the HTTP server, and maintains the webhook
+// An [WebhookServer] finds the resources of the handlers, creates the HTTP server, and maintains the webhook
 // configurations. It decides the order in which these parts start and stop. [Options.ConfigurationObjects] returns the
 // configurations for printing. The files conditions*.go translate filters to CEL.
 //

@@ -16,7 +16,7 @@ import (
 
 // uniqueHandlerName returns the name of a handler, which is unique for its type: its id. If handlers for other
 // resources have the same id, it is the resource and the id.
-func uniqueHandlerName(r AdmissionHandler, all []AdmissionHandler) string {
+func uniqueHandlerName(r RegisteredHandler, all []RegisteredHandler) string {
 	for _, other := range all {
 		alike := other.Handler.ID == r.Handler.ID && other.Handler.Mutating == r.Handler.Mutating
 		// Twins are the same handler, so they share the name.
@@ -46,7 +46,7 @@ func selectorPathPart(s discovery.Selector) string {
 }
 
 // handlerPath returns the path of requests for a handler, below the path of the operator.
-func handlerPath(r AdmissionHandler, all []AdmissionHandler) string {
+func handlerPath(r RegisteredHandler, all []RegisteredHandler) string {
 	if r.Handler.Mutating {
 		return "mutate/" + uniqueHandlerName(r, all)
 	}
@@ -85,8 +85,8 @@ func (o Options) handlerEndpoints() (made []server.Endpoint) {
 
 // indexOfFirstTwin returns the index of the first registration of the same function under the same id. All of them
 // share one endpoint and one entry.
-func indexOfFirstTwin(r AdmissionHandler, all []AdmissionHandler) int {
-	return slices.IndexFunc(all, func(other AdmissionHandler) bool { return other.Handler.IsTwin(r.Handler) })
+func indexOfFirstTwin(r RegisteredHandler, all []RegisteredHandler) int {
+	return slices.IndexFunc(all, func(other RegisteredHandler) bool { return other.Handler.IsTwin(r.Handler) })
 }
 
 // sparingTimeout is the timeout, in seconds, of handlers that requests do not depend on. An API server that cannot
@@ -166,8 +166,8 @@ func (o Options) restrictHook(hook *configurations.Hook, h *handlers.Handler, on
 }
 
 // isOnlyForNamespaces reports whether the entry of a handler matches no other resources than Namespaces.
-func (o Options) isOnlyForNamespaces(r AdmissionHandler, known resources) bool {
-	return !slices.ContainsFunc(o.Registrations, func(other AdmissionHandler) bool {
+func (o Options) isOnlyForNamespaces(r RegisteredHandler, known resources) bool {
+	return !slices.ContainsFunc(o.Registrations, func(other RegisteredHandler) bool {
 		return other.Handler.IsTwin(r.Handler) && slices.ContainsFunc(known.reviewedBy(other), isNotNamespace)
 	})
 }

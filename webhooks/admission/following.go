@@ -34,7 +34,7 @@ func (r scanRequests) RequestResync() {
 
 // followResources scans the resources, and updates the served handlers and the entries when they change. A scan follows
 // each change of a CRD, each error, and each interval.
-func (a *AdmissionServer) followResources(ctx context.Context) error {
+func (a *WebhookServer) followResources(ctx context.Context) error {
 	// The watch of CRDs ends with the context, and is waited for.
 	changed := make(scanRequests, 1)
 	var watching sync.WaitGroup
@@ -90,7 +90,7 @@ func (a *AdmissionServer) followResources(ctx context.Context) error {
 
 // updateServedHandlers updates the served handlers, and then the entries. The order matters: entries must not lead to
 // handlers that are not served yet.
-func (a *AdmissionServer) updateServedHandlers(known resources) {
+func (a *WebhookServer) updateServedHandlers(known resources) {
 	served := []review.ServedResource{}
 	for _, resource := range known.reviewed {
 		one := review.ServedResource{Resource: resource}
@@ -112,7 +112,7 @@ func (a *AdmissionServer) updateServedHandlers(known resources) {
 
 // announceHooks passes the hooks to the writer. A nil argument means the resources of the last call: the namespaces of
 // the operator may have changed in the startup.
-func (a *AdmissionServer) announceHooks(now *resources) {
+func (a *WebhookServer) announceHooks(now *resources) {
 	// The lock includes the transfer, so that older hooks never replace newer ones.
 	a.hooking.Lock()
 	defer a.hooking.Unlock()
@@ -138,7 +138,7 @@ func (a *AdmissionServer) announceHooks(now *resources) {
 }
 
 // isOpen reports whether reviews are answered.
-func (a *AdmissionServer) isOpen() bool {
+func (a *WebhookServer) isOpen() bool {
 	select {
 	case <-a.open:
 		return true
@@ -148,7 +148,7 @@ func (a *AdmissionServer) isOpen() bool {
 }
 
 // openWhenReady allows reviews as soon as the resources are known and the operator is ready.
-func (a *AdmissionServer) openWhenReady(ctx context.Context) error {
+func (a *WebhookServer) openWhenReady(ctx context.Context) error {
 	for _, condition := range []<-chan struct{}{a.scanned, a.options.Open} {
 		if condition == nil {
 			continue

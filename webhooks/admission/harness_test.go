@@ -65,7 +65,7 @@ func cluster(resources ...memapi.Resource) *memapi.Server {
 }
 
 // newRegistration returns a handler for a resource that denies with the text. It allows if the text is empty.
-func newRegistration(r memapi.Resource, id, denies string) admission.AdmissionHandler {
+func newRegistration(r memapi.Resource, id, denies string) admission.RegisteredHandler {
 	handler := &handlers.Handler{ID: id, Family: handlers.Admitting}
 	handler.Call = func(context.Context, *handlers.Invocation) error {
 		if denies == "" {
@@ -74,7 +74,7 @@ func newRegistration(r memapi.Resource, id, denies string) admission.AdmissionHa
 		return refused(denies)
 	}
 	kind := schema.GroupVersionKind{Group: r.Group, Version: r.Version, Kind: r.Kind}
-	return admission.AdmissionHandler{Selector: discovery.OfKind(kind), Handler: handler}
+	return admission.RegisteredHandler{Selector: discovery.OfKind(kind), Handler: handler}
 }
 
 type refused string
@@ -82,7 +82,7 @@ type refused string
 func (r refused) Error() string { return string(r) }
 
 // options returns the options of an operator that is available at a URL.
-func options(server http.RoundTripper, all ...admission.AdmissionHandler) admission.Options {
+func options(server http.RoundTripper, all ...admission.RegisteredHandler) admission.Options {
 	return admission.Options{
 		Operator: "ops.example.org", Registrations: all, Config: memapi.Config(server),
 		HTTPClient: &http.Client{Transport: server}, Path: "/ops", Managed: "shared", Identity: "a",
@@ -94,7 +94,7 @@ func options(server http.RoundTripper, all ...admission.AdmissionHandler) admiss
 
 // running is a running admission component.
 type running struct {
-	*admission.AdmissionServer
+	*admission.WebhookServer
 	mux   *http.ServeMux
 	end   context.CancelFunc
 	ended chan error

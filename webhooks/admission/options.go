@@ -20,8 +20,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/webhooks/tunnels"
 )
 
-// AdmissionHandler is an admission handler with a selector of its resources.
-type AdmissionHandler struct {
+// RegisteredHandler is an admission handler with a selector of its resources.
+type RegisteredHandler struct {
 	Selector discovery.Selector
 	Handler  *handlers.Handler
 }
@@ -32,7 +32,7 @@ type Options struct {
 	Operator string
 	// Registrations are the admission handlers, in the order of registration. Without any, the operator's entries in
 	// managed configurations are removed.
-	Registrations []AdmissionHandler
+	Registrations []RegisteredHandler
 	// AsKopf only serves the paths of Kopf, and writes configurations as Kopf does.
 	AsKopf bool
 	// Own returns the prefixes and the finalizer of the operator's own writes, for which handlers are not called. The
@@ -56,7 +56,7 @@ type Options struct {
 	AtRoot bool
 	// Open is closed when reviews can be answered, for example when the indices are filled; nil means at once.
 	Open <-chan struct{}
-	// Certificates provides the certificate of the webhook server, see [AdmissionServer.GetCertificate]. Nil means that
+	// Certificates provides the certificate of the webhook server, see [WebhookServer.GetCertificate]. Nil means that
 	// the server has its own.
 	Certificates certificates.Source
 	// Dump is a file for the CA bundle; empty means none. Kopf: cadump.

@@ -18,7 +18,7 @@ func (o Options) ConfigurationObjects(
 ) (objects []client.Object, absent []string, err error) {
 	// No CRDs are watched for one scan.
 	o.ScanOnce = true
-	a := &AdmissionServer{options: o}
+	a := &WebhookServer{options: o}
 	if err := a.createClients(); err != nil {
 		return nil, nil, err
 	}

@@ -24,7 +24,7 @@ const startedInterval = 100 * time.Millisecond
 var errTunnelEnded = errors.New("it ended unexpectedly")
 
 // updateBundle sets a new CA bundle, and publishes it.
-func (a *AdmissionServer) updateBundle(ctx context.Context, bundle []byte) {
+func (a *WebhookServer) updateBundle(ctx context.Context, bundle []byte) {
 	a.mu.Lock()
 	a.bundle = bundle
 	a.mu.Unlock()
@@ -39,7 +39,7 @@ func (a *AdmissionServer) updateBundle(ctx context.Context, bundle []byte) {
 
 // publishAddress passes the current address of the server to the writer, unless it is not reachable yet. A tunnel that
 // was opened with a former CA bundle gets the current one.
-func (a *AdmissionServer) publishAddress() {
+func (a *WebhookServer) publishAddress() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	switch {
@@ -58,7 +58,7 @@ func (a *AdmissionServer) publishAddress() {
 
 // publishWhenReachable waits until reviews are answered and the webhook server is reachable, and then publishes the
 // address. Entries that lead nowhere would block requests.
-func (a *AdmissionServer) publishWhenReachable(ctx context.Context) error {
+func (a *WebhookServer) publishWhenReachable(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 		return nil
@@ -80,7 +80,7 @@ func (a *AdmissionServer) publishWhenReachable(ctx context.Context) error {
 
 // openTunnel opens the tunnel, if there is one, as soon as the webhook server is reachable. When the context ends, the
 // tunnel stays open until the returned function is called: requests still arrive until the entries are removed.
-func (a *AdmissionServer) openTunnel(running context.Context, stop context.CancelCauseFunc) (closeTunnel func()) {
+func (a *WebhookServer) openTunnel(running context.Context, stop context.CancelCauseFunc) (closeTunnel func()) {
 	if a.options.Tunnel == nil || a.writer == nil {
 		return func() {}
 	}
@@ -102,7 +102,7 @@ func (a *AdmissionServer) openTunnel(running context.Context, stop context.Cance
 
 // keepTunnel keeps the tunnel open until the context ends. It opens the tunnel again after errors. It returns an error
 // if retries cannot help.
-func (a *AdmissionServer) keepTunnel(ctx context.Context) error {
+func (a *WebhookServer) keepTunnel(ctx context.Context) error {
 	pause := retryBackoff()
 	for ctx.Err() == nil {
 		var opened atomic.Bool
@@ -144,7 +144,7 @@ func (a *AdmissionServer) keepTunnel(ctx context.Context) error {
 
 // isReachable reports whether the webhook server responds, with a certificate that clients can verify. It also prepares
 // the argument of the tunnel.
-func (a *AdmissionServer) isReachable() bool {
+func (a *WebhookServer) isReachable() bool {
 	if a.options.Started != nil && a.options.Started(nil) != nil {
 		return false
 	}

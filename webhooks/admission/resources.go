@@ -18,7 +18,7 @@ type resources struct {
 }
 
 // isReviewedBy reports whether a handler reviews a resource.
-func (k resources) isReviewedBy(r AdmissionHandler, resource discovery.Resource) bool {
+func (k resources) isReviewedBy(r RegisteredHandler, resource discovery.Resource) bool {
 	// Sparing handlers only help the controllers, so resources without a controller do not need them.
 	if !r.Handler.Sparing {
 		return r.Selector.Matches(resource)
@@ -28,7 +28,7 @@ func (k resources) isReviewedBy(r AdmissionHandler, resource discovery.Resource)
 }
 
 // reviewedBy returns the resources of a handler.
-func (k resources) reviewedBy(r AdmissionHandler) (all []discovery.Resource) {
+func (k resources) reviewedBy(r RegisteredHandler) (all []discovery.Resource) {
 	for _, resource := range k.reviewed {
 		if k.isReviewedBy(r, resource) {
 			all = append(all, resource)
@@ -50,7 +50,7 @@ func sameResource(a, b discovery.Resource) bool {
 
 // scanResources returns the current resources, or nil if nothing is known. For groups that the API server cannot list
 // at present, it keeps the resources of the former scan. In this case, it also returns an error.
-func (a *AdmissionServer) scanResources(ctx context.Context, before *resources) (*resources, error) {
+func (a *WebhookServer) scanResources(ctx context.Context, before *resources) (*resources, error) {
 	if len(a.options.Registrations) == 0 {
 		return &resources{}, nil // there is nothing to look for
 	}
@@ -94,7 +94,7 @@ func keepUnlistedResources(
 
 // selectedGroups returns the API groups of the resources, or nil for all. With explicit groups, a scan needs fewer
 // requests.
-func (a *AdmissionServer) selectedGroups() (groups []string) {
+func (a *WebhookServer) selectedGroups() (groups []string) {
 	for _, r := range a.options.Registrations {
 		if !r.Selector.Group.Given {
 			return nil

@@ -22,37 +22,37 @@ func TestLabelsOfNamespacesInEntries(t *testing.T) {
 	both.Selector = discovery.ByFunc(func(r discovery.Resource) bool {
 		return r.Plural == "widgets" || r.Plural == "namespaces"
 	})
-	twin := func(r memapi.Resource) admission.AdmissionHandler {
+	twin := func(r memapi.Resource) admission.RegisteredHandler {
 		one := newRegistration(r, "v", "no")
 		one.Handler.Function = 7
 		return one
 	}
 	for name, tc := range map[string]struct {
 		reason string
-		served []admission.AdmissionHandler
+		served []admission.RegisteredHandler
 		names  string
 		labels string
 		want   string
 	}{
 		"OneSelection": {
 			"a selection of Namespaces and other objects keeps the labels",
-			[]admission.AdmissionHandler{both}, "*", "team=x", "team in [x]",
+			[]admission.RegisteredHandler{both}, "*", "team=x", "team in [x]",
 		},
 		"TwoSelections": {
 			"an entry of two selections keeps the labels",
-			[]admission.AdmissionHandler{twin(widgets), twin(places)}, "*", "team=x", "team in [x]",
+			[]admission.RegisteredHandler{twin(widgets), twin(places)}, "*", "team=x", "team in [x]",
 		},
 		"Names": {
 			"names of namespaces are left out, as they would hide Namespaces",
-			[]admission.AdmissionHandler{twin(widgets), twin(places)}, "team-a", "team=x", "team in [x]",
+			[]admission.RegisteredHandler{twin(widgets), twin(places)}, "team-a", "team=x", "team in [x]",
 		},
 		"NamespacesAlone": {
 			"a selection of Namespaces alone does not get a selector",
-			[]admission.AdmissionHandler{newRegistration(places, "v", "no")}, "*", "team=x", "",
+			[]admission.RegisteredHandler{newRegistration(places, "v", "no")}, "*", "team=x", "",
 		},
 		"OneKey": {
 			"all requirements for one key are kept",
-			[]admission.AdmissionHandler{newRegistration(widgets, "v", "no")}, "*", "team=x,team=y,!paused",
+			[]admission.RegisteredHandler{newRegistration(widgets, "v", "no")}, "*", "team=x,team=y,!paused",
 			"paused doesnotexist [], team in [x], team in [y]",
 		},
 	} {

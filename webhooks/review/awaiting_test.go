@@ -46,7 +46,7 @@ func TestClientLeaves(t *testing.T) {
 				handler("first", func(*handlers.Invocation) error { return nil }),
 				handler("second", func(call *handlers.Invocation) error { return call.Writes.AddTransform(change) }),
 			)
-			_, err := reviewer.Review(ctx, review.ReviewRequest{Body: newReview(nil)})
+			_, err := reviewer.Review(ctx, review.EndpointRequest{Body: newReview(nil)})
 			if err == nil || review.StatusOf(err) != http.StatusServiceUnavailable {
 				t.Errorf("want the status 503, got the error %v, status %d", err, review.StatusOf(err))
 			}

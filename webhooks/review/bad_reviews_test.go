@@ -128,7 +128,7 @@ func TestBadReviews(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, err := newReviewer().Review(t.Context(), review.ReviewRequest{Body: tc.body})
+			_, err := newReviewer().Review(t.Context(), review.EndpointRequest{Body: tc.body})
 			if err == nil || review.StatusOf(err) != tc.status || !strings.Contains(err.Error(), tc.says) {
 				t.Errorf("%s: got %v, status %d, want %q, %d", tc.reason, err, review.StatusOf(err), tc.says, tc.status)
 			}
@@ -141,7 +141,7 @@ func TestAmbiguousReview(t *testing.T) {
 		one := newReviewer().Served()
 		return append(one, one...)
 	}
-	_, err := (&review.Reviewer{Served: twice}).Review(t.Context(), review.ReviewRequest{Body: newReview(nil)})
+	_, err := (&review.Reviewer{Served: twice}).Review(t.Context(), review.EndpointRequest{Body: newReview(nil)})
 	if err == nil || review.StatusOf(err) != http.StatusConflict {
 		t.Errorf("a resource that is served twice must be a conflict, got %v, status %d", err, review.StatusOf(err))
 	}
@@ -155,7 +155,7 @@ func TestSparseReviews(t *testing.T) {
 		"empty object": inRequest("object", map[string]any{}),
 		"empty user":   inRequest("userInfo", map[string]any{}),
 	} {
-		out, err := newReviewer().Review(t.Context(), review.ReviewRequest{Body: body})
+		out, err := newReviewer().Review(t.Context(), review.EndpointRequest{Body: body})
 		known := out.APIVersion == "admission.k8s.io/v1" && out.Kind == "AdmissionReview"
 		if err != nil || !out.Response.Allowed || !known {
 			t.Errorf("%s: got %+v, %v", name, out, err)

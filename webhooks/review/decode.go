@@ -43,7 +43,7 @@ func (r *request) objectLogger(log logr.Logger, of discovery.Resource) logr.Logg
 
 // decodeReview decodes and validates a review. All fields that handlers rely on must be present, with the right type.
 // The objects stay texts, because few handlers need them as maps.
-func decodeReview(in ReviewRequest) (*request, error) {
+func decodeReview(in EndpointRequest) (*request, error) {
 	// The decoder below assumes valid JSON.
 	if !json.Valid(in.Body) {
 		return nil, fmt.Errorf("the review is not a JSON object: %w", json.Unmarshal(in.Body, new(any)))

@@ -34,7 +34,7 @@ func FuzzReview(f *testing.F) {
 				return call.Writes.AddTransform(func(object map[string]any) error { object["a/~b"] = "x"; return nil })
 			},
 		})
-		out, err := reviewer.Review(t.Context(), review.ReviewRequest{Body: body})
+		out, err := reviewer.Review(t.Context(), review.EndpointRequest{Body: body})
 		if err != nil {
 			if status := review.StatusOf(err); status != 400 && status != 404 {
 				t.Errorf("status %d: %v", status, err)

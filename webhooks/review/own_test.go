@@ -135,12 +135,12 @@ func TestOwnWrites(t *testing.T) {
 				"operation": "UPDATE", "oldObject": tc.old, "object": tc.now,
 				"userInfo": map[string]any{"username": tc.sender},
 			}})
-			out, err := guarded(ownUser).Review(t.Context(), review.ReviewRequest{Body: body})
+			out, err := guarded(ownUser).Review(t.Context(), review.EndpointRequest{Body: body})
 			if err != nil || out.Response.Allowed != tc.admitted || len(out.Response.Patch) > 0 {
 				t.Errorf("%s (%s): %s: want %t, got %+v, %v", name, form, tc.reason, tc.admitted, out.Response, err)
 			}
-			_, err = guarded(ownUser).Review(t.Context(), review.ReviewRequest{Body: body, TooHeavy: true})
-			var refused *review.ReviewError
+			_, err = guarded(ownUser).Review(t.Context(), review.EndpointRequest{Body: body, TooHeavy: true})
+			var refused *review.ResponseError
 			isRefused := errors.As(err, &refused) && refused.Status == http.StatusRequestEntityTooLarge
 			if isRefused == tc.admitted || err != nil && !isRefused {
 				t.Errorf("%s (%s): too heavy to be decoded: want it admitted: %t, got %v", name, form, tc.admitted, err)
@@ -160,7 +160,7 @@ func TestOwnWritesAreUpdates(t *testing.T) {
 			"operation": "UPDATE", "object": kept(annotated(ownPrefix+"/a"), nil)},
 	} {
 		body := newReview(map[string]any{"request": request})
-		out, err := guarded(ownUser).Review(t.Context(), review.ReviewRequest{Body: body})
+		out, err := guarded(ownUser).Review(t.Context(), review.EndpointRequest{Body: body})
 		if err != nil || out.Response.Allowed {
 			t.Errorf("%s: got %+v, %v", reason, out.Response, err)
 		}
@@ -173,7 +173,7 @@ func TestOwnWritesOfAnUnknownUser(t *testing.T) {
 		"operation": "UPDATE", "oldObject": kept(nil, nil), "object": kept(nil, status(1)),
 		"userInfo": map[string]any{"groups": []any{"a"}},
 	}})
-	out, err := guarded("").Review(t.Context(), review.ReviewRequest{Body: body})
+	out, err := guarded("").Review(t.Context(), review.EndpointRequest{Body: body})
 	if err != nil || out.Response.Allowed {
 		t.Errorf("an empty name must not count as the operator's user: got %+v, %v", out.Response, err)
 	}
@@ -185,7 +185,7 @@ func TestRefusedOwnWrite(t *testing.T) {
 	for sender, logged := range map[string]bool{ownUser: true, "ann": false} {
 		var out bytes.Buffer
 		log := logr.FromSlogHandler(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelWarn}))
-		_, err := guarded(ownUser).Review(logf.IntoContext(t.Context(), log), review.ReviewRequest{
+		_, err := guarded(ownUser).Review(logf.IntoContext(t.Context(), log), review.EndpointRequest{
 			Body: newReview(map[string]any{"request": map[string]any{
 				"operation": "UPDATE", "oldObject": kept(nil, nil), "object": kept(nil, map[string]any{"spec": nil}),
 				"userInfo": map[string]any{"username": sender},

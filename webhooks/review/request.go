@@ -5,8 +5,8 @@ import (
 	"net/http"
 )
 
-// ReviewRequest is an admission review as an endpoint has received it.
-type ReviewRequest struct {
+// EndpointRequest is an admission review as an endpoint has received it.
+type EndpointRequest struct {
 	// Body is the AdmissionReview in JSON, of v1 or v1beta1.
 	Body []byte
 	// Hint is the id of the endpoint's handler. An empty id matches no handler, and nil matches all. Kopf: webhook.

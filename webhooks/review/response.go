@@ -11,11 +11,11 @@ import (
 type Response struct {
 	APIVersion string        `json:"apiVersion"`
 	Kind       string        `json:"kind"`
-	Response   ReviewVerdict `json:"response"`
+	Response   ObjectVerdict `json:"response"`
 }
 
-// ReviewVerdict is the decision about the object.
-type ReviewVerdict struct {
+// ObjectVerdict is the decision about the object.
+type ObjectVerdict struct {
 	// UID is that of the request. The API server compares them.
 	UID     types.UID `json:"uid"`
 	Allowed bool      `json:"allowed"`

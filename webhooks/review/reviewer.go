@@ -35,12 +35,12 @@ type Reviewer struct {
 }
 
 // Review answers one review. Errors of handlers become a denial in the response. The returned error concerns a review
-// that cannot be answered: it is an [ReviewError] with an HTTP status. The logger in the context gets the object.
-func (r *Reviewer) Review(ctx context.Context, in ReviewRequest) (Response, error) {
+// that cannot be answered: it is an [ResponseError] with an HTTP status. The logger in the context gets the object.
+func (r *Reviewer) Review(ctx context.Context, in EndpointRequest) (Response, error) {
 	// First, decode the request without its objects, and find the resource.
 	asked, err := decodeReview(in)
 	if err != nil {
-		return Response{}, &ReviewError{http.StatusBadRequest, err}
+		return Response{}, &ResponseError{http.StatusBadRequest, err}
 	}
 	// A large review takes long to decode, so the client may have disconnected.
 	if err := checkStillAwaited(ctx); err != nil {
@@ -58,11 +58,11 @@ func (r *Reviewer) Review(ctx context.Context, in ReviewRequest) (Response, erro
 	}
 	// From here on, whole objects are decoded.
 	if in.TooHeavy {
-		return Response{}, &ReviewError{http.StatusRequestEntityTooLarge, errTooHeavy}
+		return Response{}, &ResponseError{http.StatusRequestEntityTooLarge, errTooHeavy}
 	}
 	// Then, decode the objects as far as necessary, call the handlers, and combine their results.
 	if err := one.decodeObjects(served.Handlers); err != nil {
-		return Response{}, &ReviewError{http.StatusBadRequest, err}
+		return Response{}, &ResponseError{http.StatusBadRequest, err}
 	}
 	if err := one.callHandlers(ctx, served.Handlers); err != nil {
 		return Response{}, internalError(err)
@@ -90,10 +90,10 @@ func (r *Reviewer) ownWrites() OwnWrites {
 
 // internalError adds the status 500 to an error without a status.
 func internalError(err error) error {
-	if known := (*ReviewError)(nil); errors.As(err, &known) {
+	if known := (*ResponseError)(nil); errors.As(err, &known) {
 		return err
 	}
-	return &ReviewError{http.StatusInternalServerError, err}
+	return &ResponseError{http.StatusInternalServerError, err}
 }
 
 // findServed returns the resource of a review. It must be served exactly once, as in Kopf.
@@ -106,12 +106,12 @@ func (r *Reviewer) findServed(asked schema.GroupVersionResource) (found ServedRe
 	}
 	switch count {
 	case 0:
-		return ServedResource{}, &ReviewError{http.StatusNotFound,
+		return ServedResource{}, &ResponseError{http.StatusNotFound,
 			fmt.Errorf("no handler reviews the resource %s", resourceName(asked))}
 	case 1:
 		return found, nil
 	default:
-		return ServedResource{}, &ReviewError{
+		return ServedResource{}, &ResponseError{
 			http.StatusConflict, fmt.Errorf("the resource %s is served %d times", resourceName(asked), count),
 		}
 	}

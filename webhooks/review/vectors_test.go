@@ -72,7 +72,7 @@ func played(t *testing.T, input vectors.Fields) (map[string]any, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	in := review.ReviewRequest{Body: body, Type: input.Text("reason", ""), Headers: http.Header{}}
+	in := review.EndpointRequest{Body: body, Type: input.Text("reason", ""), Headers: http.Header{}}
 	if hint, is := input["hint"].(string); is {
 		in.Hint = &hint
 	}

@@ -14,7 +14,7 @@ import (
 // buildResponse returns the response to the review. As in Kopf, it contains the patch even if the request is denied.
 func (r *activeReview) buildResponse(ctx context.Context) (Response, error) {
 	admission := r.request.admission
-	out := Response{APIVersion: r.request.apiVersion, Kind: kind, Response: ReviewVerdict{
+	out := Response{APIVersion: r.request.apiVersion, Kind: kind, Response: ObjectVerdict{
 		UID: r.request.uid, Allowed: true, Warnings: admission.Warnings(),
 	}}
 	if denied := r.foremostDenial(); denied != nil {

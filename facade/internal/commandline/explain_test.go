@@ -27,7 +27,7 @@ func (s fixedStanding) OperatorState() journal.Standing { return journal.Standin
 // startExplainServer starts an operator that explains widget ns/w1. It stores the query of the last request in asked.
 func startExplainServer(t *testing.T, name string, asked *url.Values) (address string) {
 	t.Helper()
-	j := journal.New(journal.JournalLimits{})
+	j := journal.New(journal.RetentionLimits{})
 	widget := schema.GroupVersionKind{Group: "example.org", Version: "v1", Kind: "Widget"}
 	kind := j.ForKind(widget.GroupKind(), nil)
 	served := kind.ServedKind(discovery.Resource{GroupVersionKind: widget, Plural: "widgets", Namespaced: true}, nil)

@@ -14,8 +14,8 @@ import (
 // DefaultConnect is the connect timeout of client-go.
 const DefaultConnect = 30 * time.Second
 
-// ConnectionSettings configure how connections are made.
-type ConnectionSettings struct {
+// Configuration configure how connections are made.
+type Configuration struct {
 	// ConnectTimeout limits the TCP handshake, and WatchConnectTimeout limits it if a watch needs the connection. The
 	// default of the former is 30 seconds, that of the latter is the former. A negative value means that only the
 	// operating system sets a limit.
@@ -25,7 +25,7 @@ type ConnectionSettings struct {
 }
 
 // Apply sets the proxy, the dialer and the transport of the configuration.
-func (s ConnectionSettings) Apply(config *rest.Config) {
+func (s Configuration) Apply(config *rest.Config) {
 	// A nil function would make the default transport use the environment.
 	if !s.TrustEnv && config.Proxy == nil {
 		config.Proxy = func(*http.Request) (*url.URL, error) { return nil, nil }

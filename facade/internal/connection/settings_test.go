@@ -43,19 +43,19 @@ func TestConnectTimeouts(t *testing.T) {
 	const short, long = 5 * time.Second, time.Minute
 	tests := map[string]struct {
 		reason      string
-		settings    connection.ConnectionSettings
+		settings    connection.Configuration
 		read, watch time.Duration
 	}{
 		"Both": {
 			"requests and watches have separate timeouts",
-			connection.ConnectionSettings{ConnectTimeout: short, WatchConnectTimeout: long}, short, long,
+			connection.Configuration{ConnectTimeout: short, WatchConnectTimeout: long}, short, long,
 		},
 		"OfAll": {"the timeout of requests applies to watches by default",
-			connection.ConnectionSettings{ConnectTimeout: short}, short, short},
+			connection.Configuration{ConnectTimeout: short}, short, short},
 		"OfWatches": {"a timeout of watches does not change the default of requests",
-			connection.ConnectionSettings{WatchConnectTimeout: long}, 30 * time.Second, long},
+			connection.Configuration{WatchConnectTimeout: long}, 30 * time.Second, long},
 		"None": {"without a timeout, the context of the request decides",
-			connection.ConnectionSettings{ConnectTimeout: -1}, time.Hour, time.Hour},
+			connection.Configuration{ConnectTimeout: -1}, time.Hour, time.Hour},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -93,14 +93,14 @@ func TestProxies(t *testing.T) {
 	withoutCluster(t)
 	for name, tc := range map[string]struct {
 		path     string
-		settings connection.ConnectionSettings
+		settings connection.Configuration
 		want     string
 	}{
-		"Environment": {"testdata/elsewhere.yaml", connection.ConnectionSettings{}, "10.0.0.1:80"},
+		"Environment": {"testdata/elsewhere.yaml", connection.Configuration{}, "10.0.0.1:80"},
 		"Trusted": {
-			"testdata/elsewhere.yaml", connection.ConnectionSettings{TrustEnv: true}, "environment.example.org:3128",
+			"testdata/elsewhere.yaml", connection.Configuration{TrustEnv: true}, "environment.example.org:3128",
 		},
-		"Kubeconfig": {"testdata/proxied.yaml", connection.ConnectionSettings{}, "own.example.org:3128"},
+		"Kubeconfig": {"testdata/proxied.yaml", connection.Configuration{}, "own.example.org:3128"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			info, err := connection.Login(tc.path, "")
@@ -143,7 +143,7 @@ func TestIdleConnectionsAreClosed(t *testing.T) {
 	server.Start()
 	defer server.Close()
 	config := &rest.Config{Host: server.URL, BearerToken: "secret"}
-	connection.ConnectionSettings{ConnectTimeout: time.Minute}.Apply(config)
+	connection.Configuration{ConnectTimeout: time.Minute}.Apply(config)
 	transport, err := rest.TransportFor(config)
 	if err != nil {
 		t.Fatal(err)

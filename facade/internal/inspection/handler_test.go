@@ -26,7 +26,7 @@ func (l live) OperatorState() journal.Standing { return journal.Standing(l) }
 
 // newWidgetJournal returns the journal of an operator that serves widgets and has seen one.
 func newWidgetJournal() *journal.Journal {
-	j := journal.New(journal.JournalLimits{})
+	j := journal.New(journal.RetentionLimits{})
 	widget := schema.GroupVersionKind{Group: "example.org", Version: "v1", Kind: "Widget"}
 	kind := j.ForKind(widget.GroupKind(), nil)
 	served := kind.ServedKind(discovery.Resource{GroupVersionKind: widget, Plural: "widgets", Namespaced: true}, nil)

@@ -189,7 +189,7 @@ func (a *ReviewSettings) fingerprintRecords(m ctrl.Manager, o *admission.Options
 		return nil, fmt.Errorf("making the client of webhook configurations: %w", err)
 	}
 	// Without validating handlers, only the mutating configuration is needed, so it gets the fingerprints.
-	mutating := !slices.ContainsFunc(o.Registrations, func(r admission.AdmissionHandler) bool {
+	mutating := !slices.ContainsFunc(o.Registrations, func(r admission.RegisteredHandler) bool {
 		return !r.Handler.Mutating
 	})
 	return configurations.NewRecords(configurations.Options{

@@ -202,7 +202,7 @@ func (r *ReviewServer) planOptions(plan []reconcilers.Registration) admission.Op
 	}
 	for _, one := range plan {
 		if registry.IsAdmissionHandler(one.Handler) {
-			options.Registrations = append(options.Registrations, admission.AdmissionHandler(one))
+			options.Registrations = append(options.Registrations, admission.RegisteredHandler(one))
 		}
 	}
 	return options
@@ -227,7 +227,7 @@ func (r *ReviewServer) withdrawEntries(m ctrl.Manager, options admission.Options
 
 // registerWithManager registers the handlers at the webhook server, and adds the readiness check and the background
 // work to the manager.
-func (r *ReviewServer) registerWithManager(m ctrl.Manager, served *admission.AdmissionServer, certified bool) error {
+func (r *ReviewServer) registerWithManager(m ctrl.Manager, served *admission.WebhookServer, certified bool) error {
 	on := m.GetWebhookServer()
 	if err := served.Register(on); err != nil {
 		return err

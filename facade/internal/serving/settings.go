@@ -27,7 +27,7 @@ type ManagerSettings struct {
 	// CachedNamespaces are the namespaces in the manager's cache; none means all.
 	CachedNamespaces []string
 	// Connection configures the connection to the cluster.
-	Connection connection.ConnectionSettings
+	Connection connection.Configuration
 	// Transport wraps the transport of all clients; nil wraps nothing.
 	Transport func(http.RoundTripper) http.RoundTripper
 	// Probe returns the results of the probes, and StopProbes ends them. Both are nil without probes.

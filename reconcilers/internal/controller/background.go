@@ -23,7 +23,7 @@ func (c *Controller) beginBackground(ctx context.Context) (end func()) {
 	own, resource := c.newKind(), c.resource
 	// The supervisor outlives the controller, so it must not keep the controller's cache or slots.
 	own.Resource, own.Cache, own.Place = &resource, nil, nil
-	c.background.AllowStarts(background.BackgroundSettings{
+	c.background.AllowStarts(background.KindSettings{
 		HandledKind: own, Handlers: c.handlers.Spawning,
 		Permission: c.deps.writePermission(c.scope.Namespace), Forgotten: c.deps.Forget, Log: c.log,
 	}, c)

@@ -29,21 +29,21 @@ const (
 	perObject, refill = 25, 1.0 / 60
 )
 
-// PostingOutcome says how an event was handled, for metrics.
-type PostingOutcome string
+// EventOutcome says how an event was handled, for metrics.
+type EventOutcome string
 
 const (
 	// Posted means that a new event was created.
-	Posted PostingOutcome = "posted"
+	Posted EventOutcome = "posted"
 	// Counted means that an identical event exists, and that its count was increased.
-	Counted PostingOutcome = "counted"
+	Counted EventOutcome = "counted"
 	// Limited means that there were too many events about the object. The next identical event includes it in its
 	// count.
-	Limited PostingOutcome = "limited"
+	Limited EventOutcome = "limited"
 	// Dropped means that too many events waited, or that the operator exited first.
-	Dropped PostingOutcome = "dropped"
+	Dropped EventOutcome = "dropped"
 	// Failed means that the API server rejected the event.
-	Failed PostingOutcome = "failed"
+	Failed EventOutcome = "failed"
 )
 
 var errLimited = errors.New("too many events in all for the time that is left")
@@ -109,7 +109,7 @@ func (p *QueuePoster) sendLimited(ctx context.Context, next *post) error {
 
 // createOrPatch increases the count of the known event by a patch, or creates a new event. It also creates one if the
 // known event has expired, or if patching is not permitted.
-func (p *QueuePoster) createOrPatch(ctx context.Context, event *corev1.Event, patch []byte) (PostingOutcome, error) {
+func (p *QueuePoster) createOrPatch(ctx context.Context, event *corev1.Event, patch []byte) (EventOutcome, error) {
 	if event.Name != "" && p.limits.patches {
 		err := p.client.Patch(ctx, event, client.RawPatch(types.MergePatchType, patch))
 		switch {

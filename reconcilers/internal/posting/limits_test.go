@@ -20,19 +20,19 @@ import (
 // outcomes counts the outcomes of events.
 type outcomes struct {
 	mu     sync.Mutex
-	counts map[posting.PostingOutcome]int
+	counts map[posting.EventOutcome]int
 }
 
-func (o *outcomes) count(what posting.PostingOutcome) {
+func (o *outcomes) count(what posting.EventOutcome) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.counts == nil {
-		o.counts = map[posting.PostingOutcome]int{}
+		o.counts = map[posting.EventOutcome]int{}
 	}
 	o.counts[what]++
 }
 
-func (o *outcomes) all() map[posting.PostingOutcome]int {
+func (o *outcomes) all() map[posting.EventOutcome]int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return maps.Clone(o.counts)
@@ -81,7 +81,7 @@ func TestIdenticalEventsAreCounted(t *testing.T) {
 		if d := cmp.Diff(want, got); d != "" || len(s.all()) != len(want) {
 			t.Errorf("events with another object, message or type are counted apart: -want, +got:\n%s", d)
 		}
-		if d := cmp.Diff(map[posting.PostingOutcome]int{posting.Posted: 5, posting.Counted: 10}, seen.all()); d != "" {
+		if d := cmp.Diff(map[posting.EventOutcome]int{posting.Posted: 5, posting.Counted: 10}, seen.all()); d != "" {
 			t.Errorf("-want, +got:\n%s", d)
 		}
 	})
@@ -99,7 +99,7 @@ func TestEventsOfOneObjectAreLimited(t *testing.T) {
 		poster.Post(t.Context(), example(), corev1.EventTypeWarning, "R", "of another type")
 		poster.Post(t.Context(), named("kex2"), corev1.EventTypeNormal, "R", "of another object")
 		synctest.Wait()
-		if d := cmp.Diff(map[posting.PostingOutcome]int{posting.Posted: 27, posting.Limited: 35}, seen.all()); d != "" {
+		if d := cmp.Diff(map[posting.EventOutcome]int{posting.Posted: 27, posting.Limited: 35}, seen.all()); d != "" {
 			t.Errorf("events of another type or object are not limited: -want, +got:\n%s", d)
 		}
 		time.Sleep(10 * time.Minute)
@@ -159,22 +159,22 @@ func TestCountingGoesWrong(t *testing.T) {
 		err    error
 		events int
 		lines  int
-		want   map[posting.PostingOutcome]int
+		want   map[posting.EventOutcome]int
 	}{
 		"Expired": {
 			reason: "an event that expired on the API server is posted as a new one",
 			err:    apierrors.NewNotFound(resource, "e"), events: 3,
-			want: map[posting.PostingOutcome]int{posting.Posted: 3},
+			want: map[posting.EventOutcome]int{posting.Posted: 3},
 		},
 		"Forbidden": {
 			reason: "without permission to patch events, as in Kopf, each is posted as a new one",
 			err:    apierrors.NewForbidden(resource, "e", nil), events: 3, lines: 1,
-			want: map[posting.PostingOutcome]int{posting.Posted: 3},
+			want: map[posting.EventOutcome]int{posting.Posted: 3},
 		},
 		"Other": {
 			reason: "any other failure to count is logged, and the event is lost",
 			err:    errors.New("no route"), events: 1, lines: 2,
-			want: map[posting.PostingOutcome]int{posting.Posted: 1, posting.Failed: 2},
+			want: map[posting.EventOutcome]int{posting.Posted: 1, posting.Failed: 2},
 		},
 	}
 	for name, tc := range tests {
@@ -240,7 +240,7 @@ func TestNoTimeAtTheExit(t *testing.T) {
 		if err := poster.Start(ctx); err != nil {
 			t.Errorf("the end of the context is returned as an error: %v", err)
 		}
-		want := map[posting.PostingOutcome]int{posting.Posted: 120, posting.Failed: 1, posting.Dropped: 379}
+		want := map[posting.EventOutcome]int{posting.Posted: 120, posting.Failed: 1, posting.Dropped: 379}
 		if d := cmp.Diff(want, seen.all()); d != "" || len(lines()) != 2 {
 			t.Errorf("got %d lines, want one for each kind of loss; -want, +got:\n%s", len(lines()), d)
 		}

@@ -173,13 +173,13 @@ func outsourced(log logr.Logger) { log.WithCallDepth(1).Info("on behalf of other
 // nothing.
 func TestLinesWithoutDetails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, counts := &server{}, map[posting.PostingOutcome]int{}
-		poster := posting.New(s, posting.Options{Count: func(what posting.PostingOutcome) { counts[what]++ }})
+		s, counts := &server{}, map[posting.EventOutcome]int{}
+		poster := posting.New(s, posting.Options{Count: func(what posting.EventOutcome) { counts[what]++ }})
 		stop := start(t.Context(), t, poster)
 		posting.LinePoster{Poster: poster}.Logger(funcr.New(func(_, _ string) {}, funcr.Options{}), example()).Info("m")
 		synctest.Wait()
 		stop()
-		got, want := s.messages(), map[posting.PostingOutcome]int{posting.Posted: 1}
+		got, want := s.messages(), map[posting.EventOutcome]int{posting.Posted: 1}
 		if !cmp.Equal([]string{"m"}, got) || !cmp.Equal(want, counts) {
 			t.Errorf("want one message without details, got %q, counted %v", got, counts)
 		}

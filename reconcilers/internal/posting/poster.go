@@ -50,7 +50,7 @@ type Options struct {
 	// it is posted. Nil, or an empty result, means "default".
 	DefaultNamespace func() string
 	// Count is called with the outcome of each event; it may be nil.
-	Count func(PostingOutcome)
+	Count func(EventOutcome)
 }
 
 // QueuePoster posts events in the background. It is a Runnable of a manager. Events wait in its queue until Start runs.
@@ -202,7 +202,7 @@ func (p *QueuePoster) logFailure(ctx context.Context, next *post, err error) {
 }
 
 // countOutcome reports the outcome of one event.
-func (p *QueuePoster) countOutcome(what PostingOutcome) {
+func (p *QueuePoster) countOutcome(what EventOutcome) {
 	if p.options.Count != nil {
 		p.options.Count(what)
 	}

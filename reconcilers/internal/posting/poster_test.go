@@ -161,7 +161,7 @@ func TestPostFailures(t *testing.T) {
 		if d := cmp.Diff([]string{"two", "three"}, s.messages()); d != "" {
 			t.Errorf("events after a refused one are posted: -want, +got:\n%s", d)
 		}
-		if d := cmp.Diff(map[posting.PostingOutcome]int{posting.Posted: 2, posting.Failed: 1}, seen.all()); d != "" {
+		if d := cmp.Diff(map[posting.EventOutcome]int{posting.Posted: 2, posting.Failed: 1}, seen.all()); d != "" {
 			t.Errorf("all events are counted: -want, +got:\n%s", d)
 		}
 		if got := lines(); len(got) != 1 {

@@ -28,7 +28,7 @@ type world struct {
 
 func serve(t *testing.T) *world {
 	t.Helper()
-	w := &world{t: t, journal: journal.New(journal.JournalLimits{}), operator: &journaltest.FakeOperator{}}
+	w := &world{t: t, journal: journal.New(journal.RetentionLimits{}), operator: &journaltest.FakeOperator{}}
 	w.operator.SetState(journal.Standing{
 		Operator: "test", Running: true,
 		Kinds: []journal.ServedKind{journaltest.ServedKind(w.journal, widgets, create)},

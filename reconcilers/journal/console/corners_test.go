@@ -89,7 +89,7 @@ func TestStateOfSeveral(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				j, now := journal.New(journal.JournalLimits{}), time.Now().UTC()
+				j, now := journal.New(journal.RetentionLimits{}), time.Now().UTC()
 				c.tell(journaltest.StartStory(j, widgets, "default", "one"))
 				got := console.NewOverview(j).QueryView(console.Query{Most: 9}).Objects[0]
 				var until time.Duration
@@ -107,7 +107,7 @@ func TestStateOfSeveral(t *testing.T) {
 // TestEventsBesideChanges shows that a rejected raw event does not change the state of handlers of changes.
 func TestEventsBesideChanges(t *testing.T) {
 	t.Parallel()
-	j := journal.New(journal.JournalLimits{})
+	j := journal.New(journal.RetentionLimits{})
 	journaltest.StartStory(j, widgets, "default", "one").RecordCall(create, 1, retried(time.Minute))
 	key := types.NamespacedName{Namespace: "default", Name: "one"}
 	look := j.ForKind(schema.GroupKind{Group: "example.org", Kind: "Widget"}, nil).ForObject(key, "uid-one").
@@ -124,7 +124,7 @@ func TestEventsBesideChanges(t *testing.T) {
 func TestRetriesWithoutTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		j := journal.New(journal.JournalLimits{})
+		j := journal.New(journal.RetentionLimits{})
 		at := map[string]execution.Outcome{
 			"a": retried(time.Minute), "b": {Err: errBroken}, "c": retried(time.Second), "d": {Err: errBroken},
 			"e": retried(time.Hour),
@@ -158,7 +158,7 @@ func TestLongSentences(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			j, after := journal.New(journal.JournalLimits{}), time.Minute
+			j, after := journal.New(journal.RetentionLimits{}), time.Minute
 			journaltest.StartStory(j, widgets, "default", "one").
 				RecordCall(create, 1, execution.Outcome{Err: errors.New(c.text), Delay: &after})
 			if got := console.NewOverview(j).QueryView(console.Query{Most: 9}).Retries[0].Error; got != c.want {
@@ -172,7 +172,7 @@ func TestLongSentences(t *testing.T) {
 func TestNewEntriesAreSeen(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		j := journal.New(journal.JournalLimits{})
+		j := journal.New(journal.RetentionLimits{})
 		o := console.NewOverview(j)
 		for _, c := range []struct {
 			after time.Duration

@@ -22,7 +22,7 @@ type crowd struct {
 }
 
 func newCrowd() *crowd {
-	c := &crowd{journal.New(journal.JournalLimits{}), map[string]story{}}
+	c := &crowd{journal.New(journal.RetentionLimits{}), map[string]story{}}
 	for name := range strings.FieldsSeq("retrying-1 failed-1 handled-1 retrying-2 held failed-2 handled-2") {
 		s := journaltest.StartStory(c.journal, widgets, "default", name).RecordEvent("ADDED").RecordLook("create",
 			verdict{Handler: create})
@@ -99,7 +99,7 @@ func TestTheBeginningIsKept(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now().UTC()
-		j := journal.New(journal.JournalLimits{Entries: 3})
+		j := journal.New(journal.RetentionLimits{Entries: 3})
 		s := journaltest.StartStory(j, widgets, "default", "one").RecordEvent("ADDED")
 		o := console.NewOverview(j)
 		for n := range 20 {
@@ -118,7 +118,7 @@ func TestTheBeginningIsKept(t *testing.T) {
 // TestRestartWithTimersAlone shows that after a restart, objects of a kind without handlers of changes are not unknown.
 func TestRestartWithTimersAlone(t *testing.T) {
 	t.Parallel()
-	j := journal.New(journal.JournalLimits{})
+	j := journal.New(journal.RetentionLimits{})
 	operator := &journaltest.FakeOperator{}
 	operator.SetState(journal.Standing{Kinds: []journal.ServedKind{
 		journaltest.ServedKind(j, widgets, timer), journaltest.ServedKind(j, gadgets, timer, create),
@@ -140,7 +140,7 @@ func TestRestartWithTimersAlone(t *testing.T) {
 func TestRefresh(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		j := journal.New(journal.JournalLimits{Objects: 2})
+		j := journal.New(journal.RetentionLimits{Objects: 2})
 		of := func(name string) story { return journaltest.StartStory(j, widgets, "default", name) }
 		of("a").RecordEvent("ADDED")
 		of("b").RecordEvent("ADDED")

@@ -299,7 +299,7 @@ func TestState(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				j, now := journal.New(journal.JournalLimits{}), time.Now().UTC()
+				j, now := journal.New(journal.RetentionLimits{}), time.Now().UTC()
 				c.tell(journaltest.StartStory(j, widgets, "default", "one"), now)
 				all := console.NewOverview(j).QueryView(console.Query{Most: 9}).Objects
 				if len(all) != 1 || all[0].State != c.want || !strings.Contains(all[0].Says, c.says) {
@@ -319,7 +319,7 @@ func TestState(t *testing.T) {
 
 // sortedJournal returns a journal with objects of two kinds, in all the states that sorting distinguishes.
 func sortedJournal() *journal.Journal {
-	j := journal.New(journal.JournalLimits{})
+	j := journal.New(journal.RetentionLimits{})
 	of := func(name string) story { return journaltest.StartStory(j, widgets, "default", name) }
 	tick := func() { time.Sleep(time.Second) }
 	of("late").RecordLook("create", verdict{Handler: create}).RecordCall(create, 2, retried(time.Hour))

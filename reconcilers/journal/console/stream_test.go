@@ -62,7 +62,7 @@ func TestSlowClient(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := &client{ResponseWriter: httptest.NewRecorder(), stuck: true}
-		page := console.New(journal.New(journal.JournalLimits{}), nil)
+		page := console.New(journal.New(journal.RetentionLimits{}), nil)
 		began := time.Now()
 		page.ServeHTTP(c, httptest.NewRequest(http.MethodGet, "/console/events", nil))
 		if took := time.Since(began); took != 10*time.Second {
@@ -75,7 +75,7 @@ func TestSlowClient(t *testing.T) {
 func TestPace(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c, j := &client{ResponseWriter: httptest.NewRecorder()}, journal.New(journal.JournalLimits{})
+		c, j := &client{ResponseWriter: httptest.NewRecorder()}, journal.New(journal.RetentionLimits{})
 		page := console.New(j, nil)
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan struct{})
@@ -115,7 +115,7 @@ func TestHeartbeat(t *testing.T) {
 		c := &client{ResponseWriter: httptest.NewRecorder()}
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		page := console.New(journal.New(journal.JournalLimits{}), nil)
+		page := console.New(journal.New(journal.RetentionLimits{}), nil)
 		go page.ServeHTTP(c, httptest.NewRequest(http.MethodGet, "/console/events", nil).WithContext(ctx))
 		synctest.Wait()
 		c.take()

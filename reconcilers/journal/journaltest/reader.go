@@ -27,7 +27,7 @@ var _ journal.LiveState = (*Reader)(nil)
 
 // NewReader creates an empty journal and the recorder of a namespaced kind.
 func NewReader(t testing.TB, of schema.GroupKind) *Reader {
-	own := journal.New(journal.JournalLimits{})
+	own := journal.New(journal.RetentionLimits{})
 	r := &Reader{Journal: own, Kind: own.ForKind(of, nil), t: t, resource: discovery.Resource{
 		GroupVersionKind: of.WithVersion("v1"), Plural: strings.ToLower(of.Kind) + "s", Namespaced: true,
 	}}

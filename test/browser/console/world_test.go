@@ -101,7 +101,7 @@ func populated(t *testing.T) *world {
 // empty is a world without objects.
 func empty(t *testing.T) *world {
 	t.Helper()
-	w := &world{journal: journal.New(journal.JournalLimits{}), operator: &journaltest.FakeOperator{}}
+	w := &world{journal: journal.New(journal.RetentionLimits{}), operator: &journaltest.FakeOperator{}}
 	w.journal.SetLive(w.operator)
 	w.operator.SetState(w.standing())
 	busy := 1

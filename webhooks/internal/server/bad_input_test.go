@@ -161,7 +161,7 @@ func TestMemoryOfAll(t *testing.T) {
 // waiting is a reviewer that answers when the test allows it.
 type waiting struct{ asked, answer chan struct{} }
 
-func (w *waiting) Review(context.Context, review.ReviewRequest) (review.Response, error) {
+func (w *waiting) Review(context.Context, review.EndpointRequest) (review.Response, error) {
 	w.asked <- struct{}{}
 	<-w.answer
 	return review.Response{}, nil

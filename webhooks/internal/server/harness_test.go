@@ -17,7 +17,7 @@ import (
 // reviewer is a test double that allows each valid JSON and records the requests.
 type reviewer struct {
 	mu    sync.Mutex
-	asked []review.ReviewRequest
+	asked []review.EndpointRequest
 	// err is returned instead of an answer; panics is the value of a panic.
 	err    error
 	panics any
@@ -25,7 +25,7 @@ type reviewer struct {
 	deadline bool
 }
 
-func (r *reviewer) Review(ctx context.Context, request review.ReviewRequest) (review.Response, error) {
+func (r *reviewer) Review(ctx context.Context, request review.EndpointRequest) (review.Response, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.asked = append(r.asked, request)
@@ -36,11 +36,11 @@ func (r *reviewer) Review(ctx context.Context, request review.ReviewRequest) (re
 	if r.err == nil && !json.Valid(request.Body) {
 		return review.Response{}, unanswered(http.StatusBadRequest)
 	}
-	return review.Response{Response: review.ReviewVerdict{Allowed: true}}, r.err
+	return review.Response{Response: review.ObjectVerdict{Allowed: true}}, r.err
 }
 
 // last returns the last request.
-func (r *reviewer) last(t *testing.T) review.ReviewRequest {
+func (r *reviewer) last(t *testing.T) review.EndpointRequest {
 	t.Helper()
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -51,13 +51,13 @@ func (r *reviewer) last(t *testing.T) review.ReviewRequest {
 }
 
 // failure is an error of a review with its own text.
-type failure struct{ of *review.ReviewError }
+type failure struct{ of *review.ResponseError }
 
 func (f failure) Error() string { return "the review fails" }
 
 func (f failure) Unwrap() error { return f.of }
 
-func unanswered(status int) error { return failure{&review.ReviewError{Status: status}} }
+func unanswered(status int) error { return failure{&review.ResponseError{Status: status}} }
 
 // serve starts a server with TLS that ends with the test.
 func serve(t *testing.T, o server.Options) *httptest.Server {

@@ -28,7 +28,7 @@ type holding struct {
 	letGo    chan struct{}
 }
 
-func (h *holding) Review(_ context.Context, request review.ReviewRequest) (review.Response, error) {
+func (h *holding) Review(_ context.Context, request review.EndpointRequest) (review.Response, error) {
 	if !bytes.Contains(request.Body, []byte("CREATE")) || len(request.Body) < 1000 {
 		return review.Response{}, nil
 	}

@@ -28,7 +28,7 @@ const (
 // the HTTP status of its errors.
 type ReviewFunc interface {
 	// Review answers one review.
-	Review(ctx context.Context, request review.ReviewRequest) (review.Response, error)
+	Review(ctx context.Context, request review.EndpointRequest) (review.Response, error)
 }
 
 // Endpoint is a path and the handlers that its requests call.

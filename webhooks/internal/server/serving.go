@@ -76,12 +76,12 @@ func (s *Server) serveReview(w http.ResponseWriter, r *http.Request) ([]byte, er
 		return nil, err
 	}
 	defer place.releaseSlot()
-	return s.callReviewer(r, endpoint, review.ReviewRequest{Body: in.body, TooHeavy: weight > s.pool.limit})
+	return s.callReviewer(r, endpoint, review.EndpointRequest{Body: in.body, TooHeavy: weight > s.pool.limit})
 }
 
 // callReviewer calls the reviewer, and limits its time. A panic becomes an error.
 func (s *Server) callReviewer(
-	r *http.Request, endpoint Endpoint, asked review.ReviewRequest,
+	r *http.Request, endpoint Endpoint, asked review.EndpointRequest,
 ) (answer []byte, err error) {
 	ctx, cancel := context.WithTimeout(logf.IntoContext(r.Context(), s.options.Log), responseTimeout(r))
 	defer cancel()
