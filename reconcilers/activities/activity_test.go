@@ -246,7 +246,7 @@ func TestGraceful(t *testing.T) {
 		"a handler that failed before the interruption is not graceful": {&activities.InterruptedError{Failed: errBoo},
 			false},
 	} {
-		if got := tc.err.RanOutOfTime(); got != tc.want {
+		if got := tc.err.IsOnlyInterrupted(); got != tc.want {
 			t.Errorf("%s: got %v", reason, got)
 		}
 	}

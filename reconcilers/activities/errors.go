@@ -41,8 +41,9 @@ func (e *InterruptedError) Error() string {
 // Unwrap returns the cause of the context's end, and the failures.
 func (e *InterruptedError) Unwrap() []error { return []error{e.cause, e.Failed} }
 
-// RanOutOfTime reports whether only the time was too short: no handler failed, and none was abandoned.
-func (e *InterruptedError) RanOutOfTime() bool { return e.Abandoned == "" && e.Failed == nil }
+// IsOnlyInterrupted reports whether the context ended before the handlers did, and nothing else went wrong: no handler
+// failed, and none was abandoned.
+func (e *InterruptedError) IsOnlyInterrupted() bool { return e.Abandoned == "" && e.Failed == nil }
 
 // interruptedError makes the error of a run that ends before its handlers are finished. If the context itself has not
 // ended, the cause is a handler's timeout, or that the time is too short for another attempt.

@@ -43,7 +43,7 @@ func (s *Supervisor) Supervise(ctx context.Context, c *cause.Cause) (holds, busy
 	}
 	// Only timers with an idle time need the digest of the essence.
 	if anyIdle(settings.Handlers) {
-		o.noteChange(c)
+		o.restartIdleOnChange(c)
 	}
 	holds = o.startAndStop(matching, starts)
 	// Keep the object if a timer needs the time of its last change.
@@ -121,9 +121,9 @@ func anyIdle(all []*adapters.HandlerChain) bool {
 	return slices.ContainsFunc(all, func(h *adapters.HandlerChain) bool { return h.Description.Background.Idle > 0 })
 }
 
-// noteChange restarts the idle time of timers if the essence of the object has changed. In Kopf, the diff to the
-// last-handled essence does so.
-func (o *objectTasks) noteChange(c *cause.Cause) {
+// restartIdleOnChange restarts the idle time of timers if the essence of the object has changed. In Kopf, the diff to
+// the last-handled essence does so.
+func (o *objectTasks) restartIdleOnChange(c *cause.Cause) {
 	data, err := json.Marshal(c.New)
 	if err != nil {
 		return // cannot happen: an essence is JSON

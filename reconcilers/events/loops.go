@@ -45,7 +45,7 @@ type loop struct {
 func (h *EventHandling) DeliverNext(
 	ctx context.Context, key types.NamespacedName, waiting []RawEvent,
 ) (patch patching.Patch, wait time.Duration) {
-	loop := h.Loops.loopOf(key)
+	loop := h.Loops.findLoop(key)
 	if loop == nil {
 		return h.DeliverEvents(ctx, waiting), 0
 	}
@@ -78,7 +78,7 @@ func (h *EventHandling) NoteWrite(
 ) (looping []string) {
 	if h.Loops == nil || len(result.Versions) == 0 {
 		// Nothing was written, so the events of this delivery do not continue a loop.
-		if loop := h.Loops.loopOf(key); loop != nil {
+		if loop := h.Loops.findLoop(key); loop != nil {
 			loop.writes = nil
 			loop.countCalls(utcNow())
 		}
@@ -211,8 +211,8 @@ func (l *loop) isOver(last RawEvent) bool {
 	return l.held == nil && len(l.versions) == 0 && len(l.calls) == 0 && l.guard.IsIdle()
 }
 
-// loopOf returns the loop of an object; nil if there is none.
-func (l *Loops) loopOf(key types.NamespacedName) *loop {
+// findLoop returns the loop of an object; nil if there is none.
+func (l *Loops) findLoop(key types.NamespacedName) *loop {
 	if l == nil {
 		return nil
 	}
@@ -223,7 +223,7 @@ func (l *Loops) loopOf(key types.NamespacedName) *loop {
 
 // NoteVersions adds the versions of a write by other parts of the operator: it calls the event handlers as well.
 func (l *Loops) NoteVersions(key types.NamespacedName, versions []string) {
-	if loop := l.loopOf(key); loop != nil {
+	if loop := l.findLoop(key); loop != nil {
 		loop.versions = append(loop.versions, versions...)
 	}
 }

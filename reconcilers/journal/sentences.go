@@ -61,7 +61,7 @@ func (v HandlerVerdict) whyNotCalled() string {
 	}
 }
 
-// pluralReason names the purpose of a handler in the plural; one names what happened, in the singular.
+// pluralReason returns the changes that a handler is for, in the plural.
 func pluralReason(reason string) string {
 	switch cause.Reason(reason) {
 	case cause.Create:
@@ -75,7 +75,7 @@ func pluralReason(reason string) string {
 	}
 }
 
-// singularReason names what happened, as the counterpart of many.
+// singularReason returns the cause of an evaluation, in the singular.
 func singularReason(reason string) string {
 	switch cause.Reason(reason) {
 	case cause.Create:
@@ -103,7 +103,7 @@ func (l *Look) causeText() string {
 	case reasonBackground:
 		return "the current state"
 	case string(cause.Update):
-		return "an update of " + l.changedWords()
+		return "an update of " + l.changedPathsText()
 	default:
 		return singularReason(l.Reason)
 	}
@@ -117,8 +117,8 @@ func eventWords(eventType string) string {
 	return eventType
 }
 
-// changedWords lists the changed paths.
-func (l *Look) changedWords() string {
+// changedPathsText lists the changed paths.
+func (l *Look) changedPathsText() string {
 	text := strings.Join(l.Changed, ", ")
 	if l.More > 0 {
 		text += fmt.Sprintf(" and %d more", l.More)

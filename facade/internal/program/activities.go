@@ -82,7 +82,7 @@ func (a *ActivityRunner) buildActivity(name string) activities.ActivityHandlers 
 // interrupted because the operator stops: that is not a failure, unless a handler failed or had to be abandoned.
 func (a *ActivityRunner) describeFailure(err error) error {
 	var interrupted *activities.InterruptedError
-	if errors.As(err, &interrupted) && interrupted.RanOutOfTime() {
+	if errors.As(err, &interrupted) && interrupted.IsOnlyInterrupted() {
 		return nil
 	}
 	return fmt.Errorf("operator %q: %w", a.operator, err)
