@@ -16,14 +16,14 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/activities"
 )
 
-// startUp calls the startup handlers, and takes over the settings as they leave them. It returns false if the operator
-// must not continue: with an error, or because the operator is stopping.
+// startUp calls the startup handlers, and adopts the settings that they have changed. If the operator must not
+// continue, it returns false: with an error, or without one if the operator is stopping.
 func (op *Operator) startUp(ctx context.Context) (ready bool, err error) {
 	op.registry.Lock()
-	// Startup handlers run without the lock, and retries continue with the same copy.
+	// Startup handlers change a copy of the settings without the lock. A retried handler gets the same copy.
 	changing := op.given.deepCopySlices()
 	op.changing = &changing
-	// In a program, registration ends here. Under the project's manager, it has ended with the set-up.
+	// In a program, registration ends here. Under the project's manager, it has already ended in the set-up.
 	if op.registry.Stage == registry.Registering {
 		op.registry.Stage = registry.Starting
 	}
@@ -34,7 +34,7 @@ func (op *Operator) startUp(ctx context.Context) (ready bool, err error) {
 	}
 	op.registry.Lock()
 	defer op.registry.Unlock()
-	// The startup has already logged with the former log handler.
+	// Log lines have already been written to the former log handler.
 	if !defaults.IsUnchanged(op.given.LogHandler, changing.LogHandler) {
 		return false, fmt.Errorf("starting operator %q: a handler of OnStartup changed LogHandler, which is in use "+
 			"already: give it to kopf.New", op.name)
@@ -43,7 +43,7 @@ func (op *Operator) startUp(ctx context.Context) (ready bool, err error) {
 	return true, nil
 }
 
-// attachActivities lets a manager of the project call the startup and the cleanup when it runs the operator.
+// attachActivities makes the project's manager call the startup and cleanup handlers when it runs the operator.
 func (op *Operator) attachActivities(m ctrl.Manager, options *reconcilers.Options) {
 	if op.registry.HasActivityHandlers(activities.Cleanup) {
 		options.End = op.activities.CleanUp
@@ -57,7 +57,7 @@ func (op *Operator) attachActivities(m ctrl.Manager, options *reconcilers.Option
 		if !ready {
 			return reconcilers.Options{}, cmp.Or(err, context.Canceled) // a manager that stops ignores it
 		}
-		// The manager was set up with the former settings. Changes that cannot take effect any more are errors.
+		// The manager was set up with the former settings. Changes that come too late are errors.
 		if section, use := before.lateChange(op.givenSettings(), op.coordination.HasLock()); section != "" {
 			return reconcilers.Options{}, fmt.Errorf("setting up operator %q: %s: OnStartup comes too late to change "+
 				"it, as %s: give it to kopf.New", op.name, section, use)
@@ -66,11 +66,11 @@ func (op *Operator) attachActivities(m ctrl.Manager, options *reconcilers.Option
 	}
 }
 
-// optionsAfterStartup returns the options for the settings that the startup has left.
+// optionsAfterStartup returns the options for the settings after the startup handlers.
 func (op *Operator) optionsAfterStartup(m ctrl.Manager, before reconcilers.Options) (reconcilers.Options, error) {
 	op.registry.Lock()
 	defer op.registry.Unlock()
-	// The startup may have changed these settings since the set-up.
+	// A startup handler may have changed the settings that this checks.
 	if err := op.checkProgramOnly(); err != nil {
 		return reconcilers.Options{}, err
 	}
@@ -78,10 +78,11 @@ func (op *Operator) optionsAfterStartup(m ctrl.Manager, before reconcilers.Optio
 	if err != nil {
 		return reconcilers.Options{}, err
 	}
-	// These depend on the settings; the clients do not.
+	// The keeper of children and the finalizer depend on the settings. The other clients stay as they are.
 	op.clients.children = op.newChildrenKeeper(op.clients.client, op.clients.live)
 	op.clients.finalizer = op.settings.values.Persistence.Finalizer
-	// These options are as of the set-up, except the end, which does not depend on settings.
+	// The options are made again from the new settings. Only End is kept from the set-up, because it does not depend on
+	// settings.
 	options := op.engineOptions(plan)
 	options.End = before.End
 	op.reviews.SetCreations(options.NewCreations())
@@ -96,8 +97,9 @@ func (op *Operator) givenSettings() Settings {
 	return op.given.deepCopySlices()
 }
 
-// lateChange returns a section that the startup has changed although its former value is in use, and its use. With
-// elects, the peering elects the leader of the manager, so it was used before the startup.
+// lateChange returns a section that the startup handlers have changed although the manager already uses its former
+// value, and how it uses it. elects is true if the peering elects the leader of the manager, which happens before the
+// startup.
 func (s *Settings) lateChange(now Settings, elects bool) (section, use string) {
 	// Go cannot compare functions, so compare their code.
 	same := func(a, b func(*runtime.Scheme) error) bool {

@@ -11,33 +11,34 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/logging"
 )
 
-// The intervals follow from the defaults of controller-runtime, because a manager does not expose its own.
+// The intervals are derived from the defaults of controller-runtime, because a manager does not expose its configured
+// ones.
 const (
-	// slack is the default of LeaseDuration minus that of RenewDeadline. A process that is suspended for longer can
-	// lose its lease before its elector notices.
+	// slack is the default of LeaseDuration minus that of RenewDeadline. A process that is suspended for longer than
+	// this can lose its lease before its elector notices.
 	slack = 5 * time.Second
 	// pulse is how often a process checks whether it was suspended.
 	pulse = time.Second
-	// decided is the default of LeaseDuration. When an elector has run for so long after a suspension, it has renewed
-	// the lease or ended the process.
+	// decided is the default of LeaseDuration. An elector that has run for this long after a suspension has either
+	// renewed the lease or ended the process.
 	decided = 15 * time.Second
 )
 
-// Lease closes a gate when the process may have lost the lease of its manager unnoticed, such as after a suspension: an
-// elector may need until its RenewDeadline to notice that another process leads.
+// Lease closes a write gate when the process may have lost the leader election lease of its manager without noticing,
+// such as after a suspension: an elector may need up to its RenewDeadline to notice that another process leads.
 //
-// With [Lease.WrapLock], the gate follows the renewals of the lease. Otherwise, [Lease.WatchForSuspensions] closes the
-// gate when the process was suspended for longer than the slack of a manager's default timing, until its elector has
-// decided.
+// With [Lease.WrapLock], the gate follows the renewals of the lease. Otherwise, [Lease.WatchForSuspensions] assumes the
+// default timing of a manager: after a suspension that is longer than slack, it keeps the gate closed until the elector
+// has had time to decide.
 type Lease struct {
 	mu    sync.Mutex
 	lock  resourcelock.Interface // nil unless a lock is wrapped
 	gate  WriteGate              // nil before it is set
-	until time.Time              // zero has no limit
+	until time.Time              // end of the permission to write; zero has no limit
 }
 
-// WrapLock returns a lock that reports its renewals: the gate allows writes for seven eighths of the duration of each
-// lease, from when its renewal was sent. The rest is for requests that are under way.
+// WrapLock returns a lock that reports its renewals: the gate allows writes for seven eighths of the lease duration,
+// counted from when the renewal was sent. The last eighth is left for requests that are still in flight.
 func (l *Lease) WrapLock(lock resourcelock.Interface) resourcelock.Interface {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -45,7 +46,7 @@ func (l *Lease) WrapLock(lock resourcelock.Interface) resourcelock.Interface {
 	return observedLock{Interface: lock, lease: l}
 }
 
-// SetGate sets the gate that follows the lease, and replaces the one before.
+// SetGate sets the gate that follows the lease. It replaces the previous gate.
 func (l *Lease) SetGate(gate WriteGate) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -77,14 +78,14 @@ func (l *Lease) WatchForSuspensions(ctx context.Context) {
 	for ctx.Err() == nil {
 		// Each iteration extends the permission to write by the slack only. A suspended process does not extend it.
 		now := time.Now()
-		// The elector may still believe that it leads. It needs a full lease duration to renew the lease or to end the
-		// process.
+		// After a suspension, the elector may still believe that it leads. It needs up to a full lease duration to
+		// renew the lease or to end the process.
 		if stood := elapsedBetween(last, now); stood > slack {
 			logging.Warn(logf.FromContext(ctx), "Pausing operations, as the process stood still for longer than its "+
 				"lease allows, and another process may lead", "stood", stood.String(), "for", decided.String())
 			reopen = now.Add(decided)
 		}
-		// Until then, the permission is not extended.
+		// The permission is not extended before reopen.
 		if last = now; !now.Before(reopen) {
 			l.allowWritesUntil(now.Add(slack))
 		}
@@ -93,7 +94,8 @@ func (l *Lease) WatchForSuspensions(ctx context.Context) {
 		case <-ticker.C:
 		}
 	}
-	// The loop does not extend the permission any more, and the last writes of the process must not be refused.
+	// Remove the limit: nothing extends the permission any more, and the last writes of the process must not be
+	// refused.
 	l.allowWritesUntil(time.Time{})
 }
 
@@ -112,31 +114,31 @@ type observedLock struct {
 	lease *Lease
 }
 
-// Create calls the lock.
+// Create calls Create of the wrapped lock, and reports the result to the lease.
 func (s observedLock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	return s.writeLease(ctx, record, s.Interface.Create)
 }
 
-// Update calls the lock.
+// Update calls Update of the wrapped lock, and reports the result to the lease.
 func (s observedLock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	return s.writeLease(ctx, record, s.Interface.Update)
 }
 
-// writeLease sets the end of the lease, if the API server confirms the write.
+// writeLease writes the record. If the API server confirms the write, it sets the end of the permission to write.
 func (s observedLock) writeLease(
 	ctx context.Context, record resourcelock.LeaderElectionRecord,
 	write func(context.Context, resourcelock.LeaderElectionRecord) error,
 ) error {
-	// The lease counts from before the request, as the API server may have stored it at any time since then.
+	// The lease counts from before the request, because the API server may have stored it at any time since then.
 	sent := time.Now()
 	err := write(ctx, record)
 	duration := time.Duration(record.LeaseDurationSeconds) * time.Second
 	switch {
-	// The end of the last confirmed renewal remains valid.
+	// After a failed write, the end that the last confirmed renewal set remains valid.
 	case err != nil:
 	case record.HolderIdentity == s.Identity():
 		s.lease.allowWritesUntil(sent.Add(duration - duration/8))
-	default: // the process releases it
+	default: // the process releases the lock
 		s.lease.allowWritesUntil(sent)
 	}
 	return err

@@ -11,8 +11,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/health"
 )
 
-// election is how long a manager without leader election may need to start the operator. If it takes longer, another
-// process is the leader. This has to be guessed from the time, because a manager does not reveal whether it elects.
+// election is how long a manager without leader election may need to start the operator. After this time, another
+// process is assumed to lead. This is a guess, because a manager does not reveal whether it uses leader election.
 const election = 2 * time.Second
 
 // addChecks adds the operator's checks to those of the manager, named "<operator>/<check>".
@@ -30,8 +30,8 @@ func (o *operator) addChecks(m manager.Manager) error {
 	return m.Add(standby{o.health})
 }
 
-// loggedCheck converts a check for the manager. Its reason is in the log, too, because the manager's endpoints only
-// show the reason if the check is requested by its name.
+// loggedCheck converts a check for the manager. It also logs the reason of a failure, because the endpoints of the
+// manager show the reason only if the check is requested by its name.
 func (o *operator) loggedCheck(check health.Check) func(*http.Request) error {
 	return func(*http.Request) error {
 		err := check.Run()
@@ -53,8 +53,8 @@ var (
 // NeedLeaderElection is false, because standby must run before the election.
 func (standby) NeedLeaderElection() bool { return false }
 
-// Start waits for the time that a manager without an election needs at most. Health never goes back, so the report is
-// ignored if the operator has started meanwhile.
+// Start waits as long as a manager without leader election needs at most, and then reports the stage. The report has no
+// effect if the operator has started meanwhile, because a stage is never replaced by an earlier one.
 func (s standby) Start(ctx context.Context) error {
 	select {
 	case <-ctx.Done():

@@ -9,21 +9,22 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/execution"
 )
 
-// errNoTime is the cause of an interruption before the deadline, when the next attempt would be after it.
+// errNoTime is the cause of an interruption that happens early: the next attempt would begin after the deadline.
 var errNoTime = errors.New("no time is left for another attempt")
 
-// InterruptedError reports that the context of an activity ended before all of its handlers were finished.
+// InterruptedError reports that an activity was stopped before all of its handlers were finished: its context ended, a
+// handler did not return at its timeout, or there was no time for another attempt.
 type InterruptedError struct {
 	// Activity is the name of the activity.
 	Activity string
 	// Abandoned is the id of a handler that did not return in time and may still be running; empty if all have
 	// returned.
 	Abandoned string
-	// Failed joins the errors of the handlers that had failed permanently before; nil if there were none.
+	// Failed joins the errors of the handlers that had already failed permanently; nil if there are none.
 	Failed error
 
 	unfinished []string // ids with their last errors, as text
-	cause      error    // of the end of the context
+	cause      error    // why the activity was stopped
 }
 
 // Error names the unfinished handlers with their last errors, and the abandoned handler.
@@ -38,15 +39,14 @@ func (e *InterruptedError) Error() string {
 	return text
 }
 
-// Unwrap returns the cause of the context's end, and the failures.
+// Unwrap returns the cause of the interruption, and the failures.
 func (e *InterruptedError) Unwrap() []error { return []error{e.cause, e.Failed} }
 
-// IsOnlyInterrupted reports whether the context ended before the handlers did, and nothing else went wrong: no handler
-// failed, and none was abandoned.
+// IsOnlyInterrupted reports whether time was the only problem: no handler has failed, and none was abandoned.
 func (e *InterruptedError) IsOnlyInterrupted() bool { return e.Abandoned == "" && e.Failed == nil }
 
-// interruptedError makes the error of a run that ends before its handlers are finished. If the context itself has not
-// ended, the cause is a handler's timeout, or that the time is too short for another attempt.
+// interruptedError returns the error of a run that ends before its handlers are finished. If the context has not ended,
+// the cause is the timeout of the abandoned handler, or that there is no time for another attempt.
 func (r *running) interruptedError(ctx context.Context, abandoned string) error {
 	err := &InterruptedError{
 		Activity: r.activity.Name, Abandoned: abandoned, Failed: r.joinFailures(), cause: context.Cause(ctx),

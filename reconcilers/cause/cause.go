@@ -71,7 +71,7 @@ type Observation struct {
 	Object *jsontext.LazyObject
 	// Gone is true if the object does not exist any more.
 	Gone bool
-	// Finalizer is the name of our own finalizer.
+	// Finalizer is the name of the operator's finalizer.
 	Finalizer string
 	// Old and New are the essences: the last-handled one (nil if never handled), and that of Body.
 	Old, New diffbase.Essence
@@ -82,13 +82,15 @@ type Observation struct {
 }
 
 // Lens reads the two essences of an object: the last-handled one and the present one. It removes the keys of progress
-// records from both. So an essence that another version has stored with these keys does not cause endless updates.
+// records from both. Otherwise, if another version of the operator had stored an essence with these keys, each pass
+// would detect an update.
 type Lens struct {
 	// Diffbase stores the last-handled essences.
 	Diffbase diffbase.Storage
 	// Progress stores the records whose keys do not belong to an essence.
 	Progress progress.Reader
-	// Extra are the paths that belong to the essence because handlers have them as fields, such as status fields.
+	// Extra are the paths that belong to the essence because handlers name them as fields, such as fields of the
+	// status.
 	Extra []diff.Path
 	// Redaction selects the values that are stored as digests.
 	Redaction Redaction
@@ -102,8 +104,8 @@ func (r Reason) HasHandlers() bool {
 	return r == Create || r == Update || r == Delete || r == Resume
 }
 
-// Detect compares the object with its last-handled essence and decides on the cause. A creation is never initial,
-// because a new object is not resumed.
+// Detect compares the object with its last-handled essence and determines the cause. The cause of a creation is never
+// initial, because a new object is not resumed.
 func Detect(o Observation) *Cause {
 	c := &Cause{
 		Object: cmp.Or(o.Object, jsontext.NewFromValue(o.Body)), Old: o.Old, New: o.New, Veiled: o.Veiled,
@@ -164,7 +166,7 @@ func (c *Cause) IsUpdated() bool { return !c.Gone && !c.Deleting && c.Handled &&
 // IsDeleted reports whether the object is being deleted and our finalizer holds it.
 func (c *Cause) IsDeleted() bool { return !c.Gone && c.Deleting && c.Held }
 
-// IsResumed reports whether this process handles an object of the first listing for the first time, also if it has
+// IsResumed reports whether this process has not handled an object of the first listing yet, even if the object has
 // changed meanwhile. An object that is being deleted counts only if evenIfDeleted is true.
 func (c *Cause) IsResumed(evenIfDeleted bool) bool {
 	return c.Initial && (evenIfDeleted || !c.Deleting)
@@ -196,8 +198,8 @@ func hasFinalizer(body map[string]any, name string) bool {
 	return false
 }
 
-// New builds the essence of the present object. It leaves out extra fields whose path leads through a list or a scalar.
-// Kopf cannot handle such an object at all.
+// New builds the essence of the present object. It omits extra fields whose path leads through a list or a scalar; Kopf
+// fails for such objects.
 func (l *Lens) New(body map[string]any) (diffbase.Essence, error) {
 	if l.Hide != nil {
 		body = l.Hide(body)
@@ -233,7 +235,7 @@ func (l *Lens) UnreachableFields(body map[string]any) (fields []diff.Path) {
 	return fields
 }
 
-// findObstacle returns the first value on the path to a field that is not a mapping, and whether there is one.
+// findObstacle returns the first value on the path to a field that is not a mapping. found is false if there is none.
 func findObstacle(body map[string]any, field diff.Path) (value any, found bool) {
 	// The field itself need not exist: an absent one is reachable.
 	value = body
@@ -258,15 +260,15 @@ func (l *Lens) ComparableEssence(essence diffbase.Essence, err error) (diffbase.
 	if essence == nil {
 		return nil, nil
 	}
-	// The stored essence may still contain these parts.
+	// An essence that an earlier version has stored may still contain the parts that Hide removes.
 	if l.Hide != nil {
 		essence = l.Hide(essence)
 	}
 	return l.withoutProgress(essence)
 }
 
-// Last reads the last-handled essence from the storage. Usually it equals the present essence. A storage that can
-// detect that does not decode it, and Last returns the present essence itself.
+// Last reads the last-handled essence from the storage. Usually it equals the present essence. A storage that detects
+// this does not decode the stored essence, and Last then returns the present essence itself.
 func (l *Lens) Last(body map[string]any, present diffbase.Essence) (diffbase.Essence, error) {
 	essence, err := diffbase.FetchLikely(l.Diffbase, body, present)
 	if err == nil && isSame(essence, present) {
@@ -296,7 +298,8 @@ var hashSeed = maphash.MakeSeed()
 // not allocate, because it runs for every event. Hashes are never stored.
 func HashEssence(essence diffbase.Essence) uint64 { return hashValue(essence) | 1 }
 
-// hashValue hashes a JSON value. Each type has a prefix of its own, so that values of different types differ.
+// hashValue hashes a JSON value. Each type has its own first operand, so that values of different types have different
+// hashes.
 func hashValue(value any) uint64 {
 	switch value := value.(type) {
 	case string:

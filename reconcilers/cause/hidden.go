@@ -4,8 +4,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
-// Hidden is the place of a value in a last-handled essence if only its digest is known. It is encoded as a JSON null,
-// and so decodes into the zero value of a Go type.
+// Hidden replaces a value in a last-handled essence if only the digest of the value is stored. It is encoded as a JSON
+// null, so it decodes into the zero value of a Go type.
 type Hidden struct{ digest string }
 
 // MarshalJSON returns null, so that the digest is not revealed.
@@ -14,8 +14,9 @@ func (Hidden) MarshalJSON() ([]byte, error) { return []byte("null"), nil }
 // String shows that there is a value, without the value.
 func (Hidden) String() string { return "(redacted)" }
 
-// VeilDiff replaces the values under the paths by nil in a copy of the diff. The items keep their paths, and mappings
-// keep their keys. The paths of the items are relative to the path at; the given paths are not.
+// VeilDiff returns a copy of the diff in which the values under the paths are nil. The items keep their paths, and
+// mappings keep their keys. The paths of the items start at the path at; the paths to veil start at the root of the
+// object. If there is nothing to veil, it returns the diff itself.
 func VeilDiff(d diff.Diff, at diff.Path, paths []diff.Path) diff.Diff {
 	scope := newScope(paths).atPath(at)
 	if len(d) == 0 || scope.isEmpty() {
@@ -30,7 +31,8 @@ func VeilDiff(d diff.Diff, at diff.Path, paths []diff.Path) diff.Diff {
 	return veiled
 }
 
-// veilValue replaces the values that the scope covers. Uncovered values are shared with the original.
+// veilValue returns the value with nil in place of everything that the scope covers. The result shares the rest with
+// the value.
 func veilValue(value any, s *scope) any {
 	if s.isEmpty() {
 		return value
@@ -47,18 +49,18 @@ func veilValue(value any, s *scope) any {
 	return veiled
 }
 
-// scope is a set of paths, seen from one position in a tree: it covers the whole position, or the positions at its
-// paths below. Nil covers nothing. A path that leads through a list or a scalar covers all of it, so that too much is
-// hidden rather than too little.
+// scope is a set of paths, seen from one position in a tree. It covers the whole position, or only what the paths in
+// below lead to. A nil scope covers nothing. A path that leads through a list or a scalar covers the whole list or
+// scalar, so that too much is hidden rather than too little.
 //
-// It is a tree, so that a lookup does not depend on the number of paths: every user who can write to an object can list
-// any number of paths in the stored essence.
+// The paths are stored as a tree, so that the cost of a lookup does not depend on their number: every user who can
+// write an object can add any number of paths to its stored essence.
 type scope struct {
 	all   bool              // it covers the whole position
 	below map[string]*scope // by key
 }
 
-// everything covers the whole position.
+// everything is the scope that covers the whole position.
 var everything = &scope{all: true}
 
 // newScope returns the scope of the paths at the root of the tree. An empty path covers everything.
@@ -76,7 +78,7 @@ func newScope(paths []diff.Path) *scope {
 	return root
 }
 
-// addPath adds a path. It stops where a shorter path covers the position already.
+// addPath adds a path, which must not be empty. It replaces longer paths that begin with it.
 func (s *scope) addPath(path diff.Path) {
 	for _, key := range path[:len(path)-1] {
 		inner := s.below[key]

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// MessageKind is a kind whose objects have a protobuf form, such as those that are built into Kubernetes.
+// MessageKind is a kind whose objects have a protobuf form, such as the kinds that are built into Kubernetes.
 type MessageKind struct {
 	typ reflect.Type // the struct of its objects
 	of  schema.GroupVersionKind
@@ -21,8 +21,8 @@ type protobufObject interface {
 	Unmarshal(message []byte) error
 }
 
-// KindOf returns the kind in the scheme. It returns nil if its objects do not have a protobuf form, or one with a
-// different layout from that of Kubernetes.
+// KindOf returns the kind if it is in the scheme and its objects have a protobuf form with the layout of Kubernetes.
+// Otherwise, it returns nil.
 func KindOf(scheme *runtime.Scheme, of schema.GroupVersionKind) *MessageKind {
 	object, err := scheme.New(of)
 	if err != nil {
@@ -31,8 +31,8 @@ func KindOf(scheme *runtime.Scheme, of schema.GroupVersionKind) *MessageKind {
 	if _, is := object.(protobufObject); !is {
 		return nil
 	}
-	// A type that embeds one of Kubernetes inherits its methods, which ignore the additional fields. So the metadata
-	// must be a direct field with the usual tag.
+	// A user's type that embeds a type of Kubernetes inherits its methods, which ignore the additional fields. So the
+	// metadata must be a direct field with the usual tag.
 	typ := reflect.TypeOf(object).Elem()
 	if typ.Kind() != reflect.Struct || !hasTaggedField(typ, reflect.TypeFor[metav1.ObjectMeta](), "bytes,1,") {
 		return nil
@@ -40,7 +40,7 @@ func KindOf(scheme *runtime.Scheme, of schema.GroupVersionKind) *MessageKind {
 	return &MessageKind{typ: typ, of: of}
 }
 
-// hasTaggedField reports whether the type has this field directly, with a protobuf tag that begins in this way.
+// hasTaggedField reports whether the type itself declares this field, with a protobuf tag that has the prefix tag.
 func hasTaggedField(typ, field reflect.Type, tag string) bool {
 	found, is := typ.FieldByName(field.Name())
 	return is && len(found.Index) == 1 && found.Type == field && strings.HasPrefix(found.Tag.Get("protobuf"), tag)

@@ -18,18 +18,18 @@ import (
 
 // CachedObject is one state of one object. It is immutable, so its methods may be called concurrently.
 type CachedObject struct {
-	// known has the metadata that the engine needs at every event, concatenated in one string. A part of it, such as
-	// the uid, keeps the whole string in memory, so the rest of the object is stored separately.
+	// known has the metadata that the engine needs at every event, concatenated in one string. A substring of it, such
+	// as the uid, keeps the whole string in memory; therefore the rest of the object is not part of it.
 	known                         string
 	name, namespace, uid, version uint32 // where each part ends in known; the next one begins there
-	packed                        string // the compressed text or message
+	packed                        string // the compressed JSON text or protobuf message
 	deleting, endsListing         bool
 	form                          *packedForm
 }
 
-// packedForm is the way in which objects are packed. Nil is JSON without a dictionary.
+// packedForm describes how objects are encoded and compressed. A nil form means JSON without a dictionary.
 type packedForm struct {
-	kind       *MessageKind // of messages; nil for JSON
+	kind       *MessageKind // nil for JSON
 	dictionary *s2.Dict
 }
 
@@ -38,7 +38,7 @@ var (
 	_ metav1.ObjectMetaAccessor = (*CachedObject)(nil)
 )
 
-// NewFromBody returns an object for its decoded form.
+// NewFromBody encodes a decoded object and packs it.
 func NewFromBody(body map[string]any) (*CachedObject, error) {
 	text, err := json.Marshal(body)
 	if err != nil {
@@ -47,7 +47,7 @@ func NewFromBody(body map[string]any) (*CachedObject, error) {
 	return New(text, metav1.TypeMeta{})
 }
 
-// NewFromOpened returns an object for an opened one. It uses the text if there is one.
+// NewFromOpened packs an opened object. If its JSON text is available, the object is not encoded again.
 func NewFromOpened(opened *jsontext.LazyObject) (*CachedObject, error) {
 	if text := opened.Text(); text != nil {
 		return New(text, metav1.TypeMeta{})
@@ -88,7 +88,7 @@ func (o *CachedObject) Text() ([]byte, error) {
 	return o.openMessage(unpacked).JSON()
 }
 
-// unpackContent returns the uncompressed text or message. The result is a copy.
+// unpackContent returns the uncompressed JSON text or protobuf message. The result is a copy.
 func (o *CachedObject) unpackContent() ([]byte, error) {
 	unpacked, err := o.decompressContent()
 	if err != nil {
@@ -97,7 +97,7 @@ func (o *CachedObject) unpackContent() ([]byte, error) {
 	return unpacked, nil
 }
 
-// messageKind returns the kind of a packed message, and nil for JSON.
+// messageKind returns the kind of a packed protobuf message, and nil for JSON.
 func (o *CachedObject) messageKind() *MessageKind {
 	if o.form == nil {
 		return nil
@@ -173,12 +173,13 @@ func (o *CachedObject) DeepCopyObject() runtime.Object { return o }
 // metadata is omitted. client-go calls it several times for every event, so it does not allocate.
 func (o *CachedObject) GetObjectMeta() metav1.Object { return (*metadata)(o) }
 
-// metadata is the metadata that an object has without unpacking. It is immutable: setters have no effect.
+// metadata gives access to the metadata that is known without unpacking the object. It is immutable: setters have no
+// effect.
 type metadata CachedObject
 
 var _ metav1.Object = (*metadata)(nil)
 
-// asObject returns the object of the metadata.
+// asObject returns the object that the metadata belongs to.
 func (m *metadata) asObject() *CachedObject { return (*CachedObject)(m) }
 
 func (m *metadata) GetName() string            { return m.asObject().GetName() }

@@ -10,13 +10,13 @@ import (
 type Types struct {
 	// Ready, Reconciling and Stalled are the type names.
 	Ready, Reconciling, Stalled string
-	// WholeStatus is true if status.observedGeneration is written as well. Only the operator that owns the kind may do
-	// so, because it speaks for the whole status.
+	// WholeStatus is true if status.observedGeneration is written as well. Only the operator that owns the kind may
+	// write it, because the field describes the whole status.
 	WholeStatus bool
 }
 
-// NewTypes returns the usual types. With a domain, it returns types for an additional operator, beside another one with
-// the usual types. An additional operator does not write status.observedGeneration.
+// NewTypes returns the usual types. With a domain, it returns types for an additional operator on a kind whose main
+// operator has the usual types. An additional operator does not write status.observedGeneration.
 func NewTypes(domain string) (Types, error) {
 	t := Types{Ready: "Ready", Reconciling: "Reconciling", Stalled: "Stalled", WholeStatus: domain == ""}
 	if domain == "" {
@@ -37,7 +37,8 @@ func (t Types) TypeNames() []string { return []string{t.Ready, t.Reconciling, t.
 
 // ReportedState is the state that the conditions of an object report.
 type ReportedState struct {
-	// Ready is true if the Ready condition is present, whatever its status. Reconciling is true if its status is True.
+	// Ready is true if the Ready condition exists, even if its status is False. Reconciling is true if the status of
+	// the Reconciling condition is True.
 	Ready, Reconciling bool
 	// Generation is the generation that the conditions describe; zero if unknown.
 	Generation int64
@@ -49,15 +50,15 @@ func (t Types) ReadReported(body map[string]any) ReportedState {
 	ready, reconciling := findCondition(list, t.Ready), findCondition(list, t.Reconciling)
 	told := ReportedState{Ready: ready != nil, Reconciling: reconciling["status"] == True}
 	told.Generation, _ = ready["observedGeneration"].(int64)
-	// If the condition does not have a generation, that of the whole status applies.
+	// If the condition does not have a generation, use that of the whole status.
 	if told.Generation == 0 && t.WholeStatus {
 		told.Generation, _ = status["observedGeneration"].(int64)
 	}
 	return told
 }
 
-// WithoutConditions returns the object without everything that [Types.Apply] writes, so that our own status is not a
-// change. It shares the rest with the given object.
+// WithoutConditions returns the object without everything that [Types.Apply] writes, so that our own status writes do
+// not count as changes. It shares the rest with the given object.
 func (t Types) WithoutConditions(body map[string]any) map[string]any {
 	status, list, err := readStatus(body)
 	if err != nil || status == nil {
@@ -78,7 +79,7 @@ func (t Types) WithoutConditions(body map[string]any) map[string]any {
 	if status["conditions"] = slices.Clip(left); len(left) == 0 {
 		delete(status, "conditions")
 	}
-	// A status that only Apply has created counts as absent.
+	// A status is treated as absent if Apply has written everything in it.
 	if len(status) == 0 {
 		delete(body, "status")
 	}

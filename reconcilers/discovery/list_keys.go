@@ -7,16 +7,17 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// listKeys are the keys of the lists in and below one value of a schema. Nil has no keys.
+// listKeys is one node of a tree that has the list keys of a schema: those of one value, and of the values below it. A
+// nil node has no keys.
 type listKeys struct {
-	keys   []string             // of this list
-	fields map[string]*listKeys // by the name of the field; items of lists count as fields of the list
-	others *listKeys            // of keys that are not among the fields
+	keys   []string             // of the value itself, if it is a list
+	fields map[string]*listKeys // by field name; the fields of list items count as fields of the list
+	others *listKeys            // for names that are not in fields, from additionalProperties
 }
 
-// ListKeysOf reads the fields that identify the items of lists in the objects of a kind: the x-kubernetes-list-map-keys
-// of the schema that the API server publishes. The returned function returns the keys of one list; nil for a list
-// without keys. Paths lead through other lists without an index.
+// ListKeysOf reads the x-kubernetes-list-map-keys of a kind from the schema that the API server publishes: the fields
+// that identify the items of lists. The returned function returns the keys of the list at a path; nil for a list
+// without keys. A path that leads through another list does not contain an index.
 func ListKeysOf(
 	ctx context.Context, server Getter, kind schema.GroupVersionKind,
 ) (keys func(list []string) []string, err error) {
@@ -47,26 +48,27 @@ func (l *listKeys) keysAt(list []string) []string {
 	return l.keys
 }
 
-// schemaReader reads one schema. It does not follow a reference within itself, because recursive schemas, such as that
-// of CRDs, would never end.
+// schemaReader reads one schema. It does not follow a reference again while it reads the referenced schema: recursive
+// schemas, such as that of CRDs, would never end.
 type schemaReader struct {
 	resolve   func(reference string) map[string]any
-	following []string // references that are being read, from the root on
+	following []string // references that are being read, outermost first
 }
 
-// keysIn returns nil for a schema without keys, so that nothing else of a large schema stays in memory.
+// keysIn returns the keys in a schema. It returns nil if there are none, so that the large rest of the schema does not
+// stay in memory.
 func (r *schemaReader) keysIn(one map[string]any) *listKeys {
 	found := &listKeys{fields: map[string]*listKeys{}}
 	r.addKeys(found, one)
-	// The schema of a kind is large, and most of it has no list keys.
+	// This is the common case: most parts of a schema do not have list keys.
 	if found.keys == nil && len(found.fields) == 0 && found.others == nil {
 		return nil
 	}
 	return found
 }
 
-// addKeys adds the keys of one schema. Paths lead through lists, so the fields of the items become the fields of the
-// list.
+// addKeys adds the keys of one schema. Paths skip the indices of lists, so the fields of the items become the fields of
+// the list.
 func (r *schemaReader) addKeys(to *listKeys, one map[string]any) {
 	keys, _ := one["x-kubernetes-list-map-keys"].([]any)
 	for _, key := range keys {
@@ -98,7 +100,8 @@ func (r *schemaReader) addKeys(to *listKeys, one map[string]any) {
 	r.followReference(to, one)
 }
 
-// followReference adds the keys of the schema that a schema refers to.
+// followReference adds the keys of the schema that the $ref of the given schema names. It ignores references that are
+// being read already.
 func (r *schemaReader) followReference(to *listKeys, one map[string]any) {
 	reference, ok := one["$ref"].(string)
 	if !ok || slices.Contains(r.following, reference) {
@@ -106,6 +109,6 @@ func (r *schemaReader) followReference(to *listKeys, one map[string]any) {
 	}
 	r.following = append(r.following, reference)
 	r.addKeys(to, r.resolve(reference))
-	// Another branch may refer to the same schema.
+	// Remove the reference, because a sibling may refer to the same schema.
 	r.following = r.following[:len(r.following)-1]
 }

@@ -16,9 +16,9 @@ import (
 // ErrorsMode decides how an ordinary error is handled: one that does not declare itself temporary or permanent.
 type ErrorsMode int
 
-// The modes, with Kopf's names in capitals: ErrorsMode.TEMPORARY and so on.
+// The modes. Kopf spells their names in capitals, such as ErrorsMode.TEMPORARY.
 const (
-	// ErrorsDefault is the default of the handler's family: temporary for changing handlers.
+	// ErrorsDefault is the default of the handler's family: see ErrorsByDefault.
 	ErrorsDefault ErrorsMode = iota
 	// ErrorsTemporary retries after the backoff.
 	ErrorsTemporary
@@ -28,15 +28,16 @@ const (
 	ErrorsIgnored
 )
 
-// Policy limits and spaces the attempts of one handler. A nil pointer means that the limit is not set.
+// Policy limits the attempts of one handler and sets the delays between them. A nil pointer means that the value is not
+// set.
 type Policy struct {
 	// Errors is the mode for ordinary errors.
 	Errors ErrorsMode
-	// Timeout counts from the first selection of the handler for the cause, waits included.
+	// Timeout counts from when the handler is first selected for the cause, and includes the waits between attempts.
 	Timeout *time.Duration
 	// Retries is the maximum number of calls.
 	Retries *int
-	// Backoff is the delay after an ordinary error; the default is that of the operator: 60 seconds.
+	// Backoff is the delay after an ordinary error; nil means the operator's default, which is 60 seconds unless set.
 	Backoff *time.Duration
 }
 
@@ -44,20 +45,21 @@ type Policy struct {
 type BackgroundOptions struct {
 	// Daemon is true for one long call. Otherwise, the calls are the ticks of a timer.
 	Daemon bool
-	// InitialDelay returns the wait before the first call, for the object at that time; nil means no wait.
+	// InitialDelay computes the delay before the first call from the object at that time; nil means no delay.
 	InitialDelay func(body map[string]any) (time.Duration, error)
-	// Interval is the time from the end of a tick to the next one. With Sharp, the ticks are on a grid that begins at
-	// the start of the last tick. Without an interval, there is one tick, or one for each idle period.
+	// Interval is the time from the end of a tick to the next one. With Sharp, it counts from the start of the tick,
+	// and a long tick skips the ticks that are missed. Without an interval, the timer ticks once; with Idle, it ticks
+	// again after each change of the object.
 	Interval time.Duration
 	Sharp    bool
-	// Idle is how long the object must be unchanged before a tick. Irrelevant changes do not count.
+	// Idle is how long the object must be unchanged before a tick. Only changes of the essence count.
 	Idle time.Duration
-	// Jitter is the largest share of the interval that is added to it at random.
+	// Jitter is the largest fraction of the interval that is added to it at random.
 	Jitter float64
-	// CancelBackoff is the time from the request to stop to the cancellation of the context. CancelTimeout is the time
-	// from then until the handler is abandoned; zero means never.
+	// CancelBackoff is the time from the request to stop until the context is cancelled. CancelTimeout is the time from
+	// the cancellation until the handler is abandoned; zero means never.
 	CancelBackoff, CancelTimeout time.Duration
-	// CancelPolling is how often the log reports that the handler does not stop; zero means the default.
+	// CancelPolling is the interval of log lines about a handler that does not stop; zero means the default.
 	CancelPolling time.Duration
 }
 
@@ -72,16 +74,16 @@ type Handler struct {
 	Renamed storages.Renamed
 	// Root is the id of the registered handler above a sub-handler of any depth; empty for registered handlers.
 	Root string
-	// Family is the group of verbs.
+	// Family determines when the handler is called: for changes, events, admission requests and so on.
 	Family Family
-	// Reason is the only reason that a changing handler accepts; empty for handlers of any reason (field, resume).
+	// Reason is the only reason for which a changing handler is called; empty for field and resume handlers.
 	Reason cause.Reason
 	// Initial is true for resume handlers: they are only called for objects that existed when the operator started.
 	Initial bool
-	// EvenIfDeleted lets a resume handler join a deletion. Kopf: deleted=True.
+	// EvenIfDeleted lets a resume handler run for objects that are being deleted. Kopf: deleted=True.
 	EvenIfDeleted bool
-	// Optional is for delete handlers, daemons and timers that do not need the finalizer. Kopf: optional=True, for
-	// deletion.
+	// Optional is true for delete handlers, daemons and timers that do not need the finalizer. Kopf: optional=True, for
+	// deletion only.
 	Optional bool
 	// HoldOnFailure is for delete handlers whose permanent failure keeps the finalizer.
 	HoldOnFailure bool
@@ -98,31 +100,34 @@ type Handler struct {
 	From, To ValuePattern
 	// Operations are the operations that an admission handler accepts; empty means all. Kopf: operations.
 	Operations []string
-	// Mutating is for admission handlers that can change the object. They get deletions only if they accept nothing
-	// else.
+	// Mutating is true for admission handlers that can change the object. They are called for deletions only if DELETE
+	// is their only operation.
 	Mutating bool
 	// Subresource is the subresource that an admission handler accepts; "*" means any, including the main resource.
 	Subresource string
-	// SideEffects is true if an admission handler changes other systems, though not in a dry run. Kopf: side_effects.
+	// SideEffects is true if an admission handler changes other systems, except in a dry run. Kopf: side_effects.
 	SideEffects bool
-	// IgnoreFailures accepts requests while an admission handler cannot be called. Kopf: ignore_failures.
+	// IgnoreFailures lets the API server accept requests when it cannot call an admission handler. Kopf:
+	// ignore_failures.
 	IgnoreFailures bool
 	// Persistent keeps the webhook of an admission handler registered while the operator is down. Kopf: persistent.
 	Persistent bool
-	// ReadsText is for event and index handlers whose functions decode the text of the object themselves: the object is
-	// only decoded on request. It also applies to admission handlers that are not Mutating. The causes of all these do
-	// not have Old, New and Diff: admission functions read the request instead.
+	// ReadsText is true for event and index handlers whose functions decode the text of the object themselves: the
+	// engine decodes the object only on request. For admission handlers, this holds until an earlier handler changes
+	// the object. The causes of these handlers may lack Old, New and Diff; admission functions read the request
+	// instead.
 	ReadsText bool
 	// Type is the Go struct into which the function of an event or index handler with ReadsText decodes the object; nil
 	// if it is not known.
 	Type reflect.Type
-	// Sparing is for an admission handler that only does early the work that the controllers would do anyway. It is
-	// registered for the resources that the controllers can handle, and requests wait for it only for a short time.
+	// Sparing is true for an admission handler that only does some work of the controllers earlier. It is registered
+	// only for resources that the controllers handle, and its requests have a short timeout.
 	Sparing bool
 	// Labels is the part of the filters that a label selector can express; nil if there is none. The API server can use
-	// it to send fewer objects. The decision is left to the filters.
+	// it to send fewer objects, but the filters decide.
 	Labels labels.Selector
-	// Requires is the part of the other filters and of the field that can be expressed, for the same purpose.
+	// Requires is the part of the other filters and of the field that requirements can express. The API server can use
+	// it to send fewer admission requests.
 	Requires []requirements.Requirement
 	// Redacted has the paths of values that are stored as digests only. It is the same for all handlers of the kind, as
 	// they share the stored configuration.
@@ -133,25 +138,26 @@ type Handler struct {
 	Reserved []string
 	// Background configures a background handler.
 	Background *BackgroundOptions
-	// Index has the function and the target of an indexing handler, which does not have Call.
+	// Index has the function and the target of an index handler, which does not have Call.
 	Index *IndexWork
-	// Act is the function of an activity handler, which does not have Call. Its result, unless nil, is the result of
-	// the handler. The cause of the call has the activity as its reason, and does not have an object.
+	// Act is the function of an activity handler, which does not have Call. A result that is not nil becomes the result
+	// of the handler. The reason of the cause is the name of the activity, and the cause has no object.
 	Act func(ctx context.Context, call *Invocation) (result any, err error)
 	// Owned is the Owning handler that watches the children: the handler itself, or the one that a Tending handler
-	// belongs to. A Tending handler without Call does not get events, but its objects can wait for children, and drift
-	// is repaired.
+	// refers to. A Tending handler without Call is not called for events, but handlers of its objects can wait for
+	// children, and drift of the children is repaired.
 	Owned *Handler
-	// Whole lets handlers wait for any object of the watched kind, not only for children.
+	// Whole lets handlers wait for any object of the kind that this Owning handler watches, not only for children.
 	Whole bool
-	// Wants filters the children of a Tending handler; nil accepts all. The child is shared and must not be modified.
+	// Wants is the filter for the children of a Tending handler; nil accepts all. It gets a shared child, which it must
+	// not modify.
 	Wants func(ctx context.Context, child map[string]any) (bool, error)
-	// Activity is the name of the activity that an activity handler belongs to. Often is true for frequent activities,
-	// whose successes are not logged.
+	// Activity is the name of the activity that an activity handler belongs to. Often is true if the activity runs so
+	// frequently that its successes are not logged.
 	Activity string
 	Often    bool
-	// RecheckOn are the sources that the filters read besides the object: each change of one requests a pass of all
-	// objects.
+	// RecheckOn are further sources that the filters read, besides the object. After each change of a source, all
+	// objects get a pass.
 	RecheckOn []Notifier
 	// Filters must all return true; they are called in order.
 	Filters []Filter
@@ -160,23 +166,23 @@ type Handler struct {
 	Matches func(ctx context.Context, call *Invocation) (bool, error)
 	// Words describe the filters and the patterns of the field.
 	Words requirements.Words
-	// After are the sub-handlers, by their own ids, that must succeed before this sub-handler is called. AfterFinished
-	// are those that must finish, even with failures.
+	// After are the ids, within the parent, of the sub-handlers that must succeed before this sub-handler is called.
+	// AfterFinished are those that must finish, even if they fail.
 	After, AfterFinished []string
-	// Policy limits and spaces the attempts.
+	// Policy limits the attempts and sets the delays between them.
 	Policy Policy
-	// Call is the function.
+	// Call calls the function of the user. It is nil if Index or Act is set, and for handlers that are never called.
 	Call Func
-	// Function identifies the function: a function is called once for a cause under one id, however often it is
-	// registered. It is a comparable key of the function. Closures of one function literal have the same Function.
+	// Function is a comparable key of the user's function. A function that is registered several times under one id is
+	// called once for a cause. Closures of one function literal have the same Function.
 	Function any
-	// Instance distinguishes closures of one function literal. It is comparable; nil equals nil.
+	// Instance is a comparable key that distinguishes closures of one function literal.
 	Instance any
 	// Location is the file:line of the registration, for messages.
 	Location string
 }
 
-// NeedsFinalizer reports whether the matching objects must be kept on their deletion until the handler is finished.
+// NeedsFinalizer reports whether a matching object that is being deleted must be kept until the handler is finished.
 func (h *Handler) NeedsFinalizer() bool {
 	return !h.Optional && (h.Family == Spawning || h.Family == Changing && h.Reason == cause.Delete)
 }
@@ -189,13 +195,13 @@ func (h *Handler) HasResult() bool {
 // StoresUnderID reports whether the handler stores anything under its id: progress, a result or a set of children.
 func (h *Handler) StoresUnderID() bool { return h.Family == Changing || h.Family == Spawning }
 
-// SeesDisappearance reports whether the handler is called for objects that disappear without our finalizer.
+// SeesDisappearance reports whether the handler is called for deleted objects that did not have the finalizer.
 func (h *Handler) SeesDisappearance() bool {
 	return h.Family == Changing && h.Reason == cause.Delete && h.Optional
 }
 
-// LeavesField reports whether the change takes the object out of the handler's field criterion: the former state
-// matches, and the new one does not.
+// LeavesField reports whether the change takes the object out of the handler's field criterion: the old state matches,
+// and the new one does not.
 func (h *Handler) LeavesField(c *cause.Cause) bool {
 	if h.Field == nil || h.Family != Changing || h.fieldIn(c.New) {
 		return false
@@ -225,7 +231,8 @@ func (h *Handler) ViewCause(c *cause.Cause) (before, after any, changes diff.Dif
 	return before, after, changes
 }
 
-// ErrorsByDefault returns the mode of the handler's family: errors of event handlers and index functions are ignored.
+// ErrorsByDefault returns the mode of the handler's family: ignored for event and index handlers, temporary for all
+// others.
 func (h *Handler) ErrorsByDefault() ErrorsMode {
 	if h.Family == Watching || h.Family == Indexing {
 		return ErrorsIgnored
@@ -233,9 +240,9 @@ func (h *Handler) ErrorsByDefault() ErrorsMode {
 	return ErrorsTemporary
 }
 
-// MetricsLabel returns the name of the handler in metrics, profiles and span names, where each name is kept until the
-// process exits. The number of labels is at most twice that of the registrations: objects can choose the number and the
-// ids of sub-handlers, so all sub-handlers of a registered handler, of any depth, have the label "<id>/*".
+// MetricsLabel returns the name of the handler in metrics, profiles and span names. Names stay in memory until the
+// process exits, and objects can determine the number and the ids of sub-handlers. So all sub-handlers of a registered
+// handler, of any depth, share the label "<id>/*". There are at most two labels for each registered handler.
 func (h *Handler) MetricsLabel() string {
 	if h.Root != "" {
 		return SubID(h.Root, "*")

@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// CheckPattern returns an error for a pattern that [ParsePattern] accepts but that probably is a mistake: it cannot
-// match any namespace, or an item after a comma has no effect.
+// CheckPattern returns an error for a pattern that [ParsePattern] accepts but that is probably a mistake: the pattern
+// cannot match any namespace, or one of its items after a comma has no effect.
 func CheckPattern(text string) error {
 	if strings.TrimSpace(text) == "" {
 		return fmt.Errorf("%q is the name of no namespace; to serve the whole cluster, name none at all", text)
@@ -20,8 +20,8 @@ func CheckPattern(text string) error {
 		}
 		return nil
 	}
-	// Items without "!" only restore names that an earlier item removed, so one is an error if nothing was removed
-	// before.
+	// After the first item, an item without "!" only includes names again that an earlier item has excluded. So it is
+	// an error if no earlier item excludes names.
 	taken := strings.HasPrefix(strings.TrimSpace(text), "!")
 	for i, part := range strings.Split(text, ",") {
 		part = strings.TrimSpace(part)

@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// scanInterval is the time between two scans without a change of CRDs. Aggregated API servers do not announce
-	// changes.
+	// scanInterval is the time between two scans if no CRD changes. It is needed because aggregated API servers do not
+	// announce changes.
 	scanInterval = 5 * time.Minute
 	// settling is the number of additional scans after a change of CRDs, because discovery lags behind.
 	settling = 3
@@ -32,10 +32,10 @@ func (r scanRequests) RequestResync() {
 	}
 }
 
-// followResources scans the resources, and updates the served handlers and the entries when they change. A scan follows
-// each change of a CRD, each error, and each interval.
+// followResources scans the resources, and updates the served handlers and the webhook entries when the resources
+// change. It scans again after a change of a CRD, after an error, and after scanInterval.
 func (a *WebhookServer) followResources(ctx context.Context) error {
-	// The watch of CRDs ends with the context, and is waited for.
+	// The watch of CRDs ends with the context. Wait for it before returning.
 	changed := make(scanRequests, 1)
 	var watching sync.WaitGroup
 	defer watching.Wait()
@@ -43,7 +43,8 @@ func (a *WebhookServer) followResources(ctx context.Context) error {
 		watching.Go(func() { a.crds.Run(ctx, changed) })
 	}
 	var known *resources
-	// said is the last logged error: a repeated error is logged once. unsettled counts the remaining additional scans.
+	// said is the last logged error, because a repeated error is logged only once. unsettled is the number of
+	// additional scans that are left.
 	said, unsettled, pause := "", 0, retryBackoff()
 	for ctx.Err() == nil {
 		found, err := a.scanResources(ctx, known)
@@ -73,7 +74,7 @@ func (a *WebhookServer) followResources(ctx context.Context) error {
 		if known != nil && err == nil {
 			a.first.Do(func() { close(a.scanned) })
 		}
-		// A nil channel blocks: with ScanOnce, only an error leads to another scan.
+		// A nil channel blocks forever: with ScanOnce, only an error leads to another scan.
 		var again <-chan time.Time
 		if !a.options.ScanOnce || err != nil {
 			again = time.After(next)
@@ -97,7 +98,7 @@ func (a *WebhookServer) updateServedHandlers(known resources) {
 		for i, r := range a.options.Registrations {
 			if known.isReviewedBy(r, resource) {
 				one.Handlers = append(one.Handlers, a.handlers[i])
-				// Counters of failures start at zero for kinds that are known in advance, so that an alert sees the
+				// If the kind is known in advance, the counters of failures start at zero, so that an alert sees the
 				// first increase.
 				if r.Selector.IsSpecific() {
 					a.handlers[i].ExpectFailures(resource.GroupKind())
@@ -110,10 +111,10 @@ func (a *WebhookServer) updateServedHandlers(known resources) {
 	a.announceHooks(&known)
 }
 
-// announceHooks passes the hooks to the writer. A nil argument means the resources of the last call: the namespaces of
-// the operator may have changed in the startup.
+// announceHooks passes the hooks to the writer. A nil argument repeats this for the resources of the last call, because
+// a startup handler may have changed the namespaces of the operator.
 func (a *WebhookServer) announceHooks(now *resources) {
-	// The lock includes the transfer, so that older hooks never replace newer ones.
+	// Hold the lock until the hooks are passed on, so that older hooks never replace newer ones.
 	a.hooking.Lock()
 	defer a.hooking.Unlock()
 	if now != nil {
@@ -123,7 +124,7 @@ func (a *WebhookServer) announceHooks(now *resources) {
 	if a.writer != nil {
 		a.writer.SetHooks(hooks)
 	}
-	// Announce promises that reviews are answered.
+	// Announce is only called when reviews can be answered.
 	if a.options.Announce == nil || !a.isOpen() {
 		return
 	}

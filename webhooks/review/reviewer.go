@@ -13,7 +13,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
 )
 
-// errTooHeavy is the error of a review that exceeds the total memory.
+// errTooHeavy is the error of a review whose decoded objects would need more memory than all reviews together may use.
 var errTooHeavy = errors.New("the admission review takes too much memory once it is decoded")
 
 // ServedResource is one resource with the handlers that review it, in the order of registration.
@@ -22,20 +22,21 @@ type ServedResource struct {
 	Handlers []*adapters.HandlerChain
 }
 
-// Reviewer answers reviews, any number of them at the same time.
+// Reviewer answers reviews. It can be used concurrently.
 type Reviewer struct {
 	// Served returns the resources and their handlers. It is called for each review, and its result is not modified.
 	Served func() []ServedResource
 	// Serves reports whether objects in a namespace are reviewed; nil means all. Cluster-scoped objects, including
 	// Namespaces, are always reviewed.
 	Serves func(namespace string) bool
-	// Own returns the operator's own writes, for which no handler is called; nil means none. It is called for each
+	// Own describes the operator's own writes, for which no handler is called; nil means none. It is called for each
 	// review.
 	Own func() OwnWrites
 }
 
-// Review answers one review. Errors of handlers become a denial in the response. The returned error concerns a review
-// that cannot be answered: it is an [ResponseError] with an HTTP status. The logger in the context gets the object.
+// Review answers one review. If a handler returns an error, the response contains a denial. If the review cannot be
+// answered, Review returns a [ResponseError] with an HTTP status. Handlers find the name of the object in the logger of
+// their context.
 func (r *Reviewer) Review(ctx context.Context, in EndpointRequest) (Response, error) {
 	// First, decode the request without its objects, and find the resource.
 	asked, err := decodeReview(in)
@@ -52,11 +53,11 @@ func (r *Reviewer) Review(ctx context.Context, in EndpointRequest) (Response, er
 	}
 	ctx = logf.IntoContext(ctx, asked.objectLogger(logf.FromContext(ctx), served.Resource))
 	one, own := &activeReview{request: asked, resource: served.Resource}, r.ownWrites()
-	// The API server applies the same conditions only as far as they can be expressed, so they are checked here again.
+	// The webhook configuration can express these conditions only partly, so they are checked again here.
 	if !r.isReviewed(served.Resource, asked.admission.Namespace) || own.isOwnWrite(ctx, asked.admission) {
 		return one.buildResponse(ctx) // without handlers, the request is allowed
 	}
-	// From here on, whole objects are decoded.
+	// The rest of the review decodes whole objects.
 	if in.TooHeavy {
 		return Response{}, &ResponseError{http.StatusRequestEntityTooLarge, errTooHeavy}
 	}
@@ -75,12 +76,12 @@ func (r *Reviewer) Review(ctx context.Context, in EndpointRequest) (Response, er
 	return response, nil
 }
 
-// isReviewed reports whether an object is reviewed.
+// isReviewed reports whether objects of the resource in the namespace are reviewed.
 func (r *Reviewer) isReviewed(of discovery.Resource, namespace string) bool {
 	return r.Serves == nil || !of.Namespaced || namespace == "" || r.Serves(namespace)
 }
 
-// ownWrites returns the operator's own writes.
+// ownWrites returns the description of the operator's own writes.
 func (r *Reviewer) ownWrites() OwnWrites {
 	if r.Own == nil {
 		return OwnWrites{}
@@ -96,7 +97,7 @@ func internalError(err error) error {
 	return &ResponseError{http.StatusInternalServerError, err}
 }
 
-// findServed returns the resource of a review. It must be served exactly once, as in Kopf.
+// findServed returns the resource of a review. As in Kopf, exactly one served resource must match.
 func (r *Reviewer) findServed(asked schema.GroupVersionResource) (found ServedResource, err error) {
 	count := 0
 	for _, one := range r.Served() {

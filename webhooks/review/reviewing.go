@@ -18,7 +18,8 @@ import (
 type activeReview struct {
 	request  *request
 	resource discovery.Resource
-	// cause contains the object as filters and handlers see it. Unlike for changes, old and new are whole objects.
+	// cause contains the object as filters and handlers see it. Its old and new states are whole objects, not essences
+	// as for changes.
 	cause    cause.Cause
 	attempts []*execution.Attempt // in the order of the calls
 }
@@ -26,7 +27,7 @@ type activeReview struct {
 // decodeObjects decodes the objects as far as the handlers need them. Decoding is the most expensive step of a review.
 func (r *activeReview) decodeObjects(all []*adapters.HandlerChain) (err error) {
 	admission := r.request.admission
-	// whole is set if a handler needs both objects and their difference, body if a filter needs the object.
+	// whole is true if a handler needs both objects and their difference; body is true if a filter needs the object.
 	body, whole := false, false
 	for _, h := range all {
 		d := h.Description
@@ -59,7 +60,7 @@ func (r *activeReview) callHandlers(ctx context.Context, all []*adapters.Handler
 		return err
 	}
 	for _, h := range chosen {
-		// Handlers can be slow, so the client may have disconnected during the former one.
+		// Handlers can be slow, so the client may have disconnected during an earlier one.
 		if err := checkStillAwaited(ctx); err != nil {
 			return err
 		}
@@ -74,17 +75,17 @@ func (r *activeReview) callHandlers(ctx context.Context, all []*adapters.Handler
 	return nil
 }
 
-// newAttempt returns the call of a handler, with the object as the former handlers have changed it.
+// newAttempt prepares the call of a handler, with the object as the earlier handlers have changed it.
 func (r *activeReview) newAttempt(h *handlers.Handler) (*execution.Attempt, error) {
 	admission := r.request.admission
 	patch := patching.Patch{Transforms: r.rememberedChanges()}
 	var given *jsontext.LazyObject
-	// Without changes, a handler can decode the text of the request by itself.
+	// Without earlier changes, a handler can decode the text of the request by itself.
 	if len(patch.Transforms) == 0 {
 		given = admission.ReviewedObject()
 	}
 	var object map[string]any
-	// All other handlers get a copy, with the changes applied.
+	// Otherwise, the handler gets a decoded copy with the changes applied.
 	if !h.ReadsText || !given.IsEncoded() {
 		var err error
 		if object, err = patch.ApplyTo(r.cause.Body()); err != nil {
@@ -97,8 +98,8 @@ func (r *activeReview) newAttempt(h *handlers.Handler) (*execution.Attempt, erro
 	return a, nil
 }
 
-// chooseHandlers returns the handlers of the request, in the order of registration. The same function under the same id
-// is called once. An error comes from a filter.
+// chooseHandlers returns the handlers of the request, in the order of registration. If a function is registered several
+// times under one id, it is returned once. An error comes from a filter.
 func (r *activeReview) chooseHandlers(
 	ctx context.Context, all []*adapters.HandlerChain,
 ) (chosen []*adapters.HandlerChain, err error) {
@@ -121,7 +122,7 @@ func (r *activeReview) chooseHandlers(
 	return chosen, nil
 }
 
-// rememberedChanges returns the changes of all handlers so far.
+// rememberedChanges returns the changes of all handlers that were called so far.
 func (r *activeReview) rememberedChanges() (all []patching.Transform) {
 	for _, a := range r.attempts {
 		all = append(all, a.AllTransforms()...)

@@ -11,7 +11,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
 )
 
-// Encode returns the raw form of an object. The error includes panics of the user's encoders.
+// Encode returns the raw form of an object. A panic in the user's encoder becomes an error.
 func (c *Codec[T]) Encode(object T) (tree map[string]any, err error) {
 	if err = Call(func() (err error) { tree, err = c.encodeRaw(object); return err }); err != nil {
 		return nil, fmt.Errorf("encoding the object: %w", err)
@@ -37,9 +37,9 @@ func (c *Codec[T]) JSONText(object T) (text []byte, err error) {
 	return text, nil
 }
 
-// EditTransform returns a transformation of the raw object with the changes that were made in a T since former, its
-// text at that time. It returns nil if nothing has changed except the identity, which is always preserved as in
-// Transform.
+// EditTransform returns a transformation that applies the user's changes of a T to the raw object. former is the JSON
+// text of the T before the changes, and object is the T after them. It returns nil if nothing has changed. The identity
+// is always preserved, as in Transform, so its changes do not count.
 func (c *Codec[T]) EditTransform(
 	former []byte, object T, lists Lists,
 ) (func(body map[string]any) error, error) {
@@ -58,7 +58,7 @@ func (c *Codec[T]) EditTransform(
 	if err != nil {
 		return nil, err
 	}
-	// Changes of the identity alone are not a change.
+	// Changes of the identity are reverted, so they do not count as changes.
 	after = keepIdentity(before, after)
 	if diff.Equal(before, after) {
 		return nil, nil

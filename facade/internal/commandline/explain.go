@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// explainTimeout limits the request. The operator has all answers in memory, so it is generous.
+	// explainTimeout limits the request. It is generous, because the operator answers from memory.
 	explainTimeout = 30 * time.Second
 	// mostExplained limits the size of an answer in bytes.
 	mostExplained = 16 << 20
@@ -28,7 +28,7 @@ type explainer struct {
 	program     Program
 	environment *environment
 	address     string // --address
-	namespace   string // --namespace; empty if it is part of the name
+	namespace   string // --namespace; empty if it is not given or is part of the name argument
 	output      string // --output: text or json
 }
 
@@ -61,7 +61,7 @@ func checkObjectArguments(cmd *cobra.Command, args []string) error {
 		return asUsageError(cmd, fmt.Errorf("%d arguments are given: it needs a kind and a name, such as %q",
 			len(args), "widget default/my-widget"))
 	}
-	// A slash without both parts is more likely an error than a name.
+	// A slash with an empty part before or after it is more likely an error than a name.
 	if namespace, name, both := strings.Cut(args[1], "/"); both && (namespace == "" || name == "") {
 		return asUsageError(cmd, fmt.Errorf("%q is neither NAME nor NAMESPACE/NAME", args[1]))
 	}
@@ -70,19 +70,19 @@ func checkObjectArguments(cmd *cobra.Command, args []string) error {
 
 // runExplain sends the request and prints the answer.
 func (e *explainer) runExplain(cmd *cobra.Command, args []string) error {
-	// Without a valid operator, there is no name to compare with the answer.
+	// An invalid operator does not have a name that could be compared with that in the answer.
 	if e.program.Err != nil {
 		return e.program.Err
 	}
 	if err := e.environment.setMissingFlags(cmd); err != nil {
 		return err
 	}
-	// The flag is checked before the request, so that a typing error does not depend on the operator.
+	// The flag is checked before the request, so that a wrong value is reported even if no operator is running.
 	if e.output != "text" && e.output != "json" {
 		return e.environment.listVariables(asUsageError(cmd,
 			fmt.Errorf("-o (--output): %q is neither text nor json", e.output)))
 	}
-	// The namespace can be given twice, but then both must agree.
+	// The namespace can be given twice, in the flag and in the name, but then both must agree.
 	namespace, name, both := strings.Cut(args[1], "/")
 	if !both {
 		namespace, name = e.namespace, args[1]
@@ -109,12 +109,12 @@ func (e *explainer) requestExplanation(cmd *cobra.Command, about url.Values) ([]
 	client := &http.Client{Transport: &http.Transport{}, Timeout: explainTimeout}
 	response, err := client.Do(request)
 	if err != nil {
-		// Unwrap removes the URL from client errors, which would hide the reason.
+		// Unwrap removes the URL from client errors, because a long URL would hide the reason.
 		return nil, fmt.Errorf("no operator answers at %s: is it running, and here? In a cluster, ask by "+
 			"'kubectl exec'; for another address, see --address: %w", e.address, errors.Unwrap(err))
 	}
 	defer func() { _ = response.Body.Close() }()
-	// The limit protects against another server at this address.
+	// Another server at this address could send an endless answer.
 	answer, err := io.ReadAll(io.LimitReader(response.Body, mostExplained))
 	if err != nil {
 		return nil, fmt.Errorf("reading the answer of %s: %w", e.address, err)
@@ -122,30 +122,30 @@ func (e *explainer) requestExplanation(cmd *cobra.Command, about url.Values) ([]
 	if response.StatusCode == http.StatusOK {
 		return answer, nil
 	}
-	// An operator answers errors in JSON, with its name.
+	// An operator answers errors in JSON. It includes its name, unless it rejects the host name of the request.
 	var problem inspection.Problem
-	// Another server listens at the address.
+	// Everything else comes from another kind of server at the address.
 	if json.Unmarshal(answer, &problem) != nil || problem.Error == "" {
 		return nil, fmt.Errorf("the server at %s is not an operator that serves explanations: it responds with %s; "+
 			"see --address", e.address, response.Status)
 	}
-	// Several operators can run on one machine; an answer of another one would be misleading.
+	// Several operators can run on one machine, and the answer of the wrong one would be misleading.
 	if problem.Operator != "" && problem.Operator != e.program.Name {
 		return nil, e.otherOperatorError(problem.Operator)
 	}
 	return nil, errors.New(problem.Error)
 }
 
-// otherOperatorError returns the error for an answer of another operator.
+// otherOperatorError returns the error for an answer that comes from another operator.
 func (e *explainer) otherOperatorError(name string) error {
 	return fmt.Errorf("the server at %s is operator %q, not %q: see --address, and --debug-bind-address of run",
 		e.address, name, e.program.Name)
 }
 
-// printAnswer prints the answer, after a check that it comes from this operator. JSON is printed unchanged: it may
+// printAnswer checks that the answer comes from this operator, and prints it. JSON is printed unchanged, because it may
 // contain fields of a newer version.
 func (e *explainer) printAnswer(to io.Writer, answer []byte) error {
-	// The text form is made here from JSON, so that both forms need only one kind of request.
+	// The operator always answers in JSON. The text is made here, so that both outputs use the same request.
 	var found journal.Explanation
 	if err := json.Unmarshal(answer, &found); err != nil {
 		return fmt.Errorf("the server at %s is not an operator that serves explanations: %w; see --address",

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/term"
 )
 
-// OnTerminal reports whether out can show colours: it is a terminal with this ability, and the environment variable
+// OnTerminal reports whether out can show colours: it is a terminal that supports them, and the environment variable
 // NO_COLOR is not set. Pipes, files and the logs of pods are not terminals.
 func OnTerminal(out io.Writer) bool {
 	// TERM=dumb is the convention of terminals without escape sequences, such as those of editors.
@@ -24,10 +24,10 @@ const (
 	usual  = "\x1b[0m"
 )
 
-// paintLevel returns the text in the colour of the level. Infos have no colour.
+// paintLevel returns the text in the colour of the level. Text of the level info is not coloured.
 func (t textFormat) paintLevel(level slog.Level, text string) string {
 	colour := ""
-	// Levels between the named ones have the colour of the level below.
+	// A level between two named ones has the colour of the lower one.
 	switch {
 	case !t.colours:
 	case level >= slog.LevelError:

@@ -13,8 +13,8 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 )
 
-// logRepresentation returns the log representation of a value that implements logr.Marshaler, and other values as they
-// are.
+// logRepresentation returns the result of MarshalLog for a value that implements logr.Marshaler. It returns all other
+// values unchanged. If MarshalLog panics, it returns a text.
 func logRepresentation(value any) any {
 	wanted := value
 	if own, ok := value.(logr.Marshaler); ok {
@@ -26,12 +26,12 @@ func logRepresentation(value any) any {
 	return wanted
 }
 
-// valueText returns the text of a value. It never panics, whatever the value's own methods do.
+// valueText returns the text of a value. It does not panic, even if the value's own methods do.
 func valueText(value any) string {
 	if text, isText := value.(string); isText {
 		return text
 	}
-	// Package fmt would follow cycles in such a value until the process ends.
+	// If a value of such a type contains itself, package fmt would recurse until the process crashes.
 	if !hasText(value) && isComposed(value) {
 		return fmt.Sprintf("a %T", value)
 	}
@@ -48,24 +48,25 @@ func isComposed(value any) bool {
 	}
 }
 
-// kubernetesObject is an object of the API. Lines contain only its names, because its content is long and may be
-// confidential.
+// kubernetesObject is an object of the API. Log lines only contain the names that identify it, because its content is
+// long and may be confidential.
 type kubernetesObject interface {
 	GetName() string
 	GetNamespace() string
 	GetObjectKind() schema.ObjectKind
 }
 
-// encodeJSON returns a value as JSON, with any characters in its strings. Errors and values with a text of their own
-// become texts. A value that cannot be encoded becomes a text with the reason.
+// encodeJSON returns a value as JSON. Strings may contain unprintable characters, which callers escape. Errors and
+// values with a String method become texts. A value that cannot be encoded becomes a text, which includes the reason
+// unless the value has a text of its own.
 func encodeJSON(value any) (data []byte) {
-	// Encoders of values are users' code as well.
+	// The methods that encode values can be the user's code, too.
 	err := panics.Contain(func() (err error) { data, err = marshalUnescaped(loggableValue(value)); return err })
 	if err == nil {
 		return data
 	}
 	text := valueText(value)
-	// The text is only the type here, so the reason is added.
+	// For these values, the text is only the type, so add the reason.
 	if !hasText(value) && isComposed(value) {
 		text += ": " + err.Error()
 	}
@@ -73,7 +74,8 @@ func encodeJSON(value any) (data []byte) {
 	return data
 }
 
-// loggableValue returns the names of objects, the texts of errors, and other values as they are.
+// loggableValue returns what a log line contains of a value: the names of an object, the text of an error or a
+// Stringer, the time in RFC 3339. It returns all other values unchanged.
 func loggableValue(value any) any {
 	switch value := value.(type) {
 	// A time is a Stringer too, but its text is less useful for machines.
@@ -88,7 +90,7 @@ func loggableValue(value any) any {
 	return value
 }
 
-// objectNames returns the known names of an object.
+// objectNames returns those names of an object that are known.
 func objectNames(o kubernetesObject) map[string]string {
 	version, kind := o.GetObjectKind().GroupVersionKind().ToAPIVersionAndKind()
 	names := map[string]string{"apiVersion": version, "kind": kind, "namespace": o.GetNamespace(), "name": o.GetName()}
@@ -119,7 +121,7 @@ func formatValue(value any) string {
 		return quoteIfNeeded(text.String())
 	}
 	data := encodeJSON(value)
-	// A JSON string is shown in the form of this format instead.
+	// The text format quotes strings only if necessary, unlike JSON.
 	var text string
 	if len(data) > 0 && data[0] == '"' && json.Unmarshal(data, &text) == nil {
 		return quoteIfNeeded(text)
@@ -127,7 +129,7 @@ func formatValue(value any) string {
 	return string(escapeJSON(data))
 }
 
-// hasText reports whether a value has a text of its own.
+// hasText reports whether a value is an error or a Stringer.
 func hasText(value any) bool {
 	switch value.(type) {
 	case error, fmt.Stringer:

@@ -14,12 +14,12 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 )
 
-// SelectedKind is the kind of a selection. It is resolved at the set-up, because the kind of a Go type depends on the
-// scheme of the manager.
+// SelectedKind is the kind that a selection of the user names. It is resolved by the set-up, because the kind of a Go
+// type depends on the scheme of the manager.
 type SelectedKind struct {
 	// Registry is the registry of the operator; nil or empty for a selection without an operator.
 	Registry *HandlerRegistry
-	// Location is the place of the user's call that made the selection.
+	// Location is the place of the user's call that made the selection, in the form file:line.
 	Location string
 	// Find resolves the kind. It is nil if the selection is invalid: then nothing can be registered for it, and the
 	// error is already recorded.
@@ -28,7 +28,7 @@ type SelectedKind struct {
 	CheckField func(diff.Path) error
 }
 
-// AddError records an error of the user's call. The kind is nil for the zero value of a selection.
+// AddError records an error of the user's call. The receiver is nil for the zero value of a selection.
 func (k *SelectedKind) AddError(err error) {
 	if k == nil || !k.Registry.IsValid() {
 		AddOwnerless(err)
@@ -40,7 +40,8 @@ func (k *SelectedKind) AddError(err error) {
 // HandlerEntry is one registered handler of one kind of objects.
 type HandlerEntry struct {
 	Kind *SelectedKind
-	// Verb is the method that registered the handler. Ids are unique for a verb and kind.
+	// Verb is the name of the method that registered the handler. Ids are unique among the handlers with the same verb
+	// and kind.
 	Verb    string
 	Handler *handlers.Handler
 	// Child is the Go type of the children; only for entries of Owns and Watches.
@@ -49,8 +50,8 @@ type HandlerEntry struct {
 	OnlyEnsured bool
 }
 
-// isOfKind reports whether the entry is for this kind. Only entries that were made from an object can be: their kinds
-// are known without discovery.
+// isOfKind reports whether the entry is for this kind. It returns false for entries whose kind is known only after
+// discovery, such as those that name a resource.
 func (e HandlerEntry) isOfKind(kind schema.GroupKind, scheme *runtime.Scheme) bool {
 	selector, err := e.Kind.Find(scheme)
 	return err == nil && selector.Group.Text == kind.Group && selector.Kind == kind.Kind
@@ -67,13 +68,14 @@ type ResolvedEntry struct {
 // and do not need watches.
 func IsAdmissionHandler(h *handlers.Handler) bool { return h.Family == handlers.Admitting }
 
-// OnlyWatchesChildren reports whether the handler only makes the operator watch a kind of children. It is never called.
+// OnlyWatchesChildren reports whether the handler exists only so that the operator watches a kind of children. Such a
+// handler is never called.
 func OnlyWatchesChildren(h *handlers.Handler) bool { return h.Owned == h }
 
 // ReportsConditions reports whether the handler was made by [NewReporter].
 func ReportsConditions(h *handlers.Handler) bool { return h.Family == handlers.Reporting }
 
-// hasNoRecord reports whether the handler has no record on objects: it is for children, or is never called.
+// hasNoRecord reports whether the handler has no record on objects, because it is called for children or never.
 func hasNoRecord(h *handlers.Handler) bool { return h.Owned != nil }
 
 // RequireEnsuredLabel restricts the watches of entries with OnlyEnsured to objects with the label. It runs with each
@@ -94,8 +96,8 @@ func (r *HandlerRegistry) WatchesAnyChildren() bool {
 	return slices.ContainsFunc(r.Entries, func(e HandlerEntry) bool { return OnlyWatchesChildren(e.Handler) })
 }
 
-// OwnedTypes returns the owning handlers for children of a Go type: one for a typed object, and one per kind for
-// unstructured objects.
+// OwnedTypes returns the owning handlers that Owns has registered for the owner and a Go type of children: one handler
+// for a typed object, one per kind for unstructured objects.
 func (r *HandlerRegistry) OwnedTypes(owner *SelectedKind, child reflect.Type) (all []*handlers.Handler) {
 	r.Lock()
 	defer r.Unlock()
@@ -114,12 +116,12 @@ func (r *HandlerRegistry) WatchesChildren(of schema.GroupKind) bool {
 	})
 }
 
-// WatchesFor reports whether children of the kind, or any objects of it, are watched on behalf of objects of the
-// resource owner.
+// WatchesFor reports what the operator watches on behalf of objects of the resource owner: children is true if it
+// watches their children of the kind, and objects is true if it watches all objects of the kind.
 func (r *HandlerRegistry) WatchesFor(owner discovery.Resource, of schema.GroupKind) (children, objects bool) {
 	for _, e := range r.Entries {
 		// Owns and Watches register two handlers: an owning one for the kind of the children, and one for the kind of
-		// the owner, which refers to it. Start from the latter.
+		// the owner whose Owned field refers to the first. The loop looks for the latter.
 		if e.Handler.Owned == nil || OnlyWatchesChildren(e.Handler) {
 			continue
 		}

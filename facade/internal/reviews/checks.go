@@ -14,11 +14,11 @@ import (
 // CheckFields returns all errors that do not depend on where the operator runs. [ReviewSettings.CheckServer] and
 // [ReviewSettings.CheckProgramOnly] return the others.
 func (a *ReviewSettings) CheckFields() (problems []error) {
-	// All errors are collected, so that the user can fix them at once.
+	// All errors are collected, so that the user can fix them in one go.
 	wrong := func(format string, args ...any) {
 		problems = append(problems, fmt.Errorf("Admission."+format, args...))
 	}
-	// Both configurations have this name.
+	// The mutating and the validating webhook configuration both have this name.
 	if texts := validation.IsDNS1123Subdomain(a.Managed); a.Managed != "" && len(texts) > 0 {
 		wrong("Managed: %q cannot be the name of webhook configurations: %s", a.Managed, texts[0])
 	}
@@ -51,7 +51,7 @@ func (a *ReviewSettings) CheckFields() (problems []error) {
 			wrong("ExcludedNamespaces: %w", err)
 		}
 	}
-	// The fields are valid by themselves. The rest concerns combinations.
+	// The checks above concern single fields. The remaining ones concern combinations of fields.
 	problems = append(problems, a.checkServerAddress()...)
 	problems = append(problems, a.checkCertificates()...)
 	return append(problems, a.checkServerConflicts()...)
@@ -68,7 +68,8 @@ func fieldsGiven(fields ...any) (names []string) {
 	return names
 }
 
-// checkServerAddress checks that there is at most one way to the webhook server, and that there is one if it is needed.
+// checkServerAddress checks that the API server finds the webhook server in at most one way, and in one if it is
+// needed.
 func (a *ReviewSettings) checkServerAddress() (problems []error) {
 	// DetectCluster is not counted: it can be combined with a URL or a Tunnel for other clusters.
 	ways := fieldsGiven("Service", a.Service != "", "URL", a.URL != "", "Tunnel", a.Tunnel != nil)
@@ -76,7 +77,7 @@ func (a *ReviewSettings) checkServerAddress() (problems []error) {
 		problems = append(problems, fmt.Errorf("%s: each of them is a way to the operator, and the API server takes "+
 			"one: leave the others out", strings.Join(ways, ", ")))
 	}
-	// A detected cluster calls this machine, but a Service leads to pods.
+	// With DetectCluster, the API server calls this machine; with a Service, it calls pods.
 	if a.Service != "" && a.DetectCluster {
 		problems = append(problems, errors.New("Admission.DetectCluster: with a Service, the operator is in the "+
 			"cluster, and not on your machine beside it: leave one of them out"))
@@ -87,7 +88,8 @@ func (a *ReviewSettings) checkServerAddress() (problems []error) {
 			"operator: set Admission.Service in a cluster; outside of it, Admission.URL, Admission.DetectCluster or "+
 			"Admission.Tunnel"))
 	}
-	// The address of a tunnel or of a detected cluster exists only at run time. Only managed configurations follow it.
+	// The address of a tunnel or of a detected cluster is known only at run time. Only managed configurations are
+	// updated with it.
 	for _, way := range fieldsGiven("Tunnel", a.Tunnel != nil, "DetectCluster", a.DetectCluster) {
 		if a.Managed == "" {
 			problems = append(problems, fmt.Errorf("%s: the API server would not get the address the way: set "+
@@ -102,18 +104,18 @@ func (a *ReviewSettings) certificateFields() []string {
 	return fieldsGiven("CertificateDir", a.CertificateDir != "", "Secret", a.Secret != "", "SelfSigned", a.SelfSigned)
 }
 
-// checkCertificates checks that there is at most one certificate, and that it can be created.
+// checkCertificates checks that there is at most one source of certificates, and that its requirements are met.
 func (a *ReviewSettings) checkCertificates() (problems []error) {
 	if sources := a.certificateFields(); len(sources) > 1 {
 		problems = append(problems, fmt.Errorf("%s: each of them is a certificate, and there can be one: leave the "+
 			"others out", strings.Join(sources, ", ")))
 	}
-	// An entry has one CA bundle, so the replicas behind a Service must share a certificate.
+	// A webhook entry has only one CA bundle, so all replicas behind a Service must share one certificate.
 	if a.SelfSigned && a.Service != "" {
 		problems = append(problems, errors.New("Admission.SelfSigned: behind a Service, there may be several "+
 			"processes, each with a certificate of its own: leave it out, and the operator keeps one in a Secret"))
 	}
-	// A certificate is valid for certain hosts only.
+	// A certificate must list its hosts, and they follow from these settings.
 	if a.Secret != "" && a.Service == "" && a.URL == "" && !a.DetectCluster {
 		problems = append(problems, errors.New("Admission.Secret: it is not known which hosts the certificate is for: "+
 			"set Admission.Service or Admission.URL"))
@@ -149,7 +151,8 @@ func (a *ReviewSettings) checkServerConflicts() (problems []error) {
 			"of them out")
 	}
 	foreign := a.foreignBundleFields()
-	// A foreign CA belongs to a certificate that the operator does not have. It would not match the operator's own.
+	// A foreign CA has signed a certificate that the operator does not have. It does not match the operator's own
+	// certificate.
 	if len(foreign) > 0 && len(sources) > 0 {
 		problems = append(problems, fmt.Errorf(
 			"%s: the CA is that of %s: leave one of them out", foreign[0], sources[0],
@@ -182,9 +185,10 @@ func (a *ReviewSettings) checkServerConflicts() (problems []error) {
 }
 
 // CheckServer returns an error if the settings are not sufficient to serve admission handlers. Call it only if there
-// are such handlers. It returns the first error, because the later checks assume that the former ones have passed.
+// are such handlers. It returns only the first error, because each check assumes that the earlier ones have passed.
 func (a *ReviewSettings) CheckServer(program bool) error {
-	// In a program, a Service implies a Secret, and development settings imply a certificate in memory.
+	// In a program, a Service implies a Secret with the certificate, and development settings imply a certificate in
+	// memory.
 	certified := len(a.certificateFields()) > 0 || program && (a.Service != "" || a.isSelfSigned()) &&
 		!a.hasForeignTLS()
 	switch {
@@ -201,7 +205,7 @@ func (a *ReviewSettings) CheckServer(program bool) error {
 		return errors.New("Admission.DumpCA: only the webhook server knows its certificate: set " +
 			"Admission.CertificateDir or Admission.Secret, or leave it out")
 	case program && !a.hasForeignTLS():
-		// FinalizerOnCreate adds a handler that the user has not registered, so the error mentions it.
+		// FinalizerOnCreate adds a handler that the user did not register, so the error mentions it.
 		who := "there are handlers of admission"
 		if a.FinalizerOnCreate {
 			who += ", that of FinalizerOnCreate among them"

@@ -13,11 +13,11 @@ import (
 // ExampleV1 is the group and version of [ServedResources].
 var ExampleV1 = schema.GroupVersion{Group: "example.org", Version: "v1"}
 
-// AllVerbs are the verbs of a usual resource.
+// AllVerbs are the verbs of a resource that supports everything.
 var AllVerbs = metav1.Verbs{"create", "delete", "get", "list", "patch", "update", "watch"}
 
-// ServedResources returns the resources of example.org/v1, after the changes. Some lack verbs, one is a subresource of
-// another kind.
+// ServedResources returns the resources of example.org/v1, after it has applied the changes. Some resources lack verbs,
+// and one is a subresource with another kind than its parent.
 func ServedResources(change ...func(list *metav1.APIResourceList)) *metav1.APIResourceList {
 	list := &metav1.APIResourceList{GroupVersion: "example.org/v1", APIResources: []metav1.APIResource{
 		{
@@ -39,7 +39,7 @@ func ServedResources(change ...func(list *metav1.APIResourceList)) *metav1.APIRe
 	return list
 }
 
-// WithResource adds a resource with all verbs to [ServedResources].
+// WithResource returns a change for [ServedResources] that adds a resource with all verbs.
 func WithResource(r metav1.APIResource) func(*metav1.APIResourceList) {
 	r.Verbs = AllVerbs
 	return func(list *metav1.APIResourceList) { list.APIResources = append(list.APIResources, r) }
@@ -48,9 +48,10 @@ func WithResource(r metav1.APIResource) func(*metav1.APIResourceList) {
 // Lister is a discovery.Getter that computes the list of a group version.
 type Lister func(ctx context.Context, groupVersion string) (*metav1.APIResourceList, error)
 
-// Get returns the list for the path of a group version, and nil for all other paths.
+// Get returns the list for the path of a group version. It returns nil for all other paths, and if the Lister returns
+// NotFound.
 func (f Lister) Get(ctx context.Context, path string) ([]byte, error) {
-	// The core group and the list of groups do not exist here.
+	// The core group and the list of groups are not served here.
 	gv, ofGroup := strings.CutPrefix(path, "/apis/")
 	if !ofGroup {
 		return nil, nil

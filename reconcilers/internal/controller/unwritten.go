@@ -12,12 +12,12 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/panics"
 )
 
-// slowestInsistence is the longest delay between two attempts to write during a pause. A pause is short, so the usual
-// backoff would be too slow.
+// slowestInsistence is the longest delay between two attempts to write during a pause. Running work has little time
+// after a pause has begun, so the usual backoff would be too slow.
 const slowestInsistence = 5 * time.Second
 
-// unwritten holds the objects with results that are not stored yet, between their passes. Each counts in the gate like
-// a running handler, so that a pause gives the other operator no turn before they are stored.
+// unwritten holds the objects whose results are not stored yet, from the end of one pass to the start of the next. The
+// gate counts each of them like a running handler, so that a peer does not take over before they are stored.
 type unwritten struct {
 	mu   sync.Mutex
 	keys map[types.NamespacedName]bool // nil after the end of the run
@@ -41,7 +41,7 @@ func (u *unwritten) addKey(key types.NamespacedName) bool {
 	return true
 }
 
-// takeRemaining returns the remaining objects, and rejects further ones.
+// takeRemaining returns the remaining objects. From then on, addKey rejects objects.
 func (u *unwritten) takeRemaining() map[types.NamespacedName]bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -51,10 +51,10 @@ func (u *unwritten) takeRemaining() map[types.NamespacedName]bool {
 	return left
 }
 
-// keepCounted keeps the object counted in the gate until a later pass has stored its results, and returns true. In a
-// pause there is no later pass: then it writes as much as it can, and returns false.
+// keepCounted keeps the object counted in the gate until a later pass has stored its results, and returns true. If no
+// later pass can begin, it retries until the results are stored or it must stop, and returns false.
 func (c *Controller) keepCounted(ctx context.Context, request source.Request) bool {
-	// After the end of the run, the set rejects the object, because no later pass would remove it.
+	// After the end of the run, addKey returns false, because no later pass would remove the object from the set.
 	if !c.isPaused() && c.unwritten.addKey(request.NamespacedName) {
 		return true
 	}
@@ -62,8 +62,8 @@ func (c *Controller) keepCounted(ctx context.Context, request source.Request) bo
 	return false
 }
 
-// writeRemaining stores the remaining results at the end of a run, when no more passes begin. It does not wait; the
-// caller waits for the passes.
+// writeRemaining starts to store the remaining results when a run has ended and no more passes begin. It does not wait;
+// the caller waits for passes to end.
 func (c *Controller) writeRemaining() {
 	for key := range c.unwritten.takeRemaining() {
 		c.passes.Go(func() {
@@ -74,14 +74,14 @@ func (c *Controller) writeRemaining() {
 	}
 }
 
-// retryDuringPause repeats passes over an object during a pause, until its results are stored or the permission to run
-// ends. Results that are not stored by that time make the next operator run the same handlers again.
+// retryDuringPause repeats passes over an object during a pause, until its results are stored, the pause ends, or ctx
+// ends. If results are not stored by then, the next operator runs the same handlers again.
 func (c *Controller) retryDuringPause(ctx context.Context, request source.Request) {
 	if c.isPaused() {
-		// a pause is too short for the delays of earlier failures
+		// After a pause has begun, there is no time for the delays of earlier failures.
 		c.objects.ClearThrottle(c.cachedUID(request.NamespacedName))
 	}
-	// Stop as well if the gate is open: then a normal pass can store the results.
+	// If the gate opens, a normal pass can store the results.
 	for c.isPaused() && ctx.Err() == nil {
 		result, left, err := c.runRequestSafely(ctx, request)
 		if err != nil {
@@ -89,12 +89,12 @@ func (c *Controller) retryDuringPause(ctx context.Context, request source.Reques
 			log.Error(err, "Failed to write in a pause what handlers did to an object; they may be called for it again",
 				panics.StackFields(err)...)
 		}
-		// Stop if everything is stored, or if the pass requests no repetition, as for a blocked object or after a
+		// Stop if everything is stored, or if the pass does not request another one, as for a blocked object or after a
 		// panic.
 		if !left || result.RequeueAfter <= 0 {
 			return
 		}
-		// The pass requested a later repetition.
+		// Wait for the requested delay, but not for longer than slowestInsistence.
 		select {
 		case <-ctx.Done():
 		case <-time.After(min(result.RequeueAfter, slowestInsistence)):
