@@ -75,7 +75,7 @@ func (c *Controller) writeRemaining() {
 }
 
 // retryDuringPause repeats passes over an object during a pause, until its results are stored, the pause ends, or ctx
-// ends. If results are not stored by then, the next operator runs the same handlers again.
+// ends. If results are not stored before that, the next operator runs the same handlers again.
 func (c *Controller) retryDuringPause(ctx context.Context, request source.Request) {
 	if c.isPaused() {
 		// After a pause has begun, there is no time for the delays of earlier failures.
