@@ -272,11 +272,14 @@ func (p *pass) checkMemoryKept(handled *outcomes, patch map[string]any) error {
 	switch {
 	case p.object.gone || p.object.released:
 		return nil
-	// All handlers are finished: the configuration counts, and no longer the records.
-	case handled.state.AllFinished():
-		return p.checkHandledKept(patch)
 	// The usual case, which is faster than reading through the storage.
 	case hasAllValues(p.object.body, patch):
+		return nil
+	// All handlers are finished: the configuration counts, and no longer the records.
+	case handled.state.AllFinished():
+		if p.hasEssence(patch) {
+			return p.checkHasEssence()
+		}
 		return nil
 	}
 	for _, h := range handled.state.AllStates() {
@@ -307,14 +310,6 @@ func hasAllValues(body, patch map[string]any) bool {
 		}
 	}
 	return true
-}
-
-// checkHandledKept returns an error if the patch has a last-handled configuration, and the object does not.
-func (p *pass) checkHandledKept(patch map[string]any) error {
-	if hasAllValues(p.object.body, patch) || !p.hasEssence(patch) {
-		return nil
-	}
-	return p.checkHasEssence()
 }
 
 // checkHasEssence returns an error if the object does not have a last-handled configuration.
