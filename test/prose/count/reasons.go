@@ -32,8 +32,8 @@ func (t *tally) addReasons(file *ast.File) {
 				element = pair.Value
 			}
 			place, found := placeOfReason(elementType(literal.Type), named)
-			if one, isStruct := element.(*ast.CompositeLit); found && isStruct && one.Type == nil &&
-				len(one.Elts) > place {
+			one, isStruct := element.(*ast.CompositeLit)
+			if found && isStruct && one.Type == nil && len(one.Elts) > place {
 				t.addReason(one.Elts[place])
 			}
 		}
