@@ -91,7 +91,8 @@ var special = map[string]page{
 		program: "examples/lessons/07-filters", shows: true, handled: "[default/home] The title is longer now",
 		// The patch must be an update, so the creation is handled before.
 		given: "my-operator run -A\n" +
-			"until kubectl get website home -o yaml | grep -q last-handled-configuration; do sleep 0.1; done\n" +
+			"kubectl wait website home --for=jsonpath=" +
+			`'{.metadata.annotations.websites\.example\.org/last-handled-configuration}'` + "\n" +
 			"kubectl patch website home --type merge -p '{\"spec\":{\"title\":\"Hello again\"}}'",
 	},
 	"docs/health.md":  {started: "Handler succeeded", printed: []string{"ok", "{}"}},
