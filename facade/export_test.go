@@ -64,6 +64,6 @@ func WebhookServerOf(op *Operator) webhook.Server {
 // ExplainAt sets the address at which a program of the operator serves explanations. If it is optional, an address
 // that is in use is not an error.
 func ExplainAt(op *Operator, address string, optional bool) {
-	runnableOperator{op}.Apply(commandline.Given{Inspection: commandline.Inspection{Address: address,
-		Optional: optional}})
+	inspection := commandline.Inspection{Address: address, Optional: optional}
+	runnableOperator{op}.Apply(commandline.Given{Inspection: inspection})
 }

@@ -61,8 +61,7 @@ func (n *missingClient) interceptorFuncs() interceptor.Funcs {
 		with = client.WithWatch
 	)
 	return interceptor.Funcs{
-		Get: func(ctx, with, client.ObjectKey, client.Object,
-			...client.GetOption) error {
+		Get: func(ctx, with, client.ObjectKey, client.Object, ...client.GetOption) error {
 			return n.refuseRequest()
 		},
 		List:        func(ctx, with, client.ObjectList, ...client.ListOption) error { return n.refuseRequest() },
@@ -70,12 +69,10 @@ func (n *missingClient) interceptorFuncs() interceptor.Funcs {
 		Delete:      func(ctx, with, client.Object, ...client.DeleteOption) error { return n.refuseRequest() },
 		DeleteAllOf: func(ctx, with, client.Object, ...client.DeleteAllOfOption) error { return n.refuseRequest() },
 		Update:      func(ctx, with, client.Object, ...client.UpdateOption) error { return n.refuseRequest() },
-		Patch: func(ctx, with, client.Object, client.Patch,
-			...client.PatchOption) error {
+		Patch: func(ctx, with, client.Object, client.Patch, ...client.PatchOption) error {
 			return n.refuseRequest()
 		},
-		Apply: func(ctx, with, runtime.ApplyConfiguration,
-			...client.ApplyOption) error {
+		Apply: func(ctx, with, runtime.ApplyConfiguration, ...client.ApplyOption) error {
 			return n.refuseRequest()
 		},
 		SubResourceGet: func(

@@ -109,8 +109,8 @@ func (t *trial[T]) runAttempt(ctx context.Context, a *execution.Attempt, r *reco
 func (t *trial[T]) writeAttempt(ctx context.Context, a *execution.Attempt) error {
 	remembered := a.UnwrittenTransforms()
 	patch := patching.Patch{Transforms: patching.ContainPanics(remembered)}
-	if err := patch.AddResult(a.Call.Handler.ID, a.ResultToWrite(), a.Call.Handler.FormerIDs...); err != nil ||
-		patch.IsEmpty() {
+	err := patch.AddResult(a.Call.Handler.ID, a.ResultToWrite(), a.Call.Handler.FormerIDs...)
+	if err != nil || patch.IsEmpty() {
 		return err
 	}
 	target := patching.Target{Body: t.cluster.storedBody(), StatusSubresource: true}

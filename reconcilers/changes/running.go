@@ -175,8 +175,8 @@ func (r *runner) concludeAttempt(a *execution.Attempt) error {
 // here: the write reports them.
 func (r *runner) adoptChanges(a *execution.Attempt, transforms []patching.Transform) {
 	patch := patching.Patch{Transforms: patching.ContainPanics(transforms)}
-	if err := patch.AddResult(a.Call.Handler.ID, a.ResultToWrite(), a.Call.Handler.FormerIDs...); err != nil ||
-		patch.IsEmpty() {
+	err := patch.AddResult(a.Call.Handler.ID, a.ResultToWrite(), a.Call.Handler.FormerIDs...)
+	if err != nil || patch.IsEmpty() {
 		return
 	}
 	if changed, err := patch.ApplyTo(r.working); err == nil {

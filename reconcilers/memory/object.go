@@ -140,8 +140,8 @@ func (o *ObjectState) dropCachedWrite(cached *compact.CachedObject) {
 	if o.written.isEmpty() {
 		return
 	}
-	if own, has := o.written.resourceVersion(), cached.GetResourceVersion(); has == own ||
-		patching.IsNewerVersion(has, own) {
+	own, has := o.written.resourceVersion(), cached.GetResourceVersion()
+	if has == own || patching.IsNewerVersion(has, own) {
 		o.written = write{}
 	}
 }

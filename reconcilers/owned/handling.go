@@ -97,8 +97,8 @@ func (r *ChildResult) retryWithin(delay time.Duration) {
 
 // matchesOwner evaluates the filters of the handler for the owner. A filter that fails counts as not matching.
 func (h *ChildHandling) matchesOwner(ctx context.Context, handler *adapters.HandlerChain, body map[string]any) bool {
-	ok, err := handler.MatchesCause(ctx, &cause.Cause{Object: jsontext.NewFromValue(body),
-		Deleting: patching.IsBeingDeleted(body)}, nil)
+	owner := &cause.Cause{Object: jsontext.NewFromValue(body), Deleting: patching.IsBeingDeleted(body)}
+	ok, err := handler.MatchesCause(ctx, owner, nil)
 	if err != nil {
 		logf.FromContext(ctx).Error(err, "Filter of a handler failed; not calling it for children",
 			append(panics.StackFields(err), "handler", handler.Description.ID)...)

@@ -80,8 +80,9 @@ func (c *Children) pendingFor(uid types.UID, one *child, h *handlers.Handler) (p
 // compareChild compares a child with the progress of a handler. It returns false if there is no unhandled change. The
 // caller holds the lock.
 func (c *Children) compareChild(uid types.UID, one *child, known *handlerProgress) (pendingChild, bool) {
-	item := pendingChild{child: one, uid: uid, version: one.object.GetResourceVersion(), object: one.object,
-		kind: Modified}
+	item := pendingChild{
+		child: one, uid: uid, version: one.object.GetResourceVersion(), object: one.object, kind: Modified,
+	}
 	before := ""
 	if known != nil {
 		before, item.account = known.version, known.account

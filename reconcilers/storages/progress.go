@@ -65,8 +65,7 @@ func (f foreignProgress) Touch(patch, body map[string]any, value *string) {
 	if value != nil {
 		value = ptr.To(*value)
 	}
-	_ = applyToCopies(patch, body, func(patch,
-		body map[string]any) error {
+	_ = applyToCopies(patch, body, func(patch, body map[string]any) error {
 		f.of.Touch(patch, body, value)
 		return nil
 	})

@@ -40,7 +40,7 @@ var calls = []call{
 		c.Sub("restart", roll, kopf.After("upgrade"))
 		return nil
 	}},
-	{"A result that is no JSON", func(_ context.Context, c *Change) error {
+	{"A result that is not JSON", func(_ context.Context, c *Change) error {
 		c.SetResult(func() {})
 		return nil
 	}},

@@ -60,8 +60,8 @@ func (l *Life) beforeRequest(ctx context.Context, r memapi.Request) error {
 			return nil
 		}
 		e.shown = r.Verb + " " + subject
-		_ = l.reachPoint(point{place: "before-" + l.world.nextPlace("read",
-			courseLabel(subject))}) // a dead life may still read
+		place := "before-" + l.world.nextPlace("read", courseLabel(subject))
+		_ = l.reachPoint(point{place: place}) // a dead life may still read
 		return nil
 	}
 	e.shown, e.place = shownAs(r, subject), l.world.nextPlace("write", courseLabel(subject))

@@ -126,8 +126,9 @@ func (f *freezer) writeRecord(cmd *cobra.Command, _ []string) error {
 	}
 	// Package freezing takes its logger from the context.
 	ctx := logf.IntoContext(cmd.Context(), log.WithName(f.base.program.Name))
-	order := freezing.Order{Peering: f.peering, Namespaces: meant, Identity: f.recordIdentity(ctx),
-		Record: f.newRecord()}
+	order := freezing.Order{
+		Peering: f.peering, Namespaces: meant, Identity: f.recordIdentity(ctx), Record: f.newRecord(),
+	}
 	if err := order.CarryOut(ctx, config); err != nil {
 		return fmt.Errorf("%s of peering %q: %w", cmd.Name(), f.peering, err)
 	}

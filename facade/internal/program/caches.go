@@ -35,8 +35,8 @@ func readCacheLimits(given any) (limits cacheLimits) {
 	// With Cache.ByObject, the cache delegates to one cache for each of these kinds, and to a default cache.
 	if byKind := fieldOfKind(cache, "caches", reflect.Map); byKind.IsValid() {
 		for _, key := range byKind.MapKeys() {
-			if own := readUniformLimits(dereferenceStruct(byKind.MapIndex(key))); own.namespaces == nil &&
-				!own.hasSelector {
+			own := readUniformLimits(dereferenceStruct(byKind.MapIndex(key)))
+			if own.namespaces == nil && !own.hasSelector {
 				continue
 			}
 			limits.kinds = append(limits.kinds, schema.GroupVersionKind{

@@ -76,7 +76,7 @@ func TestBuildIgnoresCallersBuild(t *testing.T) {
 		"GOWORK=off\n":                                4,
 		"CGO_ENABLED=0\n":                             4,
 		"GOOS=plan9":                                  0,
-		"GOPROXY=https://proxy.example.org\n":         4, // and so is where modules come from
+		"GOPROXY=https://proxy.example.org\n":         4, // the source of the modules
 		"module build.local/etcd":                     1,
 		"module build.local/kubernetes":               3,
 		"gitVersion=v" + assets.KubernetesVersion:     6, // the server's and the client's, three times

@@ -28,8 +28,8 @@ type requestBody struct {
 func (s *Server) readBody(w http.ResponseWriter, r *http.Request) (*requestBody, error) {
 	control := http.NewResponseController(w)
 	// A deadline in the past ends a blocked read.
-	in := &requestBody{class: small, began: time.Now(),
-		interrupt: func() { _ = control.SetReadDeadline(time.Unix(1, 0)) }}
+	interrupt := func() { _ = control.SetReadDeadline(time.Unix(1, 0)) }
+	in := &requestBody{class: small, began: time.Now(), interrupt: interrupt}
 	tooLarge := &refusal{status: http.StatusRequestEntityTooLarge, reason: fmt.Sprintf(
 		"an admission review has %d bytes at most", s.options.BodyLimit)}
 	// An announced size that is too large is rejected before any byte is read.
