@@ -10,9 +10,10 @@ import (
 // gate opens again. They must not start new work from their stale caches, because other processes may have acted in
 // between. So the opening counts as closed as soon as the number of the gate has changed.
 type opening struct {
-	gate   *Gate
-	number int      // number of the gate in this period
-	whole  *opening // opening of the operator's gate, if gate is that of a namespace
+	gate      *Gate
+	number    int      // number of the gate in this period
+	takeovers int      // how many takeovers the gate has noted before
+	whole     *opening // opening of the operator's gate, if gate is that of a namespace
 }
 
 var _ kind.WorkGate = opening{}
