@@ -93,6 +93,7 @@ var House = Plan{
 	{Dir: "facade/internal/codec", Layer: 4},
 	{Dir: "facade/internal/serving", Layer: 4},
 	{Dir: "peering/attendance", Layer: 4},
+	{Dir: "peering/election", Layer: 4},
 	{Dir: "reconcilers/handlers", Layer: 4, Exports: 30},
 	{Dir: "reconcilers/settings", Layer: 5},
 

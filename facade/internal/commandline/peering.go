@@ -17,6 +17,7 @@ type Given struct {
 	Namespaces []string
 	Scoped     bool
 	Peering    PeeringFlags
+	Election   ElectionFlags
 	// Inspection configures the debug server.
 	Inspection Inspection
 	// Metrics and Health are the addresses of these servers. Empty and "0" turn them off.

@@ -26,7 +26,8 @@ func (r *runner) runOperator(cmd *cobra.Command, _ []string) error {
 	namespaces, said := r.base.scope.chooseNamespaces(settings.Namespaces)
 	given := Given{
 		Namespaces: namespaces, Scoped: r.base.scope.isGiven(), Peering: r.peering.setValues(cmd),
-		Inspection: r.inspection, Metrics: r.metrics, Health: r.health, Cluster: r.base.cluster,
+		Election: r.election.values(&r.peering), Inspection: r.inspection, Metrics: r.metrics, Health: r.health,
+		Cluster: r.base.cluster,
 	}
 	return operator.Around(cmd.Context(), given, func() error {
 		// The startup handlers may have changed any of the settings.
