@@ -111,7 +111,7 @@ func (e *Election) run(ctx context.Context) {
 	e.mu.Unlock()
 	// Attempts that do not end may still write: the Lease must end by itself then.
 	if held && e.Busy() == 0 {
-		e.releaseLease(ctx)
+		e.releaseLease(ctx, releasedSeconds)
 	}
 }
 
@@ -193,7 +193,8 @@ func (e *Election) followPeers(ctx context.Context) {
 	e.mu.Unlock()
 	if held {
 		e.log.Info("A peering object decides which process acts; releasing the Lease")
-		e.releaseLease(ctx)
+		// This operator may act among its peers, so the Lease is not marked as released.
+		e.releaseLease(ctx, int(leaseDuration/time.Second))
 	}
 	for ctx.Err() == nil {
 		if decide, known := e.askPeers(); known && !decide {

@@ -195,15 +195,15 @@ func (e *Election) actWithoutRight(ctx context.Context, err error) {
 	wait(ctx, probeInterval)
 }
 
-// releaseLease lets the next process get the Lease at once. The operator must not act any more, or must follow its
-// peers. An error is not retried, because the Lease ends by itself.
-func (e *Election) releaseLease(ctx context.Context) {
+// releaseLease lets the next process get the Lease at once. With another lease duration than releasedSeconds, that
+// process waits before it acts. An error is not retried, because the Lease ends by itself.
+func (e *Election) releaseLease(ctx context.Context, seconds int) {
 	ctx = context.WithoutCancel(ctx)
 	record, err := e.lock.readRecord(ctx)
 	if err == nil && record.HolderIdentity == e.Identity {
 		now := metav1.Now()
 		err = e.lock.update(ctx, resourcelock.LeaderElectionRecord{
-			LeaseDurationSeconds: releasedSeconds, LeaderTransitions: record.LeaderTransitions, RenewTime: now,
+			LeaseDurationSeconds: seconds, LeaderTransitions: record.LeaderTransitions, RenewTime: now,
 			AcquireTime: now,
 		})
 	}
