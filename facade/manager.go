@@ -124,7 +124,8 @@ func (op *Operator) LeaderLock(lock resourcelock.Interface) resourcelock.Interfa
 func (op *Operator) coordinationSettings() program.CoordinationSettings {
 	return program.CoordinationSettings{
 		Given: defaults.Peering(op.given.Peering), Resolved: defaults.Peering(op.settings.values.Peering),
-		Served: op.settings.scope, Election: op.flags.Election, DefaultNamespace: op.defaultNamespace,
+		Served: op.settings.scope, Election: op.flags.Election, Cluster: op.flags.Cluster,
+		DefaultNamespace: op.defaultNamespace,
 	}
 }
 

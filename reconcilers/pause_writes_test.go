@@ -115,9 +115,10 @@ func TestOutcomesOfBeforeAPause(t *testing.T) {
 		retries   []int         // of the calls
 		takeover  bool          // another process may have acted
 	}{
-		"Nobody": {"without another operator, the outcome is written after the pause", nil, `{}`, "first", []int{0}, false},
-		"Takeover": {"after a takeover, the outcome is dropped without a trace of another operator, and the handler is " +
-			"called again", nil, `{}`, "first", []int{0, 0}, true},
+		"Nobody": {"without another operator, the outcome is written after the pause",
+			nil, `{}`, "first", []int{0}, false},
+		"Takeover": {"after a takeover, the outcome is dropped without a trace of another operator",
+			nil, `{}`, "first", []int{0, 0}, true},
 		"Edited": {"an edit by a user does not drop the outcome, and is handled afterwards", nil,
 			`{"data":{"more":"x"}}`, "first", []int{0}, false},
 		"Handled": {"the outcome of the other operator is kept", writeWord("second", 0, new(atomic.Int64)), `{}`,

@@ -32,7 +32,8 @@ func TestReplicas(t *testing.T) {
 		if err := second.election.CheckReady(); err != nil {
 			t.Errorf("a replica on standby must be ready: %v", err)
 		}
-		if got := second.election.DescribeStandby(); !strings.Contains(got, first.name+" holds the Lease default/demo") {
+		want := first.name + " holds the Lease default/demo"
+		if got := second.election.DescribeStandby(); !strings.Contains(got, want) {
 			t.Errorf("the replica on standby must name the holder: %q", got)
 		}
 		first.stop()
@@ -88,17 +89,20 @@ func TestTenants(t *testing.T) {
 		reason string
 		edit   func(g *group)
 	}{
-		"Removed":  {"a removed Lease is made again", remove},
-		"Emptied":  {"a Lease without a holder is not a released one", spec(map[string]any{"holderIdentity": ""})},
-		"Other":    {"a holder that does not exist is replaced", spec(map[string]any{"holderIdentity": "nobody"})},
-		"Handed":   {"another replica is made the holder", spec(map[string]any{"holderIdentity": "b"})},
-		"Short":    {"a short duration does not count", spec(map[string]any{"leaseDurationSeconds": int64(1)})},
-		"Endless":  {"a long duration does not count", spec(map[string]any{"leaseDurationSeconds": int64(1e6)})},
-		"Future":   {"times in the future do not count", spec(map[string]any{"renewTime": "2100-01-01T00:00:00.000000Z"})},
-		"Past":     {"times in the past do not count", spec(map[string]any{"renewTime": "1970-01-01T00:00:00.000000Z"})},
-		"Counted":  {"the count of transitions does not matter", spec(map[string]any{"leaseTransitions": int64(7)})},
-		"Spec":     {"an empty spec is repaired", func(g *group) { spec(map[string]any{})(g); emptySpec(g) }},
-		"Occupied": {"a foreign holder for ever", spec(map[string]any{"holderIdentity": "x", "leaseDurationSeconds": int64(1e6)})},
+		"Removed": {"a removed Lease is made again", remove},
+		"Emptied": {"a Lease without a holder is not a released one", spec(map[string]any{"holderIdentity": ""})},
+		"Other":   {"a holder that does not exist is replaced", spec(map[string]any{"holderIdentity": "nobody"})},
+		"Handed":  {"another replica is made the holder", spec(map[string]any{"holderIdentity": "b"})},
+		"Short":   {"a short duration does not count", spec(map[string]any{"leaseDurationSeconds": int64(1)})},
+		"Endless": {"a long duration does not count", spec(map[string]any{"leaseDurationSeconds": int64(1e6)})},
+		"Future": {"times in the future do not count",
+			spec(map[string]any{"renewTime": "2100-01-01T00:00:00.000000Z"})},
+		"Past": {"times in the past do not count",
+			spec(map[string]any{"renewTime": "1970-01-01T00:00:00.000000Z"})},
+		"Counted": {"the count of transitions does not matter", spec(map[string]any{"leaseTransitions": int64(7)})},
+		"Spec":    {"an empty spec is repaired", emptySpec},
+		"Occupied": {"a holder that does not exist and has a long duration is replaced",
+			spec(map[string]any{"holderIdentity": "x", "leaseDurationSeconds": int64(1e6)})},
 	} {
 		for when, cut := range map[string]int32{"": works, "AndCut": refuses} {
 			t.Run(name+when, func(t *testing.T) {
@@ -185,7 +189,10 @@ func TestWithoutRight(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				g := newGroup(t)
-				a := g.start("a", func(r *replica, o *election.Options) { o.Optional = optional; r.mode.Store(forbids) })
+				a := g.start("a", func(r *replica, o *election.Options) {
+					o.Optional = optional
+					r.mode.Store(forbids)
+				})
 				time.Sleep(10 * time.Minute)
 				if a.acts() != optional || (a.election.CheckReady() == nil) != optional {
 					t.Errorf("acts: %t, ready: %v", a.acts(), a.election.CheckReady())

@@ -2,6 +2,7 @@ package election
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -25,8 +26,8 @@ type leaseLock struct {
 
 var _ resourcelock.Interface = (*leaseLock)(nil)
 
-// Get reads the Lease. The elector gets a lease duration of other holders within limits, because another client may have
-// changed it.
+// Get reads the Lease. The elector gets a lease duration of other holders within limits, because another client may
+// have changed it.
 func (l *leaseLock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	record, err := l.readRecord(ctx)
 	if err != nil {
@@ -72,13 +73,15 @@ func (l *leaseLock) Update(ctx context.Context, record resourcelock.LeaderElecti
 	return l.confirm(ctx, sent, record, l.update(ctx, record))
 }
 
-// confirm passes the result of a write of the own record to the election. The permission to write counts from before the
-// request, because the API server may have stored the record at any time since then.
+// confirm passes the result of a write of the own record to the election. The permission to write counts from before
+// the request, because the API server may have stored the record at any time since then.
 func (l *leaseLock) confirm(
 	ctx context.Context, sent time.Time, record resourcelock.LeaderElectionRecord, err error,
 ) error {
 	if err != nil {
-		l.election.noteFailure(ctx, err)
+		if !apierrors.IsNotFound(err) { // another client has removed the Lease
+			l.election.noteFailure(ctx, err)
+		}
 		return err
 	}
 	l.election.confirmRecord(sent, record, l.lease.ResourceVersion)
@@ -124,8 +127,7 @@ func (l *leaseLock) Describe() string { return l.election.Lease.String() }
 
 // noteFailure stores and logs a failed request. A conflict is none: the elector reads the Lease then.
 func (e *Election) noteFailure(ctx context.Context, err error) {
-	if ctx.Err() == context.Canceled || apierrors.IsConflict(err) || apierrors.IsNotFound(err) ||
-		apierrors.IsAlreadyExists(err) {
+	if errors.Is(ctx.Err(), context.Canceled) || apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
 		return
 	}
 	e.mu.Lock()

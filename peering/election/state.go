@@ -26,7 +26,7 @@ type state struct {
 	seen    *resourcelock.LeaderElectionRecord // the newest known record; nil without a Lease
 	version string                             // of the Lease with this record
 	since   time.Time                          // since when the Lease has this version
-	own     *resourcelock.LeaderElectionRecord // the last confirmed record of this process; nil unless it holds the Lease
+	own     *resourcelock.LeaderElectionRecord // as this process wrote it last; nil unless it holds the Lease
 	term    int                                // counts how often this process got the Lease
 	opens   time.Time                          // when the holder may act
 	isOpen  bool                               // the part of the gate is open
@@ -175,13 +175,13 @@ func (e *Election) dropLimit() {
 	}
 }
 
-// CheckReady returns an error until it is known whether the operator may act, and while it has no right on the Lease. An
-// operator that waits for the Lease is ready.
+// CheckReady returns an error until it is known whether the operator may act, and while it has no right on the Lease.
+// An operator that waits for the Lease is ready.
 func (e *Election) CheckReady() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	switch {
-	case e.begun && apierrors.IsForbidden(e.failure):
+	case e.begun && e.failure != nil && (!e.visible || apierrors.IsForbidden(e.failure)):
 		return fmt.Errorf("the Lease %s cannot be used: %w", e.Lease, e.failure)
 	case e.begun && !e.settled:
 		return fmt.Errorf("it is not known yet which process holds the Lease %s", e.Lease)

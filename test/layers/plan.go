@@ -72,7 +72,7 @@ var House = Plan{
 	{Dir: "storage/progress", Layer: 2, Only: pure("sigs.k8s.io/json", "k8s.io/apimachinery/pkg/util/json")},
 
 	{Dir: "facade/internal/freezing", Layer: 4},
-	{Dir: "peering", Layer: 3},
+	{Dir: "peering", Layer: 3, Exports: 26},
 	{Dir: "test/vectors/progresstest", Layer: 3, Kit: true},
 	{Dir: "reconcilers/cause", Layer: 3},
 	{Dir: "reconcilers/conditions", Layer: 3, Only: pure("k8s.io/apimachinery/pkg/util/validation")},

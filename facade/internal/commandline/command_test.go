@@ -22,11 +22,12 @@ var errSetUp = errors.New("it is set up")
 
 // fakeOperator records its settings and ends the run when it is set up.
 type fakeOperator struct {
-	own     []string
-	served  []string
-	peering commandline.PeeringFlags
-	inspect commandline.Inspection
-	handler slog.Handler
+	own      []string
+	served   []string
+	peering  commandline.PeeringFlags
+	election commandline.ElectionFlags
+	inspect  commandline.Inspection
+	handler  slog.Handler
 }
 
 func (f *fakeOperator) Settings() (serving.ManagerSettings, error) {
@@ -41,6 +42,7 @@ func (f *fakeOperator) Settings() (serving.ManagerSettings, error) {
 
 func (f *fakeOperator) Around(_ context.Context, given commandline.Given, serve func() error) error {
 	f.own, f.served, f.peering, f.inspect = given.Namespaces, given.Namespaces, given.Peering, given.Inspection
+	f.election = given.Election
 	return serve()
 }
 

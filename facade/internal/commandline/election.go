@@ -27,7 +27,8 @@ func (e *ElectionFlags) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(
 		&e.Mode, "leader-elect", ElectAuto,
-		"whether a Lease decides which replica acts: true, false, or auto: `when` in a pod, without a peering object",
+		"a `mode`: true lets a Lease decide which replica acts, false does not; auto does so in a pod, unless "+
+			"there is a peering object",
 	)
 	flags.Lookup("leader-elect").NoOptDefVal = ElectAlways
 	flags.StringVar(

@@ -19,6 +19,7 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/commandline"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/defaults"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
 	"github.com/kopf-runtime/kopf-runtime/peering"
 	"github.com/kopf-runtime/kopf-runtime/peering/attendance"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
@@ -52,6 +53,7 @@ type CoordinationSettings struct {
 	Given, Resolved defaults.Peering
 	Served          defaults.NamespaceScope
 	Election        commandline.ElectionFlags
+	Cluster         serving.ClusterConfig
 	// DefaultNamespace returns the default namespace of the credentials. It may be nil.
 	DefaultNamespace func() string
 }

@@ -12,6 +12,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/commandline"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
 	"github.com/kopf-runtime/kopf-runtime/peering"
 	"github.com/kopf-runtime/kopf-runtime/peering/attendance"
 	"github.com/kopf-runtime/kopf-runtime/peering/election"
@@ -29,14 +30,18 @@ func (c *Coordination) Elects(by CoordinationSettings) bool {
 	case commandline.ElectAlways:
 		return true
 	case commandline.ElectAuto:
-		return !by.Given.Standalone && !by.Given.KopfRules && c.podNamespace() != ""
+		return !by.Given.Standalone && !by.Given.KopfRules && c.podNamespace(by) != ""
 	default:
 		return false
 	}
 }
 
-// podNamespace returns the namespace of the pod, or "" outside of pods.
-func (c *Coordination) podNamespace() string {
+// podNamespace returns the namespace of the pod, or "" outside of pods. A kubeconfig can select another cluster than
+// that of the pod.
+func (c *Coordination) podNamespace(by CoordinationSettings) string {
+	if by.Cluster != (serving.ClusterConfig{}) || os.Getenv("KUBECONFIG") != "" {
+		return ""
+	}
 	if c.PodNamespace != nil {
 		return c.PodNamespace()
 	}
@@ -45,7 +50,7 @@ func (c *Coordination) podNamespace() string {
 
 // leaseOf returns the namespace and the name of the Lease.
 func (c *Coordination) leaseOf(by CoordinationSettings) types.NamespacedName {
-	namespace := c.podNamespace()
+	namespace := c.podNamespace(by)
 	if namespace == "" && by.DefaultNamespace != nil {
 		namespace = by.DefaultNamespace()
 	}
