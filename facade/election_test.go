@@ -151,6 +151,37 @@ func TestElection(t *testing.T) {
 	})
 }
 
+// TestFirstUpdate shows that a process of a version without an election overlaps with one that elects, as it does with
+// one of its own version. With the strategy Recreate, the old process ends first, and each change is handled once.
+func TestFirstUpdate(t *testing.T) {
+	for name, recreates := range map[string]bool{"RollingUpdate": false, "Recreate": true} {
+		t.Run(name, func(t *testing.T) {
+			withoutCluster(t)
+			synctest.Test(t, func(t *testing.T) {
+				c := newElecting(t)
+				former := c.start("old", "--leader-elect=false")
+				time.Sleep(10 * time.Second)
+				if recreates {
+					c.end(former)
+				}
+				next := c.start("new")
+				time.Sleep(20 * time.Second)
+				c.resize(2)
+				time.Sleep(10 * time.Second)
+				want := []string{"old create 1", "new update 2"}
+				if !recreates {
+					want = []string{"new update 2", "old create 1", "old update 2"}
+					c.end(former)
+				}
+				slices.Sort(c.calls)
+				slices.Sort(want)
+				c.want(want...)
+				c.end(next)
+			})
+		})
+	}
+}
+
 // TestElectionAndOutages shows what becomes of a result that could not be written because the connection broke. Without
 // another holder of the Lease, it is written afterwards, and the handler is not called again. If another process had
 // the Lease, it is dropped: that process may have called the handler, even if it has not written anything.

@@ -51,6 +51,20 @@ func TestReplicas(t *testing.T) {
 	})
 }
 
+// TestUnfinishedAttempts shows that a holder whose attempts do not end keeps the Lease: they may still write.
+func TestUnfinishedAttempts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGroup(t)
+		a := g.start("a", func(_ *replica, o *election.Options) { o.Busy = func() int { return 1 } })
+		g.until("a", time.Minute)
+		a.stop()
+		if got := g.holder(); got != "a" {
+			t.Errorf("the Lease is held by %q, want a", got)
+		}
+		g.end()
+	})
+}
+
 // TestFrozenHolder shows that a holder whose requests stand still, like its process, does not act beyond its own
 // renewals, and does not act when it wakes up.
 func TestFrozenHolder(t *testing.T) {

@@ -35,7 +35,7 @@ func TestDescribe(t *testing.T) {
 			`peering "test.example.org" with priority 0, if it exists, or Lease default/test.example.org-684888c0`,
 		},
 		"ElectedAlone": {
-			"a standalone program that shall elect has a Lease", true, defaults.Peering{Standalone: true}, "true",
+			"a standalone program that must elect has a Lease", true, defaults.Peering{Standalone: true}, "true",
 			"Lease default/test.example.org-684888c0",
 		},
 		"Manager": {
@@ -88,7 +88,7 @@ func TestElects(t *testing.T) {
 		"Run":       {"a call of Run has no flags", mode(""), pod, true, false},
 		"Never":     {"false never elects", mode("false"), pod, false, false},
 		"Always":    {"true elects outside of pods as well", mode("true"), func() string { return "" }, false, true},
-		"Standalone": {"a standalone operator waits for nobody",
+		"Standalone": {"a standalone operator ignores others",
 			given(defaults.Peering{Standalone: true}), pod, false, false},
 		"Kopf":      {"Kopf has no leader election", given(defaults.Peering{KopfRules: true}), pod, false, false},
 		"Mandatory": {"a mandatory peering decides", given(defaults.Peering{Mandatory: true}), pod, false, false},
