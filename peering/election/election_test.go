@@ -234,6 +234,33 @@ func TestWithoutRight(t *testing.T) {
 	}
 }
 
+// TestWithoutRightToWrite shows that an optional election without the right to write lets the operator act if there is
+// no Lease. If there is one, another process may hold it: the operator does not act, and is not ready.
+func TestWithoutRightToWrite(t *testing.T) {
+	for name, exists := range map[string]bool{"NoLease": false, "Lease": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				g := newGroup(t)
+				if exists {
+					g.server.Put(leases, map[string]any{
+						"metadata": map[string]any{"namespace": leaseOf.Namespace, "name": leaseOf.Name},
+						"spec":     map[string]any{},
+					})
+				}
+				a := g.start("a", func(r *replica, o *election.Options) {
+					o.Optional = true
+					r.mode.Store(forbidsWrites)
+				})
+				time.Sleep(time.Minute)
+				if a.acts() == exists || (a.election.CheckReady() == nil) == exists {
+					t.Errorf("acts: %t, ready: %v", a.acts(), a.election.CheckReady())
+				}
+				g.end()
+			})
+		})
+	}
+}
+
 // withPeers makes a replica follow the peers of its group.
 func withPeers(r *replica, o *election.Options) {
 	o.PeersDecide = func() (decide, known bool) { return r.decide.Load(), true }

@@ -33,6 +33,7 @@ const (
 	works = iota
 	refuses
 	forbids
+	forbidsWrites
 	hangs
 )
 
@@ -71,14 +72,14 @@ func (r *replica) logs(text string) int {
 
 // before makes the requests fail as the mode demands. A hanging request ignores its context, like the requests of a
 // process that stands still.
-func (r *replica) before(context.Context, memapi.Request) error {
+func (r *replica) before(_ context.Context, request memapi.Request) error {
 	for r.mode.Load() == hangs {
 		time.Sleep(100 * time.Millisecond)
 	}
-	switch r.mode.Load() {
-	case refuses:
+	switch mode := r.mode.Load(); {
+	case mode == refuses:
 		return errors.New("the API server does not answer")
-	case forbids:
+	case mode == forbids, mode == forbidsWrites && request.Verb != "get":
 		return apierrors.NewForbidden(schema.GroupResource{Resource: "leases"}, "demo", errors.New("no rule"))
 	}
 	return nil
