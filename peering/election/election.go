@@ -107,11 +107,15 @@ func (e *Election) run(ctx context.Context) {
 		}
 	}
 	e.mu.Lock()
-	held := e.own != nil
+	held, seconds := e.own != nil, releasedSeconds
+	if !e.isOpen {
+		// This operator still waits for a former holder, and so must the next one.
+		seconds = int(leaseDuration / time.Second)
+	}
 	e.mu.Unlock()
 	// Attempts that do not end may still write: the Lease must end by itself then.
 	if held && e.Busy() == 0 {
-		e.releaseLease(ctx, releasedSeconds)
+		e.releaseLease(ctx, seconds)
 	}
 }
 

@@ -318,6 +318,7 @@ func TestPeers(t *testing.T) {
 			t.Errorf("a paused holder must hand over within a lease duration: it took %s", took)
 		}
 		g.overlap.Store(0)
+		g.stale = 0
 		g.end()
 	})
 }

@@ -42,11 +42,12 @@ type replica struct {
 	t    *testing.T
 	name string
 
-	mode             atomic.Int32 // of the connection
-	decide, pause    atomic.Bool  // by the peers
-	closed           atomic.Bool
-	until            atomic.Pointer[time.Time]
-	takeovers, waits atomic.Int32
+	mode          atomic.Int32 // of the connection
+	decide, pause atomic.Bool  // by the peers
+	closed        atomic.Bool
+	until         atomic.Pointer[time.Time]
+	takeovers     atomic.Int32
+	known         int32 // takeovers when it acted last; -1 before
 
 	election *election.Election
 	stop     func()
@@ -92,6 +93,8 @@ type group struct {
 	mu      sync.Mutex
 	all     []*replica
 	overlap atomic.Int32 // how often two replicas acted at once
+	last    *replica     // that acted
+	stale   int          // how often a replica continued although another one had acted
 }
 
 func newGroup(t *testing.T) *group {
@@ -102,7 +105,7 @@ func newGroup(t *testing.T) *group {
 // start starts a replica. All replicas end with the test.
 func (g *group) start(name string, changes ...func(*replica, *election.Options)) *replica {
 	g.t.Helper()
-	r := &replica{t: g.t, name: name}
+	r := &replica{t: g.t, name: name, known: -1}
 	connection := g.server.Connect()
 	connection.Before = r.before
 	o := election.Options{
@@ -136,7 +139,7 @@ func (g *group) start(name string, changes ...func(*replica, *election.Options))
 	return r
 }
 
-// acting returns the names of the replicas that act.
+// acting returns the names of the replicas that act. Each name is one byte.
 func (g *group) acting() (names string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -154,6 +157,20 @@ func (g *group) pass(duration time.Duration) {
 		if len(g.acting()) > 1 {
 			g.overlap.Add(1)
 		}
+		g.noteActor()
+	}
+}
+
+// noteActor requires that a replica which acts after another one has dropped the results of before.
+func (g *group) noteActor() {
+	for _, r := range g.all {
+		if !r.acts() {
+			continue
+		}
+		if now := r.takeovers.Load(); g.last != r && r.known == now {
+			g.stale++
+		}
+		g.last, r.known = r, r.takeovers.Load()
 	}
 }
 
@@ -180,6 +197,9 @@ func (g *group) end() {
 		r.mode.CompareAndSwap(hangs, refuses)
 		r.stop()
 		r.closed.Store(true)
+	}
+	if g.stale > 0 {
+		g.t.Errorf("a replica kept its results although another one had acted: %d times", g.stale)
 	}
 	if n := g.overlap.Load(); n > 0 {
 		g.t.Errorf("two replicas acted at once for %s", time.Duration(n)*50*time.Millisecond)
