@@ -167,11 +167,6 @@ func TestWhatHoldsNow(t *testing.T) {
 		"paused": {"a paused operator has the remark on the pause alone",
 			func(l *live) { l.Paused, l.Waiting = true, []string{"x"} }, []func(journal.ObjectJournal){event},
 			[]string{"The operator is paused by a peer. It does not watch objects, and no handlers are called."}},
-		"Standby": {"a replica on standby says why it is",
-			func(l *live) { l.Paused, l.Standby = true, "a_1 holds the Lease ns/demo." },
-			[]func(journal.ObjectJournal){event},
-			[]string{"The operator is on standby. a_1 holds the Lease ns/demo. It does not watch objects, and no " +
-				"handlers are called."}},
 		"paused here": {"a pause in the namespace of the object is remarked",
 			func(l *live) { l.PausedNamespaces = []string{"a", "ns"} }, []func(journal.ObjectJournal){event},
 			[]string{`The operator is paused by a peer in namespace "ns". No handlers are called ` +
