@@ -124,7 +124,7 @@ func (p *player) playKind(r memapi.Resource, spec [2]string) (told []string) {
 			object["reason"]))
 		return object
 	}
-	ask(http.MethodPost, all, plain, begin)
+	ask(http.MethodPost, all, jsonContentType, begin)
 	ask(http.MethodPatch, all+"/parity", fieldManagerKey, `{`+spec[1]+`}`)
 	ask(http.MethodPatch, all+"/parity", fieldManagerKey, `{"metadata":{"labels":{"c":"d"}}}`)
 	now := ask(http.MethodGet, all+"/parity", "", "")
@@ -135,7 +135,7 @@ func (p *player) playKind(r memapi.Resource, spec [2]string) (told []string) {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	ask(http.MethodPut, all+"/parity", plain, string(replaced))
+	ask(http.MethodPut, all+"/parity", jsonContentType, string(replaced))
 	if r.StatusSubresource {
 		ask(http.MethodPatch, all+"/parity/status", fieldManagerKey, `{"metadata":{"annotations":{"e/s":"1"}}}`)
 	}
