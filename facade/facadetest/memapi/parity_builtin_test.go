@@ -125,8 +125,8 @@ func (p *player) playKind(r memapi.Resource, spec [2]string) (told []string) {
 		return object
 	}
 	ask(http.MethodPost, all, jsonContentType, begin)
-	ask(http.MethodPatch, all+"/parity", fieldManagerKey, `{`+spec[1]+`}`)
-	ask(http.MethodPatch, all+"/parity", fieldManagerKey, `{"metadata":{"labels":{"c":"d"}}}`)
+	ask(http.MethodPatch, all+"/parity", mergePatchType, `{`+spec[1]+`}`)
+	ask(http.MethodPatch, all+"/parity", mergePatchType, `{"metadata":{"labels":{"c":"d"}}}`)
 	now := ask(http.MethodGet, all+"/parity", "", "")
 	metadata, _ := now["metadata"].(map[string]any)
 	metadata["resourceVersion"] = nil
@@ -137,7 +137,7 @@ func (p *player) playKind(r memapi.Resource, spec [2]string) (told []string) {
 	}
 	ask(http.MethodPut, all+"/parity", jsonContentType, string(replaced))
 	if r.StatusSubresource {
-		ask(http.MethodPatch, all+"/parity/status", fieldManagerKey, `{"metadata":{"annotations":{"e/s":"1"}}}`)
+		ask(http.MethodPatch, all+"/parity/status", mergePatchType, `{"metadata":{"annotations":{"e/s":"1"}}}`)
 	}
 	ask(http.MethodDelete, all+"/parity?gracePeriodSeconds=0&propagationPolicy=Background", "", "")
 	return told

@@ -29,14 +29,14 @@ func clusterScript() []clusterStep {
 	steps := []clusterStep{
 		{"GET", apps + "/sc/scale", "", ""}, {"POST", apps, jsonContentType, begin},
 		{"GET", apps + "/sc/scale", "", ""},
-		{"PATCH", apps + "/sc/scale", fieldManagerKey, `{"spec":{"replicas":3}}`},
+		{"PATCH", apps + "/sc/scale", mergePatchType, `{"spec":{"replicas":3}}`},
 		{"PUT", apps + "/sc/scale", jsonContentType, fmt.Sprintf(scaleFormat, "sc", 2)},
 		{"PUT", apps + "/sc/scale", jsonContentType, fmt.Sprintf(scaleFormat, "other", 2)},
 		{"PUT", apps + "/sc/scale", jsonContentType, fmt.Sprintf(scaleFormat, "sc", -1)},
-		{"PATCH", apps + "/sc/scale", fieldManagerKey, `{"metadata":{"resourceVersion":"1"},"spec":{"replicas":4}}`},
+		{"PATCH", apps + "/sc/scale", mergePatchType, `{"metadata":{"resourceVersion":"1"},"spec":{"replicas":4}}`},
 		{"GET", apps + "/sc/scale", "", ""}, {"DELETE", apps + "/sc", "", ""},
 		{"POST", own, jsonContentType, object(widgets, "sc", "", `"spec":{"replicas":2}`)},
-		{"GET", own + "/sc/scale", "", ""}, {"PATCH", own + "/sc/scale", fieldManagerKey, `{"spec":{"replicas":3}}`},
+		{"GET", own + "/sc/scale", "", ""}, {"PATCH", own + "/sc/scale", mergePatchType, `{"spec":{"replicas":3}}`},
 		{"PUT", own + "/sc/scale", jsonContentType, fmt.Sprintf(scaleFormat, "sc", 4)}, {"DELETE", own + "/sc", "", ""},
 		{"GET", "/apis/memapi.example.org/v1/namespaces/default/gadgets/sc/scale", "", ""},
 		{"POST", apps + "?fieldValidation=Strict", jsonContentType, misspelt},
@@ -61,7 +61,7 @@ func clusterScript() []clusterStep {
 		{"DELETE", "/api/v1/namespaces/gone", "", ""}, {"DELETE", "/api/v1/namespaces/gone", "", ""},
 		{"POST", "/api/v1/namespaces/gone/secrets", jsonContentType,
 			`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s"}}`},
-		{"PATCH", "/api/v1/namespaces/gone", fieldManagerKey, `{"metadata":{"annotations":{"e/a":"1"}}}`},
+		{"PATCH", "/api/v1/namespaces/gone", mergePatchType, `{"metadata":{"annotations":{"e/a":"1"}}}`},
 		{"GET", "/api/v1/namespaces/gone", "", ""},
 	}...)
 }

@@ -25,7 +25,7 @@ func playEvents(t *testing.T, genuine, own *player) {
 		{"GET", newer + "/old", "", ""},
 		{"GET", newer + "?fieldSelector=regarding.name%3Dp", "", ""},
 		{"GET", newer + "?fieldSelector=involvedObject.name%3Dp", "", ""},
-		{"PATCH", newer + "/old", fieldManagerKey, `{"metadata":{"labels":{"a":"b"}}}`},
+		{"PATCH", newer + "/old", mergePatchType, `{"metadata":{"labels":{"a":"b"}}}`},
 		{"GET", older + "/old", "", ""},
 		{"POST", newer, jsonContentType, newEvent},
 		{"POST", newer, jsonContentType, newEvent},

@@ -71,7 +71,7 @@ func TestReviewers(t *testing.T) {
 	}
 	codes := []int{
 		send(http.MethodPost, "", jsonContentType, object(configmaps, "a", "", content(configmaps, "x"))),
-		send(http.MethodPatch, "a", fieldManagerKey, `{"data":{"owner":"y"}}`),
+		send(http.MethodPatch, "a", mergePatchType, `{"data":{"owner":"y"}}`),
 		send(http.MethodDelete, "a", "", ""),
 	}
 	if d := cmp.Diff([]int{http.StatusCreated, http.StatusOK, http.StatusForbidden}, codes); d != "" {
@@ -145,14 +145,14 @@ func TestReviewersChangeWhatThePathPermits(t *testing.T) {
 		},
 		{
 			"a write of the main resource drops a reviewer's status",
-			request{method: http.MethodPatch, kind: widgets, name: "a", contentType: fieldManagerKey,
+			request{method: http.MethodPatch, kind: widgets, name: "a", contentType: mergePatchType,
 				body: `{"spec":{"size":2}}`},
 			"map[by:2] map[by:2] <nil>",
 		},
 		{
 			"a write of the status keeps only a reviewer's status",
 			request{
-				method: http.MethodPatch, kind: widgets, name: "a", subresource: "status", contentType: fieldManagerKey,
+				method: http.MethodPatch, kind: widgets, name: "a", subresource: "status", contentType: mergePatchType,
 				body: `{"status":{"size":3}}`,
 			},
 			"map[by:2] map[by:2] map[by:3]",

@@ -48,12 +48,12 @@ metadata: {name: ap, labels: {of: eve}, finalizers: [example.org/eve]}
 `, "")
 	by("ann", gizmos, "ap", "", gizmo("other", `{}`), "")
 	by("ann", gizmos, "no", "", gizmo("no", `{"size":"huge"}`), "")
-	other("fay", "PATCH", gizmos, "ap", "", fieldManagerKey,
+	other("fay", "PATCH", gizmos, "ap", "", mergePatchType,
 		`{"spec":{"code":"yy"},"metadata":{"finalizers":["example.org/fay"]}}`)
-	other("fay", "PATCH", gizmos, "ap", "status", fieldManagerKey, `{"status":{"phase":"steady"}}`)
+	other("fay", "PATCH", gizmos, "ap", "status", mergePatchType, `{"status":{"phase":"steady"}}`)
 	apply("gus", `{"code":"zz"}`, "")
 	other("hal", "POST", gizmos, "", "", jsonContentType, gizmo("made", `{"size":"small","parts":[{"name":"a"}]}`))
-	other("ida", "PATCH", gizmos, "made", "", fieldManagerKey, `{"spec":{"code":"yy"}}`)
+	other("ida", "PATCH", gizmos, "made", "", mergePatchType, `{"spec":{"code":"yy"}}`)
 	by("ann", gizmos, "made", "", gizmo("made", `{"size":"large","code":"zz","parts":[{"name":"b"}]}`), "")
 	by("ann", gizmos, "made", "", gizmo("made", `{"size":"small","parts":[{"name":"b"}]}`), "")
 	by("ann", gizmos, "made", "", gizmo("made", `{"size":"small","parts":[]}`), "&dryRun=All")
@@ -99,7 +99,7 @@ func rewrites() []request {
 		}
 		edit := func(form, body string) { at("PATCH", form, body, "fieldManager=editor") }
 		apply("ann", `{"size":"small","code":"xx"}`)
-		edit(fieldManagerKey, fmt.Sprintf(`{%q:{"code":"yy"}}`, field))
+		edit(mergePatchType, fmt.Sprintf(`{%q:{"code":"yy"}}`, field))
 		entry := func(manager, operation, field string) string {
 			return fmt.Sprintf(`{"manager":%q,"operation":%q,"apiVersion":%q,"time":"2026-01-01T00:00:00Z",`+
 				`"fieldsType":"FieldsV1","fieldsV1":%s}`, manager, operation, versionsOf[kind], field)
@@ -111,12 +111,12 @@ func rewrites() []request {
 			`{"op":"replace","path":"/metadata/resourceVersion","value":"{old}"}]`)
 		apply("bob", `{"size":"small"}`)
 		apply("cat", `{"size":"large"}`)
-		edit(fieldManagerKey, `{"metadata":{"managedFields":null,"labels":{"m":"1"}}}`)
-		edit(fieldManagerKey, `{"metadata":{"managedFields":[{}]}}`)
-		edit(fieldManagerKey, fmt.Sprintf(`{%q:{"code":"yy"}}`, field))
+		edit(mergePatchType, `{"metadata":{"managedFields":null,"labels":{"m":"1"}}}`)
+		edit(mergePatchType, `{"metadata":{"managedFields":[{}]}}`)
+		edit(mergePatchType, fmt.Sprintf(`{%q:{"code":"yy"}}`, field))
 		apply("dan", `{"size":"large"}`)
 		apply("dan", `{"size":"small"}`)
-		edit(fieldManagerKey, `{"metadata":{"managedFields":[]}}`)
+		edit(mergePatchType, `{"metadata":{"managedFields":[]}}`)
 		at("PATCH", "application/apply-patch+yaml", of(`{}`), "fieldManager=dan&dryRun=All")
 		edit("application/json-patch+json", `[{"op":"add","path":"/metadata/managedFields","value":[`+
 			entry("bob", "Apply", both)+`]},{"op":"replace","path":"/metadata/resourceVersion","value":"{rv}"}]`)
@@ -139,14 +139,14 @@ func dryRunRequests() []request {
 	at("GET", "dry", "", "", "")
 	at("POST", "", jsonContentType, gizmo("dry", `{"size":"small"}`), "dryRun=Some")
 	at("POST", "", jsonContentType, gizmo("dry", `{"size":"small"}`), "")
-	at("PATCH", "dry", fieldManagerKey, `{"spec":{"size":"large"}}`, "dryRun=All")
-	at("PATCH", "dry", fieldManagerKey, `{"spec":{"size":"small"}}`, "dryRun=All")
+	at("PATCH", "dry", mergePatchType, `{"spec":{"size":"large"}}`, "dryRun=All")
+	at("PATCH", "dry", mergePatchType, `{"spec":{"size":"small"}}`, "dryRun=All")
 	at("DELETE", "dry", "", "", "dryRun=All")
 	at("DELETE", "dry", jsonContentType, `{"kind":"DeleteOptions","apiVersion":"v1","dryRun":["All"]}`, "")
-	at("PATCH", "dry", fieldManagerKey, `{"metadata":{"finalizers":["example.org/hold"]}}`, "")
+	at("PATCH", "dry", mergePatchType, `{"metadata":{"finalizers":["example.org/hold"]}}`, "")
 	at("DELETE", "dry", "", "", "dryRun=All")
 	at("GET", "dry", "", "", "")
-	at("PATCH", "dry", fieldManagerKey, `{"spec":{"size":"large"}}`, "force=true")
+	at("PATCH", "dry", mergePatchType, `{"spec":{"size":"large"}}`, "force=true")
 	return all
 }
 
@@ -170,15 +170,15 @@ func deletions() []request {
 				`{"kind":"DeleteOptions","apiVersion":"v1","propagationPolicy":"Foreground"}`, "")
 			at("DELETE", name, "", "", "")
 			at("DELETE", name, "", "", "orphanDependents=true")
-			at("PATCH", name, fieldManagerKey, `{"metadata":{"finalizers":["foregroundDeletion"]}}`, "")
-			at("PATCH", name, fieldManagerKey, `{"metadata":{"finalizers":null}}`, "")
+			at("PATCH", name, mergePatchType, `{"metadata":{"finalizers":["foregroundDeletion"]}}`, "")
+			at("PATCH", name, mergePatchType, `{"metadata":{"finalizers":null}}`, "")
 		}
 		at("POST", "", jsonContentType, object(kind, "many1", `,"labels":{"del":"2"}`, content(kind, "")), "")
 		held := `,"labels":{"del":"2"},"finalizers":["e.org/x"]`
 		at("POST", "", jsonContentType, object(kind, "many2", held, content(kind, "")), "")
 		at("DELETE", "", "", "", "labelSelector=del%3D2")
 		at("GET", "", "", "", "labelSelector=del%3D2")
-		at("PATCH", "many2", fieldManagerKey, `{"metadata":{"finalizers":null}}`, "")
+		at("PATCH", "many2", mergePatchType, `{"metadata":{"finalizers":null}}`, "")
 		at("PATCH", "del3", "application/strategic-merge-patch+json", `{"metadata":{"labels":{"s":"1"}}}`, "")
 		at("PATCH", "del3", "text/plain", `{}`, "")
 		all[len(all)-1].comparesMessages = kind == gizmos // the message for a built-in kind differs

@@ -33,12 +33,12 @@ func reads() []request {
 			comparesMessages: true})
 		made := object(kind, "meta", `,"labels":{"m":"1"}`, content(kind, "x"))
 		form("POST", "", "", jsonContentType+"; charset=utf-8", made, "")
-		form("PATCH", "meta", "", fieldManagerKey+"; charset=utf-8", `{"metadata":{"annotations":{"e/f":"1"}}}`, "")
+		form("PATCH", "meta", "", mergePatchType+"; charset=utf-8", `{"metadata":{"annotations":{"e/f":"1"}}}`, "")
 		form("GET", "meta", "", "", "", partialObject)
 		form("GET", "meta", "", "", "", "*/*")
 		form("GET", "nobody", "", "", "", partialObject)
 		form("GET", "", "", "", "", partialList)
-		form("PATCH", "meta", "", fieldManagerKey, `{"metadata":{"annotations":{"e/f":"2"}}}`, partialObject)
+		form("PATCH", "meta", "", mergePatchType, `{"metadata":{"annotations":{"e/f":"2"}}}`, partialObject)
 		form("DELETE", "meta", "", "", "", partialObject)
 	}
 	// The real server waits some seconds for this version, and its answer contains its own version.

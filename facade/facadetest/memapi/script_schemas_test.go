@@ -77,15 +77,15 @@ func schemas() []request {
 		`{"spec":{"deep":{"level":null,"colour":"red"}}}`, `{"spec":{"replicas":0,"code":"X"}}`, `{"spec":null}`,
 		`{"status":{"phase":"ready"}}`, `{"spec":{"replicas":4},"status":{"phase":"wrong"}}`, `{"unknown":1}`,
 	} {
-		at("PATCH", "", fieldManagerKey, body, "")
+		at("PATCH", "", mergePatchType, body, "")
 	}
-	at("PATCH", "", fieldManagerKey, `{"spec":{"unknown":1}}`, "fieldValidation=Strict")
+	at("PATCH", "", mergePatchType, `{"spec":{"unknown":1}}`, "fieldValidation=Strict")
 	all[len(all)-1].comparesMessages = false // the message contains the whole object with its times
 	for _, body := range []string{
 		`{"status":{"phase":"wrong"}}`, `{"status":{"phase":"ready","what":1}}`, `{"status":{}}`, `{"status":"x"}`,
 		`{"status":null}`, `{"spec":{"size":"huge"},"status":{"phase":"steady"}}`, `{"status":{"count":null}}`,
 	} {
-		at("PATCH", "status", fieldManagerKey, body, "")
+		at("PATCH", "status", mergePatchType, body, "")
 	}
 	at("PATCH", "", jsonPatchType, `[{"op":"replace","path":"/spec/size","value":"huge"}]`, "")
 	at("PATCH", "", jsonPatchType, `[{"op":"add","path":"/spec/unknown","value":1}]`, "")
@@ -115,12 +115,12 @@ func versions() []request {
 	at("POST", formerGizmoVersion, "", jsonContentType, former("f", `{"size":"huge","former":"x","code":"abc"}`))
 	at("GET", "", "f", "", "")
 	at("GET", formerGizmoVersion, "f", "", "")
-	at("PATCH", "", "f", fieldManagerKey, `{"metadata":{"labels":{"l":"1"}}}`)
-	at("PATCH", "", "f", fieldManagerKey, `{"spec":{"code":"XX"}}`)
-	at("PATCH", "", "f", fieldManagerKey, `{"spec":{"code":"xx"}}`)
-	at("PATCH", formerGizmoVersion, "f", fieldManagerKey, `{"spec":{"former":"y"}}`)
-	at("PATCH", formerGizmoVersion, "f", fieldManagerKey, `{"spec":{"replicas":6}}`)
-	at("PATCH", formerGizmoVersion, "a", fieldManagerKey, `{"spec":{"replicas":6}}`)
+	at("PATCH", "", "f", mergePatchType, `{"metadata":{"labels":{"l":"1"}}}`)
+	at("PATCH", "", "f", mergePatchType, `{"spec":{"code":"XX"}}`)
+	at("PATCH", "", "f", mergePatchType, `{"spec":{"code":"xx"}}`)
+	at("PATCH", formerGizmoVersion, "f", mergePatchType, `{"spec":{"former":"y"}}`)
+	at("PATCH", formerGizmoVersion, "f", mergePatchType, `{"spec":{"replicas":6}}`)
+	at("PATCH", formerGizmoVersion, "a", mergePatchType, `{"spec":{"replicas":6}}`)
 	at("GET", "", "a", "", "")
 	at("POST", "", "", jsonContentType, former("g", `{"size":"small"}`))
 	at("GET", formerGizmoVersion, "", "", "")
