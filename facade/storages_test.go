@@ -330,7 +330,7 @@ func TestStoragesThatPanicAreMistakes(t *testing.T) {
 		t.Fatal("a storage that panics must be an error")
 	}
 	for _, want := range []string{
-		"DiffbaseStorage: storing an empty essence: Store of the storage kopf_test.fallible: panic: ",
+		"DiffbaseStorage: storing an empty essence: Store of the storage kopf_test.panickingDiffbase: panic: ",
 		"ProgressStorage: storing a record",
 	} {
 		if !strings.Contains(err.Error(), want) {

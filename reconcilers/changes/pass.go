@@ -133,8 +133,7 @@ func (p *pass) runRound(ctx context.Context) (verdict, error) {
 	if err != nil {
 		return finishPass, err
 	}
-	// first, so that no results can be lost
-	unwritten, next, err := p.retryUnwritten(ctx, seen, wanted.hasRunningBackground)
+	unwritten, next, err := p.retryUnwritten(ctx, seen, wanted.hasRunningBackground) // first: no result may be lost
 	if next != continuePass || err != nil {
 		return next, err
 	}

@@ -60,7 +60,7 @@ func (w *wrappingError) Error() string { panic(w) }
 func (w *wrappingError) Unwrap() error { return w.err }
 
 func TestTextOfWhatIsWrapped(t *testing.T) {
-	const none = "a *panics_test.wrapping whose text cannot be had, as its method panics"
+	const none = "a *panics_test.wrappingError whose text cannot be had, as its method panics"
 	if got := panics.TextOf(&wrappingError{errPlain}); got != "plain" {
 		t.Errorf("the text must be that of the wrapped error: %q", got)
 	}
@@ -72,10 +72,10 @@ func TestTextOfWhatIsWrapped(t *testing.T) {
 func TestText(t *testing.T) {
 	for want, value := range map[string]any{
 		"plain": errPlain, "3": 3, "<nil>": nil,
-		"a nil *panics_test.evil": (*selfPanicking)(nil),
-		"a *panics_test.evil whose text cannot be had, as its method panics": &selfPanicking{},
+		"a nil *panics_test.selfPanicking":                                            (*selfPanicking)(nil),
+		"a *panics_test.selfPanicking whose text cannot be had, as its method panics": &selfPanicking{},
 
-		"plain\na nil *panics_test.evil": errors.Join(errPlain, (*selfPanicking)(nil)),
+		"plain\na nil *panics_test.selfPanicking": errors.Join(errPlain, (*selfPanicking)(nil)),
 	} {
 		if got := panics.TextOf(value); got != want {
 			t.Errorf("want %q, got %q", want, got)
@@ -108,7 +108,7 @@ func TestErrorsOfFunctions(t *testing.T) {
 func TestType(t *testing.T) {
 	for want, err := range map[string]error{
 		"": nil, "*errors.errorString": withSafeMethods(fmt.Errorf("around: %w", withSafeMethods(errPlain))),
-		"*panics_test.evil": withSafeMethods(&selfPanicking{}),
+		"*panics_test.selfPanicking": withSafeMethods(&selfPanicking{}),
 	} {
 		if got := panics.InnermostType(err); got != want {
 			t.Errorf("the type of the innermost error is %q, not %q", got, want)

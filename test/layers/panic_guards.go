@@ -59,7 +59,7 @@ var GuardedFuncs = []GuardedFunc{
 		"facade/internal/codec.TestTypesThatPanic"},
 	{"facade/internal/codec/original.go", "Original.contentOf",
 		"MarshalJSON of objects' types, in the search for lost changes", "facade/internal/codec.TestTypesThatPanic"},
-	{"facade/internal/console/user_handler.go", "ownHandler.containFailure", "Settings.LogHandler",
+	{"facade/internal/console/user_handler.go", "userHandler.containFailure", "Settings.LogHandler",
 		"facade/internal/console.TestOwnHandlerThatFails"},
 	{"facade/internal/console/values.go", "logRepresentation", "MarshalLog of logged values",
 		"facade/internal/console.TestLogSurvivesValuesThatPanic"},
