@@ -42,8 +42,8 @@ type electingCluster struct {
 func newElecting(t *testing.T) *electingCluster {
 	t.Helper()
 	c := &electingCluster{t: t, server: memapi.New()}
-	c.server.Install(served)
-	c.server.Put(served, body(map[string]any{"size": int64(1)}))
+	c.server.Install(widgetResource)
+	c.server.Put(widgetResource, body(map[string]any{"size": int64(1)}))
 	return c
 }
 
@@ -84,7 +84,7 @@ func (c *electingCluster) start(name string, args ...string) *electing {
 // resize changes the object.
 func (c *electingCluster) resize(size int64) {
 	c.t.Helper()
-	if !c.server.Edit(served, "ns", "w1", func(o map[string]any) { o["spec"] = map[string]any{"size": size} }) {
+	if !c.server.Edit(widgetResource, "ns", "w1", func(o map[string]any) { o["spec"] = map[string]any{"size": size} }) {
 		c.t.Fatal("there is no object")
 	}
 }
@@ -218,7 +218,7 @@ func TestElectionAndOutages(t *testing.T) {
 				a.down.Store(false)
 				time.Sleep(time.Minute)
 				c.want(tc.want...)
-				status := c.server.Object(served, "ns", "w1")["status"].(map[string]any)
+				status := c.server.Object(widgetResource, "ns", "w1")["status"].(map[string]any)
 				if status["host"] != "a" {
 					t.Errorf("%s: the status is %v", tc.reason, status)
 				}

@@ -62,7 +62,7 @@ func (e *ElectionFlags) checkFlags(cmd *cobra.Command, peers *peeringFlags) erro
 // values returns the values. A developer's operator, with --dev, does not wait for a Lease by itself.
 func (e *ElectionFlags) values(peers *peeringFlags) ElectionFlags {
 	given := *e
-	if given.Mode == ElectAuto && peers.dev {
+	if given.Mode == ElectAuto && peers.usesDevPriority {
 		given.Mode = ElectNever
 	}
 	return given

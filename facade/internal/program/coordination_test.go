@@ -18,7 +18,7 @@ func TestDescribe(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason    string
 		isProgram bool
-		given     defaults.Peering
+		peering   defaults.Peering
 		mode      string
 		want      string
 	}{
@@ -52,10 +52,10 @@ func TestDescribe(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := program.Coordination{Operator: operator, Program: tc.isProgram}
-			by := program.CoordinationSettings{Given: tc.given, Resolved: tc.given}
-			by.Election.Mode = tc.mode
-			_ = by.Resolved.ResolveDefaults(operator)
+			c := program.Coordination{Operator: operator, HasOwnManager: tc.isProgram}
+			by := program.CoordinationSettings{Peering: tc.peering, ResolvedPeering: tc.peering}
+			by.ElectionFlags.Mode = tc.mode
+			_ = by.ResolvedPeering.ResolveDefaults(operator)
 			if got := c.DescribeMode(by); got != tc.want {
 				t.Errorf("%s: Describe(): %q, want %q", tc.reason, got, tc.want)
 			}
@@ -67,10 +67,10 @@ func TestDescribe(t *testing.T) {
 func TestElects(t *testing.T) {
 	pod := func() string { return "team" }
 	given := func(p defaults.Peering) program.CoordinationSettings {
-		return program.CoordinationSettings{Given: p, Election: commandline.ElectionFlags{Mode: "auto"}}
+		return program.CoordinationSettings{Peering: p, ElectionFlags: commandline.ElectionFlags{Mode: "auto"}}
 	}
 	mode := func(mode string) program.CoordinationSettings {
-		return program.CoordinationSettings{Election: commandline.ElectionFlags{Mode: mode}}
+		return program.CoordinationSettings{ElectionFlags: commandline.ElectionFlags{Mode: mode}}
 	}
 	in := given(defaults.Peering{})
 	elsewhere := in
@@ -96,7 +96,7 @@ func TestElects(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("KUBECONFIG", "")
-			c := program.Coordination{Operator: operator, Program: true, Embedded: tc.embedded, PodNamespace: tc.pod}
+			c := program.Coordination{Operator: operator, HasOwnManager: true, Embedded: tc.embedded, PodNamespace: tc.pod}
 			if got := c.Elects(tc.by); got != tc.want {
 				t.Errorf("%s: Elects(): %t", tc.reason, got)
 			}
@@ -128,12 +128,13 @@ func TestStartLine(t *testing.T) {
 	for _, h := range []*handlers.Handler{
 		{ID: "a", Family: handlers.Changing, Reason: cause.Create},
 		{ID: "a", Family: handlers.Changing, Reason: cause.Update},
-		{ID: "conditions", Family: handlers.Reporting}, {ID: "finalizer", Family: handlers.Admitting, Sparing: true},
+		{ID: "conditions", Family: handlers.Condition},
+		{ID: "finalizer", Family: handlers.Admitting, IsOptimization: true},
 	} {
 		plan = append(plan, reconcilers.Registration{Selector: selector, Handler: h})
 	}
-	got := program.StartLine(plan, nil, "none", commandline.Given{
-		Metrics: ":8080", Health: "0",
+	got := program.StartLine(plan, nil, "none", commandline.RunFlags{
+		MetricsBindAddress: ":8080", HealthProbeBindAddress: "0",
 		Inspection: commandline.Inspection{Address: "localhost:8082", Optional: true},
 	})
 	want := []any{

@@ -23,14 +23,14 @@ import (
 // --leader-elect=auto, this is the case in pods, but not for operators that must not wait for others, or that follow
 // the rules of Kopf.
 func (c *Coordination) Elects(by CoordinationSettings) bool {
-	if !c.Program || c.Embedded || by.Given.Mandatory {
+	if !c.HasOwnManager || c.Embedded || by.Peering.Mandatory {
 		return false
 	}
-	switch by.Election.Mode {
+	switch by.ElectionFlags.Mode {
 	case commandline.ElectAlways:
 		return true
 	case commandline.ElectAuto:
-		return !by.Given.Standalone && !by.Given.KopfRules && c.podNamespace(by) != ""
+		return !by.Peering.Standalone && !by.Peering.KopfRules && c.podNamespace(by) != ""
 	default:
 		return false
 	}
@@ -54,13 +54,13 @@ func (c *Coordination) leaseOf(by CoordinationSettings) types.NamespacedName {
 	if namespace == "" && by.DefaultNamespace != nil {
 		namespace = by.DefaultNamespace()
 	}
-	served := by.Served.ServedPatterns().Texts()
-	if labels := by.Served.LabelSelector(); labels != nil {
+	served := by.ServedNamespaces.ServedPatterns().Texts()
+	if labels := by.ServedNamespaces.LabelSelector(); labels != nil {
 		served = append(served, "labels "+labels.String())
 	}
 	return types.NamespacedName{
 		Namespace: cmp.Or(namespace, "default"),
-		Name:      cmp.Or(by.Election.ID, election.LeaseName(c.Operator, served)),
+		Name:      cmp.Or(by.ElectionFlags.ID, election.LeaseName(c.Operator, served)),
 	}
 }
 
@@ -74,7 +74,7 @@ func (c *Coordination) addElection(
 	o := election.Options{
 		Lease: c.leaseOf(by), Identity: cmp.Or(os.Getenv("POD_ID"), host, c.Operator) + "_" + string(uuid.NewUUID()),
 		Gate: gate, Busy: options.Gate.Busy, OnTakeover: options.Gate.NoteTakeover,
-		Optional: by.Election.Mode == commandline.ElectAuto,
+		Optional: by.ElectionFlags.Mode == commandline.ElectAuto,
 	}
 	if present != nil {
 		o.PeersDecide, o.PeersPause = present.PeersDecide, peers.closed.Load
@@ -83,7 +83,7 @@ func (c *Coordination) addElection(
 	if err != nil {
 		return err
 	}
-	options.Beside = combineBackground(options.Beside, own.Begin)
+	options.StartExtraWork = combineBackground(options.StartExtraWork, own.Begin)
 	options.Standby = own.DescribeStandby
 	return m.AddReadyzCheck(c.Operator+"/election", func(*http.Request) error { return own.CheckReady() })
 }
