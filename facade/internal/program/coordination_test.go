@@ -96,7 +96,9 @@ func TestElects(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("KUBECONFIG", "")
-			c := program.Coordination{Operator: operator, HasOwnManager: true, Embedded: tc.embedded, PodNamespace: tc.pod}
+			c := program.Coordination{
+				Operator: operator, HasOwnManager: true, Embedded: tc.embedded, PodNamespace: tc.pod,
+			}
 			if got := c.Elects(tc.by); got != tc.want {
 				t.Errorf("%s: Elects(): %t", tc.reason, got)
 			}
