@@ -76,7 +76,7 @@ var RepositoryPlan = Plan{
 		"k8s.io/apimachinery/pkg/util/json")},
 
 	{Dir: "facade/internal/freezing", Layer: 4},
-	{Dir: "peering", Layer: 3},
+	{Dir: "peering", Layer: 3, Exports: 26},
 	{Dir: "test/vectors/progresstest", Layer: 3, IsTestKit: true},
 	{Dir: "reconcilers/cause", Layer: 3},
 	{Dir: "reconcilers/conditions", Layer: 3,
@@ -99,6 +99,7 @@ var RepositoryPlan = Plan{
 	{Dir: "facade/internal/codec", Layer: 4},
 	{Dir: "facade/internal/serving", Layer: 4},
 	{Dir: "peering/attendance", Layer: 4},
+	{Dir: "peering/election", Layer: 4},
 	{Dir: "reconcilers/handlers", Layer: 4, Exports: 30},
 	{Dir: "reconcilers/settings", Layer: 5},
 

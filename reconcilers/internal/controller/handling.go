@@ -23,8 +23,8 @@ import (
 func (c *Controller) newKind() kind.HandledKind {
 	return kind.HandledKind{
 		Settings: c.deps.Settings, Resource: &c.resource, Cache: c, Slot: c.workers.occupation, Gate: c.turn.Gate,
-		Writer: c.deps.writerFor(c.resource), StatusSubresource: c.resource.HasStatus(), Events: c.deps.Events,
-		Journal: c.journal,
+		Takeovers: c.turn.Takeovers, Writer: c.deps.writerFor(c.resource), StatusSubresource: c.resource.HasStatus(),
+		Events: c.deps.Events, Journal: c.journal,
 	}
 }
 
