@@ -1,7 +1,6 @@
 package draining
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -146,7 +145,6 @@ func (r *results) report() *Report {
 	for _, object := range slices.Sorted(maps.Keys(r.items)) {
 		report.Items = append(report.Items, r.items[object])
 	}
-	slices.SortStableFunc(report.Items, func(a, b Item) int { return cmp.Compare(a.Reason, b.Reason) })
 	return report
 }
 
