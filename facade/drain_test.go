@@ -35,6 +35,11 @@ type drained struct {
 // sub-handlers and children; its delete handler and its timer need the finalizer.
 func newDrainOperator(given kopf.Settings, calls *journal) *kopf.Operator {
 	given.Peering.Standalone = true
+	return newDrainOperatorWith(given, calls)
+}
+
+// newDrainOperatorWith is like newDrainOperator, with peering.
+func newDrainOperatorWith(given kopf.Settings, calls *journal) *kopf.Operator {
 	given.AddToScheme = runtime.SchemeBuilder{corev1.AddToScheme}
 	op := kopf.New("drain.example.com", given)
 	s := kopf.ForResource(op, "test.example.org/v1", "houses")

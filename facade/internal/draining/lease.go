@@ -24,7 +24,7 @@ type lease struct {
 	namespace, name string
 	holder          string    // empty if it was released
 	expires         time.Time // unless it is renewed
-	uid, version    string
+	version         string    // the resource version
 }
 
 // String names the Lease for people.
@@ -54,7 +54,7 @@ func (r *run) findLeases(ctx context.Context) (found []lease, err error) {
 // leaseOf reads a Lease. Malformed fields count as absent.
 func leaseOf(one unstructured.Unstructured) lease {
 	l := lease{
-		namespace: one.GetNamespace(), name: one.GetName(), uid: string(one.GetUID()), version: one.GetResourceVersion(),
+		namespace: one.GetNamespace(), name: one.GetName(), version: one.GetResourceVersion(),
 	}
 	l.holder, _, _ = unstructured.NestedString(one.Object, "spec", "holderIdentity")
 	text, _, _ := unstructured.NestedString(one.Object, "spec", "renewTime")
@@ -67,9 +67,8 @@ func leaseOf(one unstructured.Unstructured) lease {
 
 // deleteLease deletes the Lease if nobody has changed it in the meantime.
 func (r *run) deleteLease(ctx context.Context, l lease) error {
-	uid, version := metav1.NewUIDPreconditions(l.uid).UID, l.version
 	return r.full.Resource(leaseResource).Namespace(l.namespace).Delete(ctx, l.name, metav1.DeleteOptions{
-		Preconditions: &metav1.Preconditions{UID: uid, ResourceVersion: &version},
+		Preconditions: &metav1.Preconditions{ResourceVersion: &l.version},
 	})
 }
 
