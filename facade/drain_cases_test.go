@@ -60,7 +60,7 @@ func TestDrainKeepsThings(t *testing.T) {
 		}
 		want := map[string]string{note: "text", "other.example.com/create": `{"started":"2020-01-01T00:00:00Z"}`}
 		if diff := cmp.Diff(want, d.house("one").GetAnnotations()); diff != "" {
-			t.Errorf("the annotations of other clients stay, records of former handlers do not (-want, +got):\n%s", diff)
+			t.Errorf("annotations of other clients stay, records of former handlers do not (-want, +got):\n%s", diff)
 		}
 	})
 }
@@ -80,7 +80,9 @@ func TestDrainAsKopf(t *testing.T) {
 			left = append(left, strings.TrimPrefix(name, "kopf.zalando.org/"))
 		}
 		slices.Sort(left)
-		want := []string{"handling-configuration", "last-handled-configuration", "other.example.com/create", "python_fn"}
+		want := []string{
+			"handling-configuration", "last-handled-configuration", "other.example.com/create", "python_fn",
+		}
 		if diff := cmp.Diff(want, left); diff != "" {
 			t.Errorf("annotations that other operators can use stay (-want, +got):\n%s", diff)
 		}
@@ -108,7 +110,7 @@ func TestDrainOfDeletedObjects(t *testing.T) {
 		if err := people.Delete(t.Context(), d.house("two")); err != nil {
 			t.Fatal(err)
 		}
-		requireItems(t, d.drain(nil, nil), "House default/two: finalizer, annotation drain.example.com/children-of.children")
+		requireItems(t, d.drain(nil, nil), "House default/two: finalizer, annotation drain.example.com/children-of")
 		if got := d.house("two"); len(got.GetFinalizers()) == 0 || len(got.GetAnnotations()) == 0 {
 			t.Errorf("an object with unfinished delete handlers stays as it is: got %v", got)
 		}
@@ -291,4 +293,26 @@ func TestDrainKilledAnywhere(t *testing.T) {
 			d.requireNothing("drain.example.com")
 		})
 	}
+}
+
+// panickingStore is a storage whose Purge panics.
+type panickingStore struct{ *recordStore }
+
+func (p panickingStore) Purge(patch, body map[string]any, id string) {
+	if p.recordStore.refuses != nil {
+		panic(p.recordStore.refuses)
+	}
+	p.recordStore.Purge(patch, body, id)
+}
+
+// TestDrainWithAStorageThatPanics shows that a panic of a storage is an error of the object, which is left.
+func TestDrainWithAStorageThatPanics(t *testing.T) {
+	kept := panickingStore{newRecordStore()}
+	inDrained(t, kopf.Settings{Persistence: kopf.PersistenceSettings{ProgressStorage: kept}}, func(d *drained) {
+		report := d.drain(nil, func(*draining.Drain) { kept.refuses = errors.New("a mistake") })
+		requireItems(t, report, "panic: a mistake", "panic: a mistake")
+		if got := d.house("one").GetFinalizers(); len(got) != 2 {
+			t.Errorf("the object stays as it is: got %v", got)
+		}
+	})
 }

@@ -31,12 +31,15 @@ func TestDrainCommand(t *testing.T) {
 		want         []string
 	}{
 		{"an unknown way for deletions is an error", "drain -A --deletions now", 2, []string{`"now" is neither`}},
-		{"delete handlers are not run by the command", "drain -A --deletions run", 2, []string{"run it until drain --check"}},
+		{"delete handlers are not run by the command", "drain -A --deletions run", 2,
+			[]string{"run it until drain --check"}},
 		{"a check cannot freeze", "drain -A --check --freeze", 2, []string{"exclude each other"}},
-		{"the flag for AsKopf is an error otherwise", "drain -A --shared-finalizer", 2, []string{"only for operators with AsKopf"}},
+		{"the flag for AsKopf is an error otherwise", "drain -A --shared-finalizer", 2,
+			[]string{"only for operators with AsKopf"}},
 		{"an invalid peering is an error", "drain -A -P a_b", 2, []string{`"a_b" is not the name of a peering object`}},
 		{"a check lists everything", "drain -A --check", 2, []string{
-			"Widget default/one: finalizer, annotation test.example.org/kopf-managed\n", "Widget default/two: finalizer\n",
+			"Widget default/one: finalizer, annotation test.example.org/kopf-managed\n",
+			"Widget default/two: finalizer\n",
 			"Widget default/three: finalizer: it is being deleted", "test.example.org/note",
 			"widgets.example.org   3          3       0", `Error: operator "test.example.org" has things at 3 places`,
 		}},
@@ -46,11 +49,13 @@ func TestDrainCommand(t *testing.T) {
 			"Widget default/three: finalizer: it is being deleted", "widgets.example.org   3          3       2",
 			"was not drained completely: 1 things are left",
 		}},
-		{"deletions can be skipped", "drain -A -y --deletions skip", 0, []string{"handles each object as created"}},
+		{"deletions can be skipped", "drain -A -y --deletions skip", 0,
+			[]string{"handles each object as created"}},
 		{"nothing is left", "drain -A --check", 0, []string{`Nothing of operator "test.example.org" is left`}},
 		{"the memory can be kept", "drain -A -y --keep-memory", 0, []string{"continues with it"}},
 	} {
-		code, out, errs := execute(t, newWidgetOperator(), append(strings.Fields(c.args), "--kubeconfig", kubeconfig)...)
+		args := append(strings.Fields(c.args), "--kubeconfig", kubeconfig)
+		code, out, errs := execute(t, newWidgetOperator(), args...)
 		if code != c.code {
 			t.Errorf("%s: %s: exit code %d, want %d", c.args, c.reason, code, c.code)
 		}

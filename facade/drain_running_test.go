@@ -40,8 +40,12 @@ func TestDrainOfARunningOperator(t *testing.T) {
 		return map[string]any{"lifetime": int64(60), "lastseen": now(-age), "runtime": runtime, "busy": int64(0)}
 	}
 	lease := func(age int) map[string]any {
-		return map[string]any{"metadata": map[string]any{"name": drainLease, "namespace": "ops"}, "spec": map[string]any{
-			"holderIdentity": "pod", "renewTime": now(-age), "leaseDurationSeconds": int64(15)}}
+		return map[string]any{
+			"metadata": map[string]any{"name": drainLease, "namespace": "ops"},
+			"spec": map[string]any{
+				"holderIdentity": "pod", "renewTime": now(-age), "leaseDurationSeconds": int64(15),
+			},
+		}
 	}
 	for name, c := range map[string]struct {
 		reason string
@@ -60,7 +64,8 @@ func TestDrainOfARunningOperator(t *testing.T) {
 		}, ""},
 		"held Lease": {"a Lease that is held is an error", func(d *drained) { d.api.Put(drainLeases, lease(10)) },
 			`the operator is running: Lease ops/` + drainLease + ` is held by "pod"`},
-		"expired Lease": {"an expired Lease is not an error", func(d *drained) { d.api.Put(drainLeases, lease(20)) }, ""},
+		"expired Lease": {"an expired Lease is not an error",
+			func(d *drained) { d.api.Put(drainLeases, lease(20)) }, ""},
 		"other Lease": {"the Lease of another program says nothing", func(d *drained) {
 			other := lease(10)
 			other["metadata"] = map[string]any{"name": "drain.example.com", "namespace": "ops"}
@@ -104,7 +109,8 @@ func TestDrainOfUnreadableLeases(t *testing.T) {
 			return nil
 		}
 		d.api.Install(drainLeases)
-		if _, err := d.tryDrain(way, withPeering); err == nil || !strings.Contains(err.Error(), "its Lease cannot be read") {
+		_, err := d.tryDrain(way, withPeering)
+		if err == nil || !strings.Contains(err.Error(), "its Lease cannot be read") {
 			t.Errorf("the error names the reason: got %v", err)
 		}
 	})
@@ -119,16 +125,19 @@ func TestDrainOfRecords(t *testing.T) {
 		dead := func(runtime string) map[string]any {
 			return map[string]any{"lifetime": int64(60), "lastseen": "2000-01-01T00:00:00+00:00", "runtime": runtime}
 		}
-		d.api.Put(peerings, map[string]any{"metadata": map[string]any{"name": "drain.example.com"}, "status": map[string]any{
+		put := func(name string, records map[string]any) {
+			d.api.Put(peerings, map[string]any{"metadata": map[string]any{"name": name}, "status": records})
+		}
+		put("drain.example.com", map[string]any{
 			"dead": dead("kopf-runtime"), "kopf": dead(""), "drain.example.com/drain": dead(""), "broken": "text",
-		}})
-		d.api.Put(peerings, map[string]any{"metadata": map[string]any{"name": "shared"}, "status": map[string]any{
-			"dead": dead("kopf-runtime"), "mine": dead(""),
-		}})
+		})
+		put("shared", map[string]any{"dead": dead("kopf-runtime"), "mine": dead("")})
 		d.api.Put(drainLeases, map[string]any{"metadata": map[string]any{"name": drainLease, "namespace": "ops"}})
 		report := d.drain(nil, func(one *draining.Drain) { withPeering(one); one.Check = true })
-		if text := reportText(t, report); !strings.Contains(text, "record of dead") || !strings.Contains(text, "Lease ops/") {
-			t.Errorf("a check lists the records and the Lease: got %s", text)
+		for _, want := range []string{"record of dead", "Lease ops/" + drainLease} {
+			if text := reportText(t, report); !strings.Contains(text, want) {
+				t.Errorf("a check lists the records and the Lease: want %q in %s", want, text)
+			}
 		}
 		requireItems(t, d.drain(nil, withPeering))
 		requireItems(t, d.drain(nil, func(one *draining.Drain) {
@@ -180,7 +189,8 @@ func TestDrainWithFreeze(t *testing.T) {
 		}
 		report := d.drain(nil, func(one *draining.Drain) { withPeering(one); one.Freeze = true })
 		requireItems(t, report)
-		if len(report.Notes) != 1 || !strings.Contains(report.Notes[0], "resume -P drain.example.com --id drain.example.com/drain") {
+		const hint = "resume -P drain.example.com --id drain.example.com/drain"
+		if len(report.Notes) != 1 || !strings.Contains(report.Notes[0], hint) {
 			t.Errorf("the report says how the operators continue: got %v", report.Notes)
 		}
 		time.Sleep(10 * time.Minute)
@@ -191,8 +201,9 @@ func TestDrainWithFreeze(t *testing.T) {
 			t.Error(err)
 		}
 		requireItems(t, d.drain(nil, withPeering))
-		if status := d.api.Object(peerings, "", "drain.example.com")["status"]; len(status.(map[string]any)) > 0 { //nolint:forcetypeassert // panics are failures
-			t.Errorf("the next drain removes the record of the pause: got %v", status)
+		peering := d.api.Object(peerings, "", "drain.example.com")
+		if records, _ := peering["status"].(map[string]any); len(records) > 0 {
+			t.Errorf("the next drain removes the record of the pause: got %v", records)
 		}
 	})
 }

@@ -220,8 +220,12 @@ func drainSettings() map[string]kopf.Settings {
 			ProgressStorage: progress.Status{Name: "drain-example-com"},
 		}},
 		"several": {Persistence: kopf.PersistenceSettings{
-			DiffbaseStorage: diffbase.Multi{diffbase.Annotations{Prefix: "drain.example.com.b"}, diffbase.Status{Name: "drain.example.com"}},
-			ProgressStorage: progress.Multi{progress.Annotations{Prefix: "drain.example.com.c"}, progress.Status{Name: "drain.example.com"}},
+			DiffbaseStorage: diffbase.Multi{
+				diffbase.Annotations{Prefix: "drain.example.com.b"}, diffbase.Status{Name: "drain.example.com"},
+			},
+			ProgressStorage: progress.Multi{
+				progress.Annotations{Prefix: "drain.example.com.c"}, progress.Status{Name: "drain.example.com"},
+			},
 		}},
 		"AsKopf": kopf.AsKopf(),
 	}

@@ -6,7 +6,6 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/draining"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/reviews"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/storage/keys"
 )
 
@@ -21,7 +20,8 @@ func (op *Operator) storedThings() (draining.Operator, error) {
 	own := op.settings.values
 	kept := own.Persistence
 	all := draining.Operator{
-		Name: op.name, Prefix: kept.AnnotationPrefix, Finalizer: kept.Finalizer, Shared: kept.KopfFormats || kept.AnnotationPrefix == keys.KopfPrefix,
+		Name: op.name, Prefix: kept.AnnotationPrefix, Finalizer: kept.Finalizer,
+		Shared:   kept.KopfFormats || kept.AnnotationPrefix == keys.KopfPrefix,
 		Diffbase: kept.DiffbaseStorage, Progress: kept.ProgressStorage,
 		Webhooks: own.Admission.Managed, KopfWebhooks: kept.KopfFormats,
 		Peering: draining.Peering{
@@ -32,8 +32,8 @@ func (op *Operator) storedThings() (draining.Operator, error) {
 	}
 	ids := map[discovery.Selector][]string{}
 	for _, one := range reviews.WatchingHandlers(plan) {
-		// The kind of an owning handler is that of the children.
-		if one.Handler.Family == handlers.Owning {
+		// These handlers are for the kinds of children, or for kinds that have other handlers as well.
+		if !one.Handler.FollowsEvents() {
 			all.Children = append(all.Children, one.Selector)
 			continue
 		}

@@ -98,6 +98,7 @@ var House = Plan{
 
 	{Dir: "facade/hierarchies", Layer: 5},
 	{Dir: "facade/internal/commandline", Layer: 11},
+	{Dir: "facade/internal/draining", Layer: 10},
 	{Dir: "facade/internal/inspection", Layer: 10},
 	{Dir: "reconcilers/execution", Layer: 5, Exports: 27},
 	{Dir: "test/vectors/declared", Layer: 5, Kit: true},

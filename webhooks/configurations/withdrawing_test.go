@@ -44,7 +44,8 @@ func TestWithdraw(t *testing.T) {
 		want     []string
 	}{
 		"alone":    {reason: "an object of the operator alone is deleted", want: nil},
-		"neighbor": {reason: "the entries of another operator stay", neighbor: true, want: []string{"v.other.example.org"}},
+		"neighbor": {reason: "the entries of another operator stay", neighbor: true,
+			want: []string{"v.other.example.org"}},
 		"AsKopf":   {reason: "with AsKopf, all entries are those of the operator", asKopf: true, want: nil},
 	} {
 		t.Run(name, func(t *testing.T) {

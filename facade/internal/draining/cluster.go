@@ -32,6 +32,8 @@ func connect(config *rest.Config) (c cluster, err error) {
 	// The caller's configuration is used for other clients as well.
 	c.config = rest.CopyConfig(config)
 	c.config.Timeout = cmp.Or(config.Timeout, timeout)
+	// The number of concurrent requests is limited, so client-go's default of five requests in a second is not needed.
+	c.config.QPS = cmp.Or(config.QPS, -1)
 	server, err := clientdiscovery.NewDiscoveryClientForConfig(c.config)
 	if err == nil {
 		c.full, err = dynamic.NewForConfig(c.config)

@@ -141,15 +141,16 @@ func (r *run) checkRunning(ctx context.Context) (running bool, err error) {
 	for _, one := range leases {
 		if one.isHeld() {
 			return false, fmt.Errorf("the operator is running: %s is held by %q until %s, unless it is renewed. Scale "+
-				"the operator to zero, and repeat the command", one, one.holder, one.expires.UTC().Format(timeFormat))
+				"the operator to zero, and repeat the command",
+				one, one.holder, one.expires.UTC().Format(timeFormat))
 		}
 	}
 	switch live := peers.live(); {
 	case len(live) > 0 && r.Freeze:
 		return true, r.freezePeers(ctx, peers)
 	case len(live) > 0:
-		return false, fmt.Errorf("operators of the peering %q are running: %v. Scale this operator to zero, and repeat "+
-			"the command; or pause them with --freeze", r.Peering.Name, live)
+		return false, fmt.Errorf("operators of the peering %q are running: %v. Scale this operator to zero, and "+
+			"repeat the command; or pause them with --freeze", r.Peering.Name, live)
 	// A running process would have a record in the object, or would hold the Lease.
 	case len(peers.objects) > 0 || len(leases) > 0:
 		return false, nil

@@ -36,8 +36,12 @@ func (l lease) isHeld() bool { return l.holder != "" && l.expires.After(time.Now
 // findLeases finds the Leases of the operator for the namespaces of the drain, in all namespaces of the cluster. The
 // name contains the name of the operator and a digest of the namespaces, so no other program has such a Lease.
 func (r *run) findLeases(ctx context.Context) (found []lease, err error) {
+	served := r.Namespaces.Texts()
+	if by := r.Namespaces.LabelSelector(); by != nil {
+		served = append(served, "labels "+by.String())
+	}
 	list, err := r.full.Resource(leaseResource).List(ctx, metav1.ListOptions{
-		FieldSelector: fields.OneTermEqualSelector("metadata.name", leaseName(r.Name, r.Namespaces.Texts())).String(),
+		FieldSelector: fields.OneTermEqualSelector("metadata.name", leaseName(r.Name, served)).String(),
 	})
 	if apierrors.IsNotFound(err) {
 		return nil, nil // the cluster has no such API

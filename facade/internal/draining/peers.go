@@ -172,8 +172,8 @@ func (r *run) freezePeers(ctx context.Context, found peers) error {
 		}
 		return err
 	}
-	r.note("The operators of the peering %q stay paused until %s: %v. Uninstall this one before, and repeat the command "+
-		"to remove the rest; or continue by resume -P %s --id %s", r.Peering.Name,
+	r.note("The operators of the peering %q stay paused until %s: %v. Uninstall this one before, and repeat the "+
+		"command to remove the rest; or continue by resume -P %s --id %s", r.Peering.Name,
 		time.Now().Add(freezeLifetime).UTC().Format(timeFormat), found.live(), r.Peering.Name, r.freezeIdentity())
 	go r.renewFreeze(ctx, found, priority)
 	return nil
@@ -188,8 +188,8 @@ func (r *run) writeFreeze(ctx context.Context, found peers, priority int) error 
 			return fmt.Errorf("freezing the operators in %s: %w", one, err)
 		}
 		if kept, _ := peering.DecodeRecords(after, time.Now()); kept[r.freezeIdentity()].Lifetime == 0 {
-			return fmt.Errorf("freezing the operators in %s: the API server has not kept the record: its CRD must have "+
-				"x-kubernetes-preserve-unknown-fields: true for the status", one)
+			return fmt.Errorf("freezing the operators in %s: the API server has not kept the record: its CRD must "+
+				"have x-kubernetes-preserve-unknown-fields: true for the status", one)
 		}
 	}
 	return nil

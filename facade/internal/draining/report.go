@@ -136,8 +136,8 @@ func (r *results) note(format string, args ...any) {
 func (r *results) report() *Report {
 	report := &Report{Notes: r.notes}
 	if r.foreign > 0 {
-		report.Notes = append(report.Notes, fmt.Sprintf("%d annotations with the prefix of the operator stay, as it has "+
-			"not written them, such as %s", r.foreign, r.example))
+		report.Notes = append(report.Notes, fmt.Sprintf("%d annotations with the prefix of the operator stay, as it "+
+			"has not written them, such as %s", r.foreign, r.example))
 	}
 	for _, what := range slices.Sorted(maps.Keys(r.rows)) {
 		report.Rows = append(report.Rows, *r.rows[what])

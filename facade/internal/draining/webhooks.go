@@ -8,8 +8,8 @@ import (
 )
 
 // errServing is the reason why webhook entries of a running operator are left.
-var errServing = errors.New("the running operator would write them again, and removes them when it stops: stop it, and " +
-	"repeat the command")
+var errServing = errors.New("the running operator would write them again, and removes them when it stops: stop it, " +
+	"and repeat the command")
 
 // drainWebhooks withdraws the entries of the operator from its managed webhook configurations.
 func (r *run) drainWebhooks(ctx context.Context, running bool) {
