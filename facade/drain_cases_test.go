@@ -110,7 +110,7 @@ func TestDrainOfDeletedObjects(t *testing.T) {
 		if err := people.Delete(t.Context(), d.house("two")); err != nil {
 			t.Fatal(err)
 		}
-		requireItems(t, d.drain(nil, nil), "House default/two: finalizer, annotation drain.example.com/children-of")
+		requireItems(t, d.drain(nil, nil), "House.test.example.org default/two: finalizer, annotation drain.example.com/children-of")
 		if got := d.house("two"); len(got.GetFinalizers()) == 0 || len(got.GetAnnotations()) == 0 {
 			t.Errorf("an object with unfinished delete handlers stays as it is: got %v", got)
 		}
@@ -139,7 +139,7 @@ func TestDrainWithErrors(t *testing.T) {
 					return memapi.NewRefusal(http.StatusForbidden, "reason", "Forbidden", "message", "not for you")
 				}
 				return nil
-			}, []string{"House default/one: finalizer"}},
+			}, []string{"House.test.example.org default/one: finalizer"}},
 		"conflict": {"an object that another client changes is read again, and nothing of it is lost",
 			func(d *drained, count int, r memapi.Request) error {
 				if count == 0 && isPatch(r, "/one") {
@@ -168,7 +168,7 @@ func TestDrainWithErrors(t *testing.T) {
 					return memapi.ErrCut
 				}
 				return nil
-			}, []string{"House default/two: finalizer", "configmaps: children"}},
+			}, []string{"House.test.example.org default/two: finalizer", "configmaps: children"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inDrained(t, kopf.Settings{}, func(d *drained) {
@@ -212,7 +212,7 @@ func TestDrainBesideTheOperator(t *testing.T) {
 			}
 			return nil
 		}
-		requireItems(t, d.drain(way, nil), "House default/two: finalizer: it was stored again")
+		requireItems(t, d.drain(way, nil), "House.test.example.org default/two: finalizer: it was stored again")
 	})
 }
 

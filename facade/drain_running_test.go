@@ -57,7 +57,7 @@ func TestDrainOfARunningOperator(t *testing.T) {
 		"live peer": {"a live peer is an error", func(d *drained) {
 			d.api.Put(peerings, map[string]any{"metadata": map[string]any{"name": "drain.example.com"},
 				"status": map[string]any{"pod": record(10, "kopf-runtime")}})
-		}, `operators of the peering "drain.example.com" are running: [pod]`},
+		}, `operators of the peering "drain.example.com" are running: ["pod"]`},
 		"peer of Kopf": {"an operator of Kopf is not this one without AsKopf", func(d *drained) {
 			d.api.Put(peerings, map[string]any{"metadata": map[string]any{"name": "drain.example.com"},
 				"status": map[string]any{"pod": record(10, "")}})
@@ -134,7 +134,7 @@ func TestDrainOfRecords(t *testing.T) {
 		put("shared", map[string]any{"dead": dead("kopf-runtime"), "mine": dead("")})
 		d.api.Put(drainLeases, map[string]any{"metadata": map[string]any{"name": drainLease, "namespace": "ops"}})
 		report := d.drain(nil, func(one *draining.Drain) { withPeering(one); one.Check = true })
-		for _, want := range []string{"record of dead", "Lease ops/" + drainLease} {
+		for _, want := range []string{`record of "dead"`, "Lease ops/" + drainLease} {
 			if text := reportText(t, report); !strings.Contains(text, want) {
 				t.Errorf("a check lists the records and the Lease: want %q in %s", want, text)
 			}
@@ -204,6 +204,39 @@ func TestDrainWithFreeze(t *testing.T) {
 		peering := d.api.Object(peerings, "", "drain.example.com")
 		if records, _ := peering["status"].(map[string]any); len(records) > 0 {
 			t.Errorf("the next drain removes the record of the pause: got %v", records)
+		}
+	})
+}
+
+// TestDrainOfWebhooks shows that webhook entries are withdrawn before objects are written: those of a stopped operator
+// can block all writes.
+func TestDrainOfWebhooks(t *testing.T) {
+	inDrained(t, kopf.Settings{}, func(d *drained) {
+		kind := memapi.Resource{
+			Group: "admissionregistration.k8s.io", Version: "v1", Kind: "ValidatingWebhookConfiguration",
+			Plural: "validatingwebhookconfigurations", Plain: true,
+		}
+		d.api.Install(kind)
+		d.api.Put(kind, map[string]any{"metadata": map[string]any{
+			"name": "managed", "annotations": map[string]any{"drain.example.com/certificates": "a"},
+		}})
+		managed := func(one *draining.Drain) { one.Webhooks = "managed" }
+		report := d.drain(nil, func(one *draining.Drain) { managed(one); one.Check = true })
+		if text := reportText(t, report); !strings.Contains(text, "ValidatingWebhookConfiguration managed") {
+			t.Errorf("a check lists the webhook configuration: got %s", text)
+		}
+		way := d.api.Connect()
+		requireItems(t, d.drain(way, managed))
+		if got := d.api.ObjectsOf(kind); len(got) > 0 {
+			t.Errorf("an object that is empty then is deleted: got %v", got)
+		}
+		for _, r := range way.Requests() {
+			switch {
+			case r.Verb == "delete" && strings.HasSuffix(r.Path, "/managed"):
+				return
+			case r.Verb == "patch" && strings.Contains(r.Path, "/houses/"):
+				t.Fatal("webhooks are withdrawn before objects are written")
+			}
 		}
 	})
 }

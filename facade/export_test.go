@@ -69,5 +69,5 @@ func ExplainAt(op *Operator, address string, optional bool) {
 	runnableOperator{op}.Apply(commandline.Given{Inspection: inspection})
 }
 
-// StoredThings returns the description of what the operator stores in a cluster.
+// StoredThings describes everything that the operator stores in a cluster.
 func StoredThings(op *Operator) (draining.Operator, error) { return op.storedThings() }

@@ -3,11 +3,11 @@ package draining
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/children"
@@ -122,10 +122,10 @@ func (r *run) noteChildKinds(body map[string]any) {
 
 // describeObject names an object for people.
 func describeObject(body map[string]any) string {
-	kind, _ := body["kind"].(string)
-	metadata, _ := body["metadata"].(map[string]any)
-	if namespace, _ := metadata["namespace"].(string); namespace != "" {
-		return fmt.Sprintf("%s %s/%v", kind, namespace, metadata["name"])
+	of := &unstructured.Unstructured{Object: body}
+	kind := of.GroupVersionKind().GroupKind().String()
+	if of.GetNamespace() == "" {
+		return kind + " " + of.GetName()
 	}
-	return fmt.Sprintf("%s %v", kind, metadata["name"])
+	return kind + " " + of.GetNamespace() + "/" + of.GetName()
 }

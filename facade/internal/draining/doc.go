@@ -8,5 +8,5 @@
 // would store everything again. A drain can be repeated after any interruption: each object is written at most once
 // per subresource, with a test of its resource version.
 //
-// Package commandline has the flags. The storages of package storage decide what is on an object.
+// Package commandline has the flags. The storages of package storage have the places on objects.
 package draining

@@ -32,7 +32,7 @@ type run struct {
 // # Errors
 //
 // It returns an error, and no report, if nothing was changed: because a process of the operator is running, the user
-// has not confirmed that none is, or the cluster cannot be reached.
+// has not confirmed that none is, or the cluster cannot be reached. If the context ends, it returns both.
 func (d *Drain) Run(ctx context.Context, config *rest.Config) (*Report, error) {
 	clients, err := connect(config)
 	if err != nil {
@@ -51,9 +51,10 @@ func (d *Drain) Run(ctx context.Context, config *rest.Config) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Webhooks of a stopped operator can block the writes to its objects, so they are withdrawn first.
+	r.drainWebhooks(ctx, running)
 	r.drainObjects(ctx)
 	r.drainChildren(ctx)
-	r.drainWebhooks(ctx, running)
 	r.removeRecords(ctx, running)
 	r.verify(ctx)
 	return r.report(), context.Cause(ctx)
@@ -109,8 +110,7 @@ func (r *run) drainObjects(ctx context.Context) {
 // errStoredAgain is the reason why a drained object has things of the operator again.
 var errStoredAgain = errors.New("it was stored again after it was removed: stop the operator, and repeat the command")
 
-// verify lists the objects once more. If a process of the operator is running after all, it has stored its things
-// again.
+// verify lists the objects again. If a process of the operator is running after all, it has stored its things again.
 func (r *run) verify(ctx context.Context) {
 	if r.Check || ctx.Err() != nil {
 		return
@@ -130,14 +130,11 @@ func (r *run) verify(ctx context.Context) {
 // checkRunning finds out whether a process of the operator is running. That is an error, unless it can be frozen: then
 // running is true. If nothing shows whether there is one, the user must confirm that there is none.
 func (r *run) checkRunning(ctx context.Context) (running bool, err error) {
-	peers, err := r.findPeers(ctx)
-	if err != nil {
-		return false, err
-	}
-	leases, leaseErr := r.findLeases(ctx)
 	if r.Check {
 		return false, nil
 	}
+	peers, peersErr := r.findPeers(ctx)
+	leases, leasesErr := r.findLeases(ctx)
 	for _, one := range leases {
 		if one.isHeld() {
 			return false, fmt.Errorf("the operator is running: %s is held by %q until %s, unless it is renewed. Scale "+
@@ -149,16 +146,18 @@ func (r *run) checkRunning(ctx context.Context) (running bool, err error) {
 	case len(live) > 0 && r.Freeze:
 		return true, r.freezePeers(ctx, peers)
 	case len(live) > 0:
-		return false, fmt.Errorf("operators of the peering %q are running: %v. Scale this operator to zero, and "+
+		return false, fmt.Errorf("operators of the peering %q are running: %q. Scale this operator to zero, and "+
 			"repeat the command; or pause them with --freeze", r.Peering.Name, live)
+	case peersErr != nil:
+		return false, r.Confirm(fmt.Sprintf("the peering object cannot be read (%v), so it is unknown whether the "+
+			"operator is running", peersErr))
 	// A running process would have a record in the object, or would hold the Lease.
 	case len(peers.objects) > 0 || len(leases) > 0:
 		return false, nil
+	case leasesErr != nil:
+		return false, r.Confirm(fmt.Sprintf("there is no peering object of the operator, and its Lease cannot be read "+
+			"(%v), so it is unknown whether it is running", leasesErr))
 	}
-	reason := "there is neither a peering object nor a Lease of the operator, so it is unknown whether it is running"
-	if leaseErr != nil {
-		reason = fmt.Sprintf("there is no peering object of the operator, and its Lease cannot be read (%v), so it is "+
-			"unknown whether it is running", leaseErr)
-	}
-	return false, r.Confirm(reason)
+	return false, r.Confirm("there is neither a peering object nor a Lease of the operator, so it is unknown whether " +
+		"it is running")
 }

@@ -69,7 +69,7 @@ func leaseOf(one unstructured.Unstructured) lease {
 	return l
 }
 
-// deleteLease deletes the Lease if nobody has changed it in the meantime.
+// deleteLease deletes the Lease, unless a process has acquired or renewed it in the meantime.
 func (r *run) deleteLease(ctx context.Context, l lease) error {
 	return r.full.Resource(leaseResource).Namespace(l.namespace).Delete(ctx, l.name, metav1.DeleteOptions{
 		Preconditions: &metav1.Preconditions{ResourceVersion: &l.version},

@@ -172,7 +172,7 @@ func (r *run) freezePeers(ctx context.Context, found peers) error {
 		}
 		return err
 	}
-	r.note("The operators of the peering %q stay paused until %s: %v. Uninstall this one before, and repeat the "+
+	r.note("The operators of the peering %q stay paused until %s: %q. Uninstall this one before, and repeat the "+
 		"command to remove the rest; or continue by resume -P %s --id %s", r.Peering.Name,
 		time.Now().Add(freezeLifetime).UTC().Format(timeFormat), found.live(), r.Peering.Name, r.freezeIdentity())
 	go r.renewFreeze(ctx, found, priority)
@@ -235,7 +235,7 @@ func (r *run) awaitPause(ctx context.Context, found peers) error {
 		case len(busy) == 0:
 			return nil
 		case time.Since(begun) > acknowledgeTimeout:
-			return fmt.Errorf("operators of the peering %q have not paused within %s: %v", r.Peering.Name,
+			return fmt.Errorf("operators of the peering %q have not paused within %s: %q", r.Peering.Name,
 				acknowledgeTimeout, busy)
 		}
 		select {
@@ -258,7 +258,7 @@ func (r *run) removeRecords(ctx context.Context, running bool) {
 			if running && identity == r.freezeIdentity() {
 				continue
 			}
-			r.removeThing(one.String(), "record of "+identity, "peering records", func() error {
+			r.removeThing(one.String(), fmt.Sprintf("record of %q", identity), "peering records", func() error {
 				_, err := one.stored.WriteRecord(ctx, identity, peering.PeerRecord{})
 				return err
 			})

@@ -14,7 +14,7 @@ import (
 
 // Row counts the objects of one kind, or the things of another sort.
 type Row struct {
-	// What is the resource, such as "websites.example.org", or the sort.
+	// What contains the resource, such as "websites.example.org", or the sort.
 	What string
 	// Examined is the number of objects, Found that of objects with things of the operator, and Removed that of objects
 	// without them now.
@@ -23,7 +23,7 @@ type Row struct {
 
 // Item is one object with things of the operator.
 type Item struct {
-	// Object is its kind and name, and What are the things on it.
+	// Object is its kind and name. What lists the things on it.
 	Object, What string
 	// Reason is why they are left; empty in a check.
 	Reason string
