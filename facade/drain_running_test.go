@@ -218,7 +218,7 @@ func TestDrainOfWebhooks(t *testing.T) {
 		}
 		d.api.Install(kind)
 		d.api.Put(kind, map[string]any{"metadata": map[string]any{
-			"name": "managed", "annotations": map[string]any{"drain.example.com/certificates": "a"},
+			"name": "managed", "uid": "w", "annotations": map[string]any{"drain.example.com/certificates": "a"},
 		}})
 		managed := func(one *draining.Drain) { one.Webhooks = "managed" }
 		report := d.drain(nil, func(one *draining.Drain) { managed(one); one.Check = true })
