@@ -223,7 +223,7 @@ func TestDrainOfADatabase(t *testing.T) {
 	refuse := func(err error) {
 		kept.mu.Lock()
 		defer kept.mu.Unlock()
-		kept.refuses = err
+		kept.flushErr = err
 	}
 	inDrained(t, kopf.Settings{Persistence: kopf.PersistenceSettings{ProgressStorage: kept}}, func(d *drained) {
 		rows := kept.keys()
@@ -299,8 +299,8 @@ func TestDrainKilledAnywhere(t *testing.T) {
 type panickingStore struct{ *recordStore }
 
 func (p panickingStore) Purge(patch, body map[string]any, id string) {
-	if p.recordStore.refuses != nil {
-		panic(p.recordStore.refuses)
+	if p.recordStore.flushErr != nil {
+		panic(p.recordStore.flushErr)
 	}
 	p.recordStore.Purge(patch, body, id)
 }
@@ -309,7 +309,7 @@ func (p panickingStore) Purge(patch, body map[string]any, id string) {
 func TestDrainWithAStorageThatPanics(t *testing.T) {
 	kept := panickingStore{newRecordStore()}
 	inDrained(t, kopf.Settings{Persistence: kopf.PersistenceSettings{ProgressStorage: kept}}, func(d *drained) {
-		report := d.drain(nil, func(*draining.Drain) { kept.refuses = errors.New("a mistake") })
+		report := d.drain(nil, func(*draining.Drain) { kept.flushErr = errors.New("a mistake") })
 		requireItems(t, report, "panic: a mistake", "panic: a mistake")
 		if got := d.house("one").GetFinalizers(); len(got) != 2 {
 			t.Errorf("the object stays as it is: got %v", got)

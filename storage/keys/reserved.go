@@ -9,8 +9,8 @@ import (
 // or without a kind at its end, or the name of a record of children. The name of a handler's record is not reserved.
 func IsReserved(name string) bool {
 	return strings.HasPrefix(name, ChildrenOf) || strings.HasPrefix(name, ChildrenOfRun) ||
-		slices.ContainsFunc(reserved, func(own string) bool {
+		slices.ContainsFunc(reservedNames, func(own string) bool {
 			rest, ok := strings.CutPrefix(name, own)
-			return ok && (rest == "" || strings.HasPrefix(rest, ofKind))
+			return ok && (rest == "" || strings.HasPrefix(rest, kindSuffix))
 		})
 }

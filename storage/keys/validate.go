@@ -13,7 +13,7 @@ const prefixLength = 253
 
 // reserved are the names that the framework uses under a prefix. The record of a handler with such an id would
 // overwrite the framework's own data.
-var reserved = []string{LastHandled, Handling, HandledUID, Touch, DeclaredIn, RetainedBy, ManagedMarker}
+var reservedNames = []string{LastHandled, Handling, HandledUID, Touch, DeclaredIn, RetainedBy, ManagedMarker}
 
 // ValidatePrefix returns an error unless the prefix is a DNS subdomain, such as "databases.example.org". It has
 // lower-case letters, digits, dashes and dots, and up to 253 characters; each part between dots begins and ends with a

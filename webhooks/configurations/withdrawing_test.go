@@ -60,12 +60,12 @@ func TestWithdraw(t *testing.T) {
 				}
 				o := options("a", 1)
 				o.Form.AsKopf = c.asKopf
-				p := start(t, server, o, validate)
+				p := start(t, server, o, validatingHook)
 				p.connection.Cut()
 				if c.neighbor {
 					o := options("b", 2)
 					o.Operator, o.Form.Suffix = "other.example.org", "other.example.org"
-					other := start(t, server, o, validate)
+					other := start(t, server, o, validatingHook)
 					defer other.connection.Cut()
 				}
 				found := findEntries(t, server, c.asKopf)
@@ -95,7 +95,7 @@ func TestWithdrawKeepsObjectsOfOthers(t *testing.T) {
 		if err := other.Create(t.Context(), object); err != nil {
 			t.Fatal(err)
 		}
-		p := start(t, server, options("a", 1), validate)
+		p := start(t, server, options("a", 1), validatingHook)
 		p.connection.Cut()
 		withdrawAll(t, findEntries(t, server, false))
 		requireEntries(t, "the entries are removed", server, []string{}...)

@@ -44,7 +44,7 @@ func connect(config *rest.Config) (c cluster, err error) {
 	if err != nil {
 		return c, fmt.Errorf("connecting to the API server: %w", err)
 	}
-	c.api = discovery.Limited{Getter: discovery.API{Client: server.RESTClient()}, Timeout: c.config.Timeout}
+	c.api = discovery.TimeoutGetter{Getter: discovery.API{Client: server.RESTClient()}, Timeout: c.config.Timeout}
 	return c, nil
 }
 

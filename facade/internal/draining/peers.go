@@ -33,7 +33,7 @@ type peers struct {
 
 // peeringObject is one peering object with its records.
 type peeringObject struct {
-	stored  peering.Stored
+	stored  peering.StoredObject
 	records map[string]peering.PeerRecord
 	ofPeers []string // identities of live operators, which can be processes of this one
 	dead    []string // identities whose records are those of this operator, and can be removed
@@ -79,9 +79,9 @@ func (r *run) findPeers(ctx context.Context) (found peers, err error) {
 			return found, err
 		}
 		for _, namespace := range places {
-			one := peeringObject{stored: peering.Stored{
+			one := peeringObject{stored: peering.StoredObject{
 				Client: api, Kind: kind.GroupVersionKind, Namespace: namespace, Name: r.Peering.Name,
-				Subresource: kind.HasStatus(),
+				HasStatus: kind.HasStatus(),
 			}}
 			switch err := r.readPeers(ctx, &one); {
 			case apierrors.IsNotFound(err):
