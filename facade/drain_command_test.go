@@ -11,10 +11,10 @@ import (
 // TestDrainCommand shows the exit codes and the output of the command: wrong flags, refusals, a check, and a drain.
 func TestDrainCommand(t *testing.T) {
 	server := memapi.New()
-	server.Install(served)
+	server.Install(widgetResource)
 	widget := func(name string, metadata map[string]any) {
 		metadata["name"], metadata["namespace"], metadata["uid"] = name, "default", name
-		server.Put(served, map[string]any{"metadata": metadata})
+		server.Put(widgetResource, map[string]any{"metadata": metadata})
 	}
 	widget("one", map[string]any{
 		"finalizers":  []any{"test.example.org/finalizer", "test.example.org/other"},
@@ -65,7 +65,7 @@ func TestDrainCommand(t *testing.T) {
 			}
 		}
 	}
-	if got := server.Object(served, "default", "three"); got != nil {
+	if got := server.Object(widgetResource, "default", "three"); got != nil {
 		t.Errorf("a released object disappears: got %v", got)
 	}
 	_, out, _ := execute(t, kopf.New("test.example.org"), "drain", "--help")
