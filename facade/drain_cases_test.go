@@ -110,7 +110,8 @@ func TestDrainOfDeletedObjects(t *testing.T) {
 		if err := people.Delete(t.Context(), d.house("two")); err != nil {
 			t.Fatal(err)
 		}
-		requireItems(t, d.drain(nil, nil), "House.test.example.org default/two: finalizer, annotation drain.example.com/children-of")
+		requireItems(t, d.drain(nil, nil),
+			"House.test.example.org default/two: finalizer, annotation drain.example.com/children-of")
 		if got := d.house("two"); len(got.GetFinalizers()) == 0 || len(got.GetAnnotations()) == 0 {
 			t.Errorf("an object with unfinished delete handlers stays as it is: got %v", got)
 		}
@@ -130,7 +131,7 @@ func TestDrainWithErrors(t *testing.T) {
 	isPatch := func(r memapi.Request, name string) bool { return r.Verb == "patch" && strings.HasSuffix(r.Path, name) }
 	for name, c := range map[string]struct {
 		reason string
-		before func(d *drained, count int, r memapi.Request) error // the count is that of patches of the same object
+		before func(d *drained, count int, r memapi.Request) error // the count of former patches of the same object
 		left   []string
 	}{
 		"forbidden": {"a refused object is left, and all others are drained",

@@ -46,7 +46,8 @@ func TestDrainCommand(t *testing.T) {
 		{"without a terminal, --yes is necessary", "drain -A", 1, []string{"confirm that by --yes"}},
 		{"only the given namespaces are drained", "drain -n other -y", 0, []string{"Nothing of the operator is left"}},
 		{"objects that are left are an error", "drain -n default -y", 1, []string{
-			"Widget.example.org default/three: finalizer: it is being deleted", "widgets.example.org   3          3       2",
+			"Widget.example.org default/three: finalizer: it is being deleted",
+			"widgets.example.org   3          3       2",
 			"was not drained completely: 1 things are left",
 		}},
 		{"deletions can be skipped", "drain -A -y --deletions skip", 0,
