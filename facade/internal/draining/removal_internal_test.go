@@ -12,8 +12,10 @@ type tree = map[string]any
 // that it names all places for people.
 func TestRemoval(t *testing.T) {
 	body := tree{
-		"metadata": tree{"name": "one", "annotations": tree{"a/x": "1", "a/y": "2"}, "labels": tree{"b/z": "3", "c": ""}},
-		"spec":     tree{"size": int64(1)}, "status": tree{"own": tree{"deep": tree{"value": int64(1)}}},
+		"metadata": tree{
+			"name": "one", "annotations": tree{"a/x": "1", "a/y": "2"}, "labels": tree{"b/z": "3", "c": ""},
+		},
+		"spec": tree{"size": int64(1)}, "status": tree{"own": tree{"deep": tree{"value": int64(1)}}},
 	}
 	for name, c := range map[string]struct {
 		reason string
