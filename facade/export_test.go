@@ -10,6 +10,7 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/commandline"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/connection"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/draining"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
 )
 
@@ -67,3 +68,6 @@ func ExplainAt(op *Operator, address string, optional bool) {
 	inspection := commandline.Inspection{Address: address, Optional: optional}
 	runnableOperator{op}.Apply(commandline.RunFlags{Inspection: inspection})
 }
+
+// StoredThings describes everything that the operator stores in a cluster.
+func StoredThings(op *Operator) (draining.Operator, error) { return op.storedThings() }

@@ -3,7 +3,6 @@ package keys
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -74,9 +73,7 @@ func checkID(id string) error {
 	}
 	// The name of the annotation does not depend on the prefix.
 	name := strings.TrimPrefix(CurrentKey("", id), "/")
-	isReserved := func(own string) bool { return name == own || strings.HasPrefix(name, own+kindSuffix) }
-	if slices.ContainsFunc(reservedNames, isReserved) || strings.HasPrefix(name, ChildrenOf) ||
-		strings.HasPrefix(name, ChildrenOfRun) {
+	if IsReserved(name) {
 		return fmt.Errorf("the annotation %q is the framework's own; choose another id", name)
 	}
 	if err := checkName(name); err != nil {

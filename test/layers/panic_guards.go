@@ -44,6 +44,8 @@ var GuardedFuncs = []GuardedFunc{
 		"reconcilers/storages.TestProbeOfAStorageThatPanics"},
 	{"reconcilers/execution/state.go", "PurgeRecord", "Purge of progress storages",
 		"reconcilers/changes.TestStoragesThatPanic"},
+	{"facade/internal/draining/traces.go", "Drain.tracesOf", "methods of storages, in the command drain",
+		"facade.TestDrainWithAStorageThatPanics"},
 	{"reconcilers/changes/object.go", "object.removeTouch", "Touch of progress storages",
 		"reconcilers/changes.TestTakeovers"},
 	{"reconcilers/internal/controller/reconcile.go", "Controller.runRequestSafely",

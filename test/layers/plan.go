@@ -105,6 +105,7 @@ var RepositoryPlan = Plan{
 
 	{Dir: "facade/hierarchies", Layer: 5},
 	{Dir: "facade/internal/commandline", Layer: 11},
+	{Dir: "facade/internal/draining", Layer: 10},
 	{Dir: "facade/internal/inspection", Layer: 10},
 	{Dir: "reconcilers/execution", Layer: 5, Exports: 27},
 	{Dir: "test/vectors/declared", Layer: 5, IsTestKit: true},

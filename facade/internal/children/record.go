@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kopf-runtime/kopf-runtime/storage"
@@ -228,4 +229,16 @@ func DeclaredNames(prefix string, body map[string]any) (names []string, err erro
 	}
 	slices.Sort(names)
 	return names, err
+}
+
+// DeclaredKinds returns the kinds of all children in the records of the object, each once.
+func DeclaredKinds(prefix string, body map[string]any) (kinds []schema.GroupKind, err error) {
+	k := &Keeper{Prefix: prefix}
+	all, err := readAllChildren(body, k.isRecord)
+	for child := range all {
+		if kind := (schema.GroupKind{Group: child.group, Kind: child.kind}); !slices.Contains(kinds, kind) {
+			kinds = append(kinds, kind)
+		}
+	}
+	return kinds, err
 }

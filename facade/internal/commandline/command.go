@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/draining"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
 )
 
@@ -35,6 +36,8 @@ type Program struct {
 	Operator OperatorProcess
 	// Webhooks returns the operator's webhook configurations.
 	Webhooks Webhooks
+	// Stored returns a description of everything that the operator stores in a cluster.
+	Stored func() (draining.Operator, error)
 	// Err is the reason why the operator cannot run with any flags; nil if it can.
 	Err error
 }
@@ -82,7 +85,7 @@ func New(p Program) *cobra.Command {
 	r.addFlags(run)
 	root.AddCommand(
 		run, freezeCommand(p, root.Name()), resumeCommand(p, root.Name()), webhooksCommand(p, root.Name()),
-		explainCommand(p, root.Name()),
+		explainCommand(p, root.Name()), drainCommand(p, root.Name()),
 		versionCommand(p),
 	)
 	// All commands must exist before the changes.
@@ -93,13 +96,15 @@ func New(p Program) *cobra.Command {
 // usageExitCode is the exit code for a wrong command line, as in Kopf.
 const usageExitCode = 2
 
-// ExitCode returns 0 for nil, 2 for a wrong command line, and 1 for any other error.
+// ExitCode returns 0 for nil, 2 for a wrong command line and for a check that has found something, and 1 for any other
+// error.
 func ExitCode(err error) int {
 	var wrong *usageError
+	var found *foundError
 	switch {
 	case err == nil:
 		return 0
-	case errors.As(err, &wrong):
+	case errors.As(err, &wrong), errors.As(err, &found):
 		return usageExitCode
 	default:
 		return 1
@@ -114,6 +119,15 @@ func (e *usageError) Error() string { return e.err.Error() }
 
 // Unwrap returns the error without its exit code.
 func (e *usageError) Unwrap() error { return e.err }
+
+// foundError is the error of a check that has found something. Its exit code is 2.
+type foundError struct{ err error }
+
+// Error returns the text.
+func (e *foundError) Error() string { return e.err.Error() }
+
+// Unwrap returns the error without its exit code.
+func (e *foundError) Unwrap() error { return e.err }
 
 // asUsageError turns an error into a usage error that refers to the help of the command.
 func asUsageError(cmd *cobra.Command, err error) error {

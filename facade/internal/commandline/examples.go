@@ -55,3 +55,16 @@ func explainExamples(program string) string {
   # For programs:
   % explain widgets.example.org my-widget -n default --output json`, "%", program)
 }
+
+// drainExamples returns the examples of the command that removes everything of the operator.
+func drainExamples(program string) string {
+	return strings.ReplaceAll(`  # What would be removed:
+  % drain -A --check
+
+  # Remove it, when the operator is stopped:
+  kubectl scale deployment my-operator --replicas 0
+  % drain -A
+
+  # Without peering and Lease, and with objects whose deletion waits for the operator:
+  % drain -A --yes --deletions skip`, "%", program)
+}

@@ -1,0 +1,163 @@
+package draining
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
+	"github.com/kopf-runtime/kopf-runtime/storage/progress"
+)
+
+// run is one execution of a drain.
+type run struct {
+	*Drain
+	cluster
+	*results
+
+	places       []string // namespaces; "" is the whole cluster
+	metadataOnly bool     // the storages of the operator use annotations only
+	childKinds   map[schema.GroupKind]bool
+	progress     *progressLog
+	finished     chan struct{} // closed at the end
+}
+
+// Run drains the cluster, or lists what a drain would remove. The report is complete even if things are left, which
+// [Report.Items] lists.
+//
+// # Errors
+//
+// It returns an error, and no report, if nothing was changed: because a process of the operator is running, the user
+// has not confirmed that none is, or the cluster cannot be reached. If the context ends, it returns both.
+func (d *Drain) Run(ctx context.Context, config *rest.Config) (*Report, error) {
+	clients, err := connect(config)
+	if err != nil {
+		return nil, err
+	}
+	r := &run{Drain: d, cluster: clients, results: newResults(), metadataOnly: d.usesAnnotationsOnly()}
+	if r.places, err = r.selectNamespaces(ctx); err != nil {
+		return nil, err
+	}
+	r.progress = &progressLog{log: logf.FromContext(ctx), results: r.results}
+	r.finished = make(chan struct{})
+	defer close(r.finished)
+	go r.progress.run(r.finished)
+	// First, make sure that nothing stores the things again.
+	running, err := r.checkRunning(ctx)
+	if err != nil {
+		return nil, err
+	}
+	// Webhooks of a stopped operator can block the writes to its objects, so they are withdrawn first.
+	r.drainWebhooks(ctx, running)
+	r.drainObjects(ctx)
+	r.drainChildren(ctx)
+	r.removeRecords(ctx, running)
+	r.verify(ctx)
+	return r.report(), context.Cause(ctx)
+}
+
+// usesAnnotationsOnly reports whether the metadata of objects is sufficient to find everything.
+func (d *Drain) usesAnnotationsOnly() bool {
+	return isInAnnotations(d.Progress) && isEssenceInAnnotations(d.Diffbase)
+}
+
+// isInAnnotations reports whether the storage keeps all records in annotations.
+func isInAnnotations(of progress.Storage) bool {
+	switch of := of.(type) {
+	case progress.Annotations:
+		return true
+	case progress.Multi:
+		for _, one := range of {
+			if !isInAnnotations(one) {
+				return false
+			}
+		}
+		return true
+	default:
+		return false
+	}
+}
+
+// isEssenceInAnnotations reports whether the storage keeps all essences in annotations.
+func isEssenceInAnnotations(of diffbase.Storage) bool {
+	switch of := of.(type) {
+	case diffbase.Annotations:
+		return true
+	case diffbase.Multi:
+		for _, one := range of {
+			if !isEssenceInAnnotations(one) {
+				return false
+			}
+		}
+		return true
+	default:
+		return false
+	}
+}
+
+// drainObjects drains the objects of all handled kinds.
+func (r *run) drainObjects(ctx context.Context) {
+	r.childKinds = map[schema.GroupKind]bool{}
+	for _, kind := range r.resolveKinds(ctx) {
+		r.drainKind(ctx, kind)
+	}
+}
+
+// errStoredAgain is the reason why a drained object has things of the operator again.
+var errStoredAgain = errors.New("it was stored again after it was removed: stop the operator, and repeat the command")
+
+// verify lists the objects again. If a process of the operator is running after all, it has stored its things again.
+func (r *run) verify(ctx context.Context) {
+	if r.Check || ctx.Err() != nil {
+		return
+	}
+	checking := *r.Drain
+	checking.Check = true
+	again := *r
+	again.Drain, again.results = &checking, newResults()
+	again.drainObjects(ctx)
+	for object, item := range again.items {
+		if _, known := r.items[object]; !known {
+			r.leave(object, item.What, errStoredAgain)
+		}
+	}
+}
+
+// checkRunning finds out whether a process of the operator is running. That is an error, unless it can be frozen: then
+// running is true. If nothing shows whether there is one, the user must confirm that there is none.
+func (r *run) checkRunning(ctx context.Context) (running bool, err error) {
+	if r.Check {
+		return false, nil
+	}
+	peers, peersErr := r.findPeers(ctx)
+	leases, leasesErr := r.findLeases(ctx)
+	for _, one := range leases {
+		if one.isHeld() {
+			return false, fmt.Errorf("the operator is running: %s is held by %q until %s, unless it is renewed. Scale "+
+				"the operator to zero, and repeat the command",
+				one, one.holder, one.expires.UTC().Format(timeFormat))
+		}
+	}
+	switch live := peers.live(); {
+	case len(live) > 0 && r.Freeze:
+		return true, r.freezePeers(ctx, peers)
+	case len(live) > 0:
+		return false, fmt.Errorf("operators of the peering %q are running: %q. Scale this operator to zero, and "+
+			"repeat the command; or pause them with --freeze", r.Peering.Name, live)
+	case peersErr != nil:
+		return false, r.Confirm(fmt.Sprintf("the peering object cannot be read (%v), so it is unknown whether the "+
+			"operator is running", peersErr))
+	// A running process would have a record in the object, or would hold the Lease.
+	case len(peers.objects) > 0 || len(leases) > 0:
+		return false, nil
+	case leasesErr != nil:
+		return false, r.Confirm(fmt.Sprintf("there is no peering object of the operator, and its Lease cannot be read "+
+			"(%v), so it is unknown whether it is running", leasesErr))
+	}
+	return false, r.Confirm("there is neither a peering object nor a Lease of the operator, so it is unknown whether " +
+		"it is running")
+}

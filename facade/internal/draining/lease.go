@@ -1,0 +1,94 @@
+package draining
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// leaseResource is the resource of Leases.
+var leaseResource = schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}
+
+// lease is one Lease of the operator.
+type lease struct {
+	namespace, name string
+	holder          string    // empty if it was released
+	expires         time.Time // unless it is renewed
+	version         string    // the resource version
+}
+
+// String names the Lease for people.
+func (l lease) String() string { return fmt.Sprintf("Lease %s/%s", l.namespace, l.name) }
+
+// isHeld reports whether a process can hold the Lease now.
+func (l lease) isHeld() bool { return l.holder != "" && l.expires.After(time.Now()) }
+
+// findLeases finds the Leases of the operator for the namespaces of the drain, in all namespaces of the cluster. The
+// name contains the name of the operator and a digest of the namespaces, so no other program has such a Lease.
+func (r *run) findLeases(ctx context.Context) (found []lease, err error) {
+	served := r.Namespaces.Texts()
+	if by := r.Namespaces.LabelSelector(); by != nil {
+		served = append(served, "labels "+by.String())
+	}
+	list, err := r.full.Resource(leaseResource).List(ctx, metav1.ListOptions{
+		FieldSelector: fields.OneTermEqualSelector("metadata.name", leaseName(r.Name, served)).String(),
+	})
+	if apierrors.IsNotFound(err) {
+		return nil, nil // the cluster has no such API
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, one := range list.Items {
+		found = append(found, leaseOf(one))
+	}
+	return found, nil
+}
+
+// leaseOf reads a Lease. Malformed fields count as absent.
+func leaseOf(one unstructured.Unstructured) lease {
+	l := lease{
+		namespace: one.GetNamespace(), name: one.GetName(), version: one.GetResourceVersion(),
+	}
+	l.holder, _, _ = unstructured.NestedString(one.Object, "spec", "holderIdentity")
+	text, _, _ := unstructured.NestedString(one.Object, "spec", "renewTime")
+	seconds, _, _ := unstructured.NestedInt64(one.Object, "spec", "leaseDurationSeconds")
+	if renewed, err := time.Parse(time.RFC3339Nano, text); err == nil {
+		l.expires = renewed.Add(time.Duration(seconds) * time.Second)
+	}
+	return l
+}
+
+// deleteLease deletes the Lease, unless a process has acquired or renewed it in the meantime.
+func (r *run) deleteLease(ctx context.Context, l lease) error {
+	return r.full.Resource(leaseResource).Namespace(l.namespace).Delete(ctx, l.name, metav1.DeleteOptions{
+		Preconditions: &metav1.Preconditions{ResourceVersion: &l.version},
+	})
+}
+
+// leaseName returns the name of the Lease of an operator that serves these namespaces; none means the whole cluster.
+func leaseName(operator string, served []string) string {
+	served = slices.Clone(served)
+	if len(served) == 0 {
+		served = []string{"*"}
+	}
+	slices.Sort(served)
+	digest := sha256.Sum256([]byte(strings.Join(served, "\n")))
+	name := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '.' {
+			return r
+		}
+		return '-'
+	}, strings.ToLower(operator))
+	return strings.Trim(name, ".-") + "-" + hex.EncodeToString(digest[:4])
+}

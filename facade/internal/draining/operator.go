@@ -1,0 +1,71 @@
+package draining
+
+import (
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/namespaces"
+	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
+	"github.com/kopf-runtime/kopf-runtime/storage/progress"
+)
+
+// Operator describes what an operator stores in a cluster, and where.
+type Operator struct {
+	// Name is the name of the operator, which is also its field manager.
+	Name string
+	// Prefix is the domain of its annotations, and Finalizer is the full name of its finalizer.
+	Prefix, Finalizer string
+	// Shared is true if other operators may use the same prefix and finalizer, as with AsKopf.
+	Shared bool
+	// Diffbase and Progress are its storages.
+	Diffbase diffbase.Storage
+	Progress progress.Storage
+	// Kinds are the handled kinds. Children are the kinds of the children that it watches.
+	Kinds    []HandledKind
+	Children []discovery.Selector
+	// Webhooks is the name of its managed webhook configurations; empty if there are none. With KopfWebhooks, all
+	// entries in them are those of the operator.
+	Webhooks     string
+	KopfWebhooks bool
+	// Peering is its place among its peers.
+	Peering Peering
+	// Patterns are the namespaces of its settings; none means the whole cluster.
+	Patterns namespaces.Patterns
+}
+
+// HandledKind is a kind with the ids of its handlers, and of former ones, that store records.
+type HandledKind struct {
+	Selector discovery.Selector
+	IDs      []string
+}
+
+// Peering describes the peering of an operator.
+type Peering struct {
+	// Name is the name of the peering objects. Clusterwide is true if the cluster-scoped object is used even if the
+	// operator serves namespaces. Standalone is true if the operator ignores its peers.
+	Name                    string
+	Clusterwide, Standalone bool
+	// Identity is the configured identity; by default, each process has its own, and it is empty.
+	Identity string
+}
+
+// Drain is a request to remove, or to list, everything that an operator has stored.
+type Drain struct {
+	Operator
+
+	// Namespaces are the namespaces to drain; none means the whole cluster. Cluster-scoped objects are always included.
+	Namespaces namespaces.Patterns
+	// Check only lists, and changes nothing.
+	Check bool
+	// KeepMemory keeps the annotations and fields on objects, so that a later installation continues with them.
+	KeepMemory bool
+	// SharedToo also removes what operators with the same prefix share: the finalizer, the last-handled configuration.
+	SharedToo bool
+	// SkipDeletions releases objects that are being deleted without their delete handlers. By default, they are left.
+	SkipDeletions bool
+	// Freeze pauses the running operators of the peering first. By default, a running one is an error.
+	Freeze bool
+	// Confirm is called if it is unknown whether the operator is running, with the reason. An error ends the drain.
+	Confirm func(reason string) error
+}
+
+// mayRemoveShared reports whether the things that operators can share are removed.
+func (d *Drain) mayRemoveShared() bool { return !d.Shared || d.SharedToo }

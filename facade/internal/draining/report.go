@@ -1,0 +1,196 @@
+package draining
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"sync"
+	"text/tabwriter"
+	"time"
+
+	"github.com/go-logr/logr"
+)
+
+// Row counts the objects of one kind, or the things of another sort.
+type Row struct {
+	// What contains the resource, such as "websites.example.org", or the sort.
+	What string
+	// Examined is the number of objects, Found that of objects with things of the operator, and Removed that of objects
+	// without them now.
+	Examined, Found, Removed int
+}
+
+// Item is one object with things of the operator.
+type Item struct {
+	// Object is its kind and name. What lists the things on it.
+	Object, What string
+	// Reason is why they are left; empty in a check.
+	Reason string
+}
+
+// Report is the result of a drain.
+type Report struct {
+	Rows []Row
+	// Items are the found things in a check, and those that are left in a drain.
+	Items []Item
+	// Notes are remarks for the user.
+	Notes []string
+}
+
+// Print writes the report as text: the items, the notes, and a table.
+func (r *Report) Print(out io.Writer) error {
+	for _, one := range r.Items {
+		fmt.Fprintf(out, "%s: %s\n", one.Object, joinNonEmpty(": ", one.What, one.Reason))
+	}
+	for _, note := range r.Notes {
+		fmt.Fprintf(out, "%s.\n", note)
+	}
+	table := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
+	fmt.Fprintln(table, "WHAT\tEXAMINED\tFOUND\tREMOVED")
+	for _, row := range r.Rows {
+		fmt.Fprintf(table, "%s\t%d\t%d\t%d\n", row.What, row.Examined, row.Found, row.Removed)
+	}
+	return table.Flush()
+}
+
+// joinNonEmpty joins two texts, if both have any.
+func joinNonEmpty(separator, a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return a + separator + b
+}
+
+// results collects the report. Its methods may be called concurrently.
+type results struct {
+	mu    sync.Mutex
+	rows  map[string]*Row
+	items map[string]Item // by object
+	notes []string
+
+	foreign int    // annotations with the prefix that the operator has not written
+	example string // one of them
+}
+
+// newResults returns empty results.
+func newResults() *results { return &results{rows: map[string]*Row{}, items: map[string]Item{}} }
+
+// count counts one examined object.
+func (r *results) count(what string, found, removed bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	row := r.row(what)
+	row.Examined++
+	if found {
+		row.Found++
+	}
+	if removed {
+		row.Removed++
+	}
+}
+
+// keepForeign counts annotations that stay, because the operator has not written them.
+func (r *results) keepForeign(names []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.foreign += len(names); len(names) > 0 {
+		r.example = names[0]
+	}
+}
+
+// row returns the row, and creates it if necessary. The caller holds the lock.
+func (r *results) row(what string) *Row {
+	one := r.rows[what]
+	if one == nil {
+		one = &Row{What: what}
+		r.rows[what] = one
+	}
+	return one
+}
+
+// list reports things that a check has found.
+func (r *results) list(object, what string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.items[object] = Item{Object: object, What: what}
+}
+
+// leave reports things that are left, with the reason.
+func (r *results) leave(object, what string, reason error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.items[object] = Item{Object: object, What: what, Reason: reason.Error()}
+}
+
+// note adds a remark, once.
+func (r *results) note(format string, args ...any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if text := fmt.Sprintf(format, args...); !slices.Contains(r.notes, text) {
+		r.notes = append(r.notes, text)
+	}
+}
+
+// report returns the sorted results.
+func (r *results) report() *Report {
+	report := &Report{Notes: r.notes}
+	if r.foreign > 0 {
+		report.Notes = append(report.Notes, fmt.Sprintf("%d annotations with the prefix of the operator stay, as it "+
+			"has not written them, such as %s", r.foreign, r.example))
+	}
+	for _, what := range slices.Sorted(maps.Keys(r.rows)) {
+		report.Rows = append(report.Rows, *r.rows[what])
+	}
+	for _, object := range slices.Sorted(maps.Keys(r.items)) {
+		report.Items = append(report.Items, r.items[object])
+	}
+	return report
+}
+
+// progressLog logs at intervals how far the drain is.
+type progressLog struct {
+	log     logr.Logger
+	results *results
+
+	mu   sync.Mutex
+	kind string
+}
+
+// interval is the time between two lines.
+const interval = 10 * time.Second
+
+// begin sets the kind that is being drained.
+func (p *progressLog) begin(kind string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.kind = kind
+}
+
+// run logs until the channel is closed.
+func (p *progressLog) run(done <-chan struct{}) {
+	ticker := time.NewTicker(interval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-done:
+			return
+		case <-ticker.C:
+			p.logState()
+		}
+	}
+}
+
+// logState logs the present numbers.
+func (p *progressLog) logState() {
+	p.mu.Lock()
+	kind := p.kind
+	p.mu.Unlock()
+	p.results.mu.Lock()
+	defer p.results.mu.Unlock()
+	var sum Row
+	for _, row := range p.results.rows {
+		sum.Examined, sum.Found, sum.Removed = sum.Examined+row.Examined, sum.Found+row.Found, sum.Removed+row.Removed
+	}
+	p.log.Info("Drain is running", "kind", kind, "examined", sum.Examined, "found", sum.Found, "removed", sum.Removed)
+}
