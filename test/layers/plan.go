@@ -109,6 +109,7 @@ var House = Plan{
 	{Dir: "facade/internal/registry", Layer: 9},
 	{Dir: "facade/internal/defaults", Layer: 8},
 	{Dir: "facade/internal/kit", Layer: 10},
+	{Dir: "facade/internal/permissions", Layer: 10},
 	{Dir: "reconcilers/adapters", Layer: 6, Exports: 27},
 	{Dir: "reconcilers/journal", Layer: 6},
 	{Dir: "reconcilers/journal/journaltest", Layer: 8, Kit: true},
