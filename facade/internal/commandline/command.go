@@ -33,8 +33,8 @@ type Program struct {
 	Name string
 	// Operator is the operator to run.
 	Operator OperatorProcess
-	// Webhooks returns the operator's webhook configurations.
-	Webhooks Webhooks
+	// Manifests returns the manifests of the operator.
+	Manifests Manifests
 	// Err is the reason why the operator cannot run with any flags; nil if it can.
 	Err error
 }
@@ -81,7 +81,7 @@ func New(p Program) *cobra.Command {
 	}
 	r.addFlags(run)
 	root.AddCommand(
-		run, freezeCommand(p, root.Name()), resumeCommand(p, root.Name()), webhooksCommand(p, root.Name()),
+		run, freezeCommand(p, root.Name()), resumeCommand(p, root.Name()), manifestsCommand(p, root.Name()),
 		explainCommand(p, root.Name()),
 		versionCommand(p),
 	)

@@ -45,7 +45,7 @@ func (c *collector) addKind(r discovery.Resource, all []*handlers.Handler) {
 		verbs    []string
 		without  string
 	}{
-		{own, "handlers", r.Plural, []string{"list", "watch"}, "the log names the kind, and its handlers wait"},
+		{own, "handled objects", r.Plural, []string{"list", "watch"}, "the log names the kind, and its handlers wait"},
 		{watched, "Watches and WaitFor", r.Plural, []string{"list", "watch"}, "the log names the kind, and waits last"},
 		{writing, "annotations, finalizers and patches", r.Plural, []string{"get", "patch"}, retried},
 	} {

@@ -114,17 +114,22 @@ func (c *collector) addKinds() {
 	var selectors []discovery.Selector
 	by := map[discovery.Selector][]*handlers.Handler{}
 	for _, one := range c.operator.Handlers {
-		if registry.IsAdmissionHandler(one.Handler) {
-			continue // it gets objects from requests
-		}
 		if by[one.Selector] == nil {
 			selectors = append(selectors, one.Selector)
 		}
 		by[one.Selector] = append(by[one.Selector], one.Handler)
 	}
 	for _, selector := range selectors {
-		for _, resource := range c.resolve(selector, by[selector]) {
-			c.addKind(resource, by[selector])
+		// Admission handlers get objects from requests, also those of several kinds of one name.
+		own := slices.DeleteFunc(slices.Clone(by[selector]), registry.IsAdmissionHandler)
+		if len(own) == 0 {
+			if len(selector.SelectFrom(c.served)) == 0 {
+				c.unresolved = append(c.unresolved, Unresolved{Selector: selector, Handlers: by[selector]})
+			}
+			continue
+		}
+		for _, resource := range c.resolve(selector, own) {
+			c.addKind(resource, own)
 		}
 	}
 }

@@ -79,7 +79,7 @@ func TestNeedsOfFeatures(t *testing.T) {
 	}{
 		"changes": {"handlers of changes read, patch, and write the status; CRDs and events belong to each operator",
 			permissions.Operator{Handlers: []permissions.RegisteredHandler{{widgets, create}}}, []string{
-				"served: example.org [widgets][][list watch] handlers [provision]",
+				"served: example.org [widgets][][list watch] handled objects [provision]",
 				"served: example.org [widgets][][get patch] annotations, finalizers and patches [provision]",
 				"served: example.org [widgets/status][][patch] the status [provision]",
 				"cluster: apiextensions.k8s.io [customresourcedefinitions][][list watch] changes of CRDs []",
@@ -88,8 +88,8 @@ func TestNeedsOfFeatures(t *testing.T) {
 		"reading": {"event handlers and indices only read, and a built-in kind does not depend on CRDs",
 			permissions.Operator{NoEvents: true, Handlers: []permissions.RegisteredHandler{
 				{selector(t, "v1", "pods"), watching}, {selector(t, "v1", "nodes"), index}}}, []string{
-				"served:  [pods][][list watch] handlers [seen]",
-				"cluster:  [nodes][][list watch] handlers [by-owner]",
+				"served:  [pods][][list watch] handled objects [seen]",
+				"cluster:  [nodes][][list watch] handled objects [by-owner]",
 			}},
 		"children": {"children of Owns are written, the kind of Watches is only read, and owners get owner references",
 			permissions.Operator{NoEvents: true, ScanOnce: true, Handlers: []permissions.RegisteredHandler{
@@ -97,7 +97,7 @@ func TestNeedsOfFeatures(t *testing.T) {
 				{widgets, &handlers.Handler{ID: "child", Family: handlers.Tending, Owned: owning}}}}, []string{
 				"served: apps [deployments][][get list watch create patch delete] children of Owns [owns]",
 				"served:  [secrets][][list watch] Watches and WaitFor [watches]",
-				"served: example.org [widgets][][list watch] handlers [child]",
+				"served: example.org [widgets][][list watch] handled objects [child]",
 				"served: example.org [widgets][][get patch] annotations, finalizers and patches [child]",
 				"served: example.org [widgets/status][][patch] the status [child]",
 				"served: example.org [widgets/finalizers][][update] owner references of children [child]",
@@ -117,7 +117,7 @@ func TestNeedsOfFeatures(t *testing.T) {
 		"cluster-scoped events": {"events about cluster-scoped objects are in the operator's namespace",
 			permissions.Operator{Handlers: []permissions.RegisteredHandler{{selector(t, "v1", "nodes"), watching}}},
 			[]string{
-				"cluster:  [nodes][][list watch] handlers [seen]",
+				"cluster:  [nodes][][list watch] handled objects [seen]",
 				"served:  [events][][create patch] Kubernetes events []",
 				"namespace :  [events][][create patch] Kubernetes events []",
 			}},

@@ -29,6 +29,9 @@ var clusterScoped = []string{
 	"VolumeAttachment", "VolumeAttributesClass",
 }
 
+// allVerbs are the verbs of objects that are stored.
+var allVerbs = []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}
+
 // formerGroup had kinds that are now in other groups. Their names would be ambiguous.
 const formerGroup = "extensions"
 
@@ -75,7 +78,7 @@ func builtIn(kind schema.GroupVersionKind, typ reflect.Type) discovery.Resource 
 	plural, singular := meta.UnsafeGuessKindToResource(kind)
 	r := discovery.Resource{
 		GroupVersionKind: kind, Plural: plural.Resource, Singular: singular.Resource,
-		Namespaced: !slices.Contains(clusterScoped, kind.Kind),
+		Namespaced: !slices.Contains(clusterScoped, kind.Kind), Verbs: allVerbs,
 	}
 	if kind.Kind == "Endpoints" {
 		r.Plural, r.Singular = "endpoints", "endpoints"
@@ -129,7 +132,7 @@ func FromCRD(text []byte) (all []discovery.Resource, err error) {
 			Plural:           spec.Names.Plural,
 			Singular:         cmp.Or(spec.Names.Singular, strings.ToLower(spec.Names.Kind)),
 			Shortcuts:        spec.Names.ShortNames, Categories: spec.Names.Categories,
-			Namespaced: spec.Scope == "Namespaced",
+			Namespaced: spec.Scope == "Namespaced", Verbs: allVerbs,
 		}
 		if v.Subresources.Status != nil {
 			r.Subresources = []string{"status"}

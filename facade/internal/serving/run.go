@@ -22,9 +22,9 @@ import (
 // none is the address that turns a server off.
 const none = "0"
 
-// remainingExit is the additional time of an exit after the handlers have had theirs: for code that ignores its
+// RemainingExit is the additional time of an exit after the handlers have had theirs: for code that ignores its
 // context, and for the last writes of webhooks. It equals controller-runtime's default for the whole exit.
-const remainingExit = 30 * time.Second
+const RemainingExit = 30 * time.Second
 
 // Options configure the run of one operator.
 type Options struct {
@@ -94,7 +94,7 @@ func (o Options) managerOptions(settings ManagerSettings) ctrl.Options {
 		Scheme: settings.Scheme, Logger: o.Log, Metrics: metricsserver.Options{BindAddress: cmp.Or(o.Metrics, none)},
 		HealthProbeBindAddress:  cmp.Or(o.Health, none),
 		WebhookServer:           settings.WebhookServer,
-		GracefulShutdownTimeout: ptr.To(remainingExit + max(0, settings.ExitTimeout)),
+		GracefulShutdownTimeout: ptr.To(RemainingExit + max(0, settings.ExitTimeout)),
 	}
 	// controller-runtime validates that names are unique in the process.
 	if o.Embedded {
