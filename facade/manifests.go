@@ -72,19 +72,20 @@ func (op *Operator) describeForManifests(
 	}
 	s := op.settings
 	needed = op.permissionsOf(plan)
-	// An operator that does not require its peering object acts without it.
-	if needed.PeeringOptional {
-		needed.Peering = ""
-	}
 	of = manifests.Operator{
 		Name: op.name, Namespaces: needed.Namespaces, Args: scopeArguments(given, needed.Namespaces.Texts()),
-		Peering: needed.Peering, PeeringClusterwide: needed.PeeringClusterwide,
-		Coordinated: needed.LeaderElection || needed.Peering != "", ExitTime: s.exitTime(),
-		Reviews: len(reviews.WatchingHandlers(plan)) < len(plan),
-		Service: printed.Service, ServicePort: printed.ServicePort,
+		PeeringClusterwide: needed.PeeringClusterwide,
+		ExitTime:           s.exitTime(),
+		Reviews:            len(reviews.WatchingHandlers(plan)) < len(plan),
+		Service:            printed.Service, ServicePort: printed.ServicePort,
 		WebhookPort:    cmp.Or(s.values.Admission.Port, webhook.DefaultPort),
 		CertificateDir: s.values.Admission.CertificateDir,
 	}
+	// An operator looks for a peering object that it does not require, too, and may act without it.
+	if !needed.PeeringOptional {
+		of.Peering = needed.Peering
+	}
+	of.Coordinated = needed.LeaderElection || of.Peering != ""
 	if given.Peering.Name != "" {
 		of.Args = append(of.Args, "--peering="+given.Peering.Name)
 	}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"time"
 
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	v1 "github.com/kopf-runtime/kopf-runtime/examples/database/api/v1"
@@ -63,4 +64,10 @@ func register(op *kopf.Operator, servers *fleet) {
 	w := watchman{servers, servers}
 	hosted.Timer("backup", backupInterval, w.backUp, kopf.Idle(backupIdle), patient)
 	hosted.Daemon("replication", w.watch, kopf.InField("spec.replicas"), kopf.Value(kopf.Present))
+
+	// The children, for the permissions that the command manifests prints.
+	op.Needs(rbacv1.PolicyRule{
+		APIGroups: []string{""}, Resources: []string{"secrets", "services"},
+		Verbs: []string{"get", "create", "patch", "delete"},
+	})
 }

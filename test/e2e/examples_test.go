@@ -78,11 +78,30 @@ func play(ctx context.Context, folder string, steps []step) {
 	if crds := filepath.Join(folder, "crd.yaml"); exists(crds) {
 		install(crds)
 	}
-	program, ns, env := build(folder), namespace(ctx), []string(nil)
+	r := exampleRun{folder: folder, namespace: namespace(ctx), beforeExit: func() {}}
+	r.args = []string{"-n", r.namespace}
 	if exists(filepath.Join(folder, "kustomization.yaml")) {
-		env = deploy(ctx, folder)
+		r.env = deploy(ctx, folder)
 	}
-	session, second := run(program, env, "-n", ns), (*gexec.Session)(nil)
+	r.play(ctx, steps)
+}
+
+// exampleRun is one run of the program of an example, with the environment and the flags of a user.
+type exampleRun struct {
+	folder, namespace string
+	env, args         []string
+	beforeExit        func() // called before each regular exit
+}
+
+func (r exampleRun) play(ctx context.Context, steps []step) {
+	GinkgoHelper()
+	folder, ns, env := r.folder, r.namespace, r.env
+	program := build(folder)
+	session, second := run(program, env, r.args...), (*gexec.Session)(nil)
+	exit := func() {
+		r.beforeExit()
+		Eventually(session.Terminate()).Should(gexec.Exit(0))
+	}
 	obj := read(filepath.Join(folder, "object.yaml"), ns)
 	for _, s := range steps {
 		By(s.verb + " " + s.patch)
@@ -100,10 +119,10 @@ func play(ctx context.Context, folder string, steps []step) {
 		case "update":
 			merge(ctx, obj, s.patch)
 		case "restart":
-			Eventually(session.Terminate()).Should(gexec.Exit(0))
-			session, from = run(program, env, "-n", ns), 0
+			exit()
+			session, from = run(program, env, r.args...), 0
 		case "stop":
-			Eventually(session.Terminate()).Should(gexec.Exit(0))
+			exit()
 		case "delete":
 			remove(ctx, obj)
 			Eventually(now(ctx, obj)).Should(BeNil())
@@ -130,7 +149,7 @@ func play(ctx context.Context, folder string, steps []step) {
 			}
 		})
 	}
-	Eventually(session.Terminate()).Should(gexec.Exit(0))
+	exit()
 }
 
 // requireLines waits until the matching log contains each line.
