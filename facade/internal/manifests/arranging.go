@@ -2,6 +2,7 @@ package manifests
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/kopf-runtime/kopf-runtime/config"
@@ -57,7 +58,9 @@ func (g generator) crdsText(crds []CRD) (text string, err error) {
 	for _, crd := range crds {
 		text += "---\n" + crd.Text
 	}
-	if g.operator.Peering != "" {
+	// The user's folder may have them already.
+	hasPeering := func(crd CRD) bool { return strings.Contains(crd.Text, "kopfpeerings.kopf.dev") }
+	if g.operator.Peering != "" && !slices.ContainsFunc(crds, hasPeering) {
 		content, err := config.Files.ReadFile("crd/peerings.yaml")
 		if err != nil {
 			return "", err
@@ -138,7 +141,7 @@ func splitImage(image string) *imageChange {
 	return change
 }
 
-// hints returns what the user has to add or to decide.
+// hints returns the remaining decisions and steps of the user.
 func (g generator) hints() (all []string) {
 	o := g.operator
 	if o.Reviews && g.options.Replicas == 1 && g.options.Includes(Deployment) {

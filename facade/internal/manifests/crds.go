@@ -74,7 +74,7 @@ func parseCRDs(content string) (all []CRD, err error) {
 			return nil, err
 		}
 		var head struct{ Kind string }
-		// Lists and texts are no objects; they are ignored like other kinds.
+		// Lists, texts and objects of other kinds are ignored.
 		if err := yaml.Unmarshal(data, &head); err != nil || head.Kind != "CustomResourceDefinition" {
 			continue
 		}

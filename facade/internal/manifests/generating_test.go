@@ -181,6 +181,22 @@ func TestHostileTexts(t *testing.T) {
 	}
 }
 
+// TestOwnPeeringCRDs shows that the kinds of peering are printed once, also if the user's folder has them.
+func TestOwnPeeringCRDs(t *testing.T) {
+	o, options := full()
+	options.Only = []string{"crds"}
+	crds, err := manifests.ReadCRDs("../../../config/crd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, given := range [][]manifests.CRD{nil, crds} {
+		files, _, err := manifests.Generate(o, options, given)
+		if err != nil || strings.Count(files[0].Content, "name: kopfpeerings.kopf.dev\n") != 1 {
+			t.Errorf("with %d CRDs, the kind is printed once: %v, error %v", len(given), files, err)
+		}
+	}
+}
+
 // TestScopes shows which roles the scopes of rules become.
 func TestScopes(t *testing.T) {
 	served := permissions.Need{Rule: rule("", "pods", "get")}

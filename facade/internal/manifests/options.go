@@ -121,7 +121,7 @@ type Operator struct {
 	Configurations []client.Object
 }
 
-// resourceName is the name of namespaced objects: the first part of the operator's name, and what it is.
+// resourceName is the name of namespaced objects: the first part of the operator's name, with a suffix.
 func (o Operator) resourceName() string { return o.firstLabel() + "-operator" }
 
 func (o Operator) firstLabel() string {

@@ -19,7 +19,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/credentials"
 )
 
-// none is the address that turns a server off.
+// noAddress is the address that turns a server off.
 const noAddress = "0"
 
 // AdditionalExitTime is the additional time of an exit after the handlers have had theirs: for code that ignores its
