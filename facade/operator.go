@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"sync"
 
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -46,6 +47,7 @@ type Operator struct {
 	// stops writes when the manager no longer waits; nil before the set-up
 	fence            *reconcilers.Fence
 	managerFunctions []func(ctrl.Manager) error // functions of WithManager
+	needs            []rbacv1.PolicyRule        // declared by Needs
 
 	// attemptObserver and embedded are arguments of Run. observed comes from the test kit, and may be nil.
 	attemptObserver handlers.AttemptObserver

@@ -8,13 +8,11 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/commandline"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/program"
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/reviews"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/serving"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
 )
@@ -99,29 +97,6 @@ func (p runnableOperator) ExitTimeout() time.Duration {
 	p.op.registry.Lock()
 	defer p.op.registry.Unlock()
 	return p.op.settings.values.UltimateExitingTimeout
-}
-
-// webhookConfigurations returns the webhook configurations as the operator would write them, for the command webhooks.
-func (op *Operator) webhookConfigurations(
-	ctx context.Context, cluster *rest.Config, way commandline.WebhookAddress,
-) (objects []client.Object, hints []string, err error) {
-	printed, err := op.printedReviews(way)
-	if err != nil {
-		return nil, nil, err
-	}
-	return printed.ConfigurationObjects(ctx, cluster)
-}
-
-// printedReviews returns the admission handlers for printing. It calls functions of the user, such as AddToScheme, and
-// holds the lock meanwhile.
-func (op *Operator) printedReviews(way commandline.WebhookAddress) (reviews.PrintedReviews, error) {
-	op.registry.Lock()
-	defer op.registry.Unlock()
-	_, plan, err := op.planWithNewScheme()
-	if err != nil {
-		return reviews.PrintedReviews{}, err
-	}
-	return op.reviews.PrintConfigurations(plan, way)
 }
 
 // planWithNewScheme returns the plan of a program, with a new scheme that contains the types of client-go.

@@ -45,7 +45,7 @@ func (op *Operator) Command() *cobra.Command {
 		return commandline.New(commandline.Program{Err: errNoOperator})
 	}
 	program := commandline.Program{
-		Name: op.name, Operator: op.asProcess(), Webhooks: op.webhookConfigurations, Stored: op.storedThings,
+		Name: op.name, Operator: op.asProcess(), Manifests: op.generateManifests, Stored: op.storedThings,
 	}
 	if !op.isValid() {
 		program.Err = errNoOperator

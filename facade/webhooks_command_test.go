@@ -55,8 +55,7 @@ func printing(settings kopf.AdmissionSettings) *kopf.Operator {
 }
 
 // printedConfigurations is the validating configuration that the command prints for that operator.
-const printedConfigurations = `---
-apiVersion: admissionregistration.k8s.io/v1
+const printedConfigurations = `apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingWebhookConfiguration
 metadata:
   name: test.example.org
@@ -94,8 +93,8 @@ webhooks:
   timeoutSeconds: 30
 `
 
-// TestWebhooksCommand shows that the command webhooks prints the configurations of all admission handlers.
-func TestWebhooksCommand(t *testing.T) {
+// TestPrintedWebhooks shows that the command manifests prints the webhook configurations of all admission handlers.
+func TestPrintedWebhooks(t *testing.T) {
 	withoutCluster(t)
 	ca := filepath.Join(t.TempDir(), "ca.crt")
 	cert := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate(t).Raw})
@@ -103,9 +102,10 @@ func TestWebhooksCommand(t *testing.T) {
 	if err := os.WriteFile(ca, slices.Concat(key, cert), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	full, empty := kubeconfigOf(t, widgetsOnly()), kubeconfigOf(t, newAdmissionAPI())
+	full := kubeconfigOf(t, widgetsOnly())
 	code, out, errs := execute(t, printing(kopf.AdmissionSettings{}),
-		"webhooks", "--kubeconfig", full, "--service", "team-a/webhook", "--ca-file", ca)
+		"manifests", "--only", "webhooks", "--kubeconfig", full, "--service", "team-a/webhook", "--ca-file", ca)
+	_, out, _ = strings.Cut(out, "\n---\n") // the Service
 	first, second, _ := strings.Cut(out, "\n---\n")
 	want := strings.Replace(printedConfigurations, "b25l", base64.StdEncoding.EncodeToString(cert), 1)
 	if d := cmp.Diff(want, first+"\n"); d != "" || code != 0 || errs != "" {
@@ -120,17 +120,25 @@ func TestWebhooksCommand(t *testing.T) {
 		}
 	}
 	op := printing(kopf.AdmissionSettings{URL: "https://here"})
-	code, out, errs = execute(t, op, "webhooks", "--kubeconfig", empty)
+	code, out, errs = execute(t, op, "manifests", "--only", "webhooks", "--kubeconfig", full)
 	if code != 0 || !strings.Contains(out, "url: https://here/test.example.org/validate/Quota") ||
-		!strings.Contains(errs, `The handler "Quota" has no rules`) || !strings.Contains(errs, "There is no caBundle") {
-		t.Errorf("missing rules and a missing caBundle are reported: exit code %d\n%s\n%s", code, errs, out)
+		!strings.Contains(errs, "There is no caBundle") || strings.Contains(out, "Service") {
+		t.Errorf("a URL is printed, and a missing caBundle is reported: exit code %d\n%s\n%s", code, errs, out)
+	}
+	managed := printing(kopf.AdmissionSettings{Managed: "shared", Service: "team-a/webhook"})
+	code, out, errs = execute(t, managed, "manifests", "--only", "webhooks,rbac", "--kubeconfig", full)
+	if code != 0 || strings.Contains(out, "Configuration") || !strings.Contains(out, "kind: Service\n") ||
+		!strings.Contains(out, "resourceNames: [shared]") || !strings.Contains(out, "[webhook-certificate]") {
+		t.Errorf("an operator that manages the configurations gets the permissions: exit code %d\n%s\n%s",
+			code, errs, out)
 	}
 }
 
-// TestWebhooksCommandFails shows the errors of the command webhooks.
-func TestWebhooksCommandFails(t *testing.T) {
+// TestPrintedWebhooksFail shows the errors for admission handlers.
+func TestPrintedWebhooksFail(t *testing.T) {
 	withoutCluster(t)
 	api, config := printing(kopf.AdmissionSettings{URL: "https://here"}), kubeconfigOf(t, widgetsOnly())
+	empty := kubeconfigOf(t, newAdmissionAPI())
 	nowhere, _ := clusterOf(t)
 	for name, tc := range map[string]struct {
 		reason string
@@ -142,7 +150,7 @@ func TestWebhooksCommandFails(t *testing.T) {
 		"no way": {
 			"neither --service nor --url is an error",
 			printing(kopf.AdmissionSettings{}), []string{"--kubeconfig", config}, 1,
-			"by --service or --url",
+			"give --service or --url",
 		},
 		"two ways": {
 			"--service together with --url is an error",
@@ -154,17 +162,22 @@ func TestWebhooksCommandFails(t *testing.T) {
 		},
 		"no CA": {
 			"a missing CA file is an error", api, []string{"--ca-file", "/nowhere"}, 2, "--ca-file: open /nowhere"},
-		"no handlers": {
-			"an operator without admission handlers is an error",
-			newWidgetOperator(), []string{"--kubeconfig", config, "--url", "https://b"}, 1,
-			"has no handlers of admission",
+		"no kind": {
+			"a kind that the cluster does not have is an error with the handlers", api,
+			[]string{"--kubeconfig", empty}, 1,
+			`there is no kind "example.org/v1 Widget"; its handlers are "Quota" at `,
+		},
+		"no server": {
+			"an operator that could not serve its handlers is an error", api,
+			[]string{"--kubeconfig", config, "--only", "deployment"}, 1, "no certificate to serve them with",
 		},
 		"no cluster": {"a missing cluster is an error", api, nil, 1, "no cluster is configured"},
 		"no answer": {
-			"an unreachable API server is an error", api, []string{"--kubeconfig", nowhere}, 1, "finding the resources",
+			"an unreachable API server is an error", api, []string{"--kubeconfig", nowhere}, 1,
+			"looking for the kinds in the cluster",
 		},
 	} {
-		code, out, errs := execute(t, tc.op, append([]string{"webhooks"}, tc.args...)...)
+		code, out, errs := execute(t, tc.op, append([]string{"manifests", "--only", "webhooks"}, tc.args...)...)
 		if code != tc.code || !strings.Contains(errs, tc.want) || out != "" {
 			t.Errorf("%s: %s: exit code %d\n%s\n%s", name, tc.reason, code, errs, out)
 		}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"time"
 
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	v1 "github.com/kopf-runtime/kopf-runtime/examples/database/api/v1"
@@ -63,4 +64,16 @@ func register(op *kopf.Operator, servers *fleet) {
 	w := replicaWatcher{servers, servers}
 	hosted.Timer("backup", backupInterval, w.backUp, kopf.Idle(backupIdle), retryPolicy)
 	hosted.Daemon("replication", w.watch, kopf.InField("spec.replicas"), kopf.Value(kopf.Present))
+
+	// What Ensure does with the children, for the command manifests.
+	op.Needs(
+		rbacv1.PolicyRule{
+			APIGroups: []string{""}, Resources: []string{"secrets", "services"},
+			Verbs: []string{"get", "create", "patch", "delete"},
+		},
+		rbacv1.PolicyRule{
+			APIGroups: []string{"sql.example.org"}, Resources: []string{"databases/finalizers"},
+			Verbs: []string{"update"},
+		},
+	)
 }

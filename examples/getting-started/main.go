@@ -6,6 +6,7 @@ import (
 	"html"
 
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -27,6 +28,17 @@ func newOperator() *kopf.Operator {
 	websites := kopf.For(op, &v1.Website{})
 	websites.On("publish", kopf.CreateUpdateResume(), publish)
 	websites.OnDelete("close", closeSite)
+	// What Ensure does with the ConfigMaps, for the command manifests.
+	op.Needs(
+		rbacv1.PolicyRule{
+			APIGroups: []string{""}, Resources: []string{"configmaps"},
+			Verbs: []string{"get", "create", "patch", "delete"},
+		},
+		rbacv1.PolicyRule{
+			APIGroups: []string{"websites.example.org"}, Resources: []string{"websites/finalizers"},
+			Verbs: []string{"update"},
+		},
+	)
 	return op
 }
 

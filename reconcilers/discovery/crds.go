@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -38,7 +39,7 @@ type CRDWatcher struct{ client rest.Interface }
 
 // NewCRDWatcher makes a CRDWatcher; nil if no selector depends on CRDs.
 func NewCRDWatcher(client rest.Interface, selectors []Selector) *CRDWatcher {
-	if !dependsOnCRDs(selectors) {
+	if !slices.ContainsFunc(selectors, Selector.DependsOnCRDs) {
 		return nil
 	}
 	return &CRDWatcher{client: client}

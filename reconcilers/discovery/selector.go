@@ -201,10 +201,6 @@ func (s Selector) possibleNames() []string {
 	return []string{s.Kind, plural.Resource, singular.Resource}
 }
 
-// dependsOnCRDs reports whether new or removed CRDs can change the result of the selectors. Groups without a dot are
+// DependsOnCRDs reports whether new or removed CRDs can change the result of the selector. Groups without a dot are
 // built into the API server.
-func dependsOnCRDs(selectors []Selector) bool {
-	return slices.ContainsFunc(selectors, func(s Selector) bool {
-		return !s.isDirect() || strings.Contains(s.Group.Text, ".")
-	})
-}
+func (s Selector) DependsOnCRDs() bool { return !s.isDirect() || strings.Contains(s.Group.Text, ".") }

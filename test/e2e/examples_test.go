@@ -78,11 +78,30 @@ func play(ctx context.Context, folder string, steps []step) {
 	if crds := filepath.Join(folder, "crd.yaml"); exists(crds) {
 		install(crds)
 	}
-	program, ns, env := build(folder), namespace(ctx), []string(nil)
-	if exists(filepath.Join(folder, "kustomization.yaml")) {
-		env = deploy(ctx, folder)
+	r := exampleRun{folder: folder, namespace: namespace(ctx), beforeExit: func() {}}
+	r.args = []string{"-n", r.namespace}
+	if deployment := filepath.Join(folder, "deploy"); exists(deployment) {
+		r.env = deploy(ctx, deployment)
 	}
-	session, second := run(program, env, "-n", ns), (*gexec.Session)(nil)
+	r.play(ctx, steps)
+}
+
+// exampleRun is one run of the program of an example, with the environment and the flags of a user.
+type exampleRun struct {
+	folder, namespace string
+	env, args         []string
+	beforeExit        func() // called before each regular exit
+}
+
+func (r exampleRun) play(ctx context.Context, steps []step) {
+	GinkgoHelper()
+	folder, ns, env := r.folder, r.namespace, r.env
+	program := build(folder)
+	session, second := run(program, env, r.args...), (*gexec.Session)(nil)
+	exit := func() {
+		r.beforeExit()
+		Eventually(session.Terminate()).Should(gexec.Exit(0))
+	}
 	obj := read(filepath.Join(folder, "object.yaml"), ns)
 	for _, s := range steps {
 		By(s.verb + " " + s.argument)
@@ -100,10 +119,10 @@ func play(ctx context.Context, folder string, steps []step) {
 		case "update":
 			merge(ctx, obj, s.argument)
 		case "restart":
-			Eventually(session.Terminate()).Should(gexec.Exit(0))
-			session, from = run(program, env, "-n", ns), 0
+			exit()
+			session, from = run(program, env, r.args...), 0
 		case "stop":
-			Eventually(session.Terminate()).Should(gexec.Exit(0))
+			exit()
 		case "delete":
 			remove(ctx, obj)
 			Eventually(now(ctx, obj)).Should(BeNil())
@@ -130,7 +149,7 @@ func play(ctx context.Context, folder string, steps []step) {
 			}
 		})
 	}
-	Eventually(session.Terminate()).Should(gexec.Exit(0))
+	exit()
 }
 
 // requireLines waits until the matching log contains each line.
@@ -141,12 +160,18 @@ func (s step) requireLines(log func(line string) string) {
 	}
 }
 
-// deploy applies all cluster manifests of an example and returns credentials of the operator's service account.
+// deploy applies the generated manifests of an example, and returns credentials of the operator's service account.
 func deploy(ctx context.Context, folder string) (env []string) {
 	GinkgoHelper()
 	kubectl(ctx, "apply", "--server-side", "--force-conflicts", "-k", folder)
-	account := "system:serviceaccount:" + filepath.Base(folder) + "-system:operator"
-	return []string{"KUBECONFIG=" + userOf(ctx, account, nil)}
+	for _, object := range documents(string(contentOf(filepath.Join(folder, "rbac.yaml")))) {
+		if object.GetKind() == "ServiceAccount" {
+			account := "system:serviceaccount:" + object.GetNamespace() + ":" + object.GetName()
+			return []string{"KUBECONFIG=" + userOf(ctx, account, nil)}
+		}
+	}
+	Fail("there is no service account")
+	return nil
 }
 
 func kubectl(ctx context.Context, args ...string) {

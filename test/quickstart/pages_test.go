@@ -87,8 +87,8 @@ var pageSetups = map[string]page{
 		wantOutput: []string{`"handler":"watch"`},
 	},
 	"docs/deployment.md": {
-		folder: "examples/getting-started", wantOutput: []string{"deployment.apps/operator created"},
-		check: runDeployed,
+		folder: "examples/getting-started", check: runDeployed,
+		wantOutput: []string{"deployment.apps/websites-operator created"},
 	},
 	"docs/explain.md": {
 		program: "examples/lessons/07-filters", showsOutput: true,

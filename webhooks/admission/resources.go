@@ -64,9 +64,17 @@ func (a *WebhookServer) scanResources(ctx context.Context, before *resources) (*
 	if before == nil {
 		before = &resources{}
 	}
+	return a.options.selectResources(all, before, incomplete), err
+}
+
+// selectResources returns the resources of the handlers among all of the cluster. For groups that could not be listed,
+// it keeps those of a former scan.
+func (o Options) selectResources(
+	all []discovery.Resource, before *resources, incomplete *discovery.IncompleteError,
+) *resources {
 	var wants []discovery.SelectorUse
 	known := &resources{controllerResources: map[discovery.Selector][]discovery.Resource{}}
-	for _, r := range a.options.Registrations {
+	for _, r := range o.Registrations {
 		wants = append(wants, discovery.SelectorUse{Selector: r.Selector, Use: discovery.Reviewing})
 		// Controllers can handle fewer resources than can be reviewed: they need to list, watch and patch.
 		if r.Handler.IsOptimization {
@@ -79,7 +87,7 @@ func (a *WebhookServer) scanResources(ctx context.Context, before *resources) (*
 	// Reviewed resources need neither list nor watch, so they can be subject to reviews only.
 	known.reviewedResources = keepUnlistedResources(discovery.PlanServed(wants, all).Reviewed, before.reviewedResources,
 		incomplete)
-	return known, err
+	return known
 }
 
 // keepUnlistedResources adds the former resources of groups that could not be listed.

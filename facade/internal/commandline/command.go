@@ -34,8 +34,8 @@ type Program struct {
 	Name string
 	// Operator is the operator to run.
 	Operator OperatorProcess
-	// Webhooks returns the operator's webhook configurations.
-	Webhooks Webhooks
+	// Manifests returns the manifests of the operator.
+	Manifests Manifests
 	// Stored returns a description of everything that the operator stores in a cluster.
 	Stored func() (draining.Operator, error)
 	// Err is the reason why the operator cannot run with any flags; nil if it can.
@@ -84,7 +84,7 @@ func New(p Program) *cobra.Command {
 	}
 	r.addFlags(run)
 	root.AddCommand(
-		run, freezeCommand(p, root.Name()), resumeCommand(p, root.Name()), webhooksCommand(p, root.Name()),
+		run, freezeCommand(p, root.Name()), resumeCommand(p, root.Name()), manifestsCommand(p, root.Name()),
 		explainCommand(p, root.Name()), drainCommand(p, root.Name()),
 		versionCommand(p),
 	)

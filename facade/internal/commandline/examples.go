@@ -35,13 +35,22 @@ func resumeExamples(program string) string {
   % resume -A -P default --id somebody@their.machine`, "%", program)
 }
 
-// webhooksExamples returns the examples of the command that prints webhook configurations.
-func webhooksExamples(program string) string {
-	return strings.ReplaceAll(`  # For an operator behind a Service, whose CA cert-manager fills in:
-  % webhooks --service databases-system/webhook | kubectl apply -f -
+// manifestsExamples returns the examples of the command that prints manifests.
+func manifestsExamples(program string) string {
+	return strings.ReplaceAll(`  # To the cluster that kubectl is set to:
+  % manifests --crds config/crd --image registry.example.org/my-operator:v1 | kubectl apply -f -
 
-  # For one on this machine, with the CA that it has dumped:
-  % webhooks --url https://192.168.1.5:9443 --ca-file /tmp/ca.crt > webhooks.yaml`, "%", program)
+  # Two replicas for two namespaces, with alerts and a dashboard, as a folder for kustomize:
+  % manifests --crds config/crd -n team-a -n team-b --replicas 2 --with monitoring --format kustomize -o deploy
+
+  # A chart for Helm:
+  % manifests --crds config/crd --image registry.example.org/my-operator:v1 --format helm -o chart
+
+  # Only the webhook configurations, of an operator behind a Service, whose CA cert-manager fills in:
+  % manifests --only webhooks --service databases-system/webhook --cert-manager
+
+  # Those of an operator on this machine, with the CA that it has dumped:
+  % manifests --only webhooks --url https://192.168.1.5:9443 --ca-file /tmp/ca.crt`, "%", program)
 }
 
 // explainExamples returns the examples of the command that explains why handlers were or were not called.

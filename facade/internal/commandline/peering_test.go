@@ -72,7 +72,7 @@ func TestWrongFlags(t *testing.T) {
 			"run a.py", `unknown argument "a.py": the handlers are in this program already`},
 		"command": {"a misspelled command suggests the right one",
 			"rum", `unknown command or argument "rum"; did you mean run?`},
-		"beginning": {"the beginning of a command suggests that command", "web", `"web"; did you mean webhooks?`},
+		"beginning": {"the beginning of a command suggests that command", "mani", `"mani"; did you mean manifests?`},
 		"other argument": {"an argument that resembles no command gets no suggestion",
 			"handlers.py", "argument \"handlers.py\"\nRun "},
 		"shell": {"an unknown shell suggests the known ones",

@@ -116,6 +116,15 @@ func (a *ReviewSettings) certificateSecret(program bool) (types.NamespacedName, 
 	return secret, nil
 }
 
+// KeptSecret returns the Secret in which a program keeps its certificate, or an empty name if the certificate comes
+// from elsewhere.
+func (a *ReviewSettings) KeptSecret() (secret types.NamespacedName) {
+	if len(a.foreignBundleFields()) == 0 && a.CertificateDir == "" && !a.isSelfSigned() {
+		secret, _ = a.certificateSecret(true) // [ReviewSettings.CheckFields] returns the error
+	}
+	return secret
+}
+
 // certificateSource returns the source of the certificate, or nil if the webhook server has its own. If foreign is
 // true, only the CA bundle is known. An explicit source has priority over the default Secret. The checks of the
 // settings ensure that there is at most one explicit source.

@@ -1,9 +1,7 @@
 package reviews
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -12,11 +10,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	admissionv1 "k8s.io/api/admission/v1"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
-	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/commandline"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/defaults"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/kit"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/registry"
@@ -242,67 +237,4 @@ func (r *ReviewServer) registerWithManager(m ctrl.Manager, served *admission.Web
 		return fmt.Errorf("adding a readiness check of admission: %w", err)
 	}
 	return m.Add(served)
-}
-
-// PrintedReviews contains the webhook configurations of a plan, for users who apply them by other means.
-type PrintedReviews struct {
-	options  admission.Options
-	settings ReviewSettings
-	bundle   []byte
-}
-
-// PrintConfigurations returns the webhook configurations of the plan, as the operator would manage them.
-func (r *ReviewServer) PrintConfigurations(
-	plan []reconcilers.Registration, way commandline.WebhookAddress,
-) (p PrintedReviews, err error) {
-	p.settings, p.bundle = r.settings, way.Bundle
-	// The flags replace the way of the settings, so those must not be checked together.
-	if way.Service != "" || way.URL != "" {
-		p.settings = ReviewSettings{
-			Managed: p.settings.Managed, Service: way.Service, URL: way.URL,
-			ExcludedNamespaces: p.settings.ExcludedNamespaces,
-		}
-	}
-	p.options = r.planOptions(plan)
-	// Printed configurations need names even if the operator does not manage them.
-	p.options.Managed = cmp.Or(p.settings.Managed, r.operator)
-	// a Service of the flags changes the excluded namespace
-	scope := *p.settings.reviewedNamespaces(r.servedNamespaces, r.asKopf)
-	p.options.ReviewedNamespaces = func() namespaces.NamespaceRule { return scope }
-	switch {
-	case len(p.options.Registrations) == 0:
-		return p, fmt.Errorf("operator %q has no handlers of admission, so there is nothing to print", r.operator)
-	case p.settings.Service == "" && p.settings.URL == "":
-		return p, errors.New("it is not known where the API server will find the operator: say so by --service " +
-			"or --url")
-	}
-	// The other checks are those of a running operator. Only invalid fields matter here.
-	return p, errors.Join(p.settings.CheckFields()...)
-}
-
-// ConfigurationObjects returns the configurations for the resources that the cluster has now, and hints for the user.
-func (p PrintedReviews) ConfigurationObjects(
-	ctx context.Context, cluster *rest.Config,
-) (objects []client.Object, hints []string, err error) {
-	// PrintedReviews is a value, so its options stay unchanged.
-	options := p.options
-	options.Config = cluster
-	if options.HTTPClient, err = rest.HTTPClientFor(cluster); err != nil {
-		return nil, nil, fmt.Errorf("making a client for the cluster: %w", err)
-	}
-	// Resources without a CRD get entries without rules, which would match nothing.
-	objects, absent, err := options.ConfigurationObjects(ctx, p.settings.clientConfigBuilder(options.Path)(p.bundle))
-	if err != nil {
-		return nil, nil, fmt.Errorf("printing the webhook configurations of operator %q: %w", options.Operator, err)
-	}
-	for _, id := range absent {
-		hints = append(hints, fmt.Sprintf("The handler %q has no rules: the cluster does not have its resources. "+
-			"Install the CRDs, and print again.", id))
-	}
-	if len(p.bundle) == 0 {
-		// A bundle can also be injected later, so its absence is only a hint.
-		hints = append(hints, "There is no caBundle: without one, such as that of cert-manager's injector, the API "+
-			"server trusts only the CAs of its system. See --ca-file.")
-	}
-	return objects, hints, nil
 }

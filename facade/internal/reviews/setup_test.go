@@ -11,14 +11,15 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/facadetest/memapi"
-	"github.com/kopf-runtime/kopf-runtime/facade/internal/commandline"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/defaults"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/manifests"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/registry"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/reviews"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
@@ -29,8 +30,9 @@ import (
 
 const operator = "test.example.org"
 
-var widgets = memapi.Resource{
-	Group: "test.example.org", Version: "v1", Kind: "Widget", Plural: "widgets", Namespaced: true,
+var widgets = discovery.Resource{
+	GroupVersionKind: schema.GroupVersionKind{Group: "test.example.org", Version: "v1", Kind: "Widget"},
+	Plural:           "widgets", Namespaced: true, Preferred: true,
 }
 
 // muxServer is a webhook server without a port.
@@ -119,20 +121,15 @@ func TestAdd(t *testing.T) {
 }
 
 func TestPrint(t *testing.T) {
-	api := memapi.New()
-	api.Install(widgets)
 	r := newServer(reviews.ReviewSettings{}, defaults.Persistence{})
-	if _, err := r.PrintConfigurations(planOf(t, guard()), commandline.WebhookAddress{}); err == nil {
+	if _, err := r.PrintConfigurations(planOf(t, guard()), manifests.Address{}); err == nil {
 		t.Error("Print() without a way: no error")
 	}
-	if _, err := r.PrintConfigurations(nil, commandline.WebhookAddress{URL: "https://here"}); err == nil {
-		t.Error("Print() without handlers: no error")
-	}
-	p, err := r.PrintConfigurations(planOf(t, guard()), commandline.WebhookAddress{URL: "https://here"})
+	p, err := r.PrintConfigurations(planOf(t, guard()), manifests.Address{URL: "https://here"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	objects, hints, err := p.ConfigurationObjects(t.Context(), memapi.Config(api))
+	objects, hints, err := p.ConfigurationObjects([]discovery.Resource{widgets})
 	if err != nil || len(objects) != 1 || len(hints) != 1 {
 		t.Fatalf("Objects(): %d objects, hints %q, %v; want one object, and a hint at the bundle",
 			len(objects), hints, err)

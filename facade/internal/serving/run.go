@@ -22,9 +22,9 @@ import (
 // noAddress is the address that turns a server off.
 const noAddress = "0"
 
-// additionalExitTime is the additional time of an exit after the handlers have had theirs: for code that ignores its
+// AdditionalExitTime is the additional time of an exit after the handlers have had theirs: for code that ignores its
 // context, and for the last writes of webhooks. It equals controller-runtime's default for the whole exit.
-const additionalExitTime = 30 * time.Second
+const AdditionalExitTime = 30 * time.Second
 
 // Options configure the run of one operator.
 type Options struct {
@@ -95,7 +95,7 @@ func (o Options) managerOptions(settings ManagerSettings) ctrl.Options {
 		Metrics:                 metricsserver.Options{BindAddress: cmp.Or(o.MetricsBindAddress, noAddress)},
 		HealthProbeBindAddress:  cmp.Or(o.HealthProbeBindAddress, noAddress),
 		WebhookServer:           settings.WebhookServer,
-		GracefulShutdownTimeout: ptr.To(additionalExitTime + max(0, settings.ExitTimeout)),
+		GracefulShutdownTimeout: ptr.To(AdditionalExitTime + max(0, settings.ExitTimeout)),
 	}
 	// controller-runtime validates that names are unique in the process.
 	if o.Embedded {

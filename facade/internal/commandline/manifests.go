@@ -1,0 +1,173 @@
+package commandline
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/rest"
+
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/manifests"
+	"github.com/kopf-runtime/kopf-runtime/webhooks/certificates"
+)
+
+// Manifests returns the manifests of an operator as files, and hints for the user. The function cluster connects to a
+// cluster, if that is needed.
+type Manifests func(
+	ctx context.Context, given RunFlags, options manifests.Options, cluster func() (*rest.Config, error),
+) (files []manifests.File, hints []string, err error)
+
+// manifestPrinter is the command that prints manifests, with its flags.
+type manifestPrinter struct {
+	base    baseCommand
+	options manifests.Options
+	peering string // --peering
+	ca      string // --ca-file
+	output  string // --output
+}
+
+// manifestsCommand returns the command that prints the manifests with which the operator runs in a cluster.
+func manifestsCommand(p Program, program string) *cobra.Command {
+	m := &manifestPrinter{base: newBase(p, "manifests")}
+	cmd := &cobra.Command{
+		Use: "manifests", Short: "Print the manifests of the operator, for kubectl apply", Args: rejectArguments,
+		Long: "Print what the operator needs to run in a cluster: a namespace, a service account with the " +
+			"permissions of its handlers and no others, a Deployment, and what belongs to its admission handlers " +
+			"and its peering. Nothing is written to a cluster. A cluster is read only for kinds that neither " +
+			"Kubernetes nor --crds has. Startup handlers are not called, so what they set is not known.\n\n" +
+			environmentHelp,
+		Example: manifestsExamples(program),
+		RunE:    m.printManifests,
+	}
+	m.addFlags(cmd)
+	return cmd
+}
+
+// addFlags adds the flags of the command.
+func (m *manifestPrinter) addFlags(cmd *cobra.Command) {
+	flags, o := cmd.Flags(), &m.options
+	m.base.addClusterFlags(flags)
+	m.base.scope.addFlags(flags, "the operator serves this `namespace`", "the operator serves the whole cluster")
+	flags.StringVarP(&m.peering, "peering", "P", "", "the `name` of the peering object that the operator requires")
+	flags.StringVar(&o.Image, "image", "", "the container `image` of the operator")
+	flags.StringVar(
+		&o.Namespace, "operator-namespace", "",
+		"the `namespace` of the operator itself; default: that of its Service, or of its name",
+	)
+	flags.IntVar(&o.Replicas, "replicas", 1, "the `number` of pods; one of them acts, and all serve admission")
+	flags.StringVar(&o.CRDs, "crds", "", "the `folder` or file with the CRDs of the operator, which are printed first")
+	flags.StringSliceVar(&o.With, "with", nil, "add these optional `parts`: monitoring, network-policy")
+	flags.StringSliceVar(
+		&o.Only, "only", nil,
+		"print only these `parts`: crds, namespace, rbac, deployment, webhooks, peering, monitoring, network-policy",
+	)
+	flags.BoolVar(&o.CertManager, "cert-manager", false, "let cert-manager provide the certificate of the webhooks")
+	flags.StringVar(
+		&o.Webhooks.Service, "service", "",
+		"the `service` in front of the operator, as namespace/name or namespace/name:port",
+	)
+	flags.StringVar(&o.Webhooks.URL, "url", "", "the `URL` of the operator, if it is not in the cluster")
+	flags.StringVar(
+		&m.ca, "ca-file", "", "the `file` with the CA of the operator's certificate; default: others fill it in",
+	)
+	flags.StringVar(
+		&o.Format, "format", manifests.Plain, "the `format`: plain for kubectl apply, kustomize or helm",
+	)
+	flags.StringVarP(&m.output, "output", "o", "", "write files to this `folder`; needed for kustomize and helm")
+	m.base.finishFlags(cmd)
+}
+
+// printManifests prints or writes the manifests, and prints hints to the error output, so that the output can be piped
+// to kubectl.
+func (m *manifestPrinter) printManifests(cmd *cobra.Command, _ []string) error {
+	if m.base.program.Err != nil {
+		return m.base.program.Err
+	}
+	// This command has no flags of the log, so it does not use the common check.
+	if err := m.base.environment.setMissingFlags(cmd); err != nil {
+		return err
+	}
+	if err := cmp.Or(m.base.scope.checkFlags(cmd), m.checkFlags(cmd)); err != nil {
+		return m.base.environment.listVariables(err)
+	}
+	settings, err := m.base.program.Operator.Settings()
+	if err != nil {
+		return err
+	}
+	given := RunFlags{
+		Namespaces: m.base.scope.namespaces, HasScope: m.base.scope.isGiven(), Peering: PeeringFlags{Name: m.peering},
+	}
+	connect := func() (*rest.Config, error) { return m.base.logIn(settings) }
+	// Nothing is printed before all objects are known: kubectl must not apply a part of them.
+	files, hints, err := m.base.program.Manifests(cmd.Context(), given, m.options, connect)
+	if err != nil {
+		return err
+	}
+	// Hints are YAML comments, in case both outputs are redirected to one file.
+	for _, hint := range hints {
+		cmd.PrintErrln("#", hint)
+	}
+	if m.output != "" {
+		return writeFiles(m.output, files)
+	}
+	for i, file := range files {
+		separator := ""
+		if i > 0 {
+			separator = "---\n"
+		}
+		if _, err := fmt.Fprint(cmd.OutOrStdout(), separator, file.Content); err != nil {
+			return fmt.Errorf("printing manifests: %w", err)
+		}
+	}
+	return nil
+}
+
+// writeFiles writes the files to the folder, over those of a former run. Other files in the folder stay.
+func writeFiles(folder string, files []manifests.File) error {
+	for _, file := range files {
+		path := filepath.Join(folder, filepath.FromSlash(file.Name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return fmt.Errorf("--output: %w", err)
+		}
+		if err := os.WriteFile(path, []byte(file.Content), 0o644); err != nil {
+			return fmt.Errorf("--output: %w", err)
+		}
+	}
+	return nil
+}
+
+// checkFlags validates the flags and reads the CA.
+func (m *manifestPrinter) checkFlags(cmd *cobra.Command) (err error) {
+	way := &m.options.Webhooks
+	switch {
+	// A webhook configuration has either a service or a URL.
+	case way.Service != "" && way.URL != "":
+		return asUsageError(cmd, errors.New("--service and --url exclude each other"))
+	case m.options.Format != manifests.Plain && m.output == "":
+		return asUsageError(cmd, errors.New("--format: this format has several files: name a folder by --output"))
+	}
+	if err := m.options.Check(); err != nil {
+		return asUsageError(cmd, err)
+	}
+	if m.peering != "" {
+		if err := checkPeering(cmd, m.peering); err != nil {
+			return err
+		}
+	}
+	if m.ca == "" {
+		return nil
+	}
+	// The bundle is validated here, so that a bad file is a usage error.
+	data, err := os.ReadFile(m.ca)
+	if err == nil {
+		way.Bundle, err = certificates.ParseBundle(data)
+	}
+	if err != nil {
+		return asUsageError(cmd, fmt.Errorf("--ca-file: %w", err))
+	}
+	return nil
+}
