@@ -191,7 +191,7 @@ func (c *collector) addElection() {
 	}
 	c.add(Need{
 		Rule:  rule("coordination.k8s.io", "leases", "get", "create", "update"),
-		Scope: OneNamespace, Feature: "leader election",
+		Scope: OneNamespace, Feature: "leader election", Optional: true,
 		Without: "the operator acts without a Lease: run one replica",
 	})
 	events := rule("", "events", "create", "patch")
