@@ -65,9 +65,15 @@ func register(op *kopf.Operator, servers *fleet) {
 	hosted.Timer("backup", backupInterval, w.backUp, kopf.Idle(backupIdle), patient)
 	hosted.Daemon("replication", w.watch, kopf.InField("spec.replicas"), kopf.Value(kopf.Present))
 
-	// The children, for the permissions that the command manifests prints.
-	op.Needs(rbacv1.PolicyRule{
-		APIGroups: []string{""}, Resources: []string{"secrets", "services"},
-		Verbs: []string{"get", "create", "patch", "delete"},
-	})
+	// What Ensure does with the children, for the command manifests.
+	op.Needs(
+		rbacv1.PolicyRule{
+			APIGroups: []string{""}, Resources: []string{"secrets", "services"},
+			Verbs: []string{"get", "create", "patch", "delete"},
+		},
+		rbacv1.PolicyRule{
+			APIGroups: []string{"sql.example.org"}, Resources: []string{"databases/finalizers"},
+			Verbs: []string{"update"},
+		},
+	)
 }

@@ -28,10 +28,17 @@ func newOperator() *kopf.Operator {
 	websites := kopf.For(op, &v1.Website{})
 	websites.On("publish", kopf.CreateUpdateResume(), publish)
 	websites.OnDelete("close", closeSite)
-	// The children of publish, for the permissions that the command manifests prints.
-	op.Needs(rbacv1.PolicyRule{
-		APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get", "create", "patch", "delete"},
-	})
+	// What Ensure does with the ConfigMaps, for the command manifests.
+	op.Needs(
+		rbacv1.PolicyRule{
+			APIGroups: []string{""}, Resources: []string{"configmaps"},
+			Verbs: []string{"get", "create", "patch", "delete"},
+		},
+		rbacv1.PolicyRule{
+			APIGroups: []string{"websites.example.org"}, Resources: []string{"websites/finalizers"},
+			Verbs: []string{"update"},
+		},
+	)
 	return op
 }
 

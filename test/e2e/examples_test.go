@@ -80,8 +80,8 @@ func play(ctx context.Context, folder string, steps []step) {
 	}
 	r := exampleRun{folder: folder, namespace: namespace(ctx), beforeExit: func() {}}
 	r.args = []string{"-n", r.namespace}
-	if exists(filepath.Join(folder, "kustomization.yaml")) {
-		r.env = deploy(ctx, folder)
+	if deployment := filepath.Join(folder, "deploy"); exists(deployment) {
+		r.env = deploy(ctx, deployment)
 	}
 	r.play(ctx, steps)
 }
@@ -160,12 +160,18 @@ func (s step) requireLines(log func(line string) string) {
 	}
 }
 
-// deploy applies all cluster manifests of an example and returns credentials of the operator's service account.
+// deploy applies the generated manifests of an example, and returns credentials of the operator's service account.
 func deploy(ctx context.Context, folder string) (env []string) {
 	GinkgoHelper()
 	kubectl(ctx, "apply", "--server-side", "--force-conflicts", "-k", folder)
-	account := "system:serviceaccount:" + filepath.Base(folder) + "-system:operator"
-	return []string{"KUBECONFIG=" + userOf(ctx, account, nil)}
+	for _, object := range documents(string(contentOf(filepath.Join(folder, "rbac.yaml")))) {
+		if object.GetKind() == "ServiceAccount" {
+			account := "system:serviceaccount:" + object.GetNamespace() + ":" + object.GetName()
+			return []string{"KUBECONFIG=" + userOf(ctx, account, nil)}
+		}
+	}
+	Fail("there is no service account")
+	return nil
 }
 
 func kubectl(ctx context.Context, args ...string) {

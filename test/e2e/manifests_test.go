@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -28,7 +29,16 @@ func generated(ctx context.Context, folder string, args ...string) (all []*unstr
 	}, args...)...)
 	out, err := command.Output()
 	Expect(err).NotTo(HaveOccurred())
-	for document := range strings.SplitSeq(string(out), "\n---\n") {
+	if len(out) == 0 {
+		return nil
+	}
+	return documents(string(out))
+}
+
+// documents returns the objects of a manifest.
+func documents(text string) (all []*unstructured.Unstructured) {
+	GinkgoHelper()
+	for document := range strings.SplitSeq(text, "\n---\n") {
 		object := &unstructured.Unstructured{}
 		Expect(yaml.UnmarshalStrict([]byte(document), &object.Object)).To(Succeed())
 		all = append(all, object)
@@ -66,7 +76,9 @@ var _ = Describe("The command manifests", func() {
 			var account string
 			var role *unstructured.Unstructured
 			for _, object := range generated(ctx, folder, "-n", ns, "--operator-namespace", ns, "--only", "rbac") {
-				Expect(api.Create(ctx, object, client.FieldValidation(metav1.FieldValidationStrict))).To(Succeed())
+				// Other specs apply a ClusterRole of this name, too.
+				applied := client.ApplyConfigurationFromUnstructured(object)
+				Expect(api.Apply(ctx, applied, client.FieldOwner("e2e"), client.ForceOwnership)).To(Succeed())
 				switch object.GetKind() {
 				case "ServiceAccount":
 					account = object.GetName()
@@ -76,8 +88,8 @@ var _ = Describe("The command manifests", func() {
 			}
 			r := exampleRun{
 				folder: folder, namespace: ns,
-				env:        []string{"KUBECONFIG=" + userOf(ctx, "system:serviceaccount:"+ns+":"+account, nil)},
-				args:       []string{"-n", ns, "--metrics-bind-address", address},
+				env:  []string{"KUBECONFIG=" + userOf(ctx, "system:serviceaccount:"+ns+":"+account, nil)},
+				args: []string{"-n", ns, "--metrics-bind-address", address},
 				beforeExit: func() {
 					count, err := countForbidden(address)
 					Expect(err).NotTo(HaveOccurred())
@@ -103,6 +115,20 @@ var _ = Describe("The command manifests", func() {
 		})
 	}
 
+	It("wrote the manifests of the examples", func(ctx context.Context) {
+		for _, name := range []string{"getting-started", "database"} {
+			folder, out := filepath.Join("..", "..", "examples", name), GinkgoT().TempDir()
+			generated(ctx, folder, "--format", "kustomize", "--output", out)
+			files, err := os.ReadDir(out)
+			Expect(err).NotTo(HaveOccurred())
+			Expect(files).To(HaveLen(5))
+			for _, file := range files {
+				Expect(contentOf(filepath.Join(folder, "deploy", file.Name()))).
+					To(Equal(contentOf(filepath.Join(out, file.Name()))), "write it again as its README says")
+			}
+		}
+	})
+
 	It("prints objects that the API server accepts", func(ctx context.Context) {
 		folder := filepath.Join("..", "..", "examples", "getting-started")
 		install(filepath.Join(folder, "crd.yaml"))
@@ -116,3 +142,10 @@ var _ = Describe("The command manifests", func() {
 		}
 	})
 })
+
+func contentOf(file string) []byte {
+	GinkgoHelper()
+	content, err := os.ReadFile(file)
+	Expect(err).NotTo(HaveOccurred())
+	return content
+}

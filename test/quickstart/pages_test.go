@@ -85,7 +85,8 @@ var special = map[string]page{
 		printed: []string{`"handler":"watch"`},
 	},
 	"docs/deployment.md": {
-		folder: "examples/getting-started", printed: []string{"deployment.apps/operator created"}, then: runDeployed,
+		folder: "examples/getting-started", then: runDeployed,
+		printed: []string{"deployment.apps/websites-operator created"},
 	},
 	"docs/explain.md": {
 		program: "examples/lessons/07-filters", shows: true, handled: "[default/home] The title is longer now",

@@ -213,7 +213,7 @@ func (c *collector) addDeclared() {
 			}
 			scopes[scope] = append(scopes[scope], resource)
 		}
-		need := Need{Feature: "Needs", Without: "requests of handlers fail"}
+		need := Need{Feature: "declared by Needs", Without: "requests of handlers fail"}
 		if len(declared.NonResourceURLs) > 0 {
 			need.Rule, need.Scope = declared, WholeCluster
 			c.add(need)

@@ -144,8 +144,8 @@ func TestNeedsOfFeatures(t *testing.T) {
 				"served:  [secrets][][list watch] CachedReads []",
 				"namespace : coordination.k8s.io [leases][][get create update] leader election []",
 				"namespace : ,events.k8s.io [events][][create patch] events of the leader election []",
-				"served:  [pods/log][][get] Needs []",
-				"cluster:  [nodes][][get] Needs []",
+				"served:  [pods/log][][get] declared by Needs []",
+				"cluster:  [nodes][][get] declared by Needs []",
 			}},
 	}
 	for name, c := range cases {
