@@ -44,7 +44,8 @@ func (op *Operator) Command() *cobra.Command {
 	if op == nil {
 		return commandline.New(commandline.Program{Err: errNoOperator})
 	}
-	program := commandline.Program{Name: op.name, Operator: op.asProcess(), Manifests: op.generateManifests}
+	program := commandline.Program{Name: op.name, Operator: op.asProcess(), Manifests: op.generateManifests,
+		Preflight: op.checkCluster}
 	if !op.isValid() {
 		program.Err = errNoOperator
 	}

@@ -121,6 +121,12 @@ func (op *Operator) addToManager(m ctrl.Manager, plan []reconcilers.Registration
 	if err := m.Add(manager.RunnableFunc(op.awaitWork)); err != nil {
 		return err
 	}
+	// Only the programs of the command line report on the cluster.
+	if op.coordination.Program && !op.coordination.Embedded {
+		if err := op.addPreflight(m, plan); err != nil {
+			return err
+		}
+	}
 	options := op.engineOptions(plan)
 	options.Health = op.health
 	// The webhook that adds finalizers decides in the same way as the engine.

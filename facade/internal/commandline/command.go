@@ -35,6 +35,8 @@ type Program struct {
 	Operator OperatorProcess
 	// Manifests returns the manifests of the operator.
 	Manifests Manifests
+	// Preflight checks a cluster for the operator.
+	Preflight Preflight
 	// Err is the reason why the operator cannot run with any flags; nil if it can.
 	Err error
 }
@@ -82,7 +84,7 @@ func New(p Program) *cobra.Command {
 	r.addFlags(run)
 	root.AddCommand(
 		run, freezeCommand(p, root.Name()), resumeCommand(p, root.Name()), manifestsCommand(p, root.Name()),
-		explainCommand(p, root.Name()),
+		preflightCommand(p, root.Name()), explainCommand(p, root.Name()),
 		versionCommand(p),
 	)
 	// All commands must exist before the changes.

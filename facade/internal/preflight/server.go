@@ -59,7 +59,7 @@ func (s *Server) review(ctx context.Context, plural string, review any) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	answer, err := s.api.Post().AbsPath("/apis/" + authorizationv1.SchemeGroupVersion.String() + "/" + plural).
+	answer, err := s.api.Post().AbsPath("/apis/"+authorizationv1.SchemeGroupVersion.String()+"/"+plural).
 		SetHeader("Content-Type", "application/json").SetHeader("Accept", "application/json").Body(body).DoRaw(ctx)
 	if err == nil {
 		err = json.Unmarshal(answer, review)
