@@ -22,7 +22,7 @@ import (
 // generateManifests returns the manifests of the operator, for the command manifests. It calls cluster for the
 // connection only if a kind is neither in Kubernetes itself nor among the CRDs of the user.
 func (op *Operator) generateManifests(
-	ctx context.Context, given commandline.Given, o manifests.Options, cluster func() (*rest.Config, error),
+	ctx context.Context, given commandline.RunFlags, o manifests.Options, cluster func() (*rest.Config, error),
 ) (files []manifests.File, hints []string, err error) {
 	runnableOperator{op}.Apply(given)
 	needed, of, printed, err := op.describeForManifests(given, o)
@@ -53,7 +53,7 @@ func (op *Operator) generateManifests(
 
 // describeForManifests returns the operator as its permissions, its manifests and its webhook configurations need it.
 func (op *Operator) describeForManifests(
-	given commandline.Given, o manifests.Options,
+	given commandline.RunFlags, o manifests.Options,
 ) (needed permissions.Operator, of manifests.Operator, printed reviews.PrintedReviews, err error) {
 	op.registry.Lock()
 	defer op.registry.Unlock()
@@ -93,11 +93,11 @@ func (op *Operator) describeForManifests(
 }
 
 // scopeArguments returns the flags that select the served namespaces as the settings and the flags of this command do.
-func scopeArguments(given commandline.Given, served []string) (args []string) {
+func scopeArguments(given commandline.RunFlags, served []string) (args []string) {
 	switch {
 	case len(served) == 0:
 		return []string{"--all-namespaces"}
-	case given.Scoped:
+	case given.HasScope:
 		for _, one := range served {
 			args = append(args, "--namespace="+one)
 		}
@@ -111,7 +111,7 @@ func (s resolvedSettings) exitTime() time.Duration {
 	if cleanup == Never {
 		cleanup = max(limit, serving.DefaultExitLimit)
 	}
-	total := max(0, s.values.Queueing.ExitTimeout) + serving.RemainingExit + cleanup + activities.Grace
+	total := max(0, s.values.Queueing.ExitTimeout) + serving.AdditionalExitTime + cleanup + activities.GracePeriod
 	if limit != Never {
 		total = min(total, limit)
 	}
@@ -131,5 +131,5 @@ func listClusterResources(
 	if err != nil {
 		return nil, fmt.Errorf("making a client for the cluster: %w", err)
 	}
-	return discovery.ListResources(ctx, discovery.Limited{Getter: discovery.API{Client: server.RESTClient()}})
+	return discovery.ListResources(ctx, discovery.TimeoutGetter{Getter: discovery.API{Client: server.RESTClient()}})
 }

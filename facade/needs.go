@@ -58,7 +58,7 @@ func checkRule(rule rbacv1.PolicyRule) error {
 // permissionsOf describes the operator for the computation of its permissions, as a program in a pod. The caller holds
 // the lock of the registry, and has made the plan from the current settings.
 func (op *Operator) permissionsOf(plan []reconcilers.Registration) permissions.Operator {
-	given, s := op.given, op.settings
+	given, s := op.userSettings, op.settings
 	peers := given.Peering
 	o := permissions.Operator{
 		Namespaces: s.scope.ServedPatterns(), ScanOnce: s.scope.NamedOnly, NoEvents: s.values.Posting.Disabled,

@@ -8,7 +8,6 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
-	logf "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/commandline"
@@ -22,7 +21,7 @@ import (
 // checkCluster makes the checks of the command preflight, with the permissions of the configuration. The namespace is
 // that of the operator's pods; empty if it is not known.
 func (op *Operator) checkCluster(
-	ctx context.Context, given commandline.Given, config *rest.Config, namespace string,
+	ctx context.Context, given commandline.RunFlags, config *rest.Config, namespace string,
 ) (preflight.Report, error) {
 	runnableOperator{op}.Apply(given)
 	described, err := op.describeForPreflight(namespace)
@@ -69,8 +68,12 @@ func (op *Operator) preflightOf(plan []reconcilers.Registration, namespace strin
 const preflightWait = 30 * time.Second
 
 // addPreflight adds the same checks to the manager of a program. They run beside the operator after it is ready, once,
-// and do not delay its start.
+// and do not delay its start. Only programs of the command line report on the cluster.
 func (op *Operator) addPreflight(m ctrl.Manager, plan []reconcilers.Registration) error {
+	if !op.coordination.HasOwnManager || op.coordination.Embedded {
+		return nil
+	}
+	log := m.GetLogger().WithName(op.name)
 	return m.Add(manager.RunnableFunc(func(ctx context.Context) error {
 		timer := time.NewTimer(preflightWait)
 		defer timer.Stop()
@@ -91,10 +94,10 @@ func (op *Operator) addPreflight(m ctrl.Manager, plan []reconcilers.Registration
 		if err == nil {
 			var report preflight.Report
 			report, err = preflight.Run(ctx, described, server)
-			logReport(logf.FromContext(ctx), report)
+			logReport(log, report)
 		}
 		if err != nil && ctx.Err() == nil {
-			logf.FromContext(ctx).V(1).Info("Cannot check what the operator needs in the cluster", "error", err.Error())
+			log.V(1).Info("Cannot check what the operator needs in the cluster", "error", err.Error())
 		}
 		return nil
 	}))

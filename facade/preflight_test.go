@@ -43,7 +43,7 @@ func (r permittedVerbs) RoundTrip(request *http.Request) (*http.Response, error)
 // TestPreflightCommand shows the exit codes and the output of the command.
 func TestPreflightCommand(t *testing.T) {
 	server := memapi.New()
-	server.Install(served)
+	server.Install(widgetResource)
 	all := serve(t, permittedVerbs{RoundTripper: server, verbs: []string{"*"}})
 	reading := serve(t, permittedVerbs{RoundTripper: server, verbs: []string{"get", "list", "watch", "create", "update"}})
 	unknown := serve(t, server)
@@ -67,7 +67,7 @@ func TestPreflightCommand(t *testing.T) {
 			[]string{"the kind is not installed", "kubectl apply -f"}},
 		"format":   {"an unknown format is a usage error", all, "-o yaml", 2, []string{`"yaml" is neither text nor json`}},
 		"scopes":   {"both scopes are a usage error", all, "-A -n a", 2, []string{"exclude each other"}},
-		"no reply": {"a cluster that does not answer is an error", nowhere, "-A", 1, []string{"connection refused"}},
+		"no reply": {"a cluster that does not answer is an error", unreachableKubeconfig, "-A", 1, []string{"connection refused"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, out, errs := execute(t, newWidgetOperator(),
@@ -88,7 +88,7 @@ func TestPreflightCommand(t *testing.T) {
 // account.
 func TestPreflightOfAnotherUser(t *testing.T) {
 	server, agents := memapi.New(), make(chan string, 10)
-	server.Install(served)
+	server.Install(widgetResource)
 	kubeconfig := serve(t, permittedVerbs{RoundTripper: server, verbs: []string{"*"}, agents: agents})
 	const user = "system:serviceaccount:team-a:operator"
 	code, out, errs := execute(t, newWidgetOperator(), "preflight", "-A", "--kubeconfig", kubeconfig, "--as", user)
@@ -101,7 +101,7 @@ func TestPreflightOfAnotherUser(t *testing.T) {
 // TestChecksBesideProgram shows that a program logs the problems once it runs, by one review, and with a fix.
 func TestChecksBesideProgram(t *testing.T) {
 	server, agents := memapi.New(), make(chan string, 10)
-	server.Install(served)
+	server.Install(widgetResource)
 	api := permittedVerbs{RoundTripper: server, verbs: []string{"list", "watch"}, agents: agents}
 	t.Setenv("KUBECONFIG", serve(t, api))
 	logged := &awaitedLog{want: "problem=", found: make(chan struct{})}

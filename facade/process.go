@@ -49,17 +49,18 @@ func (p runnableOperator) Settings() (serving.ManagerSettings, error) {
 }
 
 // Apply takes over the flags, which override the settings.
-func (p runnableOperator) Apply(given commandline.Given) {
+func (p runnableOperator) Apply(given commandline.RunFlags) {
 	if !given.Inspection.IsOff() {
 		p.op.keepJournal()
 	}
 	p.op.registry.Lock()
 	defer p.op.registry.Unlock()
 	// A flag replaces the namespaces of the settings as a whole: labels and expressions must not restrict it.
-	if given.Scoped {
-		p.op.given.Namespaces, p.op.given.NamespacePatterns, p.op.given.NamespaceLabels = given.Namespaces, nil, ""
+	if given.HasScope {
+		p.op.userSettings.Namespaces, p.op.userSettings.NamespacePatterns,
+			p.op.userSettings.NamespaceLabels = given.Namespaces, nil, ""
 	}
-	p.op.given.Peering.applyFlags(given.Peering)
+	p.op.userSettings.Peering.applyFlags(given.Peering)
 	// Without an address, the inspection settings of an earlier call stay.
 	if given.Inspection.IsOff() {
 		given.Inspection = p.op.flags.Inspection
@@ -71,7 +72,7 @@ func (p runnableOperator) Apply(given commandline.Given) {
 func (p runnableOperator) UseClient(late client.Client) {
 	p.op.registry.Lock()
 	defer p.op.registry.Unlock()
-	p.op.late = late
+	p.op.lateClient = late
 }
 
 // StartUp calls the handlers of the startup.

@@ -18,7 +18,7 @@ import (
 // Manifests returns the manifests of an operator as files, and hints for the user. The function cluster connects to a
 // cluster, if that is needed.
 type Manifests func(
-	ctx context.Context, given Given, options manifests.Options, cluster func() (*rest.Config, error),
+	ctx context.Context, given RunFlags, options manifests.Options, cluster func() (*rest.Config, error),
 ) (files []manifests.File, hints []string, err error)
 
 // manifestPrinter is the command that prints manifests, with its flags.
@@ -39,7 +39,7 @@ func manifestsCommand(p Program, program string) *cobra.Command {
 			"permissions of its handlers and no others, a Deployment, and what belongs to its admission handlers " +
 			"and its peering. Nothing is written to a cluster. A cluster is read only for kinds that neither " +
 			"Kubernetes nor --crds has. Startup handlers are not called, so what they set is not known.\n\n" +
-			fromEnvironment,
+			environmentHelp,
 		Example: manifestsExamples(program),
 		RunE:    m.printManifests,
 	}
@@ -98,8 +98,8 @@ func (m *manifestPrinter) printManifests(cmd *cobra.Command, _ []string) error {
 	if err != nil {
 		return err
 	}
-	given := Given{
-		Namespaces: m.base.scope.namespaces, Scoped: m.base.scope.isGiven(), Peering: PeeringFlags{Name: m.peering},
+	given := RunFlags{
+		Namespaces: m.base.scope.namespaces, HasScope: m.base.scope.isGiven(), Peering: PeeringFlags{Name: m.peering},
 	}
 	connect := func() (*rest.Config, error) { return m.base.logIn(settings) }
 	// Nothing is printed before all objects are known: kubectl must not apply a part of them.

@@ -16,7 +16,7 @@ import (
 // Preflight checks what an operator needs in a cluster. The namespace is that of the operator's pods; empty if it is
 // not known.
 type Preflight func(
-	ctx context.Context, given Given, config *rest.Config, namespace string,
+	ctx context.Context, given RunFlags, config *rest.Config, namespace string,
 ) (preflight.Report, error)
 
 // preflighter is the command that checks a cluster, with its flags.
@@ -37,7 +37,7 @@ func preflightCommand(p Program, program string) *cobra.Command {
 			"its handlers and a fix. Nothing is changed. The permissions are those of the current user: run the " +
 			"command in the pod, or with --as. What may not be read is unknown, which is not a failure. Startup " +
 			"handlers are not called, so what they set is not known.\n\n" +
-			"The exit code is 0 if no check has failed, and 1 otherwise.\n\n" + fromEnvironment,
+			"The exit code is 0 if no check has failed, and 1 otherwise.\n\n" + environmentHelp,
 		Example: preflightExamples(program), RunE: f.checkCluster,
 	}
 	flags := cmd.Flags()
@@ -91,8 +91,8 @@ func (f *preflighter) checkCluster(cmd *cobra.Command, _ []string) error {
 		config.Impersonate = rest.ImpersonationConfig{UserName: f.as}
 		namespace = serviceAccountNamespace(f.as)
 	}
-	given := Given{
-		Namespaces: f.base.scope.namespaces, Scoped: f.base.scope.isGiven(), Peering: PeeringFlags{Name: f.peering},
+	given := RunFlags{
+		Namespaces: f.base.scope.namespaces, HasScope: f.base.scope.isGiven(), Peering: PeeringFlags{Name: f.peering},
 	}
 	report, err := f.base.program.Preflight(cmd.Context(), given, config, namespace)
 	if err != nil {

@@ -21,7 +21,7 @@ func (c *collector) addKind(r discovery.Resource, all []*handlers.Handler) {
 		switch {
 		case !registry.OnlyWatchesChildren(h):
 			own = append(own, h)
-		case h.Whole:
+		case h.AllowAnyObject:
 			watched = append(watched, h)
 		default:
 			// Children of Owns are made by Ensure, so they need the verbs of both.
@@ -34,7 +34,7 @@ func (c *collector) addKind(r discovery.Resource, all []*handlers.Handler) {
 		if writesObjects(h) {
 			writing = append(writing, h)
 		}
-		if isParent(h) && !h.Owned.Whole {
+		if isParent(h) && !h.ParentHandler.AllowAnyObject {
 			parents = append(parents, h)
 		}
 	}
@@ -72,7 +72,7 @@ func (c *collector) addKind(r discovery.Resource, all []*handlers.Handler) {
 }
 
 // isParent reports whether the objects of the handler have children that the operator watches.
-func isParent(h *handlers.Handler) bool { return h.Owned != nil && h.Owned != h }
+func isParent(h *handlers.Handler) bool { return h.ParentHandler != nil && h.ParentHandler != h }
 
 // writesObjects reports whether the operator writes to objects for the handler. Indices are in memory.
 func writesObjects(h *handlers.Handler) bool {
@@ -184,22 +184,15 @@ func (c *collector) addAdmission() {
 	}
 }
 
-// addElection adds the needs of a Lease, and of the events about its holder.
+// addElection adds the needs of a Lease.
 func (c *collector) addElection() {
-	if !c.operator.LeaderElection {
-		return
+	if c.operator.LeaderElection {
+		c.add(Need{
+			Rule:  rule("coordination.k8s.io", "leases", "get", "create", "update"),
+			Scope: OneNamespace, Feature: "leader election", Optional: true,
+			Without: "each replica acts: run one",
+		})
 	}
-	c.add(Need{
-		Rule:  rule("coordination.k8s.io", "leases", "get", "create", "update"),
-		Scope: OneNamespace, Feature: "leader election", Optional: true,
-		Without: "the operator acts without a Lease: run one replica",
-	})
-	events := rule("", "events", "create", "patch")
-	events.APIGroups = append(events.APIGroups, "events.k8s.io")
-	c.add(Need{
-		Rule: events, Scope: OneNamespace, Feature: "events of the leader election", Optional: true,
-		Without: "nothing else changes",
-	})
 }
 
 // addDeclared adds the declared rules. A rule for several resources becomes one for each scope.

@@ -67,10 +67,10 @@ func TestNeedsOfFeatures(t *testing.T) {
 	watching := &handlers.Handler{ID: "seen", Family: handlers.Watching}
 	index := &handlers.Handler{ID: "by-owner", Family: handlers.Indexing, Index: &handlers.IndexWork{}}
 	admitting := &handlers.Handler{ID: "quota", Family: handlers.Admitting}
-	owning := &handlers.Handler{ID: "owns", Family: handlers.Owning}
-	owning.Owned = owning
-	whole := &handlers.Handler{ID: "watches", Family: handlers.Owning, Whole: true}
-	whole.Owned = whole
+	owning := &handlers.Handler{ID: "owns", Family: handlers.Parent}
+	owning.ParentHandler = owning
+	whole := &handlers.Handler{ID: "watches", Family: handlers.Parent, AllowAnyObject: true}
+	whole.ParentHandler = whole
 	widgets := selector(t, "widgets")
 	cases := map[string]struct {
 		reason string
@@ -94,7 +94,7 @@ func TestNeedsOfFeatures(t *testing.T) {
 		"children": {"children of Owns are written, the kind of Watches is only read, and owners get owner references",
 			permissions.Operator{NoEvents: true, ScanOnce: true, Handlers: []permissions.RegisteredHandler{
 				{selector(t, "apps/v1", "deployments"), owning}, {selector(t, "v1", "secrets"), whole},
-				{widgets, &handlers.Handler{ID: "child", Family: handlers.Tending, Owned: owning}}}}, []string{
+				{widgets, &handlers.Handler{ID: "child", Family: handlers.Child, ParentHandler: owning}}}}, []string{
 				"served: apps [deployments][][get list watch create patch delete] children of Owns [owns]",
 				"served:  [secrets][][list watch] Watches and WaitFor [watches]",
 				"served: example.org [widgets][][list watch] handled objects [child]",
@@ -143,7 +143,6 @@ func TestNeedsOfFeatures(t *testing.T) {
 			}, []string{
 				"served:  [secrets][][list watch] CachedReads []",
 				"namespace : coordination.k8s.io [leases][][get create update] leader election []",
-				"namespace : ,events.k8s.io [events][][create patch] events of the leader election []",
 				"served:  [pods/log][][get] declared by Needs []",
 				"cluster:  [nodes][][get] declared by Needs []",
 			}},

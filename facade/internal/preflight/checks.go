@@ -75,7 +75,7 @@ var peeringGroups = []string{"kopf.dev", "zalando.org"}
 // groups returns the API groups whose resources matter; nil for all groups, as some selectors have an open group.
 func (o Operator) groups() (groups []string) {
 	for _, one := range o.Handlers {
-		if !one.Selector.Group.Given {
+		if !one.Selector.Group.IsSet {
 			return nil
 		}
 		groups = append(groups, one.Selector.Group.Text)

@@ -242,8 +242,6 @@ func TestPermissions(t *testing.T) {
 			[]string{
 				"unknown: permission get,create,update leases.coordination.k8s.io []: the namespace of the operator's " +
 					"pods is not known: run this command in the pod, or with --as system:serviceaccount:NAMESPACE:NAME",
-				"unknown: permission create,patch events,events.events.k8s.io []: the namespace of the operator's " +
-					"pods is not known: run this command in the pod, or with --as system:serviceaccount:NAMESPACE:NAME",
 			}},
 		"declared": {"declared rules are checked like those of handlers", func(c *cluster, o *preflight.Operator) {
 			o.Declared = []rbacv1.PolicyRule{{

@@ -81,7 +81,7 @@ func (c kindCheck) checkMissing(one permissions.Unresolved) Finding {
 func (c kindCheck) otherVersions(s discovery.Selector) (all []discovery.Resource) {
 	for _, r := range c.served {
 		s := s
-		if s.Version.Given {
+		if s.Version.IsSet {
 			s.Version.Text = r.Version
 			if s.Matches(r) {
 				all = append(all, r)
@@ -103,7 +103,7 @@ func versionsOf(all []discovery.Resource) (names []string) {
 func (c kindCheck) isUnlisted(s discovery.Selector) bool {
 	var incomplete *discovery.IncompleteError
 	if errors.As(c.unlisted, &incomplete) {
-		return !s.Group.Given || incomplete.AffectsGroup(s.Group.Text)
+		return !s.Group.IsSet || incomplete.AffectsGroup(s.Group.Text)
 	}
 	return c.unlisted != nil
 }

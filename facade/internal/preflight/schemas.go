@@ -118,7 +118,7 @@ func (c schemaCheck) keeps(path ...string) bool {
 
 // checkConditions checks what the conditions of handlers need.
 func (c schemaCheck) checkConditions() []Finding {
-	isReporter := func(h *handlers.Handler) bool { return h.Family == handlers.Reporting }
+	isReporter := func(h *handlers.Handler) bool { return h.Family == handlers.Condition }
 	if !slices.ContainsFunc(c.all, isReporter) {
 		return nil
 	}

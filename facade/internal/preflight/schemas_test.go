@@ -51,7 +51,7 @@ func TestFieldsInSchemas(t *testing.T) {
 	}
 	reporting := func(o *preflight.Operator) {
 		o.Handlers = append(o.Handlers, permissions.RegisteredHandler{
-			Selector: o.Handlers[0].Selector, Handler: &handlers.Handler{ID: "main.go:1", Family: handlers.Reporting},
+			Selector: o.Handlers[0].Selector, Handler: &handlers.Handler{ID: "main.go:1", Family: handlers.Condition},
 		})
 	}
 	const kopf = "to the schema of version v1 in the CRD widgets.example.org, with " +

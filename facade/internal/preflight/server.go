@@ -46,7 +46,7 @@ func Connect(config *rest.Config, client *http.Client) (*Server, error) {
 		return nil, fmt.Errorf("connecting to the API server: %w", err)
 	}
 	api := own.RESTClient()
-	getter := discovery.Limited{Getter: discovery.API{Client: api}, Timeout: requestTimeout}
+	getter := discovery.TimeoutGetter{Getter: discovery.API{Client: api}, Timeout: requestTimeout}
 	// The inquiry requests each document once.
 	return &Server{discovery.NewInquiry(getter, nil), api, watched}, nil
 }

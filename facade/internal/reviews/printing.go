@@ -21,9 +21,9 @@ type PrintedReviews struct {
 	Service     types.NamespacedName
 	ServicePort int32
 
-	options admission.Options
-	own     ReviewSettings
-	bundle  []byte
+	options  admission.Options
+	settings ReviewSettings
+	bundle   []byte
 }
 
 // PrintConfigurations returns the webhook configurations of the plan, as the operator would manage them. It returns an
@@ -31,26 +31,28 @@ type PrintedReviews struct {
 func (r *ReviewServer) PrintConfigurations(
 	plan []reconcilers.Registration, address manifests.Address,
 ) (p PrintedReviews, err error) {
-	p.own, p.bundle = r.settings, address.Bundle
+	p.settings, p.bundle = r.settings, address.Bundle
 	// The flags replace the address of the settings, so those must not be checked together.
 	if address.Service != "" || address.URL != "" {
-		p.own = ReviewSettings{
-			Managed: p.own.Managed, Service: address.Service, URL: address.URL,
-			ExcludedNamespaces: p.own.ExcludedNamespaces,
+		p.settings = ReviewSettings{
+			Managed: p.settings.Managed, Service: address.Service, URL: address.URL,
+			ExcludedNamespaces: p.settings.ExcludedNamespaces,
 		}
 	}
 	p.options = r.planOptions(plan)
 	// Printed configurations need names even if the operator does not manage them.
-	p.options.Managed = cmp.Or(p.own.Managed, r.operator)
-	scope := *p.own.reviewedNamespaces(r.served, r.asKopf) // a Service of the flags changes the excluded namespace
-	p.options.Scope = func() namespaces.NamespaceRule { return scope }
-	if len(p.options.Registrations) > 0 && p.own.Managed == "" && p.own.Service == "" && p.own.URL == "" {
+	p.options.Managed = cmp.Or(p.settings.Managed, r.operator)
+	// A Service of the flags changes the excluded namespace.
+	scope := *p.settings.reviewedNamespaces(r.servedNamespaces, r.asKopf)
+	p.options.ReviewedNamespaces = func() namespaces.NamespaceRule { return scope }
+	hasAddress := p.settings.Managed != "" || p.settings.Service != "" || p.settings.URL != ""
+	if len(p.options.Registrations) > 0 && !hasAddress {
 		return p, errors.New("it is not known where the API server will find the operator: set Admission.Service, or " +
 			"give --service or --url")
 	}
-	p.Service, p.ServicePort, _ = p.own.parseService() // the following checks return the error
+	p.Service, p.ServicePort, _ = p.settings.parseService() // the following checks return the error
 	// The other checks are those of a running operator. Only invalid fields matter here.
-	return p, errors.Join(p.own.CheckFields()...)
+	return p, errors.Join(p.settings.CheckFields()...)
 }
 
 // ConfigurationObjects returns the configurations for the given resources of the cluster, and hints for the user. There
@@ -58,10 +60,10 @@ func (r *ReviewServer) PrintConfigurations(
 func (p PrintedReviews) ConfigurationObjects(
 	served []discovery.Resource,
 ) (objects []client.Object, hints []string, err error) {
-	if p.own.Managed != "" || len(p.options.Registrations) == 0 {
+	if p.settings.Managed != "" || len(p.options.Registrations) == 0 {
 		return nil, nil, nil
 	}
-	objects, err = p.options.ConfigurationObjects(served, p.own.clientConfigBuilder(p.options.Path)(p.bundle))
+	objects, err = p.options.ConfigurationObjects(served, p.settings.clientConfigBuilder(p.options.Path)(p.bundle))
 	if err != nil {
 		return nil, nil, fmt.Errorf("printing the webhook configurations of operator %q: %w", p.options.Operator, err)
 	}

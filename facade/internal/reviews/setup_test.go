@@ -169,7 +169,7 @@ func TestWithOperations(t *testing.T) {
 		newServer(reviews.ReviewSettings{}, defaults.Persistence{KopfFormats: true})
 	for name, tc := range map[string]struct {
 		reason string
-		by     *reviews.ReviewServer
+		server *reviews.ReviewServer
 		h      *handlers.Handler
 		want   []string
 	}{
@@ -179,7 +179,7 @@ func TestWithOperations(t *testing.T) {
 		"Chosen":   {"chosen operations override the defaults", own, chosen, []string{"DELETE"}},
 		"AsKopf":   {"in Kopf's format, a validating handler reviews deletions, too", kopf, guard(), nil},
 	} {
-		if d := cmp.Diff(tc.want, tc.by.WithDefaultOperations(tc.h).Operations); d != "" {
+		if d := cmp.Diff(tc.want, tc.server.WithDefaultOperations(tc.h).Operations); d != "" {
 			t.Errorf("%s: %s\n-want, +got:\n%s", name, tc.reason, d)
 		}
 	}
