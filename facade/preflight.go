@@ -107,11 +107,13 @@ func (op *Operator) addPreflight(m ctrl.Manager, plan []reconcilers.Registration
 func logReport(log logr.Logger, report preflight.Report) {
 	for _, one := range report.Findings {
 		values := []any{
-			"check", one.Check, "subject", one.Subject, "problem", one.Problem, "fix", one.Fix, "handlers", one.Handlers,
+			"check", one.Check, "subject", one.Subject, "problem", one.Problem, "fix", one.Fix,
+			"handlers", one.Handlers,
 		}
 		switch one.Status {
 		case preflight.Failed:
-			logging.Warn(log, "The cluster lacks something that the operator needs; see the command preflight", values...)
+			logging.Warn(log, "The cluster lacks something that the operator needs; see the command preflight",
+				values...)
 		case preflight.Warning:
 			log.Info("The cluster lacks something that the operator can use; see the command preflight", values...)
 		}

@@ -45,7 +45,9 @@ func TestPreflightCommand(t *testing.T) {
 	server := memapi.New()
 	server.Install(widgetResource)
 	all := serve(t, permittedVerbs{RoundTripper: server, verbs: []string{"*"}})
-	reading := serve(t, permittedVerbs{RoundTripper: server, verbs: []string{"get", "list", "watch", "create", "update"}})
+	reading := serve(t, permittedVerbs{
+		RoundTripper: server, verbs: []string{"get", "list", "watch", "create", "update"},
+	})
 	unknown := serve(t, server)
 	empty := serve(t, permittedVerbs{RoundTripper: memapi.New(), verbs: []string{"*"}})
 	for name, c := range map[string]struct {
@@ -65,9 +67,11 @@ func TestPreflightCommand(t *testing.T) {
 			[]string{"unknown", " 0 failed"}},
 		"no kind": {"a kind that is not installed is a failure", empty, "-n ns", 1,
 			[]string{"the kind is not installed", "kubectl apply -f"}},
-		"format":   {"an unknown format is a usage error", all, "-o yaml", 2, []string{`"yaml" is neither text nor json`}},
-		"scopes":   {"both scopes are a usage error", all, "-A -n a", 2, []string{"exclude each other"}},
-		"no reply": {"a cluster that does not answer is an error", unreachableKubeconfig, "-A", 1, []string{"connection refused"}},
+		"format": {"an unknown format is a usage error", all, "-o yaml", 2,
+			[]string{`"yaml" is neither text nor json`}},
+		"scopes": {"both scopes are a usage error", all, "-A -n a", 2, []string{"exclude each other"}},
+		"no reply": {"a cluster that does not answer is an error", unreachableKubeconfig, "-A", 1,
+			[]string{"connection refused"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, out, errs := execute(t, newWidgetOperator(),
@@ -121,7 +125,8 @@ func TestChecksBesideProgram(t *testing.T) {
 		t.Error(err)
 	}
 	const line = "The cluster lacks something that the operator needs; see the command preflight"
-	if !strings.Contains(logged.String(), line) || !strings.Contains(logged.String(), "add this rule to a ClusterRole") {
+	if !strings.Contains(logged.String(), line) ||
+		!strings.Contains(logged.String(), "add this rule to a ClusterRole") {
 		t.Errorf("the log has the problem and the fix: %s", logged.String())
 	}
 	if got := <-agents; !strings.HasSuffix(got, "/test.example.org ") || len(agents) > 0 {

@@ -48,7 +48,8 @@ func (c *cluster) RoundTrip(r *http.Request) (*http.Response, error) {
 	switch {
 	case c.refused != "" && strings.Contains(r.URL.Path, c.refused):
 		code, review = http.StatusForbidden, map[string]any{
-			"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Forbidden", "code": 403, "message": "no",
+			"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Forbidden", "code": 403,
+			"message": "no",
 		}
 	case strings.HasSuffix(r.URL.Path, "/selfsubjectrulesreviews"):
 		var asked authorizationv1.SelfSubjectRulesReview
@@ -240,7 +241,8 @@ func TestPermissions(t *testing.T) {
 		"own namespace": {"without a known namespace of the pods, rules for it are unknown",
 			func(_ *cluster, o *preflight.Operator) { o.LeaderElection = true },
 			[]string{
-				"unknown: permission get,create,update leases.coordination.k8s.io []: the namespace of the operator's " +
+				"unknown: permission get,create,update leases.coordination.k8s.io []: the namespace of the " +
+					"operator's " +
 					"pods is not known: run this command in the pod, or with --as system:serviceaccount:NAMESPACE:NAME",
 			}},
 		"declared": {"declared rules are checked like those of handlers", func(c *cluster, o *preflight.Operator) {
@@ -255,8 +257,10 @@ func TestPermissions(t *testing.T) {
 			func(_ *cluster, o *preflight.Operator) { o.Peering, o.PeeringOptional = "default", true }, nil},
 		"required peering": {"a kind of peering that is required and not installed is reported",
 			func(_ *cluster, o *preflight.Operator) { o.Peering = "default" },
-			[]string{"failed: kind kopf.dev or zalando.org peering []: the peering is required, and the cluster has no " +
-				"kind for it: the operator waits: apply the CRDs of peering: kubectl apply -f config/crd/peerings.yaml"}},
+			[]string{"failed: kind kopf.dev or zalando.org peering []: the peering is required, and the cluster " +
+				"has no " +
+				"kind for it: the operator waits: apply the CRDs of peering: " +
+				"kubectl apply -f config/crd/peerings.yaml"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -66,7 +66,8 @@ func (c kindCheck) checkMissing(one permissions.Unresolved) Finding {
 			"does, or repair the server of the group: kubectl get apiservices"
 	case len(served) > 0:
 		finding.Problem = fmt.Sprintf("the version %s is not served; its handlers wait", one.Selector.Version.Text)
-		finding.Fix = fmt.Sprintf("set \"served: true\" for this version in the CRD %s, or register the handlers for %s",
+		finding.Fix = fmt.Sprintf("set \"served: true\" for this version in the CRD %s, or register the handlers "+
+			"for %s",
 			served[0].GroupResource(), strings.Join(versionsOf(served), " or "))
 	case !one.Selector.IsSpecific():
 		finding.Status, finding.Problem = Warning, "no kind matches; its handlers wait"

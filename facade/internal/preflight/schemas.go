@@ -118,14 +118,14 @@ func (c schemaCheck) keeps(path ...string) bool {
 
 // checkConditions checks what the conditions of handlers need.
 func (c schemaCheck) checkConditions() []Finding {
-	isReporter := func(h *handlers.Handler) bool { return h.Family == handlers.Condition }
-	if !slices.ContainsFunc(c.all, isReporter) {
+	if !slices.ContainsFunc(c.all, registry.ReportsConditions) {
 		return nil
 	}
 	finding := Finding{
-		Status: OK, Check: "conditions", Subject: nameOf(c.resource), Feature: "Conditions", Handlers: handlerIDs(c.all),
+		Status: OK, Check: "conditions", Subject: nameOf(c.resource), Feature: "Conditions",
+		Handlers: handlerIDs(c.all),
 	}
-	misfit, _ := "", false
+	misfit := ""
 	if c.schema != nil {
 		misfit, _ = conditions.SchemaMisfit(c.schema, c.resolve)
 	}

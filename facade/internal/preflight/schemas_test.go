@@ -80,25 +80,33 @@ func TestFieldsInSchemas(t *testing.T) {
 				})
 			}, []string{
 				"unknown: status widgets.example.org/v1 [deploy]: the API server drops results of these handlers; " +
-					"whether they call SetResult is not known: if they do, add status.deploy to version v1 of the CRD " +
+					"whether they call SetResult is not known: if they do, add status.deploy to version v1 of " +
+					"the CRD " +
 					"widgets.example.org",
 			}},
 		"no subresource": {"without Conditions, a status that is not a subresource is unknown", withoutStatus,
 			func(*preflight.Operator) {}, []string{
-				"unknown: status widgets.example.org/v1 [provision]: the status is not a subresource: Condition fails, " +
-					"and each write of the status is a new generation; whether the handlers write it is not known: add " +
+				"unknown: status widgets.example.org/v1 [provision]: the status is " +
+					"not a subresource: Condition fails, " +
+					"and each write of the status is a new generation; whether the handlers write it is not " +
+					"known: add " +
 					`"subresources: {status: {}}" to version v1 of the CRD widgets.example.org`,
 			}},
 		"conditions without subresource": {"Conditions need the subresource", withoutStatus, reporting, []string{
-			"failed: conditions widgets.example.org/v1 [provision]: the status is not a subresource: no conditions are " +
+			"failed: conditions widgets.example.org/v1 [provision]: the status is " +
+				"not a subresource: no conditions are " +
 				`written: add "subresources: {status: {}}" to version v1 of the CRD widgets.example.org`,
-			"unknown: status widgets.example.org/v1 [provision]: the status is not a subresource: Condition fails, and " +
-				"each write of the status is a new generation; whether the handlers write it is not known: add " +
+			"unknown: status widgets.example.org/v1 [provision]: the status is " +
+				"not a subresource: Condition fails, and " +
+				"each write of the status is a new generation; whether the handlers write it is not " +
+				"known: add " +
 				`"subresources: {status: {}}" to version v1 of the CRD widgets.example.org`,
 		}},
 		"conditions": {"Conditions need their list in the schema", widgets, reporting, []string{
-			"failed: conditions widgets.example.org/v1 [provision]: the schema has no status.conditions: no conditions " +
-				"are written: add status.conditions, a list of metav1.Condition, to version v1 of the CRD " +
+			"failed: conditions widgets.example.org/v1 [provision]: the schema has no " +
+				"status.conditions: no conditions " +
+				"are written: add status.conditions, a list of metav1.Condition, to version v1 of " +
+				"the CRD " +
 				"widgets.example.org",
 		}},
 		"kept conditions": {"x-kubernetes-preserve-unknown-fields keeps conditions", keeping, reporting, nil},
