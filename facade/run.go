@@ -46,6 +46,7 @@ func (op *Operator) Command() *cobra.Command {
 	}
 	program := commandline.Program{
 		Name: op.name, Operator: op.asProcess(), Manifests: op.generateManifests, Stored: op.storedThings,
+		Preflight: op.checkCluster,
 	}
 	if !op.isValid() {
 		program.Err = errNoOperator

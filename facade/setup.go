@@ -121,6 +121,9 @@ func (op *Operator) addToManager(m ctrl.Manager, plan []reconcilers.Registration
 	if err := m.Add(manager.RunnableFunc(op.awaitWork)); err != nil {
 		return err
 	}
+	if err := op.addPreflight(m, plan); err != nil {
+		return err
+	}
 	options := op.engineOptions(plan)
 	options.Health = op.health
 	// The webhook that adds finalizers decides in the same way as the engine.

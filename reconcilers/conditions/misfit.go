@@ -67,6 +67,19 @@ func listMisfit(list map[string]any, resolve func(string) map[string]any) string
 	return ""
 }
 
+// KeepsField reports whether objects of the schema can have the field at the path. The API server drops other fields. A
+// nil schema keeps all of them.
+func KeepsField(schema map[string]any, path []string, resolve func(reference string) map[string]any) bool {
+	for _, name := range path {
+		below, known := propertySchema(schema, name, resolve)
+		if !known {
+			return false
+		}
+		schema = below
+	}
+	return true
+}
+
 // propertySchema returns the schema of one field, and whether the field is allowed. A nil schema allows any value.
 func propertySchema(of map[string]any, name string, resolve func(string) map[string]any) (map[string]any, bool) {
 	properties, _ := of["properties"].(map[string]any)

@@ -23,6 +23,21 @@ type Resource struct {
 	Verbs []string
 }
 
+// builtInGroups holds the API groups of Kubernetes' own kinds. All other groups below k8s.io, such as
+// gateway.networking.k8s.io, belong to CRDs.
+var builtInGroups = map[string]bool{
+	"": true, "apps": true, "autoscaling": true, "batch": true, "extensions": true, "policy": true,
+	"admissionregistration.k8s.io": true, "apiextensions.k8s.io": true, "apiregistration.k8s.io": true,
+	"authentication.k8s.io": true, "authorization.k8s.io": true, "certificates.k8s.io": true,
+	"coordination.k8s.io": true, "discovery.k8s.io": true, "events.k8s.io": true,
+	"flowcontrol.apiserver.k8s.io": true, "internal.apiserver.k8s.io": true, "networking.k8s.io": true,
+	"node.k8s.io": true, "rbac.authorization.k8s.io": true, "resource.k8s.io": true, "scheduling.k8s.io": true,
+	"storage.k8s.io": true, "storagemigration.k8s.io": true,
+}
+
+// IsBuiltIn reports whether the kind belongs to Kubernetes itself, and not to a CRD or to an extension server.
+func (r Resource) IsBuiltIn() bool { return builtInGroups[r.Group] }
+
 // String returns group/version/plural; the core group is empty.
 func (r Resource) String() string { return r.Group + "/" + r.Version + "/" + r.Plural }
 

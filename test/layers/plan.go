@@ -120,6 +120,7 @@ var RepositoryPlan = Plan{
 	{Dir: "facade/internal/kit", Layer: 10},
 	{Dir: "facade/internal/permissions", Layer: 10},
 	{Dir: "facade/internal/manifests", Layer: 11},
+	{Dir: "facade/internal/preflight", Layer: 11},
 	{Dir: "reconcilers/adapters", Layer: 6, Exports: 27},
 	{Dir: "reconcilers/journal", Layer: 6},
 	{Dir: "reconcilers/journal/journaltest", Layer: 8, IsTestKit: true},

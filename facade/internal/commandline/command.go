@@ -38,6 +38,8 @@ type Program struct {
 	Manifests Manifests
 	// Stored returns a description of everything that the operator stores in a cluster.
 	Stored func() (draining.Operator, error)
+	// Preflight checks a cluster for the operator.
+	Preflight Preflight
 	// Err is the reason why the operator cannot run with any flags; nil if it can.
 	Err error
 }
@@ -85,7 +87,7 @@ func New(p Program) *cobra.Command {
 	r.addFlags(run)
 	root.AddCommand(
 		run, freezeCommand(p, root.Name()), resumeCommand(p, root.Name()), manifestsCommand(p, root.Name()),
-		explainCommand(p, root.Name()), drainCommand(p, root.Name()),
+		preflightCommand(p, root.Name()), explainCommand(p, root.Name()), drainCommand(p, root.Name()),
 		versionCommand(p),
 	)
 	// All commands must exist before the changes.

@@ -53,6 +53,18 @@ func manifestsExamples(program string) string {
   % manifests --only webhooks --url https://192.168.1.5:9443 --ca-file /tmp/ca.crt`, "%", program)
 }
 
+// preflightExamples returns the examples of the command that checks a cluster.
+func preflightExamples(program string) string {
+	return strings.ReplaceAll(`  # With the service account of the operator, before it is deployed:
+  % preflight -A --as system:serviceaccount:my-system:my-operator
+
+  # With the permissions of a running pod:
+  kubectl exec deploy/my-operator -- % preflight -A
+
+  # The problems, for programs:
+  % preflight -A -o json | jq '.findings[] | select(.status == "failed")'`, "%", program)
+}
+
 // explainExamples returns the examples of the command that explains why handlers were or were not called.
 func explainExamples(program string) string {
 	return strings.ReplaceAll(`  # Of an operator on this machine:

@@ -129,6 +129,15 @@ func RecordPlaces(kept progress.Storage, id string) ([]string, error) {
 	return slices.Sorted(maps.Keys(storage.PatchLeaves(patch))), nil
 }
 
+// EssencePlaces returns the places where a storage keeps the last-handled configuration: sorted JSON pointers.
+func EssencePlaces(kept diffbase.Storage) ([]string, error) {
+	patch := map[string]any{}
+	if err := storages.ProbeDiffbase(patch, kept); err != nil {
+		return nil, err
+	}
+	return slices.Sorted(maps.Keys(storage.PatchLeaves(patch))), nil
+}
+
 // ShareRecordPlace reports whether the records of two ids overwrite each other. For a storage that fails, it returns
 // false, because RecordPlaces returns the error.
 func ShareRecordPlace(kept progress.Storage, a, b string) bool {

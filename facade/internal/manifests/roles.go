@@ -67,15 +67,10 @@ func (o Operator) roles(own string) []role {
 
 // namespacesOf returns the namespaces in which a rule is granted, as they stand in templates; "" is the whole cluster.
 func (o Operator) namespacesOf(need permissions.Need, own string) (all []string) {
-	served, plain := o.Namespaces.PlainNames()
-	switch {
-	case need.Scope == permissions.WholeCluster,
-		need.Scope == permissions.ServedNamespaces && (len(served) == 0 || !plain):
-		return []string{""}
-	case need.Scope == permissions.OneNamespace:
-		served = []string{cmp.Or(need.Namespace, own)}
-	}
-	for _, name := range served {
+	for _, name := range need.Namespaces(o.Namespaces, own) {
+		if name == "" {
+			return []string{""}
+		}
 		if name == own {
 			all = append(all, ownNamespace)
 			continue

@@ -189,7 +189,8 @@ func (c *collector) addElection() {
 	if c.operator.LeaderElection {
 		c.add(Need{
 			Rule:  rule("coordination.k8s.io", "leases", "get", "create", "update"),
-			Scope: OneNamespace, Feature: "leader election", Without: "each replica acts: run one",
+			Scope: OneNamespace, Feature: "leader election", Optional: true,
+			Without: "each replica acts: run one",
 		})
 	}
 }

@@ -76,6 +76,19 @@ type Need struct {
 	Optional bool
 }
 
+// Namespaces returns the namespaces in which the rule is needed, for an operator that serves these namespaces and runs
+// in its own one; "" is the whole cluster. For patterns, it is the whole cluster.
+func (n Need) Namespaces(served namespaces.Patterns, own string) []string {
+	names, plain := served.PlainNames()
+	switch {
+	case n.Scope == OneNamespace:
+		return []string{cmp.Or(n.Namespace, own)}
+	case n.Scope == WholeCluster || !plain || len(names) == 0:
+		return []string{""}
+	}
+	return names
+}
+
 // Unresolved is a kind that was not found among the resources, or found more than once.
 type Unresolved struct {
 	// Selector names the kind of handlers. Rule is set instead for a declared rule.

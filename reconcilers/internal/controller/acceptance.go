@@ -40,18 +40,6 @@ type acceptance struct {
 
 var _ changes.Acceptance = (*acceptance)(nil)
 
-// builtInGroups holds the API groups of Kubernetes' own kinds. All other groups below k8s.io, such as
-// gateway.networking.k8s.io, belong to CRDs.
-var builtInGroups = map[string]bool{
-	"": true, "apps": true, "autoscaling": true, "batch": true, "extensions": true, "policy": true,
-	"admissionregistration.k8s.io": true, "apiextensions.k8s.io": true, "apiregistration.k8s.io": true,
-	"authentication.k8s.io": true, "authorization.k8s.io": true, "certificates.k8s.io": true,
-	"coordination.k8s.io": true, "discovery.k8s.io": true, "events.k8s.io": true,
-	"flowcontrol.apiserver.k8s.io": true, "internal.apiserver.k8s.io": true, "networking.k8s.io": true,
-	"node.k8s.io": true, "rbac.authorization.k8s.io": true, "resource.k8s.io": true, "scheduling.k8s.io": true,
-	"storage.k8s.io": true, "storagemigration.k8s.io": true,
-}
-
 // builtInWithConditions holds the built-in kinds whose conditions are open to any controller. The conditions of other
 // built-in kinds have different fields, or drive a controller of Kubernetes, such as Ready of a Pod.
 var builtInWithConditions = map[schema.GroupKind]bool{
@@ -82,7 +70,7 @@ func (d *Dependencies) acceptanceOf(r discovery.Resource) *acceptance {
 // which only the controllers of Kubernetes may set.
 func conditionTypesOf(s settings.Settings, r discovery.Resource) conditions.Types {
 	types := s.Conditions
-	types.WritesObservedGeneration = types.WritesObservedGeneration && !builtInGroups[r.Group]
+	types.WritesObservedGeneration = types.WritesObservedGeneration && !r.IsBuiltIn()
 	return types
 }
 
@@ -131,7 +119,7 @@ func (a *acceptance) checkConditionSupport(ctx context.Context) {
 	a.mu.Unlock()
 	// First the checks that need no request, then the schema of a CRD.
 	why, remedy := conditionMisfit(resource)
-	if why == "" && a.server != nil && !builtInGroups[resource.Group] {
+	if why == "" && a.server != nil && !resource.IsBuiltIn() {
 		schema, resolve, err := discovery.SchemaOf(ctx, a.server, resource.GroupVersionKind)
 		if err == nil && schema != nil {
 			var observed bool
@@ -162,7 +150,7 @@ const (
 // empty if nothing speaks against conditions.
 func conditionMisfit(r discovery.Resource) (why, remedy string) {
 	switch {
-	case builtInGroups[r.Group] && !builtInWithConditions[r.GroupKind()]:
+	case r.IsBuiltIn() && !builtInWithConditions[r.GroupKind()]:
 		return "its conditions belong to the controllers of Kubernetes", "leave Conditions out for the kind"
 	case !r.HasStatus():
 		return "its status is not a subresource", fmt.Sprintf(

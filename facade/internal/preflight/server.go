@@ -1,0 +1,123 @@
+package preflight
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	clientdiscovery "k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/discovery"
+)
+
+// requestTimeout limits each request, so that one without an answer does not delay the others for long.
+const requestTimeout = 10 * time.Second
+
+// Server is the API server that is checked, with the permissions of the operator.
+type Server struct {
+	discovery.Getter
+
+	api   rest.Interface
+	clock *clock
+}
+
+// Connect returns the API server of a configuration. The client is that of the configuration; nil makes one.
+func Connect(config *rest.Config, client *http.Client) (*Server, error) {
+	if client == nil {
+		var err error
+		if client, err = rest.HTTPClientFor(config); err != nil {
+			return nil, fmt.Errorf("connecting to the API server: %w", err)
+		}
+	}
+	// The clock reads the answers to requests of the checks only, so the shared client stays as it is.
+	watched := &clock{next: client.Transport}
+	if watched.next == nil {
+		watched.next = http.DefaultTransport
+	}
+	own, err := clientdiscovery.NewDiscoveryClientForConfigAndClient(config, &http.Client{
+		Transport: watched, Timeout: client.Timeout,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the API server: %w", err)
+	}
+	api := own.RESTClient()
+	getter := discovery.TimeoutGetter{Getter: discovery.API{Client: api}, Timeout: requestTimeout}
+	// The inquiry requests each document once.
+	return &Server{discovery.NewInquiry(getter, nil), api, watched}, nil
+}
+
+// review creates a review and reads the answer into it.
+func (s *Server) review(ctx context.Context, plural string, review any) error {
+	body, err := json.Marshal(review)
+	if err != nil {
+		return fmt.Errorf("reviewing permissions: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	answer, err := s.api.Post().AbsPath("/apis/"+authorizationv1.SchemeGroupVersion.String()+"/"+plural).
+		SetHeader("Content-Type", "application/json").SetHeader("Accept", "application/json").Body(body).DoRaw(ctx)
+	if err == nil {
+		err = json.Unmarshal(answer, review)
+	}
+	if err != nil {
+		return fmt.Errorf("reviewing permissions: %w", err)
+	}
+	return nil
+}
+
+// clock compares the local time with the Date header of answers.
+type clock struct {
+	next http.RoundTripper
+
+	mu    sync.Mutex
+	known bool
+	took  time.Duration // of the answer with the best estimate
+	skew  time.Duration
+}
+
+// RoundTrip implements [http.RoundTripper].
+func (c *clock) RoundTrip(r *http.Request) (*http.Response, error) {
+	sent := time.Now()
+	answer, err := c.next.RoundTrip(r)
+	if err == nil && answer.Header.Get("Age") == "" { // a cache sends the date of the original answer
+		c.compare(sent, time.Since(sent), answer.Header.Get("Date"))
+	}
+	return answer, err
+}
+
+// compare estimates the skew. The answer with the shortest time has the best estimate.
+func (c *clock) compare(sent time.Time, took time.Duration, date string) {
+	server, err := http.ParseTime(date)
+	if err != nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.known || took < c.took {
+		c.known, c.took, c.skew = true, took, certainSkew(sent, took, server)
+	}
+}
+
+// certainSkew returns by how much the local clock is ahead of the server, or behind it if negative. It is the smallest
+// difference that explains the times: the server has sent its time, in whole seconds, while the request was running.
+func certainSkew(sent time.Time, took time.Duration, server time.Time) time.Duration {
+	switch earliest, latest := sent, sent.Add(took); {
+	case earliest.After(server.Add(time.Second)):
+		return earliest.Sub(server.Add(time.Second))
+	case latest.Before(server):
+		return latest.Sub(server)
+	}
+	return 0
+}
+
+// Skew returns the difference of the clocks; known is false if no answer had a date.
+func (c *clock) Skew() (skew time.Duration, known bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.skew, c.known
+}
