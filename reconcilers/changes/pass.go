@@ -37,6 +37,7 @@ type pass struct {
 	look     *journal.Draft // the decisions of this round; nil if they are not recorded
 	own      *ownCalls      // of this round, if our own write has caused it; nil otherwise
 	looping  []string       // the handlers that called themselves again in this pass, and form a loop
+	preview  *Preview       // the decisions of a pass that calls no handlers; nil in an ordinary pass
 }
 
 // verdict is the decision of a step about the following steps.
@@ -125,6 +126,9 @@ func (p *pass) runRound(ctx context.Context) (verdict, error) {
 		p.detectOwnCause(seen.cause)
 	}
 	p.look = p.journalEntry().StartLook(seen.cause)
+	if p.preview != nil {
+		*p.preview = Preview{Cause: seen.cause}
+	}
 	wanted, err := p.attendBackground(ctx, seen.cause)
 	if err != nil {
 		return stop, err

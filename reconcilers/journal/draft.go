@@ -108,6 +108,14 @@ func (d *Draft) ClearVerdicts() {
 	}
 }
 
+// CurrentLook returns what was recorded so far; an empty look if nothing is recorded.
+func (d *Draft) CurrentLook() Look {
+	if d == nil {
+		return Look{}
+	}
+	return d.look
+}
+
 // AddToJournal adds the look to the journal, once. The look at a raw event is only added if a handler was not called:
 // each call is recorded as an attempt anyway.
 func (d *Draft) AddToJournal() {

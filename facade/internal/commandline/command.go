@@ -35,6 +35,8 @@ type Program struct {
 	Operator OperatorProcess
 	// Webhooks returns the operator's webhook configurations.
 	Webhooks Webhooks
+	// Plan predicts what the operator would do.
+	Plan Plan
 	// Err is the reason why the operator cannot run with any flags; nil if it can.
 	Err error
 }
@@ -82,7 +84,7 @@ func New(p Program) *cobra.Command {
 	r.addFlags(run)
 	root.AddCommand(
 		run, freezeCommand(p, root.Name()), resumeCommand(p, root.Name()), webhooksCommand(p, root.Name()),
-		explainCommand(p, root.Name()),
+		explainCommand(p, root.Name()), planCommand(p, root.Name()),
 		versionCommand(p),
 	)
 	// All commands must exist before the changes.
@@ -90,16 +92,16 @@ func New(p Program) *cobra.Command {
 	return root
 }
 
-// usage is the exit code for a wrong command line, as in Kopf.
+// usage is the exit code for a wrong command line, as in Kopf. The command plan returns it for changes.
 const usage = 2
 
-// ExitCode returns 0 for nil, 2 for a wrong command line, and 1 for any other error.
+// ExitCode returns 0 for nil, 2 for a wrong command line or a plan with changes, and 1 for any other error.
 func ExitCode(err error) int {
 	var wrong *usageError
 	switch {
 	case err == nil:
 		return 0
-	case errors.As(err, &wrong):
+	case errors.As(err, &wrong), errors.Is(err, errPlanned):
 		return usage
 	default:
 		return 1
