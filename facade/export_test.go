@@ -4,12 +4,14 @@ import (
 	"context"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/commandline"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/connection"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/planning"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
 )
 
@@ -37,9 +39,9 @@ func ResolvedSettings(op *Operator) Settings { return op.settings.values }
 // LookAtFirstCallsOnly limits the check for changes in place to the first calls, as in programs other than tests,
 // until the returned function is called.
 func LookAtFirstCallsOnly() (undo func()) {
-	kept := everyCall
-	everyCall = func() bool { return false }
-	return func() { everyCall = kept }
+	kept := checksEveryCall
+	checksEveryCall = func() bool { return false }
+	return func() { checksEveryCall = kept }
 }
 
 // StartUp calls the startup handlers, as a program does.
@@ -58,12 +60,21 @@ func SetUpAsProgram(op *Operator, m ctrl.Manager) error { return op.setUp(m, tru
 
 // WebhookServerOf returns the webhook server of a program of the operator, after [StartUp].
 func WebhookServerOf(op *Operator) webhook.Server {
-	return op.given.Admission.asReviewSettings().WebhookServer()
+	return op.userSettings.Admission.asReviewSettings().WebhookServer()
 }
 
 // ExplainAt sets the address at which a program of the operator serves explanations. If it is optional, an address
 // that is in use is not an error.
 func ExplainAt(op *Operator, address string, optional bool) {
 	inspection := commandline.Inspection{Address: address, Optional: optional}
-	runnableOperator{op}.Apply(commandline.Given{Inspection: inspection})
+	runnableOperator{op}.Apply(commandline.RunFlags{Inspection: inspection})
+}
+
+// PlanOf predicts what the operator would do on the cluster.
+func PlanOf(ctx context.Context, op *Operator, config *rest.Config) (*planning.Report, error) {
+	report, err := op.planChanges(ctx, commandline.PlanRequest{Cluster: config})
+	if err != nil {
+		return nil, err
+	}
+	return report.(*planning.Report), nil //nolint:errcheck,forcetypeassert // the only type
 }

@@ -35,10 +35,10 @@ func (op *Operator) plannedOptions(given commandline.PlanRequest) (reconcilers.O
 	op.registry.Lock()
 	defer op.registry.Unlock()
 	if given.Scoped {
-		op.given.Namespaces, op.given.NamespacePatterns, op.given.NamespaceLabels = given.Namespaces, nil, ""
+		op.userSettings.Namespaces, op.userSettings.NamespacePatterns, op.userSettings.NamespaceLabels = given.Namespaces, nil, ""
 	}
 	if given.FromKopf {
-		op.given.Persistence = AsKopf().Persistence
+		op.userSettings.Persistence = AsKopf().Persistence
 	}
 	_, plan, err := op.planWithNewScheme()
 	if err != nil {

@@ -96,8 +96,8 @@ func (o Options) previewKinds(
 		}
 		err := of.listObjects(ctx, source, served, func(body map[string]any) error {
 			visitor.VisitObject(of, body, of.preview.PreviewObject(ctx, body))
-			if o.Forget != nil {
-				o.Forget((&unstructured.Unstructured{Object: body}).GetUID())
+			if o.OnGone != nil {
+				o.OnGone((&unstructured.Unstructured{Object: body}).GetUID())
 			}
 			return ctx.Err()
 		})

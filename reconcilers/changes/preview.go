@@ -20,8 +20,8 @@ import (
 
 // Preview holds the decisions of the first pass over an object, before its first call of a handler.
 type Preview struct {
-	// Look has the cause and the decision about each handler. Without a journal for the kind, it is empty.
-	Look journal.Look
+	// Evaluation has the cause and the decision about each handler. Without a journal for the kind, it is empty.
+	Evaluation journal.Evaluation
 	// Cause is the last cause that the pass found; nil after an error.
 	Cause *cause.Cause
 	// Handlers are the selected handlers, each once, in the order of registration.
@@ -51,18 +51,18 @@ func (h *ChangeHandling) Preview(ctx context.Context, newest *jsontext.LazyObjec
 	memory := &Memory{Initial: initial}
 	p := &pass{
 		handling: &dry, memory: memory, preview: &Preview{},
-		object: object{handling: &dry, memory: memory, body: body, opened: newest},
+		object: object{handling: &dry, memory: memory, body: body, lazyBody: newest},
 	}
-	for range rounds {
+	for range maxRounds {
 		verdict, err := p.runRound(ctx)
 		if err != nil {
-			return Preview{Look: p.look.CurrentLook()}, err
+			return Preview{Evaluation: p.draft.CurrentEvaluation()}, err
 		}
-		if verdict != startOver && !p.endsUnseenChange() || p.object.gone || p.object.released {
+		if verdict != restartPass && !p.endsUnseenChange() || p.object.gone || p.object.released {
 			break
 		}
 	}
-	p.preview.Look = p.look.CurrentLook()
+	p.preview.Evaluation = p.draft.CurrentEvaluation()
 	return *p.preview, nil
 }
 

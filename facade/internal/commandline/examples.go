@@ -54,7 +54,7 @@ func planExamples(program string) string {
 
   # Without a cluster:
   kubectl get widgets,crds -A -o yaml > dump.yaml
-  % plan --load-file dump.yaml
+  % plan --load dump.yaml
 
   # What remains to be done when it replaces a Python operator:
   % plan -A --from-kopf`, "%", program)

@@ -57,7 +57,7 @@ func planCommand(p Program, program string) *cobra.Command {
 			"Objects are only read: nothing is written, and no handler is called. Filters and index functions are " +
 			"called, startup handlers are not: what they set is not known. It needs the permission to list the " +
 			"handled kinds, and uses your kubeconfig.\n\nThe exit code is 0 if no change would be handled, 2 if " +
-			"creations, updates or deletions would be handled, and 1 after an error.\n\n" + fromEnvironment,
+			"creations, updates or deletions would be handled, and 1 after an error.\n\n" + environmentHelp,
 		Example: planExamples(program), RunE: f.runPlan,
 		Args: func(cmd *cobra.Command, args []string) error { return withoutUsageCode(rejectArguments(cmd, args)) },
 	}
@@ -67,7 +67,7 @@ func planCommand(p Program, program string) *cobra.Command {
 	flags.IntVar(&f.most, "limit", 10, "the `number` of objects to show for each handler, in text")
 	flags.BoolVar(&f.complete, "all", false, "show all objects, in text")
 	flags.StringVar(
-		&f.request.Load, "load-file", "",
+		&f.request.Load, "load", "",
 		"a `file` with the output of kubectl get -o yaml, instead of a cluster; - is the standard input",
 	)
 	flags.BoolVar(
@@ -122,7 +122,7 @@ func (f *planner) checkFlags(cmd *cobra.Command) error {
 	case f.most < 0:
 		return asUsageError(cmd, fmt.Errorf("--limit: %d is negative; see --all", f.most))
 	case f.request.Load != "" && (f.base.cluster.Kubeconfig != "" || f.base.cluster.Context != ""):
-		return asUsageError(cmd, errors.New("--load-file excludes --kubeconfig and --context"))
+		return asUsageError(cmd, errors.New("--load excludes --kubeconfig and --context"))
 	}
 	return nil
 }

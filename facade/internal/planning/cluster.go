@@ -35,7 +35,7 @@ func NewCluster(config *rest.Config) (*Cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making the client for objects: %w", err)
 	}
-	return &Cluster{discovery.Limited{Getter: discovery.API{Client: documents.RESTClient()}}, objects}, nil
+	return &Cluster{discovery.TimeoutGetter{Getter: discovery.API{Client: documents.RESTClient()}}, objects}, nil
 }
 
 // ListObjects implements [reconcilers.ObjectSource]. The objects are read in pages, and none of them is kept.

@@ -47,7 +47,7 @@ func (m *maker) knownKeys(of reconcilers.PreviewedKind, body map[string]any) (na
 		}
 	}
 	for _, h := range of.Handlers {
-		if h.Family == handlers.Spawning {
+		if h.Family == handlers.Background {
 			add(keys.ChildrenOfRun + h.ID)
 		}
 		if h.Family != handlers.Changing {
@@ -78,7 +78,7 @@ func isRecord(text string) bool {
 
 // whyHandled returns the reason of the cause in words. It counts the objects that would be created again although there
 // is a last-handled configuration under another prefix.
-func (m *maker) whyHandled(body map[string]any, c *cause.Cause, look journal.Look) string {
+func (m *maker) whyHandled(body map[string]any, c *cause.Cause, found journal.Evaluation) string {
 	switch c.Reason {
 	case cause.Create:
 		others := m.otherPrefixes(body)
@@ -90,9 +90,9 @@ func (m *maker) whyHandled(body map[string]any, c *cause.Cause, look journal.Loo
 		}
 		return "no last-handled configuration"
 	case cause.Update:
-		text := "changed: " + strings.Join(look.Changed, ", ")
-		if look.More > 0 {
-			text += fmt.Sprintf(" and %d more", look.More)
+		text := "changed: " + strings.Join(found.ChangedPaths, ", ")
+		if found.OmittedPathCount > 0 {
+			text += fmt.Sprintf(" and %d more", found.OmittedPathCount)
 		}
 		return text
 	case cause.Delete:

@@ -121,7 +121,7 @@ func (r *Report) HasChanges() bool {
 func (m *maker) VisitKind(of reconcilers.PreviewedKind) {
 	for _, h := range of.Handlers {
 		switch h.Family {
-		case handlers.Changing, handlers.Spawning, handlers.Watching:
+		case handlers.Changing, handlers.Background, handlers.Watching:
 			m.lineOf(of, h)
 		}
 	}
@@ -144,7 +144,7 @@ func (m *maker) VisitObject(of reconcilers.PreviewedKind, body map[string]any, f
 	object := unstructured.Unstructured{Object: body}
 	one := PlannedObject{
 		Kind: of.Resource.GroupResource().String(), Namespace: object.GetNamespace(), Name: object.GetName(),
-		UID: string(object.GetUID()), Dropped: found.Look.Dropped, Leftovers: m.findLeftovers(of, body),
+		UID: string(object.GetUID()), Dropped: found.Evaluation.DroppedReason, Leftovers: m.findLeftovers(of, body),
 	}
 	if found.Err != nil {
 		one.Error = found.Err.Error()
@@ -154,7 +154,7 @@ func (m *maker) VisitObject(of reconcilers.PreviewedKind, body map[string]any, f
 		one.Reason = string(c.Reason)
 		one.addHandlers(m, of, found)
 		if len(one.Handlers) > 0 {
-			one.Why = m.whyHandled(body, c, found.Look)
+			one.Why = m.whyHandled(body, c, found.Evaluation)
 		}
 	}
 	if len(one.Handlers)+len(one.Starting)+len(one.Notified)+len(one.Leftovers) == 0 && one.Error == "" {
@@ -171,9 +171,9 @@ func (o *PlannedObject) addHandlers(m *maker, of reconcilers.PreviewedKind, foun
 		o.Handlers = append(o.Handlers, one)
 		m.lineOf(of, h.Handler).count(one.State, found.Cause.Reason)
 	}
-	for _, v := range found.Look.Verdicts {
-		selected := func(h PlannedHandler) bool { return h.Handler == v.Handler && h.On == v.On }
-		if len(o.Handlers) > 0 && v.Why != "" && !slices.ContainsFunc(o.Handlers, selected) {
+	for _, v := range found.Evaluation.Verdicts {
+		selected := func(h PlannedHandler) bool { return h.Handler == v.Handler && h.On == v.Purpose }
+		if len(o.Handlers) > 0 && v.Reason != "" && !slices.ContainsFunc(o.Handlers, selected) {
 			o.Skipped = append(o.Skipped, v)
 		}
 	}

@@ -49,10 +49,10 @@ func NewKindPreview(deps *Dependencies, r discovery.Resource, own []*adapters.Ha
 		k.initial = k.initial || h.Description.Initial
 	}
 	// A supervisor without a service starts nothing, and reports which objects its handlers hold.
-	if len(k.families.Spawning) > 0 {
+	if len(k.families.Background) > 0 {
 		supervisor := &background.Supervisor{}
 		supervisor.AllowStarts(background.KindSettings{
-			HandledKind: kind.HandledKind{Settings: deps.Settings, Resource: &r}, Handlers: k.families.Spawning,
+			HandledKind: kind.HandledKind{Settings: deps.Settings, Resource: &r}, Handlers: k.families.Background,
 			Log: logr.Discard(),
 		}, nil)
 		k.changes.Background = supervisor
@@ -71,7 +71,7 @@ func (k *KindPreview) HasIndices() bool { return k.feed != nil }
 
 // HandlesObjects reports whether there are handlers that a preview is about.
 func (k *KindPreview) HandlesObjects() bool {
-	return len(k.families.Changing)+len(k.families.Spawning)+len(k.families.Watching) > 0
+	return len(k.families.Changing)+len(k.families.Background)+len(k.families.Watching) > 0
 }
 
 // IndexObject calls the index functions for an object of the first list.
@@ -91,9 +91,9 @@ func (k *KindPreview) PreviewObject(ctx context.Context, body map[string]any) (f
 	if found.Err != nil || found.Cause == nil {
 		return found
 	}
-	for _, h := range k.matching(ctx, k.families.Spawning, &found) {
+	for _, h := range k.matching(ctx, k.families.Background, &found) {
 		// Nothing starts on an object that is being deleted, or without the finalizer that it needs.
-		if !found.Cause.Deleting && (found.Cause.Held || h.Optional) {
+		if !found.Cause.Deleting && (found.Cause.HasFinalizer || h.Optional) {
 			found.Starting = append(found.Starting, h)
 		}
 	}

@@ -13,7 +13,7 @@ func ResolveAssignments(
 	ctx context.Context, registrations []SelectedHandler, server discovery.Getter,
 ) (all []Assignment, unserved []string, err error) {
 	o := New(registrations, server, nil, nil)
-	inquiry := discovery.NewInquiry(server, o.writes)
+	inquiry := discovery.NewInquiry(server, o.writingSelectors)
 	for _, selector := range o.selectors {
 		now, err := inquiry.Resolve(ctx, selector, nil)
 		switch {
