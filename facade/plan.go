@@ -35,7 +35,8 @@ func (op *Operator) plannedOptions(given commandline.PlanRequest) (reconcilers.O
 	op.registry.Lock()
 	defer op.registry.Unlock()
 	if given.Scoped {
-		op.userSettings.Namespaces, op.userSettings.NamespacePatterns, op.userSettings.NamespaceLabels = given.Namespaces, nil, ""
+		op.userSettings.Namespaces, op.userSettings.NamespacePatterns = given.Namespaces, nil
+		op.userSettings.NamespaceLabels = ""
 	}
 	if given.FromKopf {
 		op.userSettings.Persistence = AsKopf().Persistence

@@ -66,7 +66,8 @@ func TestPlanCommandOfADump(t *testing.T) {
 	code, out, errs := runPlan(t, "-A", "--load", file)
 	for _, want := range []string{
 		"WARNING: 1 objects would be handled as created, and have the last-handled configuration of kopf.zalando.org",
-		"widgets.example.org  provision  create  2", "default/fresh: called for create; no last-handled configuration\n",
+		"widgets.example.org  provision  create  2",
+		"default/fresh: called for create; no last-handled configuration\n",
 	} {
 		if code != 2 || !strings.Contains(out, want) {
 			t.Errorf("code %d, and the text must have %q:\n%s%s", code, want, out, errs)
@@ -78,7 +79,7 @@ func TestPlanCommandOfADump(t *testing.T) {
 		t.Fatalf("%v: %s%s", err, out, errs)
 	}
 	if code != 2 || report.Handlers[0].Creations != 1 || len(report.Objects) != 2 {
-		t.Errorf("code %d: with Kopf's storages, only one object is new, and the other one has a leftover: %s", code, out)
+		t.Errorf("code %d: with Kopf's storages, one object is new, and the other one has a leftover: %s", code, out)
 	}
 	for _, o := range report.Objects {
 		if o.Name == "handled" && (len(o.Leftovers) != 1 || len(o.Handlers) != 0) {

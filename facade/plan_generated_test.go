@@ -117,9 +117,10 @@ func (d operatorDesign) build(calls *plannedCalls, fail func(object, handler str
 	}
 	op := kopf.New(d.name, settings)
 	maps := kopf.For(op, &corev1.ConfigMap{})
-	byColour := kopf.NewIndex(maps, "by-colour", func(_ context.Context, m *corev1.ConfigMap) (map[string]string, error) {
-		return map[string]string{m.Data["colour"]: m.Name}, nil
-	})
+	byColour := kopf.NewIndex(maps, "by-colour",
+		func(_ context.Context, m *corev1.ConfigMap) (map[string]string, error) {
+			return map[string]string{m.Data["colour"]: m.Name}, nil
+		})
 	for _, h := range d.handlers {
 		selected := maps
 		switch h.filter {
@@ -343,6 +344,7 @@ func checkGeneratedPlan(t *testing.T, rng *rand.Rand, counts map[string]int) {
 	time.Sleep(time.Second)
 	expected := expectedCalls(report, counts)
 	if diff := cmp.Diff(expected, calls.sorted()); diff != "" {
-		t.Errorf("the plan (-) must have the handlers of the first passes (+) of %+v after %+v:\n%s", design, former, diff)
+		t.Errorf("the plan (-) must have the handlers of the first passes (+) of %+v after %+v:\n%s",
+			design, former, diff)
 	}
 }

@@ -44,7 +44,9 @@ func (op *Operator) Command() *cobra.Command {
 	if op == nil {
 		return commandline.New(commandline.Program{Err: errNoOperator})
 	}
-	program := commandline.Program{Name: op.name, Operator: op.asProcess(), Webhooks: op.webhookConfigurations, Plan: op.planChanges}
+	program := commandline.Program{
+		Name: op.name, Operator: op.asProcess(), Webhooks: op.webhookConfigurations, Plan: op.planChanges,
+	}
 	if !op.isValid() {
 		program.Err = errNoOperator
 	}

@@ -32,7 +32,8 @@ type ObjectPreview = controller.ObjectPreview
 // PreviewedKind is a resource that the operator would serve, with the handlers for its objects.
 type PreviewedKind struct {
 	Resource discovery.Resource
-	Handlers []*handlers.Handler
+	// Changing, Background and Watching are the handlers of changes, daemons and timers, and those of raw events.
+	Changing, Background, Watching []*handlers.Handler
 
 	preview *controller.KindPreview
 }
@@ -52,7 +53,8 @@ func (o Options) PreviewObjects(
 	ctx context.Context, source ObjectSource, visitor PreviewVisitor,
 ) (unserved []string, err error) {
 	o = o.withDefaults()
-	assigned, unserved, err := orchestration.ResolveAssignments(ctx, reconcilersOf(o.Registrations, nil), source)
+	registered := reconcilersOf(o.Registrations, nil)
+	assigned, unserved, err := orchestration.ResolveAssignments(ctx, registered, source)
 	if err != nil {
 		return nil, err
 	}
@@ -61,15 +63,18 @@ func (o Options) PreviewObjects(
 		return nil, err
 	}
 	deps := &controller.Dependencies{
-		Settings: o.Settings, Dependents: o.Dependents, Log: logf.FromContext(ctx), Journal: controller.PreviewJournal(),
+		Settings: o.Settings, Dependents: o.Dependents, Log: logf.FromContext(ctx),
+		Journal: controller.PreviewJournal(),
 	}
 	var kinds []PreviewedKind
 	for _, a := range assigned {
 		if err := checkIDs(a); err != nil {
 			return nil, err
 		}
+		families := adapters.ByFamily(a.Handlers)
 		of := PreviewedKind{
-			Resource: a.Resource, Handlers: descriptionsOf(a.Handlers),
+			Resource: a.Resource, Changing: descriptionsOf(families.Changing),
+			Background: descriptionsOf(families.Background), Watching: descriptionsOf(families.Watching),
 			preview: controller.NewKindPreview(deps, a.Resource, a.Handlers),
 		}
 		visitor.VisitKind(of)

@@ -129,10 +129,7 @@ func (p *pass) runRound(ctx context.Context) (verdict, error) {
 	if p.memory.ownWrites != nil {
 		p.detectOwnCause(seen.cause)
 	}
-	p.draft = p.journalEntry().StartEvaluation(seen.cause)
-	if p.preview != nil {
-		*p.preview = Preview{Cause: seen.cause}
-	}
+	p.startEvaluation(seen.cause)
 	wanted, err := p.attendBackground(ctx, seen.cause)
 	if err != nil {
 		return finishPass, err
@@ -179,6 +176,14 @@ func (p *pass) runRound(ctx context.Context) (verdict, error) {
 		return finishPass, err
 	}
 	return finishPass, p.closeOrContinue(ctx)
+}
+
+// startEvaluation starts to collect the decisions of the round.
+func (p *pass) startEvaluation(c *cause.Cause) {
+	p.draft = p.journalEntry().StartEvaluation(c)
+	if p.preview != nil {
+		*p.preview = Preview{Cause: c}
+	}
 }
 
 // journalEntry returns the journal's entry of the object.

@@ -71,7 +71,8 @@ func planCommand(p Program, program string) *cobra.Command {
 		"a `file` with the output of kubectl get -o yaml, instead of a cluster; - is the standard input",
 	)
 	flags.BoolVar(
-		&f.request.FromKopf, "from-kopf", false, "show the take-over of a Python operator, with the storages of kopf.AsKopf",
+		&f.request.FromKopf, "from-kopf", false,
+		"show the take-over of a Python operator, with the storages of kopf.AsKopf",
 	)
 	f.base.finishFlags(cmd)
 	formats := cobra.FixedCompletions([]string{"text", "json"}, cobra.ShellCompDirectiveNoFileComp)

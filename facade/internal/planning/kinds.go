@@ -97,7 +97,8 @@ func addDerived(
 		plural, singular := meta.UnsafeGuessKindToResource(of.WithKind(kind.Kind))
 		to := listOf(lists, of)
 		to.APIResources = append(to.APIResources, metav1.APIResource{
-			Name: plural.Resource, SingularName: singular.Resource, Kind: kind.Kind, Namespaced: namespaced, Verbs: verbs,
+			Name: plural.Resource, SingularName: singular.Resource, Kind: kind.Kind, Namespaced: namespaced,
+			Verbs: verbs,
 		})
 	}
 }

@@ -11,7 +11,6 @@ import (
 
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/cause"
-	"github.com/kopf-runtime/kopf-runtime/reconcilers/handlers"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
 	"github.com/kopf-runtime/kopf-runtime/storage/keys"
 )
@@ -42,17 +41,15 @@ func (m *maker) findLeftovers(of reconcilers.PreviewedKind, body map[string]any)
 // knownKeys returns the names of the annotations that belong to handlers of the operator, without the prefix.
 func (m *maker) knownKeys(of reconcilers.PreviewedKind, body map[string]any) (names []string) {
 	add := func(key string) {
-		for _, full := range keys.AnnotationKeys(m.options.Prefix, keys.MarkForObject(body, m.options.BoundTo, key), true) {
+		key = keys.MarkForObject(body, m.options.BoundTo, key)
+		for _, full := range keys.AnnotationKeys(m.options.Prefix, key, true) {
 			names = append(names, strings.TrimPrefix(full, m.options.Prefix+"/"))
 		}
 	}
-	for _, h := range of.Handlers {
-		if h.Family == handlers.Background {
-			add(keys.ChildrenOfRun + h.ID)
-		}
-		if h.Family != handlers.Changing {
-			continue
-		}
+	for _, h := range of.Background {
+		add(keys.ChildrenOfRun + h.ID)
+	}
+	for _, h := range of.Changing {
 		for _, id := range append([]string{h.ID}, h.FormerIDs...) {
 			add(id)
 			add(keys.ChildrenOf + id)
@@ -120,10 +117,11 @@ func (m *maker) otherPrefixes(body map[string]any) (others []string) {
 // addWarnings adds the warnings about the whole cluster.
 func (m *maker) addWarnings(unserved []string) {
 	for _, prefix := range slices.Sorted(maps.Keys(m.prefixes)) {
-		m.report.Warnings = append(m.report.Warnings, fmt.Sprintf("%d objects would be handled as created, and have the "+
-			"last-handled configuration of %s. If that is a former name or prefix of this operator, set "+
-			"Persistence.AnnotationPrefix to it, or its functions will be called again for existing objects",
-			m.prefixes[prefix], prefix))
+		m.report.Warnings = append(m.report.Warnings, fmt.Sprintf(
+			"%d objects would be handled as created, and have the last-handled configuration of %s. If that is a "+
+				"former name or prefix of this operator, set Persistence.AnnotationPrefix to it, or its functions "+
+				"will be called again for existing objects", m.prefixes[prefix], prefix,
+		))
 	}
 	for _, reason := range unserved {
 		m.report.Warnings = append(m.report.Warnings, "No resource for handlers of "+reason)
@@ -135,7 +133,9 @@ func (m *maker) addWarnings(unserved []string) {
 		}
 	}
 	if left > 0 {
-		m.report.Warnings = append(m.report.Warnings, fmt.Sprintf("%d objects have progress or children of handlers that "+
-			"this version does not have. If a handler was renamed, give its former id with kopf.FormerIDs", left))
+		m.report.Warnings = append(m.report.Warnings, fmt.Sprintf(
+			"%d objects have progress or children of handlers that this version does not have. If a handler was "+
+				"renamed, give its former id with kopf.FormerIDs", left,
+		))
 	}
 }

@@ -72,7 +72,8 @@ func TestDumpsThatCannotBeUsed(t *testing.T) {
 		"a list in a list of nothing": {"apiVersion: v1\nkind: List\nitems: [null]", "not an object"},
 		"a file that is not YAML":     {"a: [", "yaml"},
 		"a definition of a wrong type": {
-			"apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: a}\nspec: 3", "definition",
+			"apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: a}\nspec: 3",
+			"definition",
 		},
 	}
 	for name, tc := range cases {
@@ -88,7 +89,8 @@ func TestDumpsThatCannotBeUsed(t *testing.T) {
 func TestTextOfReports(t *testing.T) {
 	object := func(name, state string) planning.PlannedObject {
 		return planning.PlannedObject{
-			Kind: "widgets.example.org", Namespace: "default", Name: name, Reason: "update", Why: "changed: spec.\x1b[31m",
+			Kind: "widgets.example.org", Namespace: "default", Name: name, Reason: "update",
+			Why:      "changed: spec.\x1b[31m",
 			Handlers: []planning.PlannedHandler{{Handler: "grow", On: "update", State: state, Attempts: 2}},
 		}
 	}

@@ -119,11 +119,8 @@ func (r *Report) HasChanges() bool {
 
 // VisitKind adds a line to the summary for each handler of the kind that can be called.
 func (m *maker) VisitKind(of reconcilers.PreviewedKind) {
-	for _, h := range of.Handlers {
-		switch h.Family {
-		case handlers.Changing, handlers.Background, handlers.Watching:
-			m.lineOf(of, h)
-		}
+	for _, h := range slices.Concat(of.Changing, of.Background, of.Watching) {
+		m.lineOf(of, h)
 	}
 }
 

@@ -25,7 +25,9 @@ func (r *Report) WriteText(w io.Writer, most int) error {
 	t.addObjects("LEFTOVERS, which no handler uses", r.Objects, func(o *PlannedObject) string {
 		return strings.Join(o.Leftovers, ", ")
 	})
-	t.addObjects("ERRORS: these objects would not be handled", r.Objects, func(o *PlannedObject) string { return o.Error })
+	t.addObjects("ERRORS: these objects would not be handled", r.Objects, func(o *PlannedObject) string {
+		return o.Error
+	})
 	_, err := w.Write(t.Bytes())
 	return err
 }
