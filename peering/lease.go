@@ -14,13 +14,13 @@ import (
 // The intervals are derived from the defaults of controller-runtime, because a manager does not expose its configured
 // ones.
 const (
-	// slack is the default of LeaseDuration minus that of RenewDeadline. A process that is suspended for longer than
-	// this can lose its lease before its elector notices.
+	// leaseMargin is the default of LeaseDuration minus that of RenewDeadline. A process that is suspended for longer
+	// than this can lose its lease before its elector notices.
 	leaseMargin = 5 * time.Second
-	// pulse is how often a process checks whether it was suspended.
+	// suspensionCheckInterval is how often a process checks whether it was suspended.
 	suspensionCheckInterval = time.Second
-	// decided is the default of LeaseDuration. An elector that has run for this long after a suspension has either
-	// renewed the lease or ended the process.
+	// leaseDuration is the default of LeaseDuration. An elector that has run for this long after a suspension has
+	// either renewed the lease or ended the process.
 	leaseDuration = 15 * time.Second
 )
 

@@ -35,7 +35,7 @@ const (
 // could talk to a cluster.
 func standardLibraryAnd(more ...string) []string { return append([]string{}, more...) }
 
-// House is the plan of this repository, bottom up. A listed package that does
+// RepositoryPlan is the plan of this repository, bottom up. A listed package that does
 // not exist (yet) is fine; an existing one that is not listed is a breach.
 var RepositoryPlan = Plan{
 	{Dir: "reconcilers/manual", Layer: 0, AllowedImports: standardLibraryAnd()},

@@ -49,7 +49,7 @@ func (p Program) displayName() string {
 	return p.Name
 }
 
-// fromEnvironment is a part of the help of all commands.
+// environmentHelp is a part of the help of all commands.
 const environmentHelp = "Flags that are not given are read from the environment variables in brackets. There, " +
 	"namespaces stand between spaces."
 

@@ -47,7 +47,7 @@ func (f *fakeOperator) Around(_ context.Context, given commandline.RunFlags, ser
 
 func (f *fakeOperator) SetupWithManager(ctrl.Manager, func() string) error { return errSetUp }
 
-// nowhere is the kubeconfig of a cluster that does not exist.
+// unreachableKubeconfig is the kubeconfig of a cluster that does not exist.
 const unreachableKubeconfig = "testdata/nowhere.yaml"
 
 func TestNamespacesOfFlagsWin(t *testing.T) {

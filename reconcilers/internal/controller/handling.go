@@ -90,7 +90,7 @@ func lensOf(s settings.Settings, r discovery.Resource, own []*adapters.HandlerCh
 	return lens
 }
 
-// secrets is the kind whose objects are stored as keyed digests, if Settings.Digests demands it.
+// secretKind is the kind whose objects are stored as keyed digests, if Settings.Digests demands it.
 var secretKind = schema.GroupKind{Kind: "Secret"}
 
 // sharedRedaction returns the redacted paths of one kind. Its handlers share the stored memory, so a path that one of

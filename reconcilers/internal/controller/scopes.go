@@ -14,7 +14,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/memory"
 )
 
-// errVanished is the cause that ends the controller of one namespace.
+// errNamespaceRemoved is the cause that ends the controller of one namespace.
 var errNamespaceRemoved = fmt.Errorf("the namespace is not served any more: %w", ErrRemoved)
 
 // Namespaces lists the namespaces whose objects are handled; the empty name is the whole cluster.
