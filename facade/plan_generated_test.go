@@ -270,8 +270,8 @@ func expectedCalls(report *planning.Report, counts map[string]int) (all []string
 	return slices.Compact(all)
 }
 
-// TestPlanOfGeneratedOperators compares the plan with what the operator does when it starts: the calls of the first
-// pass over each object. All handlers fail then, so that no later pass follows.
+// TestPlanOfGeneratedOperators compares the plan with the calls of the operator when it starts: those of the first pass
+// over each object. All handlers fail then, so that no later pass follows.
 func TestPlanOfGeneratedOperators(t *testing.T) {
 	counts := map[string]int{}
 	for seed := range uint64(generatedOperators) {

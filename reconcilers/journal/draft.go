@@ -109,7 +109,7 @@ func (d *Draft) ClearVerdicts() {
 	}
 }
 
-// CurrentEvaluation returns what was recorded so far; an empty evaluation if nothing is recorded.
+// CurrentEvaluation returns the decisions so far; an empty evaluation if nothing is recorded.
 func (d *Draft) CurrentEvaluation() Evaluation {
 	if d == nil {
 		return Evaluation{}

@@ -55,7 +55,7 @@ func planCommand(p Program, program string) *cobra.Command {
 		Use: "plan", Short: "Show what this version would do in a cluster, without doing it",
 		Long: "Show for which objects this version of the operator would call its handlers when it starts, and why. " +
 			"Objects are only read: nothing is written, and no handler is called. Filters and index functions are " +
-			"called, startup handlers are not: what they set is not known. It needs the permission to list the " +
+			"called, startup handlers are not, so their settings are not known. It needs the permission to list the " +
 			"handled kinds, and uses your kubeconfig.\n\nThe exit code is 0 if no change would be handled, 2 if " +
 			"creations, updates or deletions would be handled, and 1 after an error.\n\n" + environmentHelp,
 		Example: planExamples(program), RunE: f.runPlan,

@@ -85,7 +85,7 @@ func (k *KindPreview) IndexObject(body map[string]any) error {
 
 // PreviewObject predicts the first pass over an object of the first list.
 func (k *KindPreview) PreviewObject(ctx context.Context, body map[string]any) (found ObjectPreview) {
-	// The log lines of a pass are about what it does. The preview returns that instead.
+	// The preview returns the decisions, so their log lines are not needed.
 	ctx = logf.IntoContext(ctx, logr.Discard())
 	found.Preview, found.Err = k.changes.Preview(ctx, jsontext.NewFromValue(body), k.initial)
 	if found.Err != nil || found.Cause == nil {
