@@ -11,6 +11,8 @@ import (
 
 	kopf "github.com/kopf-runtime/kopf-runtime/facade"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/planning"
+	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
+	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
 // plannedDump has an object that a Python operator has handled, one that it has not, and progress that belongs to no
@@ -107,5 +109,58 @@ func TestPlanCommandErrors(t *testing.T) {
 				t.Errorf("an error must have the code 1 and a text, as 2 is for changes: %d, %q, %q", code, out, errs)
 			}
 		})
+	}
+}
+
+// writingEssences and writingRecords count the writes of the storages of a project.
+type (
+	writingEssences struct {
+		diffbase.Annotations
+		writes *int
+	}
+	writingRecords struct {
+		progress.Annotations
+		writes *int
+	}
+)
+
+// Store counts the writes for the objects of the dump.
+func (s writingEssences) Store(patch, body map[string]any, essence diffbase.Essence) error {
+	// The set-up tries the storage with other objects.
+	if uid := (&kopf.Unstructured{Object: body}).GetUID(); uid == "1" || uid == "2" {
+		*s.writes++
+	}
+	return s.Annotations.Store(patch, body, essence)
+}
+
+// Purge counts the writes for the objects of the dump.
+func (s writingRecords) Purge(patch, body map[string]any, id string) {
+	if uid := (&kopf.Unstructured{Object: body}).GetUID(); uid == "1" || uid == "2" {
+		*s.writes++
+	}
+	s.Annotations.Purge(patch, body, id)
+}
+
+func TestPlanCommandWithOwnStorages(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "dump.yaml")
+	if err := os.WriteFile(file, []byte(plannedDump), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	writes := 0
+	op := kopf.New("widgets.example.net", kopf.Settings{Persistence: kopf.PersistenceSettings{
+		DiffbaseStorage: writingEssences{diffbase.Annotations{Prefix: "widgets.example.net"}, &writes},
+		ProgressStorage: writingRecords{progress.Annotations{Prefix: "widgets.example.net"}, &writes},
+	}})
+	nothing := func(context.Context, *kopf.Change[*kopf.Unstructured]) error { return nil }
+	// New objects have no handler to call, so the pass would store their configuration at once.
+	kopf.ForResource(op, "widgets.example.org").OnUpdate("follow", nothing)
+	kopf.ForResource(op, "widgets.example.org").OnDelete("clean", nothing)
+	cmd := op.Command()
+	var out bytes.Buffer
+	cmd.SetOut(&out)
+	cmd.SetErr(&out)
+	cmd.SetArgs([]string{"plan", "-A", "--load", file})
+	if code := kopf.ExitCode(cmd.ExecuteContext(t.Context())); code != 0 || writes != 0 {
+		t.Errorf("code %d, and a plan must not write to a database, but it wrote %d times:\n%s", code, writes, &out)
 	}
 }

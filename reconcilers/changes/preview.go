@@ -15,7 +15,10 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/journal"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/kind"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
+	"github.com/kopf-runtime/kopf-runtime/reconcilers/storages"
+	"github.com/kopf-runtime/kopf-runtime/storage/diffbase"
 	"github.com/kopf-runtime/kopf-runtime/storage/jsontext"
+	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
 
 // Preview holds the decisions of the first pass over an object, before its first call of a handler.
@@ -48,6 +51,7 @@ func (h *ChangeHandling) Preview(ctx context.Context, newest *jsontext.LazyObjec
 	}
 	dry := *h
 	dry.Writer, dry.Dependents = previewWriter{}, withoutRelease(h.Dependents)
+	dry.Progress, dry.Lens = previewProgress(h.Progress), previewLens(h.Lens)
 	memory := &Memory{Initial: initial}
 	p := &pass{
 		handling: &dry, memory: memory, preview: &Preview{},
@@ -69,7 +73,7 @@ func (h *ChangeHandling) Preview(ctx context.Context, newest *jsontext.LazyObjec
 // endsUnseenChange reports whether the round has ended a change whose handlers had all finished before. Its own write
 // then causes the next pass.
 func (p *pass) endsUnseenChange() bool {
-	return p.outcomes != nil && !p.outcomes.cause.Deleting && p.outcomes.canClose() && len(p.preview.Handlers) > 0
+	return p.outcomes != nil && !p.handling.isReadOnly() && !p.outcomes.cause.Deleting && p.outcomes.canClose() && len(p.preview.Handlers) > 0
 }
 
 // noteSelected records the selected handlers and those that would be called.
@@ -126,4 +130,49 @@ func withoutRelease(all Dependents) Dependents {
 		return nil
 	}
 	return heldDependents{all}
+}
+
+// readOnlyProgress and readOnlyDiffbase store nothing: a storage of the project can write to a database.
+type (
+	readOnlyProgress struct{ progress.Reader }
+	readOnlyDiffbase struct{ diffbase.Storage }
+)
+
+// Store does nothing.
+func (readOnlyProgress) Store(_, _ map[string]any, _ string, _ progress.Record) error { return nil }
+
+// Purge does nothing.
+func (readOnlyProgress) Purge(_, _ map[string]any, _ string) {}
+
+// Touch does nothing.
+func (readOnlyProgress) Touch(_, _ map[string]any, _ *string) {}
+
+// Store does nothing.
+func (readOnlyDiffbase) Store(_, _ map[string]any, _ diffbase.Essence) error { return nil }
+
+// previewProgress returns the storage for a preview. Only the storages of this module store on the object alone.
+func previewProgress(kept progress.Storage) progress.Storage {
+	switch storages.WithoutFormerIDs(kept).(type) {
+	case progress.Annotations, progress.Status, progress.Smart:
+		return kept
+	}
+	return readOnlyProgress{kept}
+}
+
+// previewLens returns the lens for a preview, whose storage does not write elsewhere than to the object.
+func previewLens(lens *cause.Lens) *cause.Lens {
+	switch lens.Diffbase.(type) {
+	case diffbase.Annotations, diffbase.Status:
+		return lens
+	}
+	dry := *lens
+	dry.Diffbase = readOnlyDiffbase{lens.Diffbase}
+	return &dry
+}
+
+// isReadOnly reports whether the storages of a preview store nothing, so that no change can be ended.
+func (h *ChangeHandling) isReadOnly() bool {
+	_, records := h.Progress.(readOnlyProgress)
+	_, essences := h.Lens.Diffbase.(readOnlyDiffbase)
+	return records || essences
 }
