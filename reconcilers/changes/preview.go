@@ -73,7 +73,9 @@ func (h *ChangeHandling) Preview(ctx context.Context, newest *jsontext.LazyObjec
 // endsUnseenChange reports whether the round has ended a change whose handlers had all finished before. Its own write
 // then causes the next pass.
 func (p *pass) endsUnseenChange() bool {
-	return p.outcomes != nil && !p.handling.isReadOnly() && !p.outcomes.cause.Deleting && p.outcomes.canClose() && len(p.preview.Handlers) > 0
+	handled := p.outcomes
+	return handled != nil && !p.handling.isReadOnly() && !handled.cause.Deleting && handled.canClose() &&
+		len(p.preview.Handlers) > 0
 }
 
 // noteSelected records the selected handlers and those that would be called.
