@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
@@ -11,6 +12,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/commandline"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/connection"
 	"github.com/kopf-runtime/kopf-runtime/facade/internal/draining"
+	"github.com/kopf-runtime/kopf-runtime/facade/internal/planning"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers"
 )
 
@@ -71,3 +73,11 @@ func ExplainAt(op *Operator, address string, optional bool) {
 
 // StoredThings describes everything that the operator stores in a cluster.
 func StoredThings(op *Operator) (draining.Operator, error) { return op.storedThings() }
+// PlanOf predicts what the operator would do on the cluster.
+func PlanOf(ctx context.Context, op *Operator, config *rest.Config) (*planning.Report, error) {
+	report, err := op.planChanges(ctx, commandline.PlanRequest{Cluster: config})
+	if err != nil {
+		return nil, err
+	}
+	return report.(*planning.Report), nil //nolint:errcheck,forcetypeassert // the only type
+}

@@ -46,7 +46,7 @@ func (op *Operator) Command() *cobra.Command {
 	}
 	program := commandline.Program{
 		Name: op.name, Operator: op.asProcess(), Manifests: op.generateManifests, Stored: op.storedThings,
-		Preflight: op.checkCluster,
+		Preflight: op.checkCluster, Plan: op.planChanges,
 	}
 	if !op.isValid() {
 		program.Err = errNoOperator

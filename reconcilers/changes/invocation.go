@@ -74,6 +74,10 @@ func (p *pass) callDueHandlers(ctx context.Context, selected []*adapters.Handler
 		return err
 	}
 	p.recordDecisions(selected, due, picked)
+	if p.preview != nil {
+		p.preview.noteSelected(p.outcomes.cause, selected, p.outcomes.state, picked)
+		return nil
+	}
 	// The operator can exit, or a deletion can begin, between two calls.
 	for _, state := range picked {
 		if p.isInterrupted(ctx) {

@@ -37,6 +37,7 @@ type pass struct {
 	draft              *journal.Draft // the decisions of this round; nil if they are not recorded
 	ownCalls           *ownCalls      // of this round, if our own write has caused it; nil otherwise
 	loopingHandlers    []string       // the handlers that called themselves again in this pass, and form a loop
+	preview            *Preview       // the decisions of a pass that calls no handlers; nil in an ordinary pass
 }
 
 // verdict is the decision of a step about the following steps.
@@ -128,7 +129,7 @@ func (p *pass) runRound(ctx context.Context) (verdict, error) {
 	if p.memory.ownWrites != nil {
 		p.detectOwnCause(seen.cause)
 	}
-	p.draft = p.journalEntry().StartEvaluation(seen.cause)
+	p.startEvaluation(seen.cause)
 	wanted, err := p.attendBackground(ctx, seen.cause)
 	if err != nil {
 		return finishPass, err
@@ -175,6 +176,14 @@ func (p *pass) runRound(ctx context.Context) (verdict, error) {
 		return finishPass, err
 	}
 	return finishPass, p.closeOrContinue(ctx)
+}
+
+// startEvaluation starts to collect the decisions of the round.
+func (p *pass) startEvaluation(c *cause.Cause) {
+	p.draft = p.journalEntry().StartEvaluation(c)
+	if p.preview != nil {
+		*p.preview = Preview{Cause: c}
+	}
 }
 
 // journalEntry returns the journal's entry of the object.

@@ -26,6 +26,9 @@ var errNotKept = errors.New(
 
 // closeOrContinue writes the unwritten outcomes, and closes the cause if all handlers are finished.
 func (p *pass) closeOrContinue(ctx context.Context) error {
+	if p.preview != nil && p.handling.isReadOnly() {
+		return nil
+	}
 	p.outcomes.callsEnded = true
 	err := p.saveOutcomes(ctx, p.outcomes)
 	if err == nil && !p.object.gone && p.outcomes.isKept() {

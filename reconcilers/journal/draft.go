@@ -109,6 +109,14 @@ func (d *Draft) ClearVerdicts() {
 	}
 }
 
+// CurrentEvaluation returns the decisions so far; an empty evaluation if nothing is recorded.
+func (d *Draft) CurrentEvaluation() Evaluation {
+	if d == nil {
+		return Evaluation{}
+	}
+	return d.evaluation
+}
+
 // AddToJournal adds the look to the journal, once. The look at a raw event is only added if a handler was not called:
 // each call is recorded as an attempt anyway.
 func (d *Draft) AddToJournal() {

@@ -145,6 +145,7 @@ var RepositoryPlan = Plan{
 	{Dir: "reconcilers/internal/controller", Layer: 10},
 	{Dir: "reconcilers/internal/orchestration", Layer: 11},
 	{Dir: "reconcilers", Layer: 12},
+	{Dir: "facade/internal/planning", Layer: 13},
 	{Dir: "facade/internal/program", Layer: 13},
 	{Dir: "facade/internal/reviews", Layer: 13},
 	{Dir: "facade", Layer: 14, Exports: 115},

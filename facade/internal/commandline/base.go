@@ -127,7 +127,7 @@ func addCompletion(cmd *cobra.Command, contexts cobra.CompletionFunc) {
 	}
 	cmd.Flags().VisitAll(func(flag *pflag.Flag) {
 		// The shell itself completes the names of files.
-		isFile := flag.Name == "kubeconfig" || strings.HasSuffix(flag.Name, "-file")
+		isFile := flag.Name == "kubeconfig" || flag.Name == "load" || strings.HasSuffix(flag.Name, "-file")
 		if _, known := cmd.GetFlagCompletionFunc(flag.Name); !known && !isFile {
 			_ = cmd.RegisterFlagCompletionFunc(flag.Name, nothing)
 		}

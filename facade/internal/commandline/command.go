@@ -40,6 +40,8 @@ type Program struct {
 	Stored func() (draining.Operator, error)
 	// Preflight checks a cluster for the operator.
 	Preflight Preflight
+	// Plan predicts what the operator would do.
+	Plan Plan
 	// Err is the reason why the operator cannot run with any flags; nil if it can.
 	Err error
 }
@@ -87,7 +89,8 @@ func New(p Program) *cobra.Command {
 	r.addFlags(run)
 	root.AddCommand(
 		run, freezeCommand(p, root.Name()), resumeCommand(p, root.Name()), manifestsCommand(p, root.Name()),
-		preflightCommand(p, root.Name()), explainCommand(p, root.Name()), drainCommand(p, root.Name()),
+		preflightCommand(p, root.Name()), explainCommand(p, root.Name()), planCommand(p, root.Name()),
+		drainCommand(p, root.Name()),
 		versionCommand(p),
 	)
 	// All commands must exist before the changes.
@@ -95,18 +98,18 @@ func New(p Program) *cobra.Command {
 	return root
 }
 
-// usageExitCode is the exit code for a wrong command line, as in Kopf.
+// usageExitCode is the exit code for a wrong command line, as in Kopf. The command plan returns it for changes.
 const usageExitCode = 2
 
-// ExitCode returns 0 for nil, 2 for a wrong command line and for a check that has found something, and 1 for any other
-// error.
+// ExitCode returns 0 for nil, 2 for a wrong command line, for a check that has found something and for a plan with
+// changes, and 1 for any other error.
 func ExitCode(err error) int {
 	var wrong *usageError
 	var found *foundError
 	switch {
 	case err == nil:
 		return 0
-	case errors.As(err, &wrong), errors.As(err, &found):
+	case errors.As(err, &wrong), errors.As(err, &found), errors.Is(err, errPlanned):
 		return usageExitCode
 	default:
 		return 1

@@ -65,6 +65,22 @@ func preflightExamples(program string) string {
   % preflight -A -o json | jq '.findings[] | select(.status == "failed")'`, "%", program)
 }
 
+// planExamples returns the examples of the command that predicts what the operator would do.
+func planExamples(program string) string {
+	return strings.ReplaceAll(`  # Before a new version is rolled out:
+  % plan -A
+
+  # Its own Go tests or a pipeline read the whole report:
+  % plan -A --output json
+
+  # Without a cluster:
+  kubectl get widgets,crds -A -o yaml > dump.yaml
+  % plan --load dump.yaml
+
+  # What remains to be done when it replaces a Python operator:
+  % plan -A --from-kopf`, "%", program)
+}
+
 // explainExamples returns the examples of the command that explains why handlers were or were not called.
 func explainExamples(program string) string {
 	return strings.ReplaceAll(`  # Of an operator on this machine:
