@@ -44,7 +44,9 @@ func withDefaults(o reconcilers.Options) reconcilers.Options {
 	for _, seconds := range []int{1, 1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144, 233, 377, 610} {
 		o.ErrorDelays = append(o.ErrorDelays, time.Duration(seconds)*time.Second)
 	}
-	o.Conditions = conditions.Types{Ready: "Ready", Reconciling: "Reconciling", Stalled: "Stalled", WholeStatus: true}
+	o.Conditions = conditions.Types{
+		Ready: "Ready", Reconciling: "Reconciling", Stalled: "Stalled", Paused: "HandlingPaused", WholeStatus: true,
+	}
 	return o
 }
 

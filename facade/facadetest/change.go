@@ -107,7 +107,8 @@ func (c *Change[T]) newHandling(h *handlers.Handler, r *recorder) *changes.Chang
 		Interim:    changes.NewInterim(operator, ""),
 		Dependents: c.trial.keeper,
 	}
-	handling.Finalizer, handling.Progress = finalizer, storages.WithFormerIDs(records, h.Renamed)
+	handling.Prefix, handling.Finalizer = operator, finalizer
+	handling.Progress = storages.WithFormerIDs(records, h.Renamed)
 	handling.Clock = func() time.Time { return now }
 	// The nil pointer must not become a non-nil interface.
 	if watched := c.trial.keeper.Owned; watched != nil {

@@ -129,6 +129,9 @@ type Memory struct {
 
 	ownWrites *ownWrites // our writes that call handlers; nil if there are none
 
+	answered      string // the last request that was answered, while the object has it
+	pauseReported bool   // the condition of the present pause was written
+
 	told int64 // generation of the conditions written without calls, plus one; zero if none
 }
 
@@ -138,6 +141,9 @@ type Handled struct {
 	Hash uint64
 	// Held is true if the object had our finalizer.
 	Held bool
+	// Paused is true if the object is paused by its annotation, Failed if handlers of its last change have failed
+	// permanently.
+	Paused, Failed bool
 }
 
 // mostLogged caps the number of remembered texts: users who can edit the object can cause any number of them.

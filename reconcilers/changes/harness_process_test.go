@@ -72,7 +72,7 @@ func (gate) Leave()        {}
 
 // ofTests returns the settings of the operator.
 func ofTests() settings.Settings {
-	return settings.Settings{BoundTo: boundTo, Finalizer: finalizer}.WithDefaults()
+	return settings.Settings{Prefix: prefix, BoundTo: boundTo, Finalizer: finalizer}.WithDefaults()
 }
 
 // supervised records the calls of a handler; calls of a killed process are not made.

@@ -22,6 +22,7 @@ const (
 	boundTo   = prefix + "/handled-uid"
 	handled   = prefix + "/last-handled-configuration"
 	interim   = prefix + "/handling-configuration"
+	failures  = prefix + "/failed-handlers"
 )
 
 // world is one API server with the calls and log lines of the processes that use it.
@@ -71,7 +72,10 @@ func (w *world) log() logr.Logger {
 }
 
 // hasLogged reports whether any log line contains all of the texts.
-func (w *world) hasLogged(texts ...string) bool {
+func (w *world) hasLogged(texts ...string) bool { return len(w.linesWith(texts...)) > 0 }
+
+// linesWith returns the log lines that contain all of the texts.
+func (w *world) linesWith(texts ...string) (lines []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, line := range w.logged {
@@ -80,10 +84,10 @@ func (w *world) hasLogged(texts ...string) bool {
 			found = found && strings.Contains(line, text)
 		}
 		if found {
-			return true
+			lines = append(lines, line)
 		}
 	}
-	return false
+	return lines
 }
 
 func (w *world) called(c *cause.Cause, id string) {
@@ -147,13 +151,14 @@ func (w *world) wantHandled(when string, want any) {
 	w.want(when+": handled last", want, at(w.annotation(handled), "spec", "field"))
 }
 
-// wantClean checks that only the last-handled configuration and its binding are left of the annotations of the engine.
+// wantClean checks that only the last-handled configuration, its binding and the list of failed handlers are left of
+// the annotations of the engine.
 func (w *world) wantClean(when string) {
 	w.t.Helper()
 	annotations, _ := w.at("metadata", "annotations").(map[string]any)
 	for key := range annotations {
 		switch key {
-		case handled, boundTo, prefix + "/kopf-managed":
+		case handled, boundTo, failures, prefix + "/kopf-managed":
 		default:
 			if strings.HasPrefix(key, prefix+"/") {
 				w.t.Errorf("%s: %s is left on the object: %v", when, key, annotations[key])

@@ -37,6 +37,7 @@ type outcomes struct {
 	last    diffbase.Essence // the essence to store as last handled when the cause ends
 	leaves  bool             // last includes own patches that take the object out of all filters
 	keeps   bool             // handlers that keep the object have failed: the state they saw is stored as last handled
+	failed  bool             // handlers have failed permanently at the end of the cause
 	working map[string]any   // the object with the changes of the handlers; nil if they made none
 
 	attempts []*execution.Attempt // those with unwritten changes or outcomes
@@ -111,12 +112,15 @@ func (p *pass) dropIfOvertaken(ctx context.Context, kept *outcomes, seen *observ
 
 // retryWrite writes the outcomes of a former pass, or only their changes if the cause was closed meanwhile.
 func (p *pass) retryWrite(ctx context.Context, kept *outcomes, seen *observation, busy bool) error {
-	if !seen.lost && !diff.Equal(essenceValue(kept.seen.stored), essenceValue(seen.stored)) {
+	closed := !seen.lost && !diff.Equal(essenceValue(kept.seen.stored), essenceValue(seen.stored))
+	if closed || kept.seen.replaces && p.object.hasAnswered(kept.seen.request) {
 		// The cause was closed: by this very write, if its answer was lost, or by another process.
 		return p.writeChangesAlone(ctx, kept.attempts)
 	}
 	// The outcomes are composed against the object that this pass has observed.
-	kept.seen, kept.busy = seen, busy
+	again := *seen
+	again.control = kept.seen.control // another request can have come since: it is not handled yet
+	kept.seen, kept.busy = &again, busy
 	return p.saveOutcomes(ctx, kept)
 }
 
@@ -260,7 +264,7 @@ func (p *pass) restoreProgress(
 	ctx context.Context, seen *observation, busy bool, left *outcomes,
 ) ([]*adapters.HandlerChain, error) {
 	// Select the handlers, and their states for this cause.
-	selected, err := adapters.Select(ctx, p.handling.Handlers, seen.cause, p.look.VerdictFunc())
+	selected, err := p.selectHandlers(ctx, seen)
 	if err != nil {
 		return nil, filterError(err)
 	}
@@ -336,7 +340,7 @@ func (o *outcomes) applyOutcome(a *execution.Attempt, now time.Time) error {
 		o.pending = now
 	}
 	// The first success decides: its handler saw this configuration.
-	if o.interim == nil && a.Outcome.Final && a.Outcome.Err == nil {
+	if o.interim == nil && !o.seen.replaces && a.Outcome.Final && a.Outcome.Err == nil {
 		o.interim = o.cause.New
 	}
 	return nil

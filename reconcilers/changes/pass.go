@@ -52,7 +52,7 @@ const (
 func (m *Memory) IsEmpty() bool {
 	return !m.Initial && m.unwritten == nil && !m.uncertain && m.missingFields == "" && m.longDelays == "" &&
 		m.logged == nil && m.retried == 0 && m.records == nil && m.open.of == nil && m.losses == nil && m.told == 0 &&
-		m.ownWrites == nil
+		m.ownWrites == nil && m.answered == "" && !m.pauseReported
 }
 
 // detachObjects drops the references to the objects that unwritten outcomes were read from, as Memory can live long.
@@ -133,7 +133,7 @@ func (p *pass) runRound(ctx context.Context) (verdict, error) {
 	if next != goOn || err != nil {
 		return next, err
 	}
-	if next, err := p.checkInterest(ctx, seen.cause, &wanted); next != goOn || err != nil {
+	if next, err := p.checkInterest(ctx, seen, &wanted); next != goOn || err != nil {
 		return next, err
 	}
 	if next, err := p.restoreLost(ctx, seen, wanted); next != goOn || err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/patching"
 	"github.com/kopf-runtime/kopf-runtime/reconcilers/requirements"
 	"github.com/kopf-runtime/kopf-runtime/storage"
+	"github.com/kopf-runtime/kopf-runtime/storage/controls"
 	"github.com/kopf-runtime/kopf-runtime/storage/diff"
 	"github.com/kopf-runtime/kopf-runtime/storage/progress"
 )
@@ -32,7 +33,8 @@ func (p *pass) closeOrContinue(ctx context.Context) error {
 		p.reportKept(ctx, p.outcomes)
 	}
 	// The resume is finished even if the write fails: the outcomes in memory are written later.
-	if p.outcomes.state.AllFinished() && !p.object.gone {
+	again := p.outcomes.seen.replaces && p.outcomes.seen.request.Mode == controls.Failed
+	if p.outcomes.state.AllFinished() && !p.object.gone && !again {
 		p.memory.Initial = false
 	}
 	return err
@@ -154,6 +156,12 @@ func (p *pass) saveOnce(
 
 // noteRemembered keeps a copy of the memory on the object, in case another client removes it.
 func (p *pass) noteRemembered(handled *outcomes) {
+	if handled.canClose() {
+		p.memory.Handled.Failed = handled.failed
+	}
+	if handled.state.AllFinished() && handled.seen.isRequested() {
+		p.memory.answered = handled.seen.request.Value
+	}
 	switch {
 	case !handled.canClose():
 		if handled.last != nil {
@@ -196,6 +204,14 @@ func (p *pass) composeEnd(ctx context.Context, handled *outcomes, patch *patchin
 			return err
 		}
 		patch.Transforms = append(patch.Transforms, patching.AllowDeletion(h.Finalizer))
+	}
+	if err := p.recordFailures(handled, patch); err != nil {
+		return err
+	}
+	o.answerRequest(patch, handled.seen, true)
+	if handled.seen.replaces {
+		handled.last, handled.agreed = nil, !handled.seen.edited
+		return o.bindMemory(patch)
 	}
 	// The first successful handler decides: an edit since then follows as an update.
 	last := handled.interim
@@ -261,6 +277,9 @@ func (p *pass) composeProgress(ctx context.Context, handled *outcomes, patch *pa
 	if len(patch.Merge) == 0 { // nothing of ours changes: the binding is not worth a write
 		return nil
 	}
+	// A deletion that is kept does not end, but its handlers do.
+	o.answerRequest(patch, handled.seen, handled.isKept())
+	p.endFormerFailures(handled, patch)
 	// The essence of another cause must not be taken for one of this cause.
 	if handled.interim == nil && handled.seen.staleInterim {
 		h.Interim.PurgeEssence(patch, o.kept)
@@ -310,8 +329,8 @@ func (p *pass) isSettled() bool {
 	case p.exiting || p.rewrite > 0 || o.gone || o.released || patching.IsBeingDeleted(o.body) ||
 		p.handling.Conditions != nil:
 		return false // conditions can be retried
-	case p.outcomes != nil && !p.isClosedForAll(p.outcomes):
-		return false
+	case p.outcomes != nil && (!p.isClosedForAll(p.outcomes) || p.memory.Initial):
+		return false // the resume can follow a requested run
 	default:
 		// Without own writes since the observation, nothing can differ.
 		return o.looked == nil || p.handling.isAlike(o.looked, o.body, o.stored)
@@ -324,64 +343,4 @@ func (p *pass) isClosedForAll(handled *outcomes) bool {
 		!slices.ContainsFunc(p.handling.Handlers, func(h *adapters.HandlerChain) bool {
 			return h.Description.LeavesField(handled.cause)
 		})
-}
-
-// isAlike reports whether two states of the object are equal, except for the annotations that our writes have stored
-// for the engine, and for parts that no handler depends on.
-func (h *ChangeHandling) isAlike(before, now, stored map[string]any) bool {
-	same := func(key string, then, now any) bool {
-		switch key {
-		case "metadata":
-			return h.isAlikeMetadata(then, now, stored)
-		case "status":
-			// Handlers that only see the essence do not see the status.
-			return h.Sight == requirements.SeesEssence || diff.Equal(then, now)
-		default:
-			return diff.Equal(then, now)
-		}
-	}
-	return eachEqual(before, now, same)
-}
-
-// isAlikeMetadata compares the metadata. The server changes some of its fields with every write.
-func (h *ChangeHandling) isAlikeMetadata(before, now any, stored map[string]any) bool {
-	then, _ := before.(map[string]any)
-	metadata, _ := now.(map[string]any)
-	return eachEqual(then, metadata, func(key string, then, now any) bool {
-		switch key {
-		case "resourceVersion", "managedFields":
-			// Each write changes these.
-			return true
-		case "generation":
-			return h.Sight == requirements.SeesEssence || diff.Equal(then, now)
-		case "annotations":
-			wanted, _ := then.(map[string]any)
-			present, _ := now.(map[string]any)
-			if len(stored) > 0 { // as our writes should have left them
-				wanted = maps.Clone(wanted)
-				if wanted == nil {
-					wanted = map[string]any{}
-				}
-				maps.Copy(wanted, stored)
-			}
-			return eachEqual(wanted, present, func(_ string, then, now any) bool { return diff.Equal(then, now) })
-		default:
-			return diff.Equal(then, now)
-		}
-	})
-}
-
-// eachEqual calls same for each key of both mappings. An absent value is nil.
-func eachEqual(before, now map[string]any, same func(key string, then, now any) bool) bool {
-	for key, then := range before {
-		if !same(key, then, now[key]) {
-			return false
-		}
-	}
-	for key, value := range now {
-		if _, asked := before[key]; !asked && !same(key, nil, value) {
-			return false
-		}
-	}
-	return true
 }

@@ -14,7 +14,9 @@ const prefixLength = 253
 
 // reserved are the names that the framework uses under a prefix. The record of a handler with such an id would
 // overwrite the framework's own data.
-var reserved = []string{LastHandled, Handling, HandledUID, Touch, DeclaredIn, RetainedBy, ManagedMarker}
+var reserved = append([]string{
+	LastHandled, Handling, HandledUID, Touch, DeclaredIn, RetainedBy, ManagedMarker,
+}, controls...)
 
 // ValidatePrefix returns an error unless the prefix is a DNS subdomain, such as "databases.example.org". It has
 // lower-case letters, digits, dashes and dots, and up to 253 characters; each part between dots begins and ends with a
@@ -74,8 +76,8 @@ func checkID(id string) error {
 	}
 	// The name of the annotation does not depend on the prefix.
 	name := strings.TrimPrefix(CurrentKey("", id), "/")
-	isReserved := func(own string) bool { return name == own || strings.HasPrefix(name, own+ofKind) }
-	if slices.ContainsFunc(reserved, isReserved) || strings.HasPrefix(name, ChildrenOf) ||
+	isOwn := func(own string) bool { return isReserved(name, own) }
+	if slices.ContainsFunc(reserved, isOwn) || strings.HasPrefix(name, ChildrenOf) ||
 		strings.HasPrefix(name, ChildrenOfRun) {
 		return fmt.Errorf("the annotation %q is the framework's own; choose another id", name)
 	}

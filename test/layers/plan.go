@@ -71,6 +71,8 @@ var House = Plan{
 	{Dir: "storage/diffbase", Layer: 2, Only: pure("sigs.k8s.io/json", "k8s.io/apimachinery/pkg/util/json")},
 	{Dir: "storage/progress", Layer: 2, Only: pure("sigs.k8s.io/json", "k8s.io/apimachinery/pkg/util/json")},
 
+	{Dir: "storage/controls", Layer: 3, Only: pure("sigs.k8s.io/json", "k8s.io/apimachinery/pkg/util/json")},
+	{Dir: "facade/internal/annotating", Layer: 4},
 	{Dir: "facade/internal/freezing", Layer: 4},
 	{Dir: "peering", Layer: 3},
 	{Dir: "test/vectors/progresstest", Layer: 3, Kit: true},

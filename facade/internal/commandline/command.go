@@ -82,7 +82,8 @@ func New(p Program) *cobra.Command {
 	r.addFlags(run)
 	root.AddCommand(
 		run, freezeCommand(p, root.Name()), resumeCommand(p, root.Name()), webhooksCommand(p, root.Name()),
-		explainCommand(p, root.Name()),
+		explainCommand(p, root.Name()), retryCommand(p, root.Name()), pauseCommand(p, root.Name()),
+		resumeObjectCommand(p, root.Name()),
 		versionCommand(p),
 	)
 	// All commands must exist before the changes.
